@@ -427,7 +427,8 @@ static int scan_file(struct scan *sc, struct alloc_file *af)
 	if (!err)
 		err = fill_sites(sc, &all, af);
 	if (!err)
-		err = alloc_taps_find(&sc->calls, &sc->lookup, sc->is_lib, sc->opts->multibyte_nop_ok, &all, af);
+		err = alloc_taps_find(&sc->calls, &sc->lookup, sc->is_lib,
+				      sc->opts->multibyte_nop_ok, &all, af);
 	if (!err)
 		err = alloc_inner_find(&sc->calls, sc->ef, sc->is_allocator, &all, &af->inner);
 	free(all.data);

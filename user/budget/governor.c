@@ -489,9 +489,10 @@ void governor_resume_after_stop(struct governor *g, const char *who)
 
 	if (g->is_paused)
 		return;
-	log_warn("%s: heaptap was stopped (Ctrl-Z, SIGSTOP): its probes were taken out meanwhile; heap in "
-		 "use counts from now",
-		 who);
+	log_warn(
+		"%s: heaptap was stopped (Ctrl-Z, SIGSTOP): its probes were taken out meanwhile; heap in "
+		"use counts from now",
+		who);
 	err = governor_pause(g, true);
 	if (!err)
 		err = governor_pause(g, false);

@@ -124,9 +124,10 @@ static void part(struct guardian *g)
 
 static void note_left(const struct wire_reply *reply)
 {
-	log_warn("%llu tap%s could not be taken out yet (%.*s); process %d goes on trying for ten minutes",
-		 (unsigned long long)reply->cnt, reply->cnt == 1 ? "" : "s",
-		 (int)sizeof(reply->why), reply->why, reply->err);
+	log_warn(
+		"%llu tap%s could not be taken out yet (%.*s); process %d goes on trying for ten minutes",
+		(unsigned long long)reply->cnt, reply->cnt == 1 ? "" : "s", (int)sizeof(reply->why),
+		reply->why, reply->err);
 }
 
 void guardian_end(struct guardian *g)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* held_taps.c - see held_taps.h. */
-#include "guardian/held_taps.h"
+/* held_taps.c - see holder_priv.h. */
+#include "guardian/holder_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -64,7 +64,8 @@ static bool take_out(struct held_taps *ht, struct tap *t)
 	int err = tap_take_out(t, &result, ht->why);
 
 	note_visit(ht, begin_ns, err);
-	if (err && err != -EUCLEAN) /* what somebody else changed does not become right by waiting */
+	if (err &&
+	    err != -EUCLEAN) /* what somebody else changed does not become right by waiting */
 		return false;
 	tap_free(t);
 	return true;

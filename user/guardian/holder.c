@@ -33,7 +33,7 @@
 #include "base/null_fd.h"
 #include "base/vec.h"
 #include "guardian/closer.h"
-#include "guardian/held_taps.h"
+#include "guardian/holder_priv.h"
 #include "guardian/wire.h"
 #include "kernel/attach.h"
 #include "kernel/shared_probes.h"
@@ -359,8 +359,7 @@ static void handle(struct holder *h)
 		reply.err = tap(h, &reply);
 		break;
 	case WIRE_SET_TAP:
-		reply.err = held_taps_set(&h->taps, h->head.id, h->head.rate_bytes,
-					  &reply.lost);
+		reply.err = held_taps_set(&h->taps, h->head.id, h->head.rate_bytes, &reply.lost);
 		break;
 	case WIRE_CHECK_DISPATCH:
 		reply.err = tap_check_dispatch(h->head.pid);
@@ -474,7 +473,8 @@ static bool is_main_stopped(struct holder *h)
 		close(fd);
 	text[n > 0 ? n : 0] = '\0';
 	at = strrchr(text, ')');
-	h->stopped_cnt = at && at[1] == ' ' && (at[2] == 'T' || at[2] == 't') ? h->stopped_cnt + 1 : 0;
+	h->stopped_cnt =
+		at && at[1] == ' ' && (at[2] == 'T' || at[2] == 't') ? h->stopped_cnt + 1 : 0;
 	return h->stopped_cnt >= (at && at[2] == 'T' ? MAIN_STOPPED_LOOKS : MAIN_TRACED_LOOKS);
 }
 

@@ -84,11 +84,13 @@ static int check_dispatch(const struct recorder *r)
 	const struct target *t;
 
 	vec_each(&r->targets.list, t) {
-		if (!t->catches_sigsys || guardian_check_dispatch(r->guardian, t->pid) != -EOPNOTSUPP)
+		if (!t->catches_sigsys ||
+		    guardian_check_dispatch(r->guardian, t->pid) != -EOPNOTSUPP)
 			continue;
-		log_error("record: PID %d handles its system calls itself (syscall user dispatch, as "
-			  "Wine does): neither probes nor a tap can be used without harming it",
-			  t->pid);
+		log_error(
+			"record: PID %d handles its system calls itself (syscall user dispatch, as "
+			"Wine does): neither probes nor a tap can be used without harming it",
+			t->pid);
 		return -ENOTSUP;
 	}
 	return 0;

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "tap/tap_steps.h"
+#include "tap/tap_priv.h"
 #include "tap/threads.h"
 #include "tap/visit.h"
 
@@ -109,10 +109,9 @@ static void unmap(struct visit *v, uint64_t addr, uint64_t bytes)
 
 static int map_data(struct visit *v, uint64_t addr, struct err *why)
 {
-	int64_t got = threads_call(v->threads, SYS_mmap, addr, TAP_DATA_BYTES,
-				   PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1,
-				   0);
+	int64_t got =
+		threads_call(v->threads, SYS_mmap, addr, TAP_DATA_BYTES, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
 	int err = check_mapped(got, addr, "data", why);
 
 	if (err)
@@ -130,8 +129,8 @@ static int map_data(struct visit *v, uint64_t addr, struct err *why)
 
 static int map_file(struct visit *v, uint64_t addr, int64_t fd, int fixed, struct err *why)
 {
-	int64_t got = threads_call(v->threads, SYS_mmap, addr, TAP_CODE_BYTES, PROT_READ | PROT_EXEC,
-				   MAP_PRIVATE | fixed, (uint64_t)fd, 0);
+	int64_t got = threads_call(v->threads, SYS_mmap, addr, TAP_CODE_BYTES,
+				   PROT_READ | PROT_EXEC, MAP_PRIVATE | fixed, (uint64_t)fd, 0);
 	int err = check_mapped(got, addr, "code", why);
 
 	if (err)
@@ -432,9 +431,7 @@ void tap_read_lost(const struct tap *t, struct tap_lost *ret)
 int tap_take_out(struct tap *t, struct tap_result *result, struct err *why)
 {
 	static const struct visit_work work = { tap_step_prepare_out, take_out_stopped };
-	struct tap_work w = {
-		.pid = t->pid, .header = &t->header, .mem_fd = -1, .file_fd = -1
-	};
+	struct tap_work w = { .pid = t->pid, .header = &t->header, .mem_fd = -1, .file_fd = -1 };
 	struct visit_report report;
 	int err;
 

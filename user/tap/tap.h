@@ -66,7 +66,8 @@ struct tap_files {
 int tap_put_in(const struct tap_order *order, const struct tap_files *own, struct tap **ret,
 	       int *ret_fd, struct tap_result *result, struct err *why);
 /* Take out what gone heaptaps have left at these places in the process's memory; *ret_cnt: their number. */
-int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, uint32_t *ret_cnt, struct err *why);
+int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, uint32_t *ret_cnt,
+	      struct err *why);
 /*
  * -EOPNOTSUPP: a thread of the process handles system calls itself (syscall user dispatch, as Wine does). It would
  * be given the system call in which a return probe ends, and come to harm. Stops the process for a moment; 0 also

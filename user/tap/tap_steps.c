@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tap_steps.c - see tap_steps.h.
+ * tap_steps.c - see tap_priv.h.
  *
  * Data from the process is not trusted but compared with known values: the bytes at its sites with those of the
  * file. A descriptor is a number that the process gave, and another process may share its table of descriptors
@@ -8,7 +8,7 @@
  * of the kernel's own file system for them, which no path leads to, with the random name that was chosen for this
  * visit, and empty.
  */
-#include "tap/tap_steps.h"
+#include "tap/tap_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -177,8 +177,8 @@ static int refuse_others(const struct tap_work *w, uint64_t code_addr, struct er
 {
 	int fd = open_mapped(w, code_addr, O_RDONLY);
 	struct tap_control control = { 0 };
-	bool is_read = fd >= 0 &&
-		       pread(fd, &control, sizeof(control), TAP_CODE_BYTES) == sizeof(control);
+	bool is_read =
+		fd >= 0 && pread(fd, &control, sizeof(control), TAP_CODE_BYTES) == sizeof(control);
 
 	if (fd >= 0)
 		close(fd);
@@ -275,7 +275,8 @@ static void make_way_back(const struct tap_patch *p, uint8_t *ret)
  * handler? Bit 1 of rflags is always set. */
 static bool is_saved_pc(const uint64_t *words, uint64_t addr)
 {
-	return words[0] == addr && (words[1] & 2) && !(words[1] >> 32) && (words[2] & 0xffff) == USER_CS;
+	return words[0] == addr && (words[1] & 2) && !(words[1] >> 32) &&
+	       (words[2] & 0xffff) == USER_CS;
 }
 
 /* Will a signal handler return to this address? The kernel has put it on the stack of the handler. */
@@ -424,12 +425,30 @@ static uint64_t find_syscall(const struct tap_work *w)
 	return found;
 }
 
+/* The stub returns to addresses that it has pushed. */
+static int check_shadow_stack(const struct tap_work *w, struct err *why)
+{
+	char path[48], line[256];
+	bool has_one = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", w->live_tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		has_one |= !strncmp(line, "x86_Thread_features:", 20) && strstr(line, "shstk");
+	if (f)
+		fclose(f);
+	return has_one ? err_set(why, -ENOTSUP, "it has a shadow stack (CET)") : 0;
+}
+
 int tap_step_prepare(void *work, struct visit_shared *s)
 {
 	struct tap_work *w = work;
 	uint64_t random;
 	int err = open_memory(w, &s->why);
 
+	if (!err)
+		err = check_shadow_stack(w, &s->why);
 	if (!err)
 		err = find_device(w);
 	if (!err && getrandom(&random, sizeof(random), 0) != sizeof(random))
@@ -452,8 +471,7 @@ int tap_step_prepare(void *work, struct visit_shared *s)
 static bool is_same_code(int fd, const struct tap_order *order)
 {
 	struct tap_code *there = malloc(sizeof(*there));
-	bool is_same = there &&
-		       pread(fd, there->bytes, TAP_CODE_BYTES, 0) == TAP_CODE_BYTES &&
+	bool is_same = there && pread(fd, there->bytes, TAP_CODE_BYTES, 0) == TAP_CODE_BYTES &&
 		       !memcmp(there->bytes, order->code.bytes, TAP_CODE_BYTES);
 
 	free(there);
@@ -481,7 +499,8 @@ static int use_mapped(struct tap_work *w, struct visit_shared *s)
 	return hand_over(w, &s->why);
 }
 
-/* Threads find their counter by their thread pointer, which points to itself with every C library. */
+/* Who is in the slow path is known by its thread pointer. One that does not point to itself is no C library's, and may be
+ * that of several threads. */
 static int check_thread_pointers(const struct tap_work *w, const struct visit_shared *s,
 				 struct err *why)
 {
@@ -490,10 +509,11 @@ static int check_thread_pointers(const struct tap_work *w, const struct visit_sh
 	for (uint32_t i = 0; i < s->place_cnt; i++) {
 		uint64_t tp = s->place[i].tp;
 
-		if (tp == THREAD_TP_UNKNOWN || (tp && !read_at(w, tp, &self, sizeof(self)) &&
-						self == tp))
+		if (tp == THREAD_TP_UNKNOWN ||
+		    (tp && !read_at(w, tp, &self, sizeof(self)) && self == tp))
 			continue;
-		return err_set(why, -ENOTSUP, "a thread of it has no thread pointer of a C library");
+		return err_set(why, -ENOTSUP,
+			       "a thread of it has no thread pointer of a C library");
 	}
 	return 0;
 }
@@ -535,9 +555,9 @@ int tap_step_fill(void *work, struct visit_shared *s)
 	snprintf(path, sizeof(path), "/proc/%d/fd/%lld", w->live_tid, (long long)s->arg[0]);
 	fd = open_proved(w, path, O_RDWR, w->name, 0);
 	if (fd < 0)
-		return err_set(&s->why, fd, fd == -EPERM ?
-					"its memory file was exchanged for something else" :
-					"its memory file cannot be opened");
+		return err_set(&s->why, fd,
+			       fd == -EPERM ? "its memory file was exchanged for something else" :
+					      "its memory file cannot be opened");
 	w->file_fd = fd;
 	if (ftruncate(fd, TAP_FILE_BYTES) ||
 	    pwrite(fd, w->order->code.bytes, TAP_CODE_BYTES, 0) != TAP_CODE_BYTES ||

@@ -12,7 +12,6 @@
  * the kernel begin an interrupted call again.
  */
 #include <errno.h>
-#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +22,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "tap/filter.h"
 #include "tap/threads_priv.h"
 
 #define SYSCALL_STOP (SIGTRAP | 0x80) /* PTRACE_O_TRACESYSGOOD */
@@ -40,74 +40,9 @@
  * Seccomp.
  */
 
-/* Classic BPF over the numbers of one call, as seccomp runs it. Returns the filter's action. */
-static uint32_t run_filter(const struct sock_filter *f, size_t cnt, const uint32_t *data)
-{
-	uint32_t a = 0, x = 0, mem[BPF_MEMWORDS] = { 0 };
-
-	for (size_t pc = 0; pc < cnt; pc++) {
-		const uint32_t k = f[pc].k, operand = BPF_SRC(f[pc].code) == BPF_X ? x : k;
-		bool is_true = false;
-
-		switch (BPF_CLASS(f[pc].code)) {
-		case BPF_LD:
-			a = BPF_MODE(f[pc].code) == BPF_ABS ?
-				    k < sizeof(struct seccomp_data) ? data[k / 4] : 0 :
-			    BPF_MODE(f[pc].code) == BPF_MEM ? mem[k % BPF_MEMWORDS] :
-			    BPF_MODE(f[pc].code) == BPF_LEN ? sizeof(struct seccomp_data) :
-							      k;
-			break;
-		case BPF_LDX:
-			x = BPF_MODE(f[pc].code) == BPF_MEM ? mem[k % BPF_MEMWORDS] :
-			    BPF_MODE(f[pc].code) == BPF_LEN ? sizeof(struct seccomp_data) :
-							      k;
-			break;
-		case BPF_ST:
-			mem[k % BPF_MEMWORDS] = a;
-			break;
-		case BPF_STX:
-			mem[k % BPF_MEMWORDS] = x;
-			break;
-		case BPF_ALU:
-			switch (BPF_OP(f[pc].code)) {
-			case BPF_ADD: a += operand; break;
-			case BPF_SUB: a -= operand; break;
-			case BPF_MUL: a *= operand; break;
-			case BPF_DIV: a = operand ? a / operand : 0; break;
-			case BPF_AND: a &= operand; break;
-			case BPF_OR: a |= operand; break;
-			case BPF_XOR: a ^= operand; break;
-			case BPF_LSH: a = operand < 32 ? a << operand : 0; break;
-			case BPF_RSH: a = operand < 32 ? a >> operand : 0; break;
-			case BPF_NEG: a = -a; break;
-			}
-			break;
-		case BPF_JMP:
-			switch (BPF_OP(f[pc].code)) {
-			case BPF_JA: pc += k; continue;
-			case BPF_JEQ: is_true = a == operand; break;
-			case BPF_JGT: is_true = a > operand; break;
-			case BPF_JGE: is_true = a >= operand; break;
-			case BPF_JSET: is_true = a & operand; break;
-			}
-			pc += is_true ? f[pc].jt : f[pc].jf;
-			break;
-		case BPF_RET:
-			return (BPF_RVAL(f[pc].code) == BPF_A ? a : k) & SECCOMP_RET_ACTION_FULL;
-		case BPF_MISC:
-			if (BPF_MISCOP(f[pc].code) == BPF_TAX)
-				x = a;
-			else
-				a = x;
-			break;
-		}
-	}
-	return SECCOMP_RET_KILL_PROCESS;
-}
-
 bool threads_may_restart(pid_t tid)
 {
-	const uint32_t data[sizeof(struct seccomp_data) / 4] = { SYS_restart_syscall, ARCH_X86_64 };
+	const struct seccomp_data data = { .nr = SYS_restart_syscall, .arch = ARCH_X86_64 };
 	struct sock_filter *f = calloc(BPF_MAXINSNS, sizeof(*f));
 	bool may = f;
 	long cnt;
@@ -120,7 +55,7 @@ bool threads_may_restart(pid_t tid)
 			may = errno == ENOENT || errno == EINVAL; /* no more; no filter */
 			break;
 		}
-		action = run_filter(f, (size_t)cnt, data);
+		action = filter_run(f, (size_t)cnt, &data);
 		may = action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG;
 	}
 	free(f);
@@ -249,8 +184,8 @@ static int note_stop(struct stopped *s, int status)
 	}
 	if (status >> 16 || WSTOPSIG(status) == SYSCALL_STOP)
 		return 0;
-	if (WSTOPSIG(status) != SIGSTOP &&
-	    !ptrace(PTRACE_GETSIGINFO, s->tid, NULL, &info) && info.si_code > 0)
+	if (WSTOPSIG(status) != SIGSTOP && !ptrace(PTRACE_GETSIGINFO, s->tid, NULL, &info) &&
+	    info.si_code > 0)
 		return -EFAULT;
 	s->signal = WSTOPSIG(status);
 	return 0;

@@ -204,9 +204,12 @@ static int read_place(const struct stopped *s, struct thread_place *ret)
 #define KCMP_VM 1
 #endif
 
-static bool shares_memory(pid_t pid, pid_t other)
+/* 1: yes; 0: no, or one of them has ended, or the kernel has no kcmp(). -EPERM: it may not be asked. */
+static int shares_memory(pid_t pid, pid_t other)
 {
-	return syscall(SYS_kcmp, pid, other, KCMP_VM, 0UL, 0UL) == 0;
+	long rc = syscall(SYS_kcmp, pid, other, KCMP_VM, 0UL, 0UL);
+
+	return rc < 0 ? (errno == EPERM || errno == EACCES ? -EPERM : 0) : rc == 0;
 }
 
 static bool is_sharer(const struct threads *t, pid_t pid)
@@ -221,8 +224,13 @@ static bool is_sharer(const struct threads *t, pid_t pid)
 
 static int add_sharer(struct threads *t, pid_t pid)
 {
-	if (pid <= 0 || pid == getpid() || is_sharer(t, pid) || !shares_memory(t->live_tid, pid))
+	int rc;
+
+	if (pid <= 0 || pid == getpid() || is_sharer(t, pid))
 		return 0;
+	rc = shares_memory(t->live_tid, pid);
+	if (rc <= 0)
+		return rc;
 	return t->sharers.cnt < SHARERS_CAP ? vec_push(&t->sharers, pid) : -E2BIG;
 }
 
@@ -520,8 +528,7 @@ uint64_t threads_resume(struct threads *t)
 {
 	struct stopped *first = threads_find(t, t->pid);
 
-	if (first && first != t->caller && !first->is_pinned &&
-	    !await(first, now_ns() + FIRST_NS))
+	if (first && first != t->caller && !first->is_pinned && !await(first, now_ns() + FIRST_NS))
 		detach(first);
 	detach_stopped(t, false);
 	detach_stopped(t, true);

@@ -70,7 +70,8 @@ bool threads_are_dispatching(const struct threads *t);
  * the thread. -EAGAIN: no thread is at a place where it can; -EPERM: a seccomp filter would see the call, and
  * may not be suspended; -EOPNOTSUPP: it dispatches its system calls itself.
  */
-typedef int (*threads_read_fn)(void *ctx, uint64_t addr, uint64_t *ret); /* reads 8 bytes of the process */
+typedef int (*threads_read_fn)(void *ctx, uint64_t addr,
+			       uint64_t *ret); /* reads 8 bytes of the process */
 int threads_begin_calls(struct threads *t, uint64_t syscall_addr, threads_read_fn read, void *ctx);
 void threads_end_calls(struct threads *t);
 /* Return the call's result, -errno as it is; -ESRCH: the process has ended; -ETIMEDOUT: it has not returned;

@@ -164,8 +164,11 @@ static int stop(struct visit *v, struct err *why)
 	if (err == -E2BIG)
 		return err_set(why, err, "too many processes share its memory");
 	if (err)
-		return err_set(why, err, "it cannot be stopped: %s%s", strerror(-err),
-			       err == -EPERM ? " (is it being debugged or traced?)" : "");
+		return err_set(
+			why, err, "it cannot be stopped: %s%s", strerror(-err),
+			err == -EPERM ?
+				" (is it being debugged or traced? Are ptrace and kcmp allowed?)" :
+				"");
 	v->shared->place_cnt =
 		(uint32_t)threads_places(v->threads, v->shared->place, VISIT_PLACES_CAP);
 	if (threads_cnt(v->threads) > VISIT_PLACES_CAP)
@@ -179,10 +182,12 @@ static void take_why(const struct visit *v, int err, struct err *why)
 		return;
 	if (err == v->accessor_err)
 		err_set(why, err, "%s",
-			err == -ETIMEDOUT ? "its memory does not answer" :
-					    "the process of heaptap that reads its memory was killed");
+			err == -ETIMEDOUT ?
+				"its memory does not answer" :
+				"the process of heaptap that reads its memory was killed");
 	else
-		err_set(why, err, "%s", v->shared->why.text[0] ? v->shared->why.text : strerror(-err));
+		err_set(why, err, "%s",
+			v->shared->why.text[0] ? v->shared->why.text : strerror(-err));
 }
 
 static int prepare(struct visit *v, const struct visit_work *work, void *ctx)

@@ -262,7 +262,8 @@ int file_probes_tap(struct file_probes *fp, struct file_member *m, enum probes_k
 
 int file_probes_tap_copies(struct file_probes *fp, struct file_member *m)
 {
-	return m->tap ? file_links_add(fp->sharings, PROBE_TAP, SHARING_OWN, &m->target, m->tap) : 0;
+	return m->tap ? file_links_add(fp->sharings, PROBE_TAP, SHARING_OWN, &m->target, m->tap) :
+			0;
 }
 
 void file_probes_untap(struct file_member *m)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tap_steps.h - internal part of tap.c: what a visit does with the memory of the process, step by step. All of it
+/* tap_priv.h - internal part of tap.c: what a visit does with the memory of the process, step by step. All of it
  * runs in the accessor (visit.h). */
-#ifndef HT_TAP_TAP_STEPS_H
-#define HT_TAP_TAP_STEPS_H
+#ifndef HT_TAP_TAP_PRIV_H
+#define HT_TAP_TAP_PRIV_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * held_taps.h - the taps that the guardian holds, by the numbers that main gave them.
+ * holder_priv.h - internal part of holder.c: the taps that the guardian holds, by the numbers that main gave them
+ * (held_taps.c).
  *
- * A visit to a process that does not answer costs up to 0.6 s of the guardian's time. Who has lost more than a
+ * A visit to a process that does not answer costs up to 1.6 s of the guardian's time. Who has lost more than a
  * second in this way makes no visits for a while: what is to be taken out waits, and what is to be put in is
  * refused with a reason.
  */
-#ifndef HT_GUARDIAN_HELD_TAPS_H
-#define HT_GUARDIAN_HELD_TAPS_H
+#ifndef HT_GUARDIAN_HOLDER_PRIV_H
+#define HT_GUARDIAN_HOLDER_PRIV_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +27,8 @@ struct held_taps {
 	struct hmap by_number;
 	VEC(struct tap *) late; /* could not be taken out yet */
 	int late_pause_ms;
-	uint64_t lost_ns, lost_at_ns; /* spent on visits that did not come to an end, and when that was */
+	uint64_t lost_ns,
+		lost_at_ns; /* spent on visits that did not come to an end, and when that was */
 	struct err *why; /* of the last one that could not be taken out */
 };
 
