@@ -71,7 +71,7 @@ for kind in static static-pie; do
 	finish_target
 	if [ "$target_status" != 0 ]; then
 		not_ok "$kind, stripped" "the target's exit status is $target_status"
-	elif grep -qi "no known allocator.*looked for" "$work/heaptap.err"; then
+	elif grep -qi "no known allocator.*looked for" "$work/heaptap.err" && grep -q "it is static and stripped" "$work/heaptap.err"; then
 		ok "$kind, stripped: says that no allocator was found, and what was looked for"
 	else
 		not_ok "$kind, stripped" "no message" "$work/heaptap.err"

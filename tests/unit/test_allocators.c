@@ -557,6 +557,55 @@ static void test_plain_jemalloc(void **state)
 	unlink(path);
 }
 
+/* A program that is linked as a whole calls the slow ways of the allocator, whose fast ways are inlined. Its blocks are
+ * not seen, and if their frees are not, no entry point is probed. Calls from the allocator's own code are none. */
+static const char inlined_source[] =
+	"#include <stddef.h>\n#define N __attribute__((noinline))\nstatic char b[99999];\n"
+	"N void *je_malloc_default(size_t n) { __asm__ volatile(\"\"); return b + n; }\n"
+	"N void je_free_default(void *p) { *(volatile char *)p = 0; }\n"
+	"N int je_mallctl(void) { return 0; }\n"
+	"N void *je_malloc(size_t n) { return n < 9 ? b : je_malloc_default(n); }\n"
+	"N void je_free(void *p) { if (p != b) je_free_default(p); }\n"
+	"__asm__(\".text\\n.skip 600000, 0x90\\n\");\n"
+	"N void *user(size_t n) { return n < 9 ? b : USE_MALLOC(n); }\n"
+	"N void release(void *p) { if (p != b) USE_FREE(p); }\n"
+	"int main(int n, char **v) { release(user(n)); return 0; }\n";
+
+static void test_inlined(void **state)
+{
+	static const struct {
+		const char *uses;
+		uint32_t kind;
+		size_t site_cnt;
+	} cases[] = {
+		{ "-DUSE_MALLOC=je_malloc -DUSE_FREE=je_free", ALLOC_UNSEEN_NONE, 2 },
+		{ "-DUSE_MALLOC=je_malloc_default -DUSE_FREE=je_free", ALLOC_UNSEEN_INLINED, 2 },
+		{ "-DUSE_MALLOC=je_malloc -DUSE_FREE=je_free_default", ALLOC_UNSEEN_INLINED, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char path[64], compiler[160], words[ALLOC_UNSEEN_WORDS];
+		struct alloc_unseen unseen;
+		struct scanned s;
+
+		snprintf(compiler, sizeof(compiler), "cc -fno-toplevel-reorder %s", cases[i].uses);
+		if (!build(compiler, "c", inlined_source, "", path))
+			skip();
+		assert_true(scan(path, &s));
+		assert_int_equal(s.err, 0);
+		assert_int_equal(s.af->sites.cnt, cases[i].site_cnt);
+		alloc_unseen_find(s.ef, s.af, &unseen);
+		assert_int_equal(unseen.kind, cases[i].kind);
+		if (unseen.kind)
+			assert_string_equal(alloc_unseen_words(&unseen, words),
+					    "contains jemalloc, inlined into its callers: what "
+					    "these allocate is not seen");
+		drop(&s);
+		unlink(path);
+	}
+}
+
 /* An allocator without any name is known by its messages. */
 static void test_nameless(void **state)
 {
@@ -606,8 +655,9 @@ int main(void)
 		cmocka_unit_test(test_libc_inner),	cmocka_unit_test(test_library_inner),
 		cmocka_unit_test(test_naive),		cmocka_unit_test(test_static_programs),
 		cmocka_unit_test(test_static_jemalloc), cmocka_unit_test(test_own_functions),
-		cmocka_unit_test(test_plain_jemalloc),	cmocka_unit_test(test_nameless),
-		cmocka_unit_test(test_embedded),	cmocka_unit_test(test_stripped_static),
+		cmocka_unit_test(test_inlined),		cmocka_unit_test(test_plain_jemalloc),
+		cmocka_unit_test(test_nameless),	cmocka_unit_test(test_embedded),
+		cmocka_unit_test(test_stripped_static),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

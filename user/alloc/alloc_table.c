@@ -63,7 +63,10 @@ static const struct alloc_row rows[] = {
 	ALIGNED(REALLOC_N, "mi_heap_recalloc", 1, 2, 3), NEW("mi_heap_alloc_new", 1), NEW_N("mi_heap_alloc_new_n", 1, 2),
 	ALLOC("mi_theap_malloc", 1), ALLOC("mi_theap_zalloc", 1), ALLOC("mi_theap_malloc_small", 1), /* mimalloc 3 */
 	ALLOC_N("mi_theap_calloc", 1, 2), ALIGNED(ALLOC, "mi_theap_malloc", 1), ALIGNED(ALLOC, "mi_theap_zalloc", 1),
-	REALLOC("mi_theap_realloc", 1, 2), REALLOC("mi_theap_rezalloc", 1, 2),
+	REALLOC("mi_theap_realloc", 1, 2), REALLOC("mi_theap_rezalloc", 1, 2), ALLOC("mi_theap_zalloc_small", 1),
+	ALLOC("mi_heap_zalloc_small", 1), FREE("mi_free_small"), FREE("mi_ufree"), ALLOC("mi_umalloc", 0), ALLOC("mi_uzalloc", 0),
+	ALLOC("mi_umalloc_small", 0), ALLOC("mi_umalloc_aligned", 0), ALLOC("mi_uzalloc_aligned", 0), ALLOC_N("mi_ucalloc", 0, 1),
+	REALLOC("mi_urealloc", 0, 1),
 	/* gperftools */
 	ALLOC("tc_malloc_skip_new_handler", 0), NEW("tc_new", 0), NEW("tc_newarray", 0), NEW("tc_new_aligned", 0),
 	NEW("tc_newarray_aligned", 0), ALLOC("tc_new_nothrow", 0), ALLOC("tc_newarray_nothrow", 0),

@@ -59,7 +59,10 @@ void alloc_unseen_find(struct elf_file *ef, const struct alloc_file *af, struct 
 	const char *family = "jemalloc";
 
 	memset(ret, 0, sizeof(*ret));
-	if (af && af->plain != ALLOC_PLAIN_NOT) {
+	if (af && af->inlined) {
+		family = af->inlined;
+		ret->kind = ALLOC_UNSEEN_INLINED;
+	} else if (af && af->plain != ALLOC_PLAIN_NOT) {
 		ret->kind =
 			af->plain == ALLOC_PLAIN_FREED ? ALLOC_UNSEEN_PARTS : ALLOC_UNSEEN_FREES;
 	} else {
@@ -81,6 +84,8 @@ const char *alloc_unseen_words(const struct alloc_unseen *u, char buf[ALLOC_UNSE
 		[ALLOC_UNSEEN_FREES] =
 			"contains %s, of which only malloc and free have names: other frees are not "
 			"seen",
+		[ALLOC_UNSEEN_INLINED] =
+			"contains %s, inlined into its callers: what these allocate is not seen",
 	};
 
 	/* NOLINTNEXTLINE(clang-diagnostic-format-nonliteral) */

@@ -16,6 +16,7 @@ enum alloc_unseen_kind {
 	ALLOC_UNSEEN_ALL, /* an allocator of which no function has a name */
 	ALLOC_UNSEEN_PARTS, /* malloc and free have names; functions for aligned blocks have none */
 	ALLOC_UNSEEN_FREES, /* ... and blocks may be freed by a function that has none */
+	ALLOC_UNSEEN_INLINED, /* the allocator is inlined into its callers */
 	ALLOC_UNSEEN_CNT,
 };
 

@@ -36,8 +36,8 @@
  *   mimalloc 2.0.9: most entry points fetch the thread's heap and jump to the mi_heap_ function.
  * Sanitizers allocate in functions of their own.
  *
- * Not seen: an allocator whose symbols are stripped; one that is inlined into its callers (a program linked as a whole
- * with it, and mimalloc's own mi_strdup).
+ * Not seen: an allocator whose symbols are stripped (alloc_unseen.c names it); one that is inlined into its callers (a
+ * program linked as a whole with it: alloc_inlined.c; and mimalloc's own mi_strdup).
  */
 #include "alloc/allocators.h"
 
@@ -51,6 +51,7 @@
 #include "elf/elf_symbols.h"
 #include "heaptap/abi.h"
 #include "alloc/alloc_calls.h"
+#include "alloc/alloc_inlined.h"
 #include "alloc/alloc_prefix.h"
 #include "alloc/alloc_shape.h"
 #include "alloc/alloc_unseen.h"
@@ -71,22 +72,32 @@ struct scan {
 	bool is_allocator; /* and nothing else */
 	bool is_plain_jemalloc; /* with names for the C functions alone */
 	struct alloc_shape shape; /* then: what was found by its shape */
+	struct alloc_slow_ways slow;
+	uint32_t inlined; /* ALLOC_INLINED_* */
 };
 
-static int note_prefix(void *ctx, const struct elf_symbol *sym)
+struct first_pass {
+	struct alloc_prefix_finder pf;
+	struct alloc_slow_ways *slow;
+};
+
+static int note_first(void *ctx, const struct elf_symbol *sym)
 {
-	alloc_prefix_note(ctx, sym->name);
+	struct first_pass *pass = ctx;
+
+	alloc_prefix_note(&pass->pf, sym->name);
+	alloc_slow_note(pass->slow, sym);
 	return 0;
 }
 
 /* Find out by which prefixes of its own the file calls an allocator. */
 static int find_prefixes(struct scan *sc)
 {
-	struct alloc_prefix_finder pf = { .cnt = 0 };
-	int err = elf_symbols_each(sc->syms, note_prefix, &pf);
+	struct first_pass pass = { .slow = &sc->slow };
+	int err = elf_symbols_each(sc->syms, note_first, &pass);
 
 	if (!err)
-		alloc_prefix_take(&pf, &sc->lookup);
+		alloc_prefix_take(&pass.pf, &sc->lookup);
 	return err;
 }
 
@@ -317,6 +328,11 @@ static int place(const struct scan *sc, const struct alloc_found *f, struct allo
 	return 0;
 }
 
+static bool is_of(const struct alloc_found *f, const char *family)
+{
+	return alloc_family_bit(f->family->name) == alloc_family_bit(family);
+}
+
 static int fill_sites(const struct scan *sc, const struct alloc_founds *all, struct alloc_file *af)
 {
 	const struct alloc_found *f;
@@ -326,7 +342,11 @@ static int fill_sites(const struct scan *sc, const struct alloc_founds *all, str
 	af->family = sc->base->name;
 	if (sc->is_plain_jemalloc)
 		af->plain = sc->shape.cnt ? ALLOC_PLAIN_FREED : ALLOC_PLAIN_LEAKS;
+	if (sc->inlined)
+		af->inlined = strstr(sc->slow.way[0].name, "je_") ? "jemalloc" : "mimalloc";
 	vec_each(all, f) {
+		if (sc->inlined & ALLOC_INLINED_FREES && is_of(f, af->inlined))
+			continue;
 		af->family_bits |= alloc_family_bit(f->family->name);
 		if (f->is_skipped)
 			continue;
@@ -342,7 +362,7 @@ static int fill_sites(const struct scan *sc, const struct alloc_founds *all, str
 		    sc->base == alloc_family_unknown())
 			af->family = f->family->name;
 	}
-	return af->sites.cnt ? 0 : -ENOENT;
+	return af->sites.cnt || af->inlined ? 0 : -ENOENT;
 }
 
 /* Programs, static ones included, have a flag; libraries have a soname or no interpreter. */
@@ -424,6 +444,8 @@ static int scan_file(struct scan *sc, struct alloc_file *af)
 		return -ENOMEM;
 	merge_aliases(sc, &all);
 	err = analyse(sc, &all);
+	if (!err && !sc->is_allocator && sc->slow.cnt)
+		sc->inlined = alloc_inlined_find(sc->ef, &sc->calls.plt, &sc->slow);
 	if (!err)
 		err = fill_sites(sc, &all, af);
 	if (!err)

@@ -295,6 +295,18 @@ bool elf_file_is_go(const struct elf_file *ef)
 	return ef->is_go;
 }
 
+bool elf_file_is_static(const struct elf_file *ef)
+{
+	uint64_t flags = 0;
+
+	if (elf_file_interp(ef) || elf_file_soname(ef))
+		return false;
+	if (elf_file_type(ef) == ET_EXEC)
+		return true;
+	return elf_file_type(ef) == ET_DYN && !elf_file_dynamic(ef, DT_FLAGS_1, &flags) &&
+	       flags & DF_1_PIE;
+}
+
 int elf_file_dynamic(const struct elf_file *ef, int64_t tag, uint64_t *ret_val)
 {
 	const uint8_t *p = NULL;

@@ -61,6 +61,8 @@ void elf_file_build_id_hex(const struct elf_file *ef, char *buf);
 const char *elf_file_interp(const struct elf_file *ef); /* PT_INTERP or NULL */
 const char *elf_file_soname(const struct elf_file *ef); /* DT_SONAME or NULL */
 bool elf_file_is_go(const struct elf_file *ef);
+/* A program without a loader, at a fixed address or not (static-pie). */
+bool elf_file_is_static(const struct elf_file *ef);
 /* PT_LOAD segments in file order. */
 const struct elf_segment *elf_file_segments(const struct elf_file *ef, size_t *ret_cnt);
 /* The segment whose memory contains vaddr, or NULL. */

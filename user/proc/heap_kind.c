@@ -11,8 +11,6 @@
 #include "proc/proc_text.h"
 #include "proc/process.h"
 
-#define ET_EXEC_TYPE 2
-
 static void read_executable(const char *path, struct heap_kind *k)
 {
 	struct elf_section section;
@@ -21,8 +19,7 @@ static void read_executable(const char *path, struct heap_kind *k)
 	if (elf_file_open(path, &ef))
 		return;
 	k->is_go = elf_file_is_go(ef);
-	k->is_static =
-		!elf_file_interp(ef) && !elf_file_soname(ef) && elf_file_type(ef) == ET_EXEC_TYPE;
+	k->is_static = elf_file_is_static(ef);
 	k->has_names = !elf_file_section(ef, ".symtab", &section);
 	elf_file_close(ef);
 }

@@ -213,8 +213,7 @@ static int survey_file(const struct surveyor *sv, const struct proc_map *m,
 		return file->open_err == -ENOMEM ? -ENOMEM : 0;
 	elf_file_build_id_hex(ef, file->build_id);
 	file->is_go = elf_file_is_go(ef);
-	file->is_static = !elf_file_interp(ef) && !elf_file_soname(ef) &&
-			  elf_file_type(ef) == 2 /* ET_EXEC */;
+	file->is_static = elf_file_is_static(ef);
 	file->has_code = has_code(ef);
 	survey_unwind(ef, file);
 	err = survey_symbols(ef, sv->root, file);

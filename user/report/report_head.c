@@ -409,8 +409,8 @@ static bool is_mostly_unseen(const struct report *r)
 	const struct recording *rec = recording_of(r);
 	double growth = (double)rec->rss_end_bytes - (double)rec->rss_begin_bytes;
 
-	return rec->is_known && r->is_inuse && rec->rss_begin_bytes && rec->rss_end_bytes &&
-	       growth >= GROWTH_BYTES_MIN &&
+	return rec->is_known && r->is_inuse && rec->rss_end_bytes &&
+	       (rec->rss_begin_bytes || rec->is_from_start) && growth >= GROWTH_BYTES_MIN &&
 	       growth >= GROWTH_SHARE_MIN * (double)rec->rss_begin_bytes &&
 	       (double)r->total.value < SEEN_SHARE * growth;
 }
