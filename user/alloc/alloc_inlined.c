@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * alloc_inlined.c - see alloc_inlined.h.
+ * alloc_inlined.c - finds an allocator that was inlined into its callers.
  *
  * The code is searched for direct branches to a slow way or to its PLT stub, byte by byte: that a branch is found where
  * there is none takes four bytes that are the right distance by chance. What is near belongs to the allocator, none of
  * which is larger than that.
  */
-#include "alloc/alloc_inlined.h"
+#include "alloc/allocators_priv.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 #include "elf/elf_file.h"
-#include "elf/elf_symbols.h"
-#include "elf/plt_names.h"
 
 #define ARRAY_CNT(a) (sizeof(a) / sizeof((a)[0]))
 #define NEAR_BYTES (512 << 10)

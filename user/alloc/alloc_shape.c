@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * alloc_shape.c - see alloc_shape.h.
+ * alloc_shape.c - finds a function of jemalloc that has no name by what its code does.
  *
  * A stripped Rust program exports malloc and free of its jemalloc, and frees by sdallocx(p, size, flags), which has no
  * name. What free() does when all goes well, it does as well (jemalloc 5.2 and 5.3): it puts its first argument on the
@@ -14,7 +14,7 @@
  *
  * Searched is the code behind free(), as far as one object file reaches.
  */
-#include "alloc/alloc_shape.h"
+#include "alloc/allocators_priv.h"
 
 #include <errno.h>
 #include <stdbool.h>

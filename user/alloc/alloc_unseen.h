@@ -25,8 +25,6 @@ struct alloc_unseen {
 	char family[16]; /* "jemalloc" */
 };
 
-/* A family whose messages are in the file, and that is not among those that are known (alloc_family_bit()); NULL: none. */
-const char *alloc_contents(struct elf_file *ef, uint32_t known_bits);
 /* af: what alloc_file_scan() found in the file, or NULL. */
 void alloc_unseen_find(struct elf_file *ef, const struct alloc_file *af, struct alloc_unseen *ret);
 

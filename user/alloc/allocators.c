@@ -51,10 +51,8 @@
 #include "elf/elf_symbols.h"
 #include "heaptap/abi.h"
 #include "alloc/alloc_calls.h"
-#include "alloc/alloc_inlined.h"
 #include "alloc/alloc_prefix.h"
-#include "alloc/alloc_shape.h"
-#include "alloc/alloc_unseen.h"
+#include "alloc/alloc_contents.h"
 #include "alloc/allocators_priv.h"
 
 /* Room for all rows with a few prefixes; a file with more is not a serious allocator. */
