@@ -194,6 +194,24 @@ static void the_first_own_frame_is_charged(void **state)
 		{ { "/lib/libc.so.6!fopen", "/usr/lib/libz.so.1!", "/bin/a!main" },
 		  "libz.so.1+0x1234",
 		  "" },
+		/* ... and a part of the wrapper that called it; but not of another file's, nor of a function that is none */
+		{ { "/usr/lib/libsqlite3.so.0!", "/usr/lib/libsqlite3.so.0!",
+		    "/usr/lib/libsqlite3.so.0!sqlite3_malloc64", "/bin/a!remember" },
+		  "remember",
+		  "" },
+		{ { "/usr/lib/libglib-2.0.so.0!", "/usr/lib/libglib-2.0.so.0!g_malloc",
+		    "/usr/lib/libgtk.so.4!", "/bin/a!main" },
+		  "libgtk.so.4+0x1234",
+		  "" },
+		{ { "/usr/lib/libz.so.1!", "/bin/a!xmalloc", "/bin/a!main" },
+		  "libz.so.1+0x1234",
+		  "" },
+		{ { "/usr/lib/libz.so.1!", "/usr/lib/libz.so.1!inflateInit2_", "/bin/a!main" },
+		  "libz.so.1+0x1234",
+		  "" },
+		/* a static program has libc's inner names */
+		{ { "/bin/a!__memalign", "/bin/a!__getdelim", "/bin/a!read_all" }, "read_all", "" },
+		{ { "/bin/a!__vfprintf_internal", "/bin/a!say" }, "say", "" },
 		/* nothing own: what has a name and is in no system file, else a name, else the leaf */
 		{ { "/lib/libc.so.6!", "/lib/libc.so.6!start_thread", "/bin/a!_start" },
 		  "_start",
@@ -209,6 +227,31 @@ static void the_first_own_frame_is_charged(void **state)
 		add_stack(cases[i].frames);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		check_place(&o, i, cases[i].want, cases[i].hint);
+}
+
+/* Rust's library has names that look like anybody's where they are inlined: its sources tell. */
+static void a_librarys_source_is_not_own(void **state)
+{
+	static const struct {
+		const char *file;
+		bool is_system;
+	} cases[] = {
+		{ "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/alloc/src/alloc.rs",
+		  true },
+		{ "/home/me/.rustup/toolchains/stable/lib/rustlib/src/rust/library/core/src/iter.rs",
+		  true },
+		{ "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/compiler/rustc/main.rs", false },
+		{ "/home/me/library/src/alloc.rs", false },
+		{ "src/main.rs", false },
+		{ "", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_int_equal(report_is_system_source(cases[i].file), cases[i].is_system);
+	add_stack((const char *const[]){ "/bin/a!alloc", "/bin/a!request", NULL });
+	p->functions.data[0].filename_str = profile_str(p, cases[0].file);
+	check_place(&(struct report_options){ 0 }, 0, "request", "");
 }
 
 static void what_is_said_to_be_own_is(void **state)
@@ -293,6 +336,7 @@ int main(void)
 #define OWN_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		OWN_TEST(the_first_own_frame_is_charged),
+		OWN_TEST(a_librarys_source_is_not_own),
 		OWN_TEST(what_is_said_to_be_own_is),
 		OWN_TEST(files_are_told_by_their_whole_name),
 		OWN_TEST(names_lose_their_middle),

@@ -43,7 +43,34 @@ static bool is_own(const struct report *r, const struct report_frame *f, enum ru
 		return !report_is_runtime_code(name, frame_file(r, f));
 	if (rules == MANAGED && report_is_runtime_module(module))
 		return false;
-	return !report_is_system_module(module) && !report_is_system_function(name);
+	return !report_is_system_module(module) && !report_is_system_function(name) &&
+	       !report_is_system_source(frame_file(r, f));
+}
+
+/* How many frames without a name may be a part of the wrapper that called them. */
+#define NAMELESS_CNT 3
+
+/*
+ * Is the frame without a name a part of a wrapper? A stripped library keeps the names that it exports: sqlite3_malloc,
+ * but not those of the functions that it is made of. pos: behind the frame.
+ */
+static bool is_of_wrapper(const struct report *r, const struct profile_sample *s,
+			  struct report_frame_pos pos, const struct report_frame *f)
+{
+	char buf[REPORT_NAME_BUF];
+	const char *module = report_frame_module(r->p, f), *name;
+	struct report_frame next;
+
+	if (report_frame_name(r->p, f, buf, sizeof(buf)) != buf || is_jit(module))
+		return false;
+	for (int i = 0; i < NAMELESS_CNT && report_next_frame(r->p, s, &pos, &next); i++) {
+		if (strcmp(report_frame_module(r->p, &next), module) != 0)
+			return false;
+		name = report_frame_name(r->p, &next, buf, sizeof(buf));
+		if (name != buf)
+			return report_is_system_function(name);
+	}
+	return false;
 }
 
 /* MANAGED if the stack has a function of the user's in code made at run time. */
@@ -67,7 +94,7 @@ static bool find_own(const struct report *r, const struct profile_sample *s, enu
 
 	*ret = (struct report_place){ 0 };
 	while (report_next_frame(r->p, s, &pos, &f)) {
-		if (is_own(r, &f, rules)) {
+		if (is_own(r, &f, rules) && (rules == ASKED || !is_of_wrapper(r, s, pos, &f))) {
 			ret->frame = f;
 			ret->behind = pos;
 			return true;

@@ -9,6 +9,8 @@
 bool report_is_system_module(const char *module);
 /* Does this function allocate on behalf of others, or start threads or programs? */
 bool report_is_system_function(const char *name);
+/* Is this source file of a language's library, compiled into the program? */
+bool report_is_system_source(const char *file);
 /*
  * Does this file belong to a runtime: a JVM, Node, Python? In a stack with a frame of code that a
  * runtime compiled or interpreted, the runtime's frames are not the user's own.
