@@ -272,9 +272,12 @@ HELPER void e2e_done(void)
 /* Fails the program when its own account is not what the arithmetic says. */
 HELPER void e2e_self_check(const char *site, int64_t inuse_bytes, int64_t inuse_objects)
 {
-	const struct led_row *r = &led_rows[led_find_row(site)];
+	const struct led_row *r;
 	char line[160];
 
+	pthread_mutex_lock(&led_lock); /* it adds a row where there is none */
+	r = &led_rows[led_find_row(site)];
+	pthread_mutex_unlock(&led_lock);
 	if (r->inuse_bytes == inuse_bytes && r->inuse_objects == inuse_objects)
 		return;
 	snprintf(line, sizeof(line), "BROKEN %s: %lld bytes in %lld, planned %lld in %lld\n", site,
