@@ -150,6 +150,12 @@ FUNCTION(
 	"mov %r15,112(%rax)\nmov 24(%rsp),%rsp\n"
 	"pop %r15\npop %r14\npop %r13\npop %r12\npop %rbp\npop %rbx\nret\n");
 
+/* The same with a thread pointer of 0, where nothing is mapped. */
+void call_without_tp(const uint64_t *in, uint64_t *out, void *fn, uint8_t *stack_end);
+FUNCTION("call_without_tp",
+	 "rdfsbase %rax\npush %rax\nxor %eax,%eax\nwrfsbase %rax\ncall call_with\n"
+	 "pop %rax\nwrfsbase %rax\nret\n");
+
 void *je_mallocx(size_t n, int flags);
 void je_dallocx(void *p, int flags);
 uint32_t je_aligned_alloc(size_t align, size_t n);
@@ -444,6 +450,29 @@ static void check_registers(bool saves)
 	check_call("failed", (void *)je_mallocx, in, left, saves);
 }
 
+/* A thread without one is counted, and sampled, like others. */
+static void test_no_thread_pointer(void **state)
+{
+	static uint8_t stack[STACK_BYTES] __attribute__((aligned(16)));
+	uint64_t in[REGS] = { 0 }, out[REGS];
+
+	(void)state;
+	for (uint64_t rate = 0; rate <= 1; rate++) {
+		begin(rate);
+		for (uint64_t i = 0; i < 5; i++) {
+			in[RDI_IDX] = 100;
+			toy_left[RAX_IDX] = 0x1000 * (i + 1);
+			call_without_tp(in, out, (void *)je_mallocx, stack + sizeof(stack));
+			assert_int_equal(kept_cnt(), rate);
+			in[RDI_IDX] = 0x1000 * (i + 1);
+			call_without_tp(in, out, (void *)je_dallocx, stack + sizeof(stack));
+			assert_int_equal(kept_cnt(), 0);
+		}
+	}
+	for (size_t i = 0; i < TAP_INSIDE_LINES * TAP_INSIDE_LINE; i++)
+		assert_int_equal((&data->inside[0][0])[i].tp, 0);
+}
+
 static void check_flags(void)
 {
 	for (int i = 0; i < 3; i++) {
@@ -588,11 +617,12 @@ static void test_missed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sites),	 cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_all),	 cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_share),	 cmocka_unit_test(test_full),
-		cmocka_unit_test(test_refusals), cmocka_unit_test(test_uses),
-		cmocka_unit_test(test_missed),	 cmocka_unit_test(test_registers),
+		cmocka_unit_test(test_sites),	  cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_all),	  cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_share),	  cmocka_unit_test(test_full),
+		cmocka_unit_test(test_refusals),  cmocka_unit_test(test_uses),
+		cmocka_unit_test(test_missed),	  cmocka_unit_test(test_no_thread_pointer),
+		cmocka_unit_test(test_registers),
 	};
 
 	return cmocka_run_group_tests(tests, put_in, take_out);
