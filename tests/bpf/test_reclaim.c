@@ -168,14 +168,16 @@ static void cycle(struct rig *rig, unsigned cnt)
 
 static void end_target(struct rig *rig)
 {
+	size_t cnt = tracker_running_cnt(rig->tracker);
+
 	kill(rig->pid, SIGKILL);
 	waitpid(rig->pid, NULL, 0);
 	close(rig->fd);
-	for (int i = 0; i < 100 && tracker_running_cnt(rig->tracker); i++) {
+	for (int i = 0; i < 100 && tracker_running_cnt(rig->tracker) == cnt; i++) {
 		rig_settle(rig);
 		usleep(10000);
 	}
-	assert_int_equal(tracker_running_cnt(rig->tracker), 0);
+	assert_int_equal(tracker_running_cnt(rig->tracker), cnt - 1);
 }
 
 /* Another process instead of the one that has ended. */
@@ -318,12 +320,15 @@ static void reclaim_with_reader(struct rig *rig, uint64_t since_ns)
  */
 static void test_reader(void **state)
 {
+	struct rig rig, keeper;
 	struct contents c;
 	uint64_t since_ns;
-	struct rig rig;
 	size_t cnt;
 
 	open_many(&rig, state, 1024);
+	/* It has the same files, so none is forgotten, which would ask for another cycle. */
+	rig_start(&keeper);
+	assert_int_equal(tracker_add(rig.tracker, keeper.pid), 0);
 	for (int i = 0; i < 3; i++) {
 		if (i)
 			next_target(&rig);
@@ -337,11 +342,15 @@ static void test_reader(void **state)
 		assert_int_equal(c.live + c.totals + c.bins + c.contexts, 0);
 		assert_true(c.stacks >= DEEPEST);
 		tracker_instances(rig.tracker, &cnt);
-		assert_int_equal(cnt, 0);
+		assert_int_equal(cnt, 1);
 	}
-	/* Those of the last one were asked for after the marks: they are the next cycle's. */
+	/* Those of the last one were asked for after the marks: they are the next cycle's, for which nobody asks. */
 	cycle(&rig, 2);
 	assert_int_equal(contents(&rig).stacks, 0);
+	kill(keeper.pid, SIGKILL);
+	waitpid(keeper.pid, NULL, 0);
+	close(keeper.fd);
+	munmap((void *)keeper.out, RIG_OUT_CNT * sizeof(uint64_t));
 	rig_close(&rig);
 }
 

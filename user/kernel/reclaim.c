@@ -73,6 +73,7 @@ struct reclaim {
 	bool is_asked;
 	enum phase phase;
 	bool has_marks; /* those of this cycle are complete: this is a round while it waits for readers */
+	bool had_rounds; /* ... and what that left to sweep is the next cycle's */
 	uint64_t grace_ns, began_ns, marked_ns;
 	struct map_cursor cursor; /* of the phase's map */
 	VEC(char) doomed; /* keys to be deleted after this batch */
@@ -127,7 +128,7 @@ static void forget_cycle(struct reclaim *r)
 	forget_round(r);
 	hmap_release(&r->stacks);
 	hmap_release(&r->label_sets);
-	r->has_marks = false;
+	r->has_marks = r->had_rounds = false;
 	r->phase = PHASE_IDLE;
 }
 
@@ -542,6 +543,7 @@ static int delete_numbers(struct reclaim *r)
 static void end(struct reclaim *r)
 {
 	r->counts.cycles++;
+	r->is_asked |= r->had_rounds;
 	forget_cycle(r);
 	if (r->ops.on_end)
 		r->ops.on_end(r->ctx, &r->files);
@@ -560,6 +562,7 @@ static int pass_readers(struct reclaim *r, uint64_t readers_since_ns, bool *ret_
 	if (*ret_waits)
 		return 0;
 	err = begin_round(r);
+	r->had_rounds = true;
 	r->phase = PHASE_GRACE;
 	return err;
 }
