@@ -26,7 +26,7 @@ same "a recording is right all the same" --alloc
 [ "$(grep -c 'cannot filter system calls' "$work/heaptap.err")" = 1 ] && ok "record: said once" ||
 	not_ok "record" "it is not said once" "$work/heaptap.err"
 
-timeout 20 "$heaptap" serve --listen 127.0.0.1:0 --push parca+http://127.0.0.1:1 --push-debuginfo >"$work/serve.out" 2>&1
+timeout 20 "$heaptap" serve --comm ^nobody$ --listen 127.0.0.1:0 --push parca+http://127.0.0.1:1 --push-debuginfo >"$work/serve.out" 2>&1
 status=$?
 [ $status = 1 ] && says "$work/serve.out" 'push-debuginfo: this kernel cannot filter system calls' &&
 	ok "serve --push-debuginfo: refused" || not_ok "serve --push-debuginfo" "status $status" "$work/serve.out"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* test_debuginfo.c - the bytes of Parca's debug information calls, and profiles without names. */
-#include <elf.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,9 +13,6 @@
 #include <cmocka.h>
 
 #include "debuginfo.pb-c.h"
-#include "elf/debug_only.h"
-#include "elf/elf_file.h"
-#include "made_elf.h"
 #include "profile/profile.h"
 #include "push/debuginfo_message.h"
 #include "push/debuginfo_stream.h"
@@ -128,31 +124,21 @@ static void answers(void **state)
 static void a_stream_is_messages_of_the_file(void **state)
 {
 	static uint8_t names[700 * 1024];
-	static const struct made_section secs[] = {
-		{ ".symtab", SHT_SYMTAB, 2, 1, 0, names, 24, 24 },
-		{ ".strtab", SHT_STRTAB, 0, 0, 0, names, sizeof(names), 0 },
-	};
 	const struct debuginfo_instructions how = { .way = DEBUGINFO_STREAM, .upload_id = "u1" };
 	size_t at = 0, file_at = 0, message_cnt = 0, total;
 	struct debuginfo_stream s;
-	uint8_t *file, *stream;
-	struct debug_only *d;
-	struct elf_file *ef;
-	struct made_elf m;
-	int fd = memfd_create("elf", MFD_CLOEXEC);
+	struct debuginfo_file from;
+	uint8_t *file = malloc(sizeof(names)), *stream;
+	int fd = memfd_create("reduced", MFD_CLOEXEC);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names); i++)
 		names[i] = (uint8_t)(i * 7 + i / 251);
-	m = made_elf_new(secs, 2);
-	assert_int_equal(write(fd, m.data, m.bytes), (ssize_t)m.bytes);
-	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
-	assert_int_equal(debug_only_new(ef, &d), 0);
-	elf_file_close(ef);
-	file = malloc(debug_only_bytes(d));
-	assert_int_equal(debug_only_read(d, fd, 0, file, debug_only_bytes(d)), debug_only_bytes(d));
-
-	assert_int_equal(debuginfo_stream_init(&s, d, fd, "abcd", &how), 0);
+	memcpy(file, names, sizeof(names));
+	assert_int_equal(write(fd, names, sizeof(names)), sizeof(names));
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	from = (struct debuginfo_file){ .fd = fd, .bytes = sizeof(names) };
+	assert_int_equal(debuginfo_stream_init(&s, &from, "abcd", &how), 0);
 	total = debuginfo_stream_bytes(&s);
 	stream = malloc(total);
 	while (at < total) {
@@ -186,14 +172,35 @@ static void a_stream_is_messages_of_the_file(void **state)
 		UPLOAD(free_unpacked)(message, NULL);
 		at += 5 + n;
 	}
-	assert_int_equal(file_at, debug_only_bytes(d));
+	assert_int_equal(file_at, sizeof(names));
 	assert_int_equal(message_cnt, 1 + 3);
 	debuginfo_stream_release(&s);
-	debug_only_free(d);
 	close(fd);
 	free(stream);
 	free(file);
-	free(m.data);
+}
+
+/* Who writes the file may end, or stop. */
+static void a_stream_waits_for_a_moment(void **state)
+{
+	const struct debuginfo_instructions how = { .way = DEBUGINFO_PUT };
+	struct debuginfo_file from = { .bytes = 10 };
+	struct debuginfo_stream s;
+	char buf[16];
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	from.fd = fds[0];
+	assert_int_equal(debuginfo_stream_init(&s, &from, "abcd", &how), 0);
+	assert_int_equal(write(fds[1], "123456", 6), 6);
+	assert_int_equal(debuginfo_stream_read(&s, buf, 4), 4);
+	assert_int_equal(debuginfo_stream_read(&s, buf, 2), 2);
+	assert_int_equal(debuginfo_stream_read(&s, buf, sizeof(buf)), -ETIMEDOUT);
+	close(fds[1]);
+	assert_int_equal(debuginfo_stream_read(&s, buf, sizeof(buf)), -EIO);
+	debuginfo_stream_release(&s);
+	close(fds[0]);
 }
 
 static bool is_first(const void *ctx, const char *build_id)
@@ -245,6 +252,7 @@ int main(void)
 		cmocka_unit_test(requests),
 		cmocka_unit_test(answers),
 		cmocka_unit_test(a_stream_is_messages_of_the_file),
+		cmocka_unit_test(a_stream_waits_for_a_moment),
 		cmocka_unit_test(names_that_the_server_knows_are_left_out),
 	};
 

@@ -13,6 +13,7 @@
 
 #include "proc/heap_kind.h"
 #include "proc/process.h"
+#include "proc/reader.h"
 
 static void test_names(void **state)
 {
@@ -144,6 +145,29 @@ static void test_process(void **state)
 	assert_true(kind.file_cnt > 1);
 }
 
+static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, int out_fd)
+{
+	(void)fd;
+	return kind == HEAP_KIND_JOB ? heap_kind_run_job(args, args_bytes, out_fd) : 1;
+}
+
+/* Where there is a reader, nothing is opened here. A file that cannot be read is taken for ordinary. */
+static void test_jobs(void **state)
+{
+	static const char *const none[] = { "/no/such/file" }, *const text[] = { "/etc/passwd" };
+	struct heap_kind kind;
+
+	(void)state;
+	assert_int_equal(reader_start(READER_PATIENT_MS, run_job), 0);
+	test_process(NULL);
+	test_files(NULL);
+	heap_kind_of_files(none, 1, &kind);
+	assert_false(kind.is_go || kind.is_static || kind.has_names);
+	heap_kind_of_files(text, 1, &kind);
+	assert_false(kind.is_go || kind.is_static || kind.has_names);
+	reader_end();
+}
+
 static void test_list(void **state)
 {
 	struct process_list list;
@@ -165,7 +189,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),	cmocka_unit_test(test_runtimes),
 		cmocka_unit_test(test_words),	cmocka_unit_test(test_files),
-		cmocka_unit_test(test_process), cmocka_unit_test(test_list),
+		cmocka_unit_test(test_process), cmocka_unit_test(test_jobs),
+		cmocka_unit_test(test_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

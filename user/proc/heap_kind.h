@@ -13,6 +13,11 @@
 
 struct process_info;
 
+/* Where there is a reader (reader.h), executables are read by a job of it, behind a seal. Run a job of this kind; for
+ * reader_start(). */
+#define HEAP_KIND_JOB 3
+int heap_kind_run_job(const void *args, size_t args_bytes, int out_fd);
+
 struct heap_kind {
 	bool is_go; /* its executable was made by Go's linker */
 	bool is_static, has_names; /* of the executable: no loader; it has a symbol table */

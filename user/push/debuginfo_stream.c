@@ -2,17 +2,19 @@
 /* debuginfo_stream.c - see debuginfo_stream.h. */
 #include "push/debuginfo_stream.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "elf/debug_only.h"
+#include "proc/reader.h"
 
-int debuginfo_stream_init(struct debuginfo_stream *s, const struct debug_only *file, int fd,
+int debuginfo_stream_init(struct debuginfo_stream *s, const struct debuginfo_file *file,
 			  const char *build_id, const struct debuginfo_instructions *how)
 {
 	memset(s, 0, sizeof(*s));
-	s->file = file;
-	s->fd = fd;
+	s->file = *file;
 	if (how->way == DEBUGINFO_PUT)
 		return 0;
 	return debuginfo_encode_info(build_id, how->upload_id, &s->info, &s->info_bytes);
@@ -26,7 +28,7 @@ void debuginfo_stream_release(struct debuginfo_stream *s)
 
 uint64_t debuginfo_stream_bytes(const struct debuginfo_stream *s)
 {
-	uint64_t file_bytes = debug_only_bytes(s->file), whole = file_bytes / DEBUGINFO_CHUNK_BYTES;
+	uint64_t file_bytes = s->file.bytes, whole = file_bytes / DEBUGINFO_CHUNK_BYTES;
 	size_t rest = file_bytes % DEBUGINFO_CHUNK_BYTES;
 	uint8_t head[DEBUGINFO_CHUNK_HEAD_BYTES];
 
@@ -48,7 +50,7 @@ static size_t take(void *to, size_t room, const uint8_t *from, size_t bytes, siz
 
 static void begin_chunk(struct debuginfo_stream *s)
 {
-	uint64_t left = debug_only_bytes(s->file) - s->file_at;
+	uint64_t left = s->file.bytes - s->file_at;
 	size_t bytes = left < DEBUGINFO_CHUNK_BYTES ? left : DEBUGINFO_CHUNK_BYTES;
 
 	s->chunk_end = s->file_at + bytes;
@@ -56,9 +58,23 @@ static void begin_chunk(struct debuginfo_stream *s)
 	s->head_bytes = s->info ? debuginfo_chunk_head(bytes, s->head) : 0;
 }
 
+/* The writer is not trusted to be fast: the caller waits once for a piece, however small. */
+static ssize_t read_file(int fd, void *buf, size_t bytes, int wait_ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	ssize_t n;
+
+	do {
+		if (poll(&p, 1, wait_ms) <= 0)
+			return -ETIMEDOUT;
+		n = read(fd, buf, bytes);
+	} while (n < 0 && errno == EINTR);
+	return n > 0 ? n : n < 0 ? -errno : -EIO;
+}
+
 ssize_t debuginfo_stream_read(struct debuginfo_stream *s, void *buf, size_t bytes)
 {
-	uint64_t file_bytes = debug_only_bytes(s->file);
+	uint64_t file_bytes = s->file.bytes;
 	uint8_t *to = buf;
 	size_t done = 0;
 
@@ -72,8 +88,10 @@ ssize_t debuginfo_stream_read(struct debuginfo_stream *s, void *buf, size_t byte
 			begin_chunk(s);
 		done += take(to + done, bytes - done, s->head, s->head_bytes, &s->head_at);
 		left = s->chunk_end - s->file_at;
-		n = debug_only_read(s->file, s->fd, s->file_at, to + done,
-				    bytes - done < left ? bytes - done : left);
+		n = read_file(s->file.fd, to + done, bytes - done < left ? bytes - done : left,
+			      done ? 0 : READER_PROMPT_MS);
+		if (n == -ETIMEDOUT && done)
+			break;
 		if (n < 0)
 			return n;
 		done += (size_t)n;

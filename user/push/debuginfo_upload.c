@@ -19,7 +19,6 @@
 #include "base/hmap.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "elf/debug_only.h"
 #include "elf/elf_file.h"
 #include "push/debuginfo_message.h"
 #include "push/debuginfo_stream.h"
@@ -66,8 +65,7 @@ struct debuginfo_upload {
 	size_t current;
 	enum step step;
 	uint8_t *request;
-	struct debug_only *layout;
-	int fd;
+	struct debuginfo_file reduced; /* fd -1: none */
 	struct debuginfo_instructions how;
 	struct debuginfo_stream stream;
 };
@@ -92,11 +90,9 @@ static void set_state(struct debuginfo_upload *u, struct file *f, enum file_stat
 static void release_current(struct debuginfo_upload *u)
 {
 	debuginfo_stream_release(&u->stream);
-	debug_only_free(u->layout);
-	u->layout = NULL;
-	if (u->fd >= 0)
-		close(u->fd);
-	u->fd = -1;
+	if (u->reduced.fd >= 0)
+		close(u->reduced.fd);
+	u->reduced.fd = -1;
 	free(u->request);
 	u->request = NULL;
 	u->step = STEP_NONE;
@@ -172,23 +168,22 @@ static int begin_should(struct debuginfo_upload *u, const struct file *f,
 static int begin_initiate(struct debuginfo_upload *u, const struct file *f,
 			  struct push_http_call *call)
 {
-	int err = u->opts.open_file(u->opts.ctx, f->build_id, &u->layout, &u->fd);
+	int err = u->opts.open_file(u->opts.ctx, f->build_id, &u->reduced);
 
-	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
+	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -EAGAIN)
 		return err;
 	if (err)
 		return -ENODATA;
-	if (debug_only_bytes(u->layout) > u->opts.file_bytes_max)
+	if (u->reduced.bytes > u->opts.file_bytes_max)
 		return -EFBIG;
 	call->grpc_path = DEBUGINFO_PATH_INITIATE;
-	return debuginfo_encode_initiate(f->build_id, f->is_forced, debug_only_bytes(u->layout),
-					 debug_only_hash(u->layout), &u->request,
-					 &call->body_bytes);
+	return debuginfo_encode_initiate(f->build_id, f->is_forced, u->reduced.bytes,
+					 u->reduced.hash, &u->request, &call->body_bytes);
 }
 
 static int begin_send(struct debuginfo_upload *u, const struct file *f, struct push_http_call *call)
 {
-	int err = debuginfo_stream_init(&u->stream, u->layout, u->fd, f->build_id, &u->how);
+	int err = debuginfo_stream_init(&u->stream, &u->reduced, f->build_id, &u->how);
 
 	if (err)
 		return err;
@@ -273,7 +268,7 @@ static void on_sent(struct debuginfo_upload *u, const uint8_t *answer, size_t by
 
 	if (u->how.way == DEBUGINFO_STREAM &&
 	    (debuginfo_decode_uploaded(answer, bytes, &taken_bytes) ||
-	     taken_bytes != debug_only_bytes(u->layout)))
+	     taken_bytes != u->reduced.bytes))
 		fail(u, PUSH_RETRY_FEW, "not all of the file has arrived");
 	else
 		begin(u, STEP_FINISHED);
@@ -283,10 +278,9 @@ static void on_finished(struct debuginfo_upload *u)
 {
 	const struct file *f = &u->files.data[u->current];
 
-	u->stats.uploaded_bytes += debug_only_bytes(u->layout);
+	u->stats.uploaded_bytes += u->reduced.bytes;
 	log_debug("push: '%s' has the debug information of %s, %llu bytes",
-		  u->opts.http.target.name, f->build_id,
-		  (unsigned long long)debug_only_bytes(u->layout));
+		  u->opts.http.target.name, f->build_id, (unsigned long long)u->reduced.bytes);
 	settle(u, FILE_UPLOADED);
 }
 
@@ -463,7 +457,7 @@ int debuginfo_upload_open(const struct debuginfo_upload_options *opts,
 	if (!u)
 		return -ENOMEM;
 	u->opts = *opts;
-	u->timer_fd = u->fd = -1;
+	u->timer_fd = u->reduced.fd = -1;
 	hmap_init(&u->idx, 2 * BUILD_ID_BYTES_CAP + 1);
 	err = push_http_open(&opts->http, on_done, u, &u->http);
 	if (!err)

@@ -5,7 +5,7 @@
  *
  * Nothing here waits for the network: the caller puts debuginfo_upload_fd() into its epoll loop and calls
  * debuginfo_upload_run() when it is readable. A file is read a piece at a time while it is sent (at most
- * PUSH_HTTP_LONG_SPEED), reduced to names and lines (debug_only.h), and never held in memory. Failed requests are
+ * PUSH_HTTP_LONG_SPEED), reduced to names and lines, and never held in memory. Failed requests are
  * tried again as profiles are (push_queue.h). Nothing is remembered on disk: after a restart the server says what
  * it has.
  *
@@ -23,7 +23,7 @@
 /* Most build ids that one server is asked about; offers beyond it are not taken. */
 #define DEBUGINFO_FILES_CAP 16384
 
-struct debug_only;
+struct debuginfo_file;
 
 struct debuginfo_upload_options {
 	struct push_http_options http;
@@ -33,11 +33,11 @@ struct debuginfo_upload_options {
 	 * reason, and may never end. */
 	uint64_t ask_again_ns;
 	/*
-	 * Open the file that is best for a build id: return the reduced file, and a descriptor to read it with; the
-	 * caller owns both. -ENODATA: no file has names; -EMFILE, -ENFILE, -ENOMEM: it is asked again; other
-	 * errors: the file cannot be had (any more), which counts as -ENODATA.
+	 * Open the file that is best for a build id, reduced (debuginfo_stream.h); the caller closes its descriptor.
+	 * -ENODATA: no file has names; -EMFILE, -ENFILE, -ENOMEM, -EAGAIN: it is asked again; other errors: the
+	 * file cannot be had (any more), which counts as -ENODATA.
 	 */
-	int (*open_file)(void *ctx, const char *build_id, struct debug_only **ret, int *ret_fd);
+	int (*open_file)(void *ctx, const char *build_id, struct debuginfo_file *ret);
 	void *ctx;
 };
 

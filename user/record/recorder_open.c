@@ -33,6 +33,7 @@
 #include "alloc/allocators.h"
 #include "proc/events.h"
 #include "proc/find_program.h"
+#include "proc/heap_kind.h"
 #include "proc/launch.h"
 #include "proc/reader.h"
 #include "track/file_job.h"
@@ -118,10 +119,17 @@ static int start_guardian(struct recorder *r)
 	return err;
 }
 
+/* Runs in a child of the reader. */
+static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, int out_fd)
+{
+	return kind == HEAP_KIND_JOB ? heap_kind_run_job(args, args_bytes, out_fd) :
+				       file_job_run(kind, fd, args, args_bytes, out_fd);
+}
+
 /* Without a reader, this process reads the target. */
 static void start_reader(void)
 {
-	int err = reader_start(READER_PATIENT_MS, file_job_run);
+	int err = reader_start(READER_PATIENT_MS, run_job);
 
 	if (err)
 		log_warn(

@@ -19,6 +19,7 @@
 #include "base/units.h"
 #include "budget/governor.h"
 #include "serve/daemon_priv.h"
+#include "serve/debug_job.h"
 #include "serve/follow.h"
 #include "saved/saver.h"
 #include "session/session.h"
@@ -65,8 +66,14 @@ static void on_event(void *ctx, const struct ht_event *event)
 /* Runs in a child of the reader. */
 static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, int out_fd)
 {
-	return kind == TARGET_MEMORY_JOB ? target_memory_run_job(args, args_bytes, out_fd) :
-					   file_job_run(kind, fd, args, args_bytes, out_fd);
+	switch (kind) {
+	case TARGET_MEMORY_JOB:
+		return target_memory_run_job(args, args_bytes, out_fd);
+	case DEBUG_JOB:
+		return debug_job_run(fd, args, args_bytes, out_fd);
+	default:
+		return file_job_run(kind, fd, args, args_bytes, out_fd);
+	}
 }
 
 static int open_capture(struct daemon *d)

@@ -25,8 +25,6 @@
 #include "base/printable.h"
 #include "base/sandbox.h"
 #include "base/write_all.h"
-#include "elf/debug_only.h"
-#include "elf/elf_file.h"
 #include "metrics/view.h"
 #include "proc/process.h"
 #include "profile/profile.h"
@@ -35,12 +33,10 @@
 #include "push/push_profile.h"
 #include "push/push_sender.h"
 #include "push/push_time.h"
+#include "serve/debug_job.h"
 #include "serve/profile_file.h"
-#include "symbol/debug_files.h"
 #include "track/files.h"
 #include "track/tracker.h"
-
-/* Finds the file of a tracked process that says most about a build id, reduced to names and lines. */
 
 static const struct track_file *find_file(const struct track_files *files, const char *build_id)
 {
@@ -52,74 +48,6 @@ static const struct track_file *find_file(const struct track_files *files, const
 			return file;
 	}
 	return NULL;
-}
-
-static bool has_dwarf(const struct elf_file *ef)
-{
-	const struct elf_section_head *heads;
-	size_t cnt;
-
-	heads = elf_file_section_heads(ef, &cnt);
-	for (size_t i = 0; i < cnt; i++)
-		if (!strcmp(heads[i].name, ".debug_info") || !strcmp(heads[i].name, ".zdebug_info"))
-			return true;
-	return false;
-}
-
-/* Takes over fd, also on failure. */
-static int reduce(struct elf_file *ef, int fd, struct debug_only **ret, int *ret_fd)
-{
-	int err = fd < 0 ? fd : debug_only_new(ef, ret);
-
-	if (!err)
-		*ret_fd = fd;
-	else if (fd >= 0)
-		close(fd);
-	return err;
-}
-
-static int reduce_separate(const struct track_file *file, struct debug_only **ret, int *ret_fd)
-{
-	char path[PATH_MAX];
-	struct elf_file *ef;
-	int fd = debug_files_open_id(file->build_id_hex, file->root, path), err;
-
-	if (fd < 0)
-		return fd;
-	err = elf_file_open_fd(fd, &ef);
-	if (err) {
-		close(fd);
-		return err;
-	}
-	err = reduce(ef, fd, ret, ret_fd);
-	elf_file_close(ef);
-	return err;
-}
-
-/*
- * Open the mapped file itself if it has DWARF, else its separate debug file (by build id, below the target's root,
- * then on the host), else the mapped file with the symbols it has. The caller owns what is returned. -ENODATA: no
- * names anywhere; -ENOENT: no such file is mapped; -errno.
- */
-static int debug_source_open(const struct track_files *files, const char *build_id,
-			     struct debug_only **ret, int *ret_fd)
-{
-	const struct track_file *file = find_file(files, build_id);
-	struct elf_file *ef;
-	int err, fd;
-
-	if (!file)
-		return -ENOENT;
-	err = elf_file_open_fd(file->fd, &ef);
-	if (err)
-		return err;
-	err = has_dwarf(ef) ? -ENOENT : reduce_separate(file, ret, ret_fd);
-	if (err && err != -EMFILE && err != -ENFILE && err != -ENOMEM) {
-		fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
-		err = reduce(ef, fd < 0 ? -errno : fd, ret, ret_fd);
-	}
-	elf_file_close(ef);
-	return err;
 }
 
 /* For the names of all processes, before the child is ended. */
@@ -175,11 +103,12 @@ static int open_sender(const struct pushes_options *o, size_t i, struct push_sen
 	return err;
 }
 
-static int open_debug_file(void *ctx, const char *build_id, struct debug_only **ret, int *ret_fd)
+static int open_debug_file(void *ctx, const char *build_id, struct debuginfo_file *ret)
 {
 	const struct pushes *p = ctx;
+	const struct track_file *file = find_file(p->files, build_id);
 
-	return debug_source_open(p->files, build_id, ret, ret_fd);
+	return file ? debug_job_start(file, ret) : -ENOENT;
 }
 
 static int open_upload(struct pushes *p, const struct pushes_options *o, size_t i,
