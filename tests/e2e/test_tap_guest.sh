@@ -71,7 +71,7 @@ for ((i = 0; i < ${E2E_TAPS:-4}; i++)); do
 	rate=$((i % 2 ? 4096 : 65536))
 	"$heaptap" record --tap=only --rate $rate --max-overhead off -p "$target" -d 0.2s --force -n 0 -o "$work/p.pb.gz" \
 		>"$work/heaptap.out" 2>"$work/heaptap.err" || {
-		says "$work/heaptap.err" 'a thread of it did not stop within' && late=$((late + 1)) || not_ok "in and out" "time $i" "$work/heaptap.err"
+		says "$work/heaptap.err" 'it did not stop within' && late=$((late + 1)) || not_ok "in and out" "time $i" "$work/heaptap.err"
 	}
 	is_alive || break
 done

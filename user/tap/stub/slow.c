@@ -153,7 +153,8 @@ uint64_t tap_freed(uint64_t ptr)
  * next. */
 static uint64_t new_random(void)
 {
-	uint64_t seed = __atomic_add_fetch(&control()->seed, 0x9e3779b97f4a7c15ULL, __ATOMIC_RELAXED);
+	uint64_t seed =
+		__atomic_add_fetch(&control()->seed, 0x9e3779b97f4a7c15ULL, __ATOMIC_RELAXED);
 
 	return draw_random(&seed);
 }
