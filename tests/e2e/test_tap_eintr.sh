@@ -10,6 +10,7 @@ have python3 && have curl || skip_all "python3 or curl is not installed"
 build_c busy && build_c tap_eintr -lrt || { not_ok build "tap_eintr.c"; e2e_end; }
 . "$e2e_dir/harm_lib.sh"
 stops=${E2E_STOPS:-60}
+export E2E_LIFE_SECONDS=$((120 + stops / 4))
 signals=$((${#stops} > 3 ? 10000 : 1500))
 
 seen() { grep '^SET' "$work/target.out" | sort -u; }

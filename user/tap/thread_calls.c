@@ -20,6 +20,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "tap/filter.h"
@@ -171,11 +172,13 @@ int threads_begin_calls(struct threads *t, uint64_t syscall_addr, threads_read_f
 }
 
 /*
- * Note a stop of the caller that was not asked for. SIGSTOP is never blocked, and a fault's signal may have been
- * sent by somebody: those are kept for later. -EFAULT: the kernel has made this signal because of our call.
+ * Note a stop of the caller that was not asked for. A fault's signal may have been sent by somebody: it is kept for
+ * later. SIGSTOP, which is never blocked, is returned, to be passed on: then the kernel knows that the process is
+ * stopped, and a SIGCONT that comes now ends that. -EFAULT: the kernel has made this signal because of our call.
  */
-static int note_stop(struct stopped *s, int status)
+static int note_stop(struct threads *t, int status)
 {
+	struct stopped *s = t->caller;
 	siginfo_t info;
 
 	if (!WIFSTOPPED(status)) {
@@ -184,11 +187,20 @@ static int note_stop(struct stopped *s, int status)
 	}
 	if (status >> 16 || WSTOPSIG(status) == SYSCALL_STOP)
 		return 0;
-	if (WSTOPSIG(status) != SIGSTOP && !ptrace(PTRACE_GETSIGINFO, s->tid, NULL, &info) &&
-	    info.si_code > 0)
+	if (WSTOPSIG(status) == SIGSTOP)
+		return SIGSTOP;
+	if (!ptrace(PTRACE_GETSIGINFO, s->tid, NULL, &info) && info.si_code > 0)
 		return -EFAULT;
-	s->signal = WSTOPSIG(status);
+	t->kept_mask |= 1ULL << (WSTOPSIG(status) - 1);
 	return 0;
+}
+
+/* At the stop from which it goes on no signal can be given to the thread: they are sent once more. */
+static void send_kept(struct threads *t)
+{
+	for (int signal = 1; t->kept_mask; signal++, t->kept_mask >>= 1)
+		if (t->kept_mask & 1)
+			syscall(SYS_tgkill, t->caller->pid, t->caller->tid, signal);
 }
 
 /* Run to the next stop of that kind. */
@@ -198,16 +210,18 @@ static int run_to(struct threads *t, int request, int event, int signal)
 	int status, err;
 
 	for (;;) {
-		if (ptrace(request, s->tid, NULL, NULL))
+		if (ptrace(request, s->tid, NULL, (void *)(intptr_t)t->passed))
 			return -ESRCH;
+		t->passed = 0;
 		err = threads_wait(s->tid, t->end_ns, &status);
 		t->is_running = err == -ETIMEDOUT;
 		s->is_gone |= err == -ESRCH;
 		if (err)
 			return err;
-		err = note_stop(s, status);
-		if (err)
+		err = note_stop(t, status);
+		if (err < 0)
 			return err;
+		t->passed = err;
 		if (status >> 16 == event && (!signal || WSTOPSIG(status) == signal))
 			return 0;
 	}
@@ -250,12 +264,13 @@ static int restore_caller(struct threads *t, uint64_t end_ns)
 	for (;;) {
 		if (ptrace(PTRACE_SETREGS, s->tid, NULL, &s->regs) ||
 		    ptrace(PTRACE_INTERRUPT, s->tid, NULL, NULL) ||
-		    ptrace(PTRACE_CONT, s->tid, NULL, NULL))
+		    ptrace(PTRACE_CONT, s->tid, NULL, (void *)(intptr_t)t->passed))
 			return -ESRCH;
+		t->passed = 0;
 		err = threads_wait(s->tid, end_ns, &status);
 		if (err)
 			return err;
-		(void)note_stop(s, status);
+		t->passed = note_stop(t, status) == SIGSTOP ? SIGSTOP : 0;
 		if (s->is_gone)
 			return -ESRCH;
 		if (status >> 16 == PTRACE_EVENT_STOP)
@@ -265,6 +280,7 @@ static int restore_caller(struct threads *t, uint64_t end_ns)
 	ptrace(PTRACE_SETSIGMASK, s->tid, (void *)sizeof(t->saved_mask), &t->saved_mask);
 	if (t->is_suspended)
 		ptrace(PTRACE_SETOPTIONS, s->tid, NULL, (void *)PTRACE_O_TRACESYSGOOD);
+	send_kept(t);
 	t->caller = NULL;
 	return 0;
 }
@@ -281,7 +297,7 @@ static int stop_caller(struct threads *t, uint64_t end_ns)
 	if (err)
 		return err;
 	t->is_running = false;
-	(void)note_stop(s, status);
+	t->passed = note_stop(t, status) == SIGSTOP ? SIGSTOP : 0;
 	return s->is_gone ? -ESRCH : 0;
 }
 
@@ -314,7 +330,7 @@ void threads_await_caller(struct threads *t)
 		err = restore_caller(t, UINT64_MAX);
 	t->caller = NULL;
 	if (!err)
-		ptrace(PTRACE_DETACH, s->tid, NULL, (void *)(intptr_t)s->signal);
+		ptrace(PTRACE_DETACH, s->tid, NULL, NULL);
 }
 
 uint64_t threads_scratch_addr(const struct threads *t)

@@ -28,6 +28,8 @@ struct threads {
 	/* The thread that makes calls; NULL: none, or its registers have been restored. */
 	struct stopped *caller;
 	uint64_t syscall_addr, saved_mask;
+	uint64_t kept_mask; /* signals that it gets afterwards */
+	int passed; /* the signal that it gets when it goes on from this stop; 0: none */
 	bool is_suspended; /* its seccomp filters */
 	bool is_running; /* the caller is in a call that has not returned */
 };
