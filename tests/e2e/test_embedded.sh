@@ -92,4 +92,25 @@ finish_target
 told "frees without a name: in use is unknown" "In use: UNKNOWN. Its allocator frees by a function that has no name" "$work/report"
 told "frees without a name: what was allocated is known" "Allocated 19.3 MiB in 20.0k blocks" "$work/report"
 "$heaptap" report -f json "$work/p.pb.gz" | grep -q '"inuse": *"unknown"' && ok "frees without a name: JSON" || not_ok "frees without a name: JSON" "no"
+
+# ... and a server says so of each process.
+if have curl; then
+	. "$e2e_dir/serve_lib.sh"
+	begin nameless "$work/all"
+	nameless=$target
+	begin exported "$work/plain"
+	plain=$target
+	serve --listen 127.0.0.1:0 -p "$nameless" -p "$plain"
+	is_shown() { [ -n "$(metric "heaptap_inuse_complete{pid=\"$nameless\"")" ] && [ -n "$(metric "heaptap_inuse_complete{pid=\"$plain\"")" ]; }
+	await 30 is_shown
+	[ "$(metric "heaptap_inuse_complete{pid=\"$nameless\"")" = 0 ] && ok "served: no names: not complete" || not_ok "served: no names: not complete" "it is"
+	[ "$(metric "heaptap_inuse_complete{pid=\"$plain\"")" = 0 ] && ok "served: frees without a name: not complete" ||
+		not_ok "served: frees without a name: not complete" "it is"
+	get -f -o "$work/metrics" "$url/metrics"
+	grep -q "^heaptap_inuse_bytes{pid=\"$plain\"" "$work/metrics" && not_ok "served: frees without a name: no number" "there is" ||
+		ok "served: frees without a name: no number"
+	get -f -o "$work/index" "$url/"
+	grep -q "contains jemalloc, whose functions have no names" "$work/index" && ok "served: the page says why" || not_ok "served: the page says why" "no"
+	end_server "served"
+fi
 e2e_end
