@@ -259,10 +259,12 @@ int64_t threads_call(struct threads *t, long nr, uint64_t a, uint64_t b, uint64_
 static int restore_caller(struct threads *t, uint64_t end_ns)
 {
 	struct stopped *s = t->caller;
+	struct user_regs_struct idle = s->regs;
 	int status, err;
 
+	idle.orig_rax = ~0ULL; /* at the entry of a call the kernel would make the thread's own once more */
 	for (;;) {
-		if (ptrace(PTRACE_SETREGS, s->tid, NULL, &s->regs) ||
+		if (ptrace(PTRACE_SETREGS, s->tid, NULL, &idle) ||
 		    ptrace(PTRACE_INTERRUPT, s->tid, NULL, NULL) ||
 		    ptrace(PTRACE_CONT, s->tid, NULL, (void *)(intptr_t)t->passed))
 			return -ESRCH;
