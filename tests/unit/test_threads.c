@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,6 +40,7 @@ static void handle(int signal)
 
 static void __attribute__((noreturn)) run_target(void)
 {
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGSEGV, handle);
 	for (;;) {
 		usleep(100);

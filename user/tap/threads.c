@@ -204,12 +204,15 @@ static int read_place(const struct stopped *s, struct thread_place *ret)
 #define KCMP_VM 1
 #endif
 
-/* 1: yes; 0: no, or one of them has ended, or the kernel has no kcmp(). -EPERM: it may not be asked. */
-static int shares_memory(pid_t pid, pid_t other)
+static long compare_memory(pid_t pid, pid_t other)
 {
-	long rc = syscall(SYS_kcmp, pid, other, KCMP_VM, 0UL, 0UL);
+	return syscall(SYS_kcmp, pid, other, KCMP_VM, 0UL, 0UL);
+}
 
-	return rc < 0 ? (errno == EPERM || errno == EACCES ? -EPERM : 0) : rc == 0;
+/* -EPERM: the service that heaptap runs in may not compare. A kernel without kcmp() finds nobody. */
+static int check_compare(void)
+{
+	return compare_memory(getpid(), getpid()) < 0 && errno == EPERM ? -EPERM : 0;
 }
 
 static bool is_sharer(const struct threads *t, pid_t pid)
@@ -224,13 +227,9 @@ static bool is_sharer(const struct threads *t, pid_t pid)
 
 static int add_sharer(struct threads *t, pid_t pid)
 {
-	int rc;
-
-	if (pid <= 0 || pid == getpid() || is_sharer(t, pid))
+	if (pid <= 0 || pid == getpid() || is_sharer(t, pid) ||
+	    compare_memory(t->live_tid, pid) != 0)
 		return 0;
-	rc = shares_memory(t->live_tid, pid);
-	if (rc <= 0)
-		return rc;
 	return t->sharers.cnt < SHARERS_CAP ? vec_push(&t->sharers, pid) : -E2BIG;
 }
 
@@ -238,7 +237,7 @@ static int find_all_sharers(struct threads *t)
 {
 	struct dirent *e;
 	DIR *d = opendir("/proc");
-	int err = 0;
+	int err = check_compare();
 
 	if (!d)
 		return -errno;
