@@ -41,7 +41,7 @@ executes() {
 	begin_target "$family" exec 3
 	for ((i = 0; i < ${E2E_EXECS_TAPPED:-4} && ${#faults[@]} == 0; i++)); do
 		begin_record -d 0.05s
-		have_record 8
+		have_record 8 1 # a recording may begin just when it is between two programs
 	done
 	said="$i recordings"
 	is_well && ends_itself || ends_well

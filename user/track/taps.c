@@ -23,8 +23,7 @@
 /* Cost of a trap and of the program's work there, without the stack, which is measured. */
 #define TAP_HIT_NS 2000
 #define TAP_LOOK_NS 250000000ULL
-/* A visit that takes longer than this is followed by a pause of so many times its length. */
-#define VISIT_LONG_NS 300000000ULL
+/* A visit that does not come to an end is followed by a pause of so many times its length. */
 #define VISIT_PAUSES 8
 
 bool taps_are_off(const struct taps *ts)
@@ -120,12 +119,12 @@ static int note_tapped(struct taps *ts, struct tracked_process *p, const struct 
 	return engine_mark_target(ts->engine, p->pid, HT_TARGET_SAMPLES, 0);
 }
 
-/* A visit that does not come to an end stalls everybody: then no other one is made for a while. */
-static void note_visit(struct taps *ts, uint64_t begin_ns)
+/* A process that does not answer stalls everybody: then no other one is visited for a while. */
+static void note_visit(struct taps *ts, uint64_t begin_ns, int err)
 {
 	uint64_t now = now_ns(), took_ns = now - begin_ns;
 
-	if (took_ns > VISIT_LONG_NS)
+	if (err == -ETIMEDOUT)
 		ts->quiet_until_ns = now + VISIT_PAUSES * took_ns;
 }
 
@@ -145,7 +144,7 @@ static int tap_files(struct taps *ts, struct tracked_process *p, const struct ta
 			break;
 		*last = news ? news : *last;
 	}
-	note_visit(ts, begin_ns);
+	note_visit(ts, begin_ns, err);
 	if (err && err != -ESRCH)
 		err = refuse_tap(ts, p, *file,
 				 news && news->why.text[0] ? news->why.text : strerror(-err));
