@@ -68,10 +68,11 @@ static bool call_failed(int64_t got, struct err *why)
 	return got == -ETIMEDOUT || got == -EFAULT || got == -ESRCH;
 }
 
-/* An executable memory file: some kernels require the flag, older ones do not know it. */
+/* An executable memory file: some kernels require the flag, older ones do not know it. Its name is below the stack of
+ * the calling thread, where something else may be if that stack is small: it is there again afterwards. */
 static int64_t new_file(struct visit *v, struct err *why)
 {
-	uint64_t name_addr = threads_scratch_addr(v->threads);
+	const uint64_t name_addr = threads_scratch_addr(v->threads);
 	const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	int64_t fd;
 	int err;
@@ -83,6 +84,12 @@ static int64_t new_file(struct visit *v, struct err *why)
 	fd = threads_call(v->threads, SYS_memfd_create, name_addr, flags | MFD_EXEC, 0, 0, 0, 0);
 	if (fd == -EINVAL)
 		fd = threads_call(v->threads, SYS_memfd_create, name_addr, flags, 0, 0, 0, 0);
+	v->shared->arg[0] = name_addr;
+	err = visit_do(v, tap_step_name_back);
+	if (err && fd >= 0) {
+		threads_call(v->threads, SYS_close, (uint64_t)fd, 0, 0, 0, 0, 0);
+		return err;
+	}
 	if (fd < 0 && !call_failed(fd, why))
 		err_set(why, (int)fd, "the process may not make a memory file (memfd_create: %s)%s",
 			strerror((int)-fd),

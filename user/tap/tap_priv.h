@@ -26,17 +26,19 @@ struct tap_work {
 	int mem_fd, file_fd;
 	uint64_t shm_dev; /* device of memory files */
 	char name[TAP_MEMFD_NAME_BYTES];
+	uint8_t below[TAP_MEMFD_NAME_BYTES]; /* what was where the name is */
 };
 
 /* Results in visit_shared: */
 enum tap_file_need { TAP_FILE_THERE, TAP_FILE_NEW, TAP_FILE_REPLACE };
 
 /* To put in: prepare (result: the address of a system call instruction); check (result: enum tap_file_need);
- * write the file's name at arg[0] (MFD_*: see tap.c); fill the file that is the process's descriptor arg[0]; change
+ * write the file's name at arg[0], and put back what was there; fill the file that is the process's descriptor arg[0]; change
  * the allocator. Undo changes it back. */
 int tap_step_prepare(void *work, struct visit_shared *s);
 int tap_step_check(void *work, struct visit_shared *s);
 int tap_step_name(void *work, struct visit_shared *s);
+int tap_step_name_back(void *work, struct visit_shared *s);
 int tap_step_fill(void *work, struct visit_shared *s);
 int tap_step_change(void *work, struct visit_shared *s);
 /* To read 8 bytes at arg[0]; result: their value. */

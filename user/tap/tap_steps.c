@@ -540,9 +540,17 @@ int tap_step_read(void *work, struct visit_shared *s)
 
 int tap_step_name(void *work, struct visit_shared *s)
 {
+	struct tap_work *w = work;
+	int err = read_at(w, s->arg[0], w->below, sizeof(w->below));
+
+	return err ? err : write_at(w, s->arg[0], w->name, sizeof(w->name));
+}
+
+int tap_step_name_back(void *work, struct visit_shared *s)
+{
 	const struct tap_work *w = work;
 
-	return write_at(w, s->arg[0], w->name, sizeof(w->name));
+	return write_at(w, s->arg[0], w->below, sizeof(w->below));
 }
 
 int tap_step_fill(void *work, struct visit_shared *s)
