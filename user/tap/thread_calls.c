@@ -121,7 +121,7 @@ bool threads_are_dispatching(const struct threads *t)
 	return false;
 }
 
-/* Choose the calling thread. For threads in a timed call the kernel keeps more than registers: prefer another
+/* Choose the calling thread: one that executes the program (vhost's have no place in it). For threads in a timed call the kernel keeps more than registers: prefer another
  * one. */
 static struct stopped *choose(struct threads *t, threads_read_fn read, void *ctx, int *ret_err)
 {
@@ -129,7 +129,7 @@ static struct stopped *choose(struct threads *t, threads_read_fn read, void *ctx
 
 	*ret_err = -EAGAIN;
 	vec_each(&t->list, s) {
-		if (s->is_gone || s->is_pinned || s->signal || s->pid != t->pid)
+		if (s->is_gone || s->is_pinned || s->signal || s->pid != t->pid || !s->regs.rip)
 			continue;
 		if (now_ns() > t->end_ns)
 			break;

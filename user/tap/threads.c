@@ -55,6 +55,7 @@
 #define LATE_ASLEEP_NS 20000000ULL
 #define LATE_NS 2000000000ULL
 #define SHARERS_CAP 256
+#define FLAG_IO_WORKER 0x10 /* PF_IO_WORKER of the kernel, since 5.12 */
 
 /*
  * The timer.
@@ -124,12 +125,14 @@ struct stopped *threads_find(struct threads *t, pid_t tid)
 	return NULL;
 }
 
-char threads_state(pid_t pid, pid_t tid)
+/* Read state and flags of a thread (fields 3 and 9 of its stat). */
+static char read_stat(pid_t pid, pid_t tid, unsigned int *ret_flags)
 {
-	char path[64], text[512], *at;
+	char path[64], text[512], *at, state;
 	size_t n = 0;
 	FILE *f;
 
+	*ret_flags = 0;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
 	f = fopen(path, "re");
 	if (!f)
@@ -138,7 +141,24 @@ char threads_state(pid_t pid, pid_t tid)
 	fclose(f);
 	text[n] = '\0';
 	at = strrchr(text, ')');
-	return at && at[1] == ' ' && at[2] ? at[2] : 'X';
+	return at && sscanf(at, ") %c %*d %*d %*d %*d %*d %u", &state, ret_flags) > 0 ? state : 'X';
+}
+
+char threads_state(pid_t pid, pid_t tid)
+{
+	unsigned int flags;
+
+	return read_stat(pid, tid, &flags);
+}
+
+/* A thread that the kernel has made for io_uring: it never executes the program, and what it waits for must not be
+ * interrupted, as the program would see EINTR. */
+static bool is_of_kernel(pid_t pid, pid_t tid)
+{
+	unsigned int flags;
+
+	read_stat(pid, tid, &flags);
+	return flags & FLAG_IO_WORKER;
 }
 
 /* A first thread that has ended before the others stays in the list. */
@@ -285,7 +305,7 @@ static int seize(struct threads *t, pid_t pid, pid_t tid)
 	struct stopped s = { .pid = pid, .tid = tid };
 	int err;
 
-	if (tid <= 0 || threads_find(t, tid))
+	if (tid <= 0 || threads_find(t, tid) || is_of_kernel(pid, tid))
 		return 0;
 	if (vec_reserve(&t->list, t->list.cnt + 1))
 		return -ENOMEM;
