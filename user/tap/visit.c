@@ -200,6 +200,21 @@ static int prepare(struct visit *v, const struct visit_work *work, void *ctx)
 	return err ? err : do_step(v, work->prepare, now + PREPARE_NS, now + STARVED_NS);
 }
 
+static void reap(pid_t child)
+{
+	for (int i = 0; i < REAP_TRIES && !waitpid(child, NULL, WNOHANG); i++)
+		usleep(REAP_PAUSE_US);
+}
+
+/* Not left to the first process, which may reap none but its own. */
+static void end_accessor(const struct visit *v)
+{
+	if (v->accessor_pid <= 0)
+		return;
+	kill(v->accessor_pid, SIGKILL);
+	reap(v->accessor_pid);
+}
+
 static void __attribute__((noreturn))
 run_visitor(struct visit *v, const struct visit_work *work, void *ctx)
 {
@@ -222,6 +237,7 @@ run_visitor(struct visit *v, const struct visit_work *work, void *ctx)
 		report->stopped_ns = threads_resume(v->threads);
 	}
 	send_all(v->report_fd, report, sizeof(*report), -1);
+	end_accessor(v);
 	threads_free(v->threads);
 	_exit(0);
 }
@@ -270,12 +286,6 @@ static int await_report(int fd, struct visit_report *report, int *ret_fd)
 			rc = receive(fd, report, ret_fd);
 	}
 	return rc < 0 ? rc : 0;
-}
-
-static void reap(pid_t child)
-{
-	for (int i = 0; i < REAP_TRIES && !waitpid(child, NULL, WNOHANG); i++)
-		usleep(REAP_PAUSE_US);
 }
 
 static pid_t start_visitor(struct visit *v, const struct visit_work *work, void *ctx, int pair[2])
