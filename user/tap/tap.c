@@ -322,7 +322,7 @@ static struct tap *new_tap(const struct tap_order *order)
 	return t;
 }
 
-/* The file is sealed: it cannot become shorter than what is mapped. */
+/* The tap is in: -EIO if it cannot be used. The file is sealed: it cannot become shorter than what is mapped. */
 static int map_control(struct tap *t)
 {
 	struct stat st;
@@ -333,7 +333,7 @@ static int map_control(struct tap *t)
 	p = mmap(NULL, TAP_CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, t->file_fd,
 		 TAP_CODE_BYTES);
 	if (p == MAP_FAILED)
-		return -errno;
+		return -EIO;
 	t->ino = st.st_ino;
 	t->control = p;
 	*t->control = (struct tap_control){ .owner_pid = getppid() }; /* the guardian's parent */

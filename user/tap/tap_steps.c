@@ -103,13 +103,14 @@ static bool is_memory_file(const struct tap_work *w, int fd, const char *name, o
 	       st.st_size == bytes;
 }
 
+/* Not waiting: the process may have a lease on its file (F_SETLEASE). */
 static int reopen(int fd, int flags)
 {
 	char path[48];
 	int opened;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	opened = open(path, flags | O_CLOEXEC);
+	opened = open(path, flags | O_NONBLOCK | O_CLOEXEC);
 	return opened < 0 ? -errno : opened;
 }
 
@@ -359,7 +360,8 @@ static int patch_sites(const struct tap_work *w, const struct visit_shared *s, s
 
 		if (!err)
 			continue;
-		restore_sites(w, w->header, i, s, &of_undo);
+		if (restore_sites(w, w->header, i, s, &of_undo))
+			return err_set(why, -EIO, "%s", of_undo.text); /* some of it is in */
 		return err_set_os(why, err, "its allocator's code may not be written");
 	}
 	return 0;
