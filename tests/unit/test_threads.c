@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_threads.c - a process whose thread makes calls for heaptap gets its signals as ever. */
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -122,6 +123,54 @@ static pid_t send_in_calls(const int *signals)
 	return target;
 }
 
+/* In a call: another program has the thread now. */
+static int execute_in_call(pid_t pid)
+{
+	static const char path[] = "/bin/sleep", arg[] = "1000";
+	static const char *const args[] = { path, arg, NULL }, *const env[] = { NULL };
+	struct threads *t = NULL;
+	int err = threads_start_timer();
+
+	if (!err)
+		err = threads_stop(pid, &t);
+	if (!err)
+		err = threads_begin_calls(t, (uintptr_t)make_call, read_nothing, NULL);
+	if (err)
+		return err;
+	shared->pid_by_call = threads_call(t, SYS_execve, (uintptr_t)path, (uintptr_t)args,
+					   (uintptr_t)env, 0, 0, 0);
+	threads_end_calls(t);
+	threads_resume(t);
+	threads_free(t);
+	return 0;
+}
+
+static void test_execute(void **state)
+{
+	pid_t target, tracer;
+	int status;
+
+	(void)state;
+	memset(shared, 0, sizeof(*shared));
+	target = fork();
+	if (!target)
+		run_target();
+	assert_true(goes_on());
+	tracer = fork();
+	if (!tracer) {
+		shared->err = execute_in_call(target);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(tracer, &status, 0), tracer);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(shared->err, 0);
+	assert_int_equal(shared->pid_by_call, -ESRCH);
+	usleep(100000);
+	assert_int_equal(waitpid(target, &status, WNOHANG), 0);
+	assert_int_equal(kill(target, SIGKILL), 0);
+	waitpid(target, NULL, 0);
+}
+
 static void end(pid_t target)
 {
 	kill(target, SIGKILL);
@@ -165,7 +214,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_stop),
 					    cmocka_unit_test(test_stop_and_continue),
-					    cmocka_unit_test(test_handled) };
+					    cmocka_unit_test(test_handled),
+					    cmocka_unit_test(test_execute) };
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);

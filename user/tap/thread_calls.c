@@ -157,7 +157,7 @@ int threads_begin_calls(struct threads *t, uint64_t syscall_addr, threads_read_f
 		return err;
 	if (is_filtered(s->tid)) {
 		if (ptrace(PTRACE_SETOPTIONS, s->tid, NULL,
-			   (void *)(PTRACE_O_TRACESYSGOOD | PTRACE_O_SUSPEND_SECCOMP)))
+			   (void *)(THREADS_OPTIONS | PTRACE_O_SUSPEND_SECCOMP)))
 			return -EPERM;
 		t->is_suspended = true;
 	}
@@ -181,7 +181,7 @@ static int note_stop(struct threads *t, int status)
 	struct stopped *s = t->caller;
 	siginfo_t info;
 
-	if (!WIFSTOPPED(status)) {
+	if (!WIFSTOPPED(status) || threads_has_executed(s, status)) {
 		s->is_gone = true;
 		return -ESRCH;
 	}
@@ -281,7 +281,7 @@ static int restore_caller(struct threads *t, uint64_t end_ns)
 	ptrace(PTRACE_SETREGS, s->tid, NULL, &s->regs);
 	ptrace(PTRACE_SETSIGMASK, s->tid, (void *)sizeof(t->saved_mask), &t->saved_mask);
 	if (t->is_suspended)
-		ptrace(PTRACE_SETOPTIONS, s->tid, NULL, (void *)PTRACE_O_TRACESYSGOOD);
+		ptrace(PTRACE_SETOPTIONS, s->tid, NULL, (void *)THREADS_OPTIONS);
 	send_kept(t);
 	t->caller = NULL;
 	return 0;

@@ -294,12 +294,12 @@ static int ptrace_seize(struct threads *t, pid_t tid)
 	if (sigsetjmp(seize_escape, 1))
 		return -ETIMEDOUT;
 	seizing = t;
-	rc = ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) ? -errno : 0;
+	rc = ptrace(PTRACE_SEIZE, tid, NULL, (void *)THREADS_OPTIONS) ? -errno : 0;
 	seizing = NULL;
 	return rc;
 }
 
-/* 1: the thread is new; 0: it is known, or has ended. */
+/* 1: the thread is new, so there may be more; 0: it is known, or ends. */
 static int seize(struct threads *t, pid_t pid, pid_t tid)
 {
 	struct stopped s = { .pid = pid, .tid = tid };
@@ -310,6 +310,8 @@ static int seize(struct threads *t, pid_t pid, pid_t tid)
 	if (vec_reserve(&t->list, t->list.cnt + 1))
 		return -ENOMEM;
 	err = ptrace_seize(t, tid);
+	if (err == -ESRCH && threads_state(pid, tid) == 'X')
+		return 1; /* it has ended while they were listed: others may have been left out */
 	if (err)
 		return err == -ESRCH || (err != -ETIMEDOUT && is_zombie(pid, tid)) ? 0 : err;
 	t->list.data[t->list.cnt++] = s;
@@ -378,12 +380,22 @@ static void restart_call(struct stopped *s)
 	ptrace(PTRACE_SETREGS, s->tid, NULL, &s->regs);
 }
 
+bool threads_has_executed(struct stopped *s, int status)
+{
+	if (!WIFSTOPPED(status) || status >> 16 != PTRACE_EVENT_EXEC)
+		return false;
+	ptrace(PTRACE_DETACH, s->tid, NULL, NULL);
+	return s->is_gone = true;
+}
+
 static void note_status(struct stopped *s, int status)
 {
 	if (!WIFSTOPPED(status)) {
 		s->is_gone = true;
 		return;
 	}
+	if (threads_has_executed(s, status))
+		return;
 	s->is_stopped = true;
 	s->is_pinned = false;
 	if (status >> 16 == 0)
@@ -457,6 +469,8 @@ static int stop_new(struct threads *t, bool with_first)
 
 	if (found <= 0)
 		return found;
+	if (now_ns() > t->end_ns)
+		return -ETIMEDOUT;
 	interrupt_all(t);
 	for (size_t i = 0; i < t->list.cnt && !err; i++) {
 		s = &t->list.data[i];

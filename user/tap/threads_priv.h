@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/ptrace.h>
 #include <sys/types.h>
 #include <sys/user.h>
 
@@ -33,6 +34,13 @@ struct threads {
 	bool is_suspended; /* its seccomp filters */
 	bool is_running; /* the caller is in a call that has not returned */
 };
+
+/* Of all that are seized. When a program is executed, its thread stops before it runs, and has a tid that may have been
+ * another one's. */
+#define THREADS_OPTIONS (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC)
+
+/* If that is such a stop, let the new program go on, which has nothing of the old one. */
+bool threads_has_executed(struct stopped *s, int status);
 
 struct stopped *threads_find(struct threads *t, pid_t tid);
 /* Wait for a thread's next stop. -ESRCH: it has ended; -ETIMEDOUT. */
