@@ -262,7 +262,8 @@ static int restore_caller(struct threads *t, uint64_t end_ns)
 	struct user_regs_struct idle = s->regs;
 	int status, err;
 
-	idle.orig_rax = ~0ULL; /* at the entry of a call the kernel would make the thread's own once more */
+	idle.orig_rax =
+		~0ULL; /* at the entry of a call the kernel would make the thread's own once more */
 	for (;;) {
 		if (ptrace(PTRACE_SETREGS, s->tid, NULL, &idle) ||
 		    ptrace(PTRACE_INTERRUPT, s->tid, NULL, NULL) ||

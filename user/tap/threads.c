@@ -49,7 +49,7 @@
 #define TICK_US 1000
 /* A thread that sleeps where no signal wakes it is pinned after this time. */
 #define PIN_NS 8000000ULL
-#define FIRST_NS 100000000ULL /* how long the others stay stopped for a late first thread */
+#define FIRST_NS 50000000ULL /* at the end of the stop: the others wait for a late first thread */
 /* Waits for a thread that was too late for the stop: asleep in the kernel, where nothing is interrupted, or
  * without a processor. */
 #define LATE_ASLEEP_NS 20000000ULL
@@ -488,7 +488,7 @@ static int stop_all(struct threads *t)
 	int rc = find_all_sharers(t);
 
 	t->begin_ns = now_ns();
-	t->end_ns = t->begin_ns + THREADS_STOP_LIMIT_NS;
+	t->end_ns = t->begin_ns + THREADS_STOP_LIMIT_NS - FIRST_NS;
 	if (!rc)
 		do
 			rc = stop_new(t, false);
@@ -497,6 +497,7 @@ static int stop_all(struct threads *t)
 		do
 			rc = stop_new(t, true);
 		while (rc > 0);
+	t->end_ns += FIRST_NS;
 	return rc;
 }
 
@@ -509,19 +510,15 @@ int threads_stop(pid_t pid, struct threads **ret)
 
 	if (!t)
 		return -ENOMEM;
+	*ret = t;
 	t->pid = pid;
+	t->begin_ns = now_ns();
 	t->live_tid = threads_live_tid(pid);
 	err = t->live_tid ? stop_all(t) : -ESRCH;
 	vec_each(&t->list, s)
 		alive_cnt += !s->is_gone;
 	if (!err && !alive_cnt) /* all gone: the process has ended, or executes another program */
 		err = threads_live_tid(pid) ? -EAGAIN : -ESRCH;
-	if (err) {
-		threads_resume(t);
-		threads_free(t);
-	} else {
-		*ret = t;
-	}
 	return err;
 }
 
@@ -561,7 +558,7 @@ uint64_t threads_resume(struct threads *t)
 {
 	struct stopped *first = threads_find(t, t->pid);
 
-	if (first && first != t->caller && !first->is_pinned && !await(first, now_ns() + FIRST_NS))
+	if (first && first != t->caller && !first->is_pinned && !await(first, t->end_ns))
 		detach(first);
 	detach_stopped(t, false);
 	detach_stopped(t, true);

@@ -44,7 +44,8 @@ pid_t threads_live_tid(pid_t pid);
 
 /*
  * Stop all threads. -ESRCH: the process has ended; -EPERM: it may not be traced, or is already; -ETIMEDOUT: a
- * thread neither stopped in time nor is pinned; -EAGAIN: it executes another program. After a failure all threads go on.
+ * thread neither stopped in time nor is pinned; -EAGAIN: it executes another program. After a failure, too, they are to be
+ * resumed, and freed: *ret is NULL only without memory.
  */
 int threads_stop(pid_t pid, struct threads **ret);
 /* Let all stopped threads go on, but for one that is held by a call which has not returned. Returns how long they
