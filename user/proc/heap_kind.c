@@ -166,14 +166,12 @@ void heap_kind_of_files(const char *const *paths, size_t cnt, struct heap_kind *
 	free(text);
 }
 
-static const char go_advice[] =
-	"use its own pprof: go tool pprof http://HOST:PORT/debug/pprof/heap (net/http/pprof), or "
-	"runtime/pprof";
-
 void heap_words_none(const struct heap_kind *k, struct heap_words *ret)
 {
+	struct runtime_words go;
 	char unread[64] = "";
 
+	runtime_words_heap(RUNTIME_GO, NULL, 0, &go);
 	if (k->unread_cnt)
 		snprintf(unread, sizeof(unread), " (%zu of them could not be read)", k->unread_cnt);
 	snprintf(ret->what, sizeof(ret->what),
@@ -182,7 +180,7 @@ void heap_words_none(const struct heap_kind *k, struct heap_words *ret)
 		 k->file_cnt == 1 ? "" : "s", unread);
 	if (k->is_go)
 		snprintf(ret->advice, sizeof(ret->advice),
-			 "%s; a cgo program's C memory would be seen", go_advice);
+			 "%s; a cgo program's C memory would be seen", go.advice);
 	else if (k->unread_cnt)
 		snprintf(ret->advice, sizeof(ret->advice),
 			 "it may be in what could not be read: try again when that can be");
@@ -200,16 +198,13 @@ void heap_words_none(const struct heap_kind *k, struct heap_words *ret)
 
 bool heap_words_partial(const struct heap_kind *k, struct heap_words *ret)
 {
-	if (k->is_go) {
-		snprintf(ret->what, sizeof(ret->what),
-			 "a Go program: only memory that C code allocates (cgo) is seen, not Go's "
-			 "own heap");
-		snprintf(ret->advice, sizeof(ret->advice), "%s", go_advice);
-		return true;
-	}
-	if (!k->own.what)
+	struct runtime_words words = k->own;
+
+	if (k->is_go)
+		runtime_words_heap(RUNTIME_GO, NULL, 0, &words);
+	if (!words.what)
 		return false;
-	snprintf(ret->what, sizeof(ret->what), "%s", k->own.what);
-	snprintf(ret->advice, sizeof(ret->advice), "%s", k->own.advice);
+	snprintf(ret->what, sizeof(ret->what), "%s", words.what);
+	snprintf(ret->advice, sizeof(ret->advice), "%s", words.advice);
 	return true;
 }

@@ -22,6 +22,7 @@ enum runtime_kind {
 	RUNTIME_RUBY,
 	RUNTIME_DOTNET,
 	RUNTIME_ERLANG,
+	RUNTIME_GO, /* told by the program's content, not by its name */
 	RUNTIME_CNT,
 };
 

@@ -155,6 +155,7 @@ int file_content_read(struct elf_file *ef, struct elf_file *debug, const struct 
 		err = scan_allocators(ret, opts, ef, debug);
 	if (!err && !source->is_vdso)
 		alloc_unseen_find(ef, ret->alloc, &ret->unseen);
+	ret->is_go = elf_file_is_go(ef);
 	if (!err && !source->is_vdso)
 		err = file_tags_scan(ef, &ret->tags);
 	if (!err && !source->is_vdso)

@@ -35,6 +35,7 @@ struct file_content {
 	VEC(struct track_segment) exec; /* executable segments */
 	struct alloc_file *alloc; /* NULL: defines no known allocator */
 	struct alloc_unseen unseen;
+	bool is_go;
 	struct file_tags *tags; /* NULL: the file has no tags */
 	struct file_sampler *sampler; /* NULL: the file has no sampler of its own */
 	struct track_loader loader;

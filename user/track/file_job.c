@@ -49,6 +49,7 @@ struct file_head {
 	char build_id_hex[2 * BUILD_ID_BYTES_CAP + 1];
 	char family[FAMILY_BYTES]; /* "": no allocator */
 	struct alloc_unseen unseen;
+	uint32_t is_go;
 	uint32_t segment_cnt, site_cnt, inner_cnt;
 	uint32_t has_tags, ready_cnt, task_exit_cnt;
 	uint32_t has_sampler, sampler_is_whole, sampler_site_cnt;
@@ -122,6 +123,7 @@ int file_job_say(int err, const struct file_content *c, uint8_t **ret, size_t *r
 	memcpy(head.build_id_hex, c->build_id_hex, sizeof(head.build_id_hex));
 	head.segment_cnt = (uint32_t)c->exec.cnt;
 	head.unseen = c->unseen;
+	head.is_go = c->is_go;
 	if (af) {
 		strncpy(head.family, af->family, sizeof(head.family) - 1);
 		head.site_cnt = (uint32_t)af->sites.cnt;
@@ -467,6 +469,7 @@ int file_job_read(const uint8_t *said, size_t bytes, struct file_content *ret)
 	    head.unseen.kind >= ALLOC_UNSEEN_CNT)
 		return -EBADMSG;
 	ret->unseen = head.unseen;
+	ret->is_go = head.is_go != 0;
 	memcpy(ret->build_id_hex, head.build_id_hex, sizeof(ret->build_id_hex));
 	ret->is_partly_read = head.is_partly_read;
 	ret->steps = head.steps;

@@ -190,6 +190,7 @@ static int take_content(struct track_files *files, struct track_file *file, stru
 	memset(&c->exec, 0, sizeof(c->exec));
 	file->alloc = c->alloc;
 	file->unseen = c->unseen;
+	file->is_go = c->is_go;
 	file->tags = c->tags;
 	file->sampler = c->sampler;
 	file->loader = c->loader;

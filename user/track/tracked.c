@@ -543,7 +543,7 @@ static void note_own_heap(const struct tracked_process *p, struct track_instance
 
 	vec_each(&p->mapped, file)
 		if (!kind)
-			kind = runtime_of_file((*file)->path);
+			kind = (*file)->is_go ? RUNTIME_GO : runtime_of_file((*file)->path);
 	if (!kind || kind == inst->runtime)
 		return;
 	inst->runtime = kind;
