@@ -298,7 +298,8 @@ static const char *why_refused(const struct follow *f, const struct process_info
 	if (info->seccomp && !f->returns_are_safe)
 		return "it runs under seccomp, and on this kernel its filter would kill it at the "
 		       "end of a return probe";
-	if (info->catches_sigsys && guardian_check_dispatch(f->guardian, info->pid) == -EOPNOTSUPP)
+	if (info->catches_sigsys && f->guardian &&
+	    guardian_check_dispatch(f->guardian, info->pid) == -EOPNOTSUPP)
 		return "it handles its system calls itself (syscall user dispatch, as Wine does), "
 		       "also that in which a return probe ends";
 	return NULL;

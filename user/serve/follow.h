@@ -28,7 +28,7 @@ struct follow_options {
 	const struct select_rules *rules;
 	const pid_t *pids; /* followed whatever the rules say, until they end */
 	size_t pid_cnt;
-	struct guardian *guardian;
+	struct guardian *guardian; /* asks who handles SIGSYS; NULL: nobody is asked */
 };
 
 /* Keeps everything by reference except the pids. These must be of running processes: else -ESRCH, and the pid was
