@@ -238,9 +238,9 @@ begin_serve() {
 	"$heaptap" serve --listen 127.0.0.1:0 -p "$target" --tap . --max-overhead off "$@" >"$work/serve.out" 2>"$work/serve.err" </dev/null &
 	server=$!
 	e2e_pids="$e2e_pids $server"
-	await 5 serves
+	await 15 serves
 	url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$work/serve.err")
-	[ -n "$url" ] || fault "serve does not begin within 5 s: $(where $(ours) | sort | uniq -c | tr '\n' ';')" "$work/serve.err"
+	[ -n "$url" ] || fault "serve does not begin within 15 s: $(where $(ours) | sort | uniq -c | tr '\n' ';')" "$work/serve.err"
 }
 is_decided() { says "$work/serve.err" "PID $target is tapped" || says "$work/serve.err" 'cannot be tapped'; }
 await_tap() {

@@ -83,7 +83,7 @@ done
 probed() { # SECONDS
 	begin_target env E2E_ALIGNED=1 "$family"
 	begin_record -d 1.2s
-	timeout 10 "$bin/tap_probe" "$target" "$e2e_own/libc.so.6" "$1" 0 $(offsets_of "$e2e_own/libc.so.6" posix_memalign memalign aligned_alloc) \
+	timeout 30 "$bin/tap_probe" "$target" "$e2e_own/libc.so.6" "$1" 0 $(offsets_of "$e2e_own/libc.so.6" posix_memalign memalign aligned_alloc) \
 		2>"$work/probe.err" || fault "the other tool fails" "$work/probe.err"
 	have_record 8
 	ask at
