@@ -13,7 +13,7 @@ UNIT := $(UNIT_LONG) $(filter-out $(UNIT_LONG),$(patsubst tests/%.c,$(B)-san/tes
 GOLDEN := $(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/golden/test_*.c))
 BPF_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bpf/test_*.c))
 E2E_C := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/e2e/test_*.c))
-E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
+E2E := $(sort $(filter-out tests/e2e/test_tap_torture.sh,$(wildcard tests/e2e/test_*.sh))) $(E2E_C)
 # What measures overhead, or takes every processor for a while, or looks for probes that nobody else may have in, runs
 # alone. What has a bound for an answer, for attaching, or for what is put back, runs beside two others: it waits most of the
 # time, and two are no crowd. One that records with --follow stands at the beginning, because that probes all
@@ -24,9 +24,9 @@ E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads siege)
 # test_kill reads in the kernel's log whether a guardian failed: it is over when test_tap_guest, which kills guardians, begins.
 # test_serve_ways has a server that probes every process for a while: none of its neighbours looks for probes or measures
 # them. test_hostile does both, so it is over when test_serve_ways begins.
-# test_tap_hostile and test_tap_torture kill guardians as well.
+# test_tap_hostile kills guardians as well. test_tap_torture wants all processors for a minute: `make torture` runs it.
 E2E_FEW := $(patsubst %,tests/e2e/test_%.sh,budget budget_serve hold_cost kill attach_time slow_names tap tap_harm mute \
-	soak serve tap_guest tap_hostile tap_torture tap_eintr hostile endless metrics serve_ways)
+	soak serve tap_guest tap_hostile tap_eintr hostile endless metrics serve_ways)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper launch fork costly_files serve_http growth output \
 	check jit serve_select whom sampler scopes exact_cxx scope_links foreign_tags dlopen tap_truth two_recorders \
 	languages top doctor serve_past exact_threads statistics unwind scope_rust exec scope_matrix serve_keep)

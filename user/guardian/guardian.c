@@ -23,8 +23,8 @@
 #include "guardian/wire.h"
 
 #define ANSWER_TIMEOUT_MS 60000
-/* At the end nobody needs to wait: it takes everything out by itself, and ends. */
-#define END_TIMEOUT_MS 1500
+/* At the end: it takes everything out by itself and ends, also when nobody waits any more. */
+#define END_TIMEOUT_MS 10000
 #define SEND_TRIES 100 /* in a second */
 #define SEND_PAUSE_US 10000
 
