@@ -3,11 +3,13 @@
 #include "guardian/holder_priv.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/thread.h"
 #include "tap/tap.h"
 
 /* Each try stops the process for up to 0.2 s, so tries become rare. */
@@ -16,7 +18,9 @@
 #define LATE_TRIES 30
 #define LOST_LIMIT_NS (1 * NS_PER_S)
 #define LOST_FORGET_NS (10 * NS_PER_S)
-#define END_LIMIT_NS (1 * NS_PER_S)
+/* No visit begins later than this after the end has begun; one takes up to 1.6 s. */
+#define END_LIMIT_NS (NS_PER_S / 3)
+#define END_THREADS_CAP 31
 
 void held_taps_init(struct held_taps *ht, struct err *why)
 {
@@ -57,6 +61,12 @@ static void add_late(struct held_taps *ht, struct tap *t)
 		ht->late_pause_ms = LATE_PAUSE_MS;
 }
 
+/* What somebody else has changed does not become right by waiting. */
+static bool is_out(int err)
+{
+	return !err || err == -EUCLEAN;
+}
+
 static bool take_out(struct held_taps *ht, struct tap *t)
 {
 	uint64_t begin_ns = now_ns();
@@ -64,8 +74,7 @@ static bool take_out(struct held_taps *ht, struct tap *t)
 	int err = tap_take_out(t, &result, ht->why);
 
 	note_visit(ht, begin_ns, err);
-	if (err &&
-	    err != -EUCLEAN) /* what somebody else changed does not become right by waiting */
+	if (!is_out(err))
 		return false;
 	tap_free(t);
 	return true;
@@ -168,6 +177,57 @@ int held_taps_try_late(struct held_taps *ht)
 	return kept ? ht->late_pause_ms : -1;
 }
 
+/* The late ones, as a queue for threads that each take one out after the other. */
+struct queue {
+	struct held_taps *ht;
+	size_t next;
+	uint64_t end_ns; /* no visit begins later */
+	pthread_mutex_t lock; /* protects ht->why */
+};
+
+static void *take_out_queued(void *arg)
+{
+	struct queue *q = arg;
+	struct held_taps *ht = q->ht;
+	size_t i;
+
+	while (now_ns() < q->end_ns &&
+	       (i = __atomic_fetch_add(&q->next, 1, __ATOMIC_RELAXED)) < ht->late.cnt) {
+		struct tap_result result;
+		struct err why = { 0 };
+		int err = tap_take_out(ht->late.data[i], &result, &why);
+
+		if (is_out(err)) {
+			tap_free(ht->late.data[i]);
+			ht->late.data[i] = NULL;
+			continue;
+		}
+		pthread_mutex_lock(&q->lock);
+		*ht->why = why;
+		pthread_mutex_unlock(&q->lock);
+	}
+	return NULL;
+}
+
+/* A process that does not answer takes its visit's time, so those beside it do not wait for that. */
+static void take_late_out_side_by_side(struct held_taps *ht, uint64_t end_ns)
+{
+	struct queue q = { .ht = ht, .end_ns = end_ns, .lock = PTHREAD_MUTEX_INITIALIZER };
+	pthread_t threads[END_THREADS_CAP];
+	size_t thread_cnt = 0, kept = 0;
+
+	while (thread_cnt < END_THREADS_CAP && thread_cnt + 1 < ht->late.cnt &&
+	       !thread_start(&threads[thread_cnt], take_out_queued, &q))
+		thread_cnt++;
+	take_out_queued(&q);
+	while (thread_cnt)
+		pthread_join(threads[--thread_cnt], NULL);
+	for (size_t i = 0; i < ht->late.cnt; i++)
+		if (ht->late.data[i])
+			ht->late.data[kept++] = ht->late.data[i];
+	ht->late.cnt = kept;
+}
+
 size_t held_taps_take_all_out(struct held_taps *ht)
 {
 	const uint64_t end_ns = now_ns() + END_LIMIT_NS;
@@ -175,21 +235,14 @@ size_t held_taps_take_all_out(struct held_taps *ht)
 	uint64_t value;
 	size_t pos = 0;
 
-	while (hmap_next(&ht->by_number, &pos, &key, &value)) {
-		struct tap *t = (struct tap *)(uintptr_t)value;
-
-		if (now_ns() < end_ns)
-			take_out_or_later(ht, t);
-		else
-			add_late(ht, t);
-	}
+	while (hmap_next(&ht->by_number, &pos, &key, &value))
+		add_late(ht, (struct tap *)(uintptr_t)value);
 	hmap_release(&ht->by_number);
 	hmap_init(&ht->by_number, sizeof(uint64_t));
-	while (ht->late.cnt && now_ns() < end_ns && !is_worn(ht)) {
-		int pause_ms = held_taps_try_late(ht);
-
-		if (pause_ms > 0)
-			usleep((useconds_t)pause_ms * 1000);
+	take_late_out_side_by_side(ht, end_ns);
+	while (ht->late.cnt && now_ns() < end_ns) {
+		usleep(LATE_PAUSE_MS * 1000);
+		take_late_out_side_by_side(ht, end_ns);
 	}
 	return ht->late.cnt;
 }

@@ -43,7 +43,7 @@ int held_taps_set(const struct held_taps *ht, uint64_t number, uint64_t rate_byt
 void held_taps_take_out(struct held_taps *ht, uint64_t number);
 /* Try those that are late again, if it is time. Returns when to call next, in ms; -1: there are none. */
 int held_taps_try_late(struct held_taps *ht);
-/* Take all out for at most a second; those that are left are late. Returns how many are. */
+/* Take all out, side by side, in 2 s at most; those that are left are late. Returns how many are. */
 size_t held_taps_take_all_out(struct held_taps *ht);
 /* For a process that does nothing else: try until all are out, or ten minutes are over. */
 void held_taps_finish(struct held_taps *ht);
