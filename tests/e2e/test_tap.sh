@@ -178,7 +178,7 @@ if have gdb; then
 	(sleep 30 | gdb -q -nx -p "$target" -ex continue >"$work/gdb.out" 2>&1) &
 	e2e_pids="$e2e_pids $!"
 	await 20 eval 'grep -q "^TracerPid:[[:space:]]*[1-9]" "/proc/$target/status"'
-	refused "a debugger has it" 'it cannot be stopped: .*(is it being debugged'
+	refused "a debugger has it" 'it is being debugged or traced, by [a-z0-9]* (PID '
 	kill_target
 else
 	start $own "$bin/busy" 1 1000
@@ -195,7 +195,7 @@ PYTHON
 	await 10 says "$work/tracer.out" SEIZED
 	! dry_run && says "$work/dry" 'would be refused: it is being debugged or traced, by python3 (PID ' && ok "--dry-run of one that is traced" ||
 		not_ok "--dry-run of one that is traced" "does not say it" "$work/dry"
-	refused "another one traces it" 'it cannot be stopped: .*(is it being debugged'
+	refused "another one traces it" 'it is being debugged or traced, by [a-z0-9]* (PID '
 	kill -9 "$tracer"
 	kill_target
 fi

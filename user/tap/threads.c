@@ -161,6 +161,27 @@ static bool is_of_kernel(pid_t pid, pid_t tid)
 	return flags & FLAG_IO_WORKER;
 }
 
+pid_t threads_tracer(pid_t pid, char *name, size_t bytes)
+{
+	char path[48], line[128];
+	pid_t tracer = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && !tracer && fgets(line, sizeof(line), f))
+		sscanf(line, "TracerPid: %d", &tracer);
+	if (f)
+		fclose(f);
+	snprintf(path, sizeof(path), "/proc/%d/comm", tracer);
+	f = tracer > 0 ? fopen(path, "re") : NULL;
+	if (f && fgets(name, (int)bytes, f))
+		name[strcspn(name, "\n")] = '\0';
+	if (f)
+		fclose(f);
+	return tracer;
+}
+
 /* A first thread that has ended before the others stays in the list. */
 static bool is_zombie(pid_t pid, pid_t tid)
 {

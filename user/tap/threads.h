@@ -41,6 +41,8 @@ char threads_state(pid_t pid, pid_t tid);
 /* A thread of the process that lives: the process's own entries in /proc are empty once its first thread has ended. 0:
  * there is none. */
 pid_t threads_live_tid(pid_t pid);
+/* The process that traces it, and its name; 0: none. */
+pid_t threads_tracer(pid_t pid, char *name, size_t bytes);
 
 /*
  * Stop all threads. -ESRCH: the process has ended; -EPERM: it may not be traced, or is already; -ETIMEDOUT: a

@@ -149,10 +149,28 @@ bool visit_is_alone(const struct visit *v)
 	return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR));
 }
 
+/* Its first thread is looked at: whoever traces traces all of them. */
+static int refuse_tracer(pid_t pid, struct err *why)
+{
+	char name[32] = "";
+	pid_t tracer = threads_tracer(pid, name, sizeof(name));
+
+	if (tracer <= 0)
+		return err_set(why, -EPERM,
+			       "it cannot be stopped: %s (are ptrace and kcmp allowed?)",
+			       strerror(EPERM));
+	if (!strncmp(name, "heaptap", 7))
+		return err_set(why, -EBUSY, "an earlier visit by %s (PID %d) has not ended yet",
+			       name, tracer);
+	return err_set(why, -EPERM, "it is being debugged or traced, by %s (PID %d)", name, tracer);
+}
+
 static int stop(struct visit *v, struct err *why)
 {
 	int err = threads_stop(v->pid, &v->threads);
 
+	if (err == -EPERM)
+		return refuse_tracer(v->pid, why);
 	if (err == -ESRCH)
 		return err_set(why, err, "it has ended");
 	if (err == -ETIMEDOUT)
@@ -164,11 +182,7 @@ static int stop(struct visit *v, struct err *why)
 	if (err == -E2BIG)
 		return err_set(why, err, "too many processes share its memory");
 	if (err)
-		return err_set(
-			why, err, "it cannot be stopped: %s%s", strerror(-err),
-			err == -EPERM ?
-				" (is it being debugged or traced? Are ptrace and kcmp allowed?)" :
-				"");
+		return err_set(why, err, "it cannot be stopped: %s", strerror(-err));
 	v->shared->place_cnt =
 		(uint32_t)threads_places(v->threads, v->shared->place, VISIT_PLACES_CAP);
 	if (threads_cnt(v->threads) > VISIT_PLACES_CAP)
