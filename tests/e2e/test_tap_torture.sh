@@ -4,7 +4,7 @@
 # its guardian, both, or the visitors of the guardian are killed at random moments, or it is told to take the tap out and in.
 #
 # Meanwhile the programs live and find their own results right, /healthz is answered within 1 s, SIGTERM ends the server
-# within 2 s. At the end their text is that of their files, and 15 s later nothing of heaptap is left.
+# within 2 s. 15 s after the end nothing of heaptap is left, and their text is that of their files.
 # E2E_SECONDS=N: how long (20; `make torture`: 3600). timeout: 5400
 . "$(dirname "$0")/lib.sh"
 e2e_init tap_torture
@@ -109,16 +109,18 @@ look_at_all
 [ ${#faults[@]} = 0 ] && ok "$rounds times: ${#names[@]} programs live, the server answers and ends" ||
 	{ not_ok "$rounds times" "$(printf '%s; ' "${faults[@]}")"; cat "$work/shown"; }
 
-# What the last one did not take out has had another second.
+await 15 has_none && ok "nothing of heaptap is left" ||
+	{ not_ok "what is left of heaptap" "$(where $(ours) | sort | uniq -c | tr '\n' ';')"; end_ours; }
 faults=() left=
 for name in "${names[@]}"; do
 	target=${pid_of[$name]}
 	is_same_text && continue
 	left="$left $name"
 	timeout 5 "$heaptap" doctor --remove-tap -p "$target" >"$work/remove.out" 2>&1
-	is_same_text || is_same_text || fault "$name: the text differs" "$work/differences" "$work/remove.out"
+	await 5 is_same_text || fault "$name: the text differs" "$work/differences" "$work/remove.out"
 done
-[ ${#faults[@]} = 0 ] && ok "their text is that of their files${left:+, after doctor --remove-tap:$left}" || not_ok "their text" "$(printf '%s; ' "${faults[@]}")"
+[ ${#faults[@]} = 0 ] && ok "their text is that of their files${left:+, after doctor --remove-tap:$left}" ||
+	{ not_ok "their text" "$(printf '%s; ' "${faults[@]}")"; cat "$work/shown"; }
 
 faults=()
 # each has inherited the inputs of those before it, so all are closed first
@@ -135,6 +137,4 @@ for name in "${names[@]}"; do
 done
 target=
 [ ${#faults[@]} = 0 ] && ok "all end as they should" || not_ok "the end of programs" "$(printf '%s; ' "${faults[@]}")"
-await 15 has_none && ok "nothing of heaptap is left" ||
-	{ not_ok "what is left of heaptap" "$(where $(ours) | sort | uniq -c | tr '\n' ';')"; end_ours; }
 e2e_end

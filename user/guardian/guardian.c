@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/vec.h"
@@ -23,8 +25,12 @@
 #include "guardian/wire.h"
 
 #define ANSWER_TIMEOUT_MS 60000
-/* At the end: it takes everything out by itself and ends, also when nobody waits any more. */
-#define END_TIMEOUT_MS 10000
+/* At the end: it takes everything out by itself and ends, also when nobody waits any more. The kernel takes one
+ * process's probes out at a time, machine-wide, so it may take long through no fault of ours. */
+#define END_TIMEOUT_MS 1500
+/* It may be in the kernel for as long: who is told to end (SIGTERM, Ctrl-C) does not wait for an answer then. */
+#define LAST_ANSWER_MS 500
+#define LOOK_MS 100
 #define SEND_TRIES 100 /* in a second */
 #define SEND_PAUSE_US 10000
 
@@ -40,6 +46,7 @@ struct guardian {
 	bool is_lost;
 	bool has_dropped; /* it has taken everything out, because this process was stopped */
 	bool is_given_up; /* it may still exist, and take out what it holds */
+	uint64_t end_ns; /* nobody waits for it after this; 0: not set yet */
 	uint64_t last_number; /* of ids and tickets */
 	VEC(struct under_way) under_way; /* always has room for one more */
 };
@@ -130,26 +137,67 @@ static void note_left(const struct wire_reply *reply)
 		reply->why, reply->err);
 }
 
+/* The loop blocks these signals, and reads them when it is back. */
+static bool is_told_to_end(void)
+{
+	sigset_t set;
+
+	return !sigpending(&set) && (sigismember(&set, SIGTERM) || sigismember(&set, SIGINT));
+}
+
+/* -EAGAIN: nothing happened in that time; -ECANCELED: this process is to end. */
+static int wait_for(const struct guardian *g, short events, int timeout_ms)
+{
+	const uint64_t begin_ns = now_ns();
+	struct pollfd p = { .fd = g->fd, .events = events };
+	int waited_ms = 0;
+
+	while (poll(&p, 1, timeout_ms < LOOK_MS ? timeout_ms : LOOK_MS) <= 0) {
+		const uint64_t now = now_ns();
+
+		waited_ms = (int)((now - begin_ns) / NS_PER_MS);
+		if (waited_ms >= timeout_ms)
+			return -EAGAIN;
+		if ((g->end_ns && now >= g->end_ns) ||
+		    (waited_ms >= LAST_ANSWER_MS && is_told_to_end()))
+			return -ECANCELED;
+	}
+	return 0;
+}
+
+/* Wait until it has ended. false: it goes on. */
+static bool await_end(const struct guardian *g)
+{
+	struct wire_reply reply;
+
+	while (!wait_for(g, POLLIN, END_TIMEOUT_MS)) {
+		if (recv(g->fd, &reply, sizeof(reply), 0) != sizeof(reply))
+			return true;
+		if (reply.kind == WIRE_LEFT) /* other news are dropped */
+			note_left(&reply);
+	}
+	return false;
+}
+
+void guardian_begin_end(struct guardian *g)
+{
+	g->end_ns = now_ns() + END_TIMEOUT_MS * NS_PER_MS;
+}
+
 void guardian_end(struct guardian *g)
 {
-	struct pollfd p = { .events = POLLIN };
-	struct wire_reply reply;
-	ssize_t n;
-
 	if (!g)
 		return;
 	if (!g->is_lost && g->fd >= 0) {
-		p.fd = g->fd;
+		if (!g->end_ns)
+			guardian_begin_end(g);
 		shutdown(g->fd, SHUT_WR);
-		do { /* drop news until it has ended */
-			n = poll(&p, 1, END_TIMEOUT_MS) > 0 ?
-				    recv(g->fd, &reply, sizeof(reply), 0) :
-				    -1;
-			if (n == sizeof(reply) && reply.kind == WIRE_LEFT)
-				note_left(&reply);
-		} while (n > 0);
-		g->is_given_up = n < 0;
+		g->is_given_up = !await_end(g);
 	}
+	if (g->is_given_up)
+		log_warn(
+			"not all probes are out yet (the kernel or a process does not answer in time); process %d goes on, and ends when they are",
+			g->pid);
 	part(g);
 	if (g->pid > 0)
 		reap(g);
@@ -159,10 +207,11 @@ void guardian_end(struct guardian *g)
 
 int guardian_restart(struct guardian *g)
 {
+	if (g->is_given_up) /* it goes on by itself */
+		return -EBUSY;
 	part(g);
 	reap(g);
 	g->pid = 0;
-	g->is_given_up = false;
 	return start(g);
 }
 
@@ -191,17 +240,18 @@ static void note_out(struct guardian *g, const struct wire_reply *reply)
 /* Return 1 for an answer, which is in *ret; 0 for news; -EAGAIN: nothing came in that time. */
 static int receive(struct guardian *g, int timeout_ms, struct wire_reply *ret)
 {
-	struct pollfd p = { .fd = g->fd, .events = POLLIN };
 	ssize_t n;
-	int ready;
+	int err;
 
 	if (g->is_lost)
 		return -EPIPE;
-	do {
-		ready = poll(&p, 1, timeout_ms);
-	} while (ready < 0 && errno == EINTR);
-	if (!ready)
-		return -EAGAIN;
+	err = wait_for(g, POLLIN, timeout_ms);
+	if (err == -ECANCELED) {
+		g->is_given_up = true;
+		return lose(g);
+	}
+	if (err)
+		return err;
 	do {
 		n = recv(g->fd, ret, sizeof(*ret), 0);
 	} while (n < 0 && errno == EINTR);
@@ -253,11 +303,13 @@ struct request {
 	size_t fd_cnt;
 };
 
-/* The kernel may have no memory for a message at the moment. */
-static bool is_sent_later(int *tries_left)
+/* It may be in the kernel, or there is no memory for a message at the moment. */
+static bool is_sent_later(const struct guardian *g, int *tries_left)
 {
 	if (errno == EINTR)
 		return true;
+	if (errno == EAGAIN)
+		return !wait_for(g, POLLOUT, ANSWER_TIMEOUT_MS);
 	if ((errno != ENOMEM && errno != ENOBUFS) || !(*tries_left)--)
 		return false;
 	usleep(SEND_PAUSE_US);
@@ -287,8 +339,8 @@ static int send_request(struct guardian *g, struct request *r)
 		memcpy(CMSG_DATA(&control.align), r->fds, r->fd_cnt * sizeof(int));
 	}
 	do {
-		n = sendmsg(g->fd, &msg, MSG_NOSIGNAL);
-	} while (n < 0 && is_sent_later(&tries_left));
+		n = sendmsg(g->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	} while (n < 0 && is_sent_later(g, &tries_left));
 	if (n < 0 && errno != EPIPE && errno != ECONNRESET)
 		return -errno; /* a bad descriptor, no memory */
 	return n < 0 ? lose(g) : 0;

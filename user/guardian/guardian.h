@@ -32,6 +32,8 @@ struct guardian;
 
 /* Call it before there are threads and much memory. The guardian does not keep descriptors that are open now. */
 int guardian_start(struct guardian **ret);
+/* From here on nobody waits for it longer than 1.5 s in all: it goes on by itself then. */
+void guardian_begin_end(struct guardian *g);
 /* Take out everything that is still held; wait until the guardian has ended. NULL is fine. */
 void guardian_end(struct guardian *g);
 /* Has it been killed? */
@@ -39,7 +41,7 @@ bool guardian_is_lost(const struct guardian *g);
 /* True once after this process was stopped (SIGSTOP, Ctrl-Z) and went on: meanwhile the guardian has taken out all links
  * and taps. */
 bool guardian_take_dropped(struct guardian *g);
-/* Start a new guardian in its place, which holds nothing. */
+/* Start a new guardian in its place, which holds nothing. -EBUSY: it lives, and did not answer in time. */
 int guardian_restart(struct guardian *g);
 pid_t guardian_pid(const struct guardian *g);
 

@@ -253,6 +253,7 @@ void tracker_stop(struct tracker *t)
 	struct tracked_process *p;
 
 	t->is_stopped = true;
+	guardian_begin_end(t->opts.guardian);
 	loaders_free(t->loaders);
 	t->loaders = NULL;
 	probes_stop(t->probes);
