@@ -22,6 +22,7 @@
 #include "serve/worker.h"
 #include "saved/store.h"
 #include "snapshot/snapshot.h"
+#include "symbol/name_cache.h"
 #include "symbol/slow_files.h"
 
 #define NOTE_BYTES 512
@@ -231,6 +232,7 @@ static int make_jobs(void *ctx)
 	int failed_cnt = 0;
 
 	slow_files_hide(work->src->slow);
+	name_cache_hide(work->src->names);
 	for (size_t i = 0; i < b->job_cnt; i++) {
 		struct saved_result r = make_job(work, &b->jobs[i]);
 

@@ -31,6 +31,7 @@
 #include "metrics/stack_past.h"
 #include "kernel/engine.h"
 #include "http/http.h"
+#include "symbol/name_cache.h"
 #include "symbol/slow_files.h"
 #include "proc/reader.h"
 #include "track/file_job.h"
@@ -53,6 +54,7 @@ struct daemon {
 	struct ticks *ticks;
 	struct daemon_loop *loop;
 	struct slow_files *slow;
+	struct name_cache *names;
 	struct stack_past *stacks; /* NULL: none is kept */
 };
 
@@ -110,6 +112,7 @@ static int open_profiles(struct daemon *d)
 		.files = d->session->files,
 		.tracker = d->session->tracker,
 		.slow = d->slow,
+		.names = d->names,
 		.governor = d->session->governor,
 		.rate_bytes = d->opts.rate_bytes,
 		.mode = d->session->mode,
@@ -136,6 +139,7 @@ static int open_ticks(struct daemon *d)
 		.follow = d->follow,
 		.http = d->http,
 		.live_view = d->live_view,
+		.names = d->names,
 		.profiles = d->profiles,
 		.pushes = d->pushes,
 		.saver = d->saver,
@@ -185,6 +189,8 @@ static int set_up(struct daemon *d)
 		return err;
 	}
 	err = slow_files_new(&d->slow);
+	if (!err)
+		err = name_cache_new(&d->names);
 	if (!err)
 		err = daemon_loop_open(d->opts.can_reload, &d->loop);
 	if (!err)
@@ -381,6 +387,7 @@ void daemon_close(struct daemon *d)
 	capture_free(d->capture);
 	select_rules_free(d->rules);
 	daemon_loop_close(d->loop);
+	name_cache_free(d->names);
 	slow_files_free(d->slow);
 	guardian_end(d->guardian);
 	reader_end();

@@ -20,5 +20,6 @@ struct symbol_options profile_symbol_options(const struct profile_source *src)
 					.demangle = true,
 					.end_ns = now_ns() + names_ns,
 					.wants_all = src->wants_names,
-					.slow = src->slow };
+					.slow = src->slow,
+					.names = src->names };
 }

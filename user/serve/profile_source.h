@@ -10,6 +10,7 @@
 
 struct engine;
 struct governor;
+struct name_cache;
 struct slow_files;
 struct stack_past;
 struct symbol_options;
@@ -22,6 +23,7 @@ struct profile_source {
 	struct track_files *files;
 	struct tracker *tracker;
 	struct slow_files *slow; /* shared by all children that look up names */
+	struct name_cache *names; /* likewise */
 	uint64_t names_ns; /* limit for the names of one profile; 0: PROFILE_NAMES_NS */
 	bool wants_names; /* -ETIME when names take longer; else late ones are left out */
 	const struct governor *governor;

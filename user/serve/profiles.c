@@ -26,6 +26,7 @@
 #include "http/process_page.h"
 #include "snapshot/recording_notes.h"
 #include "snapshot/snapshot.h"
+#include "symbol/name_cache.h"
 #include "symbol/slow_files.h"
 #include "proc/process.h"
 #include "track/tracker.h"
@@ -467,6 +468,7 @@ static int make_file(void *ctx, size_t i)
 	struct profile_source src = p->src;
 
 	slow_files_hide(src.slow);
+	name_cache_hide(src.names);
 	if (work->batch->lane.kind == LANE_PUSH)
 		return pushes_make(p->pushes, &src, work->s, work->moment, work->batch->push_fd);
 	src.names_ns = work->batch->lane.kind == LANE_QUICK ? LANE_QUICK_NAMES_NS : 0;

@@ -23,6 +23,7 @@
 #include "serve/live_view.h"
 #include "serve/profiles.h"
 #include "serve/pushes.h"
+#include "symbol/name_cache.h"
 #include "track/tracker.h"
 
 /*
@@ -278,6 +279,7 @@ void ticks_tick(struct ticks *r)
 	if (now >= r->trim_due_ns) {
 		r->trim_due_ns = now + TRIM_NS;
 		malloc_trim(0);
+		name_cache_renew(r->parts.names);
 	}
 	if (now >= r->shares_due_ns) {
 		r->shares_due_ns = now + SHARES_NS;

@@ -17,6 +17,7 @@ struct ht_event;
 struct http_server;
 struct saver;
 struct live_view;
+struct name_cache;
 struct profiles;
 struct pushes;
 struct ticks;
@@ -31,6 +32,7 @@ struct ticks_parts {
 	struct follow *follow;
 	struct http_server *http;
 	struct live_view *live_view;
+	struct name_cache *names;
 	struct profiles *profiles;
 	struct pushes *pushes;
 	struct saver *saver; /* NULL: nothing is saved */

@@ -9,6 +9,8 @@
 
 #include "symbol/slow_files.h"
 
+struct name_cache;
+
 struct symbol_options {
 	bool lines; /* DWARF: files, lines, inlines; else the symbol table only */
 	bool demangle;
@@ -18,6 +20,7 @@ struct symbol_options {
 	uint64_t end_ns;
 	bool wants_all; /* -ETIME when an address is not looked up by end_ns */
 	struct slow_files *slow; /* NULL: nothing is remembered */
+	struct name_cache *names; /* NULL: each name is looked up */
 };
 
 struct symbol_file {

@@ -234,6 +234,7 @@ static int take_address(struct wire_reader *r, const uint8_t *body, size_t n)
 		return err;
 	}
 	a->cnt = (uint32_t)cnt;
+	a->source = head[1];
 	r->dwarf_cnt += head[1] == WIRE_FROM_DWARF;
 	r->symbol_cnt += head[1] == WIRE_FROM_SYMBOL;
 	return 0;

@@ -61,6 +61,7 @@ int wire_flush(struct wire_writer *w);
 
 struct wire_answer {
 	uint32_t first, cnt; /* in frames; cnt 0 = not answered */
+	uint32_t source; /* enum wire_source; 0 = not answered */
 };
 
 struct wire_reader {

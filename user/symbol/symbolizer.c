@@ -32,6 +32,7 @@
 #include "base/printable.h"
 #include "base/strset.h"
 #include "symbol/dwarf_lookup.h"
+#include "symbol/name_cache.h"
 #include "symbol/symbolizer_priv.h"
 #include "symbol/symbol_wire.h"
 
@@ -392,6 +393,15 @@ static void run_second(const struct symbol_options *opts, struct helper_job *job
 	note_append(res, text);
 }
 
+static struct name_cache_query query_of(const struct helper_job *job)
+{
+	return (struct name_cache_query){ .key = job->file->key,
+					  .lines = job->use_dwarf,
+					  .demangle = job->opts->demangle,
+					  .vaddr = job->vaddr,
+					  .vaddr_cnt = job->vaddr_cnt };
+}
+
 static void run_helpers(const struct symbol_options *opts, struct helper_job *job,
 			struct wire_reader *r, struct symbol_result *res)
 {
@@ -402,6 +412,9 @@ static void run_helpers(const struct symbol_options *opts, struct helper_job *jo
 
 	run_helper(opts, job, r, limit_ns, &o);
 	if (o.is_ok) {
+		const struct name_cache_query q = query_of(job);
+
+		name_cache_put(opts->names, &q, r);
 		note_flags(res, r->done_flags);
 		return;
 	}
@@ -415,13 +428,19 @@ static void run_helpers(const struct symbol_options *opts, struct helper_job *jo
 		run_second(opts, job, r, res);
 }
 
-/* Run the helpers, unless the file is known to take too long. */
+/* Run the helpers, unless all is known, or the file is known to take too long. */
 static void try_helpers(const struct symbol_options *opts, struct helper_job *job,
 			struct wire_reader *r, struct symbol_result *res)
 {
 	uint64_t now = now_ns();
 	enum slow_file_part part = slow_files_find(opts->slow, &job->file->key, now);
+	const struct name_cache_query q = query_of(job);
+	uint32_t flags;
 
+	if (name_cache_get(opts->names, &q, r, &flags) == job->vaddr_cnt) {
+		note_flags(res, flags);
+		return;
+	}
 	res->is_slow = true;
 	res->is_late = now >= end_of(opts);
 	if (res->is_late) {
