@@ -2,29 +2,50 @@
 # budget_lib.sh - what tests of the overhead budget share: how fast the workload busy gets on. After
 # lib.sh and e2e_init.
 
-# pace FROM TO: pairs per CPU second that the target did between the lines FROM and TO of its output
-pace() {
-	awk -v from="$1" -v to="$2" '/^AT/ { if (++n == from) { c = $3; p = $4 }
-		if (n == to) print ($4 - p) / ($3 - c) * 1e9 }' "$work/target.out"
+# Where other machines on the same hardware take processor time, a CPU second is worth less, for half a minute and more. So
+# a program that nobody records runs beside the target, and the target's pace is told in times of that.
+reference=
+start_reference() {
+	OUT=reference build_c busy -static && mkfifo "$work/reference.in" || return 1
+	reference=$work/reference.out
+	exec {reference_in}<>"$work/reference.in"
+	"$bin/reference" 1 <"$work/reference.in" >"$reference" &
+	e2e_pids="$e2e_pids $!"
+	reference_pid=$!
+	await 10 says "$reference" ^AT
 }
-# has_lines N: it has said where it is so often. It is asked often: no process is started for it.
+end_reference() {
+	kill "$reference_pid"
+	reference=
+}
+# pace FILE FROM TO: pairs per CPU second between the lines FROM and TO of the output of one
+pace() {
+	awk -v from="$2" -v to="$3" '/^AT/ { if (++n == from) { c = $3; p = $4 }
+		if (n == to) print ($4 - p) / ($3 - c) * 1e9 }' "$1"
+}
+# has_lines N [FILE]: it has said where it is so often. It is asked often: no process is started for it.
 has_lines() {
 	local line
 	cnt=0
-	while IFS= read -r line; do [[ $line == AT* ]] && cnt=$((cnt + 1)); done <"$work/target.out"
+	while IFS= read -r line; do [[ $line == AT* ]] && cnt=$((cnt + 1)); done <"${2:-$work/target.out}"
 	[ $cnt -ge "$1" ]
 }
 # await_pace N: its pace over the next N tenths of a second, in $pace
 await_pace() {
-	local from cnt
+	local from reference_from cnt
+	[ -z "$reference" ] || has_lines 0 "$reference"
+	reference_from=$cnt
 	has_lines 0
 	from=$((cnt + 1))
 	await 60 has_lines $((from + $1))
-	pace=$(pace "$from" $((from + $1)))
+	pace=$(pace "$work/target.out" "$from" $((from + $1)))
+	[ -z "$reference" ] || has_lines 0 "$reference"
+	[ -z "$reference" ] || pace=$(awk -v own="$pace" -v other="$(pace "$reference" "$reference_from" "$cnt")" \
+		'BEGIN { printf "%.3f", other ? own / other : 0 }')
 }
 # keeps_pace TENTHS ALONE: it gets on at two thirds of the pace ALONE or better, in $pace. Up to eight
-# stretches of so many tenths of a second are looked at: other machines on the same hardware take CPU
-# time as well, but not in all of them; probes that stay in do.
+# stretches of so many tenths of a second are looked at: something else may slow it in one of them, probes that stay in
+# do in all.
 keeps_pace() {
 	local try
 	for try in 1 2 3 4 5 6 7 8; do
