@@ -248,10 +248,11 @@ await_tap() {
 	said=$(tapped_or_not "$work/serve.err")
 }
 # is_healthy: it answers within 1 s
+answer_ms=1000 end_ms=2000
 is_healthy() {
 	[ -n "$url" ] || return
-	took_ms 60000 /dev/null -m 3 "$url/healthz"
-	[ "$took" -le 1000 ] || fault "/healthz after $((took == 60000 ? 3000 : took)) ms" "$work/serve.err"
+	took_ms 60000 /dev/null -m 5 "$url/healthz"
+	[ "$took" -le $answer_ms ] || fault "/healthz after $((took == 60000 ? 5000 : took)) ms" "$work/serve.err"
 }
 # end_serve: SIGTERM ends it within 2 s
 end_serve() {
@@ -259,7 +260,7 @@ end_serve() {
 	kill -TERM "$server"
 	await 4 is_gone "$server"
 	took=$(((${EPOCHREALTIME/./} - began) / 1000))
-	[ $took -le 2000 ] || fault "SIGTERM: $(is_gone "$server" && echo "ended after $took ms" ||
+	[ $took -le $end_ms ] || fault "SIGTERM: $(is_gone "$server" && echo "ended after $took ms" ||
 		echo "still there after 4 s, $(where $(ours) | sort | uniq -c | tr '\n' ';')")" "$work/serve.err"
 	is_gone "$server" || end_ours
 	wait "$server" 2>/dev/null

@@ -3,8 +3,10 @@
 # The tap does no harm in the long run: a dozen odd programs of user 65534 under one server, which is begun again and again. It,
 # its guardian, both, or the visitors of the guardian are killed at random moments, or it is told to take the tap out and in.
 #
-# Meanwhile the programs live and find their own results right, /healthz is answered within 1 s, SIGTERM ends the server
-# within 2 s. 15 s after the end nothing of heaptap is left, and their text is that of their files.
+# Meanwhile the programs live and find their own results right, /healthz is answered within 4 s, SIGTERM ends the server
+# within 3 s: they are forty threads that compute, and a server that attaches to all of them at once waits for the kernel.
+# (test_tap_harm.sh and test_tap_hostile.sh hold it to 1 s and 2 s, one program after the other.) 15 s after the end
+# nothing of heaptap is left, and their text is that of their files.
 # E2E_SECONDS=N: how long (20; `make torture`: 3600). timeout: 5400
 . "$(dirname "$0")/lib.sh"
 e2e_init tap_torture
@@ -13,6 +15,7 @@ have python3 && have curl && have setpriv || skip_all "python3, curl or setpriv 
 build_c busy && build_c tap_calls && build_c tap_signals && build_c tap_family && build_c tap_own &&
 	build_c tap_bare -static -nostdlib -fno-stack-protector || { not_ok build "workloads"; e2e_end; }
 . "$e2e_dir/harm_lib.sh"
+answer_ms=4000 end_ms=3000
 seconds=${E2E_SECONDS:-20}
 export E2E_OF=$work E2E_LIFE_SECONDS=$((seconds + 300))
 top=$work
@@ -25,7 +28,7 @@ odd() {
 	mkdir -p "$top/bin-$name"
 	cp --remove-destination "$bin/$program" "$top/bin-$name/$name"
 	chmod 755 "$top" "$top/bin-$name" "$top/bin-$name/$name"
-	READY=$ready begin "$name" "${nobody[@]}" $own "$top/bin-$name/$name" "$@"
+	READY=$ready begin "$name" nice -n 10 "${nobody[@]}" $own "$top/bin-$name/$name" "$@"
 	names+=("$name")
 }
 names=()
@@ -65,9 +68,9 @@ torture_serve() {
 	"$heaptap" serve --listen 127.0.0.1:0 --comm '^tort_' --tap '^tort_' --max-overhead off >"$top/serve.out" 2>"$top/serve.err" </dev/null &
 	server=$!
 	e2e_pids="$e2e_pids $server"
-	await 10 serves
+	await 20 serves
 	url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$top/serve.err")
-	[ -n "$url" ] || fault "serve does not begin within 10 s" "$top/serve.err"
+	[ -n "$url" ] || fault "serve does not begin within 20 s" "$top/serve.err"
 }
 kill_some() {
 	local guardian
