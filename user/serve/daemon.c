@@ -8,6 +8,7 @@
 #include "serve/daemon.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,6 +167,10 @@ static int start_loop(struct daemon *d)
 	return daemon_loop_start(d->loop, &parts);
 }
 
+/* Large arrays of a moment (snapshots, pages) go back to the kernel when they are freed. By itself the C library raises this
+ * threshold to the largest that was ever freed, and keeps those that are smaller. */
+#define MMAP_THRESHOLD_BYTES (128 << 10)
+
 static int set_up(struct daemon *d)
 {
 	struct follow_options follow_opts = { .pids = d->opts.pids, .pid_cnt = d->opts.pid_cnt };
@@ -176,6 +181,7 @@ static int set_up(struct daemon *d)
 		log_error("serve: %s", why.text);
 		return err;
 	}
+	mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES);
 	follow_opts.rules = d->rules;
 	err = guardian_start(&d->guardian); /* early: little memory, one thread */
 	follow_opts.guardian = d->guardian;
