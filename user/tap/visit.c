@@ -160,7 +160,7 @@ static int refuse_tracer(pid_t pid, struct err *why)
 			       "it cannot be stopped: %s (are ptrace and kcmp allowed?)",
 			       strerror(EPERM));
 	if (!strncmp(name, "heaptap", 7))
-		return err_set(why, -EBUSY, "an earlier visit by %s (PID %d) has not ended yet",
+		return err_set(why, -EAGAIN, "an earlier visit by %s (PID %d) has not ended yet",
 			       name, tracer);
 	return err_set(why, -EPERM, "it is being debugged or traced, by %s (PID %d)", name, tracer);
 }

@@ -23,7 +23,10 @@
 /* Cost of a trap and of the program's work there, without the stack, which is measured. */
 #define TAP_HIT_NS 2000
 #define TAP_LOOK_NS 250000000ULL
-/* A visit that does not come to an end is followed by a pause of so many times its length. */
+/* A process that gets no processor, or executes another program, may be as it should in a moment. */
+#define TAP_VISITS 3
+#define TAP_RETRY_NS (200 * NS_PER_MS)
+/* A visit that does not come to an end is followed by a pause of so many times its length, unless it is tried again. */
 #define VISIT_PAUSES 8
 
 bool taps_are_off(const struct taps *ts)
@@ -48,6 +51,7 @@ static int begin_tap(const struct taps *ts, struct tracked_process *p)
 	if (p->tap == TAP_IN)
 		probes_untap(ts->probes, p->pid);
 	p->tap_generation = p->generation;
+	p->tap_tries = 0;
 	p->tap = !ts->may_tap || ts->may_tap(ts->may_tap_ctx, p->pid) ? TAP_NOT_TRIED : TAP_REFUSED;
 	inst->is_tap_refused = p->tap == TAP_REFUSED;
 	return probes_set_sampled(ts->probes, p->pid, p->live_tid, p->tap == TAP_NOT_TRIED);
@@ -128,6 +132,15 @@ static void note_visit(struct taps *ts, uint64_t begin_ns, int err)
 		ts->quiet_until_ns = now + VISIT_PAUSES * took_ns;
 }
 
+static bool is_tried_again(struct tracked_process *p, int err)
+{
+	if ((err != -ETIMEDOUT && err != -EAGAIN && err != -EFAULT) || p->tap == TAP_IN ||
+	    ++p->tap_tries >= TAP_VISITS)
+		return false;
+	p->tap_due_ns = now_ns() + TAP_RETRY_NS;
+	return true;
+}
+
 static int tap_files(struct taps *ts, struct tracked_process *p, const struct tap_news **last)
 {
 	const bool has_new_maps = p->allocator_maps_cnt != p->tapped_maps_cnt;
@@ -144,6 +157,8 @@ static int tap_files(struct taps *ts, struct tracked_process *p, const struct ta
 			break;
 		*last = news ? news : *last;
 	}
+	if (err && is_tried_again(p, err))
+		return 0;
 	note_visit(ts, begin_ns, err);
 	if (err && err != -ESRCH)
 		err = refuse_tap(ts, p, *file,

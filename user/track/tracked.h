@@ -44,6 +44,7 @@ struct tracked_process {
 	enum { TAP_NOT_TRIED, TAP_IN, TAP_REFUSED, TAP_OF_OTHER } tap;
 	uint32_t tap_generation; /* the image to which `tap` applies */
 	uint64_t tap_due_ns; /* do not tap before then; 0: now */
+	uint32_t tap_tries; /* that did not succeed */
 	/* How many mappings have code of an allocator: now, and when they were tapped. */
 	uint32_t allocator_maps_cnt, tapped_maps_cnt;
 	bool is_child; /* it was forked while its parent was tracked */
