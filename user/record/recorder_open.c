@@ -383,6 +383,17 @@ static void say_start(struct recorder *r)
 		r->opts.duration_ns ? "until the time is up" : "Ctrl-C to stop");
 }
 
+static int add_running(struct recorder *r, pid_t pid)
+{
+	int looks = 0, err = tracker_add(r->session->tracker, pid);
+
+	while ((err == -ESRCH || err == -ENOENT) && target_may_return(pid, &looks)) {
+		tracker_remove(r->session->tracker, pid);
+		err = tracker_add(r->session->tracker, pid);
+	}
+	return err;
+}
+
 /* A process found by a rule may have ended meanwhile: the others are recorded. */
 static int track_running(struct recorder *r)
 {
@@ -391,7 +402,7 @@ static int track_running(struct recorder *r)
 	for (size_t i = 0; i < r->targets.list.cnt;) {
 		pid_t pid = r->targets.list.data[i].pid;
 
-		err = tracker_add(r->session->tracker, pid);
+		err = add_running(r, pid);
 		if ((err == -ESRCH || err == -ENOENT) && r->targets.list.cnt > 1) {
 			log_warn("record: PID %d ended while it was being attached to", pid);
 			tracker_remove(r->session->tracker, pid);

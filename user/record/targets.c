@@ -3,9 +3,11 @@
 #include "record/targets.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -13,6 +15,8 @@
 #include "proc/process.h"
 
 #define LOOK_CNT 8 /* processes checked in one call */
+#define EXEC_LOOKS 20
+#define EXEC_PAUSE_US 5000
 #define NAMED_CNT 3 /* names shown of a list */
 
 void targets_release(struct targets *t)
@@ -71,7 +75,7 @@ int targets_add_launched(struct targets *t, pid_t pid, const char *path)
 }
 
 /* Fills why with a sentence. */
-static int check_one(pid_t pid, struct process_info *info, struct err *why)
+static int check_now(pid_t pid, struct process_info *info, struct err *why)
 {
 	struct err what;
 	int err = process_info_read(pid, info);
@@ -84,6 +88,23 @@ static int check_one(pid_t pid, struct process_info *info, struct err *why)
 		return err;
 	err = process_check(info, &what);
 	return err ? err_set(why, err, "cannot record PID %d: %s", pid, what.text) : 0;
+}
+
+bool target_may_return(pid_t pid, int *looks)
+{
+	if (kill(pid, 0) || ++*looks > EXEC_LOOKS)
+		return false;
+	usleep(EXEC_PAUSE_US);
+	return true;
+}
+
+static int check_one(pid_t pid, struct process_info *info, struct err *why)
+{
+	int looks = 0, err = check_now(pid, info, why);
+
+	while (err == -ESRCH && target_may_return(pid, &looks))
+		err = check_now(pid, info, why);
+	return err;
 }
 
 int targets_check(struct targets *t, const pid_t *pids, size_t cnt, size_t named_cnt)

@@ -39,6 +39,11 @@ struct targets {
 
 void targets_release(struct targets *t);
 /*
+ * After -ESRCH: wait a little, and try again? A process whose thread executes another program seems to have ended: its
+ * first thread has, and the others are about to. *looks: 0 at first.
+ */
+bool target_may_return(pid_t pid, int *looks);
+/*
  * All named processes must exist and be such as can be recorded; of the others, found by rules, at least one.
  * Faults, and processes that are left out, were logged.
  */
