@@ -378,7 +378,7 @@ static int call(struct call *c, pid_t pid)
 	struct reader *r = &the_reader;
 	int err = -EPIPE;
 
-	if (is_stuck(r, pid, now_ns()))
+	if (pid && is_stuck(r, pid, now_ns()))
 		return -ETIMEDOUT;
 	reap_given_up(r);
 	if (r->given_up_cnt == GIVEN_UP_CAP)
@@ -391,7 +391,8 @@ static int call(struct call *c, pid_t pid)
 			if (r->fd >= 0)
 				give_up(r);
 	}
-	if (err == -ETIMEDOUT)
+	/* A job is started at once, whatever its file does: then it is the machine that is slow. */
+	if (err == -ETIMEDOUT && pid)
 		note_stuck(r, pid, now_ns());
 	if (err)
 		release(c);
