@@ -105,6 +105,29 @@ static void other_processes_know(void **state)
 	name_cache_free(c);
 }
 
+/* As many frames with as long names as a helper may send. */
+static void what_is_too_large_is_left_out(void **state)
+{
+	static char name[65536];
+	struct name_cache *c = NULL;
+	struct wire_reader r;
+
+	(void)state;
+	memset(name, 'n', sizeof(name) - 1);
+	assert_int_equal(name_cache_new(&c), 0);
+	new_reader(&r);
+	for (size_t i = 0; i < WIRE_FRAMES_CAP; i++)
+		assert_int_equal(
+			vec_push(&r.frames, (struct symbol_frame){ name, name, name, 1, 1 }), 0);
+	r.answers[0] = (struct wire_answer){ 0, WIRE_FRAMES_CAP, WIRE_FROM_DWARF };
+	name_cache_put(c, &of_file, &r);
+	wire_reader_release(&r);
+	assert_false(knows_all(c, &of_file));
+	put(c, &of_file);
+	assert_true(knows_all(c, &of_file));
+	name_cache_free(c);
+}
+
 static void others_names_are_not_taken(void **state)
 {
 	struct name_cache_query q = of_file;
@@ -180,6 +203,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(other_processes_know),
+		cmocka_unit_test(what_is_too_large_is_left_out),
 		cmocka_unit_test(others_names_are_not_taken),
 		cmocka_unit_test(a_full_one_is_renewed),
 		cmocka_unit_test(hidden_from_children),

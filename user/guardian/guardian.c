@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -131,10 +132,13 @@ static void part(struct guardian *g)
 
 static void note_left(const struct wire_reply *reply)
 {
-	log_warn(
-		"%llu tap%s could not be taken out yet (%.*s); process %d goes on trying for ten minutes",
-		(unsigned long long)reply->cnt, reply->cnt == 1 ? "" : "s", (int)sizeof(reply->why),
-		reply->why, reply->err);
+	char next[96] = "no process could be started that tries again: heaptap doctor --remove-tap";
+
+	if (reply->err > 0)
+		snprintf(next, sizeof(next), "process %d goes on trying for ten minutes",
+			 reply->err);
+	log_warn("%llu tap%s could not be taken out yet (%.*s); %s", (unsigned long long)reply->cnt,
+		 reply->cnt == 1 ? "" : "s", (int)sizeof(reply->why), reply->why, next);
 }
 
 /* The loop blocks these signals, and reads them when it is back. */
@@ -352,8 +356,13 @@ static int exchange(struct guardian *g, struct request *r, struct wire_reply *re
 
 	while (!err)
 		err = await(g, reply);
-	/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.UndefReturn): above 0 it was filled */
-	return err < 0 ? err : reply->err;
+	if (err < 0) { /* news may be in it */
+		reply->cnt = 0;
+		reply->why[0] = '\0';
+		return err;
+	}
+	/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.UndefReturn): it was filled */
+	return reply->err;
 }
 
 static void add_part(struct request *r, const struct attach_request *req)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -164,17 +165,20 @@ void held_taps_take_out(struct held_taps *ht, uint64_t number)
 
 int held_taps_try_late(struct held_taps *ht)
 {
-	size_t kept = 0;
-
 	if (!ht->late.cnt)
 		return -1;
-	for (size_t i = 0; i < ht->late.cnt; i++)
-		if (is_worn(ht) || !take_out(ht, ht->late.data[i]))
-			ht->late.data[kept++] = ht->late.data[i];
-	ht->late.cnt = kept;
+	/* What was tried in vain comes after the others, the next time as well. */
+	for (size_t left = ht->late.cnt; left && !is_worn(ht); left--) {
+		struct tap *t = ht->late.data[0];
+
+		ht->late.cnt--;
+		memmove(ht->late.data, ht->late.data + 1, ht->late.cnt * sizeof(*ht->late.data));
+		if (!take_out(ht, t))
+			ht->late.data[ht->late.cnt++] = t;
+	}
 	if (ht->late_pause_ms < LATE_PAUSE_MAX_MS)
 		ht->late_pause_ms *= 2;
-	return kept ? ht->late_pause_ms : -1;
+	return ht->late.cnt ? ht->late_pause_ms : -1;
 }
 
 /* The late ones, as a queue for threads that each take one out after the other. */

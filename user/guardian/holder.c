@@ -12,6 +12,7 @@
  */
 #include "guardian/guardian_priv.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -54,6 +55,8 @@ struct holder {
 	struct closer *closer;
 	pid_t main_pid;
 	int stopped_cnt; /* how often in a row main was found stopped */
+	uint64_t looked_ns; /* at main, the last time */
+	bool owes_stopped; /* main is to be told that it was */
 	struct wire_request head;
 	union wire_body body;
 	int fds[WIRE_FDS_CAP];
@@ -464,8 +467,9 @@ static bool is_main_stopped(struct holder *h)
 	ssize_t n;
 	int fd;
 
-	if (!h->links.cnt)
+	if (!h->links.cnt || now_ns() - h->looked_ns < MAIN_LOOK_MS * NS_PER_MS / 2)
 		return false;
+	h->looked_ns = now_ns();
 	snprintf(path, sizeof(path), "/proc/%d/stat", h->main_pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
@@ -505,7 +509,7 @@ static void tell_stopped(struct holder *h)
 	const struct wire_reply reply = { .kind = WIRE_STOPPED };
 
 	h->stopped_cnt = 0;
-	send(h->fd, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
+	h->owes_stopped = send(h->fd, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT) < 0;
 }
 
 /* For the next poll(), in ms. */
@@ -525,13 +529,13 @@ static void serve(struct holder *h)
 	int ready, late_ms;
 
 	for (;;) {
-		p[0].events = h->news.cnt ? POLLIN | POLLOUT : POLLIN;
+		p[0].events = h->news.cnt || h->owes_stopped ? POLLIN | POLLOUT : POLLIN;
 		p[1].events = h->news.cnt ? 0 : POLLIN;
 		late_ms = h->taps.late.cnt ? h->taps.late_pause_ms : -1;
 		ready = poll(p, 3, pause_of(h, late_ms));
 		if (late_ms < 0)
 			late_ns = now_ns();
-		if (now_ns() - late_ns > (uint64_t)late_ms * NS_PER_MS) {
+		if (late_ms >= 0 && now_ns() - late_ns > (uint64_t)late_ms * NS_PER_MS) {
 			held_taps_try_late(&h->taps);
 			late_ns = now_ns();
 		}
@@ -543,11 +547,32 @@ static void serve(struct holder *h)
 			continue;
 		if (p[2].revents)
 			return;
+		if (h->owes_stopped && (p[0].revents & POLLOUT))
+			tell_stopped(h);
 		if (p[1].revents || (p[0].revents & POLLOUT))
 			tell_done(h);
 		if ((p[0].revents & ~POLLOUT) && !receive(h))
 			return;
 	}
+}
+
+/* Sockets of others would never be seen to end. */
+static void close_all_but_taps(const struct holder *h)
+{
+	DIR *d = opendir("/proc/self/fd");
+	const struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		const int fd = atoi(e->d_name);
+		bool is_kept = fd < 3 || fd == dirfd(d);
+
+		for (size_t i = 0; i < h->taps.late.cnt; i++)
+			is_kept |= fd == tap_fd(h->taps.late.data[i]);
+		if (!is_kept)
+			close(fd);
+	}
+	if (d)
+		closedir(d);
 }
 
 /* What could not be taken out is left to a process that does only that; main is told. */
@@ -557,9 +582,7 @@ static void leave_late(struct holder *h)
 	pid_t child = fork();
 
 	if (!child) {
-		close(h->fd);
-		if (h->main_fd >= 0)
-			close(h->main_fd);
+		close_all_but_taps(h);
 		setsid();
 		held_taps_finish(&h->taps);
 		_exit(0);

@@ -482,6 +482,7 @@ int recorder_start(struct recorder *r)
 		err = open_loop(r);
 	if (err)
 		return err;
+	tracker_tap_patiently(r->session->tracker, true);
 	if (!r->launch) {
 		err = track_running(r);
 		if (!err)
@@ -492,6 +493,7 @@ int recorder_start(struct recorder *r)
 			log_error("record: cannot attach to '%s': %s", r->opts.argv[0],
 				  strerror(-err));
 	}
+	tracker_tap_patiently(r->session->tracker, false);
 	if (err)
 		return err;
 	r->facts.begin_ns = now_ns();

@@ -374,8 +374,8 @@ static int comment_tap_losses(const struct tap_sums *sums, size_t untapped, stru
 	int err;
 
 	snprintf(late_words, sizeof(late_words),
-		 "processes that began meanwhile: what they allocated before they were tapped, for "
-		 "up to %s",
+		 "processes that began meanwhile, or could not be tapped at first: what they "
+		 "allocated before, for up to %s",
 		 format_duration(sums->late_ns, late, sizeof(late)));
 	err = comment_tap_loss(p, "tap_late", sums->late_cnt, late_words);
 	if (!err)

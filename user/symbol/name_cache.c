@@ -225,7 +225,7 @@ static uint32_t bytes_of(const struct wire_reader *r, const struct wire_answer *
 			 strlen(f->file) + 3;
 	}
 	bytes = (bytes + 7) & ~(size_t)7;
-	return bytes > AREA_BYTES ? AREA_BYTES : (uint32_t)bytes;
+	return bytes > AREA_BYTES ? AREA_BYTES + 1 : (uint32_t)bytes; /* then it fits nowhere */
 }
 
 static void write_entry(uint8_t *at, const struct entry *e, const struct symbol_frame *frames)
@@ -286,7 +286,7 @@ void name_cache_put(struct name_cache *c, const struct name_cache_query *q,
 		if (find(c->shared, &e.key, &bytes))
 			continue;
 		bytes = bytes_of(r, a);
-		if (!add(c->shared, &e, bytes, r->frames.data + a->first))
+		if (bytes <= AREA_BYTES && !add(c->shared, &e, bytes, r->frames.data + a->first))
 			return;
 	}
 }

@@ -220,11 +220,8 @@ static int put_in_new(struct visit *v, const struct put_in *p, bool is_replaced,
 	if (err)
 		return err;
 	err = make_file(v, order, is_replaced, why);
-	if (!err) {
+	if (!err) /* after an error, too, it stays mapped: other taps may know it as a peer, or a patch lead there */
 		err = change(v, why);
-		if (err && !v->accessor_err && !is_replaced)
-			unmap(v, order->code_addr, TAP_BYTES);
-	}
 	threads_end_calls(v->threads);
 	return err;
 }
@@ -322,6 +319,13 @@ static struct tap *new_tap(const struct tap_order *order)
 	return t;
 }
 
+static uint64_t inode_of(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && !fstat(fd, &st) ? st.st_ino : 0;
+}
+
 /* The tap is in: -EIO if it cannot be used. The file is sealed: it cannot become shorter than what is mapped. */
 static int map_control(struct tap *t)
 {
@@ -334,7 +338,6 @@ static int map_control(struct tap *t)
 		 TAP_CODE_BYTES);
 	if (p == MAP_FAILED)
 		return -EIO;
-	t->ino = st.st_ino;
 	t->control = p;
 	*t->control = (struct tap_control){ .owner_pid = getppid() }; /* the guardian's parent */
 	return 0;
@@ -365,10 +368,13 @@ int tap_put_in(const struct tap_order *order, const struct tap_files *own, struc
 	p.work.header = &t->header;
 	err = visit_process(order->pid, &work, &p, &report, &t->file_fd);
 	*result = result_of(&report);
+	t->ino = inode_of(t->file_fd);
 	if (err)
 		err_set(why, err, "%s", report.why.text);
 	else
 		err = map_control(t);
+	if (err == -EIO && !why->text[0])
+		err_set(why, err, "its memory file cannot be mapped");
 	if (!err)
 		*ret_fd = t->file_fd;
 	if (err == -EIO || err == -ETIMEDOUT) { /* it may be in */
@@ -405,6 +411,11 @@ int tap_check_dispatch(pid_t pid)
 pid_t tap_pid(const struct tap *t)
 {
 	return t->pid;
+}
+
+int tap_fd(const struct tap *t)
+{
+	return t->file_fd;
 }
 
 uint64_t tap_ino(const struct tap *t)

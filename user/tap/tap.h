@@ -3,8 +3,8 @@
  * tap.h - puts a tap into a process, and takes it out.
  *
  * In: all threads are stopped, one of them maps the memory, the code is written, the allocator's few bytes are
- * changed; all threads go on. Nothing is sampled until tap_set_rate(). On any failure nothing has changed, unless
- * tap_put_in() says otherwise.
+ * changed; all threads go on. Nothing is sampled until tap_set_rate(). On any failure no code has changed, unless
+ * tap_put_in() says otherwise; memory may stay mapped.
  *
  * Out: all threads are stopped, the bytes are put back; all threads go on. The memory stays mapped, because a
  * thread may be in it; nothing leads there any more, and the process's next tap uses it again.
@@ -76,6 +76,8 @@ int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, uint32_t *ret_c
 int tap_check_dispatch(pid_t pid);
 pid_t tap_pid(const struct tap *t);
 uint64_t tap_ino(const struct tap *t);
+/* Of its memory file; -1: it has none yet. */
+int tap_fd(const struct tap *t);
 int tap_set_rate(struct tap *t, uint64_t rate_bytes);
 /* Losses that the stub has counted. */
 struct tap_lost {
@@ -84,7 +86,8 @@ struct tap_lost {
 };
 void tap_read_lost(const struct tap *t, struct tap_lost *ret);
 /*
- * 0: it is out, also when the process has ended or is another program. -EUCLEAN: somebody else has changed the
+ * 0: it is out, also when the process has ended or is another program. (Where a process that shares its memory lives on, it
+ * stays there, without a rate; the next heaptap finds it.) -EUCLEAN: somebody else has changed the
  * same bytes, which were left as they are; why says where. Other errors: it is still in, or a signal handler will
  * return into it; try again.
  */

@@ -58,6 +58,14 @@ static int open_memory(struct tap_work *w, struct err *why)
 	return 0;
 }
 
+/* Now that the threads are stopped: the process may have executed another program since it was opened, and then the memory
+ * is that of another process, which runs. */
+static int renew_memory(struct tap_work *w, struct err *why)
+{
+	close(w->mem_fd);
+	return open_memory(w, why);
+}
+
 /*
  * Memory files.
  */
@@ -206,21 +214,36 @@ static enum tap_state owner_of(const struct tap_work *w, uint64_t code_addr,
 	return state;
 }
 
+/* A jump from the gap to its site, whose instruction is there again. */
+static void make_way_back(const struct tap_patch *p, uint8_t *ret)
+{
+	int32_t off = (int32_t)(p->site_addr - (p->addr + p->byte_cnt));
+
+	ret[0] = 0xe9;
+	memcpy(ret + 1, &off, sizeof(off));
+}
+
 /* The tap whose code is at this address; *ret: its header, as the process has it. */
 static enum tap_state look_at(const struct tap_work *w, uint64_t code_addr, struct tap_header *ret)
 {
-	uint8_t there[TAP_PATCH_CAP];
+	uint8_t there[TAP_PATCH_CAP], way_back[TAP_PATCH_CAP];
+	bool has_way_back = false;
 
 	if (read_at(w, code_addr, ret, sizeof(*ret)) || !header_is_known(ret))
 		return STATE_OUT;
 	for (uint32_t i = 0; i < ret->patch_cnt; i++) {
 		const struct tap_patch *p = &ret->patch[i];
 
-		if (!read_at(w, p->addr, there, p->byte_cnt) &&
-		    !memcmp(there, p->patched, p->byte_cnt))
+		if (read_at(w, p->addr, there, p->byte_cnt))
+			continue;
+		if (!memcmp(there, p->patched, p->byte_cnt))
 			return owner_of(w, code_addr, ret);
+		make_way_back(p, way_back);
+		has_way_back |= p->is_gap && !memcmp(there, way_back, p->byte_cnt);
 	}
-	return STATE_OUT;
+	/* Who could not take it out wholly may be gone by now. */
+	return has_way_back && owner_of(w, code_addr, ret) == STATE_NOBODYS ? STATE_NOBODYS :
+									      STATE_OUT;
 }
 
 /*
@@ -272,36 +295,34 @@ static int compare_sites(const struct tap_work *w, struct err *why)
 	return 0;
 }
 
-/* A jump from the gap to its site, whose instruction is there again. */
-static void make_way_back(const struct tap_patch *p, uint8_t *ret)
-{
-	int32_t off = (int32_t)(p->site_addr - (p->addr + p->byte_cnt));
-
-	ret[0] = 0xe9;
-	memcpy(ret + 1, &off, sizeof(off));
-}
-
 /* Do these words of a stack have the form in which the kernel saves rip, rflags and the segments for a signal
  * handler? Bit 1 of rflags is always set. */
-static bool is_saved_pc(const uint64_t *words, uint64_t addr)
+static bool is_saved_pc(const uint64_t *words)
 {
-	return words[0] == addr && (words[1] & 2) && !(words[1] >> 32) &&
-	       (words[2] & 0xffff) == USER_CS;
+	return (words[1] & 2) && !(words[1] >> 32) && (words[2] & 0xffff) == USER_CS;
 }
 
-/* Will a signal handler return to this address? The kernel has put it on the stack of the handler. */
-static bool is_on_a_stack(const struct tap_work *w, const struct visit_shared *s, uint64_t addr)
+static void note_user(const struct tap_header *h, uint64_t addr, bool *used)
+{
+	for (uint32_t i = 0; i < h->patch_cnt; i++)
+		used[i] |= h->patch[i].is_gap && h->patch[i].addr == addr;
+}
+
+/* In which gaps does a thread stand, or will a signal handler return to? The kernel has put that on the stack of the
+ * handler. */
+static void find_users(const struct tap_work *w, const struct tap_header *h,
+		       const struct visit_shared *s, bool *used)
 {
 	static uint64_t words[STACK_BYTES / sizeof(uint64_t)];
 
-	for (uint32_t i = 0; i < s->place_cnt; i++) {
+	for (uint32_t i = 0; i < s->place_cnt && !s->is_over; i++) {
 		ssize_t n = pread(w->mem_fd, words, sizeof(words), (off_t)(s->place[i].sp & ~7ULL));
 
+		note_user(h, s->place[i].pc, used);
 		for (ssize_t k = 0; k + 2 < n / (ssize_t)sizeof(*words); k++)
-			if (is_saved_pc(words + k, addr))
-				return true;
+			if (is_saved_pc(words + k))
+				note_user(h, words[k], used);
 	}
-	return false;
 }
 
 /* Another tool has put its byte, or the file's, over the first byte of ours: put back the others. A breakpoint that
@@ -322,10 +343,9 @@ static int restore_mixed(const struct tap_work *w, const struct tap_patch *p, co
 			p->byte_cnt - (size_t)is_breakpoint);
 }
 
-static int restore_patch(const struct tap_work *w, const struct tap_header *h, uint32_t i,
-			 const struct visit_shared *s, struct err *why)
+static int restore_patch(const struct tap_work *w, const struct tap_patch *p, bool is_used,
+			 struct err *why)
 {
-	const struct tap_patch *p = &h->patch[i];
 	uint8_t there[TAP_PATCH_CAP], way_back[TAP_PATCH_CAP];
 	int err = read_at(w, p->addr, there, p->byte_cnt);
 
@@ -333,9 +353,11 @@ static int restore_patch(const struct tap_work *w, const struct tap_header *h, u
 		return err;
 	if (p->is_gap) {
 		make_way_back(p, way_back);
-		if (is_on_a_stack(w, s, p->addr)) {
+		if (is_used) {
 			err = write_at(w, p->addr, way_back, p->byte_cnt);
-			return err ? err : err_set(why, -EAGAIN, "a signal handler returns there");
+			return err ? err :
+				     err_set(why, -EAGAIN,
+					     "a thread is there, or a signal handler returns there");
 		}
 		if (!memcmp(there, way_back, p->byte_cnt))
 			return write_at(w, p->addr, p->original, p->byte_cnt);
@@ -350,10 +372,12 @@ static int restore_patch(const struct tap_work *w, const struct tap_header *h, u
 static int restore_sites(const struct tap_work *w, const struct tap_header *h, uint32_t cnt,
 			 const struct visit_shared *s, struct err *why)
 {
+	bool used[TAP_PATCHES_CAP] = { false };
 	int err, first_err = 0;
 
+	find_users(w, h, s, used);
 	while (cnt-- && !s->is_over) {
-		err = restore_patch(w, h, cnt, s, why);
+		err = restore_patch(w, &h->patch[cnt], used[cnt], why);
 		first_err = first_err ? first_err : err;
 	}
 	return first_err;
@@ -361,7 +385,7 @@ static int restore_sites(const struct tap_work *w, const struct tap_header *h, u
 
 static int patch_sites(const struct tap_work *w, const struct visit_shared *s, struct err *why)
 {
-	struct err of_undo;
+	struct err of_undo = { 0 };
 
 	for (uint32_t i = 0; i < w->header->patch_cnt && !s->is_over; i++) {
 		const struct tap_patch *p = &w->header->patch[i];
@@ -369,8 +393,12 @@ static int patch_sites(const struct tap_work *w, const struct visit_shared *s, s
 
 		if (!err)
 			continue;
-		if (restore_sites(w, w->header, i, s, &of_undo))
-			return err_set(why, -EIO, "%s", of_undo.text); /* some of it is in */
+		/* A part of it may be written. */
+		if (write_at(w, p->addr, p->original, p->byte_cnt) ||
+		    restore_sites(w, w->header, i, s, &of_undo))
+			return err_set(why, -EIO, "%s", /* some of it is in */
+				       of_undo.text[0] ? of_undo.text :
+							 "its allocator's code cannot be put back");
 		return err_set_os(why, err, "its allocator's code may not be written");
 	}
 	return 0;
@@ -382,9 +410,9 @@ static int patch_sites(const struct tap_work *w, const struct visit_shared *s, s
 
 int tap_step_clear(void *work, struct visit_shared *s)
 {
-	const struct tap_work *w = work;
+	struct tap_work *w = work;
 	struct tap_header h;
-	int err = 0;
+	int err = renew_memory(w, &s->why);
 
 	s->result = 0;
 	for (uint32_t i = 0; i < w->old_cnt && !err; i++) {
@@ -675,7 +703,8 @@ int tap_step_prepare_out(void *work, struct visit_shared *s)
 
 int tap_step_change_back(void *work, struct visit_shared *s)
 {
-	const struct tap_work *w = work;
+	struct tap_work *w = work;
+	int err = renew_memory(w, &s->why);
 
-	return restore_sites(w, w->header, w->header->patch_cnt, s, &s->why);
+	return err ? err : restore_sites(w, w->header, w->header->patch_cnt, s, &s->why);
 }

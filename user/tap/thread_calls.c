@@ -28,7 +28,8 @@
 
 #define SYSCALL_STOP (SIGTRAP | 0x80) /* PTRACE_O_TRACESYSGOOD */
 #define RESTART_BLOCK (-516)
-#define GRACE_NS 50000000ULL /* to get back a thread whose call does not return */
+#define GRACE_NS \
+	50000000ULL /* at the end of the stop: to get back a thread whose call does not return */
 #ifndef PTRACE_O_SUSPEND_SECCOMP
 #define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
 #endif
@@ -40,28 +41,6 @@
 /*
  * Seccomp.
  */
-
-bool threads_may_restart(pid_t tid)
-{
-	const struct seccomp_data data = { .nr = SYS_restart_syscall, .arch = ARCH_X86_64 };
-	struct sock_filter *f = calloc(BPF_MAXINSNS, sizeof(*f));
-	bool may = f;
-	long cnt;
-
-	for (long i = 0; may; i++) {
-		uint32_t action;
-
-		cnt = ptrace(REQUEST_GET_FILTER, tid, (void *)i, f);
-		if (cnt < 0) {
-			may = errno == ENOENT || errno == EINVAL; /* no more; no filter */
-			break;
-		}
-		action = filter_run(f, (size_t)cnt, &data);
-		may = action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG;
-	}
-	free(f);
-	return may;
-}
 
 static bool is_filtered(pid_t tid)
 {
@@ -77,6 +56,33 @@ static bool is_filtered(pid_t tid)
 	if (f)
 		fclose(f);
 	return is_filtered;
+}
+
+/* A tracer that has filters itself may not read those of others. */
+bool threads_may_restart(pid_t tid)
+{
+	const struct seccomp_data data = { .nr = SYS_restart_syscall, .arch = ARCH_X86_64 };
+	struct sock_filter *f = calloc(BPF_MAXINSNS, sizeof(*f));
+	bool may = f;
+	long cnt;
+
+	if (!is_filtered(tid)) {
+		free(f);
+		return true;
+	}
+	for (long i = 0; may; i++) {
+		uint32_t action;
+
+		cnt = ptrace(REQUEST_GET_FILTER, tid, (void *)i, f);
+		if (cnt < 0) {
+			may = errno == ENOENT || errno == EINVAL; /* no more; no filter */
+			break;
+		}
+		action = filter_run(f, (size_t)cnt, &data);
+		may = action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG;
+	}
+	free(f);
+	return may;
 }
 
 /*
@@ -121,8 +127,8 @@ bool threads_are_dispatching(const struct threads *t)
 	return false;
 }
 
-/* Choose the calling thread: one that executes the program (vhost's have no place in it). For threads in a timed call the kernel keeps more than registers: prefer another
- * one. */
+/* Choose the calling thread: one that executes the program (those of the kernel's vhost have no rip). For threads in a
+ * timed call the kernel keeps more than registers: prefer another one. */
 static struct stopped *choose(struct threads *t, threads_read_fn read, void *ctx, int *ret_err)
 {
 	struct stopped *s, *second = NULL;
@@ -213,7 +219,7 @@ static int run_to(struct threads *t, int request, int event, int signal)
 		if (ptrace(request, s->tid, NULL, (void *)(intptr_t)t->passed))
 			return -ESRCH;
 		t->passed = 0;
-		err = threads_wait(s->tid, t->end_ns, &status);
+		err = threads_wait(s->tid, t->end_ns - GRACE_NS, &status);
 		t->is_running = err == -ETIMEDOUT;
 		s->is_gone |= err == -ESRCH;
 		if (err)
@@ -306,7 +312,8 @@ static int stop_caller(struct threads *t, uint64_t end_ns)
 
 void threads_end_calls(struct threads *t)
 {
-	const uint64_t end_ns = now_ns() + GRACE_NS;
+	const uint64_t least_ns = now_ns() + GRACE_NS / 5;
+	const uint64_t end_ns = t->end_ns > least_ns ? t->end_ns : least_ns;
 	int err = 0;
 
 	if (!t->caller || t->caller->is_gone) {

@@ -15,7 +15,7 @@
  * EINTR when a handler runs, which is what these calls do. close() is not begun again, because the descriptor is
  * closed by then. A call that the kernel resumes by restart_syscall() (nanosleep, timed futex, poll) is begun
  * anew under its own number where a seccomp filter does not allow restart_syscall(): it then lasts for its whole
- * time once more.
+ * time once more, as every other call with a relative limit does (epoll_wait, semtimedop).
  *
  * An ignored signal wakes no thread, unless the thread that it is for is traced: then the kernel sends it to any
  * thread that is not stopped, whose call ends; if that thread is not traced, nobody can help it. The process's
@@ -117,12 +117,9 @@ int threads_start_timer(void)
 
 struct stopped *threads_find(struct threads *t, pid_t tid)
 {
-	struct stopped *s;
+	const uint64_t key = (uint64_t)tid, *at = hmap_get(&t->by_tid, &key);
 
-	vec_each(&t->list, s)
-		if (s->tid == tid)
-			return s;
-	return NULL;
+	return at ? &t->list.data[*at] : NULL;
 }
 
 /* Read state and flags of a thread (fields 3 and 9 of its stat). */
@@ -161,18 +158,37 @@ static bool is_of_kernel(pid_t pid, pid_t tid)
 	return flags & FLAG_IO_WORKER;
 }
 
-pid_t threads_tracer(pid_t pid, char *name, size_t bytes)
+static pid_t tracer_of(pid_t pid, pid_t tid)
 {
-	char path[48], line[128];
+	char path[64], line[128];
 	pid_t tracer = 0;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
 	f = fopen(path, "re");
 	while (f && !tracer && fgets(line, sizeof(line), f))
 		sscanf(line, "TracerPid: %d", &tracer);
 	if (f)
 		fclose(f);
+	return tracer;
+}
+
+/* A visit that was too late for some threads still has these. */
+pid_t threads_tracer(pid_t pid, char *name, size_t bytes)
+{
+	char path[48];
+	pid_t tracer = 0;
+	struct dirent *e;
+	DIR *d;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	d = opendir(path);
+	while (d && tracer <= 0 && (e = readdir(d)))
+		if (atoi(e->d_name) > 0)
+			tracer = tracer_of(pid, atoi(e->d_name));
+	if (d)
+		closedir(d);
 	snprintf(path, sizeof(path), "/proc/%d/comm", tracer);
 	f = tracer > 0 ? fopen(path, "re") : NULL;
 	if (f && fgets(name, (int)bytes, f))
@@ -324,13 +340,16 @@ static int ptrace_seize(struct threads *t, pid_t tid)
 static int seize(struct threads *t, pid_t pid, pid_t tid)
 {
 	struct stopped s = { .pid = pid, .tid = tid };
+	const uint64_t key = (uint64_t)tid;
 	int err;
 
 	if (tid <= 0 || threads_find(t, tid) || is_of_kernel(pid, tid))
 		return 0;
-	if (vec_reserve(&t->list, t->list.cnt + 1))
+	if (vec_reserve(&t->list, t->list.cnt + 1) || hmap_put(&t->by_tid, &key, t->list.cnt))
 		return -ENOMEM;
 	err = ptrace_seize(t, tid);
+	if (err)
+		hmap_del(&t->by_tid, &key);
 	if (err == -ESRCH && threads_state(pid, tid) == 'X')
 		return 1; /* it has ended while they were listed: others may have been left out */
 	if (err)
@@ -353,7 +372,10 @@ static int seize_new_of(struct threads *t, pid_t pid, bool with_first)
 	while (rc >= 0 && (e = readdir(d))) {
 		pid_t tid = atoi(e->d_name);
 
-		rc = tid == pid ? 0 : seize(t, pid, tid);
+		if (now_ns() > t->end_ns)
+			rc = -ETIMEDOUT;
+		else
+			rc = tid == pid ? 0 : seize(t, pid, tid);
 		found |= rc > 0;
 	}
 	closedir(d);
@@ -532,6 +554,7 @@ int threads_stop(pid_t pid, struct threads **ret)
 	if (!t)
 		return -ENOMEM;
 	*ret = t;
+	hmap_init(&t->by_tid, sizeof(uint64_t));
 	t->pid = pid;
 	t->begin_ns = now_ns();
 	t->live_tid = threads_live_tid(pid);
@@ -593,13 +616,18 @@ void threads_free(struct threads *t)
 
 	if (!t)
 		return;
-	if (t->caller)
+	if (t->caller) {
+		setitimer(ITIMER_REAL, &(const struct itimerval){ 0 },
+			  NULL); /* it may last for days */
 		threads_await_caller(t);
+		threads_start_timer();
+	}
 	end_ns = now_ns() + LATE_NS; /* for all of them together */
 	vec_each(&t->list, s)
 		if (!s->is_stopped && !s->is_gone)
 			detach_late(s, end_ns);
 	vec_release(&t->list);
+	hmap_release(&t->by_tid);
 	vec_release(&t->sharers);
 	free(t);
 }

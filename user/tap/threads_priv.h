@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
+#include "base/hmap.h"
 #include "base/vec.h"
 #include "tap/threads.h"
 
@@ -25,6 +26,7 @@ struct threads {
 	pid_t pid, live_tid;
 	VEC(pid_t) sharers; /* other processes with the same memory */
 	VEC(struct stopped) list;
+	struct hmap by_tid; /* index in list */
 	uint64_t begin_ns, end_ns;
 	/* The thread that makes calls; NULL: none, or its registers have been restored. */
 	struct stopped *caller;

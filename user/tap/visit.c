@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/null_fd.h"
 #include "base/thread.h"
 
 #define REPORT_FD 3
@@ -149,7 +150,6 @@ bool visit_is_alone(const struct visit *v)
 	return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR));
 }
 
-/* Its first thread is looked at: whoever traces traces all of them. */
 static int refuse_tracer(pid_t pid, struct err *why)
 {
 	char name[32] = "";
@@ -221,12 +221,24 @@ static void reap(pid_t child)
 }
 
 /* Not left to the first process, which may reap none but its own. */
-static void end_accessor(const struct visit *v)
+static void end_accessor(struct visit *v)
 {
 	if (v->accessor_pid <= 0)
 		return;
 	kill(v->accessor_pid, SIGKILL);
 	reap(v->accessor_pid);
+	v->accessor_pid = 0;
+}
+
+/* Whatever the terminal sends to its maker must not stop or end it. */
+static void stand_apart(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL); /* threads_start_timer() lets its own through */
+	signal(SIGCHLD, SIG_DFL);
+	setsid();
 }
 
 static void __attribute__((noreturn))
@@ -236,7 +248,7 @@ run_visitor(struct visit *v, const struct visit_work *work, void *ctx)
 
 	if (!report)
 		_exit(1);
-	signal(SIGCHLD, SIG_DFL);
+	stand_apart();
 	thread_be_prompt();
 	report->err = prepare(v, work, ctx);
 	if (!report->err)
@@ -246,6 +258,8 @@ run_visitor(struct visit *v, const struct visit_work *work, void *ctx)
 	if (report->err)
 		take_why(v, report->err, &report->why);
 	report->result = v->shared->result;
+	if (v->accessor_err) /* before anybody goes on: a write of it may be under way */
+		end_accessor(v);
 	if (v->threads) {
 		report->thread_cnt = (uint32_t)threads_cnt(v->threads);
 		report->stopped_ns = threads_resume(v->threads);
@@ -305,11 +319,15 @@ static int await_report(int fd, struct visit_report *report, int *ret_fd)
 static pid_t start_visitor(struct visit *v, const struct visit_work *work, void *ctx, int pair[2])
 {
 	pid_t child = fork();
+	int null_fd;
 
 	if (child)
 		return child < 0 ? -errno : child;
-	if (dup2(pair[1], REPORT_FD) < 0)
+	null_fd = null_fd_open();
+	if (dup2(pair[1], REPORT_FD) < 0 || null_fd < 0)
 		_exit(1);
+	for (int fd = 0; fd < 3; fd++)
+		dup2(null_fd, fd);
 	syscall(SYS_close_range, REPORT_FD + 1, ~0U, 0);
 	v->report_fd = REPORT_FD;
 	run_visitor(v, work, ctx);

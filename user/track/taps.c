@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -24,8 +25,8 @@
 #define TAP_HIT_NS 2000
 #define TAP_LOOK_NS 250000000ULL
 /* A process that gets no processor, or executes another program, may be as it should in a moment. */
-#define TAP_VISITS 3
-#define TAP_RETRY_NS (200 * NS_PER_MS)
+#define TAP_VISITS 4
+#define TAP_RETRY_NS (700 * NS_PER_MS)
 /* A visit that does not come to an end is followed by a pause of so many times its length, unless it is tried again. */
 #define VISIT_PAUSES 8
 
@@ -75,6 +76,8 @@ static int refuse_tap(const struct taps *ts, struct tracked_process *p,
 	probes_untap(ts->probes, p->pid);
 	p->tap = TAP_REFUSED;
 	p->is_sampled = false;
+	if (p->tap_tries > 1 && !ts->is_patient)
+		inst->tap_late_ns = now_ns() - p->followed_ns;
 	inst->is_tap_refused = true;
 	return probes_set_sampled(ts->probes, p->pid, p->live_tid, false);
 }
@@ -108,7 +111,7 @@ static int note_tapped(struct taps *ts, struct tracked_process *p, const struct 
 	inst->sampler_ns = now_ns();
 	if (inst->exec_ns)
 		inst->tap_late_ns = inst->sampler_ns - inst->exec_ns;
-	else if (p->is_child)
+	else if (p->is_child || (p->tap_tries && !ts->is_patient))
 		inst->tap_late_ns = inst->sampler_ns - p->followed_ns;
 	inst->tap_stopped_ns = news->stopped_ns;
 	inst->tap_thread_cnt = news->thread_cnt;
@@ -132,12 +135,15 @@ static void note_visit(struct taps *ts, uint64_t begin_ns, int err)
 		ts->quiet_until_ns = now + VISIT_PAUSES * took_ns;
 }
 
-static bool is_tried_again(struct tracked_process *p, int err)
+static bool is_tried_again(const struct taps *ts, struct tracked_process *p, int err)
 {
 	if ((err != -ETIMEDOUT && err != -EAGAIN && err != -EFAULT) || p->tap == TAP_IN ||
 	    ++p->tap_tries >= TAP_VISITS)
 		return false;
-	p->tap_due_ns = now_ns() + TAP_RETRY_NS;
+	if (ts->is_patient)
+		usleep(TAP_RETRY_NS / 1000);
+	else
+		p->tap_due_ns = now_ns() + TAP_RETRY_NS;
 	return true;
 }
 
@@ -157,8 +163,8 @@ static int tap_files(struct taps *ts, struct tracked_process *p, const struct ta
 			break;
 		*last = news ? news : *last;
 	}
-	if (err && is_tried_again(p, err))
-		return 0;
+	if (err && is_tried_again(ts, p, err))
+		return ts->is_patient ? tap_files(ts, p, last) : 0;
 	note_visit(ts, begin_ns, err);
 	if (err && err != -ESRCH)
 		err = refuse_tap(ts, p, *file,

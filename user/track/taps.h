@@ -37,6 +37,7 @@ struct taps {
 	bool (*may_tap)(void *ctx, pid_t pid);
 	void *may_tap_ctx;
 	uint64_t quiet_until_ns; /* no process is tapped before */
+	bool is_patient; /* nobody else waits: try again at once */
 	struct tap_unit family;
 };
 

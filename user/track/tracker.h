@@ -86,6 +86,8 @@ int tracker_read_cpu(const struct tracker *t, pid_t pid, uint64_t *ret_ns);
 bool tracker_wants_taps(const struct tracker *t);
 /* pid 0: are all of them? */
 bool tracker_is_tapped(const struct tracker *t, pid_t pid);
+/* While nobody waits for this process: a process that cannot be tapped just now is tried again at once. */
+void tracker_tap_patiently(struct tracker *t, bool is_patient);
 /* Set what samples of a process may cost (pid 0: those of all processes, with opts.follow). Samples
  * become fewer; nothing else is given up. */
 void tracker_limit_tap(struct tracker *t, pid_t pid, const struct recording_limit *limit);

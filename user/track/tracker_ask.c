@@ -42,6 +42,11 @@ bool tracker_is_tapped(const struct tracker *t, pid_t pid)
 	return taps_is_in(&t->taps, pid);
 }
 
+void tracker_tap_patiently(struct tracker *t, bool is_patient)
+{
+	t->taps.is_patient = is_patient;
+}
+
 bool tracker_wants_taps(const struct tracker *t)
 {
 	return !taps_are_off(&t->taps);
