@@ -262,15 +262,6 @@ static bool is_tapped_by_owner(const struct tap_work *w)
 	return false;
 }
 
-/* A breakpoint on a first byte that stays: what it displaces is executed elsewhere, and goes past the jump. */
-static bool is_kept_byte_changed(const struct tap_work *w, const struct tap_patch *p)
-{
-	uint8_t there;
-
-	return p->site_addr != p->addr && !read_at(w, p->site_addr, &there, 1) &&
-	       there != p->site_byte;
-}
-
 static int compare_sites(const struct tap_work *w, struct err *why)
 {
 	uint8_t there[TAP_PATCH_CAP];
@@ -281,7 +272,7 @@ static int compare_sites(const struct tap_work *w, struct err *why)
 
 		if (err)
 			return err_set_os(why, err, "its allocator's code cannot be read");
-		if (!memcmp(there, p->original, p->byte_cnt) && !is_kept_byte_changed(w, p))
+		if (!memcmp(there, p->original, p->byte_cnt))
 			continue;
 		if (is_tapped_by_owner(w))
 			return err_set(why, -EALREADY, "it is tapped already");
@@ -290,7 +281,7 @@ static int compare_sites(const struct tap_work *w, struct err *why)
 		return err_set(why, -EBUSY,
 			       "its allocator's code is not that of the file at 0x%llx: another "
 			       "tool's breakpoint?",
-			       (unsigned long long)p->site_addr);
+			       (unsigned long long)p->addr);
 	}
 	return 0;
 }
