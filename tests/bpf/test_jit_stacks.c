@@ -189,7 +189,7 @@ static void test_written(void **state)
 
 	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
 	rig_do(&rig, step_map);
-	tracker_on_mmap(rig.tracker, rig.pid);
+	tracker_on_mmap(rig.tracker, rig.pid, 0, now_ns());
 	rig_settle(&rig);
 	rig.out[3] = 1;
 	stack = call(&rig, FRAMED, 1009);
@@ -206,7 +206,7 @@ static void test_memfd(void **state)
 
 	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
 	rig_do(&rig, step_map_memfd);
-	tracker_on_mmap(rig.tracker, rig.pid);
+	tracker_on_mmap(rig.tracker, rig.pid, 0, now_ns());
 	rig_settle(&rig);
 	stack = call(&rig, FRAMED, 1009);
 	check_whole(&rig, &stack, FRAMED, true);

@@ -471,7 +471,7 @@ static void copy_library(void)
 
 static void refresh(struct rig *rig)
 {
-	tracker_on_mmap(rig->tracker, rig->pid);
+	tracker_on_mmap(rig->tracker, rig->pid, 0, now_ns());
 	rig_settle(rig);
 }
 

@@ -320,7 +320,7 @@ static void test_dlopen(void **state)
 		assert_int_equal(rig_stat(&rig, HT_STAT_END_NO_MAPPING), 1);
 	}
 	/* Without it, and with it, what user space reads next time has the place. */
-	tracker_on_mmap(rig.tracker, rig.pid);
+	tracker_on_mmap(rig.tracker, rig.pid, 0, now_ns());
 	rig_settle(&rig);
 	asked_cnt = rig_stat(&rig, HT_STAT_FIND_VMA);
 	stack = call_library(&rig, 2027);
@@ -387,7 +387,7 @@ static void test_replaced(void **state)
 	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
 	rig_do(&rig, step_load_copy);
 	assert_int_equal(rig.out[0], 1);
-	tracker_on_mmap(rig.tracker, rig.pid);
+	tracker_on_mmap(rig.tracker, rig.pid, 0, now_ns());
 	rig_settle(&rig);
 	first = call_library(&rig, 2029);
 	again = call_library(&rig, 2039);
@@ -401,7 +401,7 @@ static void test_replaced(void **state)
 	unlink(copies[1]);
 	assert_int_equal(rig.out[0], 1);
 	assert_int_equal(rig.out[1], 1);
-	tracker_on_mmap(rig.tracker, rig.pid);
+	tracker_on_mmap(rig.tracker, rig.pid, 0, now_ns());
 	rig_settle(&rig);
 	replaced = call_library(&rig, 2053);
 	assert_int_equal(replaced.end, HT_END_COMPLETE);

@@ -14,11 +14,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-static void on_mmap(void *ctx, pid_t pid, uint64_t addr, uint64_t bytes, uint64_t off, uint32_t dev,
-		    uint64_t ino, const char *path)
+static void on_mmap(void *ctx, const struct process_events_map *map)
 {
-	(void)ctx, (void)pid, (void)addr, (void)bytes, (void)off, (void)dev;
-	if (!ino || strlen(path) > UINT16_MAX)
+	(void)ctx;
+	if (!map->ino || strlen(map->path) > UINT16_MAX)
 		abort();
 }
 

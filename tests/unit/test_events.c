@@ -30,25 +30,23 @@ struct seen {
 	pid_t pid;
 	const char *path_part;
 	uint32_t cnt, code_cnt;
-	uint64_t time_ns, ino, bytes;
+	uint64_t time_ns, mapped_ns, ino, bytes;
 	uint32_t dev;
 	uint64_t lost;
 };
 
-static void on_mmap(void *ctx, pid_t pid, uint64_t addr, uint64_t bytes, uint64_t off, uint32_t dev,
-		    uint64_t ino, const char *path)
+static void on_mmap(void *ctx, const struct process_events_map *map)
 {
 	struct seen *seen = ctx;
 
-	(void)addr;
-	(void)off;
-	if (pid != seen->pid || !strstr(path, seen->path_part))
+	if (map->pid != seen->pid || !strstr(map->path, seen->path_part))
 		return;
 	if (!seen->cnt++) {
 		seen->time_ns = now_ns();
-		seen->ino = ino;
-		seen->dev = dev;
-		seen->bytes = bytes;
+		seen->mapped_ns = map->time_ns;
+		seen->ino = map->ino;
+		seen->dev = map->dev;
+		seen->bytes = map->bytes;
 	}
 }
 
@@ -178,6 +176,7 @@ static void test_dlopen_is_seen(void **state)
 	ms = (double)(seen.time_ns - start_ns) / 1e6;
 	printf("# dlopen seen after %.2f ms\n", ms);
 	assert_true(ms < 500);
+	assert_in_range(seen.mapped_ns, start_ns, seen.time_ns);
 }
 
 static char map_path[] = "/tmp/heaptap-test-events-XXXXXX";

@@ -25,6 +25,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/vec.h"
@@ -46,7 +47,7 @@ struct process_events {
 	uint8_t *record;
 };
 
-/* PERF_RECORD_MMAP2 without build id; filename is NUL-padded to 8 bytes. */
+/* PERF_RECORD_MMAP2 without build id; filename is NUL-padded to 8 bytes. Each record ends with its time. */
 struct mmap2_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
@@ -76,6 +77,10 @@ static int open_dummy_event(int cpu)
 		.mmap = 1,
 		.mmap2 = 1,
 		.watermark = 1,
+		.sample_type = PERF_SAMPLE_TIME,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
 		.wakeup_watermark = 1,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -188,21 +193,31 @@ int process_events_fd(const struct process_events *ev)
 
 static void handle_mmap2(struct process_events *ev, const struct mmap2_record *r)
 {
-	size_t path_cap = r->header.size - offsetof(struct mmap2_record, path);
+	size_t path_cap = r->header.size - offsetof(struct mmap2_record, path) - sizeof(uint64_t);
+	struct process_events_map map = {
+		.pid = (pid_t)r->pid,
+		.dev = r->major << 20 | r->minor,
+		.ino = r->ino,
+		.addr = r->addr,
+		.bytes = r->bytes,
+		.off = r->off,
+		.path = r->path,
+	};
 
+	memcpy(&map.time_ns, r->path + path_cap, sizeof(map.time_ns));
 	if (!(r->prot & PROT_EXEC) || strnlen(r->path, path_cap) == path_cap)
 		return;
 	/* no inode: memory without a file; or the kernel's own, such as "[vdso]" */
 	if (!r->ino && ev->ops->on_code && r->path[0] != '[')
 		ev->ops->on_code(ev->ctx, (pid_t)r->pid);
 	if (r->ino && ev->ops->on_mmap)
-		ev->ops->on_mmap(ev->ctx, (pid_t)r->pid, r->addr, r->bytes, r->off,
-				 r->major << 20 | r->minor, r->ino, r->path);
+		ev->ops->on_mmap(ev->ctx, &map);
 }
 
 static void handle_record(struct process_events *ev, const struct perf_event_header *header)
 {
-	if (header->type == PERF_RECORD_MMAP2 && header->size > sizeof(struct mmap2_record)) {
+	if (header->type == PERF_RECORD_MMAP2 &&
+	    header->size > sizeof(struct mmap2_record) + sizeof(uint64_t)) {
 		handle_mmap2(ev, (const void *)header);
 	} else if (header->type == PERF_RECORD_LOST && header->size >= sizeof(struct lost_record)) {
 		const struct lost_record *lost = (const void *)header;

@@ -11,10 +11,18 @@
 
 struct process_events;
 
+struct process_events_map {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	pid_t pid;
+	uint32_t dev;
+	uint64_t ino;
+	uint64_t addr, bytes, off;
+	const char *path; /* as the kernel printed it */
+};
+
 struct process_events_ops {
-	/* pid mapped a file executable. path is as the kernel printed it. */
-	void (*on_mmap)(void *ctx, pid_t pid, uint64_t addr, uint64_t bytes, uint64_t off,
-			uint32_t dev, uint64_t ino, const char *path);
+	/* a process mapped a file executable */
+	void (*on_mmap)(void *ctx, const struct process_events_map *map);
 	/* pid made memory executable that has no file, as run-time compilers do, some again and again */
 	void (*on_code)(void *ctx, pid_t pid);
 	/* records were lost: re-read every followed process */

@@ -181,13 +181,11 @@ static void on_event(void *ctx, const struct ht_event *event)
 	tracker_on_event(r->session->tracker, event);
 }
 
-static void on_mmap(void *ctx, pid_t pid, uint64_t addr, uint64_t bytes, uint64_t off, uint32_t dev,
-		    uint64_t ino, const char *path)
+static void on_mmap(void *ctx, const struct process_events_map *map)
 {
 	struct recorder *r = ctx;
 
-	(void)addr, (void)bytes, (void)off, (void)dev, (void)ino, (void)path;
-	tracker_on_mmap(r->session->tracker, pid);
+	tracker_on_mmap(r->session->tracker, map->pid, map->ino, map->time_ns);
 }
 
 static void on_code(void *ctx, pid_t pid)

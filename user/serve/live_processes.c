@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@
 #include "snapshot/scope_labels.h"
 #include "snapshot/snapshot.h"
 #include "proc/process.h"
+#include "track/late_files.h"
 #include "track/tracker.h"
 
 struct cell_key {
@@ -84,7 +86,7 @@ static int add_inuse_words(struct maker *m, const struct track_instance *image,
 {
 	int64_t epoch_off_ns = (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)now_ns();
 	struct recording r = RECORDING_NONE;
-	char words[RECORDING_INUSE_BUF];
+	char words[RECORDING_INUSE_BUF], late[LATE_FILES_WORDS];
 
 	r.pid = p->pid;
 	governor_fill_recording(m->src->governor, p->pid, epoch_off_ns, &r);
@@ -95,9 +97,13 @@ static int add_inuse_words(struct maker *m, const struct track_instance *image,
 		recording_inuse_words(&r, "", m->src->rate_bytes, false, words);
 	}
 	p->is_inuse_unknown = r.inuse == RECORDING_INUSE_UNKNOWN;
-	if (image->unseen[0]) /* what is seen is the least that it can be */
+	if (image->unseen[0] || image->late_file_cnt) /* what is seen is the least that it can be */
 		p->is_inuse_complete = 0;
-	p->inuse_words = keep_text(m, words[0] ? words : image->unseen);
+	if (!words[0] && image->unseen[0])
+		snprintf(words, sizeof(words), "%s", image->unseen);
+	else if (!words[0] && image->late_file_cnt)
+		snprintf(words, sizeof(words), "%s", late_files_words(image, late));
+	p->inuse_words = keep_text(m, words);
 	return p->inuse_words ? 0 : -ENOMEM;
 }
 

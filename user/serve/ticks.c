@@ -136,16 +136,14 @@ struct ticks {
 	uint64_t scan_due_ns, scan_least_ns, counters_due_ns, trim_due_ns, shares_due_ns;
 };
 
-static void on_mmap(void *ctx, pid_t pid, uint64_t addr, uint64_t bytes, uint64_t off, uint32_t dev,
-		    uint64_t ino, const char *path)
+static void on_mmap(void *ctx, const struct process_events_map *map)
 {
 	struct ticks *r = ctx;
 
-	(void)addr, (void)bytes, (void)off, (void)dev, (void)ino, (void)path;
-	if (tracker_follows(r->parts.tracker, pid))
-		tracker_on_mmap(r->parts.tracker, pid);
+	if (tracker_follows(r->parts.tracker, map->pid))
+		tracker_on_mmap(r->parts.tracker, map->pid, map->ino, map->time_ns);
 	else
-		follow_note(r->parts.follow, pid);
+		follow_note(r->parts.follow, map->pid);
 }
 
 static void on_code(void *ctx, pid_t pid)

@@ -14,6 +14,7 @@
 #define UNSEEN_EXECS 2
 #define MISJUDGED 3
 #define UNSEEN_ALLOCATORS 4
+#define LATE_FILES 5
 
 /*
  * Calls that are left out because of their caller's place are a part of another call, which is as likely to be sampled.
@@ -83,9 +84,21 @@ static uint64_t count_unseen_allocators(const struct tracker *t)
 	return sum;
 }
 
-void ledger_lines_set_unseen_allocators(struct ledger_lines *l, uint64_t cnt)
+static uint64_t count_late_files(const struct tracker *t)
+{
+	size_t cnt;
+	const struct track_instance *inst = tracker_instances(t, &cnt);
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		sum += inst[i].late_file_cnt;
+	return sum;
+}
+
+void ledger_lines_set_unseen_allocators(struct ledger_lines *l, uint64_t cnt, uint64_t late_cnt)
 {
 	l->line[HT_STAT_CNT + UNSEEN_ALLOCATORS].value = cnt;
+	l->line[HT_STAT_CNT + LATE_FILES].value = late_cnt;
 }
 
 void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT],
@@ -107,6 +120,10 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 					"files with an allocator whose functions have no names: "
 					"what it allocates or frees is not seen",
 					0 },
+		[LATE_FILES] = { LEDGER_SUM, "late_files",
+				 "files with an allocator that were probed after they were mapped: "
+				 "what it allocated before is not seen",
+				 0 },
 		{ LEDGER_LOSS, "scope_overflows",
 		  "pushes of a scope that the program's own table had no room for", 0 },
 		{ LEDGER_LOSS, "scope_underflows", "pops without a push", 0 },
@@ -122,9 +139,10 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 		more[1].value = tracker_throwing_cnt(t);
 		more[UNSEEN_EXECS].value = count_unseen_execs(t);
 		more[UNSEEN_ALLOCATORS].value = count_unseen_allocators(t);
-		more[5].value = scopes.overflows;
-		more[6].value = scopes.underflows;
-		more[7].value = scopes.truncations;
+		more[LATE_FILES].value = count_late_files(t);
+		more[6].value = scopes.overflows;
+		more[7].value = scopes.underflows;
+		more[8].value = scopes.truncations;
 	}
 	more[MISJUDGED].value = count_misjudged(stats, t, &l->misjudged_path);
 	for (size_t i = 0; i < HT_STAT_CNT; i++) {

@@ -28,7 +28,7 @@ struct ledger_line {
 };
 
 /* Beside the counters of BPF: sites that are not probed, and counters of the programs themselves. */
-#define LEDGER_MORE_CNT 8
+#define LEDGER_MORE_CNT 9
 #define LEDGER_LINE_CNT (HT_STAT_CNT + LEDGER_MORE_CNT)
 struct ledger_lines {
 	struct ledger_line line[LEDGER_LINE_CNT]; /* counters of BPF first */
@@ -41,8 +41,8 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 		       const struct tracker *t);
 /* Set the number of programs that ran unseen after an exec, for one profile only. */
 void ledger_lines_set_unseen_execs(struct ledger_lines *l, uint64_t cnt);
-/* Likewise the number of files with an allocator that is not seen. */
-void ledger_lines_set_unseen_allocators(struct ledger_lines *l, uint64_t cnt);
+/* Likewise the number of files with an allocator that is not seen, and of those that were probed late. */
+void ledger_lines_set_unseen_allocators(struct ledger_lines *l, uint64_t cnt, uint64_t late_cnt);
 /* Does some sum lack something? Then no number is exact. */
 bool ledger_lines_are_lossy(const struct ledger_lines *l);
 /*

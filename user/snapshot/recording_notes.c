@@ -22,6 +22,7 @@
 #include "profile/profile.h"
 #include "snapshot/ledger_notes.h"
 #include "snapshot/snapshot.h"
+#include "track/late_files.h"
 #include "track/tracker.h"
 
 #define NAMED_MAX 8 /* in one line */
@@ -36,7 +37,7 @@ struct processes {
 	VEC(struct process) list; /* the main one first */
 	size_t unknown_cnt;
 	size_t unseen_exec_cnt; /* of the wanted images */
-	size_t unseen_allocator_cnt; /* likewise */
+	size_t unseen_allocator_cnt, late_cnt; /* likewise */
 };
 
 static bool is_wanted(const struct recording_facts *f, const struct track_instance *inst)
@@ -61,6 +62,7 @@ static int list_processes(const struct recording_facts *f, struct processes *ps)
 			continue;
 		ps->unseen_exec_cnt += inst[i].unseen_until_ns != 0;
 		ps->unseen_allocator_cnt += inst[i].unseen_cnt;
+		ps->late_cnt += inst[i].late_file_cnt;
 		if (known) {
 			/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): one that is known is in it */
 			ps->list.data[*known].image = &inst[i];
@@ -543,11 +545,12 @@ static bool is_said(const struct recording_facts *f, const struct track_instance
 	return false;
 }
 
-/* Say which memory is not seen: of allocators without names, of runtimes that have a heap of their own. */
+/* Say which memory is not seen: of files that were probed late, of allocators without names, of runtimes that have a heap of their own. */
 static int comment_not_seen(const struct recording_facts *f, struct profile *p)
 {
 	size_t cnt, said_cnt = 0;
 	const struct track_instance *inst = tracker_instances(f->tracker, &cnt);
+	char late[LATE_FILES_WORDS];
 	int err = 0;
 
 	for (size_t i = 0; i < cnt && said_cnt < NAMED_MAX && !err; i++) {
@@ -556,6 +559,11 @@ static int comment_not_seen(const struct recording_facts *f, struct profile *p)
 		if (inst[i].unseen[0] && !is_said(f, inst, i, false)) {
 			err = profile_comment(p, "not seen: %s%s", inst[i].unseen,
 					      inst[i].unseen_cnt > 1 ? "; and others" : "");
+			said_cnt++;
+		}
+		if (!err && inst[i].late_file_cnt) {
+			err = profile_comment(p, "not seen: %s; in use is at least what is seen",
+					      late_files_words(&inst[i], late));
 			said_cnt++;
 		}
 		if (!err && inst[i].own_heap[0] && !is_said(f, inst, i, true)) {
@@ -672,7 +680,7 @@ int recording_notes_add(const struct recording_facts *f, struct profile *p)
 
 	ledger_lines_read(&ledger, f->stats, f->tracker);
 	ledger_lines_set_unseen_execs(&ledger, ps.unseen_exec_cnt);
-	ledger_lines_set_unseen_allocators(&ledger, ps.unseen_allocator_cnt);
+	ledger_lines_set_unseen_allocators(&ledger, ps.unseen_allocator_cnt, ps.late_cnt);
 	if (!err)
 		err = fill(f, &ledger, &ps, p);
 	if (!err)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/vec.h"
 #include "guardian/guardian.h"
 #include "guardian/held_links.h"
@@ -20,6 +21,7 @@ struct file_member {
 	struct held_links *allocs[HT_SHARING_CNT], *frees[HT_SHARING_CNT]; /* by sharing */
 	struct held_links *tags, *sampler, *tap;
 	bool wants_tap;
+	uint64_t seen_ns; /* when its allocator was first probed or tapped; 0: not yet */
 	uint64_t event_turn; /* its turn of joining the event; the highest joined last */
 };
 
@@ -134,8 +136,10 @@ void file_probes_stop_sharing(struct file_probes *fp, enum sharing sharing)
 			file_probes_stop_member(m, sharing);
 		file_probes_stop_member(&fp->everyone, sharing);
 	}
-	if (sharing == SHARING_ALL)
+	if (sharing == SHARING_ALL) {
 		fp->everyone_is_probed = false;
+		fp->everyone.seen_ns = 0;
+	}
 	if (sharing == SHARING_EVENT) {
 		guardian_wait_all_out(fp->guardian); /* links that still use an event keep it */
 		file_links_free_events(fp->sharings);
@@ -210,6 +214,12 @@ static int bring_kind(const struct bringing *b, bool is_wanted, enum probe_kind 
 	return err;
 }
 
+static void note_seen(struct file_member *m)
+{
+	if (!m->seen_ns)
+		m->seen_ns = now_ns();
+}
+
 int file_probes_bring_sharing(struct file_probes *fp, struct file_member *m, enum sharing sharing,
 			      enum probes_kept kept, struct held_links *gone)
 {
@@ -221,7 +231,11 @@ int file_probes_bring_sharing(struct file_probes *fp, struct file_member *m, enu
 	if (sharing == SHARING_EVENT && !m->allocs[sharing])
 		m->event_turn = ++fp->event_turns;
 	err = bring_kind(&b, kept <= PROBES_ALL, PROBE_FREES, &m->frees[sharing]);
-	return err ? err : bring_kind(&b, kept <= PROBES_ALLOCS, PROBE_ALLOCS, &m->allocs[sharing]);
+	if (!err)
+		err = bring_kind(&b, kept <= PROBES_ALLOCS, PROBE_ALLOCS, &m->allocs[sharing]);
+	if (m->allocs[sharing])
+		note_seen(m);
+	return err;
 }
 
 int file_probes_bring_tags(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
@@ -257,6 +271,8 @@ int file_probes_tap(struct file_probes *fp, struct file_member *m, enum probes_k
 	m->wants_tap = true;
 	err = file_probes_bring_tap(fp, m, kept, NULL);
 	m->wants_tap = !err;
+	if (!err)
+		note_seen(m);
 	return err;
 }
 
@@ -387,13 +403,17 @@ static int attach_new_member(struct file_probes *fp, struct file_member *m, enum
 	if (!err)
 		err = file_probes_bring_sampler(fp, of_tags, kept, NULL);
 	*ret_is_new = !err && fp->uses_sampler;
+	if (sharing == SHARING_ALL)
+		m->seen_ns = fp->everyone.seen_ns;
 	if (err || !fp->file->alloc || !is_first)
 		return err;
 	kept = kept_table_allocator_of(fp->kept, m->target.pid);
-	if (sharing == SHARING_ALL)
+	if (sharing == SHARING_ALL) {
 		err = bring_everyone(fp);
-	else
+		m->seen_ns = fp->everyone.seen_ns;
+	} else {
 		err = file_probes_bring_sharing(fp, m, sharing, kept, NULL);
+	}
 	*ret_is_new |= !err;
 	return err;
 }
@@ -470,6 +490,11 @@ bool file_probes_is_anyone_limited(const struct file_probes *fp)
 int file_member_err(const struct file_member *m)
 {
 	return m->failed_err;
+}
+
+uint64_t file_member_seen_ns(const struct file_member *m)
+{
+	return m->seen_ns;
 }
 
 bool file_member_set_thread(struct file_member *m, pid_t live_tid)

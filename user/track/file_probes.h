@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "track/file_links.h"
@@ -64,6 +65,8 @@ bool file_probes_is_anyone_limited(const struct file_probes *fp);
 
 /* Error of attaching its probes; 0: none. */
 int file_member_err(const struct file_member *m);
+/* Since when it has seen what its allocator allocates; 0: never so far. */
+uint64_t file_member_seen_ns(const struct file_member *m);
 /* false: the thread is the same as before. */
 bool file_member_set_thread(struct file_member *m, pid_t live_tid);
 

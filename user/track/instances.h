@@ -52,6 +52,11 @@ struct track_instance {
 	uint32_t unseen_cnt;
 	bool has_unseen_frees;
 	char unseen[352];
+	/* Files with an allocator that it mapped before they were probed (late_files.h): their number, and the path of the one
+	 * that was mapped longest before; UINT64_MAX: it is never probed */
+	uint32_t late_file_cnt;
+	uint64_t late_file_ns;
+	char late_file[192];
 	/* Memory that its runtime manages itself, and how it is seen; "": none, or not known */
 	char own_heap[352];
 	uint32_t runtime; /* enum runtime_kind */

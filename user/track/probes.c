@@ -169,7 +169,7 @@ static void count_failure(struct probes *p, const struct track_file *file, int e
 		p->counts.failed_err = err;
 }
 
-static struct probed_file *find_file(struct probes *p, const struct track_file *file)
+static struct probed_file *find_file(const struct probes *p, const struct track_file *file)
 {
 	struct probed_file *pf;
 
@@ -465,6 +465,14 @@ int probes_add(struct probes *p, const struct track_file *file, pid_t pid, pid_t
 	if (err)
 		count_failure(p, file, err);
 	return err == -ENOMEM ? err : 0;
+}
+
+uint64_t probes_seen_ns(const struct probes *p, const struct track_file *file, pid_t pid)
+{
+	const struct probed_file *pf = find_file(p, file);
+	const struct file_member *m = pf ? file_probes_find(pf->probes, pid) : NULL;
+
+	return m ? file_member_seen_ns(m) : 0;
 }
 
 int probes_want_of_files(const struct probes *p, pid_t pid)

@@ -121,6 +121,8 @@ void probes_hold(struct probes *p, bool hold);
 /* -EMFILE, -ENFILE: some probes of the process could not be attached because descriptors ran out,
  * which says nothing about its files. */
 int probes_want_of_files(const struct probes *p, pid_t pid);
+/* Since when what the process allocates through the file is seen; 0: never so far, or the file has no allocator. */
+uint64_t probes_seen_ns(const struct probes *p, const struct track_file *file, pid_t pid);
 
 /* The process has forked a child that is not followed: soon take the inherited breakpoints out of
  * the child. (perf events do that by themselves.) false: not now, too many cleanings are under

@@ -15,6 +15,7 @@
 #include "tap/tap.h"
 #include "track/file_links.h"
 #include "track/file.h"
+#include "track/late_files.h"
 #include "track/tracked.h"
 #include "track/instances.h"
 #include "track/probes.h"
@@ -69,6 +70,7 @@ static int refuse_tap(const struct taps *ts, struct tracked_process *p,
 		log_warn("PID %d: '%s', which was loaded after the tap was put in, cannot be "
 			 "tapped: %s; what it allocates is not seen",
 			 p->pid, file->path, why);
+		late_files_note_never(inst, file);
 		return 0;
 	}
 	log_warn("PID %d cannot be tapped: %s (%s); it is recorded with probes", p->pid, why,

@@ -65,6 +65,7 @@ static void release_process(struct tracked_process *p)
 	process_tags_release(&p->tags);
 	forget_jit(p);
 	vec_release(&p->mapped);
+	vec_release(&p->news);
 	tracked_forget_leftovers(p);
 }
 

@@ -31,6 +31,11 @@ struct reclaim;
 struct track_file;
 struct track_files;
 
+/* A file that was mapped lately. */
+struct track_news {
+	uint64_t ino, time_ns;
+};
+
 struct tracked_process {
 	pid_t pid;
 	pid_t live_tid;
@@ -74,6 +79,11 @@ struct tracked_process {
 	uint32_t hits_idx; /* its hit counter; tracked children share their parent's */
 	struct ht_hits hits_before; /* counts of that counter from before it was tracked */
 	uint64_t followed_ns; /* when tracking began */
+	uint64_t recorded_ns; /* when it was first probed; 0: from its begin on */
+	/* Kept by late_files.c: files mapped since the last reading that knew all of them, and when that was over */
+	VEC(struct track_news) news;
+	uint32_t news_next;
+	uint64_t whole_ns; /* 0: there was none yet */
 	uint64_t cpu_before_ns; /* CPU time used before that */
 };
 

@@ -24,6 +24,7 @@
 #include "track/file_probes.h"
 #include "track/files.h"
 #include "track/file_links.h"
+#include "track/late_files.h"
 #include "track/tracked.h"
 #include "track/jit_code.h"
 #include "track/tracker_priv.h"
@@ -208,6 +209,17 @@ static void clean_leftovers(struct tracker *t, struct tracked_process *p)
 	tracked_forget_leftovers(p);
 }
 
+/* An image whose allocations may be missing since its exec is said to be that, and one that was held has not run. */
+static void find_late_files(const struct tracker *t, struct tracked_process *p)
+{
+	struct track_instance *inst = instances_find(&t->instances, p->pid, p->generation);
+	bool was_held = p->held_until_ns ? now_ns() < p->held_until_ns : inst && inst->has_loader;
+
+	if (inst && (was_held || (inst->exec_ns && !inst->is_settled)))
+		inst = NULL;
+	late_files_find(p, t->probes, inst);
+}
+
 static int refresh(struct tracker *t, struct tracked_process *p)
 {
 	size_t site_cnt = tracker_site_cnt(t);
@@ -219,6 +231,8 @@ static int refresh(struct tracker *t, struct tracked_process *p)
 		err = probe_file(t, p, p->mapped.data[i]);
 	if (!err && !taps_are_off(&t->taps) && !t->is_stopped)
 		err = taps_process(&t->taps, p);
+	if (!err)
+		find_late_files(t, p);
 	p->has_new_sites |= tracker_site_cnt(t) > site_cnt;
 	if (p->has_new_sites && tracked_is_current(&t->tracked, p)) {
 		if (now_ns() >= p->held_until_ns)
@@ -333,6 +347,7 @@ int tracker_add(struct tracker *t, pid_t pid)
 	if (!err)
 		err = probes_want_of_files(t->probes, pid);
 	mark_err = engine_mark_target(t->engine, pid, 0, HT_TARGET_QUIET);
+	p->recorded_ns = now_ns();
 	return err ? err : mark_err;
 }
 
@@ -546,12 +561,14 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 	}
 }
 
-void tracker_on_mmap(struct tracker *t, pid_t pid)
+void tracker_on_mmap(struct tracker *t, pid_t pid, uint64_t ino, uint64_t time_ns)
 {
 	struct tracked_process *p = tracked_find(&t->tracked, pid);
 
-	if (p)
-		p->is_dirty = true;
+	if (!p)
+		return;
+	p->is_dirty = true;
+	late_files_note_mapped(p, ino, time_ns);
 }
 
 /* Refresh only the first time. Some compilers make the same memory writable and executable again
