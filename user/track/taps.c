@@ -210,7 +210,8 @@ int taps_process(struct taps *ts, struct tracked_process *p)
 
 	if (p->tap_generation != p->generation)
 		err = begin_tap(ts, p);
-	if (err || p->tap == TAP_REFUSED || p->is_waiting || p->has_busy_files ||
+	if (err || p->tap == TAP_REFUSED ||
+	    (p->tap != TAP_IN && (p->is_waiting || p->has_busy_files)) ||
 	    !tracked_is_current(ts->tracked, p) || p->tap_due_ns > now_ns())
 		return err;
 	if (p->tap != TAP_IN && ts->quiet_until_ns > now_ns()) {

@@ -385,6 +385,12 @@ static uint64_t wait_ns(struct tracked *f, const struct tracked_process *p, uint
 	return left_ns;
 }
 
+/* Is it an allocator that allocates unseen until it is probed? Then the other files can wait. */
+static bool is_urgent(const struct tracked_process *p, const struct track_file *file)
+{
+	return p->recorded_ns && !p->held_until_ns && file && file->alloc && !has_mapped(p, file);
+}
+
 /*
  * Let jobs read the new files, several at once, and wait as long as allowed. Missing files come
  * later, and the process is then refreshed: is_waiting.
@@ -398,12 +404,18 @@ static int fetch_files(struct tracked *f, struct tracked_process *p, const struc
 	int err = 0;
 
 	do {
+		bool is_hurried = false;
+
 		p->is_waiting = false;
-		vec_each(&maps->maps, m)
-			if (is_code(m) && track_files_get(f->files, user, m, &file) == -EINPROGRESS)
+		vec_each(&maps->maps, m) {
+			if (!is_code(m))
+				continue;
+			if (track_files_get(f->files, user, m, &file) == -EINPROGRESS)
 				p->is_waiting = true;
+			is_hurried |= is_urgent(p, file);
+		}
 		now = now_ns();
-		if (!p->is_waiting || now >= until_ns)
+		if (!p->is_waiting || is_hurried || now >= until_ns)
 			break;
 		if (track_files_work(f->files, (int)((until_ns - now) / NS_PER_MS) + 1, &err))
 			f->has_new_files = true;
