@@ -265,7 +265,7 @@ static int judge_recording(const struct check_options *o, const struct profile *
 	end_command(&facts);
 	find_failure(&facts, failure, sizeof(failure));
 	if (!err)
-		err = result_explain(&opts, r);
+		err = result_explain(&opts, r, p);
 	if (!err && out->profile)
 		err = save_profile(p, out->profile);
 	if (!err)

@@ -40,6 +40,7 @@ static void put_process(const struct serve_view *v, const struct serve_process *
 	put_line(v, p->pid, out);
 	fputs("<td>", out);
 	page_put_overhead(p, out);
+	page_put_growth_words(p, "<br>", out);
 	fprintf(out,
 		"<td><a href=\"pid/%d/viewer\">pictures</a> <a href=\"pid/%d/debug/pprof/heap\">heap</a> "
 		"<a href=\"pid/%d/debug/pprof/allocs?seconds=10\">allocated in 10 s</a><td>",

@@ -47,6 +47,14 @@ const char *page_bytes(double bytes, char buf[UNITS_BUF])
 	return isnan(bytes) ? "not known" : format_bytes(bytes, buf, UNITS_BUF);
 }
 
+void page_put_growth_words(const struct serve_process *p, const char *before, FILE *out)
+{
+	if (!p->growth_words || !*p->growth_words)
+		return;
+	fputs(before, out);
+	page_put_text(p->growth_words, out);
+}
+
 void page_put_overhead(const struct serve_process *p, FILE *out)
 {
 	if (!isnan(p->overhead))

@@ -21,6 +21,8 @@ void page_end(FILE *out);
 /* Write foreign bytes as text. */
 void page_put_text(const char *text, FILE *out);
 const char *page_bytes(double bytes, char buf[UNITS_BUF]);
+/* What in use cannot explain, as a sentence after `before`; nothing if there is none. */
+void page_put_growth_words(const struct serve_process *p, const char *before, FILE *out);
 /* Write the probes' share of its CPU time, and what is given up for it. */
 void page_put_overhead(const struct serve_process *p, FILE *out);
 /* Write a row of a saved profile; base: of links to /pid/, such as "pid/" or "../". */

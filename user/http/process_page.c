@@ -18,6 +18,7 @@ static void put_now(const struct serve_process *p, FILE *out)
 {
 	char text[UNITS_BUF];
 
+	page_put_growth_words(p, "<p>", out);
 	fprintf(out, "<p>In use: <b>%s</b>", page_bytes(p->inuse_bytes, text));
 	if (p->inuse_error_bytes > 0)
 		fprintf(out, " +-%s (95 %%)",

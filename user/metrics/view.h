@@ -43,6 +43,7 @@ struct serve_process {
 	double is_inuse_complete;
 	bool is_inuse_unknown; /* frees are not seen now: the inuse_* fields are NAN, scopes' too */
 	const char *inuse_words; /* why, and what to do; "": in-use is complete */
+	const char *growth_words; /* of growth that is not explained; "" or NULL: it is */
 	const struct serve_scope *scopes; /* sum up to the process; the rest last */
 	size_t scope_cnt;
 };

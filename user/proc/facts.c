@@ -266,6 +266,9 @@ static int read_status(struct process_info *info)
 	value = status_value(text, "VmSwap");
 	if (value)
 		info->swap_bytes = strtoull(value, NULL, 10) * 1024;
+	value = status_value(text, "RssFile");
+	if (value)
+		info->file_bytes = strtoull(value, NULL, 10) * 1024;
 	/* one number per namespace, from that of this /proc inwards */
 	value = status_value(text, "NSpid");
 	info->ns_pid = info->tgid;

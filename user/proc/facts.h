@@ -35,6 +35,7 @@ struct process_info {
 	pid_t ns_pid; /* its pid there */
 	uint32_t uid;
 	uint64_t rss_bytes, swap_bytes;
+	uint64_t file_bytes; /* pages of files in rss_bytes */
 	uint64_t pss_bytes; /* 0 = unknown: see process_read_pss() */
 	uint64_t address_limit_bytes; /* RLIMIT_AS; 0 = unlimited or unknown */
 	uint64_t start_time_ticks; /* detects a reused pid */
@@ -48,7 +49,7 @@ int process_memory_here(pid_t tid, uint64_t addr, void *buf, size_t bytes);
 /*
  * The cheap part of process_info, for a caller that looks at every process once a second: pid, tgid, ppid,
  * comm, exe, state, is_kernel_thread, is_zombie (also when only the main thread has ended), uid, rss_bytes,
- * swap_bytes, start_time_ticks, thread_cnt.
+ * swap_bytes, file_bytes, start_time_ticks, thread_cnt.
  */
 int process_glance(pid_t pid, struct process_info *ret);
 /* The container of the process, "" = none. cgroup: its cgroup file. */

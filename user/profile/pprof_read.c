@@ -168,6 +168,7 @@ static int read_recording(struct reader *r, const Perftools__Profiles__Recording
 		.follows_children = m->follows_children,
 		.rss_begin_bytes = m->rss_begin_bytes,
 		.rss_end_bytes = m->rss_end_bytes,
+		.rss_file_growth_bytes = m->rss_file_growth_bytes,
 		.exec_held_bytes = m->exec_held_bytes,
 		.exec_held_objects = m->exec_held_objects,
 	};

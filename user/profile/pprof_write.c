@@ -307,6 +307,7 @@ static Perftools__Profiles__Recording recording_message(const struct recording *
 	m.has_nameless_frees = from->has_nameless_frees;
 	m.rss_begin_bytes = from->rss_begin_bytes;
 	m.rss_end_bytes = from->rss_end_bytes;
+	m.rss_file_growth_bytes = from->rss_file_growth_bytes;
 	m.exec_held_bytes = from->exec_held_bytes;
 	m.exec_held_objects = from->exec_held_objects;
 	return m;

@@ -61,6 +61,7 @@ struct recording {
 	bool is_lossy;
 
 	uint64_t rss_begin_bytes, rss_end_bytes; /* resident memory; 0: not known */
+	int64_t rss_file_growth_bytes; /* the part of its growth that is pages of mapped files */
 	/* Memory that programs held when they executed another program. It is gone with them, and in no value. */
 	uint64_t exec_held_bytes, exec_held_objects;
 };

@@ -408,6 +408,7 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	memcpy(ret->comm, first->comm, sizeof(ret->comm));
 	ret->rss_begin_bytes = targets_rss_begin(&r->targets);
 	ret->rss_bytes = targets_rss(&r->targets);
+	ret->rss_file_growth_bytes = targets_rss_file_growth(&r->targets);
 	ret->was_started = r->launch != NULL;
 	ret->rate_bytes = governor_rate_bytes(r->session->governor);
 	ret->source = r->opts.source;

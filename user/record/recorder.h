@@ -71,6 +71,7 @@ struct recorder_facts {
 	/* Resident memory, summed over the processes attached to: before that (0: of a program that we started),
 	 * and when each was last seen; 0: not known. */
 	uint64_t rss_begin_bytes, rss_bytes;
+	int64_t rss_file_growth_bytes; /* of the pages of files in it */
 	int exit_status; /* of a started program, as of waitpid(2); -1: still runs */
 	const char *end_reason;
 	bool is_cut_short; /* by the user or a fault, before the time was up or the process ended */

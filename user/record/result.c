@@ -19,6 +19,7 @@
 #include "profile/pprof.h"
 #include "report/report.h"
 #include "profile/profile.h"
+#include "profile/witness.h"
 #include "record/nothing.h"
 #include "record/out_file.h"
 #include "record/recorder.h"
@@ -116,6 +117,7 @@ static int add_notes(const struct result_options *opts, struct profile *p,
 		.duration_ns = f->end_ns - f->begin_ns,
 		.rss_begin_bytes = f->rss_begin_bytes,
 		.rss_end_bytes = f->rss_bytes,
+		.rss_file_growth_bytes = f->rss_file_growth_bytes,
 		.exec_held = s->exec_held.data,
 		.exec_held_cnt = s->exec_held.cnt,
 		.mode = f->mode,
@@ -315,12 +317,18 @@ int result_profile(const struct result_options *opts, const struct recorder *r,
 	return 0;
 }
 
-int result_explain(const struct result_options *opts, const struct recorder *r)
+int result_explain(const struct result_options *opts, const struct recorder *r,
+		   const struct profile *p)
 {
 	const struct snapshot *s = recorder_snapshot(r);
+	char words[WITNESS_WORDS];
 	struct recorder_facts f;
+	struct witness w;
 
 	recorder_facts(r, &f);
+	witness_find(p, &w);
+	if (w.is_unexplained && (opts->is_quiet || !s->stats[HT_STAT_SAMPLES]))
+		log_warn("record: %s", witness_words(&w, words)); /* no report says it */
 	say_losses(s->stats, &f);
 	return s->stats[HT_STAT_SAMPLES] ? 0 : say_nothing(opts, r, &f);
 }
@@ -349,7 +357,7 @@ int result_write(struct result *res, const struct recorder *r)
 		return err;
 	/* If it cannot be written, it can still be shown. */
 	write_err = write_file(res, p);
-	nothing_err = result_explain(&res->opts, r);
+	nothing_err = result_explain(&res->opts, r, p);
 	if (res->opts.stdout_fd < 0 && !write_err)
 		report.path = out_file_path(res->out);
 	has_samples = s->stats[HT_STAT_SAMPLES] > 0;

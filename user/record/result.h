@@ -31,7 +31,8 @@ struct result_options {
 int result_profile(const struct result_options *opts, const struct recorder *r,
 		   struct profile **ret);
 /* Explain on stderr what was lost, and why there are no samples. -ENODATA: nothing could have been sampled. */
-int result_explain(const struct result_options *opts, const struct recorder *r);
+int result_explain(const struct result_options *opts, const struct recorder *r,
+		   const struct profile *p);
 
 /* Make sure, before anything is attached, that the profile can be written: see out_file.h. */
 int result_open(const struct result_options *opts, const struct targets *targets,

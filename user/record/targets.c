@@ -59,6 +59,8 @@ int targets_add(struct targets *t, const struct process_info *info)
 		.is_main_thread_gone = info->is_main_thread_gone,
 		.rss_begin_bytes = info->rss_bytes,
 		.rss_bytes = info->rss_bytes,
+		.file_begin_bytes = info->file_bytes,
+		.file_bytes = info->file_bytes,
 		.throw_limit_bytes = throw_limit_bytes(info->pid, info->address_limit_bytes),
 	};
 
@@ -182,8 +184,10 @@ void targets_look(struct targets *t)
 
 		if (process_info_read(one->pid, &info))
 			continue;
-		if (info.rss_bytes)
+		if (info.rss_bytes) {
 			one->rss_bytes = info.rss_bytes;
+			one->file_bytes = info.file_bytes;
+		}
 		one->throw_limit_bytes = throw_limit_bytes(one->pid, info.address_limit_bytes);
 		note_exec(one, &info);
 	}
@@ -217,6 +221,16 @@ uint64_t targets_rss(const struct targets *t)
 
 	vec_each(&t->list, one)
 		sum += one->rss_bytes;
+	return sum;
+}
+
+int64_t targets_rss_file_growth(const struct targets *t)
+{
+	const struct target *one;
+	int64_t sum = 0;
+
+	vec_each(&t->list, one)
+		sum += (int64_t)one->file_bytes - (int64_t)one->file_begin_bytes;
 	return sum;
 }
 

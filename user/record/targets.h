@@ -27,6 +27,7 @@ struct target {
 	bool is_main_thread_gone;
 	uint64_t rss_begin_bytes,
 		rss_bytes; /* before it was attached to, and when last seen; 0: not known */
+	uint64_t file_begin_bytes, file_bytes; /* the part of it that is pages of files */
 	uint64_t throw_limit_bytes; /* see record/throw_limit.h */
 	struct heap_kind heap;
 	bool has_other_heap; /* another heap since its exec; the reporter clears it */
@@ -62,6 +63,7 @@ void targets_look(struct targets *t);
 uint64_t targets_throw_limit(const struct targets *t);
 uint64_t targets_rss_begin(const struct targets *t);
 uint64_t targets_rss(const struct targets *t);
+int64_t targets_rss_file_growth(const struct targets *t);
 
 /* "PID 12 (server)", "3 processes (redis-server, nginx, ...)" */
 #define TARGETS_NAME_BYTES 128

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/printable.h"
+#include "profile/witness.h"
 #include "report/report.h"
 #include "report/report_diff_rows.h"
 #include "report/report_places.h"
@@ -132,6 +133,19 @@ static bool is_since(const struct report *r)
 	return r->p->recording.is_known && r->p->recording.inuse == RECORDING_INUSE_SINCE;
 }
 
+/* What made the process grow may be beyond the limit. Blocks that were freed are not. */
+static void keep_if_explained(const struct profile *p, struct limit_result *res)
+{
+	char words[WITNESS_WORDS];
+	struct witness w;
+
+	witness_find(p, &w);
+	if (w.is_unexplained && !w.was_freed)
+		snprintf(res->why, sizeof(res->why), "%s", witness_words(&w, words));
+	else
+		res->verdict = LIMIT_KEPT;
+}
+
 /* Compare the interval with the limit. A lossy profile keeps no limit, because what was lost may be the excess. */
 static void decide(const struct report *r, struct limit_result *res)
 {
@@ -149,7 +163,7 @@ static void decide(const struct report *r, struct limit_result *res)
 			 "Something was lost that the sum should have; the profile's notes say "
 			 "what (--profile FILE, heaptap report --notes FILE)");
 	} else if (res->high <= res->limit) {
-		res->verdict = LIMIT_KEPT;
+		keep_if_explained(r->p, res);
 	}
 }
 

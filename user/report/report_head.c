@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/units.h"
+#include "profile/witness.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
 
@@ -349,12 +350,25 @@ static void put_exec_held(const struct report *r, FILE *out)
 	report_line_end(&l);
 }
 
+/* Before the rows: they are not what made the process grow. */
+static void put_unexplained(const struct report *r, FILE *out)
+{
+	char words[WITNESS_WORDS];
+	struct witness w;
+
+	if (r->opts->scope || r->opts->older_than)
+		return;
+	witness_find(r->p, &w);
+	if (w.is_unexplained)
+		report_put_wrapped(witness_words(&w, words), 2, report_columns(r), out);
+}
+
 static void put_resident(const struct report *r, FILE *out)
 {
 	const struct recording *rec = recording_of(r);
 	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
 	char before[UNITS_BUF], after[UNITS_BUF], *unit;
-	double growth = (double)rec->rss_end_bytes - (double)rec->rss_begin_bytes;
+	double growth = witness_growth(r->p);
 
 	if (!rec->is_known || !rec->rss_begin_bytes || !rec->rss_end_bytes)
 		return;
@@ -407,7 +421,7 @@ static void put_old_inuse(const struct report *r, FILE *out)
 static bool is_mostly_unseen(const struct report *r)
 {
 	const struct recording *rec = recording_of(r);
-	double growth = (double)rec->rss_end_bytes - (double)rec->rss_begin_bytes;
+	double growth = witness_growth(r->p);
 
 	return rec->is_known && r->is_inuse && rec->rss_end_bytes &&
 	       (rec->rss_begin_bytes || rec->is_from_start) && growth >= GROWTH_BYTES_MIN &&
@@ -440,6 +454,7 @@ void report_put_head(const struct report *r, FILE *out)
 		put_who(r, out);
 	else
 		put_what(r, out);
+	put_unexplained(r, out);
 	if (is_unseen_first)
 		put_not_seen(r, out);
 	if (r->is_unknown)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "profile/witness.h"
 #include "report/report_rows.h"
 
 /* Write a number that only some profiles have. */
@@ -372,7 +373,9 @@ static void put_recording(const struct report *r, struct json *j)
 	const struct recording *rec = &r->p->recording;
 	bool is_known = rec->is_known;
 	bool is_since = is_known && rec->inuse == RECORDING_INUSE_SINCE;
+	struct witness w;
 
+	witness_find(r->p, &w);
 	put_percent(j, "overhead_percent", is_known ? rec->overhead_share : NAN);
 	put_percent(j, "overhead_one_cpu_percent", is_known ? rec->overhead_one_cpu : NAN);
 	put_limit(rec, j);
@@ -386,6 +389,8 @@ static void put_recording(const struct report *r, struct json *j)
 		     (int64_t)rec->rss_begin_bytes);
 	put_optional(j, "rss_end_bytes", is_known && is_size(rec->rss_end_bytes),
 		     (int64_t)rec->rss_end_bytes);
+	put_optional(j, "unexplained_bytes", w.is_unexplained,
+		     llround(w.growth_bytes - w.held_bytes));
 	put_optional(j, "exec_held_bytes", is_size(rec->exec_held_bytes),
 		     (int64_t)rec->exec_held_bytes);
 	if (is_known)

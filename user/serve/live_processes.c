@@ -23,6 +23,7 @@
 #include "serve/target_memory.h"
 #include "profile/profile.h"
 #include "profile/thread_pool.h"
+#include "profile/witness.h"
 #include "metrics/series.h"
 #include "metrics/series_table.h"
 #include "metrics/view.h"
@@ -41,6 +42,7 @@ struct cell_key {
 /* A process; its cells are cell_first and the cell_cnt - 1 after it. */
 struct facts {
 	struct serve_process shown;
+	double rss_begin_bytes, growth_bytes; /* see profile/witness.h */
 	struct series_process id;
 	size_t cell_first, cell_cnt;
 	size_t scope_first; /* in lp->scopes */
@@ -142,6 +144,11 @@ static int add_process(struct maker *m, pid_t pid)
 		.rss_bytes = (double)info.rss_bytes,
 		.swap_bytes = (double)info.swap_bytes,
 	};
+	f.rss_begin_bytes = (double)image->rss_begin_bytes;
+	f.growth_bytes = NAN;
+	if (image->rss_begin_bytes)
+		f.growth_bytes = (double)info.rss_bytes - (double)info.file_bytes -
+				 f.rss_begin_bytes + (double)image->file_begin_bytes;
 	if (!f.shown.comm || !f.shown.exe)
 		return -ENOMEM;
 	add_overhead(m, &f.shown);
@@ -259,6 +266,19 @@ static int add_scope(struct maker *m, const struct series_cell *cell, bool is_in
 	return vec_push(&m->lp->scopes, s);
 }
 
+/* Without in-use, nothing is said. */
+static int add_growth_words(struct maker *m, struct facts *f)
+{
+	char words[WITNESS_WORDS] = "";
+	struct witness w;
+
+	witness_judge(f->rss_begin_bytes, f->growth_bytes, f->shown.inuse_bytes, &w);
+	if (w.is_unexplained)
+		witness_words(&w, words);
+	f->shown.growth_words = keep_text(m, words);
+	return f->shown.growth_words ? 0 : -ENOMEM;
+}
+
 static int book_process(struct maker *m, struct facts *f, struct series_table *book)
 {
 	struct series_cell *cells = calloc(f->cell_cnt + 1, sizeof(*cells)), total;
@@ -283,6 +303,7 @@ static int book_process(struct maker *m, struct facts *f, struct series_table *b
 		f->shown.alloc_objects = total.alloc_objects;
 		f->scope_first = m->lp->scopes.cnt;
 		f->shown.scope_cnt = row_cnt;
+		err = add_growth_words(m, f);
 	}
 	for (size_t i = 0; i < row_cnt && !err; i++)
 		err = add_scope(m, &rows[i], f->shown.is_inuse_unknown);

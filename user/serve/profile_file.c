@@ -173,6 +173,20 @@ static int own_stats(const struct wanted *wanted, const struct snapshot *s,
 	return err;
 }
 
+/* What is in use is compared with the growth since the process is followed; a delta begins later. */
+static void set_resident(const struct profile_source *src, const struct profile_request *request,
+			 const struct process_info *info, struct recording_facts *f)
+{
+	const struct track_instance *image = tracker_find_instance(
+		src->tracker, request->pid, tracker_generation(src->tracker, request->pid));
+
+	f->rss_end_bytes = info->rss_bytes;
+	if (!image || f->is_delta)
+		return;
+	f->rss_begin_bytes = image->rss_begin_bytes;
+	f->rss_file_growth_bytes = (int64_t)info->file_bytes - (int64_t)image->file_begin_bytes;
+}
+
 static int add_notes(struct profile *p, const struct profile_source *src, const struct snapshot *s,
 		     const struct profile_request *request)
 {
@@ -209,7 +223,7 @@ static int add_notes(struct profile *p, const struct profile_source *src, const 
 	}
 	set_times(src, request, &facts);
 	if (request->pid && !request->is_over && !process_glance(request->pid, &info))
-		facts.rss_end_bytes = info.rss_bytes;
+		set_resident(src, request, &info, &facts);
 	for (size_t i = 0; i < request->note_cnt && !err; i++)
 		err = profile_comment(p, "%s", request->notes[i]);
 	if (!err)

@@ -266,6 +266,7 @@ static int fill(const struct recording_facts *f, const struct ledger_lines *ledg
 	r->duration_ns = (int64_t)f->duration_ns;
 	r->rss_begin_bytes = f->rss_begin_bytes;
 	r->rss_end_bytes = f->rss_end_bytes;
+	r->rss_file_growth_bytes = f->rss_file_growth_bytes;
 	set_exec_held(f, r);
 	set_budget(f, ps, r);
 	set_nameless_frees(ps, r);

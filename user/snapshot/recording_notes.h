@@ -52,6 +52,7 @@ struct recording_facts {
 	int64_t followed_ns, begin_ns, end_ns; /* since the epoch */
 	uint64_t duration_ns;
 	uint64_t rss_begin_bytes, rss_end_bytes; /* 0: not known */
+	int64_t rss_file_growth_bytes;
 	const struct snapshot_held *exec_held; /* see snapshot_part_replaced() */
 	size_t exec_held_cnt;
 	enum attach_mode mode;

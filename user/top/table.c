@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "profile/profile.h"
 #include "report/report_list.h"
+#include "profile/witness.h"
 #include "report/report_losses.h"
 
 const char *const top_what_names[] = { "process", "stack", "function", "scope", "thread", NULL };
@@ -63,13 +64,18 @@ static void set_cost(struct top_table *t, const struct profile *p)
 			 ". In use is of what was allocated since frees are watched again");
 }
 
-/* Write the largest loss, and the number of further kinds. */
+/* Write the largest loss, and the number of further kinds; before that, what the rows cannot explain. */
 static void set_losses(struct top_table *t, const struct profile *p)
 {
+	char words[WITNESS_WORDS];
 	struct report_loss largest;
+	struct witness w;
 	size_t cnt = report_find_losses(p, &largest);
 
-	if (!cnt)
+	witness_find(p, &w);
+	if (w.is_unexplained)
+		snprintf(t->losses, sizeof(t->losses), "%s", witness_words(&w, words));
+	else if (!cnt)
 		snprintf(t->losses, sizeof(t->losses), "no losses");
 	else if (cnt == 1)
 		snprintf(t->losses, sizeof(t->losses), "lost: %.400s", largest.text);

@@ -103,6 +103,10 @@ int instance_describe(struct track_instance *inst, const struct process_info *in
 	}
 	if (!inst->comm[0])
 		memcpy(inst->comm, info->comm, sizeof(inst->comm));
+	if (!inst->rss_begin_bytes) {
+		inst->rss_begin_bytes = info->rss_bytes;
+		inst->file_begin_bytes = info->file_bytes;
+	}
 	return 0;
 }
 

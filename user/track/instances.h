@@ -28,6 +28,8 @@ struct track_instance {
 	char *exe; /* as the target sees it; "" = unknown */
 	struct tag_keys *tag_keys; /* names of its threads' label keys; NULL: not known */
 	struct scope_counters scope_counters; /* as last read */
+	uint64_t rss_begin_bytes,
+		file_begin_bytes; /* resident when first read, and its pages of files; 0: not known */
 	uint64_t exec_ns; /* when its exec was seen; 0: it was not */
 	/* From exec_ns until then it ran before it was probed, or until it ended: allocations may
 	 * be missing. 0: it did not. */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * witness.h - the resident set as the witness: a process that grew by much more than what is held explains has memory that
+ * the profile does not show, or keeps memory that was freed. Pages of mapped files do not count.
+ */
+#ifndef HT_PROFILE_WITNESS_H
+#define HT_PROFILE_WITNESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct profile;
+
+struct witness {
+	/* It grew by much, of which less than half is held. */
+	bool is_unexplained;
+	/* ... but at an earlier moment so much was held that blocks freed since explain it. */
+	bool was_freed;
+	double growth_bytes, held_bytes;
+	double most_bytes; /* held at most, at one moment of the history; 0: not known */
+	int64_t most_ns; /* since the epoch */
+	char unseen[160]; /* a file whose allocator is not seen; "": none is known */
+};
+
+/* The growth of resident memory without pages of files; NAN: not known. */
+double witness_growth(const struct profile *p);
+void witness_find(const struct profile *p, struct witness *ret);
+/* From numbers alone, of a process whose resident memory was begin_bytes. growth_bytes as above; NAN: not known. */
+void witness_judge(double begin_bytes, double growth_bytes, double held_bytes, struct witness *ret);
+
+#define WITNESS_WORDS 480
+/* Say that it is unexplained, and what it can be: some sentences. */
+char *witness_words(const struct witness *w, char buf[WITNESS_WORDS]);
+
+#endif
