@@ -397,6 +397,48 @@ static void test_every_allocation(void **state)
 	profile_free(p);
 }
 
+/* Growth that what is held does not explain may be beyond the limit, unless it was in use and was freed. */
+static void test_unexplained_growth(void **state)
+{
+	static const struct {
+		int64_t begin_mib, end_mib, files_mib;
+		uint64_t freed_samples; /* of RATE bytes, in the middle of the recording */
+		enum limit_verdict verdict;
+		const char *text;
+	} cases[] = {
+		{ 10, 41, 0, 0, LIMIT_KEPT, "kept" }, /* less than 32 MiB */
+		{ 10, 110, 0, 0, LIMIT_UNKNOWN,
+		  "The process grew by 100 MiB, of which 0 % is explained: 4.00 KiB is held." },
+		{ 400, 499, 0, 0, LIMIT_KEPT, "kept" }, /* less than a quarter */
+		{ 400, 500, 0, 0, LIMIT_UNKNOWN, "memory that it mapped directly" },
+		{ 10, 110, 80, 0, LIMIT_KEPT, "kept" },
+		{ 10, 110, 60, 0, LIMIT_UNKNOWN, "grew by 40.0 MiB" },
+		{ 10, 110, -60, 0, LIMIT_UNKNOWN, "grew by 160 MiB" },
+		{ 10, 110, 0, 60 << 8, LIMIT_KEPT, "kept" },
+		{ 10, 110, 0, 40 << 8, LIMIT_UNKNOWN, "freed blocks that its allocator keeps" },
+		{ 0, 110, 0, 0, LIMIT_KEPT, "kept" }, /* what it was is not known */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct profile *p = new_profile();
+		struct history_life blocks[] = { life_of(0, MOMENTS - 1, 1),
+						 life_of(5, 9, cases[i].freed_samples) };
+		struct limits l;
+
+		p->period = 1;
+		p->recording.rss_begin_bytes = (uint64_t)cases[i].begin_mib << 20;
+		p->recording.rss_end_bytes = (uint64_t)cases[i].end_mib << 20;
+		p->recording.rss_file_growth_bytes = cases[i].files_mib * (1 << 20);
+		add_site(p, "site", blocks, 2);
+		assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 1 << 20), &l)->verdict,
+				 cases[i].verdict);
+		text_has(&l, LIMIT_TEXT, cases[i].text, true);
+		limits_release(&l);
+		profile_free(p);
+	}
+}
+
 /* A part of what is not known is not 0. */
 static void test_share_of_unknown(void **state)
 {
@@ -491,6 +533,7 @@ int main(void)
 		cmocka_unit_test(test_known_since),
 		cmocka_unit_test(test_certain_blocks),
 		cmocka_unit_test(test_every_allocation),
+		cmocka_unit_test(test_unexplained_growth),
 		cmocka_unit_test(test_share_of_unknown),
 	};
 

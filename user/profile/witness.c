@@ -58,7 +58,9 @@ static void find_most(const struct profile *p, struct witness *w)
 		if (sum <= w->most_bytes)
 			continue;
 		w->most_bytes = sum;
-		w->most_ns = p->recording.begin_ns + p->moments_ns.data[i];
+		/* a file may say anything */
+		w->most_ns = (int64_t)((uint64_t)p->recording.begin_ns +
+				       (uint64_t)p->moments_ns.data[i]);
 	}
 	free(change);
 }

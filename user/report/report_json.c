@@ -392,7 +392,7 @@ static void put_recording(const struct report *r, struct json *j)
 	put_optional(j, "exec_held_bytes", is_size(rec->exec_held_bytes),
 		     (int64_t)rec->exec_held_bytes);
 	put_optional(j, "unexplained_bytes", w.is_unexplained,
-		     llround(w.growth_bytes - w.held_bytes));
+		     profile_value(w.growth_bytes - w.held_bytes));
 	if (is_known)
 		json_bool(j, "is_lossy", rec->is_lossy);
 	else
