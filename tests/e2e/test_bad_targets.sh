@@ -22,7 +22,7 @@ refused() {
 	local name=$1 pattern=$2
 	if [ "$status" = 0 ]; then
 		not_ok "$name" "exit status 0" "$work/err"
-	elif [ "$status" -ge 124 ]; then
+	elif [ "$status" = 124 ] || [ "$status" -gt 125 ]; then # 125: heaptap failed before it started a command
 		not_ok "$name" "timed out, or was killed: status $status" "$work/err"
 	elif ! grep -qiE -- "$pattern" "$work/err"; then
 		not_ok "$name" "message does not say /$pattern/" "$work/err"

@@ -92,15 +92,24 @@ have java && [ -L "$(command -v java)" ] && beside of_java || skip "a JVM by its
 # status, signals, arguments, stdin and stdout are the program's
 as_ever() {
 	launch -n 0 -- sh -c 'exit 7'
-	[ "$record_status" = 0 ] && grep -q "exited with status 7" "$work/heaptap.err" &&
-		ok "the program's status is told" || not_ok "the program's status is told" "$record_status" "$work/heaptap.err"
+	[ "$record_status" = 7 ] && grep -q "exited with status 7" "$work/heaptap.err" &&
+		ok "the program's status is told and returned" || not_ok "the program's status" "$record_status" "$work/heaptap.err"
 	launch -n 0 -- sh -c 'kill -SEGV $$'
-	grep -q "signal 11" "$work/heaptap.err" &&
-		ok "the program's signal is told" || not_ok "the program's signal is told" "" "$work/heaptap.err"
+	[ "$record_status" = 139 ] && grep -q "signal 11" "$work/heaptap.err" &&
+		ok "the program's signal is told, and returned as 128+N" || not_ok "the program's signal" "$record_status" "$work/heaptap.err"
+	launch --rate 1 -- sh -c 'echo own'
+	[ "$(cat "$work/target.out")" = own ] && grep -q "^Held" "$work/heaptap.err" && ok "the summary goes to stderr" ||
+		not_ok "the summary goes to stderr" "" "$work/target.out" "$work/heaptap.err"
+	launch -o /dev/full -n 0 -- true
+	[ "$record_status" = 125 ] && ok "125: heaptap itself failed" || not_ok "125: heaptap itself failed" "$record_status" "$work/heaptap.err"
+	launch --no-such-option -- true
+	[ "$record_status" = 125 ] && ok "125: wrong usage before --" || not_ok "125: wrong usage" "$record_status" "$work/heaptap.err"
+	LIMIT=20 launch -n 0 -d 300ms -- sleep 2
+	[ "$record_status" = 0 ] && ok "0: it still runs" || not_ok "0: it still runs" "$record_status" "$work/heaptap.err"
 	[ "$(echo hello | timeout 30 "$heaptap" record --force -q -n 0 -o "$work/p.pb.gz" -- cat 2>/dev/null)" = hello ] &&
 		ok "stdin and stdout are the program's" || not_ok "stdin and stdout are the program's" ""
 	launch -- "$work/no-such-program"
-	[ "$record_status" != 0 ] && [ ! -e "$work/p.pb.gz" ] && grep -qi "no such file\|not found" "$work/heaptap.err" &&
+	[ "$record_status" = 125 ] && [ ! -e "$work/p.pb.gz" ] && grep -qi "no such file\|not found" "$work/heaptap.err" &&
 		ok "a program that does not exist" ||
 		not_ok "a program that does not exist" "status $record_status" "$work/heaptap.err"
 	launch -n 0 -- true

@@ -1,25 +1,27 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What the command line says and writes: results on stdout, everything else on stderr, exit status,
-# files.
+# What the command line says and writes: results on stdout (on stderr beside a started program, whose stdout is its
+# own), everything else on stderr, exit status, files.
 . "$(dirname "$0")/lib.sh"
 e2e_init output
 
 build_c family && build_c threads || { not_ok build "workloads"; e2e_end; }
 launch --rate 1 -- "$bin/family"
-cp "$work/target.out" "$work/both.out"
+cp "$work/heaptap.err" "$work/both.out"
+[ "$(grep -vc "^EXPECT\|^READY\|^DONE" "$work/target.out")" = 0 ] && ok "stdout is the program's alone" ||
+	not_ok "stdout is the program's alone" "prints" "$work/target.out"
 grep -q "^heaptap: recording PID [0-9]* (.*family)" "$work/heaptap.err" && ok "says what it records" ||
 	not_ok "says what it records" "" "$work/heaptap.err"
 grep -q "^saved .*p.pb.gz" "$work/both.out" && ok "says what it wrote" || not_ok "says what it wrote" "" "$work/both.out" "$work/heaptap.err"
 grep -q site_malloc_large "$work/both.out" && ok "prints the largest holders" ||
 	not_ok "prints the largest holders" "" "$work/both.out"
 # 7 of the largest: the mapped blocks of site_malloc_large (5.2 MB) come before site_realloc_grow (5.0 MB)
-grep -v "^EXPECT\|^READY\|^DONE" "$work/both.out" >"$work/top"
+cp "$work/both.out" "$work/top"
 [ "$(grep -n -m1 site_malloc_large "$work/top" | cut -d: -f1)" -lt "$(grep -n -m1 site_realloc_grow "$work/top" | cut -d: -f1)" ] &&
 	ok "largest first" || not_ok "largest first" "" "$work/top"
 launch --rate 1 -n 0 -- "$bin/family"
-[ "$(grep -vc "^EXPECT\|^READY\|^DONE" "$work/target.out")" = 0 ] && ok "-n 0: nothing on stdout" ||
-	not_ok "-n 0" "prints" "$work/target.out"
+[ "$(grep -vc "^EXPECT\|^READY\|^DONE" "$work/target.out")" = 0 ] && ! grep -q "^Held\|^What" "$work/heaptap.err" && ok "-n 0: no rows" ||
+	not_ok "-n 0" "prints" "$work/target.out" "$work/heaptap.err"
 launch -q -n 0 --rate 1 -- "$bin/family"
 [ ! -s "$work/heaptap.err" ] && ok "--quiet says nothing" || not_ok "--quiet" "speaks" "$work/heaptap.err"
 launch -q --rate 1 -- "$bin/family"

@@ -141,7 +141,7 @@ told "after -- it is a command" 0 "recording PID [0-9]* \(whom-b\)"
 PATH=$work:$PATH run whom-b --help
 told "and so it is with arguments" 0 "recording PID [0-9]* \(whom-b\)"
 beside ran told "a command that does not run" 0 "recording PID [0-9]* \(true\)" -- true
-beside ran refused "neither a command nor a process" 1 "no such command in PATH" -- no-such-program-anywhere
+beside ran refused "neither a command nor a process" 125 "no such command in PATH" -- no-such-program-anywhere
 
 # a family that is there already
 tree whom-f 3
@@ -195,7 +195,7 @@ of_go() {
 	run -d 20 -p $go
 	refused "Go: at once, and what to use instead" 1 "PID $go \(go_grows\): a Go program: its heap is not malloc's.*use its own pprof: go tool pprof http"
 	run -d 1 -- "$bin/go_grows"
-	told "Go, started" 1 "a Go program: its heap is not malloc's.*use its own pprof"
+	told "Go, started" 125 "a Go program: its heap is not malloc's.*use its own pprof"
 	kill $go "$(sed -n 's/^heaptap: recording PID \([0-9]*\) .*/\1/p' "$work/err")"
 }
 have go && build_go go_grows && beside of_go || skip "Go" "no go here"

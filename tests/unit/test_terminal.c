@@ -80,7 +80,7 @@ static bool is_painted(bool is_terminal, const char *term, const char *no_color,
 			setenv("NO_COLOR", no_color, 1);
 		else
 			unsetenv("NO_COLOR");
-		_exit(terminal_has_color(when));
+		_exit(terminal_has_color(STDOUT_FILENO, when));
 	}
 	waitpid(pid, &status, 0);
 	if (fd >= 0)

@@ -31,13 +31,13 @@ int terminal_columns(int fd, int min, int max)
 	return columns < min ? min : columns > max ? max : (int)columns;
 }
 
-bool terminal_has_color(enum terminal_color when)
+bool terminal_has_color(int fd, enum terminal_color when)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 
 	if (when != TERMINAL_COLOR_AUTO)
 		return when == TERMINAL_COLOR_ALWAYS;
-	return isatty(STDOUT_FILENO) && !(no_color && no_color[0]) && term && term[0] &&
+	return isatty(fd) && !(no_color && no_color[0]) && term && term[0] &&
 	       strcmp(term, "dumb") != 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* terminal.h - the terminal at the standard output: its width, colour and length. */
+/* terminal.h - the terminal that is written to: its width, colour and length. */
 #ifndef HT_BASE_TERMINAL_H
 #define HT_BASE_TERMINAL_H
 
@@ -9,8 +9,8 @@
 int terminal_columns(int fd, int min, int max);
 
 enum terminal_color { TERMINAL_COLOR_AUTO, TERMINAL_COLOR_ALWAYS, TERMINAL_COLOR_NEVER };
-/* AUTO: on a terminal, unless NO_COLOR is set or TERM is "dumb". */
-bool terminal_has_color(enum terminal_color when);
+/* AUTO: if fd is a terminal, unless NO_COLOR is set or TERM is "dumb". */
+bool terminal_has_color(int fd, enum terminal_color when);
 
 /*
  * Write text to the standard output, through a pager if it is a terminal with fewer lines. The pager is the value of

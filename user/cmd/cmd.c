@@ -2,6 +2,8 @@
 /* cmd/cmd.c - see cmd/cmd.h. */
 #include "cmd/cmd.h"
 
+#include <string.h>
+
 #include "base/log.h"
 
 void command_error(void *ctx, const char *text)
@@ -21,6 +23,14 @@ static void print_help(const struct command *c)
 	fputs(c->usage, stdout);
 	option_print_help(c->options, stdout);
 	fputs(c->more, stdout);
+}
+
+static bool has_program(char *const *argv)
+{
+	for (; *argv; argv++)
+		if (!strcmp(*argv, "--"))
+			return argv[1] != NULL;
+	return false;
 }
 
 int command_run(const struct command *c, int argc, char **argv)
@@ -43,5 +53,9 @@ out:
 	option_args_release(&args);
 	if (status == 2)
 		fprintf(stderr, "Try 'heaptap %s --help'.\n", c->name);
+	if (status >= COMMAND_PROGRAM)
+		return status - COMMAND_PROGRAM;
+	if (status && c->returns_program_status && has_program(argv))
+		return COMMAND_FAILED;
 	return status == COMMAND_UNDECIDED ? 2 : status;
 }

@@ -3,6 +3,7 @@
 #ifndef HT_CMD_CMD_H
 #define HT_CMD_CMD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -11,13 +12,16 @@
 #define VERSION_LINE "heaptap " HEAPTAP_VERSION "\n" /* of --version, in every command */
 
 #define COMMAND_UNDECIDED 256 /* exit status 2, although the command line is right */
+#define COMMAND_PROGRAM 512 /* + the exit status of the program that was started */
+#define COMMAND_FAILED 125 /* of a command that returns a program's status: it failed itself, as in timeout(1) */
 
 struct command {
 	const char *name, *summary, *example;
 	const struct option_table *options;
 	const char *usage, *more; /* in --help: before the options, and after them */
+	bool returns_program_status; /* of the program behind "--" */
 	/* argv[0] is the command's name. Returns the exit status: 0 done, 1 failed, 2 wrong usage; or
-	 * COMMAND_UNDECIDED. */
+	 * COMMAND_UNDECIDED, or COMMAND_PROGRAM + a program's. */
 	int (*run)(int argc, char **argv, const struct option_args *args);
 };
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -38,7 +39,8 @@ static const char more[] =
 	"  heaptap record --rate 1 -o app.pb.gz -- ./app --serve\n"
 	"  heaptap report app.pb.gz\n"
 	"\n"
-	"exit status: 0 recorded, 1 it could not be (the message says why), 2 wrong usage\n";
+	"exit status: 0 recorded, 1 it could not be (the message says why), 2 wrong usage; with COMMAND\n"
+	"its own (128+N: ended by signal N; 0 if it still runs), and 125 if heaptap failed\n";
 
 struct record_options {
 	struct record_settings with;
@@ -352,12 +354,24 @@ static int preview(struct record_options *o)
 	return err;
 }
 
+/* As a shell tells it. */
+static int program_status(struct recorder *r)
+{
+	int status = recorder_program_status(r);
+
+	if (status < 0) /* it still runs */
+		return 0;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Returns the exit status. */
 static int record(struct record_options *o)
 {
+	bool starts = o->with.recorder.argv != NULL;
 	struct whom_found found = { 0 };
 	struct recorder *r = NULL;
 	struct result *res = NULL;
-	int err = record_settings_find(&o->with, "record", &found);
+	int err = record_settings_find(&o->with, "record", &found), status;
 
 	if (!err)
 		err = take_stdout(o);
@@ -373,10 +387,14 @@ static int record(struct record_options *o)
 		err = result_write(res, r);
 	if (!err)
 		err = recorder_error(r);
+	if (!starts)
+		status = err ? 1 : 0;
+	else
+		status = COMMAND_PROGRAM + (err ? COMMAND_FAILED : program_status(r));
 	result_close(res);
 	recorder_close(r);
 	vec_release(&found.pids);
-	return err;
+	return status;
 }
 
 static int run(int argc, char **argv, const struct option_args *args)
@@ -395,7 +413,7 @@ static int run(int argc, char **argv, const struct option_args *args)
 	if (!err)
 		err = check_dry_run(&o);
 	if (!err)
-		status = (o.is_dry_run ? preview(&o) : record(&o)) ? 1 : 0;
+		status = !o.is_dry_run ? record(&o) : preview(&o) ? 1 : 0;
 	whom_release(&o.with.whom);
 	option_release(&table, &o);
 	return status;
@@ -408,5 +426,6 @@ const struct command command_record = {
 	.options = &table,
 	.usage = usage,
 	.more = more,
+	.returns_program_status = true,
 	.run = run,
 };

@@ -449,7 +449,7 @@ static void set_defaults(struct report_cli *c)
 	o->own_cnt = c->own.cnt;
 	o->columns =
 		(size_t)terminal_columns(STDOUT_FILENO, REPORT_COLUMNS_MIN, REPORT_COLUMNS_MAX);
-	o->has_color = is_text && terminal_has_color(c->color);
+	o->has_color = is_text && terminal_has_color(STDOUT_FILENO, c->color);
 	o->path = strcmp(c->path, "-") && !http_get_is_url(c->path) ? c->path : NULL;
 }
 

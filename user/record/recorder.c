@@ -346,6 +346,13 @@ int recorder_error(const struct recorder *r)
 	return r->error;
 }
 
+int recorder_program_status(struct recorder *r)
+{
+	if (r->launch && r->facts.exit_status < 0)
+		launch_reap(r->launch, &r->facts.exit_status);
+	return r->facts.exit_status;
+}
+
 void recorder_close(struct recorder *r)
 {
 	if (!r)

@@ -88,6 +88,8 @@ int recorder_start(struct recorder *r);
 int recorder_run(struct recorder *r);
 /* The error that ended it early, which was logged, or 0. The recording is right as far as it goes. */
 int recorder_error(const struct recorder *r);
+/* Of a started program, as of waitpid(2), also if it ended after the recording; -1: it still runs. */
+int recorder_program_status(struct recorder *r);
 /* For a guest: end the recording when on_tick() returns. */
 void recorder_end(struct recorder *r, const char *reason);
 /*

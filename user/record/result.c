@@ -278,10 +278,16 @@ static int build(const struct result_options *wanted, const struct recorder *r,
 	return err;
 }
 
+/* The standard output is a started program's, or the profile's. */
+static FILE *shown_on(const struct result_options *opts)
+{
+	return opts->stdout_fd >= 0 || opts->program_argv ? stderr : stdout;
+}
+
 /* Print the largest rows, and below them what grows. */
 static int show(const struct result *res, const struct profile *p, struct report_options *opts)
 {
-	FILE *out = res->opts.stdout_fd >= 0 ? stderr : stdout;
+	FILE *out = shown_on(&res->opts);
 	char grows[REPORT_GROWS_BUF];
 	int err = report_grows(p, grows);
 
@@ -336,14 +342,15 @@ int result_explain(const struct result_options *opts, const struct recorder *r,
 int result_write(struct result *res, const struct recorder *r)
 {
 	const struct snapshot *s = recorder_snapshot(r);
+	int shown_fd = fileno(shown_on(&res->opts));
 	struct report_options report = {
 		.by = REPORT_BY_STACK,
 		.by_is_default = true,
 		.row_cap = res->opts.top_cnt,
 		.lines = res->opts.top_cnt <= REPORT_ROWS ? REPORT_SCREEN_LINES : 0,
-		.columns = (size_t)terminal_columns(STDOUT_FILENO, REPORT_COLUMNS_MIN,
-						    REPORT_COLUMNS_MAX),
-		.has_color = terminal_has_color(TERMINAL_COLOR_AUTO),
+		.columns =
+			(size_t)terminal_columns(shown_fd, REPORT_COLUMNS_MIN, REPORT_COLUMNS_MAX),
+		.has_color = terminal_has_color(shown_fd, TERMINAL_COLOR_AUTO),
 		.is_new = true,
 	};
 	struct recorder_facts f;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* result.h - the result of a recording: the profile file, its largest rows on stdout, the ledger. */
+/*
+ * result.h - the result of a recording: the profile file, its largest rows, the ledger.
+ *
+ * The rows go to stdout, or to stderr where stdout belongs to a started program or to the profile.
+ */
 #ifndef HT_RECORD_RESULT_H
 #define HT_RECORD_RESULT_H
 
