@@ -74,12 +74,16 @@ run --rate 1 -d 500ms -p "$a,$a2" -p "$b" -p "$a"
 holds "-p 1,2 -p 3" "$a $a2 $b"
 told "says how many, and their names" 0 "^heaptap: recording 3 processes \(whom-a, whom-a2, whom-b\)"
 "$compare" labels "$work/p.pb.gz" comm | grep -q whom-b && ok "label comm" || not_ok "label comm" "no whom-b" "$work/err"
+beside ran holds "-p \$(pidof NAME): pids as words" "$a $a2 $b" -- --rate 1 -d 500ms -p "$a" "$a2" "$b"
+beside ran holds "-p \"\$(pidof NAME)\"" "$a $a2" -- --rate 1 -d 500ms -p "$a $a2"
+beside ran refused "-p NAME" 2 "bad value 'whom-b' for --pid: 1 process of this name runs: --comm whom-b, instead of -p" -- -d 1 -p whom-b
+beside ran refused "-p 1 2 -d 1" 2 "did you mean: heaptap record -d 1 -p $a,$a2\$" -- -p "$a" "$a2" -d 1
 sleep 0 & gone=$!
 wait "$gone"
 beside ran refused "one that does not exist: named, and nobody is attached to" 1 "no process with PID $gone" -- -d 1 -p "$a,$gone"
 run -d 1 -p "$a" -p 2
 [ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ] && refused "one that cannot be recorded" 1 "PID 2.*kernel thread"
-for bad in "1,,2" "1," ",1" "1;2" "1 2" "1,x" "0,1" "99999999999,1"; do
+for bad in "1,,2" "1," ",1" "1;2" "1 , 2" "1,x" "0,1" "99999999999,1"; do
 	beside ran refused "-p '$bad'" 2 "bad value '$bad' for --pid" -- -d 1 -p "$bad"
 done
 
@@ -89,7 +93,7 @@ beside ran holds "--comm twice: one of them has to match" "$a $b" -- --rate 1 -d
 beside ran holds "--comm and -p" "$a $b" -- --rate 1 -d 500ms --comm '^whom-a$' -p "$b"
 beside ran refused "--comm that nobody matches" 1 "no running process matches --comm 'no-such-name-here'" -- -d 1 --comm no-such-name-here
 beside ran refused "--comm, not a regular expression" 2 "bad value 'bad\(' for --comm" -- -d 1 --comm 'bad('
-beside ran refused "--comm and a command" 2 "exclude each other" -- -d 1 --comm '^whom-a' -- true
+beside ran refused "--comm and a command" 125 "exclude each other" -- -d 1 --comm '^whom-a' -- true
 
 together
 

@@ -30,6 +30,7 @@ static void test_pids(void **state)
 	assert_int_equal(whom_add_pids(&w, "1,2"), 0);
 	assert_int_equal(whom_add_pids(&w, "3"), 0);
 	assert_int_equal(whom_add_pids(&w, "2,3,1"), 0);
+	assert_int_equal(whom_add_pids(&w, "2 3\n1"), 0);
 	assert_int_equal(w.pids.cnt, 3);
 	assert_int_equal(w.pids.data[2], 3);
 	assert_false(whom_has_rules(&w));
@@ -135,6 +136,7 @@ static void test_operands(void **state)
 		{ { "25543" }, "did you mean: heaptap record -p 25543" },
 		{ { "1,2" }, "did you mean: heaptap record -p 1,2" },
 		{ { "1", "2", "3" }, "did you mean: heaptap record -p 1,2,3" },
+		{ { "3", "4", "-q" }, "did you mean: heaptap record -q -p 3,4" },
 		{ { "7z" }, NULL },
 		{ { "1", "x" }, NULL },
 		{ { "no-such-program" }, NULL },
@@ -142,6 +144,7 @@ static void test_operands(void **state)
 		{ { "/bin/sleep" }, NULL },
 		{ { "sleep", "1" }, NULL },
 	};
+	struct whom none = { 0 }, some = { 0 };
 	struct err why;
 	pid_t pid = begin();
 
@@ -150,10 +153,22 @@ static void test_operands(void **state)
 		char *const *operands = (char *const *)cases[i].operands;
 
 		why.text[0] = '\0';
-		assert_int_equal(whom_is_mistaken(operands, &why), cases[i].why != NULL);
+		assert_int_equal(whom_is_mistaken("record", &none, operands, &why), cases[i].why != NULL);
 		assert_string_equal(why.text, cases[i].why ? cases[i].why : "");
 	}
-	assert_true(whom_is_mistaken((char *[]){ (char *)"sleep", NULL }, &why));
+	assert_int_equal(whom_add_pids(&some, "12"), 0);
+	assert_true(whom_is_mistaken("check", &some, (char *[]){ (char *)"13", (char *)"-q", NULL },
+				     &why));
+	assert_string_equal(why.text, "did you mean: heaptap check -q -p 12,13");
+	whom_release(&some);
+	assert_int_equal(whom_explain_pids("sleep", &why), -EINVAL);
+	assert_non_null(strstr(why.text, "of this name run"));
+	assert_non_null(strstr(why.text, ": --comm sleep, instead of -p"));
+	assert_int_equal(whom_explain_pids("no-such-program", &why), -EINVAL);
+	assert_non_null(strstr(why.text, "named by --comm"));
+	assert_int_equal(whom_explain_pids("", &why), -EINVAL);
+	assert_non_null(strstr(why.text, "does the program run?"));
+	assert_true(whom_is_mistaken("record", &none, (char *[]){ (char *)"sleep", NULL }, &why));
 	assert_non_null(strstr(why.text, "of the name 'sleep' run"));
 	assert_non_null(strstr(why.text,
 			       "did you mean: heaptap record --comm sleep, or to start it: "

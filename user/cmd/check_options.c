@@ -323,13 +323,14 @@ static int take_operands(struct check_options *o, const struct option_args *args
 {
 	char **operands = o->argv + args->first;
 	bool has_whom = record_settings_has_whom(&o->with);
+	bool is_more_pids = record_settings_has_more_pids(&o->with, operands);
 
 	if (!operands[0] && !has_whom) {
 		log_error("check: check what? give -p PID, -- COMMAND, or a FILE");
 		return -EINVAL;
 	}
-	if (!operands[0] || !strcmp(operands[-1], "--")) {
-		o->first = operands[0] ? args->first : 0;
+	if (!operands[0] || is_more_pids || !strcmp(operands[-1], "--")) {
+		o->first = operands[0] && !is_more_pids ? args->first : 0;
 		return record_settings_operands(&o->with, "check", operands);
 	}
 	if (has_whom || operands[1]) {

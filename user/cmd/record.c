@@ -306,14 +306,16 @@ static int settle(struct record_options *o, const struct option_args *args)
 static int take_operands(char **argv, size_t first, struct record_options *o)
 {
 	char **operands = argv + first;
+	int err;
 
 	if (!operands[0] && !record_settings_has_whom(&o->with)) {
 		log_error("record: nothing to record: give -p PID, --comm NAME, --cgroup PATH, or "
 			  "-- COMMAND");
 		return -EINVAL;
 	}
-	o->result.program_argv = operands[0] ? operands : NULL;
-	return record_settings_operands(&o->with, "record", operands);
+	err = record_settings_operands(&o->with, "record", operands);
+	o->result.program_argv = o->with.recorder.argv;
+	return err;
 }
 
 static int check_dry_run(const struct record_options *o)

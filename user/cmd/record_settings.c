@@ -15,7 +15,7 @@ int record_settings_check_pids(const char *text, struct err *why)
 	int err = whom_add_pids(&whom, text);
 
 	whom_release(&whom);
-	return err_set(why, err, "a process id, or several: 12,34");
+	return err == -EINVAL ? whom_explain_pids(text, why) : err;
 }
 
 /* There is no limit when every allocation is recorded, unless one is given. */
@@ -73,13 +73,28 @@ bool record_settings_has_whom(const struct record_settings *s)
 	return s->whom.pids.cnt || whom_has_rules(&s->whom);
 }
 
+bool record_settings_has_more_pids(const struct record_settings *s, char *const *operands)
+{
+	return s->pids.cnt && operands[0] && strcmp(operands[-1], "--") != 0 &&
+	       whom_are_pids(operands);
+}
+
 int record_settings_operands(struct record_settings *s, const char *command, char **operands)
 {
 	struct err why;
+	int err = 0;
 
 	if (!operands[0])
 		return 0;
-	if (strcmp(operands[-1], "--") != 0 && whom_is_mistaken(operands, &why)) {
+	if (record_settings_has_more_pids(s, operands)) {
+		for (; *operands && !err; operands++)
+			err = whom_add_pids(&s->whom, *operands);
+		if (err)
+			log_error("%s: bad value '%s' for --pid", command, operands[-1]);
+		return err;
+	}
+	if (strcmp(operands[-1], "--") != 0 &&
+	    whom_is_mistaken(command, &s->whom, operands, &why)) {
 		log_error("%s: %s", command, why.text);
 		return -EINVAL;
 	}

@@ -150,6 +150,7 @@ static const struct option_row rows[] = {
 	  .arg = "PID",
 	  .min = 1,
 	  .max = INT32_MAX,
+	  .wanted = "a process id; by name: --comm NAME",
 	  .help = "follow this process until it ends; may be repeated" },
 	{ .name = "all",
 	  .letter = 'a',

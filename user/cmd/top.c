@@ -47,7 +47,7 @@ static const struct option_row rows[] = {
 	  .arg = "PID",
 	  .min = 1,
 	  .max = INT32_MAX,
-	  .wanted = "a process id",
+	  .wanted = "a process id, as pidof -s NAME prints it",
 	  .help = "this running process; behind --connect, the one of the server's that is opened "
 		  "first" },
 	{ .name = "connect",

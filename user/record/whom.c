@@ -46,7 +46,7 @@ int whom_add_pids(struct whom *w, const char *list)
 		errno = 0;
 		pid = strtol(at, &end, 10);
 		if (!isdigit((unsigned char)*at) || errno || pid <= 0 || pid > INT_MAX ||
-		    (*end && *end != ','))
+		    (*end && *end != ',' && !isspace((unsigned char)*end)))
 			return -EINVAL;
 		err = add_pid(w, (pid_t)pid);
 		if (err || !*end)
@@ -192,13 +192,23 @@ int whom_find(const struct whom *w, struct whom_found *ret, struct err *why)
 	return 0;
 }
 
-static bool are_pids(char *const operands[])
+static bool is_pid(const char *word)
 {
-	for (; *operands; operands++)
-		if (!isdigit((unsigned char)**operands) ||
-		    (*operands)[strspn(*operands, "0123456789,")])
-			return false;
-	return true;
+	return isdigit((unsigned char)*word) && !word[strspn(word, "0123456789,")];
+}
+
+static size_t pid_cnt(char *const operands[])
+{
+	size_t cnt = 0;
+
+	while (operands[cnt] && is_pid(operands[cnt]))
+		cnt++;
+	return cnt;
+}
+
+bool whom_are_pids(char *const operands[])
+{
+	return !operands[pid_cnt(operands)];
 }
 
 /* Count the processes with exactly this name, cut as the kernel cuts it. */
@@ -244,16 +254,32 @@ static void escape(const char *name, char pattern[static PATTERN_BYTES])
 	}
 }
 
-bool whom_is_mistaken(char *const operands[], struct err *why)
+/* "heaptap record -d 5 -p 1,2" for "1 2 -d 5" */
+static void suggest_pids(const char *command, const struct whom *w, char *const operands[],
+			 struct err *why)
+{
+	const pid_t *pid;
+	size_t cnt = pid_cnt(operands);
+
+	err_set(why, 0, "did you mean: heaptap %s", command);
+	for (size_t i = cnt; operands[i]; i++)
+		err_add(why, " %s", operands[i]);
+	err_add(why, " -p ");
+	vec_each(&w->pids, pid)
+		err_add(why, "%d,", *pid);
+	for (size_t i = 0; i < cnt; i++)
+		err_add(why, "%s%s", i ? "," : "", operands[i]);
+}
+
+bool whom_is_mistaken(const char *command, const struct whom *w, char *const operands[],
+		      struct err *why)
 {
 	char pattern[PATTERN_BYTES];
-	const char *name = operands[0];
+	const char *name = operands[0], *behind = operands[pid_cnt(operands)];
 	size_t cnt;
 
-	if (are_pids(operands)) {
-		err_set(why, 0, "did you mean: heaptap record -p %s", operands[0]);
-		for (size_t i = 1; operands[i]; i++)
-			err_add(why, ",%s", operands[i]);
+	if (is_pid(name) && (!behind || *behind == '-')) {
+		suggest_pids(command, w, operands, why);
 		return true;
 	}
 	/* with arguments, or as a path, it is a command */
@@ -264,8 +290,26 @@ bool whom_is_mistaken(char *const operands[], struct err *why)
 		return false;
 	escape(name, pattern);
 	err_set(why, 0,
-		"%zu process%s of the name '%s' run%s; did you mean: heaptap record --comm %s, or "
-		"to start it: heaptap record -- %s",
-		cnt, cnt == 1 ? "" : "es", name, cnt == 1 ? "s" : "", pattern, name);
+		"%zu process%s of the name '%s' run%s; did you mean: heaptap %s --comm %s, or "
+		"to start it: heaptap %s -- %s",
+		cnt, cnt == 1 ? "" : "es", name, cnt == 1 ? "s" : "", command, pattern, command,
+		name);
 	return true;
+}
+
+int whom_explain_pids(const char *list, struct err *why)
+{
+	char pattern[PATTERN_BYTES];
+	size_t cnt = *list ? running_cnt(list) : 0;
+
+	if (!*list || *list == '-')
+		return err_set(why, -EINVAL,
+			       "a process id, or several: 12,34; there is none: does the program "
+			       "run?");
+	if (!cnt)
+		return err_set(why, -EINVAL,
+			       "a process id, or several: 12,34; processes are named by --comm");
+	escape(list, pattern);
+	return err_set(why, -EINVAL, "%zu process%s of this name run%s: --comm %s, instead of -p",
+		       cnt, cnt == 1 ? "" : "es", cnt == 1 ? "s" : "", pattern);
 }

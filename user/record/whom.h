@@ -24,8 +24,12 @@ struct whom {
 };
 
 void whom_release(struct whom *w);
-/* "1" or "1,2,3". -EINVAL: something else. */
+/* "1" or "1,2,3", also with spaces for the commas, as pidof(8) and pgrep(1) print them. -EINVAL: something else. */
 int whom_add_pids(struct whom *w, const char *list);
+/* Say what is wrong with such a list: -EINVAL. A name gets the option that works. */
+int whom_explain_pids(const char *list, struct err *why);
+/* Are all words pids? */
+bool whom_are_pids(char *const operands[]);
 bool whom_has_rules(const struct whom *w);
 
 struct whom_found {
@@ -37,8 +41,9 @@ int whom_find(const struct whom *w, struct whom_found *ret, struct err *why);
 
 /*
  * Are the operands pids, or a name of running programs, rather than a command? Then a sentence in why says what may
- * have been meant. false: they are a command.
+ * have been meant: heaptap's command, with the pids of w. false: they are a command.
  */
-bool whom_is_mistaken(char *const operands[], struct err *why);
+bool whom_is_mistaken(const char *command, const struct whom *w, char *const operands[],
+		      struct err *why);
 
 #endif
