@@ -177,6 +177,24 @@ status=$?
 status=$?
 [ $status = 1 ] && grep -qi "file too large" "$work/heaptap.err" && ok "file size limit, a report: an error" ||
 	not_ok "file size limit, a report" "status $status" "$work/heaptap.err"
+# the ending of FILE chooses the format
+ends() { # NAME FILE WORD COMMAND...
+	"$heaptap" "${@:4}" -o "$work/$2" >/dev/null 2>"$work/heaptap.err" && grep -aq -- "$3" "$work/$2" && ok "$1" ||
+		not_ok "$1" "" "$work/heaptap.err"
+}
+ends "report -o x.html" x.html '<html\|<!DOCTYPE' report "$work/whole.pb.gz"
+ends "report -o x.svg" x.svg '<svg' report "$work/whole.pb.gz"
+ends "report -o x.json" x.json '^{' report "$work/whole.pb.gz"
+ends "report -f text -o x.json: as it was told" y.json '^Held' report -f text "$work/whole.pb.gz"
+ends "diff -o x.html" d.html '<html\|<!DOCTYPE' diff "$work/whole.pb.gz" "$work/whole.pb.gz"
+ends "diff -o x.pb.gz" d.pb.gz . diff "$work/whole.pb.gz" "$work/whole.pb.gz"
+gzip -t "$work/d.pb.gz" && ok "a profile" || not_ok "diff -o x.pb.gz" "no profile"
+"$heaptap" check --max-inuse 1t -o "$work/c.xml" "$work/whole.pb.gz" 2>/dev/null
+grep -q '<testsuite' "$work/c.xml" && ok "check -o x.xml" || not_ok "check -o x.xml" "" "$work/c.xml"
+timeout 30 "$heaptap" record -d 1 -o "$work/r.html" -p "$target" >/dev/null 2>"$work/heaptap.err"
+status=$?
+[ $status = 2 ] && [ ! -e "$work/r.html" ] && grep -q "heaptap report -o $work/r.html $work/r.pb.gz" "$work/heaptap.err" && ok "record -o x.html: what to do" ||
+	not_ok "record -o x.html" "status $status" "$work/heaptap.err"
 (ulimit -f 1 && "$heaptap" record -q -o - --rate 1 -- sh -c 'head -c 9000 /dev/zero >"$0/own"; echo $? >"$0/own.status"' "$work" 2>&1 | cat >/dev/null)
 [ "$(cat "$work/own.status")" = 153 ] && ok "file size limit: as ever for the program" || # 128 + SIGXFSZ
 	not_ok "file size limit: for the program" "$(cat "$work/own.status"), not 153"

@@ -405,6 +405,8 @@ static void bad_options_are_usage_errors(void **state)
 		{ "report", "--group-threads=", "x" },
 		{ "report", "--group-threads=a,,b", "x" },
 		{ "report", "--format=collapsed", "--by=scope", "--top=1", "x" },
+		{ "report", "-o", "y.pb.gz", "x" },
+		{ "report", "-o", "y.svg", "--by=thread", "x" },
 	};
 
 	(void)state;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/ending.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/units.h"
@@ -21,6 +22,7 @@
 #define MORE_DEFAULT 0.1
 
 static const char *const formats[] = { "text", "json", "junit", NULL };
+static const struct ending endings[] = { { ".json", LIMIT_JSON }, { ".xml", LIMIT_JUNIT } };
 
 /* Parse "100k/min" into bytes per second. */
 static int parse_growth(const char *text, double *ret)
@@ -352,6 +354,9 @@ int check_options_settle(struct check_options *o, const struct option_args *args
 	o->with.recorder.stack_cap = 65536;
 	o->with.recorder.is_quiet = o->is_quiet;
 	settle_limits(o);
+	if (o->output && !option_args_find(args, "format"))
+		o->format = ending_meaning(o->output, endings, sizeof(endings) / sizeof(*endings),
+					   LIMIT_TEXT);
 	if (!err)
 		err = take_operands(o, args);
 	if (!err)

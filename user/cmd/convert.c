@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/ending.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/write_all.h"
@@ -44,10 +45,7 @@ static const enum report_format report_formats[] = {
 	[FORM_SPEEDSCOPE] = REPORT_SPEEDSCOPE,
 	[FORM_HEAP_V2] = REPORT_HEAP_V2,
 };
-static const struct {
-	const char *text;
-	enum form form;
-} endings[] = {
+static const struct ending endings[] = {
 	{ ".pb.gz", FORM_PPROF },	  { ".pprof", FORM_PPROF },
 	{ ".collapsed", FORM_COLLAPSED }, { ".folded", FORM_COLLAPSED },
 	{ ".json", FORM_SPEEDSCOPE },	  { ".heap", FORM_HEAP_V2 },
@@ -90,25 +88,12 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
 
-static bool form_of_ending(const char *path, enum form *ret)
-{
-	size_t len = strlen(path);
-
-	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
-		size_t n = strlen(endings[i].text);
-
-		if (len >= n && !strcmp(path + len - n, endings[i].text)) {
-			*ret = endings[i].form;
-			return true;
-		}
-	}
-	return false;
-}
-
 static int choose_form(struct convert_options *o, bool is_given)
 {
-	o->form = (enum form)o->to;
-	if (is_given || form_of_ending(o->out, &o->form))
+	int form = ending_meaning(o->out, endings, sizeof(endings) / sizeof(*endings), -1);
+
+	o->form = (enum form)(is_given || form < 0 ? o->to : form);
+	if (is_given || form >= 0)
 		return 0;
 	if (!strcmp(o->out, "-"))
 		log_error(

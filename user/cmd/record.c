@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/ending.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
@@ -327,6 +328,24 @@ static int check_dry_run(const struct record_options *o)
 	return -EINVAL;
 }
 
+/* A profile whose name says that it is something else would be opened as that. */
+static int check_output(const struct record_options *o)
+{
+	static const char *const others[] = { ".html", ".htm", ".svg", ".json", ".txt", NULL };
+
+	for (size_t i = 0; o->output && others[i]; i++) {
+		int stem_len = (int)(strlen(o->output) - strlen(others[i]));
+
+		if (!has_ending(o->output, others[i]))
+			continue;
+		log_error("record: the profile is pprof, of which heaptap report makes '%s': "
+			  "-o %.*s.pb.gz here, then heaptap report -o %s %.*s.pb.gz",
+			  o->output, stem_len, o->output, o->output, stem_len, o->output);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* Refuse a terminal: a profile on it is of no use. */
 static int take_stdout(struct record_options *o)
 {
@@ -414,6 +433,8 @@ static int run(int argc, char **argv, const struct option_args *args)
 		err = take_operands(argv, args->first, &o);
 	if (!err)
 		err = check_dry_run(&o);
+	if (!err)
+		err = check_output(&o);
 	if (!err)
 		status = !o.is_dry_run ? record(&o) : preview(&o) ? 1 : 0;
 	whom_release(&o.with.whom);

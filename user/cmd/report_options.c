@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/ending.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
@@ -25,7 +26,7 @@ static const char *const by_names[] = { "stack", "function", "module", "thread",
 /* In the order of enum report_format, report_sort, terminal_color. */
 static const char *const formats[] = { "text", "json", "collapsed", "heap", "html", "svg", NULL };
 static const char *const diff_formats[] = { "text", "json", "html", "pprof", NULL };
-#define DIFF_FORMAT_PPROF 3
+enum { DIFF_FORMAT_TEXT, DIFF_FORMAT_JSON, DIFF_FORMAT_HTML, DIFF_FORMAT_PPROF };
 static const char *const sorts[] = { "inuse",  "objects",   "alloc", "name",
 				     "growth", "temporary", NULL };
 static const char *const colors[] = { "auto", "always", "never", NULL };
@@ -256,6 +257,39 @@ const struct option_table diff_table = { .rows = diff_rows,
 static const enum report_format diff_format_of[] = { REPORT_TEXT, REPORT_JSON, REPORT_HTML,
 						     REPORT_HTML };
 
+/* The ending of --output chooses a format that is not given. */
+static const struct ending report_endings[] = {
+	{ ".html", REPORT_HTML },	    { ".htm", REPORT_HTML },
+	{ ".svg", REPORT_SVG },		    { ".json", REPORT_JSON },
+	{ ".collapsed", REPORT_COLLAPSED }, { ".folded", REPORT_COLLAPSED },
+	{ ".heap", REPORT_HEAP },
+};
+static const struct ending diff_endings[] = {
+	{ ".html", DIFF_FORMAT_HTML },	 { ".htm", DIFF_FORMAT_HTML },
+	{ ".json", DIFF_FORMAT_JSON },	 { ".pb.gz", DIFF_FORMAT_PPROF },
+	{ ".pprof", DIFF_FORMAT_PPROF },
+};
+
+static int choose_format(struct report_cli *c, bool is_diff)
+{
+	const size_t report_cnt = sizeof(report_endings) / sizeof(*report_endings);
+	const size_t diff_cnt = sizeof(diff_endings) / sizeof(*diff_endings);
+
+	if (is_diff) {
+		c->diff_format = ending_meaning(c->output, diff_endings, diff_cnt, 0);
+		return 0;
+	}
+	if (has_ending(c->output, ".pb.gz") || has_ending(c->output, ".pprof")) {
+		log_error("report: '%s' would be a profile, which a report is not: heaptap convert "
+			  "writes profiles; or say what it is to be with --format",
+			  c->output);
+		return -EINVAL;
+	}
+	c->report.format = (enum report_format)ending_meaning(c->output, report_endings, report_cnt,
+							      REPORT_TEXT);
+	return 0;
+}
+
 /* Set what the report takes in another form. */
 static int settle(struct report_cli *c, const struct option_args *args)
 {
@@ -456,8 +490,12 @@ static void set_defaults(struct report_cli *c)
 int report_options_settle(struct report_cli *c, char **argv, const struct option_args *args,
 			  bool is_diff)
 {
-	int err = settle(c, args);
+	int err = 0;
 
+	if (c->output && !option_args_find(args, "format"))
+		err = choose_format(c, is_diff);
+	if (!err)
+		err = settle(c, args);
 	if (!err)
 		err = take_operands(argv, args, is_diff, c);
 	if (!err)
