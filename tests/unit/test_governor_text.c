@@ -79,6 +79,22 @@ static void test_kill(void **state)
 		"again in 9.0 s");
 }
 
+/* A started program may have ended before somebody reads the advice. */
+static void test_advice(void **state)
+{
+	char *const argv[] = { (char *)"make", (char *)"-j2", NULL };
+	struct governor_step s = step_to(BUDGET_OFF, false);
+	char buf[GOVERNOR_TEXT_CAP];
+
+	(void)state;
+	s.pid = 12;
+	governor_step_words(&s, true, buf, sizeof(buf));
+	assert_non_null(strstr(buf, " -d 10s -p 12 shows it"));
+	s.program_argv = argv;
+	governor_step_words(&s, true, buf, sizeof(buf));
+	assert_non_null(strstr(buf, " -- make -j2 shows it"));
+}
+
 static void want_cost(const struct governor_view *view, const char *words)
 {
 	const struct governor_record r = { .is_known = true, .view = *view };
@@ -145,9 +161,8 @@ static void test_several(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_kill),
-		cmocka_unit_test(test_cost),
+		cmocka_unit_test(test_advice),	cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_kill),	cmocka_unit_test(test_cost),
 		cmocka_unit_test(test_several),
 	};
 

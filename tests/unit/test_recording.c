@@ -25,6 +25,7 @@ static unsigned advised(double full_share)
 {
 	struct recording r = unknown(full_share);
 
+	r.limit.cpu_share = 0.01;
 	return recording_advised_percent(&r);
 }
 
@@ -68,6 +69,19 @@ static void test_way_out(void **state)
 	r.pid = 0;
 	assert_string_equal(recording_way_out(&r, 0, buf),
 			    "heaptap record --max-overhead off -d 10s");
+	/* Nobody can attach to what has ended. */
+	r = unknown(0.53);
+	r.has_ended = true;
+	assert_string_equal(recording_way_out(&r, 0, buf),
+			    "heaptap record --max-overhead 80 -d 10s -p PID");
+	assert_string_equal(recording_tap_way(&r, buf), "");
+	recording_program_text((char *const[]){ (char *)"sh", (char *)"-c", (char *)"a; b", NULL },
+			       r.program, sizeof(r.program));
+	r.follows_children = true;
+	assert_string_equal(recording_way_out(&r, 0, buf),
+			    "heaptap record --max-overhead 80 --follow -- sh -c ...");
+	assert_string_equal(recording_way_out_cost(&r, buf),
+			    "about half the throughput; nothing remains afterwards");
 }
 
 static void test_cost(void **state)
@@ -103,6 +117,12 @@ static void test_why(void **state)
 			    "Watching frees costs 53 % of its CPU time; the limit is 25 %.");
 	assert_string_equal(recording_why_unknown(&r, "a\033[2Jb", buf),
 			    "Watching frees costs 53 % of a?[2Jb's CPU time; the limit is 25 %.");
+	r.full_share = 0.075; /* over all less than the limit: that is not why, and with it frees would be lost again */
+	assert_string_equal(
+		recording_why_unknown(&r, "node", buf),
+		"At times watching frees cost more than the limit of 25 %; over all it is 7.5 %.");
+	assert_string_equal(recording_way_out(&r, 0, buf),
+			    "heaptap record --max-overhead off -d 10s -p 6426");
 	r.full_share = NAN;
 	assert_string_equal(recording_why_unknown(&r, "redis-server", buf),
 			    "Frees were not watched; the limit is 25 %.");

@@ -229,6 +229,7 @@ static int take_step(struct governor *g, struct governed *gd, const struct budge
 	const struct budget_plan *plan = budget_plan(u->budget);
 	const struct governor_step step = {
 		.pid = budget_unit_pid_at(u, 0),
+		.program_argv = g->opts.program_argv,
 		.follows_children = g->opts.is_one,
 		.after_ns = u->now.time_ns - u->begin.time_ns,
 		.from = { from->is_trial ? BUDGET_OFF : from->step, from->coarse, false },

@@ -34,6 +34,7 @@ struct governor_options {
 	double max_host_share; /* of all CPUs, for all processes together; 0: no limit */
 	uint64_t rate_bytes; /* 0: auto_rate.h */
 	struct budget_costs costs;
+	char *const *program_argv; /* of a program that was started for the recording, or NULL */
 	bool keeps_ended; /* keep the data of ended processes */
 	bool is_one; /* all processes of the tracker are one unit: they share their probes */
 };

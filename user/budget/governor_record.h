@@ -13,6 +13,7 @@
 
 struct governor_step {
 	pid_t pid; /* with several processes, the first one's */
+	char *const *program_argv; /* of a program that was started for the recording, or NULL */
 	bool follows_children; /* of a recording with --follow */
 	uint64_t after_ns; /* since the process is followed */
 	struct budget_plan from, plan; /* before, and from here on */

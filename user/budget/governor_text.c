@@ -105,12 +105,15 @@ static void up_words(const struct governor_step *s, char *buf, size_t buf_bytes)
 /* Say by which options everything would be seen. */
 static void add_advice(const struct governor_step *s, char *buf, size_t buf_bytes)
 {
-	const struct recording r = { .pid = s->pid,
-				     .follows_children = s->follows_children,
-				     .full_share = s->verdict.full.cpu_share };
+	struct recording r = { .pid = s->pid,
+			       .follows_children = s->follows_children,
+			       .full_share = s->verdict.full.cpu_share };
 	char way_out[RECORDING_TEXT_BUF];
 	size_t used = strlen(buf);
 
+	/* It may have ended before somebody reads this. */
+	if (s->program_argv)
+		recording_program_text(s->program_argv, r.program, sizeof(r.program));
 	recording_way_out(&r, s->base_rate_bytes, way_out);
 	used += (size_t)snprintf(buf + used, buf_bytes - used, "; %s shows it", way_out);
 	if (used < buf_bytes)

@@ -259,9 +259,12 @@ static const enum report_format diff_format_of[] = { REPORT_TEXT, REPORT_JSON, R
 
 /* The ending of --output chooses a format that is not given. */
 static const struct ending report_endings[] = {
-	{ ".html", REPORT_HTML },	    { ".htm", REPORT_HTML },
-	{ ".svg", REPORT_SVG },		    { ".json", REPORT_JSON },
-	{ ".collapsed", REPORT_COLLAPSED }, { ".folded", REPORT_COLLAPSED },
+	{ ".html", REPORT_HTML },
+	{ ".htm", REPORT_HTML },
+	{ ".svg", REPORT_SVG },
+	{ ".json", REPORT_JSON },
+	{ ".collapsed", REPORT_COLLAPSED },
+	{ ".folded", REPORT_COLLAPSED },
 	{ ".heap", REPORT_HEAP },
 };
 static const struct ending diff_endings[] = {

@@ -13,10 +13,12 @@
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/err.h"
 #include "base/hmap.h"
+#include "base/printable.h"
 #include "base/vec.h"
 #include "profile/gunzip.h"
 #include "profile/import.h"
@@ -171,7 +173,10 @@ static int read_recording(struct reader *r, const Perftools__Profiles__Recording
 		.rss_file_growth_bytes = m->rss_file_growth_bytes,
 		.exec_held_bytes = m->exec_held_bytes,
 		.exec_held_objects = m->exec_held_objects,
+		.has_ended = m->has_ended,
 	};
+	snprintf(to->program, sizeof(to->program), "%s", m->program);
+	make_printable(to->program);
 	r->p->has_bins = m->has_bins;
 	err = read_moments(r, m);
 	if (!err)

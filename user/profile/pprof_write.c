@@ -310,6 +310,8 @@ static Perftools__Profiles__Recording recording_message(const struct recording *
 	m.rss_file_growth_bytes = from->rss_file_growth_bytes;
 	m.exec_held_bytes = from->exec_held_bytes;
 	m.exec_held_objects = from->exec_held_objects;
+	m.program = (char *)from->program;
+	m.has_ended = from->has_ended;
 	return m;
 }
 

@@ -8,6 +8,7 @@
 #include "profile/recording.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/printable.h"
 #include "base/units.h"
@@ -33,6 +34,9 @@ unsigned recording_advised_percent(const struct recording *r)
 	/* also false for NAN */
 	if (!(percent > 0 && percent <= ADVICE_PERCENT_MAX))
 		return 0;
+	/* It was too little at times, whatever it is on the average. */
+	if (percent <= 100 * r->limit.cpu_share)
+		return 0;
 	/* 53.0 must not be rounded up as 53.0000001. */
 	return ADVICE_STEP * (unsigned)ceil(percent / ADVICE_STEP - 1e-9);
 }
@@ -42,6 +46,7 @@ static char *command_text(const struct recording *r, unsigned percent, uint64_t 
 {
 	const char *follow = r->follows_children ? " --follow" : "";
 	char limit[16] = "off", rate[48] = "";
+	size_t used;
 
 	if (percent)
 		snprintf(limit, sizeof(limit), "%u", percent);
@@ -50,12 +55,35 @@ static char *command_text(const struct recording *r, unsigned percent, uint64_t 
 	else if (rate_bytes > RATE_DEFAULT_BYTES)
 		snprintf(rate, sizeof(rate), " --rate %lluk",
 			 (unsigned long long)rate_bytes / 1024);
-	snprintf(buf, RECORDING_TEXT_BUF, "heaptap record --max-overhead %s%s%s -d 10s", limit,
-		 rate, follow);
-	if (r->pid > 0)
-		snprintf(buf, RECORDING_TEXT_BUF,
-			 "heaptap record --max-overhead %s%s%s -d 10s -p %d", limit, rate, follow,
-			 r->pid);
+	used = (size_t)snprintf(buf, RECORDING_TEXT_BUF, "heaptap record --max-overhead %s%s%s",
+				limit, rate, follow);
+	if (r->program[0])
+		snprintf(buf + used, RECORDING_TEXT_BUF - used, " -- %s", r->program);
+	else if (r->has_ended)
+		snprintf(buf + used, RECORDING_TEXT_BUF - used, " -d 10s -p PID");
+	else if (r->pid > 0)
+		snprintf(buf + used, RECORDING_TEXT_BUF - used, " -d 10s -p %d", r->pid);
+	else
+		snprintf(buf + used, RECORDING_TEXT_BUF - used, " -d 10s");
+	return buf;
+}
+
+char *recording_program_text(char *const *argv, char *buf, size_t bytes)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "-_./=:,+@%";
+	size_t len = 0;
+
+	buf[0] = '\0';
+	for (; *argv; argv++) {
+		const char *arg = *argv, *space = len ? " " : "";
+
+		if (!*arg || arg[strspn(arg, plain)] || len + strlen(arg) + 6 > bytes) {
+			snprintf(buf + len, bytes - len, "%s...", space);
+			return buf;
+		}
+		len += (size_t)snprintf(buf + len, bytes - len, "%s%s", space, arg);
+	}
 	return buf;
 }
 
@@ -95,16 +123,15 @@ char *recording_way_out_cost(const struct recording *r, char buf[RECORDING_TEXT_
 	if (r->has_nameless_frees)
 		snprintf(buf, RECORDING_TEXT_BUF, "its debug file, found by build id, is enough");
 	else
-		snprintf(buf, RECORDING_TEXT_BUF,
-			 "%s the throughput for 10 s; nothing remains afterwards",
-			 part_words(r->full_share));
+		snprintf(buf, RECORDING_TEXT_BUF, "%s the throughput%s; nothing remains afterwards",
+			 part_words(r->full_share), r->program[0] ? "" : " for 10 s");
 	return buf;
 }
 
 char *recording_tap_way(const struct recording *r, char buf[RECORDING_TEXT_BUF])
 {
 	buf[0] = '\0';
-	if (r->pid > 0 && !r->has_nameless_frees)
+	if (r->pid > 0 && !r->has_nameless_frees && !r->has_ended)
 		snprintf(buf, RECORDING_TEXT_BUF, "heaptap record --tap%s -d 10s -p %d",
 			 r->follows_children ? " --follow" : "", r->pid);
 	return buf;
@@ -131,6 +158,14 @@ bool recording_is_of_one_cpu(const struct recording *r)
 	return r->limit.one_cpu > 0 && r->limit.cpu_share <= 0;
 }
 
+/* The average says nothing of why frees were given up. */
+static bool is_within_limit(const struct recording *r)
+{
+	if (recording_is_of_one_cpu(r))
+		return r->full_one_cpu <= r->limit.one_cpu;
+	return r->full_share <= r->limit.cpu_share;
+}
+
 char *recording_why_unknown(const struct recording *r, const char *comm,
 			    char buf[RECORDING_TEXT_BUF])
 {
@@ -146,7 +181,15 @@ char *recording_why_unknown(const struct recording *r, const char *comm,
 	if (comm[0])
 		snprintf(whose, sizeof(whose), "%.32s's", comm);
 	make_printable(whose);
-	if (recording_is_of_one_cpu(r) && !isnan(r->full_one_cpu))
+	if (is_within_limit(r))
+		snprintf(buf, RECORDING_TEXT_BUF,
+			 "At times watching frees cost more than the limit of %.60s; over all it "
+			 "is %s %%.",
+			 limit,
+			 format_percent(recording_is_of_one_cpu(r) ? r->full_one_cpu :
+								     r->full_share,
+					cost, sizeof(cost)));
+	else if (recording_is_of_one_cpu(r) && !isnan(r->full_one_cpu))
 		snprintf(buf, RECORDING_TEXT_BUF,
 			 "Watching frees costs %s %% of one CPU; the limit is %.3g %%.",
 			 format_percent(r->full_one_cpu, cost, sizeof(cost)),

@@ -37,6 +37,11 @@ struct recording {
 	int64_t reason_str;
 	/* --follow was given: a recording of the same needs it again */
 	bool follows_children;
+	/* The program that heaptap started, with its arguments, and that has ended: only a new start can be recorded.
+	 * "": not so. */
+#define RECORDING_PROGRAM_BUF 100
+	char program[RECORDING_PROGRAM_BUF];
+	bool has_ended; /* all its processes have */
 	bool is_from_start; /* heaptap started the program: nothing was allocated before begin_ns */
 	int64_t begin_ns, end_ns; /* since the epoch; 0: not known */
 	int64_t duration_ns; /* end - begin, by a clock that does not jump */
@@ -83,8 +88,11 @@ bool recording_is_of_one_cpu(const struct recording *r);
  * change. 0: only "off" suffices, or nothing was measured.
  */
 unsigned recording_advised_percent(const struct recording *r);
+/* Write the words of a program as a shell takes them: " ..." stands for those from the first that it would interpret,
+ * and for what has no room. Returns buf. */
+char *recording_program_text(char *const *argv, char *buf, size_t bytes);
 /*
- * The command that makes in-use known: "heaptap record --max-overhead 65 -d 10s -p 6426". rate_bytes: the rate of
+ * The command that makes in-use known: "heaptap record --max-overhead 65 -d 10s -p 6426", or "... -- PROGRAM". rate_bytes: the rate of
  * full_share; record's own default is not written. 0: not known.
  */
 char *recording_way_out(const struct recording *r, uint64_t rate_bytes,

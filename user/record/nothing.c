@@ -8,31 +8,20 @@
 
 #include "base/units.h"
 #include "proc/heap_kind.h"
+#include "profile/recording.h"
 
 #define COMMAND_BYTES 256
 
-/* Write the same recording with other options: "heaptap record --rate 1 -- ls -l". Left out are arguments that a
- * shell would interpret, and long lists. */
+/* Write the same recording with other options: "heaptap record --rate 1 -- ls -l". */
 static void command(const struct nothing *n, const char *options, char buf[static COMMAND_BYTES])
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "-_./=:,+@%";
-	size_t len;
+	char program[COMMAND_BYTES - 64];
 
-	if (!n->argv) {
+	if (n->argv)
+		snprintf(buf, COMMAND_BYTES, "heaptap record %s -- %s", options,
+			 recording_program_text(n->argv, program, sizeof(program)));
+	else
 		snprintf(buf, COMMAND_BYTES, "heaptap record %s -p %s", options, n->pids);
-		return;
-	}
-	len = (size_t)snprintf(buf, COMMAND_BYTES, "heaptap record %s --", options);
-	for (size_t i = 0; n->argv[i]; i++) {
-		const char *arg = n->argv[i];
-
-		if (!*arg || arg[strspn(arg, plain)] || len + strlen(arg) + 5 > COMMAND_BYTES) {
-			snprintf(buf + len, COMMAND_BYTES - len, " ...");
-			return;
-		}
-		len += (size_t)snprintf(buf + len, COMMAND_BYTES - len, " %s", arg);
-	}
 }
 
 static int explain_no_allocator(const struct nothing *n, const char *name,

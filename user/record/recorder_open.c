@@ -244,6 +244,7 @@ static int start_session(struct recorder *r)
 		.governor = {
 			.limit = r->opts.max_overhead,
 			.rate_bytes = is_auto_rate(r) ? 0 : r->opts.rate_bytes,
+			.program_argv = r->opts.argv,
 			.keeps_ended = true,
 			.is_one = r->opts.follow,
 		},

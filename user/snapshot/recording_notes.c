@@ -260,6 +260,9 @@ static int fill(const struct recording_facts *f, const struct ledger_lines *ledg
 	if (err)
 		return err;
 	r->follows_children = f->follows_children;
+	r->has_ended = f->is_over;
+	if (f->is_over && f->program_argv)
+		recording_program_text(f->program_argv, r->program, sizeof(r->program));
 	r->is_from_start = f->was_started && !taps.tapped_cnt;
 	r->begin_ns = f->begin_ns;
 	r->end_ns = f->end_ns;
@@ -458,7 +461,7 @@ char *recording_inuse_words(const struct recording *r, const char *comm, uint64_
 	if (r->inuse != RECORDING_INUSE_UNKNOWN)
 		return buf;
 	recording_why_unknown(r, comm, why);
-	if (is_over)
+	if (is_over && !r->program[0])
 		snprintf(buf, RECORDING_INUSE_BUF, "%s", why);
 	else
 		snprintf(buf, RECORDING_INUSE_BUF, "%s To know it: %s", why,

@@ -47,6 +47,7 @@ struct recording_facts {
 	bool was_started; /* by heaptap */
 	bool follows_children; /* children of main_pid */
 	bool is_merged; /* of processes with budgets of their own */
+	char *const *program_argv; /* of the program that was started, or NULL */
 	bool is_over; /* the process has ended, so it cannot be recorded again */
 	bool is_delta; /* alloc_* values count since begin_ns, in-use values all that is known */
 	int64_t followed_ns, begin_ns, end_ns; /* since the epoch */
