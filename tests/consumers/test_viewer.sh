@@ -41,6 +41,9 @@ END
 look small "$profile" '
 const names = (row) => row.map(([, , i]) => i ? h.name(h.tree().func[i]) : "everything");
 say("rows " + h.drawn().length);
+say("numbers " + [h.countText(632400), h.countText(999600), h.percentText(4.3e-7, 1), h.percentText(0, 1),
+	h.intervalText(155000, 155400, 155200, (n) => (n / 1000).toFixed(0) + " k"),
+	h.intervalText(154000, 156000, 155000, (n) => (n / 1000).toFixed(0) + " k")].join(";"));
 say("top " + names(h.drawn()[1]).join("|"));
 say("total " + h.tree().value[0]);
 const [x, width] = h.drawn()[1][0];
@@ -65,6 +68,7 @@ say("bar " + document.getElementById("bar").hidden + " plain " + document.getEle
 ' && {
 	expect "what is drawn" "$work/said" '^rows 4$' '^top run\|main$' '^total 7796$' '^share 0\.525$' \
 		'^where everything in use: 7\.61 KiB'
+	expect "numbers" "$work/said" '^numbers 632k;1.00M;under 0\.01 %;0\.00 %;\+-0 k \(95 %\);154 k to 156 k \(95 %\)$'
 	expect "inverted" "$work/said" '^inverted libother\.so\+0x1234\|app::parse.*\|größe_ändern\(Übergröße\) 7796$'
 	expect "under threads" "$work/said" '^threads worker-1\|main 7796$'
 	expect "another measure" "$work/said" '^allocated 14796$'

@@ -278,6 +278,18 @@ static void json_says_how_it_was_recorded(void **state)
 	free(text);
 }
 
+static void the_page_has_no_zeros(void **state)
+{
+	char *text = print(&(struct report_options){ .format = REPORT_HTML });
+
+	(void)state;
+	want(text, "In use: UNKNOWN.");
+	want(text, "\nAllocated 489 KiB in 3 blocks");
+	want_no(text, "Held");
+	want_no(text, "0 B in");
+	free(text);
+}
+
 static void pictures_of_nothing_are_an_error(void **state)
 {
 	static const enum report_format formats[] = { REPORT_COLLAPSED, REPORT_HEAP,
@@ -431,6 +443,7 @@ int main(void)
 		UNKNOWN_TEST(json_rows_are_in_the_order_of_what_was_allocated),
 		UNKNOWN_TEST(the_limit_that_was_in_force_is_told),
 		UNKNOWN_TEST(json_says_how_it_was_recorded),
+		UNKNOWN_TEST(the_page_has_no_zeros),
 		UNKNOWN_TEST(pictures_of_nothing_are_an_error),
 		UNKNOWN_TEST(exact_is_said_only_without_losses),
 		UNKNOWN_TEST(where_nothing_is_held_those_who_allocate_are_listed),

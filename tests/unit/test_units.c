@@ -102,6 +102,8 @@ static void test_format(void **state)
 	assert_string_equal(format_count(4560000, buf, sizeof(buf)), "4.56M");
 	assert_string_equal(format_duration(999, buf, sizeof(buf)), "999 ns");
 	assert_string_equal(format_duration(350000000, buf, sizeof(buf)), "350 ms");
+	assert_string_equal(format_duration(999700, buf, sizeof(buf)), "1 ms");
+	assert_string_equal(format_duration(999700000, buf, sizeof(buf)), "1.0 s");
 	assert_string_equal(format_duration(1200000000, buf, sizeof(buf)), "1.2 s");
 	assert_string_equal(format_duration(130000000000, buf, sizeof(buf)), "2m 10s");
 	assert_string_equal(format_duration(3720000000000, buf, sizeof(buf)), "1h 02m");

@@ -145,9 +145,9 @@ char *format_duration(uint64_t ns, char *buf, size_t buf_bytes)
 
 	if (ns < 1000)
 		snprintf(buf, buf_bytes, "%d ns", (int)ns);
-	else if (ns < 1000000)
+	else if (ns < 999500) /* more would be "1e+03 us" */
 		snprintf(buf, buf_bytes, "%.3g us", ns / 1e3);
-	else if (ns < 1000000000)
+	else if (ns < 999500000)
 		snprintf(buf, buf_bytes, "%.3g ms", ns / 1e6);
 	else if (s < 60)
 		snprintf(buf, buf_bytes, "%.1f s", ns / 1e9);

@@ -57,8 +57,10 @@ void page_put_growth_words(const struct serve_process *p, const char *before, FI
 
 void page_put_overhead(const struct serve_process *p, FILE *out)
 {
+	char cost[UNITS_BUF];
+
 	if (!isnan(p->overhead))
-		fprintf(out, "%.2g %%", 100 * p->overhead);
+		fprintf(out, "%s %%", format_percent(p->overhead, cost, sizeof(cost)));
 	if (p->overhead_step >= BUDGET_COARSE)
 		fprintf(out, " %s", budget_step_name((enum budget_step)p->overhead_step));
 	if (!*p->inuse_words)

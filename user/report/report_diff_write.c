@@ -26,9 +26,13 @@ static char *format_interval(const struct diff *d, const struct diff_row *row, c
 {
 	char low[32], high[32];
 
-	snprintf(buf, buf_bytes, "%s%s to %s%s", row->low > 0 ? "+" : "",
-		 report_format_value(d->side[1].r, row->low, low), row->high > 0 ? "+" : "",
-		 report_format_value(d->side[1].r, row->high, high));
+	report_format_value(d->side[1].r, row->low, low);
+	report_format_value(d->side[1].r, row->high, high);
+	if (!strcmp(low, high)) /* "155 MiB to 155 MiB" would say nothing */
+		snprintf(buf, buf_bytes, "%s%s", row->low > 0 ? "+" : "", low);
+	else
+		snprintf(buf, buf_bytes, "%s%s to %s%s", row->low > 0 ? "+" : "", low,
+			 row->high > 0 ? "+" : "", high);
 	return buf;
 }
 

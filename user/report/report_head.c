@@ -275,9 +275,10 @@ static void put_values(const struct report *r, FILE *out)
 		report_line_end(&l);
 		return;
 	}
-	add_held(r, &l);
+	if (!r->is_unknown)
+		add_held(r, &l);
 	if (r->alloc_type >= 0) {
-		report_line_add(&l, "; ", "allocated %s",
+		report_line_add(&l, "; ", "%s %s", r->is_unknown ? "Allocated" : "allocated",
 				format_bytes(report_alloc(&r->total), value, sizeof(value)));
 		report_format_alloc_interval(r, &r->total, interval);
 		if (interval[0] && strcmp(interval, "exact") != 0)
@@ -397,7 +398,12 @@ static void put_scope(const struct report *r, FILE *out)
 	report_fit_name(r->opts->scope, columns > 102 ? columns - 62 : 40, scope);
 	if (columns < 60)
 		report_fit_name(r->opts->scope, columns - 18, scope);
-	report_line_add(&l, "", "Scope %s and below:", scope);
+	report_line_add(&l, "", "Scope %s and below%s", scope,
+			r->is_unknown && r->is_inuse ? "" : ":");
+	if (r->is_unknown && r->is_inuse) {
+		report_line_end(&l);
+		return;
+	}
 	report_line_add(&l, " ", "%s of the profile's %s", part, whole);
 	if (r->whole.value)
 		report_line_add(&l, " ", "(%.1f%%)",

@@ -19,9 +19,17 @@ const bytesText = (n) => {
 	while (a >= 1024 && i < 6) { a /= 1024; i++; }
 	return (n < 0 ? "-" : "") + (i ? a.toPrecision(a >= 1000 ? 4 : 3) : a.toFixed(0)) + " " + units[i];
 };
-const countText = (n) => Math.abs(n) < 1e5 ? n.toFixed(0) : n.toPrecision(4);
+const countText = (n) => {
+	let i = 0, a = Math.abs(n);
+	while (a >= 999.5 && i < 4) { a /= 1000; i++; }
+	return (n < 0 ? "-" : "") + (i ? a.toPrecision(3) : a.toFixed(0)) + ["", "k", "M", "G", "T"][i];
+};
 const valueText = (m, n) => m.unit === "bytes" ? bytesText(n) : countText(n);
-const percentText = (part, whole) => whole > 0 ? (100 * part / whole).toFixed(part / whole < 0.1 ? 2 : 1) + " %" : "";
+const percentText = (part, whole) => !(whole > 0) ? "" : part > 0 && part / whole < 5e-5 ? "under 0.01 %" :
+	(100 * part / whole).toFixed(part / whole < 0.1 ? 2 : 1) + " %";
+// Bounds that look the same to the digits shown would say nothing.
+const intervalText = (low, high, value, text) => text(low) !== text(high) ? `${text(low)} to ${text(high)} (95 %)` :
+	`+-${text(Math.max(value - low, high - value)).replace("+", "")} (95 %)`;
 
 // The interval of user/profile/estimate.c, formula by formula: two gamma distributions while few samples were seen.
 const Z = 1.959963984540054, NORMAL_FROM = 30, SERIES_UP_TO = 400, NONE_SEEN = Math.log(20);
@@ -322,7 +330,7 @@ const describeChange = (i) => {
 	if (m.variance < 0) return parts;
 	if (c.low === c.high) return [...parts, "exact"];
 	if (isNaN(c.low)) return [...parts, "whether that is more than chance is not known"];
-	return [...parts, `${changeText(m, c.low)} to ${changeText(m, c.high)} (95 %)`,
+	return [...parts, intervalText(c.low, c.high, c.value, (n) => changeText(m, n)),
 		isSure(c) ? "more than chance" : "not more than chance"];
 };
 const describe = (i) => {
@@ -330,7 +338,7 @@ const describe = (i) => {
 	const m = data.measures[view.measure], sum = sumOf(i), at = interval(sum);
 	const parts = [valueText(m, sum.value)];
 	if (m.variance >= 0 && at)
-		parts.push(at.low === at.high ? "exact" : `${valueText(m, at.low)} to ${valueText(m, at.high)} (95 %)`);
+		parts.push(at.low === at.high ? "exact" : intervalText(at.low, at.high, sum.value, (n) => valueText(m, n)));
 	if (m.objects >= 0) parts.push(countText(tree.objects[i]) + " blocks");
 	if (i && tree.value[0]) parts.push(percentText(sum.value, tree.value[0]) + " of all");
 	return parts;
@@ -484,5 +492,6 @@ readColors();
 build();
 show("picture");
 // For tests and for the curious: what is drawn, and the sums behind it.
-window.heaptap = { view, tree: () => tree, drawn: () => drawn, interval, change: changeOf, shade: shadeChange, name: funcName, zoom, rebuild };
+window.heaptap = { view, tree: () => tree, drawn: () => drawn, interval, change: changeOf, shade: shadeChange, name: funcName, zoom, rebuild,
+	countText, percentText, intervalText };
 })();

@@ -157,9 +157,13 @@ static void inuse_text(const struct saved_job *job, const struct estimate *inuse
 		snprintf(buf, buf_bytes, "in use %s", value);
 	} else {
 		estimate_interval(inuse, &low_bytes, &high_bytes);
-		snprintf(buf, buf_bytes, "in use %s (95 %%: %s to %s)", value,
-			 format_bytes(low_bytes, low, sizeof(low)),
-			 format_bytes(high_bytes, high, sizeof(high)));
+		format_bytes(low_bytes, low, sizeof(low));
+		format_bytes(high_bytes, high, sizeof(high));
+		/* bounds that look the same would say nothing */
+		if (!strcmp(low, high))
+			snprintf(buf, buf_bytes, "in use %s", value);
+		else
+			snprintf(buf, buf_bytes, "in use %s (95 %%: %s to %s)", value, low, high);
 	}
 }
 

@@ -618,7 +618,7 @@ static int comment_resident(struct profile *p)
 static int comment_cost(const struct recording_facts *f, struct profile *p)
 {
 	const struct recording *r = &p->recording;
-	char limit[RECORDING_TEXT_BUF];
+	char limit[RECORDING_TEXT_BUF], cost[UNITS_BUF];
 
 	if (f->budget)
 		return governor_comment_record(f->budget, p);
@@ -627,8 +627,8 @@ static int comment_cost(const struct recording_facts *f, struct profile *p)
 	if (isnan(r->overhead_share))
 		return 0;
 	return profile_comment(p,
-			       "cost: %.3g %% of the CPU time of all of them (limit of each: %s)",
-			       100 * r->overhead_share, recording_limit_text(&r->limit, limit));
+			       "cost: %s %% of the CPU time of all of them (limit of each: %s)",
+			       format_percent(r->overhead_share, cost, sizeof(cost)), recording_limit_text(&r->limit, limit));
 }
 
 static int comment(const struct recording_facts *f, const struct ledger_lines *ledger,
