@@ -37,6 +37,9 @@
  *	task		heaptap_node n = heaptap_task("query");	under the current scope
  *			heaptap_state s = heaptap_enter(n, 17); ... heaptap_leave(s);	any number of
  *			times, on any thread; at last heaptap_task_exit(n, 17);
+ *	C block in one	{ HEAPTAP_TASK("query", 17); ... }	does not end the instance, which may go on in
+ *			another block: heaptap_task_exit(heaptap_task("query"), 17); behind the last one does,
+ *			in the same scope and below the same labels
  *	elsewhere	heaptap_state s = heaptap_get();	in the thread that hands work over
  *			heaptap_state o = heaptap_set(s); ... heaptap_set(o);	in the one that does it
  * The state is 24 bytes of plain data. A thread pool stores it beside the job, a coroutine or a

@@ -6,7 +6,7 @@
 e2e_init scopes
 
 scope_flags="-I$e2e_top/include"
-build_c scope_table $scope_flags && build_c scope_switch $scope_flags &&
+build_c scope_table $scope_flags && build_c scope_triple $scope_flags && build_c scope_switch $scope_flags &&
 	build_c scope_pool $scope_flags && build_cxx scope_server $scope_flags ||
 	{ not_ok build "the workloads"; e2e_end; }
 
@@ -43,6 +43,21 @@ recorded() {
 	shift
 	record_scopes --rate 1 "$@"
 	scopes_are "$what"
+}
+# README's three: queries below different labels are one path, which held at least what it holds.
+triple() {
+	launch --rate 1 -q -- "$bin/scope_triple"
+	"$heaptap" report --by scope --format json -n 0 "$work/p.pb.gz" >"$work/report"
+	python3 - "$work/report" <<-'P' && ok "scope, label and task: the peak" || not_ok "scope, label and task: the peak" "below what is held" "$work/report"
+	import json, sys
+	rows = {row["path"]: row for row in json.load(open(sys.argv[1]))["rows"]}
+	task, above = rows["Executor/query"], rows["Executor"]
+	sys.exit(0 if task["peak_bytes"] >= task["inuse_bytes"] == 540000 and task["peak_is_minimum"] and
+		above["peak_bytes"] == 541000 and not above["peak_is_minimum"] else f"{task} {above}")
+	P
+	"$heaptap" report --by instance -n 0 "$work/p.pb.gz" >"$work/report"
+	grep -q '^Outstanding after exit: 264 KiB in 270 blocks of 30 tasks' "$work/report" && ok "scope, label and task: ended" ||
+		not_ok "scope, label and task: ended" "not said" "$work/report"
 }
 nested() {
 	recorded nested -- "$bin/scope_table" nested
@@ -84,6 +99,7 @@ names() {
 }
 beside names
 beside nested
+beside triple
 for scenario in before handover reuse interleaved "realloc new" deep underflow labels pause; do
 	beside recorded "$scenario" -- "$bin/scope_table" $scenario
 done

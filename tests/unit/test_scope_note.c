@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -14,6 +15,7 @@ static void peaks(void **state)
 {
 	struct scope_note n;
 	const char *path;
+	char *text;
 
 	(void)state;
 	assert_true(scope_note_parse(
@@ -29,6 +31,12 @@ static void peaks(void **state)
 	assert_int_equal(n.peak_time_ns, 0);
 	assert_int_equal(n.pid, 17);
 	assert_string_equal(path, "");
+	assert_int_equal(n.scope_cnt, 0);
+	assert_true(scope_note_parse("scope_peak: bytes=9 scope_cnt=3 scope=A", &n, &path));
+	assert_int_equal(n.scope_cnt, 3);
+	text = scope_note_text(&n, path);
+	assert_string_equal(text, "scope_peak: bytes=9 scope_cnt=3 scope=A");
+	free(text);
 }
 
 static void instances(void **state)

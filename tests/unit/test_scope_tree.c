@@ -210,14 +210,18 @@ static void peaks_are_said_of_paths(void **state)
 	add(&t, "A/B/A", 20);
 	add(&t, "A/B/C", 30);
 	add(&t, "A/B/A/C", 40);
-	assert_int_equal(scope_tree_add_peak(&t, "A/B", 500, 1), 0);
-	assert_int_equal(scope_tree_add_peak(&t, "A/B/A", 400, 2), 0);
-	assert_int_equal(scope_tree_add_peak(&t, "A/B/C", 60, 3), 0);
-	assert_int_equal(scope_tree_add_peak(&t, "A/B/A/C", 45, 4), 0);
-	assert_int_equal(scope_tree_add_peak(&t, "A/B/Z", 1000, 5), 0);
-	assert_int_equal(scope_tree_add_peak(&t, "Z", 1000, 5), 0);
+	add(&t, "L", 80);
+	assert_int_equal(scope_tree_add_peak(&t, "L", 50, 1, true), 0); /* below several labels */
+	assert_int_equal(scope_tree_add_peak(&t, "A/B", 500, 1, false), 0);
+	assert_int_equal(scope_tree_add_peak(&t, "A/B/A", 400, 2, false), 0);
+	assert_int_equal(scope_tree_add_peak(&t, "A/B/C", 60, 3, false), 0);
+	assert_int_equal(scope_tree_add_peak(&t, "A/B/A/C", 45, 4, false), 0);
+	assert_int_equal(scope_tree_add_peak(&t, "A/B/Z", 1000, 5, false), 0);
+	assert_int_equal(scope_tree_add_peak(&t, "Z", 1000, 5, false), 0);
 	scope_tree_finish(&t);
-	assert_int_equal(t.nodes.cnt, 3); /* a peak makes no scope */
+	assert_int_equal(t.nodes.cnt, 4); /* a peak makes no scope */
+	assert_true(find(&t, "L")->peak_cnt > 1);
+	assert_int_equal(find(&t, "L")->peak_bytes, 80);
 	n = find(&t, "A/B");
 	assert_int_equal(n->peak_bytes, 500); /* A/B/A's is part of it */
 	assert_int_equal(n->peak_time_ns, 1);

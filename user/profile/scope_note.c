@@ -77,7 +77,8 @@ static bool parse_field(const char *key, size_t key_len, const char *value, size
 	if (is_key(key, key_len, "pid"))
 		return parse_number(value, len, &n->pid);
 	if (n->kind == SCOPE_NOTE_PEAK)
-		return true;
+		return !is_key(key, key_len, "scope_cnt") ||
+		       parse_number(value, len, &n->scope_cnt);
 	if (is_key(key, key_len, "task")) {
 		*seen |= SEEN_TASK;
 		return parse_task(value, len, &n->task);
@@ -149,15 +150,18 @@ static void format_time(int64_t ns, const char *key, char *ret, size_t ret_bytes
 
 char *scope_note_text(const struct scope_note *note, const char *path)
 {
-	char pid[32] = "", peak_time[64], alloc_error[64] = "", *text = NULL;
+	char pid[32] = "", scopes[48] = "", peak_time[64], alloc_error[64] = "", *text = NULL;
 	int len;
 
 	if (note->pid)
 		snprintf(pid, sizeof(pid), " pid=%lld", (long long)note->pid);
 	if (note->kind == SCOPE_NOTE_PEAK) {
 		format_time(note->peak_time_ns, "time", peak_time, sizeof(peak_time));
-		len = asprintf(&text, "scope_peak: bytes=%lld%s%s scope=%s",
-			       (long long)note->peak_bytes, peak_time, pid, path);
+		if (note->scope_cnt)
+			snprintf(scopes, sizeof(scopes), " scope_cnt=%lld",
+				 (long long)note->scope_cnt);
+		len = asprintf(&text, "scope_peak: bytes=%lld%s%s%s scope=%s",
+			       (long long)note->peak_bytes, peak_time, scopes, pid, path);
 		return len < 0 ? NULL : text;
 	}
 	format_time(note->peak_time_ns, "peak_time", peak_time, sizeof(peak_time));

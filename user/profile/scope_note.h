@@ -2,11 +2,12 @@
 /*
  * scope_note.h - facts about scopes that the samples of a profile cannot carry. In a file a note is a text:
  *
- *	scope_peak: bytes=N time=2026-11-21T22:01:02.123Z [pid=N] scope=Top/A/B
+ *	scope_peak: bytes=N time=2026-11-21T22:01:02.123Z [scope_cnt=N] [pid=N] scope=Top/A/B
  *	instance: task=N state=live|exited inuse_bytes=N inuse_objects=N alloc_bytes=N alloc_objects=N
  *		alloc_samples=N alloc_error=N peak_bytes=N peak_time=... [pid=N] scope=Top/conn        (on one line)
  *
- * A scope's peak is the most that it and all scopes below it ever held together. What an instance (a task of a scope)
+ * A scope's peak is the most that it and all scopes below it ever held together; with scope_cnt the path is several
+ * scopes (below different labels), and it is the largest of theirs. What an instance (a task of a scope)
  * holds is in its samples; what it allocated is in samples without a task, so only its note tells that apart. The path
  * comes last and runs to the end of the line. Unknown keys are skipped. There may be thousands of notes: so they are
  * not comments, which people read.
@@ -25,6 +26,7 @@ struct scope_note {
 	int64_t pid; /* 0 = not said */
 	int64_t peak_bytes;
 	int64_t peak_time_ns; /* since the epoch; 0 = not said */
+	int64_t scope_cnt; /* scopes that the path is; 0 = not said: one */
 	/* of an instance */
 	int64_t task;
 	bool is_exited;

@@ -144,7 +144,8 @@ int scope_tree_add(struct scope_tree *t, const char *path, const struct scope_su
 	return 0;
 }
 
-int scope_tree_add_peak(struct scope_tree *t, const char *path, int64_t bytes, int64_t time_ns)
+int scope_tree_add_peak(struct scope_tree *t, const char *path, int64_t bytes, int64_t time_ns,
+			bool is_several)
 {
 	struct scope_node *n;
 	uint32_t node;
@@ -154,10 +155,11 @@ int scope_tree_add_peak(struct scope_tree *t, const char *path, int64_t bytes, i
 	if (err || is_part || node == SCOPE_NO_NODE)
 		return err;
 	n = &t->nodes.data[node];
-	if (!n->peak_cnt++ || bytes > n->peak_bytes) {
+	if (!n->peak_cnt || bytes > n->peak_bytes) {
 		n->peak_bytes = bytes;
 		n->peak_time_ns = time_ns;
 	}
+	n->peak_cnt += is_several ? 2 : 1;
 	return 0;
 }
 

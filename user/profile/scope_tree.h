@@ -61,7 +61,8 @@ void scope_tree_release(struct scope_tree *t);
  * counts for its ancestor. 0 or -ENOMEM. */
 int scope_tree_add(struct scope_tree *t, const char *path, const struct scope_sums *sums);
 /* Note the peak of a path; a path that was not added is ignored. 0 or -ENOMEM. */
-int scope_tree_add_peak(struct scope_tree *t, const char *path, int64_t bytes, int64_t time_ns);
+int scope_tree_add_peak(struct scope_tree *t, const char *path, int64_t bytes, int64_t time_ns,
+			bool is_several);
 /* Add up the inclusive sums. */
 void scope_tree_finish(struct scope_tree *t);
 /* Find the node of exactly this path; *ret = SCOPE_NO_NODE when there is none. 0 or -ENOMEM. */

@@ -338,6 +338,11 @@ static int list_tasks(struct report *r, struct tasks *t)
 		t->rest.alloc_objects = subtract(t->rest.alloc_objects, task->row.alloc_objects);
 		subtract_alloc(&t->rest, &task->row.alloc_estimate);
 		t->has_rest |= task->is_whole;
+		/* The parts of a task, below different labels, had their peaks at different times. */
+		if (task->row.peak.is_minimum && task->row.peak.bytes < task->row.value) {
+			task->row.peak.bytes = task->row.value;
+			task->row.peak.time_ns = 0;
+		}
 		task->row.task.has_no_alloc = !task->is_whole && !task->row.alloc;
 		r->has_peaks |= r->is_inuse && task->row.peak.is_known;
 		if (vec_push(&r->rows, task->row))

@@ -57,7 +57,7 @@ static int add_peaks(const struct report *r, struct scope_tree *t)
 		if (n->kind != SCOPE_NOTE_PEAK)
 			continue;
 		err = scope_tree_add_peak(t, profile_text(r->p, n->path_str), n->peak_bytes,
-					  n->peak_time_ns);
+					  n->peak_time_ns, n->scope_cnt > 1);
 		if (err)
 			return err;
 	}

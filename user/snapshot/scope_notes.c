@@ -33,6 +33,7 @@ struct note {
 	const struct ht_instance *sums; /* NULL: a scope */
 	int64_t peak_bytes;
 	uint64_t peak_ns;
+	int64_t scope_cnt; /* merged into one: below different labels, or of several images */
 };
 
 struct notes {
@@ -46,8 +47,13 @@ static int note_peak(struct notes *notes, const struct note *n)
 	int err;
 
 	if (known) {
-		if (n->peak_bytes > notes->all.data[*known].peak_bytes)
-			notes->all.data[*known] = *n;
+		struct note *one = &notes->all.data[*known];
+
+		one->scope_cnt++;
+		if (n->peak_bytes > one->peak_bytes) {
+			one->peak_bytes = n->peak_bytes;
+			one->peak_ns = n->peak_ns;
+		}
 		return 0;
 	}
 	err = vec_push(&notes->all, *n);
@@ -68,7 +74,8 @@ static int collect_scopes(const struct snapshot *s, struct scope_labels *labels,
 
 	vec_each(&s->scopes, scope) {
 		struct note n = { .peak_bytes = scope->sums.peak_bytes_8 >> 8,
-				  .peak_ns = scope->sums.peak_ns };
+				  .peak_ns = scope->sums.peak_ns,
+				  .scope_cnt = 1 };
 		int err;
 
 		if (scope->scope.kind == HT_NODE_LABEL || n.peak_bytes <= 0 ||
@@ -155,6 +162,7 @@ static int write_notes(struct notes *notes, const struct engine *e, const char *
 			.pid = n->key.pid,
 			.peak_bytes = n->peak_bytes,
 			.peak_time_ns = n->peak_ns ? (int64_t)n->peak_ns + epoch_off_ns : 0,
+			.scope_cnt = n->scope_cnt > 1 ? n->scope_cnt : 0,
 			.task = n->instance,
 		};
 
