@@ -71,6 +71,13 @@ static void test_kill(void **state)
 		"after 3.0 s: stopped recording at once (recording costs 93 % of its CPU time, the "
 		"limit is 25 %; more than 80 % of its CPU time is cut off within half a second); "
 		"tried again in 9.0 s");
+	s.verdict.limit.cpu_share = 0.025;
+	s.verdict.given.cpu_share = 0.05;
+	want_step(
+		&s,
+		"after 3.0 s: stopped recording at once (recording costs 93 % of its CPU time, the "
+		"limit is 2.5 % (5 %, reduced as all processes together are near theirs); more than "
+		"80 % of its CPU time is cut off within half a second); tried again in 9.0 s");
 	s.verdict.is_of_one_cpu = true;
 	want_step(
 		&s,

@@ -105,6 +105,24 @@ static void losses_are_told(void **state)
 }
 
 /* Calls that were left out for their place, and of how many the outer call was found: a misjudgement, or chance. */
+/* The counters of BPF are of all processes that are followed: not of the one whose profile it is. */
+static void a_loss_of_all_is_said_to_be_that(void **state)
+{
+	uint64_t stats[HT_STAT_CNT] = { [HT_STAT_LIVE_FULL] = 7 };
+	struct ledger_lines ledger;
+	struct profile *p;
+	char want[] = "ledger: live_full 7 (samples not tracked: live map full; of all followed "
+		      "processes together)";
+
+	(void)state;
+	assert_int_equal(profile_new(&p), 0);
+	ledger_lines_read(&ledger, stats, NULL);
+	ledger.is_of_all = true;
+	assert_int_equal(ledger_notes_add(p, &ledger), 0);
+	assert_string_equal(profile_text(p, p->comments.data[0]), want);
+	profile_free(p);
+}
+
 static void misjudged_calls_are_told(void **state)
 {
 	static const struct {
@@ -168,6 +186,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(activity_is_one_line),
 		cmocka_unit_test(losses_are_told),
+		cmocka_unit_test(a_loss_of_all_is_said_to_be_that),
 		cmocka_unit_test(misjudged_calls_are_told),
 		cmocka_unit_test(inuse_in_words),
 	};

@@ -338,6 +338,7 @@ static void judge(struct budget *b, const struct flow *f)
 		.full = b->plan.step == BUDGET_FULL ? price(&now) : price(&n_full),
 		.allocs = price(&n_allocs),
 		.limit = b->limit,
+		.given = b->opts.limit,
 		.is_of_one_cpu = is_of_one_cpu(&b->limit, f->cpu, f->wall),
 		.retry_ns = off_wait(b, f, &n_allocs),
 	};

@@ -11,8 +11,8 @@
 #include "profile/profile.h"
 #include "profile/recording.h"
 
-#define PRICE_BYTES 128
-#define REASON_BYTES 256
+#define PRICE_BYTES 192
+#define REASON_BYTES 320
 
 bool governor_step_is_down(const struct governor_step *s)
 {
@@ -28,23 +28,37 @@ void governor_history_add(struct governor_history *h, const struct governor_step
 	h->step[h->cnt++] = *step;
 }
 
+/* " (5 %, reduced as ...)", or "" for a limit in force that is the one that was given. */
+static char *reduced_words(double limit, double given, char *buf, size_t buf_bytes)
+{
+	buf[0] = '\0';
+	if (given > 1.001 * limit)
+		snprintf(buf, buf_bytes,
+			 " (%.3g %%, reduced as all processes together are near theirs)",
+			 100 * given);
+	return buf;
+}
+
 /* "costs 53 % of its CPU time, the limit is 25 %", in the unit of the limit in force. */
 static void price_words(const struct budget_verdict *v, const struct budget_price *price, char *buf,
 			size_t buf_bytes)
 {
-	char cost[UNITS_BUF];
+	char cost[UNITS_BUF], reduced[80];
 
 	if (!budget_has_limit(&v->limit))
 		snprintf(buf, buf_bytes, "costs %s %% of its CPU time, there is no limit any more",
 			 format_percent(price->cpu_share, cost, sizeof(cost)));
 	else if (v->is_of_one_cpu)
-		snprintf(buf, buf_bytes, "costs %s %% of one CPU, the limit is %.3g %%",
-			 format_percent(price->one_cpu, cost, sizeof(cost)),
-			 100 * v->limit.one_cpu);
+		snprintf(buf, buf_bytes, "costs %s %% of one CPU, the limit is %.3g %%%s",
+			 format_percent(price->one_cpu, cost, sizeof(cost)), 100 * v->limit.one_cpu,
+			 reduced_words(v->limit.one_cpu, v->given.one_cpu, reduced,
+				       sizeof(reduced)));
 	else
-		snprintf(buf, buf_bytes, "costs %s %% of its CPU time, the limit is %.3g %%",
+		snprintf(buf, buf_bytes, "costs %s %% of its CPU time, the limit is %.3g %%%s",
 			 format_percent(price->cpu_share, cost, sizeof(cost)),
-			 100 * v->limit.cpu_share);
+			 100 * v->limit.cpu_share,
+			 reduced_words(v->limit.cpu_share, v->given.cpu_share, reduced,
+				       sizeof(reduced)));
 }
 
 /* Say why something is given up: what costs too much. */

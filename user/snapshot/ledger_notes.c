@@ -15,6 +15,7 @@
 #define MISJUDGED 3
 #define UNSEEN_ALLOCATORS 4
 #define LATE_FILES 5
+#define SCOPES 6 /* and two more */
 
 /*
  * Calls that are left out because of their caller's place are a part of another call, which is as likely to be sampled.
@@ -101,6 +102,21 @@ void ledger_lines_set_unseen_allocators(struct ledger_lines *l, uint64_t cnt, ui
 	l->line[HT_STAT_CNT + LATE_FILES].value = late_cnt;
 }
 
+void ledger_lines_set_scopes(struct ledger_lines *l, const struct scope_counters *scopes)
+{
+	struct ledger_line *line = &l->line[HT_STAT_CNT + SCOPES];
+
+	line[0].value = scopes->overflows;
+	line[1].value = scopes->underflows;
+	line[2].value = scopes->truncations;
+}
+
+/* Is the counter one for all processes, and not one for each? */
+static bool is_common(size_t i)
+{
+	return i < HT_STAT_CNT + UNSEEN_EXECS || i == HT_STAT_CNT + MISJUDGED;
+}
+
 void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT],
 		       const struct tracker *t)
 {
@@ -130,19 +146,14 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 		{ LEDGER_LOSS, "scope_truncations",
 		  "pushes deeper than scopes are told apart, charged to the last one", 0 },
 	};
-	struct scope_counters scopes;
 	int why;
 
 	if (t) {
-		scopes = sum_scope_counters(t);
 		more[0].value = tracker_failed_cnt(t, &why);
 		more[1].value = tracker_throwing_cnt(t);
 		more[UNSEEN_EXECS].value = count_unseen_execs(t);
 		more[UNSEEN_ALLOCATORS].value = count_unseen_allocators(t);
 		more[LATE_FILES].value = count_late_files(t);
-		more[6].value = scopes.overflows;
-		more[7].value = scopes.underflows;
-		more[8].value = scopes.truncations;
 	}
 	more[MISJUDGED].value = count_misjudged(stats, t, &l->misjudged_path);
 	for (size_t i = 0; i < HT_STAT_CNT; i++) {
@@ -150,6 +161,12 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 		l->line[i].value = stats[i];
 	}
 	memcpy(&l->line[HT_STAT_CNT], more, sizeof(more));
+	if (t) {
+		const struct scope_counters scopes = sum_scope_counters(t);
+
+		ledger_lines_set_scopes(l, &scopes);
+	}
+	l->is_of_all = false;
 }
 
 bool ledger_lines_are_lossy(const struct ledger_lines *l)
@@ -184,8 +201,11 @@ int ledger_notes_add(struct profile *p, const struct ledger_lines *l)
 				      l->misjudged_path);
 	for (size_t i = 0; i < LEDGER_LINE_CNT && !err; i++)
 		if (l->line[i].kind != LEDGER_ACTIVITY && l->line[i].value)
-			err = profile_comment(p, "ledger: %s %llu (%s)", l->line[i].name,
+			err = profile_comment(p, "ledger: %s %llu (%s%s)", l->line[i].name,
 					      (unsigned long long)l->line[i].value,
-					      l->line[i].meaning);
+					      l->line[i].meaning,
+					      l->is_of_all && is_common(i) ?
+						      "; of all followed processes together" :
+						      "");
 	return err;
 }

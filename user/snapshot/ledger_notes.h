@@ -13,6 +13,7 @@
 #include "heaptap/abi.h"
 
 struct profile;
+struct scope_counters;
 struct tracker;
 
 enum ledger_kind {
@@ -34,6 +35,7 @@ struct ledger_lines {
 	struct ledger_line line[LEDGER_LINE_CNT]; /* counters of BPF first */
 	/* the file whose calls were left out as an allocator's own, and are not; NULL: none */
 	const char *misjudged_path;
+	bool is_of_all; /* the profile is of some processes, and the counters are of all that are followed */
 };
 
 /* Read the counters, for everything that t has followed; NULL: only the counters of BPF. */
@@ -43,6 +45,8 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 void ledger_lines_set_unseen_execs(struct ledger_lines *l, uint64_t cnt);
 /* Likewise the number of files with an allocator that is not seen, and of those that were probed late. */
 void ledger_lines_set_unseen_allocators(struct ledger_lines *l, uint64_t cnt, uint64_t late_cnt);
+/* Likewise what the programs of one profile counted of their scopes. */
+void ledger_lines_set_scopes(struct ledger_lines *l, const struct scope_counters *scopes);
 /* Does some sum lack something? Then no number is exact. */
 bool ledger_lines_are_lossy(const struct ledger_lines *l);
 /*

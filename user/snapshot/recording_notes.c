@@ -38,6 +38,8 @@ struct processes {
 	size_t unknown_cnt;
 	size_t unseen_exec_cnt; /* of the wanted images */
 	size_t unseen_allocator_cnt, late_cnt; /* likewise */
+	struct scope_counters scopes; /* likewise */
+	bool has_others; /* others are followed */
 };
 
 static bool is_wanted(const struct recording_facts *f, const struct track_instance *inst)
@@ -58,8 +60,13 @@ static int list_processes(const struct recording_facts *f, struct processes *ps)
 		uint32_t pid = (uint32_t)inst[i].pid;
 		const uint64_t *known = hmap_get(&by_pid, &pid);
 
-		if (!is_wanted(f, &inst[i]))
+		if (!is_wanted(f, &inst[i])) {
+			ps->has_others = true;
 			continue;
+		}
+		ps->scopes.overflows += inst[i].scope_counters.overflows;
+		ps->scopes.underflows += inst[i].scope_counters.underflows;
+		ps->scopes.truncations += inst[i].scope_counters.truncations;
 		ps->unseen_exec_cnt += inst[i].unseen_until_ns != 0;
 		ps->unseen_allocator_cnt += inst[i].unseen_cnt;
 		ps->late_cnt += inst[i].late_file_cnt;
@@ -626,9 +633,9 @@ static int comment_cost(const struct recording_facts *f, struct profile *p)
 		return governor_comment(f->governor, r->pid, p);
 	if (isnan(r->overhead_share))
 		return 0;
-	return profile_comment(p,
-			       "cost: %s %% of the CPU time of all of them (limit of each: %s)",
-			       format_percent(r->overhead_share, cost, sizeof(cost)), recording_limit_text(&r->limit, limit));
+	return profile_comment(p, "cost: %s %% of the CPU time of all of them (limit of each: %s)",
+			       format_percent(r->overhead_share, cost, sizeof(cost)),
+			       recording_limit_text(&r->limit, limit));
 }
 
 static int comment(const struct recording_facts *f, const struct ledger_lines *ledger,
@@ -685,6 +692,8 @@ int recording_notes_add(const struct recording_facts *f, struct profile *p)
 	ledger_lines_read(&ledger, f->stats, f->tracker);
 	ledger_lines_set_unseen_execs(&ledger, ps.unseen_exec_cnt);
 	ledger_lines_set_unseen_allocators(&ledger, ps.unseen_allocator_cnt, ps.late_cnt);
+	ledger_lines_set_scopes(&ledger, &ps.scopes);
+	ledger.is_of_all = ps.has_others;
 	if (!err)
 		err = fill(f, &ledger, &ps, p);
 	if (!err)
