@@ -228,6 +228,9 @@ static struct outcome simulate(const struct load *l, size_t row_cnt)
 		add_block(&plan, moment_ns, uniform() * RECORDED_S / 10, 1e9, 1024, l->rate_bytes,
 			  &sums, &truth);
 	growth_judge(&plan, &sums, 1, &o.one);
+	/* "cannot say yet" is never said beside an interval above 0 */
+	assert_int_equal(o.one.has_grown,
+			 o.one.verdict == GROWTH_UNKNOWN && o.one.has_rate && o.one.low > 0);
 	growth_judge(&plan, &sums, row_cnt, &o.named);
 	growth_compare(&plan, &sums, growth_old_goes(&sums) ? &(struct growth_sums){ 0 } : &sums,
 		       LIMIT_BYTES_PER_S, LIMIT_TAIL, &o.limit);

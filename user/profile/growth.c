@@ -405,6 +405,7 @@ void growth_judge(const struct growth_plan *p, const struct growth_sums *s, size
 		ret->verdict = GROWTH_STEADY;
 		return;
 	}
+	ret->has_grown = ret->low > 0;
 	if (ret->low > 0 || settles)
 		ret->more_s = more_s(p, 3);
 	else if (ratio(all.bytes, all.error) > 1)

@@ -74,6 +74,8 @@ struct growth {
 	bool has_rate;
 	bool is_late; /* the rate is that of the second half: before it was another one */
 	double bytes_per_s, low, high; /* 95 % */
+	/* With GROWTH_UNKNOWN: it grew, but less and less, or its old blocks are freed: it may only warm up. */
+	bool has_grown;
 	/* With GROWTH_UNKNOWN: a recording longer by this would probably decide. */
 	double more_s;
 };

@@ -61,13 +61,19 @@ static const char *format_verdict(const struct growth *g, char *buf, size_t buf_
 		return "steady";
 	if (g->more_s <= 0)
 		return "?";
-	snprintf(buf, buf_bytes, "? %.0f %s more", is_minutes ? g->more_s / 60 : g->more_s,
-		 is_minutes ? "min" : "s");
+	snprintf(buf, buf_bytes, "%s %.0f %s%s", g->has_grown ? "grew?" : "?",
+		 is_minutes ? g->more_s / 60 : g->more_s, is_minutes ? "min" : "s",
+		 g->has_grown ? "" : " more");
 	return buf;
 }
 
-/* true: it is unknown whether the row grows. */
-static bool put_row(const struct report *r, const struct report_row *row, FILE *out)
+/* What a table has that needs to be explained. */
+struct marks {
+	bool has_unknown, has_grown;
+};
+
+static void put_row(const struct report *r, const struct report_row *row, struct marks *marks,
+		    FILE *out)
 {
 	char rate[UNITS_BUF + 4] = "unknown", interval[64] = "", value[UNITS_BUF], verdict[40];
 	struct growth g;
@@ -81,7 +87,8 @@ static bool put_row(const struct report *r, const struct report_row *row, FILE *
 		format_verdict(&g, verdict, sizeof(verdict)));
 	report_put_row_name(r, row, CELL_COLUMNS, out);
 	fputc('\n', out);
-	return g.verdict == GROWTH_UNKNOWN;
+	marks->has_grown |= g.verdict == GROWTH_UNKNOWN && g.has_grown;
+	marks->has_unknown |= g.verdict == GROWTH_UNKNOWN && !g.has_grown;
 }
 
 /* A row that holds nothing at the end does not grow. */
@@ -90,9 +97,14 @@ static bool holds_something(const struct report_row *row)
 	return row->value || row->estimate.samples;
 }
 
-static void put_legend(const struct report *r, bool has_unknown, FILE *out)
+static void put_legend(const struct report *r, const struct marks *marks, FILE *out)
 {
-	if (has_unknown)
+	if (marks->has_grown)
+		report_put_wrapped(
+			"grew? it grew, but less and less, or its old blocks are freed: it may only "
+			"warm up; a recording that is longer by about so much would tell",
+			2, report_columns(r), out);
+	if (marks->has_unknown)
 		report_put_wrapped(
 			"? it cannot be said yet whether it grows; a recording that is longer by "
 			"about so much would tell, or one with a finer --rate",
@@ -102,7 +114,7 @@ static void put_legend(const struct report *r, bool has_unknown, FILE *out)
 int report_write_growth(const struct report *r, size_t row_cap, FILE *out)
 {
 	struct report_places rows = { 0 };
-	bool has_unknown = false;
+	struct marks marks = { 0 };
 	size_t shown_cnt;
 	int err = report_find_ranked(r, holds_something, &rows);
 
@@ -115,10 +127,10 @@ int report_write_growth(const struct report *r, size_t row_cap, FILE *out)
 	report_paint(r, REPORT_PLAIN, out);
 	fputc('\n', out);
 	for (size_t i = 0; i < shown_cnt; i++)
-		has_unknown |= put_row(r, &rows.data[i], out);
+		put_row(r, &rows.data[i], &marks, out);
 	if (shown_cnt < rows.cnt)
 		fprintf(out, "%60sand %zu more: --top 0\n", "", rows.cnt - shown_cnt);
-	put_legend(r, has_unknown, out);
+	put_legend(r, &marks, out);
 out:
 	vec_release(&rows);
 	return err;

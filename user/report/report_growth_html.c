@@ -51,6 +51,8 @@ static void put_verdict(const struct growth *g, FILE *out)
 		fputs("<b>grows</b>", out);
 	else if (g->verdict == GROWTH_STEADY)
 		fputs("steady", out);
+	else if (g->has_grown) /* the interval is clear: what is open is whether it goes on */
+		fprintf(out, "grew; whether it goes on is known in %.0f min", ceil(g->more_s / 60));
 	else if (g->more_s > 0)
 		fprintf(out, "cannot say yet: %.0f min more", ceil(g->more_s / 60));
 	else
