@@ -28,6 +28,10 @@ launch -q --rate 1 -- "$bin/family"
 [ "$(grep -vc "^EXPECT\|^READY\|^DONE" "$work/target.out")" = 0 ] && [ ! -s "$work/heaptap.err" ] &&
 	[ -s "$work/p.pb.gz" ] && ok "--quiet prints no report" || not_ok "--quiet" "prints" "$work/target.out"
 
+launch -v -n 0 --rate 1 -- "$bin/family"
+[ "$(wc -l <"$work/heaptap.err")" -lt 200 ] && ok "--verbose: $(wc -l <"$work/heaptap.err") lines" ||
+	not_ok "--verbose" "$(wc -l <"$work/heaptap.err") lines" "$work/heaptap.err"
+
 # default file name, duration, a file that is there already
 start env E2E_MODE=race E2E_MS=600000 E2E_REST_MS=10 "$bin/threads"
 tell go

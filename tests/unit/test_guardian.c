@@ -88,6 +88,14 @@ static void test_no_memory(void **state)
 	assert_int_equal(failures_left, 0);
 	assert_true(ticket != 0);
 	guardian_wait_out(g, ticket);
+	/* not for a while: then it is not out, and sent as soon as it can be */
+	failures_left = 1000;
+	ticket = guardian_detach(g, &unknown, 1);
+	assert_true(ticket != 0);
+	assert_false(guardian_is_out(g, ticket));
+	failures_left = 2;
+	guardian_wait_out(g, ticket);
+	assert_true(guardian_is_out(g, ticket));
 	/* for good: then it is said */
 	failures_left = 1000;
 	assert_int_equal(guardian_set_tap(g, unknown, 0, &lost), -ENOMEM);

@@ -34,10 +34,18 @@
 #define LOOK_MS 100
 #define SEND_TRIES 100 /* in a second */
 #define SEND_PAUSE_US 10000
+#define UNSENT_TRIES 1000 /* in ten seconds */
 
 struct under_way {
 	uint64_t ticket;
 	bool is_cleaning;
+};
+
+/* A detach that could not be sent: the kernel had no memory. */
+struct unsent {
+	uint64_t ticket; /* it is under way, too: so it does not count as out */
+	uint32_t cnt;
+	uint64_t ids[WIRE_IDS_CAP];
 };
 
 struct guardian {
@@ -50,6 +58,7 @@ struct guardian {
 	uint64_t end_ns; /* nobody waits for it after this; 0: not set yet */
 	uint64_t last_number; /* of ids and tickets */
 	VEC(struct under_way) under_way; /* always has room for one more */
+	VEC(struct unsent) unsent; /* tried again by guardian_work(), in that order */
 };
 
 static int start(struct guardian *g)
@@ -119,6 +128,7 @@ static int lose(struct guardian *g)
 		shutdown(g->fd, SHUT_RDWR);
 	g->is_lost = true;
 	g->under_way.cnt = 0;
+	g->unsent.cnt = 0;
 	return -EPIPE;
 }
 
@@ -206,6 +216,7 @@ void guardian_end(struct guardian *g)
 	if (g->pid > 0)
 		reap(g);
 	vec_release(&g->under_way);
+	vec_release(&g->unsent);
 	free(g);
 }
 
@@ -284,17 +295,6 @@ static int await(struct guardian *g, struct wire_reply *ret)
 	return lose(g);
 }
 
-int guardian_work(struct guardian *g)
-{
-	struct wire_reply reply;
-	int err;
-
-	do {
-		err = receive(g, 0, &reply);
-	} while (err >= 0);
-	return err == -EAGAIN ? 0 : err;
-}
-
 /*
  * Requests.
  */
@@ -320,7 +320,7 @@ static bool is_sent_later(const struct guardian *g, int *tries_left)
 	return true;
 }
 
-static int send_request(struct guardian *g, struct request *r)
+static int send_request_trying(struct guardian *g, struct request *r, int tries_left)
 {
 	union {
 		struct cmsghdr align;
@@ -328,7 +328,6 @@ static int send_request(struct guardian *g, struct request *r)
 	} control = { 0 };
 	struct iovec iov[2 + WIRE_PARTS_CAP] = { { &r->head, sizeof(r->head) } };
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 1 + r->body_cnt };
-	int tries_left = SEND_TRIES;
 	ssize_t n;
 
 	if (g->is_lost)
@@ -348,6 +347,50 @@ static int send_request(struct guardian *g, struct request *r)
 	if (n < 0 && errno != EPIPE && errno != ECONNRESET)
 		return -errno; /* a bad descriptor, no memory */
 	return n < 0 ? lose(g) : 0;
+}
+
+static int send_request(struct guardian *g, struct request *r)
+{
+	return send_request_trying(g, r, SEND_TRIES);
+}
+
+static struct request detach_request(const uint64_t *ids, size_t cnt, uint64_t ticket)
+{
+	return (struct request){
+		.head = { .kind = WIRE_DETACH, .id_cnt = (uint32_t)cnt, .ticket = ticket },
+		.body = { { (void *)ids, cnt * sizeof(*ids) } },
+		.body_cnt = 1,
+	};
+}
+
+/* Stops at the first that cannot be sent now, either. */
+static void send_unsent(struct guardian *g)
+{
+	size_t done = 0;
+
+	for (; done < g->unsent.cnt; done++) {
+		const struct unsent *u = &g->unsent.data[done];
+		struct request r = detach_request(u->ids, u->cnt, u->ticket);
+
+		if (send_request_trying(g, &r, 0)) /* lost: there are none any more */
+			break;
+	}
+	if (!done || done > g->unsent.cnt)
+		return;
+	g->unsent.cnt -= done;
+	memmove(g->unsent.data, g->unsent.data + done, g->unsent.cnt * sizeof(*g->unsent.data));
+}
+
+int guardian_work(struct guardian *g)
+{
+	struct wire_reply reply;
+	int err;
+
+	send_unsent(g);
+	do {
+		err = receive(g, 0, &reply);
+	} while (err >= 0);
+	return err == -EAGAIN ? 0 : err;
 }
 
 static int exchange(struct guardian *g, struct request *r, struct wire_reply *reply)
@@ -441,18 +484,29 @@ int guardian_check_dispatch(struct guardian *g, pid_t pid)
 	return exchange(g, &r, &reply);
 }
 
-/* Send a request with a ticket, without waiting for it. */
-static int send_with_ticket(struct guardian *g, struct request *r, bool is_cleaning)
+/* The ticket of a request that is not waited for. */
+static uint64_t new_ticket(struct guardian *g)
 {
-	int err;
-
 	if (vec_reserve(&g->under_way, g->under_way.cnt + 1))
 		guardian_wait_all_out(g); /* leaves room */
-	r->head.ticket = ++g->last_number;
-	err = send_request(g, r);
+	return ++g->last_number;
+}
+
+static void note_under_way(struct guardian *g, uint64_t ticket, bool is_cleaning)
+{
+	g->under_way.data[g->under_way.cnt++] = (struct under_way){ ticket, is_cleaning };
+}
+
+/* A detach that is given up would leave probes that count as out. */
+static int detach_later(struct guardian *g, const uint64_t *ids, size_t cnt, uint64_t ticket)
+{
+	struct unsent u = { .ticket = ticket, .cnt = (uint32_t)cnt };
+	int err;
+
+	memcpy(u.ids, ids, cnt * sizeof(*ids));
+	err = vec_push(&g->unsent, u);
 	if (!err)
-		g->under_way.data[g->under_way.cnt++] =
-			(struct under_way){ r->head.ticket, is_cleaning };
+		note_under_way(g, ticket, false);
 	return err;
 }
 
@@ -463,15 +517,21 @@ uint64_t guardian_detach(struct guardian *g, const uint64_t *ids, size_t cnt)
 	int err;
 
 	for (; cnt; ids += part_cnt, cnt -= part_cnt) {
-		struct request r = { .head = { .kind = WIRE_DETACH }, .body_cnt = 1 };
+		uint64_t own = new_ticket(g);
+		struct request r;
 
 		part_cnt = cnt < WIRE_IDS_CAP ? cnt : WIRE_IDS_CAP;
-		r.head.id_cnt = (uint32_t)part_cnt;
-		r.body[0] = (struct iovec){ (void *)ids, part_cnt * sizeof(*ids) };
-		err = send_with_ticket(g, &r, false);
+		r = detach_request(ids, part_cnt, own);
+		err = send_request(g, &r);
+		if (err == -EPIPE) /* they are out: it has ended */
+			continue;
 		if (!err)
-			ticket = r.head.ticket;
-		else if (err != -EPIPE) /* else they are out: it has ended */
+			note_under_way(g, own, false);
+		else
+			err = detach_later(g, ids, part_cnt, own);
+		if (!err)
+			ticket = own;
+		else
 			log_error(
 				"guardian: cannot ask for %zu probes or taps to be taken out: %s; "
 				"they stay in until heaptap ends",
@@ -496,10 +556,20 @@ bool guardian_is_out(struct guardian *g, uint64_t ticket)
 void guardian_wait_out(struct guardian *g, uint64_t ticket)
 {
 	struct wire_reply reply;
+	int tries_left = UNSENT_TRIES;
 
-	while (!guardian_is_out(g, ticket))
-		if (await(g, &reply) < 0)
+	while (!guardian_is_out(g, ticket)) {
+		if (!g->unsent.cnt) {
+			if (await(g, &reply) < 0)
+				return;
+		} else if (tries_left--) {
+			usleep(SEND_PAUSE_US);
+		} else {
+			log_error("guardian: probes cannot be asked to be taken out: no memory; "
+				  "they stay in until heaptap ends");
 			return;
+		}
+	}
 }
 
 void guardian_wait_all_out(struct guardian *g)
@@ -510,13 +580,18 @@ void guardian_wait_all_out(struct guardian *g)
 int guardian_clean(struct guardian *g, const struct attach_request *req)
 {
 	struct request r = { .head = { .kind = WIRE_CLEAN } };
+	int err;
 
 	if (!req->site_cnt)
 		return 0;
 	if (req->site_cnt > WIRE_SITES_CAP)
 		return -E2BIG;
 	add_part(&r, req);
-	return send_with_ticket(g, &r, true);
+	r.head.ticket = new_ticket(g);
+	err = send_request(g, &r);
+	if (!err)
+		note_under_way(g, r.head.ticket, true);
+	return err;
 }
 
 size_t guardian_cleaning_cnt(struct guardian *g)

@@ -32,7 +32,8 @@ static _Thread_local struct last_warning last_warning;
 
 static int on_libbpf_print(enum libbpf_print_level level, const char *fmt, va_list args)
 {
-	if (last_warning.is_verbose)
+	/* Its debugging output is thousands of lines about the loading of the object. */
+	if (last_warning.is_verbose && level != LIBBPF_DEBUG)
 		return vfprintf(stderr, fmt, args);
 	if (level == LIBBPF_WARN && !last_warning.text[0])
 		vsnprintf(last_warning.text, sizeof(last_warning.text), fmt, args);

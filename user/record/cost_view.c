@@ -27,6 +27,7 @@ struct cost_view cost_view_read(const struct tracker *t, const struct governor *
 		}
 		if (view.overall.cpu_share >= all.share_overall) {
 			all.share_overall = view.overall.cpu_share;
+			all.one_cpu_overall = view.overall.one_cpu;
 			all.pid = pid;
 		}
 	}

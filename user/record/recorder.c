@@ -37,6 +37,8 @@
 /* Interval of looks at processes if all are tapped; otherwise each status line looks. */
 #define LOOK_TAPPED_NS 1000000000ULL
 #define OVERHEAD_WARN 0.2 /* of the target's CPU time */
+#define OVERHEAD_WARN_ONE_CPU \
+	0.02 /* less is little, whatever part it is of a process that mostly sleeps */
 #define OVERHEAD_WARN_AFTER_NS 2000000000ULL
 
 static void end(struct recorder *r, const char *reason)
@@ -72,7 +74,8 @@ static const char *loss_words(const uint64_t stats[HT_STAT_CNT])
 static void warn_overhead(struct recorder *r, const struct cost_view *costs, uint64_t elapsed_ns)
 {
 	if (r->has_warned || budget_has_limit(&r->opts.max_overhead) ||
-	    elapsed_ns < OVERHEAD_WARN_AFTER_NS || costs->share_overall < OVERHEAD_WARN)
+	    elapsed_ns < OVERHEAD_WARN_AFTER_NS || costs->share_overall < OVERHEAD_WARN ||
+	    costs->one_cpu_overall < OVERHEAD_WARN_ONE_CPU)
 		return;
 	r->has_warned = true;
 	log_warn(

@@ -62,7 +62,7 @@ void recorder_say_heap(const struct target *t);
 struct cost_view {
 	pid_t pid; /* the process with that cost */
 	struct budget_price now;
-	double share_overall;
+	double share_overall, one_cpu_overall; /* of pid */
 	bool is_of_one_cpu; /* its limit in force is of one CPU */
 	bool has_inuse, is_out;
 	size_t cnt;
