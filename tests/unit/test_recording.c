@@ -117,7 +117,8 @@ static void test_why(void **state)
 			    "Watching frees costs 53 % of its CPU time; the limit is 25 %.");
 	assert_string_equal(recording_why_unknown(&r, "a\033[2Jb", buf),
 			    "Watching frees costs 53 % of a?[2Jb's CPU time; the limit is 25 %.");
-	r.full_share = 0.075; /* over all less than the limit: that is not why, and with it frees would be lost again */
+	r.full_share =
+		0.075; /* over all less than the limit: that is not why, and with it frees would be lost again */
 	assert_string_equal(
 		recording_why_unknown(&r, "node", buf),
 		"At times watching frees cost more than the limit of 25 %; over all it is 7.5 %.");

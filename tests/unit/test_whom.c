@@ -153,7 +153,8 @@ static void test_operands(void **state)
 		char *const *operands = (char *const *)cases[i].operands;
 
 		why.text[0] = '\0';
-		assert_int_equal(whom_is_mistaken("record", &none, operands, &why), cases[i].why != NULL);
+		assert_int_equal(whom_is_mistaken("record", &none, operands, &why),
+				 cases[i].why != NULL);
 		assert_string_equal(why.text, cases[i].why ? cases[i].why : "");
 	}
 	assert_int_equal(whom_add_pids(&some, "12"), 0);

@@ -81,7 +81,8 @@ struct budget_verdict {
 	struct budget_price before; /* of what was done before */
 	struct budget_price full, allocs; /* of these steps, measured or predicted */
 	struct recording_limit limit; /* the limits in force */
-	struct recording_limit given; /* the same before they were reduced for the limit of the host */
+	struct recording_limit
+		given; /* the same before they were reduced for the limit of the host */
 	bool is_of_one_cpu; /* limit.one_cpu applied, being more than the share */
 	bool is_kill;
 	uint64_t retry_ns; /* BUDGET_OFF: time until the next trial */

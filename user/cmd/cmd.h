@@ -13,7 +13,8 @@
 
 #define COMMAND_UNDECIDED 256 /* exit status 2, although the command line is right */
 #define COMMAND_PROGRAM 512 /* + the exit status of the program that was started */
-#define COMMAND_FAILED 125 /* of a command that returns a program's status: it failed itself, as in timeout(1) */
+#define COMMAND_FAILED \
+	125 /* of a command that returns a program's status: it failed itself, as in timeout(1) */
 
 struct command {
 	const char *name, *summary, *example;

@@ -48,6 +48,23 @@ size_t report_find_losses(const struct profile *p, struct report_loss *ret_large
 	return cnt;
 }
 
+bool report_lacks_stacks(const struct profile *p)
+{
+	static const char *const names[] = { "stacks_full", "stack_collisions", "share_stacks" };
+	struct report_loss loss;
+	const int64_t *id;
+
+	vec_each(&p->comments, id) {
+		if (!read_loss(profile_text(p, *id), &loss))
+			continue;
+		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+			if (!strncmp(loss.text, names[i], strlen(names[i])) &&
+			    loss.text[strlen(names[i])] == ' ')
+				return true;
+	}
+	return false;
+}
+
 bool report_has_losses(const struct profile *p)
 {
 	struct report_loss largest;

@@ -601,6 +601,9 @@ int report_open(const struct profile *p, const struct report_options *opts, stru
 	r->p = p;
 	r->opts = opts;
 	r->is_lossy = p->recording.is_known ? p->recording.is_lossy : report_has_losses(p);
+	r->lacks_stacks = (opts->by == REPORT_BY_STACK || opts->by == REPORT_BY_FUNCTION ||
+			   opts->by == REPORT_BY_MODULE) &&
+			  report_lacks_stacks(p);
 	choose_types(r);
 	choose_interval(r);
 	choose_growth(r);

@@ -79,6 +79,7 @@ struct report {
 	bool has_bins; /* sizes are known */
 	bool has_lifetimes; /* ... and frees and lifetimes, too */
 	bool is_lossy; /* something is missing: no number is exact */
+	bool lacks_stacks; /* rows are of stacks, and some samples have none: no row is exact */
 	uint64_t rate_bytes; /* bytes per sample on average; 0 = not known */
 	bool has_interval;
 	bool has_samples; /* numbers of samples behind rows were recorded, not inferred */

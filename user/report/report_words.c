@@ -136,8 +136,13 @@ char *report_format_value(const struct report *r, double value, char *buf)
 	return format_count(value, buf, UNITS_BUF);
 }
 
-static char *format_interval(const struct report *r, double value, double low, double high,
-			     char *buf)
+static const char *exact_words(const struct report *r, const struct report_row *row)
+{
+	return r->is_lossy || (r->lacks_stacks && row != &r->total) ? "" : "exact";
+}
+
+static char *format_interval(const struct report *r, const struct report_row *row, double value,
+			     double low, double high, char *buf)
 {
 	char below[UNITS_BUF], above[UNITS_BUF];
 	double down = value - low, up = high - value;
@@ -147,7 +152,7 @@ static char *format_interval(const struct report *r, double value, double low, d
 	if (value <= 0) /* what may be held nevertheless is for JSON: it says nothing on this row */
 		snprintf(buf, REPORT_INTERVAL_BUF, "%s", "");
 	else if (down <= 0 && up <= 0)
-		snprintf(buf, REPORT_INTERVAL_BUF, "%s", !r->is_lossy ? "exact" : "");
+		snprintf(buf, REPORT_INTERVAL_BUF, "%s", exact_words(r, row));
 	else if (fabs(up - down) < 0.02 * up)
 		snprintf(buf, REPORT_INTERVAL_BUF, "+-%s", above);
 	else
@@ -162,7 +167,7 @@ char *report_format_interval(const struct report *r, const struct report_row *ro
 	buf[0] = '\0';
 	if (!report_interval(r, row, &low, &high))
 		return buf;
-	return format_interval(r, row->estimate.bytes, low, high, buf);
+	return format_interval(r, row, row->estimate.bytes, low, high, buf);
 }
 
 char *report_format_alloc_interval(const struct report *r, const struct report_row *row, char *buf)
@@ -172,7 +177,7 @@ char *report_format_alloc_interval(const struct report *r, const struct report_r
 	buf[0] = '\0';
 	if (!report_alloc_interval(r, row, &low, &high))
 		return buf;
-	return format_interval(r, row->alloc_estimate.bytes, low, high, buf);
+	return format_interval(r, row, row->alloc_estimate.bytes, low, high, buf);
 }
 
 char *report_format_share(const struct report *r, int64_t value, char *buf)
@@ -317,7 +322,7 @@ char *report_format_short_interval(const struct report *r, const struct report_r
 	format_ratio(down, below);
 	format_ratio(up, above);
 	if (low >= high)
-		snprintf(buf, REPORT_INTERVAL_BUF, "%s", r->is_lossy ? "" : "exact");
+		snprintf(buf, REPORT_INTERVAL_BUF, "%s", exact_words(r, row));
 	else if (fabs(up - down) < 0.02 * up)
 		snprintf(buf, REPORT_INTERVAL_BUF, "+-%s", up < 0.0005 ? "<0.1%" : above);
 	else

@@ -45,7 +45,8 @@ int top_ui_open(const struct top_ui_options *opts, struct top_ui **ret)
 	ui->is_changed = true;
 	err = top_rates_new(&ui->rates);
 	if (!err)
-		err = top_screen_open(terminal_has_color(STDOUT_FILENO, TERMINAL_COLOR_AUTO), &ui->screen);
+		err = top_screen_open(terminal_has_color(STDOUT_FILENO, TERMINAL_COLOR_AUTO),
+				      &ui->screen);
 	if (!err)
 		err = top_messages_begin(&ui->messages);
 	if (err)
