@@ -68,7 +68,7 @@ assert $2, d" >"$work/told" 2>&1 && ok "$1" || not_ok "$1" "$2" "$work/told" "$w
 checked "nothing is left" 0 --rate 1 --max-inuse 0 -- "$bin/leaves" 0
 told "exactly" '^kept     in use: 0 B exactly; limit 0 B$'
 checked "3 MB are left" 1 --rate 1 --max-inuse 2m --profile "$work/three.pb.gz" -- "$bin/leaves" 3000000
-told "and where" '2.86 MiB  left_site leaves.c:[0-9]+$'
+told "and where, and the way there" '2.86 MiB  left_site leaves.c:[0-9]+ < main leaves.c:[0-9]+$'
 checked "as many as are allowed" 0 --rate 1 --max-inuse 3000000 -- "$bin/leaves" 3000000
 checked "sampled" 0 -q -f json --max-inuse 4m -- "$bin/leaves" 3000000
 in_json "an interval" "l['inuse_bytes_low'] < 3e6 < l['inuse_bytes_high'] < 4 << 20 and d['confidence'] == 0.99"

@@ -20,6 +20,10 @@
 /* Below this rate, recording everything costs no more. */
 #define RATE_LEAST 64
 #define NAME_COLUMNS 200
+/* all parts of a name together fit */
+#define OWN_COLUMNS 90
+#define CALLER_COLUMNS 35
+#define CALLERS_MAX 2
 
 const char *limit_name(enum limit_kind kind)
 {
@@ -84,11 +88,22 @@ static void choose_rows(const struct limits *l, struct limit_result *res)
 	}
 }
 
+/* Where it is charged, through what it came to the allocator, and the way that led there. */
 static const char *name_place(const struct report *r, const struct report_row *row,
 			      struct report_named_place *place, char buf[REPORT_FIT_BUF])
 {
-	report_name_place(r, row, place);
-	return report_fit_named(&place->own, NAME_COLUMNS, buf);
+	size_t used, cnt = report_name_place(r, row, place);
+	char text[REPORT_FIT_BUF];
+
+	report_fit_named(&place->own, OWN_COLUMNS, buf);
+	used = strlen(buf);
+	if (place->hint && used < REPORT_FIT_BUF)
+		used += (size_t)snprintf(buf + used, REPORT_FIT_BUF - used, " (%s)",
+					 report_fit_name(place->hint, CALLER_COLUMNS, text));
+	for (size_t i = 0; i < cnt && i < CALLERS_MAX && used < REPORT_FIT_BUF; i++)
+		used += (size_t)snprintf(buf + used, REPORT_FIT_BUF - used, " < %s",
+					 report_fit_named(&place->caller[i], CALLER_COLUMNS, text));
+	return buf;
 }
 
 /* Say that in-use is not known, and what would make it known. */

@@ -217,4 +217,8 @@ void report_put_row_name(const struct report *r, const struct report_row *row, s
 	}
 	report_name_place(r, row, &place);
 	fputs(report_fit_named(&place.own, room, text), out);
+	used = report_width(text) + 3;
+	/* rows may differ in it alone */
+	if (place.caller_cnt && used + NAME_COLUMNS_MIN <= room)
+		fprintf(out, " < %s", report_fit_named(&place.caller[0], room - used, text));
 }
