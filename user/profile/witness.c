@@ -40,13 +40,13 @@ static double held_of(const struct profile *p)
 }
 
 /* What begins to live at a moment adds to it, what ended before it subtracts. */
-static void find_most(const struct profile *p, struct witness *w)
+double witness_most(const struct profile *p, int64_t *ret_ns)
 {
-	double *change = calloc(p->moments_ns.cnt + 1, sizeof(*change)), sum = 0;
+	double *change = calloc(p->moments_ns.cnt + 1, sizeof(*change)), sum = 0, most = 0;
 	const struct history_life *life;
 
 	if (!change)
-		return;
+		return 0;
 	vec_each(&p->lives, life) {
 		if (life->first > life->last || life->last >= p->moments_ns.cnt)
 			continue;
@@ -55,14 +55,15 @@ static void find_most(const struct profile *p, struct witness *w)
 	}
 	for (size_t i = 0; i < p->moments_ns.cnt; i++) {
 		sum += change[i];
-		if (sum <= w->most_bytes)
+		if (sum <= most)
 			continue;
-		w->most_bytes = sum;
-		/* a file may say anything */
-		w->most_ns = (int64_t)((uint64_t)p->recording.begin_ns +
-				       (uint64_t)p->moments_ns.data[i]);
+		most = sum;
+		if (ret_ns) /* a file may say anything */
+			*ret_ns = (int64_t)((uint64_t)p->recording.begin_ns +
+					    (uint64_t)p->moments_ns.data[i]);
 	}
 	free(change);
+	return most;
 }
 
 /* The path that such a note begins with. */
@@ -103,7 +104,7 @@ void witness_find(const struct profile *p, struct witness *ret)
 		      ret);
 	if (!ret->is_unexplained)
 		return;
-	find_most(p, ret);
+	ret->most_bytes = witness_most(p, &ret->most_ns);
 	ret->was_freed = ret->most_bytes >= EXPLAINED_SHARE * ret->growth_bytes;
 	find_unseen(p, ret);
 }

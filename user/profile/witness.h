@@ -24,6 +24,8 @@ struct witness {
 
 /* The growth of resident memory without pages of files; NAN: not known. */
 double witness_growth(const struct profile *p);
+/* The most that was in use at a moment of the history, and when that was (since the epoch; NULL is fine); 0: not known. */
+double witness_most(const struct profile *p, int64_t *ret_ns);
 void witness_find(const struct profile *p, struct witness *ret);
 /* From numbers alone, of a process whose resident memory was begin_bytes. growth_bytes as above; NAN: not known. */
 void witness_judge(double begin_bytes, double growth_bytes, double held_bytes, struct witness *ret);

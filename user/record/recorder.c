@@ -321,6 +321,9 @@ int recorder_run(struct recorder *r)
 		r->error = err;
 	}
 	tracker_read_counters(r->session->tracker);
+	r->looked_ns =
+		0; /* what is resident at the end, too: between two looks a process grows by anything */
+	look_at_targets(r);
 	show_status(r);
 	log_status_end();
 	governor_stop(r->session->governor);

@@ -14,6 +14,7 @@
 #include "report/report_diff_rows.h"
 #include "report/report_places.h"
 #include "report/report_rows.h"
+#include "report/report_unseen.h"
 
 /* The advised rate would tell in 4 of 5 recordings. */
 #define FINER_SURE 1.85
@@ -161,12 +162,22 @@ static void keep_if_explained(const struct profile *p, struct limit_result *res)
 		res->verdict = LIMIT_KEPT;
 }
 
+/* The process grew by memory that is not seen: it may be the excess. */
+static void say_least(const struct report *r, struct limit_result *res)
+{
+	size_t at = 0;
+	const char *what = report_next_unseen(r->p, &at);
+
+	snprintf(res->why, sizeof(res->why), "The process grew by more than twice of that: %s",
+		 what ? what : "");
+}
+
 /* Compare the interval with the limit. A lossy profile keeps no limit, because what was lost may be the excess. */
 static void decide(const struct report *r, struct limit_result *res)
 {
-	bool is_late = res->kind != LIMIT_GROWTH && is_since(r);
+	bool is_late = res->kind != LIMIT_GROWTH && is_since(r), is_least = report_is_least(r);
 
-	res->is_lossy = r->is_lossy || is_late;
+	res->is_lossy = r->is_lossy || is_late || is_least;
 	if (res->low > res->limit) {
 		res->verdict = LIMIT_BROKEN;
 	} else if (res->high <= res->limit && is_late) {
@@ -177,6 +188,8 @@ static void decide(const struct report *r, struct limit_result *res)
 		snprintf(res->why, sizeof(res->why),
 			 "Something was lost that the sum should have; the profile's notes say "
 			 "what (--profile FILE, heaptap report --notes FILE)");
+	} else if (res->high <= res->limit && is_least) {
+		say_least(r, res);
 	} else if (res->high <= res->limit) {
 		keep_if_explained(r->p, res);
 	}

@@ -12,6 +12,7 @@
 #include "report/report_losses.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
+#include "report/report_unseen.h"
 
 static void put_losses(const struct report *r, FILE *out)
 {
@@ -96,7 +97,8 @@ static void put_file(const struct report *r, FILE *out)
 		report_line_add(&l, "", "saved %s", path);
 	report_line_add(&l, "; ", "%sheaptap report %s %s", r->opts->is_new ? "" : "next: ", path,
 			next_option(r));
-	if (r->opts->is_new && rec->is_known && !rec->is_lossy && !report_has_losses(r->p))
+	if (r->opts->is_new && rec->is_known && !rec->is_lossy && !report_has_losses(r->p) &&
+	    !report_is_least(r))
 		report_line_add(&l, "; ", "no losses");
 	report_line_end(&l);
 }

@@ -14,13 +14,13 @@
 #include "profile/witness.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
+#include "report/report_unseen.h"
 
 #define NS_PER_MINUTE 60e9
 /* Growth below both limits means nothing: pages come and go. */
 #define GROWTH_BYTES_MIN (256 << 10)
 #define GROWTH_SHARE_MIN 0.01
 #define EXPLAINED_SHARE 0.9
-#define SEEN_SHARE 0.5
 
 static const struct recording *recording_of(const struct report *r)
 {
@@ -219,6 +219,7 @@ static void add_held(const struct report *r, struct report_line *l)
 {
 	char title[64] = "", text[REPORT_INTERVAL_BUF], value[UNITS_BUF];
 	double per_minute = report_per_minute(r, r->total.value);
+	bool is_least = report_is_least(r);
 
 	if (r->is_inuse && r->opts->older_than)
 		snprintf(title, sizeof(title), "Held for %.20s or longer: ", r->opts->older_than);
@@ -233,10 +234,10 @@ static void add_held(const struct report *r, struct report_line *l)
 		snprintf(title, sizeof(title), "Held: ");
 	else
 		snprintf(title, sizeof(title), "Held of what was allocated meanwhile: ");
-	report_line_add(l, "", "%s%s", title,
+	report_line_add(l, "", "%s%s%s", title, is_least ? "at least " : "",
 			report_format_value(r, report_value(&r->total), value));
 	report_format_unit_interval(r, &r->total, text);
-	if (text[0])
+	if (text[0] && !(is_least && !strcmp(text, "exact")))
 		report_line_add(l, " ", strcmp(text, "exact") != 0 ? "%s (95 %%)" : "(%s)", text);
 	add_blocks(r->total.objects, r->objects_type >= 0, l);
 	if (!isnan(per_minute))
@@ -423,37 +424,21 @@ static void put_old_inuse(const struct report *r, FILE *out)
 	fputc('\n', out);
 }
 
-/* Did the process grow, by something of which less than half is in the profile? */
-static bool is_mostly_unseen(const struct report *r)
-{
-	const struct recording *rec = recording_of(r);
-	double growth = witness_growth(r->p);
-
-	return rec->is_known && r->is_inuse && rec->rss_end_bytes &&
-	       (rec->rss_begin_bytes || rec->is_from_start) && growth >= GROWTH_BYTES_MIN &&
-	       growth >= GROWTH_SHARE_MIN * (double)rec->rss_begin_bytes &&
-	       (double)r->total.value < SEEN_SHARE * growth;
-}
-
 /* Say which memory the profile cannot have. */
 static void put_not_seen(const struct report *r, FILE *out)
 {
-	static const char prefix[] = "not seen: ";
-	const int64_t *id;
+	const char *text;
+	size_t at = 0;
 
-	vec_each(&r->p->comments, id) {
-		const char *text = profile_text(r->p, *id);
-
-		if (strncmp(text, prefix, strlen(prefix)) != 0)
-			continue;
+	while ((text = report_next_unseen(r->p, &at))) {
 		fputs("Not seen: ", out);
-		report_put_wrapped(text + strlen(prefix), 2, report_columns(r) - 10, out);
+		report_put_wrapped(text, 2, report_columns(r) - 10, out);
 	}
 }
 
 void report_put_head(const struct report *r, FILE *out)
 {
-	bool is_unseen_first = is_mostly_unseen(r);
+	bool is_unseen_first = report_is_mostly_unseen(r);
 
 	put_reason(r, out);
 	if (recording_of(r)->is_known)
