@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# timeout: 1800
+# Runtimes with a heap of their own, and some without: what they hold in it is seen, or it is said that it is not, and
+# which switch shows it. SIBLINGS_ONLY, SIBLINGS_WAYS: as in test_libraries.sh.
+. "$(dirname "$0")/../e2e/lib.sh"
+. "$(dirname "$0")/lib.sh"
+e2e_init runtimes
+run=$here/runtimes
+of() { only "$1" || return 0; have "$4" || [ "$4" = env ] || [ -x "$4" ] && sibling "$@" || skip "$1" "no $4"; }
+
+of php own USE_ZEND_ALLOC=0 php -d memory_limit=-1 "$run/hold.php"
+of php-malloc seen - env USE_ZEND_ALLOC=0 php -d memory_limit=-1 "$run/hold.php"
+of ruby own 'Ruby keeps objects in pages of its own' ruby "$run/hold.rb"
+of lua seen - lua5.4 "$run/hold.lua"
+of perl seen - perl "$run/hold.pl"
+of node own "V8's own heap" node "$here/library.js" v8
+of python own PYTHONMALLOC=malloc python3 "$here/library.py" pymalloc
+of python-malloc any - env PYTHONMALLOC=malloc python3 "$here/library.py" pymalloc
+of erlang own ERL_ZFLAGS escript "$run/hold.escript"
+have javac && javac -d "$work" "$run/Hold.java" 2>"$work/javac.log"
+READY=READY of java own "JVM's own heap" java -Xmx256m -cp "$work" Hold
+have go && GO111MODULE=off CGO_ENABLED=1 GOFLAGS= GOCACHE="$bin/go-cache" go build -o "$work/go_hold" "$run/hold.go" 2>"$work/go.log"
+of go own "Go's own heap" "$work/go_hold"
+e2e_end
