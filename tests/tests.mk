@@ -71,7 +71,7 @@ SCOPE_UNTIMED := $(filter-out $(SCOPE_TIMED),$(SCOPE))
 FUZZ_SAN := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 
 .PHONY: generated check check-all check-named quick check-static check-unit check-golden check-scope check-bpf check-e2e check-consumers \
-	check-servers check-fuzz torture fuzz lint format tests-san tests-plain tests-fuzz tests-rust
+	check-servers siblings check-fuzz torture fuzz lint format tests-san tests-plain tests-fuzz tests-rust
 
 SAN_MAKE = $(SUB_MAKE) $(BUILD_JOBS) SAN=1 B=$(B)-san G=$(G)
 # No parser is in the folders that are left out. -O1 takes three times as long to compile, which pays for inputs by the
@@ -157,6 +157,11 @@ torture: ## the long forms of some tests: hundreds of kills, of recordings (root
 	@tools/setup.sh check
 	$(SUB_MAKE) $(BUILD_JOBS) all tests-plain
 	@$(TORTURE_ENV) tests/run $(TORTURE)
+siblings: ## libraries and runtimes from PyPI, npm, crates.io, Debian against their own counters (root, network, 20 minutes)
+	@tools/setup.sh check
+	$(SUB_MAKE) $(BUILD_JOBS) all
+	@tests/siblings/get_siblings $(B)/siblings
+	@tests/run $(sort $(wildcard tests/siblings/test_*.sh))
 check-servers: ## the real Parca and Pyroscope: PARCA=, PYROSCOPE=, PROFILECLI= their programs (root)
 	@tools/setup.sh check
 	$(SUB_MAKE) $(BUILD_JOBS) all

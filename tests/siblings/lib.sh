@@ -22,8 +22,10 @@ sibling() {
 	shift 3
 	for way in ${SIBLINGS_WAYS:-rate1 sampled tap}; do
 		if ! start "$@"; then
-			kill_target
-			skip "$name" "$(head -n 1 "$work/target.err")"
+			kill -9 "$target" 2>/dev/null
+			wait "$target" 2>/dev/null
+			[ $? = 77 ] && skip "$name" "$(tail -n 1 "$work/target.err")" || not_ok "$name" "it did not start" "$work/target.err"
+			exec {target_in}>&-
 			return
 		fi
 		case $way in

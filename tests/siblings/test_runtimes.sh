@@ -22,4 +22,16 @@ have javac && javac -d "$work" "$run/Hold.java" 2>"$work/javac.log"
 READY=READY of java own "JVM's own heap" java -Xmx256m -cp "$work" Hold
 have go && GO111MODULE=off CGO_ENABLED=1 GOFLAGS= GOCACHE="$bin/go-cache" go build -o "$work/go_hold" "$run/hold.go" 2>"$work/go.log"
 of go own "Go's own heap" "$work/go_hold"
+sed '/^import "C"/d' "$run/hold.go" >"$work/pure.go"
+# Without C there is no malloc, and so no profile that says 0 B.
+GO111MODULE=off CGO_ENABLED=0 GOFLAGS= GOCACHE="$bin/go-cache" go build -o "$work/go_pure" "$work/pure.go" 2>>"$work/go.log"
+if only go-pure && [ -x "$work/go_pure" ]; then
+	start "$work/go_pure"
+	attach --rate 1
+	run_target
+	stop_recorder
+	finish_target
+	[ "$record_status" = 1 ] && grep -q 'a Go program: its heap is not malloc' "$work/heaptap.err" && ok "go-pure: said" ||
+		not_ok "go-pure: said" "status $record_status" "$work/heaptap.err"
+fi
 e2e_end

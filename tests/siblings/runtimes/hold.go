@@ -1,7 +1,6 @@
 package main
 
-// Go's own heap; with cgo, so that malloc is there.
-import "C"
+import "C" // with cgo, so that malloc is there
 
 import (
 	"bufio"
