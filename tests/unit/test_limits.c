@@ -439,6 +439,34 @@ static void test_unexplained_growth(void **state)
 	}
 }
 
+/* A runtime's own heap may hold the excess, if the process grew by what was at no moment in use. */
+static void test_not_seen(void **state)
+{
+	struct history_life table = life_of(0, MOMENTS - 1, 100), gone = life_of(3, 9, 1500);
+	struct profile *p = new_profile();
+	const struct limit_result *res;
+	struct limits l;
+
+	(void)state;
+	add_site(p, "table", &table, 1);
+	p->recording.rss_begin_bytes = 10 << 20;
+	p->recording.rss_end_bytes = 18 << 20;
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l)->verdict, LIMIT_KEPT);
+	limits_release(&l);
+	assert_int_equal(profile_comment(p, "not seen: objects of Ruby"), 0);
+	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l);
+	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
+	assert_non_null(strstr(res->why, "objects of Ruby"));
+	limits_release(&l);
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 10 * RATE), &l)->verdict,
+			 LIMIT_BROKEN);
+	limits_release(&l);
+	add_site(p, "gone", &gone, 1); /* 6 MB once, which malloc keeps */
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l)->verdict, LIMIT_KEPT);
+	limits_release(&l);
+	profile_free(p);
+}
+
 /* A part of what is not known is not 0. */
 static void test_share_of_unknown(void **state)
 {
@@ -534,6 +562,9 @@ int main(void)
 		cmocka_unit_test(test_certain_blocks),
 		cmocka_unit_test(test_every_allocation),
 		cmocka_unit_test(test_unexplained_growth),
+}
+
+		cmocka_unit_test(test_not_seen),
 		cmocka_unit_test(test_share_of_unknown),
 	};
 
