@@ -145,7 +145,7 @@ $(TEXTS): $(G)/%.h: user/report/%
 # The part of the tap that runs in other processes: one flat piece that needs nothing, as bytes of a C array.
 TAP_STUB_CFLAGS = -std=gnu11 -O2 $(WARN) -Iinclude -Iuser -ffreestanding -fPIC -fvisibility=hidden -mgeneral-regs-only \
 	-fno-stack-protector -fno-asynchronous-unwind-tables -fno-jump-tables -fcf-protection=none \
-	-DTAP_HEADER_BYTES=9288
+	-DTAP_HEADER_BYTES=18504
 $(TAP_STUB): user/tap/stub/slow.c user/tap/stub/entry.S user/tap/tap_layout.h user/tap/stub/stub.ld \
 		include/heaptap/abi.h include/heaptap/draw.h $(G)/flags
 	@mkdir -p $(G)

@@ -19,7 +19,7 @@ struct alloc_site;
 struct err;
 
 /* Code, control and data lie behind each other, and are mapped together or not at all. */
-#define TAP_CODE_BYTES (8 * 4096)
+#define TAP_CODE_BYTES (16 * 4096)
 #define TAP_CONTROL_BYTES 4096
 #define TAP_FILE_BYTES (TAP_CODE_BYTES + TAP_CONTROL_BYTES) /* of the memory file */
 #define TAP_DATA_BYTES ((sizeof(struct tap_data) + 4095) / 4096 * 4096)

@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #define TAP_MAGIC 0x7061742d70616568ULL /* "heap-tap" as bytes */
-#define TAP_VERSION 2
-#define TAP_SITES_CAP 64
+#define TAP_VERSION 3
+#define TAP_SITES_CAP 128
 #define TAP_PATCH_CAP 16 /* bytes of the longest instruction */
 
 /* Calls are counted in the way in and reach the slow path when the counter has run out; without this flag every

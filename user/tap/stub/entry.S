@@ -57,7 +57,7 @@
 /* struct tap_header in tap_layout.h; what is not here is written by who puts it in. */
 tap_header:
 	.quad 0x7061742d70616568
-	.long 2
+	.long 3
 	.long TAP_HEADER_BYTES
 	.long tap_alloc_entry - tap_header
 	.long tap_alloc_nop - tap_header
