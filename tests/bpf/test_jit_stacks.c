@@ -4,6 +4,7 @@
  * own end to tell its frame, with neither; in memory that user space has not seen yet, and in memory
  * that may not be executed for the moment.
  */
+#include "base/clock.h"
 #include "frames.h"
 
 #ifdef __x86_64__

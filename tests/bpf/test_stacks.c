@@ -3,6 +3,7 @@
  * test_stacks.c - where a stack ends, and why: deep recursion, code without unwind information,
  * a library that user space has not seen yet.
  */
+#include "base/clock.h"
 #include "frames.h"
 
 #include <dlfcn.h>

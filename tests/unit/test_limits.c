@@ -562,8 +562,6 @@ int main(void)
 		cmocka_unit_test(test_certain_blocks),
 		cmocka_unit_test(test_every_allocation),
 		cmocka_unit_test(test_unexplained_growth),
-}
-
 		cmocka_unit_test(test_not_seen),
 		cmocka_unit_test(test_share_of_unknown),
 	};

@@ -111,7 +111,8 @@ void witness_find(const struct profile *p, struct witness *ret)
 
 char *witness_words(const struct witness *w, char buf[WITNESS_WORDS])
 {
-	char growth[UNITS_BUF], held[UNITS_BUF], most[UNITS_BUF], when[UNITS_BUF] = "", unseen[176];
+	char growth[UNITS_BUF], held[UNITS_BUF], most[UNITS_BUF], when[UNITS_BUF] = "",
+								  unseen[176] = "";
 	time_t s = w->most_ns / 1000000000;
 	struct tm tm;
 
@@ -120,7 +121,8 @@ char *witness_words(const struct witness *w, char buf[WITNESS_WORDS])
 	format_bytes(w->most_bytes, most, sizeof(most));
 	if (!gmtime_r(&s, &tm) || !strftime(when, sizeof(when), "%H:%M:%S", &tm))
 		when[0] = '\0';
-	snprintf(unseen, sizeof(unseen), w->unseen[0] ? " (%s)" : "", w->unseen);
+	if (w->unseen[0])
+		snprintf(unseen, sizeof(unseen), " (%s)", w->unseen);
 	if (w->was_freed)
 		snprintf(buf, WITNESS_WORDS,
 			 "The process grew by %s, and %s is held. %s were in use at %s: its "
