@@ -33,7 +33,7 @@ looked_at() {
 	end_server "$what"
 	[ $((SECONDS - started)) -le 2 ] && ok "$what: SIGTERM within 2 s" ||
 		not_ok "$what: SIGTERM" "took $((SECONDS - started)) s" "$top/serve.err"
-	same_memory mute-heapy && ok "$what: no probe is left" || not_ok "$what: a probe is left" "" "$top/text"
+	await 10 same_memory mute-heapy && ok "$what: no probe is left" || not_ok "$what: a probe is left" "" "$top/text"
 	end_process mute-heapy
 }
 

@@ -149,7 +149,7 @@ END
 	await 30 is_gone "$slow" && ok "a slow client is ended" || not_ok "a slow client is ended" "not within 30 s"
 	end_server "serve by name"
 	for name in heapy-a heapy-d; do
-		same_memory $name && ok "no probe is left in $name" || not_ok "no probe is left in $name" "its text differs" "$top/text"
+		await 10 same_memory $name && ok "no probe is left in $name" || not_ok "no probe is left in $name" "its text differs" "$top/text"
 	done
 }
 
@@ -193,7 +193,7 @@ children_and_execs() {
 		not_ok "after exec: and only of whom it is" "" "$top/notes"
 	end_server "serve children and execs"
 	for name in forks named execs statics; do
-		same_memory $name && ok "no probe is left in $name" || not_ok "no probe is left in $name" "its text differs" "$top/text"
+		await 10 same_memory $name && ok "no probe is left in $name" || not_ok "no probe is left in $name" "its text differs" "$top/text"
 	done
 }
 

@@ -106,5 +106,5 @@ await 5 says "$top/most" '[0-9]'
 most=$(cat "$top/most")
 [ "$most" -le 300 ] && ok "all of heaptap has $most MB at most" || not_ok "memory" "$most MB" "$top/serve.err"
 end_wave
-same_memory heapy && ok "no probe is left" || not_ok "a probe is left" "" "$top/text"
+await 10 same_memory heapy && ok "no probe is left" || not_ok "a probe is left" "" "$top/text"
 e2e_end

@@ -33,10 +33,11 @@ sees() {
 	ok "$name"
 }
 keys() { tmux send-keys "$@"; }
+no_probe() { timeout 20 python3 "$e2e_dir/same_text.py" "$target" >"$work/text"; }
 # left NAME: the shell's terminal is sane, and nothing is left in the target
 left() {
 	sees "$1: the terminal is as it was" '^STATUS 0' '^icanon' '^echo'
-	timeout 20 python3 "$e2e_dir/same_text.py" "$target" >"$work/text" && ok "$1: no probe is left" ||
+	await 10 no_probe && ok "$1: no probe is left" ||
 		not_ok "$1: no probe is left" "there is one" "$work/text"
 }
 grow() {
@@ -118,7 +119,6 @@ run 100 20 -p "$target" --rate 1 --interval 300ms
 sees "before a kill" 'grows (PID'
 killed=$(pgrep -o -f "^$heaptap top -p $target ")
 kill -9 "$killed"
-no_probe() { timeout 20 python3 "$e2e_dir/same_text.py" "$target" >"$work/text"; }
 await 10 is_gone "$killed" && await 10 no_probe && ok "killed: no probe is left" || not_ok "killed: no probe is left" "there is one" "$work/text" "$work/screen"
 
 run 100 20 -p "$target" --rate 1 --interval 300ms

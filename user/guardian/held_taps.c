@@ -46,7 +46,7 @@ static bool is_worn(struct held_taps *ht)
 
 static void note_visit(struct held_taps *ht, uint64_t begin_ns, int err)
 {
-	if (err != -ETIMEDOUT)
+	if (err != -ETIMEDOUT && err != -ETIME)
 		return;
 	ht->lost_at_ns = now_ns();
 	ht->lost_ns += ht->lost_at_ns - begin_ns;

@@ -174,7 +174,7 @@ static int stop(struct visit *v, struct err *why)
 	if (err == -ESRCH)
 		return err_set(why, err, "it has ended");
 	if (err == -ETIMEDOUT)
-		return err_set(why, err,
+		return err_set(why, -ETIME,
 			       "it did not stop within 0.2 s: a thread gets no processor, or it "
 			       "executes another program");
 	if (err == -EAGAIN)

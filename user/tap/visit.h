@@ -63,9 +63,9 @@ struct visit_report {
 };
 
 /*
- * Returns report->err: that of the work, or why it could not begin. -EIO: the visitor was killed; -ETIMEDOUT: the
- * threads did not stop, or what was asked did not come to an end. Then it is not known what has been done, unless
- * the work says it. ret_fd: a descriptor that the accessor has sent, or -1; NULL: none is expected.
+ * Returns report->err: that of the work, or why it could not begin. -ETIME: the threads did not stop in time, and nothing
+ * was done; -EAGAIN: they cannot be stopped at this moment. -EIO: the visitor was killed; -ETIMEDOUT: what was asked did
+ * not come to an end. Then it is not known what has been done, unless the work says it. ret_fd: a descriptor that the accessor has sent, or -1; NULL: none is expected.
  */
 int visit_process(pid_t pid, const struct visit_work *work, void *ctx, struct visit_report *report,
 		  int *ret_fd);

@@ -133,13 +133,13 @@ static void note_visit(struct taps *ts, uint64_t begin_ns, int err)
 {
 	uint64_t now = now_ns(), took_ns = now - begin_ns;
 
-	if (err == -ETIMEDOUT)
+	if (err == -ETIMEDOUT || err == -ETIME)
 		ts->quiet_until_ns = now + VISIT_PAUSES * took_ns;
 }
 
 static bool is_tried_again(const struct taps *ts, struct tracked_process *p, int err)
 {
-	if ((err != -ETIMEDOUT && err != -EAGAIN && err != -EFAULT) || p->tap == TAP_IN ||
+	if ((err != -ETIME && err != -EAGAIN && err != -EFAULT) || p->tap == TAP_IN ||
 	    ++p->tap_tries >= TAP_VISITS)
 		return false;
 	if (ts->is_patient)
