@@ -46,7 +46,7 @@ grown map "$bin/unexplained" --tap
 cat "$work/heaptap.err" >>"$work/shown" # where it is said if there was no sample
 told "mapped, tapped: said" "The process grew by 6[0-9.]+ MiB" "$work/shown"
 E2E_MODE=map launch --rate 1 -- "$bin/unexplained"
-told "mapped, from the start: said" "The process grew by 6[0-9.]+ MiB" "$work/target.out"
+told "mapped, from the start: said" "The process grew by 6[0-9.]+ MiB" "$work/heaptap.err"
 judged "mapped, from the start" 2
 E2E_NOWAIT=1 E2E_MODE=map timeout 60 "$heaptap" check --max-growth 1M --max-inuse 1M -- "$bin/unexplained" >"$work/check" 2>&1
 [ $? = 2 ] && ok "mapped: checked while it runs" || not_ok "mapped: checked while it runs" "status" "$work/check"

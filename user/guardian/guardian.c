@@ -28,7 +28,7 @@
 #define ANSWER_TIMEOUT_MS 60000
 /* At the end: it takes everything out by itself and ends, also when nobody waits any more. The kernel takes one
  * process's probes out at a time, machine-wide, so it may take long through no fault of ours. */
-#define END_TIMEOUT_MS 1200
+#define END_TIMEOUT_MS 1500
 /* It may be in the kernel for as long: who is told to end (SIGTERM, Ctrl-C) does not wait for an answer then. */
 #define LAST_ANSWER_MS 300
 #define LOOK_MS 100
