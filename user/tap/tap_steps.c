@@ -543,8 +543,7 @@ static int check_thread_pointers(const struct tap_work *w, const struct visit_sh
 		    (tp && !read_at(w, tp, &self, sizeof(self)) && self == tp))
 			continue;
 		/* Perhaps it is just ending: tried again. */
-		return err_set(why, -EAGAIN,
-			       "a thread of it has no thread pointer of a C library");
+		return err_set(why, -EAGAIN, "a thread of it has no thread pointer of a C library");
 	}
 	return 0;
 }
