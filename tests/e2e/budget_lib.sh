@@ -32,7 +32,7 @@ has_lines() {
 }
 # await_pace N: its pace over the next N tenths of a second, in $pace
 await_pace() {
-	local from reference_from cnt
+	local from reference_from cnt=0
 	[ -z "$reference" ] || has_lines 0 "$reference"
 	reference_from=$cnt
 	has_lines 0

@@ -53,11 +53,12 @@ end_slow() {
 	kill -9 "${pid_of[slowly]}"
 	wait "${pid_of[slowly]}" 2>/dev/null
 }
-# serve_both: it and another one are followed and have allocated; then its libraries are mute
+# serve_both: it and another one are followed and have allocated; then its libraries are mute. No profile is saved before: then
+# their names were known
 serve_both() {
 	begin_slow
 	begin slow-heapy
-	serve --listen 127.0.0.1:0 --rate 1 --comm '^slow-heapy' --comm '^slowly'
+	serve --listen 127.0.0.1:0 --rate 1 --keep-files 0 --comm '^slow-heapy' --comm '^slowly'
 	await 10 follows "${pid_of[slowly]}" && await 10 follows "${pid_of[slow-heapy]}" ||
 		not_ok "$1" "not followed" "$top/serve.err"
 	sleep 1

@@ -270,8 +270,9 @@ static int compare_sites(const struct tap_work *w, struct err *why)
 		const struct tap_patch *p = &w->header->patch[i];
 		int err = read_at(w, p->addr, there, p->byte_cnt);
 
-		if (err)
-			return err_set_os(why, err, "its allocator's code cannot be read");
+		if (err) /* it executes another program just now: that of the old one is gone */
+			return err_set(why, -EAGAIN, "its allocator's code cannot be read: %s",
+				       strerror(-err));
 		if (!memcmp(there, p->original, p->byte_cnt))
 			continue;
 		if (is_tapped_by_owner(w))
