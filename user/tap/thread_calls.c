@@ -66,16 +66,13 @@ bool threads_may_restart(pid_t tid)
 	bool may = f;
 	long cnt;
 
-	if (!is_filtered(tid)) {
-		free(f);
-		return true;
-	}
 	for (long i = 0; may; i++) {
 		uint32_t action;
 
 		cnt = ptrace(REQUEST_GET_FILTER, tid, (void *)i, f);
 		if (cnt < 0) {
-			may = errno == ENOENT || errno == EINVAL; /* no more; no filter */
+			may = errno == ENOENT || errno == EINVAL || /* no more; no filter */
+			      (errno == EACCES && !is_filtered(tid));
 			break;
 		}
 		action = filter_run(f, (size_t)cnt, &data);
