@@ -244,7 +244,7 @@ def modes(bench):
 
 def redis_compare(bench, name, base, variant, pipeline=1, tests="set,get"):
     """Rows for one variant: throughput, p99 and CPU time per request."""
-    counts = {server: server.requests_for(0.15, pipeline) for server in (base, variant)}
+    counts = {server: server.requests_for(0.3, pipeline) for server in (base, variant)}
     seen = {base: [], variant: []}
 
     def load(server):
