@@ -289,6 +289,58 @@ static void it_is_known_what_does_not_hold(void **state)
 	assert_int_equal(status, geteuid() ? 3 << 8 : 0);
 }
 
+static bool can_write_files(void)
+{
+	return open("/tmp", O_TMPFILE | O_RDWR, 0600) >= 0 || open("/dev/null", O_WRONLY) >= 0 ||
+	       open("/tmp/heaptap-no-such-file", O_RDONLY | O_CREAT, 0600) >= 0 ||
+	       open("/dev/null", O_RDONLY | O_TRUNC) >= 0;
+}
+
+static bool can_change_processes(void)
+{
+	return can_fork(-1) || can_exec(-1) || can_connect(-1) || can_map_code(-1) ||
+	       can_signal_parent(-1) || prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0 ||
+	       setresuid(1, 1, 1) == 0;
+}
+
+static int read_only(void *arg)
+{
+	int fd = open("/proc/self/maps", O_RDONLY), dir = open("/proc", O_RDONLY | O_DIRECTORY);
+	char byte;
+
+	*(int *)arg = 1; /* in the child's memory */
+	return fd >= 0 && dir >= 0 && read(fd, &byte, 1) == 1 && !can_write_files() &&
+			       !can_change_processes() ?
+		       42 :
+		       1;
+}
+
+static int crash(void *arg)
+{
+	(void)arg;
+	__builtin_trap();
+}
+
+_Noreturn static int never_answer(void *arg)
+{
+	uint32_t word = 0;
+
+	(void)arg;
+	for (;;)
+		syscall(SYS_futex, &word, 0 /* FUTEX_WAIT */, 0, NULL, NULL, 0);
+}
+
+static void who_may_read_can_change_nothing(void **state)
+{
+	int arg = 0;
+
+	(void)state;
+	assert_int_equal(sandbox_run_reading(read_only, &arg, 60), 42);
+	assert_int_equal(arg, 0);
+	assert_int_equal(sandbox_run_reading(crash, NULL, 60), -EIO);
+	assert_int_equal(sandbox_run_reading(never_answer, NULL, 1), -ETIMEDOUT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -296,6 +348,7 @@ int main(void)
 		cmocka_unit_test(it_dies_with_its_parent),
 		cmocka_unit_test(it_computes_no_longer_than_it_may),
 		cmocka_unit_test(it_is_known_what_does_not_hold),
+		cmocka_unit_test(who_may_read_can_change_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,7 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,12 +28,16 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/null_fd.h"
 
 #define NOBODY_ID 65534
 #define NOFILE_CAP 64
+#define SANDBOX_NOT_RUN 125 /* exit status */
+#define READING_DATA_BYTES (4ULL << 30) /* a browser's unwind rows and symbols, all files at once */
+#define READING_MAP_BYTES (64ULL << 30)
 
 #if defined(__x86_64__)
 #define AUDIT_ARCH_HERE AUDIT_ARCH_X86_64
@@ -196,13 +201,37 @@ static int drop_privileges(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),                               \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
 
-static int filter_system_calls(void)
+/* Allow the call unless its third argument, a file's flags, asks for more than reading. */
+#define ALLOW_NO_WRITE(name)                                                                \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4),                              \
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])), \
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_ACCMODE | O_CREAT | O_TRUNC, 1, 0),  \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),                               \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+
+static void add_rules(struct sock_fprog *prog, const struct sock_filter *rules, size_t cnt)
 {
-	static const struct sock_filter code[] = {
+	memcpy(prog->filter + prog->len, rules, cnt * sizeof(*rules));
+	prog->len += (unsigned short)cnt;
+}
+
+static int filter_system_calls(bool may_open)
+{
+	static const struct sock_filter begin[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_HERE, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	};
+	static const struct sock_filter opens[] = {
+		ALLOW_NO_WRITE(openat),	 ALLOW(readlinkat), ALLOW(getdents64), ALLOW(statx),
+		ALLOW(faccessat),	 ALLOW(uname),	    ALLOW(geteuid),    ALLOW(fstatfs),
+		ALLOW(process_vm_readv), ALLOW(kcmp),	    ALLOW(dup),	       ALLOW(writev),
+#ifdef SYS_readlink
+		ALLOW(readlink),	 ALLOW(access),	    ALLOW(stat),       ALLOW(lstat),
+#endif
+	};
+	static const struct sock_filter always[] = {
 		ALLOW_NO_EXEC(mmap),
 		ALLOW_NO_EXEC(mprotect),
 		ALLOW(read),
@@ -232,11 +261,14 @@ static int filter_system_calls(void)
 		/* An error, not a kill: libraries try calls that they can do without. */
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 	};
-	struct sock_fprog prog = {
-		.len = sizeof(code) / sizeof(code[0]),
-		.filter = (struct sock_filter *)code,
-	};
+	struct sock_filter code[sizeof(begin) / sizeof(begin[0]) + sizeof(opens) / sizeof(opens[0]) +
+				sizeof(always) / sizeof(always[0])];
+	struct sock_fprog prog = { .filter = code };
 
+	add_rules(&prog, begin, sizeof(begin) / sizeof(begin[0]));
+	if (may_open)
+		add_rules(&prog, opens, sizeof(opens) / sizeof(opens[0]));
+	add_rules(&prog, always, sizeof(always) / sizeof(always[0]));
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) != 0)
 		return errno == EINVAL ? 0 : -errno; /* see sandbox_is_whole() */
 	return 0;
@@ -250,8 +282,9 @@ bool sandbox_is_whole(void)
 
 #else
 
-static int filter_system_calls(void)
+static int filter_system_calls(bool may_open)
 {
+	(void)may_open;
 	return 0;
 }
 
@@ -279,6 +312,79 @@ int sandbox_seal(pid_t parent, const struct sandbox_limits *limits)
 	if (!err)
 		err = set_limit(RLIMIT_FSIZE, 0);
 	if (!err)
-		err = filter_system_calls();
+		err = filter_system_calls(false);
 	return err;
+}
+
+int sandbox_keep_reading(void)
+{
+	static const int needed[] = {
+		CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_SETUID,
+		CAP_SETGID,	  CAP_SYS_PTRACE,      CAP_CHECKPOINT_RESTORE
+	};
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { 0 };
+	uint32_t kept[2] = { 0 };
+
+	if (syscall(SYS_capget, &head, data))
+		return -errno;
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		kept[CAP_TO_INDEX(needed[i])] |= CAP_TO_MASK(needed[i]);
+	for (size_t i = 0; i < 2; i++) {
+		data[i].effective &= kept[i];
+		data[i].permitted &= kept[i];
+		data[i].inheritable = 0;
+	}
+	return syscall(SYS_capset, &head, data) ? -errno : 0;
+}
+
+static void run_reading(pid_t parent, int (*fn)(void *), void *arg, uint32_t wall_s)
+{
+	static const int kept_fd[] = { STDOUT_FILENO, STDERR_FILENO };
+	const struct sandbox_limits limits = { .data_bytes = READING_DATA_BYTES,
+					       .map_bytes = READING_MAP_BYTES };
+	int status;
+
+	if (sandbox_begin(parent, kept_fd, 2, wall_s) || limit_memory(&limits) ||
+	    sandbox_keep_reading() || filter_system_calls(true))
+		_exit(SANDBOX_NOT_RUN);
+	status = fn(arg);
+	fflush(NULL);
+	_exit(status);
+}
+
+int sandbox_run_reading(int (*fn)(void *), void *arg, uint32_t wall_s)
+{
+	pid_t parent = getpid(), child;
+	int status, fd, err = 0;
+	struct pollfd pfd;
+
+	fflush(NULL);
+	child = fork();
+	if (!child)
+		run_reading(parent, fn, arg, wall_s);
+	if (child < 0)
+		return -errno;
+	fd = (int)syscall(SYS_pidfd_open, child, 0);
+	pfd = (struct pollfd){ .fd = fd, .events = POLLIN };
+	while (fd >= 0 && (err = poll(&pfd, 1, (int)wall_s * 1000)) < 0 && errno == EINTR)
+		;
+	if (fd >= 0)
+		close(fd);
+	if (!err || fd < 0) { /* a child in the kernel's hands outlives even this */
+		kill(child, SIGKILL);
+		return -ETIMEDOUT;
+	}
+	if (waitpid(child, &status, 0) != child)
+		return -errno;
+	if (!WIFEXITED(status) || WEXITSTATUS(status) == SANDBOX_NOT_RUN)
+		return -EIO;
+	return WEXITSTATUS(status);
+}
+
+const char *sandbox_reading_error(int err)
+{
+	return err == -ETIMEDOUT ? "its files or memory do not answer" :
+	       err == -EIO	 ? "the process that reads its files has crashed" :
+				   strerror(-err);
 }

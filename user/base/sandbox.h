@@ -25,6 +25,18 @@ int sandbox_begin(pid_t parent, const int *keep_fd, size_t saved_fd_cnt, uint64_
 /* Call when all files are open: another user, no capabilities, bounded memory, and only the system calls that
  * reading memory and writing an answer need. 0 or a negative errno: then do not go on. */
 int sandbox_seal(pid_t parent, const struct sandbox_limits *limits);
+/*
+ * Keep only the capabilities that reading other users' processes and files needs, and that a child needs to give
+ * up its own.
+ */
+int sandbox_keep_reading(void);
+/*
+ * Run fn(arg) in a child that can read whatever this process can, and write nothing but standard output and error:
+ * no file is created or opened for writing, no process started, none changed. Return its exit status (0 to 124), or
+ * -EIO: it crashed or could not be sealed, -ETIMEDOUT: it was killed after wall_s seconds.
+ */
+int sandbox_run_reading(int (*fn)(void *), void *arg, uint32_t wall_s);
+const char *sandbox_reading_error(int err);
 /* false: this kernel has no filters for system calls (CONFIG_SECCOMP_FILTER). Then a sealed child has another user, no
  * capabilities and its limits, but may still make any system call. Whoever has foreign files read tells the user. */
 bool sandbox_is_whole(void);

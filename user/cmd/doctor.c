@@ -16,12 +16,14 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/sandbox.h"
 #include "base/terminal.h"
 #include "cmd/cmd.h"
 #include "kernel/seccomp_probe.h"
 
 #define COLUMNS_MIN 80
 #define COLUMNS_MAX 100 /* longer lines are hard to read */
+#define WALL_S 60 /* for a process of many large files */
 
 static const char usage[] =
 	"usage: heaptap doctor [-p PID] [-v | --json]\n"
@@ -91,8 +93,6 @@ static int examine_machine(struct doctor_report *r)
 
 static void examine_process(struct doctor_report *r, pid_t pid)
 {
-	bool is_safe;
-
 	r->has_process = true;
 	r->pid = pid;
 	r->process_err = process_info_read(pid, &r->info);
@@ -103,8 +103,7 @@ static void examine_process(struct doctor_report *r, pid_t pid)
 	}
 	r->has_info = true;
 	process_read_pss(&r->info);
-	if (r->info.seccomp && !seccomp_probe_returns(&is_safe))
-		r->seccomp_kills_returns = !is_safe;
+	r->seccomp_kills_returns &= r->info.seccomp != 0;
 	r->process_err = process_check(&r->info, &r->process_why);
 	if (r->process_err)
 		return;
@@ -116,27 +115,55 @@ static void examine_process(struct doctor_report *r, pid_t pid)
 			r->process_err == -ESRCH ? "it has just ended" : strerror(-r->process_err));
 }
 
-static int print_report(const struct doctor_options *o)
+struct examination {
+	const struct doctor_options *o;
+	struct doctor_report report;
+};
+
+/* Print what was found. Return the exit status. */
+static int examine_and_print(void *arg)
 {
-	struct doctor_report report = { 0 };
+	struct examination *x = arg;
+	struct doctor_report *r = &x->report;
 	int err, status = 1;
 
-	report.columns = terminal_columns(STDOUT_FILENO, COLUMNS_MIN, COLUMNS_MAX);
-	report.is_verbose = o->is_verbose;
-	err = examine_machine(&report);
-	if (!err && o->pid)
-		examine_process(&report, (pid_t)o->pid);
-	if (!err)
-		err = doctor_find(&report);
+	if (x->o->pid)
+		examine_process(r, (pid_t)x->o->pid);
+	err = doctor_find(r);
 	if (err) {
 		log_error("doctor: cannot examine this machine: %s", strerror(-err));
 	} else {
-		(o->is_json ? doctor_print_json : doctor_print_text)(&report, stdout);
-		status = report.verdict == DOCTOR_BLOCK;
+		(x->o->is_json ? doctor_print_json : doctor_print_text)(r, stdout);
+		status = r->verdict == DOCTOR_BLOCK;
 	}
-	survey_free(report.survey);
-	vec_release(&report.findings);
+	survey_free(r->survey);
+	vec_release(&r->findings);
 	return status;
+}
+
+/* A process's files and memory may be made to harm who reads them, so that a child does which can do nothing else. */
+static int print_report(const struct doctor_options *o)
+{
+	struct examination x = { .o = o };
+	bool is_safe;
+	int status, err;
+
+	x.report.columns = terminal_columns(STDOUT_FILENO, COLUMNS_MIN, COLUMNS_MAX);
+	x.report.is_verbose = o->is_verbose;
+	err = examine_machine(&x.report);
+	if (err) {
+		log_error("doctor: cannot examine this machine: %s", strerror(-err));
+		return 1;
+	}
+	if (!o->pid)
+		return examine_and_print(&x);
+	x.report.seccomp_kills_returns = !seccomp_probe_returns(&is_safe) && !is_safe;
+	status = sandbox_run_reading(examine_and_print, &x, WALL_S);
+	if (status >= 0)
+		return status;
+	log_error("doctor: process %llu could not be looked at: %s", (unsigned long long)o->pid,
+		  sandbox_reading_error(status));
+	return 1;
 }
 
 static int remove_tap(pid_t pid)

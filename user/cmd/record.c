@@ -13,6 +13,7 @@
 #include "base/ending.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/sandbox.h"
 #include "cmd/cmd.h"
 #include "cmd/record_settings.h"
 #include "cmd/record_priv.h"
@@ -90,6 +91,8 @@ static const char *const label_names[] = { "scope", "app", "task", "thread", "al
 static const char *const realloc_scopes[] = { "current", "origin", NULL };
 /* In the order of enum attach_mode. */
 static const char *const attach_modes[] = { "auto", "session", "multi", "perf", NULL };
+
+#define PREVIEW_WALL_S 60
 
 #define AT(member) offsetof(struct record_options, member)
 
@@ -363,14 +366,23 @@ static int take_stdout(struct record_options *o)
 	return err;
 }
 
-/* Preview each process; the first error ends it. */
+static int preview_one(void *pid)
+{
+	return tap_preview(*(pid_t *)pid, stdout) ? 1 : 0;
+}
+
+/* Preview each process; the first error ends it. Files and memory of a process may be made to harm who reads them. */
 static int preview(struct record_options *o)
 {
 	struct whom_found found = { 0 };
 	int err = record_settings_find(&o->with, "record", &found);
 
-	for (size_t i = 0; i < found.pids.cnt && !err; i++)
-		err = tap_preview(found.pids.data[i], stdout);
+	for (size_t i = 0; i < found.pids.cnt && !err; i++) {
+		err = sandbox_run_reading(preview_one, &found.pids.data[i], PREVIEW_WALL_S);
+		if (err < 0)
+			log_error("record: process %d could not be looked at: %s",
+				  found.pids.data[i], sandbox_reading_error(err));
+	}
 	vec_release(&found.pids);
 	return err;
 }

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -295,31 +294,6 @@ static void receive(const struct reading *r, uint8_t *buf, size_t buf_bytes, str
 		memcpy(&ret->fd, CMSG_DATA(c), sizeof(ret->fd));
 }
 
-/* Keep only the capabilities that reading other users' processes and files needs, and that a job needs to give
- * up its own. */
-static void drop_capabilities(void)
-{
-	static const int needed[] = {
-		CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_SETUID,
-		CAP_SETGID,	  CAP_SYS_PTRACE,      CAP_CHECKPOINT_RESTORE
-	};
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = { 0 };
-	uint32_t kept[2] = { 0 };
-
-	if (syscall(SYS_capget, &head, data))
-		return;
-	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
-		kept[CAP_TO_INDEX(needed[i])] |= CAP_TO_MASK(needed[i]);
-	for (size_t i = 0; i < 2; i++) {
-		data[i].effective &= kept[i];
-		data[i].permitted &= kept[i];
-		data[i].inheritable = 0;
-	}
-	/* If this fails, the reader keeps the capabilities of main. */
-	(void)syscall(SYS_capset, &head, data);
-}
-
 void reader_process_run(int fd, pid_t parent, reader_job_fn job)
 {
 	static uint8_t buf[sizeof(struct reader_request) + READER_ARGS_BYTES_CAP];
@@ -329,7 +303,7 @@ void reader_process_run(int fd, pid_t parent, reader_job_fn job)
 	(void)prctl(PR_SET_NAME, "heaptap-reader");
 	if (sandbox_begin(parent, &fd, 1, NO_CPU_LIMIT))
 		_exit(1);
-	drop_capabilities();
+	(void)sandbox_keep_reading(); /* else it keeps those of main */
 	thread_be_prompt();
 	for (;;) {
 		receive(&r, buf, sizeof(buf), &q);
