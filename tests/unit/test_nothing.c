@@ -53,6 +53,20 @@ static void test_too_little(void **state)
 	expect(&n, 0, "of the 90 calls of PID 12 (ls) none gave memory", "memory");
 }
 
+/* Probes that the kernel did not take in time are not the absence of an allocator. */
+static void test_failed(void **state)
+{
+	struct nothing n = ordinary();
+
+	(void)state;
+	n.site_cnt = 0;
+	n.failed_cnt = 8;
+	n.failed_why = "the kernel was busy";
+	expect(&n, -ENODATA,
+	       "PID 12 (ls): 8 probe sites or files could not be had (the kernel was busy)",
+	       ": heaptap record -v -p 12,13");
+}
+
 /* What a shell would read otherwise is not given as a command. */
 static void test_quotes(void **state)
 {
@@ -117,9 +131,9 @@ static void test_samplers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_too_little), cmocka_unit_test(test_quotes),
-		cmocka_unit_test(test_no_calls),   cmocka_unit_test(test_no_allocator),
-		cmocka_unit_test(test_samplers),
+		cmocka_unit_test(test_too_little),   cmocka_unit_test(test_failed),
+		cmocka_unit_test(test_quotes),	     cmocka_unit_test(test_no_calls),
+		cmocka_unit_test(test_no_allocator), cmocka_unit_test(test_samplers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,7 @@
 #include "guardian/wire.h"
 
 #define ANSWER_TIMEOUT_MS 60000
+#define SAID_AFTER_MS 3000 /* the user is told that it takes long */
 /* At the end: it takes everything out by itself and ends, also when nobody waits any more. The kernel takes one
  * process's probes out at a time, machine-wide, so it may take long through no fault of ours. */
 #define END_TIMEOUT_MS 1500
@@ -220,6 +221,12 @@ void guardian_end(struct guardian *g)
 	free(g);
 }
 
+const char *guardian_lost_why(const struct guardian *g)
+{
+	return g->is_given_up ? "the kernel did not finish with the probes in time" :
+				"the process that holds the probes was killed";
+}
+
 int guardian_restart(struct guardian *g)
 {
 	if (g->is_given_up) /* it goes on by itself */
@@ -286,11 +293,20 @@ static int receive(struct guardian *g, int timeout_ms, struct wire_reply *ret)
 /* Wait for the next message; returns as receive(). */
 static int await(struct guardian *g, struct wire_reply *ret)
 {
-	int err = receive(g, ANSWER_TIMEOUT_MS, ret);
+	int err = receive(g, SAID_AFTER_MS, ret);
 
 	if (err != -EAGAIN)
 		return err;
-	log_error("guardian: process %d has not answered for a minute: it is given up", g->pid);
+	log_warn(
+		"waiting for the kernel, which puts probes in and takes them out one after the other "
+		"for everybody: another profiler (heaptap, bpftrace, perf) may keep it busy");
+	err = receive(g, ANSWER_TIMEOUT_MS - SAID_AFTER_MS, ret);
+	if (err != -EAGAIN)
+		return err;
+	log_error(
+		"process %d (heaptap-guard), which attaches, has not answered for a minute: it is "
+		"given up",
+		g->pid);
 	g->is_given_up = true;
 	return lose(g);
 }

@@ -38,6 +38,8 @@ void guardian_begin_end(struct guardian *g);
 void guardian_end(struct guardian *g);
 /* Has it been killed? */
 bool guardian_is_lost(const struct guardian *g);
+/* Why a guardian is lost, as a sentence without its end. */
+const char *guardian_lost_why(const struct guardian *g);
 /* True once after this process was stopped (SIGSTOP, Ctrl-Z) and went on: meanwhile the guardian has taken out all links
  * and taps. */
 bool guardian_take_dropped(struct guardian *g);

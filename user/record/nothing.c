@@ -36,6 +36,20 @@ static int explain_no_allocator(const struct nothing *n, const char *name,
 	return -ENODATA;
 }
 
+/* They are there: nothing is said of what the process has. */
+static int explain_failed(const struct nothing *n, const char *name, char buf[static NOTHING_BYTES])
+{
+	char again[COMMAND_BYTES];
+
+	command(n, "-v", again);
+	snprintf(
+		buf, NOTHING_BYTES,
+		"nothing could be recorded of %s: %zu probe site%s or files could not be had (%s); again, "
+		"with what heaptap does: %s",
+		name, n->failed_cnt, n->failed_cnt == 1 ? "" : "s", n->failed_why, again);
+	return -ENODATA;
+}
+
 static void explain_no_sampler(const struct nothing *n, const char *name,
 			       char buf[static NOTHING_BYTES])
 {
@@ -73,6 +87,8 @@ int nothing_explain(const struct nothing *n, const char *name, char buf[static N
 	char duration[UNITS_BUF], again[COMMAND_BYTES];
 
 	format_duration(n->duration_ns, duration, sizeof(duration));
+	if (!n->site_cnt && n->failed_cnt)
+		return explain_failed(n, name, buf);
 	if (n->is_usdt && !n->call_cnt && !n->paused_cnt) {
 		explain_no_sampler(n, name, buf);
 		return n->site_cnt ? 0 : -ENODATA;

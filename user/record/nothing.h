@@ -12,6 +12,8 @@ struct heap_kind;
 struct nothing {
 	const struct heap_kind *heap;
 	size_t site_cnt; /* probed sites */
+	size_t failed_cnt; /* sites and files that could not be probed */
+	const char *failed_why; /* of the last of them; NULL with failed_cnt 0 */
 	uint64_t call_cnt; /* of allocators, seen by probes */
 	uint64_t paused_cnt; /* allocations that the program excluded from recording */
 	uint64_t rate_bytes, duration_ns;

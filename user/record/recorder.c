@@ -156,6 +156,11 @@ static void show_status(struct recorder *r)
 	log_status("%s", text);
 }
 
+const char *recorder_failed_why(const struct recorder *r, int err)
+{
+	return guardian_is_lost(r->guardian) ? guardian_lost_why(r->guardian) : strerror(-err);
+}
+
 /* What it has recorded is complete up to here. */
 void recorder_on_guardian_news(void *ctx, int fd)
 {
@@ -167,10 +172,9 @@ void recorder_on_guardian_news(void *ctx, int fd)
 			governor_resume_after_stop(r->session->governor, "record");
 		return;
 	}
-	log_error("record: process %d (heaptap-guard), which holds the probes, was killed: the "
-		  "recording ends here",
-		  guardian_pid(r->guardian));
-	end_early(r, "the process that holds the probes was killed");
+	log_error("record: %s (heaptap-guard, PID %d): the recording ends here",
+		  guardian_lost_why(r->guardian), guardian_pid(r->guardian));
+	end_early(r, guardian_lost_why(r->guardian));
 }
 
 void recorder_on_child_end(void *ctx, int fd)
@@ -431,6 +435,7 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	ret->stepped_cnt = tracker_stepped_cnt(r->session->tracker);
 	ret->throwing_cnt = tracker_throwing_cnt(r->session->tracker);
 	ret->failed_cnt = tracker_failed_cnt(r->session->tracker, &err);
+	ret->failed_why = recorder_failed_why(r, err);
 	ret->process_cnt = tracker_followed_cnt(r->session->tracker);
 	inst = tracker_instances(r->session->tracker, &cnt);
 	for (size_t i = 0; i < cnt; i++) {

@@ -68,6 +68,7 @@ struct recorder_facts {
 	enum probes_source source;
 	enum attach_mode mode;
 	size_t site_cnt, stepped_cnt, throwing_cnt, failed_cnt;
+	const char *failed_why;
 	/* Resident memory, summed over the processes attached to: before that (0: of a program that we started),
 	 * and when each was last seen; 0: not known. */
 	uint64_t rss_begin_bytes, rss_bytes;

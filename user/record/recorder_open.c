@@ -330,7 +330,7 @@ void recorder_say_heap(const struct target *t)
 			t->comm, words.what, words.advice);
 }
 
-static void say_heaps(const struct recorder *r, size_t site_cnt)
+static void say_heaps(const struct recorder *r, size_t site_cnt, size_t failed_cnt)
 {
 	char name[TARGETS_NAME_BYTES];
 	const struct target *t;
@@ -338,7 +338,7 @@ static void say_heaps(const struct recorder *r, size_t site_cnt)
 	vec_each(&r->targets.list, t)
 		if (site_cnt)
 			recorder_say_heap(t);
-	if (site_cnt)
+	if (site_cnt || failed_cnt) /* what could not be probed is there */
 		return;
 	targets_name(&r->targets, name);
 	if (r->opts.source == SOURCE_USDT)
@@ -361,13 +361,13 @@ static void say_start(struct recorder *r)
 	failed_cnt = tracker_failed_cnt(r->session->tracker, &err);
 	if (failed_cnt)
 		log_warn("record: %zu probe sites or files could not be had: %s", failed_cnt,
-			 strerror(-err));
+			 recorder_failed_why(r, err));
 	if (tracker_throwing_cnt(r->session->tracker))
 		log_warn("record: %zu functions that throw (operator new of the allocator) are not "
 			 "probed: on this kernel a new that fails would end the program. What they "
 			 "allocate is missing; --probe-throwing-new records it at that risk",
 			 tracker_throwing_cnt(r->session->tracker));
-	say_heaps(r, site_cnt);
+	say_heaps(r, site_cnt, failed_cnt);
 	if (r->opts.follow && !r->opts.tap)
 		log_info("record: --follow: until the end, every process that uses the same "
 			 "allocator pays about %.0f ns per malloc and per free",

@@ -54,6 +54,8 @@ void recorder_on_guardian_news(void *ctx, int fd);
 void recorder_on_reader_gone(void *ctx, int fd);
 void recorder_visit(void *ctx, int fd);
 
+/* Why probe sites could not be had; err: of the last of them. */
+const char *recorder_failed_why(const struct recorder *r, int err);
 /* Report what a heap other than malloc's means for the recording. */
 void recorder_say_heap(const struct target *t);
 

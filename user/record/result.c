@@ -180,6 +180,8 @@ static int say_nothing(const struct result_options *opts, const struct recorder 
 	const struct nothing n = {
 		.heap = &heap,
 		.site_cnt = f->site_cnt,
+		.failed_cnt = f->failed_cnt,
+		.failed_why = f->failed_why,
 		.call_cnt = s->stats[HT_STAT_HITS_ALLOC],
 		.paused_cnt = s->stats[HT_STAT_PAUSED],
 		.rate_bytes = f->rate_bytes,
