@@ -170,11 +170,13 @@ int uprobe_event_owner(const char *line, struct uprobe_owner *ret, const char **
 static bool is_of_dead(const struct uprobe_events *ue, const struct uprobe_owner *owner)
 {
 	struct process_info info;
+	int err;
 
 	if (owner->pid_namespace != ue->own.pid_namespace)
 		return false;
-	return process_glance(owner->pid, &info) || info.is_zombie ||
-	       info.start_time_ticks != owner->start_time_ticks;
+	err = process_glance(owner->pid, &info);
+	return err ? err == -ESRCH :
+		     info.is_zombie || info.start_time_ticks != owner->start_time_ticks;
 }
 
 static int undefine(const struct uprobe_events *ue, const char *name, size_t name_len)

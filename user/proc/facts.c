@@ -326,7 +326,7 @@ int process_info_here(pid_t pid, struct process_info *ret)
 	return 0;
 }
 
-int process_glance(pid_t pid, struct process_info *ret)
+int process_glance_here(pid_t pid, struct process_info *ret)
 {
 	struct process_info info = { .pid = pid };
 	struct task_stat st;

@@ -42,16 +42,11 @@ struct process_info {
 	uint32_t thread_cnt;
 };
 
-/* As process_info_read(), process_has_own_root() and process_memory_read(). */
+/* As process_info_read(), process_glance(), process_has_own_root() and process_memory_read(). */
 int process_info_here(pid_t pid, struct process_info *ret);
+int process_glance_here(pid_t pid, struct process_info *ret);
 int process_root_here(pid_t tid);
 int process_memory_here(pid_t tid, uint64_t addr, void *buf, size_t bytes);
-/*
- * The cheap part of process_info, for a caller that looks at every process once a second: pid, tgid, ppid,
- * comm, exe, state, is_kernel_thread, is_zombie (also when only the main thread has ended), uid, rss_bytes,
- * swap_bytes, file_bytes, start_time_ticks, thread_cnt.
- */
-int process_glance(pid_t pid, struct process_info *ret);
 /* The container of the process, "" = none. cgroup: its cgroup file. */
 void process_container_id(pid_t pid, const char *cgroup, char id[static CONTAINER_ID_BYTES]);
 /* All processes, in the order of their pids. */

@@ -25,6 +25,13 @@ int process_info_read(pid_t pid, struct process_info *ret)
 	return reader_is_on() ? reader_info(pid, ret) : process_info_here(pid, ret);
 }
 
+/* stat waits while the process executes another program: see process_text_pages(). */
+int process_glance(pid_t pid, struct process_info *ret)
+{
+	return reader_is_on() && pid != getpid() ? reader_glance(pid, ret) :
+						   process_glance_here(pid, ret);
+}
+
 int process_has_own_root(pid_t tid)
 {
 	return reader_is_on() ? reader_has_own_root(tid) : process_root_here(tid);

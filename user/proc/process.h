@@ -18,6 +18,12 @@ struct err;
 
 /* -ESRCH: no such process. Members that may not be read (exe, limits) are left empty. */
 int process_info_read(pid_t pid, struct process_info *ret);
+/*
+ * The cheap part of process_info, for a caller that looks at every process once a second: pid, tgid, ppid,
+ * comm, exe, state, is_kernel_thread, is_zombie (also when only the main thread has ended), uid, rss_bytes,
+ * swap_bytes, file_bytes, start_time_ticks, thread_cnt.
+ */
+int process_glance(pid_t pid, struct process_info *ret);
 /* Does the process have our root directory? 0; -EXDEV: it does not. */
 int process_has_own_root(pid_t tid);
 /*

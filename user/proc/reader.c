@@ -399,9 +399,9 @@ static int call(struct call *c, pid_t pid)
 	return err;
 }
 
-int reader_info(pid_t pid, struct process_info *ret)
+static int read_info(uint32_t op, pid_t pid, struct process_info *ret)
 {
-	struct call c = { .head = { .op = READ_INFO, .pid = pid }, .fd = -1 };
+	struct call c = { .head = { .op = op, .pid = pid }, .fd = -1 };
 	int err = call(&c, pid);
 
 	if (err)
@@ -414,6 +414,16 @@ int reader_info(pid_t pid, struct process_info *ret)
 	ret->container_id[sizeof(ret->container_id) - 1] = '\0';
 	release(&c);
 	return err;
+}
+
+int reader_info(pid_t pid, struct process_info *ret)
+{
+	return read_info(READ_INFO, pid, ret);
+}
+
+int reader_glance(pid_t pid, struct process_info *ret)
+{
+	return read_info(READ_GLANCE, pid, ret);
 }
 
 /* Hand the text in c over to the caller. */

@@ -57,6 +57,7 @@ int reader_run_job(uint32_t uid, uint32_t kind, int fd, const void *args, size_t
  * the reader does not answer, or did not lately.
  */
 int reader_info(pid_t pid, struct process_info *ret);
+int reader_glance(pid_t pid, struct process_info *ret);
 int reader_maps_text(pid_t pid, pid_t tid, char **ret);
 /* /proc/PID/name, as proc_text_read_all() */
 int reader_text(pid_t pid, const char *name, char **ret, size_t *ret_bytes);

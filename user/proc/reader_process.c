@@ -104,10 +104,10 @@ static void answer_fd(const struct reading *r, int fd, const struct file_facts *
 	answer(r, &a, NULL, fd);
 }
 
-static void read_info(const struct reading *r, pid_t pid)
+static void read_info(const struct reading *r, pid_t pid, int (*read)(pid_t, struct process_info *))
 {
 	struct process_info info = { 0 };
-	struct reader_answer a = { .err = process_info_here(pid, &info), .bytes = sizeof(info) };
+	struct reader_answer a = { .err = read(pid, &info), .bytes = sizeof(info) };
 
 	answer(r, &a, &info, -1);
 }
@@ -237,7 +237,10 @@ static void serve(struct reading *r, const struct request *q)
 {
 	switch (q->head.op) {
 	case READ_INFO:
-		read_info(r, q->head.pid);
+		read_info(r, q->head.pid, process_info_here);
+		break;
+	case READ_GLANCE:
+		read_info(r, q->head.pid, process_glance_here);
 		break;
 	case READ_MAPS:
 		read_maps(r, q->head.pid, q->head.tid);

@@ -18,6 +18,7 @@
 
 enum reader_op {
 	READ_INFO,
+	READ_GLANCE,
 	READ_MAPS,
 	READ_TEXT, /* the process's file of that name */
 	READ_MEMORY,
