@@ -117,6 +117,21 @@ harm "a page that is not answered over the tap's data" muted data
 harm "a page that is not answered over the allocator" muted text
 harm "a page that is not answered over the tap's code" muted code
 
+# Another process is on its way from one program to the next for ever: its user's file system does not let go of a file.
+between_programs() {
+	begin_fuse speak
+	of_nobody tap_family
+	begin_target "${nobody[@]}" "$work/tap_family" exec-child "$work/mnt/file"
+	tell_fuse "mute all"
+	ask do
+	begin_record -d 0.3s
+	have_record 8
+	[ "$said" = tapped ] || fault "$said" "$work/heaptap.err"
+	end_fuse_file
+	ends_well
+}
+harm "a process that executes a program for ever" between_programs
+
 # A frozen control group, as by docker pause.
 frozen() { # VERSION WHEN
 	local watcher

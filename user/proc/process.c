@@ -113,9 +113,33 @@ static int check_access(const struct process_info *info)
 	return 0;
 }
 
+/*
+ * While a process executes another program the kernel has a lock of it (exec_update_lock), for which stat, maps, exe and
+ * kcmp() wait, and no signal but SIGKILL ends that. In it descriptors are closed, and one of a file system of its user's
+ * (FUSE) is closed when that user likes. What statm says needs no lock; a memory that is just being made has no text.
+ */
+uint64_t process_text_pages(pid_t pid, pid_t tid)
+{
+	unsigned long long pages = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/statm", pid, tid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (fscanf(f, "%*s %*s %*s %llu", &pages) != 1)
+		pages = 0;
+	fclose(f);
+	return pages;
+}
+
 bool process_shares_memory(pid_t a, pid_t b)
 {
-	return !syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
+	const uint64_t pages = process_text_pages(a, a);
+
+	return pages && pages == process_text_pages(b, b) &&
+	       !syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
 }
 
 int process_check(const struct process_info *info, struct err *why)

@@ -40,7 +40,11 @@ int process_read_environ(pid_t pid, char **ret, size_t *ret_bytes);
  * -ENOTSUP 32-bit, -EACCES not ours.
  */
 int process_check(const struct process_info *info, struct err *why);
-/* Are the two in one memory, as after vfork() or clone(CLONE_VM)? false: no, or the kernel does not tell. */
+/* The length of its text in pages; 0: it has none (a kernel thread, a thread that has ended), or executes a program just
+ * now. Waits for nobody. */
+uint64_t process_text_pages(pid_t pid, pid_t tid);
+/* Are the two, each a living thread of a process, in one memory, as after vfork() or clone(CLONE_VM)? false: no, or the
+ * kernel does not tell. Does not wait for a process that executes a program. */
 bool process_shares_memory(pid_t a, pid_t b);
 
 /* tid: any live thread of the process; 0 = pid. -ESRCH: the process has ended or has no memory. */

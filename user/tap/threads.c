@@ -41,6 +41,7 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
+#include "proc/process.h"
 #include "tap/threads_priv.h"
 
 #define RESTART_NO_INTR (-513)
@@ -54,7 +55,6 @@
  * without a processor. */
 #define LATE_ASLEEP_NS 20000000ULL
 #define LATE_NS 2000000000ULL
-#define SHARERS_CAP 256
 #define FLAG_IO_WORKER 0x10 /* PF_IO_WORKER of the kernel, since 5.12 */
 
 /*
@@ -122,50 +122,56 @@ struct stopped *threads_find(struct threads *t, pid_t tid)
 	return at ? &t->list.data[*at] : NULL;
 }
 
-/* Read state and flags of a thread (fields 3 and 9 of its stat). */
-static char read_stat(pid_t pid, pid_t tid, unsigned int *ret_flags)
+/* Not its stat: that one waits for a process which executes another program (sharers.c). */
+static FILE *open_status(pid_t pid, pid_t tid)
 {
-	char path[64], text[512], *at, state;
-	size_t n = 0;
-	FILE *f;
+	char path[64];
 
-	*ret_flags = 0;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
-	f = fopen(path, "re");
-	if (!f)
-		return 'X';
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = '\0';
-	at = strrchr(text, ')');
-	return at && sscanf(at, ") %c %*d %*d %*d %*d %*d %u", &state, ret_flags) > 0 ? state : 'X';
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	return fopen(path, "re");
 }
 
 char threads_state(pid_t pid, pid_t tid)
 {
-	unsigned int flags;
+	FILE *f = open_status(pid, tid);
+	char line[128], state = 'X';
 
-	return read_stat(pid, tid, &flags);
+	while (f && state == 'X' && fgets(line, sizeof(line), f))
+		sscanf(line, "State: %c", &state);
+	if (f)
+		fclose(f);
+	return state;
 }
 
 /* A thread that the kernel has made for io_uring: it never executes the program, and what it waits for must not be
- * interrupted, as the program would see EINTR. */
+ * interrupted, as the program would see EINTR. No first thread is one, and only that one executes a program. */
 static bool is_of_kernel(pid_t pid, pid_t tid)
 {
-	unsigned int flags;
+	char path[64], text[512], *at;
+	unsigned int flags = 0;
+	size_t n;
+	FILE *f;
 
-	read_stat(pid, tid, &flags);
-	return flags & FLAG_IO_WORKER;
+	if (tid == pid)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	at = strrchr(text, ')'); /* field 2; flags are field 9 */
+	return at && sscanf(at, ") %*c %*d %*d %*d %*d %*d %u", &flags) > 0 &&
+	       (flags & FLAG_IO_WORKER);
 }
 
 static pid_t tracer_of(pid_t pid, pid_t tid)
 {
-	char path[64], line[128];
+	FILE *f = open_status(pid, tid);
+	char line[128];
 	pid_t tracer = 0;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
-	f = fopen(path, "re");
 	while (f && !tracer && fgets(line, sizeof(line), f))
 		sscanf(line, "TracerPid: %d", &tracer);
 	if (f)
@@ -251,73 +257,6 @@ static int read_place(const struct stopped *s, struct thread_place *ret)
 	ret->sp = strtoull(sp + 1, NULL, 16);
 	ret->pc = strtoull(pc, NULL, 16);
 	return 0;
-}
-
-/*
- * Processes with the same memory.
- */
-
-#ifndef KCMP_VM
-#define KCMP_VM 1
-#endif
-
-static long compare_memory(pid_t pid, pid_t other)
-{
-	return syscall(SYS_kcmp, pid, other, KCMP_VM, 0UL, 0UL);
-}
-
-/* -EPERM: the service that heaptap runs in may not compare. A kernel without kcmp() finds nobody. */
-static int check_compare(void)
-{
-	return compare_memory(getpid(), getpid()) < 0 && errno == EPERM ? -EPERM : 0;
-}
-
-static bool is_sharer(const struct threads *t, pid_t pid)
-{
-	const pid_t *known;
-
-	vec_each(&t->sharers, known)
-		if (*known == pid)
-			return true;
-	return pid == t->pid;
-}
-
-static int add_sharer(struct threads *t, pid_t pid)
-{
-	if (pid <= 0 || pid == getpid() || is_sharer(t, pid) ||
-	    compare_memory(t->live_tid, pid) != 0)
-		return 0;
-	return t->sharers.cnt < SHARERS_CAP ? vec_push(&t->sharers, pid) : -E2BIG;
-}
-
-static int find_all_sharers(struct threads *t)
-{
-	struct dirent *e;
-	DIR *d = opendir("/proc");
-	int err = check_compare();
-
-	if (!d)
-		return -errno;
-	while (!err && (e = readdir(d)))
-		err = add_sharer(t, atoi(e->d_name));
-	closedir(d);
-	return err;
-}
-
-/* Children that a thread has made since then. */
-static int find_child_sharers(struct threads *t, pid_t pid, pid_t tid)
-{
-	char path[64];
-	int child, err = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, tid);
-	f = fopen(path, "re");
-	while (f && !err && fscanf(f, "%d", &child) == 1)
-		err = add_sharer(t, child);
-	if (f)
-		fclose(f);
-	return err;
 }
 
 /*
@@ -476,12 +415,13 @@ static int await(struct stopped *s, uint64_t end_ns)
 	return err == -ETIMEDOUT ? err : 0;
 }
 
-/* It does not stop: is it pinned? */
+/* It does not stop: is it pinned? Where one waits that executes another program is not asked: the answer would wait, too. */
 static int pin(struct stopped *s)
 {
-	struct thread_place place;
+	struct thread_place place = { 0 };
 
-	if (threads_state(s->pid, s->tid) != 'D' || read_place(s, &place))
+	if (threads_state(s->pid, s->tid) != 'D' || !process_text_pages(s->pid, s->tid) ||
+	    read_place(s, &place))
 		return -EAGAIN;
 	s->regs.rip = place.pc;
 	s->regs.rsp = place.sp;
@@ -521,14 +461,14 @@ static int stop_new(struct threads *t, bool with_first)
 			continue;
 		err = await_or_pin(t, s);
 		if (!err && !s->is_gone)
-			err = find_child_sharers(t, s->pid, s->tid);
+			err = sharers_find_children(t, s->pid, s->tid);
 	}
 	return err ? err : 1;
 }
 
 static int stop_all(struct threads *t)
 {
-	int rc = find_all_sharers(t);
+	int rc = sharers_find(t);
 
 	t->begin_ns = now_ns();
 	t->end_ns = t->begin_ns + THREADS_STOP_LIMIT_NS - FIRST_NS;
@@ -555,6 +495,7 @@ int threads_stop(pid_t pid, struct threads **ret)
 		return -ENOMEM;
 	*ret = t;
 	hmap_init(&t->by_tid, sizeof(uint64_t));
+	hmap_init(&t->compared, sizeof(uint64_t));
 	t->pid = pid;
 	t->begin_ns = now_ns();
 	t->live_tid = threads_live_tid(pid);
@@ -628,6 +569,7 @@ void threads_free(struct threads *t)
 			detach_late(s, end_ns);
 	vec_release(&t->list);
 	hmap_release(&t->by_tid);
+	hmap_release(&t->compared);
 	vec_release(&t->sharers);
 	free(t);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* threads_priv.h - internal parts of threads.c: a stopped thread; its system calls (thread_calls.c). */
+/* threads_priv.h - internal parts of threads.c: a stopped thread; its system calls (thread_calls.c); processes with the
+ * same memory (sharers.c). */
 #ifndef HT_TAP_THREADS_PRIV_H
 #define HT_TAP_THREADS_PRIV_H
 
@@ -25,6 +26,8 @@ struct stopped {
 struct threads {
 	pid_t pid, live_tid;
 	VEC(pid_t) sharers; /* other processes with the same memory */
+	uint64_t text_pages; /* of the target: process_text_pages() */
+	struct hmap compared; /* pids of processes that are known to be that, or not */
 	VEC(struct stopped) list;
 	struct hmap by_tid; /* index in list */
 	uint64_t begin_ns, end_ns;
@@ -47,6 +50,13 @@ bool threads_has_executed(struct stopped *s, int status);
 struct stopped *threads_find(struct threads *t, pid_t tid);
 /* Wait for a thread's next stop. -ESRCH: it has ended; -ETIMEDOUT. */
 int threads_wait(pid_t tid, uint64_t end_ns, int *ret_status);
+
+/* sharers.c: -EPERM: processes may not be compared; -E2BIG: there are too many. */
+
+/* Find all, before anything is stopped. */
+int sharers_find(struct threads *t);
+/* Children that a thread has made since then. */
+int sharers_find_children(struct threads *t, pid_t pid, pid_t tid);
 
 /* thread_calls.c */
 

@@ -181,7 +181,8 @@ static bool is_in_tapped_memory(const struct taps *ts, const struct tracked_proc
 	const struct tracked_process *other;
 
 	vec_each(&ts->tracked->list, other)
-		if (other != p && other->tap == TAP_IN && process_shares_memory(p->pid, other->pid))
+		if (other != p && other->tap == TAP_IN &&
+		    process_shares_memory(p->live_tid, other->live_tid))
 			return true;
 	return false;
 }

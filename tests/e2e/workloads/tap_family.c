@@ -18,6 +18,7 @@
  *	no-files, no-memory	it is at its limit of descriptors, of address space
  *	exec COUNT	executes itself again and again, while COUNT threads allocate
  *	exec-file FILE	when told to "do" it, a thread executes FILE, which is not answered
+ *	exec-child FILE	when told to "do" it, a child executes a program, before which FILE is closed; that is not answered
  *	read-file FILE	when told to "do" it, a thread reads FILE, which is not answered
  */
 #include "tap_target.h"
@@ -253,6 +254,18 @@ static void *read_file(void *arg)
 	return arg;
 }
 
+static void execute_in_child(void)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execl("/bin/true", "true", (char *)NULL);
+		_exit(1);
+	}
+	nap_us(100000);
+}
+
 static void begin_with_file(void)
 {
 	begin(!strcmp(how, "exec-file") ? execute_file : read_file, NULL);
@@ -273,6 +286,8 @@ static void set_up(void)
 		begin_files();
 	else if (!strncmp(how, "no-", 3))
 		reach_limit();
+	else if (!strcmp(how, "exec-child") && open(path, O_RDONLY | O_CLOEXEC) < 0)
+		bad(path);
 }
 
 int main(int argc, char **argv)
@@ -304,6 +319,8 @@ int main(int argc, char **argv)
 		act = begin_vfork;
 	else if (!strcmp(how, "fork-child"))
 		act = fork_child;
+	else if (!strcmp(how, "exec-child"))
+		act = execute_in_child;
 	else if (strstr(how, "-file") && path)
 		act = begin_with_file;
 	obey(act);
