@@ -118,19 +118,26 @@ harm "a page that is not answered over the allocator" muted text
 harm "a page that is not answered over the tap's code" muted code
 
 # Another process is on its way from one program to the next for ever: its user's file system does not let go of a file.
-between_programs() {
+between_programs() { # WHO
 	begin_fuse speak
 	of_nobody tap_family
 	begin_target "${nobody[@]}" "$work/tap_family" exec-child "$work/mnt/file"
 	tell_fuse "mute all"
 	ask do
-	begin_record -d 0.3s
-	have_record 8
-	[ "$said" = tapped ] || fault "$said" "$work/heaptap.err"
+	if [ "$1" = record ]; then
+		begin_record -d 0.3s
+		have_record 8
+		[ "$said" = tapped ] || fault "$said" "$work/heaptap.err"
+	else
+		begin_serve
+		await_tap
+		is_healthy
+		end_serve
+	fi
 	end_fuse_file
 	ends_well
 }
-harm "a process that executes a program for ever" between_programs
+for who in record serve; do harm "a process that executes a program for ever, $who" between_programs $who; done
 
 # A frozen control group, as by docker pause.
 frozen() { # VERSION WHEN
