@@ -119,6 +119,7 @@ harm "a page that is not answered over the tap's code" muted code
 
 # Another process is on its way from one program to the next for ever: its user's file system does not let go of a file.
 between_programs() { # WHO
+	local child
 	begin_fuse speak
 	of_nobody tap_family
 	begin_target "${nobody[@]}" "$work/tap_family" exec-child "$work/mnt/file"
@@ -129,11 +130,14 @@ between_programs() { # WHO
 		have_record 8
 		[ "$said" = tapped ] || fault "$said" "$work/heaptap.err"
 	else
-		begin_serve
+		begin_serve --comm no-such-name
 		await_tap
 		is_healthy
 		end_serve
 	fi
+	read -r child _ <"/proc/$target/task/$target/children"
+	timeout 0.2 cat "/proc/${child:-none}/stat" >/dev/null 2>&1 && fault "it does not execute"
+	[ -n "$child" ] || fault "who executes is gone"
 	end_fuse_file
 	ends_well
 }
