@@ -116,24 +116,37 @@ static int put_in(struct held_taps *ht, const struct tap_order *order, struct ta
 	return err;
 }
 
-static void try_late_of(struct held_taps *ht, pid_t pid)
+/* false: one of them is still in, perhaps. */
+static bool try_late_of(struct held_taps *ht, pid_t pid)
 {
-	for (size_t i = ht->late.cnt; i-- > 0;)
-		if (tap_pid(ht->late.data[i]) == pid && !is_worn(ht) &&
-		    take_out(ht, ht->late.data[i]))
+	bool is_any = false;
+
+	for (size_t i = ht->late.cnt; i-- > 0;) {
+		if (tap_pid(ht->late.data[i]) != pid)
+			continue;
+		if (is_worn(ht) || !take_out(ht, ht->late.data[i]))
+			is_any = true;
+		else
 			ht->late.data[i] = ht->late.data[--ht->late.cnt];
+	}
+	return !is_any;
 }
 
 int held_taps_put_in(struct held_taps *ht, uint64_t number, const struct tap_order *order,
 		     int *ret_fd, struct tap_result *result, struct err *why)
 {
+	const bool is_free = try_late_of(ht, order->pid);
 	struct tap *t = NULL;
 	int err;
 
-	try_late_of(ht, order->pid);
 	if (is_worn(ht))
 		return err_set(why, -EBUSY,
 			       "other processes do not answer, and too much time was lost on them");
+	/* It would be taken for the new one, and the new one would be taken out with it. */
+	if (!is_free)
+		return err_set(why, -EAGAIN,
+			       "an earlier tap of it could not be taken out yet (%s)",
+			       ht->why->text);
 	err = put_in(ht, order, &t, ret_fd, result, why);
 	if (!err)
 		err = hmap_put(&ht->by_number, &number, (uintptr_t)t);
