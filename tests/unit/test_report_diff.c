@@ -218,6 +218,57 @@ static void what_is_gone_or_new_is_said(void **state)
 	profile_free(b);
 }
 
+/* A block of 1 KiB by these callers, the innermost first. */
+static void add_path(struct profile *p, const char *const *names, size_t cnt)
+{
+	const int64_t values[] = { 1, 1024, 1, 1024 };
+	uint32_t locs[4];
+	struct profile_sample *s;
+
+	for (size_t i = 0; i < cnt; i++)
+		locs[i] = add_frame(p, "/bin/server", names[i], 16 + i);
+	assert_int_equal(profile_add_sample(p, locs, cnt, values, NULL, 0, &s), 0);
+	s->has_error = true;
+	s->inuse_samples = s->alloc_samples = 1;
+}
+
+/* The path does not fit in a line: what differs is the end of it. */
+static void rows_that_read_alike_show_what_differs(void **state)
+{
+	static const char *const paths[][3] = {
+		{ "request_error_path", "request_handle_one_of_many", "serve_upload" },
+		{ "request_error_path", "request_handle_one_of_many", "serve_download" },
+		{ "std_like::vector_of<unsigned long>::grow_by_doubling(int)", "main", "start" },
+		{ "std_like::vector_of<unsigned char>::grow_by_doubling(int)", "main", "start" },
+		{ "alone_in_its_function", "request_handle_one_of_many_more", "serve_nobody" },
+	};
+	static const char *const shown[] = {
+		"\n      < serve_upload\n",
+		"\n      < serve_download\n",
+		"\n      std_like::vector_of<unsigned long>::grow_by_doubling(int) < main < start\n",
+		"\n      std_like::vector_of<unsigned char>::grow_by_doubling(int) < main < start\n",
+	};
+	struct report_options o = { .format = REPORT_TEXT, .by = REPORT_BY_STACK };
+	struct profile *a = record(1, 0, 16), *b = record(1, 0, 16);
+	char *text;
+	struct err why;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
+		add_path(b, paths[i], 3);
+	assert_int_equal(diff(a, b, &o, &text, &why), 0);
+	for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
+		if (count(text, shown[i]) != 1)
+			fail_msg("'%s' in: %s", shown[i], text);
+	assert_null(strstr(text, "serve_nobody"));
+	for (const char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
+		if (end - line > 100 && !strstr(line, "the other "))
+			fail_msg("%s", line);
+	free(text);
+	profile_free(a);
+	profile_free(b);
+}
+
 static void other_values_cannot_be_compared(void **state)
 {
 	struct report_options o = { .by = REPORT_BY_STACK };
@@ -254,6 +305,7 @@ int main(void)
 		cmocka_unit_test(what_was_planted_is_found),
 		cmocka_unit_test(builds_and_rates_are_compared_by_name),
 		cmocka_unit_test(what_is_gone_or_new_is_said),
+		cmocka_unit_test(rows_that_read_alike_show_what_differs),
 		cmocka_unit_test(other_values_cannot_be_compared),
 	};
 

@@ -46,10 +46,11 @@ static uint32_t add_frame(struct profile *p, const char *function, uint64_t addr
 	return (uint32_t)p->locations.cnt - 1;
 }
 
-static void add_site(struct profile *p, const char *function, const char *scope,
-		     const struct history_life *lives, size_t cnt)
+/* caller: NULL, there is none. */
+static void add_called(struct profile *p, const char *function, const char *caller,
+		       const char *scope, const struct history_life *lives, size_t cnt)
 {
-	uint32_t loc = add_frame(p, function, 0x1000 + 16 * p->locations.cnt);
+	uint32_t loc[2] = { add_frame(p, function, 0x1000 + 16 * p->locations.cnt) };
 	struct profile_label label = { .key_str = profile_str(p, "scope"),
 				       .str = scope ? profile_str(p, scope) : 0 };
 	struct profile_sample *s;
@@ -57,6 +58,8 @@ static void add_site(struct profile *p, const char *function, const char *scope,
 	double variance = 0;
 	uint64_t samples = 0;
 
+	if (caller)
+		loc[1] = add_frame(p, caller, 0x1000 + 16 * p->locations.cnt);
 	for (size_t i = 0; i < cnt; i++) {
 		if (lives[i].last + 1 < MOMENTS)
 			continue;
@@ -65,11 +68,18 @@ static void add_site(struct profile *p, const char *function, const char *scope,
 		values[PROFILE_INUSE_SPACE] += (int64_t)lives[i].bytes;
 		values[PROFILE_INUSE_OBJECTS] += (int64_t)lives[i].samples;
 	}
-	assert_int_equal(profile_add_sample(p, &loc, 1, values, &label, !!scope, &s), 0);
+	assert_int_equal(profile_add_sample(p, loc, caller ? 2 : 1, values, &label, !!scope, &s),
+			 0);
 	s->has_error = true;
 	s->inuse_samples = samples;
 	s->inuse_bytes_variance = variance;
 	assert_int_equal(profile_add_lives(p, lives, cnt), 0);
+}
+
+static void add_site(struct profile *p, const char *function, const char *scope,
+		     const struct history_life *lives, size_t cnt)
+{
+	add_called(p, function, NULL, scope, lives, cnt);
 }
 
 /* So many samples of small blocks. */
@@ -267,6 +277,36 @@ static void test_text(void **state)
 	profile_free(p);
 }
 
+/* Rows of one function, by whom it is called: there is no room for that in the line, or not for all of it. */
+static void test_alike(void **state)
+{
+	static const char own[] = "a_function_with_a_name_that_fills_columns";
+	static const char *const callers[] = {
+		"a_caller_with_a_name_that_does_fill_more_than_fifty_of_them_first_of_two",
+		"a_caller_with_a_name_that_does_fill_fewer_than_fifty_of_them_first_of_two"
+	};
+	struct report_options opts = { .sort = REPORT_SORT_GROWTH };
+	struct history_life life = life_of(0, MOMENTS - 1, 50);
+	struct profile *p = record(false, NULL);
+	char *text, second[128];
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++)
+		add_called(p, own, callers[i], NULL, &life, 1);
+	p = reread(p);
+	text = report(p, &opts);
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(second, sizeof(second), "\n      %s\n      < %s\n", own, callers[i]);
+		shows(text, second, true);
+	}
+	free(text);
+	text = table(p, 10);
+	for (size_t i = 0; i < 2; i++)
+		shows(text, callers[i], true);
+	free(text);
+	profile_free(p);
+}
+
 static void test_scopes(void **state)
 {
 	struct report_options opts = { .by = REPORT_BY_SCOPE, .format = REPORT_JSON };
@@ -359,6 +399,7 @@ int main(void)
 		cmocka_unit_test(test_begun_long_ago), cmocka_unit_test(test_table),
 		cmocka_unit_test(test_scopes),	       cmocka_unit_test(test_sentence),
 		cmocka_unit_test(test_unknown),	       cmocka_unit_test(test_since),
+		cmocka_unit_test(test_alike),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -183,6 +183,43 @@ static void a_screen_of_stacks(void **state)
 	has_not(draw(120, 12), "    main app.c:7\n");
 }
 
+/* A long name gives way to what may be all that tells two rows apart. */
+static void a_long_name_leaves_room_for_its_caller(void **state)
+{
+	uint32_t own = made_frame(p, "a_function_with_a_name_that_fills_all_columns_of_a_row", 3);
+	const char *text;
+
+	(void)state;
+	add((uint32_t[]){ own, made_frame(p, "upload", 5) }, 2, "", MIB, MIB);
+	add((uint32_t[]){ own, made_frame(p, "download", 7) }, 2, "", MIB, MIB);
+	make(TOP_STACKS);
+	text = draw(100, 12);
+	has(text, "app.c:3  < uploa...p.c:5\n");
+	has(text, "app.c:3  < downl...p.c:7\n");
+}
+
+/* What rows cannot explain is said where losses are. */
+static void growth_that_rows_do_not_explain_comes_first(void **state)
+{
+	const char *text;
+
+	(void)state;
+	fill_stacks();
+	assert_int_equal(profile_comment(p, "ledger: live_full 12 (the live map was full)"), 0);
+	p->recording.rss_begin_bytes = 10 * MIB;
+	p->recording.rss_end_bytes = 110 * MIB;
+	make(TOP_STACKS);
+	text = draw(200, 12);
+	has(text,
+	    "\nThe process grew by 100 MiB, of which 8 % is explained: 8.00 MiB is held. The rest can be");
+	has_not(text, "lost:");
+	p->recording.rss_file_growth_bytes = 90 * MIB; /* of which files are most */
+	make(TOP_STACKS);
+	text = draw(200, 12);
+	has_not(text, "grew by");
+	has(text, "lost: live_full 12");
+}
+
 static void losses_come_first(void **state)
 {
 	const char *text;
@@ -552,6 +589,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_screen_of_stacks),
+		TEST(a_long_name_leaves_room_for_its_caller),
+		TEST(growth_that_rows_do_not_explain_comes_first),
 		TEST(losses_come_first),
 		TEST(what_another_line_says_is_no_loss),
 		TEST(scopes_fold_and_sort_among_brothers),

@@ -26,42 +26,54 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "report/report_diff_rows.h"
-#include "report/report_places.h"
 #include "report/report_text.h"
 
 #define PLAIN_ROWS 50 /* in the text of a page */
 
-/* The name by which a row is compared. The text is in buf or in the report. */
-static const char *key_of(const struct report *r, const struct report_row *row, char *buf,
-			  size_t buf_bytes)
+/* Lines do not count: another build has others. */
+static void name_row(const struct report *r, const struct report_row *row,
+		     struct report_named_place *ret)
 {
-	struct report_named_place place;
-	size_t n, used;
+	report_name_row(r, row, ret);
+	ret->hint = NULL;
+	ret->own.place[0] = '\0';
+	for (size_t i = 0; i < ret->caller_cnt; i++)
+		ret->caller[i].place[0] = '\0';
+}
 
-	if (r->opts->by == REPORT_BY_SCOPE && row->scope.path)
-		return strset_get(r->names, row->scope.path);
-	if (r->opts->by != REPORT_BY_STACK || !row->sample_cnt)
-		return strset_get(r->names, row->name);
-	n = report_name_place(r, row, &place);
-	used = (size_t)snprintf(buf, buf_bytes, "%s", place.own.name);
-	for (size_t i = 0; i < n && used < buf_bytes; i++)
-		used += (size_t)snprintf(buf + used, buf_bytes - used, " < %s",
+void diff_name_row(const struct diff *d, const struct diff_row *row, struct report_named_place *ret)
+{
+	name_row(d->side[row->from_side].r, row->from, ret);
+}
+
+/* The name by which a row is compared. */
+static int64_t key_of(struct diff *d, const struct report *r, const struct report_row *row)
+{
+	char buf[4 * REPORT_NAME_BUF + 16];
+	struct report_named_place place;
+	size_t used;
+
+	name_row(r, row, &place);
+	used = (size_t)snprintf(buf, sizeof(buf), "%s", place.own.name);
+	for (size_t i = 0; i < place.caller_cnt && used < sizeof(buf); i++)
+		used += (size_t)snprintf(buf + used, sizeof(buf) - used, " < %s",
 					 place.caller[i].name);
-	return buf;
+	return strset_add(d->names, buf);
 }
 
 static int add_row(struct diff *d, int which, const struct report_row *row)
 {
-	char buf[4 * REPORT_NAME_BUF + 16];
-	int64_t name = strset_add(d->names, key_of(d->side[which].r, row, buf, sizeof(buf)));
+	int64_t name = key_of(d, d->side[which].r, row);
 	const uint64_t *known;
 	struct diff_row *to;
 
 	if (name < 0)
 		return -ENOMEM;
 	known = hmap_get(&d->index, &name);
-	if (!known && (vec_push(&d->rows, ((struct diff_row){ .name = name })) ||
-		       hmap_put(&d->index, &name, d->rows.cnt - 1)))
+	if (!known &&
+	    (vec_push(&d->rows,
+		      ((struct diff_row){ .name = name, .from = row, .from_side = which })) ||
+	     hmap_put(&d->index, &name, d->rows.cnt - 1)))
 		return -ENOMEM;
 	to = known ? &d->rows.data[*known] : &d->rows.data[d->rows.cnt - 1];
 	to->is_in[which] = true;
@@ -228,7 +240,7 @@ int report_diff(const struct profile *before, const char *before_name, const str
 	if (!err && o.format == REPORT_HTML)
 		err = diff_write_html(&d, out);
 	else if (!err)
-		diff_write(&d, out);
+		err = diff_write(&d, out);
 	if (!err && (fflush(out) || ferror(out)))
 		err = errno ? -errno : -EIO;
 	diff_release(&d);

@@ -5,6 +5,7 @@
 
 #include "base/hmap.h"
 #include "base/vec.h"
+#include "report/report_places.h"
 #include "report/report_rows.h"
 
 struct err;
@@ -16,6 +17,8 @@ struct diff_side {
 
 struct diff_row {
 	int64_t name; /* string in diff.names */
+	const struct report_row *from; /* the first of them, of side[from_side] */
+	int from_side;
 	struct report_row at[2]; /* before, after: sums only */
 	bool is_in[2];
 	double delta, low, high; /* low and high NAN: not known */
@@ -44,8 +47,12 @@ int diff_open(const struct profile *before, const char *before_name, const struc
 	      const char *after_name, struct report_options *o, struct diff *ret, struct err *why);
 void diff_release(struct diff *d);
 
-/* JSON, or text. */
-void diff_write(const struct diff *d, FILE *out);
+/* The name of a row of d->rows, frame by frame. */
+void diff_name_row(const struct diff *d, const struct diff_row *row,
+		   struct report_named_place *ret);
+
+/* JSON, or text. 0 or -ENOMEM. */
+int diff_write(const struct diff *d, FILE *out);
 /* Write what precedes the rows of text. */
 void diff_write_head(const struct diff *d, FILE *out);
 

@@ -100,27 +100,41 @@ void diff_write_head(const struct diff *d, FILE *out)
 	fprintf(out, ": %s\n", verdict(&d->total));
 }
 
-static void put_text(const struct diff *d, FILE *out)
+static int put_rows(const struct diff *d, FILE *out)
 {
 	const struct report *r = d->side[1].r;
-	size_t columns = report_columns(r);
+	struct report_named_place place;
+	struct report_names names;
+	int err = report_names_init(&names, r, CELL_COLUMNS);
+
+	for (size_t i = 0; i < d->shown_cnt && !err; i++) {
+		diff_name_row(d, &d->rows.data[i], &place);
+		err = report_names_add(&names, &place);
+	}
+	for (size_t i = 0; i < d->shown_cnt && !err; i++) {
+		report_paint(r, REPORT_BOLD, out);
+		put_cells(d, &d->rows.data[i], out);
+		report_paint(r, REPORT_PLAIN, out);
+		fputs("  ", out);
+		diff_name_row(d, &d->rows.data[i], &place);
+		report_names_put(&names, &place, out);
+	}
+	report_names_release(&names);
+	return err;
+}
+
+static int put_text(const struct diff *d, FILE *out)
+{
 	char a[32];
+	int err;
 
 	diff_write_head(d, out);
 	if (d->shown_cnt)
 		fprintf(out, "%11s  %-17s %9s %9s  WHERE\n", "CHANGE", "95 % INTERVAL", "BEFORE",
 			"AFTER");
-	for (size_t i = 0; i < d->shown_cnt; i++) {
-		report_paint(r, REPORT_BOLD, out);
-		put_cells(d, &d->rows.data[i], out);
-		report_paint(r, REPORT_PLAIN, out);
-		fputs("  ", out);
-		report_put_name(out, strset_get(d->names, d->rows.data[i].name),
-				columns > CELL_COLUMNS + 26 ? columns - CELL_COLUMNS : 26);
-		fputc('\n', out);
-	}
-	if (!d->rest_cnt)
-		return;
+	err = put_rows(d, out);
+	if (!d->rest_cnt || err)
+		return err;
 	if (d->opts->by ==
 	    REPORT_BY_SCOPE) /* a scope is part of those above it: their sum means nothing */
 		fprintf(out, "%50s", "");
@@ -129,6 +143,7 @@ static void put_text(const struct diff *d, FILE *out)
 	fprintf(out, "  %s%s row%s, of which %zu not more than chance\n",
 		d->shown_cnt ? "the other " : "", format_count((double)d->rest_cnt, a, sizeof(a)),
 		d->rest_cnt == 1 ? "" : "s", d->chance_cnt);
+	return 0;
 }
 
 static void put_number(struct json *j, const char *name, bool is_known, double value)
@@ -181,10 +196,10 @@ static void put_json(const struct diff *d, FILE *out)
 	fputc('\n', out);
 }
 
-void diff_write(const struct diff *d, FILE *out)
+int diff_write(const struct diff *d, FILE *out)
 {
-	if (d->opts->format == REPORT_JSON)
-		put_json(d, out);
-	else
-		put_text(d, out);
+	if (d->opts->format != REPORT_JSON)
+		return put_text(d, out);
+	put_json(d, out);
+	return 0;
 }

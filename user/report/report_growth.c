@@ -72,8 +72,8 @@ struct marks {
 	bool has_unknown, has_grown;
 };
 
-static void put_row(const struct report *r, const struct report_row *row, struct marks *marks,
-		    FILE *out)
+static void put_row(const struct report *r, const struct report_row *row,
+		    const struct report_names *names, struct marks *marks, FILE *out)
 {
 	char rate[UNITS_BUF + 4] = "unknown", interval[64] = "", value[UNITS_BUF], verdict[40];
 	struct growth g;
@@ -85,8 +85,7 @@ static void put_row(const struct report *r, const struct report_row *row, struct
 	fprintf(out, "%12s  %-19s %9s  %-12s  ", rate, interval,
 		report_format_value(r, (double)row->value, value),
 		format_verdict(&g, verdict, sizeof(verdict)));
-	report_put_row_name(r, row, CELL_COLUMNS, out);
-	fputc('\n', out);
+	report_names_put_row(names, r, row, out);
 	marks->has_grown |= g.verdict == GROWTH_UNKNOWN && g.has_grown;
 	marks->has_unknown |= g.verdict == GROWTH_UNKNOWN && !g.has_grown;
 }
@@ -114,24 +113,28 @@ static void put_legend(const struct report *r, const struct marks *marks, FILE *
 int report_write_growth(const struct report *r, size_t row_cap, FILE *out)
 {
 	struct report_places rows = { 0 };
+	struct report_names names = { 0 };
 	struct marks marks = { 0 };
 	size_t shown_cnt;
 	int err = report_find_ranked(r, holds_something, &rows);
 
+	shown_cnt = row_cap && row_cap < rows.cnt ? row_cap : rows.cnt;
+	if (!err)
+		err = report_names_of(&names, r, CELL_COLUMNS, &rows, shown_cnt);
 	if (err)
 		goto out;
-	shown_cnt = row_cap && row_cap < rows.cnt ? row_cap : rows.cnt;
 	report_put_head(r, out);
 	report_paint(r, REPORT_BOLD, out);
 	fprintf(out, "%12s  %-19s %9s  %-12s  WHERE", "GROWTH", "95 % INTERVAL", "HELD", "VERDICT");
 	report_paint(r, REPORT_PLAIN, out);
 	fputc('\n', out);
 	for (size_t i = 0; i < shown_cnt; i++)
-		put_row(r, &rows.data[i], &marks, out);
+		put_row(r, &rows.data[i], &names, &marks, out);
 	if (shown_cnt < rows.cnt)
 		fprintf(out, "%60sand %zu more: --top 0\n", "", rows.cnt - shown_cnt);
 	put_legend(r, &marks, out);
 out:
+	report_names_release(&names);
 	vec_release(&rows);
 	return err;
 }

@@ -87,17 +87,13 @@ static void put_name(const struct report *r, const struct report_row *row, FILE 
 	struct report_named_place place;
 	char text[REPORT_FIT_BUF];
 
-	if (r->opts->by == REPORT_BY_SCOPE) {
-		report_fit_name(strset_get(r->names, row->scope.path ? row->scope.path : row->name),
-				NAME_COLUMNS, text);
-		put_text(text, out);
-		return;
-	}
-	report_name_place(r, row, &place);
+	report_name_row(r, row, &place);
 	put_text(report_fit_named(&place.own, NAME_COLUMNS, text), out);
+	if (place.hint)
+		fprintf(out, " (%s)", place.hint);
 	for (size_t i = 0; i < place.caller_cnt; i++) {
 		fputs(i ? " &lt; " : "<br>from ", out);
-		put_text(report_fit_named(&place.caller[i], NAME_COLUMNS / 2, text), out);
+		put_text(report_fit_named(&place.caller[i], NAME_COLUMNS, text), out);
 	}
 }
 

@@ -326,7 +326,7 @@ static void write_plain(const struct picture *pic, FILE *out)
 	struct report_options o = *pic->r->opts;
 
 	if (pic->diff) {
-		diff_write(pic->diff, out);
+		(void)diff_write(pic->diff, out);
 		return;
 	}
 	o.format = REPORT_TEXT;

@@ -20,6 +20,7 @@
 #define CALLERS_MAX 3
 #define NAME_COLUMNS_MIN 8
 #define ROW_NAME_COLUMNS_MIN 26
+#define SECOND_INDENT 6
 #define KEY_BUF 4096
 
 /* Parameters are not needed when the line identifies the function. */
@@ -198,27 +199,124 @@ int report_find_ranked(const struct report *r, bool (*is_about)(const struct rep
 	return err;
 }
 
-void report_put_row_name(const struct report *r, const struct report_row *row, size_t used,
-			 FILE *out)
+void report_name_row(const struct report *r, const struct report_row *row,
+		     struct report_named_place *ret)
 {
-	size_t columns = report_columns(r), room = ROW_NAME_COLUMNS_MIN;
-	struct report_named_place place;
-	char text[REPORT_FIT_BUF];
+	bool is_scope = r->opts->by == REPORT_BY_SCOPE && row->scope.path;
 
-	if (columns > used + room)
-		room = columns - used;
-	if (r->opts->by == REPORT_BY_SCOPE && row->scope.path) {
-		report_put_name(out, strset_get(r->names, row->scope.path), room);
+	if (r->opts->by == REPORT_BY_STACK && row->sample_cnt) {
+		report_name_place(r, row, ret);
 		return;
 	}
-	if (r->opts->by != REPORT_BY_STACK || !row->sample_cnt) {
-		report_put_name(out, strset_get(r->names, row->name), room);
-		return;
+	*ret = (struct report_named_place){ 0 };
+	snprintf(ret->own.name, sizeof(ret->own.name), "%s",
+		 strset_get(r->names, is_scope ? row->scope.path : row->name));
+}
+
+/* As the n-th, from the row's own on. */
+static const struct report_named *frame_of(const struct report_named_place *p, size_t n)
+{
+	return n ? &p->caller[n - 1] : &p->own;
+}
+
+static bool is_whole(const struct report_named *n, const char *text)
+{
+	size_t bytes = strlen(n->name);
+
+	return !strncmp(text, n->name, bytes) && !strcmp(text + bytes, n->place);
+}
+
+/* "own < caller < caller": of the first two a part at least. Return how many from the first on are whole. */
+static size_t fit_place(const struct report_named_place *p, size_t room, char buf[REPORT_FIT_BUF])
+{
+	char text[REPORT_FIT_BUF];
+	size_t whole = is_whole(&p->own, report_fit_named(&p->own, room, buf));
+
+	for (size_t i = 1; i <= p->caller_cnt; i++) {
+		const struct report_named *n = frame_of(p, i);
+		size_t used = report_width(buf) + 3;
+
+		if (used + (i > 1 ? report_width(n->name) + report_width(n->place) :
+				    NAME_COLUMNS_MIN) >
+		    room)
+			break;
+		whole += is_whole(n, report_fit_named(n, room - used, text)) && whole == i;
+		snprintf(buf + strlen(buf), REPORT_FIT_BUF - strlen(buf), " < %s", text);
 	}
-	report_name_place(r, row, &place);
-	fputs(report_fit_named(&place.own, room, text), out);
-	used = report_width(text) + 3;
-	/* rows may differ in it alone */
-	if (place.caller_cnt && used + NAME_COLUMNS_MIN <= room)
-		fprintf(out, " < %s", report_fit_named(&place.caller[0], room - used, text));
+	return whole;
+}
+
+int report_names_init(struct report_names *t, const struct report *r, size_t used)
+{
+	size_t columns = report_columns(r);
+
+	*t = (struct report_names){ .columns = columns, .room = ROW_NAME_COLUMNS_MIN };
+	if (columns > used + t->room)
+		t->room = columns - used;
+	return strset_new(&t->texts);
+}
+
+int report_names_add(struct report_names *t, const struct report_named_place *p)
+{
+	char text[REPORT_FIT_BUF];
+	int64_t id;
+
+	fit_place(p, t->room, text);
+	id = strset_add(t->texts, text);
+	while (id >= 0 && t->row_cnt.cnt < strset_cnt(t->texts))
+		if (vec_push(&t->row_cnt, 0))
+			id = -ENOMEM;
+	if (id >= 0)
+		t->row_cnt.data[id]++;
+	return id < 0 ? -ENOMEM : 0;
+}
+
+void report_names_put(const struct report_names *t, const struct report_named_place *p, FILE *out)
+{
+	struct report_line l = {
+		.out = out, .columns = t->columns, .indent = SECOND_INDENT, .used = SECOND_INDENT
+	};
+	char text[REPORT_FIT_BUF];
+	size_t whole = fit_place(p, t->room, text), room = t->columns - SECOND_INDENT - 2;
+	int64_t id = strset_add(t->texts, text); /* it is there */
+
+	fputs(text, out);
+	fputc('\n', out);
+	if (id < 0 || t->row_cnt.data[id] < 2 || (whole > p->caller_cnt && !p->hint))
+		return;
+	fprintf(out, "%*s", SECOND_INDENT, "");
+	if (p->hint)
+		report_line_add(&l, "", "(%s)", p->hint);
+	for (size_t i = whole; i <= p->caller_cnt; i++)
+		report_line_add(&l, i == whole && !p->hint ? "" : " ", "%s%s", i ? "< " : "",
+				report_fit_named(frame_of(p, i), room, text));
+	report_line_end(&l);
+}
+
+int report_names_of(struct report_names *t, const struct report *r, size_t used,
+		    const struct report_places *rows, size_t cnt)
+{
+	struct report_named_place p;
+	int err = report_names_init(t, r, used);
+
+	for (size_t i = 0; i < cnt && !err; i++) {
+		report_name_row(r, &rows->data[i], &p);
+		err = report_names_add(t, &p);
+	}
+	return err;
+}
+
+void report_names_put_row(const struct report_names *t, const struct report *r,
+			  const struct report_row *row, FILE *out)
+{
+	struct report_named_place p;
+
+	report_name_row(r, row, &p);
+	report_names_put(t, &p, out);
+}
+
+void report_names_release(struct report_names *t)
+{
+	strset_free(t->texts);
+	vec_release(&t->row_cnt);
 }

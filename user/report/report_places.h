@@ -31,9 +31,30 @@ int report_find_places(const struct report *r, struct report_places *ret);
  */
 int report_find_ranked(const struct report *r, bool (*is_about)(const struct report_row *row),
 		       struct report_places *ret);
-/* Write a row's name in such a table; `used` columns of the line are taken, and the name ends it. */
-void report_put_row_name(const struct report *r, const struct report_row *row, size_t used,
-			 FILE *out);
+/* A row of any kind: its name, and for a stack as report_name_place(). */
+void report_name_row(const struct report *r, const struct report_row *row,
+		     struct report_named_place *ret);
+
+/*
+ * The names of the rows of a table, which end its lines. Rows whose names read alike in the room that there is get a
+ * further line with what had none: the first frame in which they differ is there. All rows are added before the first
+ * is written. `used`: columns in front of the name.
+ */
+struct report_names {
+	size_t columns, room;
+	struct strset *texts;
+	VEC(uint32_t) row_cnt; /* by text */
+};
+/* 0 or -ENOMEM; release in any case. */
+int report_names_init(struct report_names *t, const struct report *r, size_t used);
+int report_names_add(struct report_names *t, const struct report_named_place *p);
+void report_names_put(const struct report_names *t, const struct report_named_place *p, FILE *out);
+void report_names_release(struct report_names *t);
+/* The same for the first cnt rows: init, all of add, and put. */
+int report_names_of(struct report_names *t, const struct report *r, size_t used,
+		    const struct report_places *rows, size_t cnt);
+void report_names_put_row(const struct report_names *t, const struct report *r,
+			  const struct report_row *row, FILE *out);
 void report_name_frame(const struct report *r, const struct report_frame *f,
 		       struct report_named *ret);
 /* Shorten to `columns`: cuts the name, not its line. */

@@ -55,7 +55,8 @@ static char *most_size_name(const struct bin_sums *sums, char buf[BIN_NAME_BUF])
 	return buf;
 }
 
-static void put_row(const struct report *r, const struct report_row *row, FILE *out)
+static void put_row(const struct report *r, const struct report_row *row,
+		    const struct report_names *names, FILE *out)
 {
 	char count[UNITS_BUF], interval[32] = "", share[16] = "?", size[BIN_NAME_BUF];
 	char bytes[UNITS_BUF];
@@ -70,8 +71,7 @@ static void put_row(const struct report *r, const struct report_row *row, FILE *
 		most_size_name(&row->bins, size),
 		format_bytes(r->is_alloc ? report_value(row) : report_alloc(row), bytes,
 			     sizeof(bytes)));
-	report_put_row_name(r, row, CELL_COLUMNS, out);
-	fputc('\n', out);
+	report_names_put_row(names, r, row, out);
 }
 
 static bool has_temporary(const struct report_row *row)
@@ -79,20 +79,24 @@ static bool has_temporary(const struct report_row *row)
 	return row->temporary_objects > 0;
 }
 
-static void put_table(const struct report *r, const struct report_places *rows, size_t row_cap,
-		      FILE *out)
+static int put_table(const struct report *r, const struct report_places *rows, size_t row_cap,
+		     FILE *out)
 {
 	size_t shown_cnt = row_cap && row_cap < rows->cnt ? row_cap : rows->cnt;
+	struct report_names names;
+	int err = report_names_of(&names, r, CELL_COLUMNS, rows, shown_cnt);
 
 	report_paint(r, REPORT_BOLD, out);
 	fprintf(out, "%9s %7s %-14s  %-14s %9s  WHERE", "TEMPORARY", "OF ALL", "95 %", "MOST HAVE",
 		"ALLOCATED");
 	report_paint(r, REPORT_PLAIN, out);
 	fputc('\n', out);
-	for (size_t i = 0; i < shown_cnt; i++)
-		put_row(r, &rows->data[i], out);
+	for (size_t i = 0; i < shown_cnt && !err; i++)
+		put_row(r, &rows->data[i], &names, out);
 	if (shown_cnt < rows->cnt)
 		fprintf(out, "%*sand %zu more: --top 0\n", CELL_COLUMNS, "", rows->cnt - shown_cnt);
+	report_names_release(&names);
+	return err;
 }
 
 int report_write_temporary(const struct report *r, size_t row_cap, FILE *out)
@@ -104,7 +108,7 @@ int report_write_temporary(const struct report *r, size_t row_cap, FILE *out)
 		goto out;
 	report_put_head(r, out);
 	if (rows.cnt)
-		put_table(r, &rows, row_cap, out);
+		err = put_table(r, &rows, row_cap, out);
 	report_put_wrapped(rows.cnt ?
 				   "temporary: blocks that were freed within 1 ms; of all blocks "
 				   "that were allocated while recording" :

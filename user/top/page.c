@@ -259,6 +259,15 @@ static void fit_tail(const char *tail, size_t columns, char buf[REPORT_LIST_FIT_
 		 report_list_fit(name, columns - lead, fitting));
 }
 
+/* What a name leaves to "< caller": two rows may differ in it alone. */
+static size_t room_for_caller(const char *tail, size_t room)
+{
+	const char *next = strncmp(tail, "< ", 2) ? tail : strstr(tail + 1, " < ");
+	size_t bytes = next ? (size_t)(next - tail) : strlen(tail);
+
+	return bytes ? 2 + (bytes < room / 3 ? bytes : room / 3) : 0;
+}
+
 static void put_row(struct drawing *d, size_t i, bool is_selected)
 {
 	const struct top_row *row = &d->t->rows.data[i];
@@ -275,7 +284,7 @@ static void put_row(struct drawing *d, size_t i, bool is_selected)
 	lead = indent + strlen(fold_mark(d, i));
 	if (lead > room / 2)
 		lead = indent = 0; /* too deep for this screen */
-	report_list_fit(row->name, room - lead, name);
+	report_list_fit(row->name, room - lead - room_for_caller(row->tail, room - lead), name);
 	if (row->tail[0] && lead + width_of(name) + 2 < room)
 		fit_tail(row->tail, room - lead - width_of(name) - 2, tail);
 	snprintf(text + used, sizeof(text) - used, "%*s%s%s%s%s", (int)indent, "",
