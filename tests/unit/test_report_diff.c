@@ -269,6 +269,28 @@ static void rows_that_read_alike_show_what_differs(void **state)
 	profile_free(b);
 }
 
+/* What a runtime compiled again between the profiles is the same function. */
+static void a_tier_makes_no_other_row(void **state)
+{
+	static const char *const paths[][2] = { { "LazyCompile:~put", "Function:^run" },
+						{ "LazyCompile:*put", "Function:*run" } };
+	struct report_options o = { .format = REPORT_JSON, .by = REPORT_BY_STACK };
+	struct profile *a = record(1, 0, 16), *b = record(1, 0, 16);
+	char *text;
+	struct err why;
+
+	(void)state;
+	add_path(a, paths[0], 2);
+	add_path(b, paths[1], 2);
+	assert_int_equal(diff(a, b, &o, &text, &why), 0);
+	if (!strstr(text, "{\"name\":\"put < run\",\"inuse_bytes_before\":1024,"
+			  "\"inuse_bytes_after\":1024,"))
+		fail_msg("%s", text);
+	free(text);
+	profile_free(a);
+	profile_free(b);
+}
+
 static void other_values_cannot_be_compared(void **state)
 {
 	struct report_options o = { .by = REPORT_BY_STACK };
@@ -306,6 +328,7 @@ int main(void)
 		cmocka_unit_test(builds_and_rates_are_compared_by_name),
 		cmocka_unit_test(what_is_gone_or_new_is_said),
 		cmocka_unit_test(rows_that_read_alike_show_what_differs),
+		cmocka_unit_test(a_tier_makes_no_other_row),
 		cmocka_unit_test(other_values_cannot_be_compared),
 	};
 

@@ -79,6 +79,32 @@ static void stacks_have_places_callers_and_frames(void **state)
 	assert_null(report_list_frame(l, 1, 3, buf));
 }
 
+/* A runtime compiles a function again when it has run often: it is the same function. */
+static void a_function_compiled_again_is_one_row(void **state)
+{
+	static const char *const names[][2] = {
+		{ "LazyCompile:~put", "Function:^run" },
+		{ "LazyCompile:*put", "JS:*run" },
+		{ "void [app] Store::Put()[QuickJitted]",
+		  "void [app] App::Run()[OptimizedTier1OSR]" },
+		{ "void [app] Store::Put()[OptimizedTier1]", "void [app] App::Run()[Optimized]" },
+	};
+	const struct report_list_row *row;
+
+	(void)state;
+	assert_int_equal(profile_set_heap_types(p, 1), 0);
+	for (size_t i = 0; i < 4; i++)
+		add((uint32_t[]){ made_frame(p, names[i][0], i < 2 ? 3 : 0),
+				  made_frame(p, names[i][1], i < 2 ? 5 : 0) },
+		    2, "thread", "a", 100 + (int64_t)(i / 2));
+	row = make(REPORT_BY_STACK, 2);
+	assert_string_equal(row[0].key, "void [app] Store::Put() < void [app] App::Run()");
+	assert_true(row[0].held_bytes == 202);
+	assert_string_equal(row[1].key, "put app.c:3 < run app.c:5");
+	assert_string_equal(row[1].name, "LazyCompile:*put app.c:3"); /* as it is */
+	assert_true(row[1].held_bytes == 200);
+}
+
 static void scopes_are_a_tree(void **state)
 {
 	const struct report_list_row *row;
@@ -125,6 +151,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(stacks_have_places_callers_and_frames, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_function_compiled_again_is_one_row, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(scopes_are_a_tree, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(unknown_is_not_zero, set_up, tear_down),

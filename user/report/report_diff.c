@@ -26,6 +26,7 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "report/report_diff_rows.h"
+#include "report/report_own_names.h"
 #include "report/report_text.h"
 
 #define PLAIN_ROWS 50 /* in the text of a page */
@@ -54,10 +55,13 @@ static int64_t key_of(struct diff *d, const struct report *r, const struct repor
 	size_t used;
 
 	name_row(r, row, &place);
+	report_strip_tier(place.own.name);
 	used = (size_t)snprintf(buf, sizeof(buf), "%s", place.own.name);
-	for (size_t i = 0; i < place.caller_cnt && used < sizeof(buf); i++)
+	for (size_t i = 0; i < place.caller_cnt && used < sizeof(buf); i++) {
+		report_strip_tier(place.caller[i].name);
 		used += (size_t)snprintf(buf + used, sizeof(buf) - used, " < %s",
 					 place.caller[i].name);
+	}
 	return strset_add(d->names, buf);
 }
 

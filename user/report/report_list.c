@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "report/report_own_names.h"
 #include "report/report_places.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
@@ -42,6 +43,13 @@ static int set_numbers(struct report_list *l, const struct report_row *row,
 	return ret->error ? 0 : -ENOMEM;
 }
 
+/* "Store::put store.cc:12 (vector grows)" */
+static void name_own(const struct report_named_place *n, char *buf, size_t buf_bytes)
+{
+	snprintf(buf, buf_bytes, "%s%s%s%s%s", n->own.name, n->own.place, n->hint ? " (" : "",
+		 n->hint ? n->hint : "", n->hint ? ")" : "");
+}
+
 /* The key of a stack has what report_find_places() groups by. */
 static int name_place(struct report_list *l, const struct report_row *row,
 		      struct report_list_row *ret)
@@ -51,16 +59,17 @@ static int name_place(struct report_list *l, const struct report_row *row,
 	size_t used = 0;
 
 	report_name_place(l->r, row, &n);
-	snprintf(name, sizeof(name), "%s%s%s%s%s", n.own.name, n.own.place, n.hint ? " (" : "",
-		 n.hint ? n.hint : "", n.hint ? ")" : "");
+	name_own(&n, name, sizeof(name));
 	for (size_t i = 0; i < n.caller_cnt && used < sizeof(callers); i++)
 		used += (size_t)snprintf(callers + used, sizeof(callers) - used, "%s< %s%s",
 					 i ? " " : "", n.caller[i].name, n.caller[i].place);
-	snprintf(key, sizeof(key), "%s < %s%s", name, n.caller_cnt ? n.caller[0].name : "",
-		 n.caller_cnt ? n.caller[0].place : "");
-	ret->key = strset_keep(l->r->names, key);
 	ret->name = strset_keep(l->r->names, name);
 	ret->callers = strset_keep(l->r->names, callers);
+	report_strip_tier(n.own.name);
+	report_strip_tier(n.caller[0].name);
+	name_own(&n, name, sizeof(name));
+	snprintf(key, sizeof(key), "%s < %s%s", name, n.caller[0].name, n.caller[0].place);
+	ret->key = strset_keep(l->r->names, key);
 	return ret->key && ret->name && ret->callers ? 0 : -ENOMEM;
 }
 

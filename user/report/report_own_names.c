@@ -481,6 +481,31 @@ bool report_is_runtime_code(const char *name, const char *file)
 	       begins_with_one_of(report_skip_result(name), runtime_code, ARRAY_CNT(runtime_code));
 }
 
+/* Node's and .NET's marks: "LazyCompile:*f", "f()[OptimizedTier1]". */
+void report_strip_tier(char *name)
+{
+	static const char *const kinds[] = { "LazyCompile:", "Function:", "JS:" };
+	static const char *const tiers[] = {
+		"[MinOptJitted]",   "[Optimized]",	   "[QuickJitted]",
+		"[OptimizedTier1]", "[OptimizedTier1OSR]", "[InstrumentedTier]",
+		"[PreJIT]",	    "[ReadyToRun]",	   "[InstrumentedTierOptimized]",
+	};
+	char *end = strrchr(name, '[');
+
+	for (size_t i = 0; i < ARRAY_CNT(kinds); i++) {
+		const char *rest = name + strlen(kinds[i]);
+
+		if (!begins(name, kinds[i]))
+			continue;
+		rest += *rest && strchr("~^+*", *rest);
+		memmove(name, rest, strlen(rest) + 1);
+		return;
+	}
+	for (size_t i = 0; end && i < ARRAY_CNT(tiers); i++)
+		if (!strcmp(end, tiers[i]))
+			*end = '\0';
+}
+
 /* Does the text before `end` end in the word operator? Then what follows belongs to the name. */
 static bool ends_in_operator(const char *name, const char *end)
 {

@@ -20,6 +20,8 @@ bool report_is_runtime_module(const char *module);
 bool report_is_runtime_code(const char *name, const char *file);
 /* Skip the result type of a name: "f(int)" of "int* f(int)". */
 const char *report_skip_result(const char *name);
+/* Cut what a runtime marks a function with that it has compiled again: for comparing, not for showing. */
+void report_strip_tier(char *name);
 /* What a container's function does when it allocates: "vector grows", or NULL. */
 const char *report_growth_hint(const char *name);
 

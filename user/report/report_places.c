@@ -98,10 +98,12 @@ static int64_t key_of(const struct report *r, const struct report_row *row)
 	if (!report_find_place(r, first_sample(r, row), &place))
 		return strset_add(r->names, "(no stack)");
 	report_name_frame(r, &place.frame, &n);
+	report_strip_tier(n.name);
 	used = snprintf(key, sizeof(key), "%s%s (%s)", n.name, n.place,
 			place.hint ? place.hint : "");
 	if (report_next_own(r, first_sample(r, row), &place.behind, &caller)) {
 		report_name_frame(r, &caller, &n);
+		report_strip_tier(n.name);
 		snprintf(key + used, sizeof(key) - (size_t)used, " < %s%s", n.name, n.place);
 	}
 	return strset_add(r->names, key);
