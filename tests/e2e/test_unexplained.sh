@@ -68,6 +68,7 @@ if have curl; then
 	E2E_MODE=map begin mapped "$bin/unexplained"
 	serve --listen 127.0.0.1:0 --rate 1 -p "${pid_of[mapped]}"
 	await 20 follows "${pid_of[mapped]}"
+	get -f -o "$work/before.pb.gz" "$url/debug/pprof/heap?pid=${pid_of[mapped]}"
 	work_of mapped
 	page_says() { get -f -o "$work/page" "$url/pid/${pid_of[mapped]}/" && grep -qE "The process grew by 6" "$work/page"; }
 	await 20 page_says && ok "served: the page says it" || not_ok "served: the page says it" "no" "$work/page"
@@ -76,6 +77,10 @@ if have curl; then
 	get -f -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=${pid_of[mapped]}"
 	"$heaptap" report "$work/p.pb.gz" >"$work/report" 2>&1
 	told "served: its profile says it" "$grew" "$work/report"
+	"$heaptap" diff "$work/before.pb.gz" "$work/p.pb.gz" >"$work/diff" 2>&1
+	told "served: the difference of before and after says it" "The process grew by 6[0-9.]+ MiB, of which [0-9]+ % is explained: [0-9.]+ .?i?B more is held" "$work/diff"
+	"$heaptap" diff "$work/p.pb.gz" "$work/before.pb.gz" >"$work/diff" 2>&1
+	untold "served: the other way round it does not" "grew" "$work/diff"
 	end_server "served"
 fi
 e2e_end

@@ -291,6 +291,72 @@ static void a_tier_makes_no_other_row(void **state)
 	profile_free(b);
 }
 
+#define MIB (1 << 20)
+
+/* Of a process followed from 1000 s on, whose resident memory is `resident` now. */
+static void set_resident(struct profile *p, int64_t end_s, uint64_t resident, int64_t of_files)
+{
+	p->recording.is_known = true;
+	p->recording.pid = 77;
+	p->recording.process_cnt = 1;
+	p->recording.comm_str = profile_str(p, "server");
+	p->recording.begin_ns = 1000000000000;
+	p->recording.end_ns = end_s * 1000000000;
+	p->recording.rss_begin_bytes = 100 * MIB;
+	p->recording.rss_end_bytes = resident;
+	p->recording.rss_file_growth_bytes = of_files;
+}
+
+/* A process that grew, between the profiles, by what is not held: that is said, as of one profile. */
+static void growth_that_rows_do_not_explain_is_said(void **state)
+{
+	static const struct {
+		const char *what;
+		uint64_t before, after; /* resident */
+		int64_t of_files;
+		uint64_t leaked;
+		int32_t pid; /* of the second */
+		int64_t later_ns; /* begin of the second */
+		const char *expected; /* NULL: nothing is said */
+	} cases[] = {
+		{ "mapped", 300 * MIB, 600 * MIB, 0, 3 * MIB, 77, 0,
+		  "\nThe process grew by 300 MiB, of which 1 % is explained: 3.00 MiB more is held. The" },
+		{ "held", 300 * MIB, 600 * MIB, 0, 200 * MIB, 77, 0, NULL },
+		{ "before", 600 * MIB, 610 * MIB, 0, 3 * MIB, 77, 0, NULL },
+		{ "a file", 300 * MIB, 600 * MIB, 290 * MIB, 3 * MIB, 77, 0, NULL },
+		{ "another process", 300 * MIB, 600 * MIB, 0, 3 * MIB, 78, 0, NULL },
+		{ "recorded again", 300 * MIB, 2000 * (uint64_t)MIB, 0, 3 * MIB, 77, 60000000000,
+		  "\nThe process grew by 1.86 GiB, of which 21 % is explained: 392 MiB is held. The" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct report_options o = { .by = REPORT_BY_STACK, .format = REPORT_TEXT };
+		struct profile *a = record(1, 0, 16), *b = record(1, cases[i].leaked, 16);
+		struct err why;
+		char *text, flat[512] = "", *end;
+
+		set_resident(a, 1010, cases[i].before, 0);
+		set_resident(b, 1100, cases[i].after, cases[i].of_files);
+		b->recording.pid = cases[i].pid;
+		b->recording.begin_ns += cases[i].later_ns;
+		assert_int_equal(diff(a, b, &o, &text, &why), 0);
+		snprintf(flat, sizeof(flat), "%s", text);
+		while ((end = strstr(flat, "\n  "))) /* wrapped */
+			memmove(end, end + 2, strlen(end + 2) + 1), *end = ' ';
+		if (cases[i].expected ? !strstr(flat, cases[i].expected) :
+					!!strstr(text, "grew by"))
+			fail_msg("%s: %s", cases[i].what, text);
+		free(text);
+		o.format = REPORT_JSON;
+		assert_int_equal(diff(a, b, &o, &text, &why), 0);
+		assert_int_equal(!strstr(text, "\"unexplained_bytes\":null"), !!cases[i].expected);
+		free(text);
+		profile_free(a);
+		profile_free(b);
+	}
+}
+
 static void other_values_cannot_be_compared(void **state)
 {
 	struct report_options o = { .by = REPORT_BY_STACK };
@@ -329,6 +395,7 @@ int main(void)
 		cmocka_unit_test(what_is_gone_or_new_is_said),
 		cmocka_unit_test(rows_that_read_alike_show_what_differs),
 		cmocka_unit_test(a_tier_makes_no_other_row),
+		cmocka_unit_test(growth_that_rows_do_not_explain_is_said),
 		cmocka_unit_test(other_values_cannot_be_compared),
 	};
 

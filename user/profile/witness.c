@@ -16,6 +16,8 @@
 #define GROWTH_BYTES_MIN (32 << 20)
 #define GROWTH_SHARE_MIN 0.25
 #define EXPLAINED_SHARE 0.5
+/* A server computes the begin anew for each profile. */
+#define SAME_BEGIN_NS 1000000000
 
 double witness_growth(const struct profile *p)
 {
@@ -87,6 +89,14 @@ static void find_unseen(const struct profile *p, struct witness *w)
 	make_printable(w->unseen);
 }
 
+/* What it can be. held_bytes: before it grew. */
+static void find_most(const struct profile *p, double held_bytes, struct witness *w)
+{
+	w->most_bytes = witness_most(p, &w->most_ns);
+	w->was_freed = w->most_bytes - held_bytes >= EXPLAINED_SHARE * w->growth_bytes;
+	find_unseen(p, w);
+}
+
 void witness_judge(double begin_bytes, double growth_bytes, double held_bytes, struct witness *ret)
 {
 	*ret = (struct witness){ .growth_bytes = growth_bytes, .held_bytes = held_bytes };
@@ -102,17 +112,54 @@ void witness_find(const struct profile *p, struct witness *ret)
 
 	witness_judge((double)r->rss_begin_bytes, is_known ? witness_growth(p) : NAN, held_of(p),
 		      ret);
+	if (ret->is_unexplained)
+		find_most(p, 0, ret);
+}
+
+static bool is_same_text(const struct profile *p, int64_t a, const struct profile *q, int64_t b)
+{
+	return !strcmp(profile_text(p, a), profile_text(q, b));
+}
+
+static bool is_later_of_one_process(const struct profile *before, const struct profile *after)
+{
+	const struct recording *a = &before->recording, *b = &after->recording;
+
+	return a->is_known && b->is_known && a->pid > 0 && a->pid == b->pid &&
+	       a->process_cnt <= 1 && b->process_cnt <= 1 && a->end_ns < b->end_ns &&
+	       is_same_text(before, a->comm_str, after, b->comm_str) &&
+	       is_same_text(before, a->exe_str, after, b->exe_str);
+}
+
+void witness_compare(const struct profile *before, const struct profile *after, struct witness *ret)
+{
+	const struct recording *a = &before->recording, *b = &after->recording;
+	double held, more;
+
+	*ret = (struct witness){ 0 };
+	if (!is_later_of_one_process(before, after))
+		return;
+	witness_find(after, ret);
+	if (a->rss_begin_bytes != b->rss_begin_bytes || a->is_from_start != b->is_from_start ||
+	    llabs(a->begin_ns - b->begin_ns) > SAME_BEGIN_NS)
+		return;
+	held = held_of(before);
+	more = fmax(held_of(after) - held, 0);
+	if (a->inuse != RECORDING_INUSE_ALL || b->inuse != RECORDING_INUSE_ALL)
+		more = NAN;
+	witness_judge((double)a->rss_end_bytes, witness_growth(after) - witness_growth(before),
+		      more, ret);
 	if (!ret->is_unexplained)
 		return;
-	ret->most_bytes = witness_most(p, &ret->most_ns);
-	ret->was_freed = ret->most_bytes >= EXPLAINED_SHARE * ret->growth_bytes;
-	find_unseen(p, ret);
+	ret->is_change = true;
+	find_most(after, held, ret);
 }
 
 char *witness_words(const struct witness *w, char buf[WITNESS_WORDS])
 {
 	char growth[UNITS_BUF], held[UNITS_BUF], most[UNITS_BUF], when[UNITS_BUF] = "",
 								  unseen[176] = "";
+	const char *more = w->is_change ? "more " : "";
 	time_t s = w->most_ns / 1000000000;
 	struct tm tm;
 
@@ -125,14 +172,14 @@ char *witness_words(const struct witness *w, char buf[WITNESS_WORDS])
 		snprintf(unseen, sizeof(unseen), " (%s)", w->unseen);
 	if (w->was_freed)
 		snprintf(buf, WITNESS_WORDS,
-			 "The process grew by %s, and %s is held. %s were in use at %s: its "
+			 "The process grew by %s, and %s %sis held. %s were in use at %s: its "
 			 "allocator keeps blocks that were freed.",
-			 growth, held, most, when);
+			 growth, held, more, most, when);
 	else
 		snprintf(buf, WITNESS_WORDS,
-			 "The process grew by %s, of which %.0f %% is explained: %s is held. The "
+			 "The process grew by %s, of which %.0f %% is explained: %s %sis held. The "
 			 "rest can be memory that it mapped directly, blocks of an allocator that "
 			 "is not seen%s, or freed blocks that its allocator keeps.",
-			 growth, 100 * w->held_bytes / w->growth_bytes, held, unseen);
+			 growth, 100 * w->held_bytes / w->growth_bytes, held, more, unseen);
 	return buf;
 }

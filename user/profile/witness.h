@@ -16,6 +16,7 @@ struct witness {
 	bool is_unexplained;
 	/* ... but at an earlier moment so much was held that blocks freed since explain it. */
 	bool was_freed;
+	bool is_change; /* since another profile: held_bytes is what more is held */
 	double growth_bytes, held_bytes;
 	double most_bytes; /* held at most, at one moment of the history; 0: not known */
 	int64_t most_ns; /* since the epoch */
@@ -27,6 +28,12 @@ double witness_growth(const struct profile *p);
 /* The most that was in use at a moment of the history, and when that was (since the epoch; NULL is fine); 0: not known. */
 double witness_most(const struct profile *p, int64_t *ret_ns);
 void witness_find(const struct profile *p, struct witness *ret);
+/*
+ * From one profile of a process to a later one: of the growth between them, if both began at one time; else of that in
+ * the later one, as blocks allocated between them are in none.
+ */
+void witness_compare(const struct profile *before, const struct profile *after,
+		     struct witness *ret);
 /* From numbers alone, of a process whose resident memory was begin_bytes. growth_bytes as above; NAN: not known. */
 void witness_judge(double begin_bytes, double growth_bytes, double held_bytes, struct witness *ret);
 

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "profile/witness.h"
 #include "report/report_diff_rows.h"
 #include "report/report_text.h"
 
@@ -82,10 +83,19 @@ static void put_cells(const struct diff *d, const struct diff_row *row, FILE *ou
 			    "new");
 }
 
+/* The growth of the process that the rows cannot explain. */
+static void find_unexplained(const struct diff *d, struct witness *ret)
+{
+	*ret = (struct witness){ 0 };
+	if (d->side[1].r->is_inuse && !d->opts->scope)
+		witness_compare(d->side[0].r->p, d->side[1].r->p, ret);
+}
+
 void diff_write_head(const struct diff *d, FILE *out)
 {
 	const struct report *r = d->side[1].r;
-	char delta[40], interval[80], a[32], b[32], name[2][REPORT_FIT_BUF];
+	char delta[40], interval[80], a[32], b[32], name[2][REPORT_FIT_BUF], words[WITNESS_WORDS];
+	struct witness w;
 
 	for (int i = 0; i < 2; i++)
 		report_fit_name(d->side[i].name, sizeof(name[i]) / 2, name[i]);
@@ -98,6 +108,9 @@ void diff_write_head(const struct diff *d, FILE *out)
 		fprintf(out, " (%s, 95 %%)",
 			format_interval(d, &d->total, interval, sizeof(interval)));
 	fprintf(out, ": %s\n", verdict(&d->total));
+	find_unexplained(d, &w);
+	if (w.is_unexplained)
+		report_put_wrapped(witness_words(&w, words), 2, report_columns(r), out);
 }
 
 static int put_rows(const struct diff *d, FILE *out)
@@ -178,11 +191,14 @@ static void put_json_row(const struct diff *d, const struct diff_row *row, const
 static void put_json(const struct diff *d, FILE *out)
 {
 	struct json j = { .out = out };
+	struct witness w;
 
+	find_unexplained(d, &w);
 	json_begin(&j, NULL, '{');
 	json_text(&j, "before", d->side[0].name);
 	json_text(&j, "after", d->side[1].name);
 	put_json_row(d, &d->total, "total", "total", &j);
+	put_number(&j, "unexplained_bytes", w.is_unexplained, w.growth_bytes - w.held_bytes);
 	json_begin(&j, "rows", '[');
 	for (size_t i = 0; i < d->shown_cnt; i++) {
 		json_line(&j);
