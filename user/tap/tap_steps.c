@@ -370,7 +370,9 @@ static int restore_sites(const struct tap_work *w, const struct tap_header *h, u
 	find_users(w, h, s, used);
 	while (cnt-- && !s->is_over) {
 		err = restore_patch(w, &h->patch[cnt], used[cnt], why);
-		first_err = first_err ? first_err : err;
+		/* What somebody else has changed is left, and does not hide that more is to be done. */
+		if (err && (!first_err || first_err == -EUCLEAN))
+			first_err = err;
 	}
 	return first_err;
 }

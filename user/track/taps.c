@@ -50,8 +50,7 @@ static int begin_tap(const struct taps *ts, struct tracked_process *p)
 
 	if (!inst)
 		return -ENOMEM;
-	if (p->tap == TAP_IN)
-		probes_untap(ts->probes, p->pid);
+	probes_untap(ts->probes, p->pid); /* also when some of its files only were tapped */
 	p->tap_generation = p->generation;
 	p->tap_tries = 0;
 	p->tap = !ts->may_tap || ts->may_tap(ts->may_tap_ctx, p->pid) ? TAP_NOT_TRIED : TAP_REFUSED;
@@ -165,8 +164,12 @@ static int tap_files(struct taps *ts, struct tracked_process *p, const struct ta
 			break;
 		*last = news ? news : *last;
 	}
-	if (err && is_tried_again(ts, p, err))
+	if (err && is_tried_again(ts, p, err)) {
+		/* Half a tap sees frees of blocks that it never saw. */
+		probes_untap(ts->probes, p->pid);
+		*last = NULL;
 		return ts->is_patient ? tap_files(ts, p, last) : 0;
+	}
 	note_visit(ts, begin_ns, err);
 	if (err && err != -ESRCH)
 		err = refuse_tap(ts, p, *file,
