@@ -29,6 +29,16 @@ struct tap_work {
 	uint8_t below[TAP_MEMFD_NAME_BYTES]; /* what was where the name is */
 };
 
+/* tap_files.c */
+
+/* Of memory files; for the two below. */
+int tap_find_device(struct tap_work *w);
+/* Open what `path` leads to, if it is a memory file with that name and size. -EPERM: it is something else. */
+int tap_open_proved(const struct tap_work *w, const char *path, int flags, const char *name,
+		    off_t bytes);
+/* The file that is mapped as the code of a tap. */
+int tap_open_mapped(const struct tap_work *w, uint64_t addr, int flags);
+
 /* Results in visit_shared: */
 enum tap_file_need { TAP_FILE_THERE, TAP_FILE_NEW, TAP_FILE_REPLACE };
 

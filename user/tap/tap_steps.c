@@ -3,10 +3,7 @@
  * tap_steps.c - see tap_priv.h.
  *
  * Data from the process is not trusted but compared with known values: the bytes at its sites with those of the
- * file. A descriptor is a number that the process gave, and another process may share its table of descriptors
- * and change what is behind the number. So what is opened is proved first (O_PATH opens nothing): a memory file
- * of the kernel's own file system for them, which no path leads to, with the random name that was chosen for this
- * visit, and empty.
+ * file, what a descriptor leads to with what it should be (tap_files.c).
  */
 #include "tap/tap_priv.h"
 
@@ -66,84 +63,6 @@ static int renew_memory(struct tap_work *w, struct err *why)
 	return open_memory(w, why);
 }
 
-/*
- * Memory files.
- */
-
-static int find_device(struct tap_work *w)
-{
-	int fd = memfd_create(TAP_NAME, MFD_CLOEXEC), err = 0;
-	struct stat st;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st))
-		err = -errno;
-	else
-		w->shm_dev = st.st_dev;
-	close(fd);
-	return err;
-}
-
-/* Its name, by the link in our own table: the target of a link in another's is not looked at. */
-static int read_name(int fd, char *buf, size_t buf_bytes)
-{
-	char path[48];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	n = readlink(path, buf, buf_bytes - 1);
-	if (n < 0)
-		return -errno;
-	buf[n] = '\0';
-	return 0;
-}
-
-/* The name first: asking a file of another kind for its state may wait for ever. */
-static bool is_memory_file(const struct tap_work *w, int fd, const char *name, off_t bytes)
-{
-	char link[128], wanted[128];
-	struct stat st;
-
-	snprintf(wanted, sizeof(wanted), "/memfd:%s", name);
-	return !read_name(fd, link, sizeof(link)) && !strncmp(link, wanted, strlen(wanted)) &&
-	       !fstat(fd, &st) && st.st_dev == w->shm_dev && S_ISREG(st.st_mode) && !st.st_nlink &&
-	       st.st_size == bytes;
-}
-
-/* Not waiting: the process may have a lease on its file (F_SETLEASE). */
-static int reopen(int fd, int flags)
-{
-	char path[48];
-	int opened;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	opened = open(path, flags | O_NONBLOCK | O_CLOEXEC);
-	return opened < 0 ? -errno : opened;
-}
-
-/* Open what `path` leads to, if it is a memory file with that name and size. -EPERM: it is something else. */
-static int open_proved(const struct tap_work *w, const char *path, int flags, const char *name,
-		       off_t bytes)
-{
-	int seen = open(path, O_PATH | O_CLOEXEC), fd;
-
-	if (seen < 0)
-		return -errno;
-	fd = is_memory_file(w, seen, name, bytes) ? reopen(seen, flags) : -EPERM;
-	close(seen);
-	return fd;
-}
-
-static int open_mapped(const struct tap_work *w, uint64_t addr, int flags)
-{
-	char path[96];
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", w->live_tid,
-		 (unsigned long long)addr, (unsigned long long)addr + TAP_CODE_BYTES);
-	return open_proved(w, path, flags, TAP_NAME, TAP_FILE_BYTES);
-}
-
 /* Hand the file to the owner of the tap, locked: so others see that it has one. */
 static int hand_over(struct tap_work *w, struct err *why)
 {
@@ -184,7 +103,7 @@ static bool is_own_file(const struct tap_work *w, int fd)
 /* Say whose it is. */
 static int refuse_others(const struct tap_work *w, uint64_t code_addr, struct err *why)
 {
-	int fd = open_mapped(w, code_addr, O_RDONLY);
+	int fd = tap_open_mapped(w, code_addr, O_RDONLY);
 	struct tap_control control = { 0 };
 	bool is_read =
 		fd >= 0 && pread(fd, &control, sizeof(control), TAP_CODE_BYTES) == sizeof(control);
@@ -205,7 +124,7 @@ static enum tap_state owner_of(const struct tap_work *w, uint64_t code_addr,
 
 	if (read_at(w, h->data_addr, &mark, sizeof(mark)) || mark != TAP_MAGIC)
 		return STATE_NOBODYS; /* a fork has brought it */
-	fd = open_mapped(w, code_addr, O_RDONLY);
+	fd = tap_open_mapped(w, code_addr, O_RDONLY);
 	if (fd < 0)
 		return STATE_NOBODYS; /* it only looks like a tap */
 	if (flock(fd, LOCK_EX | LOCK_NB))
@@ -223,6 +142,12 @@ static void make_way_back(const struct tap_patch *p, uint8_t *ret)
 	memcpy(ret + 1, &off, sizeof(off));
 }
 
+/* A short jump into a gap says nothing: each tap of the same allocator has the same. */
+static bool is_hop(const struct tap_header *h, uint32_t i)
+{
+	return i && h->patch[i - 1].is_gap && !h->patch[i].is_gap;
+}
+
 /* The tap whose code is at this address; *ret: its header, as the process has it. */
 static enum tap_state look_at(const struct tap_work *w, uint64_t code_addr, struct tap_header *ret)
 {
@@ -236,7 +161,7 @@ static enum tap_state look_at(const struct tap_work *w, uint64_t code_addr, stru
 
 		if (read_at(w, p->addr, there, p->byte_cnt))
 			continue;
-		if (!memcmp(there, p->patched, p->byte_cnt))
+		if (!is_hop(ret, i) && !memcmp(there, p->patched, p->byte_cnt))
 			return owner_of(w, code_addr, ret);
 		make_way_back(p, way_back);
 		has_way_back |= p->is_gap && !memcmp(there, way_back, p->byte_cnt);
@@ -432,7 +357,7 @@ int tap_step_prepare_clear(void *work, struct visit_shared *s)
 	bool is_any = false;
 
 	if (!err)
-		err = find_device(w);
+		err = tap_find_device(w);
 	for (uint32_t i = 0; i < w->old_cnt && !err; i++)
 		is_any |= look_at(w, w->old_addr[i], &h) != STATE_OUT;
 	s->result = 0;
@@ -483,7 +408,7 @@ int tap_step_prepare(void *work, struct visit_shared *s)
 	if (!err)
 		err = check_shadow_stack(w, &s->why);
 	if (!err)
-		err = find_device(w);
+		err = tap_find_device(w);
 	if (!err && getrandom(&random, sizeof(random), 0) != sizeof(random))
 		err = -EIO;
 	if (err)
@@ -517,7 +442,7 @@ static int use_mapped(struct tap_work *w, struct visit_shared *s)
 {
 	uint64_t mark = 0;
 
-	w->file_fd = open_mapped(w, w->order->code_addr, O_RDWR);
+	w->file_fd = tap_open_mapped(w, w->order->code_addr, O_RDWR);
 	if (w->file_fd < 0 || !is_same_code(w->file_fd, w->order))
 		return err_set(&s->why, -EEXIST, "memory of another version's tap is there");
 	if (read_at(w, w->header->data_addr, &mark, sizeof(mark)))
@@ -594,7 +519,7 @@ int tap_step_fill(void *work, struct visit_shared *s)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%lld", w->live_tid, (long long)s->arg[0]);
-	fd = open_proved(w, path, O_RDWR, w->name, 0);
+	fd = tap_open_proved(w, path, O_RDWR, w->name, 0);
 	if (fd < 0)
 		return err_set(&s->why, fd,
 			       fd == -EPERM ? "its memory file was exchanged for something else" :

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tap_files.c - memory files of a process, see tap_priv.h.
+ *
+ * A descriptor is a number that the process gave, and another process may share its table of descriptors
+ * and change what is behind the number. So what is opened is proved first (O_PATH opens nothing): a memory file
+ * of the kernel's own file system for them, which no path leads to, with the random name that was chosen for this
+ * visit, and empty.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tap/tap_priv.h"
+
+int tap_find_device(struct tap_work *w)
+{
+	int fd = memfd_create(TAP_NAME, MFD_CLOEXEC), err = 0;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		err = -errno;
+	else
+		w->shm_dev = st.st_dev;
+	close(fd);
+	return err;
+}
+
+/* Its name, by the link in our own table: the target of a link in another's is not looked at. */
+static int read_name(int fd, char *buf, size_t buf_bytes)
+{
+	char path[48];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, buf, buf_bytes - 1);
+	if (n < 0)
+		return -errno;
+	buf[n] = '\0';
+	return 0;
+}
+
+/* The name first: asking a file of another kind for its state may wait for ever. */
+static bool is_memory_file(const struct tap_work *w, int fd, const char *name, off_t bytes)
+{
+	char link[128], wanted[128];
+	struct stat st;
+
+	snprintf(wanted, sizeof(wanted), "/memfd:%s", name);
+	return !read_name(fd, link, sizeof(link)) && !strncmp(link, wanted, strlen(wanted)) &&
+	       !fstat(fd, &st) && st.st_dev == w->shm_dev && S_ISREG(st.st_mode) && !st.st_nlink &&
+	       st.st_size == bytes;
+}
+
+/* Not waiting: the process may have a lease on its file (F_SETLEASE). */
+static int reopen(int fd, int flags)
+{
+	char path[48];
+	int opened;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	opened = open(path, flags | O_NONBLOCK | O_CLOEXEC);
+	return opened < 0 ? -errno : opened;
+}
+
+/* Open what `path` leads to, if it is a memory file with that name and size. -EPERM: it is something else. */
+int tap_open_proved(const struct tap_work *w, const char *path, int flags, const char *name,
+		    off_t bytes)
+{
+	int seen = open(path, O_PATH | O_CLOEXEC), fd;
+
+	if (seen < 0)
+		return -errno;
+	fd = is_memory_file(w, seen, name, bytes) ? reopen(seen, flags) : -EPERM;
+	close(seen);
+	return fd;
+}
+
+int tap_open_mapped(const struct tap_work *w, uint64_t addr, int flags)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", w->live_tid,
+		 (unsigned long long)addr, (unsigned long long)addr + TAP_CODE_BYTES);
+	return tap_open_proved(w, path, flags, TAP_NAME, TAP_FILE_BYTES);
+}
