@@ -67,6 +67,18 @@ static void test_failed(void **state)
 	       ": heaptap record -v -p 12,13");
 }
 
+/* What was not seen is not said to be nothing. */
+static void test_untapped(void **state)
+{
+	struct nothing n = ordinary();
+
+	(void)state;
+	n.is_untapped = true;
+	n.argv = ls;
+	expect(&n, 0, "PID 12 (ls) was not tapped yet when that ended",
+	       ": heaptap record --rate 1 -- ls -l /");
+}
+
 /* What a shell would read otherwise is not given as a command. */
 static void test_quotes(void **state)
 {
@@ -131,7 +143,7 @@ static void test_samplers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_too_little),   cmocka_unit_test(test_failed),
+		cmocka_unit_test(test_too_little),   cmocka_unit_test(test_failed), cmocka_unit_test(test_untapped),
 		cmocka_unit_test(test_quotes),	     cmocka_unit_test(test_no_calls),
 		cmocka_unit_test(test_no_allocator), cmocka_unit_test(test_samplers),
 	};

@@ -106,6 +106,12 @@ int nothing_explain(const struct nothing *n, const char *name, char buf[static N
 			"nothing was sampled: the probes were taken out of %s to keep the limit of "
 			"the overhead; without a limit: %s",
 			name, again);
+	} else if (!n->call_cnt && n->is_untapped) {
+		command(n, "--rate 1", again);
+		snprintf(buf, NOTHING_BYTES,
+			 "nothing was sampled: %s was not tapped yet when that ended, after %s; "
+			 "probes are in from the beginning: %s",
+			 name, duration, again);
 	} else if (!n->call_cnt && n->heap->own.what) {
 		snprintf(buf, NOTHING_BYTES,
 			 "nothing was sampled: %s did not call malloc in %s. %s; %s", name,

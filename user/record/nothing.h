@@ -18,6 +18,7 @@ struct nothing {
 	uint64_t paused_cnt; /* allocations that the program excluded from recording */
 	uint64_t rate_bytes, duration_ns;
 	bool is_usdt; /* only reports of a sampler in the program were to be read */
+	bool is_untapped; /* nothing was seen: it was to be tapped, and has ended before that, or the recording has */
 	bool probes_went_out; /* taken out to keep the overhead limit */
 	char *const *argv; /* of the program that was started, or NULL */
 	const char *pids; /* else: "12,13" */

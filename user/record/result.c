@@ -169,6 +169,19 @@ static void say_losses(const uint64_t stats[HT_STAT_CNT], const struct recorder_
 			 100.0 * cut / all);
 }
 
+/* Was no process tapped, nor recorded in another way? */
+static bool is_untapped(const struct recorder *r)
+{
+	const struct tracker *t = recorder_tracker(r);
+	size_t cnt;
+	const struct track_instance *inst = tracker_instances(t, &cnt);
+
+	for (size_t i = 0; i < cnt; i++)
+		if (inst[i].is_tapped || inst[i].is_tap_refused || inst[i].is_tap_of_other)
+			return false;
+	return tracker_wants_taps(t);
+}
+
 /* Say why nothing was sampled, and what to do. -ENODATA: nothing could have been. */
 static int say_nothing(const struct result_options *opts, const struct recorder *r,
 		       const struct recorder_facts *f)
@@ -186,6 +199,7 @@ static int say_nothing(const struct result_options *opts, const struct recorder 
 		.paused_cnt = s->stats[HT_STAT_PAUSED],
 		.rate_bytes = f->rate_bytes,
 		.is_usdt = f->source == SOURCE_USDT,
+		.is_untapped = is_untapped(r),
 		.probes_went_out = f->probes_went_out,
 		.argv = f->was_started ? opts->program_argv : NULL,
 		.pids = pids,

@@ -26,7 +26,8 @@
 #define TAP_HIT_NS 2000
 #define TAP_LOOK_NS 250000000ULL
 /* A process that gets no processor, or executes another program, may be as it should in a moment. */
-#define TAP_VISITS 4
+#define TAP_VISITS 5
+#define TAP_FIRST_RETRY_NS (50 * NS_PER_MS) /* it executes another program just now, mostly */
 #define TAP_RETRY_NS (700 * NS_PER_MS)
 /* A visit that does not come to an end is followed by a pause of so many times its length, unless it is tried again. */
 #define VISIT_PAUSES 8
@@ -138,13 +139,15 @@ static void note_visit(struct taps *ts, uint64_t begin_ns, int err)
 
 static bool is_tried_again(const struct taps *ts, struct tracked_process *p, int err)
 {
+	uint64_t pause_ns = p->tap_tries ? TAP_RETRY_NS : TAP_FIRST_RETRY_NS;
+
 	if ((err != -ETIME && err != -EAGAIN && err != -EFAULT) || p->tap == TAP_IN ||
 	    ++p->tap_tries >= TAP_VISITS)
 		return false;
 	if (ts->is_patient)
-		usleep(TAP_RETRY_NS / 1000);
+		usleep((useconds_t)(pause_ns / 1000));
 	else
-		p->tap_due_ns = now_ns() + TAP_RETRY_NS;
+		p->tap_due_ns = now_ns() + pause_ns;
 	return true;
 }
 
