@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -169,6 +170,40 @@ static void test_self(void **state)
 	assert_int_equal(process_read_pss(&info), 0);
 	assert_true(info.pss_bytes > 0 && info.pss_bytes <= info.rss_bytes * 2);
 	assert_int_equal(process_check(&info, &why), 0);
+}
+
+/* The name counts only while there is a link of that name to the same file. */
+static void test_called(void **state)
+{
+	static const char name[] = "heaptap-called";
+	char was[16], exe[PATH_MAX], link[PATH_MAX + 32], *slash;
+	struct process_info info;
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	(void)state;
+	assert_true(n > 0);
+	exe[n] = '\0';
+	slash = strrchr(exe, '/');
+	snprintf(link, sizeof(link), "%.*s/%s", (int)(slash - exe), exe, name);
+	prctl(PR_GET_NAME, was);
+	assert_int_equal(prctl(PR_SET_NAME, name), 0);
+	unlink(link);
+	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_string_equal(info.called, "");
+	assert_int_equal(symlink(slash + 1, link), 0);
+	assert_int_equal(process_info_read(getpid(), &info), 0);
+	unlink(link);
+	assert_string_equal(info.called, name);
+	assert_string_equal(info.exe, exe);
+	assert_int_equal(symlink("/proc/self/exe", link), 0); /* the reader's own, or nobody's */
+	assert_int_equal(process_info_read(getpid(), &info), 0);
+	unlink(link);
+	assert_string_equal(info.called, "");
+	assert_int_equal(symlink("/bin/sh", link), 0); /* another file */
+	assert_int_equal(process_info_read(getpid(), &info), 0);
+	unlink(link);
+	assert_string_equal(info.called, "");
+	prctl(PR_SET_NAME, was);
 }
 
 static void test_no_such_process(void **state)
@@ -540,6 +575,7 @@ int main(void)
 		cmocka_unit_test(test_container_ids),
 		cmocka_unit_test(test_self),
 		cmocka_unit_test(test_no_such_process),
+		cmocka_unit_test(test_called),
 		cmocka_unit_test(test_zombie),
 		cmocka_unit_test(test_kernel_thread),
 		cmocka_unit_test(test_main_thread_gone),

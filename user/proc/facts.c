@@ -14,11 +14,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -215,6 +217,39 @@ static void read_exe_path(struct process_info *info, pid_t tid)
 		info->exe[(size_t)n - deleted_len] = '\0';
 }
 
+/*
+ * /usr/bin/redis-server is a link to redis-check-rdb. A thread may give itself any name, so the name counts only if there
+ * is such a link in exe's folder. A name that may be cut is not looked for.
+ */
+static void read_called(struct process_info *info)
+{
+	const struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				      .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	const char *slash = strrchr(info->exe, '/');
+	char path[PATH_MAX + sizeof(info->comm)];
+	struct stat exe, link;
+	int root_fd, fd = -1;
+
+	if (!slash || !info->comm[0] || strchr(info->comm, '/') ||
+	    strlen(info->comm) == sizeof(info->comm) - 1 ||
+	    !strncmp(slash + 1, info->comm, strlen(info->comm)))
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/exe", info->live_tid);
+	if (stat(path, &exe))
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/root", info->live_tid);
+	root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - info->exe), info->exe, info->comm);
+	if (root_fd >= 0)
+		fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	if (fd >= 0 && !fstat(fd, &link) && link.st_dev == exe.st_dev && link.st_ino == exe.st_ino)
+		memcpy(info->called, info->comm, sizeof(info->called));
+	if (fd >= 0)
+		close(fd);
+	if (root_fd >= 0)
+		close(root_fd);
+}
+
 static void read_exe(struct process_info *info)
 {
 	unsigned char ident[EI_NIDENT];
@@ -317,6 +352,7 @@ int process_info_here(pid_t pid, struct process_info *ret)
 		if (!err)
 			info.rss_bytes = st.rss_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 		read_exe(&info);
+		read_called(&info);
 		(void)process_address_limit(info.live_tid, &info.address_limit_bytes);
 		read_seccomp(&info);
 	}

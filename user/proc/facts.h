@@ -22,6 +22,7 @@ struct process_info {
 	pid_t ppid; /* parent; 0 = none that is visible from here */
 	char comm[16];
 	char exe[4096]; /* as the target sees it, " (deleted)" removed */
+	char called[16]; /* the name of a link beside exe by which it was executed; "": exe's own */
 	char container_id[CONTAINER_ID_BYTES]; /* "" = none */
 	char state; /* R S D Z X ... */
 	bool is_kernel_thread;

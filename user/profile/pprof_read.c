@@ -183,6 +183,8 @@ static int read_recording(struct reader *r, const Perftools__Profiles__Recording
 		err = get_string(r, m->comm, &to->comm_str);
 	if (!err)
 		err = get_string(r, m->exe, &to->exe_str);
+	if (!err)
+		err = get_string(r, m->called, &to->called_str);
 	return err ? err : get_string(r, m->reason, &to->reason_str);
 }
 

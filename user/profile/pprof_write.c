@@ -287,6 +287,7 @@ static Perftools__Profiles__Recording recording_message(const struct recording *
 	m.pid = from->pid;
 	m.comm = from->comm_str;
 	m.exe = from->exe_str;
+	m.called = from->called_str;
 	m.process_cnt = from->process_cnt;
 	m.reason = from->reason_str;
 	m.follows_children = from->follows_children;

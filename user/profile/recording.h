@@ -32,6 +32,8 @@ struct recording {
 	/* The recorded process. With several processes: pid and comm of the first; process_cnt is their number. */
 	int32_t pid;
 	int64_t comm_str, exe_str; /* strings of the profile */
+	/* The name of the link by which exe was executed: what reports call its module. 0: exe's own name */
+	int64_t called_str;
 	uint32_t process_cnt;
 	/* Why it was recorded when no user asked for it: "out of memory", "peak"; 0: on demand. */
 	int64_t reason_str;

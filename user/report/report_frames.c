@@ -35,9 +35,14 @@ bool report_next_frame(const struct profile *p, const struct profile_sample *s,
 
 const char *report_frame_module(const struct profile *p, const struct report_frame *f)
 {
+	const struct recording *rec = &p->recording;
+	int64_t file;
+
 	if (f->location->mapping == HT_NO_INDEX)
 		return "";
-	return base_name(profile_text(p, p->mappings.data[f->location->mapping].filename_str));
+	file = p->mappings.data[f->location->mapping].filename_str;
+	return base_name(
+		profile_text(p, file == rec->exe_str && rec->called_str ? rec->called_str : file));
 }
 
 const char *report_frame_name(const struct profile *p, const struct report_frame *f, char *buf,

@@ -224,7 +224,7 @@ static int put_file(const struct symbol_options *opts, const struct place *place
 	for (size_t i = 0; i < cnt; i++)
 		if (!unique_cnt || vaddrs[unique_cnt - 1] != places[i].vaddr)
 			vaddrs[unique_cnt++] = places[i].vaddr;
-	err = file_symbolize(opts, file, vaddrs, unique_cnt, &sym);
+	err = file_symbolize(opts, file, NULL, vaddrs, unique_cnt, &sym);
 	for (size_t i = 0; i < cnt && !err; i++) {
 		at += vaddrs[at] != places[i].vaddr;
 		put_frames(places[i].addr, &sym->frames[sym->first[at]],

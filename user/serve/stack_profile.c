@@ -138,7 +138,11 @@ static int set_recording(const struct profile_source *src, pid_t pid,
 	p->recording.begin_ns = last->epoch_ns - p->recording.duration_ns;
 	p->recording.comm_str = profile_str(p, comm);
 	p->recording.exe_str = profile_str(p, inst ? inst->exe : "");
-	return p->recording.comm_str < 0 || p->recording.exe_str < 0 ? -ENOMEM : 0;
+	p->recording.called_str = profile_str(p, inst ? inst->called : "");
+	return p->recording.comm_str < 0 || p->recording.exe_str < 0 ||
+			       p->recording.called_str < 0 ?
+		       -ENOMEM :
+		       0;
 }
 
 int stack_profile_growth(const struct profile_source *src, pid_t pid, struct profile **ret)

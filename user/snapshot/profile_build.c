@@ -398,14 +398,14 @@ static int emit_samples(struct builder *b)
 }
 
 /* Of main_pid, or of the last known process; NULL: none. */
-static const char *main_executable(const struct tracker *t, pid_t main_pid)
+static const struct track_instance *main_image(const struct tracker *t, pid_t main_pid)
 {
 	size_t cnt;
 	const struct track_instance *inst = tracker_instances(t, &cnt);
 
 	while (cnt && main_pid && inst[cnt - 1].pid != main_pid)
 		cnt--;
-	return cnt ? inst[cnt - 1].exe : NULL;
+	return cnt ? &inst[cnt - 1] : NULL;
 }
 
 int profile_build(const struct snapshot *s, struct engine *e, const struct track_files *files,
@@ -423,7 +423,7 @@ int profile_build(const struct snapshot *s, struct engine *e, const struct track
 	if (!err)
 		err = scope_labels_new(s, e, t, b.p, opts->labels, &b.labels);
 	if (!err)
-		err = profile_stacks_new(s, e, files, opts, main_executable(t, opts->main_pid), b.p,
+		err = profile_stacks_new(s, e, files, opts, main_image(t, opts->main_pid), b.p,
 					 &b.stacks);
 	if (!err)
 		err = add_moments(&b);

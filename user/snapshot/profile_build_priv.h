@@ -9,18 +9,19 @@
 #include "snapshot/profile_build.h"
 
 struct profile_stacks;
+struct track_instance;
 
 struct location_list {
 	VEC(uint32_t) loc; /* indexes of the profile's locations */
 };
 
 /*
- * Read the stacks of the snapshot, and add their mappings, functions and locations to p. main_exe
+ * Read the stacks of the snapshot, and add their mappings, functions and locations to p. The executable of main
  * is the first mapping (NULL: none). All arguments must outlive it. 0, -ENOMEM, or why the stacks
  * cannot be read.
  */
 int profile_stacks_new(const struct snapshot *s, struct engine *e, const struct track_files *files,
-		       const struct profile_build_options *opts, const char *main_exe,
+		       const struct profile_build_options *opts, const struct track_instance *main,
 		       struct profile *p, struct profile_stacks **ret);
 /* NULL is fine. */
 void profile_stacks_free(struct profile_stacks *ps);

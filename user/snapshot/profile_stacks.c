@@ -23,6 +23,7 @@
 #include "snapshot/snapshot.h"
 #include "track/file_symbols.h"
 #include "track/files.h"
+#include "track/instances.h"
 
 struct frame {
 	uint64_t word; /* HT_FRAME() */
@@ -42,6 +43,7 @@ struct profile_stacks {
 	struct engine *engine;
 	const struct track_files *files;
 	const struct profile_build_options *opts;
+	const struct track_instance *main; /* or NULL */
 	struct profile *p;
 	struct hmap stack_by_id; /* stack id -> index in stacks */
 	VEC(struct stack_ref) stacks;
@@ -301,6 +303,8 @@ static int add_slow_comment(const struct profile_stacks *ps)
 static int symbolize_file(struct profile_stacks *ps, uint32_t file_id, size_t first, size_t cnt)
 {
 	const struct track_file *file = track_files_by_id(ps->files, file_id);
+	const struct track_instance *inst = ps->main;
+	bool is_called = inst && inst->called[0] && !strcmp(file->path, inst->exe);
 	struct symbol_result *sym = NULL;
 	uint64_t *vaddr = calloc(cnt, sizeof(*vaddr));
 	int err;
@@ -309,7 +313,8 @@ static int symbolize_file(struct profile_stacks *ps, uint32_t file_id, size_t fi
 		return -ENOMEM;
 	for (size_t i = 0; i < cnt; i++)
 		vaddr[i] = ps->frames.data[first + i].word & HT_FRAME_VADDR_MASK;
-	err = file_symbolize(&ps->opts->symbols, file, vaddr, cnt, &sym);
+	err = file_symbolize(&ps->opts->symbols, file, is_called ? inst->called : NULL, vaddr, cnt,
+			     &sym);
 	if (!err && sym->is_slow)
 		note_slow(ps, file->path);
 	if (!err)
@@ -416,22 +421,22 @@ static int append_stack(struct profile_stacks *ps, const struct stack_ref *ref,
 }
 
 /* pprof takes the first mapping as the main program. */
-static int map_executable_first(struct profile_stacks *ps, const char *main_exe)
+static int map_executable_first(struct profile_stacks *ps)
 {
 	size_t file_cnt = track_files_cnt(ps->files);
 	uint32_t ignored;
 
-	for (size_t i = 0; main_exe && i < file_cnt; i++) {
+	for (size_t i = 0; ps->main && i < file_cnt; i++) {
 		const struct track_file *file = track_files_at(ps->files, i);
 
-		if (file && !strcmp(file->path, main_exe))
+		if (file && !strcmp(file->path, ps->main->exe))
 			return get_mapping(ps, file->id, file, &ignored);
 	}
 	return 0;
 }
 
 int profile_stacks_new(const struct snapshot *s, struct engine *e, const struct track_files *files,
-		       const struct profile_build_options *opts, const char *main_exe,
+		       const struct profile_build_options *opts, const struct track_instance *main,
 		       struct profile *p, struct profile_stacks **ret)
 {
 	struct profile_stacks *ps = calloc(1, sizeof(*ps));
@@ -439,14 +444,16 @@ int profile_stacks_new(const struct snapshot *s, struct engine *e, const struct 
 
 	if (!ps)
 		return -ENOMEM;
-	*ps = (struct profile_stacks){ .s = s, .engine = e, .files = files, .opts = opts, .p = p };
+	*ps = (struct profile_stacks){
+		.s = s, .engine = e, .files = files, .opts = opts, .main = main, .p = p
+	};
 	hmap_init(&ps->stack_by_id, sizeof(uint64_t));
 	hmap_init(&ps->mapping_by_file, sizeof(uint32_t));
 	hmap_init(&ps->function_by_name, sizeof(struct function_key));
 	ps->no_stack_location = ps->rest_location = HT_NO_INDEX;
 	for (size_t i = 0; i < HT_END_CNT; i++)
 		ps->truncated_location[i] = HT_NO_INDEX;
-	err = map_executable_first(ps, main_exe);
+	err = map_executable_first(ps);
 	if (!err)
 		err = collect_frames(ps);
 	if (!err)

@@ -108,8 +108,11 @@ static int set_identity(const struct recording_facts *f, const struct processes 
 		r->pid = first->pid;
 		r->comm_str = profile_str(p, comm);
 		r->exe_str = profile_str(p, first->exe ? first->exe : "");
+		r->called_str = profile_str(p, first->called);
 	}
-	return r->reason_str < 0 || r->comm_str < 0 || r->exe_str < 0 ? -ENOMEM : 0;
+	return r->reason_str < 0 || r->comm_str < 0 || r->exe_str < 0 || r->called_str < 0 ?
+		       -ENOMEM :
+		       0;
 }
 
 /* Set what the budget did: for all processes, and for each whether its frees are watched. */

@@ -27,6 +27,7 @@ struct symbol_file {
 	int fd; /* the ELF file, -1 = not available */
 	/* as the target sees it: used as the last resort and to find debug files */
 	const char *name;
+	const char *module; /* what it is called in the last resort; NULL: as name */
 	const char *build_id_hex; /* "" = none */
 	const char *root; /* "/proc/PID/root" or "": where debug files are looked for first */
 	struct slow_file_key key; /* of symbol_options.slow */

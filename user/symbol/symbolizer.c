@@ -311,7 +311,7 @@ static int last_resort(struct wire_reader *r, const char *module, uint64_t vaddr
 }
 
 /* Put the frames in the order of the addresses; the strings move to the result. */
-static int fill_result(struct symbol_result *res, struct wire_reader *r, const char *name,
+static int fill_result(struct symbol_result *res, struct wire_reader *r, const char *module,
 		       const uint64_t *vaddr)
 {
 	uint64_t total = r->addr_cnt;
@@ -329,7 +329,7 @@ static int fill_result(struct symbol_result *res, struct wire_reader *r, const c
 		const struct wire_answer *a = &r->answers[i];
 
 		res->first[i] = at;
-		if (a->cnt == 0 && last_resort(r, base_name(name), vaddr[i], &res->frames[at++]))
+		if (a->cnt == 0 && last_resort(r, base_name(module), vaddr[i], &res->frames[at++]))
 			return -ENOMEM;
 		for (uint32_t k = 0; k < a->cnt; k++) {
 			struct symbol_frame *f = &res->frames[at++];
@@ -471,6 +471,9 @@ int symbolize(const struct symbol_options *opts, const struct symbol_file *file,
 	struct symbol_file sf = {
 		.fd = file->fd,
 		.name = file->name ? file->name : "",
+		.module = file->module ? file->module :
+			  file->name   ? file->name :
+					 "",
 		.build_id_hex = file->build_id_hex ? file->build_id_hex : "",
 		.root = file->root ? file->root : "",
 		.key = file->key,
@@ -504,7 +507,7 @@ int symbolize(const struct symbol_options *opts, const struct symbol_file *file,
 	if (res->is_late && opts->wants_all && now_ns() < slow_files_end_ns(opts->slow))
 		err = -ETIME;
 	else
-		err = fill_result(res, &r, sf.name, vaddr);
+		err = fill_result(res, &r, sf.module, vaddr);
 	wire_reader_release(&r);
 out:
 	if (err)

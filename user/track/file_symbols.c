@@ -82,11 +82,13 @@ out:
 }
 
 int file_symbolize(const struct symbol_options *opts, const struct track_file *file,
-		   const uint64_t *vaddr, size_t cnt, struct symbol_result **ret)
+		   const char *module, const uint64_t *vaddr, size_t cnt,
+		   struct symbol_result **ret)
 {
 	const struct symbol_file sf = {
 		.fd = file->fd,
 		.name = file->path,
+		.module = module,
 		.build_id_hex = file->build_id_hex,
 		.root = file->root,
 		.key = { .dev = file->dev,

@@ -10,8 +10,9 @@
 
 struct track_file;
 
-/* As symbolize(). */
+/* As symbolize(). module: what the file is called where there is no name; NULL: as its path. */
 int file_symbolize(const struct symbol_options *opts, const struct track_file *file,
-		   const uint64_t *vaddr, size_t cnt, struct symbol_result **ret);
+		   const char *module, const uint64_t *vaddr, size_t cnt,
+		   struct symbol_result **ret);
 
 #endif

@@ -100,6 +100,7 @@ int instance_describe(struct track_instance *inst, const struct process_info *in
 			return -ENOMEM;
 		free(inst->exe);
 		inst->exe = exe;
+		memcpy(inst->called, info->called, sizeof(inst->called));
 	}
 	if (!inst->comm[0])
 		memcpy(inst->comm, info->comm, sizeof(inst->comm));

@@ -26,6 +26,7 @@ struct track_instance {
 	uint32_t generation;
 	char comm[HT_COMM_BYTES];
 	char *exe; /* as the target sees it; "" = unknown */
+	char called[16]; /* as struct process_info */
 	struct tag_keys *tag_keys; /* names of its threads' label keys; NULL: not known */
 	struct scope_counters scope_counters; /* as last read */
 	uint64_t rss_begin_bytes,
