@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "symbol/symbolizer.h"
 #include "whole.h"
 
@@ -531,6 +532,41 @@ static void the_callers_time_ends(void **state)
 	slow_files_free(opts.slow);
 }
 
+/* For who waits, names without lines are better than none. */
+static void half_the_callers_time_is_for_lines(void **state)
+{
+	struct symbol_options opts = { .lines = true, .demangle = true, .is_hurried = true };
+	struct symbol_file sf = { .name = "p", .key = { 1, 2, 3 } };
+	struct attack attack = { .parent_tid = (int)getpid(), .signal = SIGSTOP };
+	struct symbol_result *r;
+	pthread_t thread;
+	uint64_t vaddr;
+
+	if (!shell("cd '%s' && g++ -O1 -g -o p p.cc", (char *)*state))
+		skip();
+	assert_int_equal(slow_files_new(&opts.slow), 0);
+	assert_int_equal(random_text(*state, "p", &vaddr, 1), 1);
+	sf.fd = open_in(*state, "p");
+	for (int i = 0;; i++) {
+		opts.end_ns = now_ns() + 4 * NS_PER_S;
+		assert_int_equal(pthread_create(&thread, NULL, attack_first_child, &attack), 0);
+		assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+		pthread_join(thread, NULL);
+		if (r->is_slow || i == 20)
+			break;
+		symbol_result_free(r); /* it was done before it could be stopped */
+	}
+	print_message("# '%s'\n", r->note);
+	assert_true(r->is_slow && r->is_late && r->has_functions && !r->has_lines);
+	symbol_result_free(r);
+	opts.end_ns = 0; /* it is not remembered as slow */
+	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+	assert_true(!r->is_slow && r->has_lines);
+	symbol_result_free(r);
+	close(sf.fd);
+	slow_files_free(opts.slow);
+}
+
 /* Bytes of a sound file changed at random places: any answer, but an answer, and soon. */
 static void damaged_files(void **state)
 {
@@ -627,6 +663,7 @@ int main(void)
 		cmocka_unit_test(a_helper_that_dies_or_stops),
 		cmocka_unit_test(a_slow_file_is_remembered),
 		cmocka_unit_test(the_callers_time_ends),
+		cmocka_unit_test(half_the_callers_time_is_for_lines),
 		cmocka_unit_test(damaged_files),
 		cmocka_unit_test(wrong_questions),
 		cmocka_unit_test(nothing_is_left_open),

@@ -112,6 +112,7 @@ struct profile {
 	VEC(struct bin_part) bins;
 	bool has_bins; /* sizes, frees and lifetimes were counted */
 	/* Some samples found no room in the history: a sample without lives may have had some. */
+	bool lacks_late_names; /* there was no time for some names; in no file */
 	bool is_history_partial;
 	struct profile_texts comments; /* for people */
 	VEC(struct scope_note) scope_notes;

@@ -421,6 +421,8 @@ static int write_past(const struct profile_source *src, const struct profile_req
 	err = fd_stream_open(fd, &out);
 	if (!err)
 		err = fd_stream_close(out, write_stacks(p, request, out));
+	if (!err && request->form == PROFILE_STACKS_PAGE && p->lacks_late_names)
+		err = -EAGAIN;
 	profile_free(p);
 	return err;
 }

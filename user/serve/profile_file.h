@@ -59,7 +59,8 @@ struct profile_request {
 
 /* Slow: reads symbols. Run it in a child process. -ESRCH: the one process that is asked for has ended, and the form
  * needs its addresses. -ENODATA: the form has no notes and shows what is in use, which is unknown. -EDOM: the two
- * profiles of PROFILE_DIFF cannot be compared. -ENOENT: the past that is asked for is not kept. */
+ * profiles of PROFILE_DIFF cannot be compared. -ENOENT: the past that is asked for is not kept. -EAGAIN: a page is whole,
+ * but there was no time for some names. */
 int profile_file_write(const struct profile_source *src, const struct snapshot *s,
 		       const struct profile_request *request, int fd);
 /* Is this form made without a snapshot? */

@@ -19,6 +19,7 @@ struct symbol_options profile_symbol_options(const struct profile_source *src)
 	return (struct symbol_options){ .lines = true,
 					.demangle = true,
 					.end_ns = now_ns() + names_ns,
+					.is_hurried = src->is_page,
 					.wants_all = src->wants_names,
 					.slow = src->slow,
 					.names = src->names };

@@ -25,6 +25,7 @@ struct profile_source {
 	struct slow_files *slow; /* shared by all children that look up names */
 	struct name_cache *names; /* likewise */
 	uint64_t names_ns; /* limit for the names of one profile; 0: PROFILE_NAMES_NS */
+	bool is_page; /* somebody looks at it: names without lines are better than none */
 	bool wants_names; /* -ETIME when names take longer; else late ones are left out */
 	const struct governor *governor;
 	struct stack_past *stacks; /* what processes held before; NULL: not kept */

@@ -447,6 +447,8 @@ static int write_file(const struct profile_source *src, const struct snapshot *s
 		err = lseek(f->fd, 0, SEEK_END) > 0 ? 0 : -ESRCH;
 	else
 		err = profile_file_write(src, s, &request, f->fd);
+	if (err == -EAGAIN) /* a whole page */
+		return err;
 	if (err && err != -ESRCH && err != -ENODATA && err != -EDOM && err != -ETIME &&
 	    err != -ENOENT)
 		log_warn("serve: cannot answer: %s", strerror(-err));
@@ -472,7 +474,8 @@ static int make_file(void *ctx, size_t i)
 	if (work->batch->lane.kind == LANE_PUSH)
 		return pushes_make(p->pushes, &src, work->s, work->moment, work->batch->push_fd);
 	src.names_ns = work->batch->lane.kind == LANE_QUICK ? LANE_QUICK_NAMES_NS : 0;
-	src.wants_names = src.names_ns && !work->batch->files[i].request.page;
+	src.is_page = src.names_ns && work->batch->files[i].request.page;
+	src.wants_names = src.names_ns && !src.is_page;
 	return write_file(&src, work->s, &work->batch->files[i]);
 }
 
@@ -572,10 +575,29 @@ static void answer_file(const struct profiles *p, const struct waiter *w, const 
 	http_reply(w->x, &a);
 }
 
+/*
+ * A page that lacks names is made again with time for them, for nobody: it is the next page that has them, as they are
+ * kept (symbol/name_cache.h).
+ */
+static bool wants_late_names(const struct profiles *p, struct waiter *w)
+{
+	const struct waiter *other;
+
+	if (!w->page || w->lane != LANE_QUICK)
+		return false;
+	vec_each(&p->waiters, other)
+		if (other->page && other->lane == LANE_SLOW && other->request.pid == w->request.pid)
+			return false;
+	w->x = NULL;
+	w->lane = LANE_SLOW;
+	return true;
+}
+
 /* false: it still waits, for another child. */
 static bool answer_one(struct profiles *p, const struct batch *b, struct waiter *w)
 {
 	int err, file = w->file;
+	bool is_late;
 
 	w->file = -1;
 	switch (profile_lane_result(&b->lane, (size_t)file, &err)) {
@@ -593,9 +615,10 @@ static bool answer_one(struct profiles *p, const struct batch *b, struct waiter 
 	case LANE_OVER:
 		break;
 	}
+	is_late = err == -EAGAIN;
 	if (w->x)
-		answer_file(p, w, &b->files[file], err);
-	return true;
+		answer_file(p, w, &b->files[file], is_late ? 0 : err);
+	return !is_late || !wants_late_names(p, w);
 }
 
 /* Answer requests whose file is made (or never will be), and forget the files. */
@@ -644,7 +667,8 @@ static void refuse_ended(struct profiles *p, uint64_t now)
 
 		if (w->file >= 0 || w->due_ns > now || !has_ended(p, w))
 			continue;
-		answer_failure(p, w->x, &w->request, -ESRCH);
+		if (w->x)
+			answer_failure(p, w->x, &w->request, -ESRCH);
 		remove_waiter(p, i);
 	}
 }

@@ -318,6 +318,8 @@ static int symbolize_file(struct profile_stacks *ps, uint32_t file_id, size_t fi
 	if (!err && sym->is_slow)
 		note_slow(ps, file->path);
 	if (!err)
+		ps->p->lacks_late_names |= sym->is_late;
+	if (!err)
 		err = add_file_frames(ps, file_id, first, cnt, sym);
 	symbol_result_free(sym);
 	free(vaddr);

@@ -18,6 +18,8 @@ struct symbol_options {
 	uint64_t time_limit_ns; /* afterwards the symbol table is used for the rest; 0 = 30 s */
 	/* CLOCK_MONOTONIC: addresses not looked up by then have no name; 0: no such moment */
 	uint64_t end_ns;
+	/* Half of the time until end_ns is for DWARF: what it has not named then has the symbol table's names. */
+	bool is_hurried;
 	bool wants_all; /* -ETIME when an address is not looked up by end_ns */
 	struct slow_files *slow; /* NULL: nothing is remembered */
 	struct name_cache *names; /* NULL: each name is looked up */

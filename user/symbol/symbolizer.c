@@ -402,11 +402,24 @@ static struct name_cache_query query_of(const struct helper_job *job)
 					  .vaddr_cnt = job->vaddr_cnt };
 }
 
+/* How long the first helper may take. true: less than the file is given, so that there is time for a second. */
+static bool is_hurried(const struct symbol_options *opts, const struct helper_job *job,
+		       uint64_t *limit_ns)
+{
+	uint64_t now = now_ns(), end_ns = end_of(opts);
+
+	*limit_ns = opts->time_limit_ns ? opts->time_limit_ns : TIME_LIMIT_DEFAULT_NS;
+	if (!opts->is_hurried || !job->use_dwarf || end_ns <= now || (end_ns - now) / 2 > *limit_ns)
+		return false;
+	*limit_ns = (end_ns - now) / 2;
+	return true;
+}
+
 static void run_helpers(const struct symbol_options *opts, struct helper_job *job,
 			struct wire_reader *r, struct symbol_result *res)
 {
-	uint64_t limit_ns = opts->time_limit_ns ? opts->time_limit_ns : TIME_LIMIT_DEFAULT_NS;
-	bool is_last = !job->use_dwarf;
+	uint64_t limit_ns;
+	bool hurries = is_hurried(opts, job, &limit_ns), is_last = !job->use_dwarf;
 	struct outcome o;
 	char text[96];
 
@@ -419,6 +432,7 @@ static void run_helpers(const struct symbol_options *opts, struct helper_job *jo
 		return;
 	}
 	is_last = is_last || o.is_idle || o.is_late;
+	o.is_late |= hurries && o.is_slow;
 	remember(opts, job->file, is_last ? SLOW_FILE_ALL : SLOW_FILE_DWARF, &o);
 	res->is_slow = res->is_slow || o.is_slow;
 	res->is_late = res->is_late || o.is_late;
