@@ -777,6 +777,8 @@ struct ht_event {
 	X(INSTANCES_ENDED, ACTIVITY, "instances_ended",                                            \
 	  "tasks that exited and hold nothing any more")                                           \
 	X(THROW_SKIPPED, SUM, "throw_skipped", "oversized requests to a throwing operator new")    \
+	X(DISPATCHED, SUM, "dispatched",                                                           \
+	  "samples lost: the program handles its system calls itself, as Wine does")               \
 	X(EVENTS_LOST, SUM, "events_lost", "process events lost: ring buffer full")                \
 	X(FIND_VMA, ACTIVITY, "find_vma", "frames resolved by asking the kernel for the mapping")  \
 	X(FRAMES, ACTIVITY, "frames", "frames walked")                                             \

@@ -176,6 +176,20 @@ done
 # System calls that are dispatched, or watched.
 watched() { READY=^WATCHED left_alone -- "$bin/tap_calls" "$1"; }
 harm "syscall user dispatch" watched dispatch
+
+# It begins under probes: a return probe ends in a system call, which its handler would get.
+dispatched_later() {
+	begin_target "$bin/tap_calls" dispatch-later
+	BASE="--rate 1 --max-overhead off" begin_record
+	ask do
+	sleep 0.5
+	is_well || fault "it is harmed" "$work/target.out"
+	end_record
+	"$heaptap" report --notes "$work/p.pb.gz" >"$work/report" 2>&1
+	says "$work/report" 'handles its system calls itself' || fault "what is lost is not said" "$work/report"
+	ends_well
+}
+harm "syscall user dispatch begins under probes" dispatched_later
 harm "a filter that kills, without restart_syscall" watched kill
 harm "a filter that kills, with restart_syscall" watched restart
 

@@ -9,6 +9,7 @@
  *	restart		the same list and kill, with restart_syscall on it
  *	dispatch	what it calls is raised as SIGSYS, which its handler serves (as in Wine), but for the calls
  *			that it makes with the selector at "allow"
+ *	dispatch-later	when told to "do" it
  *
  * One thread sleeps by a relative time all the time, which the kernel continues through restart_syscall after a stop.
  */
@@ -124,6 +125,15 @@ static void dispatch(void)
 	}
 }
 
+static void dispatch_now(void)
+{
+	struct sigaction action = { .sa_sigaction = on_sigsys, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGSYS, &action, NULL);
+	say("DONE\n");
+	dispatch();
+}
+
 static void on_unexpected(int sig)
 {
 	say("BAD signal %d\n", sig);
@@ -148,6 +158,8 @@ int main(int argc, char **argv)
 	struct sigaction action = { .sa_sigaction = on_sigsys, .sa_flags = SA_SIGINFO };
 
 	be_ready(); /* its calls are not on the list */
+	if (!strcmp(how, "dispatch-later"))
+		obey(dispatch_now);
 	if (!strcmp(how, "dispatch")) {
 		sigaction(SIGSYS, &action, NULL);
 		say("WATCHED\n");
