@@ -300,15 +300,17 @@ begin_fuse() { # of user 65534, who owns the targets too; it goes by itself afte
 	chmod 755 "$work" "$work/mnt"
 	rm -f "$work/fuse.in"
 	mkfifo "$work/fuse.in"
-	timeout -k 1 12 "$bin/mute_fuse" "$work/mnt" "$work/content" 65534 <"$work/fuse.in" >"$work/fuse.out" 2>&1 &
+	timeout -k 1 25 "$bin/mute_fuse" "$work/mnt" "$work/content" 65534 <"$work/fuse.in" >"$work/fuse.out" 2>&1 &
 	fuse=$!
 	e2e_pids="$e2e_pids $fuse"
 	exec {fuse_in}>"$work/fuse.in"
 	await 5 says "$work/fuse.out" READY && tell_fuse "${1:-mute 0}"
 }
 tell_fuse() {
-	(echo "$1" >&"$fuse_in") 2>/dev/null # it may have ended
-	sleep 0.1
+	local before
+	before=$(grep -c ^DONE "$work/fuse.out")
+	(echo "$1" >&"$fuse_in") 2>/dev/null || return 0 # it has ended
+	await 5 eval '[ "$(grep -c ^DONE "$work/fuse.out")" -gt '"$before"' ] || is_gone "$fuse"'
 }
 end_fuse_file() {
 	tell_fuse speak

@@ -23,6 +23,8 @@
 
 #define COLUMNS_MIN 80
 #define COLUMNS_MAX 100 /* longer lines are hard to read */
+#define CLEAR_RETRIES 9
+#define CLEAR_PAUSE_US 300000
 #define WALL_S 60 /* for a process of many large files */
 
 static const char usage[] =
@@ -166,6 +168,18 @@ static int print_report(const struct doctor_options *o)
 	return 1;
 }
 
+/* A process that gets no processor, or executes another program, may be as it should in a moment. */
+static int clear_taps(pid_t pid, pid_t live_tid, uint32_t *ret_cnt, struct err *why)
+{
+	int err = tap_orders_clear(pid, live_tid, ret_cnt, why);
+
+	for (int i = 0; i < CLEAR_RETRIES && (err == -ETIME || err == -EAGAIN); i++) {
+		usleep(CLEAR_PAUSE_US);
+		err = tap_orders_clear(pid, live_tid, ret_cnt, why);
+	}
+	return err;
+}
+
 static int remove_tap(pid_t pid)
 {
 	struct process_info info;
@@ -176,7 +190,7 @@ static int remove_tap(pid_t pid)
 	if (err)
 		err_set(&why, err, "there is no process %d: see 'ps -e'", pid);
 	else
-		err = tap_orders_clear(pid, info.live_tid, &cnt, &why);
+		err = clear_taps(pid, info.live_tid, &cnt, &why);
 	if (err) {
 		log_error("doctor: --remove-tap: PID %d: %s", pid, why.text);
 		return 1;
