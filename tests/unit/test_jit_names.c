@@ -379,7 +379,7 @@ static void test_symbols(void **state)
 	unlink(path);
 	write_map(path, "1000 10 JS:*a\x1b[2J\xff /x.js:7:1\n2000 10 void A.b(int)\n");
 	assert_int_equal(jit_code_new(&info, NULL, &file.jit), 0);
-	assert_int_equal(file_symbolize(&opts, &file, addrs, 3, &sym), 0);
+	assert_int_equal(file_symbolize(&opts, &file, NULL, addrs, 3, &sym), 0);
 	assert_int_equal(sym->first[3], 3);
 	assert_null(strpbrk(sym->frames[0].name, "\x1b\xff"));
 	assert_int_equal(strncmp(sym->frames[0].name, "a?[2J", 5), 0);
