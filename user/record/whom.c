@@ -98,6 +98,12 @@ static bool fits(const struct select_rules *rules, const struct process_info *in
 	return is;
 }
 
+/* There is no reader yet: one that executes another program just now is left out, as it could let this wait. */
+static int glance(pid_t pid, struct process_info *ret)
+{
+	return process_text_pages(pid, pid) ? process_glance(pid, ret) : -EAGAIN;
+}
+
 static int look_through(const struct select_rules *rules, struct whom *found)
 {
 	struct process_list all;
@@ -110,8 +116,7 @@ static int look_through(const struct select_rules *rules, struct whom *found)
 		return err;
 	read_own(&own);
 	vec_each(&all.pids, pid)
-		if (!err && !process_glance(*pid, &info) && is_candidate(&own, &info) &&
-		    fits(rules, &info))
+		if (!err && !glance(*pid, &info) && is_candidate(&own, &info) && fits(rules, &info))
 			err = add_pid(found, *pid);
 	process_list_release(&all);
 	return err;
@@ -224,7 +229,7 @@ static size_t running_cnt(const char *name)
 		return 0;
 	read_own(&own);
 	vec_each(&all.pids, pid)
-		cnt += !process_glance(*pid, &info) && is_candidate(&own, &info) &&
+		cnt += !glance(*pid, &info) && is_candidate(&own, &info) &&
 		       !strncmp(info.comm, name, sizeof(info.comm) - 1);
 	process_list_release(&all);
 	return cnt;
