@@ -169,7 +169,7 @@ for lane in record-8 serve-8; do
 	await 20 is_gone "$profiler" || kill -9 "$profiler"
 	wait "$profiler"
 	status=$?
-	if grep -q 'heaptap-guard.*was killed' "$top/$lane/err" && same_text $lane &&
+	if grep -q 'was killed.*heaptap-guard' "$top/$lane/err" && same_text $lane &&
 		{ { [ $lane = serve-8 ] && [ $status = 1 ]; } || { [ $status = 0 ] && [ -s "$top/$lane/p.pb.gz" ]; }; }; then
 		ok "$lane threads: its guardian is killed: said, nothing is left, status $status"
 	else

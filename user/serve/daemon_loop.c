@@ -80,7 +80,7 @@ static void on_guardian_news(void *ctx, int fd)
 			governor_resume_after_stop(l->parts.governor, "serve");
 		return;
 	}
-	log_error("serve: process %d (heaptap-guard), which holds the probes, was killed",
+	log_error("serve: %s (heaptap-guard, PID %d)", guardian_lost_why(l->parts.guardian),
 		  guardian_pid(l->parts.guardian));
 	l->has_lost_guardian = l->is_over = true;
 }
