@@ -371,7 +371,7 @@ int sandbox_run_reading(int (*fn)(void *), void *arg, uint32_t wall_s)
 		;
 	if (fd >= 0)
 		close(fd);
-	if (!err || fd < 0) { /* a child in the kernel's hands outlives even this */
+	if (err <= 0 || fd < 0) { /* not waited for: not even this ends one that is in the kernel */
 		kill(child, SIGKILL);
 		return -ETIMEDOUT;
 	}
@@ -384,7 +384,9 @@ int sandbox_run_reading(int (*fn)(void *), void *arg, uint32_t wall_s)
 
 const char *sandbox_reading_error(int err)
 {
-	return err == -ETIMEDOUT ? "its files or memory do not answer" :
-	       err == -EIO	 ? "the process that reads its files has crashed" :
-				   strerror(-err);
+	return err == -ETIMEDOUT ?
+		       "its files or memory do not answer" :
+	       err == -EIO ?
+		       "the process that reads its files has crashed, or could not be sealed" :
+		       strerror(-err);
 }

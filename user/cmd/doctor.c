@@ -143,7 +143,7 @@ static int examine_and_print(void *arg)
 	return status;
 }
 
-/* A process's files and memory may be made to harm who reads them, so that a child does which can do nothing else. */
+/* A hostile file could take over its reader, so a child reads it that can do nothing else. */
 static int print_report(const struct doctor_options *o)
 {
 	struct examination x = { .o = o };

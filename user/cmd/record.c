@@ -371,7 +371,7 @@ static int preview_one(void *pid)
 	return tap_preview(*(pid_t *)pid, stdout) ? 1 : 0;
 }
 
-/* Preview each process; the first error ends it. Files and memory of a process may be made to harm who reads them. */
+/* Preview each process; the first error ends it. A child reads them, as a hostile file could take over its reader. */
 static int preview(struct record_options *o)
 {
 	struct whom_found found = { 0 };
