@@ -79,6 +79,20 @@ static void test_untapped(void **state)
 	       ": heaptap record --rate 1 -- ls -l /");
 }
 
+/* A tap does not count calls: that there were none is not known. */
+static void test_tapped(void **state)
+{
+	struct nothing n = ordinary();
+
+	(void)state;
+	n.is_tapped = true;
+	expect(&n, 0, "PID 12 (ls) allocated less than about 192 KiB in 2.0 s, and one sample",
+	       ": heaptap record --rate 1 -p 12,13");
+	n.late_ns = 1500000000;
+	expect(&n, 0, "PID 12 (ls) ran for 2.0 s, and 1.5 s of that before it was tapped",
+	       ": heaptap record --rate 1 -p 12,13");
+}
+
 /* What a shell would read otherwise is not given as a command. */
 static void test_quotes(void **state)
 {
@@ -144,7 +158,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_too_little), cmocka_unit_test(test_failed),
-		cmocka_unit_test(test_untapped),   cmocka_unit_test(test_quotes),
+		cmocka_unit_test(test_untapped),
+		cmocka_unit_test(test_tapped),   cmocka_unit_test(test_quotes),
 		cmocka_unit_test(test_no_calls),   cmocka_unit_test(test_no_allocator),
 		cmocka_unit_test(test_samplers),
 	};

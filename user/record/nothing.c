@@ -82,6 +82,28 @@ static void explain_too_little(const struct nothing *n, const char *name,
 		format_bytes((double)n->rate_bytes, rate, sizeof(rate)), all);
 }
 
+static void explain_tapped(const struct nothing *n, const char *name, const char *duration,
+			   char buf[static NOTHING_BYTES])
+{
+	char late[UNITS_BUF], rate[UNITS_BUF], most[UNITS_BUF], all[COMMAND_BYTES];
+
+	command(n, "--rate 1", all);
+	format_duration(n->late_ns, late, sizeof(late));
+	format_bytes((double)n->rate_bytes, rate, sizeof(rate));
+	/* See explain_too_little(). */
+	format_bytes(3.0 * (double)n->rate_bytes, most, sizeof(most));
+	if (n->late_ns)
+		snprintf(buf, NOTHING_BYTES,
+			 "nothing was sampled: %s ran for %s, and %s of that before it was tapped; "
+			 "probes are in from the beginning: %s",
+			 name, duration, late, all);
+	else
+		snprintf(buf, NOTHING_BYTES,
+			 "nothing was sampled: %s allocated less than about %s in %s, and one "
+			 "sample is taken per %s; this records every call: %s",
+			 name, most, duration, rate, all);
+}
+
 int nothing_explain(const struct nothing *n, const char *name, char buf[static NOTHING_BYTES])
 {
 	char duration[UNITS_BUF], again[COMMAND_BYTES];
@@ -112,6 +134,8 @@ int nothing_explain(const struct nothing *n, const char *name, char buf[static N
 			 "nothing was sampled: %s was not tapped yet when that ended, after %s; "
 			 "probes are in from the beginning: %s",
 			 name, duration, again);
+	} else if (n->is_tapped && !n->heap->own.what) {
+		explain_tapped(n, name, duration, buf);
 	} else if (!n->call_cnt && n->heap->own.what) {
 		snprintf(buf, NOTHING_BYTES,
 			 "nothing was sampled: %s did not call malloc in %s. %s; %s", name,

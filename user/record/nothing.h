@@ -19,6 +19,8 @@ struct nothing {
 	uint64_t rate_bytes, duration_ns;
 	bool is_usdt; /* only reports of a sampler in the program were to be read */
 	bool is_untapped; /* nothing was seen: it was to be tapped, and has ended before that, or the recording has */
+	bool is_tapped; /* calls are not counted */
+	uint64_t late_ns; /* how long it ran before it was tapped */
 	bool probes_went_out; /* taken out to keep the overhead limit */
 	char *const *argv; /* of the program that was started, or NULL */
 	const char *pids; /* else: "12,13" */

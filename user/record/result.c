@@ -169,17 +169,21 @@ static void say_losses(const uint64_t stats[HT_STAT_CNT], const struct recorder_
 			 100.0 * cut / all);
 }
 
-/* Was no process tapped, nor recorded in another way? */
-static bool is_untapped(const struct recorder *r)
+/* What is known of the taps. */
+static void set_taps(const struct recorder *r, struct nothing *n)
 {
 	const struct tracker *t = recorder_tracker(r);
+	bool is_probed = false;
 	size_t cnt;
 	const struct track_instance *inst = tracker_instances(t, &cnt);
 
-	for (size_t i = 0; i < cnt; i++)
-		if (inst[i].is_tapped || inst[i].is_tap_refused || inst[i].is_tap_of_other)
-			return false;
-	return tracker_wants_taps(t);
+	for (size_t i = 0; i < cnt; i++) {
+		is_probed |= inst[i].is_tap_refused || inst[i].is_tap_of_other;
+		n->is_tapped |= inst[i].is_tapped;
+		if (inst[i].is_tapped && inst[i].tap_late_ns > n->late_ns)
+			n->late_ns = inst[i].tap_late_ns;
+	}
+	n->is_untapped = tracker_wants_taps(t) && !n->is_tapped && !is_probed;
 }
 
 /* Say why nothing was sampled, and what to do. -ENODATA: nothing could have been. */
@@ -190,7 +194,7 @@ static int say_nothing(const struct result_options *opts, const struct recorder 
 	const struct snapshot *s = recorder_snapshot(r);
 	char name[TARGETS_NAME_BYTES], pids[TARGETS_NAME_BYTES], text[NOTHING_BYTES];
 	struct heap_kind heap = targets->list.data[0].heap;
-	const struct nothing n = {
+	struct nothing n = {
 		.heap = &heap,
 		.site_cnt = f->site_cnt,
 		.failed_cnt = f->failed_cnt,
@@ -199,7 +203,6 @@ static int say_nothing(const struct result_options *opts, const struct recorder 
 		.paused_cnt = s->stats[HT_STAT_PAUSED],
 		.rate_bytes = f->rate_bytes,
 		.is_usdt = f->source == SOURCE_USDT,
-		.is_untapped = is_untapped(r),
 		.probes_went_out = f->probes_went_out,
 		.argv = f->was_started ? opts->program_argv : NULL,
 		.pids = pids,
@@ -211,6 +214,7 @@ static int say_nothing(const struct result_options *opts, const struct recorder 
 	heap.unread_cnt = track_files_unread_cnt(recorder_files(r));
 	if (heap.unread_cnt > heap.file_cnt)
 		heap.unread_cnt = heap.file_cnt;
+	set_taps(r, &n);
 	targets_name(targets, name);
 	targets_pids(targets, pids);
 	err = nothing_explain(&n, name, text);
