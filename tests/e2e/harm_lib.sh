@@ -72,7 +72,7 @@ where() {
 	local pid name
 	for pid; do
 		{ read -r name <"/proc/$pid/comm"; } 2>/dev/null
-		echo "$name in state $(awk '/^State/ { print $2 }' "/proc/$pid/status" 2>/dev/null) in $(cat "/proc/$pid/wchan" 2>/dev/null)"
+		echo "$name in state $(awk '/^State/ { print $2 }' "/proc/$pid/status" 2>/dev/null) in $(sed -E 's/^[^ ]* ([^+]*).*/\1/' "/proc/$pid/stack" 2>/dev/null | head -n 7 | paste -sd'<')"
 	done
 }
 # What visits the target goes first: it may hold its threads.
