@@ -112,6 +112,21 @@ recorded() {
 	end_process mutely
 }
 
+# A file of another user is read for its names, but no probe is put into it: every fork() of the machine would wait for him.
+foreign() {
+	OUT=family-foreign build_c family -static || not_ok build "a static program"
+	start_fuse "$bin/family-foreign"
+	begin heapx "$file"
+	"$heaptap" record --force -q -d 1s -o "$top/p.pb.gz" -p "${pid_of[heapx]}" 2>"$top/record.err" &
+	recorder=$!
+	await 5 says "$top/record.err" 'another user serves (FUSE) and is not probed' &&
+		same_memory heapx && ok "record: a program on another user's file system is not probed" ||
+		not_ok "record: a program on another user's file system" "is probed, or not named" "$top/record.err"
+	wait $recorder
+	end_process heapx
+	end_fuse
+}
+
 served_beside() {
 	laid map "mute all" "a mapped file that does not answer" "does not let itself be read"
 	again laid descriptor "mute" "a page over the scope descriptor" "does not let itself be read"
@@ -122,6 +137,7 @@ served_beside() {
 beside apart served_beside
 beside apart hanging_disk
 beside apart recorded
+beside apart foreign
 E2E_BESIDE=${E2E_BESIDE:-3}
 together
 e2e_end

@@ -53,7 +53,7 @@ end_slow() {
 	kill -9 "${pid_of[slowly]}"
 	wait "${pid_of[slowly]}" 2>/dev/null
 }
-# serve_both: it and another one are followed and have allocated; then its libraries are mute. No profile is saved before: then
+# serve_both WHAT COMMAND: it and another one are followed and have allocated; then its libraries are, by COMMAND, mute. No profile is saved before: then
 # their names were known
 serve_both() {
 	begin_slow
@@ -66,7 +66,7 @@ serve_both() {
 	work_of slow-heapy
 	took "pid=${pid_of[slow-heapy]}"
 	alone=$took
-	all_fuses mute
+	all_fuses "$2"
 }
 # took QUERY [PATH]: of an answer, in $took; more than any limit if it was none
 took() { took_ms 1000000 "$top/answer" "$url${2:-/debug/pprof/heap}?$1"; }
@@ -80,7 +80,7 @@ says_missing() { zcat "$1" | grep -a -q 'names: missing of '$library_cnt' files 
 
 # the profile is asked for while the other one is under way
 what="libraries that do not answer"
-serve_both "$what"
+serve_both "$what" mute
 ask_slow
 sleep 0.1
 other=0 page=0 cnt=0
@@ -122,9 +122,9 @@ end_server "$what"
 end_slow
 kill -9 "${pid_of[slow-heapy]}"
 
-# SIGTERM while it is under way, and its last profile is to be kept
+# SIGTERM while it is under way, and its last profile is to be kept. To close an open file would be to wait for it, too
 what="SIGTERM beside such"
-serve_both "$what"
+serve_both "$what" "mute all"
 ask_slow
 sleep 1.5
 kill -9 "${pid_of[slowly]}"
@@ -145,7 +145,7 @@ timeout -s INT -k 30 100 "$heaptap" record --force --rate 1 -d 6s -o "$top/p.pb.
 recorder=$!
 await 30 says "$top/record.err" '^heaptap: recording' || not_ok "$what" "does not begin" "$top/record.err"
 work_of slowly
-all_fuses mute
+all_fuses "mute all"
 began=$SECONDS
 wait $recorder
 status=$?

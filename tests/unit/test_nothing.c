@@ -157,11 +157,10 @@ static void test_samplers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_too_little), cmocka_unit_test(test_failed),
-		cmocka_unit_test(test_untapped),
-		cmocka_unit_test(test_tapped),   cmocka_unit_test(test_quotes),
-		cmocka_unit_test(test_no_calls),   cmocka_unit_test(test_no_allocator),
-		cmocka_unit_test(test_samplers),
+		cmocka_unit_test(test_too_little),   cmocka_unit_test(test_failed),
+		cmocka_unit_test(test_untapped),     cmocka_unit_test(test_tapped),
+		cmocka_unit_test(test_quotes),	     cmocka_unit_test(test_no_calls),
+		cmocka_unit_test(test_no_allocator), cmocka_unit_test(test_samplers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,6 +40,9 @@ const char *alloc_unseen_words(const struct alloc_unseen *u, char buf[ALLOC_UNSE
 			"seen",
 		[ALLOC_UNSEEN_INLINED] =
 			"contains %s, inlined into its callers: what these allocate is not seen",
+		[ALLOC_UNSEEN_FOREIGN] =
+			"contains %s, but is on a file system that another user serves (FUSE) and is not "
+			"probed: what it allocates is not seen",
 	};
 
 	/* NOLINTNEXTLINE(clang-diagnostic-format-nonliteral) */

@@ -17,6 +17,7 @@ enum alloc_unseen_kind {
 	ALLOC_UNSEEN_PARTS, /* malloc and free have names; functions for aligned blocks have none */
 	ALLOC_UNSEEN_FREES, /* ... and blocks may be freed by a function that has none */
 	ALLOC_UNSEEN_INLINED, /* the allocator is inlined into its callers */
+	ALLOC_UNSEEN_FOREIGN, /* the file is not probed, because another user could let that wait for ever */
 	ALLOC_UNSEEN_CNT,
 };
 

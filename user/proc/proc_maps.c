@@ -310,16 +310,23 @@ struct opening {
 };
 
 /*
- * Open the file of an O_PATH descriptor. A refused file is not opened at all: the last close of a file of FUSE
- * waits for its server, in whatever process has the descriptor then.
+ * Check that the file of an O_PATH descriptor can be opened, and return another such descriptor. An open file of FUSE
+ * is not passed on: each close of it waits for its server, in whatever process has it then.
  */
-static int open_fully(int path_fd, struct opening *o)
+static int check_opening(int path_fd, struct opening *o)
 {
-	int err = file_facts_read(path_fd, o->tid, &o->facts);
+	int err = file_facts_read(path_fd, o->tid, &o->facts), fd;
 
 	if (!err && o->refuses_foreign && o->facts.is_foreign)
 		err = -EREMOTE;
-	return err ? err : regular_file_reopen(path_fd);
+	if (err)
+		return err;
+	fd = regular_file_reopen(path_fd);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	fd = fcntl(path_fd, F_DUPFD_CLOEXEC, 0);
+	return fd < 0 ? -errno : fd;
 }
 
 static int open_map_files(struct opening *o, const struct proc_map *map)
@@ -332,7 +339,7 @@ static int open_map_files(struct opening *o, const struct proc_map *map)
 	path_fd = open(path, O_PATH | O_CLOEXEC);
 	if (path_fd < 0)
 		return -errno;
-	fd = open_fully(path_fd, o);
+	fd = check_opening(path_fd, o);
 	close(path_fd);
 	return fd;
 }
@@ -371,7 +378,7 @@ static int open_in_root(struct opening *o, const struct proc_map *map)
 	close(root_fd);
 	if (path_fd < 0)
 		return fd;
-	fd = is_mapped_file(path_fd, map) ? open_fully(path_fd, o) : -ESTALE;
+	fd = is_mapped_file(path_fd, map) ? check_opening(path_fd, o) : -ESTALE;
 	close(path_fd);
 	return fd;
 }

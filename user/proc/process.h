@@ -50,9 +50,9 @@ bool process_shares_memory(pid_t a, pid_t b);
 /* tid: any live thread of the process; 0 = pid. -ESRCH: the process has ended or has no memory. */
 int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret);
 /*
- * Open the file of a mapping as the target sees it: map_files first (deleted files, other mount namespaces),
- * then /proc/PID/root/<path> with the inode compared. fd or negative errno: -ENOENT no file behind it, -ENOEXEC
- * not a regular file, -ESTALE replaced or deleted since and map_files may not be read; -EREMOTE: a foreign
+ * Find the file of a mapping as the target sees it: map_files first (deleted files, other mount namespaces),
+ * then /proc/PID/root/<path> with the inode compared. An O_PATH descriptor of it, for regular_file_reopen(), or
+ * negative errno: -ENOENT no file behind it, -ENOEXEC not a regular file, -EAGAIN leased, -ESTALE replaced or deleted since and map_files may not be read; -EREMOTE: a foreign
  * file, which the reader does not open for a caller that serves others. ret: NULL: not wanted.
  */
 int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct file_facts *ret);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/regular_file.h"
 #include "elf/elf_symbols.h"
 #include "proc/survey_tags.h"
 #include "unwind/unwind_table.h"
@@ -190,11 +191,15 @@ static int open_vdso(const struct surveyor *sv, const struct proc_map *m, struct
 
 static int open_map(const struct surveyor *sv, const struct proc_map *m, struct elf_file **ret)
 {
-	int fd, err;
+	int path_fd, fd, err;
 
 	if (!strcmp(m->path, "[vdso]"))
 		return open_vdso(sv, m, ret);
-	fd = process_open_map(sv->info->tgid, sv->info->live_tid, m, NULL);
+	path_fd = process_open_map(sv->info->tgid, sv->info->live_tid, m, NULL);
+	if (path_fd < 0)
+		return path_fd;
+	fd = regular_file_reopen(path_fd);
+	close(path_fd);
 	if (fd < 0)
 		return fd;
 	err = elf_file_open_fd(fd, ret);

@@ -26,7 +26,7 @@ struct symbol_options {
 };
 
 struct symbol_file {
-	int fd; /* the ELF file, -1 = not available */
+	int fd; /* the ELF file, perhaps O_PATH; -1: not available */
 	/* as the target sees it: used as the last resort and to find debug files */
 	const char *name;
 	const char *module; /* what it is called in the last resort; NULL: as name */

@@ -7,6 +7,7 @@
  * (sandbox.h). Answers are sent as they are found, so that they are not lost when the helper dies.
  */
 #include "symbol/demangle.h"
+#include "base/regular_file.h"
 #include "symbol/symbolizer_priv.h"
 
 #include <elfutils/libdw.h>
@@ -68,8 +69,7 @@ static void open_files(struct helper *h)
 	const struct symbol_file *sf = h->job->file;
 	char path[PATH_MAX];
 
-	h->file_fd = sf->fd;
-	if (sf->fd >= 0 && elf_file_open_fd(sf->fd, &h->file) == 0) {
+	if (h->file_fd >= 0 && elf_file_open_fd(h->file_fd, &h->file) == 0) {
 		h->debug_fd = debug_files_open(h->file, sf->name, sf->root, path);
 	} else if (sf->build_id_hex[0]) {
 		h->debug_fd = debug_files_open_id(sf->build_id_hex, sf->root, path);
@@ -280,11 +280,13 @@ static uint64_t cpu_seconds_for(const struct helper *h)
 static int child(const struct helper_job *job, pid_t parent, int out_fd)
 {
 	struct sandbox_limits limits = { .data_bytes = job->memory_bytes };
-	struct helper h = { .job = job, .file_fd = -1, .debug_fd = -1, .alt_fd = -1 };
-	int keep[2] = { out_fd, job->file->fd };
+	/* O_PATH: see process_open_map() */
+	const int file_fd = job->file->fd >= 0 ? regular_file_reopen(job->file->fd) : -1;
+	struct helper h = { .job = job, .file_fd = file_fd, .debug_fd = -1, .alt_fd = -1 };
+	int keep[2] = { out_fd, file_fd };
 	int err;
 
-	err = sandbox_begin(parent, keep, job->file->fd >= 0 ? 2 : 1, job->cpu_seconds);
+	err = sandbox_begin(parent, keep, file_fd >= 0 ? 2 : 1, job->cpu_seconds);
 	if (!err)
 		err = prepare(&h, out_fd);
 	if (err)

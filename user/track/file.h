@@ -33,7 +33,7 @@ struct track_file {
 	uint32_t id; /* the engine's file id; without an engine, a number of its own */
 	uint32_t dev;
 	uint64_t ino;
-	int fd; /* -1: could not be opened (special mappings) */
+	int fd; /* O_PATH, for regular_file_reopen(); -1: could not be opened (special mappings) */
 	struct file_facts facts; /* as they were when it was read */
 	bool is_vdso;
 	bool is_jit; /* code made at run time, no file: see track_files_add_jit() */

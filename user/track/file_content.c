@@ -18,16 +18,24 @@
 #include "track/file_tags.h"
 #include "track/probe_sites.h"
 
-void file_content_release(struct file_content *c)
+void file_content_forgo_probes(struct file_content *c)
 {
-	vec_release(&c->exec);
+	if (c->alloc)
+		c->unseen = (struct alloc_unseen){ ALLOC_UNSEEN_FOREIGN, "an allocator" };
 	alloc_file_free(c->alloc);
 	file_tags_free(c->tags);
 	file_sampler_free(c->sampler);
-	unwind_table_free(c->table);
 	c->alloc = NULL;
 	c->tags = NULL;
 	c->sampler = NULL;
+	c->loader = (struct track_loader){ 0 };
+}
+
+void file_content_release(struct file_content *c)
+{
+	vec_release(&c->exec);
+	file_content_forgo_probes(c);
+	unwind_table_free(c->table);
 	c->table = NULL;
 }
 

@@ -4,6 +4,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,15 +270,17 @@ static void tell_over(const struct track_files *files, struct track_file *file)
 		files->on_over(files->ctx, file);
 }
 
-/* Compare fstat() now with fstat() when the file was read. */
+/* Compare its attributes with those when the file was read. */
 static bool is_rewritten(const struct track_file *file)
 {
-	struct stat st;
+	struct statx st;
 
-	return file->fd >= 0 && !fstat(file->fd, &st) &&
-	       ((uint64_t)st.st_size != file->facts.bytes ||
-		st.st_ctim.tv_sec != file->facts.changed_s ||
-		st.st_ctim.tv_nsec != file->facts.changed_ns);
+	/* What the kernel has is enough: the server of a file system may not answer. */
+	return file->fd >= 0 &&
+	       !statx(file->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE | STATX_CTIME,
+		      &st) &&
+	       (st.stx_size != file->facts.bytes || st.stx_ctime.tv_sec != file->facts.changed_s ||
+		st.stx_ctime.tv_nsec != file->facts.changed_ns);
 }
 
 /*
@@ -361,8 +364,12 @@ static int new_file(const struct file_key *key, int fd, const struct file_facts 
 static int add_file(struct track_files *files, const struct file_key *key, struct track_file *file,
 		    struct file_content *c, struct track_file **ret)
 {
-	int err = take_content(files, file, c);
+	int err;
 
+	/* To put a probe into it, the kernel reads it, with a lock that each fork() of the machine needs. */
+	if (file->facts.is_foreign)
+		file_content_forgo_probes(c);
+	err = take_content(files, file, c);
 	if (err)
 		goto out;
 	err = enter(files, key, file);
@@ -438,8 +445,11 @@ static int get_fd(struct track_files *files, const struct file_key *key, int fd,
 {
 	struct track_file *file = NULL;
 	struct elf_file *ef = NULL;
-	int err = elf_file_open_fd(fd, &ef);
+	int opened = regular_file_reopen(fd);
+	int err = opened < 0 ? opened : elf_file_open_fd(opened, &ef);
 
+	if (opened >= 0)
+		close(opened);
 	if (err) {
 		close(fd);
 		return err == -ENOMEM ? err : enter(files, key, NULL);
@@ -620,7 +630,7 @@ static void pay(struct read_cost *cost, struct track_file *file)
 	cost->steps_cap += file->facts.disk_bytes;
 }
 
-/* Anyone who touches the file may wait for ever, also the kernel when it is to put a probe into it. */
+/* Anyone who touches the file may wait for ever. */
 static int leave_alone(struct track_files *files, const struct file_key *key,
 		       const struct proc_map *map)
 {
@@ -628,7 +638,7 @@ static int leave_alone(struct track_files *files, const struct file_key *key,
 		log_warn(
 			"'%s' is neither read nor probed: it is on a file system that another user "
 			"serves (FUSE), who could let heaptap wait for ever; 'heaptap record' "
-			"trusts it",
+			"reads it",
 			map->path);
 	return enter(files, key, NULL);
 }
@@ -680,13 +690,16 @@ int track_files_get_path(struct track_files *files, const char *path, struct tra
 {
 	struct file_key key = { 0 };
 	struct file_facts facts;
-	int fd = regular_file_open(path), err;
+	int fd = open(path, O_PATH | O_CLOEXEC), opened, err;
 
 	*ret = NULL;
 	if (fd < 0)
-		return fd;
+		return -errno;
 	/* Key as in its mappings: under another key it would be probed twice. */
-	err = process_mapped_inode(fd, &key.dev, &key.ino);
+	opened = regular_file_reopen(fd);
+	err = opened < 0 ? opened : process_mapped_inode(opened, &key.dev, &key.ino);
+	if (opened >= 0)
+		close(opened);
 	if (!err)
 		err = lookup(files, &key, ret);
 	if (err == -ECANCELED) /* a program that waits to begin may retry at once */

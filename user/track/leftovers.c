@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "alloc/allocators.h"
+#include "base/regular_file.h"
 #include "proc/process.h"
 #include "proc/process_memory.h"
 #include "track/file_tags.h"
@@ -64,7 +65,8 @@ static int look(pid_t tid, const struct proc_map *map, uint64_t off, size_t byte
 	const uint64_t map_end = map->off + (map->end_addr - map->start_addr);
 	const size_t step = sizeof(breakpoint);
 	uint64_t from = off, to;
-	int err = 0;
+	int err = 0, fd;
+	bool is_read;
 
 	if (bytes > FUNCTION_BYTES_CAP - 2 * PATCH_BYTES_CAP)
 		bytes = FUNCTION_BYTES_CAP - 2 * PATCH_BYTES_CAP;
@@ -74,7 +76,12 @@ static int look(pid_t tid, const struct proc_map *map, uint64_t off, size_t byte
 	/* with what is around it */
 	from -= off - map->off < PATCH_BYTES_CAP ? off - map->off : PATCH_BYTES_CAP;
 	to += map_end - to < PATCH_BYTES_CAP ? map_end - to : PATCH_BYTES_CAP;
-	if (pread(ret->file->fd, here, to - from, (off_t)from) != (ssize_t)(to - from) ||
+	fd = regular_file_reopen(ret->file->fd);
+	if (fd < 0)
+		return 0;
+	is_read = pread(fd, here, to - from, (off_t)from) == (ssize_t)(to - from);
+	close(fd);
+	if (!is_read ||
 	    process_memory_read(tid, map->start_addr + (from - map->off), there, to - from))
 		return 0;
 	for (uint64_t at = off; at + step <= off + bytes && !err; at += step)

@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/regular_file.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
 #include "profile/tag_labels.h"
@@ -303,11 +305,15 @@ static void find_dump(struct tracked_process *p, const struct proc_maps *maps)
 	const struct proc_map *m;
 
 	vec_each(&maps->maps, m) {
-		int fd;
+		int path_fd, fd;
 
 		if (!m->is_exec || !jit_is_dump_path(m->path) || jit_code_has_dump(p->jit_code))
 			continue;
-		fd = process_open_map(p->pid, p->live_tid, m, NULL);
+		path_fd = process_open_map(p->pid, p->live_tid, m, NULL);
+		if (path_fd < 0)
+			continue;
+		fd = regular_file_reopen(path_fd);
+		close(path_fd);
 		if (fd >= 0)
 			jit_code_add_dump(p->jit_code, fd);
 	}
