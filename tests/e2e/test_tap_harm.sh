@@ -92,14 +92,17 @@ probed() { # SECONDS
 harm "another tool's probes, inside" probed 0.4
 harm "another tool's probes, across its end" probed 2
 
-# A page that is not answered.
+# A page that is not answered. Who reads it with the lock of the memory keeps those waiting who put probes into its libraries, and
+# these every fork() of the machine, also those of this shell, until the page is answered.
 muted() { # HOW
+	local began took
 	begin_fuse
 	of_nobody tap_memory
 	begin_target "${nobody[@]}" "$work/tap_memory" "$1" "$work/mnt/file"
+	began=${EPOCHREALTIME/./}
 	begin_serve
-	if [ "$1" = text ]; then sleep 1; else
-		await_tap
+	await_tap
+	if [ "$1" = text ]; then sleep 1; else # probes go in
 		ask do
 		# it is read and written then
 		kill -USR1 "$server"
@@ -108,6 +111,8 @@ muted() { # HOW
 	is_healthy
 	sleep 0.3
 	is_healthy
+	took=$(((${EPOCHREALTIME/./} - began) / 1000))
+	[ $took -le 15000 ] || fault "the machine's forks waited: $took ms for all this" "$work/serve.err"
 	end_serve
 	end_fuse_file
 	if [ "$1" = text ]; then ends_itself; else ends_well /file; fi # its path is shorter once it is unmounted

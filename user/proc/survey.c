@@ -25,6 +25,7 @@
 #include "alloc/file_sampler.h"
 #include "proc/jit_entry.h"
 #include "proc/otel_process_ctx.h"
+#include "proc/process_memory.h"
 #include "proc/tag_sources.h"
 
 /* Enough at the entry of a function: a probe changes its first byte, or 5 (optimised nops). */
@@ -130,8 +131,8 @@ static bool text_differs(const struct surveyor *sv, const struct survey_file *fi
 	if (!bytes || avail < sizeof(now) || elf_file_vaddr_to_off(ef, vaddr, &off))
 		return false;
 	m = map_of_off(sv, file, off);
-	if (!m || pread(sv->mem_fd, now, sizeof(now), (off_t)(m->start_addr + off - m->off)) !=
-			  (ssize_t)sizeof(now))
+	if (!m ||
+	    process_memory_read(sv->info->live_tid, m->start_addr + off - m->off, now, sizeof(now)))
 		return false;
 	return memcmp(now, bytes, sizeof(now)) != 0;
 }
@@ -173,7 +174,6 @@ static int open_vdso(const struct surveyor *sv, const struct proc_map *m, struct
 {
 	size_t bytes = m->end_addr - m->start_addr;
 	uint8_t *image;
-	ssize_t n;
 	int err;
 
 	if (sv->mem_fd < 0)
@@ -183,8 +183,9 @@ static int open_vdso(const struct surveyor *sv, const struct proc_map *m, struct
 	image = malloc(bytes);
 	if (!image)
 		return -ENOMEM;
-	n = pread(sv->mem_fd, image, bytes, (off_t)m->start_addr);
-	err = n < 0 ? -errno : elf_file_open_mem(image, (size_t)n, ret);
+	err = process_memory_read(sv->info->live_tid, m->start_addr, image, bytes);
+	if (!err)
+		err = elf_file_open_mem(image, bytes, ret);
 	free(image);
 	return err;
 }

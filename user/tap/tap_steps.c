@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -24,19 +25,40 @@
 /* A signal's frame is that near to the stack pointer of its handler, or is not found. */
 #define STACK_BYTES (64 * 1024)
 #define USER_CS 0x33
+#define WRITE_BYTES_CAP 4096
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+
+/*
+ * Returns the number of bytes that can be read, or -errno. A page may wait for a file that does not answer (FUSE). A read
+ * of /proc/PID/mem has the lock of the process's memory meanwhile: who probes its libraries then waits for that lock, and
+ * every fork() of the machine waits for him. process_vm_readv() waits without it.
+ */
+static ssize_t read_some(const struct tap_work *w, uint64_t addr, void *buf, size_t bytes)
+{
+	struct iovec local = { .iov_base = buf, .iov_len = bytes };
+	struct iovec remote = { .iov_base = (void *)(uintptr_t)addr, .iov_len = bytes };
+	ssize_t n = process_vm_readv(w->live_tid, &local, 1, &remote, 1, 0);
+
+	return n < 0 ? -errno : n;
+}
 
 static int read_at(const struct tap_work *w, uint64_t addr, void *buf, size_t bytes)
 {
-	ssize_t n = pread(w->mem_fd, buf, bytes, (off_t)addr);
+	ssize_t n = read_some(w, addr, buf, bytes);
 
-	return n == (ssize_t)bytes ? 0 : n < 0 ? -errno : -EFAULT;
+	return n == (ssize_t)bytes ? 0 : n < 0 ? (int)n : -EFAULT;
 }
 
+/* Only this writes to code. The pages are read before, because it waits for them with the lock: see above. */
 static int write_at(const struct tap_work *w, uint64_t addr, const void *buf, size_t bytes)
 {
-	ssize_t n = pwrite(w->mem_fd, buf, bytes, (off_t)addr);
+	uint8_t there[WRITE_BYTES_CAP];
+	int err = bytes <= sizeof(there) ? read_at(w, addr, there, bytes) : -EINVAL;
+	ssize_t n;
 
+	if (err)
+		return err;
+	n = pwrite(w->mem_fd, buf, bytes, (off_t)addr);
 	return n == (ssize_t)bytes ? 0 : n < 0 ? -errno : -EFAULT;
 }
 
@@ -233,7 +255,7 @@ static void find_users(const struct tap_work *w, const struct tap_header *h,
 	static uint64_t words[STACK_BYTES / sizeof(uint64_t)];
 
 	for (uint32_t i = 0; i < s->place_cnt && !s->is_over; i++) {
-		ssize_t n = pread(w->mem_fd, words, sizeof(words), (off_t)(s->place[i].sp & ~7ULL));
+		ssize_t n = read_some(w, s->place[i].sp & ~7ULL, words, sizeof(words));
 
 		note_user(h, s->place[i].pc, used);
 		for (ssize_t k = 0; k + 2 < n / (ssize_t)sizeof(*words); k++)
