@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# test_top.sh - heaptap top in a real terminal: what it shows of a recording and of a server, keys, sizes, a target
-# that ends, and what it leaves behind.
+# test_top.sh - heaptap top in a real terminal: what it shows of a recording, keys, sizes, a target that ends, and what
+# it leaves behind.
 . "$(dirname "$0")/lib.sh"
 e2e_init top
 . "$e2e_dir/serve_lib.sh"
@@ -134,77 +134,17 @@ keys C-c
 sees "and left" '^STATUS 0' '^icanon' '^echo'
 exec {target_in}>&-
 
-# A server, whose targets have hostile names.
+# A target with a hostile name.
 evil=$'ev\e[31m\nil'
 mkdir -p "$top/evil"
 cp "$bin/grows" "$top/evil/$evil"
 READY='' begin evil "$top/evil/$evil"
-printf 'a secret of twenty letters\n' >"$work/token"
-chmod 600 "$work/token"
-serve --rate 1 --max-overhead off -p "${pid_of[evil]}" --listen 127.0.0.1:0 --token-file "$work/token"
-run 110 20 --connect "$url" --token-file "$work/token" --interval 300ms
-sees "--connect: the processes" '1 process' 'COST .*RESIDENT' "${pid_of[evil]} .*ev?\\[31m?il"
+run 110 20 -p "${pid_of[evil]}" --rate 1 --interval 300ms --by thread
+sees "a hostile name" "ev?\\[31m?il (PID ${pid_of[evil]})"
 tell_to evil "up 5 1000000"
-sees "what is held there" '4.77 MiB .*ev?'
-keys Enter
-sees "one of them" 'site_up grows.c:[0-9]* *< main' "(PID ${pid_of[evil]})"
-keys Escape
-sees "back to all" 'COST .*RESIDENT'
-keys p
-sees "paused" 'PAUSED'
-keys Enter
-sees "one of them, while paused" 'PAUSED' 'site_up grows.c:[0-9]* *< main'
-keys Escape
-sees "and all" 'PAUSED' 'COST .*RESIDENT' '4.77 MiB .*ev?'
+sees "what is held there" 'THREAD' '4.77 MiB .*ev?'
 keys q
 sees "q" '^STATUS 0' '^icanon'
-"$heaptap" serve --rate 1 -q -p "${pid_of[evil]}" --listen "unix:$work/socket" >"$work/unix.out" 2>&1 </dev/null &
-second=$!
-e2e_pids="$e2e_pids $second"
-has_socket() { [ -S "$work/socket" ]; }
-await 10 has_socket || not_ok "unix:" "no socket" "$work/unix.out"
-run 110 20 --connect "unix:$work/socket" --interval 300ms
-sees "unix:PATH" '1 process' "${pid_of[evil]} .*ev?"
-kill -TERM "$second"
-await 10 is_gone "$second"
-sees "a server that goes is told of" "$work/socket: .*onnect"
-keys q
-run 60 12 --connect "$url" --token-file "$work/token" --by thread --interval 300ms
-sees "--by without -p" 'HELD .*PROCESS'
-keys Enter
-sees "is the view of who is opened" 'THREAD' '4.77 MiB'
-keys q
-run 60 12 --connect "$url/" --token-file "$work/token" -p "${pid_of[evil]}" --by thread --interval 300ms
-sees "-p behind --connect" 'THREAD' '4.77 MiB'
-kill -9 "${pid_of[evil]}"
-sees "there, too, a target ends" '^ENDED' 'has ended'
-keys C-c
-sees "Ctrl-C" '^STATUS 0' '^icanon'
-
-# A server that answers when it is told to.
-mkdir "$work/slow"
-python3 "$e2e_dir/slow_server.py" "$work/slow/socket" "$work/slow" 2>"$work/slow/err" </dev/null &
-slow=$!
-e2e_pids="$e2e_pids $slow"
-has_slow_socket() { [ -S "$work/slow/socket" ]; }
-await 10 has_slow_socket || not_ok "a slow server" "no socket" "$work/slow/err"
-run 150 12 --connect "unix:$work/slow/socket" --interval 300ms
-sees "a slow server" '2.00 MiB .*slow'
-await 10 says "$work/slow/log" "asked 3" || not_ok "a slow server" "not asked again" "$work/slow/log"
-keys p
-sees "pause while an answer is under way" 'PAUSED'
-touch "$work/slow/go"
-await 10 says "$work/slow/log" "answered 3" || not_ok "a slow server" "no answer" "$work/slow/log"
-sleep 1
-shows 'PAUSED.*2.00 MiB' && [ "$(tail -1 "$work/slow/log")" = "answered 3" ] && ok "it changes nothing, and no more is asked" ||
-	not_ok "it changes nothing" "it does" "$work/screen" "$work/slow/log"
-keys p
-sees "until it goes on" '[4-9].00 MiB .*slow'
-touch "$work/slow/huge"
-sees "an answer without an end" "$work/slow/socket: the answer is larger than 256 MiB"
-keys q
-sees "is left" '^STATUS 0'
-kill "$slow"
 
 # says NAME STATUS PATTERN ARGS...: in a terminal, which stays as it is
 says_in_terminal() {
@@ -213,23 +153,21 @@ says_in_terminal() {
 	run 200 20 "$@"
 	sees "$name" "$pattern" "^STATUS $status" '^icanon'
 }
-says_in_terminal "without the token" 1 'the server wants its token: --token-file' --connect "$url"
-printf 'a guess of twenty letters\n' >"$work/wrong"
-chmod 600 "$work/wrong"
-says_in_terminal "with another's token" 1 'the server wants another token than that of --token-file' --connect "$url" --token-file "$work/wrong"
-says_in_terminal "of nobody" 1 'answers 404: process 99999999' --connect "$url" --token-file "$work/token" -p 99999999
-end_server "the server"
-says_in_terminal "no server" 1 "error: top: $url: .*onnect" --connect "$url"
-says_in_terminal "no address" 2 "bad value .localhost:1. for --connect: the address of a heaptap serve" --connect localhost:1
-says_in_terminal "a password" 2 'for --connect: an address without a name and a password' --connect http://me:secret@localhost:1
 says_in_terminal "no process" 1 'error: record: .*99999999' -p 99999999
-says_in_terminal "nothing to show" 2 'give -p PID, or --connect URL'
-says_in_terminal "--rate is the server's" 2 'with --connect the server says it' --connect "$url" --rate 1
-says_in_terminal "--token-file alone" 2 '--token-file is for --connect' -p 1 --token-file x
+says_in_terminal "nothing to show" 2 'nothing to show: give -p PID'
 tmux kill-server
-for args in "-p 1" "--connect http://127.0.0.1:1"; do
-	"$heaptap" top $args </dev/null >"$work/out" 2>"$work/err"
-	[ $? = 1 ] && grep -q 'is no terminal: .*heaptap report' "$work/err" && [ ! -s "$work/out" ] &&
-		ok "no terminal: $args" || not_ok "no terminal: $args" "not said" "$work/err"
-done
+"$heaptap" top -p 1 </dev/null >"$work/out" 2>"$work/err"
+[ $? = 1 ] && grep -q 'is no terminal: .*heaptap report' "$work/err" && [ ! -s "$work/out" ] &&
+	ok "no terminal" || not_ok "no terminal" "not said" "$work/err"
+# gone OPTION ARGS...: the answer to an option that there was
+gone() {
+	"$heaptap" top "$@" </dev/null >"$work/out" 2>"$work/err"
+	[ $? = 2 ] && [ ! -s "$work/out" ] && grep -qx "heaptap: error: top: $1 was removed: the pages of heaptap serve show the same live: open in a browser the address that it prints when it starts" "$work/err" &&
+		ok "removed: $*" || not_ok "removed: $*" "not said" "$work/err"
+}
+gone --connect http://127.0.0.1:7676
+gone --connect unix:/run/heaptap.sock --token-file "$work/none" -p 1
+gone --token-file "$work/none" -p 1
+"$heaptap" top --help >"$work/out" && ! grep -q -- '--connect\|--token-file' "$work/out" && ok "and not in the help" ||
+	not_ok "and not in the help" "it is" "$work/out"
 e2e_end

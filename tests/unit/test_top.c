@@ -417,7 +417,7 @@ static void rates_are_unknown_at_first(void **state)
 	assert_int_equal(top_rates_new(&rates), 0);
 	add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "", 6 * MIB, 10 * MIB);
 	make(TOP_STACKS);
-	assert_int_equal(top_rates_update(rates, 77, 100 * NS_PER_S, t), 0);
+	assert_int_equal(top_rates_update(rates, 100 * NS_PER_S, t), 0);
 	assert_true(isnan(t->rows.data[0].growth_per_min));
 	assert_true(isnan(t->total.alloc_per_s));
 	has(draw(80, 8), " -  ");
@@ -425,7 +425,7 @@ static void rates_are_unknown_at_first(void **state)
 	renew();
 	add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "", 8 * MIB, 20 * MIB);
 	make(TOP_STACKS);
-	assert_int_equal(top_rates_update(rates, 77, 110 * NS_PER_S, t), 0);
+	assert_int_equal(top_rates_update(rates, 110 * NS_PER_S, t), 0);
 	row = &t->rows.data[0];
 	assert_true(fabs(row->growth_per_min - 12 * MIB) < 1);
 	assert_true(fabs(row->alloc_per_s - 1 * MIB) < 1);
@@ -437,10 +437,6 @@ static void rates_are_unknown_at_first(void **state)
 	has(draw(80, 8), "(+12.0 MiB?/min)");
 	type("g");
 	has(draw(24, 8), "+12.0 MiB? "); /* what the order is by has a column in any case */
-
-	/* Another process under the same names begins anew. */
-	assert_int_equal(top_rates_update(rates, 78, 120 * NS_PER_S, t), 0);
-	assert_true(isnan(t->rows.data[0].growth_per_min));
 }
 
 static void chance_is_told_from_growth(void **state)
@@ -458,7 +454,7 @@ static void chance_is_told_from_growth(void **state)
 		row->held_variance = i ? 5.0 * MIB * MIB * MIB : 9.0 * MIB * MIB;
 		if (i == 2)
 			row->held_variance = 9.0 * MIB * MIB;
-		assert_int_equal(top_rates_update(rates, 77, (100 + 10 * i) * NS_PER_S, t), 0);
+		assert_int_equal(top_rates_update(rates, (100 + 10 * i) * NS_PER_S, t), 0);
 		if (i) /* 10 MiB more is within, 20 MiB more is not: 1.96 * sqrt(9 + 9) is 8.3 */
 			assert_int_equal(row->growth_is_weak, i == 1);
 	}
@@ -474,7 +470,7 @@ static void growth_is_of_the_last_minute(void **state)
 		add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "",
 		    (int64_t)(s < 120 ? s : 120) * MIB + MIB, 1000 * MIB);
 		make(TOP_STACKS);
-		assert_int_equal(top_rates_update(rates, 77, (100 + s) * NS_PER_S, t), 0);
+		assert_int_equal(top_rates_update(rates, (100 + s) * NS_PER_S, t), 0);
 		if (s == 110)
 			assert_true(fabs(t->rows.data[0].growth_per_min - 60 * MIB) < MIB);
 	}
@@ -488,7 +484,7 @@ static double growth_at(uint64_t at, int64_t held)
 	renew();
 	add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "", held * MIB, 1000 * MIB);
 	make(TOP_STACKS);
-	assert_int_equal(top_rates_update(rates, 77, (1000 + at) * NS_PER_S, t), 0);
+	assert_int_equal(top_rates_update(rates, (1000 + at) * NS_PER_S, t), 0);
 	return t->rows.data[0].growth_per_min / MIB;
 }
 
@@ -504,83 +500,30 @@ static void growth_of_seldom_looks_is_since_the_last_one(void **state)
 	assert_true(growth_at(276, 60) == 0); /* the one of 270 s is old enough now */
 }
 
-static const char metrics[] =
-	"# HELP heaptap_inuse_bytes Bytes\n# TYPE heaptap_inuse_bytes gauge\n"
-	"heaptap_inuse_bytes{pid=\"7\",comm=\"a\\\"b\\\\c\\n\",exe=\"/bin/x\"} 1048576\n"
-	"heaptap_inuse_standard_error_bytes{pid=\"7\",comm=\"a\"} 104857.6\n"
-	"heaptap_inuse_objects{pid=\"7\",comm=\"a\"} 3\n"
-	"heaptap_alloc_bytes_total{pid=\"7\",comm=\"a\"} 4194304\n"
-	"heaptap_alloc_bytes_total{pid=\"8\",comm=\"dark\"} 4194304\n"
-	"heaptap_overhead_ratio{pid=\"7\",comm=\"a\"} 0.02\n"
-	"heaptap_scope_inuse_bytes{pid=\"7\",comm=\"a\",scope=\"S\",thread=\"t\"} 99\n"
-	"heaptap_losses_total{reason=\"alloc_only_samples\"} 900\n"
-	"heaptap_losses_total{reason=\"paused\"} 800\n"
-	"heaptap_losses_total{reason=\"live_full\"} 5\n"
-	"heaptap_losses_total{reason=\"tap_late\"} 6\n"
-	"heaptap_losses_total{reason=\"other\"} 0\n"
-	"heaptap_sample_rate_bytes 65536\n"
-	"heaptap_host_overhead_ratio 0.003\n"
-	"python_gc_total 4\n"
-	"broken{ 4\n\nheaptap_x{pid=\"7\n";
-
-static void metrics_become_processes(void **state)
-{
-	const char *text;
-
-	(void)state;
-	assert_int_equal(top_table_of_metrics(metrics, &t), 0);
-	v.what = TOP_PROCESSES;
-	v.pid = 0;
-	assert_int_equal(t->rows.cnt, 2);
-	assert_int_equal(t->rows.data[0].pid, 7);
-	assert_string_equal(t->rows.data[0].name, "a\"b\\c\n");
-	assert_string_equal(t->rows.data[0].error, "+-20%");
-	assert_true(isnan(t->rows.data[1].held_bytes));
-	assert_true(isnan(t->total.held_bytes)); /* what is not known of one is not of all */
-	text = draw(120, 10);
-	has(text, "2 processes, one sample per 64.0 KiB");
-	has(text, "lost: tap_late 6, and 1 more; cost 0.3");
-	has(text, "1.00 MiB ");
-	has(text, " unknown ");
-	has(text, "a\"b\\c?");
-	type("/8");
-	assert_string_equal(order(), "dark"); /* a number of a process is searched, too */
-}
-
 /* Not known of one: what is held. Of all: growth, by which they are sorted. */
 static void what_is_not_known_has_one_order(void **state)
 {
-	static const char *const lines[] = {
-		"heaptap_inuse_bytes{pid=\"1\",comm=\"A\"} 5\n"
-		"heaptap_alloc_bytes_total{pid=\"1\",comm=\"A\"} 1\n",
-		"heaptap_alloc_bytes_total{pid=\"2\",comm=\"B\"} 3\n",
-		"heaptap_inuse_bytes{pid=\"3\",comm=\"C\"} 4\n"
-		"heaptap_alloc_bytes_total{pid=\"3\",comm=\"C\"} 10\n",
-	};
 	static const int permutations[][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
 					       { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
-	char text[1024];
+	struct top_row rows[3];
 
 	(void)state;
-	v.what = TOP_PROCESSES;
+	add(NULL, 0, "A", 5 * MIB, 9 * MIB);
+	add(NULL, 0, "B", 3 * MIB, 7 * MIB);
+	add(NULL, 0, "C", 4 * MIB, 8 * MIB);
+	make(TOP_SCOPES);
+	assert_string_equal(order(), "A C B");
+	assert_int_equal(t->rows.cnt, 3);
+	memcpy(rows, t->rows.data, sizeof(rows));
+	for (size_t i = 0; i < 3; i++)
+		if (!strcmp(rows[i].name, "B"))
+			rows[i].held_bytes = NAN;
 	v.sort = TOP_BY_GROWTH;
 	for (size_t i = 0; i < sizeof(permutations) / sizeof(*permutations); i++) {
-		const int *n = permutations[i];
-
-		snprintf(text, sizeof(text), "%s%s%s", lines[n[0]], lines[n[1]], lines[n[2]]);
-		top_table_free(t);
-		t = NULL;
-		assert_int_equal(top_table_of_metrics(text, &t), 0);
+		for (size_t k = 0; k < 3; k++)
+			t->rows.data[k] = rows[permutations[i][k]];
 		assert_string_equal(order(), "A C B");
 	}
-}
-
-static void other_texts_are_refused(void **state)
-{
-	(void)state;
-	assert_int_equal(top_table_of_metrics("", &t), -EBADMSG);
-	assert_int_equal(top_table_of_metrics("<html>\nheaptap_ 1\nup 1\n", &t), -EBADMSG);
-	assert_null(t);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -603,9 +546,7 @@ int main(void)
 		TEST(chance_is_told_from_growth),
 		TEST(growth_is_of_the_last_minute),
 		TEST(growth_of_seldom_looks_is_since_the_last_one),
-		TEST(metrics_become_processes),
 		TEST(what_is_not_known_has_one_order),
-		TEST(other_texts_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

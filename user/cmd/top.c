@@ -8,15 +8,13 @@
 #include "base/log.h"
 #include "budget/governor.h"
 #include "cmd/cmd.h"
-#include "top/fetch.h"
-#include "top/sources.h"
+#include "top/record_source.h"
 
 static const char usage[] =
 	"usage: heaptap top [OPTIONS] -p PID\n"
-	"       heaptap top [OPTIONS] --connect URL [-p PID]\n"
 	"\n"
-	"Show who holds the memory of a process, live in the terminal. Records the process itself (as\n"
-	"root), or shows what a running heaptap serve follows. Ends with q; then no probe is left.\n";
+	"Show who holds the memory of a process, live in the terminal. Records the process (as root).\n"
+	"Ends with q; then no probe is left. What a heaptap serve follows is live on its pages.\n";
 
 static const char more[] =
 	"\n"
@@ -24,14 +22,13 @@ static const char more[] =
 	"\n"
 	"examples:\n"
 	"  heaptap top -p $(pidof -s redis-server)\n"
-	"  heaptap top --connect http://127.0.0.1:7676\n"
 	"\n"
 	"exit status: 0 it was left, 1 it could not be shown (the message says why),\n"
 	"2 wrong usage\n";
 
 struct top_cli {
 	uint64_t pid, interval_ns, rate_bytes;
-	char *url, *token_file;
+	char *gone; /* of options that there were */
 	int by, sort;
 	struct option_limit max_overhead;
 };
@@ -48,20 +45,20 @@ static const struct option_row rows[] = {
 	  .min = 1,
 	  .max = INT32_MAX,
 	  .wanted = "a process id, as pidof -s NAME prints it",
-	  .help = "this running process; behind --connect, the one of the server's that is opened "
-		  "first" },
+	  .help = "this running process" },
 	{ .name = "connect",
 	  .letter = 'c',
 	  .type = OPTION_TEXT,
-	  .at = AT(url),
+	  .flags = OPTION_HIDDEN,
+	  .at = AT(gone),
 	  .arg = "URL",
-	  .check = top_fetch_check,
-	  .help = "what a heaptap serve follows that listens there: http://HOST:PORT or unix:PATH" },
+	  .help = "removed" },
 	{ .name = "token-file",
 	  .type = OPTION_TEXT,
-	  .at = AT(token_file),
+	  .flags = OPTION_HIDDEN,
+	  .at = AT(gone),
 	  .arg = "FILE",
-	  .help = "send the server the secret in FILE, as that of its own token file" },
+	  .help = "removed" },
 
 	{ .type = OPTION_HEADING, .help = "what is shown first" },
 	{ .name = "by",
@@ -112,52 +109,40 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
 
-/* Check which options belong to a recording, and which to a server. */
 static int check(const struct top_cli *o, const struct option_args *args)
 {
-	static const char *const of_recording[] = { "rate", "max-overhead" };
+	static const char *const gone[] = { "connect", "token-file" };
 
-	if (!o->pid && !o->url) {
-		log_error(
-			"top: nothing to show: give -p PID, or --connect URL of a running heaptap "
-			"serve");
-		return -EINVAL;
-	}
-	for (size_t i = 0; o->url && i < 2; i++) {
-		if (!option_args_find(args, of_recording[i]))
+	for (size_t i = 0; i < sizeof(gone) / sizeof(*gone); i++) {
+		if (!option_args_find(args, gone[i]))
 			continue;
-		log_error("top: --%s is for a recording of its own: with --connect the server says "
-			  "it",
-			  of_recording[i]);
+		log_error("top: --%s was removed: the pages of heaptap serve show the same live: "
+			  "open in a browser the address that it prints when it starts",
+			  gone[i]);
 		return -EINVAL;
 	}
-	if (o->token_file && !o->url) {
-		log_error("top: --token-file is for --connect");
-		return -EINVAL;
-	}
-	return 0;
+	if (o->pid)
+		return 0;
+	log_error("top: nothing to show: give -p PID");
+	return -EINVAL;
 }
 
 static int check_terminal(const struct top_cli *o)
 {
 	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
 		return 0;
-	if (o->url)
-		log_error("top: standard input or output is no terminal: fetch "
-			  "/debug/pprof/heap from %s and read it with: heaptap report FILE",
-			  o->url);
-	else
-		log_error("top: standard input or output is no terminal: use heaptap record -p "
-			  "%llu, and heaptap report FILE",
-			  (unsigned long long)o->pid);
+	log_error("top: standard input or output is no terminal: use heaptap record -p %llu, and "
+		  "heaptap report FILE",
+		  (unsigned long long)o->pid);
 	return -ENOTTY;
 }
 
-static int record(const struct top_cli *o, const struct top_ui_options *ui,
-		  const struct option_args *args, int argc, char **argv)
+static int show(const struct top_cli *o, const struct option_args *args, int argc, char **argv)
 {
 	struct top_record_options opts = {
-		.ui = *ui,
+		.ui = { .pid = (pid_t)o->pid,
+			.what = TOP_STACKS + (enum top_what)o->by,
+			.sort = (enum top_sort)o->sort },
 		.interval_ns = o->interval_ns,
 		.rate_bytes = o->rate_bytes,
 		.rate_is_fixed = option_args_find(args, "rate") != NULL,
@@ -169,25 +154,8 @@ static int record(const struct top_cli *o, const struct top_ui_options *ui,
 	if (option_args_find(args, "max-overhead"))
 		opts.max_overhead =
 			governor_limit(o->max_overhead.percent, o->max_overhead.is_strict);
-	return top_record(&opts);
-}
-
-static int show(const struct top_cli *o, const struct option_args *args, int argc, char **argv)
-{
-	const struct top_ui_options ui = {
-		.pid = (pid_t)o->pid,
-		.what = TOP_STACKS + (enum top_what)o->by,
-		.sort = (enum top_sort)o->sort,
-	};
-	const struct top_serve_options serve = {
-		.ui = ui,
-		.url = o->url,
-		.token_file = o->token_file,
-		.interval_ns = o->interval_ns,
-	};
-
 	log_set_level(LOG_WARN);
-	return o->url ? top_serve(&serve) : record(o, &ui, args, argc, argv);
+	return top_record(&opts);
 }
 
 static int run(int argc, char **argv, const struct option_args *args)

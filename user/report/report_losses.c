@@ -7,7 +7,8 @@
 
 #include "profile/profile.h"
 
-bool report_loss_is_said_elsewhere(const char *name)
+/* Does another line tell this counter? (In-use is unknown, the program paused, or the same in samples.) */
+static bool is_said_elsewhere(const char *name)
 {
 	static const char *const names[] = { "alloc_only_samples", "paused", "live_full_bytes" };
 
@@ -24,7 +25,7 @@ static bool read_loss(const char *comment, struct report_loss *ret)
 
 	if (strncmp(comment, REPORT_LEDGER, strlen(REPORT_LEDGER)) != 0 ||
 	    sscanf(comment, REPORT_LEDGER "%63s %llu (%n", name, &ret->cnt, &used) != 2 ||
-	    !ret->cnt || report_loss_is_said_elsewhere(name))
+	    !ret->cnt || is_said_elsewhere(name))
 		return false;
 	ret->text = comment + strlen(REPORT_LEDGER);
 	ret->meaning = used ? comment + used : "of something that has no words)";

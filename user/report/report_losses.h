@@ -26,7 +26,5 @@ size_t report_find_losses(const struct profile *p, struct report_loss *ret_large
 bool report_has_losses(const struct profile *p);
 /* Were there samples whose stack was not kept? Then sums are right, and no row of stacks is. */
 bool report_lacks_stacks(const struct profile *p);
-/* Does another line tell this counter? (In-use is unknown, the program paused, or the same in samples.) */
-bool report_loss_is_said_elsewhere(const char *name);
 
 #endif

@@ -31,7 +31,6 @@ struct top_rates {
 	VEC(struct past) all;
 	struct hmap by_id; /* uint64_t -> index in all */
 	uint32_t update;
-	int32_t whom;
 };
 
 int top_rates_new(struct top_rates **ret)
@@ -130,22 +129,19 @@ static void add_point(struct past *p, uint64_t now, const struct top_row *row)
 	p->points[p->cnt++] = fresh; /* drop_old() has made room: STEP apart, in one SPAN */
 }
 
-/* Rows that have gone have no past; nor have rows of a process that is not shown any more. */
-static bool is_over(const struct top_rates *r, const struct past *p, enum top_what what,
-		    bool is_other)
+/* Rows that have gone have no past. */
+static bool is_over(const struct top_rates *r, const struct past *p, enum top_what what)
 {
-	if (is_other && p->what != TOP_PROCESSES)
-		return true;
 	return p->what == what && p->update != r->update;
 }
 
-static int sweep(struct top_rates *r, enum top_what what, bool is_other)
+static int sweep(struct top_rates *r, enum top_what what)
 {
 	size_t kept = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < r->all.cnt; i++)
-		if (!is_over(r, &r->all.data[i], what, is_other))
+		if (!is_over(r, &r->all.data[i], what))
 			r->all.data[kept++] = r->all.data[i];
 	if (kept == r->all.cnt)
 		return 0;
@@ -172,21 +168,17 @@ static int update_row(struct top_rates *r, enum top_what what, uint64_t now, str
 	return 0;
 }
 
-int top_rates_update(struct top_rates *r, int32_t whom, uint64_t time_ns, struct top_table *t)
+int top_rates_update(struct top_rates *r, uint64_t time_ns, struct top_table *t)
 {
 	struct top_row *row;
-	int err = 0;
+	int err;
 
-	if (t->what != TOP_PROCESSES && whom != r->whom) {
-		err = sweep(r, TOP_WHAT_CNT, true);
-		r->whom = whom;
-	}
 	r->update++;
-	if (!err) /* a process's total does not depend on its rows */
-		err = update_row(r, t->what == TOP_PROCESSES ? TOP_PROCESSES : TOP_STACKS, time_ns,
-				 &t->total);
+	/* a process's total does not depend on its rows */
+	err = update_row(r, t->what == TOP_PROCESSES ? TOP_PROCESSES : TOP_STACKS, time_ns,
+			 &t->total);
 	vec_each(&t->rows, row)
 		if (!err)
 			err = update_row(r, t->what, time_ns, row);
-	return err ? err : sweep(r, t->what, false);
+	return err ? err : sweep(r, t->what);
 }

@@ -21,8 +21,7 @@ struct top_table;
 
 int top_rates_new(struct top_rates **ret);
 void top_rates_free(struct top_rates *r);
-/* whom: the process of the rows; a change forgets what the former one's rows held. Fills the last fields of all
- * rows. 0 or -ENOMEM. */
-int top_rates_update(struct top_rates *r, int32_t whom, uint64_t time_ns, struct top_table *t);
+/* Fills the last fields of all rows. 0 or -ENOMEM. */
+int top_rates_update(struct top_rates *r, uint64_t time_ns, struct top_table *t);
 
 #endif

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * record_source.c - see sources.h.
+ * record_source.c - see record_source.h.
  *
  * The recording's loop runs, and the screen is its guest. Every few seconds a forked child takes a snapshot, looks
  * up names and hands over a profile, as if the recording ended then: the loop never waits for names. A child takes
  * at most a tenth of the time of one CPU: the next one waits accordingly.
  */
-#include "top/sources.h"
+#include "top/record_source.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -23,7 +25,6 @@
 #include "record/result.h"
 #include "serve/worker.h"
 #include "snapshot/scope_labels.h"
-#include "top/signals.h"
 #include "top/ui.h"
 #include "track/tracker.h"
 
@@ -173,21 +174,39 @@ static int run(struct source *s)
 }
 
 /*
+ * SIGINT, SIGTERM and SIGHUP end heaptap top as `q` does: in their turn, with the terminal restored. Let them wait
+ * from now on. Return a descriptor that is readable when one has come, or -errno.
+ */
+static int open_signals(void)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	signal(SIGPIPE, SIG_IGN);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+/*
  * Open before the recorder takes the signals: when it ends, it restores the mask that it found, while the terminal
  * is still drawn on. Another Ctrl-C must not end top then.
  */
 static int open_screen(struct source *s)
 {
-	struct top_ui_options ui = s->opts->ui;
 	int err;
 
-	s->signal_fd = top_signals_open();
+	s->signal_fd = open_signals();
 	if (s->signal_fd < 0) {
 		log_error("top: cannot wait for signals: %s", strerror(-s->signal_fd));
 		return s->signal_fd;
 	}
-	ui.is_of_one = true;
-	err = top_ui_open(&ui, &s->ui);
+	err = top_ui_open(&s->opts->ui, &s->ui);
 	if (err)
 		log_error("top: cannot draw on this terminal: %s", strerror(-err));
 	return err;

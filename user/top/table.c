@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* table.c - see table.h; the table of processes is in metrics_text.c. */
+/* table.c - see table.h. */
 #include "top/table.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table.h - the data of heaptap top at one moment: processes, or the stacks, functions, scopes or threads of one
- * process. Pure.
+ * table.h - the data of heaptap top at one moment: the process as one row, or its stacks, functions, scopes or
+ * threads. Pure.
  */
 #ifndef HT_TOP_TABLE_H
 #define HT_TOP_TABLE_H
@@ -18,7 +18,7 @@ struct profile;
 struct report_list;
 struct strset;
 
-enum top_what { TOP_PROCESSES, TOP_STACKS, TOP_FUNCTIONS, TOP_SCOPES, TOP_THREADS, TOP_WHAT_CNT };
+enum top_what { TOP_PROCESSES, TOP_STACKS, TOP_FUNCTIONS, TOP_SCOPES, TOP_THREADS };
 extern const char *const top_what_names[]; /* "process", "stack", as in --by of a report */
 
 /* NAN: not known, or a table without such a column. */
@@ -71,8 +71,6 @@ struct top_table {
 
 /* Rows of p, which must outlive the table. TOP_PROCESSES: one row, the process of p. 0, -ENOMEM or -EINVAL. */
 int top_table_of_profile(const struct profile *p, enum top_what what, struct top_table **ret);
-/* Processes, from /metrics of heaptap serve (text). 0, -ENOMEM, or -EBADMSG: not such a text. */
-int top_table_of_metrics(const char *text, struct top_table **ret);
 void top_table_free(struct top_table *t);
 
 #endif

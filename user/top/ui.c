@@ -22,11 +22,11 @@ struct top_ui {
 	struct top_rates *rates;
 	struct top_screen *screen;
 	struct top_messages *messages;
-	struct profile *profile; /* shown in the table; NULL: it has processes, or nothing yet */
+	struct profile *profile; /* shown in the table; NULL: nothing yet */
 	uint64_t time_ns; /* the profile's */
 	struct top_table *table;
 	char said[TOP_TEXT_BUF], message[TOP_TEXT_BUF];
-	bool is_of_one, is_over, is_changed;
+	bool is_over, is_changed;
 };
 
 int top_ui_open(const struct top_ui_options *opts, struct top_ui **ret)
@@ -39,9 +39,8 @@ int top_ui_open(const struct top_ui_options *opts, struct top_ui **ret)
 	top_view_init(&ui->view);
 	ui->view.pid = opts->pid;
 	ui->view.of_process = opts->what;
-	ui->view.what = opts->pid ? opts->what : TOP_PROCESSES;
+	ui->view.what = opts->what;
 	ui->view.sort = opts->sort;
-	ui->is_of_one = opts->is_of_one;
 	ui->is_changed = true;
 	err = top_rates_new(&ui->rates);
 	if (!err)
@@ -69,25 +68,17 @@ void top_ui_close(struct top_ui *ui)
 	free(ui);
 }
 
-const struct top_view *top_ui_view(const struct top_ui *ui)
-{
-	return &ui->view;
-}
-
-static int show(struct top_ui *ui, struct top_table *t, uint64_t time_ns)
-{
-	top_table_free(ui->table);
-	ui->table = t;
-	ui->is_changed = true;
-	return top_rates_update(ui->rates, ui->view.pid, time_ns, t);
-}
-
 static int show_profile(struct top_ui *ui)
 {
 	struct top_table *t = NULL;
 	int err = top_table_of_profile(ui->profile, ui->view.what, &t);
 
-	return err ? err : show(ui, t, ui->time_ns);
+	if (err)
+		return err;
+	top_table_free(ui->table);
+	ui->table = t;
+	ui->is_changed = true;
+	return top_rates_update(ui->rates, ui->time_ns, t);
 }
 
 int top_ui_set_profile(struct top_ui *ui, struct profile *p)
@@ -100,52 +91,21 @@ int top_ui_set_profile(struct top_ui *ui, struct profile *p)
 	return show_profile(ui);
 }
 
-static void forget(struct top_ui *ui)
-{
-	top_table_free(ui->table);
-	ui->table = NULL;
-	profile_free(ui->profile);
-	ui->profile = NULL;
-	ui->is_changed = true;
-}
-
-int top_ui_set_processes(struct top_ui *ui, struct top_table *t)
-{
-	forget(ui);
-	return show(ui, t, now_ns());
-}
-
-static bool has_data(const struct top_ui *ui, pid_t pid_before)
-{
-	return ui->profile && (ui->is_of_one || ui->view.pid == pid_before);
-}
-
-static enum top_wish load(struct top_ui *ui, pid_t pid_before)
-{
-	if (has_data(ui, pid_before) && !show_profile(ui))
-		return TOP_DRAW;
-	forget(ui);
-	ui->is_over = false;
-	return TOP_LOAD;
-}
-
 enum top_wish top_ui_keys(struct top_ui *ui)
 {
 	enum top_wish all = TOP_NOTHING, wish;
 	int key;
 
 	while ((key = top_screen_key(ui->screen)) >= 0) {
-		pid_t pid = ui->view.pid;
-
 		wish = top_view_key(&ui->view, ui->table, key);
 		ui->is_changed |= wish != TOP_NOTHING;
 		ui->said[0] = '\0';
-		if (wish == TOP_LOAD)
-			wish = load(ui, pid);
 		if (wish > all)
 			all = wish;
 		if (wish == TOP_QUIT)
 			break;
+		if (wish == TOP_LOAD && ui->profile && show_profile(ui))
+			return TOP_QUIT;
 		/* The meaning of the next key depends on the order. */
 		if (ui->table && top_view_arrange(&ui->view, ui->table))
 			return TOP_QUIT;

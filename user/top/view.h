@@ -32,14 +32,14 @@ enum top_key {
 enum top_wish {
 	TOP_NOTHING,
 	TOP_DRAW, /* the same table, shown differently */
-	TOP_LOAD, /* another table: what or pid has changed */
+	TOP_LOAD, /* another table: what has changed */
 	TOP_QUIT,
 };
 
 #define TOP_SEARCH_BUF 128
 struct top_view {
 	enum top_what what;
-	enum top_what of_process; /* the view chosen last; used for the next process opened */
+	enum top_what of_process; /* the view chosen last; used when the process is opened */
 	pid_t pid; /* of the process shown, else 0 */
 	enum top_sort sort;
 	bool is_paused, shows_help, is_typing;
