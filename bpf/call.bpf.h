@@ -309,14 +309,16 @@ static __always_inline bool is_dispatching(void)
  * seen. nest_mask: rows (HT_ROW_*) of functions that would have seen an outer call of this size. */
 static __always_inline bool call_begin(struct pt_regs *ctx, struct ht_target *t, __u64 cookie,
 				       __u64 size_bytes, __u32 threshold, bool keeps_all,
-				       __u32 nest_mask, const struct ht_live_key *old_key)
+				       __u32 nest_mask, bool always_returns,
+				       const struct ht_live_key *old_key)
 {
 	bool is_inner = false, may_have_old;
 	struct ht_walk *w;
 	struct ht_call *c;
 
-	if (is_dispatching()) {
-		stat_inc(HT_STAT_DISPATCHED);
+	if (!always_returns && is_dispatching()) {
+		if (threshold)
+			stat_inc(HT_STAT_DISPATCHED);
 		return false;
 	}
 	w = walk_claim();
@@ -414,7 +416,7 @@ static __always_inline bool call_enter(struct pt_regs *ctx, __u64 site, bool alw
 		return call_pass(ctx, t, always_returns);
 	nest_mask = HT_ROW_ALLOC | (size_bytes <= rate->throw_limit_bytes ? HT_ROW_THROWS : 0);
 	return call_begin(ctx, t, site ? bpf_get_attach_cookie(ctx) : cookie, size_bytes, threshold,
-			  rate->rate_bytes <= 1, nest_mask, &key);
+			  rate->rate_bytes <= 1, nest_mask, always_returns, &key);
 }
 
 /* Address of the new block; 0: the call failed. */

@@ -88,9 +88,23 @@ static void test_tapped(void **state)
 	n.is_tapped = true;
 	expect(&n, 0, "PID 12 (ls) allocated less than about 192 KiB in 2.0 s, and one sample",
 	       ": heaptap record --rate 1 -p 12,13");
+	n.is_partly_tapped = true;
+	expect(&n, 0, "in 2.0 s by the functions that are tapped, and one sample", "");
 	n.late_ns = 1500000000;
 	expect(&n, 0, "PID 12 (ls) ran for 2.0 s, and 1.5 s of that before it was tapped",
 	       ": heaptap record --rate 1 -p 12,13");
+}
+
+/* An allocator that is not seen is the reason, whether another one is probed or not. */
+static void test_unseen(void **state)
+{
+	struct nothing n = ordinary();
+
+	(void)state;
+	n.unseen = "/opt/x contains jemalloc, whose functions have no names";
+	expect(&n, 0, "of PID 12 (ls): /opt/x contains jemalloc", "");
+	n.site_cnt = 0;
+	expect(&n, -ENODATA, "of PID 12 (ls): /opt/x contains jemalloc", "");
 }
 
 /* What a shell would read otherwise is not given as a command. */
@@ -157,10 +171,11 @@ static void test_samplers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_too_little),   cmocka_unit_test(test_failed),
-		cmocka_unit_test(test_untapped),     cmocka_unit_test(test_tapped),
-		cmocka_unit_test(test_quotes),	     cmocka_unit_test(test_no_calls),
-		cmocka_unit_test(test_no_allocator), cmocka_unit_test(test_samplers),
+		cmocka_unit_test(test_too_little), cmocka_unit_test(test_failed),
+		cmocka_unit_test(test_untapped),   cmocka_unit_test(test_tapped),
+		cmocka_unit_test(test_unseen),	   cmocka_unit_test(test_quotes),
+		cmocka_unit_test(test_no_calls),   cmocka_unit_test(test_no_allocator),
+		cmocka_unit_test(test_samplers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

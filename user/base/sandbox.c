@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -227,6 +228,7 @@ static int filter_system_calls(bool may_open)
 		ALLOW_NO_WRITE(openat),	 ALLOW(readlinkat), ALLOW(getdents64), ALLOW(statx),
 		ALLOW(faccessat),	 ALLOW(uname),	    ALLOW(geteuid),    ALLOW(fstatfs),
 		ALLOW(process_vm_readv), ALLOW(kcmp),	    ALLOW(dup),	       ALLOW(writev),
+		ALLOW(openat2), /* see be_nobody_for_files() */
 #ifdef SYS_readlink
 		ALLOW(readlink),	 ALLOW(access),	    ALLOW(stat),       ALLOW(lstat),
 #endif
@@ -316,37 +318,54 @@ int sandbox_seal(pid_t parent, const struct sandbox_limits *limits)
 	return err;
 }
 
-int sandbox_keep_reading(void)
+static int keep_capabilities(const int *needed, size_t cnt)
 {
-	static const int needed[] = {
-		CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_SETUID,
-		CAP_SETGID,	  CAP_SYS_PTRACE,      CAP_CHECKPOINT_RESTORE
-	};
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = { 0 };
 	uint32_t kept[2] = { 0 };
 
 	if (syscall(SYS_capget, &head, data))
 		return -errno;
-	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+	for (size_t i = 0; i < cnt; i++)
 		kept[CAP_TO_INDEX(needed[i])] |= CAP_TO_MASK(needed[i]);
 	for (size_t i = 0; i < 2; i++) {
-		data[i].effective &= kept[i];
 		data[i].permitted &= kept[i];
+		data[i].effective = data[i].permitted; /* setfsuid() has cleared some */
 		data[i].inheritable = 0;
 	}
 	return syscall(SYS_capset, &head, data) ? -errno : 0;
 }
 
+int sandbox_keep_reading(void)
+{
+	static const int needed[] = {
+		CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_SETUID,
+		CAP_SETGID,	  CAP_SYS_PTRACE,      CAP_CHECKPOINT_RESTORE
+	};
+
+	return keep_capabilities(needed, sizeof(needed) / sizeof(needed[0]));
+}
+
+/* For files it is nobody, who may read all. The filter cannot see how openat2() opens. This takes the death signal back. */
+static void be_nobody_for_files(void)
+{
+	(void)setgroups(0, NULL);
+	(void)setfsgid(NOBODY_ID);
+	(void)setfsuid(NOBODY_ID);
+}
+
 static void run_reading(pid_t parent, int (*fn)(void *), void *arg, uint32_t wall_s)
 {
+	static const int needed[] = { CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE };
 	static const int kept_fd[] = { STDOUT_FILENO, STDERR_FILENO };
 	const struct sandbox_limits limits = { .data_bytes = READING_DATA_BYTES,
 					       .map_bytes = READING_MAP_BYTES };
 	int status;
 
+	be_nobody_for_files();
 	if (sandbox_begin(parent, kept_fd, 2, wall_s) || limit_memory(&limits) ||
-	    sandbox_keep_reading() || filter_system_calls(true))
+	    keep_capabilities(needed, sizeof(needed) / sizeof(needed[0])) ||
+	    filter_system_calls(true))
 		_exit(SANDBOX_NOT_RUN);
 	status = fn(arg);
 	fflush(NULL);
@@ -366,14 +385,18 @@ int sandbox_run_reading(int (*fn)(void *), void *arg, uint32_t wall_s)
 	if (child < 0)
 		return -errno;
 	fd = (int)syscall(SYS_pidfd_open, child, 0);
+	if (fd < 0)
+		err = -errno;
 	pfd = (struct pollfd){ .fd = fd, .events = POLLIN };
 	while (fd >= 0 && (err = poll(&pfd, 1, (int)wall_s * 1000)) < 0 && errno == EINTR)
 		;
+	if (err < 0 && fd >= 0)
+		err = -errno;
 	if (fd >= 0)
 		close(fd);
-	if (err <= 0 || fd < 0) { /* not waited for: not even this ends one that is in the kernel */
+	if (err <= 0) { /* not waited for: not even this ends one that is in the kernel */
 		kill(child, SIGKILL);
-		return -ETIMEDOUT;
+		return err ? err : -ETIMEDOUT;
 	}
 	if (waitpid(child, &status, 0) != child)
 		return -errno;

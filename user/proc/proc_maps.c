@@ -259,14 +259,15 @@ const struct proc_map *proc_maps_find(const struct proc_maps *m, uint64_t addr)
 	return &m->maps.data[low - 1];
 }
 
-/* Does another user than root serve the file system with this device, as the thread tid sees it mounted? */
-static bool is_served_by_other(dev_t dev, pid_t tid)
+/* Does another user than root serve the file system with this device, as the thread tid sees it mounted? -errno: not known */
+static int is_served_by_other(dev_t dev, pid_t tid)
 {
 	char *text, *line, *next, device[32];
 	bool is_foreign = true; /* a file system that is not found has an unknown server */
+	int err = proc_text_read(tid, "mountinfo", &text);
 
-	if (proc_text_read(tid, "mountinfo", &text))
-		return true;
+	if (err)
+		return err;
 	/* proc_pid_mountinfo(5): "36 35 98:0 /root /mount options... - type source super-options" */
 	snprintf(device, sizeof(device), " %u:%u ", major(dev), minor(dev));
 	for (line = text; line && *line; line = next) {
@@ -278,7 +279,9 @@ static bool is_served_by_other(dev_t dev, pid_t tid)
 		if (!strstr(line, device))
 			continue;
 		owner = strstr(line, "user_id=");
-		is_foreign = !owner || strtoul(owner + strlen("user_id="), NULL, 10) != 0;
+		/* virtiofs: the machine's host serves it */
+		is_foreign = owner ? strtoul(owner + strlen("user_id="), NULL, 10) != 0 :
+				     !strstr(line, " - virtiofs ");
 		break;
 	}
 	free(text);
@@ -289,15 +292,20 @@ int file_facts_read(int fd, pid_t tid, struct file_facts *ret)
 {
 	struct statfs fs;
 	struct stat st;
+	int foreign = 0;
 
 	if (fstat(fd, &st) || fstatfs(fd, &fs))
 		return -errno;
+	if (fs.f_type == FUSE_SUPER_MAGIC)
+		foreign = is_served_by_other(st.st_dev, tid);
+	if (foreign < 0)
+		return foreign;
 	*ret = (struct file_facts){
 		.bytes = (uint64_t)st.st_size,
 		.disk_bytes = (uint64_t)st.st_blocks * 512,
 		.changed_s = st.st_ctim.tv_sec,
 		.changed_ns = st.st_ctim.tv_nsec,
-		.is_foreign = fs.f_type == FUSE_SUPER_MAGIC && is_served_by_other(st.st_dev, tid),
+		.is_foreign = foreign,
 	};
 	return 0;
 }

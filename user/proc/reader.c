@@ -412,6 +412,7 @@ static int read_info(uint32_t op, pid_t pid, struct process_info *ret)
 		err = -EPROTO;
 	ret->comm[sizeof(ret->comm) - 1] = ret->exe[sizeof(ret->exe) - 1] = '\0';
 	ret->container_id[sizeof(ret->container_id) - 1] = '\0';
+	ret->called[sizeof(ret->called) - 1] = '\0';
 	release(&c);
 	return err;
 }

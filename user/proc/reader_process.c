@@ -196,16 +196,21 @@ static bool has_room(const struct reading *r, uint32_t uid)
 static _Noreturn void run_job(const struct reading *r, const struct request *q, pid_t parent,
 			      int out_fd)
 {
-	const int fd = q->fd >= 0 ? regular_file_reopen(q->fd) : -1;
-	const int keep[] = { out_fd, fd };
+	const int keep[] = { out_fd, q->fd };
+	int fd = -1;
 
 	thread_be_prompt(); /* as main is: a program that was just executed may end soon */
 	/* The wall clock ends a job that waits for an unreadable file; its computing has limits of its own. */
 	alarm(q->head.job.wall_s);
 	(void)prctl(PR_SET_NAME, "heaptap-analyse");
-	if ((q->fd >= 0 && fd < 0) ||
-	    sandbox_begin(parent, keep, fd >= 0 ? 2 : 1, q->head.job.wall_s))
+	if (sandbox_begin(parent, keep, q->fd >= 0 ? 2 : 1, q->head.job.wall_s))
 		_exit(1);
+	if (q->fd >= 0) {
+		fd = regular_file_reopen(q->fd);
+		if (fd < 0)
+			_exit(1);
+		close(q->fd);
+	}
 	_exit(r->run(q->head.job.kind, fd, q->text, q->head.text_bytes, out_fd));
 }
 

@@ -190,15 +190,18 @@ static int open_vdso(const struct surveyor *sv, const struct proc_map *m, struct
 	return err;
 }
 
-static int open_map(const struct surveyor *sv, const struct proc_map *m, struct elf_file **ret)
+static int open_map(const struct surveyor *sv, const struct proc_map *m, bool *ret_is_foreign,
+		    struct elf_file **ret)
 {
+	struct file_facts facts;
 	int path_fd, fd, err;
 
 	if (!strcmp(m->path, "[vdso]"))
 		return open_vdso(sv, m, ret);
-	path_fd = process_open_map(sv->info->tgid, sv->info->live_tid, m, NULL);
+	path_fd = process_open_map(sv->info->tgid, sv->info->live_tid, m, &facts);
 	if (path_fd < 0)
 		return path_fd;
+	*ret_is_foreign = facts.is_foreign;
 	fd = regular_file_reopen(path_fd);
 	close(path_fd);
 	if (fd < 0)
@@ -212,9 +215,10 @@ static int survey_file(const struct surveyor *sv, const struct proc_map *m,
 		       struct survey_file *file)
 {
 	struct elf_file *ef = NULL;
+	bool is_foreign = false;
 	int err;
 
-	file->open_err = open_map(sv, m, &ef);
+	file->open_err = open_map(sv, m, &is_foreign, &ef);
 	if (file->open_err)
 		return file->open_err == -ENOMEM ? -ENOMEM : 0;
 	elf_file_build_id_hex(ef, file->build_id);
@@ -225,6 +229,11 @@ static int survey_file(const struct surveyor *sv, const struct proc_map *m,
 	err = survey_symbols(ef, sv->root, file);
 	if (!err)
 		alloc_unseen_find(ef, file->alloc, &file->unseen);
+	if (!err && is_foreign && file->alloc) { /* as file_content_forgo_probes() */
+		file->unseen = (struct alloc_unseen){ ALLOC_UNSEEN_FOREIGN, "an allocator" };
+		alloc_file_free(file->alloc);
+		file->alloc = NULL;
+	}
 	if (!err)
 		err = file_sampler_scan(ef, file->alloc != NULL, &file->sampler);
 	if (!err)

@@ -99,9 +99,10 @@ static void explain_tapped(const struct nothing *n, const char *name, const char
 			 name, duration, late, all);
 	else
 		snprintf(buf, NOTHING_BYTES,
-			 "nothing was sampled: %s allocated less than about %s in %s, and one "
+			 "nothing was sampled: %s allocated less than about %s in %s%s, and one "
 			 "sample is taken per %s; this records every call: %s",
-			 name, most, duration, rate, all);
+			 name, most, duration,
+			 n->is_partly_tapped ? " by the functions that are tapped" : "", rate, all);
 }
 
 int nothing_explain(const struct nothing *n, const char *name, char buf[static NOTHING_BYTES])
@@ -113,6 +114,10 @@ int nothing_explain(const struct nothing *n, const char *name, char buf[static N
 		return explain_failed(n, name, buf);
 	if (n->is_usdt && !n->call_cnt && !n->paused_cnt) {
 		explain_no_sampler(n, name, buf);
+		return n->site_cnt ? 0 : -ENODATA;
+	}
+	if (!n->call_cnt && n->unseen) {
+		snprintf(buf, NOTHING_BYTES, "nothing was recorded of %s: %s", name, n->unseen);
 		return n->site_cnt ? 0 : -ENODATA;
 	}
 	if (!n->site_cnt)

@@ -20,7 +20,9 @@ struct nothing {
 	bool is_usdt; /* only reports of a sampler in the program were to be read */
 	bool is_untapped; /* nothing was seen: it was to be tapped, and has ended before that, or the recording has */
 	bool is_tapped; /* calls are not counted */
+	bool is_partly_tapped; /* not all functions of its allocator are */
 	uint64_t late_ns; /* how long it ran before it was tapped */
+	const char *unseen; /* "FILE contains jemalloc, whose functions...", or NULL */
 	bool probes_went_out; /* taken out to keep the overhead limit */
 	char *const *argv; /* of the program that was started, or NULL */
 	const char *pids; /* else: "12,13" */

@@ -85,8 +85,17 @@ static int check_dispatch(const struct recorder *r)
 	const struct target *t;
 
 	vec_each(&r->targets.list, t) {
-		if (!t->catches_sigsys ||
-		    guardian_check_dispatch(r->guardian, t->pid) != -EOPNOTSUPP)
+		int err = t->catches_sigsys ? guardian_check_dispatch(r->guardian, t->pid) : 0;
+
+		if (err == -EAGAIN) {
+			log_error(
+				"record: whether PID %d handles its system calls itself (syscall "
+				"user dispatch, as Wine does) is not known, and probes would harm "
+				"it then: it did not stop within 0.2 s; try again",
+				t->pid);
+			return err;
+		}
+		if (err != -EOPNOTSUPP)
 			continue;
 		log_error(
 			"record: PID %d handles its system calls itself (syscall user dispatch, as "
@@ -330,6 +339,17 @@ void recorder_say_heap(const struct target *t)
 			t->comm, words.what, words.advice);
 }
 
+static bool has_unseen(const struct recorder *r)
+{
+	size_t cnt;
+	const struct track_instance *inst = tracker_instances(recorder_tracker(r), &cnt);
+
+	for (size_t i = 0; i < cnt; i++)
+		if (inst[i].unseen[0])
+			return true;
+	return false;
+}
+
 static void say_heaps(const struct recorder *r, size_t site_cnt, size_t failed_cnt)
 {
 	char name[TARGETS_NAME_BYTES];
@@ -338,7 +358,8 @@ static void say_heaps(const struct recorder *r, size_t site_cnt, size_t failed_c
 	vec_each(&r->targets.list, t)
 		if (site_cnt)
 			recorder_say_heap(t);
-	if (site_cnt || failed_cnt) /* what could not be probed is there */
+	/* What could not be probed, or cannot be seen, is there, and was told. */
+	if (site_cnt || failed_cnt || has_unseen(r))
 		return;
 	targets_name(&r->targets, name);
 	if (r->opts.source == SOURCE_USDT)

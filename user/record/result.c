@@ -169,21 +169,24 @@ static void say_losses(const uint64_t stats[HT_STAT_CNT], const struct recorder_
 			 100.0 * cut / all);
 }
 
-/* What is known of the taps. */
-static void set_taps(const struct recorder *r, struct nothing *n)
+/* What is known of the processes. */
+static void set_instances(const struct recorder *r, struct nothing *n)
 {
 	const struct tracker *t = recorder_tracker(r);
-	bool is_probed = false;
+	bool wants_taps = tracker_wants_taps(t);
 	size_t cnt;
 	const struct track_instance *inst = tracker_instances(t, &cnt);
 
 	for (size_t i = 0; i < cnt; i++) {
-		is_probed |= inst[i].is_tap_refused || inst[i].is_tap_of_other;
+		if (inst[i].unseen[0] && !n->unseen)
+			n->unseen = inst[i].unseen;
 		n->is_tapped |= inst[i].is_tapped;
+		n->is_partly_tapped |= inst[i].tap_missed[0] != '\0';
+		n->is_untapped |= wants_taps && !inst[i].is_tapped && !inst[i].is_tap_refused &&
+				  !inst[i].is_tap_of_other;
 		if (inst[i].is_tapped && inst[i].tap_late_ns > n->late_ns)
 			n->late_ns = inst[i].tap_late_ns;
 	}
-	n->is_untapped = tracker_wants_taps(t) && !n->is_tapped && !is_probed;
 }
 
 /* Say why nothing was sampled, and what to do. -ENODATA: nothing could have been. */
@@ -214,7 +217,7 @@ static int say_nothing(const struct result_options *opts, const struct recorder 
 	heap.unread_cnt = track_files_unread_cnt(recorder_files(r));
 	if (heap.unread_cnt > heap.file_cnt)
 		heap.unread_cnt = heap.file_cnt;
-	set_taps(r, &n);
+	set_instances(r, &n);
 	targets_name(targets, name);
 	targets_pids(targets, pids);
 	err = nothing_explain(&n, name, text);

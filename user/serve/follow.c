@@ -69,7 +69,7 @@ struct seen {
 	uint64_t address_limit_bytes; /* as of the last check, or its last exec */
 	bool is_selected; /* false: nothing below is known */
 	bool is_refused;
-	bool waits_for_room; /* the reason for that */
+	bool waits_for_room; /* the reason for that may pass */
 	bool is_late; /* selected, but there was no time for it: checked in the next scan */
 	bool is_silent; /* could not be read, as it did not answer */
 	bool is_undecided; /* may be empty: not all of its files have been read */
@@ -109,6 +109,11 @@ static int find_named(pid_t pid, enum log_level level, struct seen *ret)
 	struct process_info info;
 	int err = process_glance(pid, &info);
 
+	if (err == -ETIMEDOUT || err == -EPIPE) {
+		log_msg(level, "serve: PID %d does not answer (it executes a program just now?)",
+			pid);
+		return -ESRCH;
+	}
 	if (err || info.is_kernel_thread || info.tgid != pid) {
 		log_msg(level, "serve: PID %d is %s", pid,
 			err		 ? "not a running process" :
@@ -289,8 +294,11 @@ static int judge(const struct follow *f, const struct process_info *info, enum v
 
 /* Return why this process cannot be followed; NULL: it can. */
 static const char *why_refused(const struct follow *f, const struct process_info *info,
-			       struct err *why)
+			       struct err *why, bool *ret_may_pass)
 {
+	int err;
+
+	*ret_may_pass = false;
 	if (process_check(info, why))
 		return why->text;
 	if (info->is_main_thread_gone && engine_mode(f->engine) != ATTACH_PERF)
@@ -298,10 +306,16 @@ static const char *why_refused(const struct follow *f, const struct process_info
 	if (info->seccomp && !f->returns_are_safe)
 		return "it runs under seccomp, and on this kernel its filter would kill it at the "
 		       "end of a return probe";
-	if (info->catches_sigsys && f->guardian &&
-	    guardian_check_dispatch(f->guardian, info->pid) == -EOPNOTSUPP)
+	err = info->catches_sigsys && f->guardian ?
+		      guardian_check_dispatch(f->guardian, info->pid) :
+		      0;
+	if (err == -EOPNOTSUPP)
 		return "it handles its system calls itself (syscall user dispatch, as Wine does), "
 		       "also that in which a return probe ends";
+	*ret_may_pass = err == -EAGAIN;
+	if (*ret_may_pass)
+		return "it did not stop within 0.2 s, so whether it handles its system calls itself, "
+		       "as Wine does, is not known; it is tried again";
 	return NULL;
 }
 
@@ -381,10 +395,12 @@ static void attach(struct follow *f, struct seen *s, const struct process_info *
 		s->is_refused = true;
 		return;
 	}
-	refusal = why_refused(f, &info, &why);
+	refusal = why_refused(f, &info, &why, &s->waits_for_room);
 	if (refusal) {
-		log_warn("serve: PID %d (%s) is not followed: %s", s->pid, info.comm, refusal);
 		s->is_refused = true;
+		f->room_tries -= s->waits_for_room && f->room_tries > 0;
+		log_msg(s->waits_for_room && was_told ? LOG_DEBUG : LOG_WARN,
+			"serve: PID %d (%s) is not followed: %s", s->pid, info.comm, refusal);
 		return;
 	}
 	err = follow_room_check_files();

@@ -447,7 +447,7 @@ static int write_file(const struct profile_source *src, const struct snapshot *s
 		err = lseek(f->fd, 0, SEEK_END) > 0 ? 0 : -ESRCH;
 	else
 		err = profile_file_write(src, s, &request, f->fd);
-	if (err == -EAGAIN) /* a whole page */
+	if (err == -EAGAIN && request.form == PROFILE_STACKS_PAGE) /* a whole page */
 		return err;
 	if (err && err != -ESRCH && err != -ENODATA && err != -EDOM && err != -ETIME &&
 	    err != -ENOENT)

@@ -280,13 +280,13 @@ static uint64_t cpu_seconds_for(const struct helper *h)
 static int child(const struct helper_job *job, pid_t parent, int out_fd)
 {
 	struct sandbox_limits limits = { .data_bytes = job->memory_bytes };
-	/* O_PATH: see process_open_map() */
-	const int file_fd = job->file->fd >= 0 ? regular_file_reopen(job->file->fd) : -1;
-	struct helper h = { .job = job, .file_fd = file_fd, .debug_fd = -1, .alt_fd = -1 };
-	int keep[2] = { out_fd, file_fd };
+	struct helper h = { .job = job, .file_fd = -1, .debug_fd = -1, .alt_fd = -1 };
+	int keep[2] = { out_fd, job->file->fd };
 	int err;
 
-	err = sandbox_begin(parent, keep, file_fd >= 0 ? 2 : 1, job->cpu_seconds);
+	err = sandbox_begin(parent, keep, job->file->fd >= 0 ? 2 : 1, job->cpu_seconds);
+	if (!err && job->file->fd >= 0) /* O_PATH: see process_open_map() */
+		h.file_fd = regular_file_reopen(job->file->fd);
 	if (!err)
 		err = prepare(&h, out_fd);
 	if (err)

@@ -26,6 +26,7 @@
 #define MFD_EXEC 0x10U
 #endif
 #define HWCAP2_FSGSBASE 2
+#define DISPATCH_TRIES 3
 
 struct tap {
 	pid_t pid;
@@ -400,12 +401,21 @@ int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, uint32_t *ret_c
 	return err && err != -EALREADY ? err_set(why, err, "%s", report.why.text) : 0;
 }
 
+static bool may_pass(int err)
+{
+	return err == -EAGAIN || err == -ETIME || err == -ETIMEDOUT;
+}
+
 int tap_check_dispatch(pid_t pid)
 {
 	static const struct visit_work work = { nothing_to_prepare, ask_stopped };
 	struct visit_report report;
 
-	return visit_process(pid, &work, NULL, &report, NULL) == -EOPNOTSUPP ? -EOPNOTSUPP : 0;
+	int err = -EAGAIN;
+
+	for (int i = 0; i < DISPATCH_TRIES && may_pass(err); i++)
+		err = visit_process(pid, &work, NULL, &report, NULL);
+	return may_pass(err) ? -EAGAIN : err == -EOPNOTSUPP ? err : 0;
 }
 
 pid_t tap_pid(const struct tap *t)

@@ -70,8 +70,8 @@ int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, uint32_t *ret_c
 	      struct err *why);
 /*
  * -EOPNOTSUPP: a thread of the process handles system calls itself (syscall user dispatch, as Wine does). It would
- * be given the system call in which a return probe ends, and come to harm. Stops the process for a moment; 0 also
- * where that cannot be found out.
+ * be given the system call in which a return probe ends, and come to harm. Stops the process for a moment. -EAGAIN: it
+ * did not stop; 0 also where the kernel or another tracer does not let it be found out.
  */
 int tap_check_dispatch(pid_t pid);
 pid_t tap_pid(const struct tap *t);

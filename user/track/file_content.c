@@ -23,19 +23,26 @@ void file_content_forgo_probes(struct file_content *c)
 	if (c->alloc)
 		c->unseen = (struct alloc_unseen){ ALLOC_UNSEEN_FOREIGN, "an allocator" };
 	alloc_file_free(c->alloc);
-	file_tags_free(c->tags);
 	file_sampler_free(c->sampler);
 	c->alloc = NULL;
-	c->tags = NULL;
 	c->sampler = NULL;
-	c->loader = (struct track_loader){ 0 };
+	if (c->tags) {
+		vec_release(&c->tags->readies);
+		vec_release(&c->tags->task_exits);
+	}
+	c->loader.loaded_off = c->loader.to_state = 0;
 }
 
 void file_content_release(struct file_content *c)
 {
 	vec_release(&c->exec);
-	file_content_forgo_probes(c);
+	alloc_file_free(c->alloc);
+	file_tags_free(c->tags);
+	file_sampler_free(c->sampler);
 	unwind_table_free(c->table);
+	c->alloc = NULL;
+	c->tags = NULL;
+	c->sampler = NULL;
 	c->table = NULL;
 }
 

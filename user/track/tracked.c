@@ -305,14 +305,16 @@ static void find_dump(struct tracked_process *p, const struct proc_maps *maps)
 	const struct proc_map *m;
 
 	vec_each(&maps->maps, m) {
+		struct file_facts facts;
 		int path_fd, fd;
 
 		if (!m->is_exec || !jit_is_dump_path(m->path) || jit_code_has_dump(p->jit_code))
 			continue;
-		path_fd = process_open_map(p->pid, p->live_tid, m, NULL);
+		path_fd = process_open_map(p->pid, p->live_tid, m, &facts);
 		if (path_fd < 0)
 			continue;
-		fd = regular_file_reopen(path_fd);
+		/* it is read again and again, and another user could let this wait */
+		fd = facts.is_foreign ? -EREMOTE : regular_file_reopen(path_fd);
 		close(path_fd);
 		if (fd >= 0)
 			jit_code_add_dump(p->jit_code, fd);
