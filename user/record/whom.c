@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -16,6 +17,8 @@
 #include "proc/proc_text.h"
 #include "proc/process.h"
 #include "proc/select.h"
+
+#define EXEC_WAIT_NS 20000000 /* for programs that are on their way to main() */
 
 void whom_release(struct whom *w)
 {
@@ -98,27 +101,50 @@ static bool fits(const struct select_rules *rules, const struct process_info *in
 	return is;
 }
 
-/* There is no reader yet: one that executes another program just now is left out, as it could let this wait. */
+/* There is no reader yet: one that executes another program just now (-EAGAIN) could let this wait. */
 static int glance(pid_t pid, struct process_info *ret)
 {
 	return process_text_pages(pid, pid) ? process_glance(pid, ret) : -EAGAIN;
 }
 
-static int look_through(const struct select_rules *rules, struct whom *found)
+/* Add those that fit; pids then has those that execute another program. */
+static int look_through(const struct select_rules *rules, const struct own *own,
+			struct process_list *pids, struct whom *found)
 {
-	struct process_list all;
 	struct process_info info;
+	size_t cnt = pids->pids.cnt;
+	int err = 0;
+
+	pids->pids.cnt = 0;
+	for (size_t i = 0; i < cnt && !err; i++) {
+		pid_t pid = pids->pids.data[i];
+		int seen = glance(pid, &info);
+
+		if (seen == -EAGAIN)
+			pids->pids.data[pids->pids.cnt++] = pid;
+		else if (!seen && is_candidate(own, &info) && fits(rules, &info))
+			err = add_pid(found, pid);
+	}
+	return err;
+}
+
+/* Kernel threads have no text either, so the list is never empty. */
+static int look_through_all(const struct select_rules *rules, struct whom *found)
+{
+	const struct timespec wait = { .tv_nsec = EXEC_WAIT_NS };
+	struct process_list pids;
 	struct own own;
-	const pid_t *pid;
-	int err = process_list_read(&all);
+	int err = process_list_read(&pids);
 
 	if (err)
 		return err;
 	read_own(&own);
-	vec_each(&all.pids, pid)
-		if (!err && !glance(*pid, &info) && is_candidate(&own, &info) && fits(rules, &info))
-			err = add_pid(found, *pid);
-	process_list_release(&all);
+	err = look_through(rules, &own, &pids, found);
+	if (!err) {
+		nanosleep(&wait, NULL);
+		err = look_through(rules, &own, &pids, found);
+	}
+	process_list_release(&pids);
 	return err;
 }
 
@@ -160,7 +186,7 @@ static int find_by_rules(const struct whom *w, struct whom *found, struct err *w
 	if (!err)
 		err = select_rules_new(&opts, &rules, why);
 	if (!err) {
-		err = look_through(rules, found);
+		err = look_through_all(rules, found);
 		if (err)
 			err_set_os(why, err, "cannot look through /proc");
 	}
