@@ -247,12 +247,12 @@ await_tap() {
 	await 8 is_decided || fault "serve neither taps nor says why not" "$work/serve.err"
 	said=$(tapped_or_not "$work/serve.err")
 }
-# is_healthy: it answers within 1 s
-answer_ms=1000 end_ms=2000
+# is_healthy: it answers within 1 s; with may_end, it may have ended meanwhile
+answer_ms=1000 end_ms=2000 may_end=
 is_healthy() {
 	[ -n "$url" ] || return
 	took_ms 60000 /dev/null -m 5 "$url/healthz"
-	[ "$took" -le $answer_ms ] || fault "/healthz after $((took == 60000 ? 5000 : took)) ms" "$work/serve.err"
+	[ "$took" -le $answer_ms ] || { [ -n "$may_end" ] && is_gone "$server"; } || fault "/healthz after $((took == 60000 ? 5000 : took)) ms, $(where $(ours) | sort | uniq -c | tr '\n' ';')" "$work/serve.err"
 }
 # end_serve: SIGTERM ends it within 2 s
 end_serve() {

@@ -16,6 +16,7 @@ build_c busy && build_c tap_calls && build_c tap_signals && build_c tap_family &
 	build_c tap_bare -static -nostdlib -fno-stack-protector || { not_ok build "workloads"; e2e_end; }
 . "$e2e_dir/harm_lib.sh"
 answer_ms=4000 end_ms=3000
+may_end=1 # its guardian may have been killed
 seconds=${E2E_SECONDS:-20}
 export E2E_OF=$work E2E_LIFE_SECONDS=$((seconds + 300))
 top=$work
@@ -95,6 +96,8 @@ while [ $SECONDS -lt $end ] && [ ${#faults[@]} -lt 10 ]; do
 	done
 	if is_gone "$server"; then
 		wait "$server" 2>/dev/null
+		status=$?
+		case $status in 132 | 134 | 135 | 136 | 139) fault "the server crashed: status $status" "$top/serve.err" ;; esac
 		server=
 	else
 		sleep 0.2

@@ -149,6 +149,9 @@ int daemon_loop_open(bool can_reload, struct daemon_loop **ret)
 		daemon_loop_close(l);
 		return err;
 	}
+	/* One that comes when the loop is closed already shall not end what is left to do. */
+	signal(SIGUSR1, SIG_IGN);
+	signal(SIGUSR2, SIG_IGN);
 	*ret = l;
 	return 0;
 }
