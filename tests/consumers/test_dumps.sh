@@ -41,7 +41,7 @@ same() {
 # converted NAME DUMP PERCENT: in each form it is what the report of the dump says; of heap_v2 within PERCENT
 converted() {
 	local name="$1, converted" form total
-	for form in pb.gz collapsed speedscope.json heap; do
+	for form in pb.gz collapsed heap; do
 		rm -f "$work/c.$form"
 		"$B/heaptap" convert "$2" "$work/c.$form" >"$work/log" 2>&1 || not_ok "$name: $form" "it fails" "$work/log"
 	done
@@ -59,13 +59,7 @@ converted() {
 	else
 		ok "$name: heap_v2: jeprof's total # SKIP no jeprof"
 	fi
-	[ -n "$no_modules" ] && { ok "$name: speedscope # SKIP $no_modules"; return; }
-	NODE_PATH=$B/consumers/node_modules node tests/consumers/speedscope.js "$work/c.speedscope.json" >"$work/log" 2>&1
-	expect "$name: speedscope, by its own schema" "$work/log" "^inuse_space bytes $total\$"
 }
-no_modules=
-have node || no_modules="no node"
-[ -n "$no_modules" ] || no_modules=$(tests/consumers/get_modules "$B/consumers")
 
 # jemalloc NAME PROGRAM: rounds sizes up to 112, 3072, 5120, 327680. 12000 small objects at a rate
 # of 16 KiB are some 600 samples: 20 % is five standard errors.

@@ -187,7 +187,22 @@ ends() { # NAME FILE WORD COMMAND...
 		not_ok "$1" "" "$work/heaptap.err"
 }
 ends "report -o x.html" x.html '<html\|<!DOCTYPE' report "$work/whole.pb.gz"
-ends "report -o x.svg" x.svg '<svg' report "$work/whole.pb.gz"
+# forms that heaptap does not write: which there are is said, and nothing is written under their names
+unwritten() { # WORDS ARG...
+	timeout 30 "$heaptap" "${@:2}" >"$work/report" 2>"$work/heaptap.err"
+	status=$?
+	[ $status = 2 ] && grep -qF -- "$1" "$work/heaptap.err" && [ ! -s "$work/report" ] && ! ls "$work"/no.* >/dev/null 2>&1 &&
+		ok "unwritten: ${*:2}" || not_ok "unwritten: ${*:2}" "status $status" "$work/heaptap.err"
+}
+for ending in svg speedscope.json; do
+	unwritten "give it the ending .html, .json, .collapsed, .folded or .heap, or say" report -o "$work/no.$ending" "$work/whole.pb.gz"
+	unwritten "give it the ending .html, .json, .pb.gz or .pprof, or say" diff -o "$work/no.$ending" "$work/whole.pb.gz" "$work/whole.pb.gz"
+	unwritten "ending .pb.gz, of which heaptap report makes .html, .json, .collapsed or .heap" record -d 1 -o "$work/no.$ending" -p "$target"
+done
+for form in svg speedscope; do
+	unwritten "text, json, collapsed, heap or html" report --format $form "$work/whole.pb.gz"
+done
+ends "report -f text -o x.svg: as it was told" x.svg '^Held' report -f text "$work/whole.pb.gz"
 ends "report -o x.json" x.json '^{' report "$work/whole.pb.gz"
 ends "report -f text -o x.json: as it was told" y.json '^Held' report -f text "$work/whole.pb.gz"
 ends "diff -o x.html" d.html '<html\|<!DOCTYPE' diff "$work/whole.pb.gz" "$work/whole.pb.gz"

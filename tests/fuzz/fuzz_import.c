@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz_import.c - heap profiles of jemalloc and gperftools made of arbitrary bytes: read, reported
- * and written as pprof, as a heap profile and as a dump again, all of which must be readable, and for speedscope. The
- * first byte chooses the report.
+ * and written as pprof, as a heap profile and as a dump again, all of which must be readable. The first byte
+ * chooses the report.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,8 +67,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		vec_each(&p->values, v)
 			if (*v < 0)
 				abort();
-		write_report(p, &opts);
-		opts = (struct report_options){ .format = REPORT_SPEEDSCOPE };
 		write_report(p, &opts);
 		write_and_read_back(p);
 		write_heap_and_read_back(p, REPORT_HEAP);

@@ -54,7 +54,6 @@ static const struct {
 	{ "server.pb.gz",
 	  "server.thread.collapsed",
 	  { .by = REPORT_BY_THREAD, .format = REPORT_COLLAPSED } },
-	{ "server.pb.gz", "server.speedscope.json", { .format = REPORT_SPEEDSCOPE } },
 	{ "server.pb.gz", "server.heap_v2", { .format = REPORT_HEAP_V2 } },
 	{ "go.pb.gz", "go.stack.text", { .row_cap = 2, .frame_cap = 12, .shows_stacks = true } },
 	{ "go.pb.gz", "go.function.text", { .by = REPORT_BY_FUNCTION, .row_cap = 20 } },

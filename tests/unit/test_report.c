@@ -406,7 +406,10 @@ static void bad_options_are_usage_errors(void **state)
 		{ "report", "--group-threads=a,,b", "x" },
 		{ "report", "--format=collapsed", "--by=scope", "--top=1", "x" },
 		{ "report", "-o", "y.pb.gz", "x" },
-		{ "report", "-o", "y.svg", "--by=thread", "x" },
+		{ "report", "-o", "y.html", "--by=thread", "x" },
+		{ "report", "-o", "y.svg", "x" },
+		{ "report", "-o", "y.speedscope.json", "x" },
+		{ "report", "--format", "svg", "x" },
 	};
 
 	(void)state;

@@ -292,8 +292,7 @@ static void the_page_has_no_zeros(void **state)
 
 static void pictures_of_nothing_are_an_error(void **state)
 {
-	static const enum report_format formats[] = { REPORT_COLLAPSED, REPORT_HEAP,
-						      REPORT_SPEEDSCOPE };
+	static const enum report_format formats[] = { REPORT_COLLAPSED, REPORT_HEAP };
 	char *text = NULL;
 	struct err why;
 	size_t bytes;

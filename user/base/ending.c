@@ -18,3 +18,8 @@ int ending_meaning(const char *path, const struct ending *endings, size_t cnt, i
 			return endings[i].meaning;
 	return none;
 }
+
+bool has_unwritten_ending(const char *path)
+{
+	return has_ending(path, ".svg") || has_ending(path, ".speedscope.json");
+}

@@ -14,5 +14,7 @@ struct ending {
 bool has_ending(const char *path, const char *ending);
 /* Return the meaning of the first ending that path has; none: of none. */
 int ending_meaning(const char *path, const struct ending *endings, size_t cnt, int none);
+/* Is it a form that heaptap does not write, so that a file of any other under this name would mislead? */
+bool has_unwritten_ending(const char *path);
 
 #endif

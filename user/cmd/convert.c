@@ -24,10 +24,9 @@ static const char usage[] =
 	"\n"
 	"Write a heap profile in another form. IN is what heaptap report reads: pprof, a heap dump of\n"
 	"jemalloc, a heap profile of gperftools. The ending of OUT says what it becomes:\n"
-	"  .pb.gz, .pprof           pprof, for go tool pprof, Parca, Pyroscope; all that heaptap knows\n"
-	"  .collapsed, .folded      a stack and its bytes a line, for flame graph programs\n"
-	"  .speedscope.json, .json  for speedscope\n"
-	"  .heap                    heap_v2, a dump as jemalloc writes it, for jeprof; by thread\n"
+	"  .pb.gz, .pprof       pprof, for go tool pprof, Parca, Pyroscope; all that heaptap knows\n"
+	"  .collapsed, .folded  a stack and its bytes a line, for flame graph programs\n"
+	"  .heap                heap_v2, a dump as jemalloc writes it, for jeprof; by thread\n"
 	"What was sampled is scaled up as jeprof does it. Names are those of the files on this machine.\n"
 	"IN may be - for the standard input, OUT - for the standard output.\n"
 	"\n";
@@ -35,20 +34,17 @@ static const char usage[] =
 static const char more[] = "\n"
 			   "examples:\n"
 			   "  heaptap convert jeprof.1234.0.f.heap x.pb.gz\n"
-			   "  heaptap convert x.pb.gz x.speedscope.json\n"
 			   "  heaptap convert --to collapsed x.pb.gz - | flamegraph.pl >x.svg\n";
 
-enum form { FORM_PPROF, FORM_COLLAPSED, FORM_SPEEDSCOPE, FORM_HEAP_V2 };
-static const char *const form_names[] = { "pprof", "collapsed", "speedscope", "heap_v2", NULL };
+enum form { FORM_PPROF, FORM_COLLAPSED, FORM_HEAP_V2 };
+static const char *const form_names[] = { "pprof", "collapsed", "heap_v2", NULL };
 static const enum report_format report_formats[] = {
 	[FORM_COLLAPSED] = REPORT_COLLAPSED,
-	[FORM_SPEEDSCOPE] = REPORT_SPEEDSCOPE,
 	[FORM_HEAP_V2] = REPORT_HEAP_V2,
 };
 static const struct ending endings[] = {
-	{ ".pb.gz", FORM_PPROF },	  { ".pprof", FORM_PPROF },
-	{ ".collapsed", FORM_COLLAPSED }, { ".folded", FORM_COLLAPSED },
-	{ ".json", FORM_SPEEDSCOPE },	  { ".heap", FORM_HEAP_V2 },
+	{ ".pb.gz", FORM_PPROF },      { ".pprof", FORM_PPROF },  { ".collapsed", FORM_COLLAPSED },
+	{ ".folded", FORM_COLLAPSED }, { ".heap", FORM_HEAP_V2 },
 };
 
 static const char *const value_names[] = { "inuse", "alloc", NULL };
@@ -70,14 +66,14 @@ static const struct option_row rows[] = {
 	  .at = AT(to),
 	  .arg = "FORM",
 	  .choices = form_names,
-	  .help = "what OUT becomes, whatever its ending: pprof, collapsed, speedscope or heap_v2" },
+	  .help = "what OUT becomes, whatever its ending: pprof, collapsed or heap_v2" },
 	{ .name = "value",
 	  .type = OPTION_CHOICE,
 	  .at = AT(value),
 	  .arg = "WHAT",
 	  .choices = value_names,
-	  .help = "what the lines of collapsed and the pictures of speedscope are of: inuse "
-		  "(default), or alloc: what was allocated, freed or not" },
+	  .help = "what the lines of collapsed are of: inuse (default), or alloc: what was allocated, "
+		  "freed or not" },
 	{ .name = "force",
 	  .type = OPTION_FLAG,
 	  .at = AT(is_forced),
@@ -98,12 +94,12 @@ static int choose_form(struct convert_options *o, bool is_given)
 	if (!strcmp(o->out, "-"))
 		log_error(
 			"convert: what is it to become? Standard output has no ending: --to pprof, "
-			"collapsed, speedscope or heap_v2");
+			"collapsed or heap_v2");
 	else
-		log_error("convert: what is '%s' to become? Give it the ending .pb.gz, .collapsed, "
-			  ".speedscope.json or .heap, or say --to pprof, collapsed, speedscope or "
-			  "heap_v2",
-			  o->out);
+		log_error(
+			"convert: what is '%s' to become? Give it the ending .pb.gz, .collapsed or "
+			".heap, or say --to pprof, collapsed or heap_v2",
+			o->out);
 	return -EINVAL;
 }
 
@@ -114,7 +110,7 @@ static int settle(struct convert_options *o, const struct option_args *args)
 
 	if (err)
 		return err;
-	if (has_value && (o->form == FORM_PPROF || o->form == FORM_HEAP_V2)) {
+	if (has_value && o->form != FORM_COLLAPSED) {
 		log_error("convert: --value: %s has all values", form_names[o->form]);
 		return -EINVAL;
 	}

@@ -334,8 +334,15 @@ static int check_dry_run(const struct record_options *o)
 /* A profile whose name says that it is something else would be opened as that. */
 static int check_output(const struct record_options *o)
 {
-	static const char *const others[] = { ".html", ".htm", ".svg", ".json", ".txt", NULL };
+	static const char *const others[] = { ".html", ".htm", ".json", ".txt", NULL };
 
+	if (o->output && has_unwritten_ending(o->output)) {
+		log_error(
+			"record: '%s' would be a form that heaptap does not write: give the profile the "
+			"ending .pb.gz, of which heaptap report makes .html, .json, .collapsed or .heap",
+			o->output);
+		return -EINVAL;
+	}
 	for (size_t i = 0; o->output && others[i]; i++) {
 		int stem_len = (int)(strlen(o->output) - strlen(others[i]));
 

@@ -24,7 +24,7 @@ static const char *const by_names[] = { "stack", "function", "module", "thread",
 					"scope", "instance", "age",    "lifetime",
 					"size",	 "label:",   NULL };
 /* In the order of enum report_format, report_sort, terminal_color. */
-static const char *const formats[] = { "text", "json", "collapsed", "heap", "html", "svg", NULL };
+static const char *const formats[] = { "text", "json", "collapsed", "heap", "html", NULL };
 static const char *const diff_formats[] = { "text", "json", "html", "pprof", NULL };
 enum { DIFF_FORMAT_TEXT, DIFF_FORMAT_JSON, DIFF_FORMAT_HTML, DIFF_FORMAT_PPROF };
 static const char *const sorts[] = { "inuse",  "objects",   "alloc", "name",
@@ -171,8 +171,7 @@ static const struct option_row rows[] = {
 	  .arg = "WHAT",
 	  .choices = formats,
 	  .help = "what is written: text (default), html (pictures to look at, one file that needs nothing "
-		  "else), svg (a flame graph), json, collapsed (for flame graph programs), or heap (for "
-		  "jeprof and google-pprof)" },
+		  "else), json, collapsed (for flame graph programs), or heap (for jeprof and google-pprof)" },
 	{ .name = "base",
 	  .type = OPTION_TEXT,
 	  .at = AT(base),
@@ -259,13 +258,9 @@ static const enum report_format diff_format_of[] = { REPORT_TEXT, REPORT_JSON, R
 
 /* The ending of --output chooses a format that is not given. */
 static const struct ending report_endings[] = {
-	{ ".html", REPORT_HTML },
-	{ ".htm", REPORT_HTML },
-	{ ".svg", REPORT_SVG },
-	{ ".json", REPORT_JSON },
-	{ ".collapsed", REPORT_COLLAPSED },
-	{ ".folded", REPORT_COLLAPSED },
-	{ ".heap", REPORT_HEAP },
+	{ ".html", REPORT_HTML },	 { ".htm", REPORT_HTML },
+	{ ".json", REPORT_JSON },	 { ".collapsed", REPORT_COLLAPSED },
+	{ ".folded", REPORT_COLLAPSED }, { ".heap", REPORT_HEAP },
 };
 static const struct ending diff_endings[] = {
 	{ ".html", DIFF_FORMAT_HTML },	 { ".htm", DIFF_FORMAT_HTML },
@@ -278,6 +273,15 @@ static int choose_format(struct report_cli *c, bool is_diff)
 	const size_t report_cnt = sizeof(report_endings) / sizeof(*report_endings);
 	const size_t diff_cnt = sizeof(diff_endings) / sizeof(*diff_endings);
 
+	if (has_unwritten_ending(c->output)) {
+		log_error(
+			"%s: '%s' would be a form that heaptap does not write: give it the ending %s, or "
+			"say what it is to be with --format",
+			is_diff ? "diff" : "report", c->output,
+			is_diff ? ".html, .json, .pb.gz or .pprof" :
+				  ".html, .json, .collapsed, .folded or .heap");
+		return -EINVAL;
+	}
 	if (is_diff) {
 		c->diff_format = ending_meaning(c->output, diff_endings, diff_cnt, 0);
 		return 0;
@@ -382,7 +386,7 @@ static const char *refuse_format(const struct report_cli *c)
 	if (o->format == REPORT_HTML && !c->output && isatty(STDOUT_FILENO))
 		return c->is_pprof ? "a profile is nothing for a terminal: --output FILE" :
 				     "a page is nothing for a terminal: --output FILE";
-	if ((o->format == REPORT_HTML || o->format == REPORT_SVG) && !is_all)
+	if (o->format == REPORT_HTML && !is_all)
 		return c->is_pprof ? "a profile is of all stacks: without --by and --top" :
 				     "a picture is of all stacks: without --by and --top";
 	if (o->format == REPORT_HEAP && !is_all)

@@ -27,10 +27,7 @@ enum report_format {
 	REPORT_COLLAPSED,
 	REPORT_HEAP,
 	REPORT_HTML, /* interactive pictures, in one file */
-	REPORT_SVG, /* a still picture */
-	/* Only for heaptap convert. */
-	REPORT_SPEEDSCOPE,
-	REPORT_HEAP_V2 /* jemalloc's dump format */
+	REPORT_HEAP_V2 /* jemalloc's dump format; only for heaptap convert */
 };
 /* For REPORT_HEAP: who names the addresses. */
 enum report_heap_form {

@@ -49,12 +49,6 @@ static int write_once(const struct profile *p, const struct report_options *opts
 	case REPORT_HTML:
 		err = report_write_html(r, out);
 		break;
-	case REPORT_SVG:
-		err = r->is_unknown && r->is_inuse ? -ENODATA : report_write_svg(r, out);
-		break;
-	case REPORT_SPEEDSCOPE:
-		err = report_write_speedscope(r, out);
-		break;
 	case REPORT_HEAP_V2:
 		err = report_write_heap_v2(r, out);
 		break;

@@ -9,7 +9,7 @@
  *	rate		bytes per sample on average, 0: all were kept, or it is not known
  *	names		strings; everything below refers to them by index
  *	funcs		{ name, module, file, own }: arrays of the same length
- *	nodes		{ up, func }: the tree of report_tree.h; the parent of node i is i - up[i]; node 0 is the root
+ *	nodes		{ up, func }: the tree of report_html_priv.h; the parent of node i is i - up[i]; node 0 is the root
  *	samples		{ node, thread, scope, values, variances, counts }: node as the difference to the last;
  *			thread and scope: -1 = none; values[measure], variances[] and counts[] (of samples) are
  *			arrays as long as node
@@ -34,9 +34,9 @@
 #include "profile/scope_path.h"
 #include "report/report.h"
 #include "report/report_diff_rows.h"
+#include "report/report_html_priv.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
-#include "report/report_tree.h"
 
 static const char page_html[] =
 #include "viewer.html.h"

@@ -185,8 +185,6 @@ int report_write_json(const struct report *r, FILE *out);
 int report_write_collapsed(const struct report *r, FILE *out);
 int report_write_heap(const struct report *r, FILE *out); /* by stack, all rows */
 int report_write_heap_v2(const struct report *r, FILE *out); /* the same */
-int report_write_speedscope(const struct report *r, FILE *out); /* the same */
 int report_write_html(const struct report *r, FILE *out); /* the same */
-int report_write_svg(const struct report *r, FILE *out); /* the same */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* report_tree.c - see report_tree.h. */
-#include "report/report_tree.h"
+/* report_tree.c - see report_html_priv.h. */
+#include "report/report_html_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -81,9 +81,6 @@ static int add_sample(struct maker *m, const struct profile_sample *s)
 		if (at < 0)
 			return (int)at;
 	}
-	if (m->r->value_type >= 0)
-		m->t->nodes.data[at].value +=
-			(double)m->r->p->values.data[s->value_first + m->r->value_type];
 	return vec_push(&m->t->leaf, (uint32_t)at);
 }
 
@@ -96,11 +93,7 @@ static int fill(struct maker *m)
 	vec_each(&m->r->chosen, i)
 		if (!err)
 			err = add_sample(m, &m->r->p->samples.data[*i]);
-	if (err)
-		return err;
-	for (size_t n = m->t->nodes.cnt; n-- > 1;)
-		m->t->nodes.data[m->t->nodes.data[n].parent].value += m->t->nodes.data[n].value;
-	return 0;
+	return err;
 }
 
 int report_tree_new(const struct report *r, struct report_tree **ret)

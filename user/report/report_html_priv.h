@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_tree.h - the stacks of a report as a tree from the root down, for pictures.
+ * report_html_priv.h - internal parts of report_html.c: the stacks of a report as a tree from the root down (report_tree.c).
  *
- * Internal to the report_*.c files. Frames of one function, module and file below the same parent
- * are one node, whatever their lines. Node 0 is the root, without a function. A child comes after
- * its parent.
+ * Frames of one function, module and file below the same parent are one node, whatever their lines. Node 0 is the root,
+ * without a function. A child comes after its parent.
  */
-#ifndef HT_REPORT_TREE_H
-#define HT_REPORT_TREE_H
+#ifndef HT_REPORT_REPORT_HTML_PRIV_H
+#define HT_REPORT_REPORT_HTML_PRIV_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +23,6 @@ struct report_tree_function {
 
 struct report_tree_node {
 	uint32_t parent, function; /* HT_NO_INDEX for the root */
-	double value; /* of the report's value type, including all nodes below */
 };
 
 struct report_tree {
