@@ -28,7 +28,6 @@ static const char more[] =
 
 struct top_cli {
 	uint64_t pid, interval_ns, rate_bytes;
-	char *gone; /* of options that there were */
 	int by, sort;
 	struct option_limit max_overhead;
 };
@@ -46,19 +45,6 @@ static const struct option_row rows[] = {
 	  .max = INT32_MAX,
 	  .wanted = "a process id, as pidof -s NAME prints it",
 	  .help = "this running process" },
-	{ .name = "connect",
-	  .letter = 'c',
-	  .type = OPTION_TEXT,
-	  .flags = OPTION_HIDDEN,
-	  .at = AT(gone),
-	  .arg = "URL",
-	  .help = "removed" },
-	{ .name = "token-file",
-	  .type = OPTION_TEXT,
-	  .flags = OPTION_HIDDEN,
-	  .at = AT(gone),
-	  .arg = "FILE",
-	  .help = "removed" },
 
 	{ .type = OPTION_HEADING, .help = "what is shown first" },
 	{ .name = "by",
@@ -109,21 +95,12 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
 
-static int check(const struct top_cli *o, const struct option_args *args)
+static int check(const struct top_cli *o)
 {
-	static const char *const gone[] = { "connect", "token-file" };
-
-	for (size_t i = 0; i < sizeof(gone) / sizeof(*gone); i++) {
-		if (!option_args_find(args, gone[i]))
-			continue;
-		log_error("top: --%s was removed: the pages of heaptap serve show the same live: "
-			  "open in a browser the address that it prints when it starts",
-			  gone[i]);
-		return -EINVAL;
-	}
 	if (o->pid)
 		return 0;
-	log_error("top: nothing to show: give -p PID");
+	log_error("top: nothing to show: give -p PID; heaptap serve shows what it follows on its "
+		  "pages");
 	return -EINVAL;
 }
 
@@ -168,7 +145,7 @@ static int run(int argc, char **argv, const struct option_args *args)
 		err = -EINVAL;
 	}
 	if (!err)
-		err = check(&o, args);
+		err = check(&o);
 	if (!err)
 		status = check_terminal(&o) || show(&o, args, argc, argv) ? 1 : 0;
 	option_release(&table, &o);

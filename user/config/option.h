@@ -57,7 +57,7 @@ struct option_numbers {
 enum {
 	OPTION_AT_START = 1, /* another value takes effect only after a restart */
 	OPTION_NOT_IN_FILE = 2, /* only for the command line */
-	OPTION_HIDDEN = 4, /* for tests, comparisons, or removed: not shown, and not in the file */
+	OPTION_HIDDEN = 4, /* for tests and comparisons: not shown anywhere, and not in the file */
 	OPTION_UNSAID = 8, /* a bad value may hold a secret: errors do not repeat it */
 	/* --name or --name=VALUE. Without a value a text is NULL, a number 0, and a choice its second one. A count
 	 * may also be the next word, unless a file has that name. */
