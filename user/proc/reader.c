@@ -42,6 +42,9 @@
 
 struct stuck {
 	pid_t pid;
+	/* A glance waits only for a process that executes a program: one whose files or memory do not answer is still
+	 * glanced at. */
+	bool is_glance;
 	uint64_t until_ns, wait_ns;
 };
 
@@ -156,26 +159,26 @@ uint64_t reader_given_up_cnt(void)
 
 /* Processes that do not answer. */
 
-static struct stuck *find_stuck(struct reader *r, pid_t pid)
+static struct stuck *find_stuck(struct reader *r, pid_t pid, bool is_glance)
 {
 	for (size_t i = 0; i < r->stuck_cnt; i++)
-		if (r->stuck[i].pid == pid)
+		if (r->stuck[i].pid == pid && r->stuck[i].is_glance == is_glance)
 			return &r->stuck[i];
 	return NULL;
 }
 
-static void note_stuck(struct reader *r, pid_t pid, uint64_t now)
+static void note_stuck(struct reader *r, pid_t pid, bool is_glance, uint64_t now)
 {
-	struct stuck *s = find_stuck(r, pid);
+	struct stuck *s = find_stuck(r, pid, is_glance);
 
 	if (!s && r->stuck_cnt == STUCK_CAP) { /* replace the one that would be released first */
 		s = &r->stuck[0];
 		for (size_t i = 1; i < STUCK_CAP; i++)
 			s = r->stuck[i].until_ns < s->until_ns ? &r->stuck[i] : s;
-		*s = (struct stuck){ .pid = pid };
+		*s = (struct stuck){ .pid = pid, .is_glance = is_glance };
 	} else if (!s) {
 		s = &r->stuck[r->stuck_cnt++];
-		*s = (struct stuck){ .pid = pid };
+		*s = (struct stuck){ .pid = pid, .is_glance = is_glance };
 	}
 	/* Some reads of a process may work and others not, so only the time since the last failure counts. */
 	if (now - s->until_ns > STUCK_LAST_NS)
@@ -192,9 +195,9 @@ static void note_stuck(struct reader *r, pid_t pid, uint64_t now)
 			pid, (unsigned long long)(s->wait_ns / NS_PER_S));
 }
 
-static bool is_stuck(struct reader *r, pid_t pid, uint64_t now)
+static bool is_stuck(struct reader *r, pid_t pid, bool is_glance, uint64_t now)
 {
-	const struct stuck *s = find_stuck(r, pid);
+	const struct stuck *s = find_stuck(r, pid, is_glance);
 
 	return s && now < s->until_ns;
 }
@@ -376,9 +379,10 @@ static void release(struct call *c)
 static int call(struct call *c, pid_t pid)
 {
 	struct reader *r = &the_reader;
+	bool is_glance = c->head.op == READ_GLANCE;
 	int err = -EPIPE;
 
-	if (pid && is_stuck(r, pid, now_ns()))
+	if (pid && is_stuck(r, pid, is_glance, now_ns()))
 		return -ETIMEDOUT;
 	reap_given_up(r);
 	if (r->given_up_cnt == GIVEN_UP_CAP)
@@ -393,7 +397,7 @@ static int call(struct call *c, pid_t pid)
 	}
 	/* A job is started at once, whatever its file does: then it is the machine that is slow. */
 	if (err == -ETIMEDOUT && pid)
-		note_stuck(r, pid, now_ns());
+		note_stuck(r, pid, is_glance, now_ns());
 	if (err)
 		release(c);
 	return err;
