@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - the table of commands. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -122,12 +123,11 @@ static int run_completion(int argc, char **argv, const struct option_args *args)
 	return 2;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 	const struct command *c = find_command(name);
 
-	signal(SIGXFSZ, SIG_IGN); /* no room is a reported error, here and in children */
 	if (c)
 		return command_run(c, argc - 1, argv + 1);
 	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
@@ -140,4 +140,21 @@ int main(int argc, char **argv)
 		return reject(name);
 	print_usage(stderr);
 	return 2;
+}
+
+/* A reader that has left (EPIPE) wanted no more. */
+static int finish_output(int status)
+{
+	if ((fflush(stdout) || ferror(stdout)) && errno != EPIPE && !status) {
+		log_error("cannot write to standard output: %s", strerror(errno));
+		return 1;
+	}
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	signal(SIGXFSZ, SIG_IGN); /* no room is a reported error, here and in children */
+	errno = 0;
+	return finish_output(run(argc, argv));
 }

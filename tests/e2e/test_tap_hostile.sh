@@ -164,6 +164,7 @@ tampers() { # HOW
 }
 harm "it unmaps the tap's memory" tampers unmap
 harm "it protects the tap's memory" tampers protect
+harm "its allocator's code may only be executed" tampers unread
 harm "it moves the tap's memory" tampers move
 harm "it lays another file over the tap's code" tampers other
 harm "userfaultfd over the tap's data" tampers uffd-data

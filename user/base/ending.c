@@ -3,6 +3,7 @@
 #include "base/ending.h"
 
 #include <string.h>
+#include <strings.h>
 
 bool has_ending(const char *path, const char *ending)
 {
@@ -21,5 +22,8 @@ int ending_meaning(const char *path, const struct ending *endings, size_t cnt, i
 
 bool has_unwritten_ending(const char *path)
 {
-	return has_ending(path, ".svg") || has_ending(path, ".speedscope.json");
+	size_t len = strlen(path);
+
+	return (len >= 4 && !strcasecmp(path + len - 4, ".svg")) ||
+	       has_ending(path, ".speedscope.json");
 }

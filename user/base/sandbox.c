@@ -36,7 +36,9 @@
 
 #define NOBODY_ID 65534
 #define NOFILE_CAP 64
-#define SANDBOX_NOT_RUN 125 /* exit status */
+/* Exit statuses. */
+#define SANDBOX_NOT_WRITTEN 124
+#define SANDBOX_NOT_RUN 125
 #define READING_DATA_BYTES (4ULL << 30) /* a browser's unwind rows and symbols, all files at once */
 #define READING_MAP_BYTES (64ULL << 30)
 
@@ -188,6 +190,9 @@ static int drop_privileges(void)
 	return 0;
 }
 
+/* Which ways to open files the filter allows. */
+enum opens { OPENS_NONE, OPENS_PLAIN, OPENS_ALL };
+
 #ifdef AUDIT_ARCH_HERE
 
 #define ALLOW(name)                                            \
@@ -216,7 +221,7 @@ static void add_rules(struct sock_fprog *prog, const struct sock_filter *rules, 
 	prog->len += (unsigned short)cnt;
 }
 
-static int filter_system_calls(bool may_open)
+static int filter_system_calls(enum opens opens_what)
 {
 	static const struct sock_filter begin[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
@@ -228,11 +233,11 @@ static int filter_system_calls(bool may_open)
 		ALLOW_NO_WRITE(openat),	 ALLOW(readlinkat), ALLOW(getdents64), ALLOW(statx),
 		ALLOW(faccessat),	 ALLOW(uname),	    ALLOW(geteuid),    ALLOW(fstatfs),
 		ALLOW(process_vm_readv), ALLOW(kcmp),	    ALLOW(dup),	       ALLOW(writev),
-		ALLOW(openat2), /* see be_nobody_for_files() */
 #ifdef SYS_readlink
 		ALLOW(readlink),	 ALLOW(access),	    ALLOW(stat),       ALLOW(lstat),
 #endif
 	};
+	static const struct sock_filter open_two[] = { ALLOW(openat2) };
 	static const struct sock_filter always[] = {
 		ALLOW_NO_EXEC(mmap),
 		ALLOW_NO_EXEC(mprotect),
@@ -263,13 +268,16 @@ static int filter_system_calls(bool may_open)
 		/* An error, not a kill: libraries try calls that they can do without. */
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 	};
-	struct sock_filter code[sizeof(begin) / sizeof(begin[0]) + sizeof(opens) / sizeof(opens[0]) +
-				sizeof(always) / sizeof(always[0])];
+	struct sock_filter
+		code[sizeof(begin) / sizeof(begin[0]) + sizeof(opens) / sizeof(opens[0]) +
+		     sizeof(open_two) / sizeof(open_two[0]) + sizeof(always) / sizeof(always[0])];
 	struct sock_fprog prog = { .filter = code };
 
 	add_rules(&prog, begin, sizeof(begin) / sizeof(begin[0]));
-	if (may_open)
+	if (opens_what)
 		add_rules(&prog, opens, sizeof(opens) / sizeof(opens[0]));
+	if (opens_what == OPENS_ALL)
+		add_rules(&prog, open_two, sizeof(open_two) / sizeof(open_two[0]));
 	add_rules(&prog, always, sizeof(always) / sizeof(always[0]));
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) != 0)
 		return errno == EINVAL ? 0 : -errno; /* see sandbox_is_whole() */
@@ -284,9 +292,9 @@ bool sandbox_is_whole(void)
 
 #else
 
-static int filter_system_calls(bool may_open)
+static int filter_system_calls(enum opens opens_what)
 {
-	(void)may_open;
+	(void)opens_what;
 	return 0;
 }
 
@@ -314,7 +322,7 @@ int sandbox_seal(pid_t parent, const struct sandbox_limits *limits)
 	if (!err)
 		err = set_limit(RLIMIT_FSIZE, 0);
 	if (!err)
-		err = filter_system_calls(false);
+		err = filter_system_calls(OPENS_NONE);
 	return err;
 }
 
@@ -346,7 +354,16 @@ int sandbox_keep_reading(void)
 	return keep_capabilities(needed, sizeof(needed) / sizeof(needed[0]));
 }
 
-/* For files it is nobody, who may read all. The filter cannot see how openat2() opens. This takes the death signal back. */
+static bool may_read_all(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { 0 };
+
+	return !syscall(SYS_capget, &head, data) &&
+	       data[CAP_TO_INDEX(CAP_DAC_READ_SEARCH)].permitted & CAP_TO_MASK(CAP_DAC_READ_SEARCH);
+}
+
+/* For files it is nobody, who may read all and write nothing. This takes the death signal back. */
 static void be_nobody_for_files(void)
 {
 	(void)setgroups(0, NULL);
@@ -360,15 +377,20 @@ static void run_reading(pid_t parent, int (*fn)(void *), void *arg, uint32_t wal
 	static const int kept_fd[] = { STDOUT_FILENO, STDERR_FILENO };
 	const struct sandbox_limits limits = { .data_bytes = READING_DATA_BYTES,
 					       .map_bytes = READING_MAP_BYTES };
+	/* Without that capability it reads as it is, and without openat2(), of which the filter does not see how it opens. */
+	bool is_nobody = may_read_all();
 	int status;
 
-	be_nobody_for_files();
+	if (is_nobody)
+		be_nobody_for_files();
 	if (sandbox_begin(parent, kept_fd, 2, wall_s) || limit_memory(&limits) ||
-	    keep_capabilities(needed, sizeof(needed) / sizeof(needed[0])) ||
-	    filter_system_calls(true))
+	    (is_nobody ? keep_capabilities(needed, sizeof(needed) / sizeof(needed[0])) :
+			 sandbox_keep_reading()) ||
+	    filter_system_calls(is_nobody ? OPENS_ALL : OPENS_PLAIN))
 		_exit(SANDBOX_NOT_RUN);
 	status = fn(arg);
-	fflush(NULL);
+	if (fflush(NULL) && !status)
+		status = SANDBOX_NOT_WRITTEN;
 	_exit(status);
 }
 
@@ -402,12 +424,14 @@ int sandbox_run_reading(int (*fn)(void *), void *arg, uint32_t wall_s)
 		return -errno;
 	if (!WIFEXITED(status) || WEXITSTATUS(status) == SANDBOX_NOT_RUN)
 		return -EIO;
-	return WEXITSTATUS(status);
+	return WEXITSTATUS(status) == SANDBOX_NOT_WRITTEN ? -ENOSPC : WEXITSTATUS(status);
 }
 
 const char *sandbox_reading_error(int err)
 {
-	return err == -ETIMEDOUT ?
+	return err == -ENOSPC ?
+		       "not all that it says could be written" :
+	       err == -ETIMEDOUT ?
 		       "its files or memory do not answer" :
 	       err == -EIO ?
 		       "the process that reads its files has crashed, or could not be sealed" :

@@ -31,9 +31,10 @@ int sandbox_seal(pid_t parent, const struct sandbox_limits *limits);
  */
 int sandbox_keep_reading(void);
 /*
- * Run fn(arg) in a child that can read whatever this process can, and write nothing but standard output and error:
- * no file is created or opened for writing, no process started, none changed. Return its exit status (0 to 124), or
- * -EIO: it crashed or could not be sealed, -ETIMEDOUT: it was killed after wall_s seconds.
+ * Run fn(arg) in a child that can read whatever this process can, and write nothing but standard output and error
+ * and files that everybody may write: no process is started, none changed. Return its exit status (0 to 123), or
+ * -EIO: it crashed or could not be sealed, -ENOSPC: its output could not be written, -ETIMEDOUT: it was killed after
+ * wall_s seconds.
  */
 int sandbox_run_reading(int (*fn)(void *), void *arg, uint32_t wall_s);
 const char *sandbox_reading_error(int err);

@@ -251,8 +251,10 @@ static int find_unseen(struct doctor_report *r)
 		snprintf(what, sizeof(what), "%.300s %s", file->path,
 			 alloc_unseen_words(&file->unseen, words));
 		err = add(r, DOCTOR_LIMIT, what,
-			  "a build that keeps its symbols, or its debug file (found by build id), "
-			  "shows it; in use is at least what is seen");
+			  file->unseen.kind == ALLOC_UNSEEN_FOREIGN ?
+				  "run it from another file system" :
+				  "a build that keeps its symbols, or its debug file (found by "
+				  "build id), shows it; in use is at least what is seen");
 	}
 	return err;
 }

@@ -92,7 +92,7 @@ static void explain_tapped(const struct nothing *n, const char *name, const char
 	format_bytes((double)n->rate_bytes, rate, sizeof(rate));
 	/* See explain_too_little(). */
 	format_bytes(3.0 * (double)n->rate_bytes, most, sizeof(most));
-	if (n->late_ns)
+	if (n->late_ns >= n->duration_ns / 4)
 		snprintf(buf, NOTHING_BYTES,
 			 "nothing was sampled: %s ran for %s, and %s of that before it was tapped; "
 			 "probes are in from the beginning: %s",
@@ -135,10 +135,14 @@ int nothing_explain(const struct nothing *n, const char *name, char buf[static N
 			name, again);
 	} else if (!n->call_cnt && n->is_untapped) {
 		command(n, "--rate 1", again);
-		snprintf(buf, NOTHING_BYTES,
-			 "nothing was sampled: %s was not tapped yet when that ended, after %s; "
-			 "probes are in from the beginning: %s",
-			 name, duration, again);
+		snprintf(
+			buf, NOTHING_BYTES,
+			"nothing was sampled: %s %s when that ended, after %s; probes are in %s: %s",
+			name,
+			n->is_tapped ? "was tapped in part only (of the programs or processes "
+				       "that it became, some were not yet)" :
+				       "was not tapped yet",
+			duration, n->argv ? "from the beginning" : "at once", again);
 	} else if (n->is_tapped && !n->heap->own.what) {
 		explain_tapped(n, name, duration, buf);
 	} else if (!n->call_cnt && n->heap->own.what) {

@@ -18,7 +18,7 @@ struct nothing {
 	uint64_t paused_cnt; /* allocations that the program excluded from recording */
 	uint64_t rate_bytes, duration_ns;
 	bool is_usdt; /* only reports of a sampler in the program were to be read */
-	bool is_untapped; /* nothing was seen: it was to be tapped, and has ended before that, or the recording has */
+	bool is_untapped; /* a process, or program that it executed, was to be tapped, and has ended before that, or the recording has */
 	bool is_tapped; /* calls are not counted */
 	bool is_partly_tapped; /* not all functions of its allocator are */
 	uint64_t late_ns; /* how long it ran before it was tapped */

@@ -173,7 +173,7 @@ static void say_losses(const uint64_t stats[HT_STAT_CNT], const struct recorder_
 static void set_instances(const struct recorder *r, struct nothing *n)
 {
 	const struct tracker *t = recorder_tracker(r);
-	bool wants_taps = tracker_wants_taps(t);
+	bool has_untapped = false;
 	size_t cnt;
 	const struct track_instance *inst = tracker_instances(t, &cnt);
 
@@ -182,11 +182,12 @@ static void set_instances(const struct recorder *r, struct nothing *n)
 			n->unseen = inst[i].unseen;
 		n->is_tapped |= inst[i].is_tapped;
 		n->is_partly_tapped |= inst[i].tap_missed[0] != '\0';
-		n->is_untapped |= wants_taps && !inst[i].is_tapped && !inst[i].is_tap_refused &&
-				  !inst[i].is_tap_of_other;
+		has_untapped |=
+			!inst[i].is_tapped && !inst[i].is_tap_refused && !inst[i].is_tap_of_other;
 		if (inst[i].is_tapped && inst[i].tap_late_ns > n->late_ns)
 			n->late_ns = inst[i].tap_late_ns;
 	}
+	n->is_untapped = has_untapped && tracker_wants_taps(t);
 }
 
 /* Say why nothing was sampled, and what to do. -ENODATA: nothing could have been. */

@@ -9,12 +9,15 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "proc/facts.h"
 #include "tap/tap_priv.h"
 
 int tap_find_device(struct tap_work *w)
@@ -89,4 +92,41 @@ int tap_open_mapped(const struct tap_work *w, uint64_t addr, int flags)
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", w->live_tid,
 		 (unsigned long long)addr, (unsigned long long)addr + TAP_CODE_BYTES);
 	return tap_open_proved(w, path, flags, TAP_NAME, TAP_FILE_BYTES);
+}
+
+/* The accessor may wait for the file system's answer, without a lock of the process. */
+static bool map_may_wait(const struct tap_work *w, const struct proc_map *m)
+{
+	char path[96];
+	struct statfs fs;
+	bool may = true;
+	int fd;
+
+	if (!m->ino)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", w->live_tid,
+		 (unsigned long long)m->start_addr, (unsigned long long)m->end_addr);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	may = fstatfs(fd, &fs) || fs.f_type == FUSE_SUPER_MAGIC;
+	close(fd);
+	return may;
+}
+
+bool tap_may_wait(const struct tap_work *w, uint64_t addr)
+{
+	struct proc_maps maps = { 0 };
+	const struct proc_map *m = NULL;
+	char *text = NULL;
+	bool may = true;
+
+	if (proc_maps_text_here(w->pid, w->live_tid, &text))
+		return true;
+	if (!proc_maps_parse(text, &maps)) {
+		m = proc_maps_find(&maps, addr);
+		may = !m || map_may_wait(w, m);
+		proc_maps_release(&maps);
+	}
+	return may;
 }

@@ -112,6 +112,10 @@ static void act(void)
 		bad("munmap");
 	else if (!strcmp(how, "protect") && mprotect(at, bytes, PROT_NONE))
 		bad("mprotect");
+	else if (!strcmp(how, "unread") &&
+		 mprotect((void *)((unsigned long)&malloc & ~(PAGE_BYTES - 1)), PAGE_BYTES,
+			  PROT_EXEC))
+		bad("mprotect");
 	else if (!strcmp(how, "move") && mremap(at, code.end - code.start, code.end - code.start,
 						MREMAP_MAYMOVE | MREMAP_FIXED,
 						(void *)(code.start - (1UL << 30))) == MAP_FAILED)
