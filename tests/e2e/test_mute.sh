@@ -127,6 +127,21 @@ foreign() {
 	end_fuse
 }
 
+# as an AppImage is mounted: not even root may open the files
+denied() {
+	OUT=family-denied build_c family -static || not_ok build "a static program"
+	start_fuse "$bin/family-denied" 65534 alone
+	chmod 711 "$(dirname "$top")" "$top"
+	begin heapx setpriv --reuid 65534 --regid 65534 --clear-groups "$file"
+	timeout 30 "$heaptap" record --force -q --rate 1 -d 1s -o "$top/p.pb.gz" -p "${pid_of[heapx]}" 2>"$top/record.err"
+	"$heaptap" report --notes "$top/p.pb.gz" >"$top/notes" 2>&1
+	says "$top/record.err" "mnt/file' may not be opened" && says "$top/notes" 'not seen: .*may not be opened' &&
+		! says "$top/notes" 'no losses|\(exact\)' && ok "record: a program on a file system of its user alone is said not to be seen" ||
+		not_ok "record: a program on a file system of its user alone" "is not named" "$top/record.err" "$top/notes"
+	end_process heapx
+	end_fuse
+}
+
 served_beside() {
 	laid map "mute all" "a mapped file that does not answer" "does not let itself be read"
 	again laid descriptor "mute" "a page over the scope descriptor" "does not let itself be read"
@@ -138,6 +153,7 @@ beside apart served_beside
 beside apart hanging_disk
 beside apart recorded
 beside apart foreign
+beside apart denied
 E2E_BESIDE=${E2E_BESIDE:-3}
 together
 e2e_end

@@ -672,8 +672,10 @@ int track_files_get(struct track_files *files, const struct file_user *user,
 		return fd;
 	if (fd == -EREMOTE)
 		return leave_alone(files, &key, map);
+	if (fd == -ENOEXEC) /* no regular file */
+		return 0;
 	if (fd < 0)
-		return 0; /* perhaps gone already: retried when it is met again */
+		return fd == -EACCES || fd == -EPERM ? -EACCES : -ENOENT;
 	if (user->cost) {
 		user->cost->steps += READ_STEPS_PER_FILE;
 		user->cost->own_files++;

@@ -67,7 +67,8 @@ void track_files_free(struct track_files *files);
  * Negative errno: out of resources; -EINPROGRESS: it is being read, ask again when
  * track_files_work() says so; -EFBIG: the process has used up its read_cost; -EAGAIN, -ETIMEDOUT:
  * somebody has exclusive use of the file, or does not answer: ask later; -ECANCELED: reading it did
- * not finish, ask again when track_files_may_retry() says so.
+ * not finish, ask again when track_files_may_retry() says so; -EACCES: it may not be opened;
+ * -ENOENT: it is gone, and perhaps the mapping or the process with it.
  */
 int track_files_get(struct track_files *files, const struct file_user *user,
 		    const struct proc_map *map, struct track_file **ret);

@@ -141,7 +141,7 @@ void instances_note_read(struct instances *is, pid_t pid, uint32_t generation, u
 
 	if (!inst)
 		return;
-	inst->was_read = true;
+	inst->was_read |= is_whole;
 	inst->is_settled |= is_whole && inst->exec_ns && read_ns >= inst->exec_ns + EXEC_SETTLES_NS;
 }
 

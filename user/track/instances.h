@@ -63,7 +63,7 @@ struct track_instance {
 	/* Memory that its runtime manages itself, and how it is seen; "": none, or not known */
 	char own_heap[352];
 	uint32_t runtime; /* enum runtime_kind */
-	bool was_read; /* its mappings were read */
+	bool was_read; /* its mappings were read, and all files in them */
 	/* Its mappings and all files in them were read after it had mapped its libraries: what comes later is from dlopen() */
 	bool is_settled;
 	/* It is held whenever its loader has mapped libraries, before their code runs */

@@ -120,7 +120,8 @@ void late_files_find(struct tracked_process *p, const struct probes *probes,
 			say(p, *file, late_ns);
 		(*file)->is_late_said = true;
 	}
-	if (p->is_waiting || p->has_busy_files || p->has_unread_files || p->tap_due_ns)
+	if (p->is_waiting || p->has_busy_files || p->has_unread_files || p->has_gone_files ||
+	    p->tap_due_ns)
 		return;
 	p->news.cnt = 0;
 	p->whole_ns = now_ns();

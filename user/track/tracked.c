@@ -443,6 +443,12 @@ static int forgive_silence(struct tracked_process *p, int err)
 	return 0;
 }
 
+static void add_denied(struct tracked_process *p, const struct proc_map *map)
+{
+	if (!p->denied.cnt++)
+		snprintf(p->denied.path, sizeof(p->denied.path), "%s", map->path);
+}
+
 /* Mappings of the process -> mapping set in the engine; the files -> p->mapped. */
 static int read_mappings(struct tracked *f, struct tracked_process *p, uint32_t generation)
 {
@@ -455,7 +461,8 @@ static int read_mappings(struct tracked *f, struct tracked_process *p, uint32_t 
 	int err = proc_maps_read(p->pid, p->live_tid, &maps);
 
 	p->has_busy_files = err == -ETIMEDOUT;
-	p->has_unread_files = false;
+	p->has_unread_files = p->has_gone_files = false;
+	p->denied.cnt = 0;
 	if (err)
 		return forgive_silence(p, err);
 	p->read_cost.own_files = own_files(p);
@@ -482,6 +489,10 @@ static int read_mappings(struct tracked *f, struct tracked_process *p, uint32_t 
 			p->is_waiting = true;
 		else if (err == -ECANCELED)
 			p->has_unread_files = true;
+		else if (err == -ENOENT)
+			p->has_gone_files = true;
+		else if (err == -EACCES)
+			add_denied(p, m);
 		else if (err) /* no more tables or descriptors: go on without the file */
 			note_failure(f, err);
 		if (file && !track_file_bias(file, m->start_addr, m->off, &bias)) {
@@ -553,6 +564,23 @@ static void note_unseen(const struct tracked_process *p, struct track_instance *
 		inst->unseen_cnt = cnt;
 }
 
+static void note_denied(struct tracked *f, const struct tracked_process *p,
+			struct track_instance *inst)
+{
+	static const char words[] =
+		"may not be opened, not even by root (FUSE without allow_other?): an allocator "
+		"in it is not seen, and its functions have no names";
+
+	if (!p->denied.cnt)
+		return;
+	if (!inst->unseen[0])
+		snprintf(inst->unseen, sizeof(inst->unseen), "%s %s", p->denied.path, words);
+	inst->unseen_cnt += !inst->unseen_cnt;
+	if (!f->is_denied_said)
+		log_warn("PID %d: '%s' %s", p->pid, p->denied.path, words);
+	f->is_denied_said = true;
+}
+
 /* The environment is read only of a process that has a runtime, and once. */
 static void note_own_heap(const struct tracked_process *p, struct track_instance *inst)
 {
@@ -584,6 +612,7 @@ static void note_what_is_unseen(struct tracked *f, const struct tracked_process 
 	if (!inst)
 		return;
 	note_unseen(p, inst);
+	note_denied(f, p, inst);
 	note_own_heap(p, inst);
 }
 

@@ -62,6 +62,11 @@ struct tracked_process {
 	bool is_waiting; /* some of its files are being read */
 	bool has_busy_files; /* some could not be opened yet */
 	bool has_unread_files; /* reading some did not finish; tried again later */
+	bool has_gone_files; /* some were gone: it has unmapped them meanwhile, or ended */
+	struct {
+		uint32_t cnt; /* files that may not be opened */
+		char path[160]; /* of the first */
+	} denied;
 	bool has_costly_files; /* reading all would cost too much; said once */
 	struct process_tags tags;
 	VEC(struct track_file *) mapped; /* each is held once */
@@ -97,6 +102,7 @@ struct tracked {
 	uint64_t added_cnt, deleted_cnt; /* since the start */
 	uint64_t read_cnt; /* number of readings of mappings */
 	bool is_patient; /* see tracker_options */
+	bool is_denied_said;
 	bool has_new_files; /* some awaited files have been read */
 	double waited_ns; /* recent time spent waiting for files */
 	uint64_t waited_since_ns;

@@ -210,14 +210,16 @@ static void clean_leftovers(struct tracker *t, struct tracked_process *p)
 }
 
 /* An image whose allocations may be missing since its exec is said to be that, and one that was held has not run. Which it
- * is, is not known before the exec is heard of: instances_note_late() is about those, too. */
+ * is, is not known before the exec is heard of: then a later look finds its late files. */
 static void find_late_files(const struct tracker *t, struct tracked_process *p)
 {
 	struct track_instance *inst = instances_find(&t->instances, p->pid, p->generation);
 	bool was_held = p->held_until_ns ? now_ns() < p->held_until_ns : inst && inst->has_loader;
 	bool has_executed = p->generation % HT_GENERATION_STEP;
 
-	if (inst && (was_held || (has_executed && !(inst->exec_ns && inst->is_settled))))
+	if (inst && !was_held && has_executed && !inst->exec_ns)
+		return;
+	if (inst && (was_held || (inst->exec_ns && !inst->is_settled)))
 		inst = NULL;
 	late_files_find(p, t->probes, inst);
 }
@@ -244,7 +246,7 @@ static int refresh(struct tracker *t, struct tracked_process *p)
 	}
 	if (!err)
 		instances_note_read(&t->instances, p->pid, p->generation, p->refreshed_ns,
-				    !p->is_waiting && !p->has_busy_files);
+				    !p->is_waiting && !p->has_busy_files && !p->has_gone_files);
 	return err;
 }
 

@@ -2,8 +2,9 @@
 /*
  * mute_fuse.c - a file system of one file, which stops answering. Needs root, /dev/fuse and nothing else.
  *
- *   mute_fuse FOLDER FILE [USER]    mounts FOLDER for the user (65534); FOLDER/file has the content of FILE, for
- *                                   everybody. Of user 0 it stands for a network's file system that hangs
+ *   mute_fuse FOLDER FILE [USER [alone]]    mounts FOLDER for the user (65534); FOLDER/file has the content of FILE,
+ *                                           for everybody, or for that user alone, without root. Of user 0 it
+ *                                           stands for a network's file system that hangs
  *
  * It says READY, takes commands, one a line, and says DONE after each:
  *
@@ -273,8 +274,8 @@ int main(int argc, char **argv)
 	char opts[128], line[64];
 	struct pollfd from[2] = { { .events = POLLIN }, { .fd = STDIN_FILENO, .events = POLLIN } };
 
-	if (argc != 3 && argc != 4) {
-		fputs("usage: mute_fuse FOLDER FILE [USER]\n", stderr);
+	if (argc < 3 || argc > 5) {
+		fputs("usage: mute_fuse FOLDER FILE [USER [alone]]\n", stderr);
 		return 2;
 	}
 	load(argv[2]);
@@ -282,8 +283,9 @@ int main(int argc, char **argv)
 	from[0].fd = fuse_fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (fuse_fd < 0)
 		fail("/dev/fuse");
-	snprintf(opts, sizeof(opts), "fd=%d,rootmode=40000,user_id=%lu,group_id=65534,allow_other",
-		 fuse_fd, argc == 4 ? strtoul(argv[3], NULL, 10) : 65534);
+	snprintf(opts, sizeof(opts), "fd=%d,rootmode=40000,user_id=%lu,group_id=65534%s",
+		 fuse_fd, argc > 3 ? strtoul(argv[3], NULL, 10) : 65534,
+		 argc > 4 ? "" : ",allow_other");
 	if (mount("mute_fuse", argv[1], "fuse.mute", MS_NOSUID | MS_NODEV, opts))
 		fail("mount");
 	setvbuf(stdin, NULL, _IONBF, 0); /* poll() tells of what is not read yet */
