@@ -29,7 +29,7 @@
 #define SAID_AFTER_MS 3000 /* the user is told that it takes long */
 /* At the end: it takes everything out by itself and ends, also when nobody waits any more. The kernel takes one
  * process's probes out at a time, machine-wide, so it may take long through no fault of ours. */
-#define END_TIMEOUT_MS 1500
+#define END_TIMEOUT_MS 1000
 /* It may be in the kernel for as long: who is told to end (SIGTERM, Ctrl-C) does not wait for an answer then. */
 #define LAST_ANSWER_MS 300
 #define LOOK_MS 100
