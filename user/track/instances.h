@@ -53,6 +53,7 @@ struct track_instance {
 	/* Files with an allocator whose functions have no names: their number, what is said of the first, and whether
 	 * frees go unseen */
 	uint32_t unseen_cnt;
+	bool is_unseen_closed; /* the text below is about a file that could not be opened */
 	bool has_unseen_frees;
 	char unseen[352];
 	/* Files with an allocator that it mapped before they were probed (late_files.h): their number, and the path of the one

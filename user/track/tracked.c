@@ -443,10 +443,12 @@ static int forgive_silence(struct tracked_process *p, int err)
 	return 0;
 }
 
-static void add_denied(struct tracked_process *p, const struct proc_map *map)
+static void add_closed(struct tracked_process *p, const struct proc_map *map, int err)
 {
-	if (!p->denied.cnt++)
-		snprintf(p->denied.path, sizeof(p->denied.path), "%s", map->path);
+	if (p->closed.cnt++)
+		return;
+	snprintf(p->closed.path, sizeof(p->closed.path), "%s", map->path);
+	p->closed.err = err;
 }
 
 /* Mappings of the process -> mapping set in the engine; the files -> p->mapped. */
@@ -462,7 +464,7 @@ static int read_mappings(struct tracked *f, struct tracked_process *p, uint32_t 
 
 	p->has_busy_files = err == -ETIMEDOUT;
 	p->has_unread_files = p->has_gone_files = false;
-	p->denied.cnt = 0;
+	p->closed.cnt = 0;
 	if (err)
 		return forgive_silence(p, err);
 	p->read_cost.own_files = own_files(p);
@@ -491,10 +493,10 @@ static int read_mappings(struct tracked *f, struct tracked_process *p, uint32_t 
 			p->has_unread_files = true;
 		else if (err == -ENOENT)
 			p->has_gone_files = true;
-		else if (err == -EACCES)
-			add_denied(p, m);
-		else if (err) /* no more tables or descriptors: go on without the file */
+		else if (err && err != -EACCES) /* no more tables or descriptors: go on without the file */
 			note_failure(f, err);
+		if (err == -EACCES || err == -EAGAIN || err == -ETIMEDOUT)
+			add_closed(p, m, err);
 		if (file && !track_file_bias(file, m->start_addr, m->off, &bias)) {
 			hm.bias = bias;
 			hm.file_id = file->id;
@@ -564,21 +566,26 @@ static void note_unseen(const struct tracked_process *p, struct track_instance *
 		inst->unseen_cnt = cnt;
 }
 
-static void note_denied(struct tracked *f, const struct tracked_process *p,
+static const char *closed_words(int err)
+{
+	return err == -EACCES ? "may not be opened, not even by root (FUSE without allow_other?)" :
+	       err == -EAGAIN ? "is in exclusive use (F_SETLEASE)" :
+				"does not let itself be read";
+}
+
+static void note_closed(struct tracked *f, const struct tracked_process *p,
 			struct track_instance *inst)
 {
-	static const char words[] =
-		"may not be opened, not even by root (FUSE without allow_other?): an allocator "
-		"in it is not seen, and its functions have no names";
-
-	if (!p->denied.cnt)
+	if (!p->closed.cnt || inst->unseen[0])
 		return;
-	if (!inst->unseen[0])
-		snprintf(inst->unseen, sizeof(inst->unseen), "%s %s", p->denied.path, words);
-	inst->unseen_cnt += !inst->unseen_cnt;
-	if (!f->is_denied_said)
-		log_warn("PID %d: '%s' %s", p->pid, p->denied.path, words);
-	f->is_denied_said = true;
+	snprintf(inst->unseen, sizeof(inst->unseen),
+		 "%s %s: an allocator in it is not seen, and its functions have no names",
+		 p->closed.path, closed_words(p->closed.err));
+	inst->unseen_cnt = 1;
+	inst->is_unseen_closed = true;
+	if (!f->is_closed_said)
+		log_warn("PID %d: %s", p->pid, inst->unseen);
+	f->is_closed_said = true;
 }
 
 /* The environment is read only of a process that has a runtime, and once. */
@@ -611,8 +618,13 @@ static void note_what_is_unseen(struct tracked *f, const struct tracked_process 
 
 	if (!inst)
 		return;
+	if (inst->is_unseen_closed) { /* perhaps it could be opened now */
+		inst->unseen[0] = '\0';
+		inst->unseen_cnt = 0;
+		inst->is_unseen_closed = false;
+	}
 	note_unseen(p, inst);
-	note_denied(f, p, inst);
+	note_closed(f, p, inst);
 	note_own_heap(p, inst);
 }
 

@@ -64,9 +64,10 @@ struct tracked_process {
 	bool has_unread_files; /* reading some did not finish; tried again later */
 	bool has_gone_files; /* some were gone: it has unmapped them meanwhile, or ended */
 	struct {
-		uint32_t cnt; /* files that may not be opened */
+		uint32_t cnt; /* files that cannot be opened now, or never */
 		char path[160]; /* of the first */
-	} denied;
+		int err; /* likewise: -EACCES, -EAGAIN, -ETIMEDOUT; see track_files_get() */
+	} closed;
 	bool has_costly_files; /* reading all would cost too much; said once */
 	struct process_tags tags;
 	VEC(struct track_file *) mapped; /* each is held once */
@@ -102,7 +103,7 @@ struct tracked {
 	uint64_t added_cnt, deleted_cnt; /* since the start */
 	uint64_t read_cnt; /* number of readings of mappings */
 	bool is_patient; /* see tracker_options */
-	bool is_denied_said;
+	bool is_closed_said;
 	bool has_new_files; /* some awaited files have been read */
 	double waited_ns; /* recent time spent waiting for files */
 	uint64_t waited_since_ns;
