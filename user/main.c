@@ -21,8 +21,8 @@ static const struct command command_completion = {
 	.usage =
 		"usage: heaptap completion bash | zsh | fish\n"
 		"\n"
-		"Print a script that lets this shell complete command lines of heaptap. 'make install' puts it\n"
-		"where the shell finds it. For a single session of bash: . <(heaptap completion bash)\n"
+		"Print the completion script for a shell. 'make install' installs it.\n"
+		"For a single session of bash: . <(heaptap completion bash)\n"
 		"\n",
 	.more = "",
 	.run = run_completion,

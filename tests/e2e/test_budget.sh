@@ -57,7 +57,7 @@ no_limit() {
 	cost=$(sed -nE 's/.*cost: ([0-9.]+) % of its CPU time.*/\1/p' <<<"$notes")
 	below 20 "$cost" && ok "off: $cost % of its CPU time" || not_ok "off" "the overhead is '$cost' %"
 	timeout 30 "$heaptap" record --force -n 0 -d 1 --rate 1 -o "$work/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
-	says "$work/heaptap.err" '--rate 1 is to be exact: the overhead is not limited' &&
+	says "$work/heaptap.err" '--rate 1 records every allocation, so the overhead is not limited' &&
 		[[ "$(notes)" == *"(no limit)"* ]] && ok "--rate 1 is not limited, and says so" ||
 		not_ok "--rate 1" "it is limited, or nothing is said" "$work/heaptap.err"
 	kill_target
@@ -75,7 +75,7 @@ load_goes_away() {
 	await 30 says "$work/heaptap.err" 'stopped recording' || not_ok "comes back" "nothing was given up" "$work/heaptap.err"
 	kill -STOP "$target"
 	await 90 says "$work/heaptap.err" 'watching allocations again' &&
-		await 30 says "$work/heaptap.err" 'watching frees again: in use is of what is allocated from now on' &&
+		await 30 says "$work/heaptap.err" 'tracking frees again: heap in use counts from now' &&
 		ok "comes back: it is told" || not_ok "comes back" "nothing is told" "$work/heaptap.err"
 	stop_recorder
 	kill_target

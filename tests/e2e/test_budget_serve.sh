@@ -78,7 +78,7 @@ other_limits() {
 		not_ok "SIGHUP: no limit" "the step is '$(metric heaptap_overhead_step "$target")'" "$work/serve.err"
 	curl -s -m 30 -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=$target"
 	notes=$(notes)
-	[[ "$notes" == *"(no limit)"* && "$notes" == *"stopped recording"* && "$notes" == *"watching frees again"* ]] &&
+	[[ "$notes" == *"(no limit)"* && "$notes" == *"stopped recording"* && "$notes" == *"tracking frees again"* ]] &&
 		ok "SIGHUP: the profile tells all of it" || not_ok "SIGHUP: profile" "$notes" "$work/serve.err"
 	kill -TERM $server
 	await 20 is_gone $server || not_ok "serve ends" "it does not"

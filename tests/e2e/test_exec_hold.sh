@@ -156,7 +156,7 @@ strace_traces() {
 }
 strace_is_said() {
 	LIMIT=40 launch --rate 1 -v --follow -- strace -f -o "$work/strace.out" "$bin/planted-static"
-	grep -q "traces programs itself" "$work/heaptap.err" && ok "strace under heaptap is said" ||
+	grep -q "uses ptrace itself" "$work/heaptap.err" && ok "strace under heaptap is said" ||
 		not_ok "strace under heaptap is said" "" "$work/heaptap.err"
 	[ "$(ledger unseen_execs)" -gt 0 ] && ! notes | grep -q '^Held: .*(exact)' && ok "strace under heaptap: not called exact" ||
 		not_ok "strace under heaptap: not called exact" "" "$work/heaptap.err"

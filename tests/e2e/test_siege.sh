@@ -88,7 +88,7 @@ awk '{ kb[NR] = $1 }
 		late = kb[NR]; for (i = NR - third + 1; i <= NR; i++) if (kb[i] < late) late = kb[i];
 		print early, late; exit !(late <= early + 16384) }' "$top/memory" >"$top/growth" &&
 	ok "nothing grows: $(cat "$top/growth") kB" || not_ok "nothing grows" "$(cat "$top/growth") kB" "$top/memory"
-grep 'are in no file' "$top/serve.err" >"$top/own" && not_ok "own breakpoints" "were taken for another's" "$top/own" ||
+grep 'are not in the file' "$top/serve.err" >"$top/own" && not_ok "own breakpoints" "were taken for another's" "$top/own" ||
 	ok "no breakpoint of its own was taken for another's"
 begin heapy-late
 await 10 follows "${pid_of[heapy-late]}" || not_ok "who comes later" "not followed" "$top/serve.err"

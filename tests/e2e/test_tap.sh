@@ -65,7 +65,7 @@ done
 comments >"$work/notes"
 says "$work/notes" 'ledger: tap_late 2 (processes that began meanwhile' && ! says "$work/notes" 'tap_never' &&
 	ok "--follow: what came before is counted" || not_ok "--follow: what came before" "is not counted" "$work/notes"
-[ "$(grep -c 'is tapped: stopped for' "$work/heaptap.err")" = 3 ] && ok "--follow: each is tapped" ||
+[ "$(grep -c 'is tapped: [0-9]* thread' "$work/heaptap.err")" = 3 ] && ok "--follow: each is tapped" ||
 	not_ok "--follow" "they are not each tapped" "$work/heaptap.err"
 # Children that live for a moment only are left alone.
 start env E2E_MODE=storm "$bin/forks"

@@ -93,7 +93,7 @@ beside ran holds "--comm twice: one of them has to match" "$a $b" -- --rate 1 -d
 beside ran holds "--comm and -p" "$a $b" -- --rate 1 -d 500ms --comm '^whom-a$' -p "$b"
 beside ran refused "--comm that nobody matches" 1 "no running process matches --comm 'no-such-name-here'" -- -d 1 --comm no-such-name-here
 beside ran refused "--comm, not a regular expression" 2 "bad value 'bad\(' for --comm" -- -d 1 --comm 'bad('
-beside ran refused "--comm and a command" 125 "exclude each other" -- -d 1 --comm '^whom-a' -- true
+beside ran refused "--comm and a command" 125 "not both" -- -d 1 --comm '^whom-a' -- true
 
 together
 

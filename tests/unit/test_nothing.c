@@ -63,7 +63,7 @@ static void test_failed(void **state)
 	n.failed_cnt = 8;
 	n.failed_why = "the kernel was busy";
 	expect(&n, -ENODATA,
-	       "PID 12 (ls): 8 probe sites or files could not be had (the kernel was busy)",
+	       "PID 12 (ls): 8 probe sites or files could not be probed (the kernel was busy)",
 	       ": heaptap record -v -p 12,13");
 }
 

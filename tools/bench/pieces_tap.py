@@ -91,10 +91,10 @@ def stop_case(bench):
             attached = Tapped(target.pid)
             try:
                 starts.append(attached.attach_s * 1000)
-                found = re.search(r"is tapped: stopped for ([0-9.]+) ms, (\d+) threads", attached.log.read_text())
-                if not found or int(found[2]) <= THREADS:
+                found = re.search(r"is tapped: (\d+) threads paused for ([0-9.]+) ms", attached.log.read_text())
+                if not found or int(found[1]) <= THREADS:
                     raise Skip(f"it was not tapped with {THREADS} threads")
-                stops.append(float(found[1]))
+                stops.append(float(found[2]))
                 attached.stop()
             finally:
                 attached.kill()
@@ -181,7 +181,7 @@ def many_case(bench):
         others = groups.targets[-NOT_FOLLOWED:]
         serve = Serve(groups.followed_exe, "--tap", "^followed$", "--rate", "512k")
         log, deadline = BUILD / "serve.log", time.monotonic() + 60
-        while log.read_text(errors="replace").count("is tapped: stopped for") < FOLLOWED + 1:
+        while log.read_text(errors="replace").count(" is tapped: ") < FOLLOWED + 1:
             if time.monotonic() > deadline:
                 raise Skip(f"not all of {FOLLOWED + 1} processes are tapped after 60 s")
             time.sleep(0.2)

@@ -33,8 +33,8 @@ static const char usage[] =
 	"       heaptap check [OPTIONS] -- COMMAND [ARG...]\n"
 	"       heaptap check [OPTIONS] FILE\n"
 	"\n"
-	"Record a process, or read a profile, and hold it against limits: kept, broken, or that it\n"
-	"cannot be said, with the confidence that is asked for. For tests and CI.\n";
+	"Record a process (or read a profile) and check it against limits: kept, broken or\n"
+	"inconclusive, at the requested confidence. For tests and CI.\n";
 
 static const char more[] =
 	"\n"

@@ -97,7 +97,7 @@ static const char *const attach_modes[] = { "auto", "session", "multi", "perf", 
 #define AT(member) offsetof(struct record_options, member)
 
 static const struct option_row rows[] = {
-	{ .type = OPTION_HEADING, .help = "whom" },
+	{ .type = OPTION_HEADING, .help = "target" },
 	{ .name = "pid",
 	  .letter = 'p',
 	  .type = OPTION_TEXTS,
@@ -110,22 +110,21 @@ static const struct option_row rows[] = {
 	  .at = AT(with.whom.comms),
 	  .arg = "NAME",
 	  .check = select_check_pattern,
-	  .help = "the running processes whose name matches (a POSIX extended regular expression "
-		  "that matches anywhere, as with serve); may be repeated, and then one of them has "
-		  "to match" },
+	  .help = "running processes whose name matches this regular expression (POSIX extended) "
+		  "anywhere; may be repeated: any of them matches" },
 	{ .name = "cgroup",
 	  .type = OPTION_TEXTS,
 	  .at = AT(with.whom.cgroups),
 	  .arg = "PATH",
-	  .help = "... that are in this cgroup or below it; may be repeated. Both together: both "
-		  "have to fit. They are looked up once, at the start: --follow has children, and "
-		  "serve those that come later." },
+	  .help = "running processes in this cgroup or below it; may be repeated. With --comm a "
+		  "process must match both. Processes are looked up once, at the start: add "
+		  "--follow for children, or use serve for later ones" },
 	{ .name = "follow",
 	  .type = OPTION_FLAG,
 	  .at = AT(with.recorder.follow),
-	  .help = "children too, those that run and those to come" },
+	  .help = "record children too, present and future" },
 
-	{ .type = OPTION_HEADING, .help = "how long, and where to" },
+	{ .type = OPTION_HEADING, .help = "duration and output" },
 	{ .name = "duration",
 	  .letter = 'd',
 	  .type = OPTION_TIME,
@@ -164,7 +163,7 @@ static const struct option_row rows[] = {
 	  .at = AT(is_verbose),
 	  .help = "say what is being done" },
 
-	{ .type = OPTION_HEADING, .help = "what it may cost, and how exact it is" },
+	{ .type = OPTION_HEADING, .help = "cost and precision" },
 	{ .name = "rate",
 	  .letter = 'r',
 	  .type = OPTION_SIZE,
@@ -173,18 +172,17 @@ static const struct option_row rows[] = {
 	  .value = "64k",
 	  .min = 1,
 	  .max = 1ULL << 40,
-	  .help = "sample every BYTES allocated on the average; 1 = record every allocation, exactly; "
-		  "when it is not given, down to every 4k as long as that is 500 samples a second "
-		  "or fewer" },
+	  .help = "one sample per BYTES allocated, on average; 1 = every allocation. Without this option "
+		  "also finer, down to 4k, while that gives at most 500 samples a second" },
 	{ .name = "max-overhead",
 	  .type = OPTION_LIMIT,
 	  .at = AT(with.max_overhead),
 	  .arg = "PCT",
 	  .max = 99,
-	  .help = "probes may take this much of the CPU time of the process, or 1 % of one CPU where "
-		  "that is more; where that is not enough frees are not watched, so in-use is not "
-		  "known, or nothing is (default: 25 % of it, or of one CPU; off with --rate 1); 5! = "
-		  "without the 1 %; off = no limit" },
+	  .help = "maximum overhead of probes, in % of the process's CPU time (default 25, of it or of "
+		  "one CPU; never below 1 % of one CPU unless written 5!). Above it, heaptap first "
+		  "stops tracking frees, so that heap in use becomes unknown, then stops recording. "
+		  "off = no limit, the default with --rate 1" },
 	{ .name = "max-live",
 	  .type = OPTION_COUNT,
 	  .at = AT(live_cap),
@@ -192,7 +190,7 @@ static const struct option_row rows[] = {
 	  .value = "1000000",
 	  .min = 1,
 	  .max = 1 << 28,
-	  .help = "at most N sampled allocations outstanding" },
+	  .help = "at most N sampled blocks in use" },
 	{ .name = "max-stacks",
 	  .type = OPTION_COUNT,
 	  .at = AT(stack_cap),
@@ -202,44 +200,43 @@ static const struct option_row rows[] = {
 	  .max = 1 << 24,
 	  .help = "at most N distinct call stacks" },
 
-	{ .type = OPTION_HEADING, .help = "less often needed" },
+	{ .type = OPTION_HEADING, .help = "advanced" },
 	{ .name = "no-hold",
 	  .type = OPTION_FLAG,
 	  .at = AT(with.recorder.no_hold),
-	  .help = "do not trace COMMAND to hold it when it executes another program until that is "
-		  "probed: for what must not be traced, or traces itself" },
+	  .help = "do not ptrace COMMAND. Allocations right after it executes another program may be "
+		  "missed" },
 	{ .name = "source",
 	  .type = OPTION_CHOICE,
 	  .at = AT(with.recorder.source),
 	  .arg = "auto|probes|usdt",
 	  .choices = probes_source_names,
-	  .help = "where samples come from: probes of the allocator, or what a sampler in the "
-		  "program tells in USDT probes (otel_memory, ddheap); auto = the former until a "
-		  "sampler that sees the whole program tells of a first sample" },
+	  .help = "source of samples: probes on the allocator, or the USDT probes of a sampler in the "
+		  "program (otel_memory, ddheap). auto: probes, until a sampler of the whole program "
+		  "reports" },
 	{ .name = "tap",
 	  .type = OPTION_CHOICE,
 	  .flags = OPTION_MAY_HAVE_VALUE,
 	  .at = AT(with.recorder.tap),
 	  .arg = "only",
 	  .choices = tap_wish_names,
-	  .help = "let the process itself choose what is sampled: its threads are stopped for "
-		  "milliseconds, a few bytes of its allocator are changed, and put back at the end; "
-		  "then only samples cost anything (some ns an allocation otherwise); =only: do not "
-		  "go on with probes where that cannot be" },
+	  .help = "let the process choose its samples: only these trap, other allocations cost some ns. "
+		  "Pauses its threads for milliseconds and patches its allocator until the end. "
+		  "=only: fail instead of falling back to probes" },
 	{ .name = "dry-run",
 	  .type = OPTION_FLAG,
 	  .at = AT(is_dry_run),
-	  .help = "with --tap and -p: print what would be changed in the process and what speaks "
-		  "against it, touch nothing, and end" },
+	  .help = "with --tap and -p: print what would be changed in the process and what prevents it; "
+		  "touch nothing" },
 	{ .name = "probe-throwing-new",
 	  .type = OPTION_FLAG,
 	  .at = AT(with.recorder.probe_throwing),
-	  .help = "record operator new of jemalloc, tcmalloc and mimalloc before Linux 6.13 too, "
-		  "although one that throws then ends the program" },
+	  .help = "before Linux 6.13: record operator new of jemalloc, tcmalloc and mimalloc, too. A "
+		  "new that throws then ends the program" },
 	{ .name = "keep-allocator-frames",
 	  .type = OPTION_FLAG,
 	  .at = AT(result.keep_allocator_frames),
-	  .help = "keep malloc and the like at the end of each stack" },
+	  .help = "keep malloc and the like at the leaf of each stack" },
 	{ .name = "labels",
 	  .type = OPTION_TEXT,
 	  .at = AT(labels),
@@ -251,19 +248,19 @@ static const struct option_row rows[] = {
 	{ .name = "group-threads",
 	  .type = OPTION_FLAG,
 	  .at = AT(result.group_threads),
-	  .help = "threads of a pool are one: worker-12 -> worker-*" },
+	  .help = "sum up the threads of a pool: worker-12 -> worker-*" },
 	{ .name = "realloc-scope",
 	  .type = OPTION_CHOICE,
 	  .at = AT(realloc_scope),
 	  .arg = "current|origin",
 	  .choices = realloc_scopes,
-	  .help = "the scope that a reallocated block is charged to: that of the call (default), or "
-		  "that of the block before, where it was sampled" },
+	  .help = "charge a reallocated block to the scope of the call (default), or of the old block, "
+		  "if that was sampled" },
 	{ .name = "jvm-perfmap",
 	  .type = OPTION_FLAG,
 	  .at = AT(with.recorder.jvm_perfmap),
-	  .help = "at the end, ask JVMs (17 or later) for the names of compiled Java functions: each "
-		  "writes /tmp/perf-PID.map, as jcmd can ask it to" },
+	  .help = "at the end, ask JVMs (17 or later) for the names of compiled functions: each writes "
+		  "/tmp/perf-PID.map, as with jcmd PID Compiler.perfmap" },
 	{ .name = "no-lines",
 	  .type = OPTION_FLAG,
 	  .at = AT(result.no_lines),

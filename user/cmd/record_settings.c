@@ -26,7 +26,7 @@ static void settle_limit(struct record_settings *s, const char *command, bool is
 			governor_limit(s->max_overhead.percent, s->max_overhead.is_strict);
 	} else if (s->recorder.rate_bytes == 1) {
 		s->recorder.max_overhead = BUDGET_NO_LIMIT;
-		log_info("%s: --rate 1 is to be exact: the overhead is not limited; "
+		log_info("%s: --rate 1 records every allocation, so the overhead is not limited; "
 			 "--max-overhead PCT limits it",
 			 command);
 	} else {
@@ -99,8 +99,8 @@ int record_settings_operands(struct record_settings *s, const char *command, cha
 		return -EINVAL;
 	}
 	if (record_settings_has_whom(s)) {
-		log_error("%s: running processes (-p, --comm, --cgroup) and a command ('%s') "
-			  "exclude each other",
+		log_error("%s: give running processes (-p, --comm, --cgroup) or a command ('%s'), not "
+			  "both",
 			  command, operands[0]);
 		return -EINVAL;
 	}

@@ -218,17 +218,17 @@ static const struct option_row rows[] = {
 	  .at = AT(max_overhead),
 	  .arg = "PCT",
 	  .max = 99,
-	  .help = "probes may take this much of the CPU time of each process, or 1 % of one CPU where "
-		  "that is more (default: 5, and off with --rate 1); where that is not enough frees are "
-		  "not watched, so in-use is not known, or nothing is; 5! = without the 1 % of one CPU; "
-		  "0 or off = no limit" },
+	  .help = "maximum overhead of probes, in % of each process's CPU time (default 5, never below "
+		  "1 % of one CPU unless written 5!; off with --rate 1). Above it, heaptap first stops "
+		  "tracking frees, so that heap in use becomes unknown, then stops recording. 0 or "
+		  "off = no limit" },
 	{ .name = "max-overhead-host",
 	  .type = OPTION_PERCENT,
 	  .at = AT(max_overhead_host),
 	  .arg = "PCT",
 	  .max = 99,
-	  .help = "... and all probes together this much of the time of all CPUs (default: 2, and "
-		  "off with --rate 1); 0 or off = no limit" },
+	  .help = "... and of all probes together, in % of the time of all CPUs (default 2; off with "
+		  "--rate 1); 0 or off = no limit" },
 	{ .name = "max-live",
 	  .type = OPTION_COUNT,
 	  .at = AT(daemon.live_cap),
@@ -253,9 +253,9 @@ static const struct option_row rows[] = {
 	  .arg = "auto|probes|usdt",
 	  .choices = probes_source_names,
 	  .flags = OPTION_AT_START,
-	  .help = "where samples come from: probes of allocators, or what a sampler in a program "
-		  "tells in USDT probes (otel_memory, ddheap); auto = the former until a sampler "
-		  "that sees a whole program tells of a first sample" },
+	  .help = "source of samples: probes on the allocator, or the USDT probes of a sampler in the "
+		  "program (otel_memory, ddheap). auto: probes, until a sampler of the whole program "
+		  "reports" },
 	{ .name = "tap",
 	  .type = OPTION_TEXTS,
 	  .at = AT(daemon.tap),
@@ -385,7 +385,7 @@ static const struct option_row rows[] = {
 	  .value = "500m",
 	  .min = 1,
 	  .flags = OPTION_AT_START,
-	  .help = "... but none with more of it than SIZE" },
+	  .help = "... but no file with more of it than SIZE" },
 	{ .name = "label",
 	  .type = OPTION_TEXTS,
 	  .at = AT(labels),
@@ -427,7 +427,7 @@ static const struct option_row rows[] = {
 	  .help = "a cgroup is near its limit when it uses this much of it, without page cache that "
 		  "the kernel can take back" },
 
-	{ .type = OPTION_HEADING, .help = "the rest" },
+	{ .type = OPTION_HEADING, .help = "general" },
 	{ .name = "config",
 	  .type = OPTION_TEXT,
 	  .at = AT(config_file),

@@ -23,8 +23,7 @@ static const char more[] =
 	"examples:\n"
 	"  heaptap top -p $(pidof -s redis-server)\n"
 	"\n"
-	"exit status: 0 it was left, 1 it could not be shown (the message says why),\n"
-	"2 wrong usage\n";
+	"exit status: 0 quit by the user, 1 error, 2 wrong usage\n";
 
 struct top_cli {
 	uint64_t pid, interval_ns, rate_bytes;
@@ -35,7 +34,7 @@ struct top_cli {
 #define AT(member) offsetof(struct top_cli, member)
 
 static const struct option_row rows[] = {
-	{ .type = OPTION_HEADING, .help = "whom" },
+	{ .type = OPTION_HEADING, .help = "target" },
 	{ .name = "pid",
 	  .letter = 'p',
 	  .type = OPTION_COUNT,
@@ -46,22 +45,22 @@ static const struct option_row rows[] = {
 	  .wanted = "a process id, as pidof -s NAME prints it",
 	  .help = "this running process" },
 
-	{ .type = OPTION_HEADING, .help = "what is shown first" },
+	{ .type = OPTION_HEADING, .help = "first view" },
 	{ .name = "by",
 	  .letter = 'b',
 	  .type = OPTION_CHOICE,
 	  .at = AT(by),
 	  .arg = "WHAT",
 	  .choices = top_what_names + TOP_STACKS,
-	  .help = "of a process: a row for each stack (default), function, scope or thread" },
+	  .help = "one row per stack (default), function, scope or thread" },
 	{ .name = "sort",
 	  .letter = 's',
 	  .type = OPTION_CHOICE,
 	  .at = AT(sort),
 	  .arg = "ORDER",
 	  .choices = top_sort_names,
-	  .help = "held (default), growth or alloc: what is held, by how much that grows a minute, "
-		  "what is allocated a second" },
+	  .help = "held (default): heap in use; growth: its growth per minute; alloc: bytes allocated "
+		  "per second" },
 	{ .name = "interval",
 	  .letter = 'i',
 	  .type = OPTION_TIME,
@@ -70,9 +69,9 @@ static const struct option_row rows[] = {
 	  .value = "2s",
 	  .min = 100000000,
 	  .wanted = "a time from 100ms on, such as 5s",
-	  .help = "look again after TIME; later where looking takes long" },
+	  .help = "refresh interval; longer if a refresh takes long" },
 
-	{ .type = OPTION_HEADING, .help = "what recording may cost, and how exact it is" },
+	{ .type = OPTION_HEADING, .help = "cost and precision" },
 	{ .name = "rate",
 	  .letter = 'r',
 	  .type = OPTION_SIZE,
@@ -81,14 +80,14 @@ static const struct option_row rows[] = {
 	  .value = "64k",
 	  .min = 1,
 	  .max = 1ULL << 40,
-	  .help = "sample every BYTES allocated on the average; 1 = record every allocation, exactly" },
+	  .help = "one sample per BYTES allocated, on average; 1 = every allocation" },
 	{ .name = "max-overhead",
 	  .type = OPTION_LIMIT,
 	  .at = AT(max_overhead),
 	  .arg = "PCT",
 	  .max = 99,
-	  .help = "probes may take this much of the CPU time of the process, as with heaptap record "
-		  "(default: 25 % of it, or of one CPU); off = no limit" },
+	  .help = "maximum overhead of probes, in % of the process's CPU time (default 25, of it or of "
+		  "one CPU), as with heaptap record; off = no limit" },
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };

@@ -304,8 +304,8 @@ static int await(struct guardian *g, struct wire_reply *ret)
 	if (err != -EAGAIN)
 		return err;
 	log_error(
-		"process %d (heaptap-guard), which attaches, has not answered for a minute: it is "
-		"given up",
+		"heaptap-guard (PID %d) did not respond for 60 s, because the kernel does not finish with "
+		"the probes: giving up",
 		g->pid);
 	g->is_given_up = true;
 	return lose(g);

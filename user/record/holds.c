@@ -76,8 +76,8 @@ static void read_held(struct holds *h, const struct exec_hold_stop *stop)
 		return;
 	}
 	log_info(
-		"record: PID %d traces programs itself, so neither it nor what it starts is held when "
-		"it executes another program",
+		"record: PID %d uses ptrace itself, so heaptap cannot pause it at an exec: allocations "
+		"right after one may be missed",
 		pid);
 	engine_mark_target(h->parts.engine, pid, 0, HT_TARGET_HELD);
 	exec_hold_let_go(h->hold, pid);

@@ -44,7 +44,7 @@ static int explain_failed(const struct nothing *n, const char *name, char buf[st
 	command(n, "-v", again);
 	snprintf(
 		buf, NOTHING_BYTES,
-		"nothing could be recorded of %s: %zu probe site%s or files could not be had (%s); to "
+		"nothing could be recorded of %s: %zu probe site%s or files could not be probed (%s); to "
 		"try again, with details: %s",
 		name, n->failed_cnt, n->failed_cnt == 1 ? "" : "s", n->failed_why, again);
 	return -ENODATA;

@@ -381,7 +381,7 @@ static void say_start(struct recorder *r)
 
 	failed_cnt = tracker_failed_cnt(r->session->tracker, &err);
 	if (failed_cnt)
-		log_warn("record: %zu probe sites or files could not be had: %s", failed_cnt,
+		log_warn("record: %zu probe sites or files could not be probed: %s", failed_cnt,
 			 recorder_failed_why(r, err));
 	if (tracker_throwing_cnt(r->session->tracker))
 		log_warn("record: %zu functions that throw (operator new of the allocator) are not "

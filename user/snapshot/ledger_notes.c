@@ -121,7 +121,7 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 		       const struct tracker *t)
 {
 	struct ledger_line more[LEDGER_MORE_CNT] = {
-		{ LEDGER_SUM, "failed_sites", "probe sites and files that could not be had", 0 },
+		{ LEDGER_SUM, "failed_sites", "probe sites and files that could not be probed", 0 },
 		{ LEDGER_SUM, "throwing_sites",
 		  "operator new not probed: it may throw, see record --probe-throwing-new", 0 },
 		[UNSEEN_EXECS] = { LEDGER_SUM, "unseen_execs",

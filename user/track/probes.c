@@ -549,9 +549,9 @@ void probes_clean_leftovers(struct probes *p, const struct leftovers *l, pid_t p
 			 "killed, stay: %s",
 			 l->sites.cnt, l->file->path, pid, strerror(-err));
 	else
-		log_info("%zu breakpoints in %s of PID %d are in no file: another profiler's, or "
-			 "left by one that was killed, and then they are taken out now",
-			 l->sites.cnt, l->file->path, pid);
+		log_info("PID %d: %zu breakpoints in %s are not in the file: if a killed profiler left "
+			 "them, they are removed now",
+			 pid, l->sites.cnt, l->file->path);
 }
 
 size_t probes_file_cnt(const struct probes *p)
