@@ -18,12 +18,11 @@ static const struct command command_completion = {
 	.name = "completion",
 	.summary = "print what a shell needs to complete command lines of heaptap",
 	.options = &completion_table,
-	.usage =
-		"usage: heaptap completion bash | zsh | fish\n"
-		"\n"
-		"Print the completion script for a shell. 'make install' installs it.\n"
-		"For a single session of bash: . <(heaptap completion bash)\n"
-		"\n",
+	.usage = "usage: heaptap completion bash | zsh | fish\n"
+		 "\n"
+		 "Print the completion script for a shell. 'make install' installs it.\n"
+		 "For a single session of bash: . <(heaptap completion bash)\n"
+		 "\n",
 	.more = "",
 	.run = run_completion,
 };

@@ -58,7 +58,7 @@ static void on_request(void *ctx, struct http_exchange *x)
 		memcpy(f->body, body, f->body_bytes);
 	if (!strcmp(f->path, "/hold")) {
 		f->held = x;
-		http_hold(x);
+		http_defer(x);
 	} else {
 		http_reply(x, &hello);
 	}

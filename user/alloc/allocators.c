@@ -203,7 +203,7 @@ static bool is_covered(const struct alloc_founds *all, const struct alloc_found 
 	const struct alloc_found *to = f;
 	int hops;
 
-	if (f->row->asks_more)
+	if (f->row->adds_header)
 		return false;
 	for (hops = 0; hops < 8; hops++) {
 		to = entry_at(all, to->tail.thunk_to);

@@ -155,7 +155,7 @@ static int die_with_parent(pid_t parent)
 	return getppid() == parent ? 0 : -ESRCH;
 }
 
-int sandbox_begin(pid_t parent, const int *keep_fd, size_t saved_fd_cnt, uint64_t cpu_seconds)
+int sandbox_begin(pid_t parent, const int *keep_fds, size_t keep_fd_cnt, uint64_t cpu_seconds)
 {
 	int err;
 
@@ -165,7 +165,7 @@ int sandbox_begin(pid_t parent, const int *keep_fd, size_t saved_fd_cnt, uint64_
 		return err;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return -errno;
-	err = close_others(keep_fd, saved_fd_cnt);
+	err = close_others(keep_fds, keep_fd_cnt);
 	if (!err)
 		err = set_limit(RLIMIT_CPU, cpu_seconds);
 	if (!err)

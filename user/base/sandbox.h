@@ -21,7 +21,7 @@ struct sandbox_limits {
 
 /* Call right after fork(): sets signals, death with the parent, CPU limit, no core file, nothing setuid. keep_fd:
  * the file descriptors that stay open; 0, 1 and 2 become /dev/null unless kept. */
-int sandbox_begin(pid_t parent, const int *keep_fd, size_t saved_fd_cnt, uint64_t cpu_seconds);
+int sandbox_begin(pid_t parent, const int *keep_fds, size_t keep_fd_cnt, uint64_t cpu_seconds);
 /* Call when all files are open: another user, no capabilities, bounded memory, and only the system calls that
  * reading memory and writing an answer need. 0 or a negative errno: then do not go on. */
 int sandbox_seal(pid_t parent, const struct sandbox_limits *limits);

@@ -144,7 +144,7 @@ static int drop_live(struct budget_unit *u)
 }
 
 /* Attach and detach so that the probes of `kept` are in. */
-static int saved_probes(struct budget_unit *u, enum probes_kept kept)
+static int keep_probes(struct budget_unit *u, enum probes_kept kept)
 {
 	bool is_watched;
 	uint64_t now;
@@ -176,7 +176,7 @@ int budget_unit_see_frees(struct budget_unit *u, struct engine_change *change)
 
 	change->is_alloc_only = false;
 	if (!u->has_inuse) {
-		err = saved_probes(u, PROBES_ALL);
+		err = keep_probes(u, PROBES_ALL);
 		if (err)
 			return err;
 		u->inuse_ns = now_ns();
@@ -191,7 +191,7 @@ int budget_unit_leave_frees(struct budget_unit *u, enum probes_kept kept,
 	int err = budget_unit_change(u, change);
 
 	if (!err)
-		err = saved_probes(u, kept);
+		err = keep_probes(u, kept);
 	if (!err && u->has_inuse)
 		err = drop_live(u);
 	return err;

@@ -109,8 +109,7 @@ static void up_words(const struct governor_step *s, char *buf, size_t buf_bytes)
 		snprintf(buf, buf_bytes,
 			 "watching allocations again (that %s): in-use is still unknown", price);
 	else if (s->from.step >= BUDGET_ALLOCS)
-		snprintf(buf, buf_bytes,
-			 "tracking frees again: heap in use counts from now");
+		snprintf(buf, buf_bytes, "tracking frees again: heap in use counts from now");
 	else
 		snprintf(buf, buf_bytes, "more samples again, one per %s",
 			 format_bytes((double)s->rate_bytes, rate, sizeof(rate)));

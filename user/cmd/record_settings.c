@@ -99,9 +99,10 @@ int record_settings_operands(struct record_settings *s, const char *command, cha
 		return -EINVAL;
 	}
 	if (record_settings_has_whom(s)) {
-		log_error("%s: give running processes (-p, --comm, --cgroup) or a command ('%s'), not "
-			  "both",
-			  command, operands[0]);
+		log_error(
+			"%s: give running processes (-p, --comm, --cgroup) or a command ('%s'), not "
+			"both",
+			command, operands[0]);
 		return -EINVAL;
 	}
 	s->recorder.argv = operands;

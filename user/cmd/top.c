@@ -16,14 +16,13 @@ static const char usage[] =
 	"Show who holds the memory of a process, live in the terminal. Records the process (as root).\n"
 	"Ends with q; then no probe is left. What a heaptap serve follows is live on its pages.\n";
 
-static const char more[] =
-	"\n"
-	"keys: ? shows them\n"
-	"\n"
-	"examples:\n"
-	"  heaptap top -p $(pidof -s redis-server)\n"
-	"\n"
-	"exit status: 0 quit by the user, 1 error, 2 wrong usage\n";
+static const char more[] = "\n"
+			   "keys: ? shows them\n"
+			   "\n"
+			   "examples:\n"
+			   "  heaptap top -p $(pidof -s redis-server)\n"
+			   "\n"
+			   "exit status: 0 quit by the user, 1 error, 2 wrong usage\n";
 
 struct top_cli {
 	uint64_t pid, interval_ns, rate_bytes;

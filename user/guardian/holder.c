@@ -129,7 +129,7 @@ static void raise_file_limit(void)
 }
 
 /* Close all descriptors but fd. 0 to 2 stay open, so that no library takes a link for them. */
-static int saved_only(int fd)
+static int close_all_but(int fd)
 {
 	int null_fd = null_fd_open();
 
@@ -616,7 +616,7 @@ void holder_run(int fd)
 	pid_t parent = getppid();
 
 	stand_apart();
-	fd = saved_only(fd);
+	fd = close_all_but(fd);
 	if (!h || fd < 0 || closer_new(&h->closer))
 		_exit(1);
 	sigaction(SIGCHLD, &no_zombies, NULL);

@@ -123,7 +123,7 @@ void connection_reads(struct connection *c)
 	set(c, READS, READ_NS);
 }
 
-void connection_is_held(struct connection *c)
+void connection_is_deferred(struct connection *c)
 {
 	set(c, HELD, 0);
 }

@@ -52,7 +52,7 @@ struct http_exchange {
 	bool is_head, is_post;
 	bool is_admitted; /* the handler was called, or need not be */
 	bool has_answer;
-	bool is_held;
+	bool is_deferred;
 	enum MHD_Result queued;
 };
 
@@ -114,7 +114,7 @@ void http_end_slow(struct http_server *s)
 	for (struct http_exchange *x = s->exchanges; x; x = x->next) {
 		struct pollfd poller = { .fd = x->fd, .events = POLLRDHUP };
 
-		if (!x->is_held || poll(&poller, 1, 0) <= 0)
+		if (!x->is_deferred || poll(&poller, 1, 0) <= 0)
 			continue;
 		if (s->ops.on_abandon)
 			s->ops.on_abandon(s->ctx, x);
@@ -144,7 +144,7 @@ static void on_completed(void *ctx, struct MHD_Connection *mhd, void **of_reques
 	connection_asks(connection_of(mhd));
 	if (!x)
 		return;
-	if (x->is_held && s->ops.on_abandon)
+	if (x->is_deferred && s->ops.on_abandon)
 		s->ops.on_abandon(s->ctx, x);
 	exchange_free(x);
 	*of_request = NULL;
@@ -360,10 +360,10 @@ static enum MHD_Result on_access(void *ctx, struct MHD_Connection *mhd, const ch
 	return MHD_queue_response(mhd, x->status, x->response); /* resumed */
 }
 
-void http_hold(struct http_exchange *x)
+void http_defer(struct http_exchange *x)
 {
-	x->is_held = true;
-	connection_is_held(connection_of(x->mhd));
+	x->is_deferred = true;
+	connection_is_deferred(connection_of(x->mhd));
 	MHD_suspend_connection(x->mhd);
 }
 
@@ -468,14 +468,15 @@ void http_reply(struct http_exchange *x, const struct http_answer *a)
 	if (!r) {
 		/* No memory: the connection is closed, which the client treats as a failure. */
 		x->queued = MHD_NO;
-		r = x->is_held ? MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT) :
-				 NULL;
+		r = x->is_deferred ?
+			    MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT) :
+			    NULL;
 	} else {
 		add_headers(x, r, a);
 	}
 	x->status = x->queued == MHD_NO ? MHD_HTTP_INTERNAL_SERVER_ERROR : a->status;
-	if (x->is_held) {
-		x->is_held = false;
+	if (x->is_deferred) {
+		x->is_deferred = false;
 		x->response = r;
 		MHD_resume_connection(x->mhd);
 		return;
@@ -643,7 +644,7 @@ void http_close(struct http_server *s)
 	s->is_closing = true; /* requests may come while these are sent */
 	if (s->mhd) {
 		for (struct http_exchange *x = s->exchanges; x; x = x->next)
-			if (x->is_held)
+			if (x->is_deferred)
 				http_error(x, MHD_HTTP_SERVICE_UNAVAILABLE, "heaptap ends\n");
 		MHD_run(s->mhd);
 		MHD_run(s->mhd); /* sends the answers that the first call resumed */

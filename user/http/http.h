@@ -5,7 +5,7 @@
  * It listens on HOST:PORT or on a unix socket, lets in clients that have the token, and hands over requests that
  * are GET or HEAD without a body, or POST where the handler takes one. Everything is bounded: connections, header
  * and body bytes (and those of all bodies together), the time that a client may take to ask and to read. A handler
- * answers with http_reply() at once, or calls http_hold() and answers later.
+ * answers with http_reply() at once, or calls http_defer() and answers later.
  *
  * Nothing of a request reaches the file system, and a path with an escaped NUL or slash in it matches no page.
  * Without a token, on an address, it answers only to those names of this machine that no name server can give away:
@@ -35,7 +35,7 @@ struct http_options {
 struct http_ops {
 	/* Return how many bytes of body a POST to this path may have; 0: no POST. */
 	size_t (*body_cap)(void *ctx, const char *path);
-	/* Must end with http_reply() or http_hold(). */
+	/* Must end with http_reply() or http_defer(). */
 	void (*on_request)(void *ctx, struct http_exchange *x);
 	/* The client of a held exchange has gone; x is gone after this. */
 	void (*on_abandon)(void *ctx, struct http_exchange *x);
@@ -85,7 +85,7 @@ bool http_is_head(const struct http_exchange *x);
 /* fn returns non-zero to stop with that value; value is "" for "?key". */
 typedef int (*http_arg_fn)(void *ctx, const char *key, const char *value);
 int http_each_arg(struct http_exchange *x, http_arg_fn fn, void *ctx);
-void http_hold(struct http_exchange *x);
+void http_defer(struct http_exchange *x);
 void http_reply(struct http_exchange *x, const struct http_answer *a);
 /* text/plain with X-Go-Pprof: 1. */
 void http_error(struct http_exchange *x, unsigned status, const char *fmt, ...)

@@ -34,7 +34,7 @@ void connections_remove(struct connection *c);
 
 void connection_asks(struct connection *c);
 void connection_reads(struct connection *c);
-void connection_is_held(struct connection *c);
+void connection_is_deferred(struct connection *c);
 
 /* Shut connections that are over their time, or have hung up while they asked. */
 void connections_end_slow(struct connections *cs);

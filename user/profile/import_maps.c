@@ -46,7 +46,7 @@ static int read_map(struct importer *im, struct import_line *l, struct maps *map
 	return m.file_str < 0 ? (int)m.file_str : vec_push(&maps->list, m);
 }
 
-static int saved_map(struct importer *im, struct map *m)
+static int add_map(struct importer *im, struct map *m)
 {
 	struct profile_mapping to = {
 		.start = m->start,
@@ -97,7 +97,7 @@ static int place_locations(struct importer *im, struct maps *maps)
 
 	if (!maps->list.cnt)
 		return 0;
-	err = saved_map(im, &maps->list.data[0]);
+	err = add_map(im, &maps->list.data[0]);
 	qsort(maps->list.data, maps->list.cnt, sizeof(*maps->list.data), compare_maps);
 	vec_each(&im->p->locations, l) {
 		struct map *m = find_map(maps, l->address);
@@ -106,7 +106,7 @@ static int place_locations(struct importer *im, struct maps *maps)
 			break;
 		if (!m)
 			continue;
-		err = saved_map(im, m);
+		err = add_map(im, m);
 		l->mapping = m->mapping;
 	}
 	return err;

@@ -68,7 +68,7 @@ static void skip(struct saved_ended *ke, struct tracker *t, size_t i, const char
 {
 	const struct saved_job *job = &ke->jobs.data[i];
 
-	tracker_unhold(t, job->name.pid, job->generation);
+	tracker_unpin_image(t, job->name.pid, job->generation);
 	count_skipped(ke, job, why);
 	del(ke, i);
 }
@@ -93,7 +93,7 @@ void saved_ended_add(struct saved_ended *ke, struct tracker *t, const struct sav
 	if (ke->jobs.cnt == ENDED_CAP)
 		skip(ke, t, least_worth(ke), "too many have ended at once");
 	if (vec_reserve(&ke->jobs, ke->jobs.cnt + 1) ||
-	    tracker_hold(t, job->name.pid, job->generation)) {
+	    tracker_pin_image(t, job->name.pid, job->generation)) {
 		count_skipped(ke, job, "no memory");
 		return;
 	}

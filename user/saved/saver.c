@@ -411,7 +411,7 @@ static void let_go_dead(struct saver *k)
 		const struct saved_job *job = saved_batch_at(k->batch, i);
 
 		if (saved_job_is_last(job))
-			tracker_unhold(k->src.tracker, job->name.pid, job->generation);
+			tracker_unpin_image(k->src.tracker, job->name.pid, job->generation);
 	}
 }
 

@@ -8,7 +8,7 @@
  * have one, and a child process makes the files from it, as for profiles.h.
  *
  * The kernel's event reports the end of a process. Its samples are still in the live map then: the saver keeps them
- * there (tracker_hold()) until the last profile is made.
+ * there (tracker_pin_image()) until the last profile is made.
  */
 #ifndef HT_SAVED_SAVER_H
 #define HT_SAVED_SAVER_H

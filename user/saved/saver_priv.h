@@ -28,7 +28,7 @@ struct tracker;
 /*
  * ended.c: ended processes (and images, after an exec) that wait for their last profile.
  *
- * Their samples are still in the live map and are kept there (tracker_hold()) from when a job is added until it is
+ * Their samples are still in the live map and are kept there (tracker_pin_image()) from when a job is added until it is
  * let go. Jobs that cannot wait any longer are let go here, and counted.
  */
 

@@ -286,7 +286,7 @@ void profiles_request(struct profiles *p, struct http_exchange *x, const struct 
 	if (!err)
 		err = vec_push(&p->waiters, w);
 	if (!err) {
-		http_hold(x);
+		http_defer(x);
 		return;
 	}
 	base_put(p, w.base);

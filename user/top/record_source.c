@@ -125,7 +125,7 @@ static void on_tick(void *ctx, struct recorder *r)
 }
 
 /* Run until a key, a signal, or the end of the terminal ends it. */
-static int look_on(struct source *s)
+static int show_next(struct source *s)
 {
 	struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
 				{ .fd = s->signal_fd, .events = POLLIN } };
@@ -150,7 +150,7 @@ static int stay(struct source *s)
 	recorder_close(s->recorder);
 	s->recorder = NULL;
 	top_ui_set_over(s->ui, true);
-	return err ? err : look_on(s);
+	return err ? err : show_next(s);
 }
 
 static int run(struct source *s)

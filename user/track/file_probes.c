@@ -178,7 +178,7 @@ void file_probes_free(struct file_probes *fp)
  */
 
 /* Brings probes up to date, by kind: attach those wanted and missing; move unwanted ones to `gone`. */
-struct bringing {
+struct sync {
 	struct guardian *guardian;
 	struct file_links *sharings;
 	const struct probe_target *target;
@@ -186,8 +186,8 @@ struct bringing {
 	struct held_links *gone;
 };
 
-static int bring_kind(const struct bringing *b, bool is_wanted, enum probe_kind kind,
-		      struct held_links **links)
+static int sync_kind(const struct sync *b, bool is_wanted, enum probe_kind kind,
+		     struct held_links **links)
 {
 	struct held_links *fresh = NULL;
 	int err;
@@ -220,48 +220,47 @@ static void note_seen(struct file_member *m)
 		m->seen_ns = now_ns();
 }
 
-int file_probes_bring_sharing(struct file_probes *fp, struct file_member *m, enum sharing sharing,
-			      enum probes_kept kept, struct held_links *gone)
+int file_probes_sync_sharing(struct file_probes *fp, struct file_member *m, enum sharing sharing,
+			     enum probes_kept kept, struct held_links *gone)
 {
-	const struct bringing b = { fp->guardian, fp->sharings, &m->target, sharing, gone };
+	const struct sync b = { fp->guardian, fp->sharings, &m->target, sharing, gone };
 	int err;
 
 	if (!fp->file->alloc || fp->leaves_allocator)
 		return 0;
 	if (sharing == SHARING_EVENT && !m->allocs[sharing])
 		m->event_turn = ++fp->event_turns;
-	err = bring_kind(&b, kept <= PROBES_ALL, PROBE_FREES, &m->frees[sharing]);
+	err = sync_kind(&b, kept <= PROBES_ALL, PROBE_FREES, &m->frees[sharing]);
 	if (!err)
-		err = bring_kind(&b, kept <= PROBES_ALLOCS, PROBE_ALLOCS, &m->allocs[sharing]);
+		err = sync_kind(&b, kept <= PROBES_ALLOCS, PROBE_ALLOCS, &m->allocs[sharing]);
 	if (m->allocs[sharing])
 		note_seen(m);
 	return err;
 }
 
-int file_probes_bring_tags(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
-			   struct held_links *gone)
-{
-	const struct bringing b = { fp->guardian, fp->sharings, &m->target, SHARING_OWN, gone };
-
-	return fp->file->tags ? bring_kind(&b, kept <= PROBES_ALLOCS, PROBE_TAGS, &m->tags) : 0;
-}
-
-int file_probes_bring_sampler(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
-			      struct held_links *gone)
-{
-	const struct bringing b = { fp->guardian, fp->sharings, &m->target, SHARING_OWN, gone };
-
-	return fp->uses_sampler ?
-		       bring_kind(&b, kept <= PROBES_ALLOCS, PROBE_SAMPLER, &m->sampler) :
-		       0;
-}
-
-int file_probes_bring_tap(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
+int file_probes_sync_tags(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
 			  struct held_links *gone)
 {
-	const struct bringing b = { fp->guardian, fp->sharings, &m->target, SHARING_OWN, gone };
+	const struct sync b = { fp->guardian, fp->sharings, &m->target, SHARING_OWN, gone };
 
-	return bring_kind(&b, m->wants_tap && kept <= PROBES_ALLOCS, PROBE_TAP, &m->tap);
+	return fp->file->tags ? sync_kind(&b, kept <= PROBES_ALLOCS, PROBE_TAGS, &m->tags) : 0;
+}
+
+int file_probes_sync_sampler(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
+			     struct held_links *gone)
+{
+	const struct sync b = { fp->guardian, fp->sharings, &m->target, SHARING_OWN, gone };
+
+	return fp->uses_sampler ? sync_kind(&b, kept <= PROBES_ALLOCS, PROBE_SAMPLER, &m->sampler) :
+				  0;
+}
+
+int file_probes_sync_tap(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
+			 struct held_links *gone)
+{
+	const struct sync b = { fp->guardian, fp->sharings, &m->target, SHARING_OWN, gone };
+
+	return sync_kind(&b, m->wants_tap && kept <= PROBES_ALLOCS, PROBE_TAP, &m->tap);
 }
 
 int file_probes_tap(struct file_probes *fp, struct file_member *m, enum probes_kept kept)
@@ -269,7 +268,7 @@ int file_probes_tap(struct file_probes *fp, struct file_member *m, enum probes_k
 	int err;
 
 	m->wants_tap = true;
-	err = file_probes_bring_tap(fp, m, kept, NULL);
+	err = file_probes_sync_tap(fp, m, kept, NULL);
 	m->wants_tap = !err;
 	if (!err)
 		note_seen(m);
@@ -304,27 +303,27 @@ const struct tap_news *file_probes_tap_news(const struct file_probes *fp)
 	return file_links_tap_news(fp->sharings);
 }
 
-static int bring_everyone(struct file_probes *fp)
+static int sync_everyone(struct file_probes *fp)
 {
-	int err = file_probes_bring_sharing(fp, &fp->everyone, SHARING_ALL,
-					    kept_table_of_everyone(fp->kept), NULL);
+	int err = file_probes_sync_sharing(fp, &fp->everyone, SHARING_ALL,
+					   kept_table_of_everyone(fp->kept), NULL);
 
 	fp->everyone_is_probed = true;
 	fp->everyone.failed_err = err;
 	return err;
 }
 
-int file_probes_bring_all(struct file_probes *fp, enum sharing sharing)
+int file_probes_sync_all(struct file_probes *fp, enum sharing sharing)
 {
 	struct file_member *m;
 	int err = 0;
 
 	if (sharing == SHARING_ALL)
-		return bring_everyone(fp);
+		return sync_everyone(fp);
 	vec_each(&fp->members, m) {
 		if (m->failed_err)
 			continue;
-		err = file_probes_bring_sharing(
+		err = file_probes_sync_sharing(
 			fp, m, sharing, kept_table_allocator_of(fp->kept, m->target.pid), NULL);
 		if (err && err != -ESRCH)
 			return err;
@@ -338,15 +337,15 @@ int file_probes_bring_all(struct file_probes *fp, enum sharing sharing)
 
 /* Attach all probes of *m on the event once more, then detach the old ones. No hit is missed, and a
  * hit of a process that is on the event twice is seen once. */
-static int bring_to_front(struct file_probes *fp, struct file_member *m)
+static int move_to_front(struct file_probes *fp, struct file_member *m)
 {
-	const struct bringing b = { fp->guardian, fp->sharings, &m->target, SHARING_EVENT, NULL };
+	const struct sync b = { fp->guardian, fp->sharings, &m->target, SHARING_EVENT, NULL };
 	struct file_member fresh = { .event_turn = 0 };
-	int err = bring_kind(&b, m->frees[SHARING_EVENT], PROBE_FREES, &fresh.frees[SHARING_EVENT]);
+	int err = sync_kind(&b, m->frees[SHARING_EVENT], PROBE_FREES, &fresh.frees[SHARING_EVENT]);
 
 	if (!err)
-		err = bring_kind(&b, m->allocs[SHARING_EVENT], PROBE_ALLOCS,
-				 &fresh.allocs[SHARING_EVENT]);
+		err = sync_kind(&b, m->allocs[SHARING_EVENT], PROBE_ALLOCS,
+				&fresh.allocs[SHARING_EVENT]);
 	if (err) {
 		file_probes_stop_member(&fresh, SHARING_EVENT);
 		return err;
@@ -374,7 +373,7 @@ int file_probes_order(struct file_probes *fp, const struct probes_activity *a, d
 	}
 	front = plan_front(sharers, cnt, hit_ns);
 	free(sharers);
-	return front < cnt ? bring_to_front(fp, &fp->members.data[front]) : 0;
+	return front < cnt ? move_to_front(fp, &fp->members.data[front]) : 0;
 }
 
 /*
@@ -399,9 +398,9 @@ static int attach_new_member(struct file_probes *fp, struct file_member *m, enum
 		of_tags = &fp->everyone;
 		kept = kept_table_of_everyone(fp->kept);
 	}
-	err = file_probes_bring_tags(fp, of_tags, kept, NULL);
+	err = file_probes_sync_tags(fp, of_tags, kept, NULL);
 	if (!err)
-		err = file_probes_bring_sampler(fp, of_tags, kept, NULL);
+		err = file_probes_sync_sampler(fp, of_tags, kept, NULL);
 	*ret_is_new = !err && fp->uses_sampler;
 	if (sharing == SHARING_ALL)
 		m->seen_ns = fp->everyone.seen_ns;
@@ -409,10 +408,10 @@ static int attach_new_member(struct file_probes *fp, struct file_member *m, enum
 		return err;
 	kept = kept_table_allocator_of(fp->kept, m->target.pid);
 	if (sharing == SHARING_ALL) {
-		err = bring_everyone(fp);
+		err = sync_everyone(fp);
 		m->seen_ns = fp->everyone.seen_ns;
 	} else {
-		err = file_probes_bring_sharing(fp, m, sharing, kept, NULL);
+		err = file_probes_sync_sharing(fp, m, sharing, kept, NULL);
 	}
 	*ret_is_new |= !err;
 	return err;

@@ -75,15 +75,15 @@ bool file_member_set_thread(struct file_member *m, pid_t live_tid);
  * tap. Attach what `kept` requires and is missing; move everything else to `gone`, or close it when
  * `gone` is NULL.
  */
-int file_probes_bring_sharing(struct file_probes *fp, struct file_member *m, enum sharing sharing,
-			      enum probes_kept kept, struct held_links *gone);
-int file_probes_bring_tags(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
-			   struct held_links *gone);
-int file_probes_bring_sampler(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
-			      struct held_links *gone);
-int file_probes_bring_tap(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
+int file_probes_sync_sharing(struct file_probes *fp, struct file_member *m, enum sharing sharing,
+			     enum probes_kept kept, struct held_links *gone);
+int file_probes_sync_tags(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
 			  struct held_links *gone);
-/* Tap the allocator in a member, now and whenever file_probes_bring_tap() is called.
+int file_probes_sync_sampler(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
+			     struct held_links *gone);
+int file_probes_sync_tap(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
+			 struct held_links *gone);
+/* Tap the allocator in a member, now and whenever file_probes_sync_tap() is called.
  * file_probes_tap_news() says how it went. */
 int file_probes_tap(struct file_probes *fp, struct file_member *m, enum probes_kept kept);
 /* The process may map more copies of the file by now: tap those as well. */
@@ -94,7 +94,7 @@ bool file_member_is_tapped(const struct file_member *m);
 int file_member_set_tap(const struct file_member *m, uint64_t rate_bytes, struct tap_lost *ret);
 const struct tap_news *file_probes_tap_news(const struct file_probes *fp);
 /* Attach what each member keeps, with this sharing. Skips members that have just ended. */
-int file_probes_bring_all(struct file_probes *fp, enum sharing sharing);
+int file_probes_sync_all(struct file_probes *fp, enum sharing sharing);
 
 /* Recent hits per second of a process. */
 struct probes_activity {

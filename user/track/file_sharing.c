@@ -134,7 +134,7 @@ static void begin_move(struct file_sharing *fs, enum sharing sharing, size_t pro
 	int err;
 
 	set_sharings(fs, 1U << fs->sharing);
-	err = file_probes_bring_all(fs->probes, sharing);
+	err = file_probes_sync_all(fs->probes, sharing);
 	if (err) {
 		log_warn("probes of %s stay '%s', because they cannot be attached as '%s': %s",
 			 fs->file->path, sharing_name(fs->sharing), sharing_name(sharing),

@@ -248,7 +248,7 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* Cut the new place out of an older one. */
-static int saved_rest(struct jit_code *c, const struct place *fresh, struct place *old)
+static int keep_rest(struct jit_code *c, const struct place *fresh, struct place *old)
 {
 	struct place behind = *old;
 
@@ -269,7 +269,7 @@ static int add_place(struct jit_code *c, struct place fresh)
 	for (size_t i = c->places.cnt; i-- > 0 && !err;) {
 		struct place old = c->places.data[i];
 
-		err = saved_rest(c, &fresh, &old);
+		err = keep_rest(c, &fresh, &old);
 		c->places.data[i] = old;
 	}
 	return err ? err : vec_push(&c->places, fresh);
@@ -447,7 +447,7 @@ static int search_source(struct search *s, uint32_t period, int source)
 }
 
 /* Keep the names that were found. is_last: also keep that an address has no name, so that none is left. */
-static int saved_names(struct search *s, uint32_t period, bool is_last)
+static int keep_names(struct search *s, uint32_t period, bool is_last)
 {
 	size_t left = 0;
 
@@ -494,7 +494,7 @@ static int search_all(struct jit_code *c, uint32_t period, const uint64_t *addr,
 	for (int i = 0; i < SOURCE_CNT && s.wanted.cnt && !err; i++) {
 		err = search_source(&s, period, i);
 		if (!err)
-			err = saved_names(&s, period, i == SOURCE_CNT - 1);
+			err = keep_names(&s, period, i == SOURCE_CNT - 1);
 	}
 	vec_release(&s.wanted);
 	return err;

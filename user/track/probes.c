@@ -278,30 +278,30 @@ void probes_order(struct probes *p, const struct probes_activity *a)
 static int keep(struct probed_file *pf, struct file_member *m, enum probes_kept kept,
 		bool is_sampled, struct held_links *gone)
 {
-	int err = file_probes_bring_tags(pf->probes, m, kept, gone);
+	int err = file_probes_sync_tags(pf->probes, m, kept, gone);
 
 	if (!err)
-		err = file_probes_bring_sampler(pf->probes, m, kept, gone);
+		err = file_probes_sync_sampler(pf->probes, m, kept, gone);
 	if (!err)
-		err = file_probes_bring_tap(pf->probes, m, kept, gone);
+		err = file_probes_sync_tap(pf->probes, m, kept, gone);
 	if (is_sampled)
 		kept = PROBES_NONE;
 	if (!err && file_sharing_is_moving(pf->sharing))
-		err = file_probes_bring_sharing(pf->probes, m, file_sharing_old(pf->sharing), kept,
-						gone);
-	return err ? err :
-		     file_probes_bring_sharing(pf->probes, m, file_sharing_now(pf->sharing), kept,
+		err = file_probes_sync_sharing(pf->probes, m, file_sharing_old(pf->sharing), kept,
 					       gone);
+	return err ? err :
+		     file_probes_sync_sharing(pf->probes, m, file_sharing_now(pf->sharing), kept,
+					      gone);
 }
 
-void probes_hold(struct probes *p, bool hold)
+void probes_pause_attaching(struct probes *p, bool pause)
 {
-	kept_table_hold(p->kept, hold);
+	kept_table_hold(p->kept, pause);
 }
 
 /* Where the probes are for everyone, a process is exempted by moving the file to another sharing. */
-static int saved_of_file(struct probes *p, struct probed_file *pf, struct file_member *m, pid_t pid,
-			 struct held_links *gone)
+static int apply_kept_to_file(struct probes *p, struct probed_file *pf, struct file_member *m,
+			      pid_t pid, struct held_links *gone)
 {
 	enum probes_kept kept = kept_table_of(p->kept, pid);
 	bool is_sampled = kept_table_allocator_of(p->kept, pid) != kept;
@@ -314,10 +314,10 @@ static int saved_of_file(struct probes *p, struct probed_file *pf, struct file_m
 	    (file_sharing_is_moving(pf->sharing) && file_sharing_old(pf->sharing) == SHARING_ALL)) {
 		if (file_probes_shares_tags(pf->probes))
 			return 0;
-		err = file_probes_bring_tags(pf->probes, m, kept, gone);
+		err = file_probes_sync_tags(pf->probes, m, kept, gone);
 		if (!err)
-			err = file_probes_bring_sampler(pf->probes, m, kept, gone);
-		return err ? err : file_probes_bring_tap(pf->probes, m, kept, gone);
+			err = file_probes_sync_sampler(pf->probes, m, kept, gone);
+		return err ? err : file_probes_sync_tap(pf->probes, m, kept, gone);
 	}
 	return keep(pf, m, kept, is_sampled, gone);
 }
@@ -351,7 +351,7 @@ static int apply_kept(struct probes *p, pid_t pid, pid_t live_tid, uint64_t *ret
 		struct file_member *m = find_member(p, pf, pid, live_tid);
 
 		if (!err && m)
-			err = saved_of_file(p, pf, m, pid, gone);
+			err = apply_kept_to_file(p, pf, m, pid, gone);
 	}
 	*ret_ticket = held_links_let_go(gone);
 	return err;
@@ -429,8 +429,8 @@ static void follow_thread(struct probes *p, struct probed_file *pf, struct file_
 	    file_sharing_now(pf->sharing) != SHARING_EVENT || !pf->file->alloc)
 		return;
 	file_probes_stop_member(m, SHARING_EVENT);
-	err = file_probes_bring_sharing(pf->probes, m, SHARING_EVENT,
-					kept_table_allocator_of(p->kept, pid), NULL);
+	err = file_probes_sync_sharing(pf->probes, m, SHARING_EVENT,
+				       kept_table_allocator_of(p->kept, pid), NULL);
 	if (err)
 		count_failure(p, pf->file, err);
 }
@@ -549,9 +549,10 @@ void probes_clean_leftovers(struct probes *p, const struct leftovers *l, pid_t p
 			 "killed, stay: %s",
 			 l->sites.cnt, l->file->path, pid, strerror(-err));
 	else
-		log_info("PID %d: %zu breakpoints in %s are not in the file: if a killed profiler left "
-			 "them, they are removed now",
-			 pid, l->sites.cnt, l->file->path);
+		log_info(
+			"PID %d: %zu breakpoints in %s are not in the file: if a killed profiler left "
+			"them, they are removed now",
+			pid, l->sites.cnt, l->file->path);
 }
 
 size_t probes_file_cnt(const struct probes *p)

@@ -115,8 +115,8 @@ void probes_untap(struct probes *p, pid_t pid);
 void probes_set_taps(const struct probes *p, pid_t pid, uint64_t rate_bytes, struct tap_lost *ret);
 /* Are the reports of this file's sampler read? */
 bool probes_use_sampler(const struct probes *p, const struct track_file *file);
-/* While held, new processes get no probes, as with PROBES_NONE. */
-void probes_hold(struct probes *p, bool hold);
+/* While paused, new processes get no probes, as with PROBES_NONE. */
+void probes_pause_attaching(struct probes *p, bool pause);
 
 /* -EMFILE, -ENFILE: some probes of the process could not be attached because descriptors ran out,
  * which says nothing about its files. */

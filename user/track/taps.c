@@ -100,8 +100,8 @@ static int note_tapped(struct taps *ts, struct tracked_process *p, const struct 
 	vec_each(&p->mapped, file)
 		if ((*file)->alloc && !inst->tap_missed[0])
 			tap_code_missed((*file)->alloc, inst->tap_missed, sizeof(inst->tap_missed));
-	log_info("PID %d is tapped: %u thread%s paused for %.1f ms%s%s", p->pid,
-		 news->thread_cnt, news->thread_cnt == 1 ? "" : "s", (double)news->stopped_ns / 1e6,
+	log_info("PID %d is tapped: %u thread%s paused for %.1f ms%s%s", p->pid, news->thread_cnt,
+		 news->thread_cnt == 1 ? "" : "s", (double)news->stopped_ns / 1e6,
 		 inst->tap_missed[0] ? "; not sampled: calls to " : "", inst->tap_missed);
 	if (p->tap == TAP_IN)
 		return 0;

@@ -493,7 +493,8 @@ static int read_mappings(struct tracked *f, struct tracked_process *p, uint32_t 
 			p->has_unread_files = true;
 		else if (err == -ENOENT)
 			p->has_gone_files = true;
-		else if (err && err != -EACCES) /* no more tables or descriptors: go on without the file */
+		else if (err &&
+			 err != -EACCES) /* no more tables or descriptors: go on without the file */
 			note_failure(f, err);
 		if (err == -EACCES || err == -EAGAIN || err == -ETIMEDOUT)
 			add_closed(p, m, err);

@@ -50,17 +50,17 @@
 /* Limit of one turn, because the caller has other work: processes that do not answer take this long each. */
 #define TURN_NS 200000000ULL
 
-struct held_key {
+struct pinned_key {
 	uint32_t pid;
 	uint32_t generation;
 };
 
 static bool is_image_over(void *ctx, pid_t pid, uint32_t generation)
 {
-	const struct held_key key = { (uint32_t)pid, generation };
+	const struct pinned_key key = { (uint32_t)pid, generation };
 	const struct tracker *t = ctx;
 
-	return tracker_is_over(t, pid, generation) && !hmap_get(&t->held, &key);
+	return tracker_is_over(t, pid, generation) && !hmap_get(&t->pinned, &key);
 }
 
 static void on_reclaim_begin(void *ctx)
@@ -137,7 +137,7 @@ int tracker_new(struct engine *engine, struct track_files *files,
 				 .is_family = opts->follow,
 				 .may_tap = opts->may_tap,
 				 .may_tap_ctx = opts->may_tap_ctx };
-	hmap_init(&t->held, sizeof(struct held_key));
+	hmap_init(&t->pinned, sizeof(struct pinned_key));
 	track_files_watch(files, on_file_over, t);
 	*ret = t;
 	return 0;
@@ -177,7 +177,7 @@ void tracker_free(struct tracker *t)
 	probes_free(t->probes);
 	reclaim_free(t->reclaim);
 	instances_release(&t->instances);
-	hmap_release(&t->held);
+	hmap_release(&t->pinned);
 	tracked_release(&t->tracked);
 	free(t);
 }
@@ -496,23 +496,23 @@ void tracker_await_out(struct tracker *t, uint64_t ticket)
 	guardian_wait_out(t->opts.guardian, ticket);
 }
 
-void tracker_hold_probes(struct tracker *t, bool hold)
+void tracker_pause_attaching(struct tracker *t, bool pause)
 {
-	probes_hold(t->probes, hold);
+	probes_pause_attaching(t->probes, pause);
 }
 
-int tracker_hold(struct tracker *t, pid_t pid, uint32_t generation)
+int tracker_pin_image(struct tracker *t, pid_t pid, uint32_t generation)
 {
-	const struct held_key key = { (uint32_t)pid, generation };
+	const struct pinned_key key = { (uint32_t)pid, generation };
 
-	return hmap_put(&t->held, &key, 0);
+	return hmap_put(&t->pinned, &key, 0);
 }
 
-void tracker_unhold(struct tracker *t, pid_t pid, uint32_t generation)
+void tracker_unpin_image(struct tracker *t, pid_t pid, uint32_t generation)
 {
-	const struct held_key key = { (uint32_t)pid, generation };
+	const struct pinned_key key = { (uint32_t)pid, generation };
 
-	if (hmap_del(&t->held, &key))
+	if (hmap_del(&t->pinned, &key))
 		reclaim_ask(t->reclaim);
 }
 

@@ -100,8 +100,8 @@ uint64_t tracker_followed_ns(const struct tracker *t, pid_t pid);
 int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept, uint64_t *ret_ticket);
 /* Wait until detaching is done. */
 void tracker_await_out(struct tracker *t, uint64_t ticket);
-/* While held, new processes get no probes. */
-void tracker_hold_probes(struct tracker *t, bool hold);
+/* While paused, new processes get no probes. */
+void tracker_pause_attaching(struct tracker *t, bool pause);
 /* Generation of the image read last. */
 uint32_t tracker_generation(const struct tracker *t, pid_t pid);
 /* Does this generation belong to the process now tracked as pid, not to an earlier process with the same pid? */
@@ -115,10 +115,10 @@ bool tracker_has_allocator(const struct tracker *t, pid_t pid);
 bool tracker_is_over(const struct tracker *t, pid_t pid, uint32_t generation);
 /*
  * Keep the samples of this image after it is over: tracker_reclaim() leaves them alone until
- * tracker_unhold().
+ * tracker_unpin_image().
  */
-int tracker_hold(struct tracker *t, pid_t pid, uint32_t generation);
-void tracker_unhold(struct tracker *t, pid_t pid, uint32_t generation);
+int tracker_pin_image(struct tracker *t, pid_t pid, uint32_t generation);
+void tracker_unpin_image(struct tracker *t, pid_t pid, uint32_t generation);
 /*
  * Remove what images that are over (ended, removed, or replaced by an exec) left behind: samples,
  * instances, files that nobody maps. Each call works for about budget_ns, or not at all when there

@@ -32,7 +32,7 @@ struct tracker {
 	struct taps taps;
 	struct reclaim *reclaim;
 	struct loaders *loaders; /* NULL: no process is held */
-	struct hmap held; /* struct held_key of images whose samples are still wanted */
+	struct hmap pinned; /* struct pinned_key of images whose samples are still wanted */
 	uint32_t next_generation;
 	uint64_t ordered_ns; /* when the sharers of events were last put in order */
 	bool is_stopped;

@@ -283,9 +283,8 @@ int main(int argc, char **argv)
 	from[0].fd = fuse_fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (fuse_fd < 0)
 		fail("/dev/fuse");
-	snprintf(opts, sizeof(opts), "fd=%d,rootmode=40000,user_id=%lu,group_id=65534%s",
-		 fuse_fd, argc > 3 ? strtoul(argv[3], NULL, 10) : 65534,
-		 argc > 4 ? "" : ",allow_other");
+	snprintf(opts, sizeof(opts), "fd=%d,rootmode=40000,user_id=%lu,group_id=65534%s", fuse_fd,
+		 argc > 3 ? strtoul(argv[3], NULL, 10) : 65534, argc > 4 ? "" : ",allow_other");
 	if (mount("mute_fuse", argv[1], "fuse.mute", MS_NOSUID | MS_NODEV, opts))
 		fail("mount");
 	setvbuf(stdin, NULL, _IONBF, 0); /* poll() tells of what is not read yet */
