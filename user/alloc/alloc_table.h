@@ -25,7 +25,7 @@ struct alloc_row {
 	uint8_t size_arg, count_arg, ptr_arg; /* HT_ARG_NONE = none */
 	uint8_t ret; /* HT_RET_* */
 	uint8_t flags; /* HT_SITE_* that hold for every implementation */
-	bool adds_header; /* asks the function that it jumps to for more than its caller asked */
+	bool adds_header; /* tail-calls with a larger size than its caller asked for */
 };
 
 /* The whole table and its prefixes; `doctor` lists them ("looked for"). */

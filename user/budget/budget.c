@@ -21,10 +21,8 @@
  * come back, so the verdict is not hasty. It needs
  * - a look of LOOK_CPU_NS of CPU time, or LOOK_NS of the clock,
  * - a mean above DOWN times the limit, both recently (RECENT_NS), so that what is over has no
- *   consequence, and for longer (MEAN_NS), so that a burst counts by its share of the whole. What is
- *   promised is one and a half times the limit. A DOWN of 1.35 broke that, although with it a server whose
- *   frees cost 29 % of a CPU kept its in-use at a limit of 25 %: what is stated as 33 % is up to 44 % as
- *   seen from outside (E2E_LOADS=20, loads of 40 % in bursts),
+ *   consequence, and for longer (MEAN_NS), so that a burst counts by its share of the whole. 1.1 keeps the
+ *   promised one and a half times the limit as seen from outside (E2E_LOADS=20); 1.35 does not,
  * - moments above the limit at least SPREAD_NS apart, the last of them now: one burst says nothing of a
  *   server that sleeps otherwise, even if it used all of its CPU time, and what is over costs nothing
  *   any more.

@@ -179,7 +179,7 @@ static int check_file(int fd, const char *path, struct err *why)
 		return err_set_os(why, -errno, "cannot read '%s'", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(why, -EINVAL, "'%s' is not a regular file", path);
-	/* Of root's group nobody is who could not do it anyway. */
+	/* Group root is trusted. */
 	if (st.st_mode & S_IWOTH || (st.st_mode & S_IWGRP && st.st_gid) ||
 	    (st.st_uid && st.st_uid != geteuid()))
 		return err_set(

@@ -121,8 +121,7 @@ static void reap(struct guardian *g)
 		;
 }
 
-/* Nothing is under way any more: probes are out, or were left. A guardian that lives learns that nobody asks
- * any more. */
+/* Nothing is under way any more: probes are out, or were left. Shut down, so that a live guardian sees EOF. */
 static int lose(struct guardian *g)
 {
 	if (g->fd >= 0)

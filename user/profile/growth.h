@@ -81,8 +81,8 @@ struct growth {
 };
 
 /*
- * row_cnt: in how many rows growth is searched for, to name those that grow. With 1, at most one row in 40 that does
- * not grow is said to. With more, at most one such set of rows in 300 has a row that is said to wrongly.
+ * row_cnt: in how many rows growth is searched for, to name those that grow. False-positive rate: 1/40 for a single row;
+ * family-wise 1/300 for several.
  */
 void growth_judge(const struct growth_plan *p, const struct growth_sums *sums, size_t row_cnt,
 		  struct growth *ret);
