@@ -239,11 +239,12 @@ format: ## apply .clang-format
 	clang-format -i $(C_FILES)
 
 # In a folder of its own, or the next plain make would build all of it again without -Werror.
-lint: ## warnings of gcc (as errors), clang-tidy, cppcheck, clang-format
+lint: ## warnings of gcc (as errors), clang-tidy, cppcheck, clang-format, actionlint if Go is there
 	@tools/setup.sh lint
 	$(SUB_MAKE) $(BUILD_JOBS) WERROR=-Werror B=$(B)-lint lint-objects
 	$(SUB_MAKE) generated
 	clang-format --dry-run -Werror $(C_FILES)
+	$(if $(shell command -v go),go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 .github/workflows/*.yml)
 	@# It does not read what is generated, which the text of a page is.
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -D__x86_64__ -D_GNU_SOURCE \
 		--enable=warning,performance,portability --suppress=missingIncludeSystem \
