@@ -45,6 +45,11 @@ has base/log.c base/log.h base/vec.h
 has elf/notes.c base/log.h
 look "a circle" 'circle: base/log base/vec base/log\|circle: base/vec base/log base/vec'
 fresh
+echo 'snprintf(path, sizeof(path), "/proc/%d/mem", pid);' >>"$work/user/track/files.c"
+look "a path in /proc is made elsewhere" 'made in proc/'
+mkdir -p "$work/user/proc" && mv "$work/user/track/files.c" "$work/user/proc/"
+look "a path in /proc is made in proc/" ''
+fresh
 has report/rows.c proc/maps.h
 look "report/ includes what is not pure" 'report/ is pure'
 fresh

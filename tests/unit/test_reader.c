@@ -151,7 +151,8 @@ static void it_reads_the_same(void **state)
 	assert_string_equal(here.comm, away.comm);
 	assert_true(here.start_time_ticks == away.start_time_ticks && here.uid == away.uid);
 	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
-	assert_true(maps.maps.cnt + 40 > cnt && cnt + 40 > maps.maps.cnt);
+	/* a sanitizer maps some dozens more for its own needs */
+	assert_true(maps.maps.cnt + 200 > cnt && cnt + 200 > maps.maps.cnt);
 	proc_maps_release(&maps);
 	assert_int_equal(begin(NULL), 0);
 }

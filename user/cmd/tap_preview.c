@@ -18,6 +18,7 @@
 #include "base/printable.h"
 #include "base/units.h"
 #include "kernel/privileges.h"
+#include "proc/proc_text.h"
 #include "proc/process.h"
 #include "proc/process_memory.h"
 #include "proc/survey.h"
@@ -56,25 +57,9 @@ static const char *name_of(pid_t pid, char buf[NAME_BYTES])
 	return buf;
 }
 
-static pid_t tracer_of(pid_t pid)
-{
-	char path[48], line[128];
-	int tracer = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return tracer;
-}
-
 static void check_process(struct preview *v)
 {
-	pid_t tracer = tracer_of(v->info.tgid);
+	pid_t tracer = (pid_t)proc_status_number(v->info.tgid, "TracerPid", 0);
 	struct privileges p;
 	char name[NAME_BYTES];
 

@@ -39,6 +39,7 @@
 #include "kernel/attach.h"
 #include "kernel/shared_probes.h"
 #include "kernel/uprobe_events.h"
+#include "proc/proc_text.h"
 #include "tap/tap.h"
 
 #define NAME "heaptap-guard"
@@ -463,19 +464,12 @@ static void tell_done(struct holder *h)
  */
 static bool is_main_stopped(struct holder *h)
 {
-	char path[32], text[512], *at;
-	ssize_t n;
-	int fd;
+	char text[512], *at;
 
 	if (!h->links.cnt || now_ns() - h->looked_ns < MAIN_LOOK_MS * NS_PER_MS / 2)
 		return false;
 	h->looked_ns = now_ns();
-	snprintf(path, sizeof(path), "/proc/%d/stat", h->main_pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = '\0';
+	proc_read_start(h->main_pid, text, sizeof(text), "stat");
 	at = strrchr(text, ')');
 	h->stopped_cnt =
 		at && at[1] == ' ' && (at[2] == 'T' || at[2] == 't') ? h->stopped_cnt + 1 : 0;

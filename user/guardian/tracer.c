@@ -27,7 +27,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>
 #include <sys/signalfd.h>
@@ -39,6 +38,7 @@
 #include "base/thread.h"
 #include "base/vec.h"
 #include "guardian/wire.h"
+#include "proc/proc_text.h"
 
 #define CHILD_OPTIONS (PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)
 
@@ -190,12 +190,9 @@ static void seize(struct tracer *t, const struct wire_hold_request *r)
 /* Let go of all threads of a process: a held thread at once, others when they have stopped. */
 static void let_go(struct tracer *t, pid_t tgid)
 {
-	char path[64];
+	DIR *dir = proc_opendir(tgid, "task");
 	struct dirent *entry;
-	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", tgid);
-	dir = opendir(path);
 	while (dir && (entry = readdir(dir))) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10); /* 0: "." and ".." */
 

@@ -4,28 +4,108 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/vec.h"
 
 #define READ_BYTES 4096
+#define PATH_BYTES 128
+
+static void make_path(char buf[PATH_BYTES], pid_t pid, const char *fmt, va_list args)
+{
+	int n = pid ? snprintf(buf, PATH_BYTES, "/proc/%d/", pid) :
+		      snprintf(buf, PATH_BYTES, "/proc/self/");
+
+	vsnprintf(buf + n, PATH_BYTES - (size_t)n, fmt, args);
+}
+
+void proc_root_path(pid_t pid, char buf[PROC_ROOT_BYTES])
+{
+	snprintf(buf, PROC_ROOT_BYTES, "/proc/%d/root", pid);
+}
+
+int proc_open(pid_t pid, int flags, const char *fmt, ...)
+{
+	char path[PATH_BYTES];
+	va_list args;
+	int fd;
+
+	va_start(args, fmt);
+	make_path(path, pid, fmt, args);
+	va_end(args);
+	fd = open(path, flags | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+FILE *proc_fopen(pid_t pid, const char *fmt, ...)
+{
+	char path[PATH_BYTES];
+	va_list args;
+
+	va_start(args, fmt);
+	make_path(path, pid, fmt, args);
+	va_end(args);
+	return fopen(path, "re");
+}
+
+DIR *proc_opendir(pid_t pid, const char *name)
+{
+	int fd = proc_open(pid, O_RDONLY | O_DIRECTORY, "%s", name);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (fd < 0)
+		errno = -fd;
+	else if (!dir)
+		close(fd);
+	return dir;
+}
+
+size_t proc_read_start(pid_t pid, char *buf, size_t bytes, const char *fmt, ...)
+{
+	char path[PATH_BYTES];
+	va_list args;
+	ssize_t n = 0;
+	int fd;
+
+	va_start(args, fmt);
+	make_path(path, pid, fmt, args);
+	va_end(args);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, buf, bytes - 1);
+		close(fd);
+	}
+	buf[n > 0 ? n : 0] = '\0';
+	return n > 0 ? (size_t)n : 0;
+}
+
+long proc_status_number(pid_t tid, const char *key, long otherwise)
+{
+	FILE *f = proc_fopen(tid, "status");
+	size_t len = strlen(key);
+	char line[128];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, key, len) && line[len] == ':') {
+			otherwise = strtol(line + len + 1, NULL, 10);
+			break;
+		}
+	if (f)
+		fclose(f);
+	return otherwise;
+}
 
 int proc_text_read_all(pid_t pid, const char *name, char **ret, size_t *ret_bytes)
 {
 	VEC(char) text = { 0 };
-	char path[96];
 	ssize_t n;
-	int fd, err = 0;
+	int fd = proc_open(pid, O_RDONLY, "%s", name), err = 0;
 
-	if (pid)
-		snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	else
-		snprintf(path, sizeof(path), "/proc/self/%s", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
+		return fd == -ENOENT ? -ESRCH : fd;
 	do {
 		err = text.cnt > PROC_TEXT_BYTES_CAP ?
 			      -EFBIG :

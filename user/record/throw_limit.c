@@ -7,6 +7,7 @@
  * the machine.
  */
 #include "record/throw_limit.h"
+#include "proc/proc_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,16 +26,10 @@ static uint64_t minus(uint64_t a, uint64_t b)
 static uint64_t address_space_bytes(pid_t pid)
 {
 	uint64_t pages = 0;
-	char path[64];
-	FILE *f;
+	char text[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	if (fscanf(f, "%" SCNu64, &pages) != 1)
-		pages = 0;
-	fclose(f);
+	proc_read_start(pid, text, sizeof(text), "statm");
+	sscanf(text, "%" SCNu64, &pages);
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 

@@ -17,6 +17,7 @@
 #include "proc/cgroup_memory.h"
 #include "proc/cgroup_free.h"
 #include "proc/container.h"
+#include "proc/proc_text.h"
 #include "proc/process.h"
 #include "proc/reader.h"
 
@@ -65,23 +66,6 @@ struct target_memory {
 	struct usage last; /* kept, as many are in the same group */
 };
 
-/* Read a whole file of /proc; the caller frees it. */
-static char *read_text(const char *path)
-{
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *in = fopen(path, "re");
-
-	if (!in)
-		return NULL;
-	if (getdelim(&text, &bytes, '\0', in) < 0) {
-		free(text);
-		text = NULL;
-	}
-	fclose(in);
-	return text;
-}
-
 int target_memory_new(struct target_memory **ret)
 {
 	struct target_memory *tm = calloc(1, sizeof(*tm));
@@ -122,14 +106,12 @@ void target_memory_free(struct target_memory *tm)
 
 static void read_group(const struct target_memory *tm, struct entry *e, uint64_t now)
 {
-	char path[64], dir[CGROUP_PATH_BYTES], limited[CGROUP_PATH_BYTES], *text;
+	char dir[CGROUP_PATH_BYTES], limited[CGROUP_PATH_BYTES], *text;
 
 	e->group_read_ns = now;
 	free(e->group_dir);
 	e->group_dir = NULL;
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", e->pid);
-	text = read_text(path);
-	if (!text)
+	if (proc_text_read(e->pid, "cgroup", &text))
 		return;
 	container_id_from_cgroup(text, e->container);
 	if (tm->has_mount && !cgroup_memory_dir(&tm->mount, text, dir) &&

@@ -31,6 +31,7 @@
 #include "base/log.h"
 #include "base/printable.h"
 #include "base/strset.h"
+#include "proc/proc_text.h"
 #include "symbol/dwarf_lookup.h"
 #include "symbol/name_cache.h"
 #include "symbol/symbolizer_priv.h"
@@ -84,16 +85,10 @@ static void fail(struct outcome *o, const char *why)
 static uint64_t busy_ns_of(pid_t pid)
 {
 	unsigned long long ran_ns, waited_ns;
-	char path[64], text[96] = "";
-	ssize_t n;
-	int fd;
+	char text[96];
 
-	snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0 || sscanf(text, "%llu %llu", &ran_ns, &waited_ns) != 2)
+	if (!proc_read_start(pid, text, sizeof(text), "schedstat") ||
+	    sscanf(text, "%llu %llu", &ran_ns, &waited_ns) != 2)
 		return UINT64_MAX;
 	return ran_ns + waited_ns;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "proc/process.h"
+#include "proc/proc_text.h"
 #include "tap/threads_priv.h"
 
 #define SHARERS_CAP 256
@@ -74,12 +75,9 @@ int sharers_find(struct threads *t)
 
 int sharers_find_children(struct threads *t, pid_t pid, pid_t tid)
 {
-	char path[64];
+	FILE *f = proc_fopen(pid, "task/%d/children", tid);
 	int child, err = 0;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, tid);
-	f = fopen(path, "re");
 	while (f && !err && fscanf(f, "%d", &child) == 1)
 		err = add_sharer(t, child);
 	if (f)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "proc/facts.h"
+#include "proc/proc_text.h"
 #include "tap/tap_priv.h"
 
 int tap_find_device(struct tap_work *w)
@@ -72,41 +73,39 @@ static int reopen(int fd, int flags)
 	return opened < 0 ? -errno : opened;
 }
 
-/* Open what `path` leads to, if it is a memory file with that name and size. -EPERM: it is something else. */
-int tap_open_proved(const struct tap_work *w, const char *path, int flags, const char *name,
-		    off_t bytes)
+int tap_open_proved(const struct tap_work *w, int seen, int flags, const char *name, off_t bytes)
 {
-	int seen = open(path, O_PATH | O_CLOEXEC), fd;
+	int fd;
 
 	if (seen < 0)
-		return -errno;
+		return seen;
 	fd = is_memory_file(w, seen, name, bytes) ? reopen(seen, flags) : -EPERM;
 	close(seen);
 	return fd;
 }
 
+static int open_map_file(const struct tap_work *w, uint64_t start_addr, uint64_t end_addr)
+{
+	return proc_open(w->live_tid, O_PATH, "map_files/%llx-%llx", (unsigned long long)start_addr,
+			 (unsigned long long)end_addr);
+}
+
 int tap_open_mapped(const struct tap_work *w, uint64_t addr, int flags)
 {
-	char path[96];
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", w->live_tid,
-		 (unsigned long long)addr, (unsigned long long)addr + TAP_CODE_BYTES);
-	return tap_open_proved(w, path, flags, TAP_NAME, TAP_FILE_BYTES);
+	return tap_open_proved(w, open_map_file(w, addr, addr + TAP_CODE_BYTES), flags, TAP_NAME,
+			       TAP_FILE_BYTES);
 }
 
 /* The accessor may wait for the file system's answer, without a lock of the process. */
 static bool map_may_wait(const struct tap_work *w, const struct proc_map *m)
 {
-	char path[96];
 	struct statfs fs;
 	bool may = true;
 	int fd;
 
 	if (!m->ino)
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", w->live_tid,
-		 (unsigned long long)m->start_addr, (unsigned long long)m->end_addr);
-	fd = open(path, O_PATH | O_CLOEXEC);
+	fd = open_map_file(w, m->start_addr, m->end_addr);
 	if (fd < 0)
 		return true;
 	may = fstatfs(fd, &fs) || fs.f_type == FUSE_SUPER_MAGIC;

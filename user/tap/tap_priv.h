@@ -33,9 +33,9 @@ struct tap_work {
 
 /* Of memory files; for the two below. */
 int tap_find_device(struct tap_work *w);
-/* Open what `path` leads to, if it is a memory file with that name and size. -EPERM: it is something else. */
-int tap_open_proved(const struct tap_work *w, const char *path, int flags, const char *name,
-		    off_t bytes);
+/* Open the file of an O_PATH descriptor, which is closed, if it is a memory file with that name and size. -EPERM: it is
+ * something else. seen: or a negative errno, which is returned. */
+int tap_open_proved(const struct tap_work *w, int seen, int flags, const char *name, off_t bytes);
 /* The file that is mapped as the code of a tap. */
 int tap_open_mapped(const struct tap_work *w, uint64_t addr, int flags);
 /* May who reads the page wait for a file system of FUSE? true also if that cannot be found out. */

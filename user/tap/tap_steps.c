@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "proc/proc_text.h"
 
 #define VDSO_BYTES_CAP (64 * 1024)
 /* A signal's frame is that near to the stack pointer of its handler, or is not found. */
@@ -66,15 +67,12 @@ static int write_at(const struct tap_work *w, uint64_t addr, const void *buf, si
 
 static int open_memory(struct tap_work *w, struct err *why)
 {
-	char path[48];
-
 	w->live_tid = threads_live_tid(w->pid);
 	if (!w->live_tid)
 		return err_set(why, -ESRCH, "it has ended");
-	snprintf(path, sizeof(path), "/proc/%d/mem", w->live_tid);
-	w->mem_fd = open(path, O_RDWR | O_CLOEXEC);
+	w->mem_fd = proc_open(w->live_tid, O_RDWR, "mem");
 	if (w->mem_fd < 0)
-		return err_set_os(why, errno == ENOENT ? -ESRCH : -errno,
+		return err_set_os(why, w->mem_fd == -ENOENT ? -ESRCH : w->mem_fd,
 				  "its memory cannot be opened");
 	return 0;
 }
@@ -410,12 +408,10 @@ static uint64_t find_syscall(const struct tap_work *w)
 /* The stub returns to addresses that it has pushed. */
 static int check_shadow_stack(const struct tap_work *w, struct err *why)
 {
-	char path[48], line[256];
+	FILE *f = proc_fopen(w->live_tid, "status");
 	bool has_one = false;
-	FILE *f;
+	char line[256];
 
-	snprintf(path, sizeof(path), "/proc/%d/status", w->live_tid);
-	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f))
 		has_one |= !strncmp(line, "x86_Thread_features:", 20) && strstr(line, "shstk");
 	if (f)
@@ -539,11 +535,9 @@ int tap_step_fill(void *work, struct visit_shared *s)
 {
 	struct tap_work *w = work;
 	struct stat st;
-	char path[64];
-	int fd;
+	int fd = tap_open_proved(w, proc_open(w->live_tid, O_PATH, "fd/%lld", (long long)s->arg[0]),
+				 O_RDWR, w->name, 0);
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%lld", w->live_tid, (long long)s->arg[0]);
-	fd = tap_open_proved(w, path, O_RDWR, w->name, 0);
 	if (fd < 0)
 		return err_set(&s->why, fd,
 			       fd == -EPERM ? "its memory file was exchanged for something else" :

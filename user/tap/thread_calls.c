@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -23,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "proc/proc_text.h"
 #include "tap/filter.h"
 #include "tap/threads_priv.h"
 
@@ -44,18 +44,7 @@
 
 static bool is_filtered(pid_t tid)
 {
-	char path[48], line[128];
-	bool is_filtered = true;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, "Seccomp:", 8))
-			is_filtered = atoi(line + 8) != 0;
-	if (f)
-		fclose(f);
-	return is_filtered;
+	return proc_status_number(tid, "Seccomp", 1);
 }
 
 /* A tracer that has filters itself may not read those of others. */

@@ -41,6 +41,7 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
+#include "proc/proc_text.h"
 #include "proc/process.h"
 #include "tap/threads_priv.h"
 
@@ -123,17 +124,9 @@ struct stopped *threads_find(struct threads *t, pid_t tid)
 }
 
 /* Not its stat: that one waits for a process which executes another program (sharers.c). */
-static FILE *open_status(pid_t pid, pid_t tid)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
-	return fopen(path, "re");
-}
-
 char threads_state(pid_t pid, pid_t tid)
 {
-	FILE *f = open_status(pid, tid);
+	FILE *f = proc_fopen(pid, "task/%d/status", tid);
 	char line[128], state = 'X';
 
 	while (f && state == 'X' && fgets(line, sizeof(line), f))
@@ -147,60 +140,30 @@ char threads_state(pid_t pid, pid_t tid)
  * interrupted, as the program would see EINTR. No first thread is one, and only that one executes a program. */
 static bool is_of_kernel(pid_t pid, pid_t tid)
 {
-	char path[64], text[512], *at;
+	char text[512], *at;
 	unsigned int flags = 0;
-	size_t n;
-	FILE *f;
 
-	if (tid == pid)
+	if (tid == pid || !proc_read_start(pid, text, sizeof(text), "task/%d/stat", tid))
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = '\0';
 	at = strrchr(text, ')'); /* field 2; flags are field 9 */
 	return at && sscanf(at, ") %*c %*d %*d %*d %*d %*d %u", &flags) > 0 &&
 	       (flags & FLAG_IO_WORKER);
 }
 
-static pid_t tracer_of(pid_t pid, pid_t tid)
-{
-	FILE *f = open_status(pid, tid);
-	char line[128];
-	pid_t tracer = 0;
-
-	while (f && !tracer && fgets(line, sizeof(line), f))
-		sscanf(line, "TracerPid: %d", &tracer);
-	if (f)
-		fclose(f);
-	return tracer;
-}
-
 /* A visit that was too late for some threads still has these. */
 pid_t threads_tracer(pid_t pid, char *name, size_t bytes)
 {
-	char path[48];
+	DIR *d = proc_opendir(pid, "task");
 	pid_t tracer = 0;
 	struct dirent *e;
-	DIR *d;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	d = opendir(path);
 	while (d && tracer <= 0 && (e = readdir(d)))
 		if (atoi(e->d_name) > 0)
-			tracer = tracer_of(pid, atoi(e->d_name));
+			tracer = (pid_t)proc_status_number(atoi(e->d_name), "TracerPid", 0);
 	if (d)
 		closedir(d);
-	snprintf(path, sizeof(path), "/proc/%d/comm", tracer);
-	f = tracer > 0 ? fopen(path, "re") : NULL;
-	if (f && fgets(name, (int)bytes, f))
+	if (tracer > 0 && proc_read_start(tracer, name, bytes, "comm"))
 		name[strcspn(name, "\n")] = '\0';
-	if (f)
-		fclose(f);
 	return tracer;
 }
 
@@ -214,15 +177,13 @@ static bool is_zombie(pid_t pid, pid_t tid)
 
 pid_t threads_live_tid(pid_t pid)
 {
-	char path[48];
 	struct dirent *e;
 	pid_t found = 0;
 	DIR *d;
 
 	if (!is_zombie(pid, pid))
 		return pid;
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	d = opendir(path);
+	d = proc_opendir(pid, "task");
 	while (d && !found && (e = readdir(d)))
 		if (atoi(e->d_name) > 0 && !is_zombie(pid, atoi(e->d_name)))
 			found = atoi(e->d_name);
@@ -234,16 +195,11 @@ pid_t threads_live_tid(pid_t pid)
 /* Where a thread that sleeps in the kernel left its program. */
 static int read_place(const struct stopped *s, struct thread_place *ret)
 {
-	char path[64], text[256], *sp, *pc;
-	size_t n = 0;
-	FILE *f;
+	char text[256], *sp, *pc;
+	size_t n = proc_read_start(s->pid, text, sizeof(text), "task/%d/syscall", s->tid);
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", s->pid, s->tid);
-	f = fopen(path, "re");
-	if (!f)
-		return -errno;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
+	if (!n)
+		return -ESRCH;
 	while (n && text[n - 1] == '\n')
 		n--;
 	text[n] = '\0';
@@ -299,13 +255,10 @@ static int seize(struct threads *t, pid_t pid, pid_t tid)
 
 static int seize_new_of(struct threads *t, pid_t pid, bool with_first)
 {
+	DIR *d = proc_opendir(pid, "task");
 	int found = 0, rc = 0;
-	char path[48];
 	struct dirent *e;
-	DIR *d;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	d = opendir(path);
 	if (!d)
 		return errno != ENOENT ? -errno : pid == t->pid ? -ESRCH : 0;
 	while (rc >= 0 && (e = readdir(d))) {

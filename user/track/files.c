@@ -23,6 +23,7 @@
 #include "kernel/reclaim.h"
 #include "alloc/allocators.h"
 #include "alloc/file_sampler.h"
+#include "proc/proc_text.h"
 #include "proc/process.h"
 #include "proc/reader.h"
 #include "track/file_content.h"
@@ -648,7 +649,7 @@ int track_files_get(struct track_files *files, const struct file_user *user,
 {
 	const struct file_key key = key_of(map);
 	struct file_facts facts;
-	char root[64];
+	char root[PROC_ROOT_BYTES];
 	int fd, err;
 
 	*ret = NULL;
@@ -680,7 +681,7 @@ int track_files_get(struct track_files *files, const struct file_user *user,
 		user->cost->steps += READ_STEPS_PER_FILE;
 		user->cost->own_files++;
 	}
-	snprintf(root, sizeof(root), "/proc/%d/root", user->pid);
+	proc_root_path(user->pid, root);
 	if (reader_is_on())
 		return start_reading(files, &key, fd, &facts, user->uid, map->path, root);
 	err = get_fd(files, &key, fd, &facts, map->path, root, ret);

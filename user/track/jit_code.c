@@ -14,6 +14,7 @@
 #include "base/strset.h"
 #include "base/vec.h"
 #include "proc/jit_entry.h"
+#include "proc/proc_text.h"
 #include "proc/process.h"
 #include "track/jit_code_priv.h"
 
@@ -70,11 +71,6 @@ struct name_key {
 	uint64_t addr;
 	uint64_t period;
 };
-
-static void find_root(pid_t tid, char *buf, size_t buf_bytes)
-{
-	snprintf(buf, buf_bytes, "/proc/%d/root", tid);
-}
 
 int jit_code_new(const struct process_info *info, struct jit_code *parent, struct jit_code **ret)
 {
@@ -163,14 +159,14 @@ bool jit_code_has_dump(const struct jit_code *c)
 static void open_map(struct jit_code *c)
 {
 	const pid_t tids[] = { c->info.tgid, c->info.live_tid };
-	char root[64];
+	char root[PROC_ROOT_BYTES];
 	int fd = -1;
 
 	if (c->source[MAP].fd >= 0)
 		return;
 	/* The main thread may have ended, and so may live_tid. */
 	for (size_t i = 0; i < 2 && fd < 0 && !c->is_over; i++) {
-		find_root(tids[i], root, sizeof(root));
+		proc_root_path(tids[i], root);
 		fd = jit_map_open(root, &c->info);
 	}
 	if (fd < 0 && c->has_our_root)
