@@ -68,7 +68,7 @@ int budget_unit_renew(struct budget_unit *u)
 	return 0;
 }
 
-size_t budget_unit_pid_cnt(const struct budget_unit *u)
+static size_t pid_cnt(const struct budget_unit *u)
 {
 	return u->pid ? 1 : tracker_running_cnt(u->policy->tracker);
 }
@@ -85,7 +85,7 @@ static int read_cpu(struct budget_unit *u, uint64_t *ret_ns)
 
 	if (u->pid)
 		return tracker_read_cpu(u->policy->tracker, u->pid, ret_ns);
-	for (size_t i = 0; i < budget_unit_pid_cnt(u); i++)
+	for (size_t i = 0; i < pid_cnt(u); i++)
 		if (!tracker_read_cpu(u->policy->tracker, budget_unit_pid_at(u, i), &ns))
 			sum += ns;
 	/* An ended process takes its time out of the sum; add that to ended_cpu_ns. */
@@ -120,11 +120,12 @@ double budget_unit_cost_ns(const struct budget_unit *u, const struct budget_read
 	return fmin(budget_cost_ns(u->policy->budget.costs, diff), (double)diff->cpu_ns);
 }
 
-int budget_unit_change(const struct budget_unit *u, const struct engine_change *change)
+/* Change how it is sampled. An ended process is no error. */
+static int change_unit(const struct budget_unit *u, const struct engine_change *change)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < budget_unit_pid_cnt(u) && !err; i++)
+	for (size_t i = 0; i < pid_cnt(u) && !err; i++)
 		err = engine_change_target(u->policy->engine, budget_unit_pid_at(u, i), change);
 	return err == -ENOENT ? 0 : err;
 }
@@ -134,7 +135,7 @@ static int drop_live(struct budget_unit *u)
 	int err = 0;
 
 	u->has_inuse = false;
-	for (size_t i = 0; i < budget_unit_pid_cnt(u) && !err; i++) {
+	for (size_t i = 0; i < pid_cnt(u) && !err; i++) {
 		pid_t pid = budget_unit_pid_at(u, i);
 
 		err = engine_drop_live(u->policy->engine, pid,
@@ -182,13 +183,13 @@ int budget_unit_see_frees(struct budget_unit *u, struct engine_change *change)
 		u->inuse_ns = now_ns();
 		u->has_inuse = true;
 	}
-	return budget_unit_change(u, change);
+	return change_unit(u, change);
 }
 
 int budget_unit_leave_frees(struct budget_unit *u, enum probes_kept kept,
 			    const struct engine_change *change)
 {
-	int err = budget_unit_change(u, change);
+	int err = change_unit(u, change);
 
 	if (!err)
 		err = keep_probes(u, kept);

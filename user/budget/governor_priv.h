@@ -56,7 +56,6 @@ void budget_unit_free(struct budget_unit *u);
 int budget_unit_renew(struct budget_unit *u);
 
 /* Its running processes. */
-size_t budget_unit_pid_cnt(const struct budget_unit *u);
 pid_t budget_unit_pid_at(const struct budget_unit *u, size_t i);
 
 /* Read now. The caller sets u->now. */
@@ -67,8 +66,6 @@ int budget_unit_read_clocks(struct budget_unit *u, const struct ht_hits *hits,
 /* Cost of its probes between two readings; at most its CPU time. */
 double budget_unit_cost_ns(const struct budget_unit *u, const struct budget_reading *diff);
 
-/* Change how it is sampled. An ended process is no error. */
-int budget_unit_change(const struct budget_unit *u, const struct engine_change *change);
 /* See every block that is allocated from now on until it is freed. Also sets change->is_alloc_only. */
 int budget_unit_see_frees(struct budget_unit *u, struct engine_change *change);
 /* Stop seeing frees, and drop its live samples. Probes of `kept` stay; the others are detached without waiting. */

@@ -30,7 +30,8 @@ bool http_get_is_url(const char *text)
 	return !strncmp(text, "http://", 7) || !strncmp(text, "https://", 8);
 }
 
-bool http_get_has_user(const char *url)
+/* Has the address a name or a password before the host? */
+static bool has_user(const char *url)
 {
 	const char *host = strstr(url, "://") + 3;
 	size_t bytes = strcspn(host, "/?#");
@@ -119,7 +120,7 @@ int http_get(const char *url, const char *token, int fd, struct err *why)
 	struct download d = { .fd = fd };
 	int err = err_set(why, -ENOMEM, "out of memory");
 
-	if (http_get_has_user(url))
+	if (has_user(url))
 		return err_set(why, -EINVAL, "no name and password in an address");
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return -ENOMEM;

@@ -10,8 +10,6 @@ struct err;
 
 /* "http://..." or "https://..." */
 bool http_get_is_url(const char *text);
-/* True if such an address has a name or a password before the host. */
-bool http_get_has_user(const char *url);
 
 /* Seconds without data: a server may record for minutes before it answers (?seconds=300). */
 #define HTTP_GET_IDLE_S 330

@@ -44,7 +44,7 @@ static int64_t add_saturating(int64_t a, int64_t b)
 	return a < 0 ? INT64_MIN : INT64_MAX;
 }
 
-void scope_sums_merge(struct scope_sums *sums, const struct scope_sums *other)
+static void merge(struct scope_sums *sums, const struct scope_sums *other)
 {
 	sums->bytes = add_saturating(sums->bytes, other->bytes);
 	sums->objects = add_saturating(sums->objects, other->objects);
@@ -138,7 +138,7 @@ int scope_tree_add(struct scope_tree *t, const char *path, const struct scope_su
 
 	if (err)
 		return err;
-	scope_sums_merge(&t->nodes.data[node].exclusive, sums);
+	merge(&t->nodes.data[node].exclusive, sums);
 	if (sums->bins)
 		bin_sums_merge(&t->nodes.data[node].bins, sums->bins);
 	return 0;
@@ -172,7 +172,7 @@ void scope_tree_finish(struct scope_tree *t)
 	for (size_t i = t->nodes.cnt; i-- > 0;) {
 		n = &t->nodes.data[i];
 		if (n->parent != SCOPE_NO_NODE) {
-			scope_sums_merge(&t->nodes.data[n->parent].inclusive, &n->inclusive);
+			merge(&t->nodes.data[n->parent].inclusive, &n->inclusive);
 			bin_sums_merge(&t->nodes.data[n->parent].bins, &n->bins);
 		}
 		if (n->peak_cnt > 1 && n->peak_bytes < n->inclusive.bytes) {

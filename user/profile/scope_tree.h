@@ -70,6 +70,4 @@ int scope_tree_find(struct scope_tree *t, const char *path, uint32_t *ret);
 /* Path of a node; the caller frees it. NULL = no memory. */
 char *scope_tree_path(const struct scope_tree *t, uint32_t node);
 
-void scope_sums_merge(struct scope_sums *sums, const struct scope_sums *other);
-
 #endif

@@ -46,7 +46,7 @@ void wire_writer_release(struct wire_writer *w)
 	memset(w, 0, sizeof(*w));
 }
 
-int wire_flush(struct wire_writer *w)
+static int flush(struct wire_writer *w)
 {
 	size_t n = w->bytes;
 
@@ -59,7 +59,7 @@ static int put(struct wire_writer *w, const void *p, size_t n)
 	int err = 0;
 
 	if (n > WRITE_BUF_BYTES - w->bytes)
-		err = wire_flush(w);
+		err = flush(w);
 	if (err)
 		return err;
 	if (n > WRITE_BUF_BYTES)
@@ -124,7 +124,7 @@ int wire_put_done(struct wire_writer *w, uint32_t flags)
 {
 	int err = put_record(w, WIRE_DONE, &flags, sizeof(flags));
 
-	return err ? err : wire_flush(w);
+	return err ? err : flush(w);
 }
 
 /* --- reader --- */

@@ -55,7 +55,6 @@ void wire_writer_release(struct wire_writer *w);
 int wire_put_address(struct wire_writer *w, uint32_t addr_idx, enum wire_source source,
 		     const struct symbol_frame *frames, size_t frame_cnt);
 int wire_put_done(struct wire_writer *w, uint32_t flags);
-int wire_flush(struct wire_writer *w);
 
 /* --- the parent's side --- */
 

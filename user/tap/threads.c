@@ -116,7 +116,7 @@ int threads_start_timer(void)
  * /proc.
  */
 
-struct stopped *threads_find(struct threads *t, pid_t tid)
+static struct stopped *find(struct threads *t, pid_t tid)
 {
 	const uint64_t key = (uint64_t)tid, *at = hmap_get(&t->by_tid, &key);
 
@@ -238,7 +238,7 @@ static int seize(struct threads *t, pid_t pid, pid_t tid)
 	const uint64_t key = (uint64_t)tid;
 	int err;
 
-	if (tid <= 0 || threads_find(t, tid) || is_of_kernel(pid, tid))
+	if (tid <= 0 || find(t, tid) || is_of_kernel(pid, tid))
 		return 0;
 	if (vec_reserve(&t->list, t->list.cnt + 1) || hmap_put(&t->by_tid, &key, t->list.cnt))
 		return -ENOMEM;
@@ -494,7 +494,7 @@ static void detach_late(struct stopped *s, uint64_t end_ns)
 
 uint64_t threads_resume(struct threads *t)
 {
-	struct stopped *first = threads_find(t, t->pid);
+	struct stopped *first = find(t, t->pid);
 
 	if (first && first != t->caller && !first->is_pinned && !await(first, t->end_ns))
 		detach(first);

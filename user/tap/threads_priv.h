@@ -47,7 +47,6 @@ struct threads {
 /* If that is such a stop, let the new program go on, which has nothing of the old one. */
 bool threads_has_executed(struct stopped *s, int status);
 
-struct stopped *threads_find(struct threads *t, pid_t tid);
 /* Wait for a thread's next stop. -ESRCH: it has ended; -ETIMEDOUT. */
 int threads_wait(pid_t tid, uint64_t end_ns, int *ret_status);
 

@@ -113,7 +113,8 @@ enum top_wish top_ui_keys(struct top_ui *ui)
 	return all;
 }
 
-void top_ui_say(struct top_ui *ui, const char *fmt, ...)
+/* Show a message in place of the keys, until the next one; "": none. */
+__attribute__((format(printf, 2, 3))) static void say(struct top_ui *ui, const char *fmt, ...)
 {
 	char text[TOP_TEXT_BUF];
 	va_list args;
@@ -147,7 +148,7 @@ int top_ui_draw(struct top_ui *ui)
 	top_messages_last(ui->messages, message, sizeof(message));
 	if (strcmp(message, ui->message) != 0) {
 		memcpy(ui->message, message, sizeof(message));
-		top_ui_say(ui, "%s", message);
+		say(ui, "%s", message);
 	}
 	if (!ui->is_changed)
 		return 0;

@@ -27,8 +27,6 @@ void top_ui_close(struct top_ui *ui);
 enum top_wish top_ui_keys(struct top_ui *ui);
 /* Show p from now on; takes over p in any case. 0, -ENOMEM, -EINVAL. */
 int top_ui_set_profile(struct top_ui *ui, struct profile *p);
-/* Show a message in place of the keys, until the next one; "": none. */
-void top_ui_say(struct top_ui *ui, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Keep the table as it is: its process has ended. */
 void top_ui_set_over(struct top_ui *ui, bool is_over);
 /* True if the user paused, and there is a table: new data is not shown. */
