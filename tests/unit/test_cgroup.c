@@ -14,8 +14,7 @@
 
 #include "base/err.h"
 #include "proc/cgroup.h"
-#include "proc/cgroup_origin.h"
-#include "proc/cgroup_free.h"
+#include "proc/cgroup_memory.h"
 
 static const char v2_mounts[] =
 	"23 28 0:22 / /sys rw,nosuid shared:6 - sysfs sysfs rw\n"
@@ -200,7 +199,7 @@ static void test_origin_find(void **state)
 	const char *below;
 
 	(void)state;
-	if (cgroup_free_find_mount(&mount) || cgroup_free_find_dir(&mount, getpid(), dir))
+	if (cgroup_find_mount(&mount) || cgroup_free_find_dir(&mount, getpid(), dir))
 		skip();
 	below = dir + strlen(mount.point);
 	for (const char *at = below; (at = strchr(at, '/')); at++)

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "proc/cgroup_free.h"
+#include "proc/cgroup_memory.h"
 
 struct tree {
 	struct cgroup_mount mount;
@@ -159,7 +159,7 @@ static void test_own(void **state)
 	struct cgroup_free *c;
 
 	(void)state;
-	if (cgroup_free_find_mount(&mount) || cgroup_free_find_dir(&mount, getpid(), dir) ||
+	if (cgroup_find_mount(&mount) || cgroup_free_find_dir(&mount, getpid(), dir) ||
 	    cgroup_free_open(&mount, dir, &c))
 		skip();
 	r = read_one(c);

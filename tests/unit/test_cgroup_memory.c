@@ -21,12 +21,8 @@
 
 static void test_mounts(void **state)
 {
-	static const char *const none[] = { "",
-					    "\n",
-					    "25 30",
-					    CPU_LINE,
-					    "1 2 3 / /memory rw - tmpfs tmpfs rw,memory\n",
-					    "1 2 3 / /a\\040b rw - cgroup2 cgroup2 rw\n" };
+	static const char *const none[] = { "", "\n", "25 30", CPU_LINE,
+					    "1 2 3 / /memory rw - tmpfs tmpfs rw,memory\n" };
 	struct cgroup_mount m;
 
 	(void)state;
@@ -42,6 +38,8 @@ static void test_mounts(void **state)
 	assert_string_equal(m.point, "/sys/fs/cgroup/memory");
 	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
 		assert_int_equal(cgroup_mount_find(none[i], &m), -ENOENT);
+	assert_int_equal(cgroup_mount_find("1 2 3 / /a\\040b rw - cgroup2 cgroup2 rw\n", &m), 0);
+	assert_string_equal(m.point, "/a b");
 }
 
 static void test_dirs(void **state)

@@ -8,18 +8,21 @@
  */
 #include "proc/cgroup.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/err.h"
-#include "proc/cgroup_origin.h"
-#include "proc/cgroup_free.h"
 #include "proc/proc_text.h"
 
 #define FIELD_BYTES 4096
+/* Limit of folders to look at: a host with many containers has thousands. */
+#define FOLDERS_CAP 50000
 
 /* A cgroup mount; root is as seen from the hierarchy's root. */
 struct shown {
@@ -85,6 +88,35 @@ static bool parse_mount(const char *line, struct shown *ret)
 	       read_field(&line, ret->controllers, sizeof(ret->controllers));
 }
 
+/* Is the next part of a path ".."? */
+static bool is_up(const char *at)
+{
+	return !strncmp(at, "/..", 3) && (!at[3] || at[3] == '/');
+}
+
+bool cgroup_is_outside(const char *path)
+{
+	return is_up(path);
+}
+
+int cgroup_absolute(const char *origin, const char *path, char *ret, size_t ret_bytes)
+{
+	size_t used = strcmp(origin, "/") ? strlen(origin) : 0;
+	int n;
+
+	for (; is_up(path); path += 3) {
+		while (used && origin[used - 1] != '/')
+			used--;
+		if (!used)
+			return -EINVAL;
+		used--;
+	}
+	if (!strcmp(path, "/"))
+		path = "";
+	n = snprintf(ret, ret_bytes, "%.*s%s", (int)used, origin, used || *path ? path : "/");
+	return (size_t)n < ret_bytes ? 0 : -ENAMETOOLONG;
+}
+
 static bool make_absolute(const char *origin, struct shown *m)
 {
 	char root[FIELD_BYTES];
@@ -93,6 +125,46 @@ static bool make_absolute(const char *origin, struct shown *m)
 		return false;
 	memcpy(m->root, root, strlen(root) + 1);
 	return true;
+}
+
+/* Is name in a list that is separated by ','? */
+static bool is_listed(const char *list, const char *name, size_t len)
+{
+	while (*list) {
+		size_t one = strcspn(list, ",");
+
+		if (one == len && !memcmp(list, name, len))
+			return true;
+		list += one;
+		list += *list == ',';
+	}
+	return false;
+}
+
+/* Version 1 where its memory controller is mounted. */
+int cgroup_mount_find(const char *text, struct cgroup_mount *ret)
+{
+	struct shown *m = malloc(sizeof(*m));
+	int err = m ? -ENOENT : -ENOMEM;
+
+	while (m && *text) {
+		bool is_one = parse_mount(text, m), is_v2 = is_one && !m->controllers[0];
+
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+		if (!is_one || (is_v2 ? !err : !is_listed(m->controllers, "memory", 6)) ||
+		    strlen(m->root) >= sizeof(ret->root) || strlen(m->point) >= sizeof(ret->point))
+			continue;
+		memcpy(ret->root, m->root, strlen(m->root) + 1);
+		memcpy(ret->point, m->point, strlen(m->point) + 1);
+		ret->origin[0] = '\0';
+		ret->is_v2 = is_v2;
+		err = 0;
+		if (!is_v2)
+			break;
+	}
+	free(m);
+	return err;
 }
 
 /* Find the next cgroup mount; NULL: there is none. */
@@ -204,20 +276,6 @@ int cgroup_each_folder(const struct cgroup_place *place, const char *mountinfo,
 	return err;
 }
 
-/* Is name in a list that is separated by ','? */
-static bool is_listed(const char *list, const char *name, size_t len)
-{
-	while (*list) {
-		size_t one = strcspn(list, ",");
-
-		if (one == len && !memcmp(list, name, len))
-			return true;
-		list += one;
-		list += *list == ',';
-	}
-	return false;
-}
-
 /* Does the path, len characters of a line, lead to the place or below it? */
 static bool is_at(const struct cgroup_place *place, const char *path, size_t len)
 {
@@ -236,31 +294,172 @@ static bool is_at(const struct cgroup_place *place, const char *path, size_t len
 	       (len == place_len || path[place_len] == '/');
 }
 
-bool cgroup_holds(const struct cgroup_place *place, const char *proc_cgroup)
+bool cgroup_next_line(const char **text, struct cgroup_line *ret)
 {
-	const char *line = proc_cgroup;
-
-	while (*line) {
-		/* "hierarchy:controllers:path"; one matching controller is enough */
-		const char *end = line + strcspn(line, "\n");
+	while (**text) {
+		const char *line = *text, *end = line + strcspn(line, "\n");
 		const char *first = memchr(line, ':', (size_t)(end - line));
 		const char *second =
 			first ? memchr(first + 1, ':', (size_t)(end - first - 1)) : NULL;
-		bool is_hierarchy = second != NULL;
 
-		if (second && place->controllers) {
-			size_t len = strcspn(first + 1, ",:");
-
-			is_hierarchy = place->controllers[0] ? len && is_listed(place->controllers,
-										first + 1, len) :
-							       !len;
-		}
-		if (is_hierarchy && is_at(place, second + 1, (size_t)(end - second - 1)))
-			return true;
-		line = end;
-		line += *line == '\n';
+		*text = end + (*end == '\n');
+		if (!second)
+			continue;
+		*ret = (struct cgroup_line){ first + 1, (size_t)(second - first - 1), second + 1,
+					     (size_t)(end - second - 1) };
+		return true;
 	}
 	return false;
+}
+
+/* Has a line of /proc/PID/cgroup one of these controllers? "": is it of version 2? */
+static bool is_hierarchy(const struct cgroup_line *l, const char *controllers)
+{
+	size_t len = 0;
+
+	if (!controllers[0])
+		return !l->controllers_len;
+	while (len < l->controllers_len && l->controllers[len] != ',')
+		len++;
+	return len && is_listed(controllers, l->controllers, len);
+}
+
+bool cgroup_holds(const struct cgroup_place *place, const char *proc_cgroup)
+{
+	struct cgroup_line l;
+
+	while (cgroup_next_line(&proc_cgroup, &l))
+		if ((!place->controllers || is_hierarchy(&l, place->controllers)) &&
+		    is_at(place, l.path, l.path_len))
+			return true;
+	return false;
+}
+
+struct search {
+	char at[PATH_MAX]; /* the folder being looked at */
+	size_t point_len; /* length of the mount point in `at` */
+	const char *own;
+	int left; /* number of folders that may still be looked at */
+};
+
+static bool has_us(const struct search *s)
+{
+	char path[PATH_MAX];
+	bool is_there = false;
+	char *line = NULL;
+	size_t cap = 0;
+	FILE *in;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s%s/cgroup.procs", s->at, s->own) >=
+	    sizeof(path))
+		return false;
+	in = fopen(path, "re");
+	if (!in)
+		return false;
+	while (!is_there && getline(&line, &cap, in) > 0)
+		is_there = strtol(line, NULL, 10) == getpid();
+	free(line);
+	fclose(in);
+	return is_there;
+}
+
+/* depth: how far below this folder the wanted ones are. true: s->at is the wanted one. */
+static bool search(struct search *s, int depth)
+{
+	size_t len = strlen(s->at);
+	struct dirent *entry;
+	bool is_found = false;
+	DIR *dir;
+
+	if (!depth)
+		return has_us(s);
+	dir = opendir(s->at);
+	while (dir && !is_found && s->left > 0 && (entry = readdir(dir))) {
+		size_t name_len = strlen(entry->d_name);
+
+		if (entry->d_type != DT_DIR || !strcmp(entry->d_name, ".") ||
+		    !strcmp(entry->d_name, "..") || len + 1 + name_len >= sizeof(s->at))
+			continue;
+		s->left--;
+		s->at[len] = '/';
+		memcpy(s->at + len + 1, entry->d_name, name_len + 1);
+		is_found = search(s, depth - 1);
+		if (!is_found)
+			s->at[len] = '\0';
+	}
+	if (dir)
+		closedir(dir);
+	return is_found;
+}
+
+int cgroup_origin_find(const char *point, const char *root, const char *own, char *ret,
+		       size_t ret_bytes)
+{
+	struct search s = { .own = strcmp(own, "/") ? own : "", .left = FOLDERS_CAP };
+	int depth = 0;
+
+	for (; is_up(root); root += 3)
+		depth++;
+	/* The mount may show a part of the hierarchy only. */
+	if (!depth || *root || cgroup_is_outside(own) || strlen(point) >= sizeof(s.at))
+		return -ENOENT;
+	s.point_len = strlen(point);
+	memcpy(s.at, point, s.point_len + 1);
+	if (!search(&s, depth))
+		return -ENOENT;
+	if (strlen(s.at + s.point_len) >= ret_bytes)
+		return -ENAMETOOLONG;
+	memcpy(ret, s.at + s.point_len, strlen(s.at + s.point_len) + 1);
+	return 0;
+}
+
+int cgroup_memory_path(const struct cgroup_mount *mount, const char *text,
+		       char ret[static CGROUP_PATH_BYTES])
+{
+	struct cgroup_line l;
+
+	while (cgroup_next_line(&text, &l)) {
+		char controllers[128];
+
+		snprintf(controllers, sizeof(controllers), "%.*s", (int)l.controllers_len,
+			 l.controllers);
+		if (mount->is_v2 ? controllers[0] : !is_listed(controllers, "memory", 6))
+			continue;
+		if (l.path[0] != '/' || l.path_len >= CGROUP_PATH_BYTES)
+			break;
+		memcpy(ret, l.path, l.path_len);
+		ret[l.path_len] = '\0';
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* Find the origin of a mount that begins outside of our namespace. */
+static void find_origin(struct cgroup_mount *mount)
+{
+	char own[CGROUP_PATH_BYTES], *text;
+
+	if (proc_text_read(0, "cgroup", &text))
+		return;
+	if (!cgroup_memory_path(mount, text, own) &&
+	    !cgroup_origin_find(mount->point, mount->root, own, mount->origin,
+				sizeof(mount->origin)))
+		snprintf(mount->root, sizeof(mount->root), "/");
+	free(text);
+}
+
+int cgroup_find_mount(struct cgroup_mount *ret)
+{
+	char *text;
+	int err = proc_text_read(0, "mountinfo", &text);
+
+	if (err)
+		return -ENOENT;
+	err = cgroup_mount_find(text, ret);
+	free(text);
+	if (!err && cgroup_is_outside(ret->root))
+		find_origin(ret);
+	return err;
 }
 
 static int is_folder(void *ctx, const char *folder)
@@ -281,7 +480,7 @@ int cgroup_find(const char *text, struct cgroup_place *ret, struct err *why)
 	if (err)
 		return err_set_os(why, err, "cannot read /proc/self/mountinfo");
 	/* Container runtimes put a process at the same place in all hierarchies. */
-	if (cgroup_free_find_mount(&mount))
+	if (cgroup_find_mount(&mount))
 		mount.origin[0] = '\0';
 	err = cgroup_parse(text, mountinfo, mount.origin, &place);
 	if (err) {

@@ -4,155 +4,64 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "proc/cgroup_origin.h"
+#include "base/vec.h"
+#include "proc/proc_text.h"
 
-/* Version 1 has no word for "unlimited": it shows the largest number of whole pages. No real limit is that
- * large. */
-#define V1_UNLIMITED (1ULL << 62)
+/* Larger "limits" are none: v1 shows LONG_MAX rounded down to pages. */
+#define LIMIT_MAX ((uint64_t)1 << 62)
+/* The cache is read only above this share of a limit: memory.stat is the expensive file. */
+#define STAT_SHARE 0.5
+#define FILE_BYTES_MAX (64 << 10)
 
-/* A piece of text, not terminated. */
-struct span {
-	const char *text;
-	size_t len;
+/* A folder of the hierarchy. */
+struct level {
+	char *dir;
+	uint64_t limit_bytes; /* 0: none */
 };
 
-static bool span_is(struct span s, const char *want)
+struct cgroup_free {
+	bool is_v2;
+	VEC(struct level) levels; /* the process's own first */
+};
+
+/* Return the next line of *text, without its end; *text moves behind it. NULL: there is none. */
+static const char *next_line(const char **text, size_t *ret_bytes)
 {
-	return s.len == strlen(want) && !memcmp(s.text, want, s.len);
+	const char *line = *text;
+
+	if (!*line)
+		return NULL;
+	*ret_bytes = strcspn(line, "\n");
+	*text = line + *ret_bytes + (line[*ret_bytes] == '\n');
+	return line;
 }
 
-/* Is one of the words between commas equal to want? */
-static bool span_has_word(struct span s, const char *want)
+/* Read a file of at most bytes_max as text, which the caller frees; NULL: it cannot be read. */
+static char *read_text(const char *path, size_t bytes_max)
 {
-	while (s.len) {
-		const char *comma = memchr(s.text, ',', s.len);
-		struct span word = { s.text, comma ? (size_t)(comma - s.text) : s.len };
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *text = fd >= 0 ? malloc(bytes_max + 1) : NULL;
+	size_t used = 0;
+	ssize_t n = 0;
 
-		if (span_is(word, want))
-			return true;
-		s.len -= word.len + (comma ? 1 : 0);
-		s.text += word.len + (comma ? 1 : 0);
+	while (text && used < bytes_max && (n = read(fd, text + used, bytes_max - used)) > 0)
+		used += (size_t)n;
+	if (fd >= 0)
+		close(fd);
+	if (text && n < 0) {
+		free(text);
+		return NULL;
 	}
-	return false;
-}
-
-/* Return the next field of the line; fields are separated by blanks. */
-static struct span next_field(struct span *line)
-{
-	struct span field;
-
-	while (line->len && *line->text == ' ') {
-		line->text++;
-		line->len--;
-	}
-	field.text = line->text;
-	while (line->len && *line->text != ' ') {
-		line->text++;
-		line->len--;
-	}
-	field.len = (size_t)(line->text - field.text);
-	return field;
-}
-
-/* Get the next line of *text without its end; false: there is none. */
-static bool next_line(const char **text, struct span *ret)
-{
-	if (!**text)
-		return false;
-	ret->text = *text;
-	ret->len = strcspn(*text, "\n");
-	*text += ret->len;
-	if (**text)
-		(*text)++;
-	return true;
-}
-
-/* Blanks in paths are escaped; mounts with such a path are ignored. */
-static bool set_path(char ret[static CGROUP_PATH_BYTES], struct span path)
-{
-	if (path.len >= CGROUP_PATH_BYTES || memchr(path.text, '\\', path.len))
-		return false;
-	memcpy(ret, path.text, path.len);
-	ret[path.len] = '\0';
-	return true;
-}
-
-/* proc_pid_mountinfo(5): id parent dev root point options [tags]... - type source superoptions */
-static bool parse_mount(struct span line, struct cgroup_mount *ret)
-{
-	struct span root, point, field, super;
-
-	for (int i = 0; i < 3; i++)
-		next_field(&line);
-	root = next_field(&line);
-	point = next_field(&line);
-	do
-		field = next_field(&line);
-	while (field.len && !span_is(field, "-"));
-	field = next_field(&line);
-	next_field(&line);
-	super = next_field(&line);
-	ret->is_v2 = span_is(field, "cgroup2");
-	if (!ret->is_v2 && !(span_is(field, "cgroup") && span_has_word(super, "memory")))
-		return false;
-	return set_path(ret->root, root) && set_path(ret->point, point);
-}
-
-int cgroup_mount_find(const char *text, struct cgroup_mount *ret)
-{
-	struct cgroup_mount mount;
-	bool is_found = false;
-	struct span line;
-
-	while (next_line(&text, &line)) {
-		if (!parse_mount(line, &mount) || (is_found && mount.is_v2))
-			continue;
-		mount.origin[0] = '\0';
-		*ret = mount;
-		is_found = true;
-		if (!mount.is_v2)
-			break;
-	}
-	return is_found ? 0 : -ENOENT;
-}
-
-/* "hierarchy:controllers:path"; version 2 has number 0 and no controllers. */
-static bool parse_group(struct span line, bool is_v2, struct span *ret)
-{
-	const char *first = memchr(line.text, ':', line.len), *second;
-	struct span controllers;
-
-	if (!first)
-		return false;
-	controllers.text = first + 1;
-	second = memchr(controllers.text, ':', line.len - (size_t)(controllers.text - line.text));
-	if (!second)
-		return false;
-	controllers.len = (size_t)(second - controllers.text);
-	ret->text = second + 1;
-	ret->len = line.len - (size_t)(ret->text - line.text);
-	if (is_v2)
-		return first == line.text + 1 && *line.text == '0' && !controllers.len;
-	return span_has_word(controllers, "memory");
-}
-
-int cgroup_memory_path(const struct cgroup_mount *mount, const char *text,
-		       char ret[static CGROUP_PATH_BYTES])
-{
-	struct span line, path = { 0 };
-
-	while (next_line(&text, &line) && !parse_group(line, mount->is_v2, &path))
-		path.len = 0;
-	if (!path.len || path.text[0] != '/' || path.len >= CGROUP_PATH_BYTES)
-		return -ENOENT;
-	memcpy(ret, path.text, path.len);
-	ret[path.len] = '\0';
-	return 0;
+	if (text)
+		text[used] = '\0';
+	return text;
 }
 
 int cgroup_memory_dir(const struct cgroup_mount *mount, const char *text,
@@ -178,27 +87,200 @@ int cgroup_memory_dir(const struct cgroup_mount *mount, const char *text,
 	return n < CGROUP_PATH_BYTES ? 0 : -ENOENT;
 }
 
+int cgroup_free_find_dir(const struct cgroup_mount *mount, pid_t pid,
+			 char ret[static CGROUP_PATH_BYTES])
+{
+	char *text;
+	int err = proc_text_read(pid, "cgroup", &text);
+
+	if (err)
+		return -ENOENT;
+	err = cgroup_memory_dir(mount, text, ret);
+	free(text);
+	return err;
+}
+
+static int add_level(struct cgroup_free *c, const char *dir, size_t bytes)
+{
+	struct level level = { .dir = strndup(dir, bytes) };
+
+	if (!level.dir)
+		return -ENOMEM;
+	if (vec_push(&c->levels, level)) {
+		free(level.dir);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+int cgroup_free_open(const struct cgroup_mount *mount, const char *dir, struct cgroup_free **ret)
+{
+	size_t least = strlen(mount->point), bytes = strlen(dir);
+	struct cgroup_free *c;
+	int err = 0;
+
+	if (bytes < least || access(dir, X_OK))
+		return -ENOENT;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	c->is_v2 = mount->is_v2;
+	/* From the folder itself up to the mount point. */
+	while (!err && bytes >= least) {
+		err = add_level(c, dir, bytes);
+		while (bytes && dir[--bytes] != '/')
+			;
+		if (!bytes)
+			break;
+	}
+	if (err) {
+		cgroup_free_close(c);
+		return err;
+	}
+	cgroup_free_refresh(c);
+	*ret = c;
+	return 0;
+}
+
+void cgroup_free_close(struct cgroup_free *c)
+{
+	struct level *l;
+
+	if (!c)
+		return;
+	vec_each(&c->levels, l)
+		free(l->dir);
+	vec_release(&c->levels);
+	free(c);
+}
+
+static char *read_file(const char *dir, const char *name, size_t bytes_max)
+{
+	char path[PATH_MAX];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, name) >= sizeof(path))
+		return NULL;
+	return read_text(path, bytes_max);
+}
+
+/* A file with one number, or "max": CGROUP_UNLIMITED. -ENOENT: it is not there, or has none. */
 static int read_number(const char *dir, const char *name, uint64_t *ret)
 {
-	char path[CGROUP_PATH_BYTES + 32], text[64], *end;
-	ssize_t n;
-	int fd;
+	char *text = read_file(dir, name, 64), *end = text;
+	unsigned long long n = CGROUP_UNLIMITED;
+	bool is_max = text && !strcmp(text, "max\n");
 
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return -ENODATA;
-	text[n] = '\0';
-	if (!strcmp(text, "max\n")) {
-		*ret = CGROUP_UNLIMITED;
-		return 0;
+	errno = 0;
+	if (text && !is_max && text[0] != '-')
+		n = strtoull(text, &end, 10);
+	if (!is_max && (end == text || errno)) {
+		free(text);
+		return -ENOENT;
 	}
-	*ret = strtoull(text, &end, 10);
-	return end == text ? -EINVAL : 0;
+	free(text);
+	*ret = n;
+	return 0;
+}
+
+/* The value of a line "KEY VALUE"; 0 when it is not there. */
+static uint64_t value_of(const char *text, const char *key)
+{
+	size_t key_bytes = strlen(key), n;
+	const char *line;
+
+	while (text && (line = next_line(&text, &n)))
+		if (n > key_bytes && !memcmp(line, key, key_bytes) && line[key_bytes] == ' ')
+			return strtoull(line + key_bytes + 1, NULL, 10);
+	return 0;
+}
+
+static uint64_t read_limit(const struct level *l, bool is_v2)
+{
+	uint64_t max = 0, high = 0;
+
+	if (read_number(l->dir, is_v2 ? "memory.max" : "memory.limit_in_bytes", &max) ||
+	    max >= LIMIT_MAX)
+		max = 0;
+	if (is_v2 && !read_number(l->dir, "memory.high", &high) && high && high < LIMIT_MAX &&
+	    (!max || high < max))
+		max = high;
+	return max;
+}
+
+void cgroup_free_refresh(struct cgroup_free *c)
+{
+	struct level *l;
+
+	vec_each(&c->levels, l)
+		l->limit_bytes = read_limit(l, c->is_v2);
+}
+
+static uint64_t read_events(const struct level *l, bool is_v2)
+{
+	char *text = read_file(l->dir, is_v2 ? "memory.events.local" : "memory.oom_control", 4096);
+	uint64_t cnt;
+
+	/* memory.events.local exists since Linux 5.2; memory.events sums up the events of all groups below. */
+	if (is_v2 && !text)
+		text = read_file(l->dir, "memory.events", 4096);
+	cnt = value_of(text, "oom_kill");
+	if (is_v2)
+		cnt += value_of(text, "high") + value_of(text, "oom");
+	free(text);
+	return cnt;
+}
+
+static uint64_t read_cache(const struct level *l, bool is_v2)
+{
+	char *text = read_file(l->dir, "memory.stat", FILE_BYTES_MAX);
+	uint64_t bytes = value_of(text, is_v2 ? "inactive_file" : "total_inactive_file");
+
+	free(text);
+	return bytes;
+}
+
+static int read_level(const struct cgroup_free *c, const struct level *l,
+		      struct cgroup_free_reading *ret)
+{
+	int err = read_number(l->dir, c->is_v2 ? "memory.current" : "memory.usage_in_bytes",
+			      &ret->usage_bytes);
+	uint64_t cache = 0;
+
+	if (err)
+		return err;
+	ret->limit_bytes = l->limit_bytes;
+	if (l->limit_bytes && (double)ret->usage_bytes >= (double)l->limit_bytes * STAT_SHARE)
+		cache = read_cache(l, c->is_v2);
+	ret->working_bytes = cache < ret->usage_bytes ? ret->usage_bytes - cache : 0;
+	return 0;
+}
+
+static bool is_nearer(const struct cgroup_free_reading *a, const struct cgroup_free_reading *b)
+{
+	return (double)a->working_bytes * (double)b->limit_bytes >
+	       (double)b->working_bytes * (double)a->limit_bytes;
+}
+
+int cgroup_free_read(const struct cgroup_free *c, struct cgroup_free_reading *ret)
+{
+	struct cgroup_free_reading best = { 0 }, r;
+	const struct level *l;
+	uint64_t event_cnt = 0;
+
+	vec_each(&c->levels, l) {
+		if (!l->limit_bytes)
+			continue;
+		event_cnt += read_events(l, c->is_v2);
+		if (!read_level(c, l, &r) && (!best.limit_bytes || is_nearer(&r, &best)))
+			best = r;
+	}
+	/* The root of v2 has no memory.current. */
+	if (!best.limit_bytes && read_level(c, &c->levels.data[0], &best) &&
+	    access(c->levels.data[0].dir, X_OK))
+		return -ENOENT;
+	best.event_cnt = event_cnt;
+	*ret = best;
+	return 0;
 }
 
 int cgroup_memory_limit(const struct cgroup_mount *mount, const char *dir, uint64_t *ret_bytes,
@@ -218,7 +300,7 @@ int cgroup_memory_limit(const struct cgroup_mount *mount, const char *dir, uint6
 
 		if (!read_number(at, name, &bytes)) {
 			is_read = true;
-			if (bytes < least && bytes < V1_UNLIMITED) {
+			if (bytes < least && bytes < LIMIT_MAX) {
 				least = bytes;
 				memcpy(ret_dir, at, strlen(at) + 1);
 			}

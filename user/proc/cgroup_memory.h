@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cgroup_memory.h - the memory limit and usage of a process's cgroup.
+ * cgroup_memory.h - the memory limit and usage of a process's cgroup, and how near it is to its limit.
  *
  *	https://docs.kernel.org/admin-guide/cgroup-v2.html
  *	https://docs.kernel.org/admin-guide/cgroup-v1/memory.html
@@ -8,28 +8,13 @@
 #ifndef HT_PROC_CGROUP_MEMORY_H
 #define HT_PROC_CGROUP_MEMORY_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-#define CGROUP_PATH_BYTES 512
+#include "proc/cgroup.h"
+
 #define CGROUP_UNLIMITED UINT64_MAX
 
-/* Where the cgroups of the memory controller are mounted. */
-struct cgroup_mount {
-	char point[CGROUP_PATH_BYTES];
-	char root[CGROUP_PATH_BYTES]; /* the cgroup at point: "/" except in some containers */
-	/* Origin of paths (cgroup_origin.h), when known; "": paths are seen from the root. */
-	char origin[CGROUP_PATH_BYTES];
-	bool is_v2;
-};
-
-/* text: a /proc/PID/mountinfo (pure). Version 1 where its controller is mounted, else version 2. -ENOENT:
- * neither. */
-int cgroup_mount_find(const char *text, struct cgroup_mount *ret);
-/* Path of a process's cgroup in the kernel's form; otherwise as cgroup_memory_dir(). */
-int cgroup_memory_path(const struct cgroup_mount *mount, const char *text,
-		       char ret[static CGROUP_PATH_BYTES]);
 /* Folder of a process's cgroup; text: its /proc/PID/cgroup (pure). -ENOENT: the process has none here, or it is
  * outside the mounted part. */
 int cgroup_memory_dir(const struct cgroup_mount *mount, const char *text,
@@ -43,5 +28,38 @@ int cgroup_memory_dir(const struct cgroup_mount *mount, const char *text,
 int cgroup_memory_limit(const struct cgroup_mount *mount, const char *dir, uint64_t *ret_bytes,
 			char ret_dir[static CGROUP_PATH_BYTES]);
 int cgroup_memory_usage(const struct cgroup_mount *mount, const char *dir, uint64_t *ret_bytes);
+
+/*
+ * How near a memory cgroup is to its limit; cheap enough to be asked a few times a second.
+ *
+ * A limit of an outer cgroup (a pod, a slice) binds as well. So all levels up to the mounted root are looked
+ * at, and the level nearest to its limit is reported. Without any limit, the process's own cgroup is reported.
+ *
+ * Usage includes page cache, which a cgroup that reads files fills up to its limit without being in any
+ * trouble. The working set is usage without the inactive part of the cache, which can be reclaimed at once;
+ * Kubernetes evicts by it, too.
+ */
+struct cgroup_free;
+
+struct cgroup_free_reading {
+	uint64_t usage_bytes;
+	uint64_t working_bytes; /* not more than usage_bytes */
+	uint64_t limit_bytes; /* v2: the lower of memory.max and memory.high; 0: none */
+	/* How often the kernel throttled the cgroup at memory.high (v2), or ran out of memory in it. Summed
+	 * over the levels with a limit: events at their own limits, not at the limit of a group below. */
+	uint64_t event_cnt;
+};
+
+/* Find the folder of a process's cgroup: see cgroup_memory_dir(). */
+int cgroup_free_find_dir(const struct cgroup_mount *mount, pid_t pid,
+			 char ret[static CGROUP_PATH_BYTES]);
+
+/* Open a folder at or below the mount point. -ENOENT: it does not exist. */
+int cgroup_free_open(const struct cgroup_mount *mount, const char *dir, struct cgroup_free **ret);
+void cgroup_free_close(struct cgroup_free *c);
+/* Look up again which levels have a limit. Call it now and then. */
+void cgroup_free_refresh(struct cgroup_free *c);
+/* Read the levels with a limit; cheap. -ENOENT: the cgroup is gone. */
+int cgroup_free_read(const struct cgroup_free *c, struct cgroup_free_reading *ret);
 
 #endif

@@ -28,6 +28,7 @@
 
 #include "base/err.h"
 #include "base/printable.h"
+#include "proc/cgroup.h"
 
 static bool is_hex(char c)
 {
@@ -123,20 +124,12 @@ static bool id_of_path(const char *path, size_t len, char buf[static CONTAINER_I
 
 void container_id_from_cgroup(const char *text, char buf[static CONTAINER_ID_BYTES])
 {
-	buf[0] = '\0';
-	while (*text) {
-		size_t len = strcspn(text, "\n");
-		/* "hierarchy:controllers:path"; named hierarchies have a '=' but no ':' */
-		const char *first = memchr(text, ':', len);
-		const char *second =
-			first ? memchr(first + 1, ':', len - (size_t)(first + 1 - text)) : NULL;
+	struct cgroup_line l;
 
-		if (second && id_of_path(second + 1, len - (size_t)(second + 1 - text), buf))
+	buf[0] = '\0';
+	while (cgroup_next_line(&text, &l))
+		if (id_of_path(l.path, l.path_len, buf))
 			return;
-		text += len;
-		if (*text)
-			text++;
-	}
 }
 
 /* Split a line of mountinfo into its first fields; false: there are fewer. */

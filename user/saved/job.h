@@ -12,7 +12,7 @@
 #include "budget/governor.h"
 #include "saved/name.h"
 #include "saved/rules.h"
-#include "proc/cgroup_free.h"
+#include "proc/cgroup_memory.h"
 
 struct ht_image;
 

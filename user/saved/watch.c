@@ -21,8 +21,8 @@
 #include "base/vec.h"
 #include "heaptap/abi.h"
 #include "kernel/engine.h"
-#include "proc/cgroup_origin.h"
-#include "proc/cgroup_free.h"
+#include "proc/cgroup.h"
+#include "proc/cgroup_memory.h"
 #include "proc/process.h"
 #include "saved/rules.h"
 #include "track/tracker.h"
@@ -66,7 +66,7 @@ static int saved_cgroups_new(double limit_share, struct saved_cgroups **ret)
 	if (!cs)
 		return -ENOMEM;
 	cs->limit_share = limit_share;
-	cs->has_mount = !cgroup_free_find_mount(&cs->mount);
+	cs->has_mount = !cgroup_find_mount(&cs->mount);
 	if (cs->has_mount && cgroup_is_outside(cs->mount.root))
 		log_warn(
 			"serve: nothing is kept when another container comes near its memory limit: this "

@@ -15,7 +15,6 @@
 #include "base/vec.h"
 #include "metrics/view.h"
 #include "proc/cgroup_memory.h"
-#include "proc/cgroup_free.h"
 #include "proc/container.h"
 #include "proc/proc_text.h"
 #include "proc/process.h"
@@ -74,7 +73,7 @@ int target_memory_new(struct target_memory **ret)
 		return -ENOMEM;
 	tm->pss_fd = -1;
 	hmap_init(&tm->by_pid, sizeof(uint32_t));
-	tm->has_mount = !cgroup_free_find_mount(&tm->mount);
+	tm->has_mount = !cgroup_find_mount(&tm->mount);
 	*ret = tm;
 	return 0;
 }
