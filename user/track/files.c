@@ -653,8 +653,8 @@ int track_files_get(struct track_files *files, const struct file_user *user,
 	int fd, err;
 
 	*ret = NULL;
-	if (!map->ino && !is_vdso(map))
-		return 0;
+	if ((!map->ino || map->path[0] != '/') && !is_vdso(map))
+		return 0; /* no file, or one that only the kernel has: "anon_inode:...", "[anon_shmem:...]" */
 	err = lookup(files, &key, ret);
 	if (err > 0)
 		pay(user->cost, *ret);
