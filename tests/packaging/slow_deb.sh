@@ -37,7 +37,7 @@ dpkg-deb -c "$deb" | awk '!/\/$/ { print $6 }' | sed 's/^\.//' >"$work/files"
 passes "dpkg -i" dpkg -i "$deb"
 passes "heaptap --version" /usr/bin/heaptap --version
 /usr/bin/heaptap doctor >"$work/doctor" 2>&1
-has "heaptap doctor looks at the machine" "$work/doctor" "heaptap can record on this machine" "features|it lacks"
+has "heaptap doctor looks at the machine" "$work/doctor" "heaptap can record on this machine" "features"
 passes "its configuration is valid" /usr/bin/heaptap serve --config /etc/heaptap/serve.toml --check-config
 if have systemctl && ls /etc/systemd/system/*/heaptap.service >"$work/log" 2>&1; then
 	not_ok "it is not enabled" "it is" "$work/log"

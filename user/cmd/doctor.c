@@ -207,8 +207,8 @@ static int run(int argc, char **argv, const struct option_args *args)
 	if (command_settings(&command_doctor, args, &o))
 		return 2;
 	if (args->first < (size_t)argc) {
-		log_error("doctor: unexpected argument '%s': a process is named by -p PID",
-			  argv[args->first]);
+		log_error("doctor: unexpected argument '%s'; did you mean heaptap doctor -p %s?",
+			  argv[args->first], argv[args->first]);
 		return 2;
 	}
 	if (o.removes_tap && !o.pid) {

@@ -18,47 +18,46 @@
 #define NAMED_CNT 3 /* items named of a list */
 
 /* Sentences are built in parts; text that does not fit is cut. */
-static void append(char *buf, size_t buf_bytes, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void append(char *buf, size_t buf_bytes, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void say(struct doctor_finding *f, const char *fmt,
+						      ...)
 {
-	size_t len = strlen(buf);
+	size_t len = strlen(f->what);
 	va_list args;
 
 	va_start(args, fmt);
-	vsnprintf(buf + len, buf_bytes - len, fmt, args);
+	vsnprintf(f->what + len, sizeof(f->what) - len, fmt, args);
 	va_end(args);
 }
 
 /* Call once per name to build "a, b, c and 4 more". */
-static void append_name(char *buf, size_t buf_bytes, uint32_t nth, uint32_t cnt, const char *name)
+static void say_name(struct doctor_finding *f, uint32_t nth, uint32_t cnt, const char *name)
 {
 	if (nth < NAMED_CNT)
-		append(buf, buf_bytes, "%s%s", nth ? ", " : "", name);
+		say(f, "%s%s", nth ? ", " : "", name);
 	else if (nth == NAMED_CNT)
-		append(buf, buf_bytes, " and %u more", cnt - NAMED_CNT);
+		say(f, " and %u more", cnt - NAMED_CNT);
 }
 
-static int add(struct doctor_report *r, enum doctor_level level, const char *what,
-	       const char *advice)
+/* More can be said of the finding until the next one is added. */
+static struct doctor_finding *add(struct doctor_report *r, enum doctor_level level,
+				  const char *what, const char *advice)
 {
 	struct doctor_finding f = { .level = level };
 	size_t at;
-	int err;
 
-	append(f.what, sizeof(f.what), "%s", what);
-	append(f.advice, sizeof(f.advice), "%s", advice);
-	err = vec_push(&r->findings, f);
-	if (err)
-		return err;
+	say(&f, "%s", what);
+	snprintf(f.advice, sizeof(f.advice), "%s", advice);
+	if (level > r->verdict)
+		r->verdict = level;
+	if (vec_push(&r->findings, f)) {
+		r->find_err = -ENOMEM;
+		return &r->no_room;
+	}
 	/* gravest first, in the order of arrival within a level */
 	for (at = r->findings.cnt - 1; at > 0 && r->findings.data[at - 1].level < level; at--)
 		r->findings.data[at] = r->findings.data[at - 1];
 	r->findings.data[at] = f;
-	if (level > r->verdict)
-		r->verdict = level;
-	return 0;
+	return &r->findings.data[at];
 }
 
 double doctor_site_ns(const struct doctor_report *r, const struct alloc_site *site)
@@ -118,48 +117,41 @@ uint32_t doctor_cnt(const struct doctor_report *r, enum doctor_level level)
 	return cnt;
 }
 
-static int find_machine(struct doctor_report *r)
+static void find_machine(struct doctor_report *r)
 {
-	int err = 0;
+	const bool suffices = kernel_features_suffice(&r->features);
 
-	if (!kernel_features_suffice(&r->features))
-		err = add(r, DOCTOR_BLOCK, r->features.why.text,
-			  r->privileges.in_user_namespace ?
-				  "in a user namespace even root has none of these rights: run "
-				  "heaptap on the host" :
-				  "");
+	if (!suffices)
+		add(r, DOCTOR_BLOCK, r->features.why.text,
+		    r->privileges.in_user_namespace ?
+			    "in a user namespace even root has none of these rights: run heaptap "
+			    "on the host" :
+			    "");
 	else if (r->features.has_blind_multi)
-		err = add(
-			r, DOCTOR_NOTE,
-			"attaching takes longer on this kernel: its uprobe_multi sees only one thread "
-			"of a process (mended in 6.10 and later stable kernels), so perf events are "
-			"used",
-			"");
-	if (!err && kernel_features_suffice(&r->features) && !r->features.uprobe_session)
-		err = add(
-			r, DOCTOR_NOTE,
-			"recording costs more on this kernel: there are no uprobe sessions (Linux "
-			"6.13), so every allocation pays for a return probe, sampled or not",
-			"");
-	if (!err && r->missing_capabilities[0]) {
-		char what[256] = "missing capabilities: ";
-
-		append(what, sizeof(what), "%s", r->missing_capabilities);
-		err = add(r, DOCTOR_LIMIT, what,
-			  "run heaptap as root, or give them to it (setcap, or systemd's "
-			  "AmbientCapabilities)");
-	}
-	if (!err && !sandbox_is_whole())
-		err = add(r, DOCTOR_LIMIT, SANDBOX_NOT_WHOLE,
-			  "use a kernel with CONFIG_SECCOMP_FILTER, or record only programs that "
-			  "you trust");
-	if (!err && !strcmp(r->privileges.lockdown, "confidentiality"))
-		err = add(
-			r, DOCTOR_BLOCK,
-			"the kernel is locked down (confidentiality): it refuses BPF programs that "
-			"read its memory, as heaptap's do",
-			"boot with lockdown=integrity or without it");
-	return err;
+		add(r, DOCTOR_NOTE,
+		    "attaching takes longer on this kernel: its uprobe_multi sees only one thread "
+		    "of a process (mended in 6.10 and later stable kernels), so perf events are "
+		    "used",
+		    "");
+	if (suffices && !r->features.uprobe_session)
+		add(r, DOCTOR_NOTE,
+		    "recording costs more on this kernel: there are no uprobe sessions (Linux "
+		    "6.13), so every allocation pays for a return probe, sampled or not",
+		    "");
+	if (r->missing_capabilities[0])
+		say(add(r, DOCTOR_LIMIT, "missing capabilities: ",
+			"run heaptap as root, or give them to it (setcap, or systemd's "
+			"AmbientCapabilities)"),
+		    "%s", r->missing_capabilities);
+	if (!sandbox_is_whole())
+		add(r, DOCTOR_LIMIT, SANDBOX_NOT_WHOLE,
+		    "use a kernel with CONFIG_SECCOMP_FILTER, or record only programs that you "
+		    "trust");
+	if (!strcmp(r->privileges.lockdown, "confidentiality"))
+		add(r, DOCTOR_BLOCK,
+		    "the kernel is locked down (confidentiality): it refuses BPF programs that "
+		    "read its memory, as heaptap's do",
+		    "boot with lockdown=integrity or without it");
 }
 
 static struct heap_kind heap_kind_of(const struct doctor_report *r)
@@ -180,130 +172,108 @@ static struct heap_kind heap_kind_of(const struct doctor_report *r)
 }
 
 /* There is nothing to probe: say why that may be, and what to do instead. */
-static int find_no_allocator(struct doctor_report *r, const struct heap_kind *kind)
+static void find_no_allocator(struct doctor_report *r, const struct heap_kind *kind)
 {
 	struct heap_words words = { .what = "" };
+	size_t len;
 
 	heap_words_none(kind, &words);
+	len = strlen(words.advice);
 	if (!kind->is_go && (!kind->is_static || kind->has_names))
-		append(words.advice, sizeof(words.advice),
-		       "; -v lists the functions that were looked for");
-	return add(r, DOCTOR_BLOCK, words.what, words.advice);
+		snprintf(words.advice + len, sizeof(words.advice) - len,
+			 "; -v lists the functions that were looked for");
+	add(r, DOCTOR_BLOCK, words.what, words.advice);
 }
 
-static int find_stepped(struct doctor_report *r, const struct survey_file *file)
+static void find_stepped(struct doctor_report *r, const struct survey_file *file)
 {
 	const struct alloc_site *site;
+	struct doctor_finding *f;
 	uint32_t cnt = 0, nth = 0;
-	char what[512] = "", each[UNITS_BUF];
+	char each[UNITS_BUF];
 
 	vec_each(&file->alloc->sites, site)
 		cnt += !site->placement.is_emulated;
 	if (!cnt)
-		return 0;
-	append(what, sizeof(what),
-	       "recording costs more: %u of %zu probes in %s are single-stepped", cnt,
-	       file->alloc->sites.cnt, file->path);
+		return;
+	f = add(r, DOCTOR_LIMIT, "recording costs more: ",
+		"nothing is missing. It matters where these are called often; --rate does not "
+		"change it");
+	say(f, "%u of %zu probes in %s are single-stepped", cnt, file->alloc->sites.cnt,
+	    file->path);
 	if (r->has_costs)
-		append(what, sizeof(what), ", about %s a call",
-		       format_duration((uint64_t)r->costs.stepped_ns, each, sizeof(each)));
-	append(what, sizeof(what), ": ");
+		say(f, ", about %s a call",
+		    format_duration((uint64_t)r->costs.stepped_ns, each, sizeof(each)));
+	say(f, ": ");
 	vec_each(&file->alloc->sites, site)
 		if (!site->placement.is_emulated)
-			append_name(what, sizeof(what), nth++, cnt, site->symbol);
-	return add(r, DOCTOR_LIMIT, what,
-		   "nothing is missing. It matters where these are called often; --rate does not "
-		   "change it");
+			say_name(f, nth++, cnt, site->symbol);
 }
 
 /* Other probes on the same functions, or remains of them: nothing shows which. */
-static int find_probed(struct doctor_report *r, const struct survey_file *file)
+static void find_probed(struct doctor_report *r, const struct survey_file *file)
 {
-	char what[512] = "";
+	struct doctor_finding *f;
 	uint32_t nth = 0;
-	size_t i;
 
 	if (!file->probed_cnt)
-		return 0;
-	append(what, sizeof(what),
-	       "breakpoints that the file does not have are in %s now: ", file->path);
-	for (i = 0; i < file->alloc->sites.cnt; i++)
-		if (file->is_probed[i])
-			append_name(what, sizeof(what), nth++, file->probed_cnt,
-				    file->alloc->sites.data[i].symbol);
-	return add(
-		r, DOCTOR_NOTE, what,
+		return;
+	f = add(r, DOCTOR_NOTE, "breakpoints that the file does not have are in ",
 		"of another heaptap, bpftrace, perf or a debugger: the process pays for both, end "
 		"it before you measure costs. Or one that was killed has left them: the next "
 		"recording takes those out");
+	say(f, "%s now: ", file->path);
+	for (size_t i = 0; i < file->alloc->sites.cnt; i++)
+		if (file->is_probed[i])
+			say_name(f, nth++, file->probed_cnt, file->alloc->sites.data[i].symbol);
 }
 
-/* Allocators whose functions have no names. */
-static int find_unseen(struct doctor_report *r)
-{
-	char what[512], words[ALLOC_UNSEEN_WORDS];
-	const struct survey_file *file;
-	int err = 0;
-
-	vec_each(&r->survey->files, file) {
-		if (err || file->unseen.kind == ALLOC_UNSEEN_NONE)
-			continue;
-		snprintf(what, sizeof(what), "%.300s %s", file->path,
-			 alloc_unseen_words(&file->unseen, words));
-		err = add(r, DOCTOR_LIMIT, what,
-			  file->unseen.kind == ALLOC_UNSEEN_FOREIGN ?
-				  "run it from another file system" :
-				  "a build that keeps its symbols, or its debug file (found by "
-				  "build id), shows it; in use is at least what is seen");
-	}
-	return err;
-}
-
-static int find_allocators(struct doctor_report *r)
+static void find_allocators(struct doctor_report *r)
 {
 	const struct heap_kind kind = heap_kind_of(r);
 	const struct survey_file *file;
-	struct heap_words words = { .what = "" };
+	struct heap_words heap = { .what = "" };
+	char words[ALLOC_UNSEEN_WORDS];
 	bool found = false;
-	int err = 0;
 
 	vec_each(&r->survey->files, file) {
 		if (!file->alloc)
 			continue;
 		found = true;
-		err = find_stepped(r, file);
-		if (!err)
-			err = find_probed(r, file);
-		if (err)
-			return err;
+		find_stepped(r, file);
+		find_probed(r, file);
 	}
-	err = find_unseen(r);
-	if (err)
-		return err;
+	/* allocators whose functions have no names */
+	vec_each(&r->survey->files, file)
+		if (file->unseen.kind != ALLOC_UNSEEN_NONE)
+			say(add(r, DOCTOR_LIMIT, "",
+				file->unseen.kind == ALLOC_UNSEEN_FOREIGN ?
+					"run it from another file system" :
+					"a build that keeps its symbols, or its debug file (found "
+					"by build id), shows it; in use is at least what is seen"),
+			    "%.300s %s", file->path, alloc_unseen_words(&file->unseen, words));
 	if (!found)
-		return find_no_allocator(r, &kind);
-	if (heap_words_partial(&kind, &words))
-		err = add(r, DOCTOR_LIMIT, words.what, words.advice);
-	return err;
+		find_no_allocator(r, &kind);
+	else if (heap_words_partial(&kind, &heap))
+		add(r, DOCTOR_LIMIT, heap.what, heap.advice);
 }
 
 /* Report files for which `is` holds as one finding. */
-static int find_files(struct doctor_report *r, enum doctor_level level, const char *what_all,
-		      bool (*is)(const struct survey_file *file), const char *advice)
+static void find_files(struct doctor_report *r, enum doctor_level level, const char *what,
+		       bool (*is)(const struct survey_file *file), const char *advice)
 {
 	const struct survey_file *file;
+	struct doctor_finding *f;
 	uint32_t cnt = 0, nth = 0;
-	char what[512] = "";
 
 	vec_each(&r->survey->files, file)
 		cnt += is(file);
 	if (!cnt)
-		return 0;
-	append(what, sizeof(what), "%s: ", what_all);
+		return;
+	f = add(r, level, what, advice);
 	vec_each(&r->survey->files, file)
 		if (is(file))
-			append_name(what, sizeof(what), nth++, cnt, file->path);
-	return add(r, level, what, advice);
+			say_name(f, nth++, cnt, file->path);
 }
 
 static bool is_unreadable(const struct survey_file *file)
@@ -328,48 +298,30 @@ static bool has_names_but_no_lines(const struct survey_file *file)
 	       file->debug == SURVEY_DEBUG_NONE && strcmp(file->path, "[vdso]");
 }
 
-/* Report code made at run time. */
-static int find_runtime(struct doctor_report *r)
+static void find_stacks(struct doctor_report *r)
 {
 	struct runtime_words words;
-	int err = 0;
 
+	find_files(r, DOCTOR_LIMIT,
+		   "stacks may end in these files, and their allocators are not seen, because they "
+		   "could not be read: ",
+		   is_unreadable,
+		   "run heaptap as root (CAP_SYS_ADMIN) and outside the process's container");
+	find_files(r, DOCTOR_LIMIT,
+		   "stacks may end in these files: they have no unwind tables (.eh_frame), so only "
+		   "frame pointers are followed: ",
+		   has_no_rows,
+		   "build with -fasynchronous-unwind-tables or -fno-omit-frame-pointer");
+	find_files(r, DOCTOR_NOTE, "only exported functions have names: ", has_exported_names_only,
+		   "install the -dbgsym (-debuginfo) packages, or keep the symbols");
+	find_files(r, DOCTOR_NOTE, "function names but no source lines: ", has_names_but_no_lines,
+		   "build with -g, or install the -dbgsym (-debuginfo) packages");
 	runtime_words_stacks(&r->survey->runtime, &words);
 	if (words.what)
-		err = add(r, DOCTOR_LIMIT, words.what, words.advice);
+		add(r, DOCTOR_LIMIT, words.what, words.advice);
 	runtime_words_names(&r->survey->runtime, &words);
-	if (!err && words.what)
-		err = add(r, DOCTOR_NOTE, words.what, words.advice);
-	return err;
-}
-
-static int find_stacks(struct doctor_report *r)
-{
-	int err;
-
-	err = find_files(
-		r, DOCTOR_LIMIT,
-		"stacks may end in these files, and their allocators are not seen, because "
-		"they could not be read",
-		is_unreadable,
-		"run heaptap as root (CAP_SYS_ADMIN) and outside the process's container");
-	if (!err)
-		err = find_files(
-			r, DOCTOR_LIMIT,
-			"stacks may end in these files: they have no unwind tables (.eh_frame), so "
-			"only frame pointers are followed",
-			has_no_rows,
-			"build with -fasynchronous-unwind-tables or "
-			"-fno-omit-frame-pointer");
-	if (!err)
-		err = find_files(r, DOCTOR_NOTE, "only exported functions have names",
-				 has_exported_names_only,
-				 "install the -dbgsym (-debuginfo) packages, or keep the symbols");
-	if (!err)
-		err = find_files(r, DOCTOR_NOTE, "function names but no source lines",
-				 has_names_but_no_lines,
-				 "build with -g, or install the -dbgsym (-debuginfo) packages");
-	return err ? err : find_runtime(r);
+	if (words.what)
+		add(r, DOCTOR_NOTE, words.what, words.advice);
 }
 
 bool doctor_is_paused(const struct survey_tag *tag)
@@ -383,87 +335,60 @@ uint32_t doctor_node_cnt(const struct survey_tag *tag)
 	return tag->descriptor.node_cnt ? tag->descriptor.node_cnt - 1 : 0;
 }
 
-static int find_tag(struct doctor_report *r, const struct survey_file *file,
-		    const struct survey_tag *tag)
+static void find_tag(struct doctor_report *r, const struct survey_file *file,
+		     const struct survey_tag *tag)
 {
-	char what[512] = "";
-
-	if (tag->problem.text[0]) {
-		append(what, sizeof(what), "the tags of %s are left out: %s", file->path,
-		       tag->problem.text);
-		return add(r, DOCTOR_LIMIT, what,
-			   tag->kind == HT_TAG_SCOPE ?
-				   "all else is recorded; build it with the heaptap/scope.h of "
-				   "this heaptap, or use a newer heaptap" :
-				   "all else is recorded");
-	}
-	if (!doctor_is_paused(tag))
-		return 0;
-	append(what, sizeof(what),
-	       "no allocation is recorded now: %s has paused the recording (heaptap_pause_all)",
-	       file->path);
-	return add(r, DOCTOR_LIMIT, what, "it has to call heaptap_unpause_all() first");
+	if (tag->problem.text[0])
+		say(add(r, DOCTOR_LIMIT, "the tags of ",
+			tag->kind == HT_TAG_SCOPE ?
+				"all else is recorded; build it with the heaptap/scope.h of this "
+				"heaptap, or use a newer heaptap" :
+				"all else is recorded"),
+		    "%s are left out: %s", file->path, tag->problem.text);
+	else if (doctor_is_paused(tag))
+		say(add(r, DOCTOR_LIMIT, "no allocation is recorded now: ",
+			"it has to call heaptap_unpause_all() first"),
+		    "%s has paused the recording (heaptap_pause_all)", file->path);
 }
 
-static int find_tags(struct doctor_report *r)
+static void find_tags(struct doctor_report *r)
 {
 	const struct survey_file *file;
 	const struct survey_tag *tag;
 	uint32_t source_cnt = 0;
-	char what[512] = "";
-	int err = 0;
 
-	vec_each(&r->survey->files, file) {
+	vec_each(&r->survey->files, file)
 		vec_each(&file->tags.all, tag) {
 			source_cnt += !tag->problem.text[0];
-			err = find_tag(r, file, tag);
-			if (err)
-				return err;
+			find_tag(r, file, tag);
 		}
-	}
-	if (source_cnt > HT_TAG_SOURCES_CAP) {
-		append(what, sizeof(what),
-		       "some allocations will lack their scope or labels: its files have %u places "
-		       "for tags, and %d of one process are read",
-		       source_cnt, HT_TAG_SOURCES_CAP);
-		err = add(r, DOCTOR_LIMIT, what, "");
-	}
-	if (!err && r->survey->otel_keys_err == -EPROTO)
-		err = add(
-			r, DOCTOR_LIMIT,
-			"labels of threads will be called key-1, key-2, ...: OpenTelemetry's process "
-			"context has an unknown format or version",
-			"");
-	return err;
-}
-
-static int find_process(struct doctor_report *r)
-{
-	int err;
-
-	if (r->process_err)
-		return add(r, DOCTOR_BLOCK, r->process_why.text, "");
-	err = find_allocators(r);
-	if (!err)
-		err = find_tags(r);
-	if (!err)
-		err = find_stacks(r);
-	if (!err && r->info.seccomp && r->seccomp_kills_returns)
-		err = add(
-			r, DOCTOR_BLOCK,
-			"it could be killed: it runs under seccomp, and on this kernel a return probe "
-			"ends with a system call that a strict filter kills for",
-			"update the kernel: 6.14 or later, or a stable one with that fix");
-	return err;
+	if (source_cnt > HT_TAG_SOURCES_CAP)
+		say(add(r, DOCTOR_LIMIT, "some allocations will lack their scope or labels: ", ""),
+		    "its files have %u places for tags, and %d of one process are read", source_cnt,
+		    HT_TAG_SOURCES_CAP);
+	if (r->survey->otel_keys_err == -EPROTO)
+		add(r, DOCTOR_LIMIT,
+		    "labels of threads will be called key-1, key-2, ...: OpenTelemetry's process "
+		    "context has an unknown format or version",
+		    "");
 }
 
 int doctor_find(struct doctor_report *r)
 {
-	int err = find_machine(r);
-
-	if (!err && r->has_process)
-		err = find_process(r);
-	return err;
+	find_machine(r);
+	if (r->has_process && r->process_err) {
+		add(r, DOCTOR_BLOCK, r->process_why.text, "");
+	} else if (r->has_process) {
+		find_allocators(r);
+		find_tags(r);
+		find_stacks(r);
+		if (r->info.seccomp && r->seccomp_kills_returns)
+			add(r, DOCTOR_BLOCK,
+			    "it could be killed: it runs under seccomp, and on this kernel a return "
+			    "probe ends with a system call that a strict filter kills for",
+			    "update the kernel: 6.14 or later, or a stable one with that fix");
+	}
+	return r->find_err;
 }
 
 bool doctor_tries_feature(const struct doctor_report *r, const struct feature_info *info)

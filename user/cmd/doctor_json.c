@@ -88,11 +88,6 @@ static void put_kernel(struct json *j, const struct doctor_report *r)
 	json_end(j, '}');
 }
 
-static void put_sysctl(struct json *j, const char *name, int value)
-{
-	put_number(j, name, value, value != INT_MIN);
-}
-
 static void put_privileges(struct json *j, const struct privileges *p)
 {
 	const struct capability_info *infos;
@@ -108,10 +103,12 @@ static void put_privileges(struct json *j, const struct privileges *p)
 	json_end(j, '}');
 	json_text(j, "lockdown", p->lockdown);
 	json_bool(j, "system_call_filters", sandbox_is_whole());
-	put_sysctl(j, "perf_event_paranoid", p->perf_event_paranoid);
-	put_sysctl(j, "kptr_restrict", p->kptr_restrict);
-	put_sysctl(j, "unprivileged_bpf_disabled", p->unprivileged_bpf_disabled);
-	put_sysctl(j, "ptrace_scope", p->ptrace_scope);
+	put_number(j, "perf_event_paranoid", p->perf_event_paranoid,
+		   p->perf_event_paranoid != INT_MIN);
+	put_number(j, "kptr_restrict", p->kptr_restrict, p->kptr_restrict != INT_MIN);
+	put_number(j, "unprivileged_bpf_disabled", p->unprivileged_bpf_disabled,
+		   p->unprivileged_bpf_disabled != INT_MIN);
+	put_number(j, "ptrace_scope", p->ptrace_scope, p->ptrace_scope != INT_MIN);
 	json_end(j, '}');
 }
 
@@ -199,7 +196,7 @@ static void put_allocator(struct json *j, const struct doctor_report *r,
 	json_end(j, '}');
 }
 
-/* Write facts that only heaptap/scope.h's descriptor has. */
+/* Facts that only heaptap/scope.h's descriptor has. */
 static void put_scopes(struct json *j, const struct survey_tag *tag)
 {
 	const struct scope_descriptor *d = &tag->descriptor;
@@ -241,25 +238,6 @@ static void put_tag(struct json *j, const struct survey_tag *tag)
 	json_end(j, '}');
 }
 
-static void put_sampler(struct json *j, const struct file_sampler *sampler)
-{
-	json_begin(j, "sampler", '{');
-	json_text(j, "provider", sampler->provider);
-	json_text(j, "problem", sampler->problem);
-	json_bool(j, "whole_program", sampler->is_whole);
-	json_end(j, '}');
-}
-
-static void put_tags(struct json *j, const struct survey_file *file)
-{
-	const struct survey_tag *tag;
-
-	json_begin(j, "tags", '[');
-	vec_each(&file->tags.all, tag)
-		put_tag(j, tag);
-	json_end(j, ']');
-}
-
 static void put_file(struct json *j, const struct doctor_report *r, const struct survey_file *file)
 {
 	static const char *const debug[] = {
@@ -267,6 +245,7 @@ static void put_file(struct json *j, const struct doctor_report *r, const struct
 		[SURVEY_DEBUG_OWN] = "own",
 		[SURVEY_DEBUG_SEPARATE] = "separate",
 	};
+	const struct survey_tag *tag;
 
 	json_begin(j, NULL, '{');
 	json_text(j, "path", file->path);
@@ -282,33 +261,27 @@ static void put_file(struct json *j, const struct doctor_report *r, const struct
 	json_bool(j, "go", file->is_go);
 	if (file->alloc)
 		put_allocator(j, r, file);
-	if (file->sampler)
-		put_sampler(j, file->sampler);
-	put_tags(j, file);
+	if (file->sampler) {
+		json_begin(j, "sampler", '{');
+		json_text(j, "provider", file->sampler->provider);
+		json_text(j, "problem", file->sampler->problem);
+		json_bool(j, "whole_program", file->sampler->is_whole);
+		json_end(j, '}');
+	}
+	json_begin(j, "tags", '[');
+	vec_each(&file->tags.all, tag)
+		put_tag(j, tag);
+	json_end(j, ']');
 	json_end(j, '}');
-}
-
-static void put_looked_for(struct json *j)
-{
-	size_t cnt, i;
-	const struct alloc_row *rows = alloc_table(&cnt);
-	const char *const *prefixes;
-
-	json_begin(j, "looked_for", '[');
-	for (i = 0; i < cnt; i++)
-		json_text(j, NULL, rows[i].name);
-	json_end(j, ']');
-	prefixes = alloc_prefixes(&cnt);
-	json_begin(j, "prefixes", '[');
-	for (i = 0; i < cnt; i++)
-		json_text(j, NULL, prefixes[i]);
-	json_end(j, ']');
 }
 
 static void put_survey(struct json *j, const struct doctor_report *r)
 {
 	const struct survey *s = r->survey;
 	const struct survey_file *file;
+	size_t row_cnt, prefix_cnt;
+	const struct alloc_row *rows = alloc_table(&row_cnt);
+	const char *const *prefixes = alloc_prefixes(&prefix_cnt);
 
 	json_begin(j, "files", '[');
 	vec_each(&s->files, file)
@@ -320,7 +293,14 @@ static void put_survey(struct json *j, const struct doctor_report *r)
 	json_bool(j, "jit_dump", s->has_jit_dump);
 	json_bool(j, "was_probed_before", s->has_uprobes_area);
 	put_number(j, "otel_key_names", (double)s->otel_key_cnt, !s->otel_keys_err);
-	put_looked_for(j);
+	json_begin(j, "looked_for", '[');
+	for (size_t i = 0; i < row_cnt; i++)
+		json_text(j, NULL, rows[i].name);
+	json_end(j, ']');
+	json_begin(j, "prefixes", '[');
+	for (size_t i = 0; i < prefix_cnt; i++)
+		json_text(j, NULL, prefixes[i]);
+	json_end(j, ']');
 }
 
 void doctor_print_json(const struct doctor_report *r, FILE *out)

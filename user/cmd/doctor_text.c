@@ -1,243 +1,197 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * cmd/doctor_text.c - the doctor's report for people: what can be recorded; obstacles and losses, and what to do
- * about them; then the facts in a few lines. Fits 80 columns as far as paths allow. cmd/doctor_verbose.c has what
- * -v adds.
+ * about them; the facts in a few lines; then tables, of which only rows that lack something are shown without -v.
  */
-#include <stdarg.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/units.h"
-#include "cmd/doctor_page.h"
+#include "cmd/doctor.h"
 #include "alloc/allocators.h"
 #include "alloc/file_sampler.h"
 #include "tap/tap_code.h"
 
 #define COLUMNS_DEFAULT 100
 #define NAMED_CNT 3 /* items named of a list */
+#define VDSO "[vdso]"
 
-/* A line of a field's text, built in parts; text that does not fit is cut. */
-struct line {
-	char text[768];
-	size_t len;
-};
+#define put_title(page, ...) doctor_put(page, DOCTOR_TITLE, __VA_ARGS__)
+#define put_head(page, ...) doctor_put(page, DOCTOR_HEAD, __VA_ARGS__)
+#define put_fact(page, ...) doctor_put(page, DOCTOR_FACT, __VA_ARGS__)
+#define put_detail(page, ...) doctor_put(page, DOCTOR_DETAIL, __VA_ARGS__)
 
-__attribute__((format(printf, 2, 3))) static void add(struct line *l, const char *fmt, ...)
+static const char *plural(size_t cnt)
 {
-	va_list args;
-	int n;
-
-	va_start(args, fmt);
-	n = vsnprintf(l->text + l->len, sizeof(l->text) - l->len, fmt, args);
-	va_end(args);
-	if (n > 0)
-		l->len += (size_t)n;
-	if (l->len >= sizeof(l->text))
-		l->len = sizeof(l->text) - 1;
+	return cnt == 1 ? "" : "s";
 }
 
-/* Write what goes before the nth item: "a, b, c and 4 more". False: the item is not named. */
-static bool add_separator(struct line *l, uint32_t nth, uint32_t cnt)
+static char *duration(double ns, char buf[UNITS_BUF])
 {
-	if (nth == NAMED_CNT)
-		add(l, " and %u more", cnt - NAMED_CNT);
-	else if (nth && nth < NAMED_CNT)
-		add(l, ", ");
+	return format_duration((uint64_t)ns, buf, UNITS_BUF);
+}
+
+static char *size(double bytes, char buf[UNITS_BUF])
+{
+	return format_bytes(bytes, buf, UNITS_BUF);
+}
+
+/* Write what goes before the nth item: "a, b, c and more". False: the item is not named. */
+static bool put_separator(FILE *page, uint32_t nth)
+{
+	if (nth <= NAMED_CNT)
+		fputs(!nth ? "" : nth < NAMED_CNT ? ", " : " and more", page);
 	return nth < NAMED_CNT;
 }
 
-static uint32_t allocator_cnt(const struct doctor_report *r)
+/* What a recording would have, and its cost. */
+static void put_prospect(const struct doctor_report *r, FILE *page)
 {
-	const struct survey_file *file;
-	uint32_t cnt = 0;
-
-	vec_each(&r->survey->files, file)
-		cnt += file->alloc != NULL;
-	return cnt;
-}
-
-/* Print what a recording would have, and its cost. */
-static void print_prospect(const struct doctor_report *r, const struct page *to)
-{
-	struct line names = { 0 }, what = { 0 }, cost = { 0 };
 	const struct survey_file *file;
 	char ns[UNITS_BUF];
 	uint32_t nth = 0, cost_cnt = 0;
 
+	put_fact(page, "recorded\twhat ");
+	vec_each(&r->survey->files, file)
+		if (file->alloc && put_separator(page, nth++))
+			fprintf(page, "%s (%s)", file->alloc->family, file->path);
+	fprintf(page,
+		" hands out once heaptap is attached. What it holds before that stays unknown; "
+		"'heaptap record -- COMMAND' sees everything");
 	vec_each(&r->survey->files, file) {
 		double pair_ns = file->alloc ? doctor_pair_ns(r, file->alloc) : 0;
 
-		if (file->alloc && add_separator(&names, nth++, allocator_cnt(r)))
-			add(&names, "%s (%s)", file->alloc->family, file->path);
-		if (file->alloc && pair_ns && cost_cnt < NAMED_CNT)
-			add(&cost, "%sabout %s (%s)", cost_cnt++ ? ", " : "",
-			    format_duration((uint64_t)pair_ns, ns, sizeof(ns)),
-			    file->alloc->family);
+		if (!pair_ns)
+			continue;
+		if (!cost_cnt)
+			put_fact(page, "cost\t");
+		if (put_separator(page, cost_cnt++))
+			fprintf(page, "about %s (%s)", duration(pair_ns, ns), file->alloc->family);
 	}
-	add(&what,
-	    "what %s hands out once heaptap is attached. What it holds before that stays unknown; "
-	    "'heaptap record -- COMMAND' sees everything",
-	    names.text);
-	page_field(to, "recorded", what.text);
-	if (cost_cnt) {
-		add(&cost, " for a malloc and its free that are not sampled");
-		page_field(to, "cost", cost.text);
-	}
-	fprintf(to->out, "  %-13sheaptap record -p %d -d 30s\n", "command", r->pid);
+	if (cost_cnt)
+		fprintf(page, " for a malloc and its free that are not sampled");
+	put_fact(page, "command\theaptap record -p %d -d 30s", r->pid);
 }
 
-static void print_advice(const char *advice, const struct page *to)
-{
-	fprintf(to->out, "%9s-> ", "");
-	page_wrapped(to, 12, 12, advice);
-}
-
-static void print_verdict(const struct doctor_report *r, const struct page *to)
+static void put_verdict(const struct doctor_report *r, FILE *page)
 {
 	uint32_t limit_cnt = doctor_cnt(r, DOCTOR_LIMIT);
-	const char *on = r->has_process ? "this process" : "on this machine";
-	char line[640];
 
+	put_title(page,
+		  "heaptap can record %s: ", r->has_process ? "this process" : "on this machine");
 	if (r->verdict == DOCTOR_BLOCK) {
-		snprintf(line, sizeof(line), "heaptap can record %s: no: %s", on,
-			 r->findings.data[0].what);
-		page_wrapped(to, 0, 2, line);
+		fprintf(page, "no: %s", r->findings.data[0].what);
 		if (r->findings.data[0].advice[0])
-			print_advice(r->findings.data[0].advice, to);
+			put_fact(page, "->\t%s", r->findings.data[0].advice);
 		return;
 	}
 	if (limit_cnt)
-		fprintf(to->out, "heaptap can record %s: with limits (%u)\n", on, limit_cnt);
+		fprintf(page, "with limits (%u)", limit_cnt);
 	else
-		fprintf(to->out, "heaptap can record %s: yes\n", on);
+		fprintf(page, "yes");
 	if (r->survey)
-		print_prospect(r, to);
+		put_prospect(r, page);
 	else
-		page_field(to, "a process", "heaptap doctor -p PID tells of one");
+		put_fact(page, "a process\theaptap doctor -p PID tells of one");
 }
 
 /* Leave out the first obstacle that prevents everything: the verdict has told it. */
-static void print_findings(const struct doctor_report *r, const struct page *to)
+static void put_findings(const struct doctor_report *r, FILE *page)
 {
 	static const char *const names[] = {
 		[DOCTOR_NOTE] = "note",
 		[DOCTOR_LIMIT] = "limit",
 		[DOCTOR_BLOCK] = "blocks",
 	};
-	size_t i = r->verdict == DOCTOR_BLOCK;
 
-	if (i >= r->findings.cnt)
-		return;
-	fprintf(to->out, "\n%s\n",
-		r->verdict == DOCTOR_NOTE  ? "Good to know" :
-		r->verdict == DOCTOR_LIMIT ? "What would be missing, and what to do" :
-					     "Besides");
-	for (; i < r->findings.cnt; i++) {
+	put_title(page, r->verdict == DOCTOR_NOTE  ? "Good to know" :
+			r->verdict == DOCTOR_LIMIT ? "What would be missing, and what to do" :
+						     "Besides");
+	for (size_t i = r->verdict == DOCTOR_BLOCK; i < r->findings.cnt; i++) {
 		const struct doctor_finding *f = &r->findings.data[i];
 
-		fprintf(to->out, "  %-7s", names[f->level]);
-		page_wrapped(to, 9, 9, f->what);
+		put_fact(page, "%s\t%s", names[f->level], f->what);
 		if (f->advice[0])
-			print_advice(f->advice, to);
+			put_fact(page, "\t-> %s", f->advice);
 	}
 }
 
-static const char *state_name(char state)
+static const char *state_name(const struct process_info *info)
 {
-	switch (state) {
-	case 'R':
-		return "running";
-	case 'S':
-	case 'I':
-		return "sleeping";
-	case 'D':
-		return "waiting for the disk";
-	case 'T':
-		return "stopped";
-	case 't':
-		return "stopped by a debugger";
-	case 'Z':
-		return "ended";
-	default:
-		return "in an unknown state";
-	}
-}
+	static const struct {
+		char state;
+		const char *name;
+	} names[] = {
+		{ 'R', "running" },  { 'S', "sleeping" },
+		{ 'I', "sleeping" }, { 'D', "waiting for the disk" },
+		{ 'T', "stopped" },  { 't', "stopped by a debugger" },
+		{ 'Z', "ended" },
+	};
 
-static void print_who(const struct process_info *info, const struct page *to)
-{
-	struct line l = { 0 };
-
-	if (info->exe[0])
-		page_field(to, "executable", info->exe);
-	add(&l, "uid %u, %u thread%s, ", info->uid, info->thread_cnt,
-	    info->thread_cnt == 1 ? "" : "s");
 	if (info->is_main_thread_gone)
-		add(&l, "its main thread has ended, others live");
-	else
-		add(&l, "%s", state_name(info->state));
-	add(&l, "%s", info->is_32bit ? ", 32-bit" : "");
-	page_field(to, "runs as", l.text);
+		return "its main thread has ended, others live";
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (names[i].state == info->state)
+			return names[i].name;
+	return "in an unknown state";
 }
 
-static void print_memory(const struct process_info *info, const struct page *to)
+static void put_memory(const struct process_info *info, FILE *page)
 {
-	struct line l = { 0 };
 	char bytes[UNITS_BUF];
 
-	add(&l, "%s resident", format_bytes((double)info->rss_bytes, bytes, sizeof(bytes)));
+	put_fact(page, "memory\t%s resident", size((double)info->rss_bytes, bytes));
 	if (info->pss_bytes)
-		add(&l, ", its own share %s",
-		    format_bytes((double)info->pss_bytes, bytes, sizeof(bytes)));
+		fprintf(page, ", PSS %s", size((double)info->pss_bytes, bytes));
 	if (info->address_limit_bytes)
-		add(&l, ", address space limited to %s",
-		    format_bytes((double)info->address_limit_bytes, bytes, sizeof(bytes)));
-	page_field(to, "memory", l.text);
+		fprintf(page, ", address space limited to %s",
+			size((double)info->address_limit_bytes, bytes));
 }
 
-static void print_confinement(const struct process_info *info, const struct page *to)
+static void put_confinement(const struct process_info *info, FILE *page)
 {
 	static const char *const modes[] = { "", "seccomp (strict)", "seccomp filter" };
-	struct line l = { 0 };
+	const char *between = "";
 
-	if (info->container_id[0])
-		add(&l, "container %s", info->container_id);
-	if (info->in_pid_namespace)
-		add(&l, "%sown pid namespace", l.len ? ", " : "");
+	put_fact(page, "confinement\t");
+	if (info->container_id[0]) {
+		fprintf(page, "container %s", info->container_id);
+		between = ", ";
+	}
+	if (info->in_pid_namespace) {
+		fprintf(page, "%sown pid namespace", between);
+		between = ", ";
+	}
 	if (info->seccomp > 0 && info->seccomp <= 2)
-		add(&l, "%s%s", l.len ? ", " : "", modes[info->seccomp]);
-	page_field(to, "confinement",
-		   l.len ? l.text : "none (no container, no own pid namespace, no seccomp)");
+		fprintf(page, "%s%s", between, modes[info->seccomp]);
+	else if (!between[0])
+		fprintf(page, "none (no container, no own pid namespace, no seccomp)");
 }
 
-static void print_sampler_line(const struct survey *s, const struct page *to)
+static void put_samplers(const struct survey *s, FILE *page)
 {
-	struct line l = { 0 };
 	const struct survey_file *file;
-	uint32_t cnt = 0, nth = 0;
 
 	vec_each(&s->files, file)
-		cnt += file->sampler != NULL;
-	if (!cnt)
-		return;
-	vec_each(&s->files, file)
-		if (file->sampler && add_separator(&l, nth++, cnt))
-			add(&l, "%s in %s: %s", file->sampler->provider, file->path,
-			    file->sampler->problem[0] ?
-				    file->sampler->problem :
-			    file->sampler->is_whole ?
-				    "read instead of its allocator when it is on" :
-				    "read with --source usdt");
-	page_field(to, "samplers", l.text);
+		if (file->sampler)
+			put_fact(page, "sampler\t%s in %s: %s", file->sampler->provider, file->path,
+				 file->sampler->problem[0] ?
+					 file->sampler->problem :
+				 file->sampler->is_whole ?
+					 "read instead of its allocator when it is on" :
+					 "read with --source usdt");
 }
 
 /* Can its allocators be tapped? Objections of the process itself show only in the attempt. */
-static void print_tap_line(const struct survey *s, const struct page *to)
+static void put_tap(const struct survey *s, FILE *page)
 {
-	struct err why;
 	const struct survey_file *file;
 	uint32_t cnt = 0, problem_cnt = 0, nth = 0;
-	struct line l = { 0 };
+	struct err why;
 
 	vec_each(&s->files, file) {
 		cnt += file->alloc != NULL;
@@ -245,82 +199,57 @@ static void print_tap_line(const struct survey *s, const struct page *to)
 	}
 	if (!cnt)
 		return;
-	if (!problem_cnt)
-		add(&l, "possible (heaptap record --tap)");
+	put_fact(page, "tap\t%s", problem_cnt ? "" : "possible (heaptap record --tap)");
 	vec_each(&s->files, file) {
 		char missed[160] = "";
 
 		if (file->alloc && !problem_cnt)
 			tap_code_missed(file->alloc, missed, sizeof(missed));
 		if (missed[0])
-			add(&l, "; not sampled is what these allocate: %s", missed);
+			fprintf(page, "; calls to these are not sampled: %s", missed);
+		if (file->alloc && tap_code_check(file->alloc, &why) && put_separator(page, nth++))
+			fprintf(page, "not possible: %s (%s)", why.text, file->path);
 	}
-	vec_each(&s->files, file)
-		if (file->alloc && tap_code_check(file->alloc, &why) &&
-		    add_separator(&l, nth++, problem_cnt))
-			add(&l, "not possible: %s (%s)", why.text, file->path);
-	page_field(to, "tap", l.text);
 }
 
-static void print_tags_line(const struct survey *s, const struct page *to)
-{
-	struct line l = { 0 };
-	const struct survey_file *file;
-	const struct survey_tag *tag;
-	uint32_t cnt = 0, nth = 0;
-	char format[24];
-
-	vec_each(&s->files, file)
-		cnt += file->tags.all.cnt;
-	vec_each(&s->files, file)
-		vec_each(&file->tags.all, tag)
-			if (add_separator(&l, nth++, cnt))
-				add(&l, "%s in %s%s", page_tag_format(tag, format), file->path,
-				    tag->problem.text[0] ? " (left out)" : "");
-	page_field(to, "tags",
-		   cnt ? l.text : "none: include heaptap/scope.h to see who the memory is for");
-}
-
-/* Print how many of the readable files with code have what a stack needs. */
-static void print_stacks_line(const struct survey *s, const struct page *to)
+/* How many of the readable files with code have what a stack needs. */
+static void put_stacks_line(const struct survey *s, FILE *page)
 {
 	uint32_t cnt = 0, row_cnt = 0, name_cnt = 0, line_cnt = 0;
 	const struct survey_file *file;
-	struct line l = { 0 };
 
 	vec_each(&s->files, file) {
-		if (file->open_err || !file->has_code || !strcmp(file->path, PAGE_VDSO))
+		if (file->open_err || !file->has_code || !strcmp(file->path, VDSO))
 			continue;
 		cnt++;
 		row_cnt += file->row_cnt > 0;
 		name_cnt += file->has_symtab || file->has_mini_symtab;
 		line_cnt += file->debug != SURVEY_DEBUG_NONE;
 	}
-	add(&l,
-	    "%u file%s with code: %u with unwind tables, %u with all function names, %u with source "
-	    "lines",
-	    cnt, cnt == 1 ? "" : "s", row_cnt, name_cnt, line_cnt);
-	page_field(to, "stacks", l.text);
+	put_fact(page,
+		 "stacks\t%u file%s with code: %u with unwind tables, %u with all function names, "
+		 "%u with source lines",
+		 cnt, plural(cnt), row_cnt, name_cnt, line_cnt);
 }
 
-static void print_process(const struct doctor_report *r, const struct page *to)
+static void put_process(const struct doctor_report *r, FILE *page)
 {
 	const struct process_info *info = &r->info;
 
-	if (!r->has_info)
-		return;
-	fprintf(to->out, "\nProcess %d (%s)\n", r->pid, info->comm);
-	print_who(info, to);
+	put_title(page, "Process %d (%s)", r->pid, info->comm);
+	if (info->exe[0])
+		put_fact(page, "executable\t%s", info->exe);
+	put_fact(page, "runs as\tuid %u, %u thread%s, %s%s", info->uid, info->thread_cnt,
+		 plural(info->thread_cnt), state_name(info), info->is_32bit ? ", 32-bit" : "");
 	if (info->is_kernel_thread || info->is_zombie)
 		return;
-	print_memory(info, to);
-	print_confinement(info, to);
+	put_memory(info, page);
+	put_confinement(info, page);
 	if (!r->survey)
 		return;
-	print_sampler_line(r->survey, to);
-	print_tap_line(r->survey, to);
-	print_tags_line(r->survey, to);
-	print_stacks_line(r->survey, to);
+	put_samplers(r->survey, page);
+	put_tap(r->survey, page);
+	put_stacks_line(r->survey, page);
 }
 
 static bool lacks_feature(const struct doctor_report *r, const struct feature_info *info)
@@ -328,73 +257,330 @@ static bool lacks_feature(const struct doctor_report *r, const struct feature_in
 	return doctor_tries_feature(r, info) && !doctor_has_feature(r, info);
 }
 
-/* Print one line for a kernel that has everything, and one more for each missing feature. */
-static void print_kernel_lines(const struct doctor_report *r, const struct page *to)
+static void put_machine(const struct doctor_report *r, FILE *page)
 {
-	struct line l = { 0 };
+	char emulated[UNITS_BUF], stepped[UNITS_BUF], ret[UNITS_BUF];
+	const struct privileges *p = &r->privileges;
 	const struct feature_info *infos;
 	size_t cnt, missing_cnt = 0;
 
 	infos = kernel_feature_infos(&cnt);
 	for (size_t i = 0; i < cnt; i++)
 		missing_cnt += lacks_feature(r, &infos[i]);
-	add(&l, "Linux %s, %s, %ld CPU%s", r->uts.release, r->uts.machine, r->cpu_cnt,
-	    r->cpu_cnt == 1 ? "" : "s");
+	put_title(page, "Machine");
+	put_fact(page, "kernel\tLinux %s, %s, %ld CPU%s", r->uts.release, r->uts.machine,
+		 r->cpu_cnt, plural((size_t)r->cpu_cnt));
 	if (!r->features.bpf)
-		add(&l, ", its features cannot be tried");
-	else if (!missing_cnt)
-		add(&l, ", all features");
-	add(&l, missing_cnt ? "; it lacks" : "");
-	page_field(to, "kernel", l.text);
-	for (size_t i = 0; i < cnt; i++) {
-		struct line one = { 0 };
-
-		if (!lacks_feature(r, &infos[i]))
-			continue;
-		add(&one, "%s%s%s: %s", infos[i].name, infos[i].since[0] ? ", in Linux " : "",
-		    infos[i].since, infos[i].without);
-		page_field(to, "", one.text);
-	}
+		fprintf(page, ", its features cannot be tried");
+	else if (missing_cnt)
+		fprintf(page, ", %zu feature%s missing: see below", missing_cnt,
+			plural(missing_cnt));
+	else
+		fprintf(page, ", all features");
+	if (r->has_costs)
+		put_fact(page,
+			 "a hit costs\t%s on an emulated instruction, %s on a single-stepped one, "
+			 "%s more for a return (measured now)",
+			 duration(r->costs.emulated_ns, emulated),
+			 duration(r->costs.stepped_ns, stepped), duration(r->costs.return_ns, ret));
+	if (r->has_mode)
+		put_detail(page, "attached by\t%s", attach_mode_name(r->mode));
+	put_fact(page, "privileges\tuid %u%s", p->uid,
+		 r->missing_capabilities[0] ? ", some are missing: see below" :
+		 p->in_user_namespace	    ? ", in a user namespace, where they do not count" :
+					      ", all that are needed");
 }
 
-static void print_machine(const struct doctor_report *r, const struct page *to)
+/* Where the probe is and what a call costs; where a tap would be, or why there is none. */
+static void put_site(const struct doctor_report *r, const struct alloc_site *site, bool is_probed,
+		     FILE *page)
 {
-	char emulated[UNITS_BUF], stepped[UNITS_BUF], ret[UNITS_BUF];
-	const struct privileges *p = &r->privileges;
-	struct line l = { 0 };
+	const struct placement *p = &site->placement;
+	const struct tap_spot *tap = &site->tap;
+	const enum tap_use use = tap_use_of(site, NULL);
+	double ns = doctor_site_ns(r, site);
+	char cost[UNITS_BUF] = "?";
 
-	fprintf(to->out, "\nMachine\n");
-	print_kernel_lines(r, to);
-	if (r->has_costs) {
-		add(&l,
-		    "%s on an emulated instruction, %s on a single-stepped one, %s more for a return "
-		    "(measured now)",
-		    format_duration((uint64_t)r->costs.emulated_ns, emulated, sizeof(emulated)),
-		    format_duration((uint64_t)r->costs.stepped_ns, stepped, sizeof(stepped)),
-		    format_duration((uint64_t)r->costs.return_ns, ret, sizeof(ret)));
-		page_field(to, "a hit costs", l.text);
-	}
-	l = (struct line){ 0 };
-	add(&l, "uid %u%s", p->uid,
-	    r->missing_capabilities[0] ? ", some are missing: see below" :
-	    p->in_user_namespace       ? ", in a user namespace, where they do not count" :
-					 ", all that are needed");
-	page_field(to, "privileges", l.text);
+	put_detail(page, "%.22s\t+%llu\t%.20s\t%s\t", site->symbol,
+		   (unsigned long long)(p->vaddr - site->fn_vaddr), p->insn,
+		   ns ? duration(ns, cost) : cost);
+	if (tap->vaddr)
+		fprintf(page, "%+lld", (long long)(tap->vaddr - site->fn_vaddr));
+	fprintf(page, "\t%s%s%s", p->is_emulated ? "emulated" : "single-stepped: ",
+		!p->is_emulated ? p->why :
+		p->skips_null	? ", past NULL check" :
+				  "",
+		is_probed ? " (probed)" : "");
+	if (use == TAP_USE_NOTHING)
+		fprintf(page, "; a tap does not sample its blocks: %s",
+			tap->vaddr ? "it may throw, and no other function gives such blocks" :
+				     tap->why);
+	else if (!tap->vaddr)
+		fprintf(page, "; no tap: %s%s", tap->why,
+			use == TAP_USE_INSIDE ? " (what it calls is tapped)" : "");
+	else if (use == TAP_USE_FREES)
+		fprintf(page, "; a tap does not sample what it gives: it may throw");
+	if (tap->is_watched)
+		fprintf(page, "; another tool's breakpoint at the tap would hide calls");
 }
+
+/* The whole table, so that nobody has to guess what "known" means. */
+static void put_looked_for(FILE *page)
+{
+	size_t row_cnt, prefix_cnt;
+	const char *const *prefixes = alloc_prefixes(&prefix_cnt);
+	const struct alloc_row *rows = alloc_table(&row_cnt);
+
+	put_title(page, "Allocators: none found");
+	put_detail(page, "looked for\t");
+	for (size_t i = 0; i < row_cnt; i++)
+		fprintf(page, "%s ", rows[i].name);
+	put_detail(page, "with prefix\t");
+	for (size_t i = 0; i < prefix_cnt; i++)
+		fprintf(page, "%s ", prefixes[i]);
+}
+
+static void put_allocators(const struct doctor_report *r, FILE *page)
+{
+	const struct survey_file *file;
+	bool found = false;
+
+	vec_each(&r->survey->files, file) {
+		if (!file->alloc)
+			continue;
+		found = true;
+		put_title(page, "Allocator %s in %s%s", file->alloc->family, file->path,
+			  file->is_deleted ? " (deleted)" : "");
+		put_head(page, "function\tat\tinstruction\ta call\ttap\thow");
+		for (size_t i = 0; i < file->alloc->sites.cnt; i++)
+			put_site(r, &file->alloc->sites.data[i],
+				 file->is_probed && file->is_probed[i], page);
+	}
+	if (!found)
+		put_looked_for(page);
+}
+
+/* "12 nodes, 1 overflow, 3 truncations"; the key names belong to the process, not to the file. */
+static void put_tag_says(const struct survey *s, const struct survey_tag *tag, FILE *page)
+{
+	const struct scope_descriptor *d = &tag->descriptor;
+	const struct {
+		const char *what;
+		uint32_t cnt;
+	} counters[] = {
+		{ "overflow", d->overflows },
+		{ "underflow", d->underflows },
+		{ "truncation", d->truncations },
+	};
+	uint32_t node_cnt = doctor_node_cnt(tag);
+
+	if (tag->problem.text[0])
+		fprintf(page, "see above");
+	else if (tag->kind == HT_TAG_OTEL && s->otel_keys_err)
+		fputs(s->otel_keys_err == -EPROTO ? "key names not readable" :
+						    "no key names published",
+		      page);
+	else if (tag->kind == HT_TAG_OTEL)
+		fprintf(page, "%zu key name%s", s->otel_key_cnt, plural(s->otel_key_cnt));
+	if (!tag->has_descriptor)
+		return;
+	fprintf(page, "%s%u node%s", doctor_is_paused(tag) ? "paused, " : "", node_cnt,
+		plural(node_cnt));
+	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+		if (counters[i].cnt)
+			fprintf(page, ", %u %s%s", counters[i].cnt, counters[i].what,
+				plural(counters[i].cnt));
+}
+
+static void put_tag(const struct survey *s, const struct survey_file *file,
+		    const struct survey_tag *tag, FILE *page)
+{
+	static const char *const modes[] = {
+		[HT_TLS_NOT_READY] = "not ready",
+		[HT_TLS_STATIC] = "static TLS",
+		[HT_TLS_DTV] = "DTV",
+		[HT_TLS_REGISTRY] = "registry",
+	};
+
+	put_fact(page, "%s\t%s", file->path,
+		 tag->kind == HT_TAG_OTEL   ? "OpenTelemetry" :
+		 tag->kind == HT_TAG_CUSTOM ? "custom labels" :
+					      "scope.h");
+	if (tag->has_descriptor)
+		fprintf(page, " %u.%u", SCOPE_DESCRIPTOR_MAJOR, tag->descriptor.minor);
+	fprintf(page, "\t%s\t", tag->problem.text[0] ? "left out" : modes[tag->tls_mode]);
+	put_tag_says(s, tag, page);
+}
+
+static void put_tags(const struct survey *s, FILE *page)
+{
+	const struct survey_file *file;
+	const struct survey_tag *tag;
+	bool found = false;
+
+	vec_each(&s->files, file)
+		found |= file->tags.all.cnt > 0;
+	if (!found)
+		put_fact(page, "tags\tnone: include heaptap/scope.h to see who the memory is for");
+	put_title(page, "Tags");
+	put_head(page, "file\tformat\tfound by\tsays");
+	vec_each(&s->files, file)
+		vec_each(&file->tags.all, tag)
+			put_tag(s, file, tag, page);
+}
+
+static void put_stacks(const struct survey *s, FILE *page)
+{
+	static const char *const lines[] = {
+		[SURVEY_DEBUG_NONE] = "no",
+		[SURVEY_DEBUG_OWN] = "in the file",
+		[SURVEY_DEBUG_SEPARATE] = "debug file",
+	};
+	const struct survey_file *file;
+	char text[UNITS_BUF], rows[UNITS_BUF + 8];
+
+	put_title(page, "Stacks");
+	put_head(page, "file\ttext\tunwound by\tnames\tlines");
+	vec_each(&s->files, file) {
+		if (file->open_err) {
+			put_detail(page, "%s\tcannot be read: %s", file->path,
+				   strerror(-file->open_err));
+			continue;
+		}
+		snprintf(rows, sizeof(rows), "%s rows",
+			 format_count(file->row_cnt, text, sizeof(text)));
+		put_detail(page, "%s\t%s\t%s\t%s\t%s", file->path,
+			   size((double)file->exec_bytes, text),
+			   file->row_cnt ? rows : "frame pointers",
+			   file->has_symtab || file->has_mini_symtab ? "all" :
+			   file->symbol_cnt			     ? "exported" :
+								       "none",
+			   lines[file->debug]);
+	}
+	if (s->jit_area_cnt)
+		put_detail(page, "(no file: JIT)\t%s\tframe pointers\t%s\tno",
+			   size((double)s->jit_bytes, text),
+			   s->has_jit_map  ? "perf map" :
+			   s->has_jit_dump ? "jitdump" :
+					     "none");
+}
+
+static void put_features(const struct doctor_report *r, FILE *page)
+{
+	const struct feature_info *infos;
+	size_t cnt;
+
+	put_title(page, "Kernel features");
+	put_head(page, "feature\there\tsince\tif it is missing");
+	infos = kernel_feature_infos(&cnt);
+	for (size_t i = 0; i < cnt; i++) {
+		bool is_missing = lacks_feature(r, &infos[i]);
+
+		doctor_put(page, is_missing ? DOCTOR_FACT : DOCTOR_DETAIL, "%s\t%s\t%s\t%s",
+			   infos[i].name,
+			   is_missing			    ? "NO" :
+			   doctor_has_feature(r, &infos[i]) ? "yes" :
+							      "?",
+			   infos[i].since, infos[i].without);
+	}
+}
+
+/* The choices of `heaptap serve` for a library that several followed processes use. */
+static void put_sharings(const struct doctor_report *r, FILE *page)
+{
+	static const char *const what[] = {
+		[SHARING_OWN] = "links of each process",
+		[SHARING_EVENT] = "an event that they share",
+		[SHARING_ALL] = "one link; others pay too",
+	};
+
+	put_title(page, "Ways to attach, ns a hit of one of so many processes");
+	put_head(page, "way\twhat");
+	for (size_t i = 0; i < DOCTOR_SHARING_CNTS; i++)
+		fprintf(page, "\t%zu", doctor_sharing_process_cnts[i]);
+	for (enum sharing way = SHARING_OWN; way <= SHARING_ALL; way++) {
+		put_detail(page, "%s\t%s", sharing_name(way), what[way]);
+		for (size_t i = 0; i < DOCTOR_SHARING_CNTS; i++) {
+			double ns = doctor_sharing_ns(r, way, doctor_sharing_process_cnts[i]);
+
+			fprintf(page, ns > 0 ? "\t%.0f" : "\t-", ns);
+		}
+	}
+}
+
+static void put_privileges(const struct doctor_report *r, FILE *page)
+{
+	const struct privileges *p = &r->privileges;
+	const bool wants_admin = p->perf_event_paranoid > PERF_EVENT_PARANOID_PERFMON;
+	/* one restricts only processes without the capability */
+	const struct {
+		const char *name, *capability;
+		int value, number;
+	} sysctls[] = {
+		{ "perf_event_paranoid", wants_admin ? "CAP_SYS_ADMIN" : "CAP_PERFMON",
+		  p->perf_event_paranoid, wants_admin ? CAP_SYS_ADMIN : CAP_PERFMON },
+		{ "unprivileged_bpf_disabled", "CAP_BPF", p->unprivileged_bpf_disabled, CAP_BPF },
+		{ "yama ptrace_scope", "CAP_SYS_PTRACE", p->ptrace_scope, CAP_SYS_PTRACE },
+	};
+	const struct capability_info *infos;
+	size_t cnt, i;
+
+	put_title(page, "Privileges of heaptap: uid %u%s", p->uid,
+		  p->in_user_namespace ? ", in a user namespace (they do not count)" : "");
+	put_head(page, "privilege\there\twhat it is for");
+	infos = capability_infos(&cnt);
+	for (i = 0; i < cnt; i++) {
+		bool has = privileges_have(p, infos[i].number);
+
+		doctor_put(page, !has && r->missing_capabilities[0] ? DOCTOR_FACT : DOCTOR_DETAIL,
+			   "%s\t%s\t%s", infos[i].name, has ? "yes" : "NO", infos[i].purpose);
+	}
+	put_detail(page, "kernel lockdown\t%s\t%s", p->lockdown[0] ? p->lockdown : "none",
+		   p->lockdown[0] ? "" : "or securityfs is not mounted");
+	for (i = 0; i < sizeof(sysctls) / sizeof(*sysctls); i++) {
+		put_detail(page, "%s\t", sysctls[i].name);
+		fprintf(page, sysctls[i].value == INT_MIN ? "none" : "%d", sysctls[i].value);
+		fprintf(page, "\t%s %s",
+			privileges_have(p, sysctls[i].number) ? "does not matter with" :
+								"matters without",
+			sysctls[i].capability);
+	}
+	put_detail(page, "kptr_restrict\t%d\tdoes not matter: no kernel address is used",
+		   p->kptr_restrict);
+}
+
+static void put_all(const struct doctor_report *r, FILE *page)
+{
+	put_verdict(r, page);
+	put_findings(r, page);
+	if (r->has_info)
+		put_process(r, page);
+	if (r->survey)
+		put_tags(r->survey, page);
+	put_machine(r, page);
+	if (r->survey) {
+		put_allocators(r, page);
+		put_stacks(r->survey, page);
+	}
+	put_features(r, page);
+	if (r->has_costs)
+		put_sharings(r, page);
+	put_privileges(r, page);
+}
+
 void doctor_print_text(const struct doctor_report *r, FILE *out)
 {
-	const struct page page = { out, r->columns ? r->columns : COLUMNS_DEFAULT }, *to = &page;
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *page = open_memstream(&text, &bytes);
 
-	print_verdict(r, to);
-	print_findings(r, to);
-	print_process(r, to);
-	print_machine(r, to);
-	if (r->is_verbose && r->survey)
-		page_survey(r, to);
-	if (r->is_verbose)
-		page_kernel(r, to);
-	if (r->is_verbose || r->missing_capabilities[0])
-		page_privileges(r, to);
+	if (page)
+		put_all(r, page);
+	if (!page || fclose(page) ||
+	    doctor_write_page(text, bytes, r->columns ? r->columns : COLUMNS_DEFAULT, r->is_verbose,
+			      out))
+		fprintf(out, "Not all is said: out of memory.\n");
+	free(text);
 	if (!r->is_verbose)
 		fprintf(out, "\n-v shows every %skernel feature and privilege.\n",
 			r->survey ? "probed function, mapped file, " : "");
