@@ -574,7 +574,8 @@ static void test_tags_printed(void **state)
 		void (*change)(struct doctor_report *r);
 		const char *text, *json;
 	} cases[] = {
-		{ nothing, "\n  tags         none: include heaptap/scope.h to see who the memory is ",
+		{ nothing,
+		  "\n  tags         none: include heaptap/scope.h to see who the memory is ",
 		  "\"tags\":[]" },
 		{ tagged,
 		  "\nTags\n"
@@ -596,7 +597,8 @@ static void test_tags_printed(void **state)
 		{ key_names_of_other_version,
 		  "\n  /srv/app  OpenTelemetry  static TLS  key names not readable\n",
 		  "\"otel_key_names\":null" },
-		{ many_counters, "paused, 262143 nodes, 4294967295 overflows, ", "\"overflows\":4294967295," },
+		{ many_counters, "paused, 262143 nodes, 4294967295 overflows, ",
+		  "\"overflows\":4294967295," },
 	};
 	size_t i;
 
