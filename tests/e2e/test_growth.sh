@@ -75,7 +75,7 @@ grows=$(grep -c '^grows' "$work/rows")
 	not_ok "rows that seem to grow by chance" "$grows of $total" "$work/rows"
 
 "$heaptap" report --sort growth "$work/leak-0.pb.gz" >"$work/text" 2>&1
-grep -qE '^ +[+][0-9.]+ KiB/s  .* [0-9.]+ KiB  .* leaky_server.cc:[0-9]+$' "$work/text" &&
+grep -qE '^ *[+][0-9.]+ KiB/s .* [0-9.]+ KiB .* leaky_server.cc:[0-9]+$' "$work/text" &&
 	[ "$(awk '{ if (length > n) n = length } END { print n }' "$work/text")" -le 100 ] &&
 	ok "text: in 100 columns" || not_ok text "" "$work/text"
 

@@ -414,9 +414,9 @@ static void test_text(void **state)
 	char *text = write_report(p, &opts);
 
 	(void)state;
-	has(text, "TEMPORARY  OF ALL 95 %            MOST HAVE      ALLOCATED  WHERE\n");
-	has(text, "       90   87.8% ");
-	has(text, "  64 to 127 B     15.3 KiB  churn\n");
+	has(text, "TEMPORARY OF ALL 95 %          MOST HAVE    ALLOCATED WHERE\n");
+	has(text, "       90  87.8% ");
+	has(text, "  64 to 127 B   15.3 KiB churn\n");
 	has(text, " and 1 more: --top 0\n");
 	free(text);
 	opts = (struct report_options){ .format = REPORT_TEXT, .shows_stacks = true };

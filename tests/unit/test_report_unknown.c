@@ -141,7 +141,7 @@ static void tasks_show_what_they_allocated(void **state)
 				      "peak_time=2023-11-14T22:13:00.000Z scope=A/conn"),
 			 0);
 	text = print(&(struct report_options){ .by = REPORT_BY_INSTANCE });
-	want(text, "2.93 KiB        2  0.6%  live       9  A/conn\n");
+	want(text, "2.93 KiB      2  0.6% live      9 A/conn\n");
 	want_no(text, "PEAK");
 	free(text);
 	text = print(&(struct report_options){ .by = REPORT_BY_INSTANCE, .format = REPORT_JSON });
@@ -385,7 +385,7 @@ static void where_nothing_is_held_those_who_allocate_are_listed(void **state)
 	p->recording.inuse = RECORDING_INUSE_ALL;
 	text = print(&(struct report_options){ 0 });
 	want(text, "meanwhile: 0 B in 0 blocks");
-	want(text, " 1   0 B       0   488 KiB much\n");
+	want(text, " 1   0 B      0   488 KiB much\n");
 	want_no(text, "UNKNOWN");
 	want_no(text, "not held");
 	free(text);

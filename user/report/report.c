@@ -20,8 +20,7 @@ static int write_ranked(const struct profile *p, const struct report_options *op
 	err = report_open(p, &all, &r);
 	if (err)
 		return err;
-	err = opts->sort == REPORT_SORT_GROWTH ? report_write_growth(r, opts->row_cap, out) :
-						 report_write_temporary(r, opts->row_cap, out);
+	err = report_write_ranked(r, opts->row_cap, out);
 	report_close(r);
 	return err;
 }

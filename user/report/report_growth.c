@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_growth.c - what grows: a table for people, and one sentence.
+ * report_growth.c - what grows: the cells of a table for people, and one sentence.
  *
  * Stacks charged to the same place are one row, as in the other text by stack. So what leaks
  * through many callers of one function is one growing row, with all its samples.
@@ -16,15 +16,13 @@
 #include "report/report_rows.h"
 #include "report/report_text.h"
 
-#define CELL_COLUMNS 60 /* columns in front of a name */
-
 /* "+10.1 KiB/s" */
-static char *format_rate(double bytes_per_s, char buf[UNITS_BUF + 4])
+static char *format_rate(double bytes_per_s, char buf[REPORT_INTERVAL_BUF])
 {
 	char text[UNITS_BUF];
 
 	format_bytes(fabs(bytes_per_s), text, sizeof(text));
-	snprintf(buf, UNITS_BUF + 4, "%s%s/s",
+	snprintf(buf, REPORT_INTERVAL_BUF, "%s%s/s",
 		 bytes_per_s > 0 ? "+" :
 		 bytes_per_s < 0 ? "-" :
 				   "",
@@ -33,7 +31,7 @@ static char *format_rate(double bytes_per_s, char buf[UNITS_BUF + 4])
 }
 
 /* Both ends in one unit: "+7.9 +12.5 KiB/s". */
-static char *format_interval(const struct growth *g, char *buf, size_t buf_bytes)
+static char *format_interval(const struct growth *g, char buf[REPORT_INTERVAL_BUF])
 {
 	double larger = fmax(fabs(g->low), fabs(g->high)), unit = 1;
 	char text[UNITS_BUF];
@@ -44,99 +42,71 @@ static char *format_interval(const struct growth *g, char *buf, size_t buf_bytes
 	format_bytes(larger, text, sizeof(text));
 	word = strrchr(text, ' ');
 	if (g->low == g->high)
-		snprintf(buf, buf_bytes, "exact");
+		snprintf(buf, REPORT_INTERVAL_BUF, "exact");
 	else
-		snprintf(buf, buf_bytes, "%+.3g %+.3g%s/s", g->low / unit, g->high / unit,
+		snprintf(buf, REPORT_INTERVAL_BUF, "%+.3g %+.3g%s/s", g->low / unit, g->high / unit,
 			 word ? word : "");
 	return buf;
 }
 
-static const char *format_verdict(const struct growth *g, char *buf, size_t buf_bytes)
+static void format_verdict(const struct growth *g, char buf[REPORT_INTERVAL_BUF])
 {
 	bool is_minutes = g->more_s >= 180;
 
-	if (g->verdict == GROWTH_GROWS)
-		return "grows";
-	if (g->verdict == GROWTH_STEADY)
-		return "steady";
-	if (g->more_s <= 0)
-		return "?";
-	snprintf(buf, buf_bytes, "%s %.0f %s%s", g->has_grown ? "grew?" : "?",
-		 is_minutes ? g->more_s / 60 : g->more_s, is_minutes ? "min" : "s",
-		 g->has_grown ? "" : " more");
+	snprintf(buf, REPORT_INTERVAL_BUF, "%s",
+		 g->verdict == GROWTH_GROWS  ? "grows" :
+		 g->verdict == GROWTH_STEADY ? "steady" :
+					       "?");
+	if (g->verdict == GROWTH_UNKNOWN && g->more_s > 0)
+		snprintf(buf, REPORT_INTERVAL_BUF, "%s %.0f %s%s", g->has_grown ? "grew?" : "?",
+			 is_minutes ? g->more_s / 60 : g->more_s, is_minutes ? "min" : "s",
+			 g->has_grown ? "" : " more");
+}
+
+char *report_format_growth(const struct report *r, const struct report_row *row,
+			   enum report_cell cell, char *buf)
+{
+	struct growth g;
+	bool is_known = report_growth(r, row, 1, &g);
+
+	if (cell == REPORT_CELL_VERDICT)
+		format_verdict(&g, buf);
+	else if (cell == REPORT_CELL_GROWTH_INTERVAL && is_known)
+		format_interval(&g, buf);
+	else if (cell == REPORT_CELL_GROWTH && is_known)
+		format_rate(g.bytes_per_s, buf);
+	else
+		snprintf(buf, REPORT_INTERVAL_BUF, "%s",
+			 cell == REPORT_CELL_GROWTH ? "unknown" : "");
 	return buf;
 }
 
-/* What a table has that needs to be explained. */
-struct marks {
-	bool has_unknown, has_grown;
-};
-
-static void put_row(const struct report *r, const struct report_row *row,
-		    const struct report_names *names, struct marks *marks, FILE *out)
-{
-	char rate[UNITS_BUF + 4] = "unknown", interval[64] = "", value[UNITS_BUF], verdict[40];
-	struct growth g;
-
-	if (report_growth(r, row, 1, &g)) {
-		format_rate(g.bytes_per_s, rate);
-		format_interval(&g, interval, sizeof(interval));
-	}
-	fprintf(out, "%12s  %-19s %9s  %-12s  ", rate, interval,
-		report_format_value(r, (double)row->value, value),
-		format_verdict(&g, verdict, sizeof(verdict)));
-	report_names_put_row(names, r, row, out);
-	marks->has_grown |= g.verdict == GROWTH_UNKNOWN && g.has_grown;
-	marks->has_unknown |= g.verdict == GROWTH_UNKNOWN && !g.has_grown;
-}
-
 /* A row that holds nothing at the end does not grow. */
-static bool holds_something(const struct report_row *row)
+bool report_holds_something(const struct report_row *row)
 {
 	return row->value || row->estimate.samples;
 }
 
-static void put_legend(const struct report *r, const struct marks *marks, FILE *out)
+void report_put_growth_legend(const struct report *r, const struct report_row *rows, size_t cnt,
+			      FILE *out)
 {
-	if (marks->has_grown)
+	bool has_grown = false, has_unknown = false;
+	struct growth g;
+
+	for (size_t i = 0; i < cnt; i++) {
+		report_growth(r, &rows[i], 1, &g);
+		has_grown |= g.verdict == GROWTH_UNKNOWN && g.has_grown;
+		has_unknown |= g.verdict == GROWTH_UNKNOWN && !g.has_grown;
+	}
+	if (has_grown)
 		report_put_wrapped(
 			"grew? it grew, but less and less, or its old blocks are freed: it may only "
 			"warm up; a recording that is longer by about so much would tell",
 			2, report_columns(r), out);
-	if (marks->has_unknown)
+	if (has_unknown)
 		report_put_wrapped(
-			"? it cannot be said yet whether it grows; a recording that is longer by "
-			"about so much would tell, or one with a finer --rate",
+			"? inconclusive: record for about so much longer, or with a finer --rate",
 			2, report_columns(r), out);
-}
-
-int report_write_growth(const struct report *r, size_t row_cap, FILE *out)
-{
-	struct report_places rows = { 0 };
-	struct report_names names = { 0 };
-	struct marks marks = { 0 };
-	size_t shown_cnt;
-	int err = report_find_ranked(r, holds_something, &rows);
-
-	shown_cnt = row_cap && row_cap < rows.cnt ? row_cap : rows.cnt;
-	if (!err)
-		err = report_names_of(&names, r, CELL_COLUMNS, &rows, shown_cnt);
-	if (err)
-		goto out;
-	report_put_head(r, out);
-	report_paint(r, REPORT_BOLD, out);
-	fprintf(out, "%12s  %-19s %9s  %-12s  WHERE", "GROWTH", "95 % INTERVAL", "HELD", "VERDICT");
-	report_paint(r, REPORT_PLAIN, out);
-	fputc('\n', out);
-	for (size_t i = 0; i < shown_cnt; i++)
-		put_row(r, &rows.data[i], &names, &marks, out);
-	if (shown_cnt < rows.cnt)
-		fprintf(out, "%60sand %zu more: --top 0\n", "", rows.cnt - shown_cnt);
-	put_legend(r, &marks, out);
-out:
-	report_names_release(&names);
-	vec_release(&rows);
-	return err;
 }
 
 /* The number of rows searched and of growing rows, and the one that grows most. */
@@ -185,7 +155,7 @@ int report_grows(const struct profile *p, char buf[REPORT_GROWS_BUF])
 	struct report_places rows[2] = { 0 };
 	struct report *r[2] = { 0 };
 	struct finding found = { 0 };
-	char rate[UNITS_BUF + 4], interval[64], more[32] = "";
+	char rate[REPORT_INTERVAL_BUF], interval[REPORT_INTERVAL_BUF], more[32] = "";
 	size_t row_cnt = 0, cnt = report_has_scopes(p) ? 2 : 1;
 	int err = 0;
 
@@ -196,7 +166,7 @@ int report_grows(const struct profile *p, char buf[REPORT_GROWS_BUF])
 		opts[i].sort = REPORT_SORT_GROWTH;
 		err = report_open(p, &opts[i], &r[i]);
 		if (!err)
-			err = report_find_ranked(r[i], holds_something, &rows[i]);
+			err = report_find_ranked(r[i], report_holds_something, &rows[i]);
 		row_cnt += rows[i].cnt;
 	}
 	for (size_t i = 0; i < cnt && !err && !found.grows_cnt; i++)
@@ -206,7 +176,7 @@ int report_grows(const struct profile *p, char buf[REPORT_GROWS_BUF])
 			snprintf(more, sizeof(more), "; and %zu more", found.grows_cnt - 1);
 		snprintf(buf, REPORT_GROWS_BUF, "Grows: %s, %s (95 %%: %s)%s", found.name,
 			 format_rate(found.growth.bytes_per_s, rate),
-			 format_interval(&found.growth, interval, sizeof(interval)), more);
+			 format_interval(&found.growth, interval), more);
 	}
 	for (size_t i = 0; i < cnt; i++) {
 		vec_release(&rows[i]);

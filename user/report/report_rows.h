@@ -177,10 +177,8 @@ int report_compare_rows(const void *a, const void *b, void *ctx);
 /* Is it text that fits a screen? Such text chooses its rows itself, so report_fold_rows() leaves them. */
 bool report_is_screen(const struct report_options *opts);
 int report_write_text(const struct report *r, FILE *out);
-/* By growth; at most row_cap rows, 0 = all. */
-int report_write_growth(const struct report *r, size_t row_cap, FILE *out);
-/* By temporary blocks; likewise. */
-int report_write_temporary(const struct report *r, size_t row_cap, FILE *out);
+/* By growth or temporary blocks; at most row_cap rows, 0 = all. */
+int report_write_ranked(const struct report *r, size_t row_cap, FILE *out);
 int report_write_json(const struct report *r, FILE *out);
 int report_write_collapsed(const struct report *r, FILE *out);
 int report_write_heap(const struct report *r, FILE *out); /* by stack, all rows */

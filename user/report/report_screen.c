@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_screen.c - rows that fit a screen: by stack, each with the place it is charged to and its
- * callers; else with its name.
+ * report_screen.c - rows of one line each: by stack with the place that they are charged to and its callers; scopes
+ * indented below their parents; tasks with their scope, of which a long one keeps its end; else with their names.
  *
- * Rows that hold nothing any more are summed up in one line, and so are rows without room. A number
+ * All but trees fit a screen: rows that hold nothing any more are summed up in one line, and so are rows without room. A number
  * of lines is left between head and end. Each row gets one line; then the largest rows that do not
  * fit in one line get a second, as long as lines are left.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,22 +17,14 @@
 #include "report/report_places.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
+#include "profile/scope_path.h"
 
 #define NAME_COLUMNS_MIN 20
 #define CALLER_COLUMNS_MIN 12
 #define OWN_COLUMNS_MIN 26
 #define SECOND_INDENT 6
-#define CELL_BUF REPORT_INTERVAL_BUF
-
-enum cell {
-	CELL_VALUE,
-	CELL_INTERVAL,
-	CELL_BLOCKS,
-	CELL_SHARE,
-	CELL_CUMULATIVE,
-	CELL_ALLOC,
-	CELL_CNT
-};
+#define RANK_COLUMNS 4
+#define TREE_INDENT 2
 
 struct screen {
 	const struct report *r;
@@ -45,8 +36,8 @@ struct screen {
 	const struct report_row *unmatched; /* or NULL */
 	struct report_row empty, other; /* sums of rows that are not shown */
 	bool has_empty_line;
-	bool has_cell[CELL_CNT], has_weak, has_rank;
-	size_t width[CELL_CNT];
+	struct report_table table;
+	size_t rank_columns; /* of the rank, in front of the numbers */
 	size_t used; /* columns in front of the name */
 	FILE *out;
 };
@@ -77,102 +68,31 @@ static bool is_empty(const struct report *r, const struct report_row *row)
 	       (r->opts->sort == REPORT_SORT_INUSE || r->opts->sort == REPORT_SORT_OBJECTS);
 }
 
-static char *format_cell(const struct report *r, const struct report_row *row, enum cell cell,
-			 char *buf)
-{
-	switch (cell) {
-	case CELL_VALUE:
-		return report_format_value(r, report_value(row), buf);
-	case CELL_INTERVAL:
-		return report_format_unit_interval(r, row, buf);
-	case CELL_BLOCKS:
-		return format_count((double)row->objects, buf, CELL_BUF);
-	case CELL_SHARE:
-		snprintf(buf, CELL_BUF, "%.1f%%",
-			 r->total.objects > 0 ?
-				 100 * (double)row->objects / (double)r->total.objects :
-				 0);
-		return buf;
-	case CELL_CUMULATIVE:
-		return report_format_value(r, (double)row->cumulative, buf);
-	default:
-		return format_bytes(report_alloc(row), buf, CELL_BUF);
-	}
-}
-
-static void format_title(const struct report *r, enum cell cell, char *buf)
-{
-	static const char *const titles[] = {
-		[CELL_INTERVAL] = "+- 95 %", [CELL_BLOCKS] = "BLOCKS",
-		[CELL_SHARE] = "OF BLOCKS",  [CELL_CUMULATIVE] = "CUMULATIVE",
-		[CELL_ALLOC] = "ALLOCATED",
-	};
-	const char *name = cell == CELL_VALUE ? report_value_title(r) : titles[cell];
-
-	snprintf(buf, CELL_BUF, "%.10s", cell == CELL_VALUE && r->is_inuse ? "held" : name);
-	for (char *c = buf; *c; c++)
-		*c = *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
-}
-
 static void choose_cells(struct screen *s)
 {
 	const struct report *r = s->r;
+	const bool is_function = r->opts->by == REPORT_BY_FUNCTION;
 	bool is_about_alloc = r->opts->sort == REPORT_SORT_ALLOC || !r->total.value;
-	bool wants_alloc = is_about_alloc || (is_by_name(r) && report_columns(r) >= 72);
+	bool wants_alloc =
+		is_about_alloc || (is_by_name(r) && report_columns(r) >= (is_function ? 90 : 72));
+	bool *wants = s->table.wants;
 
-	s->has_rank = !is_by_name(r);
-	s->has_cell[CELL_VALUE] = true;
-	s->has_cell[CELL_BLOCKS] = r->objects_type >= 0;
-	s->has_cell[CELL_SHARE] = is_by_bin(r) && r->objects_type >= 0;
-	s->has_cell[CELL_CUMULATIVE] = r->opts->by == REPORT_BY_FUNCTION;
-	s->has_cell[CELL_ALLOC] = r->alloc_type >= 0 && wants_alloc;
-	if (r->opts->by == REPORT_BY_FUNCTION && report_columns(r) < 90)
-		s->has_cell[CELL_ALLOC] = r->alloc_type >= 0 && is_about_alloc;
-}
-
-static void widen(struct screen *s, enum cell cell, const char *text)
-{
-	size_t width = report_width(text);
-
-	if (width > s->width[cell])
-		s->width[cell] = width;
+	s->rank_columns = is_by_name(r) ? 0 : RANK_COLUMNS;
+	wants[REPORT_CELL_VALUE] = wants[REPORT_CELL_MARK] = wants[REPORT_CELL_INTERVAL] = true;
+	wants[REPORT_CELL_BLOCKS] = r->objects_type >= 0;
+	wants[REPORT_CELL_OF_BLOCKS] = is_by_bin(r) && r->objects_type >= 0;
+	wants[REPORT_CELL_CUMULATIVE] = is_function;
+	wants[REPORT_CELL_ALLOC] = r->alloc_type >= 0 && wants_alloc;
 }
 
 /* Make cells as wide as their content. */
 static void measure(struct screen *s)
 {
-	char text[CELL_BUF];
-
-	for (size_t i = 0; i <= s->shown_cnt; i++) {
-		const struct report_row *row = i < s->shown_cnt ? &s->rows[i] : s->unmatched;
-
-		if (!row)
-			continue;
-		s->has_weak |= report_is_weak(s->r, row);
-		s->has_cell[CELL_INTERVAL] |= format_cell(s->r, row, CELL_INTERVAL, text)[0] != 0;
-		for (int cell = 0; cell < CELL_CNT; cell++)
-			widen(s, cell, format_cell(s->r, row, cell, text));
-	}
-	s->used = s->has_rank ? 4 : 0;
-	s->used += s->has_weak;
-	for (int cell = 0; cell < CELL_CNT; cell++) {
-		if (!s->has_cell[cell])
-			continue;
-		format_title(s->r, cell, text);
-		widen(s, cell, text);
-		s->used += s->width[cell] + (cell == CELL_INTERVAL ? 1 : 2);
-	}
-}
-
-/* Numbers are right-aligned; intervals stand beside their values. */
-static void put_cell(const struct screen *s, enum cell cell, const char *text)
-{
-	int width = (int)s->width[cell];
-
-	if (cell == CELL_INTERVAL)
-		fprintf(s->out, "%-*s ", width, text);
-	else
-		fprintf(s->out, "%*s", width, text);
+	for (size_t i = 0; i < s->shown_cnt; i++)
+		report_table_widen(&s->table, &s->rows[i]);
+	if (s->unmatched)
+		report_table_widen(&s->table, s->unmatched);
+	s->used = s->rank_columns + report_table_columns(&s->table);
 }
 
 static void put_titles(const struct screen *s)
@@ -182,23 +102,12 @@ static void put_titles(const struct screen *s)
 		[REPORT_BY_MODULE] = "MODULE",	[REPORT_BY_THREAD] = "THREAD",
 		[REPORT_BY_LABEL] = "LABEL",	[REPORT_BY_AGE] = "AGE",
 		[REPORT_BY_LIFETIME] = "LIVED", [REPORT_BY_SIZE] = "SIZE",
+		[REPORT_BY_SCOPE] = "SCOPE",	[REPORT_BY_INSTANCE] = "SCOPE",
 	};
 	const char *key = s->r->opts->by == REPORT_BY_LABEL ? s->r->opts->label_key : "";
-	char text[CELL_BUF];
 
-	fprintf(s->out, "%*s", s->has_rank ? 4 : 0, "");
-	for (int cell = 0; cell < CELL_CNT; cell++) {
-		if (!s->has_cell[cell])
-			continue;
-		format_title(s->r, cell, text);
-		put_cell(s, cell, text);
-		if (cell == CELL_VALUE)
-			fprintf(s->out, "%*s", 1 + s->has_weak, "");
-		if (cell != CELL_VALUE)
-			fputc(' ', s->out);
-		if (cell == CELL_VALUE && !s->has_cell[CELL_INTERVAL])
-			fputc(' ', s->out);
-	}
+	fprintf(s->out, "%*s", (int)s->rank_columns, "");
+	report_table_put_titles(&s->table, s->out);
 	fprintf(s->out, "%s%s", what[s->r->opts->by], key[0] ? " " : "");
 	report_put_name(s->out, key, NAME_COLUMNS_MIN);
 	fputc('\n', s->out);
@@ -206,28 +115,11 @@ static void put_titles(const struct screen *s)
 
 static void put_numbers(const struct screen *s, size_t rank, const struct report_row *row)
 {
-	char text[CELL_BUF];
-
-	if (s->has_rank && rank)
+	if (s->rank_columns && rank)
 		fprintf(s->out, "%2zu  ", rank);
-	else if (s->has_rank)
-		fputs("    ", s->out);
-	for (int cell = 0; cell < CELL_CNT; cell++) {
-		if (!s->has_cell[cell])
-			continue;
-		format_cell(s->r, row, cell, text);
-		if (cell == CELL_VALUE)
-			report_paint(s->r, REPORT_BOLD, s->out);
-		put_cell(s, cell, text);
-		if (cell != CELL_VALUE) {
-			fputc(' ', s->out);
-			continue;
-		}
-		report_paint(s->r, REPORT_PLAIN, s->out);
-		if (s->has_weak)
-			fputc(report_is_weak(s->r, row) ? '?' : ' ', s->out);
-		fputs(s->has_cell[CELL_INTERVAL] ? " " : "  ", s->out);
-	}
+	else
+		fprintf(s->out, "%*s", (int)s->rank_columns, "");
+	report_table_put_row(&s->table, row, s->out);
 }
 
 /* " < f file.c:1 < main file.c:2": as many callers as fit, the first in any case. */
@@ -329,17 +221,33 @@ static void put_place(struct screen *s, const struct report_row *row)
 	fputc('\n', s->out);
 }
 
+static void put_named(const struct screen *s, const struct report_row *row)
+{
+	const char *pid = row->task.pid ? strset_get(s->r->names, row->task.pid) : "";
+	size_t room = begin_name(s), taken = TREE_INDENT * row->scope.depth;
+	char title[REPORT_INTERVAL_BUF];
+
+	if (row->task.is_task) {
+		taken = pid[0] ? (size_t)fprintf(s->out, "[%.10s] ", pid) : 0;
+		report_put_tail(s->out, strset_get(s->r->names, row->scope.path), room - taken);
+	} else {
+		fprintf(s->out, "%*s", (int)taken, "");
+		report_put_name(s->out, report_row_title(s->r, row, title),
+				room > taken + NAME_COLUMNS_MIN ? room - taken : NAME_COLUMNS_MIN);
+	}
+	fputc('\n', s->out);
+}
+
 static void put_row(struct screen *s, size_t rank, const struct report_row *row,
 		    struct report_marks *marks)
 {
 	marks->has_weak |= report_is_weak(s->r, row);
+	marks->has_minimum |= row->peak.is_minimum;
 	put_numbers(s, rank, row);
-	if (!is_by_name(s->r)) {
+	if (is_by_name(s->r))
+		put_named(s, row);
+	else
 		put_place(s, row);
-		return;
-	}
-	report_put_name(s->out, strset_get(s->r->names, row->name), begin_name(s));
-	fputc('\n', s->out);
 }
 
 static const char *word_of(const struct report *r, size_t cnt)
@@ -365,13 +273,13 @@ static void put_sums(const struct screen *s)
 
 	if (s->other.row_cnt) {
 		report_format_unit_interval(r, &s->other, interval);
-		fprintf(s->out, "%*sother %s: %zu, %s%s%s\n", s->has_rank ? 4 : 0, "",
+		fprintf(s->out, "%*sother %s: %zu, %s%s%s\n", (int)s->rank_columns, "",
 			word_of(r, 2), s->other.row_cnt,
 			report_format_value(r, report_value(&s->other), value),
 			interval[0] ? " " : "", interval);
 	}
 	if (s->has_empty_line) {
-		fprintf(s->out, "%*snot held any more: %zu %s", s->has_rank ? 4 : 0, "",
+		fprintf(s->out, "%*snot held any more: %zu %s", (int)s->rank_columns, "",
 			s->empty.row_cnt, word_of(r, s->empty.row_cnt));
 		if (r->alloc_type >= 0)
 			fprintf(s->out, ", %s",
@@ -445,11 +353,64 @@ static void put_screen(struct screen *s, size_t line_cap, struct report_marks *m
 		put_row(s, 0, s->unmatched, marks);
 }
 
+/* One line each, whatever they hold: the rows were chosen before. */
+static void put_tree(const struct report *r, const struct report_row *rows, size_t cnt,
+		     struct report_marks *marks, FILE *out)
+{
+	struct screen s = {
+		.r = r, .rows = rows, .shown_cnt = cnt, .table = { .r = r }, .out = out
+	};
+	bool *wants = s.table.wants;
+
+	choose_cells(&s);
+	wants[REPORT_CELL_ALLOC] = r->alloc_type >= 0;
+	wants[REPORT_CELL_SHARE] = true;
+	wants[REPORT_CELL_PEAK] = wants[REPORT_CELL_WHEN] = r->has_peaks;
+	wants[REPORT_CELL_RATE] = wants[REPORT_CELL_ITSELF] = r->opts->by == REPORT_BY_SCOPE;
+	wants[REPORT_CELL_STATE] = wants[REPORT_CELL_TASK] = r->opts->by == REPORT_BY_INSTANCE;
+	measure(&s);
+	report_table_fit(&s.table);
+	s.used = report_table_columns(&s.table);
+	put_titles(&s);
+	for (size_t i = 0; i < cnt; i++)
+		put_row(&s, 0, &rows[i], marks);
+}
+
+static bool is_none(const struct report *r, const struct report_row *row)
+{
+	return row->scope.path && !strcmp(strset_get(r->names, row->scope.path), SCOPE_NONE);
+}
+
+void report_put_tree(const struct report *r, struct report_marks *marks, FILE *out)
+{
+	const struct report_row *left = &r->outstanding_total;
+	char value[UNITS_BUF], count[UNITS_BUF];
+
+	put_tree(r, r->rows.data, r->rows.cnt, marks, out);
+	if (r->opts->by == REPORT_BY_SCOPE) {
+		if (r->rows.cnt == 1 && !r->opts->scope && is_none(r, r->rows.data))
+			report_put_wrapped("No sample has a scope: the program says none (see "
+					   "heaptap/scope.h).",
+					   2, report_columns(r), out);
+		report_put_tenants(r, out);
+		return;
+	}
+	if (!r->rows.data[0].task.is_task)
+		fputs("\nNo sample has a task.\n", out);
+	if (!r->outstanding.cnt)
+		return;
+	fprintf(out, "\nOutstanding after exit: %s in %s block%s of %zu task%s\n",
+		format_bytes((double)left->value, value, sizeof(value)),
+		format_count((double)left->objects, count, sizeof(count)),
+		left->objects == 1 ? "" : "s", left->row_cnt, left->row_cnt == 1 ? "" : "s");
+	put_tree(r, r->outstanding.data, r->outstanding.cnt, marks, out);
+}
+
 int report_put_screen_rows(const struct report *r, size_t line_cap, struct report_marks *marks,
 			   FILE *out)
 {
 	struct report_places list = { 0 };
-	struct screen s = { .r = r, .out = out };
+	struct screen s = { .r = r, .table = { .r = r }, .out = out };
 	const struct report_row *row;
 	int err = 0;
 

@@ -145,20 +145,6 @@ static void put_stacks(const struct report *r, struct report_marks *marks, FILE 
 	}
 }
 
-static void put_tree(const struct report *r, struct report_marks *marks, FILE *out)
-{
-	const struct report_row *row;
-
-	vec_each(&r->rows, row) {
-		marks->has_weak |= report_is_weak(r, row);
-		marks->has_minimum |= row->peak.is_minimum;
-	}
-	if (r->opts->by == REPORT_BY_SCOPE)
-		report_put_scopes(r, out);
-	else
-		report_put_instances(r, out);
-}
-
 static void put_nothing(const struct report *r, FILE *out)
 {
 	report_put_wrapped(
@@ -187,7 +173,7 @@ static int put_rows(const struct report *r, size_t line_cap, FILE *out)
 	else if (r->opts->by == REPORT_BY_STACK)
 		put_stacks(r, &marks, out);
 	else
-		put_tree(r, &marks, out);
+		report_put_tree(r, &marks, out);
 	report_put_legend(r, &marks, out);
 	return err;
 }

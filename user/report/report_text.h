@@ -77,13 +77,60 @@ void report_put_legend(const struct report *r, const struct report_marks *marks,
 int report_put_screen_rows(const struct report *r, size_t line_cap, struct report_marks *marks,
 			   FILE *out);
 
+/* By scope and by instance: all rows, one line each, and what belongs to them. */
+void report_put_tree(const struct report *r, struct report_marks *marks, FILE *out);
+
 /* Write "12.0k allocated blocks: 99.8% lived under 1 ms, most have 64 to 127 B", or nothing if not known. */
 void report_put_blocks(const struct report *r, const struct report_row *row, FILE *out);
 
-/* Write the tables by scope and by instance. */
-void report_put_scopes(const struct report *r, FILE *out);
 /* Write a line for each of the program's own labels: "tenant: a 12.0 MiB, b 3.40 MiB, 17 more". */
 void report_put_tenants(const struct report *r, FILE *out);
-void report_put_instances(const struct report *r, FILE *out);
+
+/* All columns of numbers, in their order. */
+enum report_cell {
+	REPORT_CELL_TEMPORARY,
+	REPORT_CELL_OF_ALL,
+	REPORT_CELL_OF_ALL_INTERVAL,
+	REPORT_CELL_MOST,
+	REPORT_CELL_GROWTH,
+	REPORT_CELL_GROWTH_INTERVAL,
+	REPORT_CELL_VALUE,
+	REPORT_CELL_MARK,
+	REPORT_CELL_INTERVAL,
+	REPORT_CELL_RATE,
+	REPORT_CELL_PEAK,
+	REPORT_CELL_WHEN,
+	REPORT_CELL_ITSELF,
+	REPORT_CELL_BLOCKS,
+	REPORT_CELL_OF_BLOCKS,
+	REPORT_CELL_SHARE,
+	REPORT_CELL_CUMULATIVE,
+	REPORT_CELL_ALLOC,
+	REPORT_CELL_VERDICT,
+	REPORT_CELL_STATE,
+	REPORT_CELL_TASK,
+	REPORT_CELL_CNT
+};
+
+/* Set r and wants; widen it by all rows before the first is put. The name follows the numbers. */
+struct report_table {
+	const struct report *r;
+	bool wants[REPORT_CELL_CNT];
+	size_t width[REPORT_CELL_CNT];
+};
+void report_table_widen(struct report_table *t, const struct report_row *row);
+/* Drop columns that can be done without, so that the page has room for names. */
+void report_table_fit(struct report_table *t);
+/* Return the columns of the page in front of the name. */
+size_t report_table_columns(const struct report_table *t);
+void report_table_put_titles(const struct report_table *t, FILE *out);
+void report_table_put_row(const struct report_table *t, const struct report_row *row, FILE *out);
+
+/* What the table by growth has of its own. */
+char *report_format_growth(const struct report *r, const struct report_row *row,
+			   enum report_cell cell, char *buf);
+bool report_holds_something(const struct report_row *row);
+void report_put_growth_legend(const struct report *r, const struct report_row *rows, size_t cnt,
+			      FILE *out);
 
 #endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report_table.c - the columns of all tables for people. Which of them a table wants is its caller's choice; one in
+ * which no row has anything is left out. Each is as wide as its content, and the name of the row follows them.
+ *
+ * The share of temporary blocks, which live less than a millisecond, is of all allocated blocks, not of freed ones: a
+ * stack that frees one block of a hundred at once and keeps the others must not appear as all temporary. A live block
+ * younger than a millisecond may still become temporary; at the end of a recording such blocks are few.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/units.h"
+#include "report/report_places.h"
+#include "report/report_rows.h"
+#include "report/report_text.h"
+
+#define NAME_COLUMNS_GOOD 26
+#define CELL_BUF REPORT_INTERVAL_BUF
+
+static const struct {
+	const char *title; /* NULL: the value's */
+	bool is_left;
+} columns[REPORT_CELL_CNT] = {
+	[REPORT_CELL_TEMPORARY] = { "TEMPORARY" },
+	[REPORT_CELL_OF_ALL] = { "OF ALL" },
+	[REPORT_CELL_OF_ALL_INTERVAL] = { "95 %", true },
+	[REPORT_CELL_MOST] = { "MOST HAVE", true },
+	[REPORT_CELL_GROWTH] = { "GROWTH" },
+	[REPORT_CELL_GROWTH_INTERVAL] = { "95 % INTERVAL", true },
+	[REPORT_CELL_MARK] = { "" },
+	[REPORT_CELL_INTERVAL] = { "+- 95 %", true },
+	[REPORT_CELL_RATE] = { "A MINUTE" },
+	[REPORT_CELL_PEAK] = { "PEAK" },
+	[REPORT_CELL_WHEN] = { "AT (UTC)" },
+	[REPORT_CELL_ITSELF] = { "ITSELF" },
+	[REPORT_CELL_BLOCKS] = { "BLOCKS" },
+	[REPORT_CELL_OF_BLOCKS] = { "OF BLOCKS" },
+	[REPORT_CELL_SHARE] = { "SHARE" },
+	[REPORT_CELL_CUMULATIVE] = { "CUMULATIVE" },
+	[REPORT_CELL_ALLOC] = { "ALLOCATED" },
+	[REPORT_CELL_VERDICT] = { "VERDICT", true },
+	[REPORT_CELL_STATE] = { "STATE", true },
+	[REPORT_CELL_TASK] = { "TASK" },
+};
+
+static char *format_when(const struct report *r, const struct report_peak *p, char *buf)
+{
+	time_t when = p->time_ns / 1000000000, now = r->p->time_ns / 1000000000;
+	bool is_same_day = when / 86400 == now / 86400;
+	struct tm tm;
+
+	if (!p->is_known || p->time_ns <= 0 || !gmtime_r(&when, &tm) ||
+	    !strftime(buf, CELL_BUF, is_same_day ? "%H:%M:%S" : "%b %d", &tm))
+		buf[0] = '\0';
+	return buf;
+}
+
+static char *format_peak(const struct report_peak *p, char *buf)
+{
+	char value[UNITS_BUF];
+
+	buf[0] = '\0';
+	if (p->is_known)
+		snprintf(buf, CELL_BUF, "%s%s", p->is_minimum ? ">" : "",
+			 format_bytes((double)p->bytes, value, sizeof(value)));
+	return buf;
+}
+
+/* Tasks have only sums of what they allocated. If frees were not watched all the time, nobody knows
+ * of some blocks whether they were temporary. */
+bool report_temporary(const struct report *r, const struct report_row *row, struct bin_share *ret)
+{
+	if (!r->has_lifetimes || r->p->recording.inuse == RECORDING_INUSE_SINCE ||
+	    !row->bins.is_known || r->opts->by == REPORT_BY_INSTANCE || report_is_by_class(r->opts))
+		return false;
+	return bin_share(&row->bins, bin_temporary_objects(&row->bins), ret);
+}
+
+static char *most_size_name(const struct bin_sums *sums, char buf[BIN_NAME_BUF])
+{
+	uint32_t most = bin_most_size(sums);
+
+	if (most < HT_BIN_SIZE_CNT)
+		return bin_name(HT_BIN_SIZE + most, buf);
+	snprintf(buf, BIN_NAME_BUF, "?");
+	return buf;
+}
+
+static char *format_temporary(const struct report *r, const struct report_row *row,
+			      enum report_cell cell, char *buf)
+{
+	struct bin_share s;
+	bool is_known = report_temporary(r, row, &s);
+
+	if (cell == REPORT_CELL_TEMPORARY)
+		return format_count(row->temporary_objects, buf, UNITS_BUF);
+	if (cell == REPORT_CELL_MOST)
+		return most_size_name(&row->bins, buf);
+	snprintf(buf, REPORT_INTERVAL_BUF, "%s", cell == REPORT_CELL_OF_ALL ? "?" : "");
+	if (is_known && cell == REPORT_CELL_OF_ALL)
+		snprintf(buf, REPORT_INTERVAL_BUF, "%.1f%%", 100 * s.share);
+	else if (is_known && s.low < s.high)
+		snprintf(buf, REPORT_INTERVAL_BUF, "%.1f to %.1f", 100 * s.low, 100 * s.high);
+	else if (is_known && !r->is_lossy)
+		snprintf(buf, REPORT_INTERVAL_BUF, "exact");
+	return buf;
+}
+
+static bool has_temporary(const struct report_row *row)
+{
+	return row->temporary_objects > 0;
+}
+
+static char *format_cell(const struct report *r, const struct report_row *row,
+			 enum report_cell cell, char *buf)
+{
+	static const char *const states[] = {
+		[REPORT_STATE_UNKNOWN] = "",
+		[REPORT_STATE_LIVE] = "live",
+		[REPORT_STATE_EXITED] = "exited",
+	};
+
+	buf[0] = '\0';
+	switch (cell) {
+	case REPORT_CELL_VALUE:
+		return report_format_value(r, report_value(row), buf);
+	case REPORT_CELL_MARK:
+		snprintf(buf, CELL_BUF, "%s", report_is_weak(r, row) ? "?" : "");
+		return buf;
+	case REPORT_CELL_INTERVAL:
+		return report_format_unit_interval(r, row, buf);
+	case REPORT_CELL_RATE:
+		return isnan(report_per_minute(r, 0)) ?
+			       buf :
+			       format_bytes(report_per_minute(r, row->value), buf, CELL_BUF);
+	case REPORT_CELL_PEAK:
+		return format_peak(&row->peak, buf);
+	case REPORT_CELL_WHEN:
+		return format_when(r, &row->peak, buf);
+	case REPORT_CELL_ITSELF:
+		return report_format_value(r, (double)row->scope.exclusive.bytes, buf);
+	case REPORT_CELL_BLOCKS:
+		return format_count((double)row->objects, buf, CELL_BUF);
+	case REPORT_CELL_OF_BLOCKS:
+		snprintf(buf, CELL_BUF, "%.1f%%",
+			 r->total.objects > 0 ?
+				 100 * (double)row->objects / (double)r->total.objects :
+				 0);
+		return buf;
+	case REPORT_CELL_SHARE:
+		return report_format_share(r, row->value, buf);
+	case REPORT_CELL_CUMULATIVE:
+		return report_format_value(r, (double)row->cumulative, buf);
+	case REPORT_CELL_ALLOC:
+		return row->task.has_no_alloc ?
+			       buf :
+			       format_bytes(r->is_alloc ? report_value(row) : report_alloc(row),
+					    buf, CELL_BUF);
+	case REPORT_CELL_STATE:
+		snprintf(buf, CELL_BUF, "%s", states[row->task.state]);
+		return buf;
+	case REPORT_CELL_TASK:
+		if (row->task.is_task)
+			snprintf(buf, CELL_BUF, "%" PRIu64, (uint64_t)row->task.id);
+		return buf;
+	case REPORT_CELL_GROWTH:
+	case REPORT_CELL_GROWTH_INTERVAL:
+	case REPORT_CELL_VERDICT:
+		return report_format_growth(r, row, cell, buf);
+	default:
+		return format_temporary(r, row, cell, buf);
+	}
+}
+
+static char *format_title(const struct report *r, enum report_cell cell, char *buf)
+{
+	const char *value = r->is_inuse ? "held" : report_value_title(r);
+
+	snprintf(buf, CELL_BUF, "%s", columns[cell].title ? columns[cell].title : "");
+	if (cell == REPORT_CELL_VALUE)
+		snprintf(buf, CELL_BUF, "%.10s", value);
+	for (char *c = buf; *c; c++)
+		*c = (char)toupper((unsigned char)*c);
+	return buf;
+}
+
+static bool has_cell(const struct report_table *t, enum report_cell cell)
+{
+	return t->wants[cell] && t->width[cell];
+}
+
+static size_t width_of(const struct report_table *t, enum report_cell cell)
+{
+	char title[CELL_BUF];
+	size_t width = strlen(format_title(t->r, cell, title));
+
+	return t->width[cell] > width ? t->width[cell] : width;
+}
+
+/* A mark stands at its value. */
+static size_t gap_behind(const struct report_table *t, enum report_cell cell)
+{
+	return 1 + columns[cell].is_left -
+	       (cell == REPORT_CELL_VALUE && has_cell(t, REPORT_CELL_MARK));
+}
+
+size_t report_table_columns(const struct report_table *t)
+{
+	size_t used = 0;
+
+	for (int cell = 0; cell < REPORT_CELL_CNT; cell++)
+		if (has_cell(t, cell))
+			used += width_of(t, cell) + gap_behind(t, cell);
+	return used;
+}
+
+void report_table_widen(struct report_table *t, const struct report_row *row)
+{
+	char text[CELL_BUF];
+
+	for (int cell = 0; cell < REPORT_CELL_CNT; cell++) {
+		size_t width =
+			!t->wants[cell] ? 0 : report_width(format_cell(t->r, row, cell, text));
+
+		if (width > t->width[cell])
+			t->width[cell] = width;
+	}
+}
+
+void report_table_fit(struct report_table *t)
+{
+	/* the first is dropped first */
+	static const enum report_cell optional[] = {
+		REPORT_CELL_SHARE,  REPORT_CELL_WHEN,  REPORT_CELL_BLOCKS,
+		REPORT_CELL_ITSELF, REPORT_CELL_ALLOC,
+	};
+
+	for (size_t i = 0; i < sizeof(optional) / sizeof(*optional); i++)
+		if (report_table_columns(t) + NAME_COLUMNS_GOOD > report_columns(t->r))
+			t->wants[optional[i]] = false;
+}
+
+/* Numbers are right-aligned; intervals stand beside their values. */
+static void put_cell(const struct report_table *t, enum report_cell cell, const char *text,
+		     FILE *out)
+{
+	fprintf(out, columns[cell].is_left ? "%-*s" : "%*s", (int)width_of(t, cell), text);
+	fprintf(out, "%*s", (int)gap_behind(t, cell), "");
+}
+
+void report_table_put_titles(const struct report_table *t, FILE *out)
+{
+	char text[CELL_BUF];
+
+	for (int cell = 0; cell < REPORT_CELL_CNT; cell++)
+		if (has_cell(t, cell))
+			put_cell(t, cell, format_title(t->r, cell, text), out);
+}
+
+void report_table_put_row(const struct report_table *t, const struct report_row *row, FILE *out)
+{
+	char text[CELL_BUF];
+
+	for (int cell = 0; cell < REPORT_CELL_CNT; cell++) {
+		if (!has_cell(t, cell))
+			continue;
+		if (cell == REPORT_CELL_VALUE)
+			report_paint(t->r, REPORT_BOLD, out);
+		put_cell(t, cell, format_cell(t->r, row, cell, text), out);
+		if (cell == REPORT_CELL_VALUE)
+			report_paint(t->r, REPORT_PLAIN, out);
+	}
+}
+
+/* Write a table by growth or by temporary blocks, at most row_cap rows. Stacks of one place are one row. */
+int report_write_ranked(const struct report *r, size_t row_cap, FILE *out)
+{
+	const bool is_growth = r->opts->sort == REPORT_SORT_GROWTH;
+	struct report_table t = { .r = r };
+	struct report_places rows = { 0 };
+	struct report_names names = { 0 };
+	size_t cnt;
+	int err = report_find_ranked(r, is_growth ? report_holds_something : has_temporary, &rows);
+
+	for (int cell = REPORT_CELL_TEMPORARY; cell <= REPORT_CELL_MOST; cell++)
+		t.wants[cell] = !is_growth;
+	t.wants[REPORT_CELL_ALLOC] = !is_growth;
+	t.wants[REPORT_CELL_GROWTH] = t.wants[REPORT_CELL_GROWTH_INTERVAL] = is_growth;
+	t.wants[REPORT_CELL_VALUE] = t.wants[REPORT_CELL_VERDICT] = is_growth;
+	cnt = row_cap && row_cap < rows.cnt ? row_cap : rows.cnt;
+	for (size_t i = 0; i < cnt; i++)
+		report_table_widen(&t, &rows.data[i]);
+	if (!err)
+		err = report_names_of(&names, r, report_table_columns(&t), &rows, cnt);
+	if (err)
+		goto out;
+	report_put_head(r, out);
+	if (cnt) {
+		report_table_put_titles(&t, out);
+		fputs("WHERE\n", out);
+	}
+	for (size_t i = 0; i < cnt; i++) {
+		report_table_put_row(&t, &rows.data[i], out);
+		report_names_put_row(&names, r, &rows.data[i], out);
+	}
+	if (cnt < rows.cnt)
+		fprintf(out, "%*sand %zu more: --top 0\n", (int)report_table_columns(&t), "",
+			rows.cnt - cnt);
+	if (is_growth)
+		report_put_growth_legend(r, rows.data, cnt, out);
+	else
+		report_put_wrapped(rows.cnt ? "temporary: blocks that were freed within 1 ms; of "
+					      "all blocks that were allocated while recording" :
+					      "No block that was sampled was freed within 1 ms.",
+				   2, report_columns(r), out);
+out:
+	report_names_release(&names);
+	vec_release(&rows);
+	return err;
+}
+
+void report_put_blocks(const struct report *r, const struct report_row *row, FILE *out)
+{
+	char count[UNITS_BUF], size[BIN_NAME_BUF];
+	double alloc = bin_sized_objects(&row->bins);
+	struct bin_share s;
+
+	if (!(alloc > 0))
+		return;
+	fprintf(out, "        %s allocated block%s:", format_count(alloc, count, sizeof(count)),
+		alloc == 1 ? "" : "s");
+	if (report_temporary(r, row, &s))
+		fprintf(out, " %.1f%% lived under 1 ms,", 100 * s.share);
+	fprintf(out, " most have %s\n", most_size_name(&row->bins, size));
+}
