@@ -14,7 +14,7 @@
 #include "report/report_diff_rows.h"
 #include "report/report_places.h"
 #include "report/report_rows.h"
-#include "report/report_unseen.h"
+#include "report/report_text.h"
 
 /* The advised rate would tell in 4 of 5 recordings. */
 #define FINER_SURE 1.85

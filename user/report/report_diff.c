@@ -26,7 +26,7 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "report/report_diff_rows.h"
-#include "report/report_own_names.h"
+#include "report/report_own.h"
 #include "report/report_text.h"
 
 #define PLAIN_ROWS 50 /* in the text of a page */

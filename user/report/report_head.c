@@ -14,7 +14,6 @@
 #include "profile/witness.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
-#include "report/report_unseen.h"
 
 #define NS_PER_MINUTE 60e9
 /* Growth below both limits means nothing: pages come and go. */

@@ -25,16 +25,46 @@
  * addresses, whose names readers ask for afterwards. All readers then subtract 1 from the callers,
  * and nothing from the leaf; only `go tool pprof` does that, too. The leaf's address is within its
  * call either way.
+ *
+ * And a heap dump in jemalloc's format, with the same names in front:
+ *
+ *	--- symbol
+ *	...
+ *	---
+ *	heap_v2/65536                             one sample per this many bytes
+ *	  t*: 30: 41000 [0: 0]                    all threads: objects, bytes in use; [allocated]
+ *	  t1: 30: 41000 [0: 0] worker             one thread, and its name
+ *	@ 0x0001000000001211 0x0001000000001300
+ *	  t*: 30: 41000 [0: 0]
+ *	  t1: 30: 41000 [0: 0]
+ *
+ *	MAPPED_LIBRARIES:
+ *	...
+ *
+ * The numbers are those of samples: a reader scales them up. So a row's estimate is turned back
+ * into what was sampled of it (import_lines.h has the formula: objects and bytes are divided by the
+ * same number, and their mean stays). Samples are whole: a row, and a thread's part of it, is off
+ * by up to half a sample, which is less than its random error; except for that, the parts add up to
+ * the row.
+ *
+ * At a rate of R a sample stands for R bytes or more. A smaller row (its samples were drawn at
+ * other rates, or it is a difference) cannot be expressed at the profile's rate. Then all rows use
+ * a lower rate, at which each, and each thread's part of it, has at least 3/4 of a sample. An
+ * unsampled profile has "heap_v2/1" and its own numbers; jeprof scales those of objects under 8
+ * bytes, which no allocator hands out.
+ *
+ * Samples without a thread are those of t0, if others have one.
  */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hmap.h"
 #include "base/vec.h"
-#include "report/report_heap_priv.h"
 #include "report/report_rows.h"
 
 #define MODULE_SHIFT 48
@@ -47,7 +77,18 @@
 #define OWN_NOT_MATCHED (OWN_BASE + 32)
 #define OWN_LOCATION(index) (OWN_BASE + 48 + (index)*16ULL)
 
-void report_heap_put_text(const char *text, FILE *out)
+#define VALUE_MAX 9e18 /* the most that a reader takes */
+#define SAMPLES_MIN 0.75 /* of a row, and of each thread in it */
+
+struct heap_text {
+	const struct report *r;
+	FILE *out;
+	uint64_t *address; /* by location; 0: in no stack */
+	struct hmap used; /* used addresses, and these + 1 */
+};
+
+/* Control characters become blanks. */
+static void put_text(const char *text, FILE *out)
 {
 	for (; *text; text++)
 		fputc(iscntrl((unsigned char)*text) ? ' ' : *text, out);
@@ -139,7 +180,8 @@ static int put_location(struct heap_text *h, uint32_t index)
 	return err;
 }
 
-int report_heap_put_symbols(struct heap_text *h)
+/* Write the section "--- symbol", and make up the addresses. */
+static int put_symbols(struct heap_text *h)
 {
 	const struct profile *p = h->r->p;
 	const struct report_row *row;
@@ -148,7 +190,7 @@ int report_heap_put_symbols(struct heap_text *h)
 	fputs("--- symbol\n", h->out);
 	if (p->mappings.cnt) {
 		fputs("binary=", h->out);
-		report_heap_put_text(profile_text(p, p->mappings.data[0].filename_str), h->out);
+		put_text(profile_text(p, p->mappings.data[0].filename_str), h->out);
 		fputc('\n', h->out);
 	}
 	vec_each(&h->r->rows, row) {
@@ -178,7 +220,8 @@ static void put_counts(const struct heap_text *h, const struct report_row *row)
 		above_0(row->alloc));
 }
 
-void report_heap_put_stack(const struct heap_text *h, const struct report_row *row)
+/* Write the addresses of a row's stack, a blank before each, and end the line. */
+static void put_stack(const struct heap_text *h, const struct report_row *row)
 {
 	const struct profile *p = h->r->p;
 	const struct profile_sample *s = sample_of(h->r, row);
@@ -200,12 +243,12 @@ static void put_own_mappings(const struct heap_text *h)
 	vec_each(&h->r->p->mappings, m) {
 		fprintf(h->out, "%016" PRIx64 "-%016" PRIx64 " r-xp %08" PRIx64 " 00:00 0   ",
 			m->start, m->limit, m->offset);
-		report_heap_put_text(profile_text(h->r->p, m->filename_str), h->out);
+		put_text(profile_text(h->r->p, m->filename_str), h->out);
 		fputc('\n', h->out);
 	}
 }
 
-void report_heap_put_mappings(const struct heap_text *h)
+static void put_mappings(const struct heap_text *h)
 {
 	const struct profile *p = h->r->p;
 
@@ -213,12 +256,13 @@ void report_heap_put_mappings(const struct heap_text *h)
 	for (uint64_t i = 0; i < p->mappings.cnt && i < MODULE_CAP - 1; i++) {
 		fprintf(h->out, "%016llx-%016llx r-xp 00000000 00:00 0   ", (i + 1) * MODULE_BYTES,
 			(i + 2) * MODULE_BYTES);
-		report_heap_put_text(profile_text(p, p->mappings.data[i].filename_str), h->out);
+		put_text(profile_text(p, p->mappings.data[i].filename_str), h->out);
 		fputc('\n', h->out);
 	}
 }
 
-int report_heap_open(const struct report *r, FILE *out, struct heap_text *h)
+/* Release it in any case. */
+static int open_text(const struct report *r, FILE *out, struct heap_text *h)
 {
 	*h = (struct heap_text){ .r = r, .out = out };
 	hmap_init(&h->used, sizeof(uint64_t));
@@ -226,7 +270,7 @@ int report_heap_open(const struct report *r, FILE *out, struct heap_text *h)
 	return h->address ? 0 : -ENOMEM;
 }
 
-void report_heap_release(struct heap_text *h)
+static void release_text(struct heap_text *h)
 {
 	hmap_release(&h->used);
 	free(h->address);
@@ -237,10 +281,10 @@ int report_write_heap(const struct report *r, FILE *out)
 	bool is_named = r->opts->heap_form == REPORT_HEAP_NAMED;
 	const struct report_row *row;
 	struct heap_text h;
-	int err = report_heap_open(r, out, &h);
+	int err = open_text(r, out, &h);
 
 	if (!err && is_named)
-		err = report_heap_put_symbols(&h);
+		err = put_symbols(&h);
 	for (size_t i = 0; !err && !is_named && i < r->p->locations.cnt; i++)
 		h.address[i] = r->p->locations.data[i].address;
 	if (!err) {
@@ -249,13 +293,266 @@ int report_write_heap(const struct report *r, FILE *out)
 		fputs(r->opts->heap_is_growth ? " growthz\n" : " heapprofile\n", out);
 		vec_each(&r->rows, row) {
 			put_counts(&h, row);
-			report_heap_put_stack(&h, row);
+			put_stack(&h, row);
 		}
 		if (is_named)
-			report_heap_put_mappings(&h);
+			put_mappings(&h);
 		else
 			put_own_mappings(&h);
 	}
-	report_heap_release(&h);
+	release_text(&h);
+	return err;
+}
+
+struct counts {
+	int64_t objects, bytes, alloc_objects, alloc_bytes;
+};
+
+struct heap_v2 {
+	struct heap_text text;
+	const struct report *r;
+	uint64_t rate_bytes; /* 1: not sampled */
+	VEC(int64_t) threads; /* names, strings of the profile; the first is of no thread */
+	uint32_t *thread_of; /* by sample */
+	struct counts *sums; /* of the current row, by thread; all 0 between rows */
+	VEC(uint32_t) touched; /* the threads of that row */
+	struct counts *totals, total; /* of all rows, by thread and together */
+};
+
+static void add(struct counts *into, const struct counts *c)
+{
+	into->objects = report_add_saturating(into->objects, c->objects);
+	into->bytes = report_add_saturating(into->bytes, c->bytes);
+	into->alloc_objects = report_add_saturating(into->alloc_objects, c->alloc_objects);
+	into->alloc_bytes = report_add_saturating(into->alloc_bytes, c->alloc_bytes);
+}
+
+/* Convert an estimate to the numbers of its samples. */
+static void to_samples(uint64_t rate_bytes, int64_t *objects, int64_t *bytes)
+{
+	double mean, kept;
+
+	*objects = *objects > 0 ? *objects : 0;
+	*bytes = *bytes > 0 ? *bytes : 0;
+	if (rate_bytes <= 1 || !*objects || !*bytes)
+		return;
+	mean = (double)*bytes / (double)*objects;
+	kept = fmax(round((double)*objects * -expm1(-mean / (double)rate_bytes)), 1);
+	*objects = (int64_t)fmin(kept, VALUE_MAX);
+	*bytes = (int64_t)fmin(round(kept * mean), VALUE_MAX);
+}
+
+static struct counts sampled(const struct heap_v2 *v, struct counts c)
+{
+	to_samples(v->rate_bytes, &c.objects, &c.bytes);
+	to_samples(v->rate_bytes, &c.alloc_objects, &c.alloc_bytes);
+	return c;
+}
+
+static int64_t thread_name(const struct profile *p, const struct profile_sample *s)
+{
+	for (uint32_t i = 0; i < s->label_cnt; i++) {
+		const struct profile_label *l = &p->labels.data[s->label_first + i];
+
+		if (l->str && !strcmp(profile_text(p, l->key_str), "thread"))
+			return l->str;
+	}
+	return 0;
+}
+
+static int number_threads(struct heap_v2 *v)
+{
+	const struct profile *p = v->r->p;
+	struct hmap number_by_name;
+	int err = vec_push(&v->threads, 0);
+
+	hmap_init(&number_by_name, sizeof(int64_t));
+	for (size_t i = 0; i < p->samples.cnt && !err; i++) {
+		int64_t name = thread_name(p, &p->samples.data[i]);
+		const uint64_t *known = hmap_get(&number_by_name, &name);
+
+		v->thread_of[i] = known ? (uint32_t)*known : 0;
+		if (known || !name)
+			continue;
+		v->thread_of[i] = v->threads.cnt;
+		err = hmap_put(&number_by_name, &name, v->threads.cnt);
+		if (!err)
+			err = vec_push(&v->threads, name);
+	}
+	hmap_release(&number_by_name);
+	return err;
+}
+
+static int open_threads(struct heap_v2 *v)
+{
+	int err;
+
+	v->thread_of = calloc(v->r->p->samples.cnt + 1, sizeof(*v->thread_of));
+	err = v->thread_of ? number_threads(v) : -ENOMEM;
+	if (err)
+		return err;
+	v->sums = calloc(v->threads.cnt, sizeof(*v->sums));
+	v->totals = calloc(v->threads.cnt, sizeof(*v->totals));
+	return v->sums && v->totals ? 0 : -ENOMEM;
+}
+
+static int64_t value_of(const struct report *r, const struct profile_sample *s, int type)
+{
+	return type < 0 ? 0 : r->p->values.data[s->value_first + type];
+}
+
+static bool is_touched(const struct counts *c)
+{
+	return c->objects || c->bytes || c->alloc_objects || c->alloc_bytes;
+}
+
+/* Add a row to sums, by thread, and note the threads in touched. */
+static int sum_row(struct heap_v2 *v, const struct report_row *row)
+{
+	const struct report *r = v->r;
+
+	for (uint32_t k = 0; k < row->sample_cnt; k++) {
+		uint32_t i = r->order.data[row->sample_first + k];
+		const struct profile_sample *s = &r->p->samples.data[i];
+		const struct counts c = { value_of(r, s, r->objects_type),
+					  value_of(r, s, r->value_type),
+					  value_of(r, s, r->alloc_objects_type),
+					  value_of(r, s, r->alloc_type) };
+		struct counts *sum = &v->sums[v->thread_of[i]];
+
+		if (!is_touched(sum) && is_touched(&c) && vec_push(&v->touched, v->thread_of[i]))
+			return -ENOMEM;
+		add(sum, &c);
+	}
+	return 0;
+}
+
+static void put_sampled(const struct counts *c, FILE *out)
+{
+	fprintf(out, "%" PRId64 ": %" PRId64 " [%" PRId64 ": %" PRId64 "]", c->objects, c->bytes,
+		c->alloc_objects, c->alloc_bytes);
+}
+
+static struct counts row_counts(const struct heap_v2 *v, const struct report_row *row)
+{
+	return sampled(v,
+		       (struct counts){ row->objects, row->value, row->alloc_objects, row->alloc });
+}
+
+/* Lower the rate until these numbers have SAMPLES_MIN of a sample. */
+static void bound_rate(struct heap_v2 *v, int64_t objects, int64_t bytes)
+{
+	double rate_bytes;
+
+	if (objects <= 0 || bytes <= 0)
+		return;
+	rate_bytes = -((double)bytes / (double)objects) / log1p(-SAMPLES_MIN / (double)objects);
+	if (rate_bytes < (double)v->rate_bytes)
+		v->rate_bytes = rate_bytes > 1 ? (uint64_t)rate_bytes : 1;
+}
+
+static int choose_rate(struct heap_v2 *v)
+{
+	const struct report_row *row;
+	int err = 0;
+
+	v->rate_bytes = v->r->rate_bytes > 1 ? v->r->rate_bytes : 1;
+	vec_each(&v->r->rows, row) {
+		if (err)
+			break;
+		bound_rate(v, row->objects, row->value);
+		bound_rate(v, row->alloc_objects, row->alloc);
+		err = sum_row(v, row);
+		for (size_t i = 0; i < v->touched.cnt; i++) {
+			struct counts *c = &v->sums[v->touched.data[i]];
+
+			bound_rate(v, c->objects, c->bytes);
+			bound_rate(v, c->alloc_objects, c->alloc_bytes);
+			*c = (struct counts){ 0 };
+		}
+		v->touched.cnt = 0;
+	}
+	return err;
+}
+
+/* Called twice for each row: for the totals, which come first, and to write it. */
+static int do_row(struct heap_v2 *v, const struct report_row *row, bool writes)
+{
+	const struct counts all = row_counts(v, row);
+	FILE *out = v->text.out;
+	int err = sum_row(v, row);
+
+	if (writes && !err) {
+		fputc('@', out);
+		put_stack(&v->text, row);
+		fputs("  t*: ", out);
+		put_sampled(&all, out);
+		fputc('\n', out);
+	}
+	for (size_t i = 0; i < v->touched.cnt; i++) {
+		uint32_t thread = v->touched.data[i];
+		const struct counts c = sampled(v, v->sums[thread]);
+
+		if (!writes)
+			add(&v->totals[thread], &c);
+		else if (v->threads.cnt > 1 && is_touched(&c)) {
+			fprintf(out, "  t%" PRIu32 ": ", thread);
+			put_sampled(&c, out);
+			fputc('\n', out);
+		}
+		v->sums[thread] = (struct counts){ 0 };
+	}
+	v->touched.cnt = 0;
+	if (!writes)
+		add(&v->total, &all);
+	return err;
+}
+
+static void put_head(const struct heap_v2 *v)
+{
+	FILE *out = v->text.out;
+
+	fprintf(out, "heap_v2/%" PRIu64 "\n  t*: ", v->rate_bytes);
+	put_sampled(&v->total, out);
+	fputc('\n', out);
+	for (size_t i = 0; i < v->threads.cnt && v->threads.cnt > 1; i++) {
+		if (!is_touched(&v->totals[i]))
+			continue;
+		fprintf(out, "  t%zu: ", i);
+		put_sampled(&v->totals[i], out);
+		if (v->threads.data[i])
+			fputc(' ', out);
+		put_text(profile_text(v->r->p, v->threads.data[i]), out);
+		fputc('\n', out);
+	}
+}
+
+int report_write_heap_v2(const struct report *r, FILE *out)
+{
+	struct heap_v2 v = { .r = r };
+	const struct report_row *row;
+	int err = open_text(r, out, &v.text);
+
+	if (!err)
+		err = open_threads(&v);
+	if (!err)
+		err = choose_rate(&v);
+	for (size_t i = 0; i < r->rows.cnt && !err; i++)
+		err = do_row(&v, &r->rows.data[i], false);
+	if (!err)
+		err = put_symbols(&v.text);
+	if (!err)
+		put_head(&v);
+	vec_each(&r->rows, row)
+		if (!err)
+			err = do_row(&v, row, true);
+	if (!err)
+		put_mappings(&v.text);
+	release_text(&v.text);
+	vec_release(&v.threads);
+	vec_release(&v.touched);
+	free(v.thread_of);
+	free(v.sums);
+	free(v.totals);
 	return err;
 }

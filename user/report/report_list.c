@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "report/report_own_names.h"
+#include "report/report_own.h"
 #include "report/report_places.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "report/report_own.h"
-#include "report/report_own_names.h"
 #include "report/report_rows.h"
 
 static bool begins_with_own(const struct report *r, const char *text)

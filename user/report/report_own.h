@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report_own.h - the user's own frames of a stack. Internal to the report_*.c files. */
+/* report_own.h - the user's own frames of a stack, and files and functions that are not. Internal to the report_*.c files. */
 #ifndef HT_REPORT_OWN_H
 #define HT_REPORT_OWN_H
 
@@ -26,5 +26,27 @@ bool report_is_own(const struct report *r, const struct profile_sample *s,
 /* Find the next own frame from pos on, by the tables alone; false: none. */
 bool report_next_own(const struct report *r, const struct profile_sample *s,
 		     struct report_frame_pos *pos, struct report_frame *ret);
+
+/* report_own_names.c */
+
+/* Does this file allocate on behalf of others? (An allocator, the C or C++ library.) */
+bool report_is_system_module(const char *module);
+/* Does this function allocate on behalf of others, or start threads or programs? */
+bool report_is_system_function(const char *name);
+/* Is this source file of a language's library, compiled into the program? */
+bool report_is_system_source(const char *file);
+/*
+ * Does this file belong to a runtime: a JVM, Node, Python? In a stack with a frame of code that a
+ * runtime compiled or interpreted, the runtime's frames are not the user's own.
+ */
+bool report_is_runtime_module(const char *module);
+/* Is this code, made at run time, of the runtime or its language's library? name: as in the profile. */
+bool report_is_runtime_code(const char *name, const char *file);
+/* Skip the result type of a name: "f(int)" of "int* f(int)". */
+const char *report_skip_result(const char *name);
+/* Cut what a runtime marks a function with that it has compiled again: for comparing, not for showing. */
+void report_strip_tier(char *name);
+/* What a container's function does when it allocates: "vector grows", or NULL. */
+const char *report_growth_hint(const char *name);
 
 #endif

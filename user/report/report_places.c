@@ -12,7 +12,6 @@
 
 #include "base/hmap.h"
 #include "report/report_own.h"
-#include "report/report_own_names.h"
 #include "report/report_places.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"

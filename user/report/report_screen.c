@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "report/report_own_names.h"
+#include "report/report_own.h"
 #include "report/report_places.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"

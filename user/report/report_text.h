@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 
+struct profile;
 struct report;
 struct report_frame;
 struct report_row;
@@ -64,6 +65,16 @@ void report_paint(const struct report *r, enum report_paint paint, FILE *out);
 /* Write what precedes the rows, and what follows them. */
 void report_put_head(const struct report *r, FILE *out);
 void report_put_end(const struct report *r, FILE *out);
+/* report_end.c: memory that a profile cannot have, and whether that matters. */
+
+/* The next sentence about memory that is not seen; *at: 0 at first. NULL: none. */
+const char *report_next_unseen(const struct profile *p, size_t *at);
+/* Did the process grow by something of which less than half is in the report's total? */
+bool report_is_mostly_unseen(const struct report *r);
+/* Is the total of what is in use certainly not all? So it is when the profile names memory that is not seen, and either
+ * was that lost, or the process, which ran before, grew by twice of what was ever seen in use. */
+bool report_is_least(const struct report *r);
+
 /* Growth of value per minute, NAN: not known. */
 double report_per_minute(const struct report *r, int64_t value);
 /* Write the profile's comments. */
