@@ -2,6 +2,7 @@
 /* json.c - see json.h. */
 #include "base/json.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -79,6 +80,14 @@ void json_bool(struct json *j, const char *name, bool value)
 void json_null(struct json *j, const char *name)
 {
 	json_text(j, name, NULL);
+}
+
+void json_number(struct json *j, const char *name, int decimals, double value)
+{
+	if (isfinite(value))
+		json_format(j, name, "%.*f", decimals, value);
+	else
+		json_null(j, name);
 }
 
 void json_format(struct json *j, const char *name, const char *fmt, ...)

@@ -30,6 +30,8 @@ void json_end(struct json *j, char bracket);
 void json_text(struct json *j, const char *name, const char *text);
 void json_bool(struct json *j, const char *name, bool value);
 void json_null(struct json *j, const char *name);
+/* Write a number with so many decimals; NAN or infinite: null. */
+void json_number(struct json *j, const char *name, int decimals, double value);
 /* Write a number, or another value as it stands. */
 __attribute__((format(printf, 3, 4))) void json_format(struct json *j, const char *name,
 						       const char *fmt, ...);

@@ -4,6 +4,7 @@
  * nanoseconds are plain numbers; unknown values are null.
  */
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -19,13 +20,9 @@ static void put_uint(struct json *j, const char *name, uint64_t v)
 	json_format(j, name, "%llu", (unsigned long long)v);
 }
 
-/* is_known false: null. */
-static void put_number(struct json *j, const char *name, double v, bool is_known)
+static void put_number(struct json *j, const char *name, double value, bool is_known)
 {
-	if (is_known)
-		json_format(j, name, "%.0f", v);
-	else
-		json_null(j, name);
+	json_number(j, name, 0, is_known ? value : NAN);
 }
 
 static void put_findings(struct json *j, const struct doctor_report *r)

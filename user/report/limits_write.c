@@ -160,16 +160,6 @@ static void put_text(const struct limits *l, FILE *out)
 
 /* ---- JSON ---- */
 
-static void put_number(struct json *j, const char *key, const char *format_of, double value)
-{
-	if (!isfinite(value))
-		json_null(j, key);
-	else if (*format_of == 'r')
-		json_format(j, key, "%.1f", value);
-	else
-		json_format(j, key, "%.0f", value);
-}
-
 /* "growth_bytes_per_s", "inuse_bytes" */
 static void put_bounds(struct json *j, enum limit_kind kind, double value, double low, double high)
 {
@@ -181,11 +171,11 @@ static void put_bounds(struct json *j, enum limit_kind kind, double value, doubl
 				 "inuse_bytes_delta_high" },
 		[LIMIT_EXITED] = { "inuse_bytes", "inuse_bytes_low", "inuse_bytes_high" },
 	};
-	const char *format_of = kind == LIMIT_GROWTH ? "rate" : "bytes";
+	const int decimals = kind == LIMIT_GROWTH;
 
-	put_number(j, keys[kind][0], format_of, value);
-	put_number(j, keys[kind][1], format_of, low);
-	put_number(j, keys[kind][2], format_of, high);
+	json_number(j, keys[kind][0], decimals, value);
+	json_number(j, keys[kind][1], decimals, low);
+	json_number(j, keys[kind][2], decimals, high);
 }
 
 static void put_json_result(const struct limits *l, const struct limit_result *res, struct json *j)
@@ -198,14 +188,13 @@ static void put_json_result(const struct limits *l, const struct limit_result *r
 	json_begin(j, NULL, '{');
 	json_text(j, "limit", limit_name(res->kind));
 	json_text(j, "verdict", verdict_name(res->verdict));
-	put_number(j, res->kind == LIMIT_GROWTH ? "limit_bytes_per_s" : "limit_bytes",
-		   res->kind == LIMIT_GROWTH ? "rate" : "bytes", res->limit);
+	json_number(j, res->kind == LIMIT_GROWTH ? "limit_bytes_per_s" : "limit_bytes",
+		    res->kind == LIMIT_GROWTH, res->limit);
 	put_bounds(j, res->kind, res->value, res->low, res->high);
 	if (res->kind == LIMIT_MORE)
-		put_number(j, "inuse_bytes_before", "bytes", res->before);
-	put_number(j, "more_s", "bytes", res->more_s > 0 ? res->more_s : NAN);
-	put_number(j, "needed_rate_bytes", "bytes",
-		   res->rate_bytes ? (double)res->rate_bytes : NAN);
+		json_number(j, "inuse_bytes_before", 0, res->before);
+	json_number(j, "more_s", 0, res->more_s > 0 ? res->more_s : NAN);
+	json_number(j, "needed_rate_bytes", 0, res->rate_bytes ? (double)res->rate_bytes : NAN);
 	json_text(j, "why", res->why[0] ? res->why : NULL);
 	json_text(j, "advice", advice[0] ? advice : NULL);
 	json_begin(j, "rows", '[');
@@ -230,9 +219,9 @@ static void put_json(const struct limits *l, FILE *out)
 	json_text(&j, "verdict", verdict_name(l->verdict));
 	json_text(&j, "failure", l->failure[0] ? l->failure : NULL);
 	json_format(&j, "confidence", "%.10g", 1 - l->opts.tail);
-	put_number(&j, "duration_ns", "bytes",
-		   rec->is_known && rec->duration_ns > 0 ? (double)rec->duration_ns : NAN);
-	put_number(&j, "rate_bytes", "bytes", l->p->period > 0 ? (double)l->p->period : NAN);
+	json_number(&j, "duration_ns", 0,
+		    rec->is_known && rec->duration_ns > 0 ? (double)rec->duration_ns : NAN);
+	json_number(&j, "rate_bytes", 0, l->p->period > 0 ? (double)l->p->period : NAN);
 	if (rec->is_known) {
 		json_begin(&j, "process", '{');
 		json_format(&j, "pid", "%" PRId32, rec->pid);

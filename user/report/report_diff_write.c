@@ -159,14 +159,6 @@ static int put_text(const struct diff *d, FILE *out)
 	return 0;
 }
 
-static void put_number(struct json *j, const char *name, bool is_known, double value)
-{
-	if (is_known && !isnan(value))
-		json_format(j, name, "%.0f", value);
-	else
-		json_null(j, name);
-}
-
 static void put_json_row(const struct diff *d, const struct diff_row *row, const char *key,
 			 const char *name, struct json *j)
 {
@@ -174,13 +166,13 @@ static void put_json_row(const struct diff *d, const struct diff_row *row, const
 
 	json_begin(j, key, '{');
 	json_text(j, "name", name);
-	put_number(j, is_inuse ? "inuse_bytes_before" : "value_before", row->is_in[0],
-		   (double)row->at[0].value);
-	put_number(j, is_inuse ? "inuse_bytes_after" : "value_after", row->is_in[1],
-		   (double)row->at[1].value);
-	put_number(j, is_inuse ? "inuse_bytes_delta" : "value_delta", true, row->delta);
-	put_number(j, is_inuse ? "inuse_bytes_delta_low" : "value_delta_low", true, row->low);
-	put_number(j, is_inuse ? "inuse_bytes_delta_high" : "value_delta_high", true, row->high);
+	json_number(j, is_inuse ? "inuse_bytes_before" : "value_before", 0,
+		    row->is_in[0] ? (double)row->at[0].value : NAN);
+	json_number(j, is_inuse ? "inuse_bytes_after" : "value_after", 0,
+		    row->is_in[1] ? (double)row->at[1].value : NAN);
+	json_number(j, is_inuse ? "inuse_bytes_delta" : "value_delta", 0, row->delta);
+	json_number(j, is_inuse ? "inuse_bytes_delta_low" : "value_delta_low", 0, row->low);
+	json_number(j, is_inuse ? "inuse_bytes_delta_high" : "value_delta_high", 0, row->high);
 	if (isnan(row->low))
 		json_null(j, "is_significant");
 	else
@@ -198,7 +190,8 @@ static void put_json(const struct diff *d, FILE *out)
 	json_text(&j, "before", d->side[0].name);
 	json_text(&j, "after", d->side[1].name);
 	put_json_row(d, &d->total, "total", "total", &j);
-	put_number(&j, "unexplained_bytes", w.is_unexplained, w.growth_bytes - w.held_bytes);
+	json_number(&j, "unexplained_bytes", 0,
+		    w.is_unexplained ? w.growth_bytes - w.held_bytes : NAN);
 	json_begin(&j, "rows", '[');
 	for (size_t i = 0; i < d->shown_cnt; i++) {
 		json_line(&j);

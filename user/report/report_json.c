@@ -39,41 +39,23 @@ static bool is_void(const struct report *r)
 	return r->is_unknown && r->is_inuse;
 }
 
-static void put_bounds(struct json *j, const char *low_key, const char *high_key, bool is_known,
-		       double low, double high)
-{
-	if (is_known) {
-		json_format(j, low_key, "%.0f", low);
-		json_format(j, high_key, "%.0f", high);
-	} else {
-		json_null(j, low_key);
-		json_null(j, high_key);
-	}
-}
-
 static void put_interval(const struct report *r, const struct report_row *row, struct json *j)
 {
-	double low = 0, high = 0;
-	bool is_known = !is_void(r) && report_interval(r, row, &low, &high);
+	double low = NAN, high = NAN;
 
-	put_bounds(j, r->is_inuse ? "inuse_bytes_low" : "value_low",
-		   r->is_inuse ? "inuse_bytes_high" : "value_high", is_known, low, high);
+	if (!is_void(r))
+		report_interval(r, row, &low, &high);
+	json_number(j, r->is_inuse ? "inuse_bytes_low" : "value_low", 0, low);
+	json_number(j, r->is_inuse ? "inuse_bytes_high" : "value_high", 0, high);
 }
 
 static void put_alloc_interval(const struct report *r, const struct report_row *row, struct json *j)
 {
-	double low = 0, high = 0;
-	bool is_known = report_alloc_interval(r, row, &low, &high);
+	double low = NAN, high = NAN;
 
-	put_bounds(j, "alloc_bytes_low", "alloc_bytes_high", is_known, low, high);
-}
-
-static void put_rate(struct json *j, const char *key, bool is_known, double bytes_per_s)
-{
-	if (is_known && isfinite(bytes_per_s))
-		json_format(j, key, "%.1f", bytes_per_s);
-	else
-		json_null(j, key);
+	report_alloc_interval(r, row, &low, &high);
+	json_number(j, "alloc_bytes_low", 0, low);
+	json_number(j, "alloc_bytes_high", 0, high);
 }
 
 static void put_growth(const struct report *r, const struct report_row *row, struct json *j)
@@ -87,9 +69,9 @@ static void put_growth(const struct report *r, const struct report_row *row, str
 	bool is_known = report_growth(r, row, 1, &g);
 
 	json_text(j, "growth", verdicts[g.verdict]);
-	put_rate(j, "growth_bytes_per_s", is_known, g.bytes_per_s);
-	put_rate(j, "growth_bytes_per_s_low", is_known, g.low);
-	put_rate(j, "growth_bytes_per_s_high", is_known, g.high);
+	json_number(j, "growth_bytes_per_s", 1, is_known ? g.bytes_per_s : NAN);
+	json_number(j, "growth_bytes_per_s_low", 1, is_known ? g.low : NAN);
+	json_number(j, "growth_bytes_per_s_high", 1, is_known ? g.high : NAN);
 	put_optional(j, "growth_more_s", g.verdict == GROWTH_UNKNOWN && g.more_s > 0,
 		     (int64_t)g.more_s);
 }
@@ -128,14 +110,6 @@ static void put_bin_list(const char *key, const struct bin_sums *sums, uint32_t 
 	json_end(j, ']');
 }
 
-static void put_share(struct json *j, const char *key, bool is_known, double share)
-{
-	if (is_known)
-		json_format(j, key, "%.6f", share);
-	else
-		json_null(j, key);
-}
-
 static void put_temporary(const struct report *r, const struct report_row *row, bool has_lifetimes,
 			  struct json *j)
 {
@@ -144,9 +118,9 @@ static void put_temporary(const struct report *r, const struct report_row *row, 
 
 	put_optional(j, "temporary_objects", has_lifetimes,
 		     (int64_t)fmin(bin_temporary_objects(&row->bins) + 0.5, 0x1p62));
-	put_share(j, "temporary_share", is_known, s.share);
-	put_share(j, "temporary_share_low", is_known, s.low);
-	put_share(j, "temporary_share_high", is_known, s.high);
+	json_number(j, "temporary_share", 6, is_known ? s.share : NAN);
+	json_number(j, "temporary_share_low", 6, is_known ? s.low : NAN);
+	json_number(j, "temporary_share_high", 6, is_known ? s.high : NAN);
 }
 
 /* Bins of what was allocated. Rows by class have no bins of their own, and tasks have only sums. */
@@ -185,10 +159,8 @@ static void put_values(const struct report *r, const struct report_row *row, str
 		     row->alloc_objects);
 	put_optional(j, "sample_cnt", r->has_interval && !is_void(r), row->estimate.samples);
 	json_bool(j, "is_weak", r->has_interval && !is_void(r) && estimate_is_weak(&row->estimate));
-	if (r->total.value && !is_void(r))
-		json_format(j, "share", "%.6f", (double)row->value / r->total.value);
-	else
-		json_null(j, "share");
+	json_number(j, "share", 6,
+		    r->total.value && !is_void(r) ? (double)row->value / r->total.value : NAN);
 	put_growth(r, row, j);
 	put_age(r, row, j);
 	put_bins(r, row, j);
