@@ -16,7 +16,6 @@
 #include "base/sandbox.h"
 #include "cmd/cmd.h"
 #include "cmd/record_settings.h"
-#include "cmd/record_priv.h"
 #include "record/out_file.h"
 #include "record/recorder.h"
 #include "record/result.h"

@@ -8,6 +8,8 @@
 #define HT_CMD_RECORD_SETTINGS_H
 
 #include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
 
 #include "config/option.h"
 #include "record/recorder.h"
@@ -36,5 +38,9 @@ bool record_settings_has_more_pids(const struct record_settings *s, char *const 
 int record_settings_operands(struct record_settings *s, const char *command, char **operands);
 /* ret must stay as long as the settings are used. 0, -ESRCH or -EINVAL. */
 int record_settings_find(struct record_settings *s, const char *command, struct whom_found *ret);
+
+/* tap_preview.c: what a tap would change in a process; changes nothing. 0: nothing visible from outside forbids it. Else
+ * it also printed why the tap would be refused. */
+int tap_preview(pid_t pid, FILE *out);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd/tap_preview.c - see record_priv.h.
+ * cmd/tap_preview.c - see record_settings.h.
  *
  * It does not know what shows only when threads are stopped: a thread that sleeps in the kernel for too long, or a
  * seccomp filter that the kernel does not suspend.
  */
-#include "cmd/record_priv.h"
+#include "cmd/record_settings.h"
 
 #include <errno.h>
 #include <linux/capability.h>

@@ -198,14 +198,22 @@ int profile_add_bin(struct profile *p, const struct bin_part *part)
 	return 0;
 }
 
-const char *profile_sample_label(const struct profile *p, const struct profile_sample *s,
-				 const char *key)
+const struct profile_label *profile_find_label(const struct profile *p,
+					       const struct profile_sample *s, const char *key)
 {
 	for (uint32_t i = 0; i < s->label_cnt; i++) {
 		const struct profile_label *l = &p->labels.data[s->label_first + i];
 
-		if (l->str && !strcmp(profile_text(p, l->key_str), key))
-			return profile_text(p, l->str);
+		if (!strcmp(profile_text(p, l->key_str), key))
+			return l;
 	}
 	return NULL;
+}
+
+const char *profile_sample_label(const struct profile *p, const struct profile_sample *s,
+				 const char *key)
+{
+	const struct profile_label *l = profile_find_label(p, s, key);
+
+	return l && l->str ? profile_text(p, l->str) : NULL;
 }

@@ -154,7 +154,9 @@ int profile_add_lives(struct profile *p, const struct history_life *lives, size_
 int profile_add_age(struct profile *p, const struct age_part *part);
 /* The same for a bin. */
 int profile_add_bin(struct profile *p, const struct bin_part *part);
-/* Text of the string label `key` of a sample, or NULL. */
+/* The first label `key` of a sample, or NULL; its text, or NULL: it has none, or a number. */
+const struct profile_label *profile_find_label(const struct profile *p,
+					       const struct profile_sample *s, const char *key);
 const char *profile_sample_label(const struct profile *p, const struct profile_sample *s,
 				 const char *key);
 

@@ -42,12 +42,10 @@ static void put_path(const char *path, FILE *out)
 
 static void put_task(const struct report *r, const struct profile_sample *s, FILE *out)
 {
-	for (uint32_t i = 0; i < s->label_cnt; i++) {
-		const struct profile_label *l = &r->p->labels.data[s->label_first + i];
+	const struct profile_label *l = profile_find_label(r->p, s, "task");
 
-		if (!l->str && !strcmp(profile_text(r->p, l->key_str), "task"))
-			fprintf(out, ";task %" PRIu64, (uint64_t)l->num);
-	}
+	if (l && !l->str)
+		fprintf(out, ";task %" PRIu64, (uint64_t)l->num);
 }
 
 /* Write the frames at the stack's bottom; false: none. */

@@ -349,17 +349,6 @@ static struct counts sampled(const struct heap_v2 *v, struct counts c)
 	return c;
 }
 
-static int64_t thread_name(const struct profile *p, const struct profile_sample *s)
-{
-	for (uint32_t i = 0; i < s->label_cnt; i++) {
-		const struct profile_label *l = &p->labels.data[s->label_first + i];
-
-		if (l->str && !strcmp(profile_text(p, l->key_str), "thread"))
-			return l->str;
-	}
-	return 0;
-}
-
 static int number_threads(struct heap_v2 *v)
 {
 	const struct profile *p = v->r->p;
@@ -368,7 +357,9 @@ static int number_threads(struct heap_v2 *v)
 
 	hmap_init(&number_by_name, sizeof(int64_t));
 	for (size_t i = 0; i < p->samples.cnt && !err; i++) {
-		int64_t name = thread_name(p, &p->samples.data[i]);
+		const struct profile_label *l =
+			profile_find_label(p, &p->samples.data[i], "thread");
+		int64_t name = l ? l->str : 0;
 		const uint64_t *known = hmap_get(&number_by_name, &name);
 
 		v->thread_of[i] = known ? (uint32_t)*known : 0;

@@ -123,22 +123,10 @@ static int resolve(struct report *r, struct tasks *t, const struct task_key *key
 	return err ? err : hmap_put(&t->resolved, key, *ret);
 }
 
-static const struct profile_label *find_label(const struct profile *p,
-					      const struct profile_sample *s, const char *key)
-{
-	for (uint32_t i = 0; i < s->label_cnt; i++) {
-		const struct profile_label *l = &p->labels.data[s->label_first + i];
-
-		if (!strcmp(profile_text(p, l->key_str), key))
-			return l;
-	}
-	return NULL;
-}
-
 /* "" if the sample has no pid. */
 static int64_t pid_of(struct report *r, const struct profile_sample *s)
 {
-	const struct profile_label *l = find_label(r->p, s, "pid");
+	const struct profile_label *l = profile_find_label(r->p, s, "pid");
 	char text[24];
 
 	if (!l)
@@ -152,7 +140,7 @@ static int64_t pid_of(struct report *r, const struct profile_sample *s)
 static int add_sample(struct report *r, struct tasks *t, uint32_t i)
 {
 	const struct profile_sample *s = &r->p->samples.data[i];
-	const struct profile_label *number = find_label(r->p, s, "task");
+	const struct profile_label *number = profile_find_label(r->p, s, "task");
 	const char *state = profile_sample_label(r->p, s, "task_state");
 	struct task_key key = { .path = r->scopes.data[i], .pid = pid_of(r, s) };
 	struct task *task;
@@ -351,15 +339,6 @@ static int list_tasks(struct report *r, struct tasks *t)
 	return 0;
 }
 
-static int compare_inuse(const void *a, const void *b)
-{
-	const struct report_row *x = a, *y = b;
-
-	if (x->value != y->value)
-		return x->value > y->value ? -1 : 1;
-	return x->name < y->name ? -1 : x->name > y->name;
-}
-
 static int list_outstanding(struct report *r)
 {
 	const struct report_row *row;
@@ -372,8 +351,8 @@ static int list_outstanding(struct report *r)
 		report_add_row(&r->outstanding_total, row);
 	}
 	if (r->outstanding.cnt)
-		qsort(r->outstanding.data, r->outstanding.cnt, sizeof(*r->outstanding.data),
-		      compare_inuse);
+		qsort_r(r->outstanding.data, r->outstanding.cnt, sizeof(*r->outstanding.data),
+			report_compare_rows, r);
 	return report_fold_rows(r, r->outstanding.data, &r->outstanding.cnt);
 }
 

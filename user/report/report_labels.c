@@ -35,21 +35,16 @@ const char *report_sample_thread(const struct report *r, const struct profile_sa
 
 const char *report_sample_label(const struct report *r, const struct profile_sample *s, char *buf)
 {
-	const struct profile *p = r->p;
+	const struct profile_label *l = profile_find_label(r->p, s, r->opts->label_key);
+	const char *unit;
 
-	for (uint32_t i = 0; i < s->label_cnt; i++) {
-		const struct profile_label *l = &p->labels.data[s->label_first + i];
-		const char *unit = profile_text(p, l->num_unit_str);
-
-		if (strcmp(profile_text(p, l->key_str), r->opts->label_key) != 0)
-			continue;
-		if (l->str)
-			return profile_text(p, l->str);
-		snprintf(buf, REPORT_NAME_BUF, "%" PRId64 "%s%.400s", l->num, unit[0] ? " " : "",
-			 unit);
-		return buf;
-	}
-	return SCOPE_NONE;
+	if (!l)
+		return SCOPE_NONE;
+	if (l->str)
+		return profile_text(r->p, l->str);
+	unit = profile_text(r->p, l->num_unit_str);
+	snprintf(buf, REPORT_NAME_BUF, "%" PRId64 "%s%.400s", l->num, unit[0] ? " " : "", unit);
+	return buf;
 }
 
 /* A list of words in a sentence: "a, b, c, ...". */

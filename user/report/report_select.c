@@ -33,17 +33,6 @@ static bool needs_scopes(const struct report_options *o)
 	return o->by == REPORT_BY_SCOPE || o->by == REPORT_BY_INSTANCE || o->scope || o->match;
 }
 
-static int64_t scope_label(const struct profile *p, const struct profile_sample *s)
-{
-	for (uint32_t i = 0; i < s->label_cnt; i++) {
-		const struct profile_label *l = &p->labels.data[s->label_first + i];
-
-		if (l->str && !strcmp(profile_text(p, l->key_str), "scope"))
-			return l->str;
-	}
-	return 0;
-}
-
 static int64_t shown_path(struct report *r, const char *path)
 {
 	char *folded;
@@ -81,7 +70,8 @@ static int judge(struct report *r, int64_t label, struct verdict *ret)
 static int get_verdict(struct report *r, struct verdicts *v, const struct profile_sample *s,
 		       struct verdict *ret)
 {
-	int64_t label = scope_label(r->p, s);
+	const struct profile_label *scope = profile_find_label(r->p, s, "scope");
+	int64_t label = scope ? scope->str : 0;
 	const uint64_t *known = hmap_get(&v->index, &label);
 	int err;
 
