@@ -280,7 +280,8 @@ static void test_text(void **state)
 /* Rows of one function, by whom it is called: there is no room for that in the line, or not for all of it. */
 static void test_alike(void **state)
 {
-	static const char own[] = "a_function_with_a_name_that_fills_all_of_the_columns_that_are_left";
+	static const char own[] =
+		"a_function_with_a_name_that_fills_all_of_the_columns_that_are_left";
 	static const char *const callers[] = {
 		"a_caller_with_a_name_that_does_fill_more_than_fifty_of_them_first_of_two",
 		"a_caller_with_a_name_that_does_fill_fewer_than_fifty_of_them_first_of_two"
