@@ -40,12 +40,18 @@ static char *size(double bytes, char buf[UNITS_BUF])
 	return format_bytes(bytes, buf, UNITS_BUF);
 }
 
-/* Write what goes before the nth item: "a, b, c and more". False: the item is not named. */
+/* Write what goes before the nth item of a list. False: the item is not named. */
 static bool put_separator(FILE *page, uint32_t nth)
 {
-	if (nth <= NAMED_CNT)
-		fputs(!nth ? "" : nth < NAMED_CNT ? ", " : " and more", page);
+	fputs(nth && nth < NAMED_CNT ? ", " : "", page);
 	return nth < NAMED_CNT;
+}
+
+/* "a, b, c" and 4 more */
+static void put_rest(FILE *page, uint32_t cnt)
+{
+	if (cnt > NAMED_CNT)
+		fprintf(page, " and %u more", cnt - NAMED_CNT);
 }
 
 /* What a recording would have, and its cost. */
@@ -59,19 +65,21 @@ static void put_prospect(const struct doctor_report *r, FILE *page)
 	vec_each(&r->survey->files, file)
 		if (file->alloc && put_separator(page, nth++))
 			fprintf(page, "%s (%s)", file->alloc->family, file->path);
+	put_rest(page, nth);
 	fprintf(page,
 		" hands out once heaptap is attached. What it holds before that stays unknown; "
 		"'heaptap record -- COMMAND' sees everything");
 	vec_each(&r->survey->files, file) {
 		double pair_ns = file->alloc ? doctor_pair_ns(r, file->alloc) : 0;
 
-		if (!pair_ns)
+		if (!file->alloc || !pair_ns)
 			continue;
 		if (!cost_cnt)
 			put_fact(page, "cost\t");
 		if (put_separator(page, cost_cnt++))
 			fprintf(page, "about %s (%s)", duration(pair_ns, ns), file->alloc->family);
 	}
+	put_rest(page, cost_cnt);
 	if (cost_cnt)
 		fprintf(page, " for a malloc and its free that are not sampled");
 	put_fact(page, "command\theaptap record -p %d -d 30s", r->pid);
@@ -210,6 +218,7 @@ static void put_tap(const struct survey *s, FILE *page)
 		if (file->alloc && tap_code_check(file->alloc, &why) && put_separator(page, nth++))
 			fprintf(page, "not possible: %s (%s)", why.text, file->path);
 	}
+	put_rest(page, nth);
 }
 
 /* How many of the readable files with code have what a stack needs. */
