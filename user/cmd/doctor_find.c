@@ -335,22 +335,6 @@ uint32_t doctor_node_cnt(const struct survey_tag *tag)
 	return tag->descriptor.node_cnt ? tag->descriptor.node_cnt - 1 : 0;
 }
 
-static void find_tag(struct doctor_report *r, const struct survey_file *file,
-		     const struct survey_tag *tag)
-{
-	if (tag->problem.text[0])
-		say(add(r, DOCTOR_LIMIT, "the tags of ",
-			tag->kind == HT_TAG_SCOPE ?
-				"all else is recorded; build it with the heaptap/scope.h of this "
-				"heaptap, or use a newer heaptap" :
-				"all else is recorded"),
-		    "%s are left out: %s", file->path, tag->problem.text);
-	else if (doctor_is_paused(tag))
-		say(add(r, DOCTOR_LIMIT, "no allocation is recorded now: ",
-			"it has to call heaptap_unpause_all() first"),
-		    "%s has paused the recording (heaptap_pause_all)", file->path);
-}
-
 static void find_tags(struct doctor_report *r)
 {
 	const struct survey_file *file;
@@ -360,7 +344,18 @@ static void find_tags(struct doctor_report *r)
 	vec_each(&r->survey->files, file)
 		vec_each(&file->tags.all, tag) {
 			source_cnt += !tag->problem.text[0];
-			find_tag(r, file, tag);
+			if (tag->problem.text[0])
+				say(add(r, DOCTOR_LIMIT, "the tags of ",
+					tag->kind == HT_TAG_SCOPE ?
+						"all else is recorded; build it with the "
+						"heaptap/scope.h of this heaptap, or use a newer "
+						"heaptap" :
+						"all else is recorded"),
+				    "%s are left out: %s", file->path, tag->problem.text);
+			else if (doctor_is_paused(tag))
+				say(add(r, DOCTOR_LIMIT, "no allocation is recorded now: ",
+					"it has to call heaptap_unpause_all() first"),
+				    "%s has paused the recording (heaptap_pause_all)", file->path);
 		}
 	if (source_cnt > HT_TAG_SOURCES_CAP)
 		say(add(r, DOCTOR_LIMIT, "some allocations will lack their scope or labels: ", ""),

@@ -57,23 +57,19 @@ static void split(char *text, size_t cnt, struct row *ret)
 /* Write words from column `at` on, further lines indented by `indent`. */
 static void write_wrapped(FILE *out, int columns, int at, int indent, const char *text)
 {
-	bool is_first = true;
+	const char *between = "";
 
-	while (*text) {
+	while (*(text += strspn(text, " "))) {
 		int len = (int)strcspn(text, " ");
 
-		if (len && !is_first && at + 1 + len > columns) {
+		if (*between && at + 1 + len > columns) {
 			fprintf(out, "\n%*s", indent, "");
 			at = indent;
-			is_first = true;
+			between = "";
 		}
-		if (len) {
-			fprintf(out, "%s%.*s", is_first ? "" : " ", len, text);
-			at += len + !is_first;
-			is_first = false;
-		}
+		at += fprintf(out, "%s%.*s", between, len, text);
 		text += len;
-		text += strspn(text, " ");
+		between = " ";
 	}
 	fputc('\n', out);
 }
