@@ -52,8 +52,9 @@ static struct doctor_report *new_report(void)
 	r->costs = (struct probe_costs){ 500, 3000, 200 };
 	r->privileges.capabilities = UINT64_MAX;
 	snprintf(r->uts.release, sizeof(r->uts.release), "6.18.0");
-	r->has_process = r->has_info = true;
-	r->pid = r->info.pid = r->info.tgid = 42;
+	r->has_info = true;
+	r->pid = 42;
+	r->info.pid = r->info.tgid = 42;
 	snprintf(r->info.exe, sizeof(r->info.exe), "/srv/app");
 	r->survey = calloc(1, sizeof(*r->survey));
 	assert_non_null(r->survey);
@@ -650,7 +651,8 @@ static void no_process(struct doctor_report *r)
 {
 	survey_free(r->survey);
 	r->survey = NULL;
-	r->has_process = r->has_info = false;
+	r->pid = 0;
+	r->has_info = false;
 }
 
 /* What everybody sees: the answer, then some lines of facts, and rows only of what is missing. */

@@ -37,12 +37,7 @@ static const char usage[] =
 static const char more[] = "\n"
 			   "Exit status: 0 it can be recorded, 1 it cannot, 2 wrong usage.\n";
 
-struct doctor_options {
-	uint64_t pid; /* 0 = the machine only */
-	bool is_json, is_verbose, removes_tap;
-};
-
-#define AT(member) offsetof(struct doctor_options, member)
+#define AT(member) offsetof(struct doctor_report, member)
 
 static const struct option_row rows[] = {
 	{ .name = "pid",
@@ -93,10 +88,10 @@ static int examine_machine(struct doctor_report *r)
 	return 0;
 }
 
-static void examine_process(struct doctor_report *r, pid_t pid)
+static void examine_process(struct doctor_report *r)
 {
-	r->has_process = true;
-	r->pid = pid;
+	const pid_t pid = (pid_t)r->pid;
+
 	r->process_err = process_info_read(pid, &r->info);
 	if (r->process_err) {
 		err_set(&r->process_why, r->process_err,
@@ -117,25 +112,19 @@ static void examine_process(struct doctor_report *r, pid_t pid)
 			r->process_err == -ESRCH ? "it has just ended" : strerror(-r->process_err));
 }
 
-struct examination {
-	const struct doctor_options *o;
-	struct doctor_report report;
-};
-
 /* Print what was found. Return the exit status. */
 static int examine_and_print(void *arg)
 {
-	struct examination *x = arg;
-	struct doctor_report *r = &x->report;
+	struct doctor_report *r = arg;
 	int err, status = 1;
 
-	if (x->o->pid)
-		examine_process(r, (pid_t)x->o->pid);
+	if (r->pid)
+		examine_process(r);
 	err = doctor_find(r);
 	if (err) {
 		log_error("doctor: cannot examine this machine: %s", strerror(-err));
 	} else {
-		(x->o->is_json ? doctor_print_json : doctor_print_text)(r, stdout);
+		(r->is_json ? doctor_print_json : doctor_print_text)(r, stdout);
 		status = r->verdict == DOCTOR_BLOCK;
 	}
 	survey_free(r->survey);
@@ -144,26 +133,24 @@ static int examine_and_print(void *arg)
 }
 
 /* A hostile file could take over its reader, so a child reads it that can do nothing else. */
-static int print_report(const struct doctor_options *o)
+static int print_report(struct doctor_report *r)
 {
-	struct examination x = { .o = o };
 	bool is_safe;
 	int status, err;
 
-	x.report.columns = terminal_columns(STDOUT_FILENO, COLUMNS_MIN, COLUMNS_MAX);
-	x.report.is_verbose = o->is_verbose;
-	err = examine_machine(&x.report);
+	r->columns = terminal_columns(STDOUT_FILENO, COLUMNS_MIN, COLUMNS_MAX);
+	err = examine_machine(r);
 	if (err) {
 		log_error("doctor: cannot examine this machine: %s", strerror(-err));
 		return 1;
 	}
-	if (!o->pid)
-		return examine_and_print(&x);
-	x.report.seccomp_kills_returns = !seccomp_probe_returns(&is_safe) && !is_safe;
-	status = sandbox_run_reading(examine_and_print, &x, WALL_S);
+	if (!r->pid)
+		return examine_and_print(r);
+	r->seccomp_kills_returns = !seccomp_probe_returns(&is_safe) && !is_safe;
+	status = sandbox_run_reading(examine_and_print, r, WALL_S);
 	if (status >= 0)
 		return status;
-	log_error("doctor: process %llu could not be looked at: %s", (unsigned long long)o->pid,
+	log_error("doctor: process %llu could not be looked at: %s", (unsigned long long)r->pid,
 		  sandbox_reading_error(status));
 	return 1;
 }
@@ -202,20 +189,20 @@ static int remove_tap(pid_t pid)
 
 static int run(int argc, char **argv, const struct option_args *args)
 {
-	struct doctor_options o = { 0 };
+	struct doctor_report r = { 0 };
 
-	if (command_settings(&command_doctor, args, &o))
+	if (command_settings(&command_doctor, args, &r))
 		return 2;
 	if (args->first < (size_t)argc) {
 		log_error("doctor: unexpected argument '%s'; did you mean heaptap doctor -p %s?",
 			  argv[args->first], argv[args->first]);
 		return 2;
 	}
-	if (o.removes_tap && !o.pid) {
+	if (r.removes_tap && !r.pid) {
 		log_error("doctor: --remove-tap needs -p PID");
 		return 2;
 	}
-	return o.removes_tap ? remove_tap((pid_t)o.pid) : print_report(&o);
+	return r.removes_tap ? remove_tap((pid_t)r.pid) : print_report(&r);
 }
 
 const struct command command_doctor = {

@@ -35,6 +35,9 @@ struct doctor_finding {
 };
 
 struct doctor_report {
+	uint64_t pid; /* of -p; 0: the machine only */
+	bool is_json, is_verbose, removes_tap; /* options, too */
+
 	struct utsname uts;
 	long cpu_cnt;
 	struct kernel_features features;
@@ -44,8 +47,7 @@ struct doctor_report {
 	struct privileges privileges;
 	char missing_capabilities[128];
 
-	bool has_process; /* -p was given: the members below are filled */
-	pid_t pid;
+	/* of the process */
 	int process_err; /* of process_info_read(), process_check() or survey_process() */
 	struct err process_why;
 	bool has_info;
@@ -55,7 +57,6 @@ struct doctor_report {
 	struct heap_kind heap; /* what the survey lacks: its runtime */
 
 	int columns; /* width of the text, 0 = the default */
-	bool is_verbose; /* the text has every fact */
 
 	enum doctor_level verdict; /* the gravest finding's */
 	VEC(struct doctor_finding) findings; /* gravest first */

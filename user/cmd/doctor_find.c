@@ -371,9 +371,9 @@ static void find_tags(struct doctor_report *r)
 int doctor_find(struct doctor_report *r)
 {
 	find_machine(r);
-	if (r->has_process && r->process_err) {
+	if (r->pid && r->process_err) {
 		add(r, DOCTOR_BLOCK, r->process_why.text, "");
-	} else if (r->has_process) {
+	} else if (r->pid) {
 		find_allocators(r);
 		find_tags(r);
 		find_stacks(r);

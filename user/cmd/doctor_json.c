@@ -115,7 +115,7 @@ static void put_process(struct json *j, const struct doctor_report *r)
 	const char state[2] = { info->state, '\0' };
 
 	json_begin(j, "process", '{');
-	put_uint(j, "pid", (uint64_t)r->pid);
+	put_uint(j, "pid", r->pid);
 	json_text(j, "comm", info->comm);
 	json_text(j, "exe", info->exe);
 	json_text(j, "state", state);

@@ -82,15 +82,14 @@ static void put_prospect(const struct doctor_report *r, FILE *page)
 	put_rest(page, cost_cnt);
 	if (cost_cnt)
 		fprintf(page, " for a malloc and its free that are not sampled");
-	put_fact(page, "command\theaptap record -p %d -d 30s", r->pid);
+	put_fact(page, "command\theaptap record -p %d -d 30s", (int)r->pid);
 }
 
 static void put_verdict(const struct doctor_report *r, FILE *page)
 {
 	uint32_t limit_cnt = doctor_cnt(r, DOCTOR_LIMIT);
 
-	put_title(page,
-		  "heaptap can record %s: ", r->has_process ? "this process" : "on this machine");
+	put_title(page, "heaptap can record %s: ", r->pid ? "this process" : "on this machine");
 	if (r->verdict == DOCTOR_BLOCK) {
 		fprintf(page, "no: %s", r->findings.data[0].what);
 		if (r->findings.data[0].advice[0])
@@ -245,7 +244,7 @@ static void put_process(const struct doctor_report *r, FILE *page)
 {
 	const struct process_info *info = &r->info;
 
-	put_title(page, "Process %d (%s)", r->pid, info->comm);
+	put_title(page, "Process %d (%s)", (int)r->pid, info->comm);
 	if (info->exe[0])
 		put_fact(page, "executable\t%s", info->exe);
 	put_fact(page, "runs as\tuid %u, %u thread%s, %s%s", info->uid, info->thread_cnt,
