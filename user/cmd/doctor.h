@@ -68,8 +68,6 @@ int doctor_find(struct doctor_report *r);
 uint32_t doctor_cnt(const struct doctor_report *r, enum doctor_level level);
 
 bool doctor_has_feature(const struct doctor_report *r, const struct feature_info *info);
-/* False when no BPF program can be loaded: then nothing else can be tried. */
-bool doctor_tries_feature(const struct doctor_report *r, const struct feature_info *info);
 
 /* Expected ns of one call while recording; 0 = not known. */
 double doctor_site_ns(const struct doctor_report *r, const struct alloc_site *site);

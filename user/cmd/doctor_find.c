@@ -385,10 +385,3 @@ int doctor_find(struct doctor_report *r)
 	}
 	return r->find_err;
 }
-
-bool doctor_tries_feature(const struct doctor_report *r, const struct feature_info *info)
-{
-	return r->features.bpf || info->offset == offsetof(struct kernel_features, btf) ||
-	       (info->offset == offsetof(struct kernel_features, bpf) &&
-		!r->missing_capabilities[0]);
-}

@@ -260,9 +260,15 @@ static void put_process(const struct doctor_report *r, FILE *page)
 	put_stacks_line(r->survey, page);
 }
 
+/* When no BPF program can be loaded, nothing else can be tried. */
 static bool lacks_feature(const struct doctor_report *r, const struct feature_info *info)
 {
-	return doctor_tries_feature(r, info) && !doctor_has_feature(r, info);
+	const bool is_tried = r->features.bpf ||
+			      info->offset == offsetof(struct kernel_features, btf) ||
+			      (info->offset == offsetof(struct kernel_features, bpf) &&
+			       !r->missing_capabilities[0]);
+
+	return is_tried && !doctor_has_feature(r, info);
 }
 
 static void put_machine(const struct doctor_report *r, FILE *page)
