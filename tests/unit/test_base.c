@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -239,10 +240,16 @@ static void test_json(void **state)
 	json_null(&j, NULL);
 	json_end(&j, ']');
 	json_begin(&j, "e", '{');
+	json_number(&j, "f", 0, 4294967295.0);
+	json_number(&j, "g", 1, -0.25);
+	json_number(&j, "h", 1, NAN);
+	json_number(&j, "i", 0, INFINITY);
 	json_end(&j, '}');
 	json_end(&j, '}');
 	fclose(j.out);
-	assert_string_equal(text, "{\"a\":\"b\",\"c\":[],\n\"d\":[\n1,true,\nnull],\"e\":{}}");
+	assert_string_equal(
+		text,
+		"{\"a\":\"b\",\"c\":[],\n\"d\":[\n1,true,\nnull],\"e\":{\"f\":4294967295,\"g\":-0.2,\"h\":null,\"i\":null}}");
 	free(text);
 }
 

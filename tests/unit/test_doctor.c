@@ -689,7 +689,7 @@ static void test_short_text(void **state)
 		{ few_capabilities, "uid 0, some are missing: see below\n", "uprobe_" },
 		{ few_capabilities, "\n  CAP_SYS_PTRACE          NO    ", "CAP_BPF" },
 		{ refused, "no: process 42 is a zombie\n\nProcess 42", "heaptap record -p" },
-		{ go_only, "files that it maps\n  ->  use its own pprof: go tool pprof",
+		{ go_only, "files that it maps\n    -> use its own pprof: go tool pprof",
 		  "Besides" },
 		{ no_process, "\n  a process  heaptap doctor -p PID", "heaptap record" },
 	};

@@ -93,7 +93,7 @@ static void put_verdict(const struct doctor_report *r, FILE *page)
 	if (r->verdict == DOCTOR_BLOCK) {
 		fprintf(page, "no: %s", r->findings.data[0].what);
 		if (r->findings.data[0].advice[0])
-			put_fact(page, "->\t%s", r->findings.data[0].advice);
+			put_fact(page, "\t-> %s", r->findings.data[0].advice);
 		return;
 	}
 	if (limit_cnt)
