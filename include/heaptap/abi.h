@@ -719,9 +719,9 @@ struct ht_event {
 	X(SAMPLED_BAD, SUM, "sampled_bad",                                                         \
 	  "samples of the program's own sampler that make no sense")                               \
 	X(ALLOC_ONLY, LOSS, "alloc_only_samples",                                                  \
-	  "samples of what was allocated only: frees were not watched")                            \
+	  "samples of what was allocated only: frees were not tracked")                            \
 	X(DROPPED, LOSS, "dropped_samples",                                                        \
-	  "sampled blocks that were forgotten when watching frees stopped")                        \
+	  "sampled blocks that were forgotten when tracking frees stopped")                        \
 	X(NESTED, ACTIVITY, "nested",                                                              \
 	  "sampled calls from inside another one, which counts instead")                           \
 	X(NESTED_FOUND, ACTIVITY, "nested_found",                                                  \

@@ -74,7 +74,7 @@ load_goes_away() {
 	attach -n 0 --max-overhead 40
 	await 30 says "$work/heaptap.err" 'stopped recording' || not_ok "comes back" "nothing was given up" "$work/heaptap.err"
 	kill -STOP "$target"
-	await 90 says "$work/heaptap.err" 'watching allocations again' &&
+	await 90 says "$work/heaptap.err" 'recording allocations again' &&
 		await 30 says "$work/heaptap.err" 'tracking frees again: heap in use counts from now' &&
 		ok "comes back: it is told" || not_ok "comes back" "nothing is told" "$work/heaptap.err"
 	stop_recorder
@@ -119,7 +119,7 @@ bursts_limited() {
 	settled=$(settled)
 	below "$settled" 7.5 && ok "bursts: $settled % after the first 4 s" ||
 		not_ok "bursts: overhead" "'$settled' % after the first 4 s" "$work/heaptap.err"
-	way_out=$(sed -nE 's/.*To know it: (heaptap record --max-overhead [0-9a-z]+ -d 10s -p [0-9]+).*/\1/p' <<<"$notes")
+	way_out=$(sed -nE 's/.*To measure it: (heaptap record --max-overhead [0-9a-z]+ -d 10s -p [0-9]+).*/\1/p' <<<"$notes")
 	# shellcheck disable=SC2086
 	timeout 60 "$heaptap" $(advised "$way_out") --force -o "$work/p.pb.gz" >/dev/null 2>"$work/heaptap.err"
 	[ -n "$way_out" ] && json | grep -q '"inuse":"known"' && ok "bursts: what is advised gives it ($way_out)" ||

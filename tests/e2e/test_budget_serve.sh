@@ -96,7 +96,7 @@ few_requests() {
 		url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$work/serve.err")
 		sleep 12
 		known=$(metric heaptap_inuse_complete "$target")
-		percent=$(sed -nE 's/.*watching everything costs ([0-9.]+) % of one CPU.*/\1/p' "$work/serve.err" | head -n 1)
+		percent=$(sed -nE 's/.*tracking everything costs ([0-9.]+) % of one CPU.*/\1/p' "$work/serve.err" | head -n 1)
 		if [ "$known" = 1 ]; then
 			ok "serve: in-use of 300 requests/s is known"
 		elif [ -n "$percent" ] && below 1 "$percent"; then

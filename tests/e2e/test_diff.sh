@@ -34,7 +34,7 @@ told "by how much" "rows['request_site']['inuse_bytes_delta_low'] > rows['reques
 diff_of more same1
 told "and the other way round" "d['total']['inuse_bytes_delta_high'] < 0"
 "$heaptap" diff "$work/same1.pb.gz" "$work/more.pb.gz" >"$work/text" 2>&1
-grep -q 'more than chance$' "$work/text" && grep -qE '^ +\+[0-9.]+ .iB +\+[0-9.]+ \+[0-9.]+ .iB .* serve' "$work/text" &&
+grep -q 'beyond sampling noise$' "$work/text" && grep -qE '^ +\+[0-9.]+ .iB +\+[0-9.]+ \+[0-9.]+ .iB .* serve' "$work/text" &&
 	[ "$(awk '{ if (length > n) n = length } END { print n }' "$work/text")" -le 100 ] &&
 	ok "text: in 100 columns" || not_ok "text" "" "$work/text"
 "$heaptap" report --base "$work/same1.pb.gz" "$work/more.pb.gz" 2>&1 | cmp -s - "$work/text" && ok "report --base is the same" ||
@@ -44,7 +44,7 @@ grep -q 'more than chance$' "$work/text" && grep -qE '^ +\+[0-9.]+ .iB +\+[0-9.]
 	grep -q '<title>' "$work/x.html" && grep -q '"serve"' "$work/x.html" && ! grep -qE '(src|href)=' "$work/x.html" &&
 	ok "html: one file, nothing fetched" || not_ok html "" "$work/err"
 "$heaptap" diff -f html -o "$work/d.html" "$work/same1.pb.gz" "$work/more.pb.gz" 2>"$work/err" &&
-	grep -q '"sides":{"names":\[".*/same1.pb.gz"' "$work/d.html" && grep -q 'more than chance$' "$work/d.html" &&
+	grep -q '"sides":{"names":\[".*/same1.pb.gz"' "$work/d.html" && grep -q 'beyond sampling noise$' "$work/d.html" &&
 	! grep -qE '(src|href)=' "$work/d.html" && ok "a difference as html" || not_ok "a difference as html" "" "$work/err"
 
 # refused NAME STATUS SENTENCE ARGS...

@@ -97,7 +97,7 @@ first_minute() {
 	esac
 	sed -nE 's/^In use: UNKNOWN\. .* costs ([0-9.]+) %.*limit is ([0-9.]+) %.*/\1 \2/p' "$work/screen" |
 		awk '{ exit !($1 <= 1.5 * $2) }' && echo near >>"$verdicts"
-	command=$(sed -nE 's/^To know it: (heaptap record .*)/\1/p' "$work/screen")
+	command=$(sed -nE 's/^To measure it: (heaptap record .*)/\1/p' "$work/screen")
 	[ -n "$command" ] || { not_ok "$name" "unknown, and no command" "$work/screen"; return; }
 	# shellcheck disable=SC2086
 	look "$heaptap" $(advised "$command") -o "$work/p.pb.gz" --force &&

@@ -465,8 +465,8 @@ static void test_unknown(void **state)
 	unknown(false, RECORDING_INUSE_ALL, sorted, "how long its blocks lived is unknown: only");
 	unknown(false, RECORDING_INUSE_ALL, by_size, "how large its blocks were is unknown: only");
 	unknown(true, RECORDING_INUSE_UNKNOWN, by_size, NULL);
-	unknown(true, RECORDING_INUSE_UNKNOWN, by_life, "because frees were not watched");
-	unknown(true, RECORDING_INUSE_UNKNOWN, sorted, "because frees were not watched");
+	unknown(true, RECORDING_INUSE_UNKNOWN, by_life, "because frees were not tracked");
+	unknown(true, RECORDING_INUSE_UNKNOWN, sorted, "because frees were not tracked");
 	/* of a part of what is in use nothing of it is said */
 	assert_int_equal(profile_keep_older(p, 1), -ENODATA);
 	assert_true(p->has_bins);

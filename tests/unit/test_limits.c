@@ -226,7 +226,7 @@ static void test_inuse(void **state)
 	profile_free(p);
 }
 
-/* Frees were not watched: nothing is kept, and nothing is 0. */
+/* Frees were not tracked: nothing is kept, and nothing is 0. */
 static void test_unknown(void **state)
 {
 	static const enum limit_kind kinds[] = { LIMIT_GROWTH, LIMIT_INUSE, LIMIT_EXITED };

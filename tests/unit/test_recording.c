@@ -112,31 +112,31 @@ static void test_why(void **state)
 	(void)state;
 	assert_string_equal(
 		recording_why_unknown(&r, "redis-server", buf),
-		"Watching frees costs 53 % of redis-server's CPU time; the limit is 25 %.");
+		"Tracking frees costs 53 % of redis-server's CPU time; the limit is 25 %.");
 	assert_string_equal(recording_why_unknown(&r, "", buf),
-			    "Watching frees costs 53 % of its CPU time; the limit is 25 %.");
+			    "Tracking frees costs 53 % of its CPU time; the limit is 25 %.");
 	assert_string_equal(recording_why_unknown(&r, "a\033[2Jb", buf),
-			    "Watching frees costs 53 % of a?[2Jb's CPU time; the limit is 25 %.");
+			    "Tracking frees costs 53 % of a?[2Jb's CPU time; the limit is 25 %.");
 	r.full_share =
 		0.075; /* over all less than the limit: that is not why, and with it frees would be lost again */
 	assert_string_equal(
 		recording_why_unknown(&r, "node", buf),
-		"At times watching frees cost more than the limit of 25 %; over all it is 7.5 %.");
+		"At times tracking frees cost more than the limit of 25 %; over all it is 7.5 %.");
 	assert_string_equal(recording_way_out(&r, 0, buf),
 			    "heaptap record --max-overhead off -d 10s -p 6426");
 	r.full_share = NAN;
 	assert_string_equal(recording_why_unknown(&r, "redis-server", buf),
-			    "Frees were not watched; the limit is 25 %.");
+			    "Frees were not tracked; the limit is 25 %.");
 	/* What is compared is of one kind: never a share of its CPU time beside a limit of one CPU. */
 	r = unknown(0.76);
 	r.limit = (struct recording_limit){ .one_cpu = 0.25 };
 	r.full_one_cpu = 0.31;
 	assert_string_equal(recording_why_unknown(&r, "redis-server", buf),
-			    "Watching frees costs 31 % of one CPU; the limit is 25 %.");
+			    "Tracking frees costs 31 % of one CPU; the limit is 25 %.");
 	r.full_one_cpu = 0.0142; /* not "costs 1 %; the limit is 1 %" */
 	r.limit.one_cpu = 0.01;
 	assert_string_equal(recording_why_unknown(&r, "redis-server", buf),
-			    "Watching frees costs 1.4 % of one CPU; the limit is 1 %.");
+			    "Tracking frees costs 1.4 % of one CPU; the limit is 1 %.");
 }
 
 static void test_limit(void **state)

@@ -162,22 +162,21 @@ static void inuse_in_words(void **state)
 	r.inuse_since_ns = 1700000000000000000;
 	assert_string_equal(
 		recording_inuse_words(&r, "server", 65536, false, buf),
-		"of what was allocated since 2023-11-14T22:13:20Z: frees were not watched before");
+		"of what was allocated since 2023-11-14T22:13:20Z: frees were not tracked before");
 	r.inuse = RECORDING_INUSE_UNKNOWN;
 	r.full_share = 0.53;
-	assert_string_equal(
-		recording_inuse_words(&r, "server", 65536, false, buf),
-		"Watching frees costs 53 % of server's CPU time; the limit is 5 %. To know "
-		"it: heaptap record --max-overhead 80 -d 10s -p 6426");
+	assert_string_equal(recording_inuse_words(&r, "server", 65536, false, buf),
+			    "Tracking frees costs 53 % of server's CPU time; the limit is 5 %. To "
+			    "measure it: heaptap record --max-overhead 80 -d 10s -p 6426");
 	/* who has ended cannot be recorded */
 	assert_string_equal(recording_inuse_words(&r, "server", 65536, true, buf),
-			    "Watching frees costs 53 % of server's CPU time; the limit is 5 %.");
+			    "Tracking frees costs 53 % of server's CPU time; the limit is 5 %.");
 	/* no limit of the overhead would help */
 	r.has_nameless_frees = true;
 	assert_string_equal(
 		recording_inuse_words(&r, "server", 65536, false, buf),
-		"Its allocator frees by a function that has no name (a stripped program). To know "
-		"it: a build that keeps the names of its allocator");
+		"Its allocator frees by a function that has no name (a stripped program). To "
+		"measure it: a build that keeps the names of its allocator");
 	assert_string_equal(recording_tap_way(&r, buf), "");
 }
 

@@ -375,7 +375,7 @@ static void test_unknown(void **state)
 	}
 }
 
-/* Frees were not watched at first: what was live before counts for nothing. */
+/* Frees were not tracked at first: what was live before counts for nothing. */
 static void test_since(void **state)
 {
 	struct report_options opts = { .format = REPORT_JSON };

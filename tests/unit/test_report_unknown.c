@@ -108,9 +108,9 @@ static void text_says_so_and_who_allocates(void **state)
 	char *text = print(&(struct report_options){ 0 }), *much, *little;
 
 	(void)state;
-	want(text, "In use: UNKNOWN. Watching frees costs 53 % of redis-server's CPU time; the "
+	want(text, "In use: UNKNOWN. Tracking frees costs 53 % of redis-server's CPU time; the "
 		   "limit is 25 %.");
-	want(text, "To know it: heaptap record --max-overhead 80 -d 10s -p 6426\n");
+	want(text, "To measure it: heaptap record --max-overhead 80 -d 10s -p 6426\n");
 	want(text, "(about half the throughput for 10 s; nothing remains afterwards)");
 	want(text, "Allocated 489 KiB in 3 blocks\n");
 	want(text, "ALLOCATED");
@@ -229,7 +229,7 @@ static void the_limit_that_was_in_force_is_told(void **state)
 	p->recording.limit = (struct recording_limit){ .one_cpu = 0.25 };
 	text = print(&(struct report_options){ 0 });
 	want(text, "cost 20 % of its CPU time (6 % of one CPU)");
-	want(text, "Watching frees costs 31 % of one CPU; the limit is 25 %.");
+	want(text, "Tracking frees costs 31 % of one CPU; the limit is 25 %.");
 	free(text);
 }
 
@@ -303,7 +303,7 @@ static void pictures_of_nothing_are_an_error(void **state)
 		struct report_options o = { .format = formats[i] };
 
 		assert_int_equal(report_check(p, &o, &why), -ENODATA);
-		want(why.text, "in use is unknown. Watching frees costs 53 %");
+		want(why.text, "in use is unknown. Tracking frees costs 53 %");
 		want(why.text, "heaptap record --max-overhead 80 -d 10s -p 6426");
 		want(why.text, "--value alloc");
 		o.value = REPORT_VALUE_ALLOC;
@@ -312,7 +312,7 @@ static void pictures_of_nothing_are_an_error(void **state)
 	assert_int_equal(report_check(p, &(struct report_options){ .format = REPORT_HEAP_V2 },
 				      &why),
 			 -ENODATA);
-	want(why.text, "in use is unknown. Watching frees costs 53 %");
+	want(why.text, "in use is unknown. Tracking frees costs 53 %");
 	assert_null(strstr(why.text, "--value"));
 	assert_int_equal(report_write(p, &(struct report_options){ .format = REPORT_COLLAPSED },
 				      out),

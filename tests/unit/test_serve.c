@@ -526,7 +526,7 @@ static void test_index(void **state)
 		  .inuse_objects = NAN,
 		  .inuse_bytes = NAN,
 		  .is_inuse_unknown = true,
-		  .inuse_words = "Watching frees costs <53> %. To know it: heaptap record" },
+		  .inuse_words = "Tracking frees costs <53> %. To measure it: heaptap record" },
 		{ .pid = 18,
 		  .comm = "b",
 		  .exe = "/bin/b",
@@ -561,8 +561,8 @@ static void test_index(void **state)
 	assert_non_null(strstr(text, "pid/17/debug/pprof/heap"));
 	assert_null(strstr(text, "none of these"));
 	assert_non_null(strstr(text, "<td>not known<td><td>0 B<td>"));
-	assert_non_null(strstr(text, "in use is not known: Watching frees costs &lt;53&gt; %. To "
-				     "know it: heaptap record<td>"));
+	assert_non_null(strstr(text, "in use is not known: Tracking frees costs &lt;53&gt; %. To "
+				     "measure it: heaptap record<td>"));
 	assert_non_null(strstr(text, "<td>2.00 KiB<td>"));
 	assert_non_null(strstr(text, "in use: of what was allocated since 12:03:05"));
 	assert_non_null(strstr(text, "c</a><td>0 B<td>"));

@@ -234,7 +234,7 @@ static void losses_come_first(void **state)
 	make(TOP_STACKS);
 	text = draw(200, 12);
 	has(text, "lost: tap_late 40 (largest, though last), and 2 more; cost 1.2 %");
-	has(text, "In use is UNKNOWN: Watching frees costs 53 %");
+	has(text, "In use is UNKNOWN: Tracking frees costs 53 %");
 	has(text, "held unknown");
 	has(text, " unknown  ");
 	has_not(text, " 0 B");

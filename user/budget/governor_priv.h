@@ -103,7 +103,7 @@ bool governor_step_is_down(const struct governor_step *step);
 void governor_history_add(struct governor_history *h, const struct governor_step *step);
 
 #define GOVERNOR_TEXT_CAP 512
-/* "after 2.1 s: stopped watching frees (...): in-use is unknown". has_advice: also say how to know
+/* "after 2.1 s: stopped tracking frees (...): in-use is unknown". has_advice: also say how to know
  * it. Returns buf. */
 char *governor_step_words(const struct governor_step *step, bool has_advice, char *buf,
 			  size_t buf_bytes);

@@ -74,14 +74,10 @@ static void reason_words(const struct governor_step *s, char *buf, size_t buf_by
 				 &v->full,
 		    price, sizeof(price));
 	if (v->is_kill)
-		snprintf(
-			buf, buf_bytes,
-			" at once (recording %s; more than %.0f %% of its CPU time is cut off within "
-			"half a second)",
-			price, 100 * BUDGET_KILL_SHARE);
+		snprintf(buf, buf_bytes, " at once (recording %s)", price);
 	else
-		snprintf(buf, buf_bytes, " (watching %s %s)",
-			 is_off ? "allocations alone" : "everything", price);
+		snprintf(buf, buf_bytes, " (%s %s)",
+			 is_off ? "recording allocations alone" : "tracking everything", price);
 }
 
 static void down_words(const struct governor_step *s, char *buf, size_t buf_bytes)
@@ -94,7 +90,7 @@ static void down_words(const struct governor_step *s, char *buf, size_t buf_byte
 		snprintf(buf, buf_bytes, "fewer samples from now on, one per %s%s",
 			 format_bytes((double)s->rate_bytes, rate, sizeof(rate)), reason);
 	else if (s->plan.step == BUDGET_ALLOCS)
-		snprintf(buf, buf_bytes, "stopped watching frees%s: in-use is unknown", reason);
+		snprintf(buf, buf_bytes, "stopped tracking frees%s: in-use is unknown", reason);
 	else
 		snprintf(buf, buf_bytes, "stopped recording%s; tried again in %s", reason,
 			 format_duration(retry_ns, retry, sizeof(retry)));
@@ -107,7 +103,7 @@ static void up_words(const struct governor_step *s, char *buf, size_t buf_bytes)
 	price_words(&s->verdict, &s->verdict.allocs, price, sizeof(price));
 	if (s->plan.step == BUDGET_ALLOCS)
 		snprintf(buf, buf_bytes,
-			 "watching allocations again (that %s): in-use is still unknown", price);
+			 "recording allocations again (that %s): in-use is still unknown", price);
 	else if (s->from.step >= BUDGET_ALLOCS)
 		snprintf(buf, buf_bytes, "tracking frees again: heap in use counts from now");
 	else

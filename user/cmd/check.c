@@ -110,7 +110,7 @@ static void put_words(char *const *argv, int first, int end, FILE *out)
 	}
 }
 
-/* When watching frees was too expensive, print the command line that would know what is in use. */
+/* When tracking frees was too expensive, print the command line that would know what is in use. */
 static void say_way_out(const struct check_options *o, const struct profile *p)
 {
 	unsigned percent = recording_advised_percent(&p->recording);

@@ -183,7 +183,7 @@ char *recording_why_unknown(const struct recording *r, const char *comm,
 	make_printable(whose);
 	if (is_within_limit(r))
 		snprintf(buf, RECORDING_TEXT_BUF,
-			 "At times watching frees cost more than the limit of %.60s; over all it "
+			 "At times tracking frees cost more than the limit of %.60s; over all it "
 			 "is %s %%.",
 			 limit,
 			 format_percent(recording_is_of_one_cpu(r) ? r->full_one_cpu :
@@ -191,15 +191,15 @@ char *recording_why_unknown(const struct recording *r, const char *comm,
 					cost, sizeof(cost)));
 	else if (recording_is_of_one_cpu(r) && !isnan(r->full_one_cpu))
 		snprintf(buf, RECORDING_TEXT_BUF,
-			 "Watching frees costs %s %% of one CPU; the limit is %.3g %%.",
+			 "Tracking frees costs %s %% of one CPU; the limit is %.3g %%.",
 			 format_percent(r->full_one_cpu, cost, sizeof(cost)),
 			 100 * r->limit.one_cpu);
 	else if (isnan(r->full_share))
-		snprintf(buf, RECORDING_TEXT_BUF, "Frees were not watched; the limit is %.60s.",
+		snprintf(buf, RECORDING_TEXT_BUF, "Frees were not tracked; the limit is %.60s.",
 			 limit);
 	else
 		snprintf(buf, RECORDING_TEXT_BUF,
-			 "Watching frees costs %s %% of %s CPU time; the limit is %.60s.",
+			 "Tracking frees costs %s %% of %s CPU time; the limit is %.60s.",
 			 format_percent(r->full_share, cost, sizeof(cost)), whose, limit);
 	return buf;
 }

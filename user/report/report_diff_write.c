@@ -63,10 +63,10 @@ static char *format_short_interval(const struct diff *d, const struct diff_row *
 
 static const char *verdict(const struct diff_row *row)
 {
-	return isnan(row->low)	     ? "whether that is more than chance is not known" :
+	return isnan(row->low)	     ? "significance unknown" :
 	       row->low == row->high ? "exact" :
-	       row->is_significant   ? "more than chance" :
-				       "not more than chance";
+	       row->is_significant   ? "beyond sampling noise" :
+				       "within sampling noise";
 }
 
 static void put_cells(const struct diff *d, const struct diff_row *row, FILE *out)
@@ -153,7 +153,7 @@ static int put_text(const struct diff *d, FILE *out)
 		fprintf(out, "%50s", "");
 	else
 		put_cells(d, &d->rest, out);
-	fprintf(out, "  %s%s row%s, of which %zu not more than chance\n",
+	fprintf(out, "  %s%s row%s, of which %zu unchanged (within sampling noise)\n",
 		d->shown_cnt ? "the other " : "", format_count((double)d->rest_cnt, a, sizeof(a)),
 		d->rest_cnt == 1 ? "" : "s", d->chance_cnt);
 	return 0;

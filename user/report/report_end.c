@@ -43,7 +43,7 @@ static void put_losses(const struct report *r, FILE *out)
 void report_put_legend(const struct report *r, const struct report_marks *marks, FILE *out)
 {
 	if (marks->has_weak)
-		report_put_wrapped("? fewer than 4 samples: the order of magnitude at best", 2,
+		report_put_wrapped("? fewer than 4 samples: order of magnitude only", 2,
 				   report_columns(r), out);
 	if (marks->has_minimum)
 		report_put_wrapped("> several peaks are one row: together at least that much", 2,

@@ -318,9 +318,9 @@ static void put_unknown(const struct report *r, FILE *out)
 	snprintf(line, sizeof(line), "In use: UNKNOWN. %s", text);
 	report_put_wrapped(line, 2, report_columns(r), out);
 	recording_way_out(rec, r->rate_bytes, text);
-	put_way(r, "To know it", text, recording_way_out_cost(rec, cost), out);
+	put_way(r, "To measure it", text, recording_way_out_cost(rec, cost), out);
 	if (recording_tap_way(rec, text)[0])
-		put_way(r, "Or by a tap", text, RECORDING_TAP_COST, out);
+		put_way(r, "Or with the tap", text, RECORDING_TAP_COST, out);
 }
 
 /* Does what is held explain the growth of the process? */

@@ -217,7 +217,7 @@ static int check_inuse(const struct profile *p, const struct report_options *o, 
 	recording_why_unknown(&p->recording, profile_text(p, p->recording.comm_str), reason);
 	recording_way_out(&p->recording, p->period > 0 ? (uint64_t)p->period : 0, command);
 	return err_set(
-		why, -ENODATA, "in use is unknown. %s To know it: %s%s", reason, command,
+		why, -ENODATA, "in use is unknown. %s To measure it: %s%s", reason, command,
 		/* a dump has nothing else */
 		o->format == REPORT_HEAP_V2 ? "" : ". What was allocated is known: --value alloc");
 }
@@ -287,7 +287,7 @@ static int check_bins(const struct profile *p, const struct report_options *o, s
 	if (wants_lifetimes && is_unknown)
 		return err_set(
 			why, -ENODATA,
-			"how long its blocks lived is unknown, because frees were not watched: see "
+			"how long its blocks lived is unknown, because frees were not tracked: see "
 			"heaptap report");
 	return 0;
 }

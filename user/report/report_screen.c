@@ -279,7 +279,7 @@ static void put_sums(const struct screen *s)
 			interval[0] ? " " : "", interval);
 	}
 	if (s->has_empty_line) {
-		fprintf(s->out, "%*snot held any more: %zu %s", (int)s->rank_columns, "",
+		fprintf(s->out, "%*sfreed again: %zu %s", (int)s->rank_columns, "",
 			s->empty.row_cnt, word_of(r, s->empty.row_cnt));
 		if (r->alloc_type >= 0)
 			fprintf(s->out, ", %s",

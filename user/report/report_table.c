@@ -72,7 +72,7 @@ static char *format_peak(const struct report_peak *p, char *buf)
 	return buf;
 }
 
-/* Tasks have only sums of what they allocated. If frees were not watched all the time, nobody knows
+/* Tasks have only sums of what they allocated. If frees were not tracked all the time, nobody knows
  * of some blocks whether they were temporary. */
 bool report_temporary(const struct report *r, const struct report_row *row, struct bin_share *ret)
 {

@@ -329,9 +329,9 @@ const describeChange = (i) => {
 	const parts = [`${valueText(m, tree.was.value[i])} \u2192 ${valueText(m, tree.value[i])}`, changeText(m, c.value)];
 	if (m.variance < 0) return parts;
 	if (c.low === c.high) return [...parts, "exact"];
-	if (isNaN(c.low)) return [...parts, "whether that is more than chance is not known"];
+	if (isNaN(c.low)) return [...parts, "significance unknown"];
 	return [...parts, intervalText(c.low, c.high, c.value, (n) => changeText(m, n)),
-		isSure(c) ? "more than chance" : "not more than chance"];
+		isSure(c) ? "beyond sampling noise" : "within sampling noise"];
 };
 const describe = (i) => {
 	if (tree.was) return describeChange(i);

@@ -466,7 +466,7 @@ char *recording_inuse_words(const struct recording *r, const char *comm, uint64_
 	buf[0] = '\0';
 	if (r->inuse == RECORDING_INUSE_SINCE)
 		snprintf(buf, RECORDING_INUSE_BUF,
-			 "of what was allocated since %s: frees were not watched before",
+			 "of what was allocated since %s: frees were not tracked before",
 			 time_text(r->inuse_since_ns, since));
 	if (r->inuse != RECORDING_INUSE_UNKNOWN)
 		return buf;
@@ -474,7 +474,7 @@ char *recording_inuse_words(const struct recording *r, const char *comm, uint64_
 	if (is_over && !r->program[0])
 		snprintf(buf, RECORDING_INUSE_BUF, "%s", why);
 	else
-		snprintf(buf, RECORDING_INUSE_BUF, "%s To know it: %s", why,
+		snprintf(buf, RECORDING_INUSE_BUF, "%s To measure it: %s", why,
 			 recording_way_out(r, rate_bytes, out));
 	return buf;
 }

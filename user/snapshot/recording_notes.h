@@ -69,7 +69,7 @@ struct recording_facts {
 int recording_notes_add(const struct recording_facts *f, struct profile *p);
 
 /*
- * Say what is known of one process's in-use, and how to know more: "Watching frees costs 53 % of
+ * Say what is known of one process's in-use, and how to know more: "Tracking frees costs 53 % of
  * its CPU time; ..."; "" if in-use covers all allocations. is_over: it cannot be recorded any more.
  * Returns buf.
  */
