@@ -272,6 +272,65 @@ static void what_does_not_fit_is_in_the_rest(void **state)
 	assert_true(named_cnt > 30);
 }
 
+/* A stack that churns so much that its past does not fit, in an image that has only its part: the begin is cut off, and
+ * is in the rest; since then all is exact. One that only holds keeps its past. */
+static void a_past_that_does_not_fit_is_cut(void **state)
+{
+	const struct stack_past_moment *moments;
+	size_t cnt, known_cnt = 0, moment = 0;
+	struct history *h;
+	bool is_partial;
+	double last_s = 0;
+
+	(void)state;
+	for (size_t i = 0; i < BLOCKS; i++) {
+		double begin_s = uniform() * 7200;
+		double lives_s = 10 * exp(uniform() * log(360));
+
+		blocks[i] = (struct block){ at(begin_s), at(begin_s + lives_s), 1000, 5, IMAGE, 1 };
+	}
+	blocks[0] = (struct block){ T0_NS, UINT64_MAX, 7, 6, IMAGE, 1 };
+	for (double s = 10; s < 7200; s += 30) {
+		begin(s);
+		assert_int_equal(stack_past_name_image(past, IMAGE, 1), 0);
+		take_all_room(moment++);
+		for (size_t i = 0; i < BLOCKS; i++) {
+			const struct history_key key = { blocks[i].stack_id, IMAGE, 0 };
+
+			if (blocks[i].begin_ns <= at(s) && at(s) < blocks[i].end_ns)
+				assert_int_equal(stack_past_add(past, &key, blocks[i].begin_ns,
+								blocks[i].size, 1),
+						 0);
+		}
+		end();
+		last_s = s;
+	}
+	cnt = stack_past_moments(past, IMAGE, &moments);
+	for (size_t before = 0; before < cnt; before++) {
+		struct pairs got = compared(IMAGE, before, cnt - 1);
+		struct pair all = truth(BLOCKS, 0, moments[before].time_ns, at(last_s));
+		struct pair want = truth(BLOCKS, 5, moments[before].time_ns, at(last_s));
+
+		assert_true(got.has[6] && got.of[6].samples[0] == 1);
+		assert_true(got.has[5] || !known_cnt); /* known from some moment on */
+		known_cnt += got.has[5];
+		for (int k = 0; k < 2; k++) {
+			assert_int_equal(got.all.samples[k], all.samples[k]);
+			if (!got.has[5])
+				continue;
+			assert_int_equal(got.of[5].samples[k], want.samples[k]);
+			same(got.of[5].bytes[k], want.bytes[k]);
+		}
+	}
+	assert_in_range(known_cnt, 5, cnt - 1);
+	assert_int_equal(stack_past_history(past, IMAGE, 0, &h, &is_partial), 0);
+	assert_true(is_partial);
+	history_free(h);
+	assert_int_equal(stack_past_history(past, IMAGE, moments[cnt - 1].time_ns, &h, &is_partial),
+			 0);
+	history_free(h);
+}
+
 static void moments_are_coarser_with_age(void **state)
 {
 	const struct stack_past_moment *m;
@@ -379,9 +438,19 @@ static void another_has_the_pid(void **state)
 	assert_true(m[0].time_ns == at(40));
 }
 
+static int sum_up(void *ctx, const struct history_key *key, const struct estimate e[2])
+{
+	uint64_t *sum = ctx;
+
+	(void)key;
+	*sum += e[1].samples;
+	return 0;
+}
+
 static void there_are_not_too_many(void **state)
 {
 	const struct stack_past_moment *m;
+	uint64_t sum = 0;
 
 	(void)state;
 	begin(1);
@@ -393,10 +462,12 @@ static void there_are_not_too_many(void **state)
 	assert_int_equal(stack_past_name_image(past, 100000, 1), -ENOSPC);
 	assert_int_equal(stack_past_name_image(past, 5, 1), 0);
 	add(100000, 1, 0, 100, 1); /* is left out */
-	/* stacks without end, of one that has its part of the room */
-	for (uint64_t i = 0; i < 300000; i++)
-		add(5, i + 1, 0.5, 100, 1);
+	/* stacks without end, of one that has its part of the room: each of them counts */
+	for (uint64_t i = 0; i < 600000; i++)
+		add(5, i % 300000 + 1, 0.5, 100, 1);
 	end();
+	assert_int_equal(stack_past_compare(past, 5, 0, 0, sum_up, &sum), 0);
+	assert_int_equal(sum, 600000);
 	assert_int_equal(stack_past_moments(past, 100000, &m), 0);
 	assert_true(stack_past_bytes(past) <
 		    STACK_PAST_ENTRY_BYTES * STACK_PAST_ENTRIES_CAP + 100000);
@@ -489,6 +560,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(any_two_moments_are_exact),
 		CASE(what_does_not_fit_is_in_the_rest),
+		CASE(a_past_that_does_not_fit_is_cut),
 		CASE(moments_are_coarser_with_age),
 		CASE(a_sleep_of_days),
 		CASE(clocks_that_jump),

@@ -18,9 +18,9 @@
 
 #define STACK_PAST_NS (24 * 3600 * 1000000000ULL) /* older data is forgotten */
 #define STACK_PAST_MOMENTS_CAP 240
-/* Most entries in all; while a moment is read, as much again, or twice, is needed. */
-#define STACK_PAST_ENTRIES_CAP (1 << 18)
-#define STACK_PAST_ENTRY_BYTES 24
+/* Most entries in all: 6 MiB. While a moment is read, as much again, or twice, is needed. */
+#define STACK_PAST_ENTRIES_CAP (3 << 16)
+#define STACK_PAST_ENTRY_BYTES 32
 #define STACK_PAST_IMAGES_CAP 512
 /* The "stack" of everything that is in none of the kept stacks. */
 #define STACK_PAST_REST UINT64_MAX
@@ -67,8 +67,9 @@ int stack_past_history(const struct stack_past *p, uint64_t image, uint64_t from
 		       struct history **ret, bool *ret_is_partial);
 /*
  * Report what each stack held at two moments (indexes in stack_past_moments()). The variances cover only what is in
- * one of the two: the rest is the same in the difference. With the same moment twice they cover all that it held.
- * rate_bytes and the variance of objects are left 0.
+ * one of the two: the rest is the same in the difference. With the same moment twice they cover all that it held, and
+ * so do those of STACK_PAST_REST, which are too large rather than too small. rate_bytes and the variance of objects
+ * are left 0.
  */
 typedef int (*stack_past_pair_fn)(void *ctx, const struct history_key *key,
 				  const struct estimate at[2]);
