@@ -6,8 +6,9 @@
 
 Prints one line for each difference. The sum over the series of scopes must be the process; the
 SERIES_MAX largest pairs of scope and thread pool must be there with their bytes, the rest must be in
-(other). No counter may be less than it was in EARLIER_PAGE. --sums: which pairs have series, and
-what they have allocated, is not compared (the largest have changed since the first page).
+(other). No counter may be less than it was in EARLIER_PAGE, and no scope that had a series there may have
+none. --sums: which pairs have series, and what they have allocated, is not compared (those that were the largest
+on the first page may not be any more).
 """
 import re
 import sys
@@ -90,6 +91,9 @@ for name, column in (("heaptap_scope_inuse_bytes", 0), ("heaptap_scope_inuse_obj
 if len(arguments) > 4:
     before, compared = read(arguments[4]), 0
     for name, family in before.items():
+        if name.startswith("heaptap_scope_"):
+            for labels in family.keys() - now.get(name, {}).keys():
+                print(f"{name}{labels} is gone")
         if not name.endswith("_total"):
             continue
         for labels, value in family.items():

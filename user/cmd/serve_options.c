@@ -310,7 +310,7 @@ static const struct option_row rows[] = {
 	  .value = "20",
 	  .max = 1000,
 	  .flags = OPTION_AT_START,
-	  .help = "in /metrics, the N largest pairs of scope and thread pool of each process have "
+	  .help = "in /metrics, the first N pairs of scope and thread pool of each process have "
 		  "series of their own; 0: none have" },
 
 	{ .name = "past-interval",

@@ -75,8 +75,8 @@ static const struct field_family process_families[] = {
 /* The series of a process sum up to the process. */
 static const struct field_family scope_families[] = {
 	SCOPE(inuse_bytes, "heaptap_scope_inuse_bytes", METRIC_GAUGE, "bytes",
-	      "Bytes in use by scope and thread pool. The largest of a process have series of their "
-	      "own, the rest are (other)."),
+	      "Bytes in use by scope and thread pool. The first of a process have series of their "
+	      "own until it ends, all later ones are (other)."),
 	SCOPE(inuse_objects, "heaptap_scope_inuse_objects", METRIC_GAUGE, NULL,
 	      "Blocks in use by scope and thread pool."),
 	SCOPE(inuse_error_bytes, "heaptap_scope_inuse_standard_error_bytes", METRIC_GAUGE, "bytes",
@@ -84,10 +84,9 @@ static const struct field_family scope_families[] = {
 	SCOPE(inuse_samples, "heaptap_scope_inuse_samples", METRIC_GAUGE, NULL,
 	      "Samples that heaptap_scope_inuse_bytes is estimated from."),
 	SCOPE(alloc_bytes, "heaptap_scope_alloc_bytes", METRIC_COUNTER, "bytes",
-	      "Bytes allocated by scope and thread pool, since the pair has a series. (other) has "
-	      "the rest."),
+	      "Bytes allocated by scope and thread pool."),
 	SCOPE(alloc_objects, "heaptap_scope_alloc_objects", METRIC_COUNTER, NULL,
-	      "Blocks allocated by scope and thread pool, since the pair has a series."),
+	      "Blocks allocated by scope and thread pool."),
 };
 
 static const struct field_family push_families[] = {

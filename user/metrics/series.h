@@ -19,7 +19,9 @@
 #include <stddef.h>
 
 #include "base/vec.h"
-#include "metrics/series_group.h"
+
+#define SERIES_NONE "(none)" /* a row without a scope, or without a thread */
+#define SERIES_OTHER "(other)"
 
 struct profile;
 

@@ -3,6 +3,7 @@
 #include "metrics/series_table.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,29 +12,15 @@
 #include "base/vec.h"
 #include "metrics/series.h"
 
-/* A pair without a series must be larger than one with a series by this factor. */
-#define REPLACE_FACTOR 1.25
-
-/* A cumulative value: of the program that runs now, and of all programs. */
-struct counter {
-	double last, value;
-};
-
-struct counters {
-	struct counter bytes, objects;
-};
-
 struct member {
-	char *scope, *pool;
-	struct counters counters;
-	struct estimate inuse;
+	struct series_cell cell; /* of the program that runs now */
+	double before_bytes, before_objects; /* allocated by the programs before */
 };
 
 struct process {
 	struct series_process id;
 	VEC(struct member) members; /* sorted by names */
-	struct counters total;
-	double other_bytes, other_objects;
+	struct member other;
 	bool has_other;
 	bool is_seen; /* since the last sweep */
 };
@@ -59,8 +46,8 @@ int series_table_new(size_t max_cnt, struct series_table **ret)
 
 static void member_release(struct member *m)
 {
-	free(m->scope);
-	free(m->pool);
+	free((char *)m->cell.scope);
+	free((char *)m->cell.pool);
 }
 
 static void process_free(struct process *p)
@@ -106,9 +93,11 @@ static struct process *add_process(struct series_table *b, const struct series_p
 	return p;
 }
 
-static void restart(struct counters *c)
+static void restart(struct member *m)
 {
-	c->bytes.last = c->objects.last = 0;
+	m->before_bytes += m->cell.alloc_bytes;
+	m->before_objects += m->cell.alloc_objects;
+	m->cell.alloc_bytes = m->cell.alloc_objects = 0;
 }
 
 /* Return the process as it was; its counters are ready for the values of its current program. */
@@ -127,55 +116,43 @@ static struct process *get_process(struct series_table *b, const struct series_p
 	if (!p)
 		return add_process(b, id);
 	if (p->id.generation != id->generation) {
-		restart(&p->total);
+		restart(&p->other);
 		vec_each(&p->members, m)
-			restart(&m->counters);
+			restart(m);
 		p->id.generation = id->generation;
 	}
 	return p;
 }
 
-static void advance(struct counter *c, double now)
+static void set_member(struct member *m, const struct series_cell *cell)
 {
+	m->cell.inuse = cell->inuse;
 	/* Sums of the same numbers in another order may differ in the last digit. */
-	if (now > c->last) {
-		c->value += now - c->last;
-		c->last = now;
-	}
+	m->cell.alloc_bytes = fmax(m->cell.alloc_bytes, cell->alloc_bytes);
+	m->cell.alloc_objects = fmax(m->cell.alloc_objects, cell->alloc_objects);
 }
 
-static void advance_both(struct counters *c, double bytes, double objects)
+static int by_names(const void *a, const void *b)
 {
-	advance(&c->bytes, bytes);
-	advance(&c->objects, objects);
+	const struct series_cell *l = a, *r = b;
+	int order = strcmp(l->scope, r->scope);
+
+	return order ? order : strcmp(l->pool, r->pool);
 }
 
-static int compare_names(const char *scope, const char *pool, const struct member *m)
-{
-	int order = strcmp(scope, m->scope);
-
-	return order ? order : strcmp(pool, m->pool);
-}
-
-static int by_names(const void *key, const void *element)
-{
-	const struct series_cell *cell = key;
-
-	return compare_names(cell->scope, cell->pool, element);
-}
-
-static int members_by_names(const void *a, const void *b)
-{
-	const struct member *m = a;
-
-	return compare_names(m->scope, m->pool, b);
-}
-
+/* Members begin with their cells. */
 static struct member *find_member(const struct process *p, const struct series_cell *cell)
 {
 	return p->members.cnt ? bsearch(cell, p->members.data, p->members.cnt,
 					sizeof(*p->members.data), by_names) :
 				NULL;
+}
+
+static void add_cell(struct series_cell *to, const struct series_cell *cell)
+{
+	estimate_merge(&to->inuse, &cell->inuse);
+	to->alloc_bytes += cell->alloc_bytes;
+	to->alloc_objects += cell->alloc_objects;
 }
 
 /* A scope and a thread of that name cannot be told from the rest. */
@@ -184,29 +161,22 @@ static bool is_named_other(const struct series_cell *cell)
 	return !strcmp(cell->scope, SERIES_OTHER) && !strcmp(cell->pool, SERIES_OTHER);
 }
 
-/* Give cells to their members; put those without a member into b->outside, or directly into the rest. */
+/* Give cells to their members; the others go to b->outside. */
 static int sort_out(struct series_table *b, struct process *p, const struct series_cell *cells,
-		    size_t cnt, struct estimate *ret_rest)
+		    size_t cnt)
 {
 	struct member *m;
 	int err = 0;
 
 	b->outside.cnt = 0;
 	vec_each(&p->members, m)
-		memset(&m->inuse, 0, sizeof(m->inuse));
+		memset(&m->cell.inuse, 0, sizeof(m->cell.inuse));
 	for (size_t i = 0; i < cnt && !err; i++) {
-		if (is_named_other(&cells[i])) {
-			estimate_merge(ret_rest, &cells[i].inuse);
-			p->has_other = true;
-			continue;
-		}
 		m = find_member(p, &cells[i]);
-		if (!m) {
+		if (m)
+			set_member(m, &cells[i]);
+		else
 			err = vec_push(&b->outside, &cells[i]);
-			continue;
-		}
-		m->inuse = cells[i].inuse;
-		advance_both(&m->counters, cells[i].alloc_bytes, cells[i].alloc_objects);
 	}
 	return err;
 }
@@ -221,74 +191,40 @@ static int by_size(const void *a, const void *b)
 	return (l->alloc_bytes < r->alloc_bytes) - (l->alloc_bytes > r->alloc_bytes);
 }
 
-/* Add a member; it counts from 0, or all that it has allocated if nobody counted that before. */
-static int add_member(struct process *p, const struct series_cell *cell, bool is_new)
+static int add_member(struct process *p, const struct series_cell *cell)
 {
-	struct member m = {
-		.scope = strdup(cell->scope),
-		.pool = strdup(cell->pool),
-		.inuse = cell->inuse,
-		.counters = { { .last = cell->alloc_bytes }, { .last = cell->alloc_objects } },
-	};
+	struct member m = { .cell = *cell };
 
-	if (is_new) {
-		m.counters.bytes.value = cell->alloc_bytes;
-		m.counters.objects.value = cell->alloc_objects;
-	}
-	if (!m.scope || !m.pool || vec_push(&p->members, m)) {
+	m.cell.scope = strdup(cell->scope);
+	m.cell.pool = strdup(cell->pool);
+	if (!m.cell.scope || !m.cell.pool || vec_push(&p->members, m)) {
 		member_release(&m);
 		return -ENOMEM;
 	}
 	return 0;
 }
 
-static size_t smallest_member(const struct process *p)
+/* While there is room, those of b->outside get a series, the largest first; all others are the rest. */
+static int admit(struct series_table *b, struct process *p)
 {
-	size_t smallest = 0;
-
-	for (size_t i = 1; i < p->members.cnt; i++)
-		if (p->members.data[i].inuse.bytes < p->members.data[smallest].inuse.bytes)
-			smallest = i;
-	return smallest;
-}
-
-static void remove_member(struct process *p, size_t i)
-{
-	member_release(&p->members.data[i]);
-	p->members.data[i] = p->members.data[--p->members.cnt];
-}
-
-/*
- * Give series to the largest of b->outside; those from *ret_first on get none. What members that lose their series
- * hold goes to *ret_rest. If there was no rest before, all of b->outside is new.
- */
-static int promote(struct series_table *b, struct process *p, bool had_other, size_t *ret_first,
-		   struct estimate *ret_rest)
-{
-	size_t i = 0;
+	struct series_cell rest = { 0 };
 	int err = 0;
 
 	if (b->outside.cnt)
 		qsort(b->outside.data, b->outside.cnt, sizeof(*b->outside.data), by_size);
-	for (; i < b->outside.cnt && !err; i++) {
+	for (size_t i = 0; i < b->outside.cnt && !err; i++) {
 		const struct series_cell *cell = b->outside.data[i];
 
-		if (p->members.cnt == b->max_cnt) {
-			size_t smallest = b->max_cnt ? smallest_member(p) : 0;
-
-			if (!b->max_cnt ||
-			    cell->inuse.bytes <=
-				    REPLACE_FACTOR * p->members.data[smallest].inuse.bytes)
-				break;
-			estimate_merge(ret_rest, &p->members.data[smallest].inuse);
-			remove_member(p, smallest);
-			p->has_other = true;
+		if (p->members.cnt < b->max_cnt && !is_named_other(cell)) {
+			err = add_member(p, cell);
+			continue;
 		}
-		err = add_member(p, cell, !had_other);
+		add_cell(&rest, cell);
+		p->has_other = true;
 	}
-	if (i)
-		qsort(p->members.data, p->members.cnt, sizeof(*p->members.data), members_by_names);
-	*ret_first = i;
+	set_member(&p->other, &rest);
+	if (p->members.cnt)
+		qsort(p->members.data, p->members.cnt, sizeof(*p->members.data), by_names);
 	return err;
 }
 
@@ -296,77 +232,40 @@ static int by_inuse(const void *a, const void *b)
 {
 	const struct series_cell *l = a, *r = b;
 
-	if (l->inuse.bytes != r->inuse.bytes)
-		return l->inuse.bytes > r->inuse.bytes ? -1 : 1;
-	return (l->alloc_bytes < r->alloc_bytes) - (l->alloc_bytes > r->alloc_bytes);
+	return by_size(&l, &r);
 }
 
-/* Count what no member has counted; never decreases. */
-static void count_other(struct process *p)
+static struct series_cell row_of(const struct member *m)
 {
-	double bytes = p->total.bytes.value, objects = p->total.objects.value;
-	const struct member *m;
+	struct series_cell row = m->cell;
 
-	vec_each(&p->members, m) {
-		bytes -= m->counters.bytes.value;
-		objects -= m->counters.objects.value;
-	}
-	if (bytes > p->other_bytes)
-		p->other_bytes = bytes;
-	if (objects > p->other_objects)
-		p->other_objects = objects;
+	row.alloc_bytes += m->before_bytes;
+	row.alloc_objects += m->before_objects;
+	return row;
 }
 
-static int write_rows(struct series_table *b, struct process *p, const struct estimate *rest)
+static int write_rows(struct series_table *b, const struct process *p,
+		      struct series_cell *ret_total)
 {
+	struct series_cell other = row_of(&p->other);
 	const struct member *m;
 	int err = 0;
 
 	b->rows.cnt = 0;
+	*ret_total = other;
 	vec_each(&p->members, m) {
-		struct series_cell row = {
-			.scope = m->scope,
-			.pool = m->pool,
-			.inuse = m->inuse,
-			.alloc_bytes = m->counters.bytes.value,
-			.alloc_objects = m->counters.objects.value,
-		};
+		const struct series_cell row = row_of(m);
 
-		err = vec_push(&b->rows, row);
-		if (err)
-			return err;
+		add_cell(ret_total, &row);
+		if (!err)
+			err = vec_push(&b->rows, row);
 	}
 	if (b->rows.cnt)
 		qsort(b->rows.data, b->rows.cnt, sizeof(*b->rows.data), by_inuse);
-	if (p->has_other && b->max_cnt) {
-		struct series_cell row = {
-			.scope = SERIES_OTHER,
-			.pool = SERIES_OTHER,
-			.inuse = *rest,
-		};
-
-		count_other(p);
-		row.alloc_bytes = p->other_bytes;
-		row.alloc_objects = p->other_objects;
-		err = vec_push(&b->rows, row);
-	}
+	other.scope = other.pool = SERIES_OTHER;
+	if (!err && p->has_other && b->max_cnt)
+		err = vec_push(&b->rows, other);
 	return err;
-}
-
-static void sum_up(struct process *p, const struct series_cell *cells, size_t cnt,
-		   struct series_cell *ret)
-{
-	struct series_cell sum = { 0 };
-
-	for (size_t i = 0; i < cnt; i++) {
-		estimate_merge(&sum.inuse, &cells[i].inuse);
-		sum.alloc_bytes += cells[i].alloc_bytes;
-		sum.alloc_objects += cells[i].alloc_objects;
-	}
-	advance_both(&p->total, sum.alloc_bytes, sum.alloc_objects);
-	sum.alloc_bytes = p->total.bytes.value;
-	sum.alloc_objects = p->total.objects.value;
-	*ret = sum;
 }
 
 int series_table_update(struct series_table *b, const struct series_process *process,
@@ -374,26 +273,16 @@ int series_table_update(struct series_table *b, const struct series_process *pro
 			const struct series_cell **ret, size_t *ret_cnt)
 {
 	struct process *p = get_process(b, process);
-	struct estimate rest = { 0 };
-	bool has_other;
-	size_t first = 0;
 	int err;
 
 	if (!p)
 		return -ENOMEM;
 	p->is_seen = true;
-	has_other = p->has_other;
-	sum_up(p, cells, cnt, ret_total);
-	err = sort_out(b, p, cells, cnt, &rest);
+	err = sort_out(b, p, cells, cnt);
 	if (!err)
-		err = promote(b, p, has_other, &first, &rest);
-	if (err)
-		return err;
-	for (size_t i = first; i < b->outside.cnt; i++)
-		estimate_merge(&rest, &b->outside.data[i]->inuse);
-	if (first < b->outside.cnt)
-		p->has_other = true;
-	err = write_rows(b, p, &rest);
+		err = admit(b, p);
+	if (!err)
+		err = write_rows(b, p, ret_total);
 	if (err)
 		return err;
 	*ret = b->rows.data;

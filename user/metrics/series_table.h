@@ -3,16 +3,11 @@
  * series_table.h - which scopes and thread pools of a process are time series of their own, and cumulative values
  * that never go back. Pure.
  *
- * Each pair of scope and thread pool would be a series for ever, so their number is bounded: the pairs with the
- * most bytes in use have one, all others together are "(other)", and the sum over the series of a process is the
- * process. A pair keeps its series until a pair without one is a quarter larger: else two pairs of similar size
- * would take turns.
- *
- * A counter may not go back while its series exists, whatever the process does:
- * - A pair that gets a series when others have none begins at 0: what it had allocated before was counted by
- *   "(other)", which keeps it.
- * - A pair that loses its series leaves its count to "(other)".
- * - A process that executes another program begins at 0 by itself; its series go on from where they were.
+ * Each pair of scope and thread pool would be a series for ever, so their number is bounded: the first pairs of a
+ * process, of those that come together the largest, have one until the process ends. All later ones together are
+ * "(other)", however large they become, and the sum over the series of a process is the process. So a series is always
+ * about the same, and its counter never goes back: a process that executes another program begins at 0 by itself, its
+ * series go on from where they were.
  *
  * A process that is not updated between two sweeps is forgotten, so that its pid can be used again.
  */
