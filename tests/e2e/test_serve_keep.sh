@@ -98,7 +98,7 @@ in_folder() {
 	dir=$top/kept.d
 	mkdir -m 700 "$dir"
 	echo mine >"$dir/notes.txt"
-	echo mine >"$dir/keeps-b-1-20260101T000000Z-exit0-20260101T000000.000Z.pb.gz.bak"
+	echo mine >"$dir/20260101T000000.000Z-1-keeps_b-exit0.pb.gz.bak"
 	serve --listen 127.0.0.1:0 --rate 1 --comm '^keeps-' --keep-dir "$dir" --keep-files 3
 	begin_grows keeps-b
 	say "up 40 10007"
@@ -106,7 +106,7 @@ in_folder() {
 	tell "exit 0"
 	end_target
 	is_kept "folder: last" last "$held"
-	await 10 has_file "keeps_b-$target-*Z-exit0-*Z.pb.gz" && ok "folder: a file of its end" ||
+	await 10 has_file "*Z-$target-keeps_b-exit0.pb.gz" && ok "folder: a file of its end" ||
 		not_ok "folder: a file of its end" "$(ls -A "$dir" | xargs)"
 	first=$target first_held=$held
 	# other names than a file may have
@@ -116,11 +116,11 @@ in_folder() {
 	tell abort
 	end_target
 	is_kept "folder: aborted" last "$held"
-	has_file "keeps___._c-$target-*Z-signal6-*Z.pb.gz" && ok "folder: a name that needs no quotes" ||
+	has_file "*Z-$target-keeps___._c-signal6.pb.gz" && ok "folder: a name that needs no quotes" ||
 		not_ok "folder: a name that needs no quotes" "$(ls -A "$dir" | xargs)"
 	ls -A "$dir" >"$top/names"
-	grep -vE '^[A-Za-z0-9._+]+-[0-9]+-[0-9]{8}T[0-9]{6}Z-(peak|(exit|signal)[0-9]+)-[0-9]{8}T[0-9]{6}\.[0-9]{3}Z\.pb\.gz$' \
-		"$top/names" | grep -vE '^(notes\.txt|keeps-b-1-.*\.bak)$' >"$top/odd"
+	grep -vE '^[0-9]{8}T[0-9]{6}\.[0-9]{3}Z-[0-9]+-[A-Za-z0-9._+]+-(peak|(exit|signal)[0-9]+)\.pb\.gz$' \
+		"$top/names" | grep -vE '^(notes\.txt|.*-1-keeps_b-.*\.bak)$' >"$top/odd"
 	[ -s "$top/odd" ] && not_ok "folder: names are safe" "some are not" "$top/odd" || ok "folder: names are safe"
 	[ "$(find "$dir" -name '*.pb.gz' -perm 600 | wc -l)" = "$(files '*.pb.gz')" ] && ok "folder: for its owner" ||
 		not_ok "folder: for its owner" "others can read" "$top/names"
@@ -129,7 +129,7 @@ in_folder() {
 	say "up 9 10007"
 	is_kept "folder: third peak" peak "$held"
 	ls -A "$dir" >"$top/names"
-	has_file "keeps_b-$first-*-peak-*" 0 && has_file "keeps__*-signal6-*" && has_file "keeps_c-$target-*-peak-*" &&
+	has_file "*-$first-keeps_b-peak.*" 0 && has_file "*-keeps__*-signal6.*" && has_file "*-$target-keeps_c-peak.*" &&
 		[ "$(files '*.pb.gz')" = 3 ] && ok "--keep-files 3: who ended well goes first" ||
 		not_ok "--keep-files 3" "$(files '*.pb.gz') files" "$top/names"
 	end_server "folder"
@@ -154,12 +154,12 @@ in_folder() {
 	serve --listen 127.0.0.1:0 --rate 1 --comm '^keeps-' --keep-dir "$dir" --keep-files 2
 	[ "$before" -gt 2 ] && [ "$(files '*.pb.gz')" = 2 ] && ok "after a restart: $before files, 2 stay" ||
 		not_ok "after a restart" "$before files, then $(files '*.pb.gz')"
-	[ -f "$dir/notes.txt" ] && [ -f "$dir/keeps-b-1-20260101T000000Z-exit0-20260101T000000.000Z.pb.gz.bak" ] &&
+	[ -f "$dir/notes.txt" ] && [ -f "$dir/20260101T000000.000Z-1-keeps_b-exit0.pb.gz.bak" ] &&
 		ok "other files are left alone" || not_ok "other files are left alone" "one is gone"
 	survivor=$(find "$dir" -name '*.pb.gz' -printf '%f\n' | sort | tail -n 1)
 	target=$(cut -d- -f2 <<<"$survivor")
 	moment=last
-	[ "$(cut -d- -f4 <<<"$survivor")" = peak ] && moment=peak
+	[ "$(cut -d- -f4 <<<"$survivor")" = peak.pb.gz ] && moment=peak
 	is_kept "after a restart: served" "$moment" "$("$compare" total "$dir/$survivor" | awk '{ print $2 }')"
 	refused "a folder in use" "in use" --listen 127.0.0.1:0 --comm nobody --keep-dir "$dir"
 	end_server "after a restart"
@@ -232,7 +232,7 @@ full_disk() {
 		rm "$small/full"
 		say "up 20 10007"
 		is_kept "room again: peak" peak "$held"
-		has_file "holds_d-$target-*-peak-*.pb.gz" && ok "room again: written" ||
+		has_file "*Z-$target-holds_d-peak.pb.gz" && ok "room again: written" ||
 			not_ok "room again: written" "$(ls -A "$small" | xargs)" "$top/serve.err"
 		kill_target
 		end_server "full disk"
@@ -252,17 +252,17 @@ memory_limit() {
 		begin_grows holds-e sh -c "echo \$\$ >$cgroup/cgroup.procs && exec \"\$0\""
 		say "up 40 1048583"
 		is_kept "below the limit: peak" peak "$held"
-		has_file "*-limit-*" 0 && ok "40 of 64 MiB: not near the limit" || not_ok "40 of 64 MiB" "near the limit"
+		has_file "*-limit.*" 0 && ok "40 of 64 MiB: not near the limit" || not_ok "40 of 64 MiB" "near the limit"
 		say "up 20 1048583"
 		is_kept "60 of 64 MiB" limit "$held"
 		says_why "near the limit" "near its memory limit"
 		grep -qE '^kept memory: peak .* before; cgroup: usage [0-9]+ bytes, working set [0-9]+ bytes, limit 67108864 bytes' "$top/comments" &&
 			ok "near the limit: says usage and limit" || not_ok "near the limit: says usage and limit" "no" "$top/comments"
-		has_file "holds_e-$target-*-limit-*.pb.gz" && ok "near the limit: on disk before anything happens" ||
+		has_file "*Z-$target-holds_e-limit.pb.gz" && ok "near the limit: on disk before anything happens" ||
 			not_ok "near the limit: on disk" "$(ls -A "$dir" | xargs)"
 		tell "up 40 1048583"
 		end_target
-		await 10 has_file "holds_e-$target-*-oom-*.pb.gz" && ok "OOM kill: a file of it" ||
+		await 10 has_file "*Z-$target-holds_e-oom.pb.gz" && ok "OOM kill: a file of it" ||
 			not_ok "OOM kill: a file of it" "$(ls -A "$dir" | xargs)" "$top/serve.err"
 		# it was killed while it wrote to a block that it had not counted yet
 		held=$(awk '$1 == "AT" { n = $2 } END { print n + 1048583 }' "$top/target.out")
@@ -312,8 +312,8 @@ probes_out() {
 		kill -9 "$pid"
 		sleep 0.07
 	done
-	await 20 has_file "many_*-signal9-*.pb.gz" 8 || not_ok "8 were killed" "$(ls -A "$dir" | xargs)" "$top/serve.err"
-	for file in "$dir"/many_*-signal9-*.pb.gz; do
+	await 20 has_file "*-many_*-signal9.pb.gz" 8 || not_ok "8 were killed" "$(ls -A "$dir" | xargs)" "$top/serve.err"
+	for file in "$dir"/*-many_*-signal9.pb.gz; do
 		gzip -dc "$file" | grep -aq 'in-use: UNKNOWN' || echo "$file"
 	done >"$top/mute"
 	[ ! -s "$top/mute" ] && ok "killed while probes are out: in-use is not known" ||

@@ -56,22 +56,20 @@ static uint64_t take(const uint8_t **data, size_t *bytes, size_t cnt)
 static void check_process(const uint8_t *data, size_t bytes)
 {
 	struct saved_name n = { 0 }, found;
-	char name[KEEP_NAME_BYTES], reason[KEEP_REASON_BYTES], words[64];
+	char name[KEEP_NAME_BYTES], words[64];
 
 	n.pid = (pid_t)(take(&data, &bytes, 4) & INT32_MAX);
 	saved_name_set_end(&n, (uint32_t)take(&data, &bytes, 4));
 	if (n.reason > KEEP_GONE)
 		abort();
-	n.start_epoch_s = (int64_t)(take(&data, &bytes, 5) % YEAR_10000_S);
 	n.taken_epoch_ms = (int64_t)(take(&data, &bytes, 6) % (YEAR_10000_S * 1000));
 	memcpy(n.comm, data, bytes < sizeof(n.comm) ? bytes : sizeof(n.comm));
 	saved_name_format(&n, name);
 	check_name(name);
-	saved_reason_text(&n, reason);
 	saved_reason_words(&n, words, sizeof(words));
-	if (!*reason || !*words || saved_name_parse(name, &found) || found.pid != n.pid ||
+	if (!*words || saved_name_parse(name, &found) || found.pid != n.pid ||
 	    found.reason != n.reason || found.code != n.code ||
-	    found.start_epoch_s != n.start_epoch_s || found.taken_epoch_ms != n.taken_epoch_ms)
+	    found.taken_epoch_ms != n.taken_epoch_ms)
 		abort();
 }
 

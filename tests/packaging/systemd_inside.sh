@@ -126,14 +126,14 @@ say "up 30 1048583"
 holds "$held" && ok "$held bytes before the limit" || not_ok "before the limit" "not $held"
 answers=$(($(held_cnt) + 1))
 echo "up 25 1048583" >&"$target_in" # memory.high slows it down for good: not waited for
-await 60 has_file "second_a-$target-*-limit-*.pb.gz" && ok "over memory.high: a profile on disk" ||
+await 60 has_file "*Z-$target-second_a-limit.pb.gz" && ok "over memory.high: a profile on disk" ||
 	not_ok "over memory.high" "no profile of it"
 [ "$(journalctl -u heaptap -o cat --since "$since" | grep -c 'second-a.service uses')" = 1 ] &&
 	ok "it is told once" || not_ok "it is told once" "not so"
 echo max >"/sys/fs/cgroup$(systemctl show -P ControlGroup second-a)/memory.high"
 await 120 has_answered || not_ok "memory.high lifted" "it does not go on"
 echo "up 40 1048583" >&"$target_in"
-await 60 has_file "second_a-$target-*-oom-*.pb.gz" && ok "killed for want of memory: a profile on disk" ||
+await 60 has_file "*Z-$target-second_a-oom.pb.gz" && ok "killed for want of memory: a profile on disk" ||
 	not_ok "killed for want of memory" "no profile of it"
 exec {target_in}>&-
 

@@ -163,7 +163,7 @@ static const struct field_family view_families[] = {
 	VIEW(keep.failed_cnt, "heaptap_kept_failed", METRIC_COUNTER, NULL,
 	     "Profiles that were to be kept but could not be made."),
 	VIEW(keep.skipped_cnt, "heaptap_kept_skipped", METRIC_COUNTER, NULL,
-	     "Last profiles of ended processes that were not made, to bound the CPU time of keeping."),
+	     "Last profiles of ended processes that were not made: too many had ended."),
 	VIEW(own.snapshot_seconds, "heaptap_snapshot_seconds", METRIC_GAUGE, "seconds",
 	     "Time that the last snapshot for pages and metrics took."),
 	VIEW(own.snapshot_age_seconds, "heaptap_snapshot_age_seconds", METRIC_GAUGE, "seconds",

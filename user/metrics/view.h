@@ -111,7 +111,7 @@ struct serve_keep {
 	double file_cnt, bytes; /* now */
 	double memory_bytes; /* of those in memory */
 	/* Counters of profiles: taken; removed for want of room; not taken by the folder; failed to be made; not
-	 * taken for want of CPU time. */
+	 * taken because too many processes had ended. */
 	double taken_cnt, removed_cnt, unwritten_cnt, failed_cnt, skipped_cnt;
 };
 

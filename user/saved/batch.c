@@ -19,7 +19,6 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "serve/profile_file.h"
-#include "serve/worker.h"
 #include "saved/store.h"
 #include "snapshot/snapshot.h"
 #include "symbol/name_cache.h"
@@ -30,51 +29,11 @@
 #define NAMES_NS (30 * NS_PER_S)
 #define NOTES_CAP 2
 
-struct saved_batch {
-	const struct saved_store *store;
-	struct saved_job jobs[KEEP_BATCH_CAP];
-	size_t job_cnt;
-	int result_fd; /* -1: none */
-	int64_t last_epoch_ms; /* of any job so far */
-	struct worker worker;
-};
-
-int saved_batch_new(const struct saved_store *store, struct saved_batch **ret)
-{
-	struct saved_batch *b = calloc(1, sizeof(*b));
-
-	if (!b)
-		return -ENOMEM;
-	b->store = store;
-	b->result_fd = -1;
-	*ret = b;
-	return 0;
-}
-
-void saved_batch_free(struct saved_batch *b)
-{
-	if (!b)
-		return;
-	worker_kill(&b->worker);
-	saved_batch_clear(b);
-	free(b);
-}
-
 void saved_batch_set(struct saved_batch *b, const struct saved_job *jobs, size_t cnt)
 {
 	b->job_cnt = cnt < KEEP_BATCH_CAP ? cnt : KEEP_BATCH_CAP;
 	if (b->job_cnt)
 		memcpy(b->jobs, jobs, b->job_cnt * sizeof(*jobs));
-}
-
-size_t saved_batch_cnt(const struct saved_batch *b)
-{
-	return b->job_cnt;
-}
-
-struct saved_job *saved_batch_at(struct saved_batch *b, size_t i)
-{
-	return &b->jobs[i];
 }
 
 int saved_batch_open_files(struct saved_batch *b, int64_t epoch_ns)
@@ -251,8 +210,8 @@ static int make_jobs(void *ctx)
 int saved_batch_start(struct saved_batch *b, const struct profile_source *src,
 		      const struct snapshot *s, const struct profile_request *moment)
 {
-	const struct worker_options opts = { .is_urgent =
-						     saved_job_need(&b->jobs[0]) != KEEP_NEED_CALM,
+	const struct worker_options opts = { .is_urgent = saved_job_class(&b->jobs[0]) <=
+							  KEEP_NEAR_LIMIT,
 					     .moment_ns = moment->monotonic_ns };
 	struct work work = { .batch = b,
 			     .src = src,
@@ -261,31 +220,6 @@ int saved_batch_start(struct saved_batch *b, const struct profile_source *src,
 			     .names_end_ns = now_ns() + NAMES_NS };
 
 	return worker_start(&b->worker, &opts, make_jobs, &work);
-}
-
-bool saved_batch_is_at_work(const struct saved_batch *b)
-{
-	return b->worker.pid;
-}
-
-int saved_batch_fd(const struct saved_batch *b)
-{
-	return b->worker.fd;
-}
-
-bool saved_batch_check(struct saved_batch *b)
-{
-	return worker_check(&b->worker);
-}
-
-bool saved_batch_reap(struct saved_batch *b, uint64_t *ret_cpu_ns)
-{
-	return worker_reap(&b->worker, "keeping profiles", ret_cpu_ns);
-}
-
-uint64_t saved_batch_reader_since_ns(const struct saved_batch *b)
-{
-	return worker_reader_since_ns(&b->worker);
 }
 
 bool saved_batch_result(const struct saved_batch *b, size_t i, struct saved_result *ret)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * name.h - the file name of a saved profile: the process, the reason and the time. Pure.
+ * name.h - the file name of a saved profile: the time, the process and the reason. Pure.
  *
- * 	COMM-PID-STARTED-REASON-TAKEN.pb.gz
- * 	server-4711-20260131T081500Z-oom-20260131T093012.250Z.pb.gz
+ * 	TAKEN-PID-COMM-REASON.pb.gz
+ * 	20260131T093012.250Z-4711-server-oom.pb.gz
  *
- * Times are UTC. Sorted as text, the files of one process stand together and in order. The target chooses COMM: any
- * byte but letters, digits, '.', '_' or '+' becomes '_', so the name needs no quoting anywhere, has no '/' in it,
- * begins with no '.', and its parts can be told apart.
+ * Times are UTC: sorted as text, files are in order of time. The target chooses COMM: any byte but letters, digits,
+ * '.', '_' or '+' becomes '_', so the name needs no quoting anywhere, has no '/' in it, and its parts can be told
+ * apart.
  */
 #ifndef HT_SAVED_NAME_H
 #define HT_SAVED_NAME_H
@@ -31,7 +31,6 @@ enum saved_reason {
 struct saved_name {
 	char comm[KEEP_COMM_BYTES];
 	pid_t pid;
-	int64_t start_epoch_s; /* of the process */
 	enum saved_reason reason;
 	uint32_t code; /* of KEEP_SIGNAL and KEEP_EXIT */
 	int64_t taken_epoch_ms;
@@ -40,9 +39,6 @@ struct saved_name {
 /* How a process ended, from the `other` of HT_EVENT_EXIT. */
 void saved_name_set_end(struct saved_name *n, uint32_t exit_status);
 
-/* Reason as in file names: "oom", "exit3". Returns buf. */
-#define KEEP_REASON_BYTES 24
-char *saved_reason_text(const struct saved_name *n, char buf[static KEEP_REASON_BYTES]);
 /* Reason for people: "out of memory". Returns buf. */
 char *saved_reason_words(const struct saved_name *n, char *buf, size_t buf_bytes);
 /* "20260131T093012.250Z", without ".250" when ms < 0. Returns buf. */

@@ -27,29 +27,13 @@ void saved_pace_take(struct saved_pace *p, uint64_t now_ns)
 	p->taken_ns = now_ns;
 }
 
-void saved_credit_init(struct saved_credit *c, uint64_t now_ns)
+bool saved_rest_is_over(const struct saved_rest *r, uint64_t now_ns, enum saved_class of)
 {
-	c->left_ns = (int64_t)KEEP_CREDIT_MAX_NS;
-	c->filled_ns = now_ns;
-}
-
-bool saved_credit_is_left(struct saved_credit *c, uint64_t now_ns, enum saved_need need)
-{
-	static const int64_t debt_ns[] = {
-		[KEEP_NEED_LIMIT] = (int64_t)KEEP_DEBT_LIMIT_NS,
-		[KEEP_NEED_DEATH] = (int64_t)KEEP_DEBT_MAX_NS,
+	static const uint64_t times[] = {
+		[KEEP_DEATH] = 3, [KEEP_NEAR_LIMIT] = 10, [KEEP_ENDED] = 10, [KEEP_AT_PEAK] = 32
 	};
 
-	c->left_ns += (int64_t)((double)(now_ns - c->filled_ns) * KEEP_CPU_SHARE);
-	if (c->left_ns > (int64_t)KEEP_CREDIT_MAX_NS)
-		c->left_ns = (int64_t)KEEP_CREDIT_MAX_NS;
-	c->filled_ns = now_ns;
-	return c->left_ns > -debt_ns[need];
-}
-
-void saved_credit_spend(struct saved_credit *c, uint64_t cpu_ns)
-{
-	c->left_ns -= (int64_t)cpu_ns;
+	return now_ns >= r->end_ns + r->took_ns * times[of];
 }
 
 bool saved_limit_reached(struct saved_limit *l, uint64_t used_bytes, uint64_t limit_bytes,

@@ -2,12 +2,11 @@
 /*
  * rules.h - when a profile is saved, and which one is removed when there are too many. Pure.
  *
- * Three bounds keep the cost low. A new peak is saved only when in-use has grown by KEEP_GROWTH over the saved one.
+ * Three rules keep the cost low. A new peak is saved only when in-use has grown by KEEP_GROWTH over the saved one.
  * A process that grows all the time is checked after 1, 2, 4, 8 and then every 10 s (struct saved_pace), so that a
- * burst is caught soon and a leak costs little. And all of it together may use KEEP_CPU_SHARE of one CPU (struct
- * saved_credit), with some seconds of credit at the start. Evidence is taken at once, and may run into debt: a
- * nearly reached limit up to KEEP_DEBT_LIMIT_NS; a death by a signal up to KEEP_DEBT_MAX_NS, so that many processes
- * near a limit leave something for those that it kills in the end.
+ * burst is caught soon and a leak costs little. And after a batch of profiles there is a rest, some times as long as
+ * the CPU time that it took: 3 times before a death by a signal, which nothing else tells of, 10 times before another
+ * end or a nearly reached limit, 32 times before a peak. So peaks take at most 3 % of one CPU.
  */
 #ifndef HT_SAVED_RULES_H
 #define HT_SAVED_RULES_H
@@ -21,10 +20,6 @@
 #define KEEP_GROWTH 0.05
 #define KEEP_PACE_MIN_NS (1 * NS_PER_S)
 #define KEEP_PACE_MAX_NS (10 * NS_PER_S)
-#define KEEP_CPU_SHARE 0.03
-#define KEEP_CREDIT_MAX_NS (2 * NS_PER_S)
-#define KEEP_DEBT_LIMIT_NS (3 * NS_PER_S)
-#define KEEP_DEBT_MAX_NS (10 * NS_PER_S)
 /* A cgroup counts as near its limit again only after its use fell by this share of the limit. */
 #define KEEP_LIMIT_SLACK 0.05
 
@@ -38,16 +33,13 @@ struct saved_pace {
 bool saved_pace_allows(const struct saved_pace *p, uint64_t now_ns);
 void saved_pace_take(struct saved_pace *p, uint64_t now_ns);
 
-/* CPU time that may be spent. */
-struct saved_credit {
-	int64_t left_ns;
-	uint64_t filled_ns; /* when it was last filled up */
+/* What a profile tells of, by worth. */
+enum saved_class { KEEP_DEATH, KEEP_NEAR_LIMIT, KEEP_ENDED, KEEP_AT_PEAK };
+/* The last batch; all 0: there was none. */
+struct saved_rest {
+	uint64_t took_ns, end_ns;
 };
-void saved_credit_init(struct saved_credit *c, uint64_t now_ns);
-/* How urgently a profile is needed. */
-enum saved_need { KEEP_NEED_CALM, KEEP_NEED_LIMIT, KEEP_NEED_DEATH };
-bool saved_credit_is_left(struct saved_credit *c, uint64_t now_ns, enum saved_need need);
-void saved_credit_spend(struct saved_credit *c, uint64_t cpu_ns);
+bool saved_rest_is_over(const struct saved_rest *r, uint64_t now_ns, enum saved_class of);
 
 /* State of a cgroup near its limit: `is_near` is set once it is, until use has fallen again. limit_bytes 0: none. */
 struct saved_limit {

@@ -2,10 +2,10 @@
 /*
  * saver.c - see saver.h.
  *
- * Compares reasons (watch.c) with what may be spent (rules.h), decides which profiles are made now (batch.c), and
- * what becomes of those saved before.
+ * Compares reasons (watch.c) with the rules (rules.h), decides which profiles are made now (batch.c), and what becomes
+ * of those saved before.
  *
- * Jobs of ended processes wait in a list (ended.c), because nothing else knows of them any more. For running
+ * Jobs of ended processes wait in a list (jobs.c), because nothing else knows of them any more. For running
  * processes the reason (peak, limit) is stored as a want of the process until a child is started.
  */
 #include "saved/saver.h"
@@ -26,31 +26,16 @@
 #include "kernel/engine.h"
 #include "metrics/view.h"
 #include "saved/saver_priv.h"
-#include "saved/job.h"
 #include "saved/store.h"
 #include "serve/profile_file.h"
 #include "snapshot/snapshot.h"
 #include "track/tracker.h"
-
-/* The saved profiles of a store, in the form that endpoints and pages need. */
 
 static enum endpoint_moment moment_of(const struct saved_name *n)
 {
 	return n->reason == KEEP_PEAK  ? ENDPOINT_AT_PEAK :
 	       n->reason == KEEP_LIMIT ? ENDPOINT_AT_LIMIT :
 					 ENDPOINT_AT_LAST;
-}
-
-/* As saver_fetch(). */
-static int saved_list_fetch(const struct saved_store *s, pid_t pid, enum endpoint_moment at)
-{
-	size_t cnt;
-	const struct kept_file *f = saved_store_files(s, &cnt);
-
-	while (cnt--) /* the newest that matches */
-		if (f[cnt].name.pid == pid && moment_of(&f[cnt].name) == at)
-			return saved_store_fetch(s, &f[cnt]);
-	return -ENOENT;
 }
 
 static void view_file(const struct kept_file *f, struct serve_kept *ret)
@@ -67,45 +52,14 @@ static void view_file(const struct kept_file *f, struct serve_kept *ret)
 	snprintf(ret->time, sizeof(ret->time), "%s", saved_time_text(ms / 1000, -1, time));
 }
 
-/* Fill all but failed_cnt and skipped_cnt, which stay as they are. -ENOMEM; release *ret. */
-static int saved_list_view(const struct saved_store *s, struct serve_keep *ret)
-{
-	struct saved_store_stats stats;
-	const struct kept_file *f;
-	struct serve_kept *kept;
-	size_t cnt;
-
-	saved_store_stats(s, &stats);
-	f = saved_store_files(s, &cnt);
-	kept = calloc(cnt + 1, sizeof(*kept));
-	if (!kept)
-		return -ENOMEM;
-	for (size_t i = 0; i < cnt; i++) /* the newest first */
-		view_file(&f[cnt - 1 - i], &kept[i]);
-	ret->kept = kept;
-	ret->kept_cnt = cnt;
-	ret->file_cnt = (double)stats.cnt;
-	ret->bytes = (double)stats.bytes;
-	ret->memory_bytes = (double)stats.memory_bytes;
-	ret->taken_cnt = (double)stats.added_cnt;
-	ret->removed_cnt = (double)stats.removed_cnt;
-	ret->unwritten_cnt = (double)stats.unwritten_cnt;
-	return 0;
-}
-
-static void saved_list_release(struct serve_keep *v)
-{
-	free((void *)v->kept);
-	memset(v, 0, sizeof(*v));
-}
-
 struct saver {
 	struct saved_store *store;
-	struct saved_watch *watch;
-	struct saved_batch *batch;
+	struct saved_watch watch;
+	struct saved_batch batch;
 	struct profile_source src;
-	struct saved_ended *ended;
-	struct saved_credit credit;
+	struct saved_ended ended;
+	struct saved_rest rest;
+	bool is_hurried;
 	uint64_t failed_cnt;
 };
 
@@ -125,24 +79,18 @@ int saver_open(const struct saver_options *opts, struct saver **ret)
 	k = calloc(1, sizeof(*k));
 	if (!k)
 		return -ENOMEM;
-	saved_credit_init(&k->credit, now_ns());
-	err = saved_watch_new(opts->limit_percent / 100, &k->watch);
-	if (!err)
-		err = saved_ended_new(&k->ended);
-	if (err)
-		goto out;
+	k->batch.result_fd = -1;
+	saved_ended_init(&k->ended);
+	saved_watch_init(&k->watch, opts->limit_percent / 100);
 	err = saved_store_open(&store_opts, &k->store, &why);
 	if (err) {
 		log_error("serve: %s", why.text);
-		goto out;
-	}
-	err = saved_batch_new(k->store, &k->batch);
-out:
-	if (err)
 		saver_close(k);
-	else
-		*ret = k;
-	return err;
+		return err;
+	}
+	k->batch.store = k->store;
+	*ret = k;
+	return 0;
 }
 
 void saver_start(struct saver *k, const struct profile_source *src)
@@ -157,16 +105,17 @@ void saver_change(struct saver *k, const struct saver_options *opts)
 	if (!k)
 		return;
 	saved_store_set_bounds(k->store, opts->file_max, opts->bytes_max);
-	saved_watch_set_limit(k->watch, opts->limit_percent / 100);
+	k->watch.limit_share = opts->limit_percent / 100;
 }
 
 void saver_close(struct saver *k)
 {
 	if (!k)
 		return;
-	saved_batch_free(k->batch);
-	saved_watch_free(k->watch);
-	saved_ended_free(k->ended);
+	worker_kill(&k->batch.worker);
+	saved_batch_clear(&k->batch);
+	saved_watch_release(&k->watch);
+	vec_release(&k->ended.jobs); /* samples stay held: the tracker ends as well */
 	saved_store_close(k->store);
 	free(k);
 }
@@ -186,22 +135,20 @@ static void add_ended(struct saver *k, const struct watched *w, const struct sav
 	saved_usage_set_sums(&job.usage, &image);
 	governor_take_record(k->src.governor, name->pid, &job.budget);
 	job.queued_ns = now_ns();
-	saved_ended_add(k->ended, k->src.tracker, &job);
+	saved_ended_add(&k->ended, k->src.tracker, &job);
 }
 
 static void end_process(struct saver *k, struct watched *w, const struct saved_name *name)
 {
 	add_ended(k, w, name);
-	saved_store_set_rank(k->store, name->pid, name->start_epoch_s,
-			     name->reason == KEEP_EXIT && !name->code ? KEEP_RANK_ENDED_WELL :
-									KEEP_RANK_ENDED);
-	saved_watch_del(k->watch, w);
+	saved_store_set_rank(k->store, name->pid, saved_rank_of(name));
+	saved_watch_del(&k->watch, w);
 }
 
 /* Return the watch of the process that is followed now; NULL: no memory for it. comm: as for saved_watch_add(). */
 static struct watched *get_watched(struct saver *k, pid_t pid, const char *comm, size_t comm_bytes)
 {
-	struct watched *w = saved_watch_find(k->watch, pid);
+	struct watched *w = saved_watch_find(&k->watch, pid);
 
 	if (w && !tracker_is_of(k->src.tracker, pid, w->generation)) {
 		struct saved_name name = w->name;
@@ -210,8 +157,8 @@ static struct watched *get_watched(struct saver *k, pid_t pid, const char *comm,
 		end_process(k, w, &name);
 		w = NULL;
 	}
-	if (!w && !saved_watch_add(k->watch, k->src.tracker, pid, comm, comm_bytes))
-		w = saved_watch_find(k->watch, pid);
+	if (!w && !saved_watch_add(&k->watch, k->src.tracker, pid, comm, comm_bytes))
+		w = saved_watch_find(&k->watch, pid);
 	return w;
 }
 
@@ -235,7 +182,7 @@ void saver_on_event(struct saver *k, const struct ht_event *event)
 			return; /* it was first watched after that exec */
 		name.reason = KEEP_EXEC;
 		add_ended(k, w, &name);
-		saved_store_set_rank(k->store, pid, name.start_epoch_s, KEEP_RANK_ENDED);
+		saved_store_set_rank(k->store, pid, saved_rank_of(&name));
 		watched_begin_image(w, event);
 	} else {
 		w->generation = event->generation;
@@ -250,8 +197,8 @@ void saver_sync(struct saver *k)
 
 	if (!k)
 		return;
-	for (size_t i = 0; i < saved_watch_cnt(k->watch); i++)
-		saved_watch_at(k->watch, i)->is_followed = false;
+	vec_each(&k->watch.list, w)
+		w->is_followed = false;
 	for (size_t i = 0; i < tracker_running_cnt(k->src.tracker); i++) {
 		pid_t pid = tracker_running_at(k->src.tracker, i);
 
@@ -259,10 +206,10 @@ void saver_sync(struct saver *k)
 		if (w)
 			w->is_followed = true;
 	}
-	for (size_t i = saved_watch_cnt(k->watch); i-- > 0;) {
+	for (size_t i = k->watch.list.cnt; i-- > 0;) {
 		struct saved_name name;
 
-		w = saved_watch_at(k->watch, i);
+		w = &k->watch.list.data[i];
 		if (w->is_followed)
 			continue;
 		name = w->name;
@@ -282,14 +229,15 @@ static void set_has_inuse(const struct saver *k, struct watched *w)
 void saver_tick(struct saver *k)
 {
 	uint64_t now = now_ns();
+	struct watched *w;
 
 	if (!k)
 		return;
-	for (size_t i = 0; i < saved_watch_cnt(k->watch); i++)
-		set_has_inuse(k, saved_watch_at(k->watch, i));
-	saved_watch_tick(k->watch, k->src.engine, k->src.rate_bytes, now);
-	if (!saved_batch_is_at_work(k->batch))
-		saved_ended_skip_late(k->ended, k->src.tracker, &k->credit, now);
+	vec_each(&k->watch.list, w)
+		set_has_inuse(k, w);
+	saved_watch_tick(&k->watch, k->src.engine, k->src.rate_bytes, now);
+	if (!k->batch.worker.pid)
+		saved_ended_skip_late(&k->ended, k->src.tracker, now);
 }
 
 /* Choose what is made now. */
@@ -331,115 +279,89 @@ static struct saved_job job_of(const struct saver *k, const struct watched *w,
 	return job;
 }
 
-/* For which needs there is CPU time to spend. */
-struct means {
-	bool allows[KEEP_NEED_DEATH + 1];
-};
-
-static struct means means_of(struct saver *k, uint64_t now)
+static bool is_rested(const struct saver *k, uint64_t now, enum saved_class of)
 {
-	struct means m;
-
-	for (int need = KEEP_NEED_CALM; need <= KEEP_NEED_DEATH; need++)
-		m.allows[need] = saved_credit_is_left(&k->credit, now, (enum saved_need)need);
-	return m;
+	return k->is_hurried || saved_rest_is_over(&k->rest, now, of);
 }
 
 static void choose_jobs(struct saver *k, uint64_t now)
 {
-	const struct means m = means_of(k, now);
 	VEC(struct saved_job) all = { 0 };
+	const struct saved_job *j;
+	struct watched *w;
 	int err = 0;
 
-	for (size_t i = 0; i < saved_ended_cnt(k->ended); i++) {
-		const struct saved_job *j = saved_ended_at(k->ended, i);
-
-		if (!err && m.allows[saved_job_need(j)])
+	if (!is_rested(k, now, KEEP_DEATH))
+		return;
+	vec_each(&k->ended.jobs, j)
+		if (!err && is_rested(k, now, saved_job_class(j)))
 			err = vec_push(&all, *j);
-	}
-	for (size_t i = 0; i < saved_watch_cnt(k->watch); i++) {
-		struct watched *w = saved_watch_at(k->watch, i);
-
-		if (!err && m.allows[KEEP_NEED_LIMIT] && may_keep_limit(k, w, now))
+	vec_each(&k->watch.list, w) {
+		if (!err && is_rested(k, now, KEEP_NEAR_LIMIT) && may_keep_limit(k, w, now))
 			err = vec_push(&all, job_of(k, w, KEEP_LIMIT));
-		if (!err && m.allows[KEEP_NEED_CALM] && may_keep(&w->peak, now))
+		if (!err && is_rested(k, now, KEEP_AT_PEAK) && may_keep(&w->peak, now))
 			err = vec_push(&all, job_of(k, w, KEEP_PEAK));
 	}
 	if (all.cnt)
 		qsort(all.data, all.cnt, sizeof(*all.data), saved_job_by_worth);
-	saved_batch_set(k->batch, all.data, all.cnt);
+	saved_batch_set(&k->batch, all.data, all.cnt);
 	vec_release(&all);
-}
-
-static bool has_due(struct saver *k, uint64_t now)
-{
-	const struct means m = means_of(k, now);
-
-	for (size_t i = 0; i < saved_ended_cnt(k->ended); i++)
-		if (m.allows[saved_job_need(saved_ended_at(k->ended, i))])
-			return true;
-	for (size_t i = 0; i < saved_watch_cnt(k->watch); i++) {
-		struct watched *w = saved_watch_at(k->watch, i);
-
-		if ((m.allows[KEEP_NEED_LIMIT] && may_keep_limit(k, w, now)) ||
-		    (m.allows[KEEP_NEED_CALM] && may_keep(&w->peak, now)))
-			return true;
-	}
-	return false;
 }
 
 /* Clear the wants and waiting jobs that are now being handled; their paces begin, whatever the result. */
 static void note_begun(struct saver *k, uint64_t now)
 {
-	for (size_t i = 0; i < saved_batch_cnt(k->batch); i++) {
-		const struct saved_job *job = saved_batch_at(k->batch, i);
+	for (size_t i = 0; i < k->batch.job_cnt; i++) {
+		const struct saved_job *job = &k->batch.jobs[i];
 		struct saved_want *want =
-			want_of(saved_watch_find(k->watch, job->name.pid), job->name.reason);
+			want_of(saved_watch_find(&k->watch, job->name.pid), job->name.reason);
 
 		if (want) {
 			saved_pace_take(&want->pace, now);
 			want->is_wanted = false;
 		}
-		saved_ended_take(k->ended, job);
+		saved_ended_take(&k->ended, job);
 	}
 }
 
 /* From here on the child has a copy of the samples: those of ended processes can go. */
 static void let_go_dead(struct saver *k)
 {
-	for (size_t i = 0; i < saved_batch_cnt(k->batch); i++) {
-		const struct saved_job *job = saved_batch_at(k->batch, i);
+	for (size_t i = 0; i < k->batch.job_cnt; i++) {
+		const struct saved_job *job = &k->batch.jobs[i];
 
 		if (saved_job_is_last(job))
 			tracker_unpin_image(k->src.tracker, job->name.pid, job->generation);
 	}
 }
 
+/* Start a child for what is due. Return its descriptor; -1: nothing was started. */
 static int begin(struct saver *k)
 {
 	struct profile_request moment = { .monotonic_ns = now_ns() };
 	struct snapshot *s = NULL;
 	int err;
 
-	moment.epoch_ns = (int64_t)clock_ns(CLOCK_REALTIME);
 	choose_jobs(k, moment.monotonic_ns);
-	if (!saved_batch_cnt(k->batch))
-		return -EAGAIN;
+	if (!k->batch.job_cnt)
+		return -1;
+	moment.epoch_ns = (int64_t)clock_ns(CLOCK_REALTIME);
 	note_begun(k, moment.monotonic_ns);
-	err = saved_batch_open_files(k->batch, moment.epoch_ns);
+	err = saved_batch_open_files(&k->batch, moment.epoch_ns);
 	if (!err)
 		err = snapshot_take(k->src.engine, &s);
-	saved_credit_spend(&k->credit, now_ns() - moment.monotonic_ns);
+	k->rest.end_ns = now_ns();
+	k->rest.took_ns = k->rest.end_ns - moment.monotonic_ns;
 	if (!err)
-		err = saved_batch_start(k->batch, &k->src, s, &moment);
+		err = saved_batch_start(&k->batch, &k->src, s, &moment);
 	let_go_dead(k);
 	if (err) {
 		log_warn("serve: cannot keep profiles: %s", strerror(-err));
-		k->failed_cnt += saved_batch_cnt(k->batch);
-		saved_batch_clear(k->batch);
+		k->failed_cnt += k->batch.job_cnt;
+		saved_batch_clear(&k->batch);
 	}
 	snapshot_free(s);
-	return err;
+	return err ? -1 : k->batch.worker.fd;
 }
 
 int saver_work(struct saver *k, int *ret_fd)
@@ -447,12 +369,10 @@ int saver_work(struct saver *k, int *ret_fd)
 	*ret_fd = -1;
 	if (!k)
 		return 0;
-	if (saved_batch_is_at_work(k->batch)) {
-		if (saved_batch_check(k->batch))
-			saver_reap(k);
-	} else if (has_due(k, now_ns()) && !begin(k)) {
-		*ret_fd = saved_batch_fd(k->batch);
-	}
+	if (!k->batch.worker.pid)
+		*ret_fd = begin(k);
+	else if (worker_check(&k->batch.worker))
+		saver_reap(k);
 	return 0;
 }
 
@@ -461,7 +381,7 @@ int saver_work(struct saver *k, int *ret_fd)
 /* Replace the earlier saved file of the running process. */
 static void replace(struct saver *k, const struct saved_job *job, const struct saved_result *r)
 {
-	struct watched *w = saved_watch_find(k->watch, job->name.pid);
+	struct watched *w = saved_watch_find(&k->watch, job->name.pid);
 	struct saved_want *want = want_of(w, job->name.reason);
 
 	if (!want || w->generation != job->generation)
@@ -476,16 +396,14 @@ static void replace(struct saver *k, const struct saved_job *job, const struct s
 
 static enum saved_rank rank_of(const struct saver *k, const struct saved_job *job)
 {
-	if (job->name.reason == KEEP_EXIT && !job->name.code)
-		return KEEP_RANK_ENDED_WELL;
-	return !saved_job_is_last(job) && saved_watch_find(k->watch, job->name.pid) ?
+	return !saved_job_is_last(job) && saved_watch_find(&k->watch, job->name.pid) ?
 		       KEEP_RANK_RUNS :
-		       KEEP_RANK_ENDED;
+		       saved_rank_of(&job->name);
 }
 
 static void take_result(struct saver *k, const struct saved_result *r)
 {
-	struct saved_job *job = saved_batch_at(k->batch, r->job_idx);
+	struct saved_job *job = &k->batch.jobs[r->job_idx];
 	int err = r->make_err;
 
 	if (!err) {
@@ -507,51 +425,83 @@ bool saver_reap(struct saver *k)
 
 	if (!k)
 		return true;
-	if (!saved_batch_reap(k->batch, &cpu_ns))
-		return !saved_batch_is_at_work(k->batch);
-	saved_credit_spend(&k->credit, cpu_ns);
-	while (saved_batch_result(k->batch, done, &r)) {
+	if (!worker_reap(&k->batch.worker, "keeping profiles", &cpu_ns))
+		return !k->batch.worker.pid;
+	k->rest.took_ns += cpu_ns;
+	k->rest.end_ns = now_ns();
+	while (saved_batch_result(&k->batch, done, &r)) {
 		take_result(k, &r);
 		done++;
 	}
-	for (; done < saved_batch_cnt(k->batch); done++) /* the child was killed */
-		k->failed_cnt +=
-			!saved_store_recover(k->store, &saved_batch_at(k->batch, done)->name);
-	saved_batch_clear(k->batch);
+	for (; done < k->batch.job_cnt; done++) /* the child was killed */
+		k->failed_cnt += !saved_store_recover(k->store, &k->batch.jobs[done].name);
+	saved_batch_clear(&k->batch);
 	return true;
+}
+
+void saver_hurry(struct saver *k)
+{
+	if (k)
+		k->is_hurried = true;
 }
 
 bool saver_is_busy(const struct saver *k)
 {
-	return k && (saved_batch_is_at_work(k->batch) || saved_ended_cnt(k->ended));
+	return k && (k->batch.worker.pid || k->ended.jobs.cnt);
 }
 
 uint64_t saver_reader_since_ns(const struct saver *k)
 {
-	return k ? saved_batch_reader_since_ns(k->batch) : UINT64_MAX;
+	return k ? worker_reader_since_ns(&k->batch.worker) : UINT64_MAX;
 }
 
 int saver_fetch(const struct saver *k, pid_t pid, enum endpoint_moment at)
 {
-	return k ? saved_list_fetch(k->store, pid, at) : -ENOENT;
+	const struct kept_file *f = NULL;
+	size_t cnt = 0;
+
+	if (k)
+		f = saved_store_files(k->store, &cnt);
+	while (cnt--) /* the newest that matches */
+		if (f[cnt].name.pid == pid && moment_of(&f[cnt].name) == at)
+			return saved_store_fetch(k->store, &f[cnt]);
+	return -ENOENT;
 }
 
 int saver_view(const struct saver *k, struct serve_keep *ret)
 {
-	int err;
+	struct saved_store_stats stats;
+	const struct kept_file *f;
+	struct serve_kept *kept;
+	size_t cnt;
 
 	*ret = (struct serve_keep){ NULL, 0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
 	if (!k)
 		return 0;
-	err = saved_list_view(k->store, ret);
-	if (err)
-		return err;
-	ret->failed_cnt = (double)k->failed_cnt;
-	ret->skipped_cnt = (double)saved_ended_skipped_cnt(k->ended);
+	saved_store_stats(k->store, &stats);
+	f = saved_store_files(k->store, &cnt);
+	kept = calloc(cnt + 1, sizeof(*kept));
+	if (!kept)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++) /* the newest first */
+		view_file(&f[cnt - 1 - i], &kept[i]);
+	*ret = (struct serve_keep){
+		.kept = kept,
+		.kept_cnt = cnt,
+		.file_cnt = (double)stats.cnt,
+		.bytes = (double)stats.bytes,
+		.memory_bytes = (double)stats.memory_bytes,
+		.taken_cnt = (double)stats.added_cnt,
+		.removed_cnt = (double)stats.removed_cnt,
+		.unwritten_cnt = (double)stats.unwritten_cnt,
+		.failed_cnt = (double)k->failed_cnt,
+		.skipped_cnt = (double)k->ended.skipped_cnt,
+	};
 	return 0;
 }
 
 void saver_view_release(struct serve_keep *v)
 {
-	saved_list_release(v);
+	free((void *)v->kept);
+	memset(v, 0, sizeof(*v));
 }

@@ -51,6 +51,8 @@ void saver_tick(struct saver *k);
 /* Start what is due; as profiles_work(). */
 int saver_work(struct saver *k, int *ret_fd);
 bool saver_reap(struct saver *k);
+/* From here on there is no rest between profiles: heaptap ends. */
+void saver_hurry(struct saver *k);
 /* True while last profiles wait or are being made. */
 bool saver_is_busy(const struct saver *k);
 /* As profiles_reader_since_ns(). */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* saver_priv.h - the parts of saver.c: ended processes, running ones, and several profiles of one snapshot. */
+/* saver_priv.h - the parts of saver.c: profiles that are to be made, running processes, and several profiles of one
+ * snapshot. */
 #ifndef HT_SAVED_SAVER_PRIV_H
 #define HT_SAVED_SAVER_PRIV_H
 
@@ -8,49 +9,74 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "saved/job.h"
+#include "base/hmap.h"
+#include "base/log_limit.h"
+#include "base/vec.h"
+#include "budget/governor.h"
+#include "proc/cgroup_memory.h"
 #include "saved/name.h"
 #include "saved/rules.h"
+#include "serve/worker.h"
 
 struct engine;
 struct ht_event;
+struct ht_image;
 struct profile_request;
 struct profile_source;
-struct saved_batch;
 struct saved_cgroup;
-struct saved_credit;
-struct saved_ended;
 struct saved_store;
-struct saved_watch;
 struct snapshot;
 struct tracker;
 
 /*
- * ended.c: ended processes (and images, after an exec) that wait for their last profile.
+ * jobs.c: profiles that are to be saved, and those of them that wait, because their processes (or images, after an
+ * exec) have ended.
  *
  * Their samples are still in the live map and are kept there (tracker_pin_image()) from when a job is added until it is
  * let go. Jobs that cannot wait any longer are let go here, and counted.
  */
 
-/* -ENOMEM. */
-int saved_ended_new(struct saved_ended **ret);
-/* NULL is fine. Samples stay held: the tracker ends as well. */
-void saved_ended_free(struct saved_ended *ke);
+/* What is known of a process's memory, for the notes of its profiles. */
+struct saved_usage {
+	double inuse_bytes, peak_bytes;
+	uint64_t peak_ns; /* CLOCK_MONOTONIC */
+	struct cgroup_free_reading cgroup;
+};
 
+/* Fill in BPF's sums of an image; `cgroup` stays as it is. */
+void saved_usage_set_sums(struct saved_usage *u, const struct ht_image *image);
+
+/* Which image of which process, why, and what was known of its memory when the reason arose. */
+struct saved_job {
+	struct saved_name name;
+	uint32_t generation;
+	struct saved_usage usage;
+	struct governor_record budget; /* as of that time, too */
+	uint64_t queued_ns; /* CLOCK_MONOTONIC: only for jobs that wait */
+	int fd; /* in memory, while a child makes it; -1: none */
+};
+
+enum saved_class saved_job_class(const struct saved_job *j);
+/* True if in use is known: frees are watched, or nothing says that they are not. */
+bool saved_job_has_inuse(const struct saved_job *j);
+/* True for a process or an image that has ended: this is the last chance to save a profile of it. */
+bool saved_job_is_last(const struct saved_job *j);
+/* For qsort(): by class, in each the largest in use first. */
+int saved_job_by_worth(const void *a, const void *b);
+
+struct saved_ended {
+	VEC(struct saved_job) jobs;
+	uint64_t skipped_cnt; /* jobs of which no profile will be made */
+	struct log_limit log;
+};
+
+void saved_ended_init(struct saved_ended *ke);
 /* When there are too many jobs, the one that is worth least is let go. */
 void saved_ended_add(struct saved_ended *ke, struct tracker *t, const struct saved_job *job);
-size_t saved_ended_cnt(const struct saved_ended *ke);
-/* Valid until the next change. */
-const struct saved_job *saved_ended_at(const struct saved_ended *ke, size_t i);
 /* Remove the job of this image, if there is one, from those that wait; its samples are still held. */
 void saved_ended_take(struct saved_ended *ke, const struct saved_job *job);
-/* Let go jobs that have waited too long for CPU time that is not there, so that their samples do not fill the live
- * map. now_ns: CLOCK_MONOTONIC. */
-void saved_ended_skip_late(struct saved_ended *ke, struct tracker *t, struct saved_credit *credit,
-			   uint64_t now_ns);
-
-/* Number of jobs of which no profile will be made. */
-uint64_t saved_ended_skipped_cnt(const struct saved_ended *ke);
+/* Let go jobs that have waited too long, so that their samples do not fill the live map. */
+void saved_ended_skip_late(struct saved_ended *ke, struct tracker *t, uint64_t now_ns);
 
 /*
  * watch.c: the running processes of which profiles may be saved: what each holds, how near its cgroup is to its
@@ -69,7 +95,7 @@ struct saved_want {
 };
 
 struct watched {
-	struct saved_name name; /* comm, pid, start */
+	struct saved_name name; /* comm, pid */
 	uint32_t generation;
 	struct saved_cgroup *cgroup; /* NULL: not known */
 	struct saved_usage usage;
@@ -79,22 +105,26 @@ struct watched {
 	struct saved_want peak, limit;
 };
 
-/* limit_share: as saved_cgroups_new(). -ENOMEM. */
-int saved_watch_new(double limit_share, struct saved_watch **ret);
-void saved_watch_set_limit(struct saved_watch *kw, double limit_share);
-/* NULL is fine. */
-void saved_watch_free(struct saved_watch *kw);
+struct saved_watch {
+	VEC(struct watched) list;
+	struct hmap idx; /* pid -> index in list */
+	double limit_share; /* part of the limit from which on a cgroup counts as near, as in 0.9 */
+	struct cgroup_mount mount;
+	bool has_mount; /* false: no memory cgroups are mounted, so no process has one */
+	VEC(struct saved_cgroup *) cgroups;
+	uint64_t refreshed_ns;
+};
+
+void saved_watch_init(struct saved_watch *kw, double limit_share);
+void saved_watch_release(struct saved_watch *kw);
 
 /* Pointers are valid until the next add or del. NULL: it is not watched. */
 struct watched *saved_watch_find(const struct saved_watch *kw, pid_t pid);
-size_t saved_watch_cnt(const struct saved_watch *kw);
-/* Del moves the last one to the free place. */
-struct watched *saved_watch_at(const struct saved_watch *kw, size_t i);
-
 /* comm: used when /proc does not tell it any more, because the process is ending; need not end in \0. -ESRCH: the
  * tracker does not follow it; -ENOMEM. */
 int saved_watch_add(struct saved_watch *kw, const struct tracker *t, pid_t pid, const char *comm,
 		    size_t comm_bytes);
+/* Moves the last one to the free place. */
 void saved_watch_del(struct saved_watch *kw, struct watched *w);
 
 /* Begin another program's image, which has no peak yet. event: HT_EVENT_EXEC. */
@@ -107,11 +137,19 @@ void saved_watch_tick(struct saved_watch *kw, struct engine *e, uint64_t rate_by
 /*
  * batch.c: the jobs for which one child process makes profiles, all from one snapshot.
  *
- * Set a batch, open its files, start it; when worker.h reports its end, read the results, and clear it. One at a
- * time.
+ * Set a batch, open its files, start it; when its worker has ended, read the results, and clear it. One at a time.
  */
 
 #define KEEP_BATCH_CAP 16
+
+struct saved_batch {
+	const struct saved_store *store; /* only the child writes to it */
+	struct saved_job jobs[KEEP_BATCH_CAP];
+	size_t job_cnt;
+	int result_fd; /* -1: none */
+	int64_t last_epoch_ms; /* of any job so far */
+	struct worker worker;
+};
 
 /* Result of one job, written by the child. */
 struct saved_result {
@@ -120,16 +158,8 @@ struct saved_result {
 	double inuse_bytes; /* in the profile; < 0: not known */
 };
 
-/* The store must outlive the batch; only the child writes to it. -ENOMEM. */
-int saved_batch_new(const struct saved_store *store, struct saved_batch **ret);
-/* Ends the child. NULL is fine. */
-void saved_batch_free(struct saved_batch *b);
-
-/* Takes the first KEEP_BATCH_CAP jobs. */
+/* Takes the first KEEP_BATCH_CAP jobs. A caller that takes over a job's fd sets it to -1. */
 void saved_batch_set(struct saved_batch *b, const struct saved_job *jobs, size_t cnt);
-size_t saved_batch_cnt(const struct saved_batch *b);
-/* A caller that takes over the job's fd sets it to -1. */
-struct saved_job *saved_batch_at(struct saved_batch *b, size_t i);
 /* Open files in memory for the profiles. From here on the jobs have the time epoch_ns, give or take some
  * milliseconds, so that no two have the same. -errno: clear the batch. */
 int saved_batch_open_files(struct saved_batch *b, int64_t epoch_ns);
@@ -139,14 +169,6 @@ void saved_batch_clear(struct saved_batch *b);
 /* moment: when s began, on both clocks. */
 int saved_batch_start(struct saved_batch *b, const struct profile_source *src,
 		      const struct snapshot *s, const struct profile_request *moment);
-
-/* As in worker.h, while the child is at work. */
-bool saved_batch_is_at_work(const struct saved_batch *b);
-int saved_batch_fd(const struct saved_batch *b);
-bool saved_batch_check(struct saved_batch *b);
-bool saved_batch_reap(struct saved_batch *b, uint64_t *ret_cpu_ns);
-/* Valid at any time. */
-uint64_t saved_batch_reader_since_ns(const struct saved_batch *b);
 
 /* Read result i after the end, in the order in which they came. false: no more; the other jobs were not done. */
 bool saved_batch_result(const struct saved_batch *b, size_t i, struct saved_result *ret);

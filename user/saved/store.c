@@ -119,10 +119,11 @@ void saved_store_set_bounds(struct saved_store *s, size_t file_max, uint64_t byt
 	saved_bounds(s);
 }
 
-/* Return the rank of an earlier process's file. */
-static enum saved_rank rank_of(const struct saved_name *n)
+enum saved_rank saved_rank_of(const struct saved_name *n)
 {
-	return n->reason == KEEP_EXIT && !n->code ? KEEP_RANK_ENDED_WELL : KEEP_RANK_ENDED;
+	return n->reason == KEEP_EXEC || (n->reason == KEEP_EXIT && !n->code) ?
+		       KEEP_RANK_ENDED_WELL :
+		       KEEP_RANK_ENDED;
 }
 
 static int load_one(struct saved_store *s, const char *file)
@@ -139,7 +140,7 @@ static int load_one(struct saved_store *s, const char *file)
 	    !S_ISREG(st.st_mode))
 		return 0;
 	f.bytes = (uint64_t)st.st_size;
-	f.rank = rank_of(&f.name);
+	f.rank = saved_rank_of(&f.name);
 	err = vec_push(&s->files, f);
 	if (!err)
 		count(s, &f, 1);
@@ -366,13 +367,12 @@ void saved_store_drop(struct saved_store *s, const struct saved_name *name)
 	}
 }
 
-void saved_store_set_rank(struct saved_store *s, pid_t pid, int64_t start_epoch_s,
-			  enum saved_rank rank)
+void saved_store_set_rank(struct saved_store *s, pid_t pid, enum saved_rank rank)
 {
 	struct kept_file *f;
 
 	vec_each(&s->files, f)
-		if (f->name.pid == pid && f->name.start_epoch_s == start_epoch_s)
+		if (f->name.pid == pid && f->rank == KEEP_RANK_RUNS)
 			f->rank = rank;
 }
 

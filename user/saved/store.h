@@ -71,9 +71,10 @@ int saved_store_add(struct saved_store *s, const struct saved_name *name, int fd
 		    double inuse_bytes, enum saved_rank rank);
 /* Remove a file of this name that is not needed any more (there is a newer peak). */
 void saved_store_drop(struct saved_store *s, const struct saved_name *name);
-/* Change the rank of the files of a process that has ended. */
-void saved_store_set_rank(struct saved_store *s, pid_t pid, int64_t start_epoch_s,
-			  enum saved_rank rank);
+/* Change the rank of the files of the running process pid, which has ended. */
+void saved_store_set_rank(struct saved_store *s, pid_t pid, enum saved_rank rank);
+/* Rank of a file whose process has ended. */
+enum saved_rank saved_rank_of(const struct saved_name *n);
 
 /* The files, the oldest first, in order of arrival; valid until the next change. */
 const struct kept_file *saved_store_files(const struct saved_store *s, size_t *ret_cnt);

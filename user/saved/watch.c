@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hmap.h"
@@ -50,36 +48,8 @@ struct saved_cgroup {
 	size_t user_cnt;
 };
 
-struct saved_cgroups {
-	double limit_share;
-	struct cgroup_mount mount;
-	bool has_mount;
-	VEC(struct saved_cgroup *) list;
-};
-
-/* limit_share: part of the limit from which on a cgroup counts as near, as in 0.9. If no memory cgroups are
- * mounted, no process has one. -ENOMEM. */
-static int saved_cgroups_new(double limit_share, struct saved_cgroups **ret)
-{
-	struct saved_cgroups *cs = calloc(1, sizeof(*cs));
-
-	if (!cs)
-		return -ENOMEM;
-	cs->limit_share = limit_share;
-	cs->has_mount = !cgroup_find_mount(&cs->mount);
-	if (cs->has_mount && cgroup_is_outside(cs->mount.root))
-		log_warn(
-			"serve: nothing is kept when another container comes near its memory limit: this "
-			"container's place in the host's cgroups, mounted at %s, is not found",
-			cs->mount.point);
-	*ret = cs;
-	return 0;
-}
-
-static void saved_cgroups_set_limit(struct saved_cgroups *cs, double limit_share)
-{
-	cs->limit_share = limit_share;
-}
+/* Limits change, and processes move, now and then. */
+#define REFRESH_INTERVAL_NS (5 * NS_PER_S)
 
 static void free_cgroup(struct saved_cgroup *c)
 {
@@ -88,28 +58,15 @@ static void free_cgroup(struct saved_cgroup *c)
 	free(c);
 }
 
-/* Frees all cgroups, too. NULL is fine. */
-static void saved_cgroups_free(struct saved_cgroups *cs)
-{
-	struct saved_cgroup **c;
-
-	if (!cs)
-		return;
-	vec_each(&cs->list, c)
-		free_cgroup(*c);
-	vec_release(&cs->list);
-	free(cs);
-}
-
-/* Return the cgroup of a process, to be given to saved_cgroups_put(); NULL: not known, or out of memory. */
-static struct saved_cgroup *saved_cgroups_get(struct saved_cgroups *cs, pid_t pid)
+/* Return the cgroup of a process, to be given to put_cgroup(); NULL: not known, or out of memory. */
+static struct saved_cgroup *get_cgroup(struct saved_watch *kw, pid_t pid)
 {
 	char dir[CGROUP_PATH_BYTES];
 	struct saved_cgroup *fresh, **c;
 
-	if (!cs->has_mount || cgroup_free_find_dir(&cs->mount, pid, dir))
+	if (!kw->has_mount || cgroup_free_find_dir(&kw->mount, pid, dir))
 		return NULL;
-	vec_each(&cs->list, c) {
+	vec_each(&kw->cgroups, c) {
 		if (!strcmp((*c)->dir, dir)) {
 			(*c)->user_cnt++;
 			return *c;
@@ -121,8 +78,8 @@ static struct saved_cgroup *saved_cgroups_get(struct saved_cgroups *cs, pid_t pi
 	fresh->user_cnt = 1;
 	fresh->log = (struct log_limit){ .every_ns = LOG_EVERY_NS, .burst = 1 };
 	fresh->dir = strdup(dir);
-	if (!fresh->dir || cgroup_free_open(&cs->mount, dir, &fresh->room) ||
-	    vec_push(&cs->list, fresh)) {
+	if (!fresh->dir || cgroup_free_open(&kw->mount, dir, &fresh->room) ||
+	    vec_push(&kw->cgroups, fresh)) {
 		free_cgroup(fresh);
 		return NULL;
 	}
@@ -130,13 +87,13 @@ static struct saved_cgroup *saved_cgroups_get(struct saved_cgroups *cs, pid_t pi
 }
 
 /* NULL is fine. */
-static void saved_cgroups_put(struct saved_cgroups *cs, struct saved_cgroup *c)
+static void put_cgroup(struct saved_watch *kw, struct saved_cgroup *c)
 {
 	if (!c || --c->user_cnt)
 		return;
-	for (size_t i = 0; i < cs->list.cnt; i++)
-		if (cs->list.data[i] == c)
-			cs->list.data[i] = cs->list.data[--cs->list.cnt];
+	for (size_t i = 0; i < kw->cgroups.cnt; i++)
+		if (kw->cgroups.data[i] == c)
+			kw->cgroups.data[i] = kw->cgroups.data[--kw->cgroups.cnt];
 	free_cgroup(c);
 }
 
@@ -159,12 +116,12 @@ static void read_cgroup(struct saved_cgroup *c, double share, uint64_t now)
 }
 
 /* Read all of them, and log which have come near their limits. now_ns: CLOCK_MONOTONIC. */
-static void saved_cgroups_read(struct saved_cgroups *cs, uint64_t now_ns)
+static void read_cgroups(struct saved_watch *kw, uint64_t now_ns)
 {
 	struct saved_cgroup **c;
 
-	vec_each(&cs->list, c) {
-		read_cgroup(*c, cs->limit_share, now_ns);
+	vec_each(&kw->cgroups, c) {
+		read_cgroup(*c, kw->limit_share, now_ns);
 		if (!(*c)->has_come_near || !log_limit_allows(&(*c)->log, now_ns))
 			continue;
 		log_info("serve: cgroup %s uses %llu of %llu bytes: keeping the profiles of its "
@@ -174,72 +131,27 @@ static void saved_cgroups_read(struct saved_cgroups *cs, uint64_t now_ns)
 	}
 }
 
-/* Call now and then: limits may have changed. */
-static void saved_cgroups_refresh(struct saved_cgroups *cs)
+void saved_watch_init(struct saved_watch *kw, double limit_share)
+{
+	hmap_init(&kw->idx, sizeof(uint32_t));
+	kw->limit_share = limit_share;
+	kw->has_mount = !cgroup_find_mount(&kw->mount);
+	if (kw->has_mount && cgroup_is_outside(kw->mount.root))
+		log_warn(
+			"serve: nothing is kept when another container comes near its memory limit: this "
+			"container's place in the host's cgroups, mounted at %s, is not found",
+			kw->mount.point);
+}
+
+void saved_watch_release(struct saved_watch *kw)
 {
 	struct saved_cgroup **c;
 
-	vec_each(&cs->list, c)
-		cgroup_free_refresh((*c)->room);
-}
-
-/* The last reading; all 0: none yet. */
-static const struct cgroup_free_reading *saved_cgroup_reading(const struct saved_cgroup *c)
-{
-	return &c->reading;
-}
-
-/* True if the last saved_cgroups_read() found that it has just come near, or that the kernel reported new events. */
-static bool saved_cgroup_has_come_near(const struct saved_cgroup *c)
-{
-	return c->has_come_near;
-}
-
-/* True since it came near, until it has gone back. */
-static bool saved_cgroup_is_near(const struct saved_cgroup *c)
-{
-	return c->limit.is_near;
-}
-
-/* Limits change, and processes move, now and then. */
-#define REFRESH_INTERVAL_NS (5 * NS_PER_S)
-
-struct saved_watch {
-	VEC(struct watched) list;
-	struct hmap idx; /* pid -> index in list */
-	struct saved_cgroups *cgroups;
-	uint64_t refreshed_ns;
-};
-
-int saved_watch_new(double limit_share, struct saved_watch **ret)
-{
-	struct saved_watch *kw = calloc(1, sizeof(*kw));
-	int err;
-
-	if (!kw)
-		return -ENOMEM;
-	hmap_init(&kw->idx, sizeof(uint32_t));
-	err = saved_cgroups_new(limit_share, &kw->cgroups);
-	if (err)
-		saved_watch_free(kw);
-	else
-		*ret = kw;
-	return err;
-}
-
-void saved_watch_set_limit(struct saved_watch *kw, double limit_share)
-{
-	saved_cgroups_set_limit(kw->cgroups, limit_share);
-}
-
-void saved_watch_free(struct saved_watch *kw)
-{
-	if (!kw)
-		return;
-	saved_cgroups_free(kw->cgroups);
+	vec_each(&kw->cgroups, c)
+		free_cgroup(*c);
+	vec_release(&kw->cgroups);
 	vec_release(&kw->list);
 	hmap_release(&kw->idx);
-	free(kw);
 }
 
 struct watched *saved_watch_find(const struct saved_watch *kw, pid_t pid)
@@ -248,25 +160,6 @@ struct watched *saved_watch_find(const struct saved_watch *kw, pid_t pid)
 	const uint64_t *idx = hmap_get(&kw->idx, &key);
 
 	return idx ? &kw->list.data[*idx] : NULL;
-}
-
-size_t saved_watch_cnt(const struct saved_watch *kw)
-{
-	return kw->list.cnt;
-}
-
-struct watched *saved_watch_at(const struct saved_watch *kw, size_t i)
-{
-	return &kw->list.data[i];
-}
-
-static int64_t start_epoch_s(uint64_t start_time_ticks)
-{
-	int64_t boot_ns = (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)clock_ns(CLOCK_BOOTTIME);
-	long ticks_per_s = sysconf(_SC_CLK_TCK);
-
-	return boot_ns / (int64_t)NS_PER_S +
-	       (int64_t)(start_time_ticks / (uint64_t)(ticks_per_s > 0 ? ticks_per_s : 100));
 }
 
 /* Values that cannot be had any more, because the process is ending, keep their defaults. */
@@ -281,11 +174,9 @@ int saved_watch_add(struct saved_watch *kw, const struct tracker *t, pid_t pid, 
 	if (!tracker_follows(t, pid))
 		return -ESRCH;
 	w.generation = tracker_generation(t, pid);
-	w.name.start_epoch_s = (int64_t)(clock_ns(CLOCK_REALTIME) / NS_PER_S);
 	if (!process_glance(pid, &info)) {
 		comm = info.comm;
 		comm_bytes = sizeof(info.comm);
-		w.name.start_epoch_s = start_epoch_s(info.start_time_ticks);
 	}
 	snprintf(w.name.comm, sizeof(w.name.comm), "%.*s", (int)comm_bytes, comm);
 	err = vec_reserve(&kw->list, kw->list.cnt + 1);
@@ -293,7 +184,7 @@ int saved_watch_add(struct saved_watch *kw, const struct tracker *t, pid_t pid, 
 		err = hmap_put(&kw->idx, &key, kw->list.cnt);
 	if (err)
 		return err;
-	w.cgroup = saved_cgroups_get(kw->cgroups, pid);
+	w.cgroup = get_cgroup(kw, pid);
 	kw->list.data[kw->list.cnt++] = w;
 	return 0;
 }
@@ -303,7 +194,7 @@ void saved_watch_del(struct saved_watch *kw, struct watched *w)
 	struct watched *last = &kw->list.data[kw->list.cnt - 1];
 	uint32_t key = (uint32_t)w->name.pid;
 
-	saved_cgroups_put(kw->cgroups, w->cgroup);
+	put_cgroup(kw, w->cgroup);
 	hmap_del(&kw->idx, &key);
 	if (w != last) {
 		*w = *last;
@@ -337,25 +228,26 @@ static int on_image(void *ctx, const struct ht_image_key *key, const struct ht_i
 
 static void refresh_cgroups(struct saved_watch *kw)
 {
-	struct saved_cgroup *old;
+	struct saved_cgroup *old, **c;
 	struct watched *w;
 
 	vec_each(&kw->list, w) {
 		old = w->cgroup;
-		w->cgroup = saved_cgroups_get(kw->cgroups, w->name.pid);
-		saved_cgroups_put(kw->cgroups, old);
+		w->cgroup = get_cgroup(kw, w->name.pid);
+		put_cgroup(kw, old);
 	}
-	saved_cgroups_refresh(kw->cgroups);
+	vec_each(&kw->cgroups, c)
+		cgroup_free_refresh((*c)->room);
 }
 
 static void look_at_limit(struct watched *w, uint64_t rate_bytes)
 {
 	if (!w->cgroup)
 		return;
-	if (saved_cgroup_has_come_near(w->cgroup))
+	if (w->cgroup->has_come_near)
 		w->limit.is_wanted = w->is_sampled;
-	w->usage.cgroup = *saved_cgroup_reading(w->cgroup);
-	if (w->is_sampled && w->has_inuse && saved_cgroup_is_near(w->cgroup) &&
+	w->usage.cgroup = w->cgroup->reading;
+	if (w->is_sampled && w->has_inuse && w->cgroup->limit.is_near &&
 	    saved_has_grown(w->usage.inuse_bytes, w->limit.kept_bytes, rate_bytes))
 		w->limit.is_wanted = true;
 }
@@ -370,7 +262,7 @@ void saved_watch_tick(struct saved_watch *kw, struct engine *e, uint64_t rate_by
 		kw->refreshed_ns = now_ns;
 		refresh_cgroups(kw);
 	}
-	saved_cgroups_read(kw->cgroups, now_ns);
+	read_cgroups(kw, now_ns);
 	vec_each(&kw->list, w) {
 		look_at_limit(w, rate_bytes);
 		w->peak.is_wanted =

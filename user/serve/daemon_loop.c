@@ -238,6 +238,7 @@ static int saved_last(struct daemon_loop *l)
 	int err = 0;
 
 	l->is_hurried = false;
+	saver_hurry(l->parts.saver);
 	while (!err && !l->is_hurried && now_ns() < l->made_end_ns && saver_is_busy(l->parts.saver))
 		err = loop_once(l);
 	return err;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ended.c - see saver_priv.h.
+ * jobs.c - see saver_priv.h.
  */
 #include "saved/saver_priv.h"
 
@@ -11,38 +11,61 @@
 #include "base/log.h"
 #include "base/log_limit.h"
 #include "base/vec.h"
+#include "heaptap/abi.h"
 #include "saved/rules.h"
 #include "track/tracker.h"
 
 #define ENDED_CAP 64
-/* How long the samples of an ended process are held when no CPU time is left to spend. */
-#define ENDED_WAIT_NS (2 * NS_PER_S)
+/* How long the samples of an ended process are held when it is not the turn of its profile. */
+#define ENDED_WAIT_NS (10 * NS_PER_S)
 #define LOG_BURST 10
 #define LOG_EVERY_NS (10 * NS_PER_S)
 
-struct saved_ended {
-	VEC(struct saved_job) jobs;
-	uint64_t skipped_cnt;
-	struct log_limit log;
-};
-
-int saved_ended_new(struct saved_ended **ret)
+void saved_usage_set_sums(struct saved_usage *u, const struct ht_image *image)
 {
-	struct saved_ended *ke = calloc(1, sizeof(*ke));
-
-	if (!ke)
-		return -ENOMEM;
-	ke->log = (struct log_limit){ .every_ns = LOG_EVERY_NS, .burst = LOG_BURST };
-	*ret = ke;
-	return 0;
+	u->inuse_bytes = image->inuse_bytes_8 > 0 ? (double)image->inuse_bytes_8 / 256 : 0;
+	u->peak_bytes = (double)image->peak_bytes_8 / 256;
+	u->peak_ns = image->peak_ns;
 }
 
-void saved_ended_free(struct saved_ended *ke)
+enum saved_class saved_job_class(const struct saved_job *j)
 {
-	if (!ke)
-		return;
-	vec_release(&ke->jobs);
-	free(ke);
+	switch (j->name.reason) {
+	case KEEP_OOM:
+	case KEEP_SIGNAL:
+		return KEEP_DEATH;
+	case KEEP_LIMIT:
+		return KEEP_NEAR_LIMIT;
+	case KEEP_PEAK:
+		return KEEP_AT_PEAK;
+	default:
+		return KEEP_ENDED;
+	}
+}
+
+bool saved_job_has_inuse(const struct saved_job *j)
+{
+	return !j->budget.is_known || j->budget.view.has_inuse;
+}
+
+bool saved_job_is_last(const struct saved_job *j)
+{
+	return j->name.reason >= KEEP_OOM;
+}
+
+int saved_job_by_worth(const void *a, const void *b)
+{
+	const struct saved_job *x = a, *y = b;
+
+	if (saved_job_class(x) != saved_job_class(y))
+		return (int)saved_job_class(x) - (int)saved_job_class(y);
+	return (x->usage.inuse_bytes < y->usage.inuse_bytes) -
+	       (x->usage.inuse_bytes > y->usage.inuse_bytes);
+}
+
+void saved_ended_init(struct saved_ended *ke)
+{
+	ke->log = (struct log_limit){ .every_ns = LOG_EVERY_NS, .burst = LOG_BURST };
 }
 
 static void del(struct saved_ended *ke, size_t i)
@@ -56,7 +79,7 @@ static void count_skipped(struct saved_ended *ke, const struct saved_job *job, c
 	uint64_t more;
 
 	ke->skipped_cnt++;
-	if (saved_job_need(job) != KEEP_NEED_DEATH || !log_limit_allows(&ke->log, now_ns()))
+	if (saved_job_class(job) != KEEP_DEATH || !log_limit_allows(&ke->log, now_ns()))
 		return;
 	more = log_limit_left_out(&ke->log);
 	log_warn("serve: PID %d (%s), %s: no profile of its end is kept: %s%s", job->name.pid,
@@ -77,14 +100,9 @@ static size_t least_worth(const struct saved_ended *ke)
 {
 	size_t least = 0;
 
-	for (size_t i = 1; i < ke->jobs.cnt; i++) {
-		const struct saved_job *a = &ke->jobs.data[i], *b = &ke->jobs.data[least];
-
-		if (saved_job_need(a) != saved_job_need(b) ?
-			    saved_job_need(a) < saved_job_need(b) :
-			    a->usage.inuse_bytes < b->usage.inuse_bytes)
+	for (size_t i = 1; i < ke->jobs.cnt; i++)
+		if (saved_job_by_worth(&ke->jobs.data[i], &ke->jobs.data[least]) > 0)
 			least = i;
-	}
 	return least;
 }
 
@@ -100,16 +118,6 @@ void saved_ended_add(struct saved_ended *ke, struct tracker *t, const struct sav
 	ke->jobs.data[ke->jobs.cnt++] = *job;
 }
 
-size_t saved_ended_cnt(const struct saved_ended *ke)
-{
-	return ke->jobs.cnt;
-}
-
-const struct saved_job *saved_ended_at(const struct saved_ended *ke, size_t i)
-{
-	return &ke->jobs.data[i];
-}
-
 void saved_ended_take(struct saved_ended *ke, const struct saved_job *job)
 {
 	for (size_t i = 0; i < ke->jobs.cnt; i++) {
@@ -122,19 +130,9 @@ void saved_ended_take(struct saved_ended *ke, const struct saved_job *job)
 	}
 }
 
-void saved_ended_skip_late(struct saved_ended *ke, struct tracker *t, struct saved_credit *credit,
-			   uint64_t now_ns)
+void saved_ended_skip_late(struct saved_ended *ke, struct tracker *t, uint64_t now_ns)
 {
-	for (size_t i = ke->jobs.cnt; i-- > 0;) {
-		const struct saved_job *job = &ke->jobs.data[i];
-
-		if (now_ns >= job->queued_ns + ENDED_WAIT_NS &&
-		    !saved_credit_is_left(credit, now_ns, saved_job_need(job)))
-			skip(ke, t, i, "profiles of others have used up the CPU time for that");
-	}
-}
-
-uint64_t saved_ended_skipped_cnt(const struct saved_ended *ke)
-{
-	return ke->skipped_cnt;
+	for (size_t i = ke->jobs.cnt; i-- > 0;)
+		if (now_ns >= ke->jobs.data[i].queued_ns + ENDED_WAIT_NS)
+			skip(ke, t, i, "profiles of others took too long");
 }
