@@ -17,7 +17,7 @@
 
 #define ENDED_CAP 64
 /* How long the samples of an ended process are held when it is not the turn of its profile. */
-#define ENDED_WAIT_NS (10 * NS_PER_S)
+#define ENDED_WAIT_NS (2 * NS_PER_S)
 #define LOG_BURST 10
 #define LOG_EVERY_NS (10 * NS_PER_S)
 

@@ -30,7 +30,7 @@ void saved_pace_take(struct saved_pace *p, uint64_t now_ns)
 bool saved_rest_is_over(const struct saved_rest *r, uint64_t now_ns, enum saved_class of)
 {
 	static const uint64_t times[] = {
-		[KEEP_DEATH] = 3, [KEEP_NEAR_LIMIT] = 10, [KEEP_ENDED] = 10, [KEEP_AT_PEAK] = 32
+		[KEEP_DEATH] = 5, [KEEP_NEAR_LIMIT] = 10, [KEEP_ENDED] = 10, [KEEP_AT_PEAK] = 32
 	};
 
 	return now_ns >= r->end_ns + r->took_ns * times[of];

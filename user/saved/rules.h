@@ -5,7 +5,7 @@
  * Three rules keep the cost low. A new peak is saved only when in-use has grown by KEEP_GROWTH over the saved one.
  * A process that grows all the time is checked after 1, 2, 4, 8 and then every 10 s (struct saved_pace), so that a
  * burst is caught soon and a leak costs little. And after a batch of profiles there is a rest, some times as long as
- * the CPU time that it took: 3 times before a death by a signal, which nothing else tells of, 10 times before another
+ * the CPU time that it took: 5 times before a death by a signal, which nothing else tells of, 10 times before another
  * end or a nearly reached limit, 32 times before a peak. So peaks take at most 3 % of one CPU.
  */
 #ifndef HT_SAVED_RULES_H
