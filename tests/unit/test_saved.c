@@ -80,7 +80,7 @@ static void test_rest(void **state)
 {
 	static const uint64_t costs_ns[] = { NS_PER_S / 100, NS_PER_S / 4, 30 * NS_PER_S };
 	static const uint64_t batches[] = {
-		[KEEP_DEATH] = 50, [KEEP_NEAR_LIMIT] = 18, [KEEP_ENDED] = 18, [KEEP_AT_PEAK] = 6
+		[KEEP_DEATH] = 33, [KEEP_NEAR_LIMIT] = 18, [KEEP_ENDED] = 18, [KEEP_AT_PEAK] = 6
 	}; /* in 200 times the cost */
 
 	(void)state;
