@@ -233,6 +233,7 @@ static int filter_system_calls(enum opens opens_what)
 		ALLOW_NO_WRITE(openat),	 ALLOW(readlinkat), ALLOW(getdents64), ALLOW(statx),
 		ALLOW(faccessat),	 ALLOW(uname),	    ALLOW(geteuid),    ALLOW(fstatfs),
 		ALLOW(process_vm_readv), ALLOW(kcmp),	    ALLOW(dup),	       ALLOW(writev),
+		ALLOW(clock_nanosleep),
 #ifdef SYS_readlink
 		ALLOW(readlink),	 ALLOW(access),	    ALLOW(stat),       ALLOW(lstat),
 #endif
