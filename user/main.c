@@ -29,9 +29,9 @@ static const struct command command_completion = {
 
 /* Most needed first. */
 static const struct command *const commands[] = {
-	&command_record,    &command_report,  &command_doctor,	  &command_top,
-	&command_serve,	    &command_diff,    &command_check,	  &command_convert,
-	&command_symbolize, &command_version, &command_completion
+	&command_record,  &command_report,    &command_doctor,	&command_explain,
+	&command_top,	  &command_serve,     &command_diff,	&command_check,
+	&command_convert, &command_symbolize, &command_version, &command_completion
 };
 #define COMMAND_CNT (sizeof(commands) / sizeof(*commands))
 

@@ -27,8 +27,8 @@ struct command {
 };
 
 extern const struct command command_record, command_report, command_top, command_diff,
-	command_check, command_doctor, command_serve, command_symbolize, command_convert,
-	command_version;
+	command_check, command_doctor, command_explain, command_serve, command_symbolize,
+	command_convert, command_version;
 
 /* The last two rows of every table. */
 #define COMMAND_HELP_ROW                                                               \

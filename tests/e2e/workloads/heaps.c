@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * heaps.c - heaps of which all is known: heaps HOW. It prints READY, then answers lines:
+ *
+ *	info FILE	writes malloc_info() there
+ *	trim		malloc_trim(0), and prints by how many KiB its anonymous memory fell
+ *	end
+ *
+ * HOW is one of the plants below. What it prints itself goes through no allocated buffer.
+ */
+#include <malloc.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SMALL_CNT 200000
+#define THREAD_CNT 37
+#define BIG_CNT 40
+
+static void *blocks[SMALL_CNT];
+static pthread_barrier_t barrier;
+
+static void *filled(size_t bytes)
+{
+	void *p = malloc(bytes);
+
+	if (!p)
+		exit(1);
+	memset(p, 1, bytes);
+	return p;
+}
+
+static void fill(size_t cnt, size_t bytes)
+{
+	for (size_t i = 0; i < cnt; i++)
+		blocks[i] = filled(bytes);
+}
+
+/* 200,000 blocks of 200 bytes, all held. */
+static void plant_live(void)
+{
+	fill(SMALL_CNT, 200);
+}
+
+/* 100,000 blocks of 1000 bytes freed, below one that is held. */
+static void plant_trim(void)
+{
+	fill(SMALL_CNT / 2, 1000);
+	filled(1000);
+	for (size_t i = 0; i < SMALL_CNT / 2; i++)
+		free(blocks[i]);
+}
+
+/* Every second of 200,000 blocks of 64 bytes is freed. */
+static void plant_pinned(void)
+{
+	fill(SMALL_CNT, 64);
+	for (size_t i = 0; i < SMALL_CNT; i += 2)
+		free(blocks[i]);
+}
+
+/* The same with 1000 bytes, which do not go into fastbins. */
+static void plant_binned(void)
+{
+	fill(SMALL_CNT / 4, 1000);
+	for (size_t i = 0; i < SMALL_CNT / 4; i += 2)
+		free(blocks[i]);
+}
+
+static void *work(void *arg)
+{
+	const size_t per = SMALL_CNT / 40, at = (uintptr_t)arg * per;
+
+	for (size_t i = 0; i < per; i++)
+		blocks[at + i] = filled(100 + i % 400);
+	pthread_barrier_wait(&barrier);
+	for (size_t i = 0; i < per; i++)
+		if (i % 8)
+			free(blocks[at + i]);
+	pthread_barrier_wait(&barrier);
+	pause();
+	return NULL;
+}
+
+/* 37 threads with an arena each, seven eighths of it freed. */
+static void plant_arenas(void)
+{
+	pthread_t thread;
+
+	mallopt(M_ARENA_MAX, 64);
+	pthread_barrier_init(&barrier, NULL, THREAD_CNT + 1);
+	for (uintptr_t i = 0; i < THREAD_CNT; i++)
+		if (pthread_create(&thread, NULL, work, (void *)i))
+			exit(1);
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+}
+
+/* Blocks with a mapping of their own, a few of them aligned. */
+static void plant_mmapped(void)
+{
+	for (size_t i = 0; i < BIG_CNT; i++) {
+		blocks[i] = i % 8 ? malloc((1 << 20) + i * 4096) : memalign(1 << 14, 1 << 20);
+		memset(blocks[i], 1, 1 << 20);
+	}
+}
+
+/* 200 MiB are free and were never touched again after a trim. */
+static void plant_trimmed(void)
+{
+	plant_trim();
+	malloc_trim(0);
+}
+
+/* Memory that malloc knows nothing of. */
+static void plant_mapped(void)
+{
+	void *p = mmap(NULL, 32 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		exit(1);
+	memset(p, 1, 32 << 20);
+}
+
+/* Somebody else moves the break in the middle of the heap. */
+static void plant_foreign(void)
+{
+	char *p;
+
+	fill(SMALL_CNT / 8, 200);
+	p = sbrk(40 << 10);
+	memset(p, 0x5a, 40 << 10);
+	for (size_t i = SMALL_CNT / 8; i < SMALL_CNT / 4; i++)
+		blocks[i] = filled(200);
+}
+
+static void *churn(void *arg)
+{
+	static __thread void *own[512];
+	unsigned int seed = (unsigned int)(uintptr_t)arg;
+
+	for (;;) {
+		unsigned int at = (unsigned int)rand_r(&seed);
+
+		free(own[at % 512]);
+		own[at % 512] = malloc(16 + at % 3000);
+		usleep(20);
+	}
+	return NULL;
+}
+
+/* 200,000 blocks are held while two threads allocate and free. */
+static void plant_busy(void)
+{
+	pthread_t thread;
+
+	plant_live();
+	for (uintptr_t i = 1; i <= 2; i++)
+		if (pthread_create(&thread, NULL, churn, (void *)i))
+			exit(1);
+}
+
+static const struct {
+	const char *name;
+	void (*plant)(void);
+} plants[] = {
+	{ "live", plant_live },	      { "trim", plant_trim },	  { "pinned", plant_pinned },
+	{ "binned", plant_binned },   { "arenas", plant_arenas }, { "mmapped", plant_mmapped },
+	{ "trimmed", plant_trimmed }, { "mapped", plant_mapped }, { "foreign", plant_foreign },
+	{ "busy", plant_busy },
+};
+
+static long anonymous_kb(void)
+{
+	static char text[8192];
+	FILE *f = fopen("/proc/self/status", "re");
+	const char *at;
+	size_t n;
+
+	if (!f)
+		return -1;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	text[n] = '\0';
+	fclose(f);
+	at = strstr(text, "RssAnon:");
+	return at ? strtol(at + 8, NULL, 10) : -1;
+}
+
+static void trim(void)
+{
+	long before = anonymous_kb();
+
+	malloc_trim(0);
+	printf("trimmed %ld\n", before - anonymous_kb());
+}
+
+static void write_info(const char *path)
+{
+	FILE *f = fopen(path, "we");
+
+	if (f) {
+		malloc_info(0, f);
+		fclose(f);
+	}
+	puts("written");
+}
+
+int main(int argc, char **argv)
+{
+	static char line[512], in[4096], out[4096];
+
+	setvbuf(stdin, in, _IOFBF, sizeof(in));
+	setvbuf(stdout, out, _IOLBF, sizeof(out));
+	for (size_t i = 0; argc > 1 && i < sizeof(plants) / sizeof(*plants); i++)
+		if (!strcmp(argv[1], plants[i].name))
+			plants[i].plant();
+	puts("READY");
+	while (fgets(line, sizeof(line), stdin) && strncmp(line, "end", 3) != 0) {
+		line[strcspn(line, "\n")] = '\0';
+		if (!strncmp(line, "info ", 5))
+			write_info(line + 5);
+		else if (!strcmp(line, "trim"))
+			trim();
+	}
+	return 0;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* made_heap.h - a process's memory as glibc's malloc would leave it: one main arena, built chunk by chunk. */
+#ifndef TEST_MADE_HEAP_H
+#define TEST_MADE_HEAP_H
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "explain/glibc.h"
+
+#define MADE_DATA 0x7f0000000000ULL /* the C library's .data: arena and parameters */
+#define MADE_ARENA (MADE_DATA + 0xc60)
+#define MADE_PARAMETERS (MADE_DATA + 0x2000)
+#define MADE_DATA_BYTES 0x4000
+#define MADE_HEAP 0x555500000000ULL
+#define MADE_HEAP_BYTES (1u << 20)
+#define MADE_KEY 0x1234567890abcdefULL
+
+struct made_heap {
+	struct memory memory;
+	struct mappings maps;
+	struct mapping map_list[2];
+	char *data, *heap;
+	uint64_t at; /* where the next chunk comes */
+	bool last_is_free;
+	uint64_t last_free; /* in the unsorted bin */
+	uint64_t cache; /* the thread's cache; 0: none */
+	uint64_t absent_addr; /* a page that is not there; 0: none */
+	uint64_t read_cnt;
+	void (*on_read)(struct made_heap *h); /* NULL, or changes something */
+};
+
+static uint64_t *made_word(struct made_heap *h, uint64_t addr)
+{
+	return (uint64_t *)(addr >= MADE_DATA ? h->data + (addr - MADE_DATA) :
+						h->heap + (addr - MADE_HEAP));
+}
+
+static bool made_is_mapped(uint64_t addr, size_t bytes)
+{
+	return (addr >= MADE_DATA && addr + bytes <= MADE_DATA + MADE_DATA_BYTES) ||
+	       (addr >= MADE_HEAP && addr + bytes <= MADE_HEAP + MADE_HEAP_BYTES);
+}
+
+static int made_read(void *ctx, uint64_t addr, void *buf, size_t bytes)
+{
+	struct made_heap *h = ctx;
+
+	h->read_cnt++;
+	if (h->on_read)
+		h->on_read(h);
+	if (!made_is_mapped(addr, bytes))
+		return -EFAULT;
+	memcpy(buf, made_word(h, addr), bytes);
+	return 0;
+}
+
+static enum page_state made_page(void *ctx, uint64_t addr)
+{
+	struct made_heap *h = ctx;
+
+	addr = page_down(addr);
+	return addr == h->absent_addr || !made_is_mapped(addr, MEMORY_PAGE) ? PAGE_ABSENT :
+									      PAGE_RESIDENT;
+}
+
+static void made_refresh(void *ctx, uint64_t addr, size_t bytes)
+{
+	(void)ctx;
+	(void)addr;
+	(void)bytes;
+}
+
+static uint64_t made_bin(uint32_t bin)
+{
+	return MADE_ARENA + 112 + 16ULL * bin - 16;
+}
+
+static void made_init(struct made_heap *h)
+{
+	*h = (struct made_heap){ .at = MADE_HEAP };
+	h->data = calloc(1, MADE_DATA_BYTES);
+	h->heap = calloc(1, MADE_HEAP_BYTES);
+	h->memory = (struct memory){ .read = made_read,
+				     .page = made_page,
+				     .refresh = made_refresh,
+				     .ctx = h,
+				     .deadline_ns = now_ns() + 60 * NS_PER_S };
+	if (!h->data || !h->heap || memory_init(&h->memory))
+		abort();
+	h->map_list[0] = (struct mapping){
+		.map = { .start_addr = MADE_HEAP,
+			 .end_addr = MADE_HEAP + MADE_HEAP_BYTES,
+			 .is_read = true,
+			 .is_write = true,
+			 .path = "[heap]" },
+		.rss_bytes = MADE_HEAP_BYTES,
+		.anon_bytes = MADE_HEAP_BYTES,
+	};
+	h->map_list[1] = (struct mapping){
+		.map = { .start_addr = MADE_DATA,
+			 .end_addr = MADE_DATA + MADE_DATA_BYTES,
+			 .is_read = true,
+			 .is_write = true,
+			 .path = "/usr/lib/libc.so.6" },
+		.rss_bytes = MADE_DATA_BYTES,
+		.anon_bytes = MADE_DATA_BYTES,
+	};
+	h->maps.list.data = h->map_list;
+	h->maps.list.cnt = 2;
+	h->last_free = made_bin(0);
+	for (uint32_t i = 0; i < 127; i++)
+		*made_word(h, made_bin(i) + 16) = *made_word(h, made_bin(i) + 24) = made_bin(i);
+	*made_word(h, MADE_ARENA + 2160) = MADE_ARENA;
+}
+
+static void made_release(struct made_heap *h)
+{
+	memory_release(&h->memory);
+	free(h->data);
+	free(h->heap);
+}
+
+/* In use, as far as its neighbours can tell. Return its address. */
+static uint64_t made_chunk(struct made_heap *h, uint64_t bytes)
+{
+	uint64_t at = h->at;
+
+	*made_word(h, at + 8) = bytes | !h->last_is_free;
+	memset(made_word(h, at + 16), 0xee, bytes - 16);
+	h->last_is_free = false;
+	h->at += bytes;
+	return at;
+}
+
+static uint64_t made_free(struct made_heap *h, uint64_t bytes)
+{
+	uint64_t at = made_chunk(h, bytes), bin = made_bin(0);
+
+	*made_word(h, h->at) = bytes;
+	h->last_is_free = true;
+	*made_word(h, at + 16) = bin;
+	*made_word(h, at + 24) = h->last_free;
+	*made_word(h, h->last_free + 16) = at;
+	*made_word(h, bin + 24) = at;
+	h->last_free = at;
+	return at;
+}
+
+static uint64_t made_fast(struct made_heap *h, uint64_t bytes)
+{
+	uint64_t *head = made_word(h, MADE_ARENA + 16 + (bytes / 16 - 2) * 8);
+	uint64_t at = made_chunk(h, bytes);
+
+	*made_word(h, at + 16) = (at + 16) >> 12 ^ *head;
+	*head = at;
+	return at;
+}
+
+static void made_cache(struct made_heap *h)
+{
+	h->cache = made_chunk(h, 0x290) + 16;
+	memset(made_word(h, h->cache), 0, 0x280);
+}
+
+static uint64_t made_cached(struct made_heap *h, uint64_t bytes)
+{
+	uint64_t at = made_chunk(h, bytes), i = bytes / 16 - 2;
+	uint64_t *entry = made_word(h, h->cache + 128 + 8 * i);
+
+	((uint16_t *)made_word(h, h->cache))[i]++;
+	*made_word(h, at + 16) = (at + 16) >> 12 ^ *entry;
+	*made_word(h, at + 24) = MADE_KEY;
+	*entry = at + 16;
+	return at;
+}
+
+/* The rest of the heap is its top. */
+static void made_end(struct made_heap *h)
+{
+	*made_word(h, h->at + 8) = (MADE_HEAP + MADE_HEAP_BYTES - h->at) | !h->last_is_free;
+	*made_word(h, MADE_ARENA + 96) = h->at;
+	*made_word(h, MADE_ARENA + 2184) = *made_word(h, MADE_ARENA + 2192) = MADE_HEAP_BYTES;
+	*made_word(h, MADE_PARAMETERS) = *made_word(h, MADE_PARAMETERS + 8) = 131072;
+	*made_word(h, MADE_PARAMETERS + 24) = 8;
+	*made_word(h, MADE_PARAMETERS + 64) = 65536; /* n_mmaps_max */
+	*made_word(h, MADE_PARAMETERS + 96) = MADE_HEAP;
+	*made_word(h, MADE_PARAMETERS + 104) = 64;
+	*made_word(h, MADE_PARAMETERS + 120) = 7;
+}
+
+/* 0, or what failed. */
+static int made_walk(struct made_heap *h, struct glibc *g)
+{
+	int err;
+
+	memset(g, 0, sizeof(*g));
+	memory_forget(&h->memory);
+	h->map_list[0].taken_bytes = h->map_list[1].taken_bytes = 0;
+	err = glibc_find(&h->memory, &h->maps, g);
+	return err ? err : glibc_walk(&h->memory, &h->maps, g);
+}
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* test_explain.c - the text of smaps, pages of a real process, pages of a heap, rows that add up, and the verdict. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "explain/heap_pages.h"
+#include "explain/rows.h"
+#include "explain/target.h"
+#include "explain/verdict.h"
+
+#define MIB (1ULL << 20)
+
+static const char smaps[] =
+	"55e000000000-55e000100000 r-xp 00000000 08:01 11 /usr/bin/a b\n"
+	"Size: 1024 kB\nRss: 400 kB\nPss: 100 kB\nShared_Clean: 300 kB\nAnonymous: 0 kB\n"
+	"VmFlags: rd ex mr mw me\n"
+	"55e000100000-55e000101000 rw-p 00001000 08:01 11 /usr/bin/a b\n"
+	"Rss: 4 kB\nAnonymous: 4 kB\nVmFlags: rd wr\n"
+	"55e000101000-55e000102000 rw-p 00000000 00:00 0 \n"
+	"Rss: 4 kB\nAnonymous: 4 kB\nVmFlags: rd wr\n"
+	"55e000200000-55e000300000 rw-p 00000000 00:00 0 [heap]\n"
+	"Rss: 1000 kB\nShared_Dirty: 96 kB\nAnonymous: 1000 kB\nSwap: 8 kB\nVmFlags: rd wr\n"
+	"7f0000000000-7f0000100000 rw-s 00000000 00:05 22 /dev/shm/x (deleted)\n"
+	"Rss: 512 kB\nShared_Dirty: 512 kB\nVmFlags: rd wr sh mr\n"
+	"7f0000200000-7f0000400000 rw-p 00000000 00:00 0 [anon:arena of mine]\n"
+	"Rss: 2048 kB\nAnonymous: 2048 kB\nAnonHugePages: 2048 kB\nVmFlags: rd wr\n"
+	"7f0000500000-7f0000600000 rw-p 00000000 00:00 0 \n"
+	"Rss: 100 kB\nAnonymous: 100 kB\nVmFlags: rd wr\n"
+	"7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0 [stack]\n"
+	"Rss: 24 kB\nAnonymous: 24 kB\nVmFlags: rd wr\n";
+
+static int parse(const char *text, size_t piece, struct mappings *ret)
+{
+	struct mappings_reader r = { 0 };
+	size_t len = strlen(text), at = 0;
+	int err = 0, end_err;
+
+	for (; !err && at < len; at += piece)
+		err = mappings_feed(&r, text + at, len - at < piece ? len - at : piece);
+	end_err = mappings_finish(&r, err ? NULL : ret);
+	return err ? err : end_err;
+}
+
+static void test_smaps(void **state)
+{
+	(void)state;
+	for (size_t piece = 1; piece < sizeof(smaps); piece += 1 + piece / 7) {
+		struct mappings maps = { 0 };
+		const struct mapping *heap;
+
+		assert_int_equal(parse(smaps, piece, &maps), 0);
+		assert_int_equal(maps.list.cnt, 8);
+		heap = mappings_find(&maps, 0x55e0002fffff);
+		assert_non_null(heap);
+		assert_string_equal(heap->map.path, "[heap]");
+		assert_int_equal(heap->rss_bytes, 1000 << 10);
+		assert_int_equal(heap->shared_bytes, 96 << 10);
+		assert_int_equal(heap->swap_bytes, 8 << 10);
+		assert_true(maps.list.data[4].is_shared && !heap->is_shared);
+		assert_null(mappings_find(&maps, 0x55e000300000));
+		mappings_release(&maps);
+	}
+}
+
+static void test_smaps_moving(void **state)
+{
+	struct mappings maps = { 0 };
+
+	(void)state;
+	/* the second is told again when it has grown, and has eaten the third */
+	assert_int_equal(parse("1000-2000 rw-p 00000000 00:00 0 \nRss: 4 kB\n"
+			       "3000-5000 rw-p 00000000 00:00 0 \nRss: 8 kB\n"
+			       "6000-7000 rw-p 00000000 00:00 0 \nRss: 4 kB\n"
+			       "3000-9000 rw-p 00000000 00:00 0 \nRss: 24 kB\n",
+			       17, &maps),
+			 0);
+	assert_int_equal(maps.list.cnt, 2);
+	assert_int_equal(maps.list.data[1].rss_bytes, 24 << 10);
+	assert_int_equal(maps.list.data[1].map.end_addr, 0x9000);
+	mappings_release(&maps);
+	assert_int_equal(parse("Rss: 4 kB\n", 99, &maps), -EINVAL);
+	assert_int_equal(parse("1000-0800 rw-p 00000000 00:00 0 \n", 99, &maps), -EINVAL);
+	assert_int_equal(parse("hello\n", 99, &maps), -EINVAL);
+	assert_int_equal(parse("", 99, &maps), 0);
+	mappings_release(&maps);
+}
+
+static int64_t row_bytes(const struct rows *r, enum row_kind kind)
+{
+	return rows_find(r, kind)->bytes;
+}
+
+static int no_read(void *ctx, uint64_t addr, void *buf, size_t bytes)
+{
+	(void)ctx;
+	(void)addr;
+	memset(buf, 0, bytes);
+	return 0;
+}
+
+static enum page_state all_resident(void *ctx, uint64_t addr)
+{
+	(void)ctx;
+	(void)addr;
+	return PAGE_RESIDENT;
+}
+
+static void no_refresh(void *ctx, uint64_t addr, size_t bytes)
+{
+	(void)ctx;
+	(void)addr;
+	(void)bytes;
+}
+
+static void test_rows(void **state)
+{
+	struct memory m = { .read = no_read,
+			    .page = all_resident,
+			    .refresh = no_refresh,
+			    .deadline_ns = UINT64_MAX };
+	struct mappings maps = { 0 };
+	struct glibc g = { 0 };
+	struct rows r;
+	int64_t sum = 0;
+
+	(void)state;
+	assert_int_equal(parse(smaps, 100, &maps), 0);
+	maps.list.data[3].taken_bytes = 900 << 10;
+	g.sum.live = 600 << 10;
+	g.sum.trim = 200 << 10;
+	g.sum.kept = 100 << 10;
+	assert_int_equal(rows_fill(&r, &m, &maps, &g), 0);
+	for (size_t i = 0; i < ROW_CNT; i++)
+		sum += r.list[i].bytes;
+	assert_true(sum == (int64_t)r.rss_bytes);
+	assert_int_equal(r.rss_bytes, (400 + 4 + 4 + 1000 + 512 + 2048 + 100 + 24) << 10);
+	assert_int_equal(row_bytes(&r, ROW_LIVE), 600 << 10);
+	assert_int_equal(row_bytes(&r, ROW_BRK), 100 << 10);
+	assert_int_equal(row_bytes(&r, ROW_FILES), 400 << 10);
+	assert_int_equal(row_bytes(&r, ROW_DATA), 8 << 10); /* .data and .bss */
+	assert_int_equal(row_bytes(&r, ROW_SHARED), 512 << 10);
+	assert_int_equal(row_bytes(&r, ROW_NAMED), 2048 << 10);
+	assert_int_equal(row_bytes(&r, ROW_ANONYMOUS), 100 << 10);
+	assert_int_equal(row_bytes(&r, ROW_STACKS), 24 << 10);
+	assert_int_equal(row_bytes(&r, ROW_MOVED), 0);
+	assert_int_equal(r.forked_bytes, 96 << 10);
+	assert_string_equal(rows_find(&r, ROW_FILES)->parts[0].name, "/usr/bin/a b");
+	/* the heap shrank after smaps was read: what is missing is told */
+	maps.list.data[3].taken_bytes = 1100 << 10;
+	g.sum.live = 800 << 10;
+	assert_int_equal(rows_fill(&r, &m, &maps, &g), 0);
+	assert_int_equal(row_bytes(&r, ROW_MOVED), -(100 << 10));
+	mappings_release(&maps);
+}
+
+/* Pieces of one heap, and what malloc_trim() would make of them. */
+static struct heap_sum account(bool top_is_given, uint64_t top_step, const uint64_t *pieces,
+			       size_t cnt, struct heap_class *classes)
+{
+	struct memory m = { .page = all_resident };
+	struct mappings maps = { 0 };
+	struct heap_sum sum = { 0 };
+	struct heap_pages h = { .memory = &m,
+				.maps = &maps,
+				.sum = &sum,
+				.classes = classes,
+				.top_is_given = top_is_given,
+				.top_step = top_step };
+	uint64_t at = 0x10000000;
+
+	for (size_t i = 0; i < cnt; i += 2) {
+		heap_pages_add(&h, at, pieces[i + 1], (enum heap_use)pieces[i]);
+		at += pieces[i + 1];
+	}
+	heap_pages_end(&h);
+	return sum;
+}
+#define ACCOUNT(given, step, classes, ...)                      \
+	account(given, step, (const uint64_t[]){ __VA_ARGS__ }, \
+		sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), classes)
+
+static void test_heap_pages(void **state)
+{
+	struct heap_class *classes = calloc(HEAP_CLASS_CNT, sizeof(*classes));
+	struct heap_sum s;
+
+	(void)state;
+	assert_non_null(classes);
+	/* two blocks of 96 pin the rest of the page, each half of it */
+	s = ACCOUNT(false, 4096, classes, HEAP_LIVE, 96, HEAP_FREE, 3904, HEAP_LIVE, 96);
+	assert_int_equal(s.live, 192);
+	assert_int_equal(s.pinned, 3904);
+	assert_true(classes[6].pinned_bytes == 3904);
+	free(classes);
+	/* a run over a boundary gives back whole pages behind its first 48 bytes */
+	s = ACCOUNT(false, 4096, NULL, HEAP_LIVE, 4080 - 32, HEAP_FREE, 48 + 2 * 4096, HEAP_LIVE,
+		    4096);
+	assert_int_equal(s.trim, 2 * 4096);
+	s = ACCOUNT(false, 4096, NULL, HEAP_LIVE, 4080 - 16, HEAP_FREE, 32 + 2 * 4096, HEAP_LIVE,
+		    4096);
+	assert_int_equal(s.trim, 4096);
+	assert_int_equal(s.kept, 4096);
+	/* two free chunks are one run; what a thread caches ends it */
+	s = ACCOUNT(false, 4096, NULL, HEAP_LIVE, 4096, HEAP_FREE, 2048, HEAP_FREE, 6144 + 4096);
+	assert_int_equal(s.trim, 2 * 4096);
+	s = ACCOUNT(false, 4096, NULL, HEAP_LIVE, 4096, HEAP_FREE, 4096, HEAP_CACHED, 4096);
+	assert_int_equal(s.trim, 0);
+	assert_int_equal(s.kept, 2 * 4096);
+	/* the top of the main arena is given back, with what is free before it; another's is not */
+	s = ACCOUNT(true, 4096, NULL, HEAP_LIVE, 2048, HEAP_FREE, 2048, HEAP_TOP, 8 * 4096);
+	assert_int_equal(s.trim, 8 * 4096);
+	s = ACCOUNT(false, 4096, NULL, HEAP_LIVE, 2048, HEAP_FREE, 2048, HEAP_TOP, 8 * 4096);
+	assert_int_equal(s.trim, 0);
+	assert_int_equal(s.kept, 8 * 4096);
+	/* in steps of a huge page */
+	s = ACCOUNT(true, 2 * MIB, NULL, HEAP_LIVE, 4096, HEAP_TOP, 3 * MIB - 4096);
+	assert_int_equal(s.trim, 2 * MIB);
+	assert_int_equal(heap_sum_resident(&s), 3 * MIB);
+}
+
+static void test_classes(void **state)
+{
+	uint64_t from, to;
+
+	(void)state;
+	for (uint64_t bytes = 25; bytes < 60000; bytes += 13) {
+		uint64_t chunk = (bytes + 8 + 15) & ~15ULL;
+
+		heap_class_range(heap_class_of(chunk), &from, &to);
+		assert_in_range(bytes, from, to);
+	}
+	assert_true(heap_class_of(1ULL << 46) < HEAP_CLASS_CNT);
+}
+
+static const char *cause_of(const uint64_t *mib, size_t cnt, struct glibc *g, uint64_t swap,
+			    uint64_t forked, struct verdict *v)
+{
+	struct rows r = { .swap_bytes = swap * MIB, .forked_bytes = forked * MIB };
+
+	/* rows by size, as rows_fill() leaves them */
+	for (size_t i = 0; i < cnt; i += 2) {
+		r.list[i / 2] = (struct row){ .kind = (enum row_kind)mib[i],
+					      .bytes = (int64_t)(mib[i + 1] * MIB) };
+		r.rss_bytes += mib[i + 1] * MIB;
+	}
+	for (size_t i = cnt / 2, kind = 0; i < ROW_CNT; kind++) {
+		bool is_there = false;
+
+		for (size_t k = 0; k < cnt; k += 2)
+			is_there |= mib[k] == kind;
+		if (!is_there)
+			r.list[i++].kind = (enum row_kind)kind;
+	}
+	verdict_find(v, 7, &r, g);
+	return v->cause;
+}
+#define CAUSE(g, swap, forked, v, ...)              \
+	cause_of((const uint64_t[]){ __VA_ARGS__ }, \
+		 sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), g, swap, forked, v)
+
+static void test_verdict(void **state)
+{
+	struct glibc g = { 0 };
+	struct glibc_arena arenas[9] = { 0 };
+	struct verdict v;
+
+	(void)state;
+	assert_string_equal(CAUSE(&g, 0, 0, &v, ROW_LIVE, 90, ROW_FILES, 10), "live");
+	assert_non_null(strstr(v.text, "Most of it is live malloc blocks (90.0 MiB, 90 %)."));
+	assert_string_equal(CAUSE(&g, 0, 0, &v, ROW_TRIM, 90, ROW_FILES, 10), "trimmable");
+	assert_non_null(strstr(v.advice, "malloc_trim(0) would return 90.0 MiB now."));
+	/* too little to be worth it */
+	CAUSE(&g, 0, 0, &v, ROW_LIVE, 96, ROW_TRIM, 4);
+	assert_null(strstr(v.advice, "malloc_trim"));
+	CAUSE(&g, 0, 0, &v, ROW_LIVE, 55, ROW_STACKS, 45);
+	assert_non_null(
+		strstr(v.text, "live malloc blocks (55.0 MiB, 55 %) and stacks (45.0 MiB, 45 %)"));
+	assert_string_equal(CAUSE(&g, 40, 0, &v, ROW_LIVE, 100), "swapped");
+	assert_string_equal(CAUSE(&g, 0, 60, &v, ROW_LIVE, 100), "forked");
+	/* 9 arenas with 5 MiB of free memory each; then one with nearly all of it */
+	g.arenas.data = arenas;
+	g.arenas.cnt = 9;
+	for (size_t i = 0; i < 9; i++)
+		arenas[i].sum.trim = 5 * MIB;
+	g.sum.trim = 45 * MIB;
+	assert_string_equal(CAUSE(&g, 0, 0, &v, ROW_LIVE, 55, ROW_TRIM, 45), "arenas");
+	assert_non_null(strstr(v.advice, "MALLOC_ARENA_MAX"));
+	arenas[0].sum.trim = 45 * MIB;
+	g.sum.trim = 85 * MIB;
+	assert_string_equal(CAUSE(&g, 0, 0, &v, ROW_TRIM, 85, ROW_LIVE, 15), "trimmable");
+}
+
+/* Pages of this process: written, never touched, read only; and none of them changes by being looked at. */
+static void test_target(void **state)
+{
+	char *p = mmap(NULL, 12 * MEMORY_PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint64_t addr = (uintptr_t)p, deadline_ns = now_ns() + 20 * NS_PER_S;
+	struct mappings maps = { 0 };
+	struct target *t = NULL;
+	char text[64], page[MEMORY_PAGE];
+	struct memory *m;
+	int err;
+
+	(void)state;
+	assert_true(p != MAP_FAILED);
+	madvise(p, 12 * MEMORY_PAGE, MADV_NOHUGEPAGE);
+	snprintf(p, 64, "written");
+	text[0] = *(volatile char *)(p + 4 * MEMORY_PAGE); /* the page of zeros */
+	assert_int_equal(target_read_mappings(getpid(), deadline_ns, &maps), 0);
+	err = target_open(getpid(), &maps, deadline_ns, &t);
+	if (err == -EACCES || err == -EPERM) {
+		mappings_release(&maps);
+		skip();
+	}
+	assert_int_equal(err, 0);
+	m = target_memory(t);
+	assert_int_equal(m->page(m->ctx, addr), PAGE_RESIDENT);
+	assert_int_equal(m->page(m->ctx, addr + 4 * MEMORY_PAGE), PAGE_ZERO);
+	assert_int_equal(m->page(m->ctx, addr + 8 * MEMORY_PAGE), PAGE_ABSENT);
+	assert_int_equal(m->page(m->ctx, MEMORY_END), PAGE_ABSENT);
+	assert_int_equal(memory_read(m, addr, text, sizeof(text)), 0);
+	assert_string_equal(text, "written");
+	assert_int_equal(memory_read(m, addr + 8 * MEMORY_PAGE, page, sizeof(page)), -EFAULT);
+	assert_int_equal(memory_read(m, addr, page, MEMORY_END), -EFAULT);
+	assert_int_equal(memory_window(m, addr + 7 * MEMORY_PAGE, page, sizeof(page)),
+			 sizeof(page));
+	/* what was looked at is still absent, and what was written since is seen */
+	assert_int_equal(m->page(m->ctx, addr + 8 * MEMORY_PAGE), PAGE_ABSENT);
+	p[8 * MEMORY_PAGE] = 1;
+	assert_int_equal(memory_read(m, addr + 8 * MEMORY_PAGE, page, sizeof(page)), 0);
+	assert_int_equal(page[0], 1);
+	target_close(t);
+	mappings_release(&maps);
+	munmap(p, 12 * MEMORY_PAGE);
+	assert_int_equal(target_read_mappings(getpid(), 0, &maps), -ETIMEDOUT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_smaps),	cmocka_unit_test(test_smaps_moving),
+		cmocka_unit_test(test_rows),	cmocka_unit_test(test_heap_pages),
+		cmocka_unit_test(test_classes), cmocka_unit_test(test_verdict),
+		cmocka_unit_test(test_target),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

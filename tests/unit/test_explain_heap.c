@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* test_explain_heap.c - heaps of glibc that were made for it: what is in them is found, and no heap, however wrong, does harm. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "made_heap.h"
+
+#define LIMIT_NS (2 * NS_PER_S) /* of one walk of 1 MiB, under sanitizers on a busy machine */
+
+/* 200 live, 100 free, 50 fast, 5 cached; then a free run of 3 pages. */
+static void make(struct made_heap *h)
+{
+	made_init(h);
+	made_cache(h);
+	for (int i = 0; i < 100; i++) {
+		made_chunk(h, 208);
+		made_free(h, 304);
+		made_chunk(h, 48);
+		if (i < 50)
+			made_fast(h, 32 + (uint64_t)i % 7 * 16);
+		if (i < 5)
+			made_cached(h, 64);
+	}
+	made_free(h, 3 * MEMORY_PAGE);
+	made_chunk(h, 64);
+	made_end(h);
+}
+
+static uint64_t sum_of_uses(const struct heap_sum *s)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < HEAP_USE_CNT; i++)
+		sum += s->bytes[i];
+	return sum;
+}
+
+static void test_whole(void **state)
+{
+	struct made_heap h;
+	struct glibc g;
+	const struct glibc_arena *a;
+
+	(void)state;
+	make(&h);
+	assert_int_equal(made_walk(&h, &g), 0);
+	assert_true(g.main_arena == MADE_ARENA);
+	assert_true(g.parameters.addr == MADE_PARAMETERS);
+	assert_true(g.cache_key == MADE_KEY);
+	assert_int_equal(g.arenas.cnt, 1);
+	a = g.arenas.data;
+	assert_string_equal(a->why, "");
+	assert_true(a->is_proved);
+	assert_int_equal(a->sum.cnt[HEAP_LIVE], 201);
+	assert_int_equal(a->sum.cnt[HEAP_CACHED], 5);
+	assert_int_equal(a->cached_cnt, 5);
+	assert_int_equal(a->fast_cnt, 50);
+	assert_int_equal(a->walked_fast_cnt, 50);
+	assert_true(a->bins_are_read);
+	assert_int_equal(a->bin_cnt, 101);
+	assert_int_equal(a->sum.cnt[HEAP_FREE], 151);
+	assert_int_equal(a->sum.bytes[HEAP_UNKNOWN], 0);
+	assert_int_equal(sum_of_uses(&a->sum), MADE_HEAP_BYTES);
+	/* the free run gives its whole pages, and the top its own but the first */
+	assert_int_equal(heap_sum_resident(&a->sum), MADE_HEAP_BYTES);
+	assert_int_equal(h.map_list[0].taken_bytes, MADE_HEAP_BYTES);
+	assert_int_equal(a->sum.trim,
+			 2 * MEMORY_PAGE + MADE_HEAP + MADE_HEAP_BYTES - page_up(a->top + 48));
+	assert_true(g.classes[heap_class_of(208)].live_cnt == 100);
+	glibc_release(&g);
+	made_release(&h);
+}
+
+/* A page that is swapped out is not read; the rest is found again behind it. */
+static void test_absent_page(void **state)
+{
+	struct made_heap h;
+	struct glibc g;
+
+	(void)state;
+	make(&h);
+	h.absent_addr = MADE_HEAP + 4 * MEMORY_PAGE;
+	assert_int_equal(made_walk(&h, &g), 0);
+	assert_true(g.arenas.data->is_proved);
+	assert_in_range(g.arenas.data->sum.bytes[HEAP_UNKNOWN], MEMORY_PAGE - 608,
+			MEMORY_PAGE + 608);
+	assert_true(heap_sum_resident(&g.arenas.data->sum) == MADE_HEAP_BYTES - MEMORY_PAGE);
+	glibc_release(&g);
+	made_release(&h);
+}
+
+/* Half of the heap overwritten: nothing of it is believed, and the bytes are where they were. */
+static void test_not_believed(void **state)
+{
+	struct made_heap h;
+	struct glibc g;
+
+	(void)state;
+	make(&h);
+	memset(made_word(&h, MADE_HEAP + 5 * MEMORY_PAGE), 0x41, 8 * MEMORY_PAGE);
+	assert_int_equal(made_walk(&h, &g), 0);
+	assert_false(g.arenas.data->is_proved);
+	assert_non_null(strstr(g.arenas.data->why, "are no chunks"));
+	assert_int_equal(g.sum.live, 0);
+	assert_int_equal(g.arenas.data->sum.unknown, MADE_HEAP_BYTES);
+	glibc_release(&g);
+	made_release(&h);
+}
+
+/* Each of these in an arena that is right otherwise. */
+static void test_lies(void **state)
+{
+	static const struct {
+		uint64_t addr, value;
+	} lies[] = {
+		{ MADE_HEAP + 0x290 + 8, ~0ULL }, /* sizes that wrap */
+		{ MADE_HEAP + 0x290 + 8, 0x7ffffffffffffff1 },
+		{ MADE_HEAP + 0x290 + 8, 1 },
+		{ MADE_HEAP + 0x290 + 0xd0 + 16,
+		  MADE_HEAP + 0x290 + 0xd0 }, /* a bin that bites its tail */
+		{ MADE_ARENA + 16, MADE_HEAP + 0x290 + 8 }, /* a fastbin in the middle of a chunk */
+		{ MADE_ARENA + 96, ~0xfULL }, /* a top beyond all memory */
+		{ MADE_ARENA + 96, MADE_HEAP + 16 },
+		{ MADE_ARENA + 2160, MADE_HEAP }, /* a ring of arenas that leads into the heap */
+		{ MADE_ARENA + 2184, 1 }, /* another size than there is */
+		{ MADE_PARAMETERS + 96, MADE_HEAP + 0x800 }, /* another start of the break */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+		uint64_t start_ns = now_ns();
+		struct made_heap h;
+		struct glibc g;
+
+		make(&h);
+		*made_word(&h, lies[i].addr) = lies[i].value;
+		assert_int_equal(made_walk(&h, &g), 0);
+		assert_true(now_ns() - start_ns < LIMIT_NS);
+		if (g.arenas.cnt && g.arenas.data->is_proved)
+			assert_in_range(g.sum.cnt[HEAP_LIVE], 198, 210);
+		glibc_release(&g);
+		made_release(&h);
+	}
+}
+
+/* Two chunks in a fastbin that lead to each other. */
+static void test_fast_loop(void **state)
+{
+	struct made_heap h;
+	uint64_t a, b;
+	struct glibc g;
+
+	(void)state;
+	made_init(&h);
+	a = made_fast(&h, 32);
+	b = made_fast(&h, 32);
+	made_chunk(&h, 64);
+	made_end(&h);
+	*made_word(&h, a + 16) = (a + 16) >> 12 ^ b;
+	assert_int_equal(made_walk(&h, &g), 0);
+	assert_int_equal(g.arenas.data->fast_cnt, 2);
+	assert_true(g.arenas.data->is_proved);
+	glibc_release(&g);
+	made_release(&h);
+}
+
+/* Another thread merges and splits the same free chunk all the time. */
+static void toggle(struct made_heap *h)
+{
+	uint64_t at = MADE_HEAP + 0x290 + 208;
+
+	if (h->read_cnt % 3)
+		return;
+	*made_word(h, at + 8) = *made_word(h, at + 8) == 0x131 ? 0x161 : 0x131;
+	*made_word(h, at + 304) = 304;
+	*made_word(h, at + 352) = 352;
+}
+
+static void test_torn(void **state)
+{
+	struct made_heap h;
+	struct glibc g;
+
+	(void)state;
+	make(&h);
+	h.on_read = toggle;
+	assert_int_equal(made_walk(&h, &g), 0);
+	assert_true(g.arenas.data->is_proved);
+	assert_in_range(g.sum.cnt[HEAP_LIVE], 195, 201);
+	assert_true(sum_of_uses(&g.arenas.data->sum) == MADE_HEAP_BYTES);
+	glibc_release(&g);
+	made_release(&h);
+}
+
+/* Any bytes changed: a walk ends, and says of no page more than is there. */
+static void test_random(void **state)
+{
+	unsigned int seed = 7;
+
+	(void)state;
+	for (int round = 0; round < 300; round++) {
+		uint64_t start_ns = now_ns();
+		struct made_heap h;
+		struct glibc g;
+
+		make(&h);
+		for (int i = 0; i < 1 + round % 40; i++) {
+			uint64_t at = (uint64_t)rand_r(&seed) % 0x10000 & ~7ULL;
+			uint64_t *word = made_word(&h, i % 4 ? MADE_HEAP + at :
+							       MADE_DATA + at % MADE_DATA_BYTES);
+
+			*word = i % 3 ? *word ^ 1ULL << rand_r(&seed) % 48 :
+					MADE_HEAP + (uint64_t)rand_r(&seed) % MADE_HEAP_BYTES;
+		}
+		assert_int_equal(made_walk(&h, &g), 0);
+		assert_true(heap_sum_resident(&g.sum) <= MADE_HEAP_BYTES);
+		assert_true(h.map_list[0].taken_bytes <= MADE_HEAP_BYTES);
+		assert_true(now_ns() - start_ns < LIMIT_NS);
+		glibc_release(&g);
+		made_release(&h);
+	}
+}
+
+/* After the deadline nothing is read, and so nothing is believed. */
+static void test_late(void **state)
+{
+	struct made_heap h;
+	struct glibc g;
+
+	(void)state;
+	make(&h);
+	h.memory.deadline_ns = 0;
+	assert_int_equal(made_walk(&h, &g), 0);
+	assert_int_equal(h.read_cnt, 0);
+	assert_int_equal(g.sum.live, 0);
+	glibc_release(&g);
+	made_release(&h);
+}
+
+/* .data full of what an empty bin looks like, and nothing else of an arena. */
+static void test_no_arena(void **state)
+{
+	struct made_heap h;
+	struct glibc g;
+
+	(void)state;
+	made_init(&h);
+	for (uint64_t at = 16; at + 8 < MADE_DATA_BYTES; at += 16)
+		*made_word(&h, MADE_DATA + at) = *made_word(&h, MADE_DATA + at + 8) =
+			MADE_DATA + at - 16;
+	/* all bins are empty by chance; the sizes are what tells */
+	assert_int_equal(made_walk(&h, &g), 0);
+	assert_true(!g.main_arena || !g.arenas.data->is_proved);
+	assert_int_equal(g.sum.live, 0);
+	glibc_release(&g);
+	made_release(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whole),	     cmocka_unit_test(test_absent_page),
+		cmocka_unit_test(test_not_believed), cmocka_unit_test(test_lies),
+		cmocka_unit_test(test_fast_loop),    cmocka_unit_test(test_torn),
+		cmocka_unit_test(test_random),	     cmocka_unit_test(test_late),
+		cmocka_unit_test(test_no_arena),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* explain/explain_json.c - an explanation for programs: one JSON object. All sizes are in bytes. */
+#include "explain/explain.h"
+
+#include "base/json.h"
+
+static void put_uint(struct json *j, const char *name, uint64_t v)
+{
+	json_format(j, name, "%llu", (unsigned long long)v);
+}
+
+static void put_rows(struct json *j, const struct rows *r)
+{
+	json_begin(j, "rows", '[');
+	for (size_t i = 0; i < ROW_CNT; i++) {
+		const struct row *row = &r->list[i];
+
+		if (!row->bytes && row->kind != ROW_MOVED)
+			continue;
+		json_line(j);
+		json_begin(j, NULL, '{');
+		json_text(j, "row", row_name(row->kind));
+		json_format(j, "bytes", "%lld", (long long)row->bytes);
+		json_text(j, "what", row_label(row->kind));
+		json_begin(j, "largest", '[');
+		for (size_t k = 0; k < ROW_PARTS && row->parts[k].bytes; k++) {
+			json_begin(j, NULL, '{');
+			json_text(j, "name", row->parts[k].name);
+			put_uint(j, "bytes", row->parts[k].bytes);
+			json_end(j, '}');
+		}
+		json_end(j, ']');
+		json_end(j, '}');
+	}
+	json_end(j, ']');
+}
+
+static void put_sum(struct json *j, const struct heap_sum *s)
+{
+	put_uint(j, "live_blocks", s->cnt[HEAP_LIVE]);
+	put_uint(j, "live_bytes", s->bytes[HEAP_LIVE]);
+	put_uint(j, "free_chunks", s->cnt[HEAP_FREE]);
+	put_uint(j, "free_bytes", s->bytes[HEAP_FREE]);
+	put_uint(j, "cached_blocks", s->cnt[HEAP_CACHED]);
+	put_uint(j, "cached_bytes", s->bytes[HEAP_CACHED]);
+	put_uint(j, "top_bytes", s->bytes[HEAP_TOP]);
+	put_uint(j, "unknown_bytes", s->bytes[HEAP_UNKNOWN]);
+	put_uint(j, "resident_trimmable", s->trim);
+	put_uint(j, "resident_pinned", s->pinned);
+	put_uint(j, "resident_kept", s->kept);
+}
+
+/* bins_*, fast_* and caches_*: counted in malloc's lists, to compare with what the walk found. */
+static void put_arena(struct json *j, const struct glibc_arena *a)
+{
+	json_line(j);
+	json_begin(j, NULL, '{');
+	json_format(j, "address", "\"%#llx\"", (unsigned long long)a->addr);
+	json_bool(j, "is_main", a->is_main);
+	json_bool(j, "is_proved", a->is_proved);
+	json_text(j, "why_not", a->is_proved ? NULL : a->why);
+	put_uint(j, "system_bytes", a->system_bytes);
+	put_sum(j, &a->sum);
+	put_uint(j, "bins_chunks", a->bin_cnt);
+	put_uint(j, "bins_bytes", a->bin_bytes);
+	put_uint(j, "fast_chunks", a->fast_cnt);
+	put_uint(j, "fast_bytes", a->fast_bytes);
+	put_uint(j, "caches_blocks", a->cached_cnt);
+	json_end(j, '}');
+}
+
+static void put_glibc(struct json *j, const struct glibc *g)
+{
+	const struct glibc_arena *a;
+
+	json_begin(j, "glibc", '{');
+	put_uint(j, "mmapped_blocks", g->mmapped.cnt[HEAP_LIVE]);
+	put_uint(j, "mmapped_bytes", g->mmapped.bytes[HEAP_LIVE]);
+	put_uint(j, "mmapped_blocks_counted", g->parameters.mmapped_cnt);
+	put_uint(j, "mmapped_bytes_counted", g->parameters.mmapped_bytes);
+	json_begin(j, "arenas", '[');
+	vec_each(&g->arenas, a)
+		put_arena(j, a);
+	json_end(j, ']');
+	json_begin(j, "pinned_by", '[');
+	for (uint32_t i = 0; g->classes && i < HEAP_CLASS_CNT; i++) {
+		const struct heap_class *c = &g->classes[i];
+		uint64_t from, to;
+
+		if (!c->live_cnt || c->pinned_bytes < 1)
+			continue;
+		heap_class_range(i, &from, &to);
+		json_line(j);
+		json_begin(j, NULL, '{');
+		put_uint(j, "from_bytes", from);
+		put_uint(j, "to_bytes", to);
+		put_uint(j, "blocks", c->live_cnt);
+		put_uint(j, "bytes", c->live_bytes);
+		json_format(j, "pinned_bytes", "%.0f", c->pinned_bytes);
+		json_end(j, '}');
+	}
+	json_end(j, ']');
+	json_end(j, '}');
+}
+
+void explain_print_json(const struct explanation *x, FILE *out)
+{
+	struct json j = { .out = out };
+
+	json_begin(&j, NULL, '{');
+	put_uint(&j, "pid", (uint64_t)x->pid);
+	json_text(&j, "comm", x->comm);
+	put_uint(&j, "rss_bytes", x->rows.rss_bytes);
+	put_uint(&j, "pss_bytes", x->rows.pss_bytes);
+	put_uint(&j, "swap_bytes", x->rows.swap_bytes);
+	put_uint(&j, "hugetlb_bytes", x->rows.hugetlb_bytes);
+	put_uint(&j, "forked_bytes", x->rows.forked_bytes);
+	put_uint(&j, "huge_page_bytes", x->rows.huge_bytes);
+	json_begin(&j, "verdict", '{');
+	json_text(&j, "cause", x->verdict.cause);
+	json_text(&j, "text", x->verdict.text);
+	json_text(&j, "advice", x->verdict.advice);
+	json_end(&j, '}');
+	put_rows(&j, &x->rows);
+	if (x->glibc.main_arena)
+		put_glibc(&j, &x->glibc);
+	else
+		json_null(&j, "glibc");
+	json_end(&j, '}');
+	fputc('\n', out);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* explain/explain_text.c - an explanation for people: the verdict, then the rows. Fits a screen unless all is wanted. */
+#include "explain/explain.h"
+
+#include <string.h>
+
+#include "base/printable.h"
+#include "base/units.h"
+
+#define SMALL_SHARE 0.005 /* rows below are one line */
+#define LINE_BYTES 1024
+
+static const char *bytes_of(double bytes, char buf[UNITS_BUF])
+{
+	return format_bytes(bytes, buf, UNITS_BUF);
+}
+
+/* Names are the process's choice. */
+static void print_line(char *line, FILE *out)
+{
+	make_printable(line);
+	fprintf(out, "%s\n", line);
+}
+
+/* Break a text between words. */
+static void print_wrapped(const char *text, int columns, FILE *out)
+{
+	char copy[LINE_BYTES], *at = copy, *end;
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	make_printable(copy);
+	for (end = copy + strlen(copy); end > copy && end[-1] == ' ';)
+		*--end = '\0';
+	while (*at) {
+		size_t len = strlen(at), cut = len;
+
+		if (len > (size_t)columns) {
+			for (cut = (size_t)columns; cut && at[cut] != ' ';)
+				cut--;
+			if (!cut)
+				cut = len; /* one long word */
+		}
+		fprintf(out, "%.*s\n", (int)cut, at);
+		at += cut;
+		while (*at == ' ')
+			at++;
+	}
+}
+
+/* As many of the largest parts as the line has room for. */
+static void add_parts(const struct row *row, char *line, int columns)
+{
+	char bytes[UNITS_BUF], part[LINE_BYTES];
+
+	for (size_t i = 0; i < ROW_PARTS && row->parts[i].bytes && row->part_cnt > 1; i++) {
+		const char *name = row->parts[i].name, *base = strrchr(name, '/');
+
+		bytes_of((double)row->parts[i].bytes, bytes);
+		snprintf(part, sizeof(part), "%s%s%s%s", i ? ", " : ": ", base ? base + 1 : name,
+			 name[0] ? " " : "", bytes);
+		if (strlen(line) + strlen(part) > (size_t)columns)
+			return;
+		memcpy(line + strlen(line), part, strlen(part) + 1);
+	}
+}
+
+static void add_blocks(const struct explanation *x, char *line)
+{
+	char cnt[UNITS_BUF];
+	size_t len = strlen(line);
+
+	snprintf(line + len, LINE_BYTES - len, ": %s",
+		 format_count((double)x->glibc.sum.cnt[HEAP_LIVE], cnt, sizeof(cnt)));
+	if (x->glibc.mmapped.cnt[HEAP_LIVE]) {
+		len = strlen(line);
+		snprintf(line + len, LINE_BYTES - len, ", %s of them with a mapping of their own",
+			 format_count((double)x->glibc.mmapped.cnt[HEAP_LIVE], cnt, sizeof(cnt)));
+	}
+}
+
+static void begin_row(char *line, double bytes, double rss, const char *label)
+{
+	char text[UNITS_BUF], percent[UNITS_BUF];
+
+	snprintf(line, LINE_BYTES, "%12s %5s %%  %s", bytes_of(bytes, text),
+		 format_percent(bytes / rss, percent, sizeof(percent)), label);
+}
+
+static void print_rows(const struct explanation *x, int columns, bool is_verbose, FILE *out)
+{
+	double rss = (double)x->rows.rss_bytes, small = 0;
+	char line[LINE_BYTES];
+	int small_cnt = 0;
+
+	for (size_t i = 0; i < ROW_CNT; i++) {
+		const struct row *row = &x->rows.list[i];
+		double bytes = (double)row->bytes;
+
+		if (!row->bytes)
+			continue;
+		if (!is_verbose && bytes < rss * SMALL_SHARE && bytes > -rss * SMALL_SHARE) {
+			small += bytes;
+			small_cnt++;
+			continue;
+		}
+		begin_row(line, bytes, rss, row_label(row->kind));
+		if (row->kind == ROW_LIVE)
+			add_blocks(x, line);
+		add_parts(row, line, columns);
+		print_line(line, out);
+	}
+	if (small_cnt) {
+		char label[64];
+
+		snprintf(label, sizeof(label), "%d smaller rows (-v shows them)", small_cnt);
+		begin_row(line, small, rss, small_cnt > 1 ? label : "a smaller row (-v shows it)");
+		print_line(line, out);
+	}
+	begin_row(line, rss, rss, "all resident memory (RSS)");
+	print_line(line, out);
+}
+
+static void print_beside(const struct explanation *x, int columns, FILE *out)
+{
+	const struct rows *r = &x->rows;
+	char bytes[UNITS_BUF], text[LINE_BYTES] = "";
+	size_t len;
+
+	if (r->swap_bytes)
+		snprintf(text, sizeof(text), "Not in RSS: %s swapped out. ",
+			 bytes_of((double)r->swap_bytes, bytes));
+	len = strlen(text);
+	if (r->hugetlb_bytes)
+		snprintf(text + len, sizeof(text) - len, "Not in RSS: %s in pages of hugetlbfs. ",
+			 bytes_of((double)r->hugetlb_bytes, bytes));
+	len = strlen(text);
+	if (r->forked_bytes >= 1 << 20)
+		snprintf(text + len, sizeof(text) - len, "Shared with a forked process: %s. ",
+			 bytes_of((double)r->forked_bytes, bytes));
+	len = strlen(text);
+	if (r->huge_bytes)
+		snprintf(text + len, sizeof(text) - len, "In huge pages: %s. ",
+			 bytes_of((double)r->huge_bytes, bytes));
+	print_wrapped(text, columns, out);
+}
+
+static size_t proved_cnt(const struct glibc *g, size_t *ret_used)
+{
+	const struct glibc_arena *a;
+	size_t cnt = 0;
+
+	*ret_used = 0;
+	vec_each(&g->arenas, a) {
+		*ret_used += a->system_bytes != 0;
+		cnt += a->is_proved;
+	}
+	return cnt;
+}
+
+static void print_malloc(const struct explanation *x, int columns, FILE *out)
+{
+	const struct glibc *g = &x->glibc;
+	const struct glibc_arena *a;
+	size_t used, proved = proved_cnt(g, &used), told = 0;
+	char text[LINE_BYTES], took[UNITS_BUF];
+
+	format_duration(x->took_ns, took, sizeof(took));
+	if (!g->main_arena)
+		snprintf(
+			text, sizeof(text),
+			"No glibc malloc that is in use was found, so its rows are missing. Read in %s.",
+			took);
+	else
+		snprintf(text, sizeof(text),
+			 "glibc's malloc: %zu of %zu arenas read and proved, in %s.", proved, used,
+			 took);
+	print_wrapped(text, columns, out);
+	vec_each(&g->arenas, a) {
+		if (a->is_proved || !a->system_bytes || told++ >= 2)
+			continue;
+		snprintf(text, sizeof(text), "Not believed: arena %#llx: %s.",
+			 (unsigned long long)a->addr, a->why);
+		print_wrapped(text, columns, out);
+	}
+	if (told > 2)
+		fprintf(out, "Not believed: %zu more.\n", told - 2);
+}
+
+static void print_compared(const struct glibc *g, FILE *out)
+{
+	const struct glibc_parameters *p = &g->parameters;
+	const struct glibc_arena *a;
+
+	fprintf(out, "\n%-16s %11s %11s %11s %9s %9s %9s %9s\n", "arena", "live", "blocks", "free",
+		"returned", "pinned", "kept", "differs");
+	vec_each(&g->arenas, a) {
+		const struct heap_sum *s = &a->sum;
+		char b[5][UNITS_BUF];
+		int64_t differs = (int64_t)(s->cnt[HEAP_FREE] - a->walked_fast_cnt - a->bin_cnt);
+
+		if (!a->is_proved)
+			continue;
+		fprintf(out, "%#-16llx %11s %11llu %11s %9s %9s %9s %9lld\n",
+			(unsigned long long)a->addr, bytes_of((double)s->bytes[HEAP_LIVE], b[0]),
+			(unsigned long long)s->cnt[HEAP_LIVE],
+			bytes_of((double)(s->bytes[HEAP_FREE] + s->bytes[HEAP_CACHED]), b[1]),
+			bytes_of((double)s->trim, b[2]), bytes_of((double)s->pinned, b[3]),
+			bytes_of((double)s->kept, b[4]), (long long)differs);
+	}
+	fprintf(out,
+		"differs: free chunks in the heap less those in bins; 0 if nothing was allocated meanwhile\n");
+	if (p->is_known)
+		fprintf(out, "mmapped blocks: %llu found, malloc counts %llu\n",
+			(unsigned long long)g->mmapped.cnt[HEAP_LIVE],
+			(unsigned long long)p->mmapped_cnt);
+	fprintf(out, "cached by threads: %llu blocks found%s\n",
+		(unsigned long long)g->sum.cnt[HEAP_CACHED],
+		g->cache_key ? "" : "; others count as live, since their mark is not known");
+}
+
+void explain_print_text(const struct explanation *x, int columns, bool is_verbose, FILE *out)
+{
+	char line[LINE_BYTES], rss[UNITS_BUF];
+
+	snprintf(line, sizeof(line), "%s (PID %d): %s resident", x->comm, x->pid,
+		 bytes_of((double)x->rows.rss_bytes, rss));
+	print_line(line, out);
+	print_wrapped(x->verdict.text, columns, out);
+	print_wrapped(x->verdict.advice, columns, out);
+	fprintf(out, "\n");
+	print_rows(x, columns, is_verbose, out);
+	fprintf(out, "\n");
+	print_beside(x, columns, out);
+	print_malloc(x, columns, out);
+	if (is_verbose && x->glibc.main_arena)
+		print_compared(&x->glibc, out);
+}

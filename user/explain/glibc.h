@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * explain/glibc.h - the heap of glibc's malloc, read from outside and without symbols.
+ *
+ * Nothing is taken from a version or a name: a structure is what it is called here only if what it says fits together.
+ *
+ *	the main arena	all 127 bins are empty or lead to chunks that lead back, its list of arenas is a ring, its
+ *			top is in a mapping
+ *	another arena	the same, and its heaps name it and are as large together as it says
+ *	the parameters	(mp_) lie beside the main arena, and their break's start and the arena's size meet its top
+ *	a heap		its chunks follow each other from its start to its end
+ *
+ * An arena whose heaps fail is not believed: its memory is "not understood". The others are, and glibc_find() and
+ * glibc_walk() say as well how far the bins, the mmapped blocks and the caches of threads agree with what was found.
+ *
+ * Known: x86-64, the malloc_state of 2.27 to 2.42. The caches of threads from 2.34 on; before, their blocks count as
+ * live. Tried with 2.36.
+ */
+#ifndef HT_EXPLAIN_GLIBC_H
+#define HT_EXPLAIN_GLIBC_H
+
+#include "explain/heap_pages.h"
+#include "explain/mappings.h"
+#include "explain/memory.h"
+
+#define GLIBC_FAST_CNT 10
+#define GLIBC_BIN_CNT 127
+
+/* One piece of address space that an arena divides into chunks. */
+struct glibc_heap {
+	uint64_t addr, first_chunk, end; /* end: of the top in the last one */
+	uint64_t *fast; /* a bit for each 16 bytes: a chunk in a fastbin begins here; NULL: none */
+};
+
+struct glibc_arena {
+	uint64_t addr;
+	bool is_main, is_proved;
+	char why[160]; /* it is not proved */
+	uint64_t top, top_bytes, system_bytes;
+	VEC(struct glibc_heap) heaps; /* the one with the top is the last */
+	struct heap_sum sum;
+	/* Counted apart from the walk, to compare with it. */
+	uint64_t bin_cnt, bin_bytes, fast_cnt, fast_bytes, cached_cnt;
+	uint64_t walked_fast_cnt, walked_fast_bytes;
+	bool bins_are_read; /* to their ends */
+};
+
+struct glibc_parameters {
+	bool is_known;
+	uint64_t addr, sbrk_base, thp_bytes;
+	uint64_t mmapped_cnt_addr, mmapped_bytes_addr; /* where these are */
+	uint64_t mmapped_cnt, mmapped_bytes;
+	uint64_t cache_cap; /* blocks in a list of a thread's cache */
+};
+
+struct glibc {
+	uint64_t main_arena; /* 0: no glibc malloc */
+	VEC(struct glibc_arena) arenas;
+	struct glibc_parameters parameters;
+	uint64_t cache_key; /* of blocks in a thread's cache; 0: not known */
+	struct heap_class *classes; /* HEAP_CLASS_CNT, of the proved arenas and mmapped blocks */
+	struct heap_sum sum; /* of all of these */
+	struct heap_sum mmapped;
+	const char *why_cut; /* not everything could be read; NULL: it was */
+};
+
+/* Find the arenas and their heaps; nothing is walked. 0 also if there is no glibc malloc; -ENOMEM. */
+int glibc_find(struct memory *m, struct mappings *maps, struct glibc *g);
+/* Walk the heaps and the mmapped blocks, and take what they hold from the mappings. 0 or -ENOMEM. */
+int glibc_walk(struct memory *m, struct mappings *maps, struct glibc *g);
+void glibc_release(struct glibc *g);
+
+#endif

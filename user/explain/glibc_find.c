@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * explain/glibc_find.c - finds malloc's arenas and parameters: see explain/glibc.h.
+ *
+ * The main arena is in the .data of the C library, or of a static executable. Its last bin is never used, so it is always
+ * two pointers to itself: a pair of equal words that hold their own address less 16. All else is checked from there.
+ */
+#include "explain/glibc_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WINDOW_BYTES (256u << 10)
+#define SCAN_BYTES_CAP (256ULL << 20) /* of all .data together */
+#define ARENAS_CAP 20000
+#define TORN_BINS 4 /* that a thread may be changing */
+#define ARENA_TRIES 40 /* for an arena in which a thread works */
+#define ARENA_PAUSE_US 50
+
+/* struct malloc_par of two ages, as far as it is used. */
+static const struct parameters_layout {
+	uint32_t thp, mmapped_cnt, mmapped_bytes, sbrk_base, cache_bins, cache_cap;
+} layouts[] = {
+	{ 40, 60, 80, 96, 104, 120 }, /* 2.35 to 2.42 */
+	{ 0, 40, 56, 72, 80, 96 }, /* 2.26 to 2.34 */
+};
+
+static uint64_t bin_addr(uint64_t arena, uint32_t bin)
+{
+	return arena + ARENA_BINS + 16ULL * bin - 16;
+}
+
+/* A bin is empty, or its first and last chunk lead back to it. */
+static bool bins_are_sound(struct memory *m, uint64_t addr, const char *state)
+{
+	uint32_t torn = 0;
+
+	for (uint32_t i = 0; i < GLIBC_BIN_CNT && torn <= TORN_BINS; i++) {
+		uint64_t bin = bin_addr(addr, i), back = 0, forth = 0;
+		uint64_t first = word_at(state, ARENA_BINS + 16 * i);
+		uint64_t last = word_at(state, ARENA_BINS + 16 * i + 8);
+
+		if (first == bin && last == bin)
+			continue;
+		if (i == GLIBC_BIN_CNT - 1 || !memory_word(m, first + 24, &back) ||
+		    !memory_word(m, last + 16, &forth) || back != bin || forth != bin)
+			torn++;
+	}
+	return torn <= TORN_BINS;
+}
+
+/* An arena before its first block has no memory, and its first bin in place of a top. */
+static bool is_arena(struct memory *m, struct mappings *maps, uint64_t addr, char *state)
+{
+	uint64_t top, system;
+
+	if (addr % 8 || memory_read(m, addr, state, ARENA_BYTES))
+		return false;
+	top = word_at(state, ARENA_TOP);
+	system = word_at(state, ARENA_SYSTEM_MEM);
+	if (system > word_at(state, ARENA_MAX_SYSTEM_MEM) || !bins_are_sound(m, addr, state))
+		return false;
+	if (!system)
+		return !top || top == bin_addr(addr, 0);
+	return top % 16 == 0 && mappings_find(maps, top);
+}
+
+static bool is_arena_after_all(struct memory *m, struct mappings *maps, uint64_t addr, char *state)
+{
+	for (int i = 0; i < ARENA_TRIES; i++) {
+		if (is_arena(m, maps, addr, state))
+			return true;
+		memory_forget(m);
+		usleep(ARENA_PAUSE_US);
+	}
+	return false;
+}
+
+/* Follow the list of arenas round to its beginning. -ENOENT: it does not lead there. */
+static int find_ring(struct memory *m, struct mappings *maps, uint64_t main_arena, char *state,
+		     struct glibc *g)
+{
+	uint64_t next = main_arena;
+	int err = -ENOENT;
+
+	do {
+		struct glibc_arena a = { .addr = next, .is_main = next == main_arena };
+
+		if (g->arenas.cnt >= ARENAS_CAP)
+			goto out;
+		if (!(a.is_main ? is_arena(m, maps, next, state) :
+				  is_arena_after_all(m, maps, next, state)))
+			snprintf(a.why, sizeof(a.why), "its bins do not fit together");
+		if ((a.is_main && a.why[0]) || memory_read(m, next + ARENA_NEXT, &next, 8))
+			goto out;
+		a.system_bytes = word_at(state, ARENA_SYSTEM_MEM);
+		if (vec_push(&g->arenas, a)) {
+			err = -ENOMEM;
+			goto out;
+		}
+	} while (next != main_arena);
+	g->main_arena = main_arena;
+	return 0;
+out:
+	vec_release(&g->arenas);
+	return err;
+}
+
+/* What is done with a window of .data: words up to cnt belong to it, and a page behind them can be read as well. */
+struct scan {
+	struct memory *memory;
+	struct mappings *maps;
+	struct glibc *g;
+	uint64_t left_bytes;
+	int best; /* of the parameters */
+	int (*window)(struct scan *s, uint64_t addr, const uint64_t *words, size_t cnt);
+};
+
+static int find_main(struct scan *s, uint64_t addr, const uint64_t *words, size_t cnt)
+{
+	const uint64_t before = ARENA_BINS + 16 * (GLIBC_BIN_CNT - 1);
+	char state[ARENA_BYTES];
+	int err;
+
+	for (size_t i = 0; i < cnt && !s->g->main_arena; i++) {
+		if (words[i] != addr + 8 * i - 16 || words[i + 1] != words[i])
+			continue;
+		if (!is_arena(s->memory, s->maps, addr + 8 * i - before, state))
+			continue;
+		err = find_ring(s->memory, s->maps, addr + 8 * i - before, state, s->g);
+		if (err && err != -ENOENT)
+			return err;
+	}
+	return 0;
+}
+
+/* What is counted as 0 is 0 bytes, nothing is more than its maximum; then what is as it is in most programs. */
+static int score_parameters(const struct glibc *g, uint64_t heap_start, const char *p,
+			    const struct parameters_layout *l)
+{
+	const struct glibc_arena *a = &g->arenas.data[0];
+	uint32_t cnt = *(const uint32_t *)(p + l->mmapped_cnt);
+	uint32_t cnt_cap = *(const uint32_t *)(p + l->mmapped_cnt + 4);
+	uint32_t cnt_max = *(const uint32_t *)(p + l->mmapped_cnt + 8);
+	uint64_t bytes = word_at(p, l->mmapped_bytes);
+
+	if (!cnt != !bytes || bytes % MEMORY_PAGE || cnt > cnt_max ||
+	    bytes > word_at(p, l->mmapped_bytes + 8))
+		return 0;
+	/* the default of top_pad, and of arena_test */
+	return 4 * (a->system_bytes && page_down(word_at(p, l->sbrk_base)) == heap_start) +
+	       2 * (cnt_cap == 65536) + (word_at(p, 8) == 131072) + (word_at(p, 24) == 8) +
+	       2 * (word_at(p, l->cache_bins) == 64);
+}
+
+static int find_parameters(struct scan *s, uint64_t addr, const uint64_t *words, size_t cnt)
+{
+	struct mapping *top = mappings_find(s->maps, s->g->arenas.data[0].top);
+	struct glibc_parameters *p = &s->g->parameters;
+
+	for (size_t i = 0; i < cnt; i++) {
+		for (size_t k = 0; k < sizeof(layouts) / sizeof(*layouts); k++) {
+			const struct parameters_layout *l = &layouts[k];
+			const char *at = (const char *)&words[i];
+			int score = score_parameters(s->g, top ? top->map.start_addr : 0, at, l);
+
+			if (score <= s->best)
+				continue;
+			s->best = score;
+			*p = (struct glibc_parameters){
+				.is_known = true,
+				.addr = addr + 8 * i,
+				.sbrk_base = word_at(at, l->sbrk_base),
+				.thp_bytes = l->thp ? word_at(at, l->thp) : 0,
+				.mmapped_cnt_addr = addr + 8 * i + l->mmapped_cnt,
+				.mmapped_bytes_addr = addr + 8 * i + l->mmapped_bytes,
+				.cache_cap = word_at(at, l->cache_cap),
+			};
+		}
+	}
+	return 0;
+}
+
+static int scan_mapping(struct scan *s, const struct mapping *map, uint64_t *buf)
+{
+	uint64_t addr = map->map.start_addr, end = map->map.end_addr;
+	const size_t step = WINDOW_BYTES - MEMORY_PAGE;
+	int err = 0;
+
+	for (; !err && addr < end && s->left_bytes >= WINDOW_BYTES; addr += step) {
+		size_t bytes = end - addr < WINDOW_BYTES ? end - addr : WINDOW_BYTES;
+
+		s->left_bytes -= bytes;
+		bytes = memory_window(s->memory, addr, buf, bytes);
+		memset((char *)buf + bytes, 0, MEMORY_PAGE);
+		err = s->window(s, addr, buf, (bytes < step ? bytes : step) / 8);
+	}
+	return err;
+}
+
+static bool is_data(const struct mapping *map)
+{
+	return map->map.path[0] == '/' && map->map.is_read && map->map.is_write &&
+	       !map->is_shared && map->anon_bytes;
+}
+
+static bool is_libc(const struct mapping *map)
+{
+	const char *name = strrchr(map->map.path, '/');
+
+	return name && !strncmp(name, "/libc", 5);
+}
+
+/* The C library first: other .data may be large. */
+static int scan_data(struct scan *s, uint64_t *buf)
+{
+	struct mapping *map;
+	int err = 0;
+
+	for (int pass = 0; pass < 2; pass++)
+		vec_each(&s->maps->list, map)
+			if (!err && !s->g->main_arena && is_data(map) && is_libc(map) == !pass)
+				err = scan_mapping(s, map, buf);
+	return err;
+}
+
+/* The top of an arena in which threads work: its header and the arena must be of one moment. */
+static int read_top(struct memory *m, struct mappings *maps, struct glibc *g, struct glibc_arena *a)
+{
+	uint64_t head, again;
+	char state[ARENA_BYTES];
+	int err = 0;
+
+	for (int i = 0; i < ARENA_TRIES; i++) {
+		snprintf(a->why, sizeof(a->why), "its top changes all the time");
+		if (memory_read(m, a->addr, state, ARENA_BYTES))
+			break;
+		a->top = word_at(state, ARENA_TOP);
+		a->system_bytes = word_at(state, ARENA_SYSTEM_MEM);
+		if (!memory_read(m, a->top + 8, &head, 8) &&
+		    !memory_read(m, a->addr + ARENA_TOP, &again, 8) && again == a->top) {
+			a->top_bytes = head & ~CHUNK_FLAGS;
+			a->why[0] = '\0';
+			err = glibc_find_heaps(m, maps, g, a);
+			if (err || !a->why[0])
+				return err;
+		}
+		usleep(ARENA_PAUSE_US);
+	}
+	return 0;
+}
+
+int glibc_find(struct memory *m, struct mappings *maps, struct glibc *g)
+{
+	struct scan s = {
+		.memory = m, .maps = maps, .g = g, .left_bytes = SCAN_BYTES_CAP, .window = find_main
+	};
+	uint64_t *buf = malloc(WINDOW_BYTES + MEMORY_PAGE);
+	struct glibc_arena *a;
+	struct mapping *map;
+	uint64_t top;
+	int err;
+
+	if (!buf)
+		return -ENOMEM;
+	err = scan_data(&s, buf);
+	map = g->main_arena ? mappings_find(maps, g->main_arena) : NULL;
+	if (err || !map)
+		goto out;
+	if (!memory_read(m, g->main_arena + ARENA_TOP, &top, 8))
+		g->arenas.data[0].top = top;
+	s.window = find_parameters;
+	s.left_bytes = SCAN_BYTES_CAP;
+	s.best = 4; /* less is chance */
+	err = scan_mapping(&s, map, buf);
+	vec_each(&g->arenas, a)
+		if (!err && !a->why[0] && a->system_bytes)
+			err = read_top(m, maps, g, a);
+out:
+	free(buf);
+	return err;
+}
+
+void glibc_release(struct glibc *g)
+{
+	struct glibc_arena *a;
+	struct glibc_heap *heap;
+
+	vec_each(&g->arenas, a) {
+		vec_each(&a->heaps, heap)
+			free(heap->fast);
+		vec_release(&a->heaps);
+	}
+	vec_release(&g->arenas);
+	free(g->classes);
+	g->classes = NULL;
+}

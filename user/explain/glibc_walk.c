@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * explain/glibc_walk.c - goes from chunk to chunk through malloc's heaps: see explain/glibc.h.
+ *
+ * The process runs on, so what is read may be half of an update. A window is read at once, its chunks are checked to
+ * the end, and only then they are counted. Where the chain breaks the window is read again. If that does not help, the
+ * chunk itself was merged into another one, or is no longer one: go back to a chunk before it and forth again, or to
+ * the next place from which a chain of CHAIN_CNT chunks begins. What lies between is unknown. Each round gets further,
+ * so a walk ends.
+ */
+#include "explain/glibc_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WINDOW_BYTES (256u << 10)
+#define WINDOW_TRIES 6
+#define WINDOW_PAUSE_US 20
+#define CHAIN_CNT 12
+#define RECENT_CNT 256 /* power of two */
+#define PIECES_CAP (WINDOW_BYTES / 16)
+#define UNKNOWN_CAP 50 /* an arena is believed if less than a 50th of it is unknown */
+
+struct piece {
+	uint64_t addr, bytes;
+	enum heap_use use;
+	bool is_fast;
+	uint32_t cached_cnt; /* of a cache */
+};
+
+struct walk {
+	struct memory *memory;
+	struct mappings *maps;
+	struct glibc *g;
+	struct glibc_arena *arena;
+	struct glibc_heap *heap;
+	struct heap_pages *pages;
+	bool has_top; /* this heap */
+	uint64_t at, end; /* of the chunks: the top, or the heap's end */
+	char *buf;
+	uint64_t buf_addr, buf_bytes;
+	struct piece *pieces;
+	size_t piece_cnt;
+	uint64_t recent[RECENT_CNT]; /* chunks that were counted */
+	uint64_t recent_cnt;
+	bool was_fence; /* the last one: what follows may be somebody else's sbrk() */
+	uint64_t first_unknown;
+};
+
+enum step { STEP_CHUNK, STEP_OUTSIDE, STEP_BROKEN };
+
+static void load(struct walk *w, uint64_t at)
+{
+	uint64_t end = page_up(w->end + 16);
+
+	w->buf_addr = page_down(at);
+	w->buf_bytes = end - w->buf_addr < WINDOW_BYTES ? end - w->buf_addr : WINDOW_BYTES;
+	w->buf_bytes = memory_window(w->memory, w->buf_addr, w->buf, w->buf_bytes);
+}
+
+static bool is_inside(const struct walk *w, uint64_t at, uint64_t bytes)
+{
+	return at >= w->buf_addr && at + bytes <= w->buf_addr + w->buf_bytes;
+}
+
+static const uint64_t *words_at(const struct walk *w, uint64_t at)
+{
+	return (const uint64_t *)(w->buf + (at - w->buf_addr));
+}
+
+static bool is_fast(const struct glibc_heap *heap, uint64_t at)
+{
+	uint64_t bit = (at - page_down(heap->addr)) / 16;
+
+	return heap->fast && at < heap->end && heap->fast[bit / 64] >> bit % 64 & 1;
+}
+
+/* A header of size 16 ends memory that goes on elsewhere; one of size 0 is at the end of a full heap. */
+static bool is_fence(uint64_t head)
+{
+	return (head & ~CHUNK_PREV_IN_USE & ~CHUNK_NOT_MAIN) == 16;
+}
+
+static bool is_head(const struct walk *w, uint64_t at, uint64_t head)
+{
+	uint64_t bytes = head & ~CHUNK_FLAGS;
+
+	if (head & CHUNK_MMAPPED || (w->arena->is_main && head & CHUNK_NOT_MAIN))
+		return false;
+	if (is_fence(head))
+		return w->end - at >= 16;
+	return bytes >= CHUNK_MIN && bytes % 16 == 0 && bytes <= w->end - at;
+}
+
+/* The header behind a chunk that ends outside of the window, and the chunk's own again: both of one moment. */
+static bool read_far(struct walk *w, uint64_t at, uint64_t head, uint64_t next, uint64_t ret[2])
+{
+	uint64_t again;
+
+	return !memory_read(w->memory, next, ret, 16) &&
+	       !memory_read(w->memory, at + 8, &again, 8) && again == head;
+}
+
+static enum heap_use use_of(const struct walk *w, const uint64_t *words, struct piece *ret)
+{
+	uint64_t cnt, entry;
+
+	if (is_fast(w->heap, ret->addr)) {
+		ret->is_fast = true;
+		return HEAP_FREE;
+	}
+	if (w->g->cache_key && words[3] == w->g->cache_key)
+		return HEAP_CACHED;
+	if ((ret->bytes == 0x290 || ret->bytes == 0x2a0) &&
+	    is_inside(w, ret->addr + 16, 8 * CACHE_WORDS) &&
+	    glibc_is_cache(w->g, words + 2, ret->bytes, &cnt, &entry)) {
+		ret->cached_cnt = (uint32_t)cnt;
+		return HEAP_OWN;
+	}
+	return HEAP_LIVE;
+}
+
+/* Look at the chunk at `at`, which is below w->end. */
+static enum step read_piece(struct walk *w, uint64_t at, struct piece *ret)
+{
+	uint64_t head, next, behind[2];
+	const uint64_t *words;
+
+	if (!is_inside(w, at, 16))
+		return STEP_OUTSIDE;
+	words = words_at(w, at);
+	head = words[1];
+	*ret = (struct piece){ .addr = at, .bytes = head & ~CHUNK_FLAGS, .use = HEAP_OWN };
+	if (is_fence(head) || (!(head & ~CHUNK_PREV_IN_USE) && w->end - at == 16)) {
+		ret->bytes = 16;
+		return STEP_CHUNK;
+	}
+	if (!is_head(w, at, head))
+		return STEP_BROKEN;
+	if (!is_inside(w, at, CHUNK_MIN))
+		return STEP_OUTSIDE;
+	next = at + ret->bytes;
+	if (next == w->end && !w->has_top) {
+		ret->use = use_of(w, words, ret);
+		return STEP_CHUNK;
+	}
+	if (is_inside(w, next, 16))
+		memcpy(behind, words_at(w, next), 16);
+	else if (ret->bytes < WINDOW_BYTES / 2)
+		return STEP_OUTSIDE;
+	else if (!read_far(w, at, head, next, behind))
+		return STEP_BROKEN;
+	if (next < w->end && behind[1] & ~CHUNK_PREV_IN_USE && !is_head(w, next, behind[1]))
+		return STEP_BROKEN;
+	if (behind[1] & CHUNK_PREV_IN_USE) {
+		ret->use = use_of(w, words, ret);
+		return STEP_CHUNK;
+	}
+	ret->use = HEAP_FREE;
+	/* a fence behind a chunk has no mark for a free one before it in every version */
+	return behind[0] == ret->bytes ? STEP_CHUNK : STEP_BROKEN;
+}
+
+/* Read the window, and its chunks up to the last one that can be checked. true: the chain does not break. */
+static bool read_window(struct walk *w)
+{
+	uint64_t at = w->at;
+	enum step step = STEP_CHUNK;
+
+	load(w, at);
+	w->piece_cnt = 0;
+	while (at < w->end && w->piece_cnt < PIECES_CAP) {
+		step = read_piece(w, at, &w->pieces[w->piece_cnt]);
+		if (step != STEP_CHUNK)
+			break;
+		at += w->pieces[w->piece_cnt++].bytes;
+	}
+	return step != STEP_BROKEN;
+}
+
+static void count_piece(struct walk *w, const struct piece *p)
+{
+	struct glibc_arena *a = w->arena;
+
+	heap_pages_add(w->pages, p->addr, p->bytes, p->use);
+	if (p->is_fast) {
+		a->walked_fast_cnt++;
+		a->walked_fast_bytes += p->bytes;
+	}
+	a->cached_cnt += p->cached_cnt;
+	if (p->use == HEAP_UNKNOWN && !w->first_unknown)
+		w->first_unknown = p->addr;
+	w->was_fence = p->use == HEAP_OWN && p->bytes == 16;
+	w->at = p->addr + p->bytes;
+}
+
+static void count_pieces(struct walk *w)
+{
+	for (size_t i = 0; i < w->piece_cnt; i++) {
+		count_piece(w, &w->pieces[i]);
+		w->recent[w->recent_cnt++ % RECENT_CNT] = w->pieces[i].addr;
+	}
+}
+
+static void skip_to(struct walk *w, uint64_t to)
+{
+	const struct piece gap = { .addr = w->at,
+				   .bytes = to - w->at,
+				   .use = w->was_fence ? HEAP_FOREIGN : HEAP_UNKNOWN };
+
+	count_piece(w, &gap);
+}
+
+/* The end of a chain from `from`: behind `beyond`, or after CHAIN_CNT chunks. 0: it breaks before. */
+static uint64_t follow(struct walk *w, uint64_t from, uint64_t beyond)
+{
+	struct piece p;
+	uint64_t at = from;
+
+	for (int i = 0; at < w->end && i < (beyond ? RECENT_CNT : CHAIN_CNT); i++) {
+		enum step step = read_piece(w, at, &p);
+
+		if (step == STEP_BROKEN)
+			return 0;
+		if (step == STEP_OUTSIDE)
+			return beyond ? 0 : at;
+		at += p.bytes;
+		if (beyond && at > beyond)
+			return at;
+	}
+	return at;
+}
+
+/* Chunks before this one may be larger by now. */
+static bool go_back(struct walk *w)
+{
+	uint64_t kept = w->recent_cnt < RECENT_CNT ? w->recent_cnt : RECENT_CNT;
+
+	for (uint64_t i = 1; i <= kept; i++) {
+		uint64_t from = w->recent[(w->recent_cnt - i) % RECENT_CNT], to;
+
+		if (w->at - from > WINDOW_BYTES / 2)
+			return false;
+		if (!is_inside(w, from, 16) || w->buf_addr + w->buf_bytes < w->at + 4096)
+			load(w, from);
+		to = follow(w, from, w->at);
+		if (to > w->at) {
+			skip_to(w, to);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void go_on(struct walk *w)
+{
+	uint64_t at = w->at + 16;
+
+	load(w, at);
+	for (; at < w->end; at += 16) {
+		if (!is_inside(w, at, WINDOW_BYTES / 2) && page_down(at) != w->buf_addr)
+			load(w, at); /* a chain needs room */
+		if (!is_inside(w, at, CHUNK_MIN))
+			at = page_up(at + 16) - 16; /* cannot be read */
+		else if (follow(w, at, 0) > at)
+			break;
+	}
+	skip_to(w, at < w->end ? at : w->end);
+}
+
+/* The top of an arena moves when a thread allocates. */
+static void read_end(struct walk *w)
+{
+	struct glibc_arena *a = w->arena;
+	uint64_t top, head;
+
+	if (!w->has_top || memory_read(w->memory, a->addr + ARENA_TOP, &top, 8) || top % 16 ||
+	    top < w->at || (top & ~0x3ffffffULL) != (a->top & ~0x3ffffffULL) ||
+	    memory_read(w->memory, top + 8, &head, 8))
+		return;
+	a->top = w->end = top;
+	a->top_bytes = head & ~CHUNK_FLAGS;
+}
+
+static void walk_heap(struct walk *w)
+{
+	while (w->at < w->end && !memory_is_late(w->memory)) {
+		for (int i = 0; i < WINDOW_TRIES; i++) {
+			read_end(w);
+			if (read_window(w))
+				break;
+			usleep(WINDOW_PAUSE_US);
+		}
+		count_pieces(w);
+		if (!w->piece_cnt && w->at < w->end && (w->was_fence || !go_back(w)))
+			go_on(w);
+	}
+	if (w->at < w->end)
+		skip_to(w, w->end);
+}
+
+static bool top_is_given(struct walk *w)
+{
+	struct glibc_arena *a = w->arena;
+	struct mapping *map = mappings_find(w->maps, a->top);
+
+	return a->is_main && map && map->map.end_addr == page_up(a->top + a->top_bytes);
+}
+
+static void walk_heaps(struct walk *w)
+{
+	struct glibc_arena *a = w->arena;
+
+	for (size_t i = 0; i < a->heaps.cnt; i++) {
+		w->heap = &a->heaps.data[i];
+		w->has_top = i == a->heaps.cnt - 1;
+		w->at = w->heap->first_chunk;
+		w->end = w->has_top ? a->top : w->heap->end;
+		w->recent_cnt = 0;
+		w->was_fence = false;
+		if (w->at > w->heap->addr)
+			heap_pages_add(w->pages, w->heap->addr, w->at - w->heap->addr, HEAP_OWN);
+		walk_heap(w);
+		w->pages->top_is_given = w->has_top && top_is_given(w);
+		if (w->has_top && w->at == a->top)
+			heap_pages_add(w->pages, a->top, a->top_bytes, HEAP_TOP);
+		heap_pages_end(w->pages);
+	}
+}
+
+/* Believe what was found, or call all of it unknown. */
+static void judge(struct walk *w, const struct heap_class *classes)
+{
+	struct glibc_arena *a = w->arena;
+	uint64_t unknown = a->sum.bytes[HEAP_UNKNOWN];
+
+	if (memory_is_late(w->memory))
+		snprintf(a->why, sizeof(a->why), "there was no time left");
+	else if (unknown > a->system_bytes / UNKNOWN_CAP)
+		snprintf(a->why, sizeof(a->why), "%llu bytes, from %#llx on, are no chunks",
+			 (unsigned long long)unknown, (unsigned long long)w->first_unknown);
+	a->is_proved = !a->why[0];
+	if (!a->is_proved) {
+		uint64_t resident = heap_sum_resident(&a->sum);
+
+		a->sum = (struct heap_sum){ .unknown = resident };
+		return;
+	}
+	heap_sum_add(&w->g->sum, &a->sum);
+	for (size_t i = 0; i < HEAP_CLASS_CNT; i++) {
+		w->g->classes[i].live_cnt += classes[i].live_cnt;
+		w->g->classes[i].live_bytes += classes[i].live_bytes;
+		w->g->classes[i].pinned_bytes += classes[i].pinned_bytes;
+	}
+}
+
+static int walk_arena(struct walk *w, struct glibc_arena *a, struct heap_class *classes)
+{
+	struct heap_pages pages = { .memory = w->memory,
+				    .maps = w->maps,
+				    .sum = &a->sum,
+				    .classes = classes,
+				    .top_step = MEMORY_PAGE };
+	struct glibc_heap *heap;
+	int err;
+
+	if (w->g->parameters.thp_bytes > MEMORY_PAGE)
+		pages.top_step = w->g->parameters.thp_bytes;
+	memset(classes, 0, HEAP_CLASS_CNT * sizeof(*classes));
+	w->arena = a;
+	w->pages = &pages;
+	w->first_unknown = 0;
+	memory_forget(w->memory);
+	glibc_read_bins(w->memory, a);
+	memory_forget(w->memory);
+	err = glibc_read_fast(w->memory, a);
+	if (!err)
+		walk_heaps(w);
+	if (!err)
+		judge(w, classes);
+	vec_each(&a->heaps, heap) {
+		free(heap->fast);
+		heap->fast = NULL;
+	}
+	return err;
+}
+
+int glibc_walk(struct memory *m, struct mappings *maps, struct glibc *g)
+{
+	struct walk w = { .memory = m, .maps = maps, .g = g };
+	struct heap_class *classes = calloc(HEAP_CLASS_CNT, sizeof(*classes));
+	struct glibc_arena *a;
+	int err = -ENOMEM;
+
+	g->classes = calloc(HEAP_CLASS_CNT, sizeof(*g->classes));
+	w.buf = malloc(WINDOW_BYTES);
+	w.pieces = malloc(PIECES_CAP * sizeof(*w.pieces));
+	if (!classes || !g->classes || !w.buf || !w.pieces)
+		goto out;
+	err = 0;
+	glibc_learn_key(m, g);
+	vec_each(&g->arenas, a)
+		if (!err && a->heaps.cnt && !a->why[0])
+			err = walk_arena(&w, a, classes);
+	if (!err) {
+		glibc_walk_mmapped(m, maps, g);
+		heap_sum_add(&g->sum, &g->mmapped);
+	}
+	if (memory_is_late(m))
+		g->why_cut = "there was no time left";
+out:
+	free(classes);
+	free(w.buf);
+	free(w.pieces);
+	return err;
+}

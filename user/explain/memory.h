@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * explain/memory.h - the memory of a process, as far as it can be read without changing it.
+ *
+ * A page is read only if it is present: reading another one brings it in, so it would be swapped in, or become
+ * resident. Where the memory comes from is behind three functions, so tests make heaps of their own.
+ */
+#ifndef HT_EXPLAIN_MEMORY_H
+#define HT_EXPLAIN_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MEMORY_PAGE 4096ULL
+#define MEMORY_END (1ULL << 47) /* of a process's addresses */
+#define MEMORY_CACHE_PAGES 512
+
+enum page_state {
+	PAGE_ABSENT, /* never touched, swapped out, or not mapped */
+	PAGE_ZERO, /* the kernel's page of zeros: it can be read, and is not in RSS */
+	PAGE_RESIDENT,
+};
+
+struct memory_page {
+	uint64_t addr; /* 0: none */
+	uint64_t words[MEMORY_PAGE / 8];
+};
+
+struct memory {
+	/* Read all of the range, whose pages are present. 0 or a negative errno. */
+	int (*read)(void *ctx, uint64_t addr, void *buf, size_t bytes);
+	enum page_state (*page)(void *ctx, uint64_t addr);
+	/* What page() knows of these pages is old: ask again. */
+	void (*refresh)(void *ctx, uint64_t addr, size_t bytes);
+	void *ctx;
+	uint64_t deadline_ns; /* of now_ns(): from then on nothing can be read */
+	struct memory_page *cache; /* MEMORY_CACHE_PAGES of them; NULL until memory_init() */
+};
+
+int memory_init(struct memory *m);
+void memory_release(struct memory *m);
+bool memory_is_late(const struct memory *m);
+
+/* Read the range if all its pages are present. -EFAULT: they are not; -ETIMEDOUT: it is late. */
+int memory_read(struct memory *m, uint64_t addr, void *buf, size_t bytes);
+/* The same as read some time ago: for lists that jump between many pages. addr is a multiple of 8. */
+bool memory_word(struct memory *m, uint64_t addr, uint64_t *ret);
+/* What memory_word() knows is read again when it is needed. */
+void memory_forget(struct memory *m);
+/*
+ * Read a window of whole pages for a walk. Pages that are absent are zeros. Return how many bytes from addr on were read; it
+ * is less where reading failed.
+ */
+size_t memory_window(struct memory *m, uint64_t addr, void *buf, size_t bytes);
+
+static inline uint64_t page_down(uint64_t addr)
+{
+	return addr & ~(MEMORY_PAGE - 1);
+}
+
+static inline uint64_t page_up(uint64_t addr)
+{
+	return page_down(addr + MEMORY_PAGE - 1);
+}
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* explain/rows.c - see explain/rows.h. */
+#include "explain/rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STACK_PAGES_CAP \
+	64 /* from the end of a mapping, where a thread's descriptor is looked for */
+
+static const struct {
+	const char *name, *label;
+} row_texts[ROW_CNT] = {
+	[ROW_LIVE] = { "live", "malloc: live blocks" },
+	[ROW_TRIM] = { "trimmable", "malloc: free, malloc_trim(0) would return it" },
+	[ROW_PINNED] = { "pinned", "malloc: free, pinned by live blocks on the same pages" },
+	[ROW_KEPT] = { "kept", "malloc: free, kept for the next calls (tops, caches of threads)" },
+	[ROW_OWN] = { "own", "malloc: its own tables" },
+	[ROW_UNKNOWN] = { "not_understood", "malloc: not understood" },
+	[ROW_BRK] = { "brk", "brk heap, not of glibc's malloc" },
+	[ROW_ANONYMOUS] = { "anonymous", "anonymous memory, not of glibc's malloc" },
+	[ROW_NAMED] = { "named", "anonymous memory with a name" },
+	[ROW_CODE] = { "code", "code made at run time" },
+	[ROW_STACKS] = { "stacks", "stacks" },
+	[ROW_SHARED] = { "shared", "shared memory (shm, tmpfs, memfd)" },
+	[ROW_FILES] = { "files", "pages of files" },
+	[ROW_DATA] = { "data", "variables of programs and libraries (.data, .bss)" },
+	[ROW_KERNEL] = { "kernel", "pages of the kernel (vdso, vvar)" },
+	[ROW_MOVED] = { "moved", "changed while it was read" },
+};
+
+/* All parts of the rows, before the largest are chosen. */
+struct part {
+	enum row_kind kind;
+	struct row_part part;
+};
+struct parts {
+	VEC(struct part) list;
+};
+
+const char *row_name(enum row_kind kind)
+{
+	return row_texts[kind].name;
+}
+
+const char *row_label(enum row_kind kind)
+{
+	return row_texts[kind].label;
+}
+
+const struct row *rows_find(const struct rows *r, enum row_kind kind)
+{
+	for (size_t i = 0; i < ROW_CNT; i++)
+		if (r->list[i].kind == kind)
+			return &r->list[i];
+	return NULL;
+}
+
+static bool begins(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+
+static bool is_shared_memory(const char *path)
+{
+	return begins(path, "/dev/shm/") || begins(path, "/memfd:") || begins(path, "/SYSV") ||
+	       begins(path, "/dev/zero") || begins(path, "[anon_shmem:");
+}
+
+/* A descriptor of glibc begins with its own address, and has it again two words on. */
+static bool has_descriptor(const uint64_t *page, uint64_t addr)
+{
+	for (uint64_t at = 0; at < MEMORY_PAGE; at += 64)
+		if (page[at / 8] == addr + at && page[at / 8 + 2] == addr + at)
+			return true;
+	return false;
+}
+
+/* It has a guard below it, and the thread's descriptor near its end. */
+static bool is_thread_stack(struct memory *m, const struct mapping *map,
+			    const struct mapping *below)
+{
+	uint64_t page[MEMORY_PAGE / 8], at = map->map.end_addr;
+
+	if (!below || below->map.end_addr != map->map.start_addr || below->map.is_read ||
+	    below->map.is_write || below->map.is_exec)
+		return false;
+	for (int i = 0; i < STACK_PAGES_CAP && at > map->map.start_addr; i++) {
+		at -= MEMORY_PAGE;
+		if (!memory_read(m, at, page, sizeof(page)) && has_descriptor(page, at))
+			return true;
+	}
+	return false;
+}
+
+/* .bss lies right behind the .data of its file. */
+static bool is_bss(const struct mapping *map, const struct mapping *below)
+{
+	return below && below->map.end_addr == map->map.start_addr && below->map.path[0] == '/' &&
+	       below->map.is_write && !below->is_shared;
+}
+
+static enum row_kind kind_of(struct memory *m, const struct mapping *map,
+			     const struct mapping *below)
+{
+	const char *path = map->map.path;
+
+	if (!strcmp(path, "[heap]"))
+		return ROW_BRK;
+	if (!strcmp(path, "[stack]"))
+		return ROW_STACKS;
+	if (begins(path, "[anon:"))
+		return ROW_NAMED;
+	if (is_shared_memory(path) || (!path[0] && map->is_shared))
+		return ROW_SHARED;
+	if (path[0] == '[')
+		return ROW_KERNEL;
+	if (path[0])
+		return ROW_FILES;
+	if (map->map.is_exec)
+		return ROW_CODE;
+	if (is_bss(map, below))
+		return ROW_DATA;
+	return is_thread_stack(m, map, below) ? ROW_STACKS : ROW_ANONYMOUS;
+}
+
+static int add_part(struct rows *r, struct parts *parts, enum row_kind kind, const char *name,
+		    uint64_t bytes)
+{
+	const struct part part = { .kind = kind, .part = { .name = name, .bytes = bytes } };
+
+	if (!bytes)
+		return 0;
+	r->list[kind].bytes += (int64_t)bytes;
+	return vec_push(&parts->list, part);
+}
+
+static int add_mapping(struct rows *r, struct parts *parts, const struct mapping *map,
+		       enum row_kind kind, const char *name)
+{
+	uint64_t left = map->rss_bytes > map->taken_bytes ? map->rss_bytes - map->taken_bytes : 0;
+	uint64_t anon = kind != ROW_FILES ? 0 : map->anon_bytes < left ? map->anon_bytes : left;
+	int err;
+
+	r->rss_bytes += map->rss_bytes;
+	r->pss_bytes += map->pss_bytes;
+	r->swap_bytes += map->swap_bytes;
+	r->hugetlb_bytes += map->hugetlb_bytes;
+	r->huge_bytes += map->huge_bytes;
+	if (mapping_is_anonymous(map) && !map->is_shared)
+		r->forked_bytes +=
+			map->shared_bytes < map->anon_bytes ? map->shared_bytes : map->anon_bytes;
+	err = add_part(r, parts, kind, name, left - anon);
+	return err ? err : add_part(r, parts, ROW_DATA, name, anon);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	return strcmp(x->part.name, y->part.name);
+}
+
+static void offer(struct row *row, struct row_part part)
+{
+	for (size_t i = 0; i < ROW_PARTS; i++) {
+		struct row_part smaller = row->parts[i];
+
+		if (part.bytes <= smaller.bytes)
+			continue;
+		row->parts[i] = part;
+		part = smaller;
+	}
+}
+
+/* One file has several mappings; those without a name stay apart. */
+static void choose_parts(struct rows *r, struct parts *parts)
+{
+	struct part *list = parts->list.data;
+
+	if (parts->list.cnt)
+		qsort(list, parts->list.cnt, sizeof(*list), compare_names);
+	for (size_t i = 0, next; i < parts->list.cnt; i = next) {
+		struct row *row = &r->list[list[i].kind];
+		struct row_part sum = list[i].part;
+
+		for (next = i + 1;
+		     next < parts->list.cnt && sum.name[0] && !compare_names(&list[i], &list[next]);
+		     next++)
+			sum.bytes += list[next].part.bytes;
+		offer(row, sum);
+		row->part_cnt++;
+	}
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return x->kind < y->kind ? -1 : 1;
+}
+
+static void finish(struct rows *r, const struct glibc *g)
+{
+	const struct glibc_arena *a;
+	int64_t sum = 0;
+
+	r->list[ROW_LIVE].bytes = (int64_t)g->sum.live;
+	r->list[ROW_TRIM].bytes = (int64_t)g->sum.trim;
+	r->list[ROW_PINNED].bytes = (int64_t)g->sum.pinned;
+	r->list[ROW_KEPT].bytes = (int64_t)g->sum.kept;
+	r->list[ROW_OWN].bytes = (int64_t)g->sum.own;
+	r->list[ROW_UNKNOWN].bytes = (int64_t)g->sum.unknown;
+	vec_each(&g->arenas, a)
+		if (!a->is_proved)
+			r->list[ROW_UNKNOWN].bytes += (int64_t)a->sum.unknown;
+	for (size_t i = 0; i < ROW_CNT; i++)
+		sum += r->list[i].bytes;
+	r->list[ROW_MOVED].bytes = (int64_t)r->rss_bytes - sum;
+	qsort(r->list, ROW_CNT, sizeof(*r->list), compare_rows);
+}
+
+int rows_fill(struct rows *r, struct memory *m, const struct mappings *maps, const struct glibc *g)
+{
+	const struct mapping *map, *below = NULL;
+	struct parts parts = { 0 };
+	int err = 0;
+
+	memset(r, 0, sizeof(*r));
+	for (size_t i = 0; i < ROW_CNT; i++)
+		r->list[i].kind = (enum row_kind)i;
+	vec_each(&maps->list, map) {
+		enum row_kind kind = kind_of(m, map, below);
+
+		err = add_mapping(r, &parts, map, kind,
+				  map->map.path[0] || !is_bss(map, below) ? map->map.path :
+									    below->map.path);
+		if (err)
+			goto out;
+		r->stack_cnt += kind == ROW_STACKS && !map->map.path[0];
+		below = map;
+	}
+	choose_parts(r, &parts);
+	finish(r, g);
+out:
+	vec_release(&parts.list);
+	return err;
+}

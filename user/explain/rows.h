@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * explain/rows.h - all resident memory of a process, by what it is. Each resident page is in one row, so the rows add up
+ * to RSS. What changed between the readings is a row of its own, and may be negative.
+ */
+#ifndef HT_EXPLAIN_ROWS_H
+#define HT_EXPLAIN_ROWS_H
+
+#include "explain/glibc.h"
+#include "explain/mappings.h"
+
+enum row_kind {
+	ROW_LIVE,
+	ROW_TRIM,
+	ROW_PINNED,
+	ROW_KEPT,
+	ROW_OWN,
+	ROW_UNKNOWN,
+	ROW_BRK,
+	ROW_ANONYMOUS,
+	ROW_NAMED, /* by prctl(PR_SET_VMA_ANON_NAME) */
+	ROW_CODE,
+	ROW_STACKS,
+	ROW_SHARED,
+	ROW_FILES,
+	ROW_DATA,
+	ROW_KERNEL,
+	ROW_MOVED,
+	ROW_CNT,
+};
+
+#define ROW_PARTS 3
+
+struct row_part {
+	const char *name; /* "": it has none */
+	uint64_t bytes;
+};
+
+struct row {
+	enum row_kind kind;
+	int64_t bytes;
+	uint64_t part_cnt; /* files, names, or mappings */
+	struct row_part parts[ROW_PARTS]; /* the largest ones */
+};
+
+struct rows {
+	struct row list[ROW_CNT]; /* largest first */
+	uint64_t rss_bytes, pss_bytes;
+	uint64_t swap_bytes, hugetlb_bytes; /* not in RSS */
+	uint64_t forked_bytes; /* anonymous, and in another process as well */
+	uint64_t huge_bytes;
+	uint64_t stack_cnt; /* of threads */
+};
+
+/* Add up what the walk left to the mappings, and what it took from them. -ENOMEM. */
+int rows_fill(struct rows *r, struct memory *m, const struct mappings *maps, const struct glibc *g);
+const struct row *rows_find(const struct rows *r, enum row_kind kind);
+/* For programs, and for people. */
+const char *row_name(enum row_kind kind);
+const char *row_label(enum row_kind kind);
+
+#endif

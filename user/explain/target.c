@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* explain/target.c - see explain/target.h. */
+#include "explain/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define SMAPS_READ_BYTES 4096
+#define SMAPS_PAUSE_US 50
+#define MEM_PAUSE_US 20
+#define MEM_PAUSE_BYTES (256u << 10) /* after so many bytes */
+/* Of pagemap's entries a block is asked for at once, and the last ones are remembered. */
+#define BLOCK_PAGES 64
+#define BLOCK_BYTES (BLOCK_PAGES * MEMORY_PAGE)
+#define BLOCK_CNT 256
+/* Documentation/admin-guide/mm/pagemap.rst */
+#define PAGEMAP_EXCLUSIVE (1ULL << 56)
+#define PAGEMAP_FILE (1ULL << 61)
+#define PAGEMAP_PRESENT (1ULL << 63)
+
+struct block {
+	uint64_t start; /* address; 0: empty */
+	uint64_t entries[BLOCK_PAGES];
+};
+
+struct target {
+	struct memory memory;
+	struct mappings *maps;
+	int mem_fd, pagemap_fd;
+	size_t read_bytes; /* since the last pause */
+	struct block blocks[BLOCK_CNT];
+};
+
+static int open_file(pid_t pid, const char *name)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	return fd;
+}
+
+static int read_memory(void *ctx, uint64_t addr, void *buf, size_t bytes)
+{
+	struct target *t = ctx;
+	ssize_t n = pread(t->mem_fd, buf, bytes, (off_t)addr);
+
+	t->read_bytes += bytes;
+	if (t->read_bytes >= MEM_PAUSE_BYTES) {
+		t->read_bytes = 0;
+		usleep(MEM_PAUSE_US);
+	}
+	return n < 0 ? -errno : (size_t)n == bytes ? 0 : -EFAULT;
+}
+
+static struct block *block_of(struct target *t, uint64_t addr)
+{
+	return &t->blocks[addr / BLOCK_BYTES % BLOCK_CNT];
+}
+
+static void refresh_pages(void *ctx, uint64_t addr, size_t bytes)
+{
+	uint64_t start = addr / BLOCK_BYTES * BLOCK_BYTES;
+
+	for (; start < addr + bytes; start += BLOCK_BYTES)
+		block_of(ctx, start)->start = 0;
+}
+
+static uint64_t find_entry(struct target *t, uint64_t addr)
+{
+	uint64_t start = addr / BLOCK_BYTES * BLOCK_BYTES;
+	struct block *b = block_of(t, addr);
+	ssize_t n;
+
+	if (b->start != start || !start) {
+		b->start = start;
+		n = pread(t->pagemap_fd, b->entries, sizeof(b->entries),
+			  (off_t)(start / MEMORY_PAGE * 8));
+		if (n < 0)
+			n = 0;
+		memset((char *)b->entries + n, 0, sizeof(b->entries) - (size_t)n);
+	}
+	return b->entries[(addr - start) / MEMORY_PAGE];
+}
+
+static bool is_zero(struct target *t, uint64_t addr)
+{
+	static const char zeros[MEMORY_PAGE];
+	char page[MEMORY_PAGE];
+
+	return !read_memory(t, page_down(addr), page, sizeof(page)) &&
+	       !memcmp(page, zeros, sizeof(page));
+}
+
+/*
+ * The kernel's page of zeros is present, and nobody's alone; RSS does not count it. Any other page of an anonymous
+ * mapping that is not exclusive is shared with a forked process. Where smaps says that both may be, its bytes tell.
+ */
+static enum page_state find_page(void *ctx, uint64_t addr)
+{
+	struct target *t = ctx;
+	uint64_t entry = addr < MEMORY_END ? find_entry(t, addr) : 0;
+	struct mapping *map;
+
+	if (!(entry & PAGEMAP_PRESENT))
+		return PAGE_ABSENT;
+	if (entry & (PAGEMAP_EXCLUSIVE | PAGEMAP_FILE))
+		return PAGE_RESIDENT;
+	map = mappings_find(t->maps, addr);
+	if (!map || !mapping_is_anonymous(map))
+		return PAGE_RESIDENT;
+	return !map->shared_bytes || is_zero(t, addr) ? PAGE_ZERO : PAGE_RESIDENT;
+}
+
+int target_open(pid_t pid, struct mappings *maps, uint64_t deadline_ns, struct target **ret)
+{
+	struct target *t = calloc(1, sizeof(*t));
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	t->maps = maps;
+	t->mem_fd = t->pagemap_fd = -1;
+	t->memory = (struct memory){ .read = read_memory,
+				     .page = find_page,
+				     .refresh = refresh_pages,
+				     .ctx = t,
+				     .deadline_ns = deadline_ns };
+	err = memory_init(&t->memory);
+	if (!err)
+		err = t->mem_fd = open_file(pid, "mem");
+	if (err >= 0)
+		err = t->pagemap_fd = open_file(pid, "pagemap");
+	if (err < 0) {
+		target_close(t);
+		return err;
+	}
+	*ret = t;
+	return 0;
+}
+
+void target_close(struct target *t)
+{
+	if (!t)
+		return;
+	memory_release(&t->memory);
+	if (t->mem_fd >= 0)
+		close(t->mem_fd);
+	if (t->pagemap_fd >= 0)
+		close(t->pagemap_fd);
+	free(t);
+}
+
+struct memory *target_memory(struct target *t)
+{
+	return &t->memory;
+}
+
+int target_read_mappings(pid_t pid, uint64_t deadline_ns, struct mappings *ret)
+{
+	struct mappings_reader reader = { 0 };
+	char text[SMAPS_READ_BYTES];
+	int fd = open_file(pid, "smaps"), err = 0, end_err;
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	while (!err && (n = read(fd, text, sizeof(text))) != 0) {
+		err = n < 0 ? -errno : mappings_feed(&reader, text, (size_t)n);
+		if (!err && now_ns() >= deadline_ns)
+			err = -ETIMEDOUT;
+		usleep(SMAPS_PAUSE_US);
+	}
+	close(fd);
+	end_err = mappings_finish(&reader, err ? NULL : ret);
+	return err ? err : end_err;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * explain/verdict.c - see explain/verdict.h. The first of these that holds:
+ *
+ *	swapped		a quarter of RSS and swap together is swapped out
+ *	forked		half of RSS is also in another process, since one was forked from the other
+ *	arenas		8 arenas or more have over 256 KiB of resident free memory each, none has half of it, and all
+ *			have a quarter of RSS
+ *	two rows	the largest row is below 60 % and the second at least 30 %
+ *	a row		the largest
+ *
+ * What is advised has a number of bytes, and is worth 5 % of RSS and 1 MiB.
+ */
+#include "explain/verdict.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/units.h"
+
+#define ARENA_FREE_BYTES (256u << 10)
+#define ARENA_CNT 8
+#define ADVICE_BYTES (1u << 20)
+
+static const char *const phrases[ROW_CNT] = {
+	[ROW_LIVE] = "live malloc blocks",
+	[ROW_TRIM] = "free memory that malloc has not returned to the kernel",
+	[ROW_PINNED] = "free memory on pages that live blocks pin",
+	[ROW_KEPT] = "free memory that malloc keeps for the next calls",
+	[ROW_OWN] = "malloc's own tables",
+	[ROW_UNKNOWN] = "malloc's memory that could not be understood",
+	[ROW_BRK] = "a brk heap that is not of glibc's malloc",
+	[ROW_ANONYMOUS] = "anonymous memory that is not of glibc's malloc",
+	[ROW_NAMED] = "anonymous memory to which the program gave a name",
+	[ROW_CODE] = "code made at run time",
+	[ROW_STACKS] = "stacks",
+	[ROW_SHARED] = "shared memory",
+	[ROW_FILES] = "pages of files",
+	[ROW_DATA] = "variables of programs and libraries",
+	[ROW_KERNEL] = "pages of the kernel",
+	[ROW_MOVED] = "memory that changed while it was read",
+};
+
+struct finder {
+	struct verdict *v;
+	pid_t pid;
+	const struct rows *rows;
+	const struct glibc *g;
+};
+
+__attribute__((format(printf, 3, 4))) static void add(char *text, size_t bytes, const char *fmt,
+						      ...)
+{
+	size_t len = 0;
+	va_list args;
+
+	while (text[len])
+		len++;
+	va_start(args, fmt);
+	vsnprintf(text + len, bytes - len, fmt, args);
+	va_end(args);
+}
+#define SAY(v, ...) add((v)->text, sizeof((v)->text), __VA_ARGS__)
+#define ADVISE(v, ...) add((v)->advice, sizeof((v)->advice), __VA_ARGS__)
+
+static double share(const struct finder *f, double bytes)
+{
+	return f->rows->rss_bytes ? bytes / (double)f->rows->rss_bytes : 0;
+}
+
+static void say_row(struct finder *f, const struct row *row)
+{
+	char bytes[UNITS_BUF], percent[UNITS_BUF];
+
+	SAY(f->v, "%s (%s, %s %%)", phrases[row->kind],
+	    format_bytes((double)row->bytes, bytes, sizeof(bytes)),
+	    format_percent(share(f, (double)row->bytes), percent, sizeof(percent)));
+}
+
+static bool is_worth_it(const struct finder *f, double bytes)
+{
+	return bytes >= ADVICE_BYTES && share(f, bytes) >= 0.05;
+}
+
+static void advise_trim(struct finder *f)
+{
+	double trim = (double)rows_find(f->rows, ROW_TRIM)->bytes;
+	char bytes[UNITS_BUF];
+
+	if (is_worth_it(f, trim))
+		ADVISE(f->v, "malloc_trim(0) would return %s now. ",
+		       format_bytes(trim, bytes, sizeof(bytes)));
+}
+
+static void advise_pinned(struct finder *f)
+{
+	uint64_t from, to;
+	uint32_t best = 0;
+	char bytes[UNITS_BUF];
+
+	if (!f->g->classes)
+		return;
+	for (uint32_t i = 1; i < HEAP_CLASS_CNT; i++)
+		if (f->g->classes[i].pinned_bytes > f->g->classes[best].pinned_bytes)
+			best = i;
+	if (!is_worth_it(f, f->g->classes[best].pinned_bytes))
+		return;
+	heap_class_range(best, &from, &to);
+	ADVISE(f->v,
+	       "Blocks of %llu to %llu bytes pin %s, which no trim returns while they live; 'heaptap record -p "
+	       "%d' shows who allocates such blocks. ",
+	       (unsigned long long)from, (unsigned long long)to,
+	       format_bytes(f->g->classes[best].pinned_bytes, bytes, sizeof(bytes)), f->pid);
+}
+
+static void name_largest(struct finder *f, const struct row *row)
+{
+	char bytes[UNITS_BUF];
+
+	if (row->parts[0].bytes && row->parts[0].name[0])
+		ADVISE(f->v, "The largest is %s (%s). ", row->parts[0].name,
+		       format_bytes((double)row->parts[0].bytes, bytes, sizeof(bytes)));
+}
+
+static void advise_row(struct finder *f, const struct row *row)
+{
+	switch (row->kind) {
+	case ROW_LIVE:
+		ADVISE(f->v,
+		       "One reading cannot tell a leak from a cache: 'heaptap record -d 60s -p %d' shows which "
+		       "code allocates what stays, and whether that grows. ",
+		       f->pid);
+		break;
+	case ROW_ANONYMOUS:
+	case ROW_BRK:
+		ADVISE(f->v,
+		       "A runtime, another allocator or the program itself took it from the kernel; "
+		       "'heaptap doctor -p %d' names the allocators that are there. ",
+		       f->pid);
+		break;
+	case ROW_STACKS:
+		ADVISE(f->v,
+		       "%llu threads have one. A page stays resident once a thread has reached it. ",
+		       (unsigned long long)f->rows->stack_cnt);
+		break;
+	case ROW_FILES:
+		name_largest(f, row);
+		ADVISE(f->v, "The kernel drops these pages when memory gets short. ");
+		break;
+	case ROW_SHARED:
+		name_largest(f, row);
+		ADVISE(f->v, "It stays until its last user unmaps or deletes it. ");
+		break;
+	case ROW_NAMED:
+	case ROW_DATA:
+		name_largest(f, row);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool find_swapped(struct finder *f)
+{
+	double swap = (double)f->rows->swap_bytes, all = swap + (double)f->rows->rss_bytes;
+	char bytes[UNITS_BUF];
+
+	if (swap < all / 4 || swap == 0)
+		return false;
+	f->v->cause = "swapped";
+	SAY(f->v, "%s of its memory is swapped out, so RSS shows only a part of it.",
+	    format_bytes(swap, bytes, sizeof(bytes)));
+	return true;
+}
+
+static bool find_forked(struct finder *f)
+{
+	double forked = (double)f->rows->forked_bytes;
+	char bytes[UNITS_BUF], pss[UNITS_BUF];
+
+	if (!forked || share(f, forked) < 0.5)
+		return false;
+	f->v->cause = "forked";
+	SAY(f->v,
+	    "%s of it is shared with a process that was forked, and is counted in each of them. Its own share of all "
+	    "(PSS) is %s.",
+	    format_bytes(forked, bytes, sizeof(bytes)),
+	    format_bytes((double)f->rows->pss_bytes, pss, sizeof(pss)));
+	return true;
+}
+
+static uint64_t free_bytes(const struct heap_sum *s)
+{
+	return s->trim + s->pinned + s->kept;
+}
+
+static bool find_arenas(struct finder *f)
+{
+	uint64_t all = free_bytes(&f->g->sum), largest = 0, cnt = 0;
+	const struct row *top = &f->rows->list[0];
+	const struct glibc_arena *a;
+	char bytes[UNITS_BUF];
+
+	vec_each(&f->g->arenas, a) {
+		uint64_t free = free_bytes(&a->sum);
+
+		cnt += free > ARENA_FREE_BYTES;
+		largest = free > largest ? free : largest;
+	}
+	if (cnt < ARENA_CNT || largest * 2 >= all || share(f, (double)all) < 0.25)
+		return false;
+	if (share(f, (double)all) <= 0.3 && top->kind != ROW_TRIM && top->kind != ROW_PINNED &&
+	    top->kind != ROW_KEPT)
+		return false;
+	f->v->cause = "arenas";
+	SAY(f->v, "%s of it is free memory, scattered over %llu arenas of malloc.",
+	    format_bytes((double)all, bytes, sizeof(bytes)), (unsigned long long)cnt);
+	ADVISE(f->v, "MALLOC_ARENA_MAX=2 in its environment makes threads share arenas. ");
+	return true;
+}
+
+static void find_rows(struct finder *f)
+{
+	const struct row *first = &f->rows->list[0], *second = &f->rows->list[1];
+
+	f->v->cause = row_name(first->kind);
+	if (share(f, (double)first->bytes) < 0.6 && share(f, (double)second->bytes) >= 0.3) {
+		SAY(f->v, "It is mostly ");
+		say_row(f, first);
+		SAY(f->v, " and ");
+		say_row(f, second);
+	} else {
+		if (share(f, (double)first->bytes) < 0.5)
+			SAY(f->v, "The largest part is ");
+		else
+			SAY(f->v, "Most of it is ");
+		say_row(f, first);
+	}
+	SAY(f->v, ".");
+	if (is_worth_it(f, (double)first->bytes))
+		advise_row(f, first);
+}
+
+void verdict_find(struct verdict *v, pid_t pid, const struct rows *r, const struct glibc *g)
+{
+	struct finder f = { .v = v, .pid = pid, .rows = r, .g = g };
+
+	v->text[0] = v->advice[0] = '\0';
+	if (!find_swapped(&f) && !find_forked(&f) && !find_arenas(&f))
+		find_rows(&f);
+	advise_trim(&f);
+	advise_pinned(&f);
+}
