@@ -23,7 +23,7 @@ wrong() {
 	fi
 }
 
-for command in record report doctor top serve diff check symbolize convert; do
+for command in record report doctor explain top serve diff check symbolize convert; do
 	case $command in
 	record) long=duration typo=duratoin letter=d flag=quiet ;;
 	report) long=sort typo=srot letter=s flag=fold-repeated ;;
@@ -33,6 +33,7 @@ for command in record report doctor top serve diff check symbolize convert; do
 	convert) long=value typo=valeu letter=t flag=force ;;
 	top) long=interval typo=intevral letter=i flag=help ;;
 	doctor) long=pid typo=pdi letter=p flag=json ;;
+	explain) long=format typo=formta letter=f flag=verbose ;;
 	serve) long=rate typo=raet letter=r flag=all ;;
 	esac
 	wrong "$command " "$command: unknown option '--$typo': did you mean --$long?" $command --$typo 1
@@ -76,7 +77,7 @@ offers() {
 	got=$(completes "$@" | xargs)
 	[ "$got" = "$want" ] && ok "bash: $what" || not_ok "bash: $what" "'$got', not '$want'"
 }
-for command in record report doctor top serve diff check symbolize convert; do
+for command in record report doctor explain top serve diff check symbolize convert; do
 	"$heaptap" $command --help | sed -nE 's/^ +(-., )?(--[a-z-]+).*/\2/p' | sort -u >"$work/told"
 	completes heaptap $command -- >"$work/offered"
 	cmp -s "$work/told" "$work/offered" && ok "bash: the options of $command" ||
@@ -141,7 +142,7 @@ wrong "check " "check: unexpected argument '--max-growth': options go before the
 run --help
 cp "$work/out" "$work/help"
 [ $status = 0 ] && [ "$(grep -c . "$work/help")" -le 24 ] && [ "$(sed -nE 's/^  ([a-z]+) .*/\1/p' "$work/help" | head -n 3 | xargs)" = "record report doctor" ] &&
-	[ "$(grep -c '\$ heaptap' "$work/help")" = 9 ] && ok "--help: what is needed first comes first, with examples" ||
+	[ "$(grep -c '\$ heaptap' "$work/help")" = 10 ] && ok "--help: what is needed first comes first, with examples" ||
 	not_ok "--help" "status $status" "$work/help"
 for ask in -h help; do
 	run $ask

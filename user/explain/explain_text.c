@@ -2,6 +2,7 @@
 /* explain/explain_text.c - an explanation for people: the verdict, then the rows. Fits a screen unless all is wanted. */
 #include "explain/explain.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/printable.h"
@@ -35,7 +36,7 @@ static void print_wrapped(const char *text, int columns, FILE *out)
 		size_t len = strlen(at), cut = len;
 
 		if (len > (size_t)columns) {
-			for (cut = (size_t)columns; cut && at[cut] != ' ';)
+			for (cut = (size_t)columns; cut && (at[cut] != ' ' || at[cut + 1] == '%');)
 				cut--;
 			if (!cut)
 				cut = len; /* one long word */
@@ -73,7 +74,7 @@ static void add_blocks(const struct explanation *x, char *line)
 		 format_count((double)x->glibc.sum.cnt[HEAP_LIVE], cnt, sizeof(cnt)));
 	if (x->glibc.mmapped.cnt[HEAP_LIVE]) {
 		len = strlen(line);
-		snprintf(line + len, LINE_BYTES - len, ", %s of them with a mapping of their own",
+		snprintf(line + len, LINE_BYTES - len, ", %s of them mmapped",
 			 format_count((double)x->glibc.mmapped.cnt[HEAP_LIVE], cnt, sizeof(cnt)));
 	}
 }
@@ -82,8 +83,10 @@ static void begin_row(char *line, double bytes, double rss, const char *label)
 {
 	char text[UNITS_BUF], percent[UNITS_BUF];
 
-	snprintf(line, LINE_BYTES, "%12s %5s %%  %s", bytes_of(bytes, text),
-		 format_percent(bytes / rss, percent, sizeof(percent)), label);
+	format_percent(fabs(bytes) / rss, percent + 1, sizeof(percent) - 1);
+	percent[0] = '-';
+	snprintf(line, LINE_BYTES, "%12s %5s %%  %s", bytes_of(bytes, text), percent + (bytes >= 0),
+		 label);
 }
 
 static void print_rows(const struct explanation *x, int columns, bool is_verbose, FILE *out)

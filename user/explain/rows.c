@@ -2,7 +2,7 @@
 /* explain/rows.c - see explain/rows.h. */
 #include "explain/rows.h"
 
-#include <errno.h>
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,7 +98,48 @@ static bool is_thread_stack(struct memory *m, const struct mapping *map,
 static bool is_bss(const struct mapping *map, const struct mapping *below)
 {
 	return below && below->map.end_addr == map->map.start_addr && below->map.path[0] == '/' &&
-	       below->map.is_write && !below->is_shared;
+	       below->map.is_write && !below->is_shared && !map->map.path[0] && !map->map.is_exec;
+}
+
+/* Where the file's last segment ends in memory, as its mapped program headers say; 0: they are not there. */
+static uint64_t file_end(struct memory *m, const struct mapping *data, const struct mapping *first)
+{
+	uint64_t page[MEMORY_PAGE / 8], start = UINT64_MAX, end = 0;
+	const Elf64_Ehdr *head = (const Elf64_Ehdr *)page;
+	const Elf64_Phdr *ph;
+
+	while (data > first && data->map.off && data[-1].map.ino == data->map.ino &&
+	       data[-1].map.dev == data->map.dev)
+		data--;
+	if (data->map.off || memory_read(m, data->map.start_addr, page, sizeof(page)) ||
+	    memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 || head->e_phoff % 8 ||
+	    head->e_phoff > sizeof(page) ||
+	    head->e_phnum > (sizeof(page) - head->e_phoff) / sizeof(*ph))
+		return 0;
+	ph = (const Elf64_Phdr *)((const char *)page + head->e_phoff);
+	for (size_t i = 0; i < head->e_phnum; i++) {
+		if (ph[i].p_type != PT_LOAD || ph[i].p_memsz > MEMORY_END ||
+		    ph[i].p_vaddr > MEMORY_END)
+			continue;
+		if (ph[i].p_vaddr < start)
+			start = ph[i].p_vaddr;
+		if (ph[i].p_vaddr + ph[i].p_memsz > end)
+			end = ph[i].p_vaddr + ph[i].p_memsz;
+	}
+	return end > start ? page_up(data->map.start_addr + end - page_down(start)) : 0;
+}
+
+/* The kernel merges .bss with what is mapped behind it, so only its own pages are counted. */
+static uint64_t bss_bytes(struct memory *m, const struct mapping *map, const struct mapping *first)
+{
+	uint64_t end = file_end(m, map - 1, first), bytes = 0;
+
+	if (end >= map->map.end_addr)
+		return map->rss_bytes;
+	for (uint64_t at = map->map.start_addr; at < end; at += MEMORY_PAGE)
+		if (m->page(m->ctx, at) == PAGE_RESIDENT)
+			bytes += MEMORY_PAGE;
+	return bytes;
 }
 
 static enum row_kind kind_of(struct memory *m, const struct mapping *map,
@@ -120,8 +161,6 @@ static enum row_kind kind_of(struct memory *m, const struct mapping *map,
 		return ROW_FILES;
 	if (map->map.is_exec)
 		return ROW_CODE;
-	if (is_bss(map, below))
-		return ROW_DATA;
 	return is_thread_stack(m, map, below) ? ROW_STACKS : ROW_ANONYMOUS;
 }
 
@@ -136,11 +175,16 @@ static int add_part(struct rows *r, struct parts *parts, enum row_kind kind, con
 	return vec_push(&parts->list, part);
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* data_bytes of it are variables of the program or library data_name. */
 static int add_mapping(struct rows *r, struct parts *parts, const struct mapping *map,
-		       enum row_kind kind, const char *name)
+		       enum row_kind kind, uint64_t data_bytes, const char *data_name)
 {
 	uint64_t left = map->rss_bytes > map->taken_bytes ? map->rss_bytes - map->taken_bytes : 0;
-	uint64_t anon = kind != ROW_FILES ? 0 : map->anon_bytes < left ? map->anon_bytes : left;
 	int err;
 
 	r->rss_bytes += map->rss_bytes;
@@ -149,10 +193,10 @@ static int add_mapping(struct rows *r, struct parts *parts, const struct mapping
 	r->hugetlb_bytes += map->hugetlb_bytes;
 	r->huge_bytes += map->huge_bytes;
 	if (mapping_is_anonymous(map) && !map->is_shared)
-		r->forked_bytes +=
-			map->shared_bytes < map->anon_bytes ? map->shared_bytes : map->anon_bytes;
-	err = add_part(r, parts, kind, name, left - anon);
-	return err ? err : add_part(r, parts, ROW_DATA, name, anon);
+		r->forked_bytes += least(map->shared_bytes, map->anon_bytes);
+	data_bytes = least(data_bytes, left);
+	err = add_part(r, parts, kind, map->map.path, left - data_bytes);
+	return err ? err : add_part(r, parts, ROW_DATA, data_name, data_bytes);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -237,9 +281,12 @@ int rows_fill(struct rows *r, struct memory *m, const struct mappings *maps, con
 	vec_each(&maps->list, map) {
 		enum row_kind kind = kind_of(m, map, below);
 
-		err = add_mapping(r, &parts, map, kind,
-				  map->map.path[0] || !is_bss(map, below) ? map->map.path :
-									    below->map.path);
+		if (is_bss(map, below))
+			err = add_mapping(r, &parts, map, kind, bss_bytes(m, map, maps->list.data),
+					  below->map.path);
+		else
+			err = add_mapping(r, &parts, map, kind,
+					  kind == ROW_FILES ? map->anon_bytes : 0, map->map.path);
 		if (err)
 			goto out;
 		r->stack_cnt += kind == ROW_STACKS && !map->map.path[0];

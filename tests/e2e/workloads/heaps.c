@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * heaps.c - heaps of which all is known: heaps HOW. It prints READY, then answers lines:
+ * heaps.c - heaps of which all is known: heaps HOW FILE. It prints READY, then answers each line:
  *
- *	info FILE	writes malloc_info() there
- *	trim		malloc_trim(0), and prints by how many KiB its anonymous memory fell
+ *	info	writes malloc_info() into FILE
+ *	trim	malloc_trim(0), and prints by how many KiB its anonymous memory fell
  *	end
  *
- * HOW is one of the plants below. What it prints itself goes through no allocated buffer.
+ * HOW is one of the plants below. What it does for an answer allocates nothing.
  */
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define SMALL_CNT 200000
@@ -164,6 +167,34 @@ static void plant_busy(void)
 			exit(1);
 }
 
+/* Memory that is only read is the kernel's page of zeros, and none of it resident. */
+static void plant_zeros(void)
+{
+	volatile char *p = malloc(64 << 20);
+
+	for (size_t i = 0; i < 64 << 20; i += 4096)
+		(void)p[i];
+	filled(8 << 20);
+}
+
+/* The child has all of it, too. */
+static void plant_forked(void)
+{
+	plant_live();
+	if (fork())
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
+/* A block was written beyond its end. */
+static void plant_smashed(void)
+{
+	plant_live();
+	memset((char *)blocks[SMALL_CNT / 2] + 200, 0x41, 40);
+}
+
 static const struct {
 	const char *name;
 	void (*plant)(void);
@@ -171,21 +202,22 @@ static const struct {
 	{ "live", plant_live },	      { "trim", plant_trim },	  { "pinned", plant_pinned },
 	{ "binned", plant_binned },   { "arenas", plant_arenas }, { "mmapped", plant_mmapped },
 	{ "trimmed", plant_trimmed }, { "mapped", plant_mapped }, { "foreign", plant_foreign },
-	{ "busy", plant_busy },
+	{ "busy", plant_busy },	      { "zeros", plant_zeros },	  { "forked", plant_forked },
+	{ "smashed", plant_smashed },
 };
 
 static long anonymous_kb(void)
 {
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	static char text[8192];
-	FILE *f = fopen("/proc/self/status", "re");
 	const char *at;
-	size_t n;
+	ssize_t n;
 
-	if (!f)
+	if (fd < 0)
 		return -1;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	text[n] = '\0';
-	fclose(f);
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
 	at = strstr(text, "RssAnon:");
 	return at ? strtol(at + 8, NULL, 10) : -1;
 }
@@ -195,36 +227,32 @@ static void trim(void)
 	long before = anonymous_kb();
 
 	malloc_trim(0);
-	printf("trimmed %ld\n", before - anonymous_kb());
+	printf("DONE trimmed %ld\n", before - anonymous_kb());
 }
 
-static void write_info(const char *path)
+static void write_info(FILE *f)
 {
-	FILE *f = fopen(path, "we");
-
-	if (f) {
-		malloc_info(0, f);
-		fclose(f);
-	}
-	puts("written");
+	if (fseek(f, 0, SEEK_SET) || malloc_info(0, f) || fflush(f) ||
+	    ftruncate(fileno(f), ftell(f)))
+		exit(1);
+	puts("DONE");
 }
 
 int main(int argc, char **argv)
 {
-	static char line[512], in[4096], out[4096];
+	static char line[512], in[4096], out[4096], file[1 << 16];
+	FILE *info = fopen(argc > 2 ? argv[2] : "/dev/null", "we");
 
+	if (!info)
+		return 1;
+	setvbuf(info, file, _IOFBF, sizeof(file));
 	setvbuf(stdin, in, _IOFBF, sizeof(in));
 	setvbuf(stdout, out, _IOLBF, sizeof(out));
 	for (size_t i = 0; argc > 1 && i < sizeof(plants) / sizeof(*plants); i++)
 		if (!strcmp(argv[1], plants[i].name))
 			plants[i].plant();
 	puts("READY");
-	while (fgets(line, sizeof(line), stdin) && strncmp(line, "end", 3) != 0) {
-		line[strcspn(line, "\n")] = '\0';
-		if (!strncmp(line, "info ", 5))
-			write_info(line + 5);
-		else if (!strcmp(line, "trim"))
-			trim();
-	}
+	while (fgets(line, sizeof(line), stdin) && strncmp(line, "end", 3) != 0)
+		strncmp(line, "trim", 4) != 0 ? write_info(info) : trim();
 	return 0;
 }

@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# `heaptap explain` on programs whose heap is known: every arena as malloc_info() has it, what a real malloc_trim(0)
+# returns, rows that add up to RSS, the cause; and the process is the same after it was read.
+COMPARE=none
+. "$(dirname "$0")/lib.sh"
+e2e_init explain
+build_c heaps || { not_ok build "heaps.c"; e2e_end; }
+
+explain() {
+	timeout -k 5 60 "$heaptap" explain "$@" >"$work/out" 2>"$work/err" </dev/null
+	status=$?
+}
+
+# what a reader could change: faults, resident memory, page tables, swap
+footprint() {
+	awk '{ sub(/.*\) /, ""); print "minflt", $8, "majflt", $10 }' "/proc/$target/stat"
+	grep -E '^(RssAnon|RssFile|RssShmem|VmPTE|VmSwap)' "/proc/$target/status"
+	awk '/^(Shared_Dirty|Private_Dirty)/ { sum[$1] += $2 } END { for (name in sum) print name, sum[name] }' "/proc/$target/smaps" | sort
+}
+
+cat >"$work/judge.py" <<'EOF'
+import json, sys, xml.etree.ElementTree as xml
+out, info, trimmed, expression = sys.argv[1:5]
+j = json.load(open(out))
+rows = {r["row"]: r["bytes"] for r in j["rows"]}
+row = lambda name: rows.get(name, 0)
+glibc = j["glibc"] or {"arenas": [], "mmapped_blocks": 0}
+arenas = [a for a in glibc["arenas"] if a["system_bytes"]]
+total = lambda name: sum(a[name] for a in arenas)
+near = lambda a, b, part=0.01, least=65536: abs(a - b) <= max(part * b, least)
+cause, text, rss, MiB = j["verdict"]["cause"], j["verdict"]["text"] + j["verdict"]["advice"], j["rss_bytes"], 1 << 20
+bad = []
+def want(what, is_so):
+    if not is_so:
+        bad.append(what)
+want("rows add up to %d, RSS is %d" % (sum(rows.values()), rss), sum(rows.values()) == rss)
+if info != "-":
+    heaps = [h for h in xml.parse(info).getroot().findall("heap")]
+    want("%d arenas, malloc has %d" % (len(arenas), len(heaps)), len(arenas) == len(heaps))
+    for a, h in zip(arenas, heaps):
+        t = {(e.get("type")): e for e in h.findall("total")}
+        at = a["address"] + ": "
+        n, rest = int(t["rest"].get("count")) - 1, int(t["rest"].get("size"))
+        want(at + str(a["why_not"]), a["is_proved"])
+        want(at + "size", int(h.find("system").get("size")) == a["system_bytes"])
+        want(at + "fast chunks", (int(t["fast"].get("count")), int(t["fast"].get("size"))) == (a["fast_chunks"], a["fast_bytes"]))
+        want(at + "chunks in bins", n == a["bins_chunks"])
+        # malloc_info() counts flags of a chunk in a bin as bytes: 1 or 5 for each
+        want(at + "bytes in bins and top", 0 <= rest - a["bins_bytes"] - a["top_bytes"] <= 5 * n)
+        want(at + "free chunks", (a["free_chunks"], a["free_bytes"]) == (n + a["fast_chunks"], a["bins_bytes"] + a["fast_bytes"]))
+        want(at + "cached blocks", a["cached_blocks"] == a["caches_blocks"])
+        want(at + "unknown bytes", a["unknown_bytes"] == 0 or "smashed" in expression)
+    mmapped = xml.parse(info).getroot().findall("total")
+    mmapped = [e for e in mmapped if e.get("type") == "mmap"][0]
+    want("mmapped blocks", (int(mmapped.get("count")), int(mmapped.get("size"))) == (glibc["mmapped_blocks"], glibc["mmapped_bytes"]))
+    want("moved", row("moved") == 0)
+if trimmed != "-":
+    want("a trim returned %s KiB, not %d" % (trimmed, row("trimmable") >> 10), near(row("trimmable"), int(trimmed) << 10))
+want(expression, eval("(" + expression + ")"))
+print("; ".join(bad) or "as planted")
+sys.exit(bool(bad))
+EOF
+
+# judge NAME INFO TRIMMED EXPRESSION
+judge() {
+	local said
+	if [ "$status" = 0 ] && said=$(python3 "$work/judge.py" "$work/out" "$2" "$3" "$4" 2>&1); then
+		ok "$1"
+	else
+		not_ok "$1" "status $status; ${said:-}" "$work/err" "$work/out"
+	fi
+}
+
+# planted HOW EXPRESSION: a quiet program, exact to the chunk
+planted() {
+	local how=$1
+	start "$bin/heaps" "$how" "$work/info.xml" || { not_ok "$how" "it did not start"; return; }
+	step info
+	footprint >"$work/before"
+	explain -p "$target" -f json
+	footprint >"$work/after"
+	step trim
+	judge "$how" "$work/info.xml" "$(sed -n 's/^DONE trimmed //p' "$work/target.out")" "$2"
+	cmp -s "$work/before" "$work/after" && ok "$how: the process is as it was" ||
+		not_ok "$how: the process is as it was" "$(diff "$work/before" "$work/after" | xargs)"
+	finish_target
+}
+
+planted live 'cause == "live" and 200000 <= total("live_blocks") <= 200003 and near(row("live"), 200000 * 208)'
+planted trim 'cause == "trimmable" and near(row("trimmable"), 100000 * 1008) and "malloc_trim(0) would return" in text'
+planted pinned '100000 <= total("live_blocks") <= 100003 and near(row("pinned"), 100000 * 80) and "57 to 72 bytes pin" in text'
+planted binned '25000 <= total("live_blocks") <= 25003 and near(row("pinned"), 25000 * 1008) and "985 to 1000 bytes pin" in text'
+planted arenas 'cause == "arenas" and len(arenas) == 38 and "MALLOC_ARENA_MAX" in text'
+planted mmapped 'glibc["mmapped_blocks"] == 40 and near(row("live"), 40 << 20, 0.02)'
+planted trimmed 'row("trimmable") < 65536 and total("free_bytes") > 100000 * 1000'
+planted foreign '50000 <= total("live_blocks") <= 50003 and near(row("brk"), 40960, 0, 8192)'
+planted zeros 'cause == "live" and near(row("live"), 8 << 20) and glibc["mmapped_blocks"] == 2'
+planted forked 'cause == "forked" and near(row("live"), 200000 * 208)'
+planted smashed '"smashed" and 0 < row("not_understood") < 8192 and 199900 <= total("live_blocks") <= 200000'
+
+start "$bin/heaps" mapped "$work/info.xml"
+explain -p "$target" -f json
+judge "mapped: not malloc's" - - 'cause == "anonymous" and near(row("anonymous"), 32 * MiB) and row("live") < 65536'
+finish_target
+start "$bin/heaps" busy "$work/info.xml"
+explain -p "$target" -f json
+judge "busy: two threads allocate meanwhile" - - \
+	'all(a["is_proved"] for a in arenas) and near(total("live_blocks"), 200000 + 1000, 0.005) and abs(row("moved")) < 0.03 * rss'
+finish_target
+preload=$(ls /usr/lib/*/libjemalloc.so.2 2>/dev/null | head -n 1)
+if [ -n "$preload" ]; then
+	start env LD_PRELOAD="$preload" "$bin/heaps" live "$work/info.xml"
+	explain -p "$target" -f json
+	judge "jemalloc is not called glibc's" - - 'row("live") + row("trimmable") + row("pinned") < MiB and row("anonymous") > 40 * MiB'
+	finish_target
+else
+	skip "jemalloc is not called glibc's" "no jemalloc"
+fi
+OUT=heaps_static build_c heaps -static && {
+	start "$bin/heaps_static" live "$work/info.xml"
+	explain -p "$target" -f json
+	judge "a static executable" - - 'cause == "live" and 200000 <= total("live_blocks") <= 200010'
+	finish_target
+}
+
+# The text: the verdict before the rows, on a screen
+start "$bin/heaps" arenas "$work/info.xml"
+explain -p "$target"
+[ $status = 0 ] && [ "$(grep -c '' "$work/out")" -le 24 ] && [ "$(awk '{ if (length > n) n = length } END { print n }' "$work/out")" -le 100 ] &&
+	head -n 1 "$work/out" | grep -q "^heaps (PID $target): .* resident$" && sed -n 2p "$work/out" | grep -q 'over 37 arenas' &&
+	grep -q '38 of 38 arenas read and proved' "$work/out" && ok "text: fits a screen" || not_ok "text: fits a screen" "status $status" "$work/out" "$work/err"
+explain -v -p "$target"
+[ $status = 0 ] && [ "$(grep -cE '^0x[0-9a-f]+ ' "$work/out")" = 38 ] && ok "-v: every arena" || not_ok "-v: every arena" "status $status" "$work/out"
+finish_target
+
+# fails NAME STATUS PATTERN ARGS...
+fails() {
+	local name=$1 want=$2 pattern=$3
+	shift 3
+	explain "$@"
+	[ $status = "$want" ] && [ ! -s "$work/out" ] && grep -qE -- "$pattern" "$work/err" && ok "$name" ||
+		not_ok "$name" "status $status" "$work/err" "$work/out"
+}
+fails "no process" 1 'there is no process 4000000' -p 4000000
+fails "a kernel thread" 1 'is a kernel thread' -p "$(pgrep -o kthreadd || echo 2)"
+fails "no -p" 2 'Give -p PID'
+fails "a process without -p" 2 "unexpected argument '1'" 1
+fails "another format" 2 "format" -p 1 -f xml
+if have setpriv; then
+	install -m 755 "$heaptap" "$work/heaptap-nobody"
+	timeout 20 setpriv --reuid=65534 --regid=65534 --clear-groups "$work/heaptap-nobody" explain -p $$ >"$work/out" 2>"$work/err"
+	[ $? = 1 ] && grep -q 'run heaptap as root' "$work/err" && ok "of another user: says what is missing" ||
+		not_ok "of another user" "" "$work/err" "$work/out"
+fi
+e2e_end
