@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,11 +103,20 @@ static int64_t row_bytes(const struct rows *r, enum row_kind kind)
 	return rows_find(r, kind)->bytes;
 }
 
-static int no_read(void *ctx, uint64_t addr, void *buf, size_t bytes)
+/* Zeros, but for the headers of the program, which ends *ctx bytes behind its start. */
+static int read_program(void *ctx, uint64_t addr, void *buf, size_t bytes)
 {
-	(void)ctx;
-	(void)addr;
+	const Elf64_Ehdr head = { .e_ident = ELFMAG, .e_phoff = sizeof(head), .e_phnum = 2 };
+	const Elf64_Phdr ph[2] = {
+		{ .p_type = PT_LOAD, .p_memsz = 0x1000 },
+		{ .p_type = PT_LOAD, .p_vaddr = 0x1000, .p_memsz = *(uint64_t *)ctx - 0x1000 }
+	};
+
 	memset(buf, 0, bytes);
+	if (addr == 0x55e000000000 && bytes > sizeof(head) + sizeof(ph)) {
+		memcpy(buf, &head, sizeof(head));
+		memcpy((char *)buf + sizeof(head), ph, sizeof(ph));
+	}
 	return 0;
 }
 
@@ -126,7 +136,9 @@ static void no_refresh(void *ctx, uint64_t addr, size_t bytes)
 
 static void test_rows(void **state)
 {
-	struct memory m = { .read = no_read,
+	uint64_t program_bytes = 0x102000;
+	struct memory m = { .read = read_program,
+			    .ctx = &program_bytes,
 			    .page = all_resident,
 			    .refresh = no_refresh,
 			    .deadline_ns = UINT64_MAX };
@@ -157,6 +169,11 @@ static void test_rows(void **state)
 	assert_int_equal(row_bytes(&r, ROW_MOVED), 0);
 	assert_int_equal(r.forked_bytes, 96 << 10);
 	assert_string_equal(rows_find(&r, ROW_FILES)->parts[0].name, "/usr/bin/a b");
+	/* what follows .bss in its mapping is something else */
+	program_bytes = 0x101000;
+	assert_int_equal(rows_fill(&r, &m, &maps, &g), 0);
+	assert_int_equal(row_bytes(&r, ROW_DATA), 4 << 10);
+	assert_int_equal(row_bytes(&r, ROW_ANONYMOUS), 104 << 10);
 	/* the heap shrank after smaps was read: what is missing is told */
 	maps.list.data[3].taken_bytes = 1100 << 10;
 	g.sum.live = 800 << 10;

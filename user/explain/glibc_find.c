@@ -16,6 +16,7 @@
 #define WINDOW_BYTES (256u << 10)
 #define SCAN_BYTES_CAP (256ULL << 20) /* of all .data together */
 #define ARENAS_CAP 20000
+#define BIN_TRIES 3
 #define TORN_BINS 4 /* that a thread may be changing */
 #define ARENA_TRIES 40 /* for an arena in which a thread works */
 #define ARENA_PAUSE_US 50
@@ -34,26 +35,50 @@ static uint64_t bin_addr(uint64_t arena, uint32_t bin)
 }
 
 /* A bin is empty, or its first and last chunk lead back to it. */
+static bool bin_is_sound(struct memory *m, uint64_t bin, uint64_t first, uint64_t last)
+{
+	uint64_t back, forth;
+
+	if (first == bin && last == bin)
+		return true;
+	return memory_word(m, first + 24, &back) && memory_word(m, last + 16, &forth) &&
+	       back == bin && forth == bin;
+}
+
+/* Another thread may change a bin while it is read: look at it again, alone. */
+static bool bin_is_sound_now(struct memory *m, uint64_t bin)
+{
+	uint64_t ends[2];
+
+	for (int i = 0; i < BIN_TRIES; i++) {
+		memory_forget(m);
+		if (memory_read(m, bin + 16, ends, sizeof(ends)))
+			return false;
+		if (bin_is_sound(m, bin, ends[0], ends[1]))
+			return true;
+	}
+	return false;
+}
+
 static bool bins_are_sound(struct memory *m, uint64_t addr, const char *state)
 {
 	uint32_t torn = 0;
 
+	if (word_at(state, ARENA_BINS + 16 * (GLIBC_BIN_CNT - 1)) !=
+	    bin_addr(addr, GLIBC_BIN_CNT - 1))
+		return false;
 	for (uint32_t i = 0; i < GLIBC_BIN_CNT && torn <= TORN_BINS; i++) {
-		uint64_t bin = bin_addr(addr, i), back = 0, forth = 0;
-		uint64_t first = word_at(state, ARENA_BINS + 16 * i);
-		uint64_t last = word_at(state, ARENA_BINS + 16 * i + 8);
+		uint64_t bin = bin_addr(addr, i);
 
-		if (first == bin && last == bin)
-			continue;
-		if (i == GLIBC_BIN_CNT - 1 || !memory_word(m, first + 24, &back) ||
-		    !memory_word(m, last + 16, &forth) || back != bin || forth != bin)
-			torn++;
+		if (!bin_is_sound(m, bin, word_at(state, ARENA_BINS + 16 * i),
+				  word_at(state, ARENA_BINS + 16 * i + 8)))
+			torn += !bin_is_sound_now(m, bin);
 	}
 	return torn <= TORN_BINS;
 }
 
 /* An arena before its first block has no memory, and its first bin in place of a top. */
-static bool is_arena(struct memory *m, struct mappings *maps, uint64_t addr, char *state)
+static bool is_arena(struct memory *m, uint64_t addr, char *state)
 {
 	uint64_t top, system;
 
@@ -61,27 +86,28 @@ static bool is_arena(struct memory *m, struct mappings *maps, uint64_t addr, cha
 		return false;
 	top = word_at(state, ARENA_TOP);
 	system = word_at(state, ARENA_SYSTEM_MEM);
-	if (system > word_at(state, ARENA_MAX_SYSTEM_MEM) || !bins_are_sound(m, addr, state))
+	if (system > word_at(state, ARENA_MAX_SYSTEM_MEM))
 		return false;
-	if (!system)
-		return !top || top == bin_addr(addr, 0);
-	return top % 16 == 0 && mappings_find(maps, top);
+	/* a heap that grows may have left what smaps said behind, so its page is what tells */
+	if (system ? top % 16 || top >= MEMORY_END || m->page(m->ctx, top) == PAGE_ABSENT :
+		     top && top != bin_addr(addr, 0))
+		return false;
+	memory_forget(m);
+	return bins_are_sound(m, addr, state);
 }
 
-static bool is_arena_after_all(struct memory *m, struct mappings *maps, uint64_t addr, char *state)
+static bool is_arena_after_all(struct memory *m, uint64_t addr, char *state)
 {
 	for (int i = 0; i < ARENA_TRIES; i++) {
-		if (is_arena(m, maps, addr, state))
+		if (is_arena(m, addr, state))
 			return true;
-		memory_forget(m);
 		usleep(ARENA_PAUSE_US);
 	}
 	return false;
 }
 
 /* Follow the list of arenas round to its beginning. -ENOENT: it does not lead there. */
-static int find_ring(struct memory *m, struct mappings *maps, uint64_t main_arena, char *state,
-		     struct glibc *g)
+static int find_ring(struct memory *m, uint64_t main_arena, char *state, struct glibc *g)
 {
 	uint64_t next = main_arena;
 	int err = -ENOENT;
@@ -91,8 +117,7 @@ static int find_ring(struct memory *m, struct mappings *maps, uint64_t main_aren
 
 		if (g->arenas.cnt >= ARENAS_CAP)
 			goto out;
-		if (!(a.is_main ? is_arena(m, maps, next, state) :
-				  is_arena_after_all(m, maps, next, state)))
+		if (!(a.is_main ? is_arena(m, next, state) : is_arena_after_all(m, next, state)))
 			snprintf(a.why, sizeof(a.why), "its bins do not fit together");
 		if ((a.is_main && a.why[0]) || memory_read(m, next + ARENA_NEXT, &next, 8))
 			goto out;
@@ -128,9 +153,9 @@ static int find_main(struct scan *s, uint64_t addr, const uint64_t *words, size_
 	for (size_t i = 0; i < cnt && !s->g->main_arena; i++) {
 		if (words[i] != addr + 8 * i - 16 || words[i + 1] != words[i])
 			continue;
-		if (!is_arena(s->memory, s->maps, addr + 8 * i - before, state))
+		if (!is_arena(s->memory, addr + 8 * i - before, state))
 			continue;
-		err = find_ring(s->memory, s->maps, addr + 8 * i - before, state, s->g);
+		err = find_ring(s->memory, addr + 8 * i - before, state, s->g);
 		if (err && err != -ENOENT)
 			return err;
 	}
@@ -138,10 +163,10 @@ static int find_main(struct scan *s, uint64_t addr, const uint64_t *words, size_
 }
 
 /* What is counted as 0 is 0 bytes, nothing is more than its maximum; then what is as it is in most programs. */
-static int score_parameters(const struct glibc *g, uint64_t heap_start, const char *p,
-			    const struct parameters_layout *l)
+static int score_parameters(struct scan *s, const char *p, const struct parameters_layout *l)
 {
-	const struct glibc_arena *a = &g->arenas.data[0];
+	uint64_t base = word_at(p, l->sbrk_base);
+	const struct mapping *heap = mappings_find(s->maps, base);
 	uint32_t cnt = *(const uint32_t *)(p + l->mmapped_cnt);
 	uint32_t cnt_cap = *(const uint32_t *)(p + l->mmapped_cnt + 4);
 	uint32_t cnt_max = *(const uint32_t *)(p + l->mmapped_cnt + 8);
@@ -151,21 +176,21 @@ static int score_parameters(const struct glibc *g, uint64_t heap_start, const ch
 	    bytes > word_at(p, l->mmapped_bytes + 8))
 		return 0;
 	/* the default of top_pad, and of arena_test */
-	return 4 * (a->system_bytes && page_down(word_at(p, l->sbrk_base)) == heap_start) +
+	return 4 * (heap && mapping_is_anonymous(heap) && heap->map.start_addr == page_down(base) &&
+		    base <= s->g->arenas.data[0].top) +
 	       2 * (cnt_cap == 65536) + (word_at(p, 8) == 131072) + (word_at(p, 24) == 8) +
 	       2 * (word_at(p, l->cache_bins) == 64);
 }
 
 static int find_parameters(struct scan *s, uint64_t addr, const uint64_t *words, size_t cnt)
 {
-	struct mapping *top = mappings_find(s->maps, s->g->arenas.data[0].top);
 	struct glibc_parameters *p = &s->g->parameters;
 
 	for (size_t i = 0; i < cnt; i++) {
 		for (size_t k = 0; k < sizeof(layouts) / sizeof(*layouts); k++) {
 			const struct parameters_layout *l = &layouts[k];
 			const char *at = (const char *)&words[i];
-			int score = score_parameters(s->g, top ? top->map.start_addr : 0, at, l);
+			int score = score_parameters(s, at, l);
 
 			if (score <= s->best)
 				continue;

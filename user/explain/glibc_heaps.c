@@ -26,18 +26,18 @@ static int add_heap(struct glibc_arena *a, uint64_t addr, uint64_t first_chunk, 
 static int find_break(struct mappings *maps, const struct glibc *g, struct glibc_arena *a)
 {
 	uint64_t start = g->parameters.sbrk_base, end = a->top + a->top_bytes;
-	struct mapping *top = mappings_find(maps, a->top);
+	struct mapping *map = mappings_find(maps, start);
 
 	if (!g->parameters.is_known) {
 		SAY(a, "malloc's parameters were not found beside it");
 		return 0;
 	}
-	if (!top || start < top->map.start_addr || start > a->top) {
+	if (!map || !mapping_is_anonymous(map) || start > a->top) {
 		SAY(a, "its memory is not one piece that began at %#llx",
 		    (unsigned long long)start);
 		return 0;
 	}
-	if (end - start != a->system_bytes || end > top->map.end_addr) {
+	if (end - start != a->system_bytes) {
 		SAY(a, "it has counted %llu bytes, and %llu are there",
 		    (unsigned long long)a->system_bytes, (unsigned long long)(end - start));
 		return 0;

@@ -302,12 +302,13 @@ static void walk_heap(struct walk *w)
 		skip_to(w, w->end);
 }
 
+/* Nobody has moved the break behind it. The heap may have grown since smaps was read. */
 static bool top_is_given(struct walk *w)
 {
 	struct glibc_arena *a = w->arena;
-	struct mapping *map = mappings_find(w->maps, a->top);
+	struct mapping *map = mappings_find(w->maps, w->heap->addr);
 
-	return a->is_main && map && map->map.end_addr == page_up(a->top + a->top_bytes);
+	return a->is_main && map && map->map.end_addr <= page_up(a->top + a->top_bytes);
 }
 
 static void walk_heaps(struct walk *w)

@@ -134,7 +134,7 @@ static uint64_t bss_bytes(struct memory *m, const struct mapping *map, const str
 {
 	uint64_t end = file_end(m, map - 1, first), bytes = 0;
 
-	if (end >= map->map.end_addr)
+	if (!end || end >= map->map.end_addr)
 		return map->rss_bytes;
 	for (uint64_t at = map->map.start_addr; at < end; at += MEMORY_PAGE)
 		if (m->page(m->ctx, at) == PAGE_RESIDENT)
