@@ -72,10 +72,10 @@ judge() {
 	fi
 }
 
-# planted HOW EXPRESSION: a quiet program, exact to the chunk
+# planted HOW EXPRESSION [VARIABLE=VALUE]: a quiet program, exact to the chunk
 planted() {
 	local how=$1
-	start "$bin/heaps" "$how" "$work/info.xml" || { not_ok "$how" "it did not start"; return; }
+	start env ${3:-} "$bin/heaps" "$how" "$work/info.xml" || { not_ok "$how" "it did not start"; return; }
 	step info
 	footprint >"$work/before"
 	explain -p "$target" -f json
@@ -92,17 +92,26 @@ planted trim 'cause == "trimmable" and near(row("trimmable"), 100000 * 1008) and
 planted pinned '100000 <= total("live_blocks") <= 100003 and near(row("pinned"), 100000 * 80) and "57 to 72 bytes pin" in text'
 planted binned '25000 <= total("live_blocks") <= 25003 and near(row("pinned"), 25000 * 1008) and "985 to 1000 bytes pin" in text'
 planted arenas 'cause == "arenas" and len(arenas) == 38 and "MALLOC_ARENA_MAX" in text'
+planted spread 'len(arenas) == 38 and row("trimmable") > 37 * 5000 * 300 * 0.9'
 planted mmapped 'glibc["mmapped_blocks"] == 40 and near(row("live"), 40 << 20, 0.02)'
 planted trimmed 'row("trimmable") < 65536 and total("free_bytes") > 100000 * 1000'
 planted foreign '50000 <= total("live_blocks") <= 50003 and near(row("brk"), 40960, 0, 8192)'
 planted zeros 'cause == "live" and near(row("live"), 8 << 20) and glibc["mmapped_blocks"] == 2'
 planted forked 'cause == "forked" and near(row("live"), 200000 * 208)'
 planted smashed '"smashed" and 0 < row("not_understood") < 8192 and 199900 <= total("live_blocks") <= 200000'
+# the same with huge pages, of which malloc returns none in part
+planted trim 'cause == "trimmable" and near(row("trimmable"), 100000 * 1008, 0.05)' GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 
 start "$bin/heaps" mapped "$work/info.xml"
 explain -p "$target" -f json
 judge "mapped: not malloc's" - - 'cause == "anonymous" and near(row("anonymous"), 32 * MiB) and row("live") < 65536'
 finish_target
+if grep -qE '\[(always|madvise)\]' /sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null; then
+	start "$bin/heaps" huge "$work/info.xml"
+	explain -p "$target" -f json
+	judge "huge pages" - - 'cause == "huge_pages" and near(j["huge_page_zero_bytes"], j["huge_page_bytes"], 0.03)'
+	finish_target
+fi
 start "$bin/heaps" busy "$work/info.xml"
 explain -p "$target" -f json
 judge "busy: two threads allocate meanwhile" - - \

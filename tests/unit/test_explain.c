@@ -262,9 +262,11 @@ static void test_classes(void **state)
 }
 
 static const char *cause_of(const uint64_t *mib, size_t cnt, struct glibc *g, uint64_t swap,
-			    uint64_t forked, struct verdict *v)
+			    uint64_t forked, uint64_t zeros, struct verdict *v)
 {
-	struct rows r = { .swap_bytes = swap * MIB, .forked_bytes = forked * MIB };
+	struct rows r = { .swap_bytes = swap * MIB,
+			  .forked_bytes = forked * MIB,
+			  .huge_zero_bytes = zeros * MIB };
 
 	/* rows by size, as rows_fill() leaves them */
 	for (size_t i = 0; i < cnt; i += 2) {
@@ -283,9 +285,10 @@ static const char *cause_of(const uint64_t *mib, size_t cnt, struct glibc *g, ui
 	verdict_find(v, 7, &r, g);
 	return v->cause;
 }
-#define CAUSE(g, swap, forked, v, ...)              \
-	cause_of((const uint64_t[]){ __VA_ARGS__ }, \
-		 sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), g, swap, forked, v)
+#define CAUSE(g, swap, forked, zeros, v, ...)                                                   \
+	cause_of((const uint64_t[]){ __VA_ARGS__ },                                             \
+		 sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), g, swap, forked, \
+		 zeros, v)
 
 static void test_verdict(void **state)
 {
@@ -294,29 +297,31 @@ static void test_verdict(void **state)
 	struct verdict v;
 
 	(void)state;
-	assert_string_equal(CAUSE(&g, 0, 0, &v, ROW_LIVE, 90, ROW_FILES, 10), "live");
+	assert_string_equal(CAUSE(&g, 0, 0, 0, &v, ROW_LIVE, 90, ROW_FILES, 10), "live");
 	assert_non_null(strstr(v.text, "Most of it is live malloc blocks (90.0 MiB, 90 %)."));
-	assert_string_equal(CAUSE(&g, 0, 0, &v, ROW_TRIM, 90, ROW_FILES, 10), "trimmable");
+	assert_string_equal(CAUSE(&g, 0, 0, 0, &v, ROW_TRIM, 90, ROW_FILES, 10), "trimmable");
 	assert_non_null(strstr(v.advice, "malloc_trim(0) would return 90.0 MiB now."));
 	/* too little to be worth it */
-	CAUSE(&g, 0, 0, &v, ROW_LIVE, 96, ROW_TRIM, 4);
+	CAUSE(&g, 0, 0, 0, &v, ROW_LIVE, 96, ROW_TRIM, 4);
 	assert_null(strstr(v.advice, "malloc_trim"));
-	CAUSE(&g, 0, 0, &v, ROW_LIVE, 55, ROW_STACKS, 45);
+	CAUSE(&g, 0, 0, 0, &v, ROW_LIVE, 55, ROW_STACKS, 45);
 	assert_non_null(
 		strstr(v.text, "live malloc blocks (55.0 MiB, 55 %) and stacks (45.0 MiB, 45 %)"));
-	assert_string_equal(CAUSE(&g, 40, 0, &v, ROW_LIVE, 100), "swapped");
-	assert_string_equal(CAUSE(&g, 0, 60, &v, ROW_LIVE, 100), "forked");
+	assert_string_equal(CAUSE(&g, 40, 0, 0, &v, ROW_LIVE, 100), "swapped");
+	assert_string_equal(CAUSE(&g, 0, 60, 0, &v, ROW_LIVE, 100), "forked");
+	/* what a program never wrote of its huge pages */
+	assert_string_equal(CAUSE(&g, 0, 0, 40, &v, ROW_ANONYMOUS, 100), "huge_pages");
 	/* 9 arenas with 5 MiB of free memory each; then one with nearly all of it */
 	g.arenas.data = arenas;
 	g.arenas.cnt = 9;
 	for (size_t i = 0; i < 9; i++)
 		arenas[i].sum.trim = 5 * MIB;
 	g.sum.trim = 45 * MIB;
-	assert_string_equal(CAUSE(&g, 0, 0, &v, ROW_LIVE, 55, ROW_TRIM, 45), "arenas");
+	assert_string_equal(CAUSE(&g, 0, 0, 0, &v, ROW_LIVE, 55, ROW_TRIM, 45), "arenas");
 	assert_non_null(strstr(v.advice, "MALLOC_ARENA_MAX"));
 	arenas[0].sum.trim = 45 * MIB;
 	g.sum.trim = 85 * MIB;
-	assert_string_equal(CAUSE(&g, 0, 0, &v, ROW_TRIM, 85, ROW_LIVE, 15), "trimmable");
+	assert_string_equal(CAUSE(&g, 0, 0, 0, &v, ROW_TRIM, 85, ROW_LIVE, 15), "trimmable");
 }
 
 /* Pages of this process: written, never touched, read only; and none of them changes by being looked at. */
@@ -354,6 +359,7 @@ static void test_target(void **state)
 	assert_int_equal(memory_read(m, addr, page, MEMORY_END), -EFAULT);
 	assert_int_equal(memory_window(m, addr + 7 * MEMORY_PAGE, page, sizeof(page)),
 			 sizeof(page));
+	assert_true(target_is_there(t));
 	/* what was looked at is still absent, and what was written since is seen */
 	assert_int_equal(m->page(m->ctx, addr + 8 * MEMORY_PAGE), PAGE_ABSENT);
 	p[8 * MEMORY_PAGE] = 1;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -29,6 +30,11 @@ static int explain_memory(struct explanation *x, uint64_t deadline_ns, struct er
 		err = rows_fill(&x->rows, m, &x->maps, &x->glibc);
 	if (err)
 		err_set(why, err, "out of memory");
+	else if (!target_is_there(t))
+		err = err_set(
+			why, -ESRCH,
+			"process %d (%s) ended, or executed another program, while it was read",
+			x->pid, x->comm);
 	target_close(t);
 	return err;
 }
@@ -40,6 +46,8 @@ int explain_process(pid_t pid, uint64_t limit_ns, struct explanation *ret, struc
 	int err = process_info_read(pid, &info);
 
 	memset(ret, 0, sizeof(*ret));
+	if (sysconf(_SC_PAGESIZE) != MEMORY_PAGE)
+		return err_set(why, -ENOTSUP, "explain knows pages of 4 KiB only");
 	if (err)
 		return err_set(why, err, "there is no process %d: see 'ps -e' for those there are",
 			       pid);
@@ -49,8 +57,6 @@ int explain_process(pid_t pid, uint64_t limit_ns, struct explanation *ret, struc
 	ret->pid = pid;
 	memcpy(ret->comm, info.comm, sizeof(ret->comm));
 	err = explain_memory(ret, start_ns + limit_ns, why);
-	if (!err && !ret->rows.rss_bytes)
-		err = err_set(why, -ESRCH, "process %d (%s) has just ended", pid, info.comm);
 	if (err)
 		return err;
 	verdict_find(&ret->verdict, pid, &ret->rows, &ret->glibc);

@@ -116,6 +116,7 @@ void explain_print_json(const struct explanation *x, FILE *out)
 	put_uint(&j, "hugetlb_bytes", x->rows.hugetlb_bytes);
 	put_uint(&j, "forked_bytes", x->rows.forked_bytes);
 	put_uint(&j, "huge_page_bytes", x->rows.huge_bytes);
+	put_uint(&j, "huge_page_zero_bytes", x->rows.huge_zero_bytes);
 	json_begin(&j, "verdict", '{');
 	json_text(&j, "cause", x->verdict.cause);
 	json_text(&j, "text", x->verdict.text);

@@ -126,7 +126,7 @@ static void print_rows(const struct explanation *x, int columns, bool is_verbose
 static void print_beside(const struct explanation *x, int columns, FILE *out)
 {
 	const struct rows *r = &x->rows;
-	char bytes[UNITS_BUF], text[LINE_BYTES] = "";
+	char bytes[UNITS_BUF], zeros[UNITS_BUF], text[LINE_BYTES] = "";
 	size_t len;
 
 	if (r->swap_bytes)
@@ -142,8 +142,10 @@ static void print_beside(const struct explanation *x, int columns, FILE *out)
 			 bytes_of((double)r->forked_bytes, bytes));
 	len = strlen(text);
 	if (r->huge_bytes)
-		snprintf(text + len, sizeof(text) - len, "In huge pages: %s. ",
-			 bytes_of((double)r->huge_bytes, bytes));
+		snprintf(text + len, sizeof(text) - len,
+			 "In huge pages: %s, about %s of it zeros. ",
+			 bytes_of((double)r->huge_bytes, bytes),
+			 bytes_of((double)r->huge_zero_bytes, zeros));
 	print_wrapped(text, columns, out);
 }
 

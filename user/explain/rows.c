@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HUGE_BYTES (2ULL << 20)
+#define HUGE_CNT 512
+#define HUGE_SAMPLES 8
 #define STACK_PAGES_CAP \
 	64 /* from the end of a mapping, where a thread's descriptor is looked for */
 
@@ -164,6 +167,40 @@ static enum row_kind kind_of(struct memory *m, const struct mapping *map,
 	return is_thread_stack(m, map, below) ? ROW_STACKS : ROW_ANONYMOUS;
 }
 
+/*
+ * About how much of a mapping's huge pages is zeros, so probably never written: 8 pages are looked at of each of up to
+ * HUGE_CNT huge ones, none twice. Any 2 MiB whose 8 pages are there counts as a huge page.
+ */
+static uint64_t zero_bytes(struct memory *m, const struct mapping *map)
+{
+	static const uint64_t zeros[MEMORY_PAGE / 8];
+	uint64_t first = (map->map.start_addr + HUGE_BYTES - 1) / HUGE_BYTES;
+	uint64_t end = map->map.end_addr / HUGE_BYTES, page[MEMORY_PAGE / 8];
+	uint64_t step = end > first ? (end - first) / HUGE_CNT + 1 : 1, seen = 0, zero = 0;
+	uint32_t random = 1;
+
+	for (uint64_t i = first; i < end; i += step) {
+		uint64_t here = 0, there = 0;
+
+		for (uint64_t k = 0; k < HUGE_SAMPLES; k++) {
+			random = random * 1103515245 + 12345;
+			/* one of each eighth */
+			if (memory_read(m,
+					i * HUGE_BYTES + k * (HUGE_BYTES / HUGE_SAMPLES) +
+						(random >> 16) % 64 * MEMORY_PAGE,
+					page, sizeof(page)))
+				break;
+			there++;
+			here += !memcmp(page, zeros, sizeof(page));
+		}
+		if (there == HUGE_SAMPLES) {
+			seen += there;
+			zero += here;
+		}
+	}
+	return seen ? (uint64_t)((double)map->huge_bytes * (double)zero / (double)seen) : 0;
+}
+
 static int add_part(struct rows *r, struct parts *parts, enum row_kind kind, const char *name,
 		    uint64_t bytes)
 {
@@ -289,6 +326,8 @@ int rows_fill(struct rows *r, struct memory *m, const struct mappings *maps, con
 					  kind == ROW_FILES ? map->anon_bytes : 0, map->map.path);
 		if (err)
 			goto out;
+		if (map->huge_bytes)
+			r->huge_zero_bytes += zero_bytes(m, map);
 		r->stack_cnt += kind == ROW_STACKS && !map->map.path[0];
 		below = map;
 	}

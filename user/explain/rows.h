@@ -48,7 +48,7 @@ struct rows {
 	uint64_t rss_bytes, pss_bytes;
 	uint64_t swap_bytes, hugetlb_bytes; /* not in RSS */
 	uint64_t forked_bytes; /* anonymous, and in another process as well */
-	uint64_t huge_bytes;
+	uint64_t huge_bytes, huge_zero_bytes; /* in huge pages; about so much of that is zeros */
 	uint64_t stack_cnt; /* of threads */
 };
 

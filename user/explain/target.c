@@ -165,6 +165,14 @@ struct memory *target_memory(struct target *t)
 	return &t->memory;
 }
 
+/* The kernel gives no entry of a memory that is gone. */
+bool target_is_there(struct target *t)
+{
+	uint64_t entry;
+
+	return pread(t->pagemap_fd, &entry, sizeof(entry), 0) == sizeof(entry);
+}
+
 int target_read_mappings(pid_t pid, uint64_t deadline_ns, struct mappings *ret)
 {
 	struct mappings_reader reader = { 0 };

@@ -20,6 +20,8 @@ struct target;
 int target_open(pid_t pid, struct mappings *maps, uint64_t deadline_ns, struct target **ret);
 void target_close(struct target *t);
 struct memory *target_memory(struct target *t);
+/* false: it has ended, or has executed another program, so what was read of late is nothing. */
+bool target_is_there(struct target *t);
 
 /* -ESRCH, -EACCES; -ETIMEDOUT: it took until the deadline. */
 int target_read_mappings(pid_t pid, uint64_t deadline_ns, struct mappings *ret);

@@ -6,6 +6,7 @@
  *	forked		half of RSS is also in another process, since one was forked from the other
  *	arenas		8 arenas or more have over 256 KiB of resident free memory each, none has half of it, and all
  *			have a quarter of RSS
+ *	huge_pages	30 % of RSS is zeros in huge pages
  *	two rows	the largest row is below 60 % and the second at least 30 %
  *	a row		the largest
  *
@@ -219,6 +220,24 @@ static bool find_arenas(struct finder *f)
 	return true;
 }
 
+static bool find_huge(struct finder *f)
+{
+	double zeros = (double)f->rows->huge_zero_bytes;
+	char bytes[UNITS_BUF], percent[UNITS_BUF];
+
+	if (share(f, zeros) < 0.3)
+		return false;
+	f->v->cause = "huge_pages";
+	SAY(f->v,
+	    "About %s of it (%s %%) is zeros in huge pages: the kernel gave 2 MiB where the program wrote less.",
+	    format_bytes(zeros, bytes, sizeof(bytes)),
+	    format_percent(share(f, zeros), percent, sizeof(percent)));
+	ADVISE(f->v,
+	       "prctl(PR_SET_THP_DISABLE) in the program, or 'madvise' in /sys/kernel/mm/transparent_hugepage/enabled, "
+	       "keeps pages small. ");
+	return true;
+}
+
 static void find_rows(struct finder *f)
 {
 	const struct row *first = &f->rows->list[0], *second = &f->rows->list[1];
@@ -246,7 +265,7 @@ void verdict_find(struct verdict *v, pid_t pid, const struct rows *r, const stru
 	struct finder f = { .v = v, .pid = pid, .rows = r, .g = g };
 
 	v->text[0] = v->advice[0] = '\0';
-	if (!find_swapped(&f) && !find_forked(&f) && !find_arenas(&f))
+	if (!find_swapped(&f) && !find_forked(&f) && !find_arenas(&f) && !find_huge(&f))
 		find_rows(&f);
 	advise_trim(&f);
 	advise_pinned(&f);

@@ -26,6 +26,7 @@
 
 static void *blocks[SMALL_CNT];
 static pthread_barrier_t barrier;
+static size_t held_each = 8; /* of so many blocks of a thread one is held */
 
 static void *filled(size_t bytes)
 {
@@ -82,7 +83,7 @@ static void *work(void *arg)
 		blocks[at + i] = filled(100 + i % 400);
 	pthread_barrier_wait(&barrier);
 	for (size_t i = 0; i < per; i++)
-		if (i % 8)
+		if ((i + 1) % held_each)
 			free(blocks[at + i]);
 	pthread_barrier_wait(&barrier);
 	pause();
@@ -101,6 +102,27 @@ static void plant_arenas(void)
 			exit(1);
 	pthread_barrier_wait(&barrier);
 	pthread_barrier_wait(&barrier);
+}
+
+/* The same, with all freed but the last block of each thread. */
+static void plant_spread(void)
+{
+	held_each = SMALL_CNT / 40;
+	plant_arenas();
+}
+
+/* A byte in each of 50 huge pages. */
+static void plant_huge(void)
+{
+	const size_t huge = 2 << 20;
+	char *p = mmap(NULL, 51 * huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		exit(1);
+	p = (char *)(((uintptr_t)p + huge - 1) / huge * huge);
+	madvise(p, 50 * huge, MADV_HUGEPAGE);
+	for (size_t i = 0; i < 50; i++)
+		p[i * huge] = 1;
 }
 
 /* Blocks with a mapping of their own, a few of them aligned. */
@@ -203,7 +225,7 @@ static const struct {
 	{ "binned", plant_binned },   { "arenas", plant_arenas }, { "mmapped", plant_mmapped },
 	{ "trimmed", plant_trimmed }, { "mapped", plant_mapped }, { "foreign", plant_foreign },
 	{ "busy", plant_busy },	      { "zeros", plant_zeros },	  { "forked", plant_forked },
-	{ "smashed", plant_smashed },
+	{ "smashed", plant_smashed }, { "spread", plant_spread }, { "huge", plant_huge },
 };
 
 static long anonymous_kb(void)
