@@ -186,7 +186,7 @@ static void test_rows(void **state)
 static struct heap_sum account(bool top_is_given, uint64_t top_step, const uint64_t *pieces,
 			       size_t cnt, struct heap_class *classes)
 {
-	struct memory m = { .page = all_resident };
+	struct memory m = { .page = all_resident, .deadline_ns = UINT64_MAX };
 	struct mappings maps = { 0 };
 	struct heap_sum sum = { 0 };
 	struct heap_pages h = { .memory = &m,

@@ -201,19 +201,22 @@ static void print_compared(const struct glibc *g, FILE *out)
 	vec_each(&g->arenas, a) {
 		const struct heap_sum *s = &a->sum;
 		char b[5][UNITS_BUF];
-		int64_t differs = (int64_t)(s->cnt[HEAP_FREE] - a->walked_fast_cnt - a->bin_cnt);
+		char differs[UNITS_BUF] = "-";
 
 		if (!a->is_proved)
 			continue;
-		fprintf(out, "%#-16llx %11s %11llu %11s %9s %9s %9s %9lld\n",
+		if (a->bins_are_read)
+			snprintf(differs, sizeof(differs), "%lld",
+				 (long long)(s->cnt[HEAP_FREE] - a->walked_fast_cnt - a->bin_cnt));
+		fprintf(out, "%#-16llx %11s %11llu %11s %9s %9s %9s %9s\n",
 			(unsigned long long)a->addr, bytes_of((double)s->bytes[HEAP_LIVE], b[0]),
 			(unsigned long long)s->cnt[HEAP_LIVE],
 			bytes_of((double)(s->bytes[HEAP_FREE] + s->bytes[HEAP_CACHED]), b[1]),
 			bytes_of((double)s->trim, b[2]), bytes_of((double)s->pinned, b[3]),
-			bytes_of((double)s->kept, b[4]), (long long)differs);
+			bytes_of((double)s->kept, b[4]), differs);
 	}
 	fprintf(out,
-		"differs: free chunks in the heap less those in bins; 0 if nothing was allocated meanwhile\n");
+		"differs: free chunks in the heap less those in bins; 0 if nothing was allocated meanwhile, - unknown\n");
 	if (p->is_known)
 		fprintf(out, "mmapped blocks: %llu found, malloc counts %llu\n",
 			(unsigned long long)g->mmapped.cnt[HEAP_LIVE],

@@ -42,7 +42,7 @@ struct glibc_arena {
 	/* Counted apart from the walk, to compare with it. */
 	uint64_t bin_cnt, bin_bytes, fast_cnt, fast_bytes, cached_cnt;
 	uint64_t walked_fast_cnt, walked_fast_bytes;
-	bool bins_are_read; /* to their ends */
+	bool bins_are_read; /* to their ends, which takes too long if they are long */
 };
 
 struct glibc_parameters {
@@ -61,7 +61,6 @@ struct glibc {
 	struct heap_class *classes; /* HEAP_CLASS_CNT, of the proved arenas and mmapped blocks */
 	struct heap_sum sum; /* of all of these */
 	struct heap_sum mmapped;
-	const char *why_cut; /* not everything could be read; NULL: it was */
 };
 
 /* Find the arenas and their heaps; nothing is walked. 0 also if there is no glibc malloc; -ENOMEM. */

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define HEAP_MAX (64ULL << 20)
 #define HEAPS_CAP 65536
 /* struct heap_info */
 #define INFO_ARENA 0
@@ -48,19 +47,20 @@ static int find_break(struct mappings *maps, const struct glibc *g, struct glibc
 /* From the heap with the top back to the one with the arena in it. */
 static int find_list(struct memory *m, struct glibc_arena *a)
 {
-	uint64_t own = a->addr / HEAP_MAX * HEAP_MAX, heap = a->top / HEAP_MAX * HEAP_MAX;
+	uint64_t own = a->addr / GLIBC_HEAP_MAX * GLIBC_HEAP_MAX,
+		 heap = a->top / GLIBC_HEAP_MAX * GLIBC_HEAP_MAX;
 	uint64_t info[INFO_BYTES / 8], sum = 0, size;
 	struct glibc_heap swap;
 	int err;
 
 	for (;; heap = info[INFO_PREV / 8]) {
-		if (!heap || heap % HEAP_MAX || a->heaps.cnt >= HEAPS_CAP ||
+		if (!heap || heap % GLIBC_HEAP_MAX || a->heaps.cnt >= HEAPS_CAP ||
 		    memory_read(m, heap, info, sizeof(info)) || info[INFO_ARENA / 8] != a->addr) {
 			SAY(a, "its list of heaps breaks at %#llx", (unsigned long long)heap);
 			return 0;
 		}
 		size = info[INFO_SIZE / 8];
-		if (!size || size > HEAP_MAX || size % MEMORY_PAGE) {
+		if (!size || size > GLIBC_HEAP_MAX || size % MEMORY_PAGE) {
 			SAY(a, "its heap %#llx has no size", (unsigned long long)heap);
 			return 0;
 		}

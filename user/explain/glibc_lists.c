@@ -10,10 +10,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define BINS_CAP \
+	(1u      \
+	 << 18) /* chunks in all of an arena's: they are anywhere in it, so each costs a reading */
 #define KEY_CHUNKS 16 /* of a heap's first ones, which may be a cache */
 #define KEY_CNT 8 /* different ones that are remembered */
 
-/* false: the list breaks, or is longer than the arena can have chunks. */
+/* false: the list breaks, or is too long. */
 static bool read_bin(struct memory *m, struct glibc_arena *a, uint64_t bin, uint64_t *left)
 {
 	uint64_t previous = bin, at, next, back, head;
@@ -38,6 +41,7 @@ void glibc_read_bins(struct memory *m, struct glibc_arena *a)
 {
 	uint64_t left = a->system_bytes / CHUNK_MIN;
 
+	left = left < BINS_CAP ? left : BINS_CAP;
 	a->bins_are_read = true;
 	for (uint32_t i = 0; i < GLIBC_BIN_CNT; i++)
 		if (!read_bin(m, a, a->addr + ARENA_BINS + 16ULL * i - 16, &left))

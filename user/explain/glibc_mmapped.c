@@ -2,13 +2,15 @@
 /*
  * explain/glibc_mmapped.c - the blocks for which malloc called mmap(): see explain/glibc.h.
  *
- * Such a block begins with a header at the start of its pages, or further inside for memalign(), which says how far.
- * The kernel merges neighbours, so one mapping may hold many, and other things. They are searched for at the start of
+ * Such a block begins with a header at the start of its pages: no flag but one, and a size of whole pages. memalign() puts
+ * a second one further inside, and leaves the first, whose size is that of all its pages. The kernel merges neighbours, so one mapping may hold many, and other things. They are searched for at the start of
  * mappings and behind each other; only if that does not give as many as malloc has counted, on every page.
  */
 #include "explain/glibc_priv.h"
 
-#define HEAD_AT_CAP (64u << 10) /* larger alignments are not looked for */
+#define REFRESH_BYTES (256ULL << 10)
+#define SPARSE_BYTES (1ULL << 30)
+#define SPARSE_PART 64
 
 struct search {
 	struct memory *memory;
@@ -19,29 +21,16 @@ struct search {
 	uint64_t cnt, bytes;
 };
 
-/* The size of a block whose header is at addr + at, or 0. room: bytes from addr on. */
-static uint64_t block_at(struct memory *m, uint64_t addr, uint64_t at, uint64_t room)
+/* The pages of the block that begins at addr, or 0. room: bytes from there on. */
+static uint64_t block_at(struct memory *m, uint64_t addr, uint64_t room)
 {
 	uint64_t head[2], bytes;
 
-	if (memory_read(m, addr + at, head, sizeof(head)) || head[0] != at ||
-	    (head[1] & CHUNK_FLAGS) != CHUNK_MMAPPED)
+	if (m->page(m->ctx, addr) == PAGE_ABSENT || m->read(m->ctx, addr, head, sizeof(head)) ||
+	    head[0] || (head[1] & CHUNK_FLAGS) != CHUNK_MMAPPED)
 		return 0;
 	bytes = head[1] & ~CHUNK_FLAGS;
-	if (bytes < CHUNK_MIN || bytes > room - at || (at + bytes) % MEMORY_PAGE)
-		return 0;
-	return at + bytes;
-}
-
-/* Also with the header of an aligned block: in the first page, or at the end of one of the next. */
-static uint64_t find_block(struct memory *m, uint64_t addr, uint64_t room, bool is_thorough)
-{
-	uint64_t bytes = block_at(m, addr, 0, room);
-
-	for (uint64_t at = 16; !bytes && !is_thorough && at < HEAD_AT_CAP && at < room;
-	     at += at < MEMORY_PAGE - 16 ? 16 : MEMORY_PAGE)
-		bytes = block_at(m, addr, at, room);
-	return bytes;
+	return bytes && bytes <= room && bytes % MEMORY_PAGE == 0 ? bytes : 0;
 }
 
 /* The end of the heap that addr is in, or 0. */
@@ -57,18 +46,27 @@ static uint64_t heap_end(struct glibc *g, uint64_t addr)
 	return 0;
 }
 
+/* Of a large mapping that is nearly empty, not every page is asked for. */
+static bool is_sparse(const struct mapping *map)
+{
+	uint64_t bytes = map->map.end_addr - map->map.start_addr;
+
+	return bytes > SPARSE_BYTES && map->rss_bytes < bytes / SPARSE_PART;
+}
+
 static void search_mapping(struct search *s, const struct mapping *map)
 {
 	uint64_t at = map->map.start_addr, end = map->map.end_addr, next, bytes;
+	bool is_thorough = s->is_thorough && !is_sparse(map);
 
 	for (; at < end && !memory_is_late(s->memory); at = next) {
 		next = heap_end(s->g, at);
 		if (next)
 			continue;
-		bytes = 0;
-		if (!s->is_thorough || s->memory->page(s->memory->ctx, at) != PAGE_ABSENT)
-			bytes = find_block(s->memory, at, end - at, s->is_thorough);
-		next = bytes ? at + bytes : s->is_thorough ? at + MEMORY_PAGE : end;
+		if (at == map->map.start_addr || !(at % REFRESH_BYTES))
+			s->memory->refresh(s->memory->ctx, at, REFRESH_BYTES);
+		bytes = block_at(s->memory, at, end - at);
+		next = bytes ? at + bytes : is_thorough ? at + MEMORY_PAGE : end;
 		if (!bytes)
 			continue;
 		s->cnt++;

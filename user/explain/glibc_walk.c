@@ -37,7 +37,7 @@ struct walk {
 	struct glibc *g;
 	struct glibc_arena *arena;
 	struct glibc_heap *heap;
-	struct heap_pages *pages;
+	struct heap_pages pages;
 	bool has_top; /* this heap */
 	uint64_t at, end; /* of the chunks: the top, or the heap's end */
 	char *buf;
@@ -160,7 +160,6 @@ static enum step read_piece(struct walk *w, uint64_t at, struct piece *ret)
 		return STEP_CHUNK;
 	}
 	ret->use = HEAP_FREE;
-	/* a fence behind a chunk has no mark for a free one before it in every version */
 	return behind[0] == ret->bytes ? STEP_CHUNK : STEP_BROKEN;
 }
 
@@ -185,7 +184,7 @@ static void count_piece(struct walk *w, const struct piece *p)
 {
 	struct glibc_arena *a = w->arena;
 
-	heap_pages_add(w->pages, p->addr, p->bytes, p->use);
+	heap_pages_add(&w->pages, p->addr, p->bytes, p->use);
 	if (p->is_fast) {
 		a->walked_fast_cnt++;
 		a->walked_fast_bytes += p->bytes;
@@ -193,7 +192,7 @@ static void count_piece(struct walk *w, const struct piece *p)
 	a->cached_cnt += p->cached_cnt;
 	if (p->use == HEAP_UNKNOWN && !w->first_unknown)
 		w->first_unknown = p->addr;
-	w->was_fence = p->use == HEAP_OWN && p->bytes == 16;
+	w->was_fence = a->is_main && p->use == HEAP_OWN && p->bytes == 16;
 	w->at = p->addr + p->bytes;
 }
 
@@ -214,7 +213,10 @@ static void skip_to(struct walk *w, uint64_t to)
 	count_piece(w, &gap);
 }
 
-/* The end of a chain from `from`: behind `beyond`, or after CHAIN_CNT chunks. 0: it breaks before. */
+/*
+ * The end of a chain from `from`: behind `beyond`, or, with beyond 0, after CHAIN_CNT chunks. 0: it breaks before. Any
+ * number 16 looks like a fence, so no such chain has one.
+ */
 static uint64_t follow(struct walk *w, uint64_t from, uint64_t beyond)
 {
 	struct piece p;
@@ -223,7 +225,7 @@ static uint64_t follow(struct walk *w, uint64_t from, uint64_t beyond)
 	for (int i = 0; at < w->end && i < (beyond ? RECENT_CNT : CHAIN_CNT); i++) {
 		enum step step = read_piece(w, at, &p);
 
-		if (step == STEP_BROKEN)
+		if (step == STEP_BROKEN || (step == STEP_CHUNK && !beyond && p.bytes == 16))
 			return 0;
 		if (step == STEP_OUTSIDE)
 			return beyond ? 0 : at;
@@ -271,18 +273,19 @@ static void go_on(struct walk *w)
 	skip_to(w, at < w->end ? at : w->end);
 }
 
-/* The top of an arena moves when a thread allocates. */
+/* The top moves when a thread allocates. That of another arena may move to a new heap: then this one ends where it did. */
 static void read_end(struct walk *w)
 {
 	struct glibc_arena *a = w->arena;
 	uint64_t top, head;
 
 	if (!w->has_top || memory_read(w->memory, a->addr + ARENA_TOP, &top, 8) || top % 16 ||
-	    top < w->at || (top & ~0x3ffffffULL) != (a->top & ~0x3ffffffULL) ||
+	    top < w->heap->first_chunk || (!a->is_main && (top ^ a->top) / GLIBC_HEAP_MAX) ||
 	    memory_read(w->memory, top + 8, &head, 8))
 		return;
-	a->top = w->end = top;
+	a->top = top;
 	a->top_bytes = head & ~CHUNK_FLAGS;
+	w->end = top > w->at ? top : w->at;
 }
 
 static void walk_heap(struct walk *w)
@@ -323,12 +326,12 @@ static void walk_heaps(struct walk *w)
 		w->recent_cnt = 0;
 		w->was_fence = false;
 		if (w->at > w->heap->addr)
-			heap_pages_add(w->pages, w->heap->addr, w->at - w->heap->addr, HEAP_OWN);
+			heap_pages_add(&w->pages, w->heap->addr, w->at - w->heap->addr, HEAP_OWN);
 		walk_heap(w);
-		w->pages->top_is_given = w->has_top && top_is_given(w);
-		if (w->has_top && w->at == a->top)
-			heap_pages_add(w->pages, a->top, a->top_bytes, HEAP_TOP);
-		heap_pages_end(w->pages);
+		w->pages.top_is_given = w->has_top && top_is_given(w);
+		if (w->has_top && w->at >= a->top && w->at < a->top + a->top_bytes)
+			heap_pages_add(&w->pages, w->at, a->top + a->top_bytes - w->at, HEAP_TOP);
+		heap_pages_end(&w->pages);
 	}
 }
 
@@ -360,19 +363,18 @@ static void judge(struct walk *w, const struct heap_class *classes)
 
 static int walk_arena(struct walk *w, struct glibc_arena *a, struct heap_class *classes)
 {
-	struct heap_pages pages = { .memory = w->memory,
-				    .maps = w->maps,
-				    .sum = &a->sum,
-				    .classes = classes,
-				    .top_step = MEMORY_PAGE };
 	struct glibc_heap *heap;
 	int err;
 
-	if (w->g->parameters.thp_bytes > MEMORY_PAGE)
-		pages.top_step = w->g->parameters.thp_bytes;
 	memset(classes, 0, HEAP_CLASS_CNT * sizeof(*classes));
 	w->arena = a;
-	w->pages = &pages;
+	w->pages = (struct heap_pages){ .memory = w->memory,
+					.maps = w->maps,
+					.sum = &a->sum,
+					.classes = classes,
+					.top_step = MEMORY_PAGE };
+	if (w->g->parameters.thp_bytes > MEMORY_PAGE)
+		w->pages.top_step = w->g->parameters.thp_bytes;
 	w->first_unknown = 0;
 	memory_forget(w->memory);
 	glibc_read_bins(w->memory, a);
@@ -402,6 +404,7 @@ int glibc_walk(struct memory *m, struct mappings *maps, struct glibc *g)
 	if (!classes || !g->classes || !w.buf || !w.pieces)
 		goto out;
 	err = 0;
+	memory_forget(m);
 	glibc_learn_key(m, g);
 	vec_each(&g->arenas, a)
 		if (!err && a->heaps.cnt && !a->why[0])
@@ -410,8 +413,6 @@ int glibc_walk(struct memory *m, struct mappings *maps, struct glibc *g)
 		glibc_walk_mmapped(m, maps, g);
 		heap_sum_add(&g->sum, &g->mmapped);
 	}
-	if (memory_is_late(m))
-		g->why_cut = "there was no time left";
 out:
 	free(classes);
 	free(w.buf);

@@ -6,6 +6,7 @@
 
 #define CHUNK_HEAD_BYTES \
 	48 /* sizeof(struct malloc_chunk): malloc_trim() leaves so much of a free chunk */
+#define LATE_BYTES (16u << 20) /* after so many it is asked how late it is */
 #define TOP_LEFT_BYTES 33 /* MINSIZE + 1: systrim() leaves so much of the top */
 
 void heap_sum_add(struct heap_sum *to, const struct heap_sum *s)
@@ -154,6 +155,8 @@ void heap_pages_add(struct heap_pages *h, uint64_t addr, uint64_t bytes, enum he
 		if (addr + part == h->page + MEMORY_PAGE) {
 			end_page(h);
 			h->page += MEMORY_PAGE;
+			if (h->page % LATE_BYTES == 0 && memory_is_late(h->memory))
+				return; /* a heap of nothing but holes can be very large */
 		}
 	}
 }

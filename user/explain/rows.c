@@ -139,7 +139,7 @@ static uint64_t bss_bytes(struct memory *m, const struct mapping *map, const str
 
 	if (!end || end >= map->map.end_addr)
 		return map->rss_bytes;
-	for (uint64_t at = map->map.start_addr; at < end; at += MEMORY_PAGE)
+	for (uint64_t at = map->map.start_addr; at < end && !memory_is_late(m); at += MEMORY_PAGE)
 		if (m->page(m->ctx, at) == PAGE_RESIDENT)
 			bytes += MEMORY_PAGE;
 	return bytes;
