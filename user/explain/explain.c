@@ -20,8 +20,15 @@ static int explain_memory(struct explanation *x, uint64_t deadline_ns, struct er
 	if (!err)
 		err = target_open(x->pid, &x->maps, deadline_ns, &t);
 	if (err) /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): without an error it was opened */
-		return err_set_os(why, err, "the memory of process %d (%s) may not be read", x->pid,
-				  x->comm);
+		return err == -ESRCH ?
+			       err_set(why, err, "process %d (%s) has just ended", x->pid,
+				       x->comm) :
+		       err == -ETIMEDOUT ?
+			       err_set(why, err,
+				       "process %d (%s) has too many mappings to read them in time",
+				       x->pid, x->comm) :
+			       err_set_os(why, err, "the memory of process %d (%s) may not be read",
+					  x->pid, x->comm);
 	m = target_memory(t);
 	err = glibc_find(m, &x->maps, &x->glibc);
 	if (!err)
