@@ -298,7 +298,7 @@ static void test_verdict(void **state)
 
 	(void)state;
 	assert_string_equal(CAUSE(&g, 0, 0, 0, &v, ROW_LIVE, 90, ROW_FILES, 10), "live");
-	assert_non_null(strstr(v.text, "Most of it is live malloc blocks (90.0 MiB, 90 %)."));
+	assert_non_null(strstr(v.text, "Mostly live malloc blocks (90.0 MiB, 90 %)."));
 	assert_string_equal(CAUSE(&g, 0, 0, 0, &v, ROW_TRIM, 90, ROW_FILES, 10), "trimmable");
 	assert_non_null(strstr(v.advice, "malloc_trim(0) would return 90.0 MiB now."));
 	/* too little to be worth it */

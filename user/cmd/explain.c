@@ -24,14 +24,13 @@
 static const char usage[] =
 	"usage: heaptap explain [-f text|json] [-v] -p PID\n"
 	"\n"
-	"Say what all resident memory of a process is: live blocks of malloc, free memory that it keeps\n"
-	"and why, stacks, files and the rest. The rows add up to RSS. The process is read once, without\n"
-	"stopping or changing it; nothing needs to have been recorded.\n"
+	"Break down the resident memory of a process: live malloc blocks, free memory that malloc keeps\n"
+	"and why, stacks, files and the rest. The rows add up to RSS. Reads the process once, without\n"
+	"stopping or changing it. No recording is needed.\n"
 	"\n";
 
-static const char more[] =
-	"\n"
-	"Exit status: 0 explained, 1 not (the message says why), 2 wrong usage.\n";
+static const char more[] = "\n"
+			   "Exit status: 0 success, 1 error, 2 wrong usage.\n";
 
 static const char *const formats[] = { "text", "json", NULL };
 enum format { FORMAT_TEXT, FORMAT_JSON };
@@ -53,19 +52,19 @@ static const struct option_row rows[] = {
 	  .min = 1,
 	  .max = INT_MAX,
 	  .wanted = "a process id, as pidof -s NAME prints it",
-	  .help = "explain this running process" },
+	  .help = "the running process" },
 	{ .name = "format",
 	  .letter = 'f',
 	  .type = OPTION_CHOICE,
 	  .at = AT(format),
 	  .arg = "WHAT",
 	  .choices = formats,
-	  .help = "what is written: text (default) or json" },
+	  .help = "output format: text (default) or json" },
 	{ .name = "verbose",
 	  .letter = 'v',
 	  .type = OPTION_FLAG,
 	  .at = AT(is_verbose),
-	  .help = "show every row and every arena, and what was compared with malloc's own counts" },
+	  .help = "show every row, every arena, and a comparison with the counts of malloc itself" },
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };
@@ -103,7 +102,7 @@ static int run(int argc, char **argv, const struct option_args *args)
 		return 2;
 	}
 	if (!o.pid) {
-		log_error("explain: which process? Give -p PID");
+		log_error("explain: no process given: use -p PID");
 		return 2;
 	}
 	status = sandbox_run_reading(explain_and_print, &o, WALL_S);
@@ -116,7 +115,7 @@ static int run(int argc, char **argv, const struct option_args *args)
 
 const struct command command_explain = {
 	.name = "explain",
-	.summary = "say what all resident memory of a process is, at once",
+	.summary = "break down the resident memory of a process, without recording it",
 	.example = "heaptap explain -p PID",
 	.options = &table,
 	.usage = usage,

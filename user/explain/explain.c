@@ -11,14 +11,15 @@
 #include "explain/target.h"
 #include "proc/process.h"
 
-static int explain_memory(struct explanation *x, uint64_t deadline_ns, struct err *why)
+/* tid: a thread that lives; the main one may have ended. */
+static int explain_memory(struct explanation *x, pid_t tid, uint64_t deadline_ns, struct err *why)
 {
 	struct target *t = NULL;
 	struct memory *m;
-	int err = target_read_mappings(x->pid, deadline_ns, &x->maps);
+	int err = target_read_mappings(tid, deadline_ns, &x->maps);
 
 	if (!err)
-		err = target_open(x->pid, &x->maps, deadline_ns, &t);
+		err = target_open(tid, &x->maps, deadline_ns, &t);
 	if (err) /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): without an error it was opened */
 		return err == -ESRCH ?
 			       err_set(why, err, "process %d (%s) has just ended", x->pid,
@@ -63,7 +64,7 @@ int explain_process(pid_t pid, uint64_t limit_ns, struct explanation *ret, struc
 		return err;
 	ret->pid = pid;
 	memcpy(ret->comm, info.comm, sizeof(ret->comm));
-	err = explain_memory(ret, start_ns + limit_ns, why);
+	err = explain_memory(ret, info.live_tid, start_ns + limit_ns, why);
 	if (err)
 		return err;
 	verdict_find(&ret->verdict, pid, &ret->rows, &ret->glibc);

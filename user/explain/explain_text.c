@@ -91,7 +91,7 @@ static void begin_row(char *line, double bytes, double rss, const char *label)
 
 static void print_rows(const struct explanation *x, int columns, bool is_verbose, FILE *out)
 {
-	double rss = (double)x->rows.rss_bytes, small = 0;
+	double rss = x->rows.rss_bytes ? (double)x->rows.rss_bytes : 1, small = 0;
 	char line[LINE_BYTES];
 	int small_cnt = 0;
 
@@ -119,7 +119,7 @@ static void print_rows(const struct explanation *x, int columns, bool is_verbose
 		begin_row(line, small, rss, small_cnt > 1 ? label : "a smaller row (-v shows it)");
 		print_line(line, out);
 	}
-	begin_row(line, rss, rss, "all resident memory (RSS)");
+	begin_row(line, rss, rss, "total (RSS)");
 	print_line(line, out);
 }
 
@@ -173,22 +173,22 @@ static void print_malloc(const struct explanation *x, int columns, FILE *out)
 	if (!g->main_arena)
 		snprintf(
 			text, sizeof(text),
-			"No glibc malloc that is in use was found, so its rows are missing. Read in %s.",
+			"No glibc malloc in use was found, so there are no malloc rows. Read in %s.",
 			took);
 	else
 		snprintf(text, sizeof(text),
-			 "glibc's malloc: %zu of %zu arenas read and proved, in %s.", proved, used,
+			 "glibc malloc: %zu of %zu arenas read and verified in %s.", proved, used,
 			 took);
 	print_wrapped(text, columns, out);
 	vec_each(&g->arenas, a) {
 		if (a->is_proved || !a->system_bytes || told++ >= 2)
 			continue;
-		snprintf(text, sizeof(text), "Not believed: arena %#llx: %s.",
+		snprintf(text, sizeof(text), "Arena %#llx could not be verified: %s.",
 			 (unsigned long long)a->addr, a->why);
 		print_wrapped(text, columns, out);
 	}
 	if (told > 2)
-		fprintf(out, "Not believed: %zu more.\n", told - 2);
+		fprintf(out, "%zu more arenas could not be verified.\n", told - 2);
 }
 
 static void print_compared(const struct glibc *g, FILE *out)
@@ -197,7 +197,7 @@ static void print_compared(const struct glibc *g, FILE *out)
 	const struct glibc_arena *a;
 
 	fprintf(out, "\n%-16s %11s %11s %11s %9s %9s %9s %9s\n", "arena", "live", "blocks", "free",
-		"returned", "pinned", "kept", "differs");
+		"trimmable", "pinned", "kept", "differs");
 	vec_each(&g->arenas, a) {
 		const struct heap_sum *s = &a->sum;
 		char b[5][UNITS_BUF];
@@ -216,14 +216,14 @@ static void print_compared(const struct glibc *g, FILE *out)
 			bytes_of((double)s->kept, b[4]), differs);
 	}
 	fprintf(out,
-		"differs: free chunks in the heap less those in bins; 0 if nothing was allocated meanwhile, - unknown\n");
+		"differs: free chunks in the heap minus those in bins; 0 unless it allocated meanwhile; -: unknown\n");
 	if (p->is_known)
-		fprintf(out, "mmapped blocks: %llu found, malloc counts %llu\n",
+		fprintf(out, "mmapped blocks: %llu found, %llu counted by malloc\n",
 			(unsigned long long)g->mmapped.cnt[HEAP_LIVE],
 			(unsigned long long)p->mmapped_cnt);
 	fprintf(out, "cached by threads: %llu blocks found%s\n",
 		(unsigned long long)g->sum.cnt[HEAP_CACHED],
-		g->cache_key ? "" : "; others count as live, since their mark is not known");
+		g->cache_key ? "" : "; their key is unknown, so they count as live");
 }
 
 void explain_print_text(const struct explanation *x, int columns, bool is_verbose, FILE *out)

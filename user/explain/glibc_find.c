@@ -118,7 +118,7 @@ static int find_ring(struct memory *m, uint64_t main_arena, char *state, struct 
 		if (g->arenas.cnt >= ARENAS_CAP)
 			goto out;
 		if (!(a.is_main ? is_arena(m, next, state) : is_arena_after_all(m, next, state)))
-			snprintf(a.why, sizeof(a.why), "its bins do not fit together");
+			snprintf(a.why, sizeof(a.why), "its bins are inconsistent");
 		if ((a.is_main && a.why[0]) || memory_read(m, next + ARENA_NEXT, &next, 8))
 			goto out;
 		a.system_bytes = word_at(state, ARENA_SYSTEM_MEM);
@@ -260,7 +260,7 @@ static int read_top(struct memory *m, struct mappings *maps, struct glibc *g, st
 	int err = 0;
 
 	for (int i = 0; i < ARENA_TRIES; i++) {
-		snprintf(a->why, sizeof(a->why), "its top changes all the time");
+		snprintf(a->why, sizeof(a->why), "its top keeps changing");
 		if (memory_read(m, a->addr, state, ARENA_BYTES))
 			break;
 		a->top = word_at(state, ARENA_TOP);

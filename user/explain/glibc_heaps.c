@@ -28,17 +28,16 @@ static int find_break(struct mappings *maps, const struct glibc *g, struct glibc
 	struct mapping *map = mappings_find(maps, start);
 
 	if (!g->parameters.is_known) {
-		SAY(a, "malloc's parameters were not found beside it");
+		SAY(a, "the parameters of malloc were not found");
 		return 0;
 	}
 	if (!map || !mapping_is_anonymous(map) || start > a->top) {
-		SAY(a, "its memory is not one piece that began at %#llx",
-		    (unsigned long long)start);
+		SAY(a, "it is not one piece of memory from %#llx on", (unsigned long long)start);
 		return 0;
 	}
 	if (end - start != a->system_bytes) {
-		SAY(a, "it has counted %llu bytes, and %llu are there",
-		    (unsigned long long)a->system_bytes, (unsigned long long)(end - start));
+		SAY(a, "it counts %llu bytes, but has %llu", (unsigned long long)a->system_bytes,
+		    (unsigned long long)(end - start));
 		return 0;
 	}
 	return add_heap(a, start, (start + 15) & ~15ULL, end);
@@ -61,7 +60,7 @@ static int find_list(struct memory *m, struct glibc_arena *a)
 		}
 		size = info[INFO_SIZE / 8];
 		if (!size || size > GLIBC_HEAP_MAX || size % MEMORY_PAGE) {
-			SAY(a, "its heap %#llx has no size", (unsigned long long)heap);
+			SAY(a, "its heap %#llx has no valid size", (unsigned long long)heap);
 			return 0;
 		}
 		sum += size;
@@ -78,10 +77,10 @@ static int find_list(struct memory *m, struct glibc_arena *a)
 	a->heaps.data[0] = a->heaps.data[a->heaps.cnt - 1];
 	a->heaps.data[a->heaps.cnt - 1] = swap;
 	if (sum != a->system_bytes)
-		SAY(a, "it has counted %llu bytes, and its heaps have %llu",
+		SAY(a, "it counts %llu bytes, but its heaps have %llu",
 		    (unsigned long long)a->system_bytes, (unsigned long long)sum);
 	else if (a->top + a->top_bytes != swap.end)
-		SAY(a, "its top does not end with its heap");
+		SAY(a, "its top does not end where its heap does");
 	return 0;
 }
 
@@ -90,7 +89,7 @@ int glibc_find_heaps(struct memory *m, struct mappings *maps, const struct glibc
 {
 	a->heaps.cnt = 0;
 	if (a->top_bytes < CHUNK_MIN / 2 || a->top_bytes % 8) {
-		SAY(a, "its top has no size");
+		SAY(a, "its top has no valid size");
 		return 0;
 	}
 	return a->is_main ? find_break(maps, g, a) : find_list(m, a);

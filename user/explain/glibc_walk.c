@@ -342,9 +342,9 @@ static void judge(struct walk *w, const struct heap_class *classes)
 	uint64_t unknown = a->sum.bytes[HEAP_UNKNOWN];
 
 	if (memory_is_late(w->memory))
-		snprintf(a->why, sizeof(a->why), "there was no time left");
+		snprintf(a->why, sizeof(a->why), "reading it took too long");
 	else if (unknown > a->system_bytes / UNKNOWN_CAP)
-		snprintf(a->why, sizeof(a->why), "%llu bytes, from %#llx on, are no chunks",
+		snprintf(a->why, sizeof(a->why), "%llu bytes from %#llx on are not valid chunks",
 			 (unsigned long long)unknown, (unsigned long long)w->first_unknown);
 	a->is_proved = !a->why[0];
 	if (!a->is_proved) {

@@ -37,12 +37,12 @@ struct target {
 	struct block blocks[BLOCK_CNT];
 };
 
-static int open_file(pid_t pid, const char *name)
+static int open_file(pid_t tid, const char *name)
 {
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
@@ -121,7 +121,7 @@ static enum page_state find_page(void *ctx, uint64_t addr)
 	return !map->shared_bytes || is_zero(t, addr) ? PAGE_ZERO : PAGE_RESIDENT;
 }
 
-int target_open(pid_t pid, struct mappings *maps, uint64_t deadline_ns, struct target **ret)
+int target_open(pid_t tid, struct mappings *maps, uint64_t deadline_ns, struct target **ret)
 {
 	struct target *t = calloc(1, sizeof(*t));
 	int err;
@@ -137,9 +137,9 @@ int target_open(pid_t pid, struct mappings *maps, uint64_t deadline_ns, struct t
 				     .deadline_ns = deadline_ns };
 	err = memory_init(&t->memory);
 	if (!err)
-		err = t->mem_fd = open_file(pid, "mem");
+		err = t->mem_fd = open_file(tid, "mem");
 	if (err >= 0)
-		err = t->pagemap_fd = open_file(pid, "pagemap");
+		err = t->pagemap_fd = open_file(tid, "pagemap");
 	if (err < 0) {
 		target_close(t);
 		return err;
@@ -173,11 +173,11 @@ bool target_is_there(struct target *t)
 	return pread(t->pagemap_fd, &entry, sizeof(entry), 0) == sizeof(entry);
 }
 
-int target_read_mappings(pid_t pid, uint64_t deadline_ns, struct mappings *ret)
+int target_read_mappings(pid_t tid, uint64_t deadline_ns, struct mappings *ret)
 {
 	struct mappings_reader reader = { 0 };
 	char text[SMAPS_READ_BYTES];
-	int fd = open_file(pid, "smaps"), err = 0, end_err;
+	int fd = open_file(tid, "smaps"), err = 0, end_err;
 	ssize_t n;
 
 	if (fd < 0)

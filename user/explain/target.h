@@ -16,14 +16,14 @@
 
 struct target;
 
-/* maps: as read by target_read_mappings(); stays the caller's. -ESRCH, -EACCES, -EPERM. */
-int target_open(pid_t pid, struct mappings *maps, uint64_t deadline_ns, struct target **ret);
+/* tid: any live thread of the process. maps: as read by target_read_mappings(); stays the caller's. -ESRCH, -EACCES, -EPERM. */
+int target_open(pid_t tid, struct mappings *maps, uint64_t deadline_ns, struct target **ret);
 void target_close(struct target *t);
 struct memory *target_memory(struct target *t);
 /* false: it has ended, or has executed another program, so what was read of late is nothing. */
 bool target_is_there(struct target *t);
 
 /* -ESRCH, -EACCES; -ETIMEDOUT: it took until the deadline. */
-int target_read_mappings(pid_t pid, uint64_t deadline_ns, struct mappings *ret);
+int target_read_mappings(pid_t tid, uint64_t deadline_ns, struct mappings *ret);
 
 #endif

@@ -26,20 +26,20 @@
 static const char *const phrases[ROW_CNT] = {
 	[ROW_LIVE] = "live malloc blocks",
 	[ROW_TRIM] = "free memory that malloc has not returned to the kernel",
-	[ROW_PINNED] = "free memory on pages that live blocks pin",
-	[ROW_KEPT] = "free memory that malloc keeps for the next calls",
-	[ROW_OWN] = "malloc's own tables",
-	[ROW_UNKNOWN] = "malloc's memory that could not be understood",
-	[ROW_BRK] = "a brk heap that is not of glibc's malloc",
-	[ROW_ANONYMOUS] = "anonymous memory that is not of glibc's malloc",
-	[ROW_NAMED] = "anonymous memory to which the program gave a name",
-	[ROW_CODE] = "code made at run time",
+	[ROW_PINNED] = "free memory pinned by live blocks on the same pages",
+	[ROW_KEPT] = "free memory that malloc keeps for future calls",
+	[ROW_OWN] = "metadata of malloc",
+	[ROW_UNKNOWN] = "malloc memory that could not be read",
+	[ROW_BRK] = "a brk heap that glibc malloc does not use",
+	[ROW_ANONYMOUS] = "anonymous memory outside of glibc malloc",
+	[ROW_NAMED] = "named anonymous memory",
+	[ROW_CODE] = "code generated at run time",
 	[ROW_STACKS] = "stacks",
 	[ROW_SHARED] = "shared memory",
-	[ROW_FILES] = "pages of files",
-	[ROW_DATA] = "variables of programs and libraries",
-	[ROW_KERNEL] = "pages of the kernel",
-	[ROW_MOVED] = "memory that changed while it was read",
+	[ROW_FILES] = "file pages",
+	[ROW_DATA] = "program and library data",
+	[ROW_KERNEL] = "kernel pages",
+	[ROW_MOVED] = "memory that changed during reading",
 };
 
 struct finder {
@@ -108,8 +108,8 @@ static void advise_pinned(struct finder *f)
 		return;
 	heap_class_range(best, &from, &to);
 	ADVISE(f->v,
-	       "Blocks of %llu to %llu bytes pin %s, which no trim returns while they live; 'heaptap record -p "
-	       "%d' shows who allocates such blocks. ",
+	       "Blocks of %llu to %llu bytes pin %s, which malloc_trim cannot return while they live; "
+	       "'heaptap record -p %d' shows who allocates them. ",
 	       (unsigned long long)from, (unsigned long long)to,
 	       format_bytes(f->g->classes[best].pinned_bytes, bytes, sizeof(bytes)), f->pid);
 }
@@ -128,25 +128,25 @@ static void advise_row(struct finder *f, const struct row *row)
 	switch (row->kind) {
 	case ROW_LIVE:
 		ADVISE(f->v,
-		       "One reading cannot tell a leak from a cache: 'heaptap record -d 60s -p %d' shows which "
-		       "code allocates what stays, and whether that grows. ",
+		       "A single reading cannot tell a leak from a cache: 'heaptap record -d 60s -p %d' shows "
+		       "which code allocates memory that stays, and whether it grows. ",
 		       f->pid);
 		break;
 	case ROW_ANONYMOUS:
 	case ROW_BRK:
 		ADVISE(f->v,
-		       "A runtime, another allocator or the program itself took it from the kernel; "
-		       "'heaptap doctor -p %d' names the allocators that are there. ",
+		       "It comes from a runtime, another allocator or direct calls of mmap; "
+		       "'heaptap doctor -p %d' names the allocators found. ",
 		       f->pid);
 		break;
 	case ROW_STACKS:
 		ADVISE(f->v,
-		       "%llu threads have one. A page stays resident once a thread has reached it. ",
+		       "%llu threads have a stack. A stack page stays resident once touched. ",
 		       (unsigned long long)f->rows->stack_cnt);
 		break;
 	case ROW_FILES:
 		name_largest(f, row);
-		ADVISE(f->v, "The kernel drops these pages when memory gets short. ");
+		ADVISE(f->v, "The kernel drops these pages under memory pressure. ");
 		break;
 	case ROW_SHARED:
 		name_largest(f, row);
@@ -169,7 +169,7 @@ static bool find_swapped(struct finder *f)
 	if (swap < all / 4 || swap == 0)
 		return false;
 	f->v->cause = "swapped";
-	SAY(f->v, "%s of its memory is swapped out, so RSS shows only a part of it.",
+	SAY(f->v, "%s of its memory is swapped out; RSS shows only the rest.",
 	    format_bytes(swap, bytes, sizeof(bytes)));
 	return true;
 }
@@ -183,8 +183,8 @@ static bool find_forked(struct finder *f)
 		return false;
 	f->v->cause = "forked";
 	SAY(f->v,
-	    "%s of it is shared with a process that was forked, and is counted in each of them. Its own share of all "
-	    "(PSS) is %s.",
+	    "%s is shared with a forked process and counted in both. PSS, which divides shared pages among "
+	    "their users, is %s.",
 	    format_bytes(forked, bytes, sizeof(bytes)),
 	    format_bytes((double)f->rows->pss_bytes, pss, sizeof(pss)));
 	return true;
@@ -214,9 +214,9 @@ static bool find_arenas(struct finder *f)
 	    top->kind != ROW_KEPT)
 		return false;
 	f->v->cause = "arenas";
-	SAY(f->v, "%s of it is free memory, scattered over %llu arenas of malloc.",
+	SAY(f->v, "%s of free memory is scattered over %llu malloc arenas.",
 	    format_bytes((double)all, bytes, sizeof(bytes)), (unsigned long long)cnt);
-	ADVISE(f->v, "MALLOC_ARENA_MAX=2 in its environment makes threads share arenas. ");
+	ADVISE(f->v, "Set MALLOC_ARENA_MAX=2 in its environment to make threads share arenas. ");
 	return true;
 }
 
@@ -229,12 +229,12 @@ static bool find_huge(struct finder *f)
 		return false;
 	f->v->cause = "huge_pages";
 	SAY(f->v,
-	    "About %s of it (%s %%) is zeros in huge pages: the kernel gave 2 MiB where the program wrote less.",
+	    "About %s (%s %%) is zeros in huge pages: the kernel provided 2 MiB where the program wrote less.",
 	    format_bytes(zeros, bytes, sizeof(bytes)),
 	    format_percent(share(f, zeros), percent, sizeof(percent)));
 	ADVISE(f->v,
-	       "prctl(PR_SET_THP_DISABLE) in the program, or 'madvise' in /sys/kernel/mm/transparent_hugepage/enabled, "
-	       "keeps pages small. ");
+	       "To keep pages small: prctl(PR_SET_THP_DISABLE) in the program, or 'madvise' in "
+	       "/sys/kernel/mm/transparent_hugepage/enabled. ");
 	return true;
 }
 
@@ -244,7 +244,7 @@ static void find_rows(struct finder *f)
 
 	f->v->cause = row_name(first->kind);
 	if (share(f, (double)first->bytes) < 0.6 && share(f, (double)second->bytes) >= 0.3) {
-		SAY(f->v, "It is mostly ");
+		SAY(f->v, "Mostly ");
 		say_row(f, first);
 		SAY(f->v, " and ");
 		say_row(f, second);
@@ -252,7 +252,7 @@ static void find_rows(struct finder *f)
 		if (share(f, (double)first->bytes) < 0.5)
 			SAY(f->v, "The largest part is ");
 		else
-			SAY(f->v, "Most of it is ");
+			SAY(f->v, "Mostly ");
 		say_row(f, first);
 	}
 	SAY(f->v, ".");
