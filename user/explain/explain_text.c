@@ -8,7 +8,8 @@
 #include "base/printable.h"
 #include "base/units.h"
 
-#define SMALL_SHARE 0.005 /* rows below are one line */
+#define SMALL_SHARE 0.005 /* rows below are one line... */
+#define ROWS_SHOWN 10 /* ... and so are those after so many */
 #define LINE_BYTES 1024
 
 static const char *bytes_of(double bytes, char buf[UNITS_BUF])
@@ -93,7 +94,7 @@ static void print_rows(const struct explanation *x, int columns, bool is_verbose
 {
 	double rss = x->rows.rss_bytes ? (double)x->rows.rss_bytes : 1, small = 0;
 	char line[LINE_BYTES];
-	int small_cnt = 0;
+	int small_cnt = 0, shown = 0;
 
 	for (size_t i = 0; i < ROW_CNT; i++) {
 		const struct row *row = &x->rows.list[i];
@@ -101,11 +102,12 @@ static void print_rows(const struct explanation *x, int columns, bool is_verbose
 
 		if (!row->bytes)
 			continue;
-		if (!is_verbose && bytes < rss * SMALL_SHARE && bytes > -rss * SMALL_SHARE) {
+		if (!is_verbose && (shown == ROWS_SHOWN || fabs(bytes) < rss * SMALL_SHARE)) {
 			small += bytes;
 			small_cnt++;
 			continue;
 		}
+		shown++;
 		begin_row(line, bytes, rss, row_label(row->kind));
 		if (row->kind == ROW_LIVE)
 			add_blocks(x, line);

@@ -7,11 +7,12 @@
  *	the main arena	all 127 bins are empty or lead to chunks that lead back, its list of arenas is a ring, its
  *			top is in a mapping
  *	another arena	the same, and its heaps name it and are as large together as it says
- *	the parameters	(mp_) lie beside the main arena, and their break's start and the arena's size meet its top
- *	a heap		its chunks follow each other from its start to its end
+ *	the parameters	(mp_) lie beside the main arena, and name the start of the break
+ *	a heap		its chunks follow each other from its start to its end; of an arena a 50th may fail, for
+ *			threads change it meanwhile
  *
- * An arena whose heaps fail is not believed: its memory is "not understood". The others are, and glibc_find() and
- * glibc_walk() say as well how far the bins, the mmapped blocks and the caches of threads agree with what was found.
+ * An arena that fails is not believed, and none of its memory is called live or free. Of the others struct glibc_arena
+ * says as well how far bins, fastbins and the caches of threads agree with the chunks that were found.
  *
  * Known: x86-64, the malloc_state of 2.27 to 2.42. The caches of threads from 2.34 on; before, their blocks count as
  * live. Tried with 2.36.

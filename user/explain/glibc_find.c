@@ -20,6 +20,7 @@
 #define TORN_BINS 4 /* that a thread may be changing */
 #define ARENA_TRIES 40 /* for an arena in which a thread works */
 #define ARENA_PAUSE_US 50
+#define HEAP_SCORE 4
 
 /* struct malloc_par of two ages, as far as it is used. */
 static const struct parameters_layout {
@@ -166,7 +167,8 @@ static int find_main(struct scan *s, uint64_t addr, const uint64_t *words, size_
 static int score_parameters(struct scan *s, const char *p, const struct parameters_layout *l)
 {
 	uint64_t base = word_at(p, l->sbrk_base);
-	const struct mapping *heap = mappings_find(s->maps, base);
+	const struct mapping *heap;
+	int score;
 	uint32_t cnt = *(const uint32_t *)(p + l->mmapped_cnt);
 	uint32_t cnt_cap = *(const uint32_t *)(p + l->mmapped_cnt + 4);
 	uint32_t cnt_max = *(const uint32_t *)(p + l->mmapped_cnt + 8);
@@ -176,10 +178,15 @@ static int score_parameters(struct scan *s, const char *p, const struct paramete
 	    bytes > word_at(p, l->mmapped_bytes + 8))
 		return 0;
 	/* the default of top_pad, and of arena_test */
-	return 4 * (heap && mapping_is_anonymous(heap) && heap->map.start_addr == page_down(base) &&
-		    base <= s->g->arenas.data[0].top) +
-	       2 * (cnt_cap == 65536) + (word_at(p, 8) == 131072) + (word_at(p, 24) == 8) +
-	       2 * (word_at(p, l->cache_bins) == 64);
+	score = 2 * (cnt_cap == 65536) + (word_at(p, 8) == 131072) + (word_at(p, 24) == 8) +
+		2 * (word_at(p, l->cache_bins) == 64);
+	if (score + HEAP_SCORE <= s->best)
+		return 0;
+	heap = mappings_find(s->maps, base);
+	if (heap && mapping_is_anonymous(heap) && heap->map.start_addr == page_down(base) &&
+	    base <= s->g->arenas.data[0].top)
+		score += HEAP_SCORE;
+	return score;
 }
 
 static int find_parameters(struct scan *s, uint64_t addr, const uint64_t *words, size_t cnt)
@@ -299,7 +306,7 @@ int glibc_find(struct memory *m, struct mappings *maps, struct glibc *g)
 		g->arenas.data[0].top = top;
 	s.window = find_parameters;
 	s.left_bytes = SCAN_BYTES_CAP;
-	s.best = 4; /* less is chance */
+	s.best = HEAP_SCORE; /* less is chance */
 	err = scan_mapping(&s, map, buf);
 	vec_each(&g->arenas, a)
 		if (!err && !a->why[0] && a->system_bytes)

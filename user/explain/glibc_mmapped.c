@@ -3,8 +3,10 @@
  * explain/glibc_mmapped.c - the blocks for which malloc called mmap(): see explain/glibc.h.
  *
  * Such a block begins with a header at the start of its pages: no flag but one, and a size of whole pages. memalign() puts
- * a second one further inside, and leaves the first, whose size is that of all its pages. The kernel merges neighbours, so one mapping may hold many, and other things. They are searched for at the start of
- * mappings and behind each other; only if that does not give as many as malloc has counted, on every page.
+ * a second one further inside, and leaves the first, whose size is that of all its pages. The kernel merges neighbours, so
+ * one mapping may hold many blocks, and other things. They are searched for at the start of mappings and behind each
+ * other; only if that does not give as many as malloc has counted, on every page. Foreign data may look like a header:
+ * if there are more than malloc has counted, none is believed.
  */
 #include "explain/glibc_priv.h"
 
@@ -94,6 +96,14 @@ static bool is_all(const struct search *s)
 	return s->cnt == p->mmapped_cnt && s->bytes == p->mmapped_bytes;
 }
 
+/* A few may have been mapped since they were counted. */
+static bool is_more(const struct search *s)
+{
+	uint64_t counted = s->g->parameters.mmapped_cnt;
+
+	return s->cnt > counted + counted / 8 + 1;
+}
+
 void glibc_walk_mmapped(struct memory *m, struct mappings *maps, struct glibc *g)
 {
 	struct heap_pages pages = {
@@ -101,6 +111,7 @@ void glibc_walk_mmapped(struct memory *m, struct mappings *maps, struct glibc *g
 	};
 	struct search s = { .memory = m, .maps = maps, .g = g };
 	struct glibc_parameters *p = &g->parameters;
+	bool is_doubtful;
 	uint32_t cnt;
 
 	if (!p->is_known || memory_read(m, p->mmapped_cnt_addr, &cnt, sizeof(cnt)) ||
@@ -108,12 +119,14 @@ void glibc_walk_mmapped(struct memory *m, struct mappings *maps, struct glibc *g
 		return;
 	p->mmapped_cnt = cnt;
 	search(&s);
+	is_doubtful = is_more(&s);
 	if (!is_all(&s)) {
 		s.is_thorough = true;
 		search(&s);
-		/* More than malloc knows of: something looks like a block. The careful search finds fewer. */
-		s.is_thorough = s.cnt <= p->mmapped_cnt;
+		s.is_thorough = !is_more(&s);
 	}
+	if (is_doubtful)
+		return;
 	s.pages = &pages;
 	search(&s);
 	heap_pages_end(&pages);
