@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -348,6 +349,36 @@ _Noreturn static int never_answer(void *arg)
 		syscall(SYS_futex, &word, 0 /* FUTEX_WAIT */, 0, NULL, NULL, 0);
 }
 
+/* arg: the inode of the standard output outside. */
+static int print_elsewhere(void *arg)
+{
+	struct stat st;
+
+	printf("printed");
+	return fstat(STDOUT_FILENO, &st) || st.st_ino == *(ino_t *)arg;
+}
+
+/* A child that never ends, in the kernel, must not hold a pipe that somebody reads. */
+static void what_it_prints_is_passed_on(void **state)
+{
+	int fd = memfd_create("stdout", MFD_CLOEXEC), saved = dup(STDOUT_FILENO), status;
+	char text[16] = "";
+	struct stat st;
+
+	(void)state;
+	assert_true(fd >= 0 && saved >= 0 && !fstat(fd, &st));
+	fflush(stdout);
+	dup2(fd, STDOUT_FILENO);
+	status = sandbox_run_reading(print_elsewhere, &st.st_ino, 60);
+	fflush(stdout);
+	dup2(saved, STDOUT_FILENO);
+	assert_int_equal(status, 0);
+	assert_int_equal(pread(fd, text, sizeof(text), 0), 7);
+	assert_string_equal(text, "printed");
+	close(fd);
+	close(saved);
+}
+
 static void who_may_read_can_change_nothing(void **state)
 {
 	int arg = 0;
@@ -367,6 +398,7 @@ int main(void)
 		cmocka_unit_test(it_computes_no_longer_than_it_may),
 		cmocka_unit_test(it_is_known_what_does_not_hold),
 		cmocka_unit_test(who_may_read_can_change_nothing),
+		cmocka_unit_test(what_it_prints_is_passed_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/null_fd.h"
+#include "base/write_all.h"
 
 #define NOBODY_ID 65534
 #define NOFILE_CAP 64
@@ -372,7 +374,39 @@ static void be_nobody_for_files(void)
 	(void)setfsuid(NOBODY_ID);
 }
 
-static void run_reading(pid_t parent, int (*fn)(void *), void *arg, uint32_t wall_s)
+/*
+ * What the child prints comes through pipes: one that waits for ever, in the kernel, must not hold the other end of a
+ * pipe that somebody else reads. [0]: standard output, [1]: standard error.
+ */
+struct printed {
+	int read_fd[2], write_fd[2];
+};
+
+static void close_both(int fd[2])
+{
+	for (int i = 0; i < 2; i++) {
+		if (fd[i] >= 0)
+			close(fd[i]);
+		fd[i] = -1;
+	}
+}
+
+static int printed_init(struct printed *p)
+{
+	*p = (struct printed){ { -1, -1 }, { -1, -1 } };
+	for (int i = 0; i < 2; i++) {
+		int fd[2];
+
+		if (pipe2(fd, O_CLOEXEC))
+			return -errno;
+		p->read_fd[i] = fd[0];
+		p->write_fd[i] = fd[1];
+	}
+	return 0;
+}
+
+static void run_reading(pid_t parent, int (*fn)(void *), void *arg, uint32_t wall_s,
+			const struct printed *printed)
 {
 	static const int needed[] = { CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE };
 	static const int kept_fd[] = { STDOUT_FILENO, STDERR_FILENO };
@@ -382,6 +416,9 @@ static void run_reading(pid_t parent, int (*fn)(void *), void *arg, uint32_t wal
 	bool is_nobody = may_read_all();
 	int status;
 
+	if (dup2(printed->write_fd[0], STDOUT_FILENO) < 0 ||
+	    dup2(printed->write_fd[1], STDERR_FILENO) < 0)
+		_exit(SANDBOX_NOT_RUN);
 	if (is_nobody)
 		be_nobody_for_files();
 	if (sandbox_begin(parent, kept_fd, 2, wall_s) || limit_memory(&limits) ||
@@ -395,37 +432,86 @@ static void run_reading(pid_t parent, int (*fn)(void *), void *arg, uint32_t wal
 	_exit(status);
 }
 
-int sandbox_run_reading(int (*fn)(void *), void *arg, uint32_t wall_s)
+/* As poll(), but it takes what it waits from *left_ns: what is done meanwhile is not the child's fault. */
+static int poll_for(struct pollfd *pfd, nfds_t cnt, uint64_t *left_ns)
 {
-	pid_t parent = getpid(), child;
-	int status, fd, err = 0;
-	struct pollfd pfd;
+	uint64_t start_ns = now_ns(), waited_ns;
+	int n = poll(pfd, cnt, (int)(*left_ns / NS_PER_MS));
 
-	fflush(NULL);
-	child = fork();
-	if (!child)
-		run_reading(parent, fn, arg, wall_s);
-	if (child < 0)
+	if (n < 0 && errno != EINTR)
 		return -errno;
-	fd = (int)syscall(SYS_pidfd_open, child, 0);
-	if (fd < 0)
-		err = -errno;
-	pfd = (struct pollfd){ .fd = fd, .events = POLLIN };
-	while (fd >= 0 && (err = poll(&pfd, 1, (int)wall_s * 1000)) < 0 && errno == EINTR)
-		;
-	if (err < 0 && fd >= 0)
-		err = -errno;
-	if (fd >= 0)
-		close(fd);
-	if (err <= 0) { /* not waited for: not even this ends one that is in the kernel */
+	waited_ns = now_ns() - start_ns;
+	*left_ns -= waited_ns < *left_ns ? waited_ns : *left_ns;
+	return n || *left_ns >= NS_PER_MS ? 0 : -ETIMEDOUT;
+}
+
+/* Write what the child prints, until it prints no more. */
+static int pass_on(struct printed *p, uint64_t *left_ns)
+{
+	struct pollfd pfd[2] = { { .fd = p->read_fd[0], .events = POLLIN },
+				 { .fd = p->read_fd[1], .events = POLLIN } };
+	char part[4096];
+	int err = 0;
+
+	while (!err && (pfd[0].fd >= 0 || pfd[1].fd >= 0)) {
+		err = poll_for(pfd, 2, left_ns);
+		for (int i = 0; i < 2 && !err; i++) {
+			ssize_t n;
+
+			if (pfd[i].fd < 0 || !pfd[i].revents)
+				continue;
+			n = read(pfd[i].fd, part, sizeof(part));
+			if (n <= 0)
+				pfd[i].fd = -1;
+			else if (write_all(i ? STDERR_FILENO : STDOUT_FILENO, part, (size_t)n))
+				err = -ENOSPC;
+		}
+	}
+	return err;
+}
+
+/* Return the exit status of the child, or a negative errno. */
+static int wait_for_reading(pid_t child, struct printed *p, uint32_t wall_s)
+{
+	struct pollfd pfd = { .fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN };
+	uint64_t left_ns = wall_s * NS_PER_S;
+	int status, err = pfd.fd < 0 ? -errno : pass_on(p, &left_ns);
+
+	while (!err && !pfd.revents)
+		err = poll_for(&pfd, 1, &left_ns);
+	if (pfd.fd >= 0)
+		close(pfd.fd);
+	if (err) { /* not waited for: not even this ends one that is in the kernel */
 		kill(child, SIGKILL);
-		return err ? err : -ETIMEDOUT;
+		return err;
 	}
 	if (waitpid(child, &status, 0) != child)
 		return -errno;
 	if (!WIFEXITED(status) || WEXITSTATUS(status) == SANDBOX_NOT_RUN)
 		return -EIO;
 	return WEXITSTATUS(status) == SANDBOX_NOT_WRITTEN ? -ENOSPC : WEXITSTATUS(status);
+}
+
+int sandbox_run_reading(int (*fn)(void *), void *arg, uint32_t wall_s)
+{
+	struct printed printed;
+	pid_t parent = getpid(), child;
+	int err = printed_init(&printed);
+
+	if (err)
+		goto out;
+	fflush(NULL);
+	child = fork();
+	if (!child)
+		run_reading(parent, fn, arg, wall_s, &printed);
+	err = child < 0 ? -errno : 0;
+	close_both(printed.write_fd);
+	if (!err)
+		err = wait_for_reading(child, &printed, wall_s);
+out:
+	close_both(printed.read_fd);
+	close_both(printed.write_fd);
+	return err;
 }
 
 const char *sandbox_reading_error(int err)

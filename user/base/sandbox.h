@@ -32,7 +32,8 @@ int sandbox_seal(pid_t parent, const struct sandbox_limits *limits);
 int sandbox_keep_reading(void);
 /*
  * Run fn(arg) in a child that can read whatever this process can, and write nothing but standard output and error
- * and files that everybody may write: no process is started, none changed. Return its exit status (0 to 123), or
+ * and files that everybody may write: no process is started, none changed. What it prints comes through a pipe, so it
+ * knows no terminal. Return its exit status (0 to 123), or
  * -EIO: it crashed or could not be sealed, -ENOSPC: its output could not be written, -ETIMEDOUT: it was killed after
  * wall_s seconds.
  */
