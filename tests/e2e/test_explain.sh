@@ -133,6 +133,32 @@ OUT=heaps_static build_c heaps -static && {
 	finish_target
 }
 
+# A file system that does not answer: its files are not looked at. It is of another user, as the process is.
+mute() {
+	mkdir "$work/fuse"
+	mkfifo "$work/fuse.in"
+	"$bin/mute_fuse" "$work/fuse" "$bin/heaps" <"$work/fuse.in" >"$work/fuse.out" 2>&1 &
+	fuse=$!
+	e2e_pids="$e2e_pids $fuse"
+	exec {fuse_in}>"$work/fuse.in"
+	await 10 says "$work/fuse.out" '^READY' || { not_ok "a mute executable" "no file system" "$work/fuse.out"; return; }
+	start setpriv --reuid=65534 --regid=65534 --clear-groups "$work/fuse/file" live /dev/null
+	echo "mute all" >&"$fuse_in"
+	await 10 says "$work/fuse.out" '^DONE'
+	timeout -k 5 20 "$heaptap" explain -p "$target" -f json 2>"$work/err" </dev/null | cat >"$work/out"
+	status=${PIPESTATUS[0]}
+	judge "a mute executable" - - 'cause == "live" and 200000 <= total("live_blocks") <= 200003'
+	echo speak >&"$fuse_in"
+	finish_target
+	exec {fuse_in}>&-
+	await 10 is_gone "$fuse"
+}
+if [ -e /dev/fuse ] && have setpriv && build_c mute_fuse; then
+	mute
+else
+	skip "a mute executable" "no /dev/fuse, or no setpriv"
+fi
+
 # The text: the verdict before the rows, on a screen
 start "$bin/heaps" arenas "$work/info.xml"
 explain -p "$target"

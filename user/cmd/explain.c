@@ -37,7 +37,7 @@ enum format { FORMAT_TEXT, FORMAT_JSON };
 
 struct explain_options {
 	uint64_t pid;
-	int format;
+	int format, columns;
 	bool is_verbose;
 };
 
@@ -75,7 +75,6 @@ static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / s
 static int explain_and_print(void *arg)
 {
 	const struct explain_options *o = arg;
-	int columns = terminal_columns(STDOUT_FILENO, COLUMNS_MIN, COLUMNS_MAX);
 	struct explanation x;
 	struct err why;
 	int err = explain_process((pid_t)o->pid, READING_S * NS_PER_S, &x, &why);
@@ -85,7 +84,7 @@ static int explain_and_print(void *arg)
 	else if (o->format == FORMAT_JSON)
 		explain_print_json(&x, stdout);
 	else
-		explain_print_text(&x, columns ? columns : COLUMNS_MAX, o->is_verbose, stdout);
+		explain_print_text(&x, o->columns, o->is_verbose, stdout);
 	explain_release(&x);
 	return err ? 1 : 0;
 }
@@ -105,6 +104,9 @@ static int run(int argc, char **argv, const struct option_args *args)
 		log_error("explain: no process given: use -p PID");
 		return 2;
 	}
+	o.columns = terminal_columns(STDOUT_FILENO, COLUMNS_MIN, COLUMNS_MAX);
+	if (!o.columns)
+		o.columns = COLUMNS_MAX;
 	status = sandbox_run_reading(explain_and_print, &o, WALL_S);
 	if (status >= 0)
 		return status;

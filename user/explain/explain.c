@@ -51,7 +51,7 @@ int explain_process(pid_t pid, uint64_t limit_ns, struct explanation *ret, struc
 {
 	uint64_t start_ns = now_ns();
 	struct process_info info;
-	int err = process_info_read(pid, &info);
+	int err = process_glance(pid, &info);
 
 	memset(ret, 0, sizeof(*ret));
 	if (sysconf(_SC_PAGESIZE) != MEMORY_PAGE)
@@ -59,6 +59,10 @@ int explain_process(pid_t pid, uint64_t limit_ns, struct explanation *ret, struc
 	if (err)
 		return err_set(why, err, "there is no process %d: see 'ps -e' for those there are",
 			       pid);
+	/* No file of the process is opened, which may wait for ever. Only if its main thread has ended, a living one is looked for. */
+	info.live_tid = pid;
+	if (info.is_zombie && process_info_read(pid, &info))
+		return err_set(why, -ESRCH, "process %d has just ended", pid);
 	err = process_check(&info, why);
 	if (err)
 		return err;
