@@ -102,6 +102,10 @@ planted smashed '"smashed" and 0 < row("unreadable") < 8192 and 199900 <= total(
 # the same with huge pages, of which malloc returns none in part
 planted trim 'cause == "trimmable" and near(row("trimmable"), 100000 * 1008, 0.05)' GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 
+start env GLIBC_TUNABLES=glibc.malloc.hugetlb=2 "$bin/heaps" live "$work/info.xml"
+explain -p "$target" -f json
+judge "hugetlb=2: not believed" - - 'row("live") < MiB and not arenas[0]["is_proved"] and "malloc has" in text and "could not be verified" in text'
+finish_target
 start "$bin/heaps" mapped "$work/info.xml"
 explain -p "$target" -f json
 judge "mapped: not malloc's" - - 'cause == "anonymous" and near(row("anonymous"), 32 * MiB) and row("live") < 65536'

@@ -30,8 +30,8 @@ static const char *const phrases[ROW_CNT] = {
 	[ROW_KEPT] = "free memory that malloc keeps for future calls",
 	[ROW_OWN] = "metadata of malloc",
 	[ROW_UNKNOWN] = "malloc memory that could not be read",
-	[ROW_BRK] = "a brk heap that glibc malloc does not use",
-	[ROW_ANONYMOUS] = "anonymous memory outside of glibc malloc",
+	[ROW_BRK] = "brk heap memory outside of verified malloc heaps",
+	[ROW_ANONYMOUS] = "anonymous memory outside of verified malloc heaps",
 	[ROW_NAMED] = "named anonymous memory",
 	[ROW_CODE] = "code generated at run time",
 	[ROW_STACKS] = "stacks",
@@ -123,8 +123,20 @@ static void name_largest(struct finder *f, const struct row *row)
 		       format_bytes((double)row->parts[0].bytes, bytes, sizeof(bytes)));
 }
 
+static uint64_t unproved_bytes(const struct glibc *g)
+{
+	const struct glibc_arena *a;
+	uint64_t bytes = 0;
+
+	vec_each(&g->arenas, a)
+		bytes += a->is_proved ? 0 : a->system_bytes;
+	return bytes;
+}
+
 static void advise_row(struct finder *f, const struct row *row)
 {
+	char bytes[UNITS_BUF];
+
 	switch (row->kind) {
 	case ROW_LIVE:
 		ADVISE(f->v,
@@ -134,8 +146,13 @@ static void advise_row(struct finder *f, const struct row *row)
 		break;
 	case ROW_ANONYMOUS:
 	case ROW_BRK:
+		if (is_worth_it(f, (double)unproved_bytes(f->g))) {
+			ADVISE(f->v, "malloc has %s in arenas that could not be verified. ",
+			       format_bytes((double)unproved_bytes(f->g), bytes, sizeof(bytes)));
+			break;
+		}
 		ADVISE(f->v,
-		       "It comes from a runtime, another allocator or direct calls of mmap; "
+		       "It comes from a runtime, another allocator or direct system calls; "
 		       "'heaptap doctor -p %d' names the allocators found. ",
 		       f->pid);
 		break;
