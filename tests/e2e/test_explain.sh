@@ -93,6 +93,7 @@ planted pinned '100000 <= total("live_blocks") <= 100003 and near(row("pinned"),
 planted binned '25000 <= total("live_blocks") <= 25003 and near(row("pinned"), 25000 * 1008) and "985 to 1000 bytes pin" in text'
 planted arenas 'cause == "arenas" and len(arenas) == 38 and "MALLOC_ARENA_MAX" in text'
 planted spread 'len(arenas) == 38 and row("trimmable") > 37 * 5000 * 300 * 0.9'
+planted deep 'cause == "trimmable" and len(arenas) == 2 and 200 <= total("live_blocks") <= 205 and arenas[1]["system_bytes"] > 128 * MiB'
 planted mmapped 'glibc["mmapped_blocks"] == 40 and near(row("live"), 40 << 20, 0.02)'
 planted trimmed 'row("trimmable") < 65536 and total("free_bytes") > 100000 * 1000'
 planted foreign '50000 <= total("live_blocks") <= 50003 and near(row("brk"), 40960, 0, 8192)'

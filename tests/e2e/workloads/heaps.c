@@ -111,6 +111,29 @@ static void plant_spread(void)
 	plant_arenas();
 }
 
+static void *work_deep(void *arg)
+{
+	(void)arg;
+	fill(SMALL_CNT, 700);
+	for (size_t i = 0; i < SMALL_CNT; i++)
+		if (i % 1000)
+			free(blocks[i]);
+	pthread_barrier_wait(&barrier);
+	pause();
+	return NULL;
+}
+
+/* An arena of three heaps, in which each thousandth of 200,000 blocks is held. */
+static void plant_deep(void)
+{
+	pthread_t thread;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	if (pthread_create(&thread, NULL, work_deep, NULL))
+		exit(1);
+	pthread_barrier_wait(&barrier);
+}
+
 /* A byte in each of 50 huge pages. */
 static void plant_huge(void)
 {
@@ -225,7 +248,8 @@ static const struct {
 	{ "binned", plant_binned },   { "arenas", plant_arenas }, { "mmapped", plant_mmapped },
 	{ "trimmed", plant_trimmed }, { "mapped", plant_mapped }, { "foreign", plant_foreign },
 	{ "busy", plant_busy },	      { "zeros", plant_zeros },	  { "forked", plant_forked },
-	{ "smashed", plant_smashed }, { "spread", plant_spread }, { "huge", plant_huge },
+	{ "smashed", plant_smashed }, { "deep", plant_deep },	  { "spread", plant_spread },
+	{ "huge", plant_huge },
 };
 
 static long anonymous_kb(void)
