@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* explain/target.c - see explain/target.h. */
+/*
+ * explain/target.c - see explain/target.h.
+ *
+ * Memory is read through /proc/PID/mem, because process_vm_readv() pins pages, for which the kernel copies those that are
+ * shared with a forked process. The price: such a read waits for a page with the lock of the process's memory. A page is
+ * read only if it is present, but a hostile process may put one of a FUSE file of its own there between the two looks.
+ * Then this child hangs with that lock, and probes into the libraries of that process wait for it.
+ */
 #include "explain/target.h"
 
 #include <errno.h>
@@ -10,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "proc/proc_text.h"
 
 #define SMAPS_READ_BYTES 4096
 #define SMAPS_PAUSE_US 50
@@ -39,14 +47,9 @@ struct target {
 
 static int open_file(pid_t tid, const char *name)
 {
-	char path[64];
-	int fd;
+	int fd = proc_open(tid, O_RDONLY, "%s", name);
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	return fd;
+	return fd == -ENOENT ? -ESRCH : fd;
 }
 
 static int read_memory(void *ctx, uint64_t addr, void *buf, size_t bytes)
