@@ -50,6 +50,7 @@ struct rig_options {
 
 #define RIG_OUT_CNT 4096
 struct rig {
+	struct track_policy policy;
 	struct guardian *guardian;
 	struct engine *engine;
 	struct track_files *files;
@@ -128,9 +129,6 @@ static inline void rig_start(struct rig *rig)
 static inline void rig_attach(struct rig *rig, const struct rig_options *opts)
 {
 	const struct engine_ops ops = { .on_event = rig_on_event };
-	const struct alloc_options alloc_opts = { 0 };
-	struct tracker_options track_opts = { .follow = opts->is_one_of_many,
-					      .reclaim_grace_ns = 50 * 1000000 };
 	const struct engine_options engine_opts = {
 		.mode = opts->mode,
 		.live_cap = opts->live_cap,
@@ -141,13 +139,16 @@ static inline void rig_attach(struct rig *rig, const struct rig_options *opts)
 	struct err why = { 0 };
 
 	assert_int_equal(guardian_start(&rig->guardian), 0);
-	track_opts.guardian = rig->guardian;
+	rig->policy = (struct track_policy){ .follow = opts->is_one_of_many,
+					     .reclaim_grace_ns = 50 * 1000000 };
 	assert_int_equal(kernel_features_probe(&features), 0);
 	if (engine_open(&engine_opts, &features, &ops, rig, &rig->engine, &why))
 		fail_msg("engine_open: %s", why.text);
 	assert_int_equal(engine_set_rate(rig->engine, 0, opts->rate_bytes, UINT64_MAX), 0);
-	assert_int_equal(track_files_new(rig->engine, &alloc_opts, &rig->files), 0);
-	assert_int_equal(tracker_new(rig->engine, rig->files, &track_opts, &rig->tracker), 0);
+	assert_int_equal(track_files_new(rig->engine, &rig->policy, &rig->files), 0);
+	assert_int_equal(tracker_new(rig->engine, rig->guardian, rig->files, &rig->policy,
+				     &rig->tracker),
+			 0);
 	assert_int_equal(tracker_add(rig->tracker, rig->pid), 0);
 	assert_true(tracker_site_cnt(rig->tracker) > 0);
 }

@@ -52,8 +52,6 @@ void *realloc(void *p, size_t bytes)
 static void open_engine(struct rig *rig, enum attach_mode mode)
 {
 	const struct engine_ops ops = { .on_event = rig_on_event };
-	const struct alloc_options alloc_opts = { 0 };
-	struct tracker_options track_opts = { 0 };
 	const struct engine_options engine_opts = {
 		.mode = mode,
 		.live_cap = 1000,
@@ -64,13 +62,14 @@ static void open_engine(struct rig *rig, enum attach_mode mode)
 
 	memset(rig, 0, sizeof(*rig));
 	assert_int_equal(guardian_start(&rig->guardian), 0);
-	track_opts.guardian = rig->guardian;
 	assert_int_equal(kernel_features_probe(&features), 0);
 	if (engine_open(&engine_opts, &features, &ops, rig, &rig->engine, &why))
 		fail_msg("engine_open: %s", why.text);
 	assert_int_equal(engine_set_rate(rig->engine, 0, 4096, UINT64_MAX), 0);
-	assert_int_equal(track_files_new(rig->engine, &alloc_opts, &rig->files), 0);
-	assert_int_equal(tracker_new(rig->engine, rig->files, &track_opts, &rig->tracker), 0);
+	assert_int_equal(track_files_new(rig->engine, &rig->policy, &rig->files), 0);
+	assert_int_equal(tracker_new(rig->engine, rig->guardian, rig->files, &rig->policy,
+				     &rig->tracker),
+			 0);
 }
 
 static void close_engine(struct rig *rig)
@@ -235,12 +234,12 @@ static void test_waits_for_room(void **state)
 /* Reads a file with files of its own; which of the allocations meanwhile is to fail. */
 static int read_file(struct rig *rig, uint64_t failing, uint32_t *ret_id)
 {
-	const struct alloc_options opts = { 0 };
+	static const struct track_policy policy;
 	struct track_files *files = NULL;
 	struct track_file *file = NULL;
 	int err;
 
-	assert_int_equal(track_files_new(rig->engine, &opts, &files), 0);
+	assert_int_equal(track_files_new(rig->engine, &policy, &files), 0);
 	alloc_cnt = 0;
 	failing_alloc = failing;
 	is_counted = true;

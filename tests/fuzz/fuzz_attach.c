@@ -18,7 +18,6 @@
 #include "unwind/unwind_table.h"
 #include "alloc/allocators.h"
 #include "track/file_content.h"
-#include "track/probe_sites.h"
 #include "track/file_tags.h"
 
 #define SIZE_MIN 16384
@@ -46,8 +45,7 @@ static void check(const struct file_content *c)
 
 static void read_file(const void *data, size_t bytes)
 {
-	const struct probe_rules rules = { .has_session = true };
-	const struct file_source source = { "/none", "/none", false, &rules };
+	const struct file_source source = { "/none", "/none", false, true, true };
 	const struct alloc_options opts = { 0 };
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	struct file_content content = { 0 };

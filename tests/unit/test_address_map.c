@@ -15,6 +15,7 @@
 #include "proc/process.h"
 #include "track/address_map.h"
 #include "track/files.h"
+#include "track/policy.h"
 
 __attribute__((noinline)) static void a_function(void)
 {
@@ -24,13 +25,13 @@ __attribute__((noinline)) static void a_function(void)
 static struct track_files *own_files(void)
 {
 	const struct file_user user = { getpid(), getpid(), getuid(), NULL };
-	const struct alloc_options opts = { 0 };
+	static const struct track_policy policy;
 	struct track_files *files;
 	struct track_file *file;
 	struct proc_maps maps;
 	const struct proc_map *m;
 
-	assert_int_equal(track_files_new(NULL, &opts, &files), 0);
+	assert_int_equal(track_files_new(NULL, &policy, &files), 0);
 	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
 	vec_each(&maps.maps, m)
 		if (m->is_exec && m->start_addr >> 63 == 0)

@@ -29,7 +29,6 @@
 #include "unwind/unwind_table.h"
 #include "alloc/allocators.h"
 #include "track/file_content.h"
-#include "track/probe_sites.h"
 
 #define SMALL_BYTES (2UL << 20)
 #define LARGE_BYTES (32UL << 20)
@@ -48,8 +47,7 @@ static double cpu_seconds(void)
 
 static struct elf_budget read_file(struct elf_file *ef, struct file_content *ret)
 {
-	const struct probe_rules rules = { .has_session = true };
-	const struct file_source source = { "/none", "", false, &rules };
+	const struct file_source source = { "/none", "", false, true, true };
 	const struct alloc_options opts = { 0 };
 
 	struct elf_file *debug = file_content_open_debug(ef, &source);

@@ -23,10 +23,8 @@
 #include "track/file_job.h"
 #include "track/file_tags.h"
 #include "track/files_priv.h"
-#include "track/probe_sites.h"
 
 static const struct alloc_options opts;
-static const struct probe_rules rules = { .has_session = true };
 
 static int open_libc(char *path, size_t path_bytes)
 {
@@ -47,7 +45,7 @@ static int open_libc(char *path, size_t path_bytes)
 
 static void read_here(int fd, const char *path, struct file_content *ret)
 {
-	const struct file_source source = { path, "", false, &rules };
+	const struct file_source source = { path, "", false, true, true };
 	struct elf_file *ef, *debug;
 
 	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
@@ -229,7 +227,7 @@ static void by_a_job(void **state)
 	struct file_content here = { 0 }, back = { 0 };
 	char path[4096] = "";
 	int fd = open_libc(path, sizeof(path)), said_fd;
-	const struct file_source source = { path, "", false, &rules };
+	const struct file_source source = { path, "", false, true, true };
 	uint8_t *said;
 	size_t bytes;
 

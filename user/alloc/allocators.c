@@ -489,3 +489,10 @@ void alloc_file_free(struct alloc_file *af)
 	vec_release(&af->inner);
 	free(af);
 }
+
+bool alloc_site_is_left_alone(const struct alloc_site *site, const struct alloc_options *opts,
+			      bool has_session)
+{
+	return (HT_COOKIE_FLAGS(site->cookie) & HT_SITE_THROWS) && !opts->probe_throwing &&
+	       !has_session;
+}

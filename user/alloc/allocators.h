@@ -56,7 +56,7 @@ struct alloc_file {
 struct alloc_options {
 	bool naive; /* place probes at +0, for comparison */
 	bool multibyte_nop_ok;
-	/* Always probe functions that throw: see tracker.h. Otherwise only where the entry decides
+	/* Always probe functions that throw: see track/policy.h. Otherwise only where the entry decides
 	 * whether its return is probed. */
 	bool probe_throwing;
 };
@@ -65,6 +65,10 @@ struct alloc_options {
 int alloc_file_scan(struct elf_file *ef, const struct elf_symbols *syms,
 		    const struct alloc_options *opts, struct alloc_file **ret);
 void alloc_file_free(struct alloc_file *af);
+/* Must the site not be probed? An exception out of the function would end the program, where return probes always fire.
+ * has_session: a return is probed only where the entry says so. */
+bool alloc_site_is_left_alone(const struct alloc_site *site, const struct alloc_options *opts,
+			      bool has_session);
 
 /* Is this the name of a function that only passes allocations on (malloc, operator new, __rust_alloc,
  * alloc::raw_vec::...)? The name may be mangled or demangled. */

@@ -229,7 +229,7 @@ static const struct option_row rows[] = {
 		  "touch nothing" },
 	{ .name = "probe-throwing-new",
 	  .type = OPTION_FLAG,
-	  .at = AT(with.recorder.probe_throwing),
+	  .at = AT(with.recorder.alloc.probe_throwing),
 	  .help = "before Linux 6.13: record operator new of jemalloc, tcmalloc and mimalloc, too. A "
 		  "new that throws then ends the program" },
 	{ .name = "keep-allocator-frames",
@@ -278,7 +278,7 @@ static const struct option_row rows[] = {
 	  .help = "" },
 	{ .name = "naive-placement",
 	  .type = OPTION_FLAG,
-	  .at = AT(with.recorder.naive_placement),
+	  .at = AT(with.recorder.alloc.naive),
 	  .flags = OPTION_HIDDEN,
 	  .help = "" },
 	COMMAND_HELP_ROW,

@@ -37,7 +37,7 @@ static void settle_limit(struct record_settings *s, const char *command, bool is
 static int settle_tap(struct record_settings *s, const char *command)
 {
 	const char *with = s->recorder.source == SOURCE_USDT ? "--source usdt" :
-			   s->recorder.naive_placement	     ? "--naive-placement" :
+			   s->recorder.alloc.naive	     ? "--naive-placement" :
 							       NULL;
 
 	if (s->recorder.tap == TAP_NEVER)

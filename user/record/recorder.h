@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "kernel/attach.h"
-#include "track/probes.h"
+#include "track/policy.h"
 #include "profile/recording.h"
 
 struct engine;
@@ -46,9 +46,8 @@ struct recorder_options {
 	bool realloc_keeps_scope; /* false: a realloc charges the current scope */
 	bool follow;
 	bool no_hold; /* a started program does not wait at an exec: see record/holds.h */
-	bool probe_throwing; /* see struct tracker_options */
+	struct alloc_options alloc; /* how functions are probed; see struct track_policy */
 	bool jvm_perfmap; /* ask JVMs for the names of their code */
-	bool naive_placement; /* put every probe at the function's first byte */
 	bool is_quiet;
 	struct recording_limit max_overhead;
 	int stdout_fd; /* the profile goes there; ends when its reader is gone; -1: to a file */

@@ -232,24 +232,12 @@ static int start_session(struct recorder *r)
 			.live_cap = r->opts.live_cap,
 			.stack_cap = r->opts.stack_cap,
 			.only_tgid = is_several ? 0 : r->targets.list.data[0].pid,
-			.holds = holds_programs(r),
 			.sums_images = !r->opts.is_quiet, /* for the status line */
 			.realloc_keeps_scope = r->opts.realloc_keeps_scope,
 		},
 		.ops = { .on_event = on_event },
 		.ctx = r,
-		.alloc = { .naive = r->opts.naive_placement,
-			   .probe_throwing = r->opts.probe_throwing },
-		.track = {
-			.guardian = r->guardian,
-			.is_patient = true,
-			.holds = holds_programs(r),
-			.follow = r->opts.follow,
-			.source = r->opts.source,
-			.tap_rate_bytes = r->opts.tap ? r->opts.rate_bytes : 0,
-			.tap_rate_is_fixed = r->opts.rate_is_fixed,
-			.probe_throwing = r->opts.probe_throwing,
-		},
+		.guardian = r->guardian,
 		.governor = {
 			.limit = r->opts.max_overhead,
 			.rate_bytes = is_auto_rate(r) ? 0 : r->opts.rate_bytes,
@@ -262,7 +250,18 @@ static int start_session(struct recorder *r)
 		.throw_limit_bytes = throw_limit_bytes,
 		.may_be_unlimited = true,
 	};
-	int err = session_start(r->session, &opts);
+	int err;
+
+	r->session->policy = (struct track_policy){
+		.is_patient = true,
+		.holds = holds_programs(r),
+		.follow = r->opts.follow,
+		.alloc = r->opts.alloc,
+		.source = r->opts.source,
+		.tap_rate_bytes = r->opts.tap ? r->opts.rate_bytes : 0,
+		.tap_rate_is_fixed = r->opts.rate_is_fixed,
+	};
+	err = session_start(r->session, &opts);
 
 	if (err)
 		return err;

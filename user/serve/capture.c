@@ -19,17 +19,16 @@
 #define REFRESH_NS (60 * NS_PER_S)
 
 struct capture {
-	struct capture_options opts;
 	struct session *session;
 	struct select_rules *tap_rules; /* NULL: no process may be tapped */
 };
 
 /* Without uprobe events every process has links of its own, unless all may pay. */
-static int open_uprobe_events(const struct capture *c, bool *ret_has_events)
+static int open_uprobe_events(struct guardian *guardian, enum sharing wanted, bool *ret_has_events)
 {
 	size_t removed_cnt = 0;
 	struct err why;
-	int err = guardian_open_events(c->opts.guardian, &removed_cnt, &why);
+	int err = guardian_open_events(guardian, &removed_cnt, &why);
 
 	if (removed_cnt)
 		log_info("serve: removed %zu probe definitions that a killed heaptap has left",
@@ -37,7 +36,7 @@ static int open_uprobe_events(const struct capture *c, bool *ret_has_events)
 	*ret_has_events = !err;
 	if (!err)
 		return 0;
-	if (c->opts.sharing == SHARING_EVENT) {
+	if (wanted == SHARING_EVENT) {
 		log_error("serve: processes cannot share probes: %s", why.text);
 		return err;
 	}
@@ -57,18 +56,18 @@ static bool may_tap(void *ctx, pid_t pid)
 			      &(struct select_candidate){ .comm = info.comm, .exe = info.exe });
 }
 
-static int make_tap_rules(struct capture *c)
+static int make_tap_rules(struct capture *c, const struct daemon_options *opts)
 {
-	const struct select_options opts = { .comm = *c->opts.tap, .exe = *c->opts.tap_exe };
+	const struct select_options who = { .comm = opts->tap, .exe = opts->tap_exe };
 	struct err why;
-	int err = opts.comm.cnt || opts.exe.cnt ? select_rules_new(&opts, &c->tap_rules, &why) : 0;
+	int err = who.comm.cnt || who.exe.cnt ? select_rules_new(&who, &c->tap_rules, &why) : 0;
 
 	if (err)
 		log_error("serve: --tap or --tap-exe: %s", why.text);
 	return err;
 }
 
-int capture_new(const struct capture_options *opts, struct capture **ret,
+int capture_new(const struct daemon_options *opts, struct capture **ret,
 		struct session **ret_session)
 {
 	struct capture *c = calloc(1, sizeof(*c));
@@ -76,9 +75,7 @@ int capture_new(const struct capture_options *opts, struct capture **ret,
 
 	if (!c)
 		return -ENOMEM;
-	c->opts = *opts;
-	err = make_tap_rules(c);
-	c->opts.tap = c->opts.tap_exe = NULL;
+	err = make_tap_rules(c, opts);
 	if (!err)
 		err = session_new("serve", opts->mode, &c->session);
 	if (err) {
@@ -90,40 +87,39 @@ int capture_new(const struct capture_options *opts, struct capture **ret,
 	return 0;
 }
 
-int capture_start(struct capture *c, void (*on_event)(void *ctx, const struct ht_event *event),
-		  void *ctx)
+int capture_start(struct capture *c, const struct daemon_options *opts, struct guardian *guardian,
+		  void (*on_event)(void *ctx, const struct ht_event *event), void *ctx)
 {
-	bool has_events = false;
-	int err = open_uprobe_events(c, &has_events);
-	const struct session_options opts = {
+	struct track_policy *policy = &c->session->policy;
+	const struct session_options session_opts = {
 		.engine = {
-			.live_cap = (uint32_t)c->opts.live_cap,
-			.stack_cap = (uint32_t)c->opts.stack_cap,
-			.has_events = has_events,
+			.live_cap = (uint32_t)opts->live_cap,
+			.stack_cap = (uint32_t)opts->stack_cap,
 		},
 		.ops = { .on_event = on_event },
 		.ctx = ctx,
-		.track = {
-			.refresh_ns = REFRESH_NS,
-			.is_all = c->opts.is_all || c->opts.sharing == SHARING_ALL,
-			.source = c->opts.source,
-			.tap_rate_bytes = c->tap_rules ? TAP_RATE_FINEST : 0,
-			.may_tap = may_tap,
-			.may_tap_ctx = c,
-			.sharing = c->opts.sharing,
-			.guardian = c->opts.guardian,
-			.has_events = has_events,
-		},
+		.guardian = guardian,
 		.governor = {
-			.limit = c->opts.max_overhead,
-			.max_host_share = c->opts.max_overhead_host,
-			.rate_bytes = c->opts.rate_bytes,
+			.limit = opts->max_overhead,
+			.max_host_share = opts->max_overhead_host,
+			.rate_bytes = opts->rate_bytes,
 		},
 		/* The limit for throwing functions is set before each attachment. */
-		.rate_bytes = c->opts.rate_bytes,
+		.rate_bytes = opts->rate_bytes,
 	};
+	int err;
 
-	return err ? err : session_start(c->session, &opts);
+	*policy = (struct track_policy){
+		.refresh_ns = REFRESH_NS,
+		.is_all_agreed = opts->select.is_all || opts->sharing == SHARING_ALL,
+		.source = opts->source,
+		.tap_rate_bytes = c->tap_rules ? TAP_RATE_FINEST : 0,
+		.may_tap = may_tap,
+		.may_tap_ctx = c,
+		.sharing = opts->sharing,
+	};
+	err = open_uprobe_events(guardian, opts->sharing, &policy->has_events);
+	return err ? err : session_start(c->session, &session_opts);
 }
 
 void capture_free(struct capture *c)

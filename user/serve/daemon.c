@@ -79,26 +79,6 @@ static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, i
 	}
 }
 
-static int open_capture(struct daemon *d)
-{
-	const struct capture_options opts = {
-		.guardian = d->guardian,
-		.mode = d->opts.mode,
-		.source = d->opts.source,
-		.tap = &d->opts.tap,
-		.tap_exe = &d->opts.tap_exe,
-		.sharing = d->opts.sharing,
-		.is_all = d->opts.select.is_all,
-		.rate_bytes = d->opts.rate_bytes,
-		.live_cap = d->opts.live_cap,
-		.stack_cap = d->opts.stack_cap,
-		.max_overhead = d->opts.max_overhead,
-		.max_overhead_host = d->opts.max_overhead_host,
-	};
-
-	return capture_new(&opts, &d->capture, &d->session);
-}
-
 static int open_profiles(struct daemon *d)
 {
 	const struct live_view_options view_opts = {
@@ -200,7 +180,7 @@ static int set_up(struct daemon *d)
 	if (!err)
 		err = daemon_loop_open(d->opts.can_reload, &d->loop);
 	if (!err)
-		err = open_capture(d);
+		err = capture_new(&d->opts, &d->capture, &d->session);
 	if (!err)
 		err = requests_open(d->opts.listen, d->opts.token_file, &d->requests);
 	if (err)
@@ -210,7 +190,7 @@ static int set_up(struct daemon *d)
 	if (!err)
 		err = pushes_open(&d->opts.pushes, &d->pushes);
 	if (!err)
-		err = capture_start(d->capture, on_event, d);
+		err = capture_start(d->capture, &d->opts, d->guardian, on_event, d);
 	if (!err)
 		err = follow_new(d->session->engine, d->session->tracker, &follow_opts, &d->follow);
 	if (!err)
@@ -312,6 +292,8 @@ static int change_token_and_pushes(struct daemon *d, const struct daemon_options
 static void change_selection(struct daemon *d, const struct daemon_options *opts,
 			     struct select_rules *rules)
 {
+	const bool is_all_agreed = opts->select.is_all || d->opts.sharing == SHARING_ALL;
+	struct track_policy *policy = &d->session->policy;
 	int err = follow_select(d->follow, rules, opts->pids, opts->pid_cnt);
 
 	if (err) {
@@ -321,7 +303,10 @@ static void change_selection(struct daemon *d, const struct daemon_options *opts
 	}
 	select_rules_free(d->rules);
 	d->rules = rules;
-	tracker_set_all(d->session->tracker, opts->select.is_all || d->opts.sharing == SHARING_ALL);
+	if (policy->is_all_agreed == is_all_agreed)
+		return;
+	policy->is_all_agreed = is_all_agreed;
+	tracker_plan_anew(d->session->tracker);
 }
 
 /* "5 %" or "none". Returns buf. */

@@ -17,8 +17,7 @@
 #include "proc/select.h"
 #include "kernel/attach.h"
 #include "profile/recording.h"
-#include "track/plan.h"
-#include "track/probes.h"
+#include "track/policy.h"
 
 struct daemon;
 

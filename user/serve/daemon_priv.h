@@ -6,10 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernel/attach.h"
-#include "profile/recording.h"
-#include "track/plan.h"
-#include "track/probes.h"
+#include "serve/daemon.h"
 
 struct daemon_loop;
 struct engine;
@@ -34,26 +31,12 @@ struct tracker;
 
 struct capture;
 
-struct capture_options {
-	struct guardian *guardian; /* attaches; outlives the capture */
-	enum attach_mode mode; /* the wish */
-	enum sharing sharing;
-	enum probes_source source;
-	const struct texts *tap,
-		*tap_exe; /* as in struct daemon_options; not needed after capture_new() */
-	bool is_all; /* every process that maps a file may pay for its probes */
-	uint64_t rate_bytes;
-	uint64_t live_cap, stack_cap;
-	struct recording_limit max_overhead; /* of each process */
-	double max_overhead_host; /* share of the time of all CPUs */
-};
-
 /* Check what the kernel can do. The capture owns *ret_session. */
-int capture_new(const struct capture_options *opts, struct capture **ret,
+int capture_new(const struct daemon_options *opts, struct capture **ret,
 		struct session **ret_session);
 /* Start the session; its events go to on_event with ctx. After a failure call capture_free() all the same. */
-int capture_start(struct capture *c, void (*on_event)(void *ctx, const struct ht_event *event),
-		  void *ctx);
+int capture_start(struct capture *c, const struct daemon_options *opts, struct guardian *guardian,
+		  void (*on_event)(void *ctx, const struct ht_event *event), void *ctx);
 /* Free the session, too. NULL is fine. */
 void capture_free(struct capture *c);
 

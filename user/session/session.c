@@ -81,6 +81,8 @@ static int open_engine(struct session *s, const struct session_options *opts)
 	int err;
 
 	engine_opts.mode = s->mode;
+	engine_opts.has_events = s->policy.has_events;
+	engine_opts.holds = s->policy.holds;
 	engine_opts.is_verbose = log_get_level() >= LOG_DEBUG;
 	err = engine_open(&engine_opts, &s->features, &opts->ops, opts->ctx, &s->engine, &why);
 	if (err) {
@@ -95,7 +97,6 @@ static int open_engine(struct session *s, const struct session_options *opts)
 int session_start(struct session *s, const struct session_options *opts)
 {
 	struct governor_options governor_opts = opts->governor;
-	struct tracker_options track_opts = opts->track;
 	int err;
 
 	raise_file_limit();
@@ -107,12 +108,12 @@ int session_start(struct session *s, const struct session_options *opts)
 		err = open_engine(s, opts);
 	if (err)
 		return err;
-	track_opts.costs = (struct plan_costs){ s->costs.emulated_ns, s->costs.return_ns };
+	s->policy.costs = (struct plan_costs){ s->costs.emulated_ns, s->costs.return_ns };
 	governor_opts.costs = (struct budget_costs){ s->costs.emulated_ns, s->costs.stepped_ns,
 						     s->costs.return_ns };
-	err = track_files_new(s->engine, &opts->alloc, &s->files);
+	err = track_files_new(s->engine, &s->policy, &s->files);
 	if (!err)
-		err = tracker_new(s->engine, s->files, &track_opts, &s->tracker);
+		err = tracker_new(s->engine, opts->guardian, s->files, &s->policy, &s->tracker);
 	if (!err)
 		err = governor_new(s->engine, s->tracker, &governor_opts, &s->governor);
 	if (err)

@@ -14,20 +14,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "alloc/allocators.h"
 #include "budget/governor.h"
 #include "kernel/attach.h"
 #include "kernel/engine.h"
 #include "kernel/features.h"
+#include "track/policy.h"
 #include "track/tracker.h"
 
 struct track_files;
 
-/* Read-only for others. */
+/* Read-only for others, except the policy. */
 struct session {
 	const char *command; /* "record", "serve": for messages */
 	struct kernel_features features;
 	enum attach_mode mode; /* as chosen */
+	struct track_policy policy; /* set it before session_start(), which adds the costs */
 	/* From session_start() on. */
 	struct probe_costs costs; /* measured; zeros: not measurable */
 	struct engine *engine;
@@ -38,11 +39,10 @@ struct session {
 };
 
 struct session_options {
-	struct engine_options engine; /* except the mode and is_verbose */
+	struct engine_options engine; /* except what session and policy know */
 	struct engine_ops ops; /* called from engine_events_drain() */
 	void *ctx;
-	struct alloc_options alloc;
-	struct tracker_options track; /* except the costs */
+	struct guardian *guardian; /* attaches the probes */
 	struct governor_options governor; /* except the command and the costs */
 	uint64_t rate_bytes; /* at first */
 	/* Finest rate that may be set later; 0: none finer than rate_bytes */

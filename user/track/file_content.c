@@ -16,7 +16,6 @@
 #include "alloc/allocators.h"
 #include "alloc/file_sampler.h"
 #include "track/file_tags.h"
-#include "track/probe_sites.h"
 
 void file_content_forgo_probes(struct file_content *c)
 {
@@ -106,8 +105,8 @@ static int scan_allocators(struct file_content *c, const struct alloc_options *o
 }
 
 /* The allocating functions that will be probed. */
-static size_t collect_marks(const struct probe_rules *rules, const struct alloc_file *af,
-			    struct unwind_mark **ret)
+static size_t collect_marks(const struct file_source *source, const struct alloc_options *opts,
+			    const struct alloc_file *af, struct unwind_mark **ret)
 {
 	const struct alloc_site *site;
 	size_t cnt = 0;
@@ -116,7 +115,8 @@ static size_t collect_marks(const struct probe_rules *rules, const struct alloc_
 	if (!*ret)
 		return 0;
 	vec_each(&af->sites, site)
-		if (site->row->op != HT_OP_FREE && !probe_site_is_left_alone(rules, site))
+		if (site->row->op != HT_OP_FREE &&
+		    !alloc_site_is_left_alone(site, opts, source->has_session))
 			(*ret)[cnt++] = (struct unwind_mark){
 				site->fn_vaddr, site->fn_vaddr + site->fn_bytes,
 				HT_COOKIE_FLAGS(site->cookie) & HT_SITE_THROWS ? HT_ROW_THROWS :
@@ -126,10 +126,10 @@ static size_t collect_marks(const struct probe_rules *rules, const struct alloc_
 }
 
 static int build_table(struct file_content *c, const struct file_source *source,
-		       struct elf_file *ef)
+		       const struct alloc_options *opts, struct elf_file *ef)
 {
 	struct unwind_mark *marks = NULL;
-	size_t mark_cnt = collect_marks(source->rules, c->alloc, &marks);
+	size_t mark_cnt = collect_marks(source, opts, c->alloc, &marks);
 	int err = c->alloc && !marks ? -ENOMEM :
 				       unwind_table_build_marked(ef, marks, mark_cnt, &c->table);
 
@@ -177,8 +177,8 @@ int file_content_read(struct elf_file *ef, struct elf_file *debug, const struct 
 		err = file_sampler_scan(ef, ret->alloc != NULL, &ret->sampler);
 	if (!err && !source->is_vdso)
 		note_loader(ret, ef);
-	if (!err && source->rules)
-		err = build_table(ret, source, ef);
+	if (!err && source->wants_table)
+		err = build_table(ret, source, opts, ef);
 	note_cost(ret, ef);
 	return err == -ENOMEM ? err : 0;
 }

@@ -20,14 +20,14 @@ struct alloc_file;
 struct alloc_options;
 struct file_sampler;
 struct file_tags;
-struct probe_rules;
 struct unwind_table;
 
 struct file_source {
 	const char *path; /* as the target sees it */
 	const char *root; /* where to look for its debug file: "/proc/PID/root", or "" */
 	bool is_vdso; /* it is not probed */
-	const struct probe_rules *rules; /* what will be probed; NULL: no unwind table wanted */
+	bool wants_table; /* an unwind table, for a file that will be probed */
+	bool has_session; /* see alloc_site_is_left_alone() */
 };
 
 struct file_content {

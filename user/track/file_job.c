@@ -36,8 +36,7 @@
 
 struct file_args {
 	struct alloc_options opts;
-	struct probe_rules rules;
-	uint32_t has_rules;
+	uint32_t wants_table, has_session;
 	uint32_t path_bytes, root_bytes; /* of the two strings that follow, each with its NUL */
 };
 
@@ -231,7 +230,8 @@ int file_job_run(uint32_t kind, int fd, const void *raw, size_t bytes, int out_f
 		return 1;
 	source.path = text;
 	source.root = text + args.path_bytes;
-	source.rules = args.has_rules ? &args.rules : NULL;
+	source.wants_table = args.wants_table;
+	source.has_session = args.has_session;
 	err = read_content(fd, &args, &source, &content);
 	err = file_job_say(err, &content, &said, &said_bytes);
 	if (!err)
@@ -253,10 +253,8 @@ int file_job_start(uint32_t uid, int fd, uint64_t file_bytes, const struct file_
 
 	memset(&args, 0, sizeof(args));
 	args.opts = *opts;
-	if (source->rules) {
-		args.has_rules = 1;
-		args.rules = *source->rules;
-	}
+	args.wants_table = source->wants_table;
+	args.has_session = source->has_session;
 	args.path_bytes = (uint32_t)strlen(source->path) + 1;
 	args.root_bytes = (uint32_t)strlen(source->root) + 1;
 	put(&o, &args, sizeof(args));

@@ -18,23 +18,28 @@
 #include "track/file_tags.h"
 #include "tap/tap.h"
 #include "track/files.h"
+#include "track/policy.h"
 #include "track/tap_orders.h"
 
 struct file_links {
-	struct file_links_options opts;
+	struct engine *engine;
+	struct guardian *guardian;
+	const struct track_policy *policy;
 	const struct track_file *file;
 	uint64_t alloc_events, free_events; /* events of the guardian; 0: none */
 	struct tap_news tap_news;
 };
 
-int file_links_new(const struct file_links_options *opts, const struct track_file *file,
-		   struct file_links **ret)
+int file_links_new(struct engine *e, struct guardian *guardian, const struct track_policy *policy,
+		   const struct track_file *file, struct file_links **ret)
 {
 	struct file_links *fl = calloc(1, sizeof(*fl));
 
 	if (!fl)
 		return -ENOMEM;
-	fl->opts = *opts;
+	fl->engine = e;
+	fl->guardian = guardian;
+	fl->policy = policy;
 	fl->file = file;
 	*ret = fl;
 	return 0;
@@ -42,8 +47,8 @@ int file_links_new(const struct file_links_options *opts, const struct track_fil
 
 void file_links_free_events(struct file_links *fl)
 {
-	guardian_free_events(fl->opts.guardian, fl->alloc_events);
-	guardian_free_events(fl->opts.guardian, fl->free_events);
+	guardian_free_events(fl->guardian, fl->alloc_events);
+	guardian_free_events(fl->guardian, fl->free_events);
 	fl->alloc_events = fl->free_events = 0;
 }
 
@@ -55,17 +60,22 @@ void file_links_free(struct file_links *fl)
 	free(fl);
 }
 
+static bool has_session(const struct file_links *fl)
+{
+	return engine_mode(fl->engine) == ATTACH_SESSION;
+}
+
 bool file_links_has_event(const struct file_links *fl)
 {
-	return fl->opts.has_events && fl->file->alloc &&
-	       !probe_sites_may_throw(&fl->opts.rules, fl->file->alloc);
+	return fl->policy->has_events && fl->file->alloc &&
+	       !probe_sites_may_throw(fl->policy, has_session(fl), fl->file->alloc);
 }
 
 /* Common to all links to a file. */
 static struct attach_request request_for(const struct file_links *fl,
 					 const struct probe_target *target)
 {
-	enum attach_mode mode = engine_mode(fl->opts.engine);
+	enum attach_mode mode = engine_mode(fl->engine);
 
 	return (struct attach_request){
 		.file_fd = fl->file->fd,
@@ -80,11 +90,12 @@ static int link_frees(const struct file_links *fl, enum sharing sharing,
 {
 	struct attach_request req = request_for(fl, target);
 	struct attach_site *sites;
-	int err = probe_sites_of_kind(&fl->opts.rules, fl->file, sharing, true, &req, &sites);
+	int err = probe_sites_of_kind(fl->policy, has_session(fl), fl->file, sharing, true, &req,
+				      &sites);
 
 	if (err)
 		return err;
-	req.prog_fd = engine_prog_fd(fl->opts.engine, ENGINE_FREE);
+	req.prog_fd = engine_prog_fd(fl->engine, ENGINE_FREE);
 	err = held_links_add(links, &req);
 	free(sites);
 	return err;
@@ -95,17 +106,18 @@ static int link_allocs(const struct file_links *fl, enum sharing sharing,
 {
 	struct attach_request req = request_for(fl, target), ret_req;
 	struct attach_site *sites;
-	int err = probe_sites_of_kind(&fl->opts.rules, fl->file, sharing, false, &req, &sites);
+	int err = probe_sites_of_kind(fl->policy, has_session(fl), fl->file, sharing, false, &req,
+				      &sites);
 
 	if (err)
 		return err;
-	req.prog_fd = engine_prog_fd(fl->opts.engine, ENGINE_ALLOC);
+	req.prog_fd = engine_prog_fd(fl->engine, ENGINE_ALLOC);
 	if (req.mode == ATTACH_SESSION) {
 		req.kind = ATTACH_ENTRY_DECIDES;
 	} else { /* Returns first: an entry without its return would wait for nothing. */
 		ret_req = req;
 		ret_req.kind = ATTACH_RETURN;
-		ret_req.prog_fd = engine_prog_fd(fl->opts.engine, ENGINE_ALLOC_RETURN);
+		ret_req.prog_fd = engine_prog_fd(fl->engine, ENGINE_ALLOC_RETURN);
 		err = held_links_add(links, &ret_req);
 	}
 	if (!err)
@@ -137,37 +149,37 @@ static void set_apart(const struct attach_request *all, struct attach_site *site
 
 static int make_free_events(struct file_links *fl)
 {
-	const struct file_links_options *o = &fl->opts;
 	struct attach_request all = { .file_fd = fl->file->fd, .kind = ATTACH_ENTRY }, req[2];
 	struct attach_site *sites;
-	int err = probe_sites_of_kind(&o->rules, fl->file, SHARING_EVENT, true, &all, &sites);
+	int err = probe_sites_of_kind(fl->policy, has_session(fl), fl->file, SHARING_EVENT, true,
+				      &all, &sites);
 
 	if (err)
 		return err;
 	set_apart(&all, sites, HT_COOKIE_FREE, &req[0], &req[1]);
-	req[0].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_FREE);
-	req[1].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_FREE_PTR);
-	err = guardian_new_events(o->guardian, req, 2, &fl->free_events);
+	req[0].prog_fd = engine_prog_fd(fl->engine, ENGINE_EVENT_FREE);
+	req[1].prog_fd = engine_prog_fd(fl->engine, ENGINE_EVENT_FREE_PTR);
+	err = guardian_new_events(fl->guardian, req, 2, &fl->free_events);
 	free(sites);
 	return err;
 }
 
 static int make_alloc_events(struct file_links *fl)
 {
-	const struct file_links_options *o = &fl->opts;
 	struct attach_request all = { .file_fd = fl->file->fd, .kind = ATTACH_ENTRY }, req[3];
 	struct attach_site *sites;
-	int err = probe_sites_of_kind(&o->rules, fl->file, SHARING_EVENT, false, &all, &sites);
+	int err = probe_sites_of_kind(fl->policy, has_session(fl), fl->file, SHARING_EVENT, false,
+				      &all, &sites);
 
 	if (err)
 		return err;
 	set_apart(&all, sites, HT_COOKIE_MALLOC, &req[1], &req[2]);
 	req[0] = all;
 	req[0].kind = ATTACH_RETURN;
-	req[0].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_ALLOC_RETURN);
-	req[1].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_ALLOC);
-	req[2].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_MALLOC);
-	err = guardian_new_events(o->guardian, req, 3, &fl->alloc_events);
+	req[0].prog_fd = engine_prog_fd(fl->engine, ENGINE_EVENT_ALLOC_RETURN);
+	req[1].prog_fd = engine_prog_fd(fl->engine, ENGINE_EVENT_ALLOC);
+	req[2].prog_fd = engine_prog_fd(fl->engine, ENGINE_EVENT_MALLOC);
+	err = guardian_new_events(fl->guardian, req, 3, &fl->alloc_events);
 	free(sites);
 	return err;
 }
@@ -201,13 +213,13 @@ static int link_tags(const struct file_links *fl, const struct probe_target *tar
 	const struct file_tags *tags = fl->file->tags;
 	int err;
 
-	req.prog_fd = engine_prog_fd(fl->opts.engine, ENGINE_TASK_EXIT);
+	req.prog_fd = engine_prog_fd(fl->engine, ENGINE_TASK_EXIT);
 	req.sites = tags->task_exits.data;
 	req.site_cnt = tags->task_exits.cnt;
 	err = held_links_add(links, &req);
 	if (err)
 		return err;
-	req.prog_fd = engine_prog_fd(fl->opts.engine, ENGINE_TAG_READY);
+	req.prog_fd = engine_prog_fd(fl->engine, ENGINE_TAG_READY);
 	req.sites = tags->readies.data;
 	req.site_cnt = tags->readies.cnt;
 	return held_links_add(links, &req);
@@ -222,7 +234,7 @@ static int sampler_sites(const struct file_links *fl, struct attach_site *ret)
 	for (size_t i = 0; i < s->sites.cnt && !err; i++) {
 		const struct sampler_site *site = &s->sites.data[i];
 
-		err = engine_sampled_site(fl->opts.engine, &site->where, &idx);
+		err = engine_sampled_site(fl->engine, &site->where, &idx);
 		ret[i] = (struct attach_site){
 			site->off,
 			HT_COOKIE_SAMPLED(site->is_free ? HT_OP_SAMPLED_FREE : HT_OP_SAMPLED, idx,
@@ -243,7 +255,7 @@ static int link_sampler(const struct file_links *fl, const struct probe_target *
 
 	if (!sites)
 		return -ENOMEM;
-	req.prog_fd = engine_prog_fd(fl->opts.engine, ENGINE_SAMPLED);
+	req.prog_fd = engine_prog_fd(fl->engine, ENGINE_SAMPLED);
 	req.sites = sites;
 	req.site_cnt = cnt;
 	err = req.prog_fd < 0 ? req.prog_fd : sampler_sites(fl, sites);
@@ -272,10 +284,10 @@ static int tap_sites(const struct file_links *fl, pid_t owner, const struct tap_
 		.stack_bytes = h->alloc_frame_bytes,
 	};
 	uint32_t alloc_idx, free_idx;
-	int err = engine_sampled_site(fl->opts.engine, &alloc_site, &alloc_idx);
+	int err = engine_sampled_site(fl->engine, &alloc_site, &alloc_idx);
 
 	if (!err)
-		err = engine_sampled_site(fl->opts.engine, &tap_free_site, &free_idx);
+		err = engine_sampled_site(fl->engine, &tap_free_site, &free_idx);
 	if (err)
 		return err;
 	ret[0] = (struct attach_site){ h->free_nop_off,
@@ -296,7 +308,7 @@ static int try_tap(struct file_links *fl, const struct probe_target *target,
 
 	/* Of all processes: others may be in its memory. BPF leaves out those that are not. */
 	req.pid = 0;
-	req.prog_fd = engine_prog_fd(fl->opts.engine, ENGINE_SAMPLED);
+	req.prog_fd = engine_prog_fd(fl->engine, ENGINE_SAMPLED);
 	req.sites = sites;
 	req.site_cnt = 2;
 	if (!err && req.prog_fd < 0)
@@ -319,7 +331,7 @@ static int tap_copy(struct file_links *fl, const struct probe_target *target, un
 	for (unsigned int nth = 0; err == -EEXIST; nth++) {
 		news->why.text[0] = '\0';
 		err = tap_order_make(fl->file, target->pid, target->live_tid,
-				     fl->opts.tap_rate_bytes, copy, nth, order, &news->why);
+				     fl->policy->tap_rate_bytes, copy, nth, order, &news->why);
 		if (!err)
 			err = try_tap(fl, target, order, links);
 	}
@@ -366,13 +378,13 @@ int file_links_clean_children(const struct file_links *fl, const struct probe_ta
 {
 	struct attach_request req = request_for(fl, target);
 	struct attach_site *sites;
-	int err = probe_sites_idle(&fl->opts.rules, fl->file, &req, &sites);
+	int err = probe_sites_idle(fl->policy, has_session(fl), fl->file, &req, &sites);
 
 	if (err)
 		return err;
 	req.mode = ATTACH_MULTI;
-	req.prog_fd = engine_prog_fd(fl->opts.engine, ENGINE_FREE);
-	err = guardian_clean(fl->opts.guardian, &req);
+	req.prog_fd = engine_prog_fd(fl->engine, ENGINE_FREE);
+	err = guardian_clean(fl->guardian, &req);
 	free(sites);
 	return err;
 }

@@ -19,15 +19,7 @@ struct engine;
 struct guardian;
 struct held_links;
 struct track_file;
-
-struct file_links_options {
-	struct engine *engine;
-	struct guardian *guardian;
-	/* SHARING_EVENT works: the guardian has opened events, the engine has the programs */
-	bool has_events;
-	struct probe_rules rules;
-	uint64_t tap_rate_bytes;
-};
+struct track_policy;
 
 /* How the last PROBE_TAP went. */
 struct tap_news {
@@ -49,9 +41,9 @@ struct probe_target {
 	pid_t live_tid; /* a running thread of it; 0 for all processes */
 };
 
-/* The file must outlive it. -ENOMEM. */
-int file_links_new(const struct file_links_options *opts, const struct track_file *file,
-		   struct file_links **ret);
+/* All must outlive it. -ENOMEM. */
+int file_links_new(struct engine *e, struct guardian *guardian, const struct track_policy *policy,
+		   const struct track_file *file, struct file_links **ret);
 /* NULL is fine. Attached links belong to the caller; those in SHARING_EVENT must be gone before. */
 void file_links_free(struct file_links *fl);
 

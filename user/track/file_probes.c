@@ -38,8 +38,9 @@ struct file_probes {
 	uint64_t event_turns;
 };
 
-int file_probes_new(const struct file_links_options *opts, const struct kept_table *kept,
-		    const struct track_file *file, struct file_probes **ret)
+int file_probes_new(struct engine *e, struct guardian *guardian, const struct track_policy *policy,
+		    const struct kept_table *kept, const struct track_file *file,
+		    struct file_probes **ret)
 {
 	struct file_probes *fp = calloc(1, sizeof(*fp));
 
@@ -47,8 +48,8 @@ int file_probes_new(const struct file_links_options *opts, const struct kept_tab
 		return -ENOMEM;
 	fp->file = file;
 	fp->kept = kept;
-	fp->guardian = opts->guardian;
-	if (file_links_new(opts, file, &fp->sharings)) {
+	fp->guardian = guardian;
+	if (file_links_new(e, guardian, policy, file, &fp->sharings)) {
 		free(fp);
 		return -ENOMEM;
 	}

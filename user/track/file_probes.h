@@ -25,9 +25,10 @@ struct tap_lost;
 struct tap_news;
 struct track_file;
 
-/* opts is copied; kept and file must outlive it. -ENOMEM. */
-int file_probes_new(const struct file_links_options *opts, const struct kept_table *kept,
-		    const struct track_file *file, struct file_probes **ret);
+/* All must outlive it. -ENOMEM. */
+int file_probes_new(struct engine *e, struct guardian *guardian, const struct track_policy *policy,
+		    const struct kept_table *kept, const struct track_file *file,
+		    struct file_probes **ret);
 /* Detach all probes. NULL is fine. */
 void file_probes_free(struct file_probes *fp);
 

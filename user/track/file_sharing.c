@@ -22,6 +22,7 @@
 #include "kernel/engine.h"
 #include "track/file_probes.h"
 #include "track/files.h"
+#include "track/policy.h"
 
 /* No handler of a hit runs this long, unless its thread is stopped in it. */
 #define STEP_NS (20 * NS_PER_MS)
@@ -35,7 +36,8 @@
 enum move_step { STEP_NONE, STEP_BOTH, STEP_LAST_CALLS };
 
 struct file_sharing {
-	const struct sharing_policy *policy;
+	struct engine *engine;
+	const struct track_policy *policy;
 	struct file_probes *probes;
 	const struct track_file *file;
 	enum sharing sharing; /* during a move: the new one */
@@ -48,21 +50,22 @@ struct file_sharing {
 
 static struct plan_input plan_input_of(const struct file_sharing *fs, size_t process_cnt)
 {
-	const struct sharing_policy *p = fs->policy;
+	const struct track_policy *p = fs->policy;
+	const bool is_shared = policy_is_shared(p);
 
 	return (struct plan_input){
 		.process_cnt = process_cnt,
 		.now = fs->sharing,
-		.wanted = p->is_shared ? SHARING_ALL : p->wanted,
-		.is_all_agreed = p->is_shared ||
+		.wanted = is_shared ? SHARING_ALL : p->sharing,
+		.is_all_agreed = is_shared ||
 				 (p->is_all_agreed && !file_probes_is_anyone_limited(fs->probes)),
 		.has_event = now_ns() >= fs->may_have_event_ns && file_probes_has_event(fs->probes),
-		.has_session = engine_mode(p->engine) == ATTACH_SESSION,
+		.has_session = engine_mode(fs->engine) == ATTACH_SESSION,
 		.costs = p->costs,
 	};
 }
 
-int file_sharing_new(const struct sharing_policy *policy, struct file_probes *fp,
+int file_sharing_new(struct engine *e, const struct track_policy *policy, struct file_probes *fp,
 		     struct file_sharing **ret)
 {
 	struct file_sharing *fs = calloc(1, sizeof(*fs));
@@ -70,6 +73,7 @@ int file_sharing_new(const struct sharing_policy *policy, struct file_probes *fp
 
 	if (!fs)
 		return -ENOMEM;
+	fs->engine = e;
 	fs->policy = policy;
 	fs->probes = fp;
 	fs->file = file_probes_file(fp);
@@ -119,7 +123,7 @@ static void say_sharing(const struct file_sharing *fs, size_t process_cnt)
 
 static void set_sharings(const struct file_sharing *fs, uint32_t sharings)
 {
-	engine_set_sharings(fs->policy->engine, fs->file->id, sharings);
+	engine_set_sharings(fs->engine, fs->file->id, sharings);
 }
 
 static void begin_step(struct file_sharing *fs, enum move_step step)
@@ -183,7 +187,7 @@ static void go_on(struct file_sharing *fs)
 		set_sharings(fs, 1U << fs->sharing);
 		begin_step(fs, STEP_LAST_CALLS);
 	} else if (passed_ns > LAST_CALL_NS ||
-		   !engine_has_calls(fs->policy->engine, fs->file->id, fs->old_sharing)) {
+		   !engine_has_calls(fs->engine, fs->file->id, fs->old_sharing)) {
 		end_move(fs);
 	}
 }

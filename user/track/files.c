@@ -29,6 +29,7 @@
 #include "track/file_content.h"
 #include "track/file_job.h"
 #include "track/files_priv.h"
+#include "track/policy.h"
 #include "track/file_tags.h"
 #include "track/jit_code.h"
 #include "track/probe_sites.h"
@@ -61,7 +62,7 @@ struct entry {
 
 struct track_files {
 	struct engine *engine;
-	struct alloc_options opts;
+	const struct track_policy *policy;
 	struct hmap by_key; /* struct file_key -> index in all */
 	VEC(struct entry) all;
 	VEC(uint32_t) by_id; /* engine id -> index in all, plus 1 */
@@ -73,7 +74,7 @@ struct track_files {
 	struct log_limit partly_limit;
 };
 
-int track_files_new(struct engine *engine, const struct alloc_options *opts,
+int track_files_new(struct engine *engine, const struct track_policy *policy,
 		    struct track_files **ret)
 {
 	struct track_files *files = calloc(1, sizeof(*files));
@@ -81,7 +82,7 @@ int track_files_new(struct engine *engine, const struct alloc_options *opts,
 	if (!files)
 		return -ENOMEM;
 	files->engine = engine;
-	files->opts = *opts;
+	files->policy = policy;
 	files->next_retry_ns = UINT64_MAX;
 	files->partly_limit = (struct log_limit){ .every_ns = 60 * NS_PER_S, .burst = 5 };
 	hmap_init(&files->by_key, sizeof(struct file_key));
@@ -387,10 +388,14 @@ out:
 	return err;
 }
 
-static struct probe_rules rules_of(const struct track_files *files)
+static struct file_source source_of(const struct track_files *files, const char *path,
+				    const char *root, bool is_vdso)
 {
-	return (struct probe_rules){
-		.probe_throwing = files->opts.probe_throwing,
+	return (struct file_source){
+		.path = path,
+		.root = root,
+		.is_vdso = is_vdso,
+		.wants_table = files->engine,
 		.has_session = files->engine && engine_mode(files->engine) == ATTACH_SESSION,
 	};
 }
@@ -399,12 +404,10 @@ static struct probe_rules rules_of(const struct track_files *files)
 static int read_here(struct track_files *files, const struct file_key *key, struct track_file *file,
 		     struct elf_file *ef, struct track_file **ret)
 {
-	const struct probe_rules rules = rules_of(files);
-	const struct file_source source = { file->path, file->root, file->is_vdso,
-					    files->engine ? &rules : NULL };
+	const struct file_source source = source_of(files, file->path, file->root, file->is_vdso);
 	struct elf_file *debug = file_content_open_debug(ef, &source);
 	struct file_content c = { 0 };
-	int err = file_content_read(ef, debug, &source, &files->opts, &c);
+	int err = file_content_read(ef, debug, &source, &files->policy->alloc, &c);
 
 	if (err)
 		file_free(file);
@@ -469,8 +472,7 @@ static int start_reading(struct track_files *files, const struct file_key *key, 
 			 const struct file_facts *facts, uint32_t uid, const char *path,
 			 const char *root)
 {
-	const struct probe_rules rules = rules_of(files);
-	const struct file_source source = { path, root, false, files->engine ? &rules : NULL };
+	const struct file_source source = source_of(files, path, root, false);
 	struct file_reading r = { .ino = key->ino, .dev = key->dev, .uid = uid, .fd = fd };
 	int err = -ENOMEM;
 
@@ -478,7 +480,7 @@ static int start_reading(struct track_files *files, const struct file_key *key, 
 	r.path = strdup(path);
 	r.root = strdup(root);
 	if (r.path && r.root)
-		err = file_readings_start(&files->readings, &r, &source, &files->opts);
+		err = file_readings_start(&files->readings, &r, &source, &files->policy->alloc);
 	if (!err)
 		return -EINPROGRESS;
 	close(fd);

@@ -25,11 +25,11 @@
 #include "proc/process.h"
 #include "track/file.h"
 
-struct alloc_options;
 struct engine;
 struct jit_code;
 struct proc_map;
 struct reclaim_files;
+struct track_policy;
 
 struct track_files;
 
@@ -57,7 +57,7 @@ struct file_user {
 };
 
 /* engine may be NULL: then nothing is handed to BPF (doctor). */
-int track_files_new(struct engine *engine, const struct alloc_options *opts,
+int track_files_new(struct engine *engine, const struct track_policy *policy,
 		    struct track_files **ret);
 void track_files_free(struct track_files *files);
 

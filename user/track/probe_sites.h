@@ -15,29 +15,23 @@
 #include "track/plan.h"
 
 struct alloc_file;
-struct alloc_site;
 struct attach_request;
 struct attach_site;
 struct track_file;
+struct track_policy;
 
-struct probe_rules {
-	bool probe_throwing; /* see tracker_options */
-	bool has_session; /* a return is probed only where the entry says so */
-};
-
-/* Must the site not be probed? An exception out of the function would end the program, where return
- * probes always fire. */
-bool probe_site_is_left_alone(const struct probe_rules *rules, const struct alloc_site *site);
-/* Does some site throw? Then shared events cannot be used, because their return probes always fire, too. */
-bool probe_sites_may_throw(const struct probe_rules *rules, const struct alloc_file *af);
+/* Does some probed site throw? Then shared events cannot be used, because their return probes always fire, too. */
+bool probe_sites_may_throw(const struct track_policy *policy, bool has_session,
+			   const struct alloc_file *af);
 
 /* Put the sites of a file's allocator that free, or those that allocate, into req. The caller frees
  * *ret after the request. -ENOMEM. */
-int probe_sites_of_kind(const struct probe_rules *rules, const struct track_file *file,
-			enum sharing sharing, bool frees, struct attach_request *req,
-			struct attach_site **ret);
+int probe_sites_of_kind(const struct track_policy *policy, bool has_session,
+			const struct track_file *file, enum sharing sharing, bool frees,
+			struct attach_request *req, struct attach_site **ret);
 /* All sites of a file, tags included, with cookie 0: their hits do nothing. Otherwise as above. */
-int probe_sites_idle(const struct probe_rules *rules, const struct track_file *file,
-		     struct attach_request *req, struct attach_site **ret);
+int probe_sites_idle(const struct track_policy *policy, bool has_session,
+		     const struct track_file *file, struct attach_request *req,
+		     struct attach_site **ret);
 
 #endif

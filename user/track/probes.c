@@ -23,6 +23,7 @@
 #include "track/probes_priv.h"
 #include "track/files.h"
 #include "track/leftovers.h"
+#include "track/policy.h"
 #include "track/probe_sites.h"
 
 /* Each attached or detached link delays every fork of the machine for a moment; in a storm of forks
@@ -41,36 +42,23 @@ struct probed_file {
 struct probes {
 	struct engine *engine;
 	struct guardian *guardian;
-	bool has_events;
-	bool probe_throwing;
-	enum probes_source source;
-	uint64_t tap_rate_bytes;
-	struct sharing_policy policy;
+	const struct track_policy *policy;
 	struct kept_table *kept;
 	VEC(struct probed_file) files;
 	struct probes_counts counts;
 };
 
-int probes_new(struct engine *e, const struct probes_options *opts, struct probes **ret)
+int probes_new(struct engine *e, struct guardian *guardian, const struct track_policy *policy,
+	       struct probes **ret)
 {
 	struct probes *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
 	p->engine = e;
-	p->guardian = opts->guardian;
-	p->has_events = opts->has_events;
-	p->probe_throwing = opts->probe_throwing;
-	p->source = opts->source;
-	p->tap_rate_bytes = opts->tap_rate_bytes;
-	p->policy = (struct sharing_policy){
-		.engine = e,
-		.is_shared = opts->is_shared,
-		.is_all_agreed = opts->is_all_agreed,
-		.wanted = opts->wanted,
-		.costs = opts->costs,
-	};
-	if (kept_table_new(opts->is_shared, &p->kept)) {
+	p->guardian = guardian;
+	p->policy = policy;
+	if (kept_table_new(policy_is_shared(policy), &p->kept)) {
 		free(p);
 		return -ENOMEM;
 	}
@@ -129,31 +117,23 @@ void probes_free(struct probes *p)
 	free(p);
 }
 
-static struct probe_rules rules_of(const struct probes *p)
-{
-	return (struct probe_rules){
-		.probe_throwing = p->probe_throwing,
-		.has_session = engine_mode(p->engine) == ATTACH_SESSION,
-	};
-}
-
 bool probes_use_sampler(const struct probes *p, const struct track_file *file)
 {
-	return file->sampler && !file->sampler->problem[0] && p->source != SOURCE_PROBES &&
-	       (file->sampler->is_whole || p->source == SOURCE_USDT);
+	return file->sampler && !file->sampler->problem[0] && p->policy->source != SOURCE_PROBES &&
+	       (file->sampler->is_whole || p->policy->source == SOURCE_USDT);
 }
 
 static void count_sites(struct probes *p, const struct track_file *file)
 {
-	const struct probe_rules rules = rules_of(p);
+	const bool has_session = engine_mode(p->engine) == ATTACH_SESSION;
 	const struct alloc_site *site;
 
 	if (probes_use_sampler(p, file))
 		p->counts.site_cnt += file->sampler->sites.cnt;
-	if (!file->alloc || p->source == SOURCE_USDT)
+	if (!file->alloc || p->policy->source == SOURCE_USDT)
 		return;
 	vec_each(&file->alloc->sites, site) {
-		if (probe_site_is_left_alone(&rules, site)) {
+		if (alloc_site_is_left_alone(site, &p->policy->alloc, has_session)) {
 			p->counts.throwing_cnt++;
 			continue;
 		}
@@ -181,13 +161,12 @@ static struct probed_file *find_file(const struct probes *p, const struct track_
 
 static struct probed_file *add_file(struct probes *p, const struct track_file *file)
 {
-	const struct file_links_options opts = { p->engine, p->guardian, p->has_events, rules_of(p),
-						 p->tap_rate_bytes };
 	struct probed_file pf = { .file = file };
 
-	if (file_probes_new(&opts, p->kept, file, &pf.probes))
+	if (file_probes_new(p->engine, p->guardian, p->policy, p->kept, file, &pf.probes))
 		return NULL;
-	if (file_sharing_new(&p->policy, pf.probes, &pf.sharing) || vec_push(&p->files, pf)) {
+	if (file_sharing_new(p->engine, p->policy, pf.probes, &pf.sharing) ||
+	    vec_push(&p->files, pf)) {
 		file_sharing_free(pf.sharing);
 		file_probes_free(pf.probes);
 		return NULL;
@@ -196,7 +175,7 @@ static struct probed_file *add_file(struct probes *p, const struct track_file *f
 		file_probes_share_tags(pf.probes);
 	if (probes_use_sampler(p, file))
 		file_probes_use_sampler(pf.probes);
-	if (p->source == SOURCE_USDT)
+	if (p->policy->source == SOURCE_USDT)
 		file_probes_leave_allocator(pf.probes);
 	return &p->files.data[p->files.cnt - 1];
 }
@@ -233,13 +212,10 @@ bool probes_are_moving(const struct probes *p)
 	return false;
 }
 
-void probes_set_all_agreed(struct probes *p, bool is_all_agreed)
+void probes_plan_anew(struct probes *p)
 {
 	struct probed_file *pf;
 
-	if (p->policy.is_all_agreed == is_all_agreed)
-		return;
-	p->policy.is_all_agreed = is_all_agreed;
 	vec_each(&p->files, pf)
 		file_sharing_note_change(pf->sharing);
 }
@@ -267,7 +243,7 @@ void probes_order(struct probes *p, const struct probes_activity *a)
 
 	vec_each(&p->files, pf)
 		if (shares_event(pf)) /* an ended process goes soon; others stay in place */
-			(void)file_probes_order(pf->probes, a, p->policy.costs.hit_ns);
+			(void)file_probes_order(pf->probes, a, p->policy->costs.hit_ns);
 }
 
 /*
@@ -308,7 +284,7 @@ static int apply_kept_to_file(struct probes *p, struct probed_file *pf, struct f
 	int err;
 
 	file_sharing_note_change(pf->sharing);
-	if (p->policy.is_shared)
+	if (policy_is_shared(p->policy))
 		return keep(pf, m, kept, false, gone);
 	if (file_sharing_now(pf->sharing) == SHARING_ALL ||
 	    (file_sharing_is_moving(pf->sharing) && file_sharing_old(pf->sharing) == SHARING_ALL)) {
@@ -329,7 +305,7 @@ static struct file_member *find_member(struct probes *p, struct probed_file *pf,
 {
 	struct file_member *m;
 
-	if (p->policy.is_shared) {
+	if (policy_is_shared(p->policy)) {
 		m = file_probes_everyone(pf->probes);
 		return file_member_err(m) ? NULL : m;
 	}
@@ -371,7 +347,7 @@ int probes_set_sampled(struct probes *p, pid_t pid, pid_t live_tid, bool is_samp
 	uint64_t ticket;
 	int err = kept_table_set_sampled(p->kept, pid, is_sampled);
 
-	return err || p->policy.is_shared ? err : apply_kept(p, pid, live_tid, &ticket);
+	return err || policy_is_shared(p->policy) ? err : apply_kept(p, pid, live_tid, &ticket);
 }
 
 int probes_tap(struct probes *p, const struct track_file *file, pid_t pid, bool has_new_maps,
@@ -500,7 +476,7 @@ void probes_del_process(struct probes *p, pid_t pid, bool has_ended)
 			continue;
 		file_probes_del(pf->probes, m, has_ended);
 		file_sharing_note_change(pf->sharing);
-		if (file_probes_cnt(pf->probes) || p->policy.is_shared)
+		if (file_probes_cnt(pf->probes) || policy_is_shared(p->policy))
 			continue;
 		stop_file(p, pf);
 		*pf = p->files.data[--p->files.cnt];

@@ -24,36 +24,7 @@ struct leftovers;
 struct probes;
 struct probes_activity;
 struct track_file;
-
-/* Where the samples of a process come from. */
-enum probes_source {
-	/* The allocator's probes, until the process's own sampler reports a sample. Only a sampler
-	 * that sees everything counts. */
-	SOURCE_AUTO,
-	SOURCE_PROBES, /* the allocator's probes */
-	SOURCE_USDT, /* the process's own samplers, whatever they see */
-};
-extern const char *const probes_source_names[]; /* by number; ends with NULL */
-
-/* Should allocators be tapped (tap/tap.h)? */
-enum tap_wish {
-	TAP_NEVER,
-	TAP_IF_POSSIBLE, /* else probe them */
-	TAP_ONLY,
-};
-extern const char *const tap_wish_names[]; /* by number; ends with NULL */
-struct probes_options {
-	struct guardian *guardian;
-	bool is_shared; /* for good: one set of probes for every process that maps the file */
-	bool probe_throwing; /* see tracker_options */
-	bool is_all_agreed; /* the planner may choose SHARING_ALL */
-	enum probes_source source;
-	uint64_t tap_rate_bytes;
-	enum sharing wanted; /* SHARING_AUTO, or the sharing to use wherever possible */
-	/* SHARING_EVENT works: the guardian has opened events, the engine has the programs */
-	bool has_events;
-	struct plan_costs costs;
-};
+struct track_policy;
 
 /* What was attached so far. A site counts once for each process in which it was probed. */
 struct probes_counts {
@@ -64,7 +35,8 @@ struct probes_counts {
 	int failed_err; /* error of the first; 0: none */
 };
 
-int probes_new(struct engine *e, const struct probes_options *opts, struct probes **ret);
+int probes_new(struct engine *e, struct guardian *guardian, const struct track_policy *policy,
+	       struct probes **ret);
 /* Detach all probes. */
 void probes_free(struct probes *p);
 
@@ -78,8 +50,8 @@ void probes_del_process(struct probes *p, pid_t pid, bool has_ended);
 
 /* No tracked process maps the file any more, and it is being forgotten. */
 void probes_forget_file(struct probes *p, const struct track_file *file);
-/* Files move with the next probes_work(). */
-void probes_set_all_agreed(struct probes *p, bool is_all_agreed);
+/* The policy has changed: files move with the next probes_work(). */
+void probes_plan_anew(struct probes *p);
 
 /* Is a file probed through an event that processes share? */
 bool probes_share_events(const struct probes *p);

@@ -11,6 +11,7 @@
 struct engine;
 struct file_probes;
 struct file_sharing;
+struct track_policy;
 
 /*
  * file_sharing.c: the sharing of one file's probes, and moves to another.
@@ -20,17 +21,8 @@ struct file_sharing;
  * stopped.
  */
 
-/* Common to all files. */
-struct sharing_policy {
-	struct engine *engine;
-	bool is_shared; /* for good: one set of probes for every process that maps the file */
-	bool is_all_agreed; /* the planner may choose SHARING_ALL; can change */
-	enum sharing wanted; /* SHARING_AUTO, or the sharing to use wherever possible */
-	struct plan_costs costs;
-};
-
-/* Choose the first sharing, for one process. Attaches nothing yet. policy and fp must outlive it. -ENOMEM. */
-int file_sharing_new(const struct sharing_policy *policy, struct file_probes *fp,
+/* Choose the first sharing, for one process. Attaches nothing yet. All must outlive it. -ENOMEM. */
+int file_sharing_new(struct engine *e, const struct track_policy *policy, struct file_probes *fp,
 		     struct file_sharing **ret);
 /* Leaves the probes attached. NULL is fine. */
 void file_sharing_free(struct file_sharing *fs);

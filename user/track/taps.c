@@ -18,6 +18,7 @@
 #include "track/late_files.h"
 #include "track/tracked.h"
 #include "track/instances.h"
+#include "track/policy.h"
 #include "track/probes.h"
 #include "track/tap_orders.h"
 #include "track/tap_rate.h"
@@ -34,7 +35,7 @@
 
 bool taps_are_off(const struct taps *ts)
 {
-	return !ts->rate_bytes;
+	return !ts->policy->tap_rate_bytes;
 }
 
 int taps_await(const struct taps *ts, struct tracked_process *p, uint64_t not_before_ns)
@@ -54,7 +55,9 @@ static int begin_tap(const struct taps *ts, struct tracked_process *p)
 	probes_untap(ts->probes, p->pid); /* also when some of its files only were tapped */
 	p->tap_generation = p->generation;
 	p->tap_tries = 0;
-	p->tap = !ts->may_tap || ts->may_tap(ts->may_tap_ctx, p->pid) ? TAP_NOT_TRIED : TAP_REFUSED;
+	p->tap = !ts->policy->may_tap || ts->policy->may_tap(ts->policy->may_tap_ctx, p->pid) ?
+			 TAP_NOT_TRIED :
+			 TAP_REFUSED;
 	inst->is_tap_refused = p->tap == TAP_REFUSED;
 	return probes_set_sampled(ts->probes, p->pid, p->live_tid, p->tap == TAP_NOT_TRIED);
 }
@@ -86,7 +89,7 @@ static int refuse_tap(const struct taps *ts, struct tracked_process *p,
 
 static struct tap_unit *unit_of(struct taps *ts, struct tracked_process *p)
 {
-	return ts->is_family ? &ts->family : &p->tap_unit;
+	return ts->policy->follow ? &ts->family : &p->tap_unit;
 }
 
 static int note_tapped(struct taps *ts, struct tracked_process *p, const struct tap_news *news)
@@ -118,11 +121,11 @@ static int note_tapped(struct taps *ts, struct tracked_process *p, const struct 
 	inst->tap_thread_cnt = news->thread_cnt;
 	/* It was tapped at this rate. If the family's rate has changed, its next look records
 	 * that. */
-	inst->sampler_rate_bytes = ts->rate_bytes;
+	inst->sampler_rate_bytes = ts->policy->tap_rate_bytes;
 	process_cpu_ns(p->pid, &p->tap_cpu_ns);
-	if (!ts->is_family || !u->rate_bytes)
+	if (!ts->policy->follow || !u->rate_bytes)
 		*u = (struct tap_unit){ .limit = u->limit,
-					.rate_bytes = ts->rate_bytes,
+					.rate_bytes = ts->policy->tap_rate_bytes,
 					.calm_ns = TAP_RATE_CALM_NS };
 	return engine_mark_target(ts->engine, p->pid, HT_TARGET_SAMPLES, 0);
 }
@@ -284,7 +287,7 @@ static void choose_rate(const struct taps *ts, struct tap_unit *u, const struct 
 	};
 
 	cost.allowed_ns = allowed_ns(&u->limit, &cost);
-	if (u->checked_ns && !ts->rate_is_fixed)
+	if (u->checked_ns && !ts->policy->tap_rate_is_fixed)
 		u->rate_bytes = tap_rate_next(u->rate_bytes, &cost, &u->calm_ns);
 	u->hits = *hits;
 	u->checked_ns = now;
@@ -298,7 +301,7 @@ void taps_adjust(struct taps *ts, struct tracked_process *p)
 
 	if (now < u->checked_ns + TAP_LOOK_NS || engine_read_hits(ts->engine, p->hits_idx, &hits))
 		return;
-	if (!ts->is_family) {
+	if (!ts->policy->follow) {
 		cpu_ns = take_cpu_ns(p);
 		choose_rate(ts, u, &hits, cpu_ns, now);
 		set_rate(ts, p, u->rate_bytes);

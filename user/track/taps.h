@@ -24,18 +24,14 @@ struct tracked_process;
 struct instances;
 struct probes;
 struct recording_limit;
+struct track_policy;
 
 struct taps {
 	struct engine *engine;
 	struct probes *probes;
 	struct tracked *tracked;
 	struct instances *instances;
-	/* As in struct tracker_options. */
-	uint64_t rate_bytes;
-	bool rate_is_fixed;
-	bool is_family; /* all processes count their hits together: one unit */
-	bool (*may_tap)(void *ctx, pid_t pid);
-	void *may_tap_ctx;
+	const struct track_policy *policy;
 	uint64_t quiet_until_ns; /* no process is tapped before */
 	bool is_patient; /* nobody else waits: try again at once */
 	struct tap_unit family;

@@ -21,6 +21,7 @@
 #include "track/instances.h"
 #include "track/jit_areas.h"
 #include "track/jit_code.h"
+#include "track/policy.h"
 
 /* Limits of waiting for new files. A server does not let one process hold it up... */
 #define FILES_PATIENT_NS (60 * NS_PER_S)
@@ -32,13 +33,15 @@ struct file_list {
 };
 
 void tracked_init(struct tracked *f, struct engine *engine, struct track_files *files,
-		  struct instances *instances, struct reclaim *reclaim)
+		  struct instances *instances, struct reclaim *reclaim,
+		  const struct track_policy *policy)
 {
 	*f = (struct tracked){
 		.engine = engine,
 		.files = files,
 		.instances = instances,
 		.reclaim = reclaim,
+		.policy = policy,
 	};
 	hmap_init(&f->idx, sizeof(uint32_t));
 }
@@ -385,7 +388,7 @@ static uint64_t wait_ns(struct tracked *f, const struct tracked_process *p, uint
 
 	if (p->held_until_ns)
 		return p->held_until_ns > now ? p->held_until_ns - now : 0;
-	if (f->is_patient)
+	if (f->policy->is_patient)
 		return FILES_PATIENT_NS;
 	f->waited_ns -= fmin(f->waited_ns, (double)(now - f->waited_since_ns) * FILES_WAIT_PER_S);
 	f->waited_since_ns = now;

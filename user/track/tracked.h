@@ -30,6 +30,7 @@ struct jit_code;
 struct reclaim;
 struct track_file;
 struct track_files;
+struct track_policy;
 
 /* A file that was mapped lately. */
 struct track_news {
@@ -98,11 +99,11 @@ struct tracked {
 	struct track_files *files;
 	struct instances *instances;
 	struct reclaim *reclaim;
+	const struct track_policy *policy;
 	VEC(struct tracked_process) list; /* in no order */
 	struct hmap idx; /* pid -> index in it */
 	uint64_t added_cnt, deleted_cnt; /* since the start */
 	uint64_t read_cnt; /* number of readings of mappings */
-	bool is_patient; /* see tracker_options */
 	bool is_closed_said;
 	bool has_new_files; /* some awaited files have been read */
 	double waited_ns; /* recent time spent waiting for files */
@@ -113,7 +114,8 @@ struct tracked {
 
 /* All arguments must outlive it. reclaim is asked when a file has lost its last process. */
 void tracked_init(struct tracked *f, struct engine *engine, struct track_files *files,
-		  struct instances *instances, struct reclaim *reclaim);
+		  struct instances *instances, struct reclaim *reclaim,
+		  const struct track_policy *policy);
 /* Leaves the engine's data on the processes, and the files that they hold, as they are. */
 void tracked_release(struct tracked *f);
 

@@ -94,29 +94,18 @@ static void on_reclaim_end(void *ctx, const struct reclaim_files *used)
 		reclaim_ask(t->reclaim);
 }
 
-int tracker_new(struct engine *engine, struct track_files *files,
-		const struct tracker_options *opts, struct tracker **ret)
+int tracker_new(struct engine *engine, struct guardian *guardian, struct track_files *files,
+		const struct track_policy *policy, struct tracker **ret)
 {
 	static const struct reclaim_ops reclaim_ops = { is_image_over, on_reclaim_begin,
 							on_reclaim_gone, on_reclaim_end };
-	const struct probes_options probes_opts = {
-		.guardian = opts->guardian,
-		.is_shared = opts->follow && !opts->tap_rate_bytes,
-		.probe_throwing = opts->probe_throwing,
-		.is_all_agreed = opts->is_all,
-		.source = opts->source,
-		.tap_rate_bytes = opts->tap_rate_bytes,
-		.wanted = opts->sharing,
-		.has_events = opts->has_events,
-		.costs = opts->costs,
-	};
 	struct tracker *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
-	if (probes_new(engine, &probes_opts, &t->probes) ||
+	if (probes_new(engine, guardian, policy, &t->probes) ||
 	    reclaim_new(engine, &reclaim_ops, t,
-			opts->reclaim_grace_ns ? opts->reclaim_grace_ns : RECLAIM_GRACE_NS,
+			policy->reclaim_grace_ns ? policy->reclaim_grace_ns : RECLAIM_GRACE_NS,
 			&t->reclaim)) {
 		probes_free(t->probes);
 		free(t);
@@ -124,19 +113,15 @@ int tracker_new(struct engine *engine, struct track_files *files,
 	}
 	t->engine = engine;
 	t->files = files;
-	t->opts = *opts;
+	t->guardian = guardian;
+	t->policy = policy;
 	instances_init(&t->instances);
-	tracked_init(&t->tracked, engine, files, &t->instances, t->reclaim);
-	t->tracked.is_patient = opts->is_patient;
+	tracked_init(&t->tracked, engine, files, &t->instances, t->reclaim, policy);
 	t->taps = (struct taps){ .engine = engine,
 				 .probes = t->probes,
 				 .tracked = &t->tracked,
 				 .instances = &t->instances,
-				 .rate_bytes = opts->tap_rate_bytes,
-				 .rate_is_fixed = opts->tap_rate_is_fixed,
-				 .is_family = opts->follow,
-				 .may_tap = opts->may_tap,
-				 .may_tap_ctx = opts->may_tap_ctx };
+				 .policy = policy };
 	hmap_init(&t->pinned, sizeof(struct pinned_key));
 	track_files_watch(files, on_file_over, t);
 	*ret = t;
@@ -256,14 +241,14 @@ static void repair(struct tracker *t)
 {
 	struct tracked_process *p;
 
-	if (!guardian_is_lost(t->opts.guardian) || guardian_restart(t->opts.guardian))
+	if (!guardian_is_lost(t->guardian) || guardian_restart(t->guardian))
 		return;
 	vec_each(&t->tracked.list, p) {
 		p->may_have_leftovers = true;
 		refresh(t, p); /* attaches nothing any more */
 		taps_repair(p);
 	}
-	guardian_wait_all_out(t->opts.guardian);
+	guardian_wait_all_out(t->guardian);
 }
 
 void tracker_stop(struct tracker *t)
@@ -271,7 +256,7 @@ void tracker_stop(struct tracker *t)
 	struct tracked_process *p;
 
 	t->is_stopped = true;
-	guardian_begin_end(t->opts.guardian);
+	guardian_begin_end(t->guardian);
 	loaders_free(t->loaders);
 	t->loaders = NULL;
 	probes_stop(t->probes);
@@ -303,16 +288,16 @@ void tracker_read_held(struct tracker *t, pid_t pid, bool is_exec, uint64_t unti
 
 static int new_target(struct tracker *t, pid_t pid, uint32_t flags, struct tracked_process **ret)
 {
-	struct ht_target target = { .flags = flags, .rate_idx = t->opts.rate_idx };
+	struct ht_target target = { .flags = flags };
 	struct ht_hits before;
 	int err;
 
 	target.generation = t->next_generation;
-	if (t->opts.follow && t->tracked.list.cnt)
+	if (t->policy->follow && t->tracked.list.cnt)
 		target.hits_idx = t->tracked.list.data[0].hits_idx;
 	else
 		target.hits_idx = engine_hits_take(t->engine);
-	if (t->opts.follow)
+	if (t->policy->follow)
 		target.flags |= HT_TARGET_FOLLOW;
 	t->next_generation += HT_GENERATION_STEP;
 	err = tracked_find(&t->tracked, pid) ?
@@ -326,7 +311,7 @@ static int new_target(struct tracker *t, pid_t pid, uint32_t flags, struct track
 			engine_del_target(t->engine, pid);
 	}
 	if (err) {
-		if (!t->opts.follow)
+		if (!t->policy->follow)
 			engine_hits_give(t->engine, target.hits_idx);
 		return err;
 	}
@@ -363,9 +348,8 @@ int tracker_add_launch(struct tracker *t, pid_t pid, const char *const *paths, s
 
 	if (!err && !taps_are_off(&t->taps))
 		err = taps_await(&t->taps, p, 0);
-	if (!err && t->opts.holds)
-		err = loaders_new(t->engine, t->opts.guardian, t->opts.follow ? 0 : pid,
-				  &t->loaders);
+	if (!err && t->policy->holds)
+		err = loaders_new(t->engine, t->guardian, t->policy->follow ? 0 : pid, &t->loaders);
 	/* Making the set is slow, filling it is fast: it is ready when the program runs. */
 	if (!err)
 		err = engine_put_mappings(t->engine, pid, HT_GENERATION_NONE, 0, NULL, 0);
@@ -407,7 +391,7 @@ static int begin_sampled(struct tracker *t, struct tracked_process *p)
 	size_t dropped_cnt = 0;
 	int err = inst ? probes_set_sampled(t->probes, p->pid, p->live_tid, true) : -ENOMEM;
 
-	if (!err && t->opts.source == SOURCE_AUTO)
+	if (!err && t->policy->source == SOURCE_AUTO)
 		err = engine_drop_live(t->engine, p->pid, p->generation, &dropped_cnt);
 	if (err)
 		return err;
@@ -463,7 +447,7 @@ static void end_process(struct tracker *t, struct tracked_process *p, bool has_e
 	reclaim_ask(t->reclaim);
 	probes_del_process(t->probes, p->pid, has_ended);
 	engine_del_target(t->engine, p->pid);
-	if (!t->opts.follow)
+	if (!t->policy->follow)
 		engine_hits_give(t->engine, p->hits_idx);
 	tracked_delete(&t->tracked, p);
 }
@@ -493,7 +477,7 @@ int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept, uin
 
 void tracker_await_out(struct tracker *t, uint64_t ticket)
 {
-	guardian_wait_out(t->opts.guardian, ticket);
+	guardian_wait_out(t->guardian, ticket);
 }
 
 void tracker_pause_attaching(struct tracker *t, bool pause)
@@ -532,7 +516,7 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 
 	if (t->is_stopped)
 		return;
-	if (event->kind == HT_EVENT_FORK && t->opts.follow)
+	if (event->kind == HT_EVENT_FORK && t->policy->follow)
 		add_child(t, event);
 	if (!p)
 		return;
@@ -559,7 +543,7 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 		break;
 	case HT_EVENT_FORK:
 		/* Children never run the code that the tap's probes are in. */
-		if (!t->opts.follow && p->tap != TAP_IN)
+		if (!t->policy->follow && p->tap != TAP_IN)
 			p->cleans_left = CLEAN_CNT;
 		break;
 	}
@@ -654,7 +638,7 @@ static void refresh_oldest(struct tracker *t)
 {
 	struct tracked_process *oldest = tracked_oldest(&t->tracked);
 
-	if (oldest && now_ns() >= oldest->refreshed_ns + t->opts.refresh_ns)
+	if (oldest && now_ns() >= oldest->refreshed_ns + t->policy->refresh_ns)
 		oldest->is_dirty = true;
 }
 
@@ -722,7 +706,7 @@ int tracker_work(struct tracker *t)
 		return 0;
 	err = take_files(t);
 	check_lost(t);
-	if (t->opts.refresh_ns)
+	if (t->policy->refresh_ns)
 		refresh_oldest(t);
 	probes_work(t->probes);
 	order_sharers(t);
@@ -742,7 +726,7 @@ void tracker_read_counters(struct tracker *t)
 		tracked_read_counters(&t->tracked, p);
 }
 
-void tracker_set_all(struct tracker *t, bool is_all)
+void tracker_plan_anew(struct tracker *t)
 {
-	probes_set_all_agreed(t->probes, is_all);
+	probes_plan_anew(t->probes);
 }

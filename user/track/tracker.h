@@ -19,6 +19,7 @@
 #include "heaptap/abi.h"
 #include "profile/recording.h"
 #include "track/instances.h"
+#include "track/policy.h"
 #include "track/probes.h"
 
 struct engine;
@@ -28,46 +29,9 @@ struct reclaim_counts;
 struct track_files;
 struct tracker;
 
-struct tracker_options {
-	struct guardian *guardian; /* attaches the probes */
-	/*
-	 * Children become tracked processes of their own. Probes are then not bound to a process
-	 * but fire in every process that maps the file; only so are children seen from their first
-	 * moment on. (Inherited events could do that for the children alone, but cost 10 ms each at
-	 * the end of a child: 220 ms a fork with glibc's entry points.)
-	 */
-	bool follow;
-	/* Wait for files until they are read: nobody else is kept waiting. */
-	bool is_patient;
-	bool holds; /* processes are held at an exec: tracker_read_held() */
-	/*
-	 * Also probe functions that throw where every return is probed (no session attachment). An
-	 * exception through a return probe ends the program: see record/throw_limit.h.
-	 */
-	bool probe_throwing;
-	enum probes_source source;
-	/* Tap allocators instead of probing them, with this mean distance of samples. A process
-	 * that cannot be tapped is probed, and this is said. 0: never tap. Tapped processes share
-	 * no probes, also with `follow`. */
-	uint64_t tap_rate_bytes;
-	bool (*may_tap)(void *ctx, pid_t pid); /* NULL: everyone */
-	void *may_tap_ctx;
-	bool tap_rate_is_fixed; /* else it follows the cost: tap_rate.h */
-	uint32_t rate_idx;
-	uint64_t reclaim_grace_ns; /* 0: RECLAIM_GRACE_NS */
-	/* Read the mappings of a process again after this time without news of it, because nothing
-	 * reports an unmapped file. 0: never for that reason. */
-	uint64_t refresh_ns;
-	/* How probes are attached, unless `follow` decides: see track/probes.h. is_all: any process
-	 * that maps a probed file may pay for the probes, tracked or not. */
-	bool is_all;
-	enum sharing sharing;
-	bool has_events; /* see struct probes_options */
-	struct plan_costs costs;
-};
-
-int tracker_new(struct engine *engine, struct track_files *files,
-		const struct tracker_options *opts, struct tracker **ret);
+/* All arguments must outlive it. */
+int tracker_new(struct engine *engine, struct guardian *guardian, struct track_files *files,
+		const struct track_policy *policy, struct tracker **ret);
 /* Detach all probes. */
 void tracker_free(struct tracker *t);
 
@@ -77,7 +41,7 @@ int tracker_add(struct tracker *t, pid_t pid);
 void tracker_remove(struct tracker *t, pid_t pid);
 /*
  * Read what the probes of a process have cost so far. pid 0: all processes, where they share probes
- * (opts.follow). -ESRCH: not tracked.
+ * (policy.follow). -ESRCH: not tracked.
  */
 int tracker_read_hits(const struct tracker *t, pid_t pid, struct ht_hits *ret);
 /* CPU time of all threads of a process since it is tracked. -ESRCH: it is gone. */
@@ -88,7 +52,7 @@ bool tracker_wants_taps(const struct tracker *t);
 bool tracker_is_tapped(const struct tracker *t, pid_t pid);
 /* While nobody waits for this process: a process that cannot be tapped just now is tried again at once. */
 void tracker_tap_patiently(struct tracker *t, bool is_patient);
-/* Set what samples of a process may cost (pid 0: those of all processes, with opts.follow). Samples
+/* Set what samples of a process may cost (pid 0: those of all processes, with policy.follow). Samples
  * become fewer; nothing else is given up. */
 void tracker_limit_tap(struct tracker *t, pid_t pid, const struct recording_limit *limit);
 /* Could the process not be tapped, so that it is probed? */
@@ -137,8 +101,8 @@ pid_t tracker_running_at(const struct tracker *t, size_t i);
  */
 int tracker_add_launch(struct tracker *t, pid_t pid, const char *const *paths, size_t path_cnt);
 
-/* Set is_all of tracker_options. */
-void tracker_set_all(struct tracker *t, bool is_all);
+/* The policy has changed: files move with the next tracker_work(). */
+void tracker_plan_anew(struct tracker *t);
 
 /*
  * The process is held until until_ns, after an exec or because its loader has mapped libraries.
@@ -172,7 +136,7 @@ size_t tracker_running_cnt(const struct tracker *t);
 size_t tracker_site_cnt(const struct tracker *t);
 /* Probed sites that cost a single-step. */
 size_t tracker_stepped_cnt(const struct tracker *t);
-/* Sites left alone because they may throw (see probe_throwing). */
+/* Sites left alone because they may throw (see struct track_policy). */
 size_t tracker_throwing_cnt(const struct tracker *t);
 /* Sites that could not be attached plus files that could not be entered; *ret_err: error of the
  * first (0 = none). */

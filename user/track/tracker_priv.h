@@ -25,7 +25,8 @@ struct track_files;
 struct tracker {
 	struct engine *engine;
 	struct track_files *files;
-	struct tracker_options opts;
+	struct guardian *guardian; /* attaches the probes */
+	const struct track_policy *policy;
 	struct tracked tracked;
 	struct probes *probes;
 	struct instances instances;
