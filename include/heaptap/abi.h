@@ -199,7 +199,7 @@ _Static_assert(sizeof(struct ht_stack) == 24 + 8 * HT_FRAMES_CAP, "no padding");
 
 /*
  * The kind of function that a probe is on, packed into the BPF cookie of its attachment, so that a hit needs no
- * map look-up for it. Made by alloc/allocators.c; track/probe_sites.c adds the file and the sharing.
+ * map look-up for it. Made by alloc/allocators.c; track/file_links.c adds the file and the sharing.
  */
 #define HT_OP_ALLOC 1 /* returns a new block */
 #define HT_OP_FREE 2

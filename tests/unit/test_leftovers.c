@@ -17,7 +17,7 @@
 #include "alloc/allocators.h"
 #include "proc/facts.h"
 #include "track/file.h"
-#include "track/leftovers.h"
+#include "track/probes.h"
 
 #define FILE_BYTES 8192
 #define VADDR 0x401000

@@ -11,7 +11,7 @@
 #include "budget/budget.h"
 #include "budget/governor_record.h"
 #include "profile/recording.h"
-#include "track/probes_kept.h"
+#include "track/probes.h"
 
 struct engine;
 struct engine_change;

@@ -12,7 +12,7 @@
  * signal that can be blocked, is exempt from the OOM killer (where that is allowed), is called heaptap-guard,
  * and has no descriptors but its socket and those it is given. It stays in main's cgroup, because a service
  * manager that ends a unit waits for every process in there. So `kill -9` of the whole cgroup ends it as well;
- * the next heaptap finds what that leaves (track/leftovers.h).
+ * the next heaptap finds what that leaves (track/leftovers.c).
  *
  * When the guardian itself is gone (killed), every request returns -EPIPE, and its probes are out or were left.
  *

@@ -18,7 +18,6 @@
 #include "alloc/file_sampler.h"
 #include "proc/reader.h"
 #include "track/file_tags.h"
-#include "track/probe_sites.h"
 
 /* Limits of an analysis beyond those of elf_budget.h, which bounds what real files need. */
 #define DATA_BYTES_BASE (96ULL << 20)

@@ -1,123 +1,171 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file_links.c - see file_links.h.
+ * file_links.c - see probes_priv.h.
+ *
+ * An attachment goes from the first site to the last. Sites that also free (realloc) come before
+ * those that only allocate, so that no allocation is seen whose free could be missed.
  */
-#include "track/file_links.h"
+#include "track/probes_priv.h"
 
 #include <asm/ptrace.h>
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 
+#include "alloc/file_sampler.h"
 #include "guardian/guardian.h"
 #include "guardian/held_links.h"
-#include "heaptap/abi.h"
 #include "kernel/attach.h"
 #include "kernel/engine.h"
-#include "alloc/file_sampler.h"
-#include "track/file_tags.h"
 #include "tap/tap.h"
-#include "track/files.h"
-#include "track/policy.h"
+#include "track/file.h"
+#include "track/file_tags.h"
 #include "track/tap_orders.h"
 
-struct file_links {
-	struct engine *engine;
-	struct guardian *guardian;
-	const struct track_policy *policy;
-	const struct track_file *file;
-	uint64_t alloc_events, free_events; /* events of the guardian; 0: none */
-	struct tap_news tap_news;
-};
-
-int file_links_new(struct engine *e, struct guardian *guardian, const struct track_policy *policy,
-		   const struct track_file *file, struct file_links **ret)
+void file_links_free_events(struct file_probes *fp)
 {
-	struct file_links *fl = calloc(1, sizeof(*fl));
+	guardian_free_events(fp->all->guardian, fp->alloc_events);
+	guardian_free_events(fp->all->guardian, fp->free_events);
+	fp->alloc_events = fp->free_events = 0;
+}
 
-	if (!fl)
+/*
+ * Sites.
+ */
+
+static bool is_left_alone(const struct file_probes *fp, const struct alloc_site *site)
+{
+	return alloc_site_is_left_alone(site, &fp->all->policy->alloc,
+					engine_mode(fp->all->engine) == ATTACH_SESSION);
+}
+
+/* Does some probed site throw? Then shared events cannot be used, because their return probes always fire, too. */
+static bool may_throw(const struct file_probes *fp)
+{
+	const struct alloc_site *site;
+
+	vec_each(&fp->file->alloc->sites, site)
+		if ((HT_COOKIE_FLAGS(site->cookie) & HT_SITE_THROWS) && !is_left_alone(fp, site))
+			return !fp->all->policy->alloc.probe_throwing;
+	return false;
+}
+
+bool file_links_has_event(const struct file_probes *fp)
+{
+	return fp->all->policy->has_events && fp->file->alloc && !may_throw(fp);
+}
+
+static size_t collect_sites(const struct file_probes *fp, enum sharing sharing, bool frees,
+			    struct attach_site *ret)
+{
+	const uint64_t where = HT_COOKIE_AT(fp->file->id, sharing);
+	const struct alloc_site *site;
+	size_t cnt = 0;
+
+	for (int only_allocates = 0; only_allocates < 2; only_allocates++) {
+		vec_each(&fp->file->alloc->sites, site) {
+			if ((site->row->op == HT_OP_FREE) == frees && !is_left_alone(fp, site) &&
+			    (site->row->op == HT_OP_ALLOC) == only_allocates)
+				ret[cnt++] = (struct attach_site){ site->probe_off,
+								   site->cookie | where, 0 };
+		}
+	}
+	return cnt;
+}
+
+/* Put the sites of the file's allocator that free, or those that allocate, into req. The caller frees
+ * *ret after the request. -ENOMEM. */
+static int sites_of_kind(const struct file_probes *fp, enum sharing sharing, bool frees,
+			 struct attach_request *req, struct attach_site **ret)
+{
+	struct attach_site *sites = calloc(fp->file->alloc->sites.cnt + 1, sizeof(*sites));
+
+	if (!sites)
 		return -ENOMEM;
-	fl->engine = e;
-	fl->guardian = guardian;
-	fl->policy = policy;
-	fl->file = file;
-	*ret = fl;
+	req->sites = sites;
+	req->site_cnt = collect_sites(fp, sharing, frees, sites);
+	*ret = sites;
 	return 0;
 }
 
-void file_links_free_events(struct file_links *fl)
+/* All sites of the file, tags included, with cookie 0: their hits do nothing. Otherwise as above. */
+static int idle_sites(const struct file_probes *fp, struct attach_request *req,
+		      struct attach_site **ret)
 {
-	guardian_free_events(fl->guardian, fl->alloc_events);
-	guardian_free_events(fl->guardian, fl->free_events);
-	fl->alloc_events = fl->free_events = 0;
+	const struct track_file *file = fp->file;
+	size_t cnt = 0, cap = 1;
+	struct attach_site *sites;
+
+	if (file->alloc)
+		cap += file->alloc->sites.cnt;
+	if (file->tags)
+		cap += file->tags->readies.cnt + file->tags->task_exits.cnt;
+	sites = calloc(cap, sizeof(*sites));
+	if (!sites)
+		return -ENOMEM;
+	if (file->alloc) {
+		cnt = collect_sites(fp, SHARING_OWN, true, sites);
+		cnt += collect_sites(fp, SHARING_OWN, false, sites + cnt);
+	}
+	for (size_t i = 0; file->tags && i < file->tags->readies.cnt; i++)
+		sites[cnt++].off = file->tags->readies.data[i].off;
+	for (size_t i = 0; file->tags && i < file->tags->task_exits.cnt; i++)
+		sites[cnt++].off = file->tags->task_exits.data[i].off;
+	for (size_t i = 0; i < cnt; i++)
+		sites[i].cookie = 0;
+	req->sites = sites;
+	req->site_cnt = cnt;
+	*ret = sites;
+	return 0;
 }
 
-void file_links_free(struct file_links *fl)
-{
-	if (!fl)
-		return;
-	file_links_free_events(fl);
-	free(fl);
-}
-
-static bool has_session(const struct file_links *fl)
-{
-	return engine_mode(fl->engine) == ATTACH_SESSION;
-}
-
-bool file_links_has_event(const struct file_links *fl)
-{
-	return fl->policy->has_events && fl->file->alloc &&
-	       !probe_sites_may_throw(fl->policy, has_session(fl), fl->file->alloc);
-}
+/*
+ * Links and events.
+ */
 
 /* Common to all links to a file. */
-static struct attach_request request_for(const struct file_links *fl,
-					 const struct probe_target *target)
+static struct attach_request request_for(const struct file_probes *fp, const struct file_member *m)
 {
-	enum attach_mode mode = engine_mode(fl->engine);
+	enum attach_mode mode = engine_mode(fp->all->engine);
 
 	return (struct attach_request){
-		.file_fd = fl->file->fd,
-		.pid = target->pid && mode == ATTACH_PERF ? target->live_tid : target->pid,
+		.file_fd = fp->file->fd,
+		.pid = m->pid && mode == ATTACH_PERF ? m->live_tid : m->pid,
 		.mode = mode,
 		.kind = ATTACH_ENTRY,
 	};
 }
 
-static int link_frees(const struct file_links *fl, enum sharing sharing,
-		      const struct probe_target *target, struct held_links *links)
+static int link_frees(const struct file_probes *fp, enum sharing sharing,
+		      const struct file_member *m, struct held_links *links)
 {
-	struct attach_request req = request_for(fl, target);
+	struct attach_request req = request_for(fp, m);
 	struct attach_site *sites;
-	int err = probe_sites_of_kind(fl->policy, has_session(fl), fl->file, sharing, true, &req,
-				      &sites);
+	int err = sites_of_kind(fp, sharing, true, &req, &sites);
 
 	if (err)
 		return err;
-	req.prog_fd = engine_prog_fd(fl->engine, ENGINE_FREE);
+	req.prog_fd = engine_prog_fd(fp->all->engine, ENGINE_FREE);
 	err = held_links_add(links, &req);
 	free(sites);
 	return err;
 }
 
-static int link_allocs(const struct file_links *fl, enum sharing sharing,
-		       const struct probe_target *target, struct held_links *links)
+static int link_allocs(const struct file_probes *fp, enum sharing sharing,
+		       const struct file_member *m, struct held_links *links)
 {
-	struct attach_request req = request_for(fl, target), ret_req;
+	struct attach_request req = request_for(fp, m), ret_req;
 	struct attach_site *sites;
-	int err = probe_sites_of_kind(fl->policy, has_session(fl), fl->file, sharing, false, &req,
-				      &sites);
+	int err = sites_of_kind(fp, sharing, false, &req, &sites);
 
 	if (err)
 		return err;
-	req.prog_fd = engine_prog_fd(fl->engine, ENGINE_ALLOC);
+	req.prog_fd = engine_prog_fd(fp->all->engine, ENGINE_ALLOC);
 	if (req.mode == ATTACH_SESSION) {
 		req.kind = ATTACH_ENTRY_DECIDES;
 	} else { /* Returns first: an entry without its return would wait for nothing. */
 		ret_req = req;
 		ret_req.kind = ATTACH_RETURN;
-		ret_req.prog_fd = engine_prog_fd(fl->engine, ENGINE_ALLOC_RETURN);
+		ret_req.prog_fd = engine_prog_fd(fp->all->engine, ENGINE_ALLOC_RETURN);
 		err = held_links_add(links, &ret_req);
 	}
 	if (!err)
@@ -147,94 +195,92 @@ static void set_apart(const struct attach_request *all, struct attach_site *site
 	apart->site_cnt = all->site_cnt - rest_cnt;
 }
 
-static int make_free_events(struct file_links *fl)
+static int make_free_events(struct file_probes *fp)
 {
-	struct attach_request all = { .file_fd = fl->file->fd, .kind = ATTACH_ENTRY }, req[2];
+	struct attach_request all = { .file_fd = fp->file->fd, .kind = ATTACH_ENTRY }, req[2];
 	struct attach_site *sites;
-	int err = probe_sites_of_kind(fl->policy, has_session(fl), fl->file, SHARING_EVENT, true,
-				      &all, &sites);
+	int err = sites_of_kind(fp, SHARING_EVENT, true, &all, &sites);
 
 	if (err)
 		return err;
 	set_apart(&all, sites, HT_COOKIE_FREE, &req[0], &req[1]);
-	req[0].prog_fd = engine_prog_fd(fl->engine, ENGINE_EVENT_FREE);
-	req[1].prog_fd = engine_prog_fd(fl->engine, ENGINE_EVENT_FREE_PTR);
-	err = guardian_new_events(fl->guardian, req, 2, &fl->free_events);
+	req[0].prog_fd = engine_prog_fd(fp->all->engine, ENGINE_EVENT_FREE);
+	req[1].prog_fd = engine_prog_fd(fp->all->engine, ENGINE_EVENT_FREE_PTR);
+	err = guardian_new_events(fp->all->guardian, req, 2, &fp->free_events);
 	free(sites);
 	return err;
 }
 
-static int make_alloc_events(struct file_links *fl)
+static int make_alloc_events(struct file_probes *fp)
 {
-	struct attach_request all = { .file_fd = fl->file->fd, .kind = ATTACH_ENTRY }, req[3];
+	struct attach_request all = { .file_fd = fp->file->fd, .kind = ATTACH_ENTRY }, req[3];
 	struct attach_site *sites;
-	int err = probe_sites_of_kind(fl->policy, has_session(fl), fl->file, SHARING_EVENT, false,
-				      &all, &sites);
+	int err = sites_of_kind(fp, SHARING_EVENT, false, &all, &sites);
 
 	if (err)
 		return err;
 	set_apart(&all, sites, HT_COOKIE_MALLOC, &req[1], &req[2]);
 	req[0] = all;
 	req[0].kind = ATTACH_RETURN;
-	req[0].prog_fd = engine_prog_fd(fl->engine, ENGINE_EVENT_ALLOC_RETURN);
-	req[1].prog_fd = engine_prog_fd(fl->engine, ENGINE_EVENT_ALLOC);
-	req[2].prog_fd = engine_prog_fd(fl->engine, ENGINE_EVENT_MALLOC);
-	err = guardian_new_events(fl->guardian, req, 3, &fl->alloc_events);
+	req[0].prog_fd = engine_prog_fd(fp->all->engine, ENGINE_EVENT_ALLOC_RETURN);
+	req[1].prog_fd = engine_prog_fd(fp->all->engine, ENGINE_EVENT_ALLOC);
+	req[2].prog_fd = engine_prog_fd(fp->all->engine, ENGINE_EVENT_MALLOC);
+	err = guardian_new_events(fp->all->guardian, req, 3, &fp->alloc_events);
 	free(sites);
 	return err;
 }
 
 /* Make the events of a file. No process is on them yet. */
-static int make_events(struct file_links *fl)
+static int make_events(struct file_probes *fp)
 {
-	int err = make_free_events(fl);
+	int err = make_free_events(fp);
 
 	if (!err)
-		err = make_alloc_events(fl);
+		err = make_alloc_events(fp);
 	if (err)
-		file_links_free_events(fl);
+		file_links_free_events(fp);
 	return err;
 }
 
-static int add_to_events(struct file_links *fl, bool frees, const struct probe_target *target,
+static int add_to_events(struct file_probes *fp, bool frees, const struct file_member *m,
 			 struct held_links *links)
 {
-	int err = fl->alloc_events ? 0 : make_events(fl);
+	int err = fp->alloc_events ? 0 : make_events(fp);
 
 	return err ? err :
-		     held_links_add_to_events(links, frees ? fl->free_events : fl->alloc_events,
-					      target->live_tid);
+		     held_links_add_to_events(links, frees ? fp->free_events : fp->alloc_events,
+					      m->live_tid);
 }
 
-static int link_tags(const struct file_links *fl, const struct probe_target *target,
+static int link_tags(const struct file_probes *fp, const struct file_member *m,
 		     struct held_links *links)
 {
-	struct attach_request req = request_for(fl, target);
-	const struct file_tags *tags = fl->file->tags;
+	struct attach_request req = request_for(fp, m);
+	const struct file_tags *tags = fp->file->tags;
 	int err;
 
-	req.prog_fd = engine_prog_fd(fl->engine, ENGINE_TASK_EXIT);
+	req.prog_fd = engine_prog_fd(fp->all->engine, ENGINE_TASK_EXIT);
 	req.sites = tags->task_exits.data;
 	req.site_cnt = tags->task_exits.cnt;
 	err = held_links_add(links, &req);
 	if (err)
 		return err;
-	req.prog_fd = engine_prog_fd(fl->engine, ENGINE_TAG_READY);
+	req.prog_fd = engine_prog_fd(fp->all->engine, ENGINE_TAG_READY);
 	req.sites = tags->readies.data;
 	req.site_cnt = tags->readies.cnt;
 	return held_links_add(links, &req);
 }
 
-static int sampler_sites(const struct file_links *fl, struct attach_site *ret)
+static int sampler_sites(const struct file_probes *fp, struct attach_site *ret)
 {
-	const struct file_sampler *s = fl->file->sampler;
+	const struct file_sampler *s = fp->file->sampler;
 	uint32_t idx;
 	int err = 0;
 
 	for (size_t i = 0; i < s->sites.cnt && !err; i++) {
 		const struct sampler_site *site = &s->sites.data[i];
 
-		err = engine_sampled_site(fl->engine, &site->where, &idx);
+		err = engine_sampled_site(fp->all->engine, &site->where, &idx);
 		ret[i] = (struct attach_site){
 			site->off,
 			HT_COOKIE_SAMPLED(site->is_free ? HT_OP_SAMPLED_FREE : HT_OP_SAMPLED, idx,
@@ -245,20 +291,20 @@ static int sampler_sites(const struct file_links *fl, struct attach_site *ret)
 	return err;
 }
 
-static int link_sampler(const struct file_links *fl, const struct probe_target *target,
+static int link_sampler(const struct file_probes *fp, const struct file_member *m,
 			struct held_links *links)
 {
-	struct attach_request req = request_for(fl, target);
-	size_t cnt = fl->file->sampler->sites.cnt;
+	struct attach_request req = request_for(fp, m);
+	size_t cnt = fp->file->sampler->sites.cnt;
 	struct attach_site *sites = calloc(cnt + 1, sizeof(*sites));
 	int err;
 
 	if (!sites)
 		return -ENOMEM;
-	req.prog_fd = engine_prog_fd(fl->engine, ENGINE_SAMPLED);
+	req.prog_fd = engine_prog_fd(fp->all->engine, ENGINE_SAMPLED);
 	req.sites = sites;
 	req.site_cnt = cnt;
-	err = req.prog_fd < 0 ? req.prog_fd : sampler_sites(fl, sites);
+	err = req.prog_fd < 0 ? req.prog_fd : sampler_sites(fp, sites);
 	if (!err)
 		err = held_links_add(links, &req);
 	free(sites);
@@ -272,7 +318,7 @@ static int link_sampler(const struct file_links *fl, const struct probe_target *
 	}
 static const struct ht_sampled_site tap_free_site = { .ptr = REG_OPERAND(rdi) };
 
-static int tap_sites(const struct file_links *fl, pid_t owner, const struct tap_order *order,
+static int tap_sites(const struct file_probes *fp, pid_t owner, const struct tap_order *order,
 		     struct attach_site *ret)
 {
 	const struct tap_header *h = tap_code_header(&order->code);
@@ -284,10 +330,10 @@ static int tap_sites(const struct file_links *fl, pid_t owner, const struct tap_
 		.stack_bytes = h->alloc_frame_bytes,
 	};
 	uint32_t alloc_idx, free_idx;
-	int err = engine_sampled_site(fl->engine, &alloc_site, &alloc_idx);
+	int err = engine_sampled_site(fp->all->engine, &alloc_site, &alloc_idx);
 
 	if (!err)
-		err = engine_sampled_site(fl->engine, &tap_free_site, &free_idx);
+		err = engine_sampled_site(fp->all->engine, &tap_free_site, &free_idx);
 	if (err)
 		return err;
 	ret[0] = (struct attach_site){ h->free_nop_off,
@@ -297,18 +343,18 @@ static int tap_sites(const struct file_links *fl, pid_t owner, const struct tap_
 	return 0;
 }
 
-static int try_tap(struct file_links *fl, const struct probe_target *target,
+static int try_tap(struct file_probes *fp, const struct file_member *m,
 		   const struct tap_order *order, struct held_links *links)
 {
-	struct attach_request req = request_for(fl, target);
-	struct tap_news *news = &fl->tap_news;
+	struct attach_request req = request_for(fp, m);
+	struct tap_news *news = &fp->tap_news;
 	struct attach_site sites[2];
 	struct tap_result result = { 0 };
-	int err = tap_sites(fl, target->pid, order, sites);
+	int err = tap_sites(fp, m->pid, order, sites);
 
 	/* Of all processes: others may be in its memory. BPF leaves out those that are not. */
 	req.pid = 0;
-	req.prog_fd = engine_prog_fd(fl->engine, ENGINE_SAMPLED);
+	req.prog_fd = engine_prog_fd(fp->all->engine, ENGINE_SAMPLED);
 	req.sites = sites;
 	req.site_cnt = 2;
 	if (!err && req.prog_fd < 0)
@@ -322,31 +368,30 @@ static int try_tap(struct file_links *fl, const struct probe_target *target,
 	return err;
 }
 
-static int tap_copy(struct file_links *fl, const struct probe_target *target, unsigned int copy,
+static int tap_copy(struct file_probes *fp, const struct file_member *m, unsigned int copy,
 		    struct tap_order *order, struct held_links *links)
 {
-	struct tap_news *news = &fl->tap_news;
+	struct tap_news *news = &fp->tap_news;
 	int err = -EEXIST;
 
 	for (unsigned int nth = 0; err == -EEXIST; nth++) {
 		news->why.text[0] = '\0';
-		err = tap_order_make(fl->file, target->pid, target->live_tid,
-				     fl->policy->tap_rate_bytes, copy, nth, order, &news->why);
+		err = tap_order_make(fp->file, m->pid, m->live_tid, fp->all->policy->tap_rate_bytes,
+				     copy, nth, order, &news->why);
 		if (!err)
-			err = try_tap(fl, target, order, links);
+			err = try_tap(fp, m, order, links);
 	}
 	return err;
 }
 
 /* Tap all copies of the file in the process; those that are tapped stay as they are. */
-static int link_tap(struct file_links *fl, const struct probe_target *target,
-		    struct held_links *links)
+static int link_tap(struct file_probes *fp, const struct file_member *m, struct held_links *links)
 {
 	struct tap_order *order = malloc(sizeof(*order));
 	int err = order ? 0 : -ENOMEM;
 
 	for (unsigned int copy = 0; !err; copy++) {
-		err = tap_copy(fl, target, copy, order, links);
+		err = tap_copy(fp, m, copy, order, links);
 		if (err == -EALREADY)
 			err = 0;
 	}
@@ -354,37 +399,32 @@ static int link_tap(struct file_links *fl, const struct probe_target *target,
 	return err == -ENODATA ? 0 : err;
 }
 
-const struct tap_news *file_links_tap_news(const struct file_links *fl)
-{
-	return &fl->tap_news;
-}
-
-int file_links_add(struct file_links *fl, enum probe_kind kind, enum sharing sharing,
-		   const struct probe_target *target, struct held_links *links)
+int file_links_add(struct file_probes *fp, enum probe_kind kind, enum sharing sharing,
+		   const struct file_member *m, struct held_links *links)
 {
 	if (kind == PROBE_TAGS)
-		return link_tags(fl, target, links);
+		return link_tags(fp, m, links);
 	if (kind == PROBE_SAMPLER)
-		return link_sampler(fl, target, links);
+		return link_sampler(fp, m, links);
 	if (kind == PROBE_TAP)
-		return link_tap(fl, target, links);
+		return link_tap(fp, m, links);
 	if (sharing == SHARING_EVENT)
-		return add_to_events(fl, kind == PROBE_FREES, target, links);
-	return kind == PROBE_FREES ? link_frees(fl, sharing, target, links) :
-				     link_allocs(fl, sharing, target, links);
+		return add_to_events(fp, kind == PROBE_FREES, m, links);
+	return kind == PROBE_FREES ? link_frees(fp, sharing, m, links) :
+				     link_allocs(fp, sharing, m, links);
 }
 
-int file_links_clean_children(const struct file_links *fl, const struct probe_target *target)
+int file_links_clean_children(const struct file_probes *fp, const struct file_member *m)
 {
-	struct attach_request req = request_for(fl, target);
+	struct attach_request req = request_for(fp, m);
 	struct attach_site *sites;
-	int err = probe_sites_idle(fl->policy, has_session(fl), fl->file, &req, &sites);
+	int err = idle_sites(fp, &req, &sites);
 
 	if (err)
 		return err;
 	req.mode = ATTACH_MULTI;
-	req.prog_fd = engine_prog_fd(fl->engine, ENGINE_FREE);
-	err = guardian_clean(fl->guardian, &req);
+	req.prog_fd = engine_prog_fd(fp->all->engine, ENGINE_FREE);
+	err = guardian_clean(fp->all->guardian, &req);
 	free(sites);
 	return err;
 }

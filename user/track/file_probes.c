@@ -1,90 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * file_probes.c - see file_probes.h.
- */
-#include "track/file_probes.h"
+/* file_probes.c - see probes_priv.h. */
+#include "track/probes_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/vec.h"
 #include "guardian/guardian.h"
 #include "guardian/held_links.h"
-#include "heaptap/abi.h"
-#include "track/files.h"
+#include "track/file.h"
 
-/* A file's probes in one process, or in all; no links if attaching failed. */
-struct file_member {
-	struct probe_target target;
-	int failed_err; /* of attaching; 0: none */
-	struct held_links *allocs[HT_SHARING_CNT], *frees[HT_SHARING_CNT]; /* by sharing */
-	struct held_links *tags, *sampler, *tap;
-	bool wants_tap;
-	uint64_t seen_ns; /* when its allocator was first probed or tapped; 0: not yet */
-	uint64_t event_turn; /* its turn of joining the event; the highest joined last */
-};
-
-struct file_probes {
-	const struct track_file *file;
-	const struct kept_table *kept;
-	struct guardian *guardian;
-	struct file_links *sharings;
-	VEC(struct file_member) members; /* tracked processes that map the file */
-	struct file_member everyone;
-	bool everyone_is_probed; /* or was tried */
-	bool has_shared_tags;
-	bool uses_sampler, leaves_allocator;
-	uint64_t event_turns;
-};
-
-int file_probes_new(struct engine *e, struct guardian *guardian, const struct track_policy *policy,
-		    const struct kept_table *kept, const struct track_file *file,
-		    struct file_probes **ret)
+static bool shares_for_good(const struct file_probes *fp)
 {
-	struct file_probes *fp = calloc(1, sizeof(*fp));
-
-	if (!fp)
-		return -ENOMEM;
-	fp->file = file;
-	fp->kept = kept;
-	fp->guardian = guardian;
-	if (file_links_new(e, guardian, policy, file, &fp->sharings)) {
-		free(fp);
-		return -ENOMEM;
-	}
-	*ret = fp;
-	return 0;
+	return policy_is_shared(fp->all->policy);
 }
 
-const struct track_file *file_probes_file(const struct file_probes *fp)
+/* Probes for everyone stay while only one process is to keep less. */
+static enum probes_kept kept_of_everyone(const struct file_probes *fp)
 {
-	return fp->file;
-}
-
-bool file_probes_has_event(const struct file_probes *fp)
-{
-	return file_links_has_event(fp->sharings);
-}
-
-void file_probes_share_tags(struct file_probes *fp)
-{
-	fp->has_shared_tags = true;
-}
-
-void file_probes_use_sampler(struct file_probes *fp)
-{
-	fp->uses_sampler = true;
-}
-
-void file_probes_leave_allocator(struct file_probes *fp)
-{
-	fp->leaves_allocator = true;
-}
-
-bool file_probes_shares_tags(const struct file_probes *fp)
-{
-	return fp->has_shared_tags;
+	return shares_for_good(fp) ? probes_kept_of(fp->all, 0) : PROBES_ALL;
 }
 
 /*
@@ -105,7 +39,7 @@ static void gather(struct held_links *all, struct file_member *m, enum sharing s
 	take_over(all, &m->frees[sharing]);
 }
 
-void file_probes_stop_member(struct file_member *m, enum sharing sharing)
+static void stop_sharing_of(struct file_member *m, enum sharing sharing)
 {
 	held_links_free(m->allocs[sharing]);
 	held_links_free(m->frees[sharing]);
@@ -115,7 +49,7 @@ void file_probes_stop_member(struct file_member *m, enum sharing sharing)
 static void stop_member(struct file_member *m)
 {
 	for (enum sharing sharing = SHARING_OWN; sharing < HT_SHARING_CNT; sharing++)
-		file_probes_stop_member(m, sharing);
+		stop_sharing_of(m, sharing);
 	held_links_free(m->tags);
 	held_links_free(m->sampler);
 	held_links_free(m->tap);
@@ -127,23 +61,24 @@ void file_probes_stop_sharing(struct file_probes *fp, enum sharing sharing)
 	struct held_links *all = NULL;
 	struct file_member *m;
 
-	if (!held_links_new(fp->guardian, &all)) {
+	if (!held_links_new(fp->all->guardian, &all)) {
 		vec_each(&fp->members, m)
 			gather(all, m, sharing);
 		gather(all, &fp->everyone, sharing);
 		held_links_free(all);
 	} else { /* slower */
 		vec_each(&fp->members, m)
-			file_probes_stop_member(m, sharing);
-		file_probes_stop_member(&fp->everyone, sharing);
+			stop_sharing_of(m, sharing);
+		stop_sharing_of(&fp->everyone, sharing);
 	}
 	if (sharing == SHARING_ALL) {
 		fp->everyone_is_probed = false;
 		fp->everyone.seen_ns = 0;
 	}
 	if (sharing == SHARING_EVENT) {
-		guardian_wait_all_out(fp->guardian); /* links that still use an event keep it */
-		file_links_free_events(fp->sharings);
+		guardian_wait_all_out(
+			fp->all->guardian); /* links that still use an event keep it */
+		file_links_free_events(fp);
 	}
 }
 
@@ -158,44 +93,34 @@ void file_probes_gather_allocs(struct file_probes *fp, struct held_links *gone)
 	}
 }
 
-void file_probes_free(struct file_probes *fp)
+void file_probes_release(struct file_probes *fp)
 {
 	struct file_member *m;
 
-	if (!fp)
-		return;
 	for (enum sharing sharing = SHARING_OWN; sharing < HT_SHARING_CNT; sharing++)
 		file_probes_stop_sharing(fp, sharing);
 	vec_each(&fp->members, m)
 		stop_member(m);
 	stop_member(&fp->everyone);
 	vec_release(&fp->members);
-	file_links_free(fp->sharings);
-	free(fp);
+	file_links_free_events(fp);
 }
 
 /*
- * Attaching.
+ * Attaching: bring probes up to date, by kind. Attach those wanted and missing; move unwanted ones to `gone`, or close
+ * them where that is NULL.
  */
 
-/* Brings probes up to date, by kind: attach those wanted and missing; move unwanted ones to `gone`. */
-struct sync {
-	struct guardian *guardian;
-	struct file_links *sharings;
-	const struct probe_target *target;
-	enum sharing sharing;
-	struct held_links *gone;
-};
-
-static int sync_kind(const struct sync *b, bool is_wanted, enum probe_kind kind,
-		     struct held_links **links)
+static int sync_kind(struct file_probes *fp, const struct file_member *m, enum probe_kind kind,
+		     enum sharing sharing, bool is_wanted, struct held_links **links,
+		     struct held_links *gone)
 {
 	struct held_links *fresh = NULL;
 	int err;
 
 	if (!is_wanted) {
-		if (*links && b->gone) {
-			err = held_links_move(*links, b->gone);
+		if (*links && gone) {
+			err = held_links_move(*links, gone);
 			if (err)
 				return err;
 		}
@@ -205,9 +130,9 @@ static int sync_kind(const struct sync *b, bool is_wanted, enum probe_kind kind,
 	}
 	if (*links)
 		return 0;
-	err = held_links_new(b->guardian, &fresh);
+	err = held_links_new(fp->all->guardian, &fresh);
 	if (!err)
-		err = file_links_add(b->sharings, kind, b->sharing, b->target, fresh);
+		err = file_links_add(fp, kind, sharing, m, fresh);
 	if (err)
 		held_links_free(fresh);
 	else
@@ -221,65 +146,135 @@ static void note_seen(struct file_member *m)
 		m->seen_ns = now_ns();
 }
 
-int file_probes_sync_sharing(struct file_probes *fp, struct file_member *m, enum sharing sharing,
-			     enum probes_kept kept, struct held_links *gone)
+static int sync_sharing(struct file_probes *fp, struct file_member *m, enum sharing sharing,
+			enum probes_kept kept, struct held_links *gone)
 {
-	const struct sync b = { fp->guardian, fp->sharings, &m->target, sharing, gone };
 	int err;
 
-	if (!fp->file->alloc || fp->leaves_allocator)
+	if (!fp->file->alloc || fp->all->policy->source == SOURCE_USDT)
 		return 0;
 	if (sharing == SHARING_EVENT && !m->allocs[sharing])
 		m->event_turn = ++fp->event_turns;
-	err = sync_kind(&b, kept <= PROBES_ALL, PROBE_FREES, &m->frees[sharing]);
+	err = sync_kind(fp, m, PROBE_FREES, sharing, kept <= PROBES_ALL, &m->frees[sharing], gone);
 	if (!err)
-		err = sync_kind(&b, kept <= PROBES_ALLOCS, PROBE_ALLOCS, &m->allocs[sharing]);
+		err = sync_kind(fp, m, PROBE_ALLOCS, sharing, kept <= PROBES_ALLOCS,
+				&m->allocs[sharing], gone);
 	if (m->allocs[sharing])
 		note_seen(m);
 	return err;
 }
 
-int file_probes_sync_tags(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
-			  struct held_links *gone)
+static int sync_tap(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
+		    struct held_links *gone)
 {
-	const struct sync b = { fp->guardian, fp->sharings, &m->target, SHARING_OWN, gone };
-
-	return fp->file->tags ? sync_kind(&b, kept <= PROBES_ALLOCS, PROBE_TAGS, &m->tags) : 0;
+	return sync_kind(fp, m, PROBE_TAP, SHARING_OWN, m->wants_tap && kept <= PROBES_ALLOCS,
+			 &m->tap, gone);
 }
 
-int file_probes_sync_sampler(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
-			     struct held_links *gone)
+/* What has no sharing. */
+static int sync_rest(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
+		     struct held_links *gone)
 {
-	const struct sync b = { fp->guardian, fp->sharings, &m->target, SHARING_OWN, gone };
+	bool is_wanted = kept <= PROBES_ALLOCS;
+	int err = 0;
 
-	return fp->uses_sampler ? sync_kind(&b, kept <= PROBES_ALLOCS, PROBE_SAMPLER, &m->sampler) :
-				  0;
+	if (fp->file->tags)
+		err = sync_kind(fp, m, PROBE_TAGS, SHARING_OWN, is_wanted, &m->tags, gone);
+	if (!err && probes_use_sampler(fp->all, fp->file))
+		err = sync_kind(fp, m, PROBE_SAMPLER, SHARING_OWN, is_wanted, &m->sampler, gone);
+	return err ? err : sync_tap(fp, m, kept, gone);
 }
 
-int file_probes_sync_tap(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
-			 struct held_links *gone)
+static int attach_everyone(struct file_probes *fp)
 {
-	const struct sync b = { fp->guardian, fp->sharings, &m->target, SHARING_OWN, gone };
+	int err = sync_sharing(fp, &fp->everyone, SHARING_ALL, kept_of_everyone(fp), NULL);
 
-	return sync_kind(&b, m->wants_tap && kept <= PROBES_ALLOCS, PROBE_TAP, &m->tap);
+	fp->everyone_is_probed = true;
+	fp->everyone.failed_err = err;
+	return err;
 }
 
-int file_probes_tap(struct file_probes *fp, struct file_member *m, enum probes_kept kept)
+int file_probes_attach_sharing(struct file_probes *fp, enum sharing sharing)
+{
+	struct file_member *m;
+	int err = 0;
+
+	if (sharing == SHARING_ALL)
+		return attach_everyone(fp);
+	vec_each(&fp->members, m) {
+		if (m->failed_err)
+			continue;
+		err = sync_sharing(fp, m, sharing, probes_allocator_kept_of(fp->all, m->pid), NULL);
+		if (err && err != -ESRCH)
+			return err;
+	}
+	return 0;
+}
+
+int file_probes_follow_thread(struct file_probes *fp, struct file_member *m, pid_t live_tid)
+{
+	bool is_other = m->live_tid != live_tid;
+
+	m->live_tid = live_tid;
+	if (!is_other || fp->sharing != SHARING_EVENT || !fp->file->alloc)
+		return 0;
+	stop_sharing_of(m, SHARING_EVENT);
+	return sync_sharing(fp, m, SHARING_EVENT, probes_allocator_kept_of(fp->all, m->pid), NULL);
+}
+
+/* The member that stands for the process. Shared probes: the one for all, whether the process maps
+ * the file or not. NULL: no probes of the file can be in. */
+static struct file_member *find_probed(struct file_probes *fp, pid_t pid, pid_t live_tid)
+{
+	struct file_member *m = shares_for_good(fp) ? &fp->everyone : file_probes_find(fp, pid);
+
+	if (!m || m->failed_err)
+		return NULL;
+	if (m != &fp->everyone)
+		m->live_tid = live_tid;
+	return m;
+}
+
+/* Where the probes are for everyone, a process is exempted by moving the file to another sharing. */
+int file_probes_keep(struct file_probes *fp, pid_t pid, pid_t live_tid, struct held_links *gone)
+{
+	struct file_member *m = find_probed(fp, pid, live_tid);
+	enum probes_kept kept = probes_kept_of(fp->all, pid);
+	bool is_for_everyone;
+	int err;
+
+	if (!m)
+		return 0;
+	fp->has_changed = true;
+	is_for_everyone = !shares_for_good(fp) && (fp->sharing == SHARING_ALL ||
+						   (fp->step && fp->old_sharing == SHARING_ALL));
+	if (is_for_everyone && fp->has_shared_tags)
+		return 0;
+	err = sync_rest(fp, m, kept, gone);
+	if (err || is_for_everyone)
+		return err;
+	kept = probes_allocator_kept_of(fp->all, pid);
+	if (fp->step)
+		err = sync_sharing(fp, m, fp->old_sharing, kept, gone);
+	return err ? err : sync_sharing(fp, m, fp->sharing, kept, gone);
+}
+
+/*
+ * Taps.
+ */
+
+int file_probes_tap(struct file_probes *fp, struct file_member *m)
 {
 	int err;
 
+	if (m->wants_tap) /* its copies that are tapped stay as they are */
+		return m->tap ? file_links_add(fp, PROBE_TAP, SHARING_OWN, m, m->tap) : 0;
 	m->wants_tap = true;
-	err = file_probes_sync_tap(fp, m, kept, NULL);
+	err = sync_tap(fp, m, probes_kept_of(fp->all, m->pid), NULL);
 	m->wants_tap = !err;
 	if (!err)
 		note_seen(m);
 	return err;
-}
-
-int file_probes_tap_copies(struct file_probes *fp, struct file_member *m)
-{
-	return m->tap ? file_links_add(fp->sharings, PROBE_TAP, SHARING_OWN, &m->target, m->tap) :
-			0;
 }
 
 void file_probes_untap(struct file_member *m)
@@ -287,49 +282,6 @@ void file_probes_untap(struct file_member *m)
 	m->wants_tap = false;
 	held_links_free(m->tap);
 	m->tap = NULL;
-}
-
-bool file_member_is_tapped(const struct file_member *m)
-{
-	return m->wants_tap;
-}
-
-int file_member_set_tap(const struct file_member *m, uint64_t rate_bytes, struct tap_lost *ret)
-{
-	return m->tap ? held_links_set_tap(m->tap, rate_bytes, ret) : -ENOENT;
-}
-
-const struct tap_news *file_probes_tap_news(const struct file_probes *fp)
-{
-	return file_links_tap_news(fp->sharings);
-}
-
-static int sync_everyone(struct file_probes *fp)
-{
-	int err = file_probes_sync_sharing(fp, &fp->everyone, SHARING_ALL,
-					   kept_table_of_everyone(fp->kept), NULL);
-
-	fp->everyone_is_probed = true;
-	fp->everyone.failed_err = err;
-	return err;
-}
-
-int file_probes_sync_all(struct file_probes *fp, enum sharing sharing)
-{
-	struct file_member *m;
-	int err = 0;
-
-	if (sharing == SHARING_ALL)
-		return sync_everyone(fp);
-	vec_each(&fp->members, m) {
-		if (m->failed_err)
-			continue;
-		err = file_probes_sync_sharing(
-			fp, m, sharing, kept_table_allocator_of(fp->kept, m->target.pid), NULL);
-		if (err && err != -ESRCH)
-			return err;
-	}
-	return 0;
 }
 
 /*
@@ -340,25 +292,25 @@ int file_probes_sync_all(struct file_probes *fp, enum sharing sharing)
  * hit of a process that is on the event twice is seen once. */
 static int move_to_front(struct file_probes *fp, struct file_member *m)
 {
-	const struct sync b = { fp->guardian, fp->sharings, &m->target, SHARING_EVENT, NULL };
-	struct file_member fresh = { .event_turn = 0 };
-	int err = sync_kind(&b, m->frees[SHARING_EVENT], PROBE_FREES, &fresh.frees[SHARING_EVENT]);
+	struct held_links *frees = NULL, *allocs = NULL;
+	int err =
+		sync_kind(fp, m, PROBE_FREES, SHARING_EVENT, m->frees[SHARING_EVENT], &frees, NULL);
 
 	if (!err)
-		err = sync_kind(&b, m->allocs[SHARING_EVENT], PROBE_ALLOCS,
-				&fresh.allocs[SHARING_EVENT]);
+		err = sync_kind(fp, m, PROBE_ALLOCS, SHARING_EVENT, m->allocs[SHARING_EVENT],
+				&allocs, NULL);
 	if (err) {
-		file_probes_stop_member(&fresh, SHARING_EVENT);
+		held_links_free(frees);
 		return err;
 	}
-	file_probes_stop_member(m, SHARING_EVENT);
-	m->frees[SHARING_EVENT] = fresh.frees[SHARING_EVENT];
-	m->allocs[SHARING_EVENT] = fresh.allocs[SHARING_EVENT];
+	stop_sharing_of(m, SHARING_EVENT);
+	m->frees[SHARING_EVENT] = frees;
+	m->allocs[SHARING_EVENT] = allocs;
 	m->event_turn = ++fp->event_turns;
 	return 0;
 }
 
-int file_probes_order(struct file_probes *fp, const struct probes_activity *a, double hit_ns)
+int file_probes_order(struct file_probes *fp, const struct probes_activity *a)
 {
 	struct plan_sharer *sharers = calloc(fp->members.cnt + 1, sizeof(*sharers));
 	size_t cnt = fp->members.cnt, front;
@@ -369,10 +321,10 @@ int file_probes_order(struct file_probes *fp, const struct probes_activity *a, d
 		const struct file_member *m = &fp->members.data[i];
 
 		if (m->allocs[SHARING_EVENT])
-			sharers[i] = (struct plan_sharer){ a->hits_per_s(a->ctx, m->target.pid),
+			sharers[i] = (struct plan_sharer){ a->hits_per_s(a->ctx, m->pid),
 							   m->event_turn };
 	}
-	front = plan_front(sharers, cnt, hit_ns);
+	front = plan_front(sharers, cnt, fp->all->policy->costs.hit_ns);
 	free(sharers);
 	return front < cnt ? move_to_front(fp, &fp->members.data[front]) : 0;
 }
@@ -381,51 +333,36 @@ int file_probes_order(struct file_probes *fp, const struct probes_activity *a, d
  * Members.
  */
 
-int file_probes_reserve(struct file_probes *fp)
-{
-	return vec_reserve(&fp->members, fp->members.cnt + 1);
-}
-
 /* *m is about to become a member. */
-static int attach_new_member(struct file_probes *fp, struct file_member *m, enum sharing sharing,
-			     bool *ret_is_new)
+static int attach_new_member(struct file_probes *fp, struct file_member *m, bool *ret_is_new)
 {
-	enum probes_kept kept = kept_table_of(fp->kept, m->target.pid);
-	bool is_first = sharing != SHARING_ALL || !fp->everyone_is_probed;
-	struct file_member *of_tags = m;
-	int err;
+	bool is_first = fp->sharing != SHARING_ALL || !fp->everyone_is_probed;
+	int err = fp->has_shared_tags ? sync_rest(fp, &fp->everyone, kept_of_everyone(fp), NULL) :
+					sync_rest(fp, m, probes_kept_of(fp->all, m->pid), NULL);
 
-	if (fp->has_shared_tags) {
-		of_tags = &fp->everyone;
-		kept = kept_table_of_everyone(fp->kept);
-	}
-	err = file_probes_sync_tags(fp, of_tags, kept, NULL);
-	if (!err)
-		err = file_probes_sync_sampler(fp, of_tags, kept, NULL);
-	*ret_is_new = !err && fp->uses_sampler;
-	if (sharing == SHARING_ALL)
+	*ret_is_new = !err && probes_use_sampler(fp->all, fp->file);
+	if (fp->sharing == SHARING_ALL)
 		m->seen_ns = fp->everyone.seen_ns;
 	if (err || !fp->file->alloc || !is_first)
 		return err;
-	kept = kept_table_allocator_of(fp->kept, m->target.pid);
-	if (sharing == SHARING_ALL) {
-		err = sync_everyone(fp);
+	if (fp->sharing == SHARING_ALL) {
+		err = attach_everyone(fp);
 		m->seen_ns = fp->everyone.seen_ns;
 	} else {
-		err = file_probes_sync_sharing(fp, m, sharing, kept, NULL);
+		err = sync_sharing(fp, m, fp->sharing, probes_allocator_kept_of(fp->all, m->pid),
+				   NULL);
 	}
 	*ret_is_new |= !err;
 	return err;
 }
 
-int file_probes_add(struct file_probes *fp, pid_t pid, pid_t live_tid, enum sharing sharing,
-		    bool *ret_is_new)
+int file_probes_add(struct file_probes *fp, pid_t pid, pid_t live_tid, bool *ret_is_new)
 {
-	struct file_member m = { .target = { .pid = pid, .live_tid = live_tid } };
+	struct file_member m = { .pid = pid, .live_tid = live_tid };
 	int err;
 
 	*ret_is_new = false;
-	err = attach_new_member(fp, &m, sharing, ret_is_new);
+	err = attach_new_member(fp, &m, ret_is_new);
 	if (err) {
 		m.failed_err = err;
 		stop_member(&m);
@@ -457,55 +394,12 @@ void file_probes_del(struct file_probes *fp, struct file_member *m, bool has_end
 	*m = fp->members.data[--fp->members.cnt];
 }
 
-size_t file_probes_cnt(const struct file_probes *fp)
-{
-	return fp->members.cnt;
-}
-
 struct file_member *file_probes_find(const struct file_probes *fp, pid_t pid)
 {
 	struct file_member *m;
 
 	vec_each(&fp->members, m)
-		if (m->target.pid == pid)
+		if (m->pid == pid)
 			return m;
 	return NULL;
-}
-
-struct file_member *file_probes_everyone(struct file_probes *fp)
-{
-	return &fp->everyone;
-}
-
-bool file_probes_is_anyone_limited(const struct file_probes *fp)
-{
-	const struct file_member *m;
-
-	vec_each(&fp->members, m)
-		if (kept_table_of(fp->kept, m->target.pid) != PROBES_ALL)
-			return true;
-	return false;
-}
-
-int file_member_err(const struct file_member *m)
-{
-	return m->failed_err;
-}
-
-uint64_t file_member_seen_ns(const struct file_member *m)
-{
-	return m->seen_ns;
-}
-
-bool file_member_set_thread(struct file_member *m, pid_t live_tid)
-{
-	bool is_other = m->target.live_tid != live_tid;
-
-	m->target.live_tid = live_tid;
-	return is_other;
-}
-
-int file_probes_clean_children(const struct file_probes *fp, const struct file_member *m)
-{
-	return file_links_clean_children(fp->sharings, &m->target);
 }

@@ -32,7 +32,6 @@
 #include "track/policy.h"
 #include "track/file_tags.h"
 #include "track/jit_code.h"
-#include "track/probe_sites.h"
 
 /* A device number that no kernel uses: the vDSO is the same for all processes. */
 #define VDSO_DEV UINT32_MAX

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* leftovers.c - see leftovers.h. */
-#include "track/leftovers.h"
+/* leftovers.c - see probes.h. */
+#include "track/probes.h"
 
 #include <errno.h>
 #include <stdbool.h>

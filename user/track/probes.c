@@ -1,30 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * probes.c - see probes.h.
- *
- * Each probed file has its probes (file_probes.h) and their sharing (file_sharing.c). This module
- * handles processes that come, keep more or fewer probes, and go.
- */
-#include "track/probes.h"
+/* probes.c - see probes.h, and probes_priv.h for its parts. */
+#include "track/probes_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "base/vec.h"
 #include "guardian/guardian.h"
 #include "guardian/held_links.h"
 #include "kernel/engine.h"
-#include "alloc/allocators.h"
 #include "alloc/file_sampler.h"
 #include "tap/tap.h"
-#include "track/file_probes.h"
-#include "track/probes_priv.h"
-#include "track/files.h"
-#include "track/leftovers.h"
-#include "track/policy.h"
-#include "track/probe_sites.h"
+#include "track/file.h"
 
 /* Each attached or detached link delays every fork of the machine for a moment; in a storm of forks
  * some 25 cleanings a second do. */
@@ -32,21 +20,6 @@
 
 const char *const tap_wish_names[] = { "no", "yes", "only", NULL };
 const char *const probes_source_names[] = { "auto", "probes", "usdt", NULL };
-
-struct probed_file {
-	const struct track_file *file;
-	struct file_probes *probes;
-	struct file_sharing *sharing;
-};
-
-struct probes {
-	struct engine *engine;
-	struct guardian *guardian;
-	const struct track_policy *policy;
-	struct kept_table *kept;
-	VEC(struct probed_file) files;
-	struct probes_counts counts;
-};
 
 int probes_new(struct engine *e, struct guardian *guardian, const struct track_policy *policy,
 	       struct probes **ret)
@@ -58,10 +31,8 @@ int probes_new(struct engine *e, struct guardian *guardian, const struct track_p
 	p->engine = e;
 	p->guardian = guardian;
 	p->policy = policy;
-	if (kept_table_new(policy_is_shared(policy), &p->kept)) {
-		free(p);
-		return -ENOMEM;
-	}
+	hmap_init(&p->kept, sizeof(uint32_t));
+	hmap_init(&p->sampled, sizeof(uint32_t));
 	*ret = p;
 	return 0;
 }
@@ -75,23 +46,23 @@ const struct probes_counts *probes_counts(const struct probes *p)
  * Files.
  */
 
-static void stop_file(struct probes *p, struct probed_file *pf)
+static void stop_file(struct file_probes *fp)
 {
-	file_probes_free(pf->probes);
-	file_sharing_free(pf->sharing);
-	engine_set_sharings(p->engine, pf->file->id, 0);
+	file_probes_release(fp);
+	engine_set_sharings(fp->all->engine, fp->file->id, 0);
 }
 
 void probes_stop_allocs(struct probes *p)
 {
 	struct held_links *all = NULL;
-	struct probed_file *pf;
+	struct file_probes *fp;
 
 	if (held_links_new(p->guardian, &all))
 		return;
-	vec_each(&p->files, pf) {
-		file_probes_gather_allocs(pf->probes, all);
-		file_sharing_halt(pf->sharing);
+	vec_each(&p->files, fp) {
+		file_probes_gather_allocs(fp, all);
+		fp->step = STEP_NONE; /* a move stops where it is */
+		fp->has_changed = false;
 	}
 	held_links_free(all);
 	guardian_wait_all_out(p->guardian); /* also what was let go before */
@@ -99,11 +70,11 @@ void probes_stop_allocs(struct probes *p)
 
 void probes_stop(struct probes *p)
 {
-	struct probed_file *pf;
+	struct file_probes *fp;
 
 	probes_stop_allocs(p);
-	vec_each(&p->files, pf)
-		stop_file(p, pf);
+	vec_each(&p->files, fp)
+		stop_file(fp);
 	vec_release(&p->files);
 	guardian_wait_all_out(p->guardian);
 }
@@ -113,14 +84,17 @@ void probes_free(struct probes *p)
 	if (!p)
 		return;
 	probes_stop(p);
-	kept_table_free(p->kept);
+	hmap_release(&p->kept);
+	hmap_release(&p->sampled);
 	free(p);
 }
 
 bool probes_use_sampler(const struct probes *p, const struct track_file *file)
 {
-	return file->sampler && !file->sampler->problem[0] && p->policy->source != SOURCE_PROBES &&
-	       (file->sampler->is_whole || p->policy->source == SOURCE_USDT);
+	enum probes_source source = p->policy->source;
+
+	return file->sampler && !file->sampler->problem[0] && source != SOURCE_PROBES &&
+	       (file->sampler->is_whole || source == SOURCE_USDT);
 }
 
 static void count_sites(struct probes *p, const struct track_file *file)
@@ -149,45 +123,46 @@ static void count_failure(struct probes *p, const struct track_file *file, int e
 		p->counts.failed_err = err;
 }
 
-static struct probed_file *find_file(const struct probes *p, const struct track_file *file)
+static struct file_probes *find_file(const struct probes *p, const struct track_file *file)
 {
-	struct probed_file *pf;
+	struct file_probes *fp;
 
-	vec_each(&p->files, pf)
-		if (pf->file == file)
-			return pf;
+	vec_each(&p->files, fp)
+		if (fp->file == file)
+			return fp;
 	return NULL;
 }
 
-static struct probed_file *add_file(struct probes *p, const struct track_file *file)
+static struct file_member *find_member(const struct probes *p, const struct track_file *file,
+				       pid_t pid)
 {
-	struct probed_file pf = { .file = file };
+	const struct file_probes *fp = find_file(p, file);
 
-	if (file_probes_new(p->engine, p->guardian, p->policy, p->kept, file, &pf.probes))
-		return NULL;
-	if (file_sharing_new(p->engine, p->policy, pf.probes, &pf.sharing) ||
-	    vec_push(&p->files, pf)) {
-		file_sharing_free(pf.sharing);
-		file_probes_free(pf.probes);
-		return NULL;
-	}
-	if (file_sharing_now(pf.sharing) == SHARING_ALL)
-		file_probes_share_tags(pf.probes);
-	if (probes_use_sampler(p, file))
-		file_probes_use_sampler(pf.probes);
-	if (p->policy->source == SOURCE_USDT)
-		file_probes_leave_allocator(pf.probes);
-	return &p->files.data[p->files.cnt - 1];
+	return fp ? file_probes_find(fp, pid) : NULL;
+}
+
+/* NULL: out of memory. */
+static struct file_probes *add_file(struct probes *p, const struct track_file *file)
+{
+	struct file_probes fp = { .all = p, .file = file };
+
+	file_sharing_begin(&fp);
+	fp.has_shared_tags = fp.sharing == SHARING_ALL;
+	return vec_push(&p->files, fp) ? NULL : &p->files.data[p->files.cnt - 1];
+}
+
+static void del_file(struct probes *p, struct file_probes *fp)
+{
+	stop_file(fp);
+	*fp = p->files.data[--p->files.cnt];
 }
 
 void probes_forget_file(struct probes *p, const struct track_file *file)
 {
-	struct probed_file *pf = find_file(p, file);
+	struct file_probes *fp = find_file(p, file);
 
-	if (!pf)
-		return;
-	stop_file(p, pf);
-	*pf = p->files.data[--p->files.cnt];
+	if (fp)
+		del_file(p, fp);
 }
 
 /*
@@ -196,139 +171,96 @@ void probes_forget_file(struct probes *p, const struct track_file *file)
 
 void probes_work(struct probes *p)
 {
-	struct probed_file *pf;
+	struct file_probes *fp;
 
-	vec_each(&p->files, pf)
-		file_sharing_work(pf->sharing);
+	vec_each(&p->files, fp)
+		file_sharing_work(fp);
 }
 
 bool probes_are_moving(const struct probes *p)
 {
-	const struct probed_file *pf;
+	const struct file_probes *fp;
 
-	vec_each(&p->files, pf)
-		if (file_sharing_is_moving(pf->sharing))
+	vec_each(&p->files, fp)
+		if (fp->step)
 			return true;
 	return false;
 }
 
 void probes_plan_anew(struct probes *p)
 {
-	struct probed_file *pf;
+	struct file_probes *fp;
 
-	vec_each(&p->files, pf)
-		file_sharing_note_change(pf->sharing);
+	vec_each(&p->files, fp)
+		fp->has_changed = true;
 }
 
-static bool shares_event(const struct probed_file *pf)
+static bool shares_event(const struct file_probes *fp)
 {
-	return !file_sharing_is_moving(pf->sharing) &&
-	       file_sharing_now(pf->sharing) == SHARING_EVENT && pf->file->alloc &&
-	       file_probes_cnt(pf->probes) > 1;
+	return !fp->step && fp->sharing == SHARING_EVENT && fp->file->alloc && fp->members.cnt > 1;
 }
 
 bool probes_share_events(const struct probes *p)
 {
-	const struct probed_file *pf;
+	const struct file_probes *fp;
 
-	vec_each(&p->files, pf)
-		if (shares_event(pf))
+	vec_each(&p->files, fp)
+		if (shares_event(fp))
 			return true;
 	return false;
 }
 
 void probes_order(struct probes *p, const struct probes_activity *a)
 {
-	struct probed_file *pf;
+	struct file_probes *fp;
 
-	vec_each(&p->files, pf)
-		if (shares_event(pf)) /* an ended process goes soon; others stay in place */
-			(void)file_probes_order(pf->probes, a, p->policy->costs.hit_ns);
+	vec_each(&p->files, fp)
+		if (shares_event(fp)) /* an ended process goes soon; others stay in place */
+			(void)file_probes_order(fp, a);
 }
 
 /*
- * Processes.
+ * What processes keep.
  */
 
-/* Bring m to what it keeps, for each sharing that the file's probes have. is_sampled: it samples itself. */
-static int keep(struct probed_file *pf, struct file_member *m, enum probes_kept kept,
-		bool is_sampled, struct held_links *gone)
+static uint32_t kept_key(const struct probes *p, pid_t pid)
 {
-	int err = file_probes_sync_tags(pf->probes, m, kept, gone);
+	return policy_is_shared(p->policy) ? 0 : (uint32_t)pid;
+}
 
-	if (!err)
-		err = file_probes_sync_sampler(pf->probes, m, kept, gone);
-	if (!err)
-		err = file_probes_sync_tap(pf->probes, m, kept, gone);
-	if (is_sampled)
-		kept = PROBES_NONE;
-	if (!err && file_sharing_is_moving(pf->sharing))
-		err = file_probes_sync_sharing(pf->probes, m, file_sharing_old(pf->sharing), kept,
-					       gone);
-	return err ? err :
-		     file_probes_sync_sharing(pf->probes, m, file_sharing_now(pf->sharing), kept,
-					      gone);
+enum probes_kept probes_kept_of(const struct probes *p, pid_t pid)
+{
+	uint32_t key = kept_key(p, pid);
+	const uint64_t *kept = hmap_get(&p->kept, &key);
+
+	if (kept)
+		return (enum probes_kept) * kept;
+	return p->is_paused ? PROBES_NONE : PROBES_ALL;
+}
+
+enum probes_kept probes_allocator_kept_of(const struct probes *p, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+
+	return !policy_is_shared(p->policy) && hmap_get(&p->sampled, &key) ? PROBES_NONE :
+									     probes_kept_of(p, pid);
 }
 
 void probes_pause_attaching(struct probes *p, bool pause)
 {
-	kept_table_hold(p->kept, pause);
+	p->is_paused = pause;
 }
 
-/* Where the probes are for everyone, a process is exempted by moving the file to another sharing. */
-static int apply_kept_to_file(struct probes *p, struct probed_file *pf, struct file_member *m,
-			      pid_t pid, struct held_links *gone)
-{
-	enum probes_kept kept = kept_table_of(p->kept, pid);
-	bool is_sampled = kept_table_allocator_of(p->kept, pid) != kept;
-	int err;
-
-	file_sharing_note_change(pf->sharing);
-	if (policy_is_shared(p->policy))
-		return keep(pf, m, kept, false, gone);
-	if (file_sharing_now(pf->sharing) == SHARING_ALL ||
-	    (file_sharing_is_moving(pf->sharing) && file_sharing_old(pf->sharing) == SHARING_ALL)) {
-		if (file_probes_shares_tags(pf->probes))
-			return 0;
-		err = file_probes_sync_tags(pf->probes, m, kept, gone);
-		if (!err)
-			err = file_probes_sync_sampler(pf->probes, m, kept, gone);
-		return err ? err : file_probes_sync_tap(pf->probes, m, kept, gone);
-	}
-	return keep(pf, m, kept, is_sampled, gone);
-}
-
-/* The member that stands for the process. Shared probes: the one for all, whether the process maps
- * the file or not. NULL: no probes of the file can be in. */
-static struct file_member *find_member(struct probes *p, struct probed_file *pf, pid_t pid,
-				       pid_t live_tid)
-{
-	struct file_member *m;
-
-	if (policy_is_shared(p->policy)) {
-		m = file_probes_everyone(pf->probes);
-		return file_member_err(m) ? NULL : m;
-	}
-	m = file_probes_find(pf->probes, pid);
-	if (!m || file_member_err(m))
-		return NULL;
-	file_member_set_thread(m, live_tid);
-	return m;
-}
-
-/* Apply the changed table of kept probes. */
+/* Apply what the process keeps from now on. */
 static int apply_kept(struct probes *p, pid_t pid, pid_t live_tid, uint64_t *ret_ticket)
 {
 	struct held_links *gone = NULL;
-	struct probed_file *pf;
+	struct file_probes *fp;
 	int err = held_links_new(p->guardian, &gone);
 
-	vec_each(&p->files, pf) {
-		struct file_member *m = find_member(p, pf, pid, live_tid);
-
-		if (!err && m)
-			err = apply_kept_to_file(p, pf, m, pid, gone);
-	}
+	vec_each(&p->files, fp)
+		if (!err)
+			err = file_probes_keep(fp, pid, live_tid, gone);
 	*ret_ticket = held_links_let_go(gone);
 	return err;
 }
@@ -336,44 +268,52 @@ static int apply_kept(struct probes *p, pid_t pid, pid_t live_tid, uint64_t *ret
 int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept kept,
 		uint64_t *ret_ticket)
 {
-	int err = kept_table_set(p->kept, pid, kept);
+	uint32_t key = kept_key(p, pid);
+	int err = kept == PROBES_ALL ? 0 : hmap_put(&p->kept, &key, kept);
 
+	if (kept == PROBES_ALL)
+		hmap_del(&p->kept, &key);
 	*ret_ticket = 0;
 	return err ? err : apply_kept(p, pid, live_tid, ret_ticket);
 }
 
 int probes_set_sampled(struct probes *p, pid_t pid, pid_t live_tid, bool is_sampled)
 {
+	uint32_t key = (uint32_t)pid;
+	int err = is_sampled ? hmap_put(&p->sampled, &key, 1) : 0;
 	uint64_t ticket;
-	int err = kept_table_set_sampled(p->kept, pid, is_sampled);
 
+	if (!is_sampled)
+		hmap_del(&p->sampled, &key);
 	return err || policy_is_shared(p->policy) ? err : apply_kept(p, pid, live_tid, &ticket);
 }
+
+/*
+ * Taps.
+ */
 
 int probes_tap(struct probes *p, const struct track_file *file, pid_t pid, bool has_new_maps,
 	       const struct tap_news **ret_news)
 {
-	struct probed_file *pf = find_file(p, file);
-	struct file_member *m = pf ? file_probes_find(pf->probes, pid) : NULL;
+	struct file_probes *fp = find_file(p, file);
+	struct file_member *m = fp ? file_probes_find(fp, pid) : NULL;
 
 	*ret_news = NULL;
 	if (!m)
 		return -ENOENT;
-	if (file_member_is_tapped(m) && !has_new_maps)
+	if (m->wants_tap && !has_new_maps)
 		return 0;
-	*ret_news = file_probes_tap_news(pf->probes);
-	if (file_member_is_tapped(m))
-		return file_probes_tap_copies(pf->probes, m);
-	return file_probes_tap(pf->probes, m, kept_table_of(p->kept, pid));
+	*ret_news = &fp->tap_news;
+	return file_probes_tap(fp, m);
 }
 
 void probes_untap(struct probes *p, pid_t pid)
 {
-	struct probed_file *pf;
-	struct file_member *m;
+	struct file_probes *fp;
 
-	vec_each(&p->files, pf) {
-		m = file_probes_find(pf->probes, pid);
+	vec_each(&p->files, fp) {
+		struct file_member *m = file_probes_find(fp, pid);
+
 		if (m)
 			file_probes_untap(m);
 	}
@@ -381,61 +321,51 @@ void probes_untap(struct probes *p, pid_t pid)
 
 void probes_set_taps(const struct probes *p, pid_t pid, uint64_t rate_bytes, struct tap_lost *ret)
 {
-	const struct probed_file *pf;
+	const struct file_probes *fp;
 
 	*ret = (struct tap_lost){ 0 };
-	vec_each(&p->files, pf) {
-		const struct file_member *m = file_probes_find(pf->probes, pid);
+	vec_each(&p->files, fp) {
+		const struct file_member *m = file_probes_find(fp, pid);
 		struct tap_lost lost;
 
-		if (!m || file_member_set_tap(m, rate_bytes, &lost))
+		if (!m || !m->tap || held_links_set_tap(m->tap, rate_bytes, &lost))
 			continue;
 		ret->dropped_cnt += lost.dropped_cnt;
 		ret->failed_cnt += lost.failed_cnt;
 	}
 }
 
-/* Events are bound to a thread, which may end before the process. */
-static void follow_thread(struct probes *p, struct probed_file *pf, struct file_member *m,
-			  pid_t pid, pid_t live_tid)
-{
-	int err;
-
-	if (!file_member_set_thread(m, live_tid) ||
-	    file_sharing_now(pf->sharing) != SHARING_EVENT || !pf->file->alloc)
-		return;
-	file_probes_stop_member(m, SHARING_EVENT);
-	err = file_probes_sync_sharing(pf->probes, m, SHARING_EVENT,
-				       kept_table_allocator_of(p->kept, pid), NULL);
-	if (err)
-		count_failure(p, pf->file, err);
-}
+/*
+ * Processes.
+ */
 
 /* A file that cannot be probed must not end the recording of the others. Its member has no links,
  * so that attaching is not retried, and counted, at every refresh. */
 int probes_add(struct probes *p, const struct track_file *file, pid_t pid, pid_t live_tid)
 {
-	struct probed_file *pf;
+	struct file_probes *fp;
 	struct file_member *known;
 	bool is_new;
 	int err;
 
 	if (!file->alloc && !file->tags && !probes_use_sampler(p, file))
 		return 0;
-	pf = find_file(p, file);
-	known = pf ? file_probes_find(pf->probes, pid) : NULL;
+	fp = find_file(p, file);
+	known = fp ? file_probes_find(fp, pid) : NULL;
 	if (known) {
-		follow_thread(p, pf, known, pid, live_tid);
+		err = file_probes_follow_thread(fp, known, live_tid);
+		if (err)
+			count_failure(p, file, err);
 		return 0;
 	}
-	if (pf)
-		file_sharing_plan(pf->sharing, file_probes_cnt(pf->probes) + 1);
+	if (fp)
+		file_sharing_plan(fp, fp->members.cnt + 1);
 	else
-		pf = add_file(p, file);
-	err = pf ? file_probes_reserve(pf->probes) : -ENOMEM;
+		fp = add_file(p, file);
+	err = fp ? vec_reserve(&fp->members, fp->members.cnt + 1) : -ENOMEM;
 	if (err)
 		return err;
-	err = file_probes_add(pf->probes, pid, live_tid, file_sharing_now(pf->sharing), &is_new);
+	err = file_probes_add(fp, pid, live_tid, &is_new);
 	if (is_new)
 		count_sites(p, file);
 	if (err)
@@ -445,58 +375,56 @@ int probes_add(struct probes *p, const struct track_file *file, pid_t pid, pid_t
 
 uint64_t probes_seen_ns(const struct probes *p, const struct track_file *file, pid_t pid)
 {
-	const struct probed_file *pf = find_file(p, file);
-	const struct file_member *m = pf ? file_probes_find(pf->probes, pid) : NULL;
+	const struct file_member *m = find_member(p, file, pid);
 
-	return m ? file_member_seen_ns(m) : 0;
+	return m ? m->seen_ns : 0;
 }
 
 int probes_want_of_files(const struct probes *p, pid_t pid)
 {
-	const struct probed_file *pf;
+	const struct file_probes *fp;
 
-	vec_each(&p->files, pf) {
-		const struct file_member *m = file_probes_find(pf->probes, pid);
-		int err = m ? file_member_err(m) : 0;
+	vec_each(&p->files, fp) {
+		const struct file_member *m = file_probes_find(fp, pid);
 
-		if (err == -EMFILE || err == -ENFILE)
-			return err;
+		if (m && (m->failed_err == -EMFILE || m->failed_err == -ENFILE))
+			return m->failed_err;
 	}
 	return 0;
 }
 
 void probes_del_process(struct probes *p, pid_t pid, bool has_ended)
 {
-	kept_table_forget(p->kept, pid);
+	uint32_t key = (uint32_t)pid;
+
+	hmap_del(&p->sampled, &key);
+	hmap_del(&p->kept, &key); /* a setting for all processes stays */
 	for (size_t i = p->files.cnt; i-- > 0;) {
-		struct probed_file *pf = &p->files.data[i];
-		struct file_member *m = file_probes_find(pf->probes, pid);
+		struct file_probes *fp = &p->files.data[i];
+		struct file_member *m = file_probes_find(fp, pid);
 
 		if (!m)
 			continue;
-		file_probes_del(pf->probes, m, has_ended);
-		file_sharing_note_change(pf->sharing);
-		if (file_probes_cnt(pf->probes) || policy_is_shared(p->policy))
-			continue;
-		stop_file(p, pf);
-		*pf = p->files.data[--p->files.cnt];
+		file_probes_del(fp, m, has_ended);
+		fp->has_changed = true;
+		if (!fp->members.cnt && !policy_is_shared(p->policy))
+			del_file(p, fp);
 	}
 }
 
 bool probes_clean_children(struct probes *p, pid_t pid)
 {
-	struct probed_file *pf;
+	struct file_probes *fp;
 
 	if (engine_mode(p->engine) == ATTACH_PERF)
 		return true;
 	if (guardian_cleaning_cnt(p->guardian) >= CLEANINGS_CAP)
 		return false;
-	vec_each(&p->files, pf) {
-		const struct file_member *m = file_sharing_now(pf->sharing) == SHARING_OWN ?
-						      file_probes_find(pf->probes, pid) :
-						      NULL;
+	vec_each(&p->files, fp) {
+		const struct file_member *m =
+			fp->sharing == SHARING_OWN ? file_probes_find(fp, pid) : NULL;
 
-		if (m && file_probes_clean_children(pf->probes, m))
+		if (m && file_links_clean_children(fp, m))
 			break;
 	}
 	return true;
@@ -514,10 +442,10 @@ void probes_clean_leftovers(struct probes *p, const struct leftovers *l, pid_t p
 		.sites = l->sites.data,
 		.site_cnt = l->sites.cnt,
 	};
-	const struct probed_file *pf = find_file(p, l->file);
+	const struct file_probes *fp = find_file(p, l->file);
 	int err;
 
-	if (pf && file_sharing_now(pf->sharing) == SHARING_ALL)
+	if (fp && fp->sharing == SHARING_ALL)
 		return; /* they are our own */
 	err = guardian_clean(p->guardian, &req);
 	if (err)
@@ -538,15 +466,15 @@ size_t probes_file_cnt(const struct probes *p)
 
 bool probes_file_at(const struct probes *p, size_t i, struct probes_file *ret)
 {
-	const struct probed_file *pf = &p->files.data[i];
+	const struct file_probes *fp = &p->files.data[i];
 
-	if (!pf->file->alloc || !file_probes_cnt(pf->probes))
+	if (!fp->file->alloc || !fp->members.cnt)
 		return false;
 	*ret = (struct probes_file){
-		.file = pf->file,
-		.sharing = file_sharing_now(pf->sharing),
-		.process_cnt = file_probes_cnt(pf->probes),
-		.hit_ns = file_sharing_hit_ns(pf->sharing),
+		.file = fp->file,
+		.sharing = fp->sharing,
+		.process_cnt = fp->members.cnt,
+		.hit_ns = file_sharing_hit_ns(fp),
 	};
 	return true;
 }

@@ -14,17 +14,25 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/err.h"
+#include "base/vec.h"
+#include "kernel/attach.h"
 #include "track/plan.h"
-#include "track/probes_kept.h"
 
 struct engine;
 struct guardian;
-struct held_links;
-struct leftovers;
+struct proc_map;
 struct probes;
-struct probes_activity;
+struct tap_lost;
 struct track_file;
 struct track_policy;
+
+/* Which probes of a process stay attached. */
+enum probes_kept {
+	PROBES_ALL,
+	PROBES_ALLOCS, /* not those on frees */
+	PROBES_NONE,
+};
 
 /* What was attached so far. A site counts once for each process in which it was probed. */
 struct probes_counts {
@@ -35,6 +43,20 @@ struct probes_counts {
 	int failed_err; /* error of the first; 0: none */
 };
 
+/* How tapping went the last time. */
+struct tap_news {
+	uint64_t stopped_ns;
+	uint32_t thread_cnt;
+	struct err why; /* why it failed */
+};
+
+/* Recent hits per second of a process. */
+struct probes_activity {
+	double (*hits_per_s)(void *ctx, pid_t pid);
+	void *ctx;
+};
+
+/* All arguments must outlive it. -ENOMEM. */
 int probes_new(struct engine *e, struct guardian *guardian, const struct track_policy *policy,
 	       struct probes **ret);
 /* Detach all probes. */
@@ -77,8 +99,6 @@ int probes_set_sampled(struct probes *p, pid_t pid, pid_t live_tid, bool is_samp
  * call; NULL: it was already tapped. has_new_maps: it may map more copies of the file than when it was
  * tapped. -errno: it is not tapped; the news say why.
  */
-struct tap_lost;
-struct tap_news;
 int probes_tap(struct probes *p, const struct track_file *file, pid_t pid, bool has_new_maps,
 	       const struct tap_news **ret_news);
 /* Remove the taps of all its files: it executes another program, or one file could not be tapped. */
@@ -101,6 +121,25 @@ uint64_t probes_seen_ns(const struct probes *p, const struct track_file *file, p
  * way. */
 bool probes_clean_children(struct probes *p, pid_t pid);
 
+/*
+ * Breakpoints in a process that are not in its file: those of a profiler that runs now, or those left by one that was
+ * killed in the middle of an attach or detach.
+ *
+ * The two look the same. Attaching at their sites and detaching again takes leftovers out, in every
+ * process, and leaves others' live breakpoints alone (guardian_clean()).
+ */
+struct leftovers {
+	const struct track_file *file;
+	VEC(struct attach_site) sites; /* with cookie 0: their hits do nothing */
+};
+/*
+ * Search the functions that a profiler would probe (the allocator's, whole, and the places of
+ * tags), as far as they are in this mapping, in the memory of the process of the thread tid.
+ * What is beside other changed bytes belongs to a patch of somebody else and is left alone.
+ * Unreadable memory has no leftovers. -ENOMEM.
+ */
+int leftovers_find(pid_t tid, const struct proc_map *map, const struct track_file *file,
+		   struct leftovers *ret);
 /* For a process that is newly tracked. Failures are logged. */
 void probes_clean_leftovers(struct probes *p, const struct leftovers *l, pid_t pid, pid_t live_tid);
 

@@ -13,7 +13,6 @@
 #include "kernel/engine.h"
 #include "proc/process.h"
 #include "tap/tap.h"
-#include "track/file_links.h"
 #include "track/file.h"
 #include "track/late_files.h"
 #include "track/tracked.h"

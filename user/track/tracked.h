@@ -20,7 +20,7 @@
 #include "heaptap/abi.h"
 #include "track/files.h"
 #include "track/jit_areas.h"
-#include "track/leftovers.h"
+#include "track/probes.h"
 #include "track/process_tags.h"
 #include "track/tap_rate.h"
 
