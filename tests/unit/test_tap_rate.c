@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "track/tap_rate.h"
+#include "track/tracker_priv.h"
 
 #define MS 1000000ULL
 #define FINEST TAP_RATE_FINEST

@@ -142,6 +142,14 @@ bool process_shares_memory(pid_t a, pid_t b)
 	       !syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
 }
 
+bool process_has_ended(pid_t pid)
+{
+	struct process_info info;
+	int err = process_info_read(pid, &info);
+
+	return err == -ESRCH || (!err && info.is_zombie);
+}
+
 int process_check(const struct process_info *info, struct err *why)
 {
 	int err;

@@ -24,6 +24,8 @@ int process_info_read(pid_t pid, struct process_info *ret);
  * swap_bytes, file_bytes, start_time_ticks, thread_cnt.
  */
 int process_glance(pid_t pid, struct process_info *ret);
+/* Is it gone, or a zombie? false: it runs, or that cannot be read. */
+bool process_has_ended(pid_t pid);
 /* Does the process have our root directory? 0; -EXDEV: it does not. */
 int process_has_own_root(pid_t tid);
 /*

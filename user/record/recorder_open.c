@@ -38,7 +38,6 @@
 #include "proc/reader.h"
 #include "track/file_job.h"
 #include "track/files.h"
-#include "track/tracked.h"
 #include "track/tracker.h"
 
 #define TICK_NS 200000000ULL /* for the status line and for work that waits */
@@ -457,7 +456,7 @@ static int check_heaps(const struct recorder *r)
 	if (r->opts.follow || tracker_site_cnt(r->session->tracker))
 		return 0;
 	vec_each(&r->targets.list, t)
-		is_over = is_over && tracked_has_ended(t->pid);
+		is_over = is_over && process_has_ended(t->pid);
 	if (is_over) {
 		t = &r->targets.list.data[0];
 		log_error("record: PID %d (%s) ended while it was being attached to", t->pid,

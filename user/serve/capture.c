@@ -13,7 +13,6 @@
 #include "proc/process.h"
 #include "proc/select.h"
 #include "session/session.h"
-#include "track/tap_rate.h"
 
 /* An unmapped file is noticed after this at the latest. */
 #define REFRESH_NS (60 * NS_PER_S)

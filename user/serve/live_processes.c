@@ -31,7 +31,6 @@
 #include "snapshot/scope_labels.h"
 #include "snapshot/snapshot.h"
 #include "proc/process.h"
-#include "track/late_files.h"
 #include "track/tracker.h"
 
 struct cell_key {

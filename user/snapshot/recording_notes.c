@@ -22,7 +22,6 @@
 #include "profile/profile.h"
 #include "snapshot/ledger_notes.h"
 #include "snapshot/snapshot.h"
-#include "track/late_files.h"
 #include "track/tracker.h"
 
 #define NAMED_MAX 8 /* in one line */

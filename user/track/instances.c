@@ -3,10 +3,12 @@
 #include "track/instances.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "profile/tag_labels.h"
 #include "proc/process.h"
 
@@ -117,6 +119,26 @@ void instance_set_keys(struct track_instance *inst, struct tag_keys *keys)
 		tag_keys_release(inst->tag_keys);
 	free(inst->tag_keys);
 	inst->tag_keys = keys;
+}
+
+const char *late_files_words(const struct track_instance *inst, char buf[LATE_FILES_WORDS])
+{
+	char text[UNITS_BUF], more[48] = "";
+
+	if (inst->late_file_cnt > 1)
+		snprintf(more, sizeof(more), " (%u more files were late)", inst->late_file_cnt - 1);
+	if (inst->late_file_ns == UINT64_MAX)
+		snprintf(buf, LATE_FILES_WORDS,
+			 "'%s' was loaded after the tap was put in, and cannot be tapped: what it "
+			 "allocates is not seen%s",
+			 inst->late_file, more);
+	else
+		snprintf(buf, LATE_FILES_WORDS,
+			 "'%s' was probed %s after it was mapped: blocks from before that are not "
+			 "in the numbers%s",
+			 inst->late_file, format_duration(inst->late_file_ns, text, sizeof(text)),
+			 more);
+	return buf;
 }
 
 void instances_note_begin(struct instances *is, pid_t pid, uint32_t generation,

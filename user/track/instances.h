@@ -16,10 +16,16 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
-#include "track/process_tags.h"
 
 struct process_info;
 struct tag_keys;
+
+/* Sums over the descriptors of a process, since it began. */
+struct scope_counters {
+	uint64_t overflows; /* names that did not fit into the program's node table */
+	uint64_t underflows; /* pops without a push */
+	uint64_t truncations; /* pushes deeper than scopes are kept apart */
+};
 
 struct track_instance {
 	pid_t pid;
@@ -56,7 +62,7 @@ struct track_instance {
 	bool is_unseen_closed; /* the text below is about a file that could not be opened */
 	bool has_unseen_frees;
 	char unseen[352];
-	/* Files with an allocator that it mapped before they were probed (late_files.h): their number, and the path of the one
+	/* Files with an allocator that it mapped before they were probed (late_files.c): their number, and the path of the one
 	 * that was mapped longest before; UINT64_MAX: it is never probed */
 	uint32_t late_file_cnt;
 	uint64_t late_file_ns;
@@ -96,6 +102,9 @@ bool instances_is_replaced(const struct instances *is, pid_t pid, uint32_t gener
  * image's names while the generation is still the old one's.
  */
 int instance_describe(struct track_instance *inst, const struct process_info *info);
+/* What is said of the late files of a process. */
+#define LATE_FILES_WORDS 416
+const char *late_files_words(const struct track_instance *inst, char buf[LATE_FILES_WORDS]);
 /* Takes ownership of keys. */
 void instance_set_keys(struct track_instance *inst, struct tag_keys *keys);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* jit_areas.c - see jit_areas.h. */
-#include "track/jit_areas.h"
+/* jit_areas.c - see tracker_priv.h. */
+#include "track/tracker_priv.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 
 #include "proc/process.h"
 #include "tap/tap.h"
-#include "track/files.h"
 
 /* A tap is our own code: it has no names to look up, and no stack begins in it. */
 static bool is_tap(const struct proc_map *m)

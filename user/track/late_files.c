@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * late_files.c - see late_files.h.
+ * late_files.c - see tracker_priv.h.
  *
  * The kernel reports each mapping with its time and inode. Where a report is missing (it was lost, or is about the file
  * below an overlay, which has another inode), the file was mapped after the last reading that knew all files. What was
  * there at the first reading is no late file: nothing from before is in the numbers anyway.
  */
-#include "track/late_files.h"
+#include "track/tracker_priv.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/units.h"
 #include "track/file.h"
-#include "track/instances.h"
-#include "track/probes.h"
-#include "track/tracked.h"
 
 /* Beyond this number the oldest is overwritten: a program that starts maps some hundred libraries. */
 #define NEWS_CAP 256
@@ -60,26 +56,6 @@ static void note(struct track_instance *inst, const struct track_file *file, uin
 		return;
 	inst->late_file_ns = late_ns;
 	snprintf(inst->late_file, sizeof(inst->late_file), "%s", file->path);
-}
-
-const char *late_files_words(const struct track_instance *inst, char buf[LATE_FILES_WORDS])
-{
-	char text[UNITS_BUF], more[48] = "";
-
-	if (inst->late_file_cnt > 1)
-		snprintf(more, sizeof(more), " (%u more files were late)", inst->late_file_cnt - 1);
-	if (inst->late_file_ns == UINT64_MAX)
-		snprintf(buf, LATE_FILES_WORDS,
-			 "'%s' was loaded after the tap was put in, and cannot be tapped: what it "
-			 "allocates is not seen%s",
-			 inst->late_file, more);
-	else
-		snprintf(buf, LATE_FILES_WORDS,
-			 "'%s' was probed %s after it was mapped: blocks from before that are not "
-			 "in the numbers%s",
-			 inst->late_file, format_duration(inst->late_file_ns, text, sizeof(text)),
-			 more);
-	return buf;
 }
 
 static void say(const struct tracked_process *p, const struct track_file *file, uint64_t late_ns)

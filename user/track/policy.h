@@ -33,6 +33,8 @@ enum tap_wish {
 };
 extern const char *const tap_wish_names[]; /* by number; ends with NULL */
 
+#define TAP_RATE_FINEST (64ULL << 10) /* of a tap_rate_bytes that follows the cost */
+
 struct track_policy {
 	/*
 	 * Children become tracked processes of their own. Probes are then not bound to a process
@@ -59,7 +61,7 @@ struct track_policy {
 	uint64_t tap_rate_bytes;
 	bool (*may_tap)(void *ctx, pid_t pid); /* NULL: everyone */
 	void *may_tap_ctx;
-	bool tap_rate_is_fixed; /* else it follows the cost: tap_rate.h */
+	bool tap_rate_is_fixed; /* else it follows the cost: tap_rate.c */
 	uint64_t reclaim_grace_ns; /* 0: RECLAIM_GRACE_NS */
 	/* Read the mappings of a process again after this time without news of it, because nothing
 	 * reports an unmapped file. 0: never for that reason. */

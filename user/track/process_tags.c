@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* process_tags.c - see process_tags.h. */
-#include "track/process_tags.h"
+/* process_tags.c - see tracker_priv.h. */
+#include "track/tracker_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 #include "proc/scope_descriptor.h"
 #include "proc/tag_sources.h"
 #include "track/file_tags.h"
-#include "track/files.h"
 
 #define KEYS_WAIT_NS (200 * NS_PER_MS)
 #define KEYS_WAIT_CAP_NS (60 * NS_PER_S)

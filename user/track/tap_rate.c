@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tap_rate.c - see tap_rate.h. */
-#include "track/tap_rate.h"
+/* tap_rate.c - see tracker_priv.h. */
+#include "track/tracker_priv.h"
 
 static double limit_ns(const struct tap_rate_cost *c)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* taps.c - see taps.h. */
-#include "track/taps.h"
+/* taps.c - see tracker_priv.h. */
+#include "track/tracker_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,13 +14,7 @@
 #include "proc/process.h"
 #include "tap/tap.h"
 #include "track/file.h"
-#include "track/late_files.h"
-#include "track/tracked.h"
-#include "track/instances.h"
-#include "track/policy.h"
-#include "track/probes.h"
 #include "track/tap_orders.h"
-#include "track/tap_rate.h"
 
 /* Cost of a trap and of the program's work there, without the stack, which is measured. */
 #define TAP_HIT_NS 2000
@@ -32,39 +26,44 @@
 /* A visit that does not come to an end is followed by a pause of so many times its length, unless it is tried again. */
 #define VISIT_PAUSES 8
 
-bool taps_are_off(const struct taps *ts)
+bool tracker_wants_taps(const struct tracker *t)
 {
-	return !ts->policy->tap_rate_bytes;
+	return t->policy->tap_rate_bytes;
 }
 
-int taps_await(const struct taps *ts, struct tracked_process *p, uint64_t not_before_ns)
+void tracker_tap_patiently(struct tracker *t, bool is_patient)
+{
+	t->taps_are_patient = is_patient;
+}
+
+int taps_await(const struct tracker *t, struct tracked_process *p, uint64_t not_before_ns)
 {
 	p->tap_generation = HT_GENERATION_NONE;
 	p->tap_due_ns = not_before_ns;
-	return probes_set_sampled(ts->probes, p->pid, p->pid, true);
+	return probes_set_sampled(t->probes, p->pid, p->pid, true);
 }
 
 /* The process has another image, which has no tap. */
-static int begin_tap(const struct taps *ts, struct tracked_process *p)
+static int begin_tap(struct tracker *t, struct tracked_process *p)
 {
-	struct track_instance *inst = instances_get(ts->instances, p->pid, p->generation);
+	struct track_instance *inst = instances_get(&t->instances, p->pid, p->generation);
 
 	if (!inst)
 		return -ENOMEM;
-	probes_untap(ts->probes, p->pid); /* also when some of its files only were tapped */
+	probes_untap(t->probes, p->pid); /* also when some of its files only were tapped */
 	p->tap_generation = p->generation;
 	p->tap_tries = 0;
-	p->tap = !ts->policy->may_tap || ts->policy->may_tap(ts->policy->may_tap_ctx, p->pid) ?
+	p->tap = !t->policy->may_tap || t->policy->may_tap(t->policy->may_tap_ctx, p->pid) ?
 			 TAP_NOT_TRIED :
 			 TAP_REFUSED;
 	inst->is_tap_refused = p->tap == TAP_REFUSED;
-	return probes_set_sampled(ts->probes, p->pid, p->live_tid, p->tap == TAP_NOT_TRIED);
+	return probes_set_sampled(t->probes, p->pid, p->live_tid, p->tap == TAP_NOT_TRIED);
 }
 
-static int refuse_tap(const struct taps *ts, struct tracked_process *p,
-		      const struct track_file *file, const char *why)
+static int refuse_tap(struct tracker *t, struct tracked_process *p, const struct track_file *file,
+		      const char *why)
 {
-	struct track_instance *inst = instances_get(ts->instances, p->pid, p->generation);
+	struct track_instance *inst = instances_get(&t->instances, p->pid, p->generation);
 
 	if (!inst)
 		return -ENOMEM;
@@ -77,24 +76,24 @@ static int refuse_tap(const struct taps *ts, struct tracked_process *p,
 	}
 	log_warn("PID %d cannot be tapped: %s (%s); it is recorded with probes", p->pid, why,
 		 file->path);
-	probes_untap(ts->probes, p->pid);
+	probes_untap(t->probes, p->pid);
 	p->tap = TAP_REFUSED;
 	p->is_sampled = false;
-	if (p->tap_tries > 1 && !ts->is_patient)
+	if (p->tap_tries > 1 && !t->taps_are_patient)
 		inst->tap_late_ns = now_ns() - p->followed_ns;
 	inst->is_tap_refused = true;
-	return probes_set_sampled(ts->probes, p->pid, p->live_tid, false);
+	return probes_set_sampled(t->probes, p->pid, p->live_tid, false);
 }
 
-static struct tap_unit *unit_of(struct taps *ts, struct tracked_process *p)
+static struct tap_unit *unit_of(struct tracker *t, struct tracked_process *p)
 {
-	return ts->policy->follow ? &ts->family : &p->tap_unit;
+	return t->policy->follow ? &t->family : &p->tap_unit;
 }
 
-static int note_tapped(struct taps *ts, struct tracked_process *p, const struct tap_news *news)
+static int note_tapped(struct tracker *t, struct tracked_process *p, const struct tap_news *news)
 {
-	struct track_instance *inst = instances_get(ts->instances, p->pid, p->generation);
-	struct tap_unit *u = unit_of(ts, p);
+	struct track_instance *inst = instances_get(&t->instances, p->pid, p->generation);
+	struct tap_unit *u = unit_of(t, p);
 	struct track_file **file;
 
 	if (!inst)
@@ -114,45 +113,45 @@ static int note_tapped(struct taps *ts, struct tracked_process *p, const struct 
 	inst->sampler_ns = now_ns();
 	if (inst->exec_ns)
 		inst->tap_late_ns = inst->sampler_ns - inst->exec_ns;
-	else if (p->is_child || (p->tap_tries && !ts->is_patient))
+	else if (p->is_child || (p->tap_tries && !t->taps_are_patient))
 		inst->tap_late_ns = inst->sampler_ns - p->followed_ns;
 	inst->tap_stopped_ns = news->stopped_ns;
 	inst->tap_thread_cnt = news->thread_cnt;
 	/* It was tapped at this rate. If the family's rate has changed, its next look records
 	 * that. */
-	inst->sampler_rate_bytes = ts->policy->tap_rate_bytes;
+	inst->sampler_rate_bytes = t->policy->tap_rate_bytes;
 	process_cpu_ns(p->pid, &p->tap_cpu_ns);
-	if (!ts->policy->follow || !u->rate_bytes)
+	if (!t->policy->follow || !u->rate_bytes)
 		*u = (struct tap_unit){ .limit = u->limit,
-					.rate_bytes = ts->policy->tap_rate_bytes,
+					.rate_bytes = t->policy->tap_rate_bytes,
 					.calm_ns = TAP_RATE_CALM_NS };
-	return engine_mark_target(ts->engine, p->pid, HT_TARGET_SAMPLES, 0);
+	return engine_mark_target(t->engine, p->pid, HT_TARGET_SAMPLES, 0);
 }
 
 /* A process that does not answer stalls everybody: then no other one is visited for a while. */
-static void note_visit(struct taps *ts, uint64_t begin_ns, int err)
+static void note_visit(struct tracker *t, uint64_t begin_ns, int err)
 {
 	uint64_t now = now_ns(), took_ns = now - begin_ns;
 
 	if (err == -ETIMEDOUT || err == -ETIME)
-		ts->quiet_until_ns = now + VISIT_PAUSES * took_ns;
+		t->taps_quiet_until_ns = now + VISIT_PAUSES * took_ns;
 }
 
-static bool is_tried_again(const struct taps *ts, struct tracked_process *p, int err)
+static bool is_tried_again(const struct tracker *t, struct tracked_process *p, int err)
 {
 	uint64_t pause_ns = p->tap_tries ? TAP_RETRY_NS : TAP_FIRST_RETRY_NS;
 
 	if ((err != -ETIME && err != -EAGAIN && err != -EFAULT) || p->tap == TAP_IN ||
 	    ++p->tap_tries >= TAP_VISITS)
 		return false;
-	if (ts->is_patient)
+	if (t->taps_are_patient)
 		usleep((useconds_t)(pause_ns / 1000));
 	else
 		p->tap_due_ns = now_ns() + pause_ns;
 	return true;
 }
 
-static int tap_files(struct taps *ts, struct tracked_process *p, const struct tap_news **last)
+static int tap_files(struct tracker *t, struct tracked_process *p, const struct tap_news **last)
 {
 	const bool has_new_maps = p->allocator_maps_cnt != p->tapped_maps_cnt;
 	const struct tap_news *news = NULL;
@@ -163,31 +162,31 @@ static int tap_files(struct taps *ts, struct tracked_process *p, const struct ta
 	vec_each(&p->mapped, file) {
 		if (!(*file)->alloc)
 			continue;
-		err = probes_tap(ts->probes, *file, p->pid, has_new_maps, &news);
+		err = probes_tap(t->probes, *file, p->pid, has_new_maps, &news);
 		if (err)
 			break;
 		*last = news ? news : *last;
 	}
-	if (err && is_tried_again(ts, p, err)) {
+	if (err && is_tried_again(t, p, err)) {
 		/* Half a tap sees frees of blocks that it never saw. */
-		probes_untap(ts->probes, p->pid);
+		probes_untap(t->probes, p->pid);
 		*last = NULL;
-		return ts->is_patient ? tap_files(ts, p, last) : 0;
+		return t->taps_are_patient ? tap_files(t, p, last) : 0;
 	}
-	note_visit(ts, begin_ns, err);
+	note_visit(t, begin_ns, err);
 	if (err && err != -ESRCH)
-		err = refuse_tap(ts, p, *file,
+		err = refuse_tap(t, p, *file,
 				 news && news->why.text[0] ? news->why.text : strerror(-err));
 	else if (!err)
 		p->tapped_maps_cnt = p->allocator_maps_cnt;
 	return err;
 }
 
-static bool is_in_tapped_memory(const struct taps *ts, const struct tracked_process *p)
+static bool is_in_tapped_memory(const struct tracker *t, const struct tracked_process *p)
 {
 	const struct tracked_process *other;
 
-	vec_each(&ts->tracked->list, other)
+	vec_each(&t->list, other)
 		if (other != p && other->tap == TAP_IN &&
 		    process_shares_memory(p->live_tid, other->live_tid))
 			return true;
@@ -195,42 +194,42 @@ static bool is_in_tapped_memory(const struct taps *ts, const struct tracked_proc
 }
 
 /* The tap of a memory sees all that run in it: note if that is the tap of another process. */
-static bool is_tap_of_other(const struct taps *ts, struct tracked_process *p)
+static bool is_tap_of_other(struct tracker *t, struct tracked_process *p)
 {
 	struct track_instance *inst;
 
-	if (p->tap == TAP_IN || !is_in_tapped_memory(ts, p)) {
+	if (p->tap == TAP_IN || !is_in_tapped_memory(t, p)) {
 		if (p->tap == TAP_OF_OTHER)
 			p->tap = TAP_NOT_TRIED; /* the other one has ended */
 		return false;
 	}
 	p->tap = TAP_OF_OTHER;
-	inst = instances_get(ts->instances, p->pid, p->generation);
+	inst = instances_get(&t->instances, p->pid, p->generation);
 	if (inst)
 		inst->is_tap_of_other = true;
 	return true;
 }
 
-int taps_process(struct taps *ts, struct tracked_process *p)
+int taps_process(struct tracker *t, struct tracked_process *p)
 {
 	const struct tap_news *last = NULL;
 	int err = 0;
 
 	if (p->tap_generation != p->generation)
-		err = begin_tap(ts, p);
+		err = begin_tap(t, p);
 	if (err || p->tap == TAP_REFUSED ||
 	    (p->tap != TAP_IN && (p->is_waiting || p->has_busy_files)) ||
-	    !tracked_is_current(ts->tracked, p) || p->tap_due_ns > now_ns())
+	    !tracked_is_current(t, p) || p->tap_due_ns > now_ns())
 		return err;
-	if (p->tap != TAP_IN && ts->quiet_until_ns > now_ns()) {
-		p->tap_due_ns = ts->quiet_until_ns;
+	if (p->tap != TAP_IN && t->taps_quiet_until_ns > now_ns()) {
+		p->tap_due_ns = t->taps_quiet_until_ns;
 		return 0;
 	}
 	p->tap_due_ns = 0;
-	if (is_tap_of_other(ts, p))
+	if (is_tap_of_other(t, p))
 		return 0;
-	err = tap_files(ts, p, &last);
-	return err || !last || p->tap == TAP_REFUSED ? err : note_tapped(ts, p, last);
+	err = tap_files(t, p, &last);
+	return err || !last || p->tap == TAP_REFUSED ? err : note_tapped(t, p, last);
 }
 
 /*
@@ -258,14 +257,14 @@ static uint64_t take_cpu_ns(struct tracked_process *p)
 	return p->tap_cpu_ns > before_ns ? p->tap_cpu_ns - before_ns : 0;
 }
 
-static void set_rate(const struct taps *ts, const struct tracked_process *p, uint64_t rate_bytes)
+static void set_rate(const struct tracker *t, const struct tracked_process *p, uint64_t rate_bytes)
 {
-	struct track_instance *inst = instances_find(ts->instances, p->pid, p->generation);
+	struct track_instance *inst = instances_find(&t->instances, p->pid, p->generation);
 	struct tap_lost lost;
 
 	if (!inst || p->tap != TAP_IN)
 		return;
-	probes_set_taps(ts->probes, p->pid, rate_bytes, &lost);
+	probes_set_taps(t->probes, p->pid, rate_bytes, &lost);
 	inst->tap_dropped_cnt = lost.dropped_cnt;
 	inst->tap_failed_cnt = lost.failed_cnt;
 	if (rate_bytes > inst->sampler_rate_bytes)
@@ -273,7 +272,7 @@ static void set_rate(const struct taps *ts, const struct tracked_process *p, uin
 }
 
 /* hits: of a unit that used cpu_ns since its last look. */
-static void choose_rate(const struct taps *ts, struct tap_unit *u, const struct ht_hits *hits,
+static void choose_rate(const struct tracker *t, struct tap_unit *u, const struct ht_hits *hits,
 			uint64_t cpu_ns, uint64_t now)
 {
 	struct tap_rate_cost cost = {
@@ -286,55 +285,62 @@ static void choose_rate(const struct taps *ts, struct tap_unit *u, const struct 
 	};
 
 	cost.allowed_ns = allowed_ns(&u->limit, &cost);
-	if (u->checked_ns && !ts->policy->tap_rate_is_fixed)
+	if (u->checked_ns && !t->policy->tap_rate_is_fixed)
 		u->rate_bytes = tap_rate_next(u->rate_bytes, &cost, &u->calm_ns);
 	u->hits = *hits;
 	u->checked_ns = now;
 }
 
-void taps_adjust(struct taps *ts, struct tracked_process *p)
+void taps_adjust(struct tracker *t, struct tracked_process *p)
 {
-	struct tap_unit *u = unit_of(ts, p);
+	struct tap_unit *u = unit_of(t, p);
 	uint64_t now = now_ns(), cpu_ns = 0;
 	struct ht_hits hits;
 
-	if (now < u->checked_ns + TAP_LOOK_NS || engine_read_hits(ts->engine, p->hits_idx, &hits))
+	if (now < u->checked_ns + TAP_LOOK_NS || engine_read_hits(t->engine, p->hits_idx, &hits))
 		return;
-	if (!ts->policy->follow) {
+	if (!t->policy->follow) {
 		cpu_ns = take_cpu_ns(p);
-		choose_rate(ts, u, &hits, cpu_ns, now);
-		set_rate(ts, p, u->rate_bytes);
+		choose_rate(t, u, &hits, cpu_ns, now);
+		set_rate(t, p, u->rate_bytes);
 		return;
 	}
-	vec_each(&ts->tracked->list, p)
+	vec_each(&t->list, p)
 		cpu_ns += take_cpu_ns(p);
-	choose_rate(ts, u, &hits, cpu_ns, now);
-	vec_each(&ts->tracked->list, p)
-		set_rate(ts, p, u->rate_bytes);
+	choose_rate(t, u, &hits, cpu_ns, now);
+	vec_each(&t->list, p)
+		set_rate(t, p, u->rate_bytes);
 }
 
-void taps_limit(struct taps *ts, pid_t pid, const struct recording_limit *limit)
+void tracker_limit_tap(struct tracker *t, pid_t pid, const struct recording_limit *limit)
 {
-	struct tracked_process *p = tracked_find(ts->tracked, pid);
+	struct tracked_process *p = tracked_find(t, pid);
 
 	if (!pid)
-		ts->family.limit = *limit;
+		t->family.limit = *limit;
 	else if (p)
 		p->tap_unit.limit = *limit;
 }
 
-bool taps_is_in(const struct taps *ts, pid_t pid)
+bool tracker_is_tapped(const struct tracker *t, pid_t pid)
 {
 	const struct tracked_process *p;
 
 	if (pid) {
-		p = tracked_find(ts->tracked, pid);
+		p = tracked_find(t, pid);
 		return p && (p->tap == TAP_IN || p->tap == TAP_OF_OTHER);
 	}
-	vec_each(&ts->tracked->list, p)
+	vec_each(&t->list, p)
 		if (p->tap != TAP_IN && p->tap != TAP_OF_OTHER && !p->tap_due_ns)
 			return false;
-	return ts->tracked->list.cnt;
+	return t->list.cnt;
+}
+
+bool tracker_is_tap_refused(const struct tracker *t, pid_t pid)
+{
+	const struct tracked_process *p = tracked_find(t, pid);
+
+	return p && p->tap == TAP_REFUSED;
 }
 
 void taps_repair(const struct tracked_process *p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tracked.c - see tracked.h. */
-#include "track/tracked.h"
+/* tracked.c - see tracker_priv.h. */
+#include "track/tracker_priv.h"
 
 #include <errno.h>
 #include <math.h>
@@ -18,10 +18,7 @@
 #include "proc/jit_entry.h"
 #include "proc/process.h"
 #include "proc/runtime_kind.h"
-#include "track/instances.h"
-#include "track/jit_areas.h"
 #include "track/jit_code.h"
-#include "track/policy.h"
 
 /* Limits of waiting for new files. A server does not let one process hold it up... */
 #define FILES_PATIENT_NS (60 * NS_PER_S)
@@ -31,20 +28,6 @@
 struct file_list {
 	VEC(struct track_file *) file;
 };
-
-void tracked_init(struct tracked *f, struct engine *engine, struct track_files *files,
-		  struct instances *instances, struct reclaim *reclaim,
-		  const struct track_policy *policy)
-{
-	*f = (struct tracked){
-		.engine = engine,
-		.files = files,
-		.instances = instances,
-		.reclaim = reclaim,
-		.policy = policy,
-	};
-	hmap_init(&f->idx, sizeof(uint32_t));
-}
 
 void tracked_forget_leftovers(struct tracked_process *p)
 {
@@ -74,62 +57,44 @@ static void release_process(struct tracked_process *p)
 	tracked_forget_leftovers(p);
 }
 
-void tracked_release(struct tracked *f)
+void tracked_release(struct tracker *t)
 {
 	struct tracked_process *p;
 
-	vec_each(&f->list, p)
+	vec_each(&t->list, p)
 		release_process(p);
-	vec_release(&f->list);
-	hmap_release(&f->idx);
+	vec_release(&t->list);
+	hmap_release(&t->idx);
 }
 
-struct tracked_process *tracked_find(const struct tracked *f, pid_t pid)
+struct tracked_process *tracked_find(const struct tracker *t, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
-	const uint64_t *idx = hmap_get(&f->idx, &key);
+	const uint64_t *idx = hmap_get(&t->idx, &key);
 
-	return idx ? &f->list.data[*idx] : NULL;
+	return idx ? &t->list.data[*idx] : NULL;
 }
 
-struct tracked_process *tracked_oldest(const struct tracked *f)
-{
-	struct tracked_process *p, *oldest = NULL;
-
-	vec_each(&f->list, p)
-		if (!oldest || p->refreshed_ns < oldest->refreshed_ns)
-			oldest = p;
-	return oldest;
-}
-
-bool tracked_has_ended(pid_t pid)
-{
-	struct process_info info;
-	int err = process_info_read(pid, &info);
-
-	return err == -ESRCH || (!err && info.is_zombie);
-}
-
-int tracked_add(struct tracked *f, pid_t pid, uint32_t generation, struct tracked_process **ret)
+int tracked_add(struct tracker *t, pid_t pid, uint32_t generation, struct tracked_process **ret)
 {
 	struct tracked_process fresh = { .pid = pid, .live_tid = pid, .generation = generation };
 	uint32_t key = (uint32_t)pid;
-	int err = tracked_find(f, pid) ? -EEXIST : 0;
+	int err = tracked_find(t, pid) ? -EEXIST : 0;
 
 	if (!err)
-		err = vec_reserve(&f->list, f->list.cnt + 1);
+		err = vec_reserve(&t->list, t->list.cnt + 1);
 	if (!err)
-		err = hmap_put(&f->idx, &key, f->list.cnt);
+		err = hmap_put(&t->idx, &key, t->list.cnt);
 	if (err)
 		return err;
-	f->list.data[f->list.cnt] = fresh;
-	f->added_cnt++;
-	*ret = &f->list.data[f->list.cnt++];
+	t->list.data[t->list.cnt] = fresh;
+	t->added_cnt++;
+	*ret = &t->list.data[t->list.cnt++];
 	return 0;
 }
 
 /* Make these files, and no others, the ones that the process maps. */
-static void hold_files(struct tracked *f, struct tracked_process *p, struct file_list *mapped)
+static void hold_files(struct tracker *t, struct tracked_process *p, struct file_list *mapped)
 {
 	struct track_file **file;
 
@@ -137,7 +102,7 @@ static void hold_files(struct tracked *f, struct tracked_process *p, struct file
 		track_file_hold(*file);
 	vec_each(&p->mapped, file)
 		if (track_file_put(*file))
-			reclaim_ask(f->reclaim);
+			reclaim_ask(t->reclaim);
 	vec_release(&p->mapped);
 	p->mapped.data = mapped->file.data;
 	p->mapped.cnt = mapped->file.cnt;
@@ -145,57 +110,57 @@ static void hold_files(struct tracked *f, struct tracked_process *p, struct file
 	memset(mapped, 0, sizeof(*mapped));
 }
 
-void tracked_delete(struct tracked *f, struct tracked_process *p)
+void tracked_delete(struct tracker *t, struct tracked_process *p)
 {
-	struct tracked_process *last = &f->list.data[f->list.cnt - 1];
+	struct tracked_process *last = &t->list.data[t->list.cnt - 1];
 	uint32_t key = (uint32_t)p->pid;
 	struct file_list none = { 0 };
 
-	engine_del_mappings(f->engine, p->pid);
-	engine_del_tags(f->engine, p->pid);
-	hold_files(f, p, &none);
+	engine_del_mappings(t->engine, p->pid);
+	engine_del_tags(t->engine, p->pid);
+	hold_files(t, p, &none);
 	release_process(p);
-	hmap_del(&f->idx, &key);
+	hmap_del(&t->idx, &key);
 	if (p != last) {
 		*p = *last;
 		key = (uint32_t)p->pid;
-		*hmap_get(&f->idx, &key) = (uint64_t)(p - f->list.data);
+		*hmap_get(&t->idx, &key) = (uint64_t)(p - t->list.data);
 	}
-	f->list.cnt--;
-	f->deleted_cnt++;
+	t->list.cnt--;
+	t->deleted_cnt++;
 }
 
-bool tracked_is_current(const struct tracked *f, const struct tracked_process *p)
+bool tracked_is_current(const struct tracker *t, const struct tracked_process *p)
 {
 	struct ht_target target;
 
-	return !engine_get_target(f->engine, p->pid, &target) && target.generation == p->generation;
+	return !engine_get_target(t->engine, p->pid, &target) && target.generation == p->generation;
 }
 
 /* Add what /proc said while this image was there, unless a later image has begun. */
-static int note_instance(struct tracked *f, const struct tracked_process *p,
+static int note_instance(struct tracker *t, const struct tracked_process *p,
 			 const struct process_info *info)
 {
-	struct track_instance *inst = instances_get(f->instances, p->pid, p->generation);
+	struct track_instance *inst = instances_get(&t->instances, p->pid, p->generation);
 
 	if (!inst)
 		return -ENOMEM;
-	return tracked_is_current(f, p) ? instance_describe(inst, info) : 0;
+	return tracked_is_current(t, p) ? instance_describe(inst, info) : 0;
 }
 
-static void note_failure(struct tracked *f, int err)
+static void note_failure(struct tracker *t, int err)
 {
-	f->failed_cnt++;
-	if (!f->failed_err)
-		f->failed_err = err;
+	t->failed_cnt++;
+	if (!t->failed_err)
+		t->failed_err = err;
 }
 
-static void note_costly(struct tracked *f, struct tracked_process *p)
+static void note_costly(struct tracker *t, struct tracked_process *p)
 {
 	if (p->has_costly_files)
 		return;
 	p->has_costly_files = true;
-	note_failure(f, -EFBIG);
+	note_failure(t, -EFBIG);
 	log_warn(
 		"PID %d maps more files than are read at once: those that come last are unknown in its stacks "
 		"for a while",
@@ -203,17 +168,17 @@ static void note_costly(struct tracked *f, struct tracked_process *p)
 }
 
 /* Read the names of label keys, for the process's image. */
-static int read_keys(struct tracked *f, struct tracked_process *p, uint32_t generation,
+static int read_keys(struct tracker *t, struct tracked_process *p, uint32_t generation,
 		     const struct proc_maps *maps)
 {
 	struct track_instance *inst;
 	struct tag_keys *keys;
-	int err = process_tags_read_keys(&p->tags, f->engine, p->pid, p->live_tid, generation, maps,
+	int err = process_tags_read_keys(&p->tags, t->engine, p->pid, p->live_tid, generation, maps,
 					 &keys);
 
 	if (err || !keys)
 		return err;
-	inst = instances_get(f->instances, p->pid, generation);
+	inst = instances_get(&t->instances, p->pid, generation);
 	if (!inst) {
 		tag_keys_release(keys);
 		free(keys);
@@ -225,10 +190,10 @@ static int read_keys(struct tracked *f, struct tracked_process *p, uint32_t gene
 
 static bool has_mapped(const struct tracked_process *p, const struct track_file *file)
 {
-	struct track_file *const *f;
+	struct track_file *const *one;
 
-	vec_each(&p->mapped, f)
-		if (*f == file)
+	vec_each(&p->mapped, one)
+		if (*one == file)
 			return true;
 	return false;
 }
@@ -259,7 +224,7 @@ static int compare_mappings(const void *a, const void *b)
 }
 
 /* Find or make the file that stands for the code of a period, and add it to `mapped`. */
-static int get_jit_file(struct tracked *f, const struct tracked_process *p, uint32_t period,
+static int get_jit_file(struct tracker *t, const struct tracked_process *p, uint32_t period,
 			struct file_list *mapped, struct track_file **ret)
 {
 	struct track_file **file, *found = NULL;
@@ -274,13 +239,13 @@ static int get_jit_file(struct tracked *f, const struct tracked_process *p, uint
 		if ((*file)->jit == p->jit_code && (*file)->jit_period == period)
 			found = *file;
 	if (!found)
-		err = track_files_add_jit(f->files, p->jit_code, period, &found);
+		err = track_files_add_jit(t->files, p->jit_code, period, &found);
 	*ret = found;
 	return err ? err : vec_push(&mapped->file, found);
 }
 
 /* Add an area in pieces of one period each. For pieces without room the walk asks the kernel. */
-static int add_jit_area(struct tracked *f, const struct tracked_process *p, struct jit_area area,
+static int add_jit_area(struct tracker *t, const struct tracked_process *p, struct jit_area area,
 			struct mapping_list *set, struct file_list *mapped)
 {
 	int err = 0;
@@ -292,7 +257,7 @@ static int add_jit_area(struct tracked *f, const struct tracked_process *p, stru
 		struct track_file *file;
 
 		hm.end_addr = end_addr < area.end_addr ? end_addr : area.end_addr;
-		err = get_jit_file(f, p, period, mapped, &file);
+		err = get_jit_file(t, p, period, mapped, &file);
 		if (err)
 			break;
 		hm.file_id = file->id;
@@ -325,7 +290,7 @@ static void find_dump(struct tracked_process *p, const struct proc_maps *maps)
 }
 
 /* Add code made at run time. *ret_file_id: file for code that is met before it is known here. */
-static int add_jit(struct tracked *f, struct tracked_process *p, uint32_t generation,
+static int add_jit(struct tracker *t, struct tracked_process *p, uint32_t generation,
 		   const struct proc_maps *maps, struct mapping_list *set, struct file_list *mapped,
 		   uint32_t *ret_file_id)
 {
@@ -336,7 +301,7 @@ static int add_jit(struct tracked *f, struct tracked_process *p, uint32_t genera
 
 	if (generation != p->generation) /* another image's */
 		forget_jit(p);
-	err = jit_areas_update(&p->jit, maps, f->files);
+	err = jit_areas_update(&p->jit, maps, t->files);
 	if (!err && p->jit.area.cnt && !p->jit_code) {
 		err = process_info_read(p->pid, &info);
 		if (!err)
@@ -345,23 +310,18 @@ static int add_jit(struct tracked *f, struct tracked_process *p, uint32_t genera
 	if (err || !p->jit_code)
 		return err;
 	find_dump(p, maps);
-	err = get_jit_file(f, p, 0, mapped, &first);
+	err = get_jit_file(t, p, 0, mapped, &first);
 	if (err)
 		return err;
 	*ret_file_id = first->id;
 	vec_each(&p->jit.area, area) {
-		err = add_jit_area(f, p, *area, set, mapped);
+		err = add_jit_area(t, p, *area, set, mapped);
 		if (err)
 			return err;
 	}
 	if (set->map.cnt)
 		qsort(set->map.data, set->map.cnt, sizeof(*set->map.data), compare_mappings);
 	return 0;
-}
-
-bool tracked_look_at_jit(struct tracked_process *p)
-{
-	return p->jit_code && jit_code_look(p->jit_code);
 }
 
 static bool is_code(const struct proc_map *m)
@@ -382,17 +342,17 @@ static uint32_t own_files(const struct tracked_process *p)
 }
 
 /* How long to wait for the files of a process now. */
-static uint64_t wait_ns(struct tracked *f, const struct tracked_process *p, uint64_t now)
+static uint64_t wait_ns(struct tracker *t, const struct tracked_process *p, uint64_t now)
 {
 	uint64_t left_ns;
 
 	if (p->held_until_ns)
 		return p->held_until_ns > now ? p->held_until_ns - now : 0;
-	if (f->policy->is_patient)
+	if (t->policy->is_patient)
 		return FILES_PATIENT_NS;
-	f->waited_ns -= fmin(f->waited_ns, (double)(now - f->waited_since_ns) * FILES_WAIT_PER_S);
-	f->waited_since_ns = now;
-	left_ns = f->waited_ns < FILES_WAIT_NS ? FILES_WAIT_NS - (uint64_t)f->waited_ns : 0;
+	t->waited_ns -= fmin(t->waited_ns, (double)(now - t->waited_since_ns) * FILES_WAIT_PER_S);
+	t->waited_since_ns = now;
+	left_ns = t->waited_ns < FILES_WAIT_NS ? FILES_WAIT_NS - (uint64_t)t->waited_ns : 0;
 	return left_ns;
 }
 
@@ -406,10 +366,10 @@ static bool is_urgent(const struct tracked_process *p, const struct track_file *
  * Let jobs read the new files, several at once, and wait as long as allowed. Missing files come
  * later, and the process is then refreshed: is_waiting.
  */
-static int fetch_files(struct tracked *f, struct tracked_process *p, const struct file_user *user,
+static int fetch_files(struct tracker *t, struct tracked_process *p, const struct file_user *user,
 		       const struct proc_maps *maps)
 {
-	uint64_t begin_ns = now_ns(), until_ns = begin_ns + wait_ns(f, p, begin_ns), now;
+	uint64_t begin_ns = now_ns(), until_ns = begin_ns + wait_ns(t, p, begin_ns), now;
 	const struct proc_map *m;
 	struct track_file *file;
 	int err = 0;
@@ -421,19 +381,19 @@ static int fetch_files(struct tracked *f, struct tracked_process *p, const struc
 		vec_each(&maps->maps, m) {
 			if (!is_code(m))
 				continue;
-			if (track_files_get(f->files, user, m, &file) == -EINPROGRESS)
+			if (track_files_get(t->files, user, m, &file) == -EINPROGRESS)
 				p->is_waiting = true;
 			is_hurried |= is_urgent(p, file);
 		}
 		now = now_ns();
 		if (!p->is_waiting || is_hurried || now >= until_ns)
 			break;
-		if (track_files_work(f->files, (int)((until_ns - now) / NS_PER_MS) + 1, &err))
-			f->has_new_files = true;
+		if (track_files_work(t->files, (int)((until_ns - now) / NS_PER_MS) + 1, &err))
+			t->has_new_files = true;
 	} while (!err);
-	f->waited_ns += (double)(now_ns() - begin_ns);
+	t->waited_ns += (double)(now_ns() - begin_ns);
 	if (err && err != -ENOMEM)
-		note_failure(f, err);
+		note_failure(t, err);
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -455,7 +415,7 @@ static void add_closed(struct tracked_process *p, const struct proc_map *map, in
 }
 
 /* Mappings of the process -> mapping set in the engine; the files -> p->mapped. */
-static int read_mappings(struct tracked *f, struct tracked_process *p, uint32_t generation)
+static int read_mappings(struct tracker *t, struct tracked_process *p, uint32_t generation)
 {
 	struct mapping_list set = { 0 };
 	struct file_list mapped = { 0 };
@@ -471,10 +431,10 @@ static int read_mappings(struct tracked *f, struct tracked_process *p, uint32_t 
 	if (err)
 		return forgive_silence(p, err);
 	p->read_cost.own_files = own_files(p);
-	err = fetch_files(f, p, &user, &maps);
+	err = fetch_files(t, p, &user, &maps);
 	if (err)
 		goto out;
-	f->read_cnt++;
+	t->read_cnt++;
 	process_tags_begin(&p->tags);
 	vec_each(&maps.maps, m) {
 		struct track_file *file = NULL;
@@ -483,11 +443,11 @@ static int read_mappings(struct tracked *f, struct tracked_process *p, uint32_t 
 
 		if (!is_code(m))
 			continue;
-		err = track_files_get(f->files, &user, m, &file);
+		err = track_files_get(t->files, &user, m, &file);
 		if (err == -ENOMEM)
 			goto out;
 		if (err == -EFBIG)
-			note_costly(f, p);
+			note_costly(t, p);
 		else if (err == -EAGAIN || err == -ETIMEDOUT)
 			p->has_busy_files = true;
 		else if (err == -EINPROGRESS)
@@ -498,45 +458,45 @@ static int read_mappings(struct tracked *f, struct tracked_process *p, uint32_t 
 			p->has_gone_files = true;
 		else if (err &&
 			 err != -EACCES) /* no more tables or descriptors: go on without the file */
-			note_failure(f, err);
+			note_failure(t, err);
 		if (err == -EACCES || err == -EAGAIN || err == -ETIMEDOUT)
 			add_closed(p, m, err);
 		if (file && !track_file_bias(file, m->start_addr, m->off, &bias)) {
 			hm.bias = bias;
 			hm.file_id = file->id;
 		}
-		if (!file && jit_can_be_in(m, f->files))
+		if (!file && jit_can_be_in(m, t->files))
 			continue; /* see add_jit() */
 		err = vec_push(&set.map, hm);
 		if (!err && file && p->may_have_leftovers && !has_mapped(p, file))
 			err = forgive_silence(p, find_leftovers(p, m, file));
 		maps_cnt += file && file->alloc;
-		if (!err && file && file->listed_in != f->read_cnt) {
-			file->listed_in = f->read_cnt;
+		if (!err && file && file->listed_in != t->read_cnt) {
+			file->listed_in = t->read_cnt;
 			err = vec_push(&mapped.file, file);
 		}
 		if (!err && file && file->tags && hm.file_id)
-			err = forgive_silence(p, process_tags_add_file(&p->tags, f->engine, p->pid,
+			err = forgive_silence(p, process_tags_add_file(&p->tags, t->engine, p->pid,
 								       p->live_tid, generation,
 								       file, hm.bias, &maps));
 		if (err)
 			goto out;
 	}
-	err = add_jit(f, p, generation, &maps, &set, &mapped, &jit_file_id);
+	err = add_jit(t, p, generation, &maps, &set, &mapped, &jit_file_id);
 	if (err == -ENOMEM || err == -ESRCH)
 		goto out;
 	if (err) /* no more tables: stacks end in such code */
-		note_failure(f, err);
-	err = engine_put_mappings(f->engine, p->pid, generation, jit_file_id, set.map.data,
+		note_failure(t, err);
+	err = engine_put_mappings(t->engine, p->pid, generation, jit_file_id, set.map.data,
 				  set.map.cnt);
 	if (err && err != -ENOMEM) { /* the walk asks the kernel then */
-		note_failure(f, err);
+		note_failure(t, err);
 		err = 0;
 	}
 	if (!err) {
-		hold_files(f, p, &mapped);
+		hold_files(t, p, &mapped);
 		p->allocator_maps_cnt = maps_cnt;
-		err = forgive_silence(p, read_keys(f, p, generation, &maps));
+		err = forgive_silence(p, read_keys(t, p, generation, &maps));
 	}
 out:
 	vec_release(&set.map);
@@ -577,7 +537,7 @@ static const char *closed_words(int err)
 				"does not let itself be read";
 }
 
-static void note_closed(struct tracked *f, const struct tracked_process *p,
+static void note_closed(struct tracker *t, const struct tracked_process *p,
 			struct track_instance *inst)
 {
 	if (!p->closed.cnt || inst->unseen[0])
@@ -587,9 +547,9 @@ static void note_closed(struct tracked *f, const struct tracked_process *p,
 		 p->closed.path, closed_words(p->closed.err));
 	inst->unseen_cnt = 1;
 	inst->is_unseen_closed = true;
-	if (!f->is_closed_said)
+	if (!t->is_closed_said)
 		log_warn("PID %d: %s", p->pid, inst->unseen);
-	f->is_closed_said = true;
+	t->is_closed_said = true;
 }
 
 /* The environment is read only of a process that has a runtime, and once. */
@@ -616,9 +576,9 @@ static void note_own_heap(const struct tracked_process *p, struct track_instance
 			 words.advice);
 }
 
-static void note_what_is_unseen(struct tracked *f, const struct tracked_process *p)
+static void note_what_is_unseen(struct tracker *t, const struct tracked_process *p)
 {
-	struct track_instance *inst = instances_find(f->instances, p->pid, p->generation);
+	struct track_instance *inst = instances_find(&t->instances, p->pid, p->generation);
 
 	if (!inst)
 		return;
@@ -628,11 +588,11 @@ static void note_what_is_unseen(struct tracked *f, const struct tracked_process 
 		inst->is_unseen_closed = false;
 	}
 	note_unseen(p, inst);
-	note_closed(f, p, inst);
+	note_closed(t, p, inst);
 	note_own_heap(p, inst);
 }
 
-int tracked_refresh(struct tracked *f, struct tracked_process *p)
+int tracked_refresh(struct tracker *t, struct tracked_process *p)
 {
 	struct track_file **file;
 	struct ht_target target;
@@ -642,7 +602,7 @@ int tracked_refresh(struct tracked *f, struct tracked_process *p)
 
 	p->is_dirty = false;
 	p->refreshed_ns = now_ns();
-	err = engine_get_target(f->engine, p->pid, &target);
+	err = engine_get_target(t->engine, p->pid, &target);
 	if (err)
 		return err;
 	has_info = !process_info_read(p->pid, &info);
@@ -652,7 +612,7 @@ int tracked_refresh(struct tracked *f, struct tracked_process *p)
 		p->uid = info.uid;
 	/* If an exec happens in between, the set is the old image's. It does not count then: the
 	 * walk asks the kernel, and the exec's event leads to another refresh. */
-	err = read_mappings(f, p, target.generation);
+	err = read_mappings(t, p, target.generation);
 	if (err)
 		return err;
 	p->may_have_leftovers &= p->is_waiting || p->has_busy_files;
@@ -660,64 +620,34 @@ int tracked_refresh(struct tracked *f, struct tracked_process *p)
 	p->has_allocator = false;
 	vec_each(&p->mapped, file)
 		p->has_allocator |= (*file)->alloc != NULL;
-	err = has_info ? note_instance(f, p, &info) : 0;
-	note_what_is_unseen(f, p);
+	err = has_info ? note_instance(t, p, &info) : 0;
+	note_what_is_unseen(t, p);
 	return err;
 }
 
 /* A program adds keys while it runs, and no event tells of that. On a failure the old keys stay. */
-static void read_new_keys(struct tracked *f, struct tracked_process *p)
+static void read_new_keys(struct tracker *t, struct tracked_process *p)
 {
 	struct proc_maps maps = { 0 };
 
 	if (process_tags_wants_keys(&p->tags, now_ns()) &&
 	    !proc_maps_read(p->pid, p->live_tid, &maps))
-		read_keys(f, p, p->generation, &maps);
+		read_keys(t, p, p->generation, &maps);
 	proc_maps_release(&maps);
 }
 
-void tracked_read_counters(struct tracked *f, struct tracked_process *p)
-{
-	struct track_instance *inst =
-		p->tags.desc_addrs.cnt ? instances_get(f->instances, p->pid, p->generation) : NULL;
-
-	if (inst)
-		process_tags_read_counters(&p->tags, p->live_tid, &inst->scope_counters);
-	read_new_keys(f, p);
-}
-
-void tracked_hits_since(const struct tracked_process *p, struct ht_hits *hits)
-{
-	hits->alloc_cnt -= p->hits_before.alloc_cnt;
-	hits->free_cnt -= p->hits_before.free_cnt;
-	hits->return_cnt -= p->hits_before.return_cnt;
-	hits->stepped_cnt -= p->hits_before.stepped_cnt;
-	hits->sample_cnt -= p->hits_before.sample_cnt;
-	hits->stack_ns -= p->hits_before.stack_ns;
-}
-
-/* Children that share their parent's counter all have the same number of hits. */
-void tracked_read_hits(struct tracked *f, uint64_t passed_ns)
+void tracker_read_counters(struct tracker *t)
 {
 	struct tracked_process *p;
 
-	vec_each(&f->list, p) {
-		struct ht_hits hits;
-		uint64_t cnt;
+	vec_each(&t->list, p) {
+		struct track_instance *inst =
+			p->tags.desc_addrs.cnt ?
+				instances_get(&t->instances, p->pid, p->generation) :
+				NULL;
 
-		if (engine_read_hits(f->engine, p->hits_idx, &hits))
-			continue;
-		cnt = hits.alloc_cnt + hits.free_cnt;
-		if (p->has_seen_hits)
-			p->hits_per_s = (double)(cnt - p->hits_seen) * NS_PER_S / (double)passed_ns;
-		p->hits_seen = cnt;
-		p->has_seen_hits = true;
+		if (inst)
+			process_tags_read_counters(&p->tags, p->live_tid, &inst->scope_counters);
+		read_new_keys(t, p);
 	}
-}
-
-double tracked_hits_per_s(void *f, pid_t pid)
-{
-	const struct tracked_process *p = tracked_find(f, pid);
-
-	return p ? p->hits_per_s : 0;
 }

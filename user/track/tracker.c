@@ -5,7 +5,7 @@
  * This file begins and ends tracking, handles events, and does periodic work. tracker_ask.c answers
  * questions. tracked.c keeps what is known of a process, and reads it.
  */
-#include "track/tracker.h"
+#include "track/tracker_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,11 +22,7 @@
 #include "proc/process.h"
 #include "alloc/file_sampler.h"
 #include "track/files.h"
-#include "track/late_files.h"
-#include "track/tracked.h"
 #include "track/jit_code.h"
-#include "track/tracker_priv.h"
-#include "track/taps.h"
 
 /*
  * The breakpoints that children inherit are removed at once from forked children that are not
@@ -114,12 +110,7 @@ int tracker_new(struct engine *engine, struct guardian *guardian, struct track_f
 	t->guardian = guardian;
 	t->policy = policy;
 	instances_init(&t->instances);
-	tracked_init(&t->tracked, engine, files, &t->instances, t->reclaim, policy);
-	t->taps = (struct taps){ .engine = engine,
-				 .probes = t->probes,
-				 .tracked = &t->tracked,
-				 .instances = &t->instances,
-				 .policy = policy };
+	hmap_init(&t->idx, sizeof(uint32_t));
 	hmap_init(&t->pinned, sizeof(struct pinned_key));
 	track_files_watch(files, on_file_over, t);
 	*ret = t;
@@ -144,7 +135,7 @@ void tracker_stop_allocs(struct tracker *t)
 	struct tracked_process *p;
 
 	t->is_stopped = true;
-	vec_each(&t->tracked.list, p) {
+	vec_each(&t->list, p) {
 		engine_mark_target(t->engine, p->pid, HT_TARGET_QUIET, 0);
 		note_unread(t, p);
 	}
@@ -161,7 +152,7 @@ void tracker_free(struct tracker *t)
 	reclaim_free(t->reclaim);
 	instances_release(&t->instances);
 	hmap_release(&t->pinned);
-	tracked_release(&t->tracked);
+	tracked_release(t);
 	free(t);
 }
 
@@ -210,18 +201,18 @@ static void find_late_files(const struct tracker *t, struct tracked_process *p)
 static int refresh(struct tracker *t, struct tracked_process *p)
 {
 	size_t site_cnt = tracker_site_cnt(t);
-	int err = tracked_refresh(&t->tracked, p);
+	int err = tracked_refresh(t, p);
 
 	clean_leftovers(t, p);
 	find_sampler(t, p);
 	for (size_t i = 0; i < p->mapped.cnt && !err; i++)
 		err = probe_file(t, p, p->mapped.data[i]);
-	if (!err && !taps_are_off(&t->taps) && !t->is_stopped)
-		err = taps_process(&t->taps, p);
+	if (!err && tracker_wants_taps(t) && !t->is_stopped)
+		err = taps_process(t, p);
 	if (!err)
 		find_late_files(t, p);
 	p->has_new_sites |= tracker_site_cnt(t) > site_cnt;
-	if (p->has_new_sites && tracked_is_current(&t->tracked, p)) {
+	if (p->has_new_sites && tracked_is_current(t, p)) {
 		if (now_ns() >= p->held_until_ns)
 			instances_note_late(&t->instances, p->pid, p->generation,
 					    p->held_until_ns != 0);
@@ -241,7 +232,7 @@ static void repair(struct tracker *t)
 
 	if (!guardian_is_lost(t->guardian) || guardian_restart(t->guardian))
 		return;
-	vec_each(&t->tracked.list, p) {
+	vec_each(&t->list, p) {
 		p->may_have_leftovers = true;
 		refresh(t, p); /* attaches nothing any more */
 		taps_repair(p);
@@ -259,14 +250,14 @@ void tracker_stop(struct tracker *t)
 	t->loaders = NULL;
 	probes_stop(t->probes);
 	repair(t);
-	vec_each(&t->tracked.list, p)
+	vec_each(&t->list, p)
 		engine_del_target(t->engine, p->pid);
 }
 
 void tracker_read_held(struct tracker *t, pid_t pid, bool is_exec, uint64_t until_ns,
 		       bool *ret_traces)
 {
-	struct tracked_process *p = tracked_find(&t->tracked, pid);
+	struct tracked_process *p = tracked_find(t, pid);
 
 	*ret_traces = false;
 	if (!p || t->is_stopped)
@@ -291,20 +282,19 @@ static int new_target(struct tracker *t, pid_t pid, uint32_t flags, struct track
 	int err;
 
 	target.generation = t->next_generation;
-	if (t->policy->follow && t->tracked.list.cnt)
-		target.hits_idx = t->tracked.list.data[0].hits_idx;
+	if (t->policy->follow && t->list.cnt)
+		target.hits_idx = t->list.data[0].hits_idx;
 	else
 		target.hits_idx = engine_hits_take(t->engine);
 	if (t->policy->follow)
 		target.flags |= HT_TARGET_FOLLOW;
 	t->next_generation += HT_GENERATION_STEP;
-	err = tracked_find(&t->tracked, pid) ?
-		      -EEXIST :
-		      engine_read_hits(t->engine, target.hits_idx, &before);
+	err = tracked_find(t, pid) ? -EEXIST :
+				     engine_read_hits(t->engine, target.hits_idx, &before);
 	if (!err)
 		err = engine_put_target(t->engine, pid, &target);
 	if (!err) {
-		err = tracked_add(&t->tracked, pid, target.generation, ret);
+		err = tracked_add(t, pid, target.generation, ret);
 		if (err)
 			engine_del_target(t->engine, pid);
 	}
@@ -328,7 +318,7 @@ int tracker_add(struct tracker *t, pid_t pid)
 	if (err)
 		return err;
 	p->may_have_leftovers = true;
-	err = taps_are_off(&t->taps) ? 0 : taps_await(&t->taps, p, 0);
+	err = tracker_wants_taps(t) ? taps_await(t, p, 0) : 0;
 	if (!err)
 		err = refresh(t, p);
 	if (!err)
@@ -344,8 +334,8 @@ int tracker_add_launch(struct tracker *t, pid_t pid, const char *const *paths, s
 	struct tracked_process *p;
 	int err = new_target(t, pid, HT_TARGET_WAITS_EXEC, &p);
 
-	if (!err && !taps_are_off(&t->taps))
-		err = taps_await(&t->taps, p, 0);
+	if (!err && tracker_wants_taps(t))
+		err = taps_await(t, p, 0);
 	if (!err && t->policy->holds)
 		err = loaders_new(t->engine, t->guardian, t->policy->follow ? 0 : pid, &t->loaders);
 	/* Making the set is slow, filling it is fast: it is ready when the program runs. */
@@ -366,18 +356,18 @@ static void add_child(struct tracker *t, const struct ht_event *event)
 	struct tracked_process *p, *parent;
 	struct ht_target target;
 
-	if (engine_get_target(t->engine, child, &target) || tracked_find(&t->tracked, child))
+	if (engine_get_target(t->engine, child, &target) || tracked_find(t, child))
 		return;
-	if (tracked_add(&t->tracked, child, target.generation, &p))
+	if (tracked_add(t, child, target.generation, &p))
 		return;
 	p->hits_idx = target.hits_idx;
 	p->followed_ns = now_ns();
-	parent = tracked_find(&t->tracked, event->tgid); /* the list may have moved */
+	parent = tracked_find(t, event->tgid); /* the list may have moved */
 	if (parent && parent->jit_code)
 		p->jit_parent = jit_code_ref(parent->jit_code);
 	p->is_child = true;
-	if (!taps_are_off(&t->taps))
-		taps_await(&t->taps, p, p->followed_ns + TAP_CHILD_NS);
+	if (tracker_wants_taps(t))
+		taps_await(t, p, p->followed_ns + TAP_CHILD_NS);
 	instances_note_begin(&t->instances, child, target.generation, event);
 	p->is_dirty = true;
 }
@@ -432,7 +422,7 @@ static int follow_sampler(struct tracker *t, struct tracked_process *p)
 	if (is_sampled == p->is_sampled)
 		return 0;
 	p->is_sampled = false;
-	if (!taps_are_off(&t->taps) && p->tap != TAP_REFUSED)
+	if (tracker_wants_taps(t) && p->tap != TAP_REFUSED)
 		return 0; /* the next image is tapped, too */
 	return probes_set_sampled(t->probes, p->pid, p->live_tid, false);
 }
@@ -447,20 +437,15 @@ static void end_process(struct tracker *t, struct tracked_process *p, bool has_e
 	engine_del_target(t->engine, p->pid);
 	if (!t->policy->follow)
 		engine_hits_give(t->engine, p->hits_idx);
-	tracked_delete(&t->tracked, p);
+	tracked_delete(t, p);
 }
 
 void tracker_remove(struct tracker *t, pid_t pid)
 {
-	struct tracked_process *p = tracked_find(&t->tracked, pid);
+	struct tracked_process *p = tracked_find(t, pid);
 
 	if (p)
-		end_process(t, p, tracked_has_ended(pid));
-}
-
-void tracker_limit_tap(struct tracker *t, pid_t pid, const struct recording_limit *limit)
-{
-	taps_limit(&t->taps, pid, limit);
+		end_process(t, p, process_has_ended(pid));
 }
 
 int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept, uint64_t *ret_ticket)
@@ -510,7 +495,7 @@ void tracker_ask_reclaim(struct tracker *t)
 
 void tracker_on_event(struct tracker *t, const struct ht_event *event)
 {
-	struct tracked_process *p = tracked_find(&t->tracked, event->tgid);
+	struct tracked_process *p = tracked_find(t, event->tgid);
 
 	if (t->is_stopped)
 		return;
@@ -549,7 +534,7 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 
 void tracker_on_mmap(struct tracker *t, pid_t pid, uint64_t ino, uint64_t time_ns)
 {
-	struct tracked_process *p = tracked_find(&t->tracked, pid);
+	struct tracked_process *p = tracked_find(t, pid);
 
 	if (!p)
 		return;
@@ -561,7 +546,7 @@ void tracker_on_mmap(struct tracker *t, pid_t pid, uint64_t ino, uint64_t time_n
  * all the time; walks meet the code that they add. */
 void tracker_on_code(struct tracker *t, pid_t pid)
 {
-	struct tracked_process *p = tracked_find(&t->tracked, pid);
+	struct tracked_process *p = tracked_find(t, pid);
 
 	if (p && !p->jit_code)
 		p->is_dirty = true;
@@ -571,7 +556,7 @@ void tracker_on_lost(struct tracker *t)
 {
 	struct tracked_process *p;
 
-	vec_each(&t->tracked.list, p)
+	vec_each(&t->list, p)
 		p->is_dirty = true;
 }
 
@@ -583,7 +568,7 @@ bool tracker_wants_work(const struct tracker *t)
 		return false;
 	if (probes_are_moving(t->probes))
 		return true;
-	vec_each(&t->tracked.list, p)
+	vec_each(&t->list, p)
 		if (p->is_dirty || p->is_waiting || p->cleans_left || p->tap_due_ns)
 			return true;
 	return false;
@@ -594,7 +579,7 @@ int tracker_wait_ms(const struct tracker *t)
 	const struct tracked_process *p;
 	int ms = tracker_wants_work(t) ? 10 : 1000;
 
-	vec_each(&t->tracked.list, p)
+	vec_each(&t->list, p)
 		if (p->jit_code && ms > (int)(JIT_LOOK_NS / NS_PER_MS))
 			ms = (int)(JIT_LOOK_NS / NS_PER_MS);
 	return ms;
@@ -621,10 +606,10 @@ static void check_lost(struct tracker *t)
 	has_grown = stats[HT_STAT_EVENTS_LOST] != t->lost_cnt;
 	t->lost_cnt = stats[HT_STAT_EVENTS_LOST];
 	/* An end takes a while, so after the first loss every look checks all processes. */
-	for (size_t i = t->tracked.list.cnt; i-- > 0;) { /* backwards: see end_process() */
-		struct tracked_process *p = &t->tracked.list.data[i];
+	for (size_t i = t->list.cnt; i-- > 0;) { /* backwards: see end_process() */
+		struct tracked_process *p = &t->list.data[i];
 
-		if (tracked_has_ended(p->pid))
+		if (process_has_ended(p->pid))
 			end_process(t, p, true);
 		else
 			p->is_dirty |= has_grown;
@@ -634,20 +619,49 @@ static void check_lost(struct tracker *t)
 /* Refresh one process at a time, so that processes that were read together spread out. */
 static void refresh_oldest(struct tracker *t)
 {
-	struct tracked_process *oldest = tracked_oldest(&t->tracked);
+	struct tracked_process *p, *oldest = NULL;
 
+	vec_each(&t->list, p)
+		if (!oldest || p->refreshed_ns < oldest->refreshed_ns)
+			oldest = p;
 	if (oldest && now_ns() >= oldest->refreshed_ns + t->policy->refresh_ns)
 		oldest->is_dirty = true;
 }
 
+/* Children that share their parent's counter all have the same number of hits. */
+static void read_hits(struct tracker *t, uint64_t passed_ns)
+{
+	struct tracked_process *p;
+
+	vec_each(&t->list, p) {
+		struct ht_hits hits;
+		uint64_t cnt;
+
+		if (engine_read_hits(t->engine, p->hits_idx, &hits))
+			continue;
+		cnt = hits.alloc_cnt + hits.free_cnt;
+		if (p->has_seen_hits)
+			p->hits_per_s = (double)(cnt - p->hits_seen) * NS_PER_S / (double)passed_ns;
+		p->hits_seen = cnt;
+		p->has_seen_hits = true;
+	}
+}
+
+static double hits_per_s(void *t, pid_t pid)
+{
+	const struct tracked_process *p = tracked_find(t, pid);
+
+	return p ? p->hits_per_s : 0;
+}
+
 static void order_sharers(struct tracker *t)
 {
-	const struct probes_activity activity = { tracked_hits_per_s, &t->tracked };
+	const struct probes_activity activity = { hits_per_s, t };
 	uint64_t now = now_ns(), passed_ns = now - t->ordered_ns;
 
 	if (passed_ns < ORDER_INTERVAL_NS || !probes_share_events(t->probes))
 		return;
-	tracked_read_hits(&t->tracked, passed_ns);
+	read_hits(t, passed_ns);
 	probes_order(t->probes, &activity);
 	t->ordered_ns = now;
 }
@@ -659,13 +673,13 @@ static int take_files(struct tracker *t)
 	int err;
 
 	if (track_files_work(t->files, 0, &err))
-		t->tracked.has_new_files = true;
-	if (t->tracked.has_new_files)
-		vec_each(&t->tracked.list, p)
+		t->has_new_files = true;
+	if (t->has_new_files)
+		vec_each(&t->list, p)
 			p->is_dirty |= p->is_waiting;
-	t->tracked.has_new_files = false;
+	t->has_new_files = false;
 	if (track_files_may_retry(t->files))
-		vec_each(&t->tracked.list, p)
+		vec_each(&t->list, p)
 			p->is_dirty |= p->has_unread_files;
 	return err == -ENOMEM ? err : 0;
 }
@@ -676,7 +690,7 @@ static int work_for(struct tracker *t, struct tracked_process *p)
 
 	if (p->tags.is_pending && now_ns() >= p->refreshed_ns + TAGS_INTERVAL_NS)
 		p->is_dirty = true;
-	if (tracked_look_at_jit(p))
+	if (p->jit_code && jit_code_look(p->jit_code))
 		p->is_dirty = true;
 	if (p->has_busy_files && now_ns() >= p->refreshed_ns + BUSY_INTERVAL_NS)
 		p->is_dirty = true;
@@ -687,7 +701,7 @@ static int work_for(struct tracker *t, struct tracked_process *p)
 	if (!err && (p->sampler || p->is_sampled))
 		err = follow_sampler(t, p);
 	if (!err && p->tap == TAP_IN)
-		taps_adjust(&t->taps, p);
+		taps_adjust(t, p);
 	if (err == -ESRCH || err == -ENOENT)
 		err = 0; /* its exit event is on the way */
 	if (p->cleans_left && now_ns() >= p->cleaned_ns + CLEAN_INTERVAL_NS)
@@ -708,20 +722,12 @@ int tracker_work(struct tracker *t)
 		refresh_oldest(t);
 	probes_work(t->probes);
 	order_sharers(t);
-	for (size_t left = t->tracked.list.cnt; left && !err && now_ns() < end_ns; left--) {
-		if (t->next_idx >= t->tracked.list.cnt)
+	for (size_t left = t->list.cnt; left && !err && now_ns() < end_ns; left--) {
+		if (t->next_idx >= t->list.cnt)
 			t->next_idx = 0;
-		err = work_for(t, &t->tracked.list.data[t->next_idx++]);
+		err = work_for(t, &t->list.data[t->next_idx++]);
 	}
 	return err;
-}
-
-void tracker_read_counters(struct tracker *t)
-{
-	struct tracked_process *p;
-
-	vec_each(&t->tracked.list, p)
-		tracked_read_counters(&t->tracked, p);
 }
 
 void tracker_plan_anew(struct tracker *t)

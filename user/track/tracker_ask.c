@@ -13,8 +13,19 @@
 struct tracked_process *tracker_find(const struct tracker *t, pid_t pid)
 {
 	if (!pid)
-		return t->tracked.list.cnt ? &t->tracked.list.data[0] : NULL;
-	return tracked_find(&t->tracked, pid);
+		return t->list.cnt ? &t->list.data[0] : NULL;
+	return tracked_find(t, pid);
+}
+
+/* Subtract the hits that were counted before it was tracked. */
+static void subtract_before(const struct tracked_process *p, struct ht_hits *hits)
+{
+	hits->alloc_cnt -= p->hits_before.alloc_cnt;
+	hits->free_cnt -= p->hits_before.free_cnt;
+	hits->return_cnt -= p->hits_before.return_cnt;
+	hits->stepped_cnt -= p->hits_before.stepped_cnt;
+	hits->sample_cnt -= p->hits_before.sample_cnt;
+	hits->stack_ns -= p->hits_before.stack_ns;
 }
 
 int tracker_read_hits(const struct tracker *t, pid_t pid, struct ht_hits *ret)
@@ -23,40 +34,18 @@ int tracker_read_hits(const struct tracker *t, pid_t pid, struct ht_hits *ret)
 	int err = p ? engine_read_hits(t->engine, p->hits_idx, ret) : -ESRCH;
 
 	if (!err)
-		tracked_hits_since(p, ret);
+		subtract_before(p, ret);
 	return err;
 }
 
 int tracker_read_cpu(const struct tracker *t, pid_t pid, uint64_t *ret_ns)
 {
-	const struct tracked_process *p = tracked_find(&t->tracked, pid);
+	const struct tracked_process *p = tracked_find(t, pid);
 	int err = p ? process_cpu_ns(pid, ret_ns) : -ESRCH;
 
 	if (!err)
 		*ret_ns -= *ret_ns < p->cpu_before_ns ? *ret_ns : p->cpu_before_ns;
 	return err;
-}
-
-bool tracker_is_tapped(const struct tracker *t, pid_t pid)
-{
-	return taps_is_in(&t->taps, pid);
-}
-
-void tracker_tap_patiently(struct tracker *t, bool is_patient)
-{
-	t->taps.is_patient = is_patient;
-}
-
-bool tracker_wants_taps(const struct tracker *t)
-{
-	return !taps_are_off(&t->taps);
-}
-
-bool tracker_is_tap_refused(const struct tracker *t, pid_t pid)
-{
-	const struct tracked_process *p = tracked_find(&t->tracked, pid);
-
-	return p && p->tap == TAP_REFUSED;
 }
 
 uint64_t tracker_followed_ns(const struct tracker *t, pid_t pid)
@@ -68,14 +57,14 @@ uint64_t tracker_followed_ns(const struct tracker *t, pid_t pid)
 
 uint32_t tracker_generation(const struct tracker *t, pid_t pid)
 {
-	const struct tracked_process *p = tracked_find(&t->tracked, pid);
+	const struct tracked_process *p = tracked_find(t, pid);
 
 	return p ? p->generation : HT_GENERATION_NONE;
 }
 
 bool tracker_is_of(const struct tracker *t, pid_t pid, uint32_t generation)
 {
-	const struct tracked_process *p = tracked_find(&t->tracked, pid);
+	const struct tracked_process *p = tracked_find(t, pid);
 
 	/* Within a life, generations only grow, by one for each exec; lives begin this far
 	 * apart. */
@@ -84,32 +73,32 @@ bool tracker_is_of(const struct tracker *t, pid_t pid, uint32_t generation)
 
 bool tracker_follows(const struct tracker *t, pid_t pid)
 {
-	return tracked_find(&t->tracked, pid) != NULL;
+	return tracked_find(t, pid) != NULL;
 }
 
 bool tracker_is_reading(const struct tracker *t, pid_t pid)
 {
-	const struct tracked_process *p = tracked_find(&t->tracked, pid);
+	const struct tracked_process *p = tracked_find(t, pid);
 
 	return p && (p->is_waiting || p->has_busy_files);
 }
 
 bool tracker_has_allocator(const struct tracker *t, pid_t pid)
 {
-	const struct tracked_process *p = tracked_find(&t->tracked, pid);
+	const struct tracked_process *p = tracked_find(t, pid);
 
 	return p && p->has_allocator;
 }
 
 pid_t tracker_running_at(const struct tracker *t, size_t i)
 {
-	return t->tracked.list.data[i].pid;
+	return t->list.data[i].pid;
 }
 
 /* Generations wrap around. Right after an exec the old image counts until the new one is read. */
 bool tracker_is_over(const struct tracker *t, pid_t pid, uint32_t generation)
 {
-	const struct tracked_process *p = tracked_find(&t->tracked, pid);
+	const struct tracked_process *p = tracked_find(t, pid);
 
 	return !p || (int32_t)(generation - p->generation) < 0;
 }
@@ -121,12 +110,12 @@ const struct reclaim_counts *tracker_reclaim_counts(const struct tracker *t)
 
 uint64_t tracker_followed_cnt(const struct tracker *t)
 {
-	return t->tracked.added_cnt;
+	return t->added_cnt;
 }
 
 uint64_t tracker_ended_cnt(const struct tracker *t)
 {
-	return t->tracked.deleted_cnt;
+	return t->deleted_cnt;
 }
 
 const struct probes *tracker_probes(const struct tracker *t)
@@ -136,7 +125,7 @@ const struct probes *tracker_probes(const struct tracker *t)
 
 size_t tracker_running_cnt(const struct tracker *t)
 {
-	return t->tracked.list.cnt;
+	return t->list.cnt;
 }
 
 size_t tracker_site_cnt(const struct tracker *t)
@@ -161,12 +150,12 @@ size_t tracker_failed_cnt(const struct tracker *t, int *ret_err)
 	uint64_t partly_cnt = track_files_partly_read_cnt(t->files);
 	uint64_t given_up_cnt = track_files_given_up_cnt(t->files);
 
-	*ret_err = t->tracked.failed_err ? t->tracked.failed_err : counts->failed_err;
+	*ret_err = t->failed_err ? t->failed_err : counts->failed_err;
 	if (!*ret_err && partly_cnt)
 		*ret_err = -EFBIG;
 	if (!*ret_err && given_up_cnt)
 		*ret_err = -ETIMEDOUT;
-	return t->tracked.failed_cnt + counts->failed_cnt + partly_cnt + given_up_cnt;
+	return t->failed_cnt + counts->failed_cnt + partly_cnt + given_up_cnt;
 }
 
 const char *tracker_most_unproven(const struct tracker *t, uint64_t *ret_cnt)
