@@ -394,7 +394,7 @@ static void test_late_end(void **state)
 	assert_int_equal(tracker_add(rig.tracker, rig.pid), 0);
 	tracker_on_event(rig.tracker, &event);
 	assert_true(tracker_follows(rig.tracker, rig.pid));
-	assert_true(tracker_has_allocator(rig.tracker, rig.pid));
+	assert_int_equal(tracker_has_allocator(rig.tracker, rig.pid), true);
 
 	assert_int_equal(engine_get_target(rig.engine, rig.pid, &target), 0);
 	event.generation =

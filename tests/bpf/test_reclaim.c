@@ -156,14 +156,14 @@ static struct contents contents(struct rig *rig)
 /* Until so many more cycles are over. Slices that are too short for anything are enough. */
 static void cycle(struct rig *rig, unsigned cnt)
 {
-	uint64_t want = tracker_reclaim_counts(rig->tracker)->cycles + cnt;
+	uint64_t want = reclaim_counts(tracker_reclaim(rig->tracker))->cycles + cnt;
 	uint64_t end_ns = now_ns() + LIMIT_NS;
 
-	while (tracker_reclaim_counts(rig->tracker)->cycles < want && now_ns() < end_ns) {
-		assert_int_equal(tracker_reclaim(rig->tracker, NO_READER, 1), 0);
+	while (reclaim_counts(tracker_reclaim(rig->tracker))->cycles < want && now_ns() < end_ns) {
+		assert_int_equal(reclaim_run(tracker_reclaim(rig->tracker), NO_READER, 1), 0);
 		usleep(200);
 	}
-	assert_true(tracker_reclaim_counts(rig->tracker)->cycles >= want);
+	assert_true(reclaim_counts(tracker_reclaim(rig->tracker))->cycles >= want);
 }
 
 static void end_target(struct rig *rig)
@@ -206,7 +206,6 @@ static void test_ended(void **state)
 {
 	struct contents before, after;
 	struct rig rig;
-	size_t cnt;
 
 	open_many(&rig, state, 1024);
 	rig_do(&rig, step_fill);
@@ -222,8 +221,7 @@ static void test_ended(void **state)
 	assert_int_equal(rig.engine->skel->bss->share_used[HT_SHARED_BINS], 0);
 	for (size_t i = 0; i < HT_FILTER_CNT; i++)
 		assert_int_equal(rig.engine->skel->bss->live_filter[i], 0);
-	tracker_instances(rig.tracker, &cnt);
-	assert_int_equal(cnt, 0);
+	assert_int_equal(tracker_instances(rig.tracker)->list.cnt, 0);
 
 	next_target(&rig);
 	rig_do(&rig, step_fill);
@@ -293,7 +291,7 @@ static void test_running(void **state)
 	before = contents(&rig);
 	assert_int_equal(before.live, 0);
 	assert_true(before.stacks >= DEEPEST);
-	tracker_ask_reclaim(rig.tracker);
+	reclaim_ask(tracker_reclaim(rig.tracker));
 	cycle(&rig, 1);
 	after = contents(&rig);
 	assert_int_equal(after.stacks, before.stacks);
@@ -308,10 +306,11 @@ static void reclaim_with_reader(struct rig *rig, uint64_t since_ns)
 	uint64_t until_ns = now_ns() + NS_PER_S / 2;
 
 	while (now_ns() < until_ns) {
-		assert_int_equal(tracker_reclaim(rig->tracker, since_ns, NS_PER_MS), 0);
+		assert_int_equal(reclaim_run(tracker_reclaim(rig->tracker), since_ns, NS_PER_MS),
+				 0);
 		usleep(1000);
 	}
-	assert_int_equal(tracker_reclaim_counts(rig->tracker)->cycles, 0);
+	assert_int_equal(reclaim_counts(tracker_reclaim(rig->tracker))->cycles, 0);
 }
 
 /*
@@ -323,7 +322,6 @@ static void test_reader(void **state)
 	struct rig rig, keeper;
 	struct contents c;
 	uint64_t since_ns;
-	size_t cnt;
 
 	open_many(&rig, state, 1024);
 	/* It has the same files, so none is forgotten, which would ask for another cycle. */
@@ -341,8 +339,7 @@ static void test_reader(void **state)
 		c = contents(&rig);
 		assert_int_equal(c.live + c.totals + c.bins + c.contexts, 0);
 		assert_true(c.stacks >= DEEPEST);
-		tracker_instances(rig.tracker, &cnt);
-		assert_int_equal(cnt, 1);
+		assert_int_equal(tracker_instances(rig.tracker)->list.cnt, 1);
 	}
 	/* Those of the last one were asked for after the marks: they are the next cycle's, for which nobody asks. */
 	cycle(&rig, 2);
@@ -421,7 +418,7 @@ static void test_shift(void **state)
 	for (int i = 0; i < 2 * BAND_CNT; i++) {
 		rig.out[1] = i % BAND_CNT;
 		for (int k = 0; k < 3; k++) {
-			tracker_ask_reclaim(rig.tracker);
+			reclaim_ask(tracker_reclaim(rig.tracker));
 			cycle(&rig, 1);
 		}
 	}
@@ -431,7 +428,7 @@ static void test_shift(void **state)
 	assert_int_equal(rig.out[2], 1);
 	assert_int_equal(engine_each_live(rig.engine, check_stack, &rig), 0);
 	assert_true(rig.out[0] >= 2 * BAND_CNT);
-	assert_true(tracker_reclaim_counts(rig.tracker)->stacks > STACK_CAP);
+	assert_true(reclaim_counts(tracker_reclaim(rig.tracker))->stacks > STACK_CAP);
 	/* One in a thousand may have met a stack in the moment in which it went. */
 	assert_true(rig_stat(&rig, HT_STAT_STACKS_FULL) + rig_stat(&rig, HT_STAT_SHARE_STACKS) <=
 		    rig.out[0] * BAND / 1000);
@@ -503,7 +500,7 @@ static void test_files(void **state)
 	refresh(&rig);
 	assert_int_equal(track_files_cnt(rig.files), file_cnt + 1);
 	assert_true(extents_free_cnt(&rig.engine->pages) < pages_free);
-	tracker_ask_reclaim(rig.tracker);
+	reclaim_ask(tracker_reclaim(rig.tracker));
 	cycle(&rig, 1);
 	assert_int_equal(track_files_cnt(rig.files), file_cnt + 1);
 

@@ -212,10 +212,11 @@ static void test_ended(void **state)
 		rig_settle(&rig);
 		usleep(10000);
 	}
-	while (tracker_reclaim_counts(rig.tracker)->cycles < 2 && now_ns() < end_ns) {
+	while (reclaim_counts(tracker_reclaim(rig.tracker))->cycles < 2 && now_ns() < end_ns) {
 		rig_settle(&rig);
-		tracker_ask_reclaim(rig.tracker);
-		assert_int_equal(tracker_reclaim(rig.tracker, UINT64_MAX, NS_PER_MS), 0);
+		reclaim_ask(tracker_reclaim(rig.tracker));
+		assert_int_equal(reclaim_run(tracker_reclaim(rig.tracker), UINT64_MAX, NS_PER_MS),
+				 0);
 	}
 	for (int i = 0; i < HT_SHARED_CNT; i++)
 		assert_int_equal(rig.engine->skel->bss->share_used[i], 0);

@@ -468,7 +468,7 @@ int governor_pause(struct governor *g, bool pause)
 	int first_err = match_governed(g);
 
 	g->is_paused = pause;
-	tracker_pause_attaching(g->policy.tracker, pause);
+	probes_pause_attaching(tracker_probes(g->policy.tracker), pause);
 	vec_each(&g->governed, gd) {
 		int err;
 

@@ -94,7 +94,7 @@ static int add_held(void *ctx, const struct ht_image_key *k, const struct ht_ima
 {
 	struct held_sum *sum = ctx;
 
-	if (!tracker_is_replaced(sum->tracker, (pid_t)k->tgid, k->generation))
+	if (!instances_is_replaced(tracker_instances(sum->tracker), (pid_t)k->tgid, k->generation))
 		sum->bytes += (double)v->inuse_bytes_8 / 256;
 	return 0;
 }
@@ -309,7 +309,7 @@ int recorder_look(struct recorder *r)
 		err = snapshot_part_replaced(r->snapshot, r->session->tracker);
 	r->facts.end_ns = now_ns();
 	r->facts.end_epoch_ns = clock_ns(CLOCK_REALTIME);
-	r->facts.site_cnt = tracker_site_cnt(r->session->tracker);
+	r->facts.site_cnt = tracker_counts(r->session->tracker).site_cnt;
 	return err;
 }
 
@@ -415,9 +415,8 @@ const struct governor *recorder_governor(const struct recorder *r)
 void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 {
 	const struct target *first = &r->targets.list.data[0];
+	const struct probes_counts counts = tracker_counts(r->session->tracker);
 	const struct track_instance *inst;
-	size_t cnt;
-	int err;
 
 	*ret = r->facts;
 	ret->pid = first->pid;
@@ -432,16 +431,15 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	ret->mode = r->session->mode;
 	ret->follow = r->opts.follow;
 	ret->live_cap = r->opts.live_cap;
-	ret->stepped_cnt = tracker_stepped_cnt(r->session->tracker);
-	ret->throwing_cnt = tracker_throwing_cnt(r->session->tracker);
-	ret->failed_cnt = tracker_failed_cnt(r->session->tracker, &err);
-	ret->failed_why = recorder_failed_why(r, err);
+	ret->stepped_cnt = counts.stepped_cnt;
+	ret->throwing_cnt = counts.throwing_cnt;
+	ret->failed_cnt = counts.failed_cnt;
+	ret->failed_why = recorder_failed_why(r, counts.failed_err);
 	ret->process_cnt = tracker_followed_cnt(r->session->tracker);
-	inst = tracker_instances(r->session->tracker, &cnt);
-	for (size_t i = 0; i < cnt; i++) {
-		if (inst[i].pid != first->pid)
+	vec_each(&tracker_instances(r->session->tracker)->list, inst) {
+		if (inst->pid != first->pid)
 			continue;
-		ret->exe = inst[i].exe;
-		memcpy(ret->comm, inst[i].comm, sizeof(ret->comm));
+		ret->exe = inst->exe;
+		memcpy(ret->comm, inst->comm, sizeof(ret->comm));
 	}
 }

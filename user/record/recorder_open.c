@@ -339,11 +339,10 @@ void recorder_say_heap(const struct target *t)
 
 static bool has_unseen(const struct recorder *r)
 {
-	size_t cnt;
-	const struct track_instance *inst = tracker_instances(recorder_tracker(r), &cnt);
+	const struct track_instance *inst;
 
-	for (size_t i = 0; i < cnt; i++)
-		if (inst[i].unseen[0])
+	vec_each(&tracker_instances(recorder_tracker(r))->list, inst)
+		if (inst->unseen[0])
 			return true;
 	return false;
 }
@@ -373,20 +372,18 @@ static void say_heaps(const struct recorder *r, size_t site_cnt, size_t failed_c
 
 static void say_start(struct recorder *r)
 {
-	size_t failed_cnt, site_cnt = tracker_site_cnt(r->session->tracker);
+	const struct probes_counts counts = tracker_counts(r->session->tracker);
 	char rate[UNITS_BUF], name[TARGETS_NAME_BYTES];
-	int err;
 
-	failed_cnt = tracker_failed_cnt(r->session->tracker, &err);
-	if (failed_cnt)
-		log_warn("record: %zu probe sites or files could not be probed: %s", failed_cnt,
-			 recorder_failed_why(r, err));
-	if (tracker_throwing_cnt(r->session->tracker))
+	if (counts.failed_cnt)
+		log_warn("record: %zu probe sites or files could not be probed: %s",
+			 counts.failed_cnt, recorder_failed_why(r, counts.failed_err));
+	if (counts.throwing_cnt)
 		log_warn("record: %zu functions that throw (operator new of the allocator) are not "
 			 "probed: on this kernel a new that fails would end the program. What they "
 			 "allocate is missing; --probe-throwing-new records it at that risk",
-			 tracker_throwing_cnt(r->session->tracker));
-	say_heaps(r, site_cnt, failed_cnt);
+			 counts.throwing_cnt);
+	say_heaps(r, counts.site_cnt, counts.failed_cnt);
 	if (r->opts.follow && !r->opts.tap)
 		log_info("record: --follow: until the end, every process that uses the same "
 			 "allocator pays about %.0f ns per malloc and per free",
@@ -395,8 +392,8 @@ static void say_start(struct recorder *r)
 		return;
 	targets_name(&r->targets, name);
 	format_bytes(r->opts.rate_bytes, rate, sizeof(rate));
-	fprintf(stderr, "heaptap: recording %s: %zu probe sites, %s%s%s, %s\n", name, site_cnt,
-		r->opts.rate_bytes > 1 ? "1 sample per " : "every allocation",
+	fprintf(stderr, "heaptap: recording %s: %zu probe sites, %s%s%s, %s\n", name,
+		counts.site_cnt, r->opts.rate_bytes > 1 ? "1 sample per " : "every allocation",
 		r->opts.rate_bytes > 1 ? rate : "", r->opts.rate_is_fixed ? "" : " at first",
 		r->opts.duration_ns ? "until the time is up" : "Ctrl-C to stop");
 }
@@ -415,6 +412,8 @@ static int add_running(struct recorder *r, pid_t pid)
 /* A process found by a rule may have ended meanwhile: the others are recorded. */
 static int track_running(struct recorder *r)
 {
+	const struct tracker *t = r->session->tracker;
+	const struct track_instance *inst;
 	int err = -ESRCH;
 
 	for (size_t i = 0; i < r->targets.list.cnt;) {
@@ -433,7 +432,8 @@ static int track_running(struct recorder *r)
 			log_error("record: cannot attach to PID %d: %s", pid, strerror(-err));
 		if (err)
 			return err;
-		if (tracker_is_tap_refused(r->session->tracker, pid) && r->opts.tap == TAP_ONLY) {
+		inst = instances_find(tracker_instances(t), pid, tracker_generation(t, pid));
+		if (r->opts.tap == TAP_ONLY && inst && inst->is_tap_refused) {
 			log_error("record: --tap=only: PID %d is not recorded", pid);
 			return -ENOTSUP;
 		}
@@ -453,7 +453,7 @@ static int check_heaps(const struct recorder *r)
 	struct heap_words words;
 	bool is_over = true;
 
-	if (r->opts.follow || tracker_site_cnt(r->session->tracker))
+	if (r->opts.follow || tracker_counts(r->session->tracker).site_cnt)
 		return 0;
 	vec_each(&r->targets.list, t)
 		is_over = is_over && process_has_ended(t->pid);
@@ -500,7 +500,7 @@ int recorder_start(struct recorder *r)
 		err = open_loop(r);
 	if (err)
 		return err;
-	tracker_tap_patiently(r->session->tracker, true);
+	r->session->policy.taps_are_patient = true;
 	if (!r->launch) {
 		err = track_running(r);
 		if (!err)
@@ -511,7 +511,7 @@ int recorder_start(struct recorder *r)
 			log_error("record: cannot attach to '%s': %s", r->opts.argv[0],
 				  strerror(-err));
 	}
-	tracker_tap_patiently(r->session->tracker, false);
+	r->session->policy.taps_are_patient = false;
 	if (err)
 		return err;
 	r->facts.begin_ns = now_ns();

@@ -91,10 +91,7 @@ static void on_symbols(void *ctx, const char *file, size_t done, size_t total)
 /* True if labels must distinguish several processes, or several images of one. */
 static bool labels_processes(const struct recorder *r, const struct recorder_facts *f)
 {
-	size_t instance_cnt;
-
-	tracker_instances(recorder_tracker(r), &instance_cnt);
-	return f->follow || instance_cnt > 1;
+	return f->follow || tracker_instances(recorder_tracker(r))->list.cnt > 1;
 }
 
 static int add_notes(const struct result_options *opts, struct profile *p,
@@ -174,18 +171,16 @@ static void set_instances(const struct recorder *r, struct nothing *n)
 {
 	const struct tracker *t = recorder_tracker(r);
 	bool has_untapped = false;
-	size_t cnt;
-	const struct track_instance *inst = tracker_instances(t, &cnt);
+	const struct track_instance *inst;
 
-	for (size_t i = 0; i < cnt; i++) {
-		if (inst[i].unseen[0] && !n->unseen)
-			n->unseen = inst[i].unseen;
-		n->is_tapped |= inst[i].is_tapped;
-		n->is_partly_tapped |= inst[i].tap_missed[0] != '\0';
-		has_untapped |=
-			!inst[i].is_tapped && !inst[i].is_tap_refused && !inst[i].is_tap_of_other;
-		if (inst[i].is_tapped && inst[i].tap_late_ns > n->late_ns)
-			n->late_ns = inst[i].tap_late_ns;
+	vec_each(&tracker_instances(t)->list, inst) {
+		if (inst->unseen[0] && !n->unseen)
+			n->unseen = inst->unseen;
+		n->is_tapped |= inst->is_tapped;
+		n->is_partly_tapped |= inst->tap_missed[0] != '\0';
+		has_untapped |= !inst->is_tapped && !inst->is_tap_refused && !inst->is_tap_of_other;
+		if (inst->is_tapped && inst->tap_late_ns > n->late_ns)
+			n->late_ns = inst->tap_late_ns;
 	}
 	n->is_untapped = has_untapped && tracker_wants_taps(t);
 }
@@ -212,10 +207,12 @@ static int say_nothing(const struct result_options *opts, const struct recorder 
 		.pids = pids,
 		.duration_ns = f->end_ns - f->begin_ns,
 	};
+	struct track_files_counts files;
 	int err;
 
 	/* The number is of all processes, but shown as of one. */
-	heap.unread_cnt = track_files_unread_cnt(recorder_files(r));
+	track_files_counts(recorder_files(r), &files);
+	heap.unread_cnt = files.unread_cnt;
 	if (heap.unread_cnt > heap.file_cnt)
 		heap.unread_cnt = heap.file_cnt;
 	set_instances(r, &n);

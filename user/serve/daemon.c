@@ -306,7 +306,7 @@ static void change_selection(struct daemon *d, const struct daemon_options *opts
 	if (policy->is_all_agreed == is_all_agreed)
 		return;
 	policy->is_all_agreed = is_all_agreed;
-	tracker_plan_anew(d->session->tracker);
+	probes_plan_anew(tracker_probes(d->session->tracker));
 }
 
 /* "5 %" or "none". Returns buf. */

@@ -360,10 +360,12 @@ static void refuse(struct follow *f, struct seen *s, const struct process_info *
 /* Let go a process without an allocator if nobody named it. */
 static void decide(struct follow *f, struct seen *s)
 {
-	if (tracker_is_reading(f->tracker, s->pid))
+	int has_allocator = tracker_has_allocator(f->tracker, s->pid);
+
+	if (has_allocator == -EAGAIN)
 		return;
 	s->is_undecided = false;
-	s->is_empty = !tracker_has_allocator(f->tracker, s->pid);
+	s->is_empty = !has_allocator;
 	if (s->is_empty)
 		tracker_remove(f->tracker, s->pid);
 }

@@ -65,8 +65,8 @@ struct maker {
 
 static const struct track_instance *last_image(const struct tracker *t, pid_t pid)
 {
-	size_t cnt;
-	const struct track_instance *inst = tracker_instances(t, &cnt);
+	const struct track_instance *inst = tracker_instances(t)->list.data;
+	size_t cnt = tracker_instances(t)->list.cnt;
 
 	while (cnt--)
 		if (inst[cnt].pid == pid)

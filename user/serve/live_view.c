@@ -227,7 +227,7 @@ static void make_losses(struct live_view *lv, const struct snapshot *s)
 static void make_maps(struct live_view *lv, const struct snapshot *s)
 {
 	const struct live_view_options *o = &lv->opts;
-	uint64_t gone_cnt = tracker_reclaim_counts(lv->src.tracker)->stacks;
+	uint64_t gone_cnt = reclaim_counts(tracker_reclaim(lv->src.tracker))->stacks;
 
 	lv->maps[0] = (struct serve_map){ "live", (double)s->live_cnt, o->live_cap };
 	lv->maps[1] =
@@ -245,7 +245,7 @@ static void make_maps(struct live_view *lv, const struct snapshot *s)
 
 static void make_reclaimed(struct live_view *lv)
 {
-	const struct reclaim_counts *c = tracker_reclaim_counts(lv->src.tracker);
+	const struct reclaim_counts *c = reclaim_counts(tracker_reclaim(lv->src.tracker));
 	const struct serve_named all[RECLAIMED_CNT] = {
 		{ "samples", (double)c->samples }, { "sums", (double)c->sums },
 		{ "bins", (double)c->bins },	   { "contexts", (double)c->contexts },

@@ -177,8 +177,9 @@ static int own_stats(const struct wanted *wanted, const struct snapshot *s,
 static void set_resident(const struct profile_source *src, const struct profile_request *request,
 			 const struct process_info *info, struct recording_facts *f)
 {
-	const struct track_instance *image = tracker_find_instance(
-		src->tracker, request->pid, tracker_generation(src->tracker, request->pid));
+	const struct track_instance *image =
+		instances_find(tracker_instances(src->tracker), request->pid,
+			       tracker_generation(src->tracker, request->pid));
 
 	f->rss_end_bytes = info->rss_bytes;
 	if (!image || f->is_delta)

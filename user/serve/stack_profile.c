@@ -121,8 +121,8 @@ static int set_recording(const struct profile_source *src, pid_t pid,
 			 const struct stack_past_moment *first,
 			 const struct stack_past_moment *last, struct profile *p)
 {
-	const struct track_instance *inst =
-		tracker_find_instance(src->tracker, pid, tracker_generation(src->tracker, pid));
+	const struct track_instance *inst = instances_find(tracker_instances(src->tracker), pid,
+							   tracker_generation(src->tracker, pid));
 
 	char comm[HT_COMM_BYTES + 1];
 

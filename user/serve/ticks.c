@@ -24,6 +24,7 @@
 #include "serve/profiles.h"
 #include "serve/pushes.h"
 #include "symbol/name_cache.h"
+#include "kernel/reclaim.h"
 #include "track/tracker.h"
 
 /*
@@ -271,7 +272,7 @@ void ticks_tick(struct ticks *r)
 		pushes_offer(r->parts.pushes, r->parts.files);
 	}
 	saver_tick(r->parts.saver);
-	err = tracker_reclaim(r->parts.tracker, reader_since_ns(r), RECLAIM_NS);
+	err = reclaim_run(tracker_reclaim(r->parts.tracker), reader_since_ns(r), RECLAIM_NS);
 	if (err)
 		log_debug("serve: cannot take out what ended processes left: %s", strerror(-err));
 	if (now >= r->trim_due_ns) {

@@ -30,25 +30,23 @@ static const struct ledger_line stat_lines[] = { HT_STATS(STAT_LINE) };
 static struct scope_counters sum_scope_counters(const struct tracker *t)
 {
 	struct scope_counters sum = { 0 };
-	size_t cnt;
-	const struct track_instance *inst = tracker_instances(t, &cnt);
+	const struct track_instance *inst;
 
-	for (size_t i = 0; i < cnt; i++) {
-		sum.overflows += inst[i].scope_counters.overflows;
-		sum.underflows += inst[i].scope_counters.underflows;
-		sum.truncations += inst[i].scope_counters.truncations;
+	vec_each(&tracker_instances(t)->list, inst) {
+		sum.overflows += inst->scope_counters.overflows;
+		sum.underflows += inst->scope_counters.underflows;
+		sum.truncations += inst->scope_counters.truncations;
 	}
 	return sum;
 }
 
 static uint64_t count_unseen_execs(const struct tracker *t)
 {
-	size_t cnt;
-	const struct track_instance *inst = tracker_instances(t, &cnt);
+	const struct track_instance *inst;
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < cnt; i++)
-		sum += inst[i].unseen_until_ns != 0;
+	vec_each(&tracker_instances(t)->list, inst)
+		sum += inst->unseen_until_ns != 0;
 	return sum;
 }
 
@@ -76,23 +74,21 @@ void ledger_lines_set_unseen_execs(struct ledger_lines *l, uint64_t cnt)
 
 static uint64_t count_unseen_allocators(const struct tracker *t)
 {
-	size_t cnt;
-	const struct track_instance *inst = tracker_instances(t, &cnt);
+	const struct track_instance *inst;
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < cnt; i++)
-		sum += inst[i].unseen_cnt;
+	vec_each(&tracker_instances(t)->list, inst)
+		sum += inst->unseen_cnt;
 	return sum;
 }
 
 static uint64_t count_late_files(const struct tracker *t)
 {
-	size_t cnt;
-	const struct track_instance *inst = tracker_instances(t, &cnt);
+	const struct track_instance *inst;
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < cnt; i++)
-		sum += inst[i].late_file_cnt;
+	vec_each(&tracker_instances(t)->list, inst)
+		sum += inst->late_file_cnt;
 	return sum;
 }
 
@@ -146,11 +142,12 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 		{ LEDGER_LOSS, "scope_truncations",
 		  "pushes deeper than scopes are told apart, charged to the last one", 0 },
 	};
-	int why;
+	struct probes_counts counts;
 
 	if (t) {
-		more[0].value = tracker_failed_cnt(t, &why);
-		more[1].value = tracker_throwing_cnt(t);
+		counts = tracker_counts(t);
+		more[0].value = counts.failed_cnt;
+		more[1].value = counts.throwing_cnt;
 		more[UNSEEN_EXECS].value = count_unseen_execs(t);
 		more[UNSEEN_ALLOCATORS].value = count_unseen_allocators(t);
 		more[LATE_FILES].value = count_late_files(t);

@@ -161,7 +161,7 @@ static int process_labels(struct builder *b, const struct row *row, struct profi
 
 	snprintf(text, sizeof(text), "%d", row->pid);
 	err = add_label(b, labels, cnt, "pid", text);
-	inst = tracker_find_instance(b->tracker, row->pid, row->generation);
+	inst = instances_find(tracker_instances(b->tracker), row->pid, row->generation);
 	snprintf(text, sizeof(text), "%.*s", HT_COMM_BYTES, inst ? inst->comm : "?");
 	return err ? err : add_label(b, labels, cnt, "comm", text);
 }
@@ -226,7 +226,8 @@ static int collect_lives(struct builder *b, const struct row *row)
 		const struct history_life *life;
 		size_t cnt = 0;
 
-		if (from->instance || tracker_is_replaced(b->tracker, from->pid, from->generation))
+		if (from->instance || instances_is_replaced(tracker_instances(b->tracker),
+							    from->pid, from->generation))
 			continue;
 		life = history_lives(b->opts->history, &key, &cnt);
 		for (size_t k = 0; k < cnt; k++)
@@ -291,7 +292,8 @@ static int emit_ages(struct builder *b, const struct row *row, struct profile_sa
 	for (uint32_t i = row->first_from; i; i = b->next_from.data[i - 1]) {
 		const struct snapshot_row *from = &b->s->rows.data[i - 1];
 
-		if (tracker_is_replaced(b->tracker, from->pid, from->generation))
+		if (instances_is_replaced(tracker_instances(b->tracker), from->pid,
+					  from->generation))
 			continue;
 		for (size_t k = first_age(b->s, i - 1);
 		     k < b->s->ages.cnt && b->s->ages.data[k].row == i - 1; k++) {
@@ -400,8 +402,8 @@ static int emit_samples(struct builder *b)
 /* Of main_pid, or of the last known process; NULL: none. */
 static const struct track_instance *main_image(const struct tracker *t, pid_t main_pid)
 {
-	size_t cnt;
-	const struct track_instance *inst = tracker_instances(t, &cnt);
+	const struct track_instance *inst = tracker_instances(t)->list.data;
+	size_t cnt = tracker_instances(t)->list.cnt;
 
 	while (cnt && main_pid && inst[cnt - 1].pid != main_pid)
 		cnt--;

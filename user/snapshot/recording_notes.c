@@ -49,8 +49,8 @@ static bool is_wanted(const struct recording_facts *f, const struct track_instan
 /* The newest image of each process. */
 static int list_processes(const struct recording_facts *f, struct processes *ps)
 {
-	size_t cnt;
-	const struct track_instance *inst = tracker_instances(f->tracker, &cnt);
+	const struct track_instance *inst = tracker_instances(f->tracker)->list.data;
+	size_t cnt = tracker_instances(f->tracker)->list.cnt;
 	struct hmap by_pid;
 	int err = 0;
 
@@ -431,7 +431,7 @@ static int comment_source(const struct recording_facts *f, const struct processe
 	const struct tap_sums sums = sum_taps(ps);
 	int err;
 	char rate[UNITS_BUF], every[64] = "every allocation", sites[96] = "";
-	size_t cnt = tracker_site_cnt(f->tracker), stepped_cnt = tracker_stepped_cnt(f->tracker);
+	const struct probes_counts counts = tracker_counts(f->tracker);
 
 	if (f->rate_bytes > 1)
 		snprintf(every, sizeof(every), "one sample per %s allocated",
@@ -445,14 +445,15 @@ static int comment_source(const struct recording_facts *f, const struct processe
 	if (sampler)
 		return profile_comment(p, "source: usdt (%s), of the program's own sampler",
 				       sampler);
-	if (f->says_sites && !cnt)
+	if (f->says_sites && !counts.site_cnt)
 		return profile_comment(p, "source: none: no known allocator was found (looked for "
 					  "malloc, jemalloc, tcmalloc, mimalloc, operator new)");
-	if (f->says_sites && stepped_cnt)
-		snprintf(sites, sizeof(sites), ", %zu sites, %zu of them single-stepped", cnt,
-			 stepped_cnt);
+	if (f->says_sites && counts.stepped_cnt)
+		snprintf(sites, sizeof(sites), ", %zu sites, %zu of them single-stepped",
+			 counts.site_cnt, counts.stepped_cnt);
 	else if (f->says_sites)
-		snprintf(sites, sizeof(sites), ", %zu site%s", cnt, cnt == 1 ? "" : "s");
+		snprintf(sites, sizeof(sites), ", %zu site%s", counts.site_cnt,
+			 counts.site_cnt == 1 ? "" : "s");
 	return profile_comment(p, "source: uprobe (%s)%s; %s", attach_mode_name(f->mode), sites,
 			       every);
 }
@@ -529,8 +530,8 @@ static int comment_unseen_execs(const struct recording_facts *f, const struct pr
 				struct profile *p)
 {
 	int64_t epoch_off_ns = (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)now_ns();
-	size_t cnt, said_cnt = 0;
-	const struct track_instance *inst = tracker_instances(f->tracker, &cnt);
+	const struct track_instance *inst = tracker_instances(f->tracker)->list.data;
+	size_t cnt = tracker_instances(f->tracker)->list.cnt, said_cnt = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < cnt && said_cnt < NAMED_MAX && !err; i++) {
@@ -561,8 +562,8 @@ static bool is_said(const struct recording_facts *f, const struct track_instance
 /* Say which memory is not seen: of files that were probed late, of allocators without names, of runtimes that have a heap of their own. */
 static int comment_not_seen(const struct recording_facts *f, struct profile *p)
 {
-	size_t cnt, said_cnt = 0;
-	const struct track_instance *inst = tracker_instances(f->tracker, &cnt);
+	const struct track_instance *inst = tracker_instances(f->tracker)->list.data;
+	size_t cnt = tracker_instances(f->tracker)->list.cnt, said_cnt = 0;
 	char late[LATE_FILES_WORDS];
 	int err = 0;
 
@@ -597,7 +598,9 @@ static int comment_exec_held(const struct recording_facts *f, struct profile *p)
 		const struct snapshot_held *h = &f->exec_held[i];
 
 		format_bytes(h->held.bytes, bytes, sizeof(bytes));
-		image_text(h->pid, tracker_find_instance(f->tracker, h->pid, h->generation), image);
+		image_text(h->pid,
+			   instances_find(tracker_instances(f->tracker), h->pid, h->generation),
+			   image);
 		err = profile_comment(
 			p,
 			"held at exec: %s in %lld blocks by %s, gone when it executed "

@@ -221,7 +221,7 @@ static int put_foreign_labels(struct scope_labels *sl, const struct snapshot_row
 		return -ENOMEM;
 	cnt = engine_get_labels(sl->engine, row->labels_id, raw);
 	if (!cnt) {
-		inst = tracker_find_instance(sl->tracker, row->pid, row->generation);
+		inst = instances_find(tracker_instances(sl->tracker), row->pid, row->generation);
 		cnt = tag_labels_decode(raw, inst ? inst->tag_keys : NULL, sl->texts, label);
 		err = cnt < 0 ? cnt : 0;
 	}

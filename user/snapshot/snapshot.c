@@ -501,7 +501,7 @@ int snapshot_part_replaced(struct snapshot *s, const struct tracker *t)
 
 	s->inuse = (struct estimate){ 0 };
 	vec_each(&s->rows, row) {
-		if (tracker_is_replaced(t, row->pid, row->generation)) {
+		if (instances_is_replaced(tracker_instances(t), row->pid, row->generation)) {
 			if (row->inuse.samples && !err)
 				err = add_exec_held(s, row);
 			row->inuse = (struct estimate){ 0 };

@@ -41,7 +41,7 @@ struct track_file {
 	uint32_t jit_period;
 	/* Number of the last reading of mappings that met it (struct tracked) */
 	uint64_t listed_in;
-	uint32_t user_cnt; /* see track_file_hold() */
+	uint32_t user_cnt; /* tracked processes that map it */
 	bool is_partly_read; /* reading all of it was too costly: see file_content.h */
 	uint64_t read_steps; /* cost of reading it... */
 	bool is_unpaid; /* ... not yet charged to any process */

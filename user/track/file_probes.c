@@ -277,13 +277,6 @@ int file_probes_tap(struct file_probes *fp, struct file_member *m)
 	return err;
 }
 
-void file_probes_untap(struct file_member *m)
-{
-	m->wants_tap = false;
-	held_links_free(m->tap);
-	m->tap = NULL;
-}
-
 /*
  * The order of members that share an event.
  */

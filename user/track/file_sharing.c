@@ -55,15 +55,6 @@ static struct plan_input plan_input_of(const struct file_probes *fp, size_t proc
 	};
 }
 
-void file_sharing_begin(struct file_probes *fp)
-{
-	struct plan_input in;
-
-	fp->sharing = SHARING_AUTO;
-	in = plan_input_of(fp, 1);
-	fp->sharing = plan_choose(&in);
-}
-
 double file_sharing_hit_ns(const struct file_probes *fp)
 {
 	const struct plan_input in = plan_input_of(fp, fp->members.cnt);
@@ -120,6 +111,10 @@ void file_sharing_plan(struct file_probes *fp, size_t process_cnt)
 	const struct plan_input in = plan_input_of(fp, process_cnt);
 	enum sharing sharing;
 
+	if (fp->sharing == SHARING_AUTO) {
+		fp->sharing = plan_choose(&in);
+		return;
+	}
 	if (fp->step || !fp->file->alloc || now_ns() < fp->may_move_ns)
 		return;
 	sharing = plan_choose(&in);

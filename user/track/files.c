@@ -532,16 +532,6 @@ bool track_files_may_retry(struct track_files *files)
 	return true;
 }
 
-size_t track_files_unread_cnt(const struct track_files *files)
-{
-	const struct entry *entry;
-	size_t cnt = 0;
-
-	vec_each(&files->all, entry)
-		cnt += entry->retry_ns != 0;
-	return cnt;
-}
-
 /* A reading is over: enter its file. */
 static int finish_reading(struct track_files *files, struct file_reading *r)
 {
@@ -780,14 +770,14 @@ const struct track_file *track_files_by_id(const struct track_files *files, uint
 	return files->all.data[files->by_id.data[id] - 1].file;
 }
 
-uint64_t track_files_given_up_cnt(const struct track_files *files)
+void track_files_counts(const struct track_files *files, struct track_files_counts *ret)
 {
-	return files->given_up_cnt;
-}
+	const struct entry *entry;
 
-uint64_t track_files_partly_read_cnt(const struct track_files *files)
-{
-	return files->partly_read_cnt;
+	*ret = (struct track_files_counts){ .given_up_cnt = files->given_up_cnt,
+					    .partly_read_cnt = files->partly_read_cnt };
+	vec_each(&files->all, entry)
+		ret->unread_cnt += entry->retry_ns != 0;
 }
 
 size_t track_files_cnt(const struct track_files *files)
@@ -798,16 +788,6 @@ size_t track_files_cnt(const struct track_files *files)
 const struct track_file *track_files_at(const struct track_files *files, size_t i)
 {
 	return files->all.data[i].file;
-}
-
-void track_file_hold(struct track_file *file)
-{
-	file->user_cnt++;
-}
-
-bool track_file_put(struct track_file *file)
-{
-	return !--file->user_cnt;
 }
 
 bool track_files_reclaim(struct track_files *files, const struct reclaim_files *used)

@@ -79,10 +79,13 @@ bool track_files_work(struct track_files *files, int wait_ms, int *ret_err);
 int track_files_get_path(struct track_files *files, const char *path, struct track_file **ret);
 /* true, once: a file whose reading did not finish may be retried now. */
 bool track_files_may_retry(struct track_files *files);
-/* Number of files whose reading has not finished so far... */
-size_t track_files_unread_cnt(const struct track_files *files);
-/* ... and the number of such files ever. Nobody saw what they allocated until they were read. */
-uint64_t track_files_given_up_cnt(const struct track_files *files);
+/* Numbers of files. */
+struct track_files_counts {
+	uint64_t unread_cnt; /* whose reading has not finished so far... */
+	uint64_t given_up_cnt; /* ... and ever. Nobody saw what they allocated until they were read. */
+	uint64_t partly_read_cnt; /* too costly to be read completely (struct track_file) */
+};
+void track_files_counts(const struct track_files *files, struct track_files_counts *ret);
 /* Only look up: NULL when it is not known, or is no ELF file. */
 const struct track_file *track_files_find(const struct track_files *files,
 					  const struct proc_map *map);
@@ -102,16 +105,9 @@ const struct track_file *track_files_by_id(const struct track_files *files, uint
 /* The file with the most calls that were left out for their place although no outer call was found; NULL: none. */
 const struct track_file *track_files_most_unproven(const struct track_files *files,
 						   uint64_t *ret_cnt);
-/* Number of files that were too costly to be read completely (struct track_file). */
-uint64_t track_files_partly_read_cnt(const struct track_files *files);
 size_t track_files_cnt(const struct track_files *files);
 /* 0 <= i < cnt; NULL for mappings that turned out not to be of ELF files. */
 const struct track_file *track_files_at(const struct track_files *files, size_t i);
-
-/* Count a process that maps the file. */
-void track_file_hold(struct track_file *file);
-/* That process no longer maps it. true: it was the last one. */
-bool track_file_put(struct track_file *file);
 
 /* Called to detach the probes of a file that is forgotten or was replaced. */
 typedef void (*track_file_fn)(void *ctx, struct track_file *file);

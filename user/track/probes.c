@@ -146,7 +146,7 @@ static struct file_probes *add_file(struct probes *p, const struct track_file *f
 {
 	struct file_probes fp = { .all = p, .file = file };
 
-	file_sharing_begin(&fp);
+	file_sharing_plan(&fp, 1);
 	fp.has_shared_tags = fp.sharing == SHARING_ALL;
 	return vec_push(&p->files, fp) ? NULL : &p->files.data[p->files.cnt - 1];
 }
@@ -314,8 +314,11 @@ void probes_untap(struct probes *p, pid_t pid)
 	vec_each(&p->files, fp) {
 		struct file_member *m = file_probes_find(fp, pid);
 
-		if (m)
-			file_probes_untap(m);
+		if (!m)
+			continue;
+		m->wants_tap = false;
+		held_links_free(m->tap);
+		m->tap = NULL;
 	}
 }
 

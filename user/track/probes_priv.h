@@ -103,7 +103,6 @@ int file_probes_keep(struct file_probes *fp, pid_t pid, pid_t live_tid, struct h
 /* Tap the allocator in a member, now and whenever it keeps its allocation probes again; if it is tapped, also in further
  * copies of the file. fp->tap_news says how it went. */
 int file_probes_tap(struct file_probes *fp, struct file_member *m);
-void file_probes_untap(struct file_member *m);
 /* Of the members that share an event, bring one to the front if that is worth it: see plan_front().
  * -ESRCH: it has ended. After any other error, too, everything is as before. */
 int file_probes_order(struct file_probes *fp, const struct probes_activity *a);
@@ -135,11 +134,10 @@ int file_links_clean_children(const struct file_probes *fp, const struct file_me
  * attached before the old ones go, no hit is missed or counted twice, and the program is never stopped.
  */
 
-/* Choose the first sharing, for one process. Attaches nothing yet. */
-void file_sharing_begin(struct file_probes *fp);
 /* ns per hit, as plan_hit_ns() says. */
 double file_sharing_hit_ns(const struct file_probes *fp);
-/* Plan now, if the file may move. process_cnt includes processes that are about to come. */
+/* Plan now, if the file may move; for a new file choose the first sharing, and attach nothing yet. process_cnt includes
+ * processes that are about to come. */
 void file_sharing_plan(struct file_probes *fp, size_t process_cnt);
 /* Take the next step of a move, or plan if something changed. */
 void file_sharing_work(struct file_probes *fp);

@@ -31,11 +31,6 @@ bool tracker_wants_taps(const struct tracker *t)
 	return t->policy->tap_rate_bytes;
 }
 
-void tracker_tap_patiently(struct tracker *t, bool is_patient)
-{
-	t->taps_are_patient = is_patient;
-}
-
 int taps_await(const struct tracker *t, struct tracked_process *p, uint64_t not_before_ns)
 {
 	p->tap_generation = HT_GENERATION_NONE;
@@ -79,7 +74,7 @@ static int refuse_tap(struct tracker *t, struct tracked_process *p, const struct
 	probes_untap(t->probes, p->pid);
 	p->tap = TAP_REFUSED;
 	p->is_sampled = false;
-	if (p->tap_tries > 1 && !t->taps_are_patient)
+	if (p->tap_tries > 1 && !t->policy->taps_are_patient)
 		inst->tap_late_ns = now_ns() - p->followed_ns;
 	inst->is_tap_refused = true;
 	return probes_set_sampled(t->probes, p->pid, p->live_tid, false);
@@ -113,7 +108,7 @@ static int note_tapped(struct tracker *t, struct tracked_process *p, const struc
 	inst->sampler_ns = now_ns();
 	if (inst->exec_ns)
 		inst->tap_late_ns = inst->sampler_ns - inst->exec_ns;
-	else if (p->is_child || (p->tap_tries && !t->taps_are_patient))
+	else if (p->is_child || (p->tap_tries && !t->policy->taps_are_patient))
 		inst->tap_late_ns = inst->sampler_ns - p->followed_ns;
 	inst->tap_stopped_ns = news->stopped_ns;
 	inst->tap_thread_cnt = news->thread_cnt;
@@ -144,7 +139,7 @@ static bool is_tried_again(const struct tracker *t, struct tracked_process *p, i
 	if ((err != -ETIME && err != -EAGAIN && err != -EFAULT) || p->tap == TAP_IN ||
 	    ++p->tap_tries >= TAP_VISITS)
 		return false;
-	if (t->taps_are_patient)
+	if (t->policy->taps_are_patient)
 		usleep((useconds_t)(pause_ns / 1000));
 	else
 		p->tap_due_ns = now_ns() + pause_ns;
@@ -171,7 +166,7 @@ static int tap_files(struct tracker *t, struct tracked_process *p, const struct 
 		/* Half a tap sees frees of blocks that it never saw. */
 		probes_untap(t->probes, p->pid);
 		*last = NULL;
-		return t->taps_are_patient ? tap_files(t, p, last) : 0;
+		return t->policy->taps_are_patient ? tap_files(t, p, last) : 0;
 	}
 	note_visit(t, begin_ns, err);
 	if (err && err != -ESRCH)
@@ -334,13 +329,6 @@ bool tracker_is_tapped(const struct tracker *t, pid_t pid)
 		if (p->tap != TAP_IN && p->tap != TAP_OF_OTHER && !p->tap_due_ns)
 			return false;
 	return t->list.cnt;
-}
-
-bool tracker_is_tap_refused(const struct tracker *t, pid_t pid)
-{
-	const struct tracked_process *p = tracked_find(t, pid);
-
-	return p && p->tap == TAP_REFUSED;
 }
 
 void taps_repair(const struct tracked_process *p)

@@ -99,9 +99,9 @@ static void hold_files(struct tracker *t, struct tracked_process *p, struct file
 	struct track_file **file;
 
 	vec_each(&mapped->file, file)
-		track_file_hold(*file);
+		(*file)->user_cnt++;
 	vec_each(&p->mapped, file)
-		if (track_file_put(*file))
+		if (!--(*file)->user_cnt)
 			reclaim_ask(t->reclaim);
 	vec_release(&p->mapped);
 	p->mapped.data = mapped->file.data;

@@ -200,7 +200,7 @@ static void find_late_files(const struct tracker *t, struct tracked_process *p)
 
 static int refresh(struct tracker *t, struct tracked_process *p)
 {
-	size_t site_cnt = tracker_site_cnt(t);
+	size_t site_cnt = probes_counts(t->probes)->site_cnt;
 	int err = tracked_refresh(t, p);
 
 	clean_leftovers(t, p);
@@ -211,7 +211,7 @@ static int refresh(struct tracker *t, struct tracked_process *p)
 		err = taps_process(t, p);
 	if (!err)
 		find_late_files(t, p);
-	p->has_new_sites |= tracker_site_cnt(t) > site_cnt;
+	p->has_new_sites |= probes_counts(t->probes)->site_cnt > site_cnt;
 	if (p->has_new_sites && tracked_is_current(t, p)) {
 		if (now_ns() >= p->held_until_ns)
 			instances_note_late(&t->instances, p->pid, p->generation,
@@ -463,11 +463,6 @@ void tracker_await_out(struct tracker *t, uint64_t ticket)
 	guardian_wait_out(t->guardian, ticket);
 }
 
-void tracker_pause_attaching(struct tracker *t, bool pause)
-{
-	probes_pause_attaching(t->probes, pause);
-}
-
 int tracker_pin_image(struct tracker *t, pid_t pid, uint32_t generation)
 {
 	const struct pinned_key key = { (uint32_t)pid, generation };
@@ -481,16 +476,6 @@ void tracker_unpin_image(struct tracker *t, pid_t pid, uint32_t generation)
 
 	if (hmap_del(&t->pinned, &key))
 		reclaim_ask(t->reclaim);
-}
-
-int tracker_reclaim(struct tracker *t, uint64_t readers_since_ns, uint64_t budget_ns)
-{
-	return reclaim_run(t->reclaim, readers_since_ns, budget_ns);
-}
-
-void tracker_ask_reclaim(struct tracker *t)
-{
-	reclaim_ask(t->reclaim);
 }
 
 void tracker_on_event(struct tracker *t, const struct ht_event *event)
@@ -560,7 +545,7 @@ void tracker_on_lost(struct tracker *t)
 		p->is_dirty = true;
 }
 
-bool tracker_wants_work(const struct tracker *t)
+static bool wants_work(const struct tracker *t)
 {
 	const struct tracked_process *p;
 
@@ -577,7 +562,7 @@ bool tracker_wants_work(const struct tracker *t)
 int tracker_wait_ms(const struct tracker *t)
 {
 	const struct tracked_process *p;
-	int ms = tracker_wants_work(t) ? 10 : 1000;
+	int ms = wants_work(t) ? 10 : 1000;
 
 	vec_each(&t->list, p)
 		if (p->jit_code && ms > (int)(JIT_LOOK_NS / NS_PER_MS))
@@ -728,9 +713,4 @@ int tracker_work(struct tracker *t)
 		err = work_for(t, &t->list.data[t->next_idx++]);
 	}
 	return err;
-}
-
-void tracker_plan_anew(struct tracker *t)
-{
-	probes_plan_anew(t->probes);
 }

@@ -76,17 +76,12 @@ bool tracker_follows(const struct tracker *t, pid_t pid)
 	return tracked_find(t, pid) != NULL;
 }
 
-bool tracker_is_reading(const struct tracker *t, pid_t pid)
+int tracker_has_allocator(const struct tracker *t, pid_t pid)
 {
 	const struct tracked_process *p = tracked_find(t, pid);
 
-	return p && (p->is_waiting || p->has_busy_files);
-}
-
-bool tracker_has_allocator(const struct tracker *t, pid_t pid)
-{
-	const struct tracked_process *p = tracked_find(t, pid);
-
+	if (p && (p->is_waiting || p->has_busy_files))
+		return -EAGAIN;
 	return p && p->has_allocator;
 }
 
@@ -103,9 +98,9 @@ bool tracker_is_over(const struct tracker *t, pid_t pid, uint32_t generation)
 	return !p || (int32_t)(generation - p->generation) < 0;
 }
 
-const struct reclaim_counts *tracker_reclaim_counts(const struct tracker *t)
+struct reclaim *tracker_reclaim(const struct tracker *t)
 {
-	return reclaim_counts(t->reclaim);
+	return t->reclaim;
 }
 
 uint64_t tracker_followed_cnt(const struct tracker *t)
@@ -118,7 +113,7 @@ uint64_t tracker_ended_cnt(const struct tracker *t)
 	return t->deleted_cnt;
 }
 
-const struct probes *tracker_probes(const struct tracker *t)
+struct probes *tracker_probes(const struct tracker *t)
 {
 	return t->probes;
 }
@@ -128,34 +123,20 @@ size_t tracker_running_cnt(const struct tracker *t)
 	return t->list.cnt;
 }
 
-size_t tracker_site_cnt(const struct tracker *t)
+struct probes_counts tracker_counts(const struct tracker *t)
 {
-	return probes_counts(t->probes)->site_cnt;
-}
+	struct probes_counts counts = *probes_counts(t->probes);
+	struct track_files_counts files;
 
-size_t tracker_stepped_cnt(const struct tracker *t)
-{
-	return probes_counts(t->probes)->stepped_cnt;
-}
-
-size_t tracker_throwing_cnt(const struct tracker *t)
-{
-	return probes_counts(t->probes)->throwing_cnt;
-}
-
-size_t tracker_failed_cnt(const struct tracker *t, int *ret_err)
-{
-	const struct probes_counts *counts = probes_counts(t->probes);
-
-	uint64_t partly_cnt = track_files_partly_read_cnt(t->files);
-	uint64_t given_up_cnt = track_files_given_up_cnt(t->files);
-
-	*ret_err = t->failed_err ? t->failed_err : counts->failed_err;
-	if (!*ret_err && partly_cnt)
-		*ret_err = -EFBIG;
-	if (!*ret_err && given_up_cnt)
-		*ret_err = -ETIMEDOUT;
-	return t->failed_cnt + counts->failed_cnt + partly_cnt + given_up_cnt;
+	track_files_counts(t->files, &files);
+	counts.failed_cnt += t->failed_cnt + files.partly_read_cnt + files.given_up_cnt;
+	if (t->failed_err)
+		counts.failed_err = t->failed_err;
+	if (!counts.failed_err && files.partly_read_cnt)
+		counts.failed_err = -EFBIG;
+	if (!counts.failed_err && files.given_up_cnt)
+		counts.failed_err = -ETIMEDOUT;
+	return counts;
 }
 
 const char *tracker_most_unproven(const struct tracker *t, uint64_t *ret_cnt)
@@ -165,19 +146,7 @@ const char *tracker_most_unproven(const struct tracker *t, uint64_t *ret_cnt)
 	return file ? file->path : NULL;
 }
 
-bool tracker_is_replaced(const struct tracker *t, pid_t pid, uint32_t generation)
+const struct instances *tracker_instances(const struct tracker *t)
 {
-	return instances_is_replaced(&t->instances, pid, generation);
-}
-
-const struct track_instance *tracker_find_instance(const struct tracker *t, pid_t pid,
-						   uint32_t generation)
-{
-	return instances_find(&t->instances, pid, generation);
-}
-
-const struct track_instance *tracker_instances(const struct tracker *t, size_t *ret_cnt)
-{
-	*ret_cnt = t->instances.list.cnt;
-	return t->instances.list.data;
+	return &t->instances;
 }

@@ -151,7 +151,6 @@ struct tracker {
 	int failed_err; /* error of the first; 0: none */
 	/* Kept by taps.c. */
 	uint64_t taps_quiet_until_ns; /* no process is tapped before */
-	bool taps_are_patient; /* nobody else waits: try again at once */
 	struct tap_unit family; /* with policy.follow: all processes, which count hits together */
 };
 
