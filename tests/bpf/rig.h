@@ -149,7 +149,7 @@ static inline void rig_attach(struct rig *rig, const struct rig_options *opts)
 				     &rig->tracker),
 			 0);
 	assert_int_equal(tracker_add(rig->tracker, rig->pid), 0);
-	assert_true(tracker_counts(rig->tracker).site_cnt > 0);
+	assert_true(tracker_counts(rig->tracker).probes.site_cnt > 0);
 }
 
 static inline void rig_open(struct rig *rig, enum attach_mode mode, uint64_t rate_bytes,

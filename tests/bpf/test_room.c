@@ -185,7 +185,7 @@ static void check_tries(struct rig *rig, struct follow *f)
 	log_set_level(level);
 	assert_true(before > WAITING_CNT);
 	assert_int_equal(follow_refused_cnt(f), WAITING_CNT);
-	assert_int_equal(tracker_followed_cnt(rig->tracker), 0);
+	assert_int_equal(tracker_counts(rig->tracker).followed_cnt, 0);
 }
 
 static void test_waits_for_room(void **state)
@@ -219,8 +219,8 @@ static void test_waits_for_room(void **state)
 	for (pid_t i = 1; i < WAITING_CNT; i++)
 		assert_int_equal(engine_del_target(rig.engine, NOBODY + i), 0);
 	await_followed(&rig, f, pids, WAITING_CNT);
-	assert_int_equal(tracker_followed_cnt(rig.tracker), WAITING_CNT);
-	assert_int_equal(tracker_ended_cnt(rig.tracker), 0);
+	assert_int_equal(tracker_counts(rig.tracker).followed_cnt, WAITING_CNT);
+	assert_int_equal(tracker_counts(rig.tracker).ended_cnt, 0);
 
 	for (size_t i = 0; i < WAITING_CNT; i++) {
 		kill(pids[i], SIGKILL);

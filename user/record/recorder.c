@@ -309,7 +309,7 @@ int recorder_look(struct recorder *r)
 		err = snapshot_part_replaced(r->snapshot, r->session->tracker);
 	r->facts.end_ns = now_ns();
 	r->facts.end_epoch_ns = clock_ns(CLOCK_REALTIME);
-	r->facts.site_cnt = tracker_counts(r->session->tracker).site_cnt;
+	r->facts.site_cnt = tracker_counts(r->session->tracker).probes.site_cnt;
 	return err;
 }
 
@@ -415,7 +415,7 @@ const struct governor *recorder_governor(const struct recorder *r)
 void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 {
 	const struct target *first = &r->targets.list.data[0];
-	const struct probes_counts counts = tracker_counts(r->session->tracker);
+	const struct tracker_counts counts = tracker_counts(r->session->tracker);
 	const struct track_instance *inst;
 
 	*ret = r->facts;
@@ -431,11 +431,11 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	ret->mode = r->session->mode;
 	ret->follow = r->opts.follow;
 	ret->live_cap = r->opts.live_cap;
-	ret->stepped_cnt = counts.stepped_cnt;
-	ret->throwing_cnt = counts.throwing_cnt;
-	ret->failed_cnt = counts.failed_cnt;
-	ret->failed_why = recorder_failed_why(r, counts.failed_err);
-	ret->process_cnt = tracker_followed_cnt(r->session->tracker);
+	ret->stepped_cnt = counts.probes.stepped_cnt;
+	ret->throwing_cnt = counts.probes.throwing_cnt;
+	ret->failed_cnt = counts.probes.failed_cnt;
+	ret->failed_why = recorder_failed_why(r, counts.probes.failed_err);
+	ret->process_cnt = counts.followed_cnt;
 	vec_each(&tracker_instances(r->session->tracker)->list, inst) {
 		if (inst->pid != first->pid)
 			continue;

@@ -372,7 +372,7 @@ static void say_heaps(const struct recorder *r, size_t site_cnt, size_t failed_c
 
 static void say_start(struct recorder *r)
 {
-	const struct probes_counts counts = tracker_counts(r->session->tracker);
+	const struct probes_counts counts = tracker_counts(r->session->tracker).probes;
 	char rate[UNITS_BUF], name[TARGETS_NAME_BYTES];
 
 	if (counts.failed_cnt)
@@ -453,7 +453,7 @@ static int check_heaps(const struct recorder *r)
 	struct heap_words words;
 	bool is_over = true;
 
-	if (r->opts.follow || tracker_counts(r->session->tracker).site_cnt)
+	if (r->opts.follow || tracker_counts(r->session->tracker).probes.site_cnt)
 		return 0;
 	vec_each(&r->targets.list, t)
 		is_over = is_over && process_has_ended(t->pid);

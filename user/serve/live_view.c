@@ -67,12 +67,11 @@ static int add(struct live_files *lf, const struct probes_file *file)
 /* Replaces the content of *lf, which stays as it is on failure. */
 static int live_files_make(const struct tracker *t, struct live_files *lf)
 {
-	const struct probes *probes = tracker_probes(t);
 	struct live_files fresh = { 0 };
 	struct probes_file file;
 
-	for (size_t i = 0; i < probes_file_cnt(probes); i++) {
-		if (probes_file_at(probes, i, &file) && add(&fresh, &file)) {
+	for (size_t i = 0; probes_next_file(tracker_probes(t), &i, &file);) {
+		if (add(&fresh, &file)) {
 			live_files_release(&fresh);
 			return -ENOMEM;
 		}
@@ -288,8 +287,8 @@ static int make(struct live_view *lv)
 		lv->view.processes = processes.all.data;
 		lv->view.process_cnt = processes.all.cnt;
 		lv->view.followed_cnt = (double)processes.all.cnt;
-		lv->view.began_cnt = (double)tracker_followed_cnt(lv->src.tracker);
-		lv->view.ended_cnt = (double)tracker_ended_cnt(lv->src.tracker);
+		lv->view.began_cnt = (double)tracker_counts(lv->src.tracker).followed_cnt;
+		lv->view.ended_cnt = (double)tracker_counts(lv->src.tracker).ended_cnt;
 		lv->view.sample_cnt = (double)s->stats[HT_STAT_SAMPLES];
 		lv->view.rate_bytes = (double)lv->src.rate_bytes;
 		lv->view.host_overhead = governor_host_share(lv->src.governor);

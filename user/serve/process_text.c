@@ -17,7 +17,7 @@
 #include "symbol/symbolizer.h"
 #include "alloc/allocators.h"
 #include "proc/process.h"
-#include "track/address_map.h"
+#include "serve/address_map.h"
 #include "track/file_symbols.h"
 #include "track/files.h"
 

@@ -145,7 +145,7 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 	struct probes_counts counts;
 
 	if (t) {
-		counts = tracker_counts(t);
+		counts = tracker_counts(t).probes;
 		more[0].value = counts.failed_cnt;
 		more[1].value = counts.throwing_cnt;
 		more[UNSEEN_EXECS].value = count_unseen_execs(t);

@@ -431,7 +431,7 @@ static int comment_source(const struct recording_facts *f, const struct processe
 	const struct tap_sums sums = sum_taps(ps);
 	int err;
 	char rate[UNITS_BUF], every[64] = "every allocation", sites[96] = "";
-	const struct probes_counts counts = tracker_counts(f->tracker);
+	const struct probes_counts counts = tracker_counts(f->tracker).probes;
 
 	if (f->rate_bytes > 1)
 		snprintf(every, sizeof(every), "one sample per %s allocated",

@@ -19,16 +19,6 @@
 #define DUE_BYTES_PER_S (16ULL << 20)
 #define DUE_BYTES_MAX (64ULL << 30) /* a file with holes may have any size */
 
-bool file_readings_have(const struct file_readings *rs, uint32_t dev, uint64_t ino)
-{
-	struct file_reading **r;
-
-	vec_each(&rs->list, r)
-		if ((*r)->dev == dev && (*r)->ino == ino)
-			return true;
-	return false;
-}
-
 bool file_readings_have_room(const struct file_readings *rs, uint32_t uid)
 {
 	struct file_reading **r;

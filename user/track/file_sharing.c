@@ -77,7 +77,7 @@ static void set_sharings(const struct file_probes *fp, uint32_t sharings)
 	engine_set_sharings(fp->all->engine, fp->file->id, sharings);
 }
 
-static void begin_step(struct file_probes *fp, int step)
+static void begin_step(struct file_probes *fp, enum move_step step)
 {
 	fp->step = step;
 	fp->step_ns = now_ns();

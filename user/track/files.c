@@ -635,6 +635,16 @@ static int leave_alone(struct track_files *files, const struct file_key *key,
 	return enter(files, key, NULL);
 }
 
+static bool is_being_read(const struct track_files *files, const struct file_key *key)
+{
+	struct file_reading **r;
+
+	vec_each(&files->readings.list, r)
+		if ((*r)->dev == key->dev && (*r)->ino == key->ino)
+			return true;
+	return false;
+}
+
 int track_files_get(struct track_files *files, const struct file_user *user,
 		    const struct proc_map *map, struct track_file **ret)
 {
@@ -653,7 +663,7 @@ int track_files_get(struct track_files *files, const struct file_user *user,
 		return err < 0 ? err : 0;
 	if (is_vdso(map))
 		return get_vdso(files, &key, ret);
-	if (file_readings_have(&files->readings, key.dev, key.ino))
+	if (is_being_read(files, &key))
 		return -EINPROGRESS;
 	if (!is_affordable(user->cost))
 		return -EFBIG;

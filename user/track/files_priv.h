@@ -38,8 +38,6 @@ struct file_readings {
 #define FILE_READINGS_CAP 8 /* in all... */
 #define FILE_READINGS_OF_USER_CAP 4 /* ... and for one user */
 
-/* Is this file being read? */
-bool file_readings_have(const struct file_readings *rs, uint32_t dev, uint64_t ino);
 bool file_readings_have_room(const struct file_readings *rs, uint32_t uid);
 /* Start a reading. On success it owns the fd, path and root of fresh. -EBUSY: later; -ENOMEM or another -errno. */
 int file_readings_start(struct file_readings *rs, const struct file_reading *fresh,

@@ -462,22 +462,21 @@ void probes_clean_leftovers(struct probes *p, const struct leftovers *l, pid_t p
 			pid, l->sites.cnt, l->file->path);
 }
 
-size_t probes_file_cnt(const struct probes *p)
+bool probes_next_file(const struct probes *p, size_t *i, struct probes_file *ret)
 {
-	return p->files.cnt;
-}
+	for (; *i < p->files.cnt; ++*i) {
+		const struct file_probes *fp = &p->files.data[*i];
 
-bool probes_file_at(const struct probes *p, size_t i, struct probes_file *ret)
-{
-	const struct file_probes *fp = &p->files.data[i];
-
-	if (!fp->file->alloc || !fp->members.cnt)
-		return false;
-	*ret = (struct probes_file){
-		.file = fp->file,
-		.sharing = fp->sharing,
-		.process_cnt = fp->members.cnt,
-		.hit_ns = file_sharing_hit_ns(fp),
-	};
-	return true;
+		if (!fp->file->alloc || !fp->members.cnt)
+			continue;
+		*ret = (struct probes_file){
+			.file = fp->file,
+			.sharing = fp->sharing,
+			.process_cnt = fp->members.cnt,
+			.hit_ns = file_sharing_hit_ns(fp),
+		};
+		++*i;
+		return true;
+	}
+	return false;
 }

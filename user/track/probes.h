@@ -155,8 +155,7 @@ struct probes_file {
 	size_t process_cnt;
 	double hit_ns; /* expected cost per hit for a process: plan_hit_ns() */
 };
-size_t probes_file_cnt(const struct probes *p);
-/* false: the file has no allocator, or no process. */
-bool probes_file_at(const struct probes *p, size_t i, struct probes_file *ret);
+/* Each such file that a process maps: begin with 0 in *i. false: there are no more. */
+bool probes_next_file(const struct probes *p, size_t *i, struct probes_file *ret);
 
 #endif

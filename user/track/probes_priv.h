@@ -31,6 +31,9 @@ enum probe_kind {
 	PROBE_TAP, /* a tap of its allocator, and the tap's probes */
 };
 
+/* Of a move to another sharing: see file_sharing.c. */
+enum move_step { STEP_NONE, STEP_BOTH, STEP_LAST_CALLS };
+
 /* A file's probes in one process, or in all; no links if attaching failed. */
 struct file_member {
 	pid_t pid; /* 0: all processes */
@@ -57,7 +60,7 @@ struct file_probes {
 	/* Kept by file_sharing.c. */
 	enum sharing sharing; /* during a move: the new one */
 	enum sharing old_sharing;
-	enum { STEP_NONE, STEP_BOTH, STEP_LAST_CALLS } step; /* of a move */
+	enum move_step step;
 	uint64_t step_ns;
 	uint64_t may_move_ns, may_have_event_ns;
 	bool has_changed; /* processes, or what they keep, since the last plan */

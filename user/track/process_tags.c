@@ -8,7 +8,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "kernel/engine.h"
+#include "profile/tag_labels.h"
 #include "proc/otel_process_ctx.h"
+#include "proc/process.h"
 #include "proc/scope_descriptor.h"
 #include "proc/tag_sources.h"
 #include "track/file_tags.h"
@@ -29,12 +31,6 @@ void process_tags_begin(struct process_tags *pt)
 	if (!pt->has_problem)
 		pt->problem_tries = 0;
 	pt->has_problem = false;
-}
-
-void process_tags_release(struct process_tags *pt)
-{
-	vec_release(&pt->desc_addrs);
-	vec_release(&pt->otel);
 }
 
 static void say_problem(struct track_file *file, const char *problem)
@@ -110,58 +106,89 @@ static int leave_out(struct process_tags *pt, struct engine *e, pid_t pid, uint3
 	return err;
 }
 
-bool process_tags_wants_keys(struct process_tags *pt, uint64_t now_ns)
+/* Is it time to look for names of label keys again? */
+static bool wants_keys(struct process_tags *pt, uint64_t now)
 {
 	if (pt->otel.cnt)
 		return true;
-	if (!pt->desc_addrs.cnt || now_ns < pt->keys_due_ns)
+	if (!pt->desc_addrs.cnt || now < pt->keys_due_ns)
 		return false;
 	pt->keys_wait_ns = pt->keys_wait_ns ? pt->keys_wait_ns * 2 : KEYS_WAIT_NS;
 	if (pt->keys_wait_ns > KEYS_WAIT_CAP_NS)
 		pt->keys_wait_ns = KEYS_WAIT_CAP_NS;
-	pt->keys_due_ns = now_ns + pt->keys_wait_ns;
+	pt->keys_due_ns = now + pt->keys_wait_ns;
 	return true;
 }
 
-int process_tags_read_keys(struct process_tags *pt, struct engine *e, pid_t pid, pid_t tid,
-			   uint32_t generation, const struct proc_maps *maps, struct tag_keys **ret)
+int process_tags_read_keys(struct tracker *t, struct tracked_process *p, uint32_t generation,
+			   const struct proc_maps *maps)
 {
+	struct process_tags *pt = &p->tags;
+	struct track_instance *inst;
 	struct otel_process_ctx ctx;
+	struct tag_keys *keys;
 	int err;
 
-	*ret = NULL;
 	if (!pt->otel.cnt && !pt->desc_addrs.cnt)
 		return 0;
-	err = otel_process_ctx_read(tid, maps, pt->published_ns, &ctx);
+	err = otel_process_ctx_read(p->live_tid, maps, pt->published_ns, &ctx);
 	/* The program may publish them only after the first label. */
 	if ((err == -EAGAIN || err == -ENOENT) && pt->otel.cnt)
 		pt->is_pending = true;
 	if (err)
 		return err == -ENOMEM ? err : 0;
-	err = leave_out(pt, e, pid, generation, tag_keys_ids(&ctx.keys));
-	*ret = err ? NULL : malloc(sizeof(**ret));
-	if (!*ret) {
+	err = leave_out(pt, t->engine, p->pid, generation, tag_keys_ids(&ctx.keys));
+	keys = err ? NULL : malloc(sizeof(*keys));
+	inst = keys ? instances_get(&t->instances, p->pid, generation) : NULL;
+	if (!inst) {
+		free(keys);
 		tag_keys_release(&ctx.keys);
 		return err ? err : -ENOMEM;
 	}
-	**ret = ctx.keys;
+	*keys = ctx.keys;
 	pt->published_ns = ctx.published_ns;
+	instance_set_keys(inst, keys);
 	return 0;
 }
 
-bool process_tags_read_counters(const struct process_tags *pt, pid_t tid,
-				struct scope_counters *ret)
+/* A program adds keys while it runs, and no event tells of that. On a failure the old keys stay. */
+static void read_new_keys(struct tracker *t, struct tracked_process *p)
+{
+	struct proc_maps maps = { 0 };
+
+	if (wants_keys(&p->tags, now_ns()) && !proc_maps_read(p->pid, p->live_tid, &maps))
+		process_tags_read_keys(t, p, p->generation, &maps);
+	proc_maps_release(&maps);
+}
+
+/* They stay as they were if the process cannot be read. */
+static void read_counters(const struct tracked_process *p, struct scope_counters *ret)
 {
 	struct scope_counters sum = { 0 };
 	struct scope_descriptor d;
 
-	for (size_t i = 0; i < pt->desc_addrs.cnt; i++) {
-		if (scope_descriptor_read(tid, pt->desc_addrs.data[i], &d, NULL))
-			return false;
+	for (size_t i = 0; i < p->tags.desc_addrs.cnt; i++) {
+		if (scope_descriptor_read(p->live_tid, p->tags.desc_addrs.data[i], &d, NULL))
+			return;
 		sum.overflows += d.overflows;
 		sum.underflows += d.underflows;
 		sum.truncations += d.truncations;
 	}
 	*ret = sum;
-	return pt->desc_addrs.cnt > 0;
+}
+
+void tracker_read_counters(struct tracker *t)
+{
+	struct tracked_process *p;
+
+	vec_each(&t->list, p) {
+		struct track_instance *inst =
+			p->tags.desc_addrs.cnt ?
+				instances_get(&t->instances, p->pid, p->generation) :
+				NULL;
+
+		if (inst)
+			read_counters(p, &inst->scope_counters);
+		read_new_keys(t, p);
+	}
 }

@@ -330,14 +330,3 @@ bool tracker_is_tapped(const struct tracker *t, pid_t pid)
 			return false;
 	return t->list.cnt;
 }
-
-void taps_repair(const struct tracked_process *p)
-{
-	uint32_t cnt;
-	struct err why;
-
-	if (p->tap == TAP_IN && tap_orders_clear(p->pid, p->live_tid, &cnt, &why))
-		log_warn("PID %d: the tap stays in it: %s; heaptap doctor --remove-tap -p %d takes "
-			 "it out",
-			 p->pid, why.text, p->pid);
-}

@@ -14,7 +14,6 @@
 #include "base/regular_file.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
-#include "profile/tag_labels.h"
 #include "proc/jit_entry.h"
 #include "proc/process.h"
 #include "proc/runtime_kind.h"
@@ -29,7 +28,7 @@ struct file_list {
 	VEC(struct track_file *) file;
 };
 
-void tracked_forget_leftovers(struct tracked_process *p)
+static void forget_leftovers(struct tracked_process *p)
 {
 	struct leftovers *l;
 
@@ -50,11 +49,12 @@ static void forget_jit(struct tracked_process *p)
 
 static void release_process(struct tracked_process *p)
 {
-	process_tags_release(&p->tags);
+	vec_release(&p->tags.desc_addrs);
+	vec_release(&p->tags.otel);
 	forget_jit(p);
 	vec_release(&p->mapped);
 	vec_release(&p->news);
-	tracked_forget_leftovers(p);
+	forget_leftovers(p);
 }
 
 void tracked_release(struct tracker *t)
@@ -165,27 +165,6 @@ static void note_costly(struct tracker *t, struct tracked_process *p)
 		"PID %d maps more files than are read at once: those that come last are unknown in its stacks "
 		"for a while",
 		p->pid);
-}
-
-/* Read the names of label keys, for the process's image. */
-static int read_keys(struct tracker *t, struct tracked_process *p, uint32_t generation,
-		     const struct proc_maps *maps)
-{
-	struct track_instance *inst;
-	struct tag_keys *keys;
-	int err = process_tags_read_keys(&p->tags, t->engine, p->pid, p->live_tid, generation, maps,
-					 &keys);
-
-	if (err || !keys)
-		return err;
-	inst = instances_get(&t->instances, p->pid, generation);
-	if (!inst) {
-		tag_keys_release(keys);
-		free(keys);
-		return -ENOMEM;
-	}
-	instance_set_keys(inst, keys);
-	return 0;
 }
 
 static bool has_mapped(const struct tracked_process *p, const struct track_file *file)
@@ -496,7 +475,7 @@ static int read_mappings(struct tracker *t, struct tracked_process *p, uint32_t 
 	if (!err) {
 		hold_files(t, p, &mapped);
 		p->allocator_maps_cnt = maps_cnt;
-		err = forgive_silence(p, read_keys(t, p, generation, &maps));
+		err = forgive_silence(p, process_tags_read_keys(t, p, generation, &maps));
 	}
 out:
 	vec_release(&set.map);
@@ -592,7 +571,7 @@ static void note_what_is_unseen(struct tracker *t, const struct tracked_process 
 	note_own_heap(p, inst);
 }
 
-int tracked_refresh(struct tracker *t, struct tracked_process *p)
+static int bring_up_to_date(struct tracker *t, struct tracked_process *p)
 {
 	struct track_file **file;
 	struct ht_target target;
@@ -625,29 +604,13 @@ int tracked_refresh(struct tracker *t, struct tracked_process *p)
 	return err;
 }
 
-/* A program adds keys while it runs, and no event tells of that. On a failure the old keys stay. */
-static void read_new_keys(struct tracker *t, struct tracked_process *p)
+int tracked_refresh(struct tracker *t, struct tracked_process *p)
 {
-	struct proc_maps maps = { 0 };
+	int err = bring_up_to_date(t, p);
+	const struct leftovers *l;
 
-	if (process_tags_wants_keys(&p->tags, now_ns()) &&
-	    !proc_maps_read(p->pid, p->live_tid, &maps))
-		read_keys(t, p, p->generation, &maps);
-	proc_maps_release(&maps);
-}
-
-void tracker_read_counters(struct tracker *t)
-{
-	struct tracked_process *p;
-
-	vec_each(&t->list, p) {
-		struct track_instance *inst =
-			p->tags.desc_addrs.cnt ?
-				instances_get(&t->instances, p->pid, p->generation) :
-				NULL;
-
-		if (inst)
-			process_tags_read_counters(&p->tags, p->live_tid, &inst->scope_counters);
-		read_new_keys(t, p);
-	}
+	vec_each(&p->leftovers, l)
+		probes_clean_leftovers(t->probes, l, p->pid, p->live_tid);
+	forget_leftovers(p);
+	return err;
 }

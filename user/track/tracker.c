@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/hmap.h"
 #include "base/log.h"
 #include "guardian/exec_hold.h"
@@ -23,6 +24,7 @@
 #include "alloc/file_sampler.h"
 #include "track/files.h"
 #include "track/jit_code.h"
+#include "track/tap_orders.h"
 
 /*
  * The breakpoints that children inherit are removed at once from forked children that are not
@@ -174,15 +176,6 @@ static void find_sampler(const struct tracker *t, struct tracked_process *p)
 			p->sampler = *file;
 }
 
-static void clean_leftovers(struct tracker *t, struct tracked_process *p)
-{
-	const struct leftovers *l;
-
-	vec_each(&p->leftovers, l)
-		probes_clean_leftovers(t->probes, l, p->pid, p->live_tid);
-	tracked_forget_leftovers(p);
-}
-
 /* An image whose allocations may be missing since its exec is said to be that, and one that was held has not run. Which it
  * is, is not known before the exec is heard of: then a later look finds its late files. */
 static void find_late_files(const struct tracker *t, struct tracked_process *p)
@@ -203,7 +196,6 @@ static int refresh(struct tracker *t, struct tracked_process *p)
 	size_t site_cnt = probes_counts(t->probes)->site_cnt;
 	int err = tracked_refresh(t, p);
 
-	clean_leftovers(t, p);
 	find_sampler(t, p);
 	for (size_t i = 0; i < p->mapped.cnt && !err; i++)
 		err = probe_file(t, p, p->mapped.data[i]);
@@ -224,6 +216,18 @@ static int refresh(struct tracker *t, struct tracked_process *p)
 	return err;
 }
 
+/* The guardian that held the tap was killed: remove the tap from here. */
+static void remove_tap(const struct tracked_process *p)
+{
+	uint32_t cnt;
+	struct err why;
+
+	if (p->tap == TAP_IN && tap_orders_clear(p->pid, p->live_tid, &cnt, &why))
+		log_warn("PID %d: the tap stays in it: %s; heaptap doctor --remove-tap -p %d takes "
+			 "it out",
+			 p->pid, why.text, p->pid);
+}
+
 /* If the guardian was killed, perhaps just now: start another one, and remove what the old one left
  * in the processes. */
 static void repair(struct tracker *t)
@@ -235,7 +239,7 @@ static void repair(struct tracker *t)
 	vec_each(&t->list, p) {
 		p->may_have_leftovers = true;
 		refresh(t, p); /* attaches nothing any more */
-		taps_repair(p);
+		remove_tap(p);
 	}
 	guardian_wait_all_out(t->guardian);
 }

@@ -111,13 +111,15 @@ int tracker_wait_ms(const struct tracker *t);
 /* Read what running processes count themselves (scope_counters), and new names of label keys. Call now and then. */
 void tracker_read_counters(struct tracker *t);
 
-/* Number of processes tracked so far, and of these the number that are over. */
-uint64_t tracker_followed_cnt(const struct tracker *t);
-uint64_t tracker_ended_cnt(const struct tracker *t);
 /* Followed processes that still run. */
 size_t tracker_running_cnt(const struct tracker *t);
-/* As probes_counts(); the failures include files that could not be entered or read. */
-struct probes_counts tracker_counts(const struct tracker *t);
+/* What was done so far. */
+struct tracker_counts {
+	uint64_t followed_cnt, ended_cnt; /* tracked processes, and those of them that are over */
+	struct probes_counts
+		probes; /* the failures include files that could not be entered or read */
+};
+struct tracker_counts tracker_counts(const struct tracker *t);
 /* See track_files_most_unproven(): its path; NULL: none. */
 const char *tracker_most_unproven(const struct tracker *t, uint64_t *ret_cnt);
 

@@ -103,16 +103,6 @@ struct reclaim *tracker_reclaim(const struct tracker *t)
 	return t->reclaim;
 }
 
-uint64_t tracker_followed_cnt(const struct tracker *t)
-{
-	return t->added_cnt;
-}
-
-uint64_t tracker_ended_cnt(const struct tracker *t)
-{
-	return t->deleted_cnt;
-}
-
 struct probes *tracker_probes(const struct tracker *t)
 {
 	return t->probes;
@@ -123,19 +113,20 @@ size_t tracker_running_cnt(const struct tracker *t)
 	return t->list.cnt;
 }
 
-struct probes_counts tracker_counts(const struct tracker *t)
+struct tracker_counts tracker_counts(const struct tracker *t)
 {
-	struct probes_counts counts = *probes_counts(t->probes);
+	struct tracker_counts counts = { t->added_cnt, t->deleted_cnt, *probes_counts(t->probes) };
+	struct probes_counts *c = &counts.probes;
 	struct track_files_counts files;
 
 	track_files_counts(t->files, &files);
-	counts.failed_cnt += t->failed_cnt + files.partly_read_cnt + files.given_up_cnt;
+	c->failed_cnt += t->failed_cnt + files.partly_read_cnt + files.given_up_cnt;
 	if (t->failed_err)
-		counts.failed_err = t->failed_err;
-	if (!counts.failed_err && files.partly_read_cnt)
-		counts.failed_err = -EFBIG;
-	if (!counts.failed_err && files.given_up_cnt)
-		counts.failed_err = -ETIMEDOUT;
+		c->failed_err = t->failed_err;
+	if (!c->failed_err && files.partly_read_cnt)
+		c->failed_err = -EFBIG;
+	if (!c->failed_err && files.given_up_cnt)
+		c->failed_err = -ETIMEDOUT;
 	return counts;
 }
 

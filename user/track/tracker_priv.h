@@ -30,7 +30,6 @@ struct loaders;
 struct proc_map;
 struct proc_maps;
 struct reclaim;
-struct tag_keys;
 
 struct jit_area {
 	uint64_t start_addr, end_addr;
@@ -49,7 +48,9 @@ struct process_tags {
 	uint32_t problem_tries; /* ... this many times in a row */
 	bool is_pending; /* the loader is still working: look again soon */
 	uint64_t published_ns; /* when the keys read last were published */
-	uint64_t keys_due_ns, keys_wait_ns; /* see process_tags_wants_keys() */
+	/* When to look for names of label keys again. Where only records of heaptap/scope.h could have such labels, which
+	 * is rare, the intervals get longer and longer. */
+	uint64_t keys_due_ns, keys_wait_ns;
 };
 
 /* Processes sampled at one rate: one, or a family that counts its hits together. */
@@ -172,14 +173,12 @@ int tracked_add(struct tracker *t, pid_t pid, uint32_t generation, struct tracke
 void tracked_delete(struct tracker *t, struct tracked_process *p);
 
 /*
- * Bring the process up to date: mappings first, so that the first sample can be unwound. Afterwards
+ * Bring the process up to date: mappings first, so that the first sample can be unwound; and remove leftovers. Afterwards
  * p->mapped has exactly the files that it maps now. -ESRCH, -ENOENT: it has ended; -ENOMEM.
  */
 int tracked_refresh(struct tracker *t, struct tracked_process *p);
 /* Is its image still the one read last? */
 bool tracked_is_current(const struct tracker *t, const struct tracked_process *p);
-/* Its leftovers have been dealt with. */
-void tracked_forget_leftovers(struct tracked_process *p);
 
 /*
  * taps.c: which of the tracked processes are tapped, and how often they are sampled.
@@ -196,8 +195,6 @@ int taps_await(const struct tracker *t, struct tracked_process *p, uint64_t not_
 int taps_process(struct tracker *t, struct tracked_process *p);
 /* Update its rate, if it is time. */
 void taps_adjust(struct tracker *t, struct tracked_process *p);
-/* The guardian that held the tap was killed: remove the tap from here. */
-void taps_repair(const struct tracked_process *p);
 
 /*
  * tap_rate.c: how often a tapped process is sampled. A sample costs it some microseconds; little
@@ -273,20 +270,10 @@ void process_tags_begin(struct process_tags *pt);
 int process_tags_add_file(struct process_tags *pt, struct engine *e, pid_t pid, pid_t tid,
 			  uint32_t generation, struct track_file *file, uint64_t bias,
 			  const struct proc_maps *maps);
-/*
- * Is it time to look for names of label keys again? Where only records of heaptap/scope.h could
- * have such labels, which is rare, the intervals get longer and longer.
- */
-bool process_tags_wants_keys(struct process_tags *pt, uint64_t now_ns);
-/* Read the names of label keys. NULL: the same as those read last. The caller releases and frees
- * *ret. Tells the engine which keys not to read. */
-int process_tags_read_keys(struct process_tags *pt, struct engine *e, pid_t pid, pid_t tid,
-			   uint32_t generation, const struct proc_maps *maps,
-			   struct tag_keys **ret);
-/* false: the process could not be read. */
-bool process_tags_read_counters(const struct process_tags *pt, pid_t tid,
-				struct scope_counters *ret);
-void process_tags_release(struct process_tags *pt);
+/* Read the names of label keys into the instance, unless they are those read last. Tells the engine which keys not to
+ * read. */
+int process_tags_read_keys(struct tracker *t, struct tracked_process *p, uint32_t generation,
+			   const struct proc_maps *maps);
 
 /*
  * loaders.c: probes the loaders of programs that are held at an exec (guardian/exec_hold.h), where
