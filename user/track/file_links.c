@@ -21,6 +21,10 @@
 #include "track/file_tags.h"
 #include "track/tap_orders.h"
 
+/* Each attached or detached link delays every fork of the machine for a moment; in a storm of forks
+ * some 25 cleanings a second do. */
+#define CLEANINGS_CAP 3
+
 void file_links_free_events(struct file_probes *fp)
 {
 	guardian_free_events(fp->all->guardian, fp->alloc_events);
@@ -414,7 +418,7 @@ int file_links_add(struct file_probes *fp, enum probe_kind kind, enum sharing sh
 				     link_allocs(fp, sharing, m, links);
 }
 
-int file_links_clean_children(const struct file_probes *fp, const struct file_member *m)
+static int clean_children_of(const struct file_probes *fp, const struct file_member *m)
 {
 	struct attach_request req = request_for(fp, m);
 	struct attach_site *sites;
@@ -427,4 +431,22 @@ int file_links_clean_children(const struct file_probes *fp, const struct file_me
 	err = guardian_clean(fp->all->guardian, &req);
 	free(sites);
 	return err;
+}
+
+bool probes_clean_children(struct probes *p, pid_t pid)
+{
+	struct file_probes *fp;
+
+	if (engine_mode(p->engine) == ATTACH_PERF)
+		return true;
+	if (guardian_cleaning_cnt(p->guardian) >= CLEANINGS_CAP)
+		return false;
+	vec_each(&p->files, fp) {
+		const struct file_member *m =
+			fp->sharing == SHARING_OWN ? file_probes_find(fp, pid) : NULL;
+
+		if (m && clean_children_of(fp, m))
+			break;
+	}
+	return true;
 }

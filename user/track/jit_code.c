@@ -43,52 +43,6 @@ struct jit_reuse {
 	VEC(uint8_t *) chunk;
 };
 
-typedef int (*read_fn)(int fd, uint64_t *off, uint64_t bytes_cap, jit_entry_fn fn, void *ctx);
-
-struct source {
-	read_fn read;
-	int fd; /* -1: not found so far */
-	uint64_t read_off; /* end of what was read so far */
-	/* Size when it was first seen: code before that counts as unchanged */
-	uint64_t history_end;
-};
-
-enum { MAP, DUMP, SOURCE_CNT };
-
-/* Memory that was given to other code. */
-struct place {
-	uint64_t start_addr, end_addr;
-	uint32_t period;
-};
-
-struct period {
-	uint64_t end[SOURCE_CNT]; /* as in struct jit_entry; UINT64_MAX: not over */
-	uint64_t named_bytes; /* the files' size when its names were last searched */
-};
-
-struct jit_code {
-	uint32_t ref_cnt;
-	struct process_info info;
-	struct jit_code *parent; /* NULL: none */
-	uint32_t parent_period; /* the parent's period at the fork */
-	bool has_our_root; /* its files can be read when it has ended */
-	bool is_over;
-	struct source source[SOURCE_CNT];
-	uint64_t looked_ns, period_ns;
-	struct jit_reuse reuse;
-	VEC(struct period) periods;
-	VEC(struct place) places; /* sorted, disjoint */
-	VEC(struct place) changed; /* waiting for a new period */
-	uint64_t changed_at[SOURCE_CNT]; /* position of the first change */
-	struct hmap names; /* struct name_key -> id in strings; 0: no name */
-	struct strset *strings;
-};
-
-struct name_key {
-	uint64_t addr;
-	uint64_t period;
-};
-
 static void jit_reuse_init(struct jit_reuse *r)
 {
 	*r = (struct jit_reuse){ 0 };
@@ -178,6 +132,52 @@ static int jit_reuse_add(struct jit_reuse *r, uint64_t start_addr, uint64_t end_
 	}
 	return 0;
 }
+
+typedef int (*read_fn)(int fd, uint64_t *off, uint64_t bytes_cap, jit_entry_fn fn, void *ctx);
+
+struct source {
+	read_fn read;
+	int fd; /* -1: not found so far */
+	uint64_t read_off; /* end of what was read so far */
+	/* Size when it was first seen: code before that counts as unchanged */
+	uint64_t history_end;
+};
+
+enum { MAP, DUMP, SOURCE_CNT };
+
+/* Memory that was given to other code. */
+struct place {
+	uint64_t start_addr, end_addr;
+	uint32_t period;
+};
+
+struct period {
+	uint64_t end[SOURCE_CNT]; /* as in struct jit_entry; UINT64_MAX: not over */
+	uint64_t named_bytes; /* the files' size when its names were last searched */
+};
+
+struct jit_code {
+	uint32_t ref_cnt;
+	struct process_info info;
+	struct jit_code *parent; /* NULL: none */
+	uint32_t parent_period; /* the parent's period at the fork */
+	bool has_our_root; /* its files can be read when it has ended */
+	bool is_over;
+	struct source source[SOURCE_CNT];
+	uint64_t looked_ns, period_ns;
+	struct jit_reuse reuse;
+	VEC(struct period) periods;
+	VEC(struct place) places; /* sorted, disjoint */
+	VEC(struct place) changed; /* waiting for a new period */
+	uint64_t changed_at[SOURCE_CNT]; /* position of the first change */
+	struct hmap names; /* struct name_key -> id in strings; 0: no name */
+	struct strset *strings;
+};
+
+struct name_key {
+	uint64_t addr;
+	uint64_t period;
+};
 
 int jit_code_new(const struct process_info *info, struct jit_code *parent, struct jit_code **ret)
 {

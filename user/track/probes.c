@@ -14,10 +14,6 @@
 #include "tap/tap.h"
 #include "track/file.h"
 
-/* Each attached or detached link delays every fork of the machine for a moment; in a storm of forks
- * some 25 cleanings a second do. */
-#define CLEANINGS_CAP 3
-
 const char *const tap_wish_names[] = { "no", "yes", "only", NULL };
 const char *const probes_source_names[] = { "auto", "probes", "usdt", NULL };
 
@@ -413,24 +409,6 @@ void probes_del_process(struct probes *p, pid_t pid, bool has_ended)
 		if (!fp->members.cnt && !policy_is_shared(p->policy))
 			del_file(p, fp);
 	}
-}
-
-bool probes_clean_children(struct probes *p, pid_t pid)
-{
-	struct file_probes *fp;
-
-	if (engine_mode(p->engine) == ATTACH_PERF)
-		return true;
-	if (guardian_cleaning_cnt(p->guardian) >= CLEANINGS_CAP)
-		return false;
-	vec_each(&p->files, fp) {
-		const struct file_member *m =
-			fp->sharing == SHARING_OWN ? file_probes_find(fp, pid) : NULL;
-
-		if (m && file_links_clean_children(fp, m))
-			break;
-	}
-	return true;
 }
 
 void probes_clean_leftovers(struct probes *p, const struct leftovers *l, pid_t pid, pid_t live_tid)

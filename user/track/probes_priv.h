@@ -129,8 +129,6 @@ int file_links_add(struct file_probes *fp, enum probe_kind kind, enum sharing sh
 		   const struct file_member *m, struct held_links *links);
 /* Events are made for the first process in SHARING_EVENT. Free them after the last. */
 void file_links_free_events(struct file_probes *fp);
-/* See probes_clean_children(). -ENOMEM or another -errno. */
-int file_links_clean_children(const struct file_probes *fp, const struct file_member *m);
 
 /*
  * file_sharing.c: when processes come and go, a plan (plan.h) may find another sharing better. The new probes are
