@@ -261,7 +261,6 @@ static int start_session(struct recorder *r)
 		.tap_rate_is_fixed = r->opts.rate_is_fixed,
 	};
 	err = session_start(r->session, &opts);
-
 	if (err)
 		return err;
 	err = engine_set_throw_limit(r->session->engine, throw_limit_bytes);
