@@ -24,21 +24,52 @@ static unsigned int touch(const uint8_t *p, size_t bytes)
 	return bytes ? sum + p[bytes - 1] : sum;
 }
 
+static unsigned int touch_symbols(const struct elf_file *ef, uint32_t type)
+{
+	struct elf_symtab t;
+	unsigned int sum = 0;
+	GElf_Sym sym;
+
+	if (!elf_file_symtab(ef, type, &t))
+		return 0;
+	for (size_t i = 0; i < t.cnt && i < 1024; i++) {
+		const char *name = elf_symtab_get(&t, i, &sym);
+
+		sum += name ? (unsigned int)strlen(name) : 0;
+	}
+	return sum;
+}
+
 static unsigned int touch_sections(struct elf_file *ef)
 {
-	const struct elf_section_head *heads;
-	struct elf_section sec;
 	unsigned int sum = 0;
-	size_t cnt, i;
+	struct elf_section sec;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
 
-	heads = elf_file_section_heads(ef, &cnt);
-	for (i = 0; i < cnt && i < 256; i++) {
-		sum += (unsigned int)strlen(heads[i].name);
+	for (int i = 0; i < 256 && (scn = elf_nextscn(elf_file_elf(ef), scn)); i++) {
+		const char *name = elf_file_section_name(ef, scn);
+		Elf_Data *data;
+
+		sum += (unsigned int)strlen(name);
 		/* Large claims are tested, but not every time: they only cost memory. */
-		if (heads[i].bytes < 1 << 20 && !elf_file_section_at(ef, i, &sec))
+		if (!gelf_getshdr(scn, &sh) || sh.sh_size >= 1 << 20)
+			continue;
+		data = elf_file_data(ef, scn);
+		if (data)
+			sum += touch(data->d_buf, data->d_size);
+		if (!elf_file_section(ef, name, &sec))
 			sum += touch(sec.data, sec.bytes);
 	}
 	return sum;
+}
+
+static int touch_note(void *ctx, const GElf_Nhdr *note, const char *name, const uint8_t *desc)
+{
+	unsigned int *sum = ctx;
+
+	*sum += touch((const uint8_t *)name, note->n_namesz) + touch(desc, note->n_descsz);
+	return 0;
 }
 
 static unsigned int touch_segments(const struct elf_file *ef)
@@ -50,7 +81,7 @@ static unsigned int touch_segments(const struct elf_file *ef)
 
 	segs = elf_file_segments(ef, &cnt);
 	for (i = 0; i < cnt && i < 256; i++) {
-		const uint8_t *p = elf_file_at(ef, segs[i].vaddr, &follow);
+		const uint8_t *p = elf_file_at(ef, segs[i].vaddr, 1 << 20, &follow);
 
 		if (p)
 			sum += touch(p, follow);
@@ -100,6 +131,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		sum += (unsigned int)strlen(elf_file_interp(ef));
 	sum += touch_sections(ef);
 	sum += touch_segments(ef);
+	sum += touch_symbols(ef, SHT_DYNSYM) + touch_symbols(ef, SHT_SYMTAB);
+	elf_file_each_note(ef, false, touch_note, &sum);
+	elf_file_each_note(ef, true, touch_note, &sum);
 	reduce(ef, bytes);
 	fde_index_init(ef, &fdes);
 	fde_index_find(&fdes, bytes, &start, &end);

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 enum { WRITE, READ, SHORTEN, LIMIT, DO_CNT };
 
 struct image {
-	struct elf_image *im;
+	struct elf_image im;
 	struct elf_budget budget;
 	uint8_t *was; /* when it was opened */
 	size_t bytes;
@@ -47,7 +47,7 @@ static void fill(struct image *i, size_t off, size_t bytes)
 
 static void check_read(struct image *i, uint64_t off, uint64_t bytes)
 {
-	const uint8_t *got = elf_image_get(i->im, off, bytes);
+	const uint8_t *got = elf_image_get(&i->im, off, bytes);
 	bool is_inside = off <= i->bytes && bytes <= i->bytes - off;
 
 	if (got && !is_inside)
@@ -58,7 +58,7 @@ static void check_read(struct image *i, uint64_t off, uint64_t bytes)
 	for (uint64_t n = 0; got && n < bytes; n++)
 		if (got[n] != i->was[off + n] && !(i->is_changed && (!got[n] || got[n] == 0xa5)))
 			abort();
-	if (got && elf_image_get(i->im, off, bytes) != got)
+	if (got && elf_image_get(&i->im, off, bytes) != got)
 		abort();
 	if (i->budget.bytes > i->budget.bytes_cap)
 		abort();
@@ -75,11 +75,10 @@ static int open_image(struct image *i)
 		return err;
 	i->bytes = (size_t)end;
 	i->was = calloc(1, i->bytes);
-	if (!i->was || pread(i->fd, i->was, i->bytes, 0) != end ||
-	    elf_image_bytes(i->im) != i->bytes)
+	if (!i->was || pread(i->fd, i->was, i->bytes, 0) != end || i->im.bytes != i->bytes)
 		abort();
 	elf_budget_init(&i->budget, i->bytes);
-	elf_image_limit(i->im, &i->budget);
+	i->im.budget = &i->budget;
 	return 0;
 }
 
@@ -127,7 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		goto out;
 	for (; at + STEP_BYTES <= bytes; at += STEP_BYTES)
 		run_step(&i, data + at);
-	elf_image_close(i.im);
+	elf_image_close(&i.im);
 out:
 	free(i.was);
 	if (i.fd >= 0)

@@ -38,10 +38,9 @@ static void check_allocator(const struct alloc_file *af, const struct elf_file *
 {
 	const struct alloc_range *r;
 	const struct alloc_site *site;
-	size_t bytes;
 
 	vec_each(&af->sites, site)
-		if (!elf_file_at(ef, site->placement.vaddr, &bytes) ||
+		if (!elf_file_read(ef, site->placement.vaddr, 1) ||
 		    site->placement.vaddr - site->fn_vaddr >= 64)
 			abort();
 	vec_each(&af->inner, r)

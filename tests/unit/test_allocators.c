@@ -105,10 +105,9 @@ static void check_rules(const struct scanned *s, const char *path)
 	vec_each(&s->af->sites, site) {
 		const struct alloc_row *row = site->row;
 		uint64_t at = site->placement.vaddr;
-		size_t bytes;
-		const uint8_t *code = elf_file_at(s->ef, at, &bytes);
+		const uint8_t *code = elf_file_read(s->ef, at, 6);
 
-		if (!code || bytes < 6)
+		if (!code)
 			fail_msg("%s %s: no code", path, site->symbol);
 		assert_int_equal(elf_file_vaddr_to_off(s->ef, at, &off), 0);
 		assert_int_equal(off, site->probe_off);

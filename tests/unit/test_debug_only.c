@@ -87,13 +87,14 @@ static void what_stays_and_what_goes(void **state)
 {
 	struct made_elf m = program(SECTION_CNT - 1);
 	int fd = fd_of(m.data, m.bytes);
-	const struct elf_section_head *heads;
 	struct elf_file *ef, *reduced;
 	char id[2 * BUILD_ID_BYTES_CAP + 1];
 	struct elf_section sec;
 	struct debug_only *d;
 	uint8_t *bytes;
+	GElf_Shdr sh;
 	size_t cnt;
+	Elf *elf;
 
 	(void)state;
 	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
@@ -110,16 +111,21 @@ static void what_stays_and_what_goes(void **state)
 	assert_int_equal(sec.bytes, sizeof(dwarf));
 	assert_memory_equal(sec.data, dwarf, sizeof(dwarf));
 	assert_int_equal(elf_file_section(reduced, ".text", &sec), -ENOENT);
-	heads = elf_file_section_heads(reduced, &cnt);
+	elf = elf_file_elf(reduced);
+	assert_int_equal(elf_getshdrnum(elf, &cnt), 0);
 	assert_int_equal(cnt, SECTION_CNT + 1); /* the null section, and .shstrtab behind */
-	assert_string_equal(heads[TEXT].name, ".text");
-	assert_int_equal(heads[TEXT].type, SHT_NOBITS);
-	assert_int_equal(heads[TEXT].bytes, sizeof(code));
-	assert_int_equal(heads[TEXT].vaddr, made_elf_vaddr(&m, TEXT));
-	assert_int_equal(heads[DATA].type, SHT_NOBITS);
-	assert_int_equal(heads[BSS].bytes, 4096);
-	assert_int_equal(heads[SYMTAB].type, SHT_SYMTAB);
-	assert_int_equal(heads[SYMTAB].link, STRTAB);
+	assert_string_equal(elf_file_section_name(reduced, elf_getscn(elf, TEXT)), ".text");
+	assert_non_null(gelf_getshdr(elf_getscn(elf, TEXT), &sh));
+	assert_int_equal(sh.sh_type, SHT_NOBITS);
+	assert_int_equal(sh.sh_size, sizeof(code));
+	assert_int_equal(sh.sh_addr, made_elf_vaddr(&m, TEXT));
+	assert_non_null(gelf_getshdr(elf_getscn(elf, DATA), &sh));
+	assert_int_equal(sh.sh_type, SHT_NOBITS);
+	assert_non_null(gelf_getshdr(elf_getscn(elf, BSS), &sh));
+	assert_int_equal(sh.sh_size, 4096);
+	assert_non_null(gelf_getshdr(elf_getscn(elf, SYMTAB), &sh));
+	assert_int_equal(sh.sh_type, SHT_SYMTAB);
+	assert_int_equal(sh.sh_link, STRTAB);
 	elf_file_close(reduced);
 	free(bytes);
 	debug_only_free(d);

@@ -407,7 +407,7 @@ static void test_plt(void **state)
 		assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
 		all = elf_symbols_all(s, &cnt);
 		for (k = 0; k < cnt; k++) {
-			const uint8_t *code = elf_file_at(ef, all[k].vaddr, &bytes);
+			const uint8_t *code = elf_file_at(ef, all[k].vaddr, 64, &bytes);
 			size_t len = strlen(all[k].name);
 			bool named = len > 4 && !strcmp(all[k].name + len - 4, "@plt");
 

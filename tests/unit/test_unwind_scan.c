@@ -66,7 +66,7 @@ static void find_text(const struct elf_file *ef, struct unwind_code *ret)
 		;
 	assert_true(i < cnt);
 	ret->vaddr = seg[i].vaddr;
-	ret->data = unwind_code(ef, seg[i].vaddr, seg[i].file_bytes, &ret->bytes);
+	ret->data = elf_file_at(ef, seg[i].vaddr, seg[i].file_bytes, &ret->bytes);
 	assert_non_null(ret->data);
 }
 

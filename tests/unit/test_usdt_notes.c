@@ -290,7 +290,7 @@ static void test_compiled(void **state)
 		"clang -O2 -fuse-ld=lld -fPIC -DLIBRARY -shared -Wl,-Bsymbolic",
 	};
 	const char *dir = *state;
-	size_t i, tried = 0, cnt, bytes;
+	size_t i, tried = 0, cnt;
 
 	write_file(dir, "probe.c", probe_c);
 	for (i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
@@ -311,10 +311,10 @@ static void test_compiled(void **state)
 		assert_int_equal(cnt, 1);
 		assert_string_equal(notes[0].name, "tls_v1");
 		assert_string_equal(notes[0].args, "8@%rdi");
-		p = elf_file_at(ef, notes[0].location_vaddr, &bytes);
+		p = elf_file_read(ef, notes[0].location_vaddr, 1);
 		assert_non_null(p);
 		assert_int_equal(p[0], 0x90);
-		p = elf_file_at(ef, notes[0].semaphore_vaddr, &bytes);
+		p = elf_file_read(ef, notes[0].semaphore_vaddr, 3);
 		assert_non_null(p);
 		assert_int_equal(p[2], 1);
 		assert_int_equal(notes[0].semaphore_vaddr % 64, 0);

@@ -18,6 +18,7 @@
 #define TARGETS_CAP (2 * ALLOC_SLOW_WAYS_CAP)
 /* A byte takes about a ns. */
 #define BYTES_PER_STEP 8
+#define PIECE_BYTES (1 << 20) /* read at once */
 
 static const struct {
 	const char *suffix;
@@ -112,7 +113,7 @@ uint32_t alloc_inlined_find(const struct elf_file *ef, const struct plt_stubs *p
 
 		while (segs[i].is_exec && vaddr < end && found != all) {
 			size_t bytes;
-			const uint8_t *p = elf_file_at(ef, vaddr, &bytes);
+			const uint8_t *p = elf_file_at(ef, vaddr, PIECE_BYTES, &bytes);
 
 			if (!p || !elf_file_step(ef, bytes / BYTES_PER_STEP))
 				return found;

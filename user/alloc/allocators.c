@@ -368,7 +368,7 @@ static bool is_library(const struct elf_file *ef)
 {
 	uint64_t flags;
 
-	if (elf_file_type(ef) != ET_DYN)
+	if (elf_file_ehdr(ef)->e_type != ET_DYN)
 		return false;
 	if (!elf_file_dynamic(ef, DT_FLAGS_1, &flags) && (flags & DF_1_PIE))
 		return false;

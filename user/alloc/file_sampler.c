@@ -87,9 +87,9 @@ static int add_sites(struct file_sampler *s, const struct usdt_note *notes, size
 
 static bool is_program(const struct elf_file *ef)
 {
-	struct elf_program_head head;
+	GElf_Phdr ph;
 
-	return !elf_file_program_head(ef, PT_INTERP, 0, &head);
+	return elf_file_phdr(ef, PT_INTERP, &ph);
 }
 
 static int scan_provider(struct elf_file *ef, const char *provider, struct file_sampler *s)

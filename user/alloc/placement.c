@@ -125,9 +125,9 @@ int code_open(const struct elf_file *ef, uint64_t vaddr, uint64_t bytes, struct 
 {
 	size_t follow;
 
-	if (elf_file_machine(ef) != EM_X86_64 || !elf_file_is_64(ef))
+	if (elf_file_ehdr(ef)->e_machine != EM_X86_64 || !elf_file_is_64(ef))
 		return -ENOTSUP;
-	ret->bytes = elf_file_at(ef, vaddr, &follow);
+	ret->bytes = elf_file_at(ef, vaddr, FN_BYTES_CAP, &follow);
 	if (!ret->bytes)
 		return -ENOENT;
 	ret->vaddr = vaddr;

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
-#include "elf/elf_file_priv.h"
+#include "elf/elf_file.h"
 
 /* Cap of alignments: a section's own may be a page, but nothing here is mapped. */
 #define ALIGN_CAP 16
@@ -50,55 +50,57 @@ static bool is_go_table(const char *name)
 	return !strcmp(name, ".gopclntab") || !strcmp(name, ".data.rel.ro.gopclntab");
 }
 
-static bool stays(const struct elf_section_head *s)
+static bool stays(const GElf_Shdr *sh, const char *name)
 {
 	static const char *const names[] = { ".symtab_shndx", ".gnu_debugaltlink",
 					     ".gnu_debugdata" };
 
-	if (s->type == SHT_NOTE || s->type == SHT_SYMTAB || s->type == SHT_DYNSYM)
+	if (sh->sh_type == SHT_NOTE || sh->sh_type == SHT_SYMTAB || sh->sh_type == SHT_DYNSYM)
 		return true;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(s->name, names[i]))
+		if (!strcmp(name, names[i]))
 			return true;
-	return is_dwarf(s->name) || is_go_table(s->name);
+	return is_dwarf(name) || is_go_table(name);
 }
 
 /* Choose the sections to keep, by index. The sections with the names of symbols and sections are among them,
  * whatever they are called. NULL: out of memory. */
-static bool *choose(const struct elf_file *ef)
+static bool *choose(const struct elf_file *ef, size_t cnt)
 {
-	uint32_t names_idx = ef->eh.e_shstrndx;
-	bool *chosen = calloc(ef->section_cnt + 1, sizeof(*chosen));
+	bool *chosen = calloc(cnt + 1, sizeof(*chosen));
+	Elf *elf = elf_file_elf(ef);
+	Elf_Scn *scn = NULL;
+	size_t names_idx;
+	GElf_Shdr sh;
 
-	if (!chosen || !ef->section_cnt)
-		return chosen;
-	if (names_idx == SHN_XINDEX)
-		names_idx = ef->sections[0].link;
-	if (names_idx < ef->section_cnt)
+	if (!chosen)
+		return NULL;
+	if (!elf_getshdrstrndx(elf, &names_idx) && names_idx < cnt)
 		chosen[names_idx] = true;
-	for (size_t i = 0; i < ef->section_cnt; i++) {
-		const struct elf_section_head *s = &ef->sections[i];
-
-		if (stays(s))
-			chosen[i] = true;
-		if ((s->type == SHT_SYMTAB || s->type == SHT_DYNSYM) && s->link < ef->section_cnt)
-			chosen[s->link] = true;
+	while ((scn = elf_nextscn(elf, scn)) && gelf_getshdr(scn, &sh)) {
+		if (stays(&sh, elf_file_section_name(ef, scn)))
+			chosen[elf_ndxscn(scn)] = true;
+		if ((sh.sh_type == SHT_SYMTAB || sh.sh_type == SHT_DYNSYM) && sh.sh_link < cnt)
+			chosen[sh.sh_link] = true;
 	}
-	for (size_t i = 0; i < ef->section_cnt; i++)
-		if (ef->sections[i].type == SHT_NOBITS || ef->sections[i].type == SHT_NULL)
-			chosen[i] = false;
+	while ((scn = elf_nextscn(elf, scn)) && gelf_getshdr(scn, &sh))
+		if (sh.sh_type == SHT_NOBITS || sh.sh_type == SHT_NULL)
+			chosen[elf_ndxscn(scn)] = false;
 	return chosen;
 }
 
 static bool has_names(const struct elf_file *ef)
 {
-	for (size_t i = 0; i < ef->section_cnt; i++) {
-		const struct elf_section_head *s = &ef->sections[i];
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
 
-		if (s->type == SHT_NOBITS || !s->bytes)
+	while ((scn = elf_nextscn(elf_file_elf(ef), scn)) && gelf_getshdr(scn, &sh)) {
+		const char *name = elf_file_section_name(ef, scn);
+
+		if (sh.sh_type == SHT_NOBITS || !sh.sh_size)
 			continue;
-		if (s->type == SHT_SYMTAB || is_go_table(s->name) ||
-		    !strcmp(s->name, ".debug_info") || !strcmp(s->name, ".zdebug_info"))
+		if (sh.sh_type == SHT_SYMTAB || is_go_table(name) || !strcmp(name, ".debug_info") ||
+		    !strcmp(name, ".zdebug_info"))
 			return true;
 	}
 	return false;
@@ -133,26 +135,26 @@ static void reduce_phdr(const struct debug_only *d, Elf64_Phdr *ph)
 }
 
 /* Make the ELF header and the program headers after it. */
-static int make_head(struct debug_only *d, const struct elf_file *ef)
+static int make_head(struct debug_only *d, const struct elf_file *ef, size_t phdr_cnt,
+		     size_t section_cnt)
 {
-	size_t phdr_bytes = ef->phdr_cnt * sizeof(Elf64_Phdr);
-	Elf64_Ehdr eh = ef->eh;
+	Elf64_Ehdr eh = *elf_file_ehdr(ef);
+	Elf64_Phdr ph;
+	size_t names_idx;
 
-	d->head_bytes = sizeof(eh) + phdr_bytes;
 	d->head = malloc(d->head_bytes);
 	if (!d->head)
 		return -ENOMEM;
 	eh.e_ehsize = sizeof(eh);
-	eh.e_phoff = phdr_bytes ? sizeof(eh) : 0;
+	eh.e_phoff = phdr_cnt ? sizeof(eh) : 0;
 	eh.e_phentsize = sizeof(Elf64_Phdr);
 	eh.e_shentsize = sizeof(Elf64_Shdr);
 	eh.e_shoff = d->tail_off;
-	if (ef->section_cnt < SHN_LORESERVE) /* above, section 0 has the number */
-		eh.e_shnum = (Elf64_Half)ef->section_cnt;
+	eh.e_shnum = (Elf64_Half)section_cnt;
+	if (!elf_getshdrstrndx(elf_file_elf(ef), &names_idx))
+		eh.e_shstrndx = (Elf64_Half)names_idx;
 	memcpy(d->head, &eh, sizeof(eh));
-	for (size_t i = 0; i < ef->phdr_cnt; i++) {
-		Elf64_Phdr ph = ef->phdrs[i];
-
+	for (size_t i = 0; i < phdr_cnt && gelf_getphdr(elf_file_elf(ef), (int)i, &ph); i++) {
 		reduce_phdr(d, &ph);
 		memcpy(d->head + sizeof(eh) + i * sizeof(ph), &ph, sizeof(ph));
 	}
@@ -171,17 +173,19 @@ static uint64_t align_up(uint64_t off, uint64_t align)
 /* Place the sections that are kept, and write the section table with the places. */
 static int place_sections(struct debug_only *d, const struct elf_file *ef, const bool *chosen)
 {
+	Elf *elf = elf_file_elf(ef);
 	uint64_t at = d->head_bytes;
+	size_t file_bytes;
+	Elf_Scn *scn = NULL;
+	Elf64_Shdr sh;
 	int err = 0;
 
-	for (size_t i = 0; i < ef->section_cnt && !err; i++) {
-		Elf64_Shdr sh;
+	elf_rawfile(elf, &file_bytes);
+	while (!err && (scn = elf_nextscn(elf, scn)) && gelf_getshdr(scn, &sh)) {
+		size_t i = elf_ndxscn(scn);
 
-		if (!elf_read_shdr(ef, i, &sh))
-			return -ENOEXEC;
 		if (chosen[i]) {
 			struct piece piece = { .bytes = sh.sh_size, .from_off = sh.sh_offset };
-			uint64_t file_bytes = elf_image_bytes(ef->im);
 
 			if (sh.sh_offset > file_bytes || sh.sh_size > file_bytes - sh.sh_offset)
 				return -ENOEXEC;
@@ -206,6 +210,7 @@ static int place_sections(struct debug_only *d, const struct elf_file *ef, const
 
 int debug_only_new(struct elf_file *ef, struct debug_only **ret)
 {
+	size_t phdr_cnt, section_cnt;
 	struct debug_only *d;
 	bool *chosen = NULL;
 	int err = -ENOMEM;
@@ -214,21 +219,23 @@ int debug_only_new(struct elf_file *ef, struct debug_only **ret)
 		return -ENOTSUP;
 	if (!has_names(ef))
 		return -ENODATA;
-	/* More program headers than the field can count: no linker makes such a program. */
-	if (ef->phdr_cnt >= PN_XNUM)
+	/* More headers than the fields can count: no linker makes such a program. */
+	if (elf_getphdrnum(elf_file_elf(ef), &phdr_cnt) ||
+	    elf_getshdrnum(elf_file_elf(ef), &section_cnt) ||
+	    elf_file_ehdr(ef)->e_phnum == PN_XNUM || section_cnt >= SHN_LORESERVE)
 		return -ENOTSUP;
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
-	d->tail_bytes = ef->section_cnt * sizeof(Elf64_Shdr);
-	d->tail = malloc(d->tail_bytes);
-	d->head_bytes = sizeof(Elf64_Ehdr) + ef->phdr_cnt * sizeof(Elf64_Phdr);
-	chosen = choose(ef);
+	d->tail_bytes = section_cnt * sizeof(Elf64_Shdr);
+	d->tail = calloc(1, d->tail_bytes);
+	d->head_bytes = sizeof(Elf64_Ehdr) + phdr_cnt * sizeof(Elf64_Phdr);
+	chosen = choose(ef, section_cnt);
 	if (d->tail && chosen)
 		err = place_sections(d, ef, chosen);
 	free(chosen);
 	if (!err)
-		err = make_head(d, ef);
+		err = make_head(d, ef, phdr_cnt, section_cnt);
 	if (err)
 		debug_only_free(d);
 	else

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * decompress.c - unpack compressed parts of ELF files, with a bound on the result.
- *
- * A few hundred bytes can claim to be a gigabyte. The claim is compared with the highest ratio of the format where that
- * is known (zlib), and the result must have exactly the claimed size. Memory that was allocated but never written costs
- * nothing, so a false claim is cheap.
  */
 #include "elf/decompress.h"
 
 #include <errno.h>
+#include <libelf.h>
 #include <lzma.h>
 #include <stdlib.h>
 #include <zlib.h>
@@ -16,54 +13,22 @@
 
 /* Memory for the decoder's own tables; xz -9 needs 65 MiB. */
 #define XZ_MEMORY_BYTES (128ULL << 20)
+#ifndef ELFCOMPRESS_ZSTD /* before glibc 2.36 */
+#define ELFCOMPRESS_ZSTD 2
+#endif
 
-int decompress_zlib(const uint8_t *in, size_t in_bytes, uint64_t out_bytes, uint8_t **ret)
+int decompress(uint32_t type, const uint8_t *in, size_t in_bytes, uint8_t *out, size_t out_bytes)
 {
-	z_stream z = { 0 };
-	uint8_t *out;
-	int err = 0, rc;
+	uLongf got = out_bytes;
 
-	if (out_bytes > DECOMPRESS_BYTES_CAP || in_bytes > UINT32_MAX)
-		return -EFBIG;
-	if (out_bytes > (uint64_t)in_bytes * DECOMPRESS_ZLIB_RATIO_CAP)
-		return -ENOEXEC;
-	out = malloc(out_bytes ? out_bytes : 1);
-	if (!out)
-		return -ENOMEM;
-	z.next_in = (Bytef *)in;
-	z.avail_in = (uInt)in_bytes;
-	z.next_out = out;
-	z.avail_out = (uInt)out_bytes;
-	if (inflateInit(&z) != Z_OK) {
-		free(out);
-		return -ENOMEM;
+	switch (type) {
+	case ELFCOMPRESS_ZLIB:
+		return uncompress(out, &got, in, in_bytes) == Z_OK && got == out_bytes ? 0 :
+											 -ENOEXEC;
+	case ELFCOMPRESS_ZSTD:
+		return ZSTD_decompress(out, out_bytes, in, in_bytes) == out_bytes ? 0 : -ENOEXEC;
 	}
-	rc = inflate(&z, Z_FINISH);
-	if (rc != Z_STREAM_END || z.avail_out != 0)
-		err = -ENOEXEC;
-	inflateEnd(&z);
-	if (err)
-		free(out);
-	else
-		*ret = out;
-	return err;
-}
-
-int decompress_zstd(const uint8_t *in, size_t in_bytes, uint64_t out_bytes, uint8_t **ret)
-{
-	uint8_t *out;
-
-	if (out_bytes > DECOMPRESS_BYTES_CAP)
-		return -EFBIG;
-	out = malloc(out_bytes ? out_bytes : 1);
-	if (!out)
-		return -ENOMEM;
-	if (ZSTD_decompress(out, out_bytes, in, in_bytes) != out_bytes) {
-		free(out);
-		return -ENOEXEC;
-	}
-	*ret = out;
-	return 0;
+	return -ENOEXEC;
 }
 
 static int xz_error(lzma_ret rc)

@@ -2,12 +2,11 @@
 /* dynamic_symbol.c - see dynamic_symbol.h. */
 #include "elf/dynamic_symbol.h"
 
-#include <elf.h>
 #include <string.h>
 
 #include "elf/elf_file.h"
 
-static void note(const Elf64_Sym *sym, struct dynamic_symbol *s)
+static void note(const GElf_Sym *sym, struct dynamic_symbol *s)
 {
 	if (sym->st_shndx == SHN_UNDEF) {
 		s->is_wanted = true;
@@ -19,22 +18,18 @@ static void note(const Elf64_Sym *sym, struct dynamic_symbol *s)
 
 void dynamic_symbols_find(struct elf_file *ef, struct dynamic_symbol *symbols, unsigned cnt)
 {
-	struct elf_section syms, strs;
-	Elf64_Sym sym;
+	struct elf_symtab t;
+	GElf_Sym sym;
 
 	for (unsigned i = 0; i < cnt; i++)
 		symbols[i] = (struct dynamic_symbol){ .name = symbols[i].name };
-	if (!elf_file_is_64(ef) || elf_file_section(ef, ".dynsym", &syms) ||
-	    elf_file_section(ef, ".dynstr", &strs))
+	if (!elf_file_symtab(ef, SHT_DYNSYM, &t))
 		return;
-	for (size_t at = 0; at + sizeof(sym) <= syms.bytes; at += sizeof(sym)) {
-		memcpy(&sym, syms.data + at, sizeof(sym));
-		for (unsigned i = 0; i < cnt; i++) {
-			size_t bytes = strlen(symbols[i].name) + 1;
+	for (size_t at = 0; at < t.cnt; at++) {
+		const char *name = elf_symtab_get(&t, at, &sym);
 
-			if (sym.st_name < strs.bytes && strs.bytes - sym.st_name >= bytes &&
-			    !memcmp(strs.data + sym.st_name, symbols[i].name, bytes))
+		for (unsigned i = 0; name && i < cnt; i++)
+			if (!strcmp(name, symbols[i].name))
 				note(&sym, &symbols[i]);
-		}
 	}
 }

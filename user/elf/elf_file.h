@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * elf_file.h - one ELF file, read-only: identity, segments, sections.
+ * elf_file.h - one ELF file, read-only: libelf, for files that are somebody else's.
  *
- * Everything in the file is somebody else's bytes: every offset and count is checked against the file's size, and a
- * broken file gives -ENOEXEC (or a missing section), never a crash.
+ * Headers and tables are read with libelf (gelf_getshdr(), gelf_getsym(), elf_strptr(), ...). Here is what libelf does not
+ * have: identity, addresses, and a limit on what a file may cost. Every offset and count is checked against the file's
+ * size, and a broken file gives -ENOEXEC (or a missing section), never a crash.
  */
 #ifndef HT_ELF_FILE_H
 #define HT_ELF_FILE_H
 
+#include <gelf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,8 +30,14 @@ struct elf_section {
 	uint64_t vaddr;
 };
 
+struct elf_symtab {
+	Elf *elf;
+	Elf_Data *syms;
+	size_t cnt, names_idx;
+};
+
 /* fd is not consumed. -ENOEXEC: not a (sound) ELF file of this byte order. 32-bit files open too, so that
- * a caller can report them. */
+ * a caller can report them, but without their sections. */
 int elf_file_open_fd(int fd, struct elf_file **ret);
 int elf_file_open(const char *path, struct elf_file **ret);
 /* The image (the vDSO, .gnu_debugdata) is copied. */
@@ -49,11 +57,33 @@ const struct elf_budget *elf_file_budget(const struct elf_file *ef);
 /* The file was too costly, or has more program headers than any program: not everything in it was looked at. */
 bool elf_file_is_partly_read(const struct elf_file *ef);
 
-/* EM_*, and ELFCLASS32 / ELFCLASS64. */
-int elf_file_machine(const struct elf_file *ef);
+/*
+ * For elf_nextscn(), gelf_getshdr(), gelf_getphdr() and the like. The contents of a section are zeros until one of the
+ * functions below has read them; so no elf_getdata(), which would also copy, convert and unpack without limit.
+ */
+Elf *elf_file_elf(const struct elf_file *ef);
+/* "" when it has none, or scn is NULL. */
+const char *elf_file_section_name(const struct elf_file *ef, Elf_Scn *scn);
+/* The first section of that name that has bytes in the file (not SHT_NOBITS: .bss, or anything in a split-off debug
+ * file), or NULL. */
+Elf_Scn *elf_file_find(const struct elf_file *ef, const char *name);
+/* elf_rawdata(), of a section that has bytes in the file, or NULL. */
+Elf_Data *elf_file_data(const struct elf_file *ef, Elf_Scn *scn);
+/* The contents of the section of that name. -ENOENT, -ENOEXEC (damaged), -EFBIG (too much when unpacked), -ENOMEM. */
+int elf_file_section(struct elf_file *ef, const char *name, struct elf_section *ret);
+
+/* The symbols of the first section of a type (SHT_SYMTAB, SHT_DYNSYM), and their names. false: none, or damaged. */
+bool elf_file_symtab(const struct elf_file *ef, uint32_t type, struct elf_symtab *ret);
+/* The name of symbol idx < cnt; NULL: it has none. */
+const char *elf_symtab_get(const struct elf_symtab *t, size_t idx, GElf_Sym *ret);
+
+/* Call fn for each note of a section (from_segments: of a PT_NOTE) until it returns non-zero, which is then returned. The
+ * name is note->n_namesz bytes, the description note->n_descsz. */
+typedef int elf_note_fn(void *ctx, const GElf_Nhdr *note, const char *name, const uint8_t *desc);
+int elf_file_each_note(const struct elf_file *ef, bool from_segments, elf_note_fn *fn, void *ctx);
+
+const GElf_Ehdr *elf_file_ehdr(const struct elf_file *ef);
 bool elf_file_is_64(const struct elf_file *ef);
-/* ET_EXEC, ET_DYN, ... */
-int elf_file_type(const struct elf_file *ef);
 /* Bytes of the GNU build id, NULL when there is none. */
 const uint8_t *elf_file_build_id(const struct elf_file *ef, size_t *ret_bytes);
 /* Lower-case hex into buf (2 * BUILD_ID_BYTES_CAP + 1), "" when there is none. */
@@ -63,19 +93,15 @@ const char *elf_file_soname(const struct elf_file *ef); /* DT_SONAME or NULL */
 bool elf_file_is_go(const struct elf_file *ef);
 /* A program without a loader, at a fixed address or not (static-pie). */
 bool elf_file_is_static(const struct elf_file *ef);
+/* The first program header of a type (PT_*). */
+bool elf_file_phdr(const struct elf_file *ef, uint32_t type, GElf_Phdr *ret);
+/* The first value of a tag (DT_*) in PT_DYNAMIC. -ENOENT. */
+int elf_file_dynamic(const struct elf_file *ef, int64_t tag, uint64_t *ret_val);
+
 /* PT_LOAD segments in file order. */
 const struct elf_segment *elf_file_segments(const struct elf_file *ef, size_t *ret_cnt);
-/* The segment whose memory contains vaddr, or NULL. */
+/* The first segment whose memory contains vaddr, or NULL. */
 const struct elf_segment *elf_file_segment_at(const struct elf_file *ef, uint64_t vaddr);
-
-/* A program header of a type other than PT_LOAD. */
-struct elf_program_head {
-	uint64_t vaddr, off, file_bytes, mem_bytes, align;
-};
-/* The nth program header (from 0) of type (PT_*). -ENOENT. */
-int elf_file_program_head(const struct elf_file *ef, uint32_t type, size_t nth,
-			  struct elf_program_head *ret);
-
 /*
  * Convert addresses by PT_LOAD. -ENOENT: no segment covers it. Mappings are whole pages: an offset just before a
  * segment, in its first page, gives the address at which it is mapped.
@@ -85,30 +111,10 @@ int elf_file_off_to_vaddr(const struct elf_file *ef, uint64_t off, uint64_t *ret
  * that byte may also belong to another segment. */
 int elf_file_code_vaddr(const struct elf_file *ef, uint64_t off, uint64_t *ret_vaddr);
 int elf_file_vaddr_to_off(const struct elf_file *ef, uint64_t vaddr, uint64_t *ret_off);
-/*
- * The bytes at vaddr that the file holds; *ret_bytes is how many follow, at most ELF_AT_BYTES (for more, use a section
- * or another call). NULL: none.
- */
-#define ELF_AT_BYTES (1 << 20)
-const uint8_t *elf_file_at(const struct elf_file *ef, uint64_t vaddr, size_t *ret_bytes);
+/* The bytes at vaddr that the file holds, at most max; *ret_bytes: how many. NULL: none. */
+const uint8_t *elf_file_at(const struct elf_file *ef, uint64_t vaddr, uint64_t max,
+			   size_t *ret_bytes);
 /* Exactly `bytes` bytes at vaddr, inside one segment, or NULL. */
 const uint8_t *elf_file_read(const struct elf_file *ef, uint64_t vaddr, uint64_t bytes);
-
-/* Return 0 or -ENOENT, -ENOEXEC (damaged), -EFBIG (decompressed size over the bound). Owned by ef. A section without
- * bytes in the file (SHT_NOBITS: .bss, or anything in a split-off debug file) is -ENOENT. */
-int elf_file_section(struct elf_file *ef, const char *name, struct elf_section *ret);
-
-/* The section table; empty when it was stripped or is damaged. The index is that of the file. */
-struct elf_section_head {
-	const char *name; /* "" when it has none */
-	uint32_t type, link, info; /* SHT_*, sh_link, sh_info */
-	uint64_t flags, vaddr, off, bytes, entry_bytes;
-};
-const struct elf_section_head *elf_file_section_heads(const struct elf_file *ef, size_t *ret_cnt);
-/* elf_file_section() by index. */
-int elf_file_section_at(struct elf_file *ef, size_t idx, struct elf_section *ret);
-
-/* The first value of a tag (DT_*) in PT_DYNAMIC. -ENOENT. */
-int elf_file_dynamic(const struct elf_file *ef, int64_t tag, uint64_t *ret_val);
 
 #endif

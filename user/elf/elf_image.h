@@ -9,18 +9,22 @@
 #include <stdint.h>
 
 struct elf_budget;
-struct elf_image;
+
+struct elf_image {
+	uint8_t *data; /* zeros where nothing was read yet */
+	size_t bytes;
+	struct elf_budget *budget; /* pays for what is read; NULL: no limit */
+	int fd; /* -1: all is read */
+	uint8_t *chunk_read; /* one byte per chunk */
+};
 
 /* fd must be a regular file (-ENOEXEC otherwise); it is duplicated, not consumed. */
-int elf_image_open_fd(int fd, struct elf_image **ret);
+int elf_image_open_fd(int fd, struct elf_image *ret);
 /* Copies the bytes. */
-int elf_image_open_mem(const void *data, size_t bytes, struct elf_image **ret);
+int elf_image_open_mem(const void *data, size_t bytes, struct elf_image *ret);
 void elf_image_close(struct elf_image *im);
-
-/* From now on, charge what is read to this budget; when it is over, elf_image_get() returns NULL. */
-void elf_image_limit(struct elf_image *im, struct elf_budget *budget);
-size_t elf_image_bytes(const struct elf_image *im);
-/* [off, off + bytes). NULL: the file is not that long, or too much of it was read. The bytes never move or fault. */
-const uint8_t *elf_image_get(const struct elf_image *im, uint64_t off, uint64_t bytes);
+/* Read [off, off + bytes). NULL: the file is not that long, or too much of it was read. The bytes never move, change
+ * or fault. */
+uint8_t *elf_image_get(const struct elf_image *im, uint64_t off, uint64_t bytes);
 
 #endif

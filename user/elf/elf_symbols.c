@@ -11,7 +11,6 @@
  */
 #include "elf/elf_symbols.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,15 +21,9 @@
 #include "elf/elf_file.h"
 #include "elf/plt_names.h"
 
-#define TABLES_CAP 8
-#define SYMBOLS_CAP (1U << 27) /* per table; the index of a symbol shares a word with its table */
+#define TABLES_CAP 6 /* two of the file, its .gnu_debugdata and its debug file */
 #define NAME_BYTES_CAP 65536
 #define NAME_BYTES_PER_STEP 64
-/*
- * Bound on the symbols and names of a file and its debug file together, which are read into memory: a sparse file that
- * somebody maps may claim any number. The largest browsers have half of that.
- */
-#define TABLES_BYTES_CAP (512ULL << 20)
 /* Decompressed .gnu_debugdata; Fedora's largest are a few MiB. */
 #define MINI_DEBUG_BYTES_CAP (256ULL << 20)
 /* At most this many symbols may nest over an address (a hand-written entry inside a function). */
@@ -40,10 +33,7 @@
 #define STEPS_EACH 4
 
 struct symtab {
-	const uint8_t *syms; /* Elf64_Sym, not necessarily aligned */
-	uint32_t cnt;
-	const char *strs; /* strs[str_bytes - 1] == 0 */
-	size_t str_bytes;
+	struct elf_symtab t;
 	bool is_dynamic;
 };
 
@@ -61,7 +51,6 @@ struct elf_symbols {
 	struct elf_file *mini; /* .gnu_debugdata, owned */
 	struct symtab tables[TABLES_CAP];
 	size_t table_cnt;
-	uint64_t table_bytes;
 	struct index *index;
 };
 
@@ -71,49 +60,16 @@ struct key {
 	uint32_t table;
 };
 
-/* Add the table in section idx of ef, if it is sound. */
-static void add_table(struct elf_symbols *s, struct elf_file *ef, size_t idx)
+static void add_tables(struct elf_symbols *s, const struct elf_file *ef)
 {
-	const struct elf_section_head *heads;
-	struct elf_section syms, strs;
-	struct symtab t;
-	uint64_t room = TABLES_BYTES_CAP - s->table_bytes;
-	size_t cnt;
+	static const uint32_t types[] = { SHT_DYNSYM, SHT_SYMTAB };
 
-	heads = elf_file_section_heads(ef, &cnt);
-	if (s->table_cnt == TABLES_CAP || heads[idx].link >= cnt ||
-	    ((heads[idx].flags | heads[heads[idx].link].flags) &
-	     SHF_COMPRESSED) || /* size unknown */
-	    heads[idx].bytes > room ||
-	    heads[heads[idx].link].bytes > room - heads[idx].bytes)
-		return;
-	if (elf_file_section_at(ef, idx, &syms) || elf_file_section_at(ef, heads[idx].link, &strs))
-		return;
-	s->table_bytes += heads[idx].bytes + heads[heads[idx].link].bytes;
-	t.syms = syms.data;
-	t.cnt = syms.bytes / sizeof(Elf64_Sym) < SYMBOLS_CAP ?
-			(uint32_t)(syms.bytes / sizeof(Elf64_Sym)) :
-			SYMBOLS_CAP;
-	t.strs = (const char *)strs.data;
-	t.str_bytes = strs.bytes;
-	while (t.str_bytes && t.strs[t.str_bytes - 1])
-		t.str_bytes--;
-	t.is_dynamic = heads[idx].type == SHT_DYNSYM;
-	if (t.cnt && t.str_bytes)
-		s->tables[s->table_cnt++] = t;
-}
+	for (size_t i = 0; i < 2; i++) {
+		struct symtab *table = &s->tables[s->table_cnt];
 
-static void add_tables(struct elf_symbols *s, struct elf_file *ef)
-{
-	const struct elf_section_head *heads;
-	size_t cnt, i;
-
-	if (!elf_file_is_64(ef))
-		return;
-	heads = elf_file_section_heads(ef, &cnt);
-	for (i = 0; i < cnt; i++)
-		if (heads[i].type == SHT_SYMTAB || heads[i].type == SHT_DYNSYM)
-			add_table(s, ef, i);
+		table->is_dynamic = types[i] == SHT_DYNSYM;
+		s->table_cnt += elf_file_symtab(ef, types[i], &table->t);
+	}
 }
 
 /* Unpack .gnu_debugdata. Its size is known only afterwards. */
@@ -195,13 +151,6 @@ void elf_symbols_free(struct elf_symbols *s)
 	free(s);
 }
 
-/* Read symbol i and return its name; NULL when it has none. */
-static const char *table_sym(const struct symtab *t, uint32_t i, Elf64_Sym *ret)
-{
-	memcpy(ret, t->syms + (size_t)i * sizeof(*ret), sizeof(*ret));
-	return ret->st_name < t->str_bytes && t->strs[ret->st_name] ? t->strs + ret->st_name : NULL;
-}
-
 /* Get room for bytes in the current block, else in a new one. NULL: out of memory. */
 static char *reserve_name(struct index *ix, size_t bytes)
 {
@@ -244,23 +193,23 @@ static size_t bare_length(const struct elf_file *ef, const char *name)
 	return at ? (size_t)(at - name) : len;
 }
 
-static bool is_function(const Elf64_Sym *sym)
+static bool is_function(const GElf_Sym *sym)
 {
-	unsigned int type = ELF64_ST_TYPE(sym->st_info);
+	unsigned int type = GELF_ST_TYPE(sym->st_info);
 
 	return type == STT_FUNC || type == STT_GNU_IFUNC;
 }
 
 /* Does the symbol name code? */
-static bool is_code(const Elf64_Sym *sym, const char *name, const struct elf_file *ef)
+static bool is_code(const GElf_Sym *sym, const char *name, const struct elf_file *ef)
 {
 	const struct elf_segment *seg;
 
 	if (!name || sym->st_shndx == SHN_UNDEF ||
-	    (!is_function(sym) && ELF64_ST_TYPE(sym->st_info) != STT_NOTYPE))
+	    (!is_function(sym) && GELF_ST_TYPE(sym->st_info) != STT_NOTYPE))
 		return false;
 	/* Mapping symbols of arm64 mark where code and data begin; they name nothing. */
-	if (name[0] == '$' && elf_file_machine(ef) == EM_AARCH64)
+	if (name[0] == '$' && elf_file_ehdr(ef)->e_machine == EM_AARCH64)
 		return false;
 	seg = elf_file_segment_at(ef, sym->st_value);
 	return seg && seg->is_exec;
@@ -300,11 +249,11 @@ static void sort_keys(struct key *keys, struct key *scratch, size_t cnt)
 }
 
 /* Smaller is better: functions, then global, weak, local. */
-static int rank(const Elf64_Sym *sym)
+static int rank(const GElf_Sym *sym)
 {
 	int r = is_function(sym) ? 0 : 4;
 
-	switch (ELF64_ST_BIND(sym->st_info)) {
+	switch (GELF_ST_BIND(sym->st_info)) {
 	case STB_GLOBAL:
 	case STB_GNU_UNIQUE:
 		return r;
@@ -315,8 +264,8 @@ static int rank(const Elf64_Sym *sym)
 	}
 }
 
-static bool is_better(const struct elf_file *ef, const Elf64_Sym *a, const char *a_name,
-		      const Elf64_Sym *b, const char *b_name)
+static bool is_better(const struct elf_file *ef, const GElf_Sym *a, const char *a_name,
+		      const GElf_Sym *b, const char *b_name)
 {
 	size_t a_len, b_len;
 
@@ -337,16 +286,16 @@ static int collect_keys(const struct elf_symbols *s, struct key **ret, size_t *r
 	uint32_t i;
 
 	for (t = 0; t < s->table_cnt; t++)
-		cap += s->tables[t].cnt;
+		cap += s->tables[t].t.cnt;
 	if (!elf_file_fill(s->ef, cap * (2 * sizeof(*keys) + sizeof(struct elf_symbol))))
 		return -EFBIG;
 	keys = malloc(cap ? cap * 2 * sizeof(*keys) : 1);
 	if (!keys)
 		return -ENOMEM;
 	for (t = 0; t < s->table_cnt; t++)
-		for (i = 0; i < s->tables[t].cnt; i++) {
-			Elf64_Sym sym;
-			const char *name = table_sym(&s->tables[t], i, &sym);
+		for (i = 0; i < s->tables[t].t.cnt; i++) {
+			GElf_Sym sym;
+			const char *name = elf_symtab_get(&s->tables[t].t, i, &sym);
 
 			if (!elf_file_step(s->ef, 2))
 				break;
@@ -363,15 +312,15 @@ static int pick_symbol(const struct elf_symbols *s, const struct key *keys, size
 		       struct elf_symbol *ret, bool *ret_is_function)
 {
 	const char *best_name;
-	Elf64_Sym best;
+	GElf_Sym best;
 	uint64_t bytes;
 	size_t i, len;
 
-	best_name = table_sym(&s->tables[keys[0].table], keys[0].sym, &best);
+	best_name = elf_symtab_get(&s->tables[keys[0].table].t, keys[0].sym, &best);
 	bytes = best.st_size;
 	for (i = 1; i < cnt && elf_file_step(s->ef, 1); i++) {
-		Elf64_Sym sym;
-		const char *name = table_sym(&s->tables[keys[i].table], keys[i].sym, &sym);
+		GElf_Sym sym;
+		const char *name = elf_symtab_get(&s->tables[keys[i].table].t, keys[i].sym, &sym);
 
 		if (sym.st_size > bytes)
 			bytes = sym.st_size;
@@ -521,10 +470,10 @@ const struct elf_symbol *elf_symbols_find(const struct elf_symbols *s, uint64_t 
 	return NULL;
 }
 
-static bool is_preemptible(const Elf64_Sym *sym)
+static bool is_preemptible(const GElf_Sym *sym)
 {
-	return ELF64_ST_BIND(sym->st_info) != STB_LOCAL &&
-	       ELF64_ST_VISIBILITY(sym->st_other) == STV_DEFAULT;
+	return GELF_ST_BIND(sym->st_info) != STB_LOCAL &&
+	       GELF_ST_VISIBILITY(sym->st_other) == STV_DEFAULT;
 }
 
 int elf_symbols_each(const struct elf_symbols *s,
@@ -535,10 +484,10 @@ int elf_symbols_each(const struct elf_symbols *s,
 	int rc;
 
 	for (t = 0; t < s->table_cnt; t++)
-		for (i = 0; i < s->tables[t].cnt; i++) {
+		for (i = 0; i < s->tables[t].t.cnt; i++) {
 			char bare[256];
-			Elf64_Sym sym;
-			const char *name = table_sym(&s->tables[t], i, &sym);
+			GElf_Sym sym;
+			const char *name = elf_symtab_get(&s->tables[t].t, i, &sym);
 			size_t len;
 
 			if (!elf_file_step(s->ef, STEPS_EACH))
@@ -556,7 +505,7 @@ int elf_symbols_each(const struct elf_symbols *s,
 			rc = fn(ctx, &(struct elf_symbol){ .vaddr = sym.st_value,
 							   .bytes = sym.st_size,
 							   .name = name,
-							   .is_local = ELF64_ST_BIND(sym.st_info) ==
+							   .is_local = GELF_ST_BIND(sym.st_info) ==
 								       STB_LOCAL,
 							   .is_exported = s->tables[t].is_dynamic &&
 									  is_preemptible(&sym) });

@@ -9,7 +9,6 @@
  */
 #include "elf/plt_names.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +17,6 @@
 
 #define STUB_BYTES_DEFAULT 16
 #define STUB_BYTES_CAP 64
-/* Longest name of an import. Each relocation may have the same name. */
-#define NAME_BYTES_CAP 4096
 /* For a relocation whose symbol and name are looked up, or a stub that is searched. */
 #define STEPS_EACH 8
 
@@ -37,49 +34,21 @@ static int stub_cmp(const void *a, const void *b)
 	return x->vaddr < y->vaddr ? -1 : x->vaddr > y->vaddr;
 }
 
-/* Name of symbol idx, or NULL. */
-static const char *symbol_name(const struct elf_section *syms, const struct elf_section *strs,
-			       uint64_t idx)
+/* Read the named slots of a relocation section. */
+static int read_slots(const struct elf_file *ef, const struct elf_symtab *symbols, Elf_Data *data,
+		      struct plt_stubs *ret)
 {
-	const uint8_t *end;
-	Elf64_Sym sym;
-	size_t room;
+	const char *name;
+	GElf_Rela r;
+	GElf_Sym sym;
 
-	if (idx >= syms->bytes / sizeof(sym))
-		return NULL;
-	memcpy(&sym, syms->data + idx * sizeof(sym), sizeof(sym));
-	if (sym.st_name >= strs->bytes || !strs->data[sym.st_name])
-		return NULL;
-	room = strs->bytes - sym.st_name < NAME_BYTES_CAP ? strs->bytes - sym.st_name :
-							    NAME_BYTES_CAP;
-	end = memchr(strs->data + sym.st_name, 0, room);
-	return end ? (const char *)strs->data + sym.st_name : NULL;
-}
-
-/* Read the named slots of relocation section idx. */
-static int read_slots(struct elf_file *ef, size_t idx, struct plt_stubs *ret)
-{
-	const struct elf_section_head *heads;
-	struct elf_section relas, syms, strs;
-	size_t head_cnt, i;
-
-	heads = elf_file_section_heads(ef, &head_cnt);
-	if (heads[idx].link >= head_cnt || heads[heads[idx].link].type != SHT_DYNSYM ||
-	    elf_file_section_at(ef, idx, &relas) ||
-	    elf_file_section_at(ef, heads[idx].link, &syms) ||
-	    elf_file_section_at(ef, heads[heads[idx].link].link, &strs))
-		return 0;
-	for (i = 0; i < relas.bytes / sizeof(Elf64_Rela) && elf_file_step(ef, 1); i++) {
-		const char *name;
-		Elf64_Rela r;
-
-		memcpy(&r, relas.data + i * sizeof(r), sizeof(r));
-		if (ELF64_R_TYPE(r.r_info) != R_X86_64_JUMP_SLOT &&
-		    ELF64_R_TYPE(r.r_info) != R_X86_64_GLOB_DAT)
+	for (int i = 0; gelf_getrela(data, i, &r) && elf_file_step(ef, 1); i++) {
+		if (GELF_R_TYPE(r.r_info) != R_X86_64_JUMP_SLOT &&
+		    GELF_R_TYPE(r.r_info) != R_X86_64_GLOB_DAT)
 			continue;
 		if (!elf_file_step(ef, STEPS_EACH) || !elf_file_fill(ef, sizeof(struct plt_slot)))
 			break;
-		name = symbol_name(&syms, &strs, ELF64_R_SYM(r.r_info));
+		name = elf_symtab_get(symbols, GELF_R_SYM(r.r_info), &sym);
 		if (name && vec_push(&ret->slots, (struct plt_slot){ r.r_offset, name }))
 			return -ENOMEM;
 	}
@@ -102,20 +71,17 @@ static uint64_t stub_slot(const uint8_t *p, size_t bytes, uint64_t vaddr)
 	return 0;
 }
 
-static int read_stubs(struct elf_file *ef, size_t idx, struct plt_stubs *ret)
+static int read_stubs(const struct elf_file *ef, const GElf_Shdr *sh, const Elf_Data *data,
+		      struct plt_stubs *ret)
 {
-	const struct elf_section_head *head;
-	struct elf_section text;
-	size_t cnt, pos, step;
+	size_t step = sh->sh_entsize >= 8 && sh->sh_entsize <= STUB_BYTES_CAP ? sh->sh_entsize :
+										STUB_BYTES_DEFAULT;
 
-	head = &elf_file_section_heads(ef, &cnt)[idx];
-	if (elf_file_section_at(ef, idx, &text))
-		return 0;
-	step = head->entry_bytes >= 8 && head->entry_bytes <= STUB_BYTES_CAP ? head->entry_bytes :
-									       STUB_BYTES_DEFAULT;
-	for (pos = 0; pos + 6 <= text.bytes; pos += step) {
-		size_t bytes = text.bytes - pos < step ? text.bytes - pos : step;
-		struct plt_slot key = { stub_slot(text.data + pos, bytes, text.vaddr + pos), NULL };
+	for (size_t pos = 0; data && pos + 6 <= data->d_size; pos += step) {
+		size_t bytes = data->d_size - pos < step ? data->d_size - pos : step;
+		uint64_t vaddr = sh->sh_addr + pos;
+		struct plt_slot key = { stub_slot((const uint8_t *)data->d_buf + pos, bytes, vaddr),
+					NULL };
 		const struct plt_slot *s;
 
 		if (!elf_file_step(ef, STEPS_EACH) || !elf_file_fill(ef, sizeof(struct plt_stub)))
@@ -123,9 +89,8 @@ static int read_stubs(struct elf_file *ef, size_t idx, struct plt_stubs *ret)
 		if (!key.vaddr)
 			continue;
 		s = bsearch(&key, ret->slots.data, ret->slots.cnt, sizeof(key), slot_cmp);
-		if (s && vec_push(&ret->stubs, (struct plt_stub){ .vaddr = text.vaddr + pos,
-								  .bytes = (uint32_t)bytes,
-								  .name = s->name }))
+		if (s &&
+		    vec_push(&ret->stubs, (struct plt_stub){ vaddr, (uint32_t)bytes, s->name }))
 			return -ENOMEM;
 	}
 	return 0;
@@ -133,23 +98,24 @@ static int read_stubs(struct elf_file *ef, size_t idx, struct plt_stubs *ret)
 
 int plt_names_read(struct elf_file *ef, struct plt_stubs *ret)
 {
-	const struct elf_section_head *heads;
-	size_t cnt, i;
+	struct elf_symtab symbols;
+	Elf *elf = elf_file_elf(ef);
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
 	int err = 0;
 
-	if (elf_file_machine(ef) != EM_X86_64 || !elf_file_is_64(ef))
+	if (elf_file_ehdr(ef)->e_machine != EM_X86_64 || !elf_file_symtab(ef, SHT_DYNSYM, &symbols))
 		return 0;
-	heads = elf_file_section_heads(ef, &cnt);
-	for (i = 0; i < cnt && !err; i++)
-		if (heads[i].type == SHT_RELA && (heads[i].flags & SHF_ALLOC))
-			err = read_slots(ef, i, ret);
+	while (!err && (scn = elf_nextscn(elf, scn)) && gelf_getshdr(scn, &sh))
+		if (sh.sh_type == SHT_RELA && sh.sh_flags & SHF_ALLOC)
+			err = read_slots(ef, &symbols, elf_file_data(ef, scn), ret);
 	if (err || !ret->slots.cnt)
 		return err;
 	qsort(ret->slots.data, ret->slots.cnt, sizeof(struct plt_slot), slot_cmp);
-	for (i = 0; i < cnt && !err; i++)
-		if (heads[i].type == SHT_PROGBITS && (heads[i].flags & SHF_EXECINSTR) &&
-		    !strncmp(heads[i].name, ".plt", 4))
-			err = read_stubs(ef, i, ret);
+	while (!err && (scn = elf_nextscn(elf, scn)) && gelf_getshdr(scn, &sh))
+		if (sh.sh_type == SHT_PROGBITS && sh.sh_flags & SHF_EXECINSTR &&
+		    !strncmp(elf_file_section_name(ef, scn), ".plt", 4))
+			err = read_stubs(ef, &sh, elf_file_data(ef, scn), ret);
 	if (ret->stubs.cnt)
 		qsort(ret->stubs.data, ret->stubs.cnt, sizeof(struct plt_stub), stub_cmp);
 	return err;

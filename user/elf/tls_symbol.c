@@ -23,7 +23,6 @@
  */
 #include "elf/tls_symbol.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -32,80 +31,49 @@
 #ifndef DF_1_PIE
 #define DF_1_PIE 0x08000000
 #endif
-#define SYMBOLS_CAP (1U << 27)
 #define ALIGN_CAP (1ULL << 20)
 #define TCB_BYTES_ARM64 16
 
-struct symbols {
-	struct elf_section syms, strs;
-};
-
 struct search {
 	const struct elf_file *ef;
-	struct symbols dyn;
-	bool has_dyn;
+	struct elf_symtab dyn; /* cnt 0: none */
 	const char *name;
-	Elf64_Sym sym;
+	GElf_Sym sym;
 	int best; /* rank of the slot in ret; 0: none yet */
 	struct tls_symbol *ret;
 };
 
-static bool load_symbols(struct elf_file *ef, uint32_t type, struct symbols *ret)
-{
-	const struct elf_section_head *heads;
-	size_t cnt, i;
-
-	heads = elf_file_section_heads(ef, &cnt);
-	for (i = 0; i < cnt; i++)
-		if (heads[i].type == type)
-			return !elf_file_section_at(ef, i, &ret->syms) &&
-			       !elf_file_section_at(ef, heads[i].link, &ret->strs);
-	return false;
-}
-
-static bool symbol_at(const struct symbols *t, uint64_t idx, Elf64_Sym *ret)
-{
-	if (idx >= t->syms.bytes / sizeof(*ret) || idx >= SYMBOLS_CAP)
-		return false;
-	memcpy(ret, t->syms.data + idx * sizeof(*ret), sizeof(*ret));
-	return true;
-}
-
-static bool is_named(const struct symbols *t, const Elf64_Sym *sym, const char *name)
-{
-	size_t bytes = strlen(name) + 1;
-
-	return sym->st_name <= t->strs.bytes && bytes <= t->strs.bytes - sym->st_name &&
-	       !memcmp(t->strs.data + sym->st_name, name, bytes);
-}
-
 /* Find the definition of name; types: allowed types (bit mask of STT_*). */
-static bool find_in(const struct elf_file *ef, const struct symbols *t, const char *name,
-		    unsigned int types, Elf64_Sym *ret)
+static bool find_in(const struct elf_file *ef, uint32_t table, const char *name, unsigned int types,
+		    GElf_Sym *ret)
 {
-	uint64_t i;
+	struct elf_symtab t;
 
-	for (i = 1; symbol_at(t, i, ret) && elf_file_step(ef, 1); i++)
-		if (ret->st_shndx != SHN_UNDEF && types >> ELF64_ST_TYPE(ret->st_info) & 1 &&
-		    is_named(t, ret, name))
+	if (!elf_file_symtab(ef, table, &t))
+		return false;
+	for (size_t i = 1; i < t.cnt && elf_file_step(ef, 1); i++) {
+		const char *found = elf_symtab_get(&t, i, ret);
+
+		if (found && ret->st_shndx != SHN_UNDEF &&
+		    types >> GELF_ST_TYPE(ret->st_info) & 1 && !strcmp(found, name))
 			return true;
+	}
 	return false;
 }
 
 /* Look in the exported symbols, then (a static program exports nothing) in the full table. */
-static bool find_symbol(struct elf_file *ef, const char *name, unsigned int types, Elf64_Sym *ret)
+static bool find_symbol(const struct elf_file *ef, const char *name, unsigned int types,
+			GElf_Sym *ret)
 {
-	struct symbols t;
-
-	return (load_symbols(ef, SHT_DYNSYM, &t) && find_in(ef, &t, name, types, ret)) ||
-	       (load_symbols(ef, SHT_SYMTAB, &t) && find_in(ef, &t, name, types, ret));
+	return find_in(ef, SHT_DYNSYM, name, types, ret) ||
+	       find_in(ef, SHT_SYMTAB, name, types, ret);
 }
 
 static bool is_executable(const struct elf_file *ef)
 {
 	uint64_t flags = 0;
 
-	if (elf_file_type(ef) == ET_EXEC)
+	if (elf_file_ehdr(ef)->e_type == ET_EXEC)
 		return true;
 	if (!elf_file_dynamic(ef, DT_FLAGS_1, &flags) && flags & DF_1_PIE)
 		return true;
@@ -116,24 +84,24 @@ static bool is_executable(const struct elf_file *ef)
 /* Distance of the executable's block from the thread pointer. */
 static int block_distance(const struct elf_file *ef, int64_t *ret)
 {
-	struct elf_program_head tls;
+	GElf_Phdr tls;
 	uint64_t align;
 
-	if (elf_file_program_head(ef, PT_TLS, 0, &tls))
+	if (!elf_file_phdr(ef, PT_TLS, &tls))
 		return -ENOENT;
-	align = tls.align ? tls.align : 1;
-	if (align > ALIGN_CAP || align & (align - 1) || tls.mem_bytes > INT32_MAX)
+	align = tls.p_align ? tls.p_align : 1;
+	if (align > ALIGN_CAP || align & (align - 1) || tls.p_memsz > INT32_MAX)
 		return -ENOEXEC;
-	if (elf_file_machine(ef) == EM_X86_64)
-		*ret = -(int64_t)(tls.mem_bytes + (-(tls.vaddr + tls.mem_bytes) & (align - 1)));
+	if (elf_file_ehdr(ef)->e_machine == EM_X86_64)
+		*ret = -(int64_t)(tls.p_memsz + (-(tls.p_vaddr + tls.p_memsz) & (align - 1)));
 	else
-		*ret = (int64_t)(TCB_BYTES_ARM64 + ((tls.vaddr - TCB_BYTES_ARM64) & (align - 1)));
+		*ret = (int64_t)(TCB_BYTES_ARM64 + ((tls.p_vaddr - TCB_BYTES_ARM64) & (align - 1)));
 	return 0;
 }
 
 static bool slot_place(const struct elf_file *ef, uint32_t type, enum tls_place *ret)
 {
-	bool is_x86 = elf_file_machine(ef) == EM_X86_64;
+	bool is_x86 = elf_file_ehdr(ef)->e_machine == EM_X86_64;
 
 	if (type == (is_x86 ? R_X86_64_TPOFF64 : R_AARCH64_TLS_TPREL))
 		*ret = TLS_PLACE_OFFSET_SLOT;
@@ -147,29 +115,35 @@ static bool slot_place(const struct elf_file *ef, uint32_t type, enum tls_place 
 }
 
 /* Can a slot of this symbol be about another file, because another file may define the symbol too? */
-static bool is_interposable(const Elf64_Sym *sym)
+static bool is_interposable(const GElf_Sym *sym)
 {
-	return ELF64_ST_BIND(sym->st_info) != STB_LOCAL &&
-	       ELF64_ST_VISIBILITY(sym->st_other) == STV_DEFAULT;
+	return GELF_ST_BIND(sym->st_info) != STB_LOCAL &&
+	       GELF_ST_VISIBILITY(sym->st_other) == STV_DEFAULT;
 }
 
-static void try_slot(struct search *s, const Elf64_Rela *r)
+static void try_slot(struct search *s, const GElf_Rela *r)
 {
-	uint64_t idx = ELF64_R_SYM(r->r_info);
+	uint64_t idx = GELF_R_SYM(r->r_info);
 	struct tls_symbol got = { .slot_vaddr = r->r_offset };
-	Elf64_Sym sym = { 0 };
+	const char *name = NULL;
+	GElf_Sym sym = { 0 };
 	int rank;
 
-	if (!slot_place(s->ef, ELF64_R_TYPE(r->r_info), &got.place))
+	if (!slot_place(s->ef, GELF_R_TYPE(r->r_info), &got.place))
 		return;
-	if (idx && (!s->has_dyn || !symbol_at(&s->dyn, idx, &sym) || sym.st_shndx == SHN_UNDEF))
-		return;
+	if (idx) {
+		if (idx >= s->dyn.cnt)
+			return;
+		name = elf_symtab_get(&s->dyn, idx, &sym);
+		if (sym.st_shndx == SHN_UNDEF)
+			return;
+	}
 	got.slot_block_off =
 		(int64_t)(sym.st_value + (uint64_t)r->r_addend); /* any file: may wrap */
 	/* Without a symbol, the addend of a descriptor or offset is the variable's place. A module id has no addend:
 	 * its pair may be a local-dynamic one. */
 	if (idx)
-		got.is_own_slot = !r->r_addend && is_named(&s->dyn, &sym, s->name);
+		got.is_own_slot = !r->r_addend && name && !strcmp(name, s->name);
 	else
 		got.is_own_slot = got.place != TLS_PLACE_MODULE_SLOT &&
 				  got.slot_block_off == (int64_t)s->sym.st_value;
@@ -194,8 +168,8 @@ static void try_slots(struct search *s, int64_t table_tag, int64_t bytes_tag)
 	    elf_file_dynamic(s->ef, bytes_tag, &bytes))
 		return;
 	p = elf_file_read(s->ef, vaddr, bytes);
-	for (i = 0; p && i < bytes / sizeof(Elf64_Rela) && elf_file_step(s->ef, 1); i++) {
-		Elf64_Rela r;
+	for (i = 0; p && i < bytes / sizeof(GElf_Rela) && elf_file_step(s->ef, 1); i++) {
+		GElf_Rela r;
 
 		memcpy(&r, p + i * sizeof(r), sizeof(r));
 		try_slot(s, &r);
@@ -205,15 +179,16 @@ static void try_slots(struct search *s, int64_t table_tag, int64_t bytes_tag)
 int tls_symbol_find(struct elf_file *ef, const char *name, struct tls_symbol *ret)
 {
 	struct search s = { .ef = ef, .name = name, .ret = ret };
-	struct elf_program_head tls;
+	GElf_Phdr tls;
 	int err;
 
 	/* Most files have no thread-local variable at all: do not look through their symbols. */
-	if (!elf_file_is_64(ef) || elf_file_program_head(ef, PT_TLS, 0, &tls) ||
-	    (elf_file_machine(ef) != EM_X86_64 && elf_file_machine(ef) != EM_AARCH64) ||
+	if (!elf_file_is_64(ef) || !elf_file_phdr(ef, PT_TLS, &tls) ||
+	    (elf_file_ehdr(ef)->e_machine != EM_X86_64 &&
+	     elf_file_ehdr(ef)->e_machine != EM_AARCH64) ||
 	    !find_symbol(ef, name, 1U << STT_TLS, &s.sym))
 		return -ENOENT;
-	if (s.sym.st_value >= tls.mem_bytes || tls.mem_bytes > INT32_MAX)
+	if (s.sym.st_value >= tls.p_memsz || tls.p_memsz > INT32_MAX)
 		return -ENOENT;
 	if (is_executable(ef)) {
 		int64_t distance;
@@ -226,7 +201,8 @@ int tls_symbol_find(struct elf_file *ef, const char *name, struct tls_symbol *re
 					    .block_off = (int64_t)s.sym.st_value };
 		return 0;
 	}
-	s.has_dyn = load_symbols(ef, SHT_DYNSYM, &s.dyn);
+	if (!elf_file_symtab(ef, SHT_DYNSYM, &s.dyn))
+		s.dyn.cnt = 0;
 	try_slots(&s, DT_RELA, DT_RELASZ);
 	try_slots(&s, DT_JMPREL, DT_PLTRELSZ);
 	return s.best ? 0 : -ENODATA;
@@ -235,7 +211,7 @@ int tls_symbol_find(struct elf_file *ef, const char *name, struct tls_symbol *re
 int elf_data_symbol_u32(struct elf_file *ef, const char *name, uint32_t *ret)
 {
 	const uint8_t *p;
-	Elf64_Sym sym;
+	GElf_Sym sym;
 
 	if (!elf_file_is_64(ef) ||
 	    !find_symbol(ef, name, 1U << STT_OBJECT | 1U << STT_NOTYPE, &sym))

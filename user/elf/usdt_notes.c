@@ -12,7 +12,6 @@
  */
 #include "elf/usdt_notes.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -84,79 +83,28 @@ static int add_note(struct search *s, const uint8_t *desc, size_t bytes)
 	return vec_push(&s->notes, note);
 }
 
-/* Add an area's notes: three words, a name and a description, each padded to 4. */
-static int add_area(struct search *s, const uint8_t *p, size_t bytes)
+static int on_note(void *ctx, const GElf_Nhdr *note, const char *name, const uint8_t *desc)
 {
-	uint64_t pos = 0;
-	int err = 0;
-
-	while (!err && bytes - pos >= sizeof(Elf64_Nhdr)) {
-		uint64_t name_pos = pos + sizeof(Elf64_Nhdr), desc_pos, end;
-		Elf64_Nhdr nh;
-
-		if (!elf_file_step(s->ef, 1))
-			break;
-		memcpy(&nh, p + pos, sizeof(nh));
-		desc_pos = name_pos + (((uint64_t)nh.n_namesz + 3) & ~3ULL);
-		end = desc_pos + nh.n_descsz;
-		if (end > bytes)
-			break;
-		if (nh.n_type == NOTE_TYPE && nh.n_namesz == sizeof(NOTE_NAME) &&
-		    !memcmp(p + name_pos, NOTE_NAME, sizeof(NOTE_NAME)))
-			err = add_note(s, p + desc_pos, nh.n_descsz);
-		pos = (end + 3) & ~3ULL;
-		if (pos > bytes)
-			break;
-	}
-	return err;
-}
-
-/* Linkers do not merge sections of different flags, so there may be more than one. */
-static int add_sections(struct search *s, struct elf_file *ef)
-{
-	const struct elf_section_head *heads;
-	struct elf_section sec;
-	int err = 0;
-	size_t cnt, i;
-
-	heads = elf_file_section_heads(ef, &cnt);
-	for (i = 0; i < cnt; i++)
-		if (!strcmp(heads[i].name, ".stapsdt.base"))
-			s->base_vaddr = heads[i].vaddr;
-	for (i = 0; i < cnt && !err; i++)
-		if (heads[i].type == SHT_NOTE && !strcmp(heads[i].name, ".note.stapsdt") &&
-		    !elf_file_section_at(ef, i, &sec))
-			err = add_area(s, sec.data, sec.bytes);
-	return err;
-}
-
-static int add_program_heads(struct search *s)
-{
-	struct elf_program_head head;
-	int err = 0;
-	size_t i;
-
-	for (i = 0; !err && !elf_file_program_head(s->ef, PT_NOTE, i, &head); i++) {
-		const uint8_t *p = elf_file_read(s->ef, head.vaddr, head.file_bytes);
-
-		/* An area padded to 8 is the GNU property note's; it has no other notes. */
-		if (p && head.align <= 4)
-			err = add_area(s, p, head.file_bytes);
-	}
-	return err;
+	if (note->n_type != NOTE_TYPE || note->n_namesz != sizeof(NOTE_NAME) ||
+	    memcmp(name, NOTE_NAME, sizeof(NOTE_NAME)) != 0)
+		return 0;
+	return add_note(ctx, desc, note->n_descsz);
 }
 
 int usdt_notes_find(struct elf_file *ef, const char *provider, struct usdt_note **ret,
 		    size_t *ret_cnt)
 {
 	struct search s = { .ef = ef, .provider = provider };
-	int err = 0;
+	GElf_Shdr sh;
+	int err;
 
 	if (!elf_file_is_64(ef))
 		return -ENOENT;
-	err = add_sections(&s, ef);
+	if (gelf_getshdr(elf_file_find(ef, ".stapsdt.base"), &sh))
+		s.base_vaddr = sh.sh_addr;
+	err = elf_file_each_note(ef, false, on_note, &s);
 	if (!err && !s.notes.cnt)
-		err = add_program_heads(&s);
+		err = elf_file_each_note(ef, true, on_note, &s);
 	if (!err && !s.notes.cnt)
 		err = -ENOENT;
 	if (err) {

@@ -28,7 +28,6 @@ struct executable {
 
 static void read_fd(int fd, struct executable *ret)
 {
-	struct elf_section section;
 	struct elf_file *ef = NULL;
 
 	*ret = (struct executable){ 0 };
@@ -36,7 +35,7 @@ static void read_fd(int fd, struct executable *ret)
 		return;
 	ret->is_go = elf_file_is_go(ef);
 	ret->is_static = elf_file_is_static(ef);
-	ret->has_names = !elf_file_section(ef, ".symtab", &section);
+	ret->has_names = elf_file_find(ef, ".symtab") != NULL;
 	elf_file_close(ef);
 }
 

@@ -43,27 +43,25 @@ struct surveyor {
 	char root[64];
 };
 
-static bool has_section(struct elf_file *ef, const char *name)
+static bool has_section(const struct elf_file *ef, const char *name, uint64_t more_than_bytes)
 {
-	struct elf_section section;
+	GElf_Shdr sh;
 
-	return !elf_file_section(ef, name, &section) && section.bytes;
+	return gelf_getshdr(elf_file_find(ef, name), &sh) && sh.sh_size > more_than_bytes;
 }
 
 /* A file without section headers tells nothing: it is assumed to have code. */
-static bool has_code(struct elf_file *ef)
+static bool has_code(const struct elf_file *ef)
 {
-	struct elf_section section;
-	int err = elf_file_section(ef, ".text", &section);
-
-	return err ? !has_section(ef, ".shstrtab") : section.bytes > STARTUP_BYTES;
+	return elf_file_find(ef, ".text") ? has_section(ef, ".text", STARTUP_BYTES) :
+					    !has_section(ef, ".shstrtab", 0);
 }
 
 /* .debug_abbrev stands for all of DWARF: it is always there, and small when compressed. */
 static enum survey_debug find_debug(struct elf_file *ef, const char *path, const char *root,
 				    struct elf_file **ret_debug)
 {
-	if (has_section(ef, ".debug_abbrev"))
+	if (has_section(ef, ".debug_abbrev", 0))
 		return SURVEY_DEBUG_OWN;
 	if (debug_files_load(ef, path, root, ret_debug))
 		*ret_debug = NULL;
@@ -90,10 +88,10 @@ static int survey_symbols(struct elf_file *ef, const char *root, struct survey_f
 	struct elf_file *debug = NULL;
 	int err;
 
-	file->has_symtab = has_section(ef, ".symtab");
-	file->has_mini_symtab = has_section(ef, ".gnu_debugdata");
+	file->has_symtab = has_section(ef, ".symtab", 0);
+	file->has_mini_symtab = has_section(ef, ".gnu_debugdata", 0);
 	file->debug = find_debug(ef, file->path, root, &debug);
-	if (debug && has_section(debug, ".symtab"))
+	if (debug && has_section(debug, ".symtab", 0))
 		file->has_symtab = true;
 	err = elf_symbols_load(ef, debug, &syms);
 	if (!err) {
@@ -124,11 +122,10 @@ static bool text_differs(const struct surveyor *sv, const struct survey_file *fi
 	const struct proc_map *m;
 	uint8_t now[COMPARED_BYTES];
 	const uint8_t *bytes;
-	size_t avail;
 	uint64_t off;
 
-	bytes = elf_file_at(ef, vaddr, &avail);
-	if (!bytes || avail < sizeof(now) || elf_file_vaddr_to_off(ef, vaddr, &off))
+	bytes = elf_file_read(ef, vaddr, sizeof(now));
+	if (!bytes || elf_file_vaddr_to_off(ef, vaddr, &off))
 		return false;
 	m = map_of_off(sv, file, off);
 	if (!m ||

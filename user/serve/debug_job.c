@@ -49,14 +49,7 @@ struct debug_head {
 
 static bool has_dwarf(const struct elf_file *ef)
 {
-	const struct elf_section_head *heads;
-	size_t cnt;
-
-	heads = elf_file_section_heads(ef, &cnt);
-	for (size_t i = 0; i < cnt; i++)
-		if (!strcmp(heads[i].name, ".debug_info") || !strcmp(heads[i].name, ".zdebug_info"))
-			return true;
-	return false;
+	return elf_file_find(ef, ".debug_info") || elf_file_find(ef, ".zdebug_info");
 }
 
 static int reduce(int fd, bool needs_dwarf, struct debug_only **ret)

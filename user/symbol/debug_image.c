@@ -22,12 +22,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <zlib.h>
-#include <zstd.h>
 
-#ifndef ELFCOMPRESS_ZSTD
-#define ELFCOMPRESS_ZSTD 2
-#endif
+#include "elf/decompress.h"
 
 /* Limit of all unpacked sections of one file together. */
 #define UNPACKED_BYTES_CAP (4ULL << 30)
@@ -101,24 +97,6 @@ static int measure(Elf *elf, size_t file_bytes, size_t *ret_bytes, size_t *ret_c
 	return 0;
 }
 
-static int unpack(const uint8_t *src, size_t src_bytes, uint32_t type, uint8_t *dst,
-		  size_t dst_bytes)
-{
-	if (type == ELFCOMPRESS_ZLIB) {
-		uLongf got = dst_bytes;
-
-		if (uncompress(dst, &got, src, src_bytes) != Z_OK || got != dst_bytes)
-			return -ENOEXEC;
-		return 0;
-	}
-	if (type == ELFCOMPRESS_ZSTD) {
-		size_t got = ZSTD_decompress(dst, dst_bytes, src, src_bytes);
-
-		return ZSTD_isError(got) || got != dst_bytes ? -ENOEXEC : 0;
-	}
-	return -ENOEXEC;
-}
-
 /* Write a section header into the new table (both classes keep the same four fields). */
 static void patch_header(uint8_t *header, bool is_64, bool is_empty, uint64_t off, uint64_t bytes)
 {
@@ -160,8 +138,8 @@ static void place_section(struct debug_image *img, Elf *elf, Elf_Scn *scn, uint8
 		return;
 	name = section_name(elf, &sh);
 	if (!name || !is_needed(name) || !gelf_getchdr(scn, &ch) || sh.sh_size < chdr_bytes ||
-	    unpack(img->map + sh.sh_offset + chdr_bytes, sh.sh_size - chdr_bytes, ch.ch_type,
-		   img->map + *pos, ch.ch_size)) {
+	    decompress(ch.ch_type, img->map + sh.sh_offset + chdr_bytes, sh.sh_size - chdr_bytes,
+		       img->map + *pos, ch.ch_size)) {
 		patch_header(header, is_64, true, 0, 0);
 		return;
 	}

@@ -79,10 +79,9 @@ static int scan_symbols(struct file_content *c, const struct alloc_options *opts
 
 struct elf_file *file_content_open_debug(struct elf_file *ef, const struct file_source *source)
 {
-	struct elf_section section;
 	struct elf_file *debug;
 
-	if (source->is_vdso || !elf_file_section(ef, ".symtab", &section) ||
+	if (source->is_vdso || elf_file_find(ef, ".symtab") ||
 	    debug_files_load(ef, source->path, source->root, &debug))
 		return NULL;
 	return debug;

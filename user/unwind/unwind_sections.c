@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * unwind_sections.c - see unwind_table_priv.h.
- *
- * Program headers are read where the first segment has them in memory: the loader and libgcc look there, and a file
- * without them there does not run.
  */
 #include "unwind/unwind_table_priv.h"
 
 #include <dwarf.h>
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,44 +12,9 @@
 #include "base/vec.h"
 #include "elf/elf_file.h"
 
-#define PHDRS_CAP 512
 /* .eh_frame ends at its terminator; this only bounds the search for the terminator in a damaged file. */
 #define EH_FRAME_BYTES_CAP (256U << 20)
-
-static int read_at_off(const struct elf_file *ef, uint64_t off, void *buf, size_t bytes)
-{
-	const uint8_t *data;
-	uint64_t vaddr;
-	size_t have;
-	int err;
-
-	err = elf_file_off_to_vaddr(ef, off, &vaddr);
-	if (err)
-		return err;
-	data = elf_file_at(ef, vaddr, &have);
-	if (!data || have < bytes)
-		return -ENOENT;
-	memcpy(buf, data, bytes);
-	return 0;
-}
-
-static int find_phdr(const struct elf_file *ef, uint32_t type, Elf64_Phdr *ret)
-{
-	Elf64_Ehdr eh;
-	unsigned int i;
-	int err;
-
-	err = read_at_off(ef, 0, &eh, sizeof(eh));
-	if (err)
-		return err;
-	for (i = 0; i < eh.e_phnum && i < PHDRS_CAP; i++) {
-		if (read_at_off(ef, eh.e_phoff + i * sizeof(*ret), ret, sizeof(*ret)))
-			return -ENOENT;
-		if (ret->p_type == type)
-			return 0;
-	}
-	return -ENOENT;
-}
+#define EH_FRAME_HDR_BYTES 16 /* as far as its pointer to .eh_frame may reach */
 
 /* Read the address of .eh_frame from the .eh_frame_hdr at hdr_vaddr. */
 static int eh_frame_vaddr(const struct elf_file *ef, uint64_t hdr_vaddr, uint64_t *ret)
@@ -62,7 +23,7 @@ static int eh_frame_vaddr(const struct elf_file *ef, uint64_t hdr_vaddr, uint64_
 	uint64_t version, encoding;
 	size_t have;
 
-	c.pos = elf_file_at(ef, hdr_vaddr, &have);
+	c.pos = elf_file_at(ef, hdr_vaddr, EH_FRAME_HDR_BYTES, &have);
 	if (!c.pos)
 		return -ENOENT;
 	c.end = c.pos + have;
@@ -75,29 +36,10 @@ static int eh_frame_vaddr(const struct elf_file *ef, uint64_t hdr_vaddr, uint64_
 	return version == 1 && !c.is_bad ? 0 : -ENOENT;
 }
 
-/* elf_file_at() returns pieces; join those that lie right behind each other. */
-const uint8_t *unwind_code(const struct elf_file *ef, uint64_t vaddr, uint64_t bytes,
-			   size_t *ret_bytes)
-{
-	const uint8_t *data = NULL, *piece;
-	size_t have, sum = 0;
-
-	while (sum < bytes) {
-		piece = elf_file_at(ef, vaddr + sum, &have);
-		if (!piece || !have || (data && piece != data + sum))
-			break;
-		if (!data)
-			data = piece;
-		sum += have;
-	}
-	*ret_bytes = sum < bytes ? sum : (size_t)bytes;
-	return data;
-}
-
 int unwind_eh_frame(struct elf_file *ef, struct cfi_section *ret)
 {
 	struct elf_section s;
-	Elf64_Phdr ph;
+	GElf_Phdr ph;
 	uint64_t vaddr;
 	int err;
 
@@ -106,16 +48,15 @@ int unwind_eh_frame(struct elf_file *ef, struct cfi_section *ret)
 		*ret = (struct cfi_section){ .data = s.data, .bytes = s.bytes, .vaddr = s.vaddr };
 		return 0;
 	}
-	err = find_phdr(ef, PT_GNU_EH_FRAME, &ph);
-	if (err)
-		return err;
+	if (!elf_file_phdr(ef, PT_GNU_EH_FRAME, &ph))
+		return -ENOENT;
 	err = eh_frame_vaddr(ef, ph.p_vaddr, &vaddr);
 	if (err)
 		return err;
 	memset(ret, 0, sizeof(*ret));
 	ret->vaddr = vaddr;
 	ret->ends_at_zero = true;
-	ret->data = unwind_code(ef, vaddr, EH_FRAME_BYTES_CAP, &ret->bytes);
+	ret->data = elf_file_at(ef, vaddr, EH_FRAME_BYTES_CAP, &ret->bytes);
 	return ret->data ? 0 : -ENOENT;
 }
 
@@ -138,19 +79,12 @@ int unwind_debug_frame(struct elf_file *ef, struct cfi_section *ret)
 int unwind_entry(const struct elf_file *ef, uint64_t *ret_vaddr)
 {
 	const char *soname = elf_file_soname(ef);
-	Elf64_Ehdr eh;
-	int err;
 
 	/* A library has no entry point, or a main() for fun; the loader is entered first. */
 	if (soname && !strstr(soname, "ld-"))
 		return -ENOENT;
-	err = read_at_off(ef, 0, &eh, sizeof(eh));
-	if (err)
-		return err;
-	if (!eh.e_entry)
-		return -ENOENT;
-	*ret_vaddr = eh.e_entry;
-	return 0;
+	*ret_vaddr = elf_file_ehdr(ef)->e_entry;
+	return *ret_vaddr ? 0 : -ENOENT;
 }
 
 static int by_value(const void *a, const void *b)
@@ -164,19 +98,17 @@ struct entries {
 	VEC(uint64_t) v;
 };
 
-static int add_symbols(struct elf_file *ef, const char *section, struct entries *ret)
+static int add_symbols(struct elf_file *ef, uint32_t type, struct entries *ret)
 {
-	struct elf_section s;
-	Elf64_Sym sym;
-	size_t off;
+	struct elf_symtab t;
+	GElf_Sym sym;
 	int err = 0;
 
-	if (elf_file_section(ef, section, &s))
+	if (!elf_file_symtab(ef, type, &t))
 		return 0;
-	for (off = 0; !err && off + sizeof(sym) <= s.bytes && elf_file_step(ef, 1);
-	     off += sizeof(sym)) {
-		memcpy(&sym, s.data + off, sizeof(sym));
-		if (ELF64_ST_TYPE(sym.st_info) == STT_FUNC && sym.st_shndx != SHN_UNDEF)
+	for (size_t i = 0; !err && i < t.cnt && elf_file_step(ef, 1); i++) {
+		if (gelf_getsym(t.syms, (int)i, &sym) && GELF_ST_TYPE(sym.st_info) == STT_FUNC &&
+		    sym.st_shndx != SHN_UNDEF)
 			err = vec_push(&ret->v, sym.st_value);
 	}
 	return err;
@@ -185,17 +117,12 @@ static int add_symbols(struct elf_file *ef, const char *section, struct entries 
 /* Add the pointers in data: some of them lead to functions. */
 static int add_relocations(struct elf_file *ef, struct entries *ret)
 {
-	struct elf_section s;
-	Elf64_Rela rela;
-	size_t off;
+	Elf_Data *data = elf_file_data(ef, elf_file_find(ef, ".rela.dyn"));
+	GElf_Rela rela;
 	int err = 0;
 
-	if (elf_file_section(ef, ".rela.dyn", &s))
-		return 0;
-	for (off = 0; !err && off + sizeof(rela) <= s.bytes && elf_file_step(ef, 1);
-	     off += sizeof(rela)) {
-		memcpy(&rela, s.data + off, sizeof(rela));
-		if (ELF64_R_TYPE(rela.r_info) == R_X86_64_RELATIVE)
+	for (int i = 0; !err && gelf_getrela(data, i, &rela) && elf_file_step(ef, 1); i++) {
+		if (GELF_R_TYPE(rela.r_info) == R_X86_64_RELATIVE)
 			err = vec_push(&ret->v, (uint64_t)rela.r_addend);
 	}
 	return err;
@@ -206,9 +133,9 @@ int unwind_entries(struct elf_file *ef, uint64_t **ret, size_t *ret_cnt)
 	struct entries entries = { 0 };
 	int err;
 
-	err = add_symbols(ef, ".symtab", &entries);
+	err = add_symbols(ef, SHT_SYMTAB, &entries);
 	if (!err)
-		err = add_symbols(ef, ".dynsym", &entries);
+		err = add_symbols(ef, SHT_DYNSYM, &entries);
 	if (!err)
 		err = add_relocations(ef, &entries);
 	if (err) {

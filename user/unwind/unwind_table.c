@@ -340,20 +340,23 @@ static int add_gaps_of(struct builder *b, uint64_t pc, uint64_t end, size_t cnt,
  */
 static int add_all_gaps(struct builder *b, uint64_t *gaps_bytes)
 {
-	size_t seg_cnt, head_cnt, cnt = b->functions.cnt, i;
+	size_t seg_cnt, cnt = b->functions.cnt;
 	const struct elf_segment *seg = elf_file_segments(b->ef, &seg_cnt);
-	const struct elf_section_head *head = elf_file_section_heads(b->ef, &head_cnt);
+	Elf *elf = elf_file_elf(b->ef);
+	Elf_Scn *scn = elf_nextscn(elf, NULL);
+	bool has_sections = scn;
+	GElf_Shdr sh;
 	int err = 0;
 
-	for (i = 0; i < head_cnt && !err && elf_file_step(b->ef, 1); i++) {
-		if (!(head[i].flags & SHF_EXECINSTR) || !(head[i].flags & SHF_ALLOC) ||
-		    head[i].type != SHT_PROGBITS || !text_of(b->ef, head[i].vaddr) ||
-		    head[i].vaddr + head[i].bytes < head[i].vaddr ||
-		    !strncmp(head[i].name, ".bolt.org", 9))
+	for (; scn && !err && elf_file_step(b->ef, 1); scn = elf_nextscn(elf, scn)) {
+		if (!gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_EXECINSTR) ||
+		    !(sh.sh_flags & SHF_ALLOC) || sh.sh_type != SHT_PROGBITS ||
+		    !text_of(b->ef, sh.sh_addr) || sh.sh_addr + sh.sh_size < sh.sh_addr ||
+		    !strncmp(elf_file_section_name(b->ef, scn), ".bolt.org", 9))
 			continue;
-		err = add_gaps_of(b, head[i].vaddr, head[i].vaddr + head[i].bytes, cnt, gaps_bytes);
+		err = add_gaps_of(b, sh.sh_addr, sh.sh_addr + sh.sh_size, cnt, gaps_bytes);
 	}
-	for (i = 0; i < seg_cnt && !head_cnt && !err; i++) {
+	for (size_t i = 0; i < seg_cnt && !has_sections && !err; i++) {
 		if (seg[i].is_exec && seg[i].off)
 			err = add_gaps_of(b, seg[i].vaddr, seg[i].vaddr + seg[i].file_bytes, cnt,
 					  gaps_bytes);
@@ -471,7 +474,7 @@ static int run_gap(struct builder *b, const struct function *f)
 	err = row_put(b, f->pc, none);
 	if (err)
 		return err;
-	code.data = unwind_code(b->ef, f->pc, f->pc_end - f->pc, &code.bytes);
+	code.data = elf_file_at(b->ef, f->pc, f->pc_end - f->pc, &code.bytes);
 	if (!code.data)
 		return 0;
 	/* Following an instruction is as much work as ten in frame information. */
@@ -611,7 +614,7 @@ static int table_build(struct elf_file *ef, bool with_gaps, const struct unwind_
 		return -ENOMEM;
 	b->ef = ef;
 	b->with_gaps = with_gaps;
-	b->arch = unwind_arch_find(elf_file_machine(ef));
+	b->arch = unwind_arch_find(elf_file_ehdr(ef)->e_machine);
 	if (!b->arch || !elf_file_is_64(ef))
 		goto out;
 	err = take_marks(b, marks, mark_cnt);

@@ -70,11 +70,5 @@ int unwind_entry(const struct elf_file *ef, uint64_t *ret_vaddr);
  * The caller frees *ret, which is NULL if there are none.
  */
 int unwind_entries(struct elf_file *ef, uint64_t **ret, size_t *ret_cnt);
-/*
- * The instructions of [vaddr, vaddr + bytes), or as many of them as the file holds in one piece.
- * NULL: none.
- */
-const uint8_t *unwind_code(const struct elf_file *ef, uint64_t vaddr, uint64_t bytes,
-			   size_t *ret_bytes);
 
 #endif
