@@ -29,6 +29,7 @@ static double cpu_ms(void)
 
 static void look(int fd)
 {
+	char build_id_hex[2 * BUILD_ID_BYTES_CAP + 1];
 	struct elf_file *ef;
 	Elf_Scn *scn = NULL;
 	size_t cnt;
@@ -37,8 +38,8 @@ static void look(int fd)
 		return;
 	while ((scn = elf_nextscn(elf_file_elf(ef), scn)))
 		seen += strlen(elf_file_section_name(ef, scn));
-	elf_file_build_id(ef, &cnt);
-	seen += cnt;
+	elf_file_build_id_hex(ef, build_id_hex);
+	seen += (size_t)build_id_hex[0];
 	seen += elf_file_soname(ef) != NULL;
 	elf_file_segments(ef, &cnt);
 	seen += cnt;

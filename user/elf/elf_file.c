@@ -14,6 +14,7 @@
 #include "elf/elf_file.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,8 +64,7 @@ struct elf_file {
 	VEC(struct elf_segment) segments;
 	VEC(struct unpacked) unpacked;
 	Elf_Data *dynamic; /* NULL: none */
-	uint8_t build_id[BUILD_ID_BYTES_CAP];
-	size_t build_id_bytes;
+	char build_id_hex[2 * BUILD_ID_BYTES_CAP + 1];
 	const char *interp, *soname;
 	bool is_go;
 };
@@ -81,7 +81,7 @@ static void read_sections(struct elf_file *ef)
 		((Elf32_Ehdr *)eh)->e_shnum = 0;
 		return;
 	}
-	first = elf_image_get(&ef->im, eh->e_shoff, sizeof(Elf64_Shdr));
+	first = eh->e_shoff ? elf_image_get(&ef->im, eh->e_shoff, sizeof(Elf64_Shdr)) : NULL;
 	if (first && !cnt)
 		memcpy(&cnt, first + offsetof(Elf64_Shdr, sh_size), sizeof(cnt));
 	if (first && cnt <= SECTIONS_CAP && eh->e_shentsize == sizeof(Elf64_Shdr) &&
@@ -97,7 +97,7 @@ static int open_elf(struct elf_file *ef)
 	const uint8_t *ident = elf_image_get(&ef->im, 0, sizeof(Elf32_Ehdr));
 
 	if (!ident || memcmp(ident, ELFMAG, SELFMAG) != 0 || ident[EI_DATA] != OUR_DATA ||
-	    (ident[EI_CLASS] != ELFCLASS32 && !elf_image_get(&ef->im, 0, sizeof(Elf64_Ehdr))))
+	    (ident[EI_CLASS] != ELFCLASS32 && ef->im.bytes < sizeof(Elf64_Ehdr)))
 		return -ENOEXEC;
 	read_sections(ef);
 	elf_version(EV_CURRENT);
@@ -166,10 +166,8 @@ static int note_identity(void *ctx, const GElf_Nhdr *note, const char *name, con
 	struct elf_file *ef = ctx;
 
 	if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && !memcmp(name, "GNU", 4) &&
-	    note->n_descsz <= BUILD_ID_BYTES_CAP && !ef->build_id_bytes) {
-		memcpy(ef->build_id, desc, note->n_descsz);
-		ef->build_id_bytes = note->n_descsz;
-	}
+	    !ef->build_id_hex[0])
+		elf_build_id_to_hex(desc, note->n_descsz, ef->build_id_hex);
 	if (note->n_namesz == 3 && !memcmp(name, "Go", 3))
 		ef->is_go = true;
 	return 0;
@@ -483,22 +481,16 @@ bool elf_file_is_64(const struct elf_file *ef)
 	return ef->eh.e_ident[EI_CLASS] == ELFCLASS64;
 }
 
-const uint8_t *elf_file_build_id(const struct elf_file *ef, size_t *ret_bytes)
+void elf_build_id_to_hex(const uint8_t *id, size_t bytes, char *buf)
 {
-	*ret_bytes = ef->build_id_bytes;
-	return ef->build_id_bytes ? ef->build_id : NULL;
+	*buf = '\0';
+	for (size_t i = 0; i < bytes && bytes <= BUILD_ID_BYTES_CAP; i++)
+		snprintf(buf + 2 * i, 3, "%02x", id[i]);
 }
 
 void elf_file_build_id_hex(const struct elf_file *ef, char *buf)
 {
-	static const char digits[] = "0123456789abcdef";
-	size_t i;
-
-	for (i = 0; i < ef->build_id_bytes; i++) {
-		buf[2 * i] = digits[ef->build_id[i] >> 4];
-		buf[2 * i + 1] = digits[ef->build_id[i] & 15];
-	}
-	buf[2 * i] = '\0';
+	memcpy(buf, ef->build_id_hex, sizeof(ef->build_id_hex));
 }
 
 const char *elf_file_interp(const struct elf_file *ef)
@@ -559,8 +551,9 @@ static const struct elf_segment *
 next_segment(const struct elf_file *ef, const struct elf_segment *s, uint64_t vaddr, bool in_file)
 {
 	size_t i = s ? (size_t)(s - ef->segments.data) + 1 : 0;
+	size_t steps = (ef->segments.cnt - i) / SEGMENTS_PER_STEP;
 
-	if (!elf_file_step(ef, (ef->segments.cnt - i) / SEGMENTS_PER_STEP))
+	if (steps && !elf_file_step(ef, steps))
 		return NULL;
 	for (; i < ef->segments.cnt; i++) {
 		s = &ef->segments.data[i];

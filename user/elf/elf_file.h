@@ -84,10 +84,10 @@ int elf_file_each_note(const struct elf_file *ef, bool from_segments, elf_note_f
 
 const GElf_Ehdr *elf_file_ehdr(const struct elf_file *ef);
 bool elf_file_is_64(const struct elf_file *ef);
-/* Bytes of the GNU build id, NULL when there is none. */
-const uint8_t *elf_file_build_id(const struct elf_file *ef, size_t *ret_bytes);
-/* Lower-case hex into buf (2 * BUILD_ID_BYTES_CAP + 1), "" when there is none. */
+/* The GNU build id in lower-case hex into buf (2 * BUILD_ID_BYTES_CAP + 1), "" when there is none. */
 void elf_file_build_id_hex(const struct elf_file *ef, char *buf);
+/* "" for more than BUILD_ID_BYTES_CAP bytes. */
+void elf_build_id_to_hex(const uint8_t *id, size_t bytes, char *buf);
 const char *elf_file_interp(const struct elf_file *ef); /* PT_INTERP or NULL */
 const char *elf_file_soname(const struct elf_file *ef); /* DT_SONAME or NULL */
 bool elf_file_is_go(const struct elf_file *ef);

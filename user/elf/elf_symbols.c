@@ -12,6 +12,7 @@
 #include "elf/elf_symbols.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,7 @@
 #define MINI_DEBUG_BYTES_CAP (256ULL << 20)
 /* At most this many symbols may nest over an address (a hand-written entry inside a function). */
 #define NESTED_CAP 16
-#define BLOCK_BYTES (64 * 1024)
+#define COPY_BYTES 48 /* of a copied name, besides its characters */
 /* Steps for a symbol that is passed to a caller, who compares its name with the one wanted. */
 #define STEPS_EACH 4
 
@@ -42,8 +43,7 @@ struct index {
 	bool is_built;
 	struct elf_symbol *syms;
 	size_t cnt;
-	VEC(char *) blocks; /* copied names */
-	size_t block_used, block_bytes;
+	VEC(char *) copies; /* of names */
 };
 
 struct elf_symbols {
@@ -141,9 +141,9 @@ void elf_symbols_free(struct elf_symbols *s)
 	if (!s)
 		return;
 	if (s->index) {
-		vec_each(&s->index->blocks, b)
+		vec_each(&s->index->copies, b)
 			free(*b);
-		vec_release(&s->index->blocks);
+		vec_release(&s->index->copies);
 		free(s->index->syms);
 		free(s->index);
 	}
@@ -151,35 +151,15 @@ void elf_symbols_free(struct elf_symbols *s)
 	free(s);
 }
 
-/* Get room for bytes in the current block, else in a new one. NULL: out of memory. */
-static char *reserve_name(struct index *ix, size_t bytes)
-{
-	size_t cap = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
-
-	if (bytes > ix->block_bytes - ix->block_used) {
-		if (vec_reserve(&ix->blocks, ix->blocks.cnt + 1))
-			return NULL;
-		ix->blocks.data[ix->blocks.cnt] = malloc(cap);
-		if (!ix->blocks.data[ix->blocks.cnt])
-			return NULL;
-		ix->blocks.cnt++;
-		ix->block_used = 0;
-		ix->block_bytes = cap;
-	}
-	ix->block_used += bytes;
-	return ix->blocks.data[ix->blocks.cnt - 1] + ix->block_used - bytes;
-}
-
 /* Copy the first len bytes of name, then suffix. NULL: out of memory. */
 static const char *copy_name(struct index *ix, const char *name, size_t len, const char *suffix)
 {
-	size_t suffix_bytes = strlen(suffix) + 1;
-	char *p = reserve_name(ix, len + suffix_bytes);
+	char *p = NULL;
 
-	if (!p)
+	if (vec_reserve(&ix->copies, ix->copies.cnt + 1) ||
+	    asprintf(&p, "%.*s%s", (int)len, name, suffix) < 0)
 		return NULL;
-	memcpy(p, name, len);
-	memcpy(p + len, suffix, suffix_bytes);
+	ix->copies.data[ix->copies.cnt++] = p;
 	return p;
 }
 
@@ -330,7 +310,7 @@ static int pick_symbol(const struct elf_symbols *s, const struct key *keys, size
 		}
 	}
 	len = bare_length(s->ef, best_name);
-	if (best_name[len] && !elf_file_fill(s->ef, len))
+	if (best_name[len] && !elf_file_fill(s->ef, COPY_BYTES + len))
 		return -EFBIG;
 	if (best_name[len])
 		best_name = copy_name(s->index, best_name, len, "");
@@ -360,7 +340,7 @@ static int add_plt(const struct elf_symbols *s, const struct plt_stubs *plt)
 		size_t len = bare_length(s->ef, p->name);
 		const char *name;
 
-		if (!elf_file_fill(s->ef, len))
+		if (!elf_file_fill(s->ef, COPY_BYTES + len))
 			break;
 		name = copy_name(ix, p->name, len, "@plt");
 		if (!name)

@@ -25,6 +25,7 @@
 #include "base/regular_file.h"
 #include "elf/elf_budget.h"
 #include "elf/elf_file.h"
+#include "symbol/build_id_files.h"
 
 #define DEBUG_DIR "/usr/lib/debug"
 /* A shorter build id is not unique enough to be a file name: xx/yy... */
@@ -63,21 +64,6 @@ static int open_regular(const char *root, const char *path)
 	return fd;
 }
 
-static bool has_build_id(int fd, const uint8_t *id, size_t id_bytes)
-{
-	struct elf_file *ef = NULL;
-	const uint8_t *found;
-	size_t found_bytes = 0;
-	bool same = false;
-
-	if (elf_file_open_fd(fd, &ef))
-		return false;
-	found = elf_file_build_id(ef, &found_bytes);
-	same = found && found_bytes == id_bytes && memcmp(found, id, id_bytes) == 0;
-	elf_file_close(ef);
-	return same;
-}
-
 /* Somebody waits while the file is read; and it may be sparse, of any size. */
 #define CRC_FILE_BYTES_CAP (1LL << 30)
 #define CRC_BYTES_PER_STEP 16
@@ -114,33 +100,30 @@ static bool has_crc(const struct elf_file *ef, int fd, uint32_t want)
 	return n >= 0 && off == st.st_size && (uint32_t)crc == want;
 }
 
-static int open_with_build_id(const char *root, const char *path, const uint8_t *id,
-			      size_t id_bytes)
+static int open_with_build_id(const char *root, const char *path, const char *build_id_hex)
 {
 	int fd = open_regular(root, path);
 
-	if (fd < 0)
-		return fd;
-	if (has_build_id(fd, id, id_bytes))
+	if (fd < 0 || !build_id_files_check(fd, build_id_hex))
 		return fd;
 	close(fd);
 	return -ENOENT;
 }
 
-/* Search the target's root, then the host. path has PATH_MAX bytes. */
-static int by_build_id(const uint8_t *id, size_t id_bytes, const char *root, char *path)
+/* Search the target's root, then the host. */
+int debug_files_open_id(const char *build_id_hex, const char *root, char *ret_path)
 {
-	int n, fd;
+	size_t len = strlen(build_id_hex);
+	int fd;
 
-	if (!id || id_bytes < BUILD_ID_BYTES_MIN || id_bytes > BUILD_ID_BYTES_CAP)
+	if (len < 2 * BUILD_ID_BYTES_MIN || len > 2 * BUILD_ID_BYTES_CAP || len % 2 ||
+	    build_id_hex[strspn(build_id_hex, "0123456789abcdef")])
 		return -ENOENT;
-	n = snprintf(path, PATH_MAX, DEBUG_DIR "/.build-id/%02x/", id[0]);
-	for (size_t i = 1; i < id_bytes; i++)
-		n += snprintf(path + n, PATH_MAX - (size_t)n, "%02x", id[i]);
-	snprintf(path + n, PATH_MAX - (size_t)n, ".debug");
-	fd = open_with_build_id(root, path, id, id_bytes);
+	snprintf(ret_path, PATH_MAX, DEBUG_DIR "/.build-id/%.2s/%s.debug", build_id_hex,
+		 build_id_hex + 2);
+	fd = open_with_build_id(root, ret_path, build_id_hex);
 	if (fd < 0 && root[0])
-		fd = open_with_build_id("", path, id, id_bytes);
+		fd = open_with_build_id("", ret_path, build_id_hex);
 	return fd < 0 ? -ENOENT : fd;
 }
 
@@ -215,18 +198,12 @@ static int by_debuglink(struct elf_file *ef, const char *name, const char *root,
 
 int debug_files_open(struct elf_file *ef, const char *name, const char *root, char *ret_path)
 {
-	size_t id_bytes = 0;
-	const uint8_t *id = elf_file_build_id(ef, &id_bytes);
-	int fd = by_build_id(id, id_bytes, root, ret_path);
+	char build_id_hex[2 * BUILD_ID_BYTES_CAP + 1];
+	int fd;
 
+	elf_file_build_id_hex(ef, build_id_hex);
+	fd = debug_files_open_id(build_id_hex, root, ret_path);
 	return fd >= 0 ? fd : by_debuglink(ef, name, root, ret_path);
-}
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 int debug_files_load(struct elf_file *ef, const char *name, const char *root, struct elf_file **ret)
@@ -241,31 +218,14 @@ int debug_files_load(struct elf_file *ef, const char *name, const char *root, st
 	return err == -ENOMEM ? err : err ? -ENOENT : 0;
 }
 
-int debug_files_open_id(const char *build_id_hex, const char *root, char *ret_path)
-{
-	uint8_t id[BUILD_ID_BYTES_CAP];
-	size_t n = strlen(build_id_hex);
-
-	if (n % 2 != 0 || n > 2 * sizeof(id))
-		return -ENOENT;
-	for (size_t i = 0; i < n; i += 2) {
-		int high = hex_digit(build_id_hex[i]), low = hex_digit(build_id_hex[i + 1]);
-
-		if (high < 0 || low < 0)
-			return -ENOENT;
-		id[i / 2] = (uint8_t)(high << 4 | low);
-	}
-	return by_build_id(id, n / 2, root, ret_path);
-}
-
 /* The section has "PATH\0" and the build id of the shared file. */
 int debug_files_open_alt(struct elf_file *ef, const char *name, const char *root)
 {
 	char dir[PATH_MAX / 2], path[PATH_MAX];
 	struct elf_section sec;
+	char build_id_hex[2 * BUILD_ID_BYTES_CAP + 1];
 	const char *link;
-	const uint8_t *id;
-	size_t len, id_bytes;
+	size_t len;
 	int fd;
 
 	if (elf_file_section(ef, ".gnu_debugaltlink", &sec) != 0 || !sec.data)
@@ -274,9 +234,8 @@ int debug_files_open_alt(struct elf_file *ef, const char *name, const char *root
 	len = strnlen(link, sec.bytes);
 	if (len == 0 || len >= sec.bytes || len >= PATH_MAX / 2)
 		return -ENOENT;
-	id = sec.data + len + 1;
-	id_bytes = sec.bytes - len - 1;
-	fd = by_build_id(id, id_bytes, root, path);
+	elf_build_id_to_hex(sec.data + len + 1, sec.bytes - len - 1, build_id_hex);
+	fd = debug_files_open_id(build_id_hex, root, path);
 	if (fd >= 0)
 		return fd;
 	directory_of(name, dir, sizeof(dir));
@@ -284,9 +243,9 @@ int debug_files_open_alt(struct elf_file *ef, const char *name, const char *root
 		snprintf(path, sizeof(path), "%s", link);
 	else
 		snprintf(path, sizeof(path), "%s/%s", dir, link);
-	fd = open_with_build_id(root, path, id, id_bytes);
+	fd = open_with_build_id(root, path, build_id_hex);
 	/* A debug file on the host links to the host. */
 	if (fd < 0 && root[0])
-		fd = open_with_build_id("", path, id, id_bytes);
+		fd = open_with_build_id("", path, build_id_hex);
 	return fd < 0 ? -ENOENT : fd;
 }
