@@ -318,7 +318,6 @@ static void test_32bit(void **state)
 	memcpy(h.e_ident, ELFMAG, SELFMAG);
 	h.e_ident[EI_CLASS] = ELFCLASS32;
 	h.e_ident[EI_DATA] = ELFDATA2LSB;
-	h.e_ident[EI_VERSION] = EV_CURRENT;
 	assert_int_equal(elf_file_open_mem(&h, sizeof(h), &ef), 0);
 	assert_false(elf_file_is_64(ef));
 	assert_int_equal(elf_file_ehdr(ef)->e_machine, EM_386);
@@ -368,6 +367,83 @@ static void test_shrinking_file(void **state)
 	assert_int_equal(elf_file_open(path, &ef), -ENOEXEC);
 	close(fd);
 	unlink(path);
+	free(m.data);
+}
+
+/* A file that is rewritten while it is open: libelf works with the headers that were checked. */
+static void test_rewritten_file(void **state)
+{
+	struct made_elf m = plain();
+	uint8_t *other = malloc(m.bytes);
+	struct elf_section sec;
+	struct elf_file *ef;
+	char path[32];
+	int fd = temp_file(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	memset(other, 0xff, m.bytes);
+	assert_int_equal(write(fd, m.data, m.bytes), (ssize_t)m.bytes);
+	assert_int_equal(elf_file_open(path, &ef), 0);
+	assert_int_equal(pwrite(fd, other, m.bytes, 0), (ssize_t)m.bytes);
+	assert_int_equal(elf_file_section(ef, ".text", &sec), 0);
+	assert_int_equal(sec.bytes, sizeof(text));
+	assert_string_equal(elf_file_section_name(ef, elf_getscn(elf_file_elf(ef), 3)), ".bss");
+	elf_file_close(ef);
+	close(fd);
+	unlink(path);
+	free(other);
+	free(m.data);
+}
+
+/* The number of sections stands in section 0 when it does not fit into the header. */
+static void test_many_sections(void **state)
+{
+	struct made_elf m = plain();
+	struct elf_section sec;
+	struct elf_file *ef;
+
+	(void)state;
+	m.shdrs[0].sh_size = m.ehdr->e_shnum;
+	m.shdrs[0].sh_link = m.ehdr->e_shstrndx;
+	m.ehdr->e_shnum = 0;
+	m.ehdr->e_shstrndx = SHN_XINDEX;
+	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	assert_int_equal(elf_file_section(ef, ".text", &sec), 0);
+	elf_file_close(ef);
+	/* More than the file has room for; more than can be paid for. */
+	m.shdrs[0].sh_size = 1ULL << 33;
+	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	assert_int_equal(elf_file_section(ef, ".text", &sec), -ENOENT);
+	elf_file_close(ef);
+	free(m.data);
+}
+
+/* libelf would unpack a compressed table of strings, whatever it claims to be. */
+static void test_packed_names(void **state)
+{
+	struct made_elf m = plain();
+	Elf64_Chdr ch = { .ch_type = ELFCOMPRESS_ZLIB, .ch_size = 1 << 20 };
+	uLongf bytes = 4096;
+	uint8_t *zeros = calloc(1, ch.ch_size);
+	struct elf_section sec;
+	struct elf_file *ef;
+	Elf64_Shdr *names = &m.shdrs[m.ehdr->e_shstrndx];
+
+	(void)state;
+	memcpy(zeros, "\0.text", 7);
+	memcpy(m.data + names->sh_offset, &ch, sizeof(ch));
+	assert_int_equal(compress2(m.data + names->sh_offset + sizeof(ch), &bytes, zeros,
+				   ch.ch_size, 9),
+			 Z_OK);
+	names->sh_size = sizeof(ch) + bytes;
+	names->sh_flags = SHF_COMPRESSED;
+	m.bytes = names->sh_offset + names->sh_size;
+	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	assert_int_equal(elf_file_section(ef, ".text", &sec), -ENOENT);
+	assert_string_equal(elf_file_section_name(ef, elf_getscn(elf_file_elf(ef), 1)), "");
+	elf_file_close(ef);
+	free(zeros);
 	free(m.data);
 }
 
@@ -439,7 +515,8 @@ int main(void)
 		cmocka_unit_test(test_build_id_notes), cmocka_unit_test(test_compressed),
 		cmocka_unit_test(test_32bit),	       cmocka_unit_test(test_shrinking_file),
 		cmocka_unit_test(test_not_regular),    cmocka_unit_test(test_large_file),
-		cmocka_unit_test(test_own_program),
+		cmocka_unit_test(test_own_program),    cmocka_unit_test(test_rewritten_file),
+		cmocka_unit_test(test_many_sections),  cmocka_unit_test(test_packed_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,6 +99,7 @@ static int open_elf(struct elf_file *ef)
 	if (!ident || memcmp(ident, ELFMAG, SELFMAG) != 0 || ident[EI_DATA] != OUR_DATA ||
 	    (ident[EI_CLASS] != ELFCLASS32 && ef->im.bytes < sizeof(Elf64_Ehdr)))
 		return -ENOEXEC;
+	ef->im.data[EI_VERSION] = EV_CURRENT; /* the kernel does not look at it */
 	read_sections(ef);
 	elf_version(EV_CURRENT);
 	ef->elf = elf_memory((char *)ef->im.data, ef->im.bytes);
@@ -460,11 +461,9 @@ int elf_file_each_note(const struct elf_file *ef, bool from_segments, elf_note_f
 	GElf_Shdr sh;
 	int rc = 0;
 
-	for (size_t i = 0; from_segments && !rc && i < PHDRS_CAP; i++) {
-		if (!gelf_getphdr(ef->elf, (int)i, &ph))
-			break;
-		rc = each_note_in(ef, segment_notes(ef, &ph), fn, ctx);
-	}
+	for (size_t i = 0; from_segments && !rc && i < PHDRS_CAP; i++)
+		if (gelf_getphdr(ef->elf, (int)i, &ph))
+			rc = each_note_in(ef, segment_notes(ef, &ph), fn, ctx);
 	while (!from_segments && !rc && (scn = elf_nextscn(ef->elf, scn)))
 		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_NOTE)
 			rc = each_note_in(ef, elf_file_data(ef, scn), fn, ctx);

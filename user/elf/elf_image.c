@@ -4,10 +4,10 @@
  *
  * libelf is given this memory (elf_memory()), not the file. What was measured with libelf 0.188:
  *   mapped (elf_memory() over mmap(), ELF_C_READ_MMAP): libelf checks a header in the mapping and uses it later. Whoever
- *     rewrites the file in between makes it read outside: SIGSEGV, or our own memory as a name. A file that is cut raises
- *     SIGBUS. Reading a hole of 512 MB on a tmpfs allocates 512 MB there, in our name; pread() allocates nothing.
- *   read by libelf (ELF_C_READ): whole sections, without limit, and code only as a private copy of its whole segment:
- *     200 MB for a browser, of which 60 MB are needed.
+ *     rewrites the file in between makes it read outside of the mapping (SIGSEGV). A file that is cut raises SIGBUS.
+ *     Reading a hole of 512 MB on a tmpfs allocates 512 MB there, in our name; pread() allocates nothing.
+ *   read by libelf (ELF_C_READ): a section is a private copy without limit, and code is only to be had as a copy of its
+ *     segment: 236 MB for a browser, of which everything that is read takes 54 MB.
  *
  * So an anonymous area of the file's size is reserved (address space only), and pieces of CHUNK_BYTES are read into it
  * with pread() when a caller asks for a range. Bytes that have vanished since open read as zeros, which the parsers refuse
