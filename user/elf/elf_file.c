@@ -406,9 +406,9 @@ int elf_file_section(struct elf_file *ef, const char *name, struct elf_section *
 
 bool elf_file_symtab(const struct elf_file *ef, uint32_t type, struct elf_symtab *ret)
 {
+	GElf_Shdr sh = { 0 };
 	Elf_Scn *scn = NULL;
 	Elf_Data *syms;
-	GElf_Shdr sh;
 
 	do
 		scn = elf_nextscn(ef->elf, scn);
