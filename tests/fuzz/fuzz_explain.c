@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz_explain.c - heaps of glibc's malloc with words that a process has changed, and texts of smaps of any content.
+ *
+ * The first byte chooses: 0: the rest is a text of smaps, in pieces. Otherwise the rest is changes, of 12 bytes each: which
+ * word of a heap that was right, and its value. What is found of a heap is never more than the heap.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../unit/made_heap.h"
+
+#define READ_CAP 1000000 /* calls, for 260 pages */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+static void read_smaps(const uint8_t *data, size_t bytes)
+{
+	struct mappings_reader reader = { 0 };
+	struct mappings maps = { 0 };
+	int err = 0;
+
+	for (size_t at = 0; at < bytes && !err; at += 61)
+		err = mappings_feed(&reader, (const char *)data + at,
+				    bytes - at < 61 ? bytes - at : 61);
+	if (mappings_finish(&reader, err ? NULL : &maps) || err)
+		return;
+	for (size_t i = 1; i < maps.list.cnt; i++)
+		if (maps.list.data[i].map.start_addr < maps.list.data[i - 1].map.end_addr)
+			abort();
+	mappings_release(&maps);
+}
+
+static void make(struct made_heap *h)
+{
+	made_init(h);
+	made_cache(h);
+	for (int i = 0; i < 100; i++) {
+		made_chunk(h, 208);
+		made_free(h, 304);
+		made_chunk(h, 48);
+		made_fast(h, 32 + (uint64_t)i % 7 * 16);
+		if (i < 5)
+			made_cached(h, 64);
+	}
+	made_free(h, 3 * MEMORY_PAGE);
+	made_chunk(h, 64);
+	made_end(h);
+}
+
+static uint64_t word_addr(uint32_t word)
+{
+	const uint32_t data_words = MADE_DATA_BYTES / 8, heap_words = MADE_HEAP_BYTES / 8;
+
+	/* every other change is in the arena, and of the heap the part that has chunks is most likely */
+	if (word & 1)
+		return MADE_DATA + (word >> 1) % data_words * 8ULL;
+	return MADE_HEAP + (word >> 1) % (word & 2 ? heap_words : 12000) * 8ULL;
+}
+
+static void walk(const uint8_t *data, size_t bytes)
+{
+	struct made_heap h;
+	struct glibc g;
+	uint64_t sum = 0;
+
+	make(&h);
+	h.absent_addr = data[0] & 2 ? MADE_HEAP + (data[0] >> 2) * MEMORY_PAGE : 0;
+	for (data++, bytes--; bytes >= 12; data += 12, bytes -= 12) {
+		uint32_t word;
+
+		memcpy(&word, data, sizeof(word));
+		memcpy(made_word(&h, word_addr(word)), data + 4, 8);
+	}
+	if (made_walk(&h, &g) || h.read_cnt > READ_CAP)
+		abort();
+	for (size_t i = 0; i < g.arenas.cnt; i++)
+		for (size_t use = 0; use < HEAP_USE_CNT; use++)
+			sum += g.arenas.data[i].sum.bytes[use];
+	if (h.map_list[0].taken_bytes > MADE_HEAP_BYTES ||
+	    h.map_list[1].taken_bytes > MADE_DATA_BYTES ||
+	    (g.arenas.cnt && g.arenas.data[0].is_proved && sum < MADE_HEAP_BYTES / 2))
+		abort();
+	glibc_release(&g);
+	made_release(&h);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	if (bytes && data[0])
+		walk(data, bytes);
+	else if (bytes)
+		read_smaps(data + 1, bytes - 1);
+	return 0;
+}
