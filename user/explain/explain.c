@@ -35,7 +35,9 @@ static int explain_memory(struct explanation *x, pid_t tid, uint64_t deadline_ns
 	if (!err)
 		err = glibc_walk(m, &x->maps, &x->glibc);
 	if (!err)
-		err = rows_fill(&x->rows, m, &x->maps, &x->glibc);
+		err = jemalloc_read(m, &x->maps, &x->jemalloc);
+	if (!err)
+		err = rows_fill(&x->rows, m, &x->maps, &x->glibc, &x->jemalloc);
 	if (err)
 		err_set(why, err, "out of memory");
 	else if (!target_is_there(t))
@@ -71,7 +73,7 @@ int explain_process(pid_t pid, uint64_t limit_ns, struct explanation *ret, struc
 	err = explain_memory(ret, info.live_tid, start_ns + limit_ns, why);
 	if (err)
 		return err;
-	verdict_find(&ret->verdict, pid, &ret->rows, &ret->glibc);
+	verdict_find(&ret->verdict, pid, &ret->rows, &ret->glibc, &ret->jemalloc);
 	ret->took_ns = now_ns() - start_ns;
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "explain/glibc.h"
+#include "explain/jemalloc.h"
 #include "explain/mappings.h"
 #include "explain/rows.h"
 #include "explain/verdict.h"
@@ -23,6 +24,7 @@ struct explanation {
 	char comm[16];
 	struct mappings maps;
 	struct glibc glibc;
+	struct jemalloc jemalloc;
 	struct rows rows;
 	struct verdict verdict;
 	uint64_t took_ns;

@@ -103,6 +103,45 @@ static void put_glibc(struct json *j, const struct glibc *g)
 	json_end(j, '}');
 }
 
+static void put_tree(struct json *j, const struct jemalloc_tree *t)
+{
+	const struct jemalloc_sum *s = &t->sum;
+
+	json_line(j);
+	json_begin(j, NULL, '{');
+	json_format(j, "address", "\"%#llx\"", (unsigned long long)t->root);
+	json_text(j, "version", t->version);
+	json_bool(j, "is_proved", t->is_proved);
+	json_text(j, "why_not", t->is_proved ? NULL : t->why);
+	put_uint(j, "live_blocks", s->live_cnt);
+	put_uint(j, "live_bytes", s->live_bytes);
+	put_uint(j, "active_bytes", s->active_bytes);
+	put_uint(j, "dirty_bytes", s->dirty_bytes);
+	put_uint(j, "muzzy_bytes", s->muzzy_bytes);
+	put_uint(j, "retained_bytes", s->retained_bytes);
+	put_uint(j, "base_bytes", s->base_bytes);
+	put_uint(j, "resident_retained", s->retained);
+	json_begin(j, "bins", '[');
+	for (uint32_t i = 0; i < JEMALLOC_BIN_CNT; i++) {
+		uint64_t from, to;
+
+		if (!s->bins[i].slab_cnt)
+			continue;
+		jemalloc_bin_range(i, &from, &to);
+		json_line(j);
+		json_begin(j, NULL, '{');
+		put_uint(j, "from_bytes", from);
+		put_uint(j, "to_bytes", to);
+		put_uint(j, "slabs", s->bins[i].slab_cnt);
+		put_uint(j, "regions", s->bins[i].region_cnt);
+		put_uint(j, "blocks", s->bins[i].live_cnt);
+		put_uint(j, "pinned_bytes", s->bins[i].pinned_bytes);
+		json_end(j, '}');
+	}
+	json_end(j, ']');
+	json_end(j, '}');
+}
+
 void explain_print_json(const struct explanation *x, FILE *out)
 {
 	struct json j = { .out = out };
@@ -127,6 +166,10 @@ void explain_print_json(const struct explanation *x, FILE *out)
 		put_glibc(&j, &x->glibc);
 	else
 		json_null(&j, "glibc");
+	json_begin(&j, "jemalloc", '[');
+	for (size_t i = 0; i < x->jemalloc.tree_cnt; i++)
+		put_tree(&j, &x->jemalloc.trees[i]);
+	json_end(&j, ']');
 	json_end(&j, '}');
 	fputc('\n', out);
 }

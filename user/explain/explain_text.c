@@ -66,6 +66,15 @@ static void add_parts(const struct row *row, char *line, int columns)
 	}
 }
 
+static void add_jemalloc_blocks(const struct explanation *x, char *line)
+{
+	char cnt[UNITS_BUF];
+	size_t len = strlen(line);
+
+	snprintf(line + len, LINE_BYTES - len, ": %s",
+		 format_count((double)x->jemalloc.sum.live_cnt, cnt, sizeof(cnt)));
+}
+
 static void add_blocks(const struct explanation *x, char *line)
 {
 	char cnt[UNITS_BUF];
@@ -111,6 +120,8 @@ static void print_rows(const struct explanation *x, int columns, bool is_verbose
 		begin_row(line, bytes, rss, row_label(row->kind));
 		if (row->kind == ROW_LIVE)
 			add_blocks(x, line);
+		if (row->kind == ROW_JE_LIVE)
+			add_jemalloc_blocks(x, line);
 		add_parts(row, line, columns);
 		print_line(line, out);
 	}
@@ -193,6 +204,32 @@ static void print_malloc(const struct explanation *x, int columns, FILE *out)
 		fprintf(out, "%zu more arenas could not be verified.\n", told - 2);
 }
 
+static void print_jemalloc(const struct explanation *x, int columns, FILE *out)
+{
+	char text[LINE_BYTES], b[3][UNITS_BUF];
+
+	for (size_t i = 0; i < x->jemalloc.tree_cnt; i++) {
+		const struct jemalloc_tree *t = &x->jemalloc.trees[i];
+
+		if (t->is_proved)
+			snprintf(
+				text, sizeof(text),
+				"jemalloc (%s): %s in active pages, read and verified. Retained, which is address space only: %s, %s of it resident.",
+				t->version, bytes_of((double)t->sum.active_bytes, b[0]),
+				bytes_of((double)t->sum.retained_bytes, b[1]),
+				bytes_of((double)t->sum.retained, b[2]));
+		else
+			snprintf(text, sizeof(text),
+				 "jemalloc at %#llx could not be verified, so its memory is in other rows: %s.",
+				 (unsigned long long)t->root, t->why);
+		print_wrapped(text, columns, out);
+	}
+	if (x->jemalloc.is_mapped && !x->jemalloc.tree_cnt)
+		print_wrapped(
+			"jemalloc is loaded, but what it manages was not found: it is not in use, or not a known version.",
+			columns, out);
+}
+
 static void print_compared(const struct glibc *g, FILE *out)
 {
 	const struct glibc_parameters *p = &g->parameters;
@@ -242,6 +279,7 @@ void explain_print_text(const struct explanation *x, int columns, bool is_verbos
 	fprintf(out, "\n");
 	print_beside(x, columns, out);
 	print_malloc(x, columns, out);
+	print_jemalloc(x, columns, out);
 	if (is_verbose && x->glibc.main_arena)
 		print_compared(&x->glibc, out);
 }

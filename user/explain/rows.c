@@ -2,9 +2,10 @@
 /* explain/rows.c - see explain/rows.h. */
 #include "explain/rows.h"
 
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "explain/bss.h"
 
 #define HUGE_BYTES (2ULL << 20)
 #define HUGE_CNT 512
@@ -21,6 +22,12 @@ static const struct {
 	[ROW_KEPT] = { "kept", "malloc: free, kept for future calls (arena tops, thread caches)" },
 	[ROW_OWN] = { "own", "malloc: its own metadata" },
 	[ROW_UNKNOWN] = { "unreadable", "malloc: parts of the heap that could not be read" },
+	[ROW_JE_LIVE] = { "jemalloc_live", "jemalloc: live blocks" },
+	[ROW_JE_PINNED] = { "jemalloc_pinned",
+			    "jemalloc: free in slabs, pinned by live blocks of the same slab" },
+	[ROW_JE_DIRTY] = { "jemalloc_dirty",
+			   "jemalloc: free, dirty or muzzy pages not returned yet" },
+	[ROW_JE_OWN] = { "jemalloc_own", "jemalloc: its own metadata" },
 	[ROW_BRK] = { "brk", "other brk heap memory" },
 	[ROW_ANONYMOUS] = { "anonymous", "other anonymous memory" },
 	[ROW_NAMED] = { "named", "named anonymous memory" },
@@ -97,45 +104,10 @@ static bool is_thread_stack(struct memory *m, const struct mapping *map,
 	return false;
 }
 
-/* .bss lies right behind the .data of its file. */
-static bool is_bss(const struct mapping *map, const struct mapping *below)
-{
-	return below && below->map.end_addr == map->map.start_addr && below->map.path[0] == '/' &&
-	       below->map.is_write && !below->is_shared && !map->map.path[0] && !map->map.is_exec;
-}
-
-/* Where the file's last segment ends in memory, as its mapped program headers say; 0: they are not there. */
-static uint64_t file_end(struct memory *m, const struct mapping *data, const struct mapping *first)
-{
-	uint64_t page[MEMORY_PAGE / 8], start = UINT64_MAX, end = 0;
-	const Elf64_Ehdr *head = (const Elf64_Ehdr *)page;
-	const Elf64_Phdr *ph;
-
-	while (data > first && data->map.off && data[-1].map.ino == data->map.ino &&
-	       data[-1].map.dev == data->map.dev)
-		data--;
-	if (data->map.off || memory_read(m, data->map.start_addr, page, sizeof(page)) ||
-	    memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 || head->e_phoff % 8 ||
-	    head->e_phoff > sizeof(page) ||
-	    head->e_phnum > (sizeof(page) - head->e_phoff) / sizeof(*ph))
-		return 0;
-	ph = (const Elf64_Phdr *)((const char *)page + head->e_phoff);
-	for (size_t i = 0; i < head->e_phnum; i++) {
-		if (ph[i].p_type != PT_LOAD || ph[i].p_memsz > MEMORY_END ||
-		    ph[i].p_vaddr > MEMORY_END)
-			continue;
-		if (ph[i].p_vaddr < start)
-			start = ph[i].p_vaddr;
-		if (ph[i].p_vaddr + ph[i].p_memsz > end)
-			end = ph[i].p_vaddr + ph[i].p_memsz;
-	}
-	return end > start ? page_up(data->map.start_addr + end - page_down(start)) : 0;
-}
-
 /* The kernel merges .bss with what is mapped behind it, so only its own pages are counted. */
 static uint64_t bss_bytes(struct memory *m, const struct mapping *map, const struct mapping *first)
 {
-	uint64_t end = file_end(m, map - 1, first), bytes = 0;
+	uint64_t end = bss_end(m, map, first), bytes = 0;
 
 	if (!end || end >= map->map.end_addr)
 		return map->rss_bytes;
@@ -286,7 +258,7 @@ static int compare_rows(const void *a, const void *b)
 	return x->kind < y->kind ? -1 : 1;
 }
 
-static void finish(struct rows *r, const struct glibc *g)
+static void finish(struct rows *r, const struct glibc *g, const struct jemalloc *je)
 {
 	const struct glibc_arena *a;
 	int64_t sum = 0;
@@ -300,13 +272,18 @@ static void finish(struct rows *r, const struct glibc *g)
 	vec_each(&g->arenas, a)
 		if (!a->is_proved)
 			r->list[ROW_UNKNOWN].bytes += (int64_t)a->sum.unknown;
+	r->list[ROW_JE_LIVE].bytes = (int64_t)je->sum.live;
+	r->list[ROW_JE_PINNED].bytes = (int64_t)je->sum.pinned;
+	r->list[ROW_JE_DIRTY].bytes = (int64_t)je->sum.dirty;
+	r->list[ROW_JE_OWN].bytes = (int64_t)je->sum.own;
 	for (size_t i = 0; i < ROW_CNT; i++)
 		sum += r->list[i].bytes;
 	r->list[ROW_MOVED].bytes = (int64_t)r->rss_bytes - sum;
 	qsort(r->list, ROW_CNT, sizeof(*r->list), compare_rows);
 }
 
-int rows_fill(struct rows *r, struct memory *m, const struct mappings *maps, const struct glibc *g)
+int rows_fill(struct rows *r, struct memory *m, const struct mappings *maps, const struct glibc *g,
+	      const struct jemalloc *je)
 {
 	const struct mapping *map, *below = NULL;
 	struct parts parts = { 0 };
@@ -332,7 +309,7 @@ int rows_fill(struct rows *r, struct memory *m, const struct mappings *maps, con
 		below = map;
 	}
 	choose_parts(r, &parts);
-	finish(r, g);
+	finish(r, g, je);
 out:
 	vec_release(&parts.list);
 	return err;

@@ -7,6 +7,7 @@
 #define HT_EXPLAIN_ROWS_H
 
 #include "explain/glibc.h"
+#include "explain/jemalloc.h"
 #include "explain/mappings.h"
 
 enum row_kind {
@@ -16,6 +17,10 @@ enum row_kind {
 	ROW_KEPT,
 	ROW_OWN,
 	ROW_UNKNOWN,
+	ROW_JE_LIVE,
+	ROW_JE_PINNED,
+	ROW_JE_DIRTY,
+	ROW_JE_OWN,
 	ROW_BRK,
 	ROW_ANONYMOUS,
 	ROW_NAMED, /* by prctl(PR_SET_VMA_ANON_NAME) */
@@ -53,7 +58,8 @@ struct rows {
 };
 
 /* Add up what the walk left to the mappings, and what it took from them. -ENOMEM. */
-int rows_fill(struct rows *r, struct memory *m, const struct mappings *maps, const struct glibc *g);
+int rows_fill(struct rows *r, struct memory *m, const struct mappings *maps, const struct glibc *g,
+	      const struct jemalloc *je);
 const struct row *rows_find(const struct rows *r, enum row_kind kind);
 /* For programs, and for people. */
 const char *row_name(enum row_kind kind);

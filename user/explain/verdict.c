@@ -30,6 +30,10 @@ static const char *const phrases[ROW_CNT] = {
 	[ROW_KEPT] = "free memory that malloc keeps for future calls",
 	[ROW_OWN] = "metadata of malloc",
 	[ROW_UNKNOWN] = "malloc memory that could not be read",
+	[ROW_JE_LIVE] = "live jemalloc blocks",
+	[ROW_JE_PINNED] = "free memory in jemalloc's slabs, pinned by live blocks",
+	[ROW_JE_DIRTY] = "free pages that jemalloc has not returned to the kernel",
+	[ROW_JE_OWN] = "metadata of jemalloc",
 	[ROW_BRK] = "brk heap memory outside of verified malloc heaps",
 	[ROW_ANONYMOUS] = "anonymous memory outside of verified malloc heaps",
 	[ROW_NAMED] = "named anonymous memory",
@@ -47,6 +51,7 @@ struct finder {
 	pid_t pid;
 	const struct rows *rows;
 	const struct glibc *g;
+	const struct jemalloc *je;
 };
 
 __attribute__((format(printf, 3, 4))) static void add(char *text, size_t bytes, const char *fmt,
@@ -114,6 +119,39 @@ static void advise_pinned(struct finder *f)
 	       format_bytes(f->g->classes[best].pinned_bytes, bytes, sizeof(bytes)), f->pid);
 }
 
+/* The slabs of one size class have blocks of no other. */
+static void advise_slabs(struct finder *f)
+{
+	const struct jemalloc_bin *bins = f->je->sum.bins;
+	uint32_t best = 0;
+	uint64_t from, to;
+	char bytes[UNITS_BUF];
+
+	for (uint32_t i = 1; i < JEMALLOC_BIN_CNT; i++)
+		if (bins[i].pinned_bytes > bins[best].pinned_bytes)
+			best = i;
+	if (!is_worth_it(f, (double)bins[best].pinned_bytes))
+		return;
+	jemalloc_bin_range(best, &from, &to);
+	ADVISE(f->v,
+	       "Slabs for blocks of %llu to %llu bytes have %s free, which jemalloc cannot return while one block "
+	       "of each lives; 'heaptap record -p %d' shows who allocates them. ",
+	       (unsigned long long)from, (unsigned long long)to,
+	       format_bytes((double)bins[best].pinned_bytes, bytes, sizeof(bytes)), f->pid);
+}
+
+static void advise_dirty(struct finder *f)
+{
+	char bytes[UNITS_BUF];
+
+	if (is_worth_it(f, (double)f->je->sum.dirty))
+		ADVISE(f->v,
+		       "jemalloc would return %s at once by mallctl(\"arena.4096.purge\"), or over time with "
+		       "MALLOC_CONF=background_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0 in its "
+		       "environment. ",
+		       format_bytes((double)f->je->sum.dirty, bytes, sizeof(bytes)));
+}
+
 static void name_largest(struct finder *f, const struct row *row)
 {
 	char bytes[UNITS_BUF];
@@ -139,6 +177,7 @@ static void advise_row(struct finder *f, const struct row *row)
 
 	switch (row->kind) {
 	case ROW_LIVE:
+	case ROW_JE_LIVE:
 		ADVISE(f->v,
 		       "A single reading cannot tell a leak from a cache: 'heaptap record -d 60s -p %d' shows "
 		       "which code allocates memory that stays, and whether it grows. ",
@@ -277,13 +316,16 @@ static void find_rows(struct finder *f)
 		advise_row(f, first);
 }
 
-void verdict_find(struct verdict *v, pid_t pid, const struct rows *r, const struct glibc *g)
+void verdict_find(struct verdict *v, pid_t pid, const struct rows *r, const struct glibc *g,
+		  const struct jemalloc *je)
 {
-	struct finder f = { .v = v, .pid = pid, .rows = r, .g = g };
+	struct finder f = { .v = v, .pid = pid, .rows = r, .g = g, .je = je };
 
 	v->text[0] = v->advice[0] = '\0';
 	if (!find_swapped(&f) && !find_forked(&f) && !find_arenas(&f) && !find_huge(&f))
 		find_rows(&f);
 	advise_trim(&f);
 	advise_pinned(&f);
+	advise_dirty(&f);
+	advise_slabs(&f);
 }

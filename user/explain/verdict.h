@@ -14,6 +14,7 @@ struct verdict {
 };
 
 /* pid: for the commands that are advised. */
-void verdict_find(struct verdict *v, pid_t pid, const struct rows *r, const struct glibc *g);
+void verdict_find(struct verdict *v, pid_t pid, const struct rows *r, const struct glibc *g,
+		  const struct jemalloc *je);
 
 #endif
