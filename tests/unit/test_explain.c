@@ -144,6 +144,7 @@ static void test_rows(void **state)
 			    .deadline_ns = UINT64_MAX };
 	struct mappings maps = { 0 };
 	struct glibc g = { 0 };
+	struct jemalloc je = { 0 };
 	struct rows r;
 	int64_t sum = 0;
 
@@ -153,7 +154,7 @@ static void test_rows(void **state)
 	g.sum.live = 600 << 10;
 	g.sum.trim = 200 << 10;
 	g.sum.kept = 100 << 10;
-	assert_int_equal(rows_fill(&r, &m, &maps, &g), 0);
+	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je), 0);
 	for (size_t i = 0; i < ROW_CNT; i++)
 		sum += r.list[i].bytes;
 	assert_true(sum == (int64_t)r.rss_bytes);
@@ -171,14 +172,25 @@ static void test_rows(void **state)
 	assert_string_equal(rows_find(&r, ROW_FILES)->parts[0].name, "/usr/bin/a b");
 	/* what follows .bss in its mapping is something else */
 	program_bytes = 0x101000;
-	assert_int_equal(rows_fill(&r, &m, &maps, &g), 0);
+	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je), 0);
 	assert_int_equal(row_bytes(&r, ROW_DATA), 4 << 10);
 	assert_int_equal(row_bytes(&r, ROW_ANONYMOUS), 104 << 10);
 	/* the heap shrank after smaps was read: what is missing is told */
 	maps.list.data[3].taken_bytes = 1100 << 10;
 	g.sum.live = 800 << 10;
-	assert_int_equal(rows_fill(&r, &m, &maps, &g), 0);
+	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je), 0);
 	assert_int_equal(row_bytes(&r, ROW_MOVED), -(100 << 10));
+	/* jemalloc's are rows of their own */
+	maps.list.data[3].taken_bytes = 0;
+	maps.list.data[6].taken_bytes = 100 << 10;
+	g.sum = (struct heap_sum){ 0 };
+	je.sum = (struct jemalloc_sum){
+		.live = 40 << 10, .pinned = 30 << 10, .dirty = 20 << 10, .own = 10 << 10
+	};
+	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je), 0);
+	assert_int_equal(row_bytes(&r, ROW_JE_PINNED), 30 << 10);
+	assert_int_equal(row_bytes(&r, ROW_ANONYMOUS), 4 << 10);
+	assert_int_equal(row_bytes(&r, ROW_MOVED), 0);
 	mappings_release(&maps);
 }
 
@@ -261,8 +273,9 @@ static void test_classes(void **state)
 	assert_true(heap_class_of(1ULL << 46) < HEAP_CLASS_CNT);
 }
 
-static const char *cause_of(const uint64_t *mib, size_t cnt, struct glibc *g, uint64_t swap,
-			    uint64_t forked, uint64_t zeros, struct verdict *v)
+static const char *cause_of(const uint64_t *mib, size_t cnt, struct glibc *g,
+			    const struct jemalloc *je, uint64_t swap, uint64_t forked,
+			    uint64_t zeros, struct verdict *v)
 {
 	struct rows r = { .swap_bytes = swap * MIB,
 			  .forked_bytes = forked * MIB,
@@ -282,13 +295,15 @@ static const char *cause_of(const uint64_t *mib, size_t cnt, struct glibc *g, ui
 		if (!is_there)
 			r.list[i++].kind = (enum row_kind)kind;
 	}
-	verdict_find(v, 7, &r, g);
+	verdict_find(v, 7, &r, g, je);
 	return v->cause;
 }
-#define CAUSE(g, swap, forked, zeros, v, ...)                                                   \
-	cause_of((const uint64_t[]){ __VA_ARGS__ },                                             \
-		 sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), g, swap, forked, \
-		 zeros, v)
+#define CAUSE(g, swap, forked, zeros, v, ...) \
+	CAUSE_JE(g, &(const struct jemalloc){ 0 }, swap, forked, zeros, v, __VA_ARGS__)
+#define CAUSE_JE(g, je, swap, forked, zeros, v, ...)                                        \
+	cause_of((const uint64_t[]){ __VA_ARGS__ },                                         \
+		 sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), g, je, swap, \
+		 forked, zeros, v)
 
 static void test_verdict(void **state)
 {
@@ -322,6 +337,29 @@ static void test_verdict(void **state)
 	arenas[0].sum.trim = 45 * MIB;
 	g.sum.trim = 85 * MIB;
 	assert_string_equal(CAUSE(&g, 0, 0, 0, &v, ROW_TRIM, 85, ROW_LIVE, 15), "trimmable");
+}
+
+static void test_verdict_jemalloc(void **state)
+{
+	struct glibc g = { 0 };
+	struct jemalloc je = { .sum = { .dirty = 60 * MIB,
+					.bins[3].pinned_bytes = 5 * MIB,
+					.bins[4].pinned_bytes = 25 * MIB } };
+	struct verdict v;
+
+	(void)state;
+	assert_string_equal(CAUSE_JE(&g, &je, 0, 0, 0, &v, ROW_JE_DIRTY, 60, ROW_JE_PINNED, 30,
+				     ROW_FILES, 10),
+			    "jemalloc_dirty");
+	assert_non_null(strstr(v.advice, "jemalloc would return 60.0 MiB at once"));
+	assert_non_null(strstr(v.advice, "background_thread:true,dirty_decay_ms:1000"));
+	assert_non_null(strstr(v.advice, "blocks of 49 to 64 bytes have 25.0 MiB free"));
+	je.sum.dirty = MIB / 2;
+	assert_string_equal(CAUSE_JE(&g, &je, 0, 0, 0, &v, ROW_JE_PINNED, 90, ROW_FILES, 10),
+			    "jemalloc_pinned");
+	assert_null(strstr(v.advice, "at once"));
+	CAUSE(&g, 0, 0, 0, &v, ROW_JE_LIVE, 90, ROW_FILES, 10);
+	assert_non_null(strstr(v.advice, "cannot tell a leak from a cache"));
 }
 
 /* Pages of this process: written, never touched, read only; and none of them changes by being looked at. */
@@ -374,9 +412,13 @@ static void test_target(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_smaps),	cmocka_unit_test(test_smaps_moving),
-		cmocka_unit_test(test_rows),	cmocka_unit_test(test_heap_pages),
-		cmocka_unit_test(test_classes), cmocka_unit_test(test_verdict),
+		cmocka_unit_test(test_smaps),
+		cmocka_unit_test(test_smaps_moving),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_heap_pages),
+		cmocka_unit_test(test_classes),
+		cmocka_unit_test(test_verdict),
+		cmocka_unit_test(test_verdict_jemalloc),
 		cmocka_unit_test(test_target),
 	};
 

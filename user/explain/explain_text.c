@@ -219,9 +219,10 @@ static void print_jemalloc(const struct explanation *x, int columns, FILE *out)
 				bytes_of((double)t->sum.retained_bytes, b[1]),
 				bytes_of((double)t->sum.retained, b[2]));
 		else
-			snprintf(text, sizeof(text),
-				 "jemalloc at %#llx could not be verified, so its memory is in other rows: %s.",
-				 (unsigned long long)t->root, t->why);
+			snprintf(
+				text, sizeof(text),
+				"jemalloc at %#llx could not be verified, so its memory is in other rows: %s.",
+				(unsigned long long)t->root, t->why);
 		print_wrapped(text, columns, out);
 	}
 	if (x->jemalloc.is_mapped && !x->jemalloc.tree_cnt)

@@ -18,7 +18,9 @@
 #define LEAF_BAD_CAP 2
 #define LEAF_ALIGN 64
 #define CLASS_CNT 232
-#define LEAVES_CAP 65536 /* that are tried for one .bss, or in one root */
+#define FIRST_TRIES 4
+#define LEAVES_CAP 65536 /* of one root */
+#define SEARCH_BYTES_CAP (1ULL << 30) /* of what may be roots and leaves in one .bss */
 
 const struct jemalloc_layout jemalloc_layouts[JEMALLOC_LAYOUT_CNT] = {
 	{ "5.3", 0xffffffffff80, true, 17, 7, 20, 28 },
@@ -45,8 +47,8 @@ bool jemalloc_extent_of(struct memory *m, const struct jemalloc_layout *l, uint6
 		.free_cnt = bits >> l->free_shift & 0x3ff,
 		.is_slab = bits >> 12 & 1,
 	};
-	return ret->addr <= addr && ret->addr < MEMORY_END && ret->bytes <= MEMORY_END - ret->addr &&
-	       addr < ret->addr + ret->bytes &&
+	return ret->addr <= addr && ret->addr < MEMORY_END &&
+	       ret->bytes <= MEMORY_END - ret->addr && addr < ret->addr + ret->bytes &&
 	       (!l->word_has_state || ret->state == (word >> 2 & 7)) &&
 	       /* those of a free extent are left from its last use; a last page has none, but in a slab */
 	       (ret->state != STATE_ACTIVE ||
@@ -60,19 +62,27 @@ struct search {
 	struct mappings *maps;
 	const struct jemalloc_layout *layout;
 	uint64_t *root, *words; /* buffers: TREE_BYTES of the root, a window of a leaf */
-	uint64_t tries;
+	uint64_t left_bytes;
 };
 
 /* Of which GiB the leaf of the word is. It is wrong for an extent that begins in the one before; the lowest leaf has none. */
 static bool index_of(struct search *s, uint64_t word, uint64_t *ret)
 {
-	uint64_t first;
+	uint64_t descriptor = word & s->layout->descriptor_mask, first;
 
-	if (!memory_word(s->memory, (word & s->layout->descriptor_mask) + DESCRIPTOR_ADDR, &first) ||
-	    first >= MEMORY_END)
+	if (!mappings_find(s->maps, descriptor) || /* it costs less than to read in vain */
+	    !memory_word(s->memory, descriptor + DESCRIPTOR_ADDR, &first) || first >= MEMORY_END)
 		return false;
 	*ret = first >> LEAF_SPAN_BITS;
 	return true;
+}
+
+static bool spend(struct search *s, uint64_t bytes)
+{
+	bool is_enough = bytes <= s->left_bytes;
+
+	s->left_bytes -= is_enough ? bytes : s->left_bytes;
+	return is_enough;
 }
 
 /* One that was cleared may still have a size class. */
@@ -116,7 +126,7 @@ static bool is_leaf(struct search *s, uint64_t addr, uint64_t *index, bool *ret_
 		size_t first = 0;
 
 		/* a page more: a leaf need not begin with one */
-		if (memory_window(s->memory, from, s->words, bytes) != bytes)
+		if (!spend(s, bytes) || memory_window(s->memory, from, s->words, bytes) != bytes)
 			return false;
 		while (first < step && !names_one(s, words[first]))
 			first++;
@@ -136,8 +146,9 @@ static bool is_root(struct search *s, uint64_t addr)
 {
 	uint64_t good = 0, tried = 0;
 
-	if (memory_window(s->memory, page_down(addr), s->root, TREE_BYTES + MEMORY_PAGE) !=
-	    TREE_BYTES + MEMORY_PAGE)
+	if (!spend(s, TREE_BYTES) ||
+	    memory_window(s->memory, page_down(addr), s->root, TREE_BYTES + MEMORY_PAGE) !=
+		    TREE_BYTES + MEMORY_PAGE)
 		return false;
 	for (uint64_t i = 0; i < TREE_WORDS; i++) {
 		uint64_t leaf = s->root[addr % MEMORY_PAGE / 8 + i], index = i;
@@ -155,21 +166,27 @@ static bool is_root(struct search *s, uint64_t addr)
 	return good > 0;
 }
 
-/* The first word in the page that is not 0 names something in anonymous memory: cheaper than is_leaf(), and enough for most. */
+/* One of the first words in the page agrees with a descriptor, or all are 0: cheaper than is_leaf(), and nearly as strict. */
 static bool may_be_leaf(struct search *s, uint64_t addr)
 {
-	const struct mapping *map;
-	uint64_t word;
+	uint64_t word, index;
+	struct jemalloc_extent e;
+	int tries = 0;
 
 	for (uint64_t at = addr; at < page_down(addr) + MEMORY_PAGE; at += 8) {
 		if (!memory_word(s->memory, at, &word))
 			break;
-		if (!(word & jemalloc_layouts[0].descriptor_mask))
+		if (!names_one(s, word))
 			continue;
-		map = mappings_find(s->maps, word & jemalloc_layouts[0].descriptor_mask);
-		return map && mapping_is_anonymous(map) && word >> 48 <= CLASS_CNT;
+		if (index_of(s, word, &index) &&
+		    jemalloc_extent_of(s->memory, s->layout, word,
+				       (index << LEAF_SPAN_BITS) + (at - addr) / 8 * MEMORY_PAGE,
+				       &e))
+			return true;
+		if (++tries == FIRST_TRIES)
+			break;
 	}
-	return true;
+	return !tries;
 }
 
 /* The root that the word at addr is in, as the leaf says to which it points; or 0. */
@@ -181,16 +198,14 @@ static uint64_t try_word(struct search *s, uint64_t addr, uint64_t word, uint64_
 	if (word % LEAF_ALIGN || word < MEMORY_PAGE || word >= MEMORY_END)
 		return 0;
 	map = mappings_find(s->maps, word);
-	if (!map || !mapping_is_anonymous(map) || !map->map.is_write || !may_be_leaf(s, word))
+	if (!map || !mapping_is_anonymous(map) || !map->map.is_write)
 		return 0;
 	for (size_t i = 0; i < JEMALLOC_LAYOUT_CNT; i++) {
 		uint64_t index = TREE_WORDS, root;
 		bool is_empty;
 
 		s->layout = &jemalloc_layouts[i];
-		if (++s->tries > LEAVES_CAP)
-			return 0;
-		if (!is_leaf(s, word, &index, &is_empty))
+		if (!may_be_leaf(s, word) || !is_leaf(s, word, &index, &is_empty))
 			continue;
 		root = addr - 8 * index;
 		if (index * 8 <= addr && root >= from && root < end && TREE_BYTES <= end - root &&
@@ -209,7 +224,7 @@ static uint64_t search_bss(struct search *s, uint64_t start, uint64_t from, uint
 		size_t bytes = end - at < WINDOW_BYTES ? end - at : WINDOW_BYTES;
 
 		bytes = memory_window(s->memory, at, window, bytes);
-		for (size_t i = 0; i < bytes / 8 && !root && s->tries <= LEAVES_CAP; i++)
+		for (size_t i = 0; i < bytes / 8 && !root && s->left_bytes; i++)
 			if (window[i])
 				root = try_word(s, at + 8 * i, window[i], start, end);
 	}
@@ -242,7 +257,7 @@ int jemalloc_find(struct memory *m, struct mappings *maps, uint64_t *from, uint6
 		end = bss_end(m, map, maps->list.data);
 		if (end > map->map.end_addr || end < start)
 			continue;
-		s.tries = 0;
+		s.left_bytes = SEARCH_BYTES_CAP;
 		root = search_bss(&s, start - MEMORY_PAGE, *from > start ? *from : start, end);
 		if (root)
 			break;

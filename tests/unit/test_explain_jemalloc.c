@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_explain_jemalloc.c - trees of jemalloc that were made for it: what is in them is found, and no tree, however wrong,
+ * does harm.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "explain/jemalloc.h"
+
+#define PROGRAM 0x7f0000000000ULL /* headers and .data: one page, then .bss */
+#define BSS (PROGRAM + MEMORY_PAGE)
+#define BSS_BYTES (0x200000ULL + 0x10000)
+#define ROOT (BSS + 0x5b18)
+#define BASE 0x7f0020000000ULL /* a block of metadata: its header, a leaf, descriptors */
+#define BASE_BYTES 0x600000ULL
+#define LEAF (BASE + 0x1040)
+#define DESCRIPTORS (BASE + 0x201100)
+#define HEAP 0x7f0040000000ULL
+#define HEAP_BYTES 0x200000ULL
+#define INDEX (HEAP >> 30)
+
+#define SMALL_CNT 200 /* slabs of 64 regions of 64 bytes */
+#define WIDE_CNT 20 /* slabs of three pages, with 256 regions of 48 bytes */
+#define LIVE_CNT (SMALL_CNT * 16 + WIDE_CNT * 64 + 1)
+#define LIMIT_NS (5 * NS_PER_S) /* of one reading, under sanitizers on a busy machine */
+
+enum { ACTIVE, DIRTY, MUZZY, RETAINED };
+enum { MAP_DATA, MAP_BSS, MAP_BASE, MAP_HEAP, MAP_CNT };
+
+struct made {
+	struct memory memory;
+	struct mappings maps;
+	struct mapping map_list[MAP_CNT];
+	char *bytes[MAP_CNT];
+	bool is_old; /* descriptors of 5.2 */
+	uint64_t descriptor, at;
+	uint64_t absent_from, absent_end;
+	uint64_t read_cnt;
+	uint64_t *torn; /* changes with each reading; NULL: none */
+};
+
+static void *at(struct made *h, uint64_t addr, size_t bytes)
+{
+	for (size_t i = 0; i < MAP_CNT; i++)
+		if (addr >= h->map_list[i].map.start_addr && addr < h->map_list[i].map.end_addr &&
+		    bytes <= h->map_list[i].map.end_addr - addr)
+			return h->bytes[i] + (addr - h->map_list[i].map.start_addr);
+	return NULL;
+}
+
+static uint64_t *word(struct made *h, uint64_t addr)
+{
+	return at(h, addr, 8);
+}
+
+static int read_made(void *ctx, uint64_t addr, void *buf, size_t bytes)
+{
+	struct made *h = ctx;
+	size_t part;
+
+	h->read_cnt++;
+	if (h->torn)
+		*h->torn ^= 1ULL << h->read_cnt % 48;
+	for (size_t done = 0; done < bytes; done += part) {
+		void *from = at(h, addr + done, 1);
+
+		part = MEMORY_PAGE - (addr + done) % MEMORY_PAGE;
+		part = part < bytes - done ? part : bytes - done;
+		if (!from)
+			return -EFAULT;
+		memcpy((char *)buf + done, from, part);
+	}
+	return 0;
+}
+
+static enum page_state page_made(void *ctx, uint64_t addr)
+{
+	const struct made *h = ctx;
+
+	return !at(ctx, page_down(addr), MEMORY_PAGE) ||
+			       (addr >= h->absent_from && addr < h->absent_end) ?
+		       PAGE_ABSENT :
+		       PAGE_RESIDENT;
+}
+
+static void no_refresh(void *ctx, uint64_t addr, size_t bytes)
+{
+	(void)ctx;
+	(void)addr;
+	(void)bytes;
+}
+
+static void set_word(struct made *h, uint64_t addr, uint64_t value)
+{
+	*word(h, LEAF + (addr - HEAP) / MEMORY_PAGE * 8) = value;
+}
+
+/* The next extent; return its descriptor. A large block begins at offset 0x140 of its first page. */
+static uint64_t add_extent(struct made *h, uint64_t pages, uint64_t state, uint64_t class,
+			   bool is_slab, uint64_t free_cnt)
+{
+	uint64_t d = h->descriptor, leaf = d | class << 48 | (h->is_old ? 0 : state << 2) | is_slab;
+
+	*word(h, d) = is_slab << 12 | state << (h->is_old ? 16 : 17) |
+		      class << (h->is_old ? 18 : 20) | free_cnt << (h->is_old ? 26 : 28);
+	*word(h, d + 8) = h->at + (state == ACTIVE && !is_slab ? 0x140 : 0);
+	*word(h, d + 16) = pages * MEMORY_PAGE + 7; /* and a number of jemalloc's own */
+	for (uint64_t i = 0; i < pages; i++)
+		if (is_slab || !i)
+			set_word(h, h->at + i * MEMORY_PAGE, leaf);
+	if (!is_slab && pages > 1)
+		set_word(h, h->at + (pages - 1) * MEMORY_PAGE,
+			 (leaf & ((1ULL << 48) - 1)) | 232ULL << 48);
+	h->descriptor += 128;
+	h->at += pages * MEMORY_PAGE;
+	return d;
+}
+
+static void add_slab(struct made *h, uint64_t pages, uint64_t class, uint64_t regions)
+{
+	uint64_t d = add_extent(h, pages, ACTIVE, class, true, regions - regions / 4);
+
+	/* each fourth is live */
+	for (uint64_t i = 0; i < regions / 64; i++)
+		*word(h, d + 64 + 8 * i) = 0xeeeeeeeeeeeeeeee;
+}
+
+static void make(struct made *h, bool is_old)
+{
+	static const struct mapping list[MAP_CNT] = {
+		{ .map = { PROGRAM, BSS, .path = "/usr/bin/server" }, .anon_bytes = MEMORY_PAGE },
+		{ .map = { BSS, BSS + BSS_BYTES, .path = "" }, .anon_bytes = BSS_BYTES },
+		{ .map = { BASE, BASE + BASE_BYTES, .path = "" }, .anon_bytes = BASE_BYTES },
+		{ .map = { HEAP, HEAP + HEAP_BYTES, .path = "" }, .anon_bytes = HEAP_BYTES },
+	};
+	Elf64_Ehdr *head;
+	Elf64_Phdr *ph;
+
+	*h = (struct made){ .is_old = is_old, .descriptor = DESCRIPTORS, .at = HEAP };
+	h->memory = (struct memory){ .read = read_made,
+				     .page = page_made,
+				     .refresh = no_refresh,
+				     .ctx = h,
+				     .deadline_ns = now_ns() + 60 * NS_PER_S };
+	for (size_t i = 0; i < MAP_CNT; i++) {
+		h->map_list[i] = list[i];
+		h->map_list[i].map.is_read = h->map_list[i].map.is_write = true;
+		h->map_list[i].rss_bytes = list[i].map.end_addr - list[i].map.start_addr;
+		h->bytes[i] = calloc(1, h->map_list[i].rss_bytes);
+		if (!h->bytes[i])
+			abort();
+	}
+	if (memory_init(&h->memory))
+		abort();
+	h->maps.list.data = h->map_list;
+	h->maps.list.cnt = MAP_CNT;
+	head = at(h, PROGRAM, MEMORY_PAGE);
+	memcpy(head->e_ident, ELFMAG, SELFMAG);
+	head->e_phoff = sizeof(*head);
+	head->e_phnum = 1;
+	ph = at(h, PROGRAM + sizeof(*head), sizeof(*ph));
+	ph->p_type = PT_LOAD;
+	ph->p_memsz = MEMORY_PAGE + BSS_BYTES;
+
+	*word(h, ROOT + 8 * INDEX) = LEAF;
+	*word(h, BSS + 0x18) = LEAF; /* other words lead there too */
+	*word(h, BASE) = BASE_BYTES;
+	for (int i = 0; i < SMALL_CNT; i++)
+		add_slab(h, 1, 4, 64);
+	for (int i = 0; i < WIDE_CNT; i++)
+		add_slab(h, 3, 3, 256);
+	add_extent(h, 5, ACTIVE, 36, false, 0);
+	add_extent(h, 8, DIRTY, 232, false, 0);
+	add_extent(h, 4, MUZZY, 232, false, 0);
+	h->absent_from = h->at;
+	add_extent(h, 16, RETAINED, 232, false, 0);
+	h->absent_end = h->at;
+	*word(h, BASE + 16 + 8) = h->descriptor;
+	*word(h, BASE + 16 + 16) = BASE + BASE_BYTES - h->descriptor;
+}
+
+static void release(struct made *h)
+{
+	memory_release(&h->memory);
+	for (size_t i = 0; i < MAP_CNT; i++)
+		free(h->bytes[i]);
+}
+
+static void read_tree(struct made *h, struct jemalloc *je)
+{
+	uint64_t start_ns = now_ns();
+
+	memset(je, 0, sizeof(*je));
+	for (size_t i = 0; i < MAP_CNT; i++)
+		h->map_list[i].taken_bytes = 0;
+	assert_int_equal(jemalloc_read(&h->memory, &h->maps, je), 0);
+	assert_true(now_ns() - start_ns < LIMIT_NS);
+	if (!je->tree_cnt || !je->trees[0].is_proved) {
+		assert_int_equal(je->sum.live + je->sum.dirty + je->sum.own, 0);
+		assert_int_equal(h->map_list[MAP_HEAP].taken_bytes, 0);
+	}
+}
+
+static void test_whole(void **state)
+{
+	const uint64_t slabs = (SMALL_CNT + 3 * WIDE_CNT) * MEMORY_PAGE;
+
+	(void)state;
+	for (int is_old = 0; is_old < 2; is_old++) {
+		struct made h;
+		struct jemalloc je;
+		const struct jemalloc_sum *s = &je.sum;
+
+		make(&h, is_old);
+		read_tree(&h, &je);
+		assert_int_equal(je.tree_cnt, 1);
+		assert_string_equal(je.trees[0].why, "");
+		assert_true(je.trees[0].is_proved);
+		assert_true(je.trees[0].root == ROOT);
+		assert_string_equal(je.trees[0].version, is_old ? "5.2" : "5.3");
+		assert_int_equal(je.trees[0].bad_cnt + je.trees[0].bad_slab_cnt, 0);
+		assert_int_equal(s->live_cnt, LIVE_CNT);
+		assert_int_equal(s->live_bytes, slabs / 4 + 16384);
+		assert_int_equal(s->active_bytes, slabs + 5 * MEMORY_PAGE);
+		assert_int_equal(s->dirty_bytes, 8 * MEMORY_PAGE);
+		assert_int_equal(s->muzzy_bytes, 4 * MEMORY_PAGE);
+		assert_int_equal(s->retained_bytes, 16 * MEMORY_PAGE);
+		assert_int_equal(s->retained, 0);
+		assert_int_equal(s->live, slabs / 4 + 5 * MEMORY_PAGE);
+		assert_int_equal(s->pinned, slabs - slabs / 4);
+		assert_int_equal(s->dirty, 12 * MEMORY_PAGE);
+		assert_int_equal(s->own, BASE_BYTES);
+		assert_int_equal(s->bins[4].slab_cnt, SMALL_CNT);
+		assert_int_equal(s->bins[3].region_cnt, 256 * WIDE_CNT);
+		assert_int_equal(s->bins[3].live_cnt, 64 * WIDE_CNT);
+		assert_int_equal(s->bins[3].pinned_bytes, WIDE_CNT * 64 * 3 * 48);
+		assert_int_equal(h.map_list[MAP_HEAP].taken_bytes, s->live + s->pinned + s->dirty);
+		assert_int_equal(h.map_list[MAP_BASE].taken_bytes, BASE_BYTES);
+		assert_int_equal(h.map_list[MAP_BSS].taken_bytes, 0);
+		release(&h);
+	}
+}
+
+static void test_sizes(void **state)
+{
+	uint64_t from, to, last = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < JEMALLOC_BIN_CNT; i++, last = to) {
+		jemalloc_bin_range(i, &from, &to);
+		assert_int_equal(from, i ? last + 1 : 0);
+	}
+	assert_int_equal(last, 14336);
+}
+
+/* What is not resident is in no row, and in the counts as before. */
+static void test_absent(void **state)
+{
+	struct made h;
+	struct jemalloc je;
+
+	(void)state;
+	make(&h, false);
+	h.absent_from = HEAP + SMALL_CNT * MEMORY_PAGE;
+	read_tree(&h, &je);
+	assert_true(je.trees[0].is_proved);
+	assert_int_equal(je.sum.live_cnt, LIVE_CNT);
+	assert_int_equal(je.sum.live, SMALL_CNT * 16 * 64);
+	assert_int_equal(je.sum.dirty, 0);
+	release(&h);
+}
+
+/* Of a tree with more than a few contradictions nothing is believed. */
+static void test_not_believed(void **state)
+{
+	struct made h;
+	struct jemalloc je;
+
+	(void)state;
+	make(&h, false);
+	for (uint64_t i = 30; i < 40; i++)
+		set_word(&h, HEAP + i * MEMORY_PAGE, DESCRIPTORS | 4ULL << 48 | 1);
+	read_tree(&h, &je);
+	assert_int_equal(je.tree_cnt, 1);
+	assert_non_null(strstr(je.trees[0].why, "contradict their descriptor"));
+	release(&h);
+	make(&h, false);
+	for (uint64_t i = 30; i < 40; i++)
+		*word(&h, DESCRIPTORS + 128 * i + 64) = 0xfeeeeeeeeeeeeeee;
+	read_tree(&h, &je);
+	assert_non_null(strstr(je.trees[0].why, "contradict their bitmap"));
+	release(&h);
+}
+
+/* Another version of the descriptors, and words in the root that lead elsewhere: no tree. */
+static void test_none(void **state)
+{
+	struct made h;
+	struct jemalloc je;
+
+	(void)state;
+	make(&h, false);
+	for (uint64_t d = DESCRIPTORS; d < h.descriptor; d += 128)
+		*word(&h, d) <<= 3;
+	read_tree(&h, &je);
+	assert_int_equal(je.tree_cnt, 0);
+	release(&h);
+	make(&h, false);
+	*word(&h, ROOT + 8 * 77) = HEAP;
+	*word(&h, HEAP) = 1;
+	*word(&h, HEAP + 8) = DESCRIPTORS;
+	read_tree(&h, &je);
+	assert_int_equal(je.tree_cnt, 0);
+	/* all words of the root lead to one leaf, or all of .bss to the heap */
+	for (uint64_t i = 0; i < 1 << 18; i++)
+		*word(&h, ROOT + 8 * i) = LEAF;
+	read_tree(&h, &je);
+	assert_int_equal(je.tree_cnt, 0);
+	for (uint64_t i = 0; i < BSS_BYTES; i += 8)
+		*word(&h, BSS + i) = HEAP + i * 64 % HEAP_BYTES;
+	read_tree(&h, &je);
+	assert_int_equal(je.tree_cnt, 0);
+	release(&h);
+}
+
+/* Each of these in a tree that is right otherwise. */
+static void test_lies(void **state)
+{
+	static const struct {
+		uint64_t addr, value;
+	} lies[] = {
+		{ DESCRIPTORS + 16, ~0ULL }, /* sizes that wrap, in slabs and large extents */
+		{ DESCRIPTORS + 16, 1ULL << 46 },
+		{ DESCRIPTORS + 128 * 220 + 16, ~0ULL - HEAP },
+		{ DESCRIPTORS + 128 * 221 + 16,
+		  (1ULL << 47) - HEAP }, /* dirty to the end of memory */
+		{ DESCRIPTORS + 128 * 222 + 16, 0 },
+		{ DESCRIPTORS + 8, ~0ULL },
+		{ DESCRIPTORS + 8, 0 },
+		{ DESCRIPTORS, ~0ULL }, /* a class and a number of free regions that cannot be */
+		{ DESCRIPTORS + 128 * 220, 0xffULL << 20 },
+		{ LEAF, ~0ULL },
+		{ LEAF, LEAF },
+		{ BASE,
+		  ~0ULL }, /* metadata without end, and a list of blocks that bites its tail */
+		{ BASE, 0 },
+		{ BASE + 8, BASE },
+		{ BASE + 8, HEAP },
+		{ BASE + 24, ~0ULL },
+		{ ROOT + 8 * INDEX + 8, LEAF },
+		{ ROOT + 8 * INDEX + 8, ~0ULL },
+		{ ROOT + 8 * INDEX + 8, HEAP + HEAP_BYTES - 64 }, /* a leaf that is not all there */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+		struct made h;
+		struct jemalloc je;
+
+		make(&h, false);
+		*word(&h, lies[i].addr) = lies[i].value;
+		h.memory.deadline_ns = now_ns() + 2 * NS_PER_S;
+		read_tree(&h, &je);
+		if (je.sum.live_cnt)
+			assert_in_range(je.sum.live_cnt, LIVE_CNT - 64, LIVE_CNT + 1);
+		release(&h);
+	}
+}
+
+/* A word, and then a descriptor, that another thread changes all the time: one slab of 220 is in doubt. */
+static void test_torn(void **state)
+{
+	struct made h;
+	struct jemalloc je;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		make(&h, false);
+		h.torn = word(&h, i ? LEAF + 8 * 60 : DESCRIPTORS + 128 * 60 + 64);
+		read_tree(&h, &je);
+		assert_true(je.tree_cnt && je.trees[0].is_proved);
+		assert_in_range(je.sum.live_cnt, LIVE_CNT - 16, LIVE_CNT);
+		release(&h);
+	}
+}
+
+/* Any bytes changed: a reading ends, and says of no page more than is there. */
+static void test_random(void **state)
+{
+	unsigned int seed = 7;
+	struct made h;
+	struct jemalloc je;
+
+	(void)state;
+	for (int round = 0; round < 60; round++) {
+		make(&h, round % 2);
+		for (int i = 0; i < 1 + round % 20; i++) {
+			uint64_t off = (uint64_t)rand_r(&seed) & ~7ULL;
+			uint64_t *w = i % 3 == 0 ? word(&h, LEAF + off % 0x1000) :
+				      i % 3 == 1 ? word(&h, DESCRIPTORS + off % (230 * 128)) :
+						   word(&h, round % 5 ? BASE + off % 64 :
+									ROOT + off % (1 << 21));
+
+			*w = i % 2 ? *w ^ 1ULL << rand_r(&seed) % 64 :
+				     DESCRIPTORS + (uint64_t)rand_r(&seed) % 0x8000;
+		}
+		h.memory.deadline_ns = now_ns() + 2 * NS_PER_S;
+		read_tree(&h, &je);
+		assert_true(h.map_list[MAP_HEAP].taken_bytes <= HEAP_BYTES);
+		release(&h);
+	}
+}
+
+/* After the deadline nothing is read, and so nothing is believed. */
+static void test_late(void **state)
+{
+	struct made h;
+	struct jemalloc je;
+
+	(void)state;
+	make(&h, false);
+	h.memory.deadline_ns = 0;
+	read_tree(&h, &je);
+	assert_int_equal(h.read_cnt, 0);
+	assert_int_equal(je.tree_cnt, 0);
+	release(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whole),  cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_absent), cmocka_unit_test(test_not_believed),
+		cmocka_unit_test(test_none),   cmocka_unit_test(test_lies),
+		cmocka_unit_test(test_torn),   cmocka_unit_test(test_random),
+		cmocka_unit_test(test_late),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
