@@ -126,7 +126,7 @@ preload=$(ls /usr/lib/*/libjemalloc.so.2 2>/dev/null | head -n 1)
 if [ -n "$preload" ]; then
 	start env LD_PRELOAD="$preload" "$bin/heaps" live "$work/info.xml"
 	explain -p "$target" -f json
-	judge "jemalloc is not called glibc's" - - 'row("live") + row("trimmable") + row("pinned") < MiB and row("anonymous") > 40 * MiB'
+	judge "jemalloc is not called glibc's" - - 'row("live") + row("trimmable") + row("pinned") < MiB and row("jemalloc_live") > 40 * MiB'
 	finish_target
 else
 	skip "jemalloc is not called glibc's" "no jemalloc"

@@ -69,6 +69,17 @@ static void plant_dirty(void)
 		free(blocks[i]);
 }
 
+/* The same, and it decays: with each thousandth call that no cache answers, after a time. */
+static void plant_muzzy(void)
+{
+	plant_dirty();
+	for (int i = 0; i < 50; i++) {
+		usleep(1000);
+		for (int k = 0; k < 1000; k++)
+			free(filled(40 << 10));
+	}
+}
+
 static void *work(void *arg)
 {
 	const size_t per = BLOCK_CNT / 40, at = (uintptr_t)arg * per;
@@ -125,8 +136,8 @@ static const struct {
 	const char *name;
 	void (*plant)(void);
 } plants[] = {
-	{ "live", plant_live },	    { "pinned", plant_pinned }, { "dirty", plant_dirty },
-	{ "arenas", plant_arenas }, { "busy", plant_busy },
+	{ "live", plant_live },	  { "pinned", plant_pinned }, { "dirty", plant_dirty },
+	{ "muzzy", plant_muzzy }, { "arenas", plant_arenas }, { "busy", plant_busy },
 };
 
 static void tell_size(int fd, const char *name)
