@@ -19,6 +19,7 @@
 #define LEAF_ALIGN 64
 #define CLASS_CNT 232
 #define FIRST_TRIES 4
+#define WORD_TRIES 3
 #define LEAVES_CAP 65536 /* of one root */
 #define SEARCH_BYTES_CAP (1ULL << 30) /* of what may be roots and leaves in one .bss */
 
@@ -57,11 +58,29 @@ bool jemalloc_extent_of(struct memory *m, const struct jemalloc_layout *l, uint6
 		 (ret->class == word >> 48 || (ret->addr != addr && !ret->is_slab))));
 }
 
+bool jemalloc_extent_now(struct memory *m, const struct jemalloc_layout *l, uint64_t word_addr,
+			 uint64_t word, uint64_t addr, struct jemalloc_extent *ret)
+{
+	for (int i = 0; i < WORD_TRIES; i++) {
+		if (jemalloc_extent_of(m, l, word, addr, ret))
+			return true;
+		memory_forget_page(m, word & l->descriptor_mask);
+		if (memory_read(m, word_addr, &word, 8))
+			return false;
+		if (word & l->descriptor_mask)
+			continue;
+		*ret = (struct jemalloc_extent){ 0 };
+		return true;
+	}
+	return false;
+}
+
 struct search {
 	struct memory *memory;
 	struct mappings *maps;
 	const struct jemalloc_layout *layout;
-	uint64_t *root, *words; /* buffers: TREE_BYTES of the root, a window of a leaf */
+	uint64_t *root, *words,
+		*window; /* buffers: TREE_BYTES of the root, windows of a leaf and of .bss */
 	uint64_t left_bytes;
 };
 
@@ -91,16 +110,17 @@ static bool names_one(const struct search *s, uint64_t word)
 	return word & s->layout->descriptor_mask;
 }
 
-static bool check_words(struct search *s, const uint64_t *words, size_t cnt, uint64_t at,
-			uint64_t index, uint32_t *good, uint32_t *bad)
+/* addr: of the first word, which is for that page. */
+static bool check_words(struct search *s, uint64_t addr, const uint64_t *words, size_t cnt,
+			uint64_t page, uint32_t *good, uint32_t *bad)
 {
 	struct jemalloc_extent e;
 
 	for (size_t i = 0; i < cnt && *good + *bad < LEAF_TRIES; i++) {
 		if (!names_one(s, words[i]))
 			continue;
-		if (jemalloc_extent_of(s->memory, s->layout, words[i],
-				       (index << LEAF_SPAN_BITS) + (at + i) * MEMORY_PAGE, &e))
+		if (jemalloc_extent_now(s->memory, s->layout, addr + 8 * i, words[i],
+					page + i * MEMORY_PAGE, &e))
 			++*good;
 		else if (++*bad > LEAF_BAD_CAP)
 			return false;
@@ -135,7 +155,8 @@ static bool is_leaf(struct search *s, uint64_t addr, uint64_t *index, bool *ret_
 		*ret_is_empty = false;
 		if (*index == TREE_WORDS && !index_of(s, words[first], index))
 			return false;
-		if (!check_words(s, words, step, at, *index, &good, &bad))
+		if (!check_words(s, addr + 8 * at, words, step,
+				 (*index << LEAF_SPAN_BITS) + at * MEMORY_PAGE, &good, &bad))
 			return false;
 	}
 	return good > bad;
@@ -152,16 +173,19 @@ static bool is_root(struct search *s, uint64_t addr)
 		return false;
 	for (uint64_t i = 0; i < TREE_WORDS; i++) {
 		uint64_t leaf = s->root[addr % MEMORY_PAGE / 8 + i], index = i;
+		const uint64_t left_bytes = s->left_bytes;
 		bool is_empty = false;
 
 		if (!leaf)
 			continue;
 		if (++tried > LEAVES_CAP || memory_is_late(s->memory))
 			return false;
-		if (is_leaf(s, leaf, &index, &is_empty))
+		if (is_leaf(s, leaf, &index, &is_empty)) {
 			good++;
-		else if (!is_empty || leaf % LEAF_ALIGN || !mappings_find(s->maps, leaf))
+			s->left_bytes = left_bytes; /* no search: a large heap has many */
+		} else if (!is_empty || leaf % LEAF_ALIGN || !mappings_find(s->maps, leaf)) {
 			return false;
+		}
 	}
 	return good > 0;
 }
@@ -218,17 +242,16 @@ static uint64_t try_word(struct search *s, uint64_t addr, uint64_t word, uint64_
 /* The root may begin in the last page of .data, in which .bss begins. */
 static uint64_t search_bss(struct search *s, uint64_t start, uint64_t from, uint64_t end)
 {
-	uint64_t *window = malloc(WINDOW_BYTES), root = 0;
+	uint64_t root = 0;
 
-	for (uint64_t at = from; window && !root && at < end; at += WINDOW_BYTES) {
+	for (uint64_t at = from; !root && at < end; at += WINDOW_BYTES) {
 		size_t bytes = end - at < WINDOW_BYTES ? end - at : WINDOW_BYTES;
 
-		bytes = memory_window(s->memory, at, window, bytes);
+		bytes = memory_window(s->memory, at, s->window, bytes);
 		for (size_t i = 0; i < bytes / 8 && !root && s->left_bytes; i++)
-			if (window[i])
-				root = try_word(s, at + 8 * i, window[i], start, end);
+			if (s->window[i])
+				root = try_word(s, at + 8 * i, s->window[i], start, end);
 	}
-	free(window);
 	return root;
 }
 
@@ -242,7 +265,8 @@ int jemalloc_find(struct memory *m, struct mappings *maps, uint64_t *from, uint6
 
 	s.root = malloc(TREE_BYTES + MEMORY_PAGE);
 	s.words = malloc(LEAF_WINDOW + MEMORY_PAGE);
-	if (!s.root || !s.words)
+	s.window = malloc(WINDOW_BYTES);
+	if (!s.root || !s.words || !s.window)
 		goto out;
 	err = -ENOENT;
 	vec_each(&maps->list, map) {
@@ -271,5 +295,6 @@ int jemalloc_find(struct memory *m, struct mappings *maps, uint64_t *from, uint6
 out:
 	free(s.root);
 	free(s.words);
+	free(s.window);
 	return err;
 }

@@ -36,6 +36,12 @@ struct jemalloc_extent {
 /* Does a word of a leaf, which is for the page at addr, agree with the descriptor that it names? */
 bool jemalloc_extent_of(struct memory *m, const struct jemalloc_layout *l, uint64_t word,
 			uint64_t addr, struct jemalloc_extent *ret);
+/*
+ * The same, but either may have changed since the word was read at word_addr: then both are read again. The extent is of
+ * 0 bytes if the word is 0 by now.
+ */
+bool jemalloc_extent_now(struct memory *m, const struct jemalloc_layout *l, uint64_t word_addr,
+			 uint64_t word, uint64_t addr, struct jemalloc_extent *ret);
 /* Find the next tree in or behind *from, an address, and go on behind it. -ENOENT: there is none. */
 int jemalloc_find(struct memory *m, struct mappings *maps, uint64_t *from, uint64_t *ret_root,
 		  const struct jemalloc_layout **ret_layout);

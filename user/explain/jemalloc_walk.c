@@ -16,6 +16,7 @@
 
 #define WINDOW_BYTES (256u << 10)
 #define BAD_CAP 100 /* one word, or slab, of so many may fail */
+#define WALK_TRIES 4 /* of a heap in which threads work */
 #define LATE_PAGES 4096 /* after so many it is asked how late it is */
 /* Base blocks begin at multiples of 2 MiB; one in which a descriptor lies begins at most so many before it. */
 #define BASE_ALIGN (2ULL << 20)
@@ -244,22 +245,6 @@ static void account(struct walk *w, const struct jemalloc_extent *e)
 	}
 }
 
-/* The word and the descriptor may have been read before and behind a change: read both again. */
-static bool find_extent(struct walk *w, uint64_t word_addr, uint64_t word, uint64_t addr,
-			struct jemalloc_extent *ret)
-{
-	for (int i = 0; i < 3; i++) {
-		if (jemalloc_extent_of(w->memory, w->layout, word, addr, ret))
-			return true;
-		memory_forget_page(w->memory, word & w->layout->descriptor_mask);
-		if (memory_read(w->memory, word_addr, &word, 8))
-			return false;
-		if (!(word & w->layout->descriptor_mask))
-			return true;
-	}
-	return false;
-}
-
 /* The first and the last page of an extent have a word, and all pages of a slab. */
 static int visit_word(struct walk *w, uint64_t word_addr, uint64_t word, uint64_t addr)
 {
@@ -270,7 +255,7 @@ static int visit_word(struct walk *w, uint64_t word_addr, uint64_t word, uint64_
 	if (addr < last->addr + last->bytes &&
 	    (word & w->layout->descriptor_mask) == last->descriptor)
 		return 0;
-	if (!find_extent(w, word_addr, word, addr, &e)) {
+	if (!jemalloc_extent_now(w->memory, w->layout, word_addr, word, addr, &e)) {
 		w->tree->bad_cnt++;
 		return 0;
 	}
@@ -400,9 +385,11 @@ int jemalloc_read(struct memory *m, struct mappings *maps, struct jemalloc *je)
 		err = jemalloc_find(m, maps, &from, &root, &layout);
 		if (err)
 			break;
-		*t = (struct jemalloc_tree){ .root = root, .version = layout->version };
-		w.layout = layout;
-		err = walk_tree(&w);
+		for (int i = 0; !err && !t->is_proved && !w.is_late && i < WALK_TRIES; i++) {
+			*t = (struct jemalloc_tree){ .root = root, .version = layout->version };
+			w = (struct walk){ .memory = m, .maps = maps, .tree = t, .layout = layout };
+			err = walk_tree(&w);
+		}
 		je->tree_cnt++;
 		if (t->is_proved)
 			add_sum(&je->sum, &t->sum);
