@@ -185,7 +185,7 @@ static void account_slab(struct walk *w, const struct jemalloc_extent *e)
 	uint64_t region_bytes = class_bytes(e->class), region_cnt = e->bytes / region_bytes;
 	struct jemalloc_sum *sum = &w->tree->sum;
 	struct jemalloc_bin *bin = &sum->bins[e->class];
-	uint64_t bitmap[REGIONS_CAP / 64], live_cnt;
+	uint64_t bitmap[REGIONS_CAP / 64] = { 0 }, live_cnt;
 
 	w->tree->slab_cnt++;
 	if (region_cnt > REGIONS_CAP || e->bytes % region_bytes || e->free_cnt > region_cnt ||
