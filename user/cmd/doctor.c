@@ -95,7 +95,7 @@ static void examine_process(struct doctor_report *r)
 	r->process_err = process_info_read(pid, &r->info);
 	if (r->process_err) {
 		err_set(&r->process_why, r->process_err,
-			"there is no process %d: see 'ps -e' for those there are", pid);
+			"there is no process %d (ps -e lists them)", pid);
 		return;
 	}
 	r->has_info = true;

@@ -59,8 +59,7 @@ int explain_process(pid_t pid, uint64_t limit_ns, struct explanation *ret, struc
 	if (sysconf(_SC_PAGESIZE) != MEMORY_PAGE)
 		return err_set(why, -ENOTSUP, "explain knows pages of 4 KiB only");
 	if (err)
-		return err_set(why, err, "there is no process %d: see 'ps -e' for those there are",
-			       pid);
+		return err_set(why, err, "there is no process %d (ps -e lists them)", pid);
 	/* No file of the process is opened, which may wait for ever. Only if its main thread has ended, a living one is looked for. */
 	info.live_tid = pid;
 	if (info.is_zombie && process_info_read(pid, &info))
