@@ -33,23 +33,6 @@ static void read_smaps(const uint8_t *data, size_t bytes)
 	mappings_release(&maps);
 }
 
-static void make(struct made_heap *h)
-{
-	made_init(h);
-	made_cache(h);
-	for (int i = 0; i < 100; i++) {
-		made_chunk(h, 208);
-		made_free(h, 304);
-		made_chunk(h, 48);
-		made_fast(h, 32 + (uint64_t)i % 7 * 16);
-		if (i < 5)
-			made_cached(h, 64);
-	}
-	made_free(h, 3 * MEMORY_PAGE);
-	made_chunk(h, 64);
-	made_end(h);
-}
-
 static uint64_t word_addr(uint32_t word)
 {
 	const uint32_t data_words = MADE_DATA_BYTES / 8, heap_words = MADE_HEAP_BYTES / 8;
@@ -66,7 +49,7 @@ static void walk(const uint8_t *data, size_t bytes)
 	struct glibc g;
 	uint64_t sum = 0;
 
-	make(&h);
+	made_heap_whole(&h);
 	h.absent_addr = data[0] & 2 ? MADE_HEAP + (data[0] >> 2) * MEMORY_PAGE : 0;
 	for (data++, bytes--; bytes >= 12; data += 12, bytes -= 12) {
 		uint32_t word;

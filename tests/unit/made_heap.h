@@ -191,6 +191,25 @@ static void made_end(struct made_heap *h)
 	*made_word(h, MADE_PARAMETERS + 120) = 7;
 }
 
+/* 200 live, 100 free, 50 fast, 5 cached; then a free run of 3 pages. */
+static void made_heap_whole(struct made_heap *h)
+{
+	made_init(h);
+	made_cache(h);
+	for (int i = 0; i < 100; i++) {
+		made_chunk(h, 208);
+		made_free(h, 304);
+		made_chunk(h, 48);
+		if (i < 50)
+			made_fast(h, 32 + (uint64_t)i % 7 * 16);
+		if (i < 5)
+			made_cached(h, 64);
+	}
+	made_free(h, 3 * MEMORY_PAGE);
+	made_chunk(h, 64);
+	made_end(h);
+}
+
 /* 0, or what failed. */
 static int made_walk(struct made_heap *h, struct glibc *g)
 {

@@ -12,25 +12,6 @@
 #define READ_CAP 100000 /* calls, for 256 pages */
 #define LIMIT_NS (2 * NS_PER_S) /* of one walk of 1 MiB, under sanitizers on a busy machine */
 
-/* 200 live, 100 free, 50 fast, 5 cached; then a free run of 3 pages. */
-static void make(struct made_heap *h)
-{
-	made_init(h);
-	made_cache(h);
-	for (int i = 0; i < 100; i++) {
-		made_chunk(h, 208);
-		made_free(h, 304);
-		made_chunk(h, 48);
-		if (i < 50)
-			made_fast(h, 32 + (uint64_t)i % 7 * 16);
-		if (i < 5)
-			made_cached(h, 64);
-	}
-	made_free(h, 3 * MEMORY_PAGE);
-	made_chunk(h, 64);
-	made_end(h);
-}
-
 static uint64_t sum_of_uses(const struct heap_sum *s)
 {
 	uint64_t sum = 0;
@@ -47,7 +28,7 @@ static void test_whole(void **state)
 	const struct glibc_arena *a;
 
 	(void)state;
-	make(&h);
+	made_heap_whole(&h);
 	assert_int_equal(made_walk(&h, &g), 0);
 	assert_true(g.main_arena == MADE_ARENA);
 	assert_true(g.parameters.addr == MADE_PARAMETERS);
@@ -83,7 +64,7 @@ static void test_absent_page(void **state)
 	struct glibc g;
 
 	(void)state;
-	make(&h);
+	made_heap_whole(&h);
 	h.absent_addr = MADE_HEAP + 4 * MEMORY_PAGE;
 	assert_int_equal(made_walk(&h, &g), 0);
 	assert_true(g.arenas.data->is_proved);
@@ -101,7 +82,7 @@ static void test_not_believed(void **state)
 	struct glibc g;
 
 	(void)state;
-	make(&h);
+	made_heap_whole(&h);
 	memset(made_word(&h, MADE_HEAP + 5 * MEMORY_PAGE), 0x41, 8 * MEMORY_PAGE);
 	assert_int_equal(made_walk(&h, &g), 0);
 	assert_false(g.arenas.data->is_proved);
@@ -137,7 +118,7 @@ static void test_lies(void **state)
 		struct made_heap h;
 		struct glibc g;
 
-		make(&h);
+		made_heap_whole(&h);
 		*made_word(&h, lies[i].addr) = lies[i].value;
 		assert_int_equal(made_walk(&h, &g), 0);
 		assert_true(now_ns() - start_ns < LIMIT_NS);
@@ -187,7 +168,7 @@ static void test_torn(void **state)
 	struct glibc g;
 
 	(void)state;
-	make(&h);
+	made_heap_whole(&h);
 	h.on_read = toggle;
 	assert_int_equal(made_walk(&h, &g), 0);
 	assert_true(g.arenas.data->is_proved);
@@ -208,7 +189,7 @@ static void test_random(void **state)
 		struct made_heap h;
 		struct glibc g;
 
-		make(&h);
+		made_heap_whole(&h);
 		for (int i = 0; i < 1 + round % 40; i++) {
 			uint64_t at = (uint64_t)rand_r(&seed) % 0x10000 & ~7ULL;
 			uint64_t *word = made_word(&h, i % 4 ? MADE_HEAP + at :
@@ -234,7 +215,7 @@ static void test_late(void **state)
 	struct glibc g;
 
 	(void)state;
-	make(&h);
+	made_heap_whole(&h);
 	h.memory.deadline_ns = 0;
 	assert_int_equal(made_walk(&h, &g), 0);
 	assert_int_equal(h.read_cnt, 0);
