@@ -517,7 +517,7 @@ out:
 const char *sandbox_reading_error(int err)
 {
 	return err == -ENOSPC ?
-		       "not all that it says could be written" :
+		       "standard output could not be written" :
 	       err == -ETIMEDOUT ?
 		       "its files or memory do not answer" :
 	       err == -EIO ?
