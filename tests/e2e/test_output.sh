@@ -166,7 +166,7 @@ if [ -e /dev/full ]; then
 		# shellcheck disable=SC2086 # the words of a command
 		"$heaptap" $arg >/dev/full 2>"$work/heaptap.err"
 		status=$?
-		[ $status = 1 ] && grep -q "could be written\|cannot write to standard output" "$work/heaptap.err" &&
+		[ $status = 1 ] && grep -q "standard output could not be written\|cannot write to standard output" "$work/heaptap.err" &&
 			ok "a full standard output: $arg" || not_ok "a full standard output: $arg" "status $status" "$work/heaptap.err"
 	done
 	timeout 30 "$heaptap" record -q -n 0 -d 300ms -o /dev/full -p "$target" >/dev/null 2>"$work/heaptap.err"
