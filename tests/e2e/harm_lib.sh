@@ -244,7 +244,7 @@ begin_serve() {
 }
 is_decided() { says "$work/serve.err" "PID $target is tapped" || says "$work/serve.err" 'cannot be tapped'; }
 await_tap() {
-	await 8 is_decided || fault "serve neither taps nor says why not" "$work/serve.err"
+	await 20 is_decided || fault "serve neither taps nor says why not" "$work/serve.err"
 	said=$(tapped_or_not "$work/serve.err")
 }
 # is_healthy: it answers within 1 s; with may_end, it may have ended meanwhile

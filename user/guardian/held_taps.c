@@ -140,7 +140,7 @@ int held_taps_put_in(struct held_taps *ht, uint64_t number, const struct tap_ord
 	int err;
 
 	if (is_worn(ht))
-		return err_set(why, -EBUSY,
+		return err_set(why, -EAGAIN,
 			       "other processes do not answer, and too much time was lost on them");
 	/* It would be taken for the new one, and the new one would be taken out with it. */
 	if (!is_free)

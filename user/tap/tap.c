@@ -56,17 +56,17 @@ static int read_by_step(void *ctx, uint64_t addr, uint64_t *ret)
 	return err;
 }
 
-/* Was the call not made at all, or has it not come to an end? Then why says so. */
-static bool call_failed(int64_t got, struct err *why)
+/* Why the call was not made, or has not come to an end; 0: got is its result. -ETIME: no code has changed, and
+ * the thread may run in a moment. */
+static int call_error(int64_t got, struct err *why)
 {
 	if (got == -ETIMEDOUT)
-		err_set(why, (int)got,
-			"its threads do not run: is its cgroup frozen (docker pause)?");
-	else if (got == -EFAULT)
-		err_set(why, (int)got, "a signal came in place of the result of a system call");
-	else if (got == -ESRCH)
-		err_set(why, (int)got, "it has ended");
-	return got == -ETIMEDOUT || got == -EFAULT || got == -ESRCH;
+		return err_set(why, -ETIME,
+			       "its threads do not run: is its cgroup frozen (docker pause)?");
+	if (got == -EFAULT)
+		return err_set(why, -EFAULT,
+			       "a signal came in place of the result of a system call");
+	return got == -ESRCH ? err_set(why, -ESRCH, "it has ended") : 0;
 }
 
 /* An executable memory file: some kernels require the flag, older ones do not know it. Its name is below the stack of
@@ -91,23 +91,28 @@ static int64_t new_file(struct visit *v, struct err *why)
 		threads_call(v->threads, SYS_close, (uint64_t)fd, 0, 0, 0, 0, 0);
 		return err;
 	}
-	if (fd < 0 && !call_failed(fd, why))
-		err_set(why, (int)fd, "the process may not make a memory file (memfd_create: %s)%s",
-			strerror((int)-fd),
-			fd == -EACCES ? "; see the sysctl vm.memfd_noexec" : "");
-	return fd;
+	if (fd >= 0)
+		return fd;
+	err = call_error(fd, why);
+	return err ? err :
+		     err_set(why, (int)fd,
+			     "the process may not make a memory file (memfd_create: %s)%s",
+			     strerror((int)-fd),
+			     fd == -EACCES ? "; see the sysctl vm.memfd_noexec" : "");
 }
 
 static int check_mapped(int64_t got, uint64_t addr, const char *what, struct err *why)
 {
+	int err;
+
 	if (got == (int64_t)addr)
 		return 0;
 	if (got == -EEXIST || got >= 0)
 		return -EEXIST; /* before 4.17 MAP_FIXED_NOREPLACE is a hint */
-	if (call_failed(got, why))
-		return (int)got;
-	return err_set(why, (int)got, "the process may not map memory for %s (mmap: %s)", what,
-		       strerror((int)-got));
+	err = call_error(got, why);
+	return err ? err :
+		     err_set(why, (int)got, "the process may not map memory for %s (mmap: %s)",
+			     what, strerror((int)-got));
 }
 
 static void unmap(struct visit *v, uint64_t addr, uint64_t bytes)
@@ -124,15 +129,15 @@ static int map_data(struct visit *v, uint64_t addr, struct err *why)
 
 	if (err)
 		return err;
-	err = (int)threads_call(v->threads, SYS_madvise, addr, TAP_DATA_BYTES, MADV_WIPEONFORK, 0,
-				0, 0);
-	if (!err)
+	got = threads_call(v->threads, SYS_madvise, addr, TAP_DATA_BYTES, MADV_WIPEONFORK, 0, 0, 0);
+	if (!got)
 		return 0;
 	unmap(v, addr, TAP_DATA_BYTES);
-	if (call_failed(err, why))
-		return err;
-	return err_set(why, err, "its memory cannot be kept from forked children (madvise: %s)",
-		       strerror(-err));
+	err = call_error(got, why);
+	return err ? err :
+		     err_set(why, (int)got,
+			     "its memory cannot be kept from forked children (madvise: %s)",
+			     strerror((int)-got));
 }
 
 static int map_file(struct visit *v, uint64_t addr, int64_t fd, int fixed, struct err *why)
@@ -224,7 +229,8 @@ static int put_in_new(struct visit *v, const struct put_in *p, bool is_replaced,
 	if (!err) /* after an error, too, it stays mapped: other taps may know it as a peer, or a patch lead there */
 		err = change(v, why);
 	threads_end_calls(v->threads);
-	return err;
+	/* Jumps of the parent lead there, and half of it may be replaced: it counts as one that may be in. */
+	return is_replaced && err == -ETIME ? -ETIMEDOUT : err;
 }
 
 static int put_in_stopped(void *ctx, struct visit *v, struct err *why)

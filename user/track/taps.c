@@ -19,8 +19,9 @@
 /* Cost of a trap and of the program's work there, without the stack, which is measured. */
 #define TAP_HIT_NS 2000
 #define TAP_LOOK_NS 250000000ULL
-/* A process that gets no processor, or executes another program, may be as it should in a moment. */
-#define TAP_VISITS 5
+/* A process that gets no processor, or executes another program, may be as it should in a moment. The second pause is the
+ * first one that a busy machine needs; each further one is twice as long, but where the user waits for the attaching. */
+#define TAP_VISITS 6
 #define TAP_FIRST_RETRY_NS (50 * NS_PER_MS) /* it executes another program just now, mostly */
 #define TAP_RETRY_NS (700 * NS_PER_MS)
 /* A visit that does not come to an end is followed by a pause of so many times its length, unless it is tried again. */
@@ -132,9 +133,16 @@ static void note_visit(struct tracker *t, uint64_t begin_ns, int err)
 		t->taps_quiet_until_ns = now + VISIT_PAUSES * took_ns;
 }
 
+static uint64_t tap_pause_ns(const struct tracker *t, const struct tracked_process *p)
+{
+	if (!p->tap_tries)
+		return TAP_FIRST_RETRY_NS;
+	return t->policy->taps_are_patient ? TAP_RETRY_NS : TAP_RETRY_NS << (p->tap_tries - 1);
+}
+
 static bool is_tried_again(const struct tracker *t, struct tracked_process *p, int err)
 {
-	uint64_t pause_ns = p->tap_tries ? TAP_RETRY_NS : TAP_FIRST_RETRY_NS;
+	uint64_t pause_ns = tap_pause_ns(t, p);
 
 	if ((err != -ETIME && err != -EAGAIN && err != -EFAULT) || p->tap == TAP_IN ||
 	    ++p->tap_tries >= TAP_VISITS)
