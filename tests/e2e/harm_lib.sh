@@ -71,6 +71,7 @@ has_none() { [ -z "$(ours)" ]; }
 where() {
 	local pid name
 	for pid; do
+		name=gone
 		{ read -r name <"/proc/$pid/comm"; } 2>/dev/null
 		echo "$name in state $(awk '/^State/ { print $2 }' "/proc/$pid/status" 2>/dev/null) in $(sed -E 's/^[^ ]* ([^+]*).*/\1/' "/proc/$pid/stack" 2>/dev/null | head -n 7 | paste -sd'<')"
 	done
@@ -247,11 +248,12 @@ await_tap() {
 	await 20 is_decided || fault "serve neither taps nor says why not" "$work/serve.err"
 	said=$(tapped_or_not "$work/serve.err")
 }
-# is_healthy: it answers within 1 s; with may_end, it may have ended meanwhile
-answer_ms=1000 end_ms=2000 may_end=
+# is_healthy: it answers within 1 s; with may_end, it may have ended meanwhile. slowest_ms: of the answers so far
+answer_ms=1000 end_ms=2000 may_end= slowest_ms=0
 is_healthy() {
 	[ -n "$url" ] || return
 	took_ms 60000 /dev/null -m 5 "$url/healthz"
+	[ "$took" = 60000 ] || [ "$took" -le $slowest_ms ] || slowest_ms=$took
 	[ "$took" -le $answer_ms ] || { [ -n "$may_end" ] && is_gone "$server"; } || fault "/healthz after $((took == 60000 ? 5000 : took)) ms, $(where $(ours) | sort | uniq -c | tr '\n' ';')" "$work/serve.err"
 }
 # end_serve: SIGTERM ends it within 2 s

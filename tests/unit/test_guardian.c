@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_guardian.c - a guardian that is killed: whoever learns of it first, the loop that waits for news does, too. */
+/* test_guardian.c - a guardian that is killed, one that answers late, and one that cannot be written to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,6 +39,36 @@ static bool has_news(const struct guardian *g)
 	return poll(&p, 1, 0) == 1 && p.revents && !(p.revents & POLLNVAL);
 }
 
+struct waiting {
+	struct guardian *guardian;
+	int calls_left;
+};
+
+static void on_wait(void *ctx)
+{
+	struct waiting *w = ctx;
+
+	if (!--w->calls_left)
+		kill(guardian_pid(w->guardian), SIGCONT);
+}
+
+/* It goes on only when the waiting process has been told several times that it waits. */
+static void test_late(void **state)
+{
+	struct waiting w = { .calls_left = 4 };
+	struct tap_lost lost;
+
+	(void)state;
+	assert_int_equal(guardian_start(&w.guardian), 0);
+	assert_int_equal(kill(guardian_pid(w.guardian), SIGSTOP), 0);
+	guardian_while_waiting(w.guardian, on_wait, &w);
+	assert_int_equal(guardian_set_tap(w.guardian, 4711, 0, &lost), -ENOENT);
+	assert_int_equal(w.calls_left, 0);
+	guardian_while_waiting(w.guardian, NULL, NULL);
+	guardian_end(w.guardian);
+}
+
+/* Whoever learns of it first, the loop that waits for news does, too. */
 static void test_killed(void **state)
 {
 	struct attach_site site = { .off = 1 };
@@ -107,7 +137,8 @@ static void test_no_memory(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_killed),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_late),
+					    cmocka_unit_test(test_killed),
 					    cmocka_unit_test(test_no_memory) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,9 @@ static void on_abandon(void *ctx, struct http_exchange *x)
 static void open_server(struct fixture *f, const char *token)
 {
 	static const struct http_ops ops = { body_cap, on_request, on_abandon };
-	const struct http_options opts = { .listen = "127.0.0.1:0", .token = token };
+	const struct http_options opts = { .listen = "127.0.0.1:0",
+					   .token = token,
+					   .open_path = "/open" };
 	struct err why;
 
 	memset(f, 0, sizeof(*f));
@@ -458,6 +460,50 @@ static void requests_at_the_end(void **state)
 	}
 }
 
+static int send_to(const struct fixture *f, const char *path)
+{
+	char text[256];
+	int fd = dial(f);
+
+	snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n" END, path);
+	assert_int_equal(send(fd, text, strlen(text), 0), strlen(text));
+	return fd;
+}
+
+/* From within other work only the open page is answered; the others are, when that is done, or at the end. */
+static void only_the_open_page(void **state)
+{
+	struct fixture f;
+	char answer[4096];
+
+	(void)state;
+	for (int ends = 0; ends < 2; ends++) {
+		int later, now;
+
+		open_server(&f, NULL);
+		later = send_to(&f, "/hello");
+		now = send_to(&f, "/open");
+		for (int n = 0; n < 20; n++)
+			http_run_open(f.server);
+		assert_int_equal(f.asked_cnt, 1);
+		assert_true(recv(now, answer, sizeof(answer) - 1, MSG_DONTWAIT) > 12);
+		assert_memory_equal(answer, "HTTP/1.1 200", 12);
+		assert_int_equal(recv(later, answer, sizeof(answer), MSG_DONTWAIT), -1);
+		assert_int_equal(http_wait_ms(f.server), 0);
+		if (ends)
+			http_close(f.server);
+		else
+			turn(&f);
+		assert_true(recv(later, answer, sizeof(answer) - 1, MSG_DONTWAIT) > 12);
+		assert_memory_equal(answer, ends ? "HTTP/1.1 503" : "HTTP/1.1 200", 12);
+		assert_int_equal(f.asked_cnt, ends ? 1 : 2);
+		if (!ends)
+			http_close(f.server);
+		close(later);
+		close(now);
+	}
+}
+
 static void clients_that_have_gone(void **state)
 {
 	const struct linger reset = { 1, 0 };
@@ -621,6 +667,7 @@ int main(void)
 		cmocka_unit_test(token_as_password),
 		cmocka_unit_test(answers_that_come_later),
 		cmocka_unit_test(requests_at_the_end),
+		cmocka_unit_test(only_the_open_page),
 		cmocka_unit_test(clients_that_have_gone),
 		cmocka_unit_test(silent_crowds),
 		cmocka_unit_test(pages_stand_alone),

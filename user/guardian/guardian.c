@@ -58,6 +58,9 @@ struct guardian {
 	bool is_given_up; /* it may still exist, and take out what it holds */
 	uint64_t end_ns; /* nobody waits for it after this; 0: not set yet */
 	uint64_t last_number; /* of ids and tickets */
+	void (*on_wait)(void *ctx);
+	void *on_wait_ctx;
+	uint64_t on_wait_ns; /* when it was called last */
 	VEC(struct under_way) under_way; /* always has room for one more */
 	VEC(struct unsent) unsent; /* tried again by guardian_work(), in that order */
 };
@@ -159,13 +162,31 @@ static bool is_told_to_end(void)
 	return !sigpending(&set) && (sigismember(&set, SIGTERM) || sigismember(&set, SIGINT));
 }
 
+void guardian_while_waiting(struct guardian *g, void (*fn)(void *ctx), void *ctx)
+{
+	g->on_wait = fn;
+	g->on_wait_ctx = ctx;
+}
+
+/* Many short waits in a row count like a long one. */
+static void tell_waiting(struct guardian *g)
+{
+	const uint64_t now = now_ns();
+
+	if (!g->on_wait || now < g->on_wait_ns + LOOK_MS * NS_PER_MS)
+		return;
+	g->on_wait_ns = now;
+	g->on_wait(g->on_wait_ctx);
+}
+
 /* -EAGAIN: nothing happened in that time; -ECANCELED: this process is to end. */
-static int wait_for(const struct guardian *g, short events, int timeout_ms)
+static int wait_for(struct guardian *g, short events, int timeout_ms)
 {
 	const uint64_t begin_ns = now_ns();
 	struct pollfd p = { .fd = g->fd, .events = events };
 	int waited_ms = 0;
 
+	tell_waiting(g);
 	while (poll(&p, 1, timeout_ms < LOOK_MS ? timeout_ms : LOOK_MS) <= 0) {
 		const uint64_t now = now_ns();
 
@@ -175,12 +196,13 @@ static int wait_for(const struct guardian *g, short events, int timeout_ms)
 		if ((g->end_ns && now >= g->end_ns) ||
 		    (waited_ms >= LAST_ANSWER_MS && is_told_to_end()))
 			return -ECANCELED;
+		tell_waiting(g);
 	}
 	return 0;
 }
 
 /* Wait until it has ended. false: it goes on. */
-static bool await_end(const struct guardian *g)
+static bool await_end(struct guardian *g)
 {
 	struct wire_reply reply;
 
@@ -323,7 +345,7 @@ struct request {
 };
 
 /* It may be in the kernel, or there is no memory for a message at the moment. */
-static bool is_sent_later(const struct guardian *g, int *tries_left)
+static bool is_sent_later(struct guardian *g, int *tries_left)
 {
 	if (errno == EINTR)
 		return true;

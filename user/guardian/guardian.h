@@ -36,6 +36,11 @@ int guardian_start(struct guardian **ret);
 void guardian_begin_end(struct guardian *g);
 /* Take out everything that is still held; wait until the guardian has ended. NULL is fine. */
 void guardian_end(struct guardian *g);
+/*
+ * While this process waits for the guardian, fn is called ten times a second: the kernel may take seconds for a probe, and
+ * somebody may ask meanwhile whether heaptap lives. fn must not use the guardian. NULL: nobody.
+ */
+void guardian_while_waiting(struct guardian *g, void (*fn)(void *ctx), void *ctx);
 /* Has it been killed? */
 bool guardian_is_lost(const struct guardian *g);
 /* Why a guardian is lost, as a sentence without its end. */

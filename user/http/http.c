@@ -51,6 +51,7 @@ struct http_exchange {
 	size_t body_bytes, body_cap;
 	bool is_head, is_post;
 	bool is_admitted; /* the handler was called, or need not be */
+	bool is_parked; /* until http_run() */
 	bool has_answer;
 	bool is_deferred;
 	enum MHD_Result queued;
@@ -68,6 +69,7 @@ struct http_server {
 	struct http_exchange *exchanges;
 	size_t bodies_bytes; /* reserved for the bodies of all exchanges */
 	bool is_closing; /* handlers may be gone */
+	bool is_running, is_open_only, has_parked;
 	int epoll_fd;
 };
 
@@ -284,6 +286,11 @@ static void refuse(struct http_exchange *x, const char *method, const char *vers
 
 static void admit(struct http_server *s, struct http_exchange *x)
 {
+	if (s->is_open_only && strcmp(x->path, s->open_path)) {
+		x->is_parked = s->has_parked = true;
+		MHD_suspend_connection(x->mhd);
+		return;
+	}
 	x->is_admitted = true;
 	if (s->is_closing)
 		http_error(x, MHD_HTTP_SERVICE_UNAVAILABLE, "heaptap ends\n");
@@ -637,12 +644,24 @@ int http_set_token(struct http_server *s, const char *token, struct err *why)
 	return 0;
 }
 
+static void resume_parked(struct http_server *s)
+{
+	for (struct http_exchange *x = s->has_parked ? s->exchanges : NULL; x; x = x->next) {
+		if (!x->is_parked)
+			continue;
+		x->is_parked = false;
+		MHD_resume_connection(x->mhd);
+	}
+	s->has_parked = false;
+}
+
 void http_close(struct http_server *s)
 {
 	if (!s)
 		return;
 	s->is_closing = true; /* requests may come while these are sent */
 	if (s->mhd) {
+		resume_parked(s);
 		for (struct http_exchange *x = s->exchanges; x; x = x->next)
 			if (x->is_deferred)
 				http_error(x, MHD_HTTP_SERVICE_UNAVAILABLE, "heaptap ends\n");
@@ -670,13 +689,30 @@ int http_fd(const struct http_server *s)
 
 int http_run(struct http_server *s)
 {
-	return MHD_run(s->mhd) == MHD_YES ? 0 : -EIO;
+	enum MHD_Result result;
+
+	resume_parked(s);
+	s->is_running = true;
+	result = MHD_run(s->mhd);
+	s->is_running = false;
+	return result == MHD_YES ? 0 : -EIO;
+}
+
+void http_run_open(struct http_server *s)
+{
+	if (s->is_running)
+		return;
+	s->is_open_only = true;
+	MHD_run(s->mhd);
+	s->is_open_only = false;
 }
 
 int http_wait_ms(const struct http_server *s)
 {
 	MHD_UNSIGNED_LONG_LONG ms;
 
+	if (s->has_parked)
+		return 0;
 	if (MHD_get_timeout(s->mhd, &ms) != MHD_YES)
 		return -1;
 	return ms > 1000 ? 1000 : (int)ms;

@@ -70,6 +70,9 @@ const char *http_address(const struct http_server *s);
 /* Readable when http_run() has something to do. */
 int http_fd(const struct http_server *s);
 int http_run(struct http_server *s);
+/* The same from within other work: only requests for the open page are answered, whose handler must touch nothing but its
+ * answer. The others wait for http_run(). Does nothing in a handler. */
+void http_run_open(struct http_server *s);
 /* Milliseconds until http_run() is due even if the descriptor is not readable; -1: none. */
 int http_wait_ms(const struct http_server *s);
 /* End connections of clients that are too slow, or have gone. Call a few times a second. */

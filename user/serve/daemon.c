@@ -202,6 +202,13 @@ static int set_up(struct daemon *d)
 	return err;
 }
 
+static void on_guardian_wait(void *ctx)
+{
+	const struct daemon *d = ctx;
+
+	http_run_open(d->http);
+}
+
 /* Start the parts that need each other. */
 static void start(struct daemon *d)
 {
@@ -218,6 +225,7 @@ static void start(struct daemon *d)
 	profiles_set_pushes(d->profiles, d->pushes);
 	saver_start(d->saver, &d->source);
 	requests_start(d->requests, &parts);
+	guardian_while_waiting(d->guardian, on_guardian_wait, d);
 }
 
 int daemon_open(const struct daemon_options *opts, struct daemon **ret)
@@ -367,6 +375,8 @@ void daemon_close(struct daemon *d)
 	if (!d)
 		return;
 	session_stop(d->session); /* probes first, so that no process pays for the rest */
+	if (d->guardian)
+		guardian_while_waiting(d->guardian, NULL, NULL);
 	requests_close(d->requests);
 	saver_close(d->saver);
 	profiles_free(d->profiles);
