@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@
 /* At the end: it takes everything out by itself and ends, also when nobody waits any more. The kernel takes one
  * process's probes out at a time, machine-wide, so it may take long through no fault of ours. */
 #define END_TIMEOUT_MS 1000
+#define EXIT_TIMEOUT_MS 500 /* after that */
 /* It may be in the kernel for as long: who is told to end (SIGTERM, Ctrl-C) does not wait for an answer then. */
 #define LAST_ANSWER_MS 300
 #define LOOK_MS 100
@@ -118,10 +120,19 @@ bool guardian_take_dropped(struct guardian *g)
 	return has_dropped;
 }
 
-static void reap(struct guardian *g)
+/* One that exits, or was killed, may be in the kernel for seconds, which closes its events. false: it goes on. */
+static bool reap(const struct guardian *g)
 {
-	while (waitpid(g->pid, NULL, g->is_given_up ? WNOHANG : 0) < 0 && errno == EINTR)
-		;
+	const uint64_t end_ns = (g->end_ns ? g->end_ns : now_ns()) + EXIT_TIMEOUT_MS * NS_PER_MS;
+	int fd = (int)syscall(SYS_pidfd_open, g->pid, 0);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	uint64_t now = now_ns();
+
+	while (fd >= 0 && now < end_ns && poll(&p, 1, (int)((end_ns - now) / NS_PER_MS) + 1) < 0)
+		now = now_ns();
+	if (fd >= 0)
+		close(fd);
+	return waitpid(g->pid, NULL, WNOHANG) != 0;
 }
 
 /* Nothing is under way any more: probes are out, or were left. Shut down, so that a live guardian sees EOF. */
@@ -230,13 +241,11 @@ void guardian_end(struct guardian *g)
 		shutdown(g->fd, SHUT_WR);
 		g->is_given_up = !await_end(g);
 	}
-	if (g->is_given_up)
+	part(g);
+	if (g->pid > 0 && !reap(g))
 		log_warn(
 			"not all probes are out yet (the kernel or a process does not answer in time); process %d goes on, and ends when they are",
 			g->pid);
-	part(g);
-	if (g->pid > 0)
-		reap(g);
 	vec_release(&g->under_way);
 	vec_release(&g->unsent);
 	free(g);
