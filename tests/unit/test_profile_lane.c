@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "serve/profile_lane.h"
+#include "result/profile_lane.h"
 
 #define SLOW 1000 /* it does not end */
 #define CRASH 1001

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "serve/worker.h"
+#include "result/worker.h"
 #include "http/endpoints.h"
 #include "http/index_page.h"
 #include "http/process_page.h"

@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "serve/worker.h"
+#include "result/worker.h"
 
 #define LIMIT_MS 20000
 

@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "serve/profile_file.h"
+#include "result/make.h"
 #include "saved/store.h"
 #include "snapshot/snapshot.h"
 #include "symbol/name_cache.h"

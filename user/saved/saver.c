@@ -27,7 +27,7 @@
 #include "metrics/view.h"
 #include "saved/saver_priv.h"
 #include "saved/store.h"
-#include "serve/profile_file.h"
+#include "result/make.h"
 #include "snapshot/snapshot.h"
 #include "track/tracker.h"
 

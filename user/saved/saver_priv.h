@@ -16,7 +16,7 @@
 #include "proc/cgroup_memory.h"
 #include "saved/name.h"
 #include "saved/rules.h"
-#include "serve/worker.h"
+#include "result/worker.h"
 
 struct engine;
 struct ht_event;

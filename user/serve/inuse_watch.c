@@ -12,7 +12,7 @@
 #include "budget/governor.h"
 #include "kernel/engine.h"
 #include "metrics/inuse_past.h"
-#include "serve/profile_source.h"
+#include "result/profile_source.h"
 #include "track/tracker.h"
 
 _Static_assert(INUSE_PAST_PROCESSES_CAP >= HT_TARGETS_CAP, "each that is followed has a past");

@@ -18,8 +18,7 @@
 #include "base/hmap.h"
 #include "base/printable.h"
 #include "budget/governor.h"
-#include "serve/profile_file.h"
-#include "serve/stack_watch.h"
+#include "result/make.h"
 #include "serve/target_memory.h"
 #include "profile/profile.h"
 #include "profile/thread_pool.h"
@@ -137,7 +136,7 @@ static int add_process(struct maker *m, pid_t pid)
 	f.id = (struct series_process){ pid, info.start_time_ticks, image->generation };
 	f.shown = (struct serve_process){
 		.pid = pid,
-		.image = stack_watch_image(m->src, pid),
+		.image = result_image(m->src, pid),
 		.comm = keep_text(m, comm),
 		.exe = keep_text(m, image->exe),
 		.rss_bytes = (double)info.rss_bytes,

@@ -24,6 +24,11 @@ struct target_memory;
 /* Call a few times a second; there is seldom anything to do. Return 0 or a negative errno. */
 int inuse_watch_tick(const struct profile_source *src, struct inuse_past *past);
 
+/* stack_watch.c: records now and then what the stacks of each process hold: see metrics/stack_past.h. */
+
+/* As inuse_watch_tick(); when there is something to do, it reads the live map. */
+int stack_watch_tick(const struct profile_source *src);
+
 /* live_processes.c: turns a snapshot into what each followed process holds, by scope and thread pool. */
 
 struct live_processes {

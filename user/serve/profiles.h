@@ -14,8 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "serve/profile_file.h"
-#include "serve/stack_profile.h"
+#include "result/make.h"
+#include "result/stack_profile.h"
 
 struct endpoint_addrs;
 struct endpoint_request;

@@ -34,7 +34,7 @@
 #include "push/push_sender.h"
 #include "push/push_time.h"
 #include "serve/debug_job.h"
-#include "serve/profile_file.h"
+#include "result/make.h"
 #include "track/files.h"
 #include "track/tracker.h"
 

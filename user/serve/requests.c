@@ -25,8 +25,7 @@
 #include "http/token.h"
 #include "metrics/view.h"
 #include "metrics/stack_past.h"
-#include "serve/profile_source.h"
-#include "serve/stack_watch.h"
+#include "result/profile_source.h"
 #include "track/tracker.h"
 
 /* A requested time may be this many seconds from a moment, plus this part of the moment's age. */
@@ -108,7 +107,7 @@ static size_t moments_of(const struct requests_parts *parts, pid_t pid,
 {
 	const struct profile_source *src = parts->source;
 
-	return src->stacks ? stack_past_moments(src->stacks, stack_watch_image(src, pid), ret) : 0;
+	return src->stacks ? stack_past_moments(src->stacks, result_image(src, pid), ret) : 0;
 }
 
 static bool has_moments(const struct requests_parts *parts, pid_t pid)

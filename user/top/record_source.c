@@ -23,7 +23,7 @@
 #include "profile/profile.h"
 #include "record/recorder.h"
 #include "record/result.h"
-#include "serve/worker.h"
+#include "result/worker.h"
 #include "snapshot/scope_labels.h"
 #include "top/ui.h"
 #include "track/tracker.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* process_text.c - see process_text.h. */
-#include "serve/process_text.h"
+#include "result/process_text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,14 +10,14 @@
 #include <string.h>
 
 #include "base/fd_stream.h"
-#include "serve/profile_source.h"
+#include "result/profile_source.h"
 #include "report/report.h"
 #include "profile/profile.h"
 #include "snapshot/profile_build.h"
 #include "symbol/symbolizer.h"
 #include "alloc/allocators.h"
 #include "proc/process.h"
-#include "serve/address_map.h"
+#include "result/address_map.h"
 #include "track/file_symbols.h"
 #include "track/files.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * stack_profile.h - what the stacks of a process held at past moments, as profiles with names: two moments; the
- * last one with its past; and the past for a profile of now. Slow, like profile_file.h: run it in a child.
+ * last one with its past; and the past for a profile of now. Slow, like make.h: run it in a child.
  */
-#ifndef HT_SERVE_STACK_PROFILE_H
-#define HT_SERVE_STACK_PROFILE_H
+#ifndef HT_RESULT_STACK_PROFILE_H
+#define HT_RESULT_STACK_PROFILE_H
 
 #include <stdbool.h>
 #include <stdint.h>

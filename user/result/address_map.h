@@ -8,8 +8,8 @@
  * that no process can have, made from the file's id; its meaning stays the same as long as a known
  * stack goes through the file.
  */
-#ifndef HT_SERVE_ADDRESS_MAP_H
-#define HT_SERVE_ADDRESS_MAP_H
+#ifndef HT_RESULT_ADDRESS_MAP_H
+#define HT_RESULT_ADDRESS_MAP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* profile_source.c - see profile_source.h. */
-#include "serve/profile_source.h"
+#include "result/profile_source.h"
 
 #include "base/clock.h"
 #include "symbol/symbolizer.h"
+#include "track/tracker.h"
 
 uint64_t profile_names_share(uint64_t end_ns)
 {
 	uint64_t now = now_ns();
 
 	return now < end_ns ? (end_ns - now) / 2 : 1;
+}
+
+uint64_t result_image(const struct profile_source *src, pid_t pid)
+{
+	return (uint64_t)pid << 32 | tracker_generation(src->tracker, pid);
 }
 
 struct symbol_options profile_symbol_options(const struct profile_source *src)

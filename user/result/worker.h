@@ -6,8 +6,8 @@
  * and ends with heaptap. Of the descriptors it keeps standard input, output and error, files (those in memory too)
  * and BPF maps: all others that the work needs it has to open.
  */
-#ifndef HT_SERVE_WORKER_H
-#define HT_SERVE_WORKER_H
+#ifndef HT_RESULT_WORKER_H
+#define HT_RESULT_WORKER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* profile_lane.c - see profile_lane.h. */
-#include "serve/profile_lane.h"
+#include "result/profile_lane.h"
 
 #include <errno.h>
 #include <stdatomic.h>

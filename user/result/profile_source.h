@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* profile_source.h - what profiles of `heaptap serve` are made from, and how long looking up names may take. */
-#ifndef HT_SERVE_PROFILE_SOURCE_H
-#define HT_SERVE_PROFILE_SOURCE_H
+#ifndef HT_RESULT_PROFILE_SOURCE_H
+#define HT_RESULT_PROFILE_SOURCE_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "kernel/attach.h"
 
@@ -40,6 +41,8 @@ struct profile_source {
 /* Time for the names of one of several profiles, all due by end_ns: half of what is left, so that no profile takes
  * all the time of the others. */
 uint64_t profile_names_share(uint64_t end_ns);
+/* The image of a followed process, in the form that the past uses (metrics/stack_past.h). */
+uint64_t result_image(const struct profile_source *src, pid_t pid);
 /* How names are looked up for a profile that begins now. */
 struct symbol_options profile_symbol_options(const struct profile_source *src);
 

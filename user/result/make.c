@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* profile_file.c - see profile_file.h. */
-#include "serve/profile_file.h"
+/* make.c - see make.h. */
+#include "result/make.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,9 +14,8 @@
 #include "base/hmap.h"
 #include "budget/governor.h"
 #include "http/process_page.h"
-#include "serve/process_text.h"
-#include "serve/stack_profile.h"
-#include "serve/stack_watch.h"
+#include "result/process_text.h"
+#include "result/stack_profile.h"
 #include "profile/pprof.h"
 #include "report/report.h"
 #include "report/report_diff.h"
@@ -241,7 +240,7 @@ static int find_history(const struct profile_source *src, const struct profile_r
 	if (!since_ns)
 		return 0;
 	opts->begin_ns = since_ns;
-	return stack_profile_history(src, stack_watch_image(src, request->pid), since_ns, ret,
+	return stack_profile_history(src, result_image(src, request->pid), since_ns, ret,
 				     &opts->is_history_partial);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* address_map.c - see address_map.h. */
-#include "serve/address_map.h"
+#include "result/address_map.h"
 
 #include <errno.h>
 #include <stdlib.h>

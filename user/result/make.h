@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* profile_file.h - writes the profile of some or all followed processes from a snapshot into a file. */
-#ifndef HT_SERVE_PROFILE_FILE_H
-#define HT_SERVE_PROFILE_FILE_H
+/* make.h - writes the profile of some or all followed processes from a snapshot into a file. */
+#ifndef HT_RESULT_MAKE_H
+#define HT_RESULT_MAKE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "serve/profile_source.h"
+#include "result/profile_source.h"
 
 struct governor_record;
 struct profile;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stack_profile.c - see stack_profile.h. */
-#include "serve/stack_profile.h"
+#include "result/stack_profile.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,8 +10,7 @@
 #include "base/vec.h"
 #include "metrics/stack_past.h"
 #include "profile/profile.h"
-#include "serve/profile_source.h"
-#include "serve/stack_watch.h"
+#include "result/profile_source.h"
 #include "snapshot/profile_build.h"
 #include "snapshot/scope_labels.h"
 #include "snapshot/snapshot.h"
@@ -94,7 +93,7 @@ static int find_moment(const struct stack_past_moment *moments, size_t cnt, uint
 int stack_profile_pair(const struct profile_source *src, pid_t pid, const struct stack_moments *at,
 		       struct profile *ret[2])
 {
-	uint64_t image = stack_watch_image(src, pid);
+	uint64_t image = result_image(src, pid);
 	const struct stack_past_moment *moments;
 	size_t cnt = stack_past_moments(src->stacks, image, &moments), before = 0, after = 0;
 	struct sides s = { .least_variance = src->rate_bytes > 1 };
@@ -147,7 +146,7 @@ static int set_recording(const struct profile_source *src, pid_t pid,
 
 int stack_profile_growth(const struct profile_source *src, pid_t pid, struct profile **ret)
 {
-	uint64_t image = stack_watch_image(src, pid);
+	uint64_t image = result_image(src, pid);
 	const struct stack_past_moment *moments;
 	size_t cnt = stack_past_moments(src->stacks, image, &moments);
 	struct sides s = { 0 };

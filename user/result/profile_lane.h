@@ -11,8 +11,8 @@
  * So a request for the profile of one process waits at most LANE_QUICK_FILE_NS for each other process that is slow
  * for the first time, and never for processes that are known to be slow.
  */
-#ifndef HT_SERVE_PROFILE_LANE_H
-#define HT_SERVE_PROFILE_LANE_H
+#ifndef HT_RESULT_PROFILE_LANE_H
+#define HT_RESULT_PROFILE_LANE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
-#include "serve/worker.h"
+#include "result/worker.h"
 
 enum lane_kind { LANE_QUICK, LANE_SLOW, LANE_PUSH, LANE_CNT };
 

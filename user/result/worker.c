@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* worker.c - see worker.h. */
-#include "serve/worker.h"
+#include "result/worker.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,10 +4,10 @@
  * and the names of such addresses. Slow: run it in a child process.
  *
  * The addresses are those of the process as it is mapped now. A frame that is not in a file has an address below
- * the first page that a process may map, or is of code made at run time. See serve/address_map.h.
+ * the first page that a process may map, or is of code made at run time. See result/address_map.h.
  */
-#ifndef HT_SERVE_PROCESS_TEXT_H
-#define HT_SERVE_PROCESS_TEXT_H
+#ifndef HT_RESULT_PROCESS_TEXT_H
+#define HT_RESULT_PROCESS_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
