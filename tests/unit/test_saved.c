@@ -532,7 +532,7 @@ static void test_batch_names(void **state)
 {
 	struct saved_job jobs[2] = { { .fd = -1 }, { .fd = -1 } };
 	char files[3][KEEP_NAME_BYTES];
-	struct saved_batch batch = { .result_fd = -1 }, *b = &batch;
+	struct saved_batch batch = { 0 }, *b = &batch;
 
 	(void)state;
 	jobs[0].name = jobs[1].name = name_of(7, KEEP_EXEC, 0);

@@ -4,21 +4,18 @@
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "result/worker.h"
 #include "http/endpoints.h"
 #include "http/index_page.h"
 #include "http/process_page.h"
@@ -27,6 +24,7 @@
 #include "metrics/inuse_past.h"
 #include "metrics/stack_past.h"
 #include "metrics/view.h"
+#include "serve/profiles.h"
 
 static void test_paths(void **state)
 {
@@ -657,61 +655,27 @@ static void test_process_page_without_past(void **state)
 	free(text);
 }
 
-static int wait_for_byte(void *ctx)
+static void test_who_was_slow(void **state)
 {
-	const int *fds = ctx;
-	char byte;
-
-	close(fds[1]);
-	return read(fds[0], &byte, 1) != 0;
-}
-
-/* A worker keeps descriptors of files only, and a pipe with a name is one. */
-static void open_fifo(int fds[2])
-{
-	char path[] = "/tmp/heaptap-fifo-XXXXXX";
-
-	assert_non_null(mkdtemp(path));
-	assert_int_equal(rmdir(path), 0);
-	assert_int_equal(mkfifo(path, 0600), 0);
-	fds[0] = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	fds[1] = open(path, O_WRONLY | O_CLOEXEC);
-	assert_int_equal(unlink(path), 0);
-	assert_true(fds[0] >= 0 && fds[1] >= 0);
-	assert_int_equal(fcntl(fds[0], F_SETFL, 0), 0);
-}
-
-/* They end when nobody can write any more; the second one has a copy of the first one's descriptor. */
-static void test_workers(void **state)
-{
-	const struct worker_options opts = { .moment_ns = 1 };
-	struct worker first = { 0 }, second = { 0 };
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT };
-	int fds[2], set = epoll_create1(EPOLL_CLOEXEC);
-	uint64_t cpu_ns;
+	struct slow_processes s = { 0 };
 
 	(void)state;
-	assert_false(worker_reap(&first, "none", &cpu_ns));
-	open_fifo(fds);
-	assert_int_equal(worker_start(&first, &opts, wait_for_byte, fds), 0);
-	assert_int_equal(epoll_ctl(set, EPOLL_CTL_ADD, first.fd, &ev), 0);
-	/* One that has not ended is not waited for. */
-	assert_false(worker_reap(&first, "the first", &cpu_ns));
-	assert_true(first.pid);
-	assert_int_equal(worker_start(&second, &opts, wait_for_byte, fds), 0);
-	kill(first.pid, SIGKILL);
-	assert_int_equal(epoll_wait(set, &ev, 1, 10000), 1);
-	assert_true(worker_reap(&first, "the first", &cpu_ns));
-	assert_int_equal(first.pid, 0);
-	/* The set still has it; it is not told again. */
-	assert_int_equal(epoll_wait(set, &ev, 1, 0), 0);
-	ev = (struct epoll_event){ .events = EPOLLIN | EPOLLONESHOT };
-	assert_int_equal(epoll_ctl(set, EPOLL_CTL_ADD, second.fd, &ev), 0);
-	close(fds[1]);
-	assert_int_equal(epoll_wait(set, &ev, 1, 10000), 1);
-	assert_true(worker_reap(&second, "the second", &cpu_ns));
-	close(fds[0]);
-	close(set);
+	assert_false(slow_processes_has(&s, 0, 0));
+	slow_processes_set(&s, 0, 0, true);
+	slow_processes_set(&s, 5, 1, true);
+	slow_processes_set(&s, 5, 1, true);
+	slow_processes_set(&s, 6, 1, false);
+	assert_true(slow_processes_has(&s, 0, 0));
+	assert_true(slow_processes_has(&s, 5, 1));
+	assert_false(slow_processes_has(&s, 5, 2)); /* another image, or process */
+	assert_false(slow_processes_has(&s, 6, 1));
+	slow_processes_set(&s, 5, 1, false);
+	assert_false(slow_processes_has(&s, 5, 1));
+	for (int pid = 1000; pid < 1000 + SLOW_PROCESSES_CAP; pid++)
+		slow_processes_set(&s, pid, 1, true);
+	for (int pid = 1000; pid < 1000 + SLOW_PROCESSES_CAP; pid++)
+		assert_true(slow_processes_has(&s, pid, 1));
+	assert_false(slow_processes_has(&s, 0, 0)); /* the oldest gave way */
 }
 
 int main(void)
@@ -734,7 +698,7 @@ int main(void)
 		cmocka_unit_test(test_process_page_moments),
 		cmocka_unit_test(test_addrs),
 		cmocka_unit_test(test_own_names),
-		cmocka_unit_test(test_workers),
+		cmocka_unit_test(test_who_was_slow),
 	};
 
 	return cmocka_run_group_tests_name("serve", tests, NULL, NULL);

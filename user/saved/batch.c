@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * batch.c - see saver_priv.h.
- *
- * The child writes a result for each finished job, so that finished profiles are not lost if it is killed.
  */
 #include "saved/saver_priv.h"
 
@@ -44,9 +42,6 @@ int saved_batch_open_files(struct saved_batch *b, int64_t epoch_ns)
 	/* Only this time distinguishes two ends of one process by exec, if they are found together. */
 	if (ms <= b->last_epoch_ms && ms + KEEP_BATCH_CAP > b->last_epoch_ms)
 		ms = b->last_epoch_ms + 1;
-	b->result_fd = memfd_create("heaptap kept", MFD_CLOEXEC);
-	if (b->result_fd < 0)
-		err = -errno;
 	for (size_t i = 0; i < b->job_cnt; i++) {
 		b->jobs[i].name.taken_epoch_ms = b->last_epoch_ms = ms++;
 		b->jobs[i].fd = err ? -1 : memfd_create("heaptap kept", MFD_CLOEXEC);
@@ -62,9 +57,6 @@ void saved_batch_clear(struct saved_batch *b)
 		if (b->jobs[i].fd >= 0)
 			close(b->jobs[i].fd);
 	b->job_cnt = 0;
-	if (b->result_fd >= 0)
-		close(b->result_fd);
-	b->result_fd = -1;
 }
 
 struct work {
@@ -151,19 +143,25 @@ static void make_notes(const struct saved_job *job, const struct work *work,
 			 peak, before);
 }
 
-static struct saved_result make_job(const struct work *work, const struct saved_job *job)
+/* Runs in the child. */
+static int make_job(void *ctx, size_t i)
 {
+	const struct work *work = ctx;
+	const struct saved_job *job = &work->batch->jobs[i];
 	const struct saved_store *store = work->batch->store;
 	struct profile_source src = *work->src;
 	struct profile_request request = *work->moment;
 	struct notes notes = { .cnt = 0 };
-	struct saved_result r = { .inuse_bytes = -1 };
+	struct saved_result *r = &work->batch->results[i];
 	struct estimate inuse;
 	char file[KEEP_NAME_BYTES], reason[64];
+	int err;
 
+	slow_files_hide(src.slow);
+	name_cache_hide(src.names);
 	inuse_of(work->s, job, &inuse);
-	if (saved_job_has_inuse(job))
-		r.inuse_bytes = inuse.bytes;
+	r->inuse_bytes = saved_job_has_inuse(job) ? inuse.bytes : -1;
+	r->write_err = 0;
 	saved_name_format(&job->name, file);
 	saved_reason_words(&job->name, reason, sizeof(reason));
 	make_notes(job, work, &inuse, reason, &notes);
@@ -176,41 +174,33 @@ static struct saved_result make_job(const struct work *work, const struct saved_
 	request.notes = notes.line;
 	request.note_cnt = notes.cnt;
 	src.names_ns = profile_names_share(work->names_end_ns);
-	r.make_err = profile_file_write(&src, work->s, &request, job->fd);
-	if (r.make_err)
-		log_warn("serve: cannot make %s: %s", file, strerror(-r.make_err));
+	err = profile_file_write(&src, work->s, &request, job->fd);
+	if (err)
+		log_warn("serve: cannot make %s: %s", file, strerror(-err));
 	else if (saved_store_has_dir(store))
-		r.write_err = saved_store_write(store, &job->name, job->fd);
-	if (r.write_err)
+		r->write_err = saved_store_write(store, &job->name, job->fd);
+	if (r->write_err)
 		log_warn("serve: cannot write %s: %s: it is kept in memory", file,
-			 strerror(-r.write_err));
-	return r;
+			 strerror(-r->write_err));
+	return err;
 }
 
-/* Runs in the child. */
-static int make_jobs(void *ctx)
+static int map_results(struct saved_batch *b)
 {
-	const struct work *work = ctx;
-	const struct saved_batch *b = work->batch;
-	int failed_cnt = 0;
+	void *shared = mmap(NULL, KEEP_BATCH_CAP * sizeof(*b->results), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	slow_files_hide(work->src->slow);
-	name_cache_hide(work->src->names);
-	for (size_t i = 0; i < b->job_cnt; i++) {
-		struct saved_result r = make_job(work, &b->jobs[i]);
-
-		r.job_idx = (uint32_t)i;
-		failed_cnt += r.make_err || r.write_err;
-		if (write(b->result_fd, &r, sizeof(r)) != sizeof(r))
-			return 1;
-	}
-	return failed_cnt > 0;
+	if (shared == MAP_FAILED)
+		return -ENOMEM;
+	b->results = shared;
+	return 0;
 }
 
 int saved_batch_start(struct saved_batch *b, const struct profile_source *src,
 		      const struct snapshot *s, const struct profile_request *moment)
 {
-	const struct worker_options opts = { .is_urgent = saved_job_class(&b->jobs[0]) <=
+	const struct worker_options opts = { .what = "keeping profiles",
+					     .is_urgent = saved_job_class(&b->jobs[0]) <=
 							  KEEP_NEAR_LIMIT,
 					     .moment_ns = moment->monotonic_ns };
 	struct work work = { .batch = b,
@@ -218,12 +208,16 @@ int saved_batch_start(struct saved_batch *b, const struct profile_source *src,
 			     .s = s,
 			     .moment = moment,
 			     .names_end_ns = now_ns() + NAMES_NS };
+	int err = b->results ? 0 : map_results(b);
 
-	return worker_start(&b->worker, &opts, make_jobs, &work);
+	return err ? err : worker_start(&b->worker, &opts, b->job_cnt, make_job, &work);
 }
 
-bool saved_batch_result(const struct saved_batch *b, size_t i, struct saved_result *ret)
+void saved_batch_release(struct saved_batch *b)
 {
-	return i < b->job_cnt &&
-	       pread(b->result_fd, ret, sizeof(*ret), (off_t)(i * sizeof(*ret))) == sizeof(*ret);
+	worker_release(&b->worker);
+	saved_batch_clear(b);
+	if (b->results)
+		munmap(b->results, KEEP_BATCH_CAP * sizeof(*b->results));
+	b->results = NULL;
 }

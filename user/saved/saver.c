@@ -79,7 +79,6 @@ int saver_open(const struct saver_options *opts, struct saver **ret)
 	k = calloc(1, sizeof(*k));
 	if (!k)
 		return -ENOMEM;
-	k->batch.result_fd = -1;
 	saved_ended_init(&k->ended);
 	saved_watch_init(&k->watch, opts->limit_percent / 100);
 	err = saved_store_open(&store_opts, &k->store, &why);
@@ -112,8 +111,7 @@ void saver_close(struct saver *k)
 {
 	if (!k)
 		return;
-	worker_kill(&k->batch.worker);
-	saved_batch_clear(&k->batch);
+	saved_batch_release(&k->batch);
 	saved_watch_release(&k->watch);
 	vec_release(&k->ended.jobs); /* samples stay held: the tracker ends as well */
 	saved_store_close(k->store);
@@ -401,10 +399,10 @@ static enum saved_rank rank_of(const struct saver *k, const struct saved_job *jo
 		       saved_rank_of(&job->name);
 }
 
-static void take_result(struct saver *k, const struct saved_result *r)
+static void take_result(struct saver *k, size_t i, int err)
 {
-	struct saved_job *job = &k->batch.jobs[r->job_idx];
-	int err = r->make_err;
+	const struct saved_result *r = &k->batch.results[i];
+	struct saved_job *job = &k->batch.jobs[i];
 
 	if (!err) {
 		err = saved_store_add(k->store, &job->name, job->fd, r->write_err, r->inuse_bytes,
@@ -419,22 +417,20 @@ static void take_result(struct saver *k, const struct saved_result *r)
 
 bool saver_reap(struct saver *k)
 {
-	struct saved_result r;
-	uint64_t cpu_ns;
-	size_t done = 0;
+	int err;
 
 	if (!k)
 		return true;
-	if (!worker_reap(&k->batch.worker, "keeping profiles", &cpu_ns))
+	if (!worker_reap(&k->batch.worker))
 		return !k->batch.worker.pid;
-	k->rest.took_ns += cpu_ns;
+	k->rest.took_ns += k->batch.worker.cpu_ns;
 	k->rest.end_ns = now_ns();
-	while (saved_batch_result(&k->batch, done, &r)) {
-		take_result(k, &r);
-		done++;
+	for (size_t i = 0; i < k->batch.job_cnt; i++) {
+		if (worker_result(&k->batch.worker, i, &err) == WORKER_OVER && err != -EINTR)
+			take_result(k, i, err);
+		else /* the child was killed */
+			k->failed_cnt += !saved_store_recover(k->store, &k->batch.jobs[i].name);
 	}
-	for (; done < k->batch.job_cnt; done++) /* the child was killed */
-		k->failed_cnt += !saved_store_recover(k->store, &k->batch.jobs[done].name);
 	saved_batch_clear(&k->batch);
 	return true;
 }

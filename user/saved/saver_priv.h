@@ -137,24 +137,24 @@ void saved_watch_tick(struct saved_watch *kw, struct engine *e, uint64_t rate_by
 /*
  * batch.c: the jobs for which one child process makes profiles, all from one snapshot.
  *
- * Set a batch, open its files, start it; when its worker has ended, read the results, and clear it. One at a time.
+ * All 0: no batch. Set one, open its files, start it; when its worker has ended, read the results, and clear it. One
+ * at a time.
  */
 
-#define KEEP_BATCH_CAP 16
+#define KEEP_BATCH_CAP WORKER_FILES_CAP
 
 struct saved_batch {
 	const struct saved_store *store; /* only the child writes to it */
 	struct saved_job jobs[KEEP_BATCH_CAP];
 	size_t job_cnt;
-	int result_fd; /* -1: none */
+	struct saved_result *results; /* by job; in memory that the child sees, too */
 	int64_t last_epoch_ms; /* of any job so far */
 	struct worker worker;
 };
 
-/* Result of one job, written by the child. */
+/* What the child tells of a job besides the error of its making, which the worker has. */
 struct saved_result {
-	uint32_t job_idx;
-	int32_t make_err, write_err; /* -errno: of making; of writing to the store's folder */
+	int write_err; /* -errno: of writing to the store's folder */
 	double inuse_bytes; /* in the profile; < 0: not known */
 };
 
@@ -170,7 +170,7 @@ void saved_batch_clear(struct saved_batch *b);
 int saved_batch_start(struct saved_batch *b, const struct profile_source *src,
 		      const struct snapshot *s, const struct profile_request *moment);
 
-/* Read result i after the end, in the order in which they came. false: no more; the other jobs were not done. */
-bool saved_batch_result(const struct saved_batch *b, size_t i, struct saved_result *ret);
+/* End the child. */
+void saved_batch_release(struct saved_batch *b);
 
 #endif

@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "result/process_text.h"
-#include "result/profile_lane.h"
+#include "result/worker.h"
 #include "serve/pushes.h"
 #include "budget/governor.h"
 #include "http/endpoints.h"
@@ -38,6 +38,20 @@
 #define LONG_S 60
 #define BASE_SHARED_NS (100 * NS_PER_MS) /* deltas that begin within this share a beginning */
 #define CMDLINE_BYTES_CAP (64 << 10)
+
+/*
+ * There are three lanes, so that no request waits for a process that is slow, because of its files or its amounts.
+ * In the quick lane each file has QUICK_NAMES_NS for its names and QUICK_FILE_NS in all. A file that needs longer is
+ * given up there and made in the slow lane, which makes one file at a time and takes as long as necessary. A process
+ * that was slow begins there the next time, until it is quick again. Pushes have a lane of their own.
+ *
+ * So a request for the profile of one process waits at most QUICK_FILE_NS for each other process that is slow for
+ * the first time, and never for processes that are known to be slow.
+ */
+enum lane_kind { LANE_QUICK, LANE_SLOW, LANE_PUSH, LANE_CNT };
+
+#define QUICK_NAMES_NS (NS_PER_S / 2)
+#define QUICK_FILE_NS NS_PER_S
 
 /* The beginning of a delta. */
 struct base {
@@ -71,8 +85,9 @@ struct file {
 
 /* The files that a child makes, or has made. */
 struct batch {
-	struct profile_lane lane;
-	struct file files[LANE_FILES_CAP];
+	enum lane_kind lane;
+	struct worker worker;
+	struct file files[WORKER_FILES_CAP];
 	size_t file_cnt;
 	int push_fd; /* of LANE_PUSH, instead of files: the child's requests; -1: none */
 };
@@ -90,20 +105,16 @@ struct profiles {
 int profiles_new(const struct profile_source *src, struct profiles **ret)
 {
 	struct profiles *p = calloc(1, sizeof(*p));
-	int err = 0;
 
 	if (!p)
 		return -ENOMEM;
 	p->src = *src;
-	for (int i = 0; i < LANE_CNT; i++)
+	for (int i = 0; i < LANE_CNT; i++) {
+		p->batches[i].lane = (enum lane_kind)i;
 		p->batches[i].push_fd = -1;
-	for (int i = 0; i < LANE_CNT && !err; i++)
-		err = profile_lane_init(&p->batches[i].lane, (enum lane_kind)i);
-	if (err)
-		profiles_free(p);
-	else
-		*ret = p;
-	return err;
+	}
+	*ret = p;
+	return 0;
 }
 
 void profiles_set_pushes(struct profiles *p, struct pushes *pushes)
@@ -113,7 +124,7 @@ void profiles_set_pushes(struct profiles *p, struct pushes *pushes)
 
 bool profiles_makes_pushes(const struct profiles *p)
 {
-	return profile_lane_is_at_work(&p->batches[LANE_PUSH].lane);
+	return p->batches[LANE_PUSH].worker.pid;
 }
 
 uint64_t profiles_reader_since_ns(const struct profiles *p)
@@ -121,7 +132,7 @@ uint64_t profiles_reader_since_ns(const struct profiles *p)
 	uint64_t since_ns = UINT64_MAX;
 
 	for (int i = 0; i < LANE_CNT; i++) {
-		uint64_t one_ns = worker_reader_since_ns(&p->batches[i].lane.worker);
+		uint64_t one_ns = worker_reader_since_ns(&p->batches[i].worker);
 
 		since_ns = one_ns < since_ns ? one_ns : since_ns;
 	}
@@ -327,6 +338,34 @@ static int write_cmdline(pid_t pid, int fd)
 	return err;
 }
 
+static size_t find_slow(const struct slow_processes *s, pid_t pid, uint32_t generation)
+{
+	size_t i = 0;
+
+	while (i < SLOW_PROCESSES_CAP && !(s->known[i].is_slow && s->known[i].pid == pid &&
+					   s->known[i].generation == generation))
+		i++;
+	return i;
+}
+
+void slow_processes_set(struct slow_processes *s, pid_t pid, uint32_t generation, bool is_slow)
+{
+	size_t i = find_slow(s, pid, generation);
+
+	if (i == SLOW_PROCESSES_CAP && !is_slow)
+		return;
+	if (i == SLOW_PROCESSES_CAP)
+		i = s->next++ % SLOW_PROCESSES_CAP;
+	s->known[i].pid = pid;
+	s->known[i].generation = generation;
+	s->known[i].is_slow = is_slow;
+}
+
+bool slow_processes_has(const struct slow_processes *s, pid_t pid, uint32_t generation)
+{
+	return find_slow(s, pid, generation) < SLOW_PROCESSES_CAP;
+}
+
 /* Return the file for a waiter, added if it is new. -1: no room, the next child makes it. */
 static int file_for(struct batch *b, const struct waiter *w, const struct profile_request *request)
 {
@@ -338,7 +377,7 @@ static int file_for(struct batch *b, const struct waiter *w, const struct profil
 		    !request->has_saved && f->request.pid == request->pid &&
 		    f->request.base == request->base && f->request.form == request->form)
 			return (int)(f - b->files);
-	if (b->file_cnt == profile_lane_cap(&b->lane))
+	if (b->file_cnt == (b->lane == LANE_QUICK ? WORKER_FILES_CAP : 1))
 		return -1;
 	*f = (struct file){ w->request.endpoint, *request, w->addrs, w->moments, -1 };
 	f->fd = memfd_create("heaptap profile", MFD_CLOEXEC);
@@ -397,11 +436,11 @@ static void plan(struct profiles *p, struct batch *b, const struct profile_reque
 {
 	struct waiter *w;
 
-	put_oldest_first(p, b->lane.kind, moment->monotonic_ns);
+	put_oldest_first(p, b->lane, moment->monotonic_ns);
 	vec_each(&p->waiters, w) {
 		struct profile_request request = *moment;
 
-		if (!is_due_in(w, b->lane.kind, moment->monotonic_ns))
+		if (!is_due_in(w, b->lane, moment->monotonic_ns))
 			continue;
 		request.pid = w->request.pid;
 		request.form = form_of(&w->request);
@@ -429,7 +468,7 @@ static bool wants_snapshot(const struct batch *b)
 		    b->files[i].endpoint != ENDPOINT_CMDLINE &&
 		    !profile_file_is_past(b->files[i].request.form))
 			return true;
-	return b->lane.kind == LANE_PUSH;
+	return b->lane == LANE_PUSH;
 }
 
 /* In the child: make one file; on failure it is left empty. */
@@ -471,9 +510,9 @@ static int make_file(void *ctx, size_t i)
 
 	slow_files_hide(src.slow);
 	name_cache_hide(src.names);
-	if (work->batch->lane.kind == LANE_PUSH)
+	if (work->batch->lane == LANE_PUSH)
 		return pushes_make(p->pushes, &src, work->s, work->moment, work->batch->push_fd);
-	src.names_ns = work->batch->lane.kind == LANE_QUICK ? LANE_QUICK_NAMES_NS : 0;
+	src.names_ns = work->batch->lane == LANE_QUICK ? QUICK_NAMES_NS : 0;
 	src.is_page = src.names_ns && work->batch->files[i].request.page;
 	src.wants_names = src.names_ns && !src.is_page;
 	return write_file(&src, work->s, &work->batch->files[i]);
@@ -600,8 +639,8 @@ static bool answer_one(struct profiles *p, const struct batch *b, struct waiter 
 	bool is_late;
 
 	w->file = -1;
-	switch (profile_lane_result(&b->lane, (size_t)file, &err)) {
-	case LANE_TOO_SLOW:
+	switch (worker_result(&b->worker, (size_t)file, &err)) {
+	case WORKER_TOO_SLOW:
 		if (w->page) {
 			if (w->x)
 				answer_page(w);
@@ -610,9 +649,9 @@ static bool answer_one(struct profiles *p, const struct batch *b, struct waiter 
 		slow_processes_set(&p->slow, w->request.pid, w->generation, true);
 		w->lane = LANE_SLOW;
 		return !w->x;
-	case LANE_NOT_BEGUN:
+	case WORKER_NOT_BEGUN:
 		return !w->x;
-	case LANE_OVER:
+	case WORKER_OVER:
 		break;
 	}
 	is_late = err == -EAGAIN;
@@ -627,7 +666,7 @@ static void answer(struct profiles *p, struct batch *b)
 	for (size_t i = p->waiters.cnt; i-- > 0;) {
 		struct waiter *w = &p->waiters.data[i];
 
-		if (w->lane == b->lane.kind && w->file >= 0 && answer_one(p, b, w))
+		if (w->lane == b->lane && w->file >= 0 && answer_one(p, b, w))
 			remove_waiter(p, i);
 	}
 	close_files(b);
@@ -639,7 +678,7 @@ static void refuse_due(struct profiles *p, struct batch *b, uint64_t now, int er
 	for (size_t i = p->waiters.cnt; i-- > 0;) {
 		struct waiter *w = &p->waiters.data[i];
 
-		if (w->lane != b->lane.kind || w->due_ns > now)
+		if (w->lane != b->lane || w->due_ns > now)
 			continue;
 		if (w->x)
 			answer_failure(p, w->x, &w->request, err);
@@ -677,7 +716,15 @@ static int begin(struct profiles *p, struct batch *b)
 {
 	struct profile_request moment = { .monotonic_ns = now_ns() };
 	struct work work = { .p = p, .batch = b, .moment = &moment };
-	bool is_push = b->lane.kind == LANE_PUSH;
+	bool is_push = b->lane == LANE_PUSH;
+	/* Somebody waits for a quick file, and its time is bounded. With less than its share of a busy processor it
+	 * would be taken for slow, and would wait behind slow ones. */
+	const struct worker_options opts = {
+		.what = "making profiles",
+		.is_urgent = b->lane == LANE_QUICK,
+		.moment_ns = moment.monotonic_ns,
+		.file_ns = b->lane == LANE_QUICK ? QUICK_FILE_NS : 0,
+	};
 	struct snapshot *s = NULL;
 	int err;
 
@@ -693,8 +740,7 @@ static int begin(struct profiles *p, struct batch *b)
 		err = take(p, &s);
 	work.s = s;
 	if (!err)
-		err = profile_lane_start(&b->lane, is_push ? 1 : b->file_cnt, moment.monotonic_ns,
-					 make_file, &work);
+		err = worker_start(&b->worker, &opts, is_push ? 1 : b->file_cnt, make_file, &work);
 	if (err) {
 		log_warn("serve: cannot make profiles: %s", strerror(-err));
 		refuse_due(p, b, moment.monotonic_ns, err);
@@ -704,13 +750,13 @@ static int begin(struct profiles *p, struct batch *b)
 }
 
 /* Call when the child has ended or is left alone. */
-static void finish(struct profiles *p, struct batch *b, uint64_t took_ns)
+static void finish(struct profiles *p, struct batch *b)
 {
 	const struct file *f = b->files;
 
-	if (b->lane.kind == LANE_PUSH)
+	if (b->lane == LANE_PUSH)
 		pushes_take(p->pushes, b->push_fd);
-	else if (b->lane.kind == LANE_SLOW && took_ns < LANE_QUICK_NAMES_NS)
+	else if (b->lane == LANE_SLOW && b->worker.took_ns < QUICK_NAMES_NS)
 		slow_processes_set(&p->slow, f->request.pid,
 				   tracker_generation(p->src.tracker, f->request.pid), false);
 	answer(p, b);
@@ -718,11 +764,9 @@ static void finish(struct profiles *p, struct batch *b, uint64_t took_ns)
 
 static bool reap(struct profiles *p, struct batch *b)
 {
-	uint64_t took_ns;
-
-	if (!profile_lane_reap(&b->lane, &took_ns))
-		return !profile_lane_is_at_work(&b->lane);
-	finish(p, b, took_ns);
+	if (!worker_reap(&b->worker))
+		return !b->worker.pid;
+	finish(p, b);
 	return true;
 }
 
@@ -733,11 +777,11 @@ int profiles_work(struct profiles *p, int *ret_fd)
 	*ret_fd = -1;
 	refuse_ended(p, now_ns());
 	for (; b < p->batches + LANE_CNT; b++) {
-		if (profile_lane_is_at_work(&b->lane)) {
-			if (profile_lane_check(&b->lane))
+		if (b->worker.pid) {
+			if (worker_check(&b->worker))
 				reap(p, b);
-		} else if (*ret_fd < 0 && is_due(p, b->lane.kind) && !begin(p, b)) {
-			*ret_fd = b->lane.worker.fd;
+		} else if (*ret_fd < 0 && is_due(p, b->lane) && !begin(p, b)) {
+			*ret_fd = b->worker.fd;
 		}
 	}
 	return 0;
@@ -748,7 +792,7 @@ bool profiles_reap(struct profiles *p, int fd)
 	struct batch *b = p->batches;
 
 	for (; b < p->batches + LANE_CNT; b++)
-		if (profile_lane_is_at_work(&b->lane) && b->lane.worker.fd == fd)
+		if (b->worker.pid && b->worker.fd == fd)
 			return reap(p, b);
 	return true;
 }
@@ -762,7 +806,7 @@ int profiles_wait_ms(const struct profiles *p)
 	if (p->pushes && !profiles_makes_pushes(p))
 		least = pushes_wait_ms(p->pushes);
 	vec_each(&p->waiters, w) {
-		if (profile_lane_is_at_work(&p->batches[w->lane].lane))
+		if (p->batches[w->lane].worker.pid)
 			continue;
 		ms = w->due_ns > now ? (w->due_ns - now) / NS_PER_MS + 1 : 0;
 		if (least < 0 || ms < (uint64_t)least)
@@ -776,7 +820,7 @@ void profiles_free(struct profiles *p)
 	if (!p)
 		return;
 	for (int i = 0; i < LANE_CNT; i++) {
-		profile_lane_release(&p->batches[i].lane);
+		worker_release(&p->batches[i].worker);
 		close_files(&p->batches[i]);
 	}
 	while (p->waiters.cnt)

@@ -5,12 +5,13 @@
  * One snapshot answers all requests that wait when it is taken. It is taken in the event loop, because that is
  * cheap. Symbols are not: a child process of lower priority makes the files from the snapshot, and requests that
  * come meanwhile wait for the next snapshot. So a profile never shows less than what was allocated when it was
- * asked for. Slow processes and pushes have children of their own: see profile_lane.h.
+ * asked for. Slow processes and pushes have children of their own, so that nobody else waits for these.
  */
 #ifndef HT_SERVE_PROFILES_H
 #define HT_SERVE_PROFILES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -58,5 +59,20 @@ bool profiles_makes_pushes(const struct profiles *p);
 int profiles_wait_ms(const struct profiles *p);
 /* Duration of the last snapshot in seconds; NAN: there was none. */
 double profiles_snapshot_seconds(const struct profiles *p);
+
+/* The processes that were slow lately. All 0: none. */
+#define SLOW_PROCESSES_CAP 64
+
+struct slow_processes {
+	struct {
+		pid_t pid; /* 0 with generation 0: the profile of all processes */
+		uint32_t generation;
+		bool is_slow;
+	} known[SLOW_PROCESSES_CAP];
+	size_t next;
+};
+
+void slow_processes_set(struct slow_processes *s, pid_t pid, uint32_t generation, bool is_slow);
+bool slow_processes_has(const struct slow_processes *s, pid_t pid, uint32_t generation);
 
 #endif
