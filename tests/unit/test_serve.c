@@ -50,7 +50,7 @@ static void test_paths(void **state)
 		"/../etc/passwd",
 		"/debug/pprof/../../etc/passwd",
 	};
-	struct endpoint_request r;
+	struct result_request r;
 
 	(void)state;
 	assert_int_equal(endpoint_parse_path("/", &r), 0);
@@ -95,7 +95,7 @@ static void test_paths(void **state)
 			fail_msg("'%s' is a page", wrong[i]);
 }
 
-static int set(const char *path, const char *key, const char *value, struct endpoint_request *r)
+static int set(const char *path, const char *key, const char *value, struct result_request *r)
 {
 	struct err why = { 0 };
 	int err;
@@ -109,7 +109,7 @@ static int set(const char *path, const char *key, const char *value, struct endp
 static void test_args(void **state)
 {
 	static const char heap[] = "/debug/pprof/heap";
-	struct endpoint_request r;
+	struct result_request r;
 
 	(void)state;
 	assert_int_equal(set(heap, "pid", "17", &r), 0);
@@ -147,7 +147,7 @@ static void test_args(void **state)
 
 static void test_args_together(void **state)
 {
-	struct endpoint_request r = { .endpoint = ENDPOINT_HEAP, .seconds = 1 };
+	struct result_request r = { .endpoint = ENDPOINT_HEAP, .seconds = 1 };
 	struct err why = { 0 };
 
 	(void)state;
@@ -162,7 +162,7 @@ static void test_args_together(void **state)
 /* Pictures of one process, or of all, now or within some time; of one also at a saved moment. */
 static void test_views(void **state)
 {
-	struct endpoint_request r;
+	struct result_request r;
 	struct err why = { 0 };
 
 	(void)state;

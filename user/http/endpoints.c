@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/err.h"
 
@@ -48,10 +49,10 @@ static int parse_number(const char *text, uint32_t max, uint32_t *ret, const cha
 	return 0;
 }
 
-int endpoint_parse_path(const char *path, struct endpoint_request *ret)
+int endpoint_parse_path(const char *path, struct result_request *ret)
 {
 	static const char prefix[] = "/pid/";
-	struct endpoint_request r = { 0 };
+	struct result_request r = { 0 };
 	uint32_t pid;
 
 	if (!strncmp(path, prefix, sizeof(prefix) - 1)) {
@@ -69,7 +70,7 @@ int endpoint_parse_path(const char *path, struct endpoint_request *ret)
 	return -ENOENT;
 }
 
-static int set_pid(struct endpoint_request *r, const char *value, struct err *why)
+static int set_pid(struct result_request *r, const char *value, struct err *why)
 {
 	const char *end = "";
 	uint32_t n;
@@ -82,7 +83,7 @@ static int set_pid(struct endpoint_request *r, const char *value, struct err *wh
 	return 0;
 }
 
-static int set_seconds(struct endpoint_request *r, const char *value, struct err *why)
+static int set_seconds(struct result_request *r, const char *value, struct err *why)
 {
 	const char *end = "";
 	uint32_t n;
@@ -135,7 +136,7 @@ const char *endpoint_moment_text(enum endpoint_moment at)
 	return moments[at];
 }
 
-static int set_moment(struct endpoint_request *r, const char *value, struct err *why)
+static int set_moment(struct result_request *r, const char *value, struct err *why)
 {
 	for (size_t i = 0; i < sizeof(moments) / sizeof(*moments); i++) {
 		if (strcmp(value, moments[i]))
@@ -183,7 +184,7 @@ static int set_time(int64_t *to, const char *key, const char *value, struct err 
 }
 
 /* Set an argument of the difference of two moments. */
-static int set_diff_arg(struct endpoint_request *r, const char *key, const char *value,
+static int set_diff_arg(struct result_request *r, const char *key, const char *value,
 			struct err *why)
 {
 	if (!strcmp(key, "from")) {
@@ -200,7 +201,7 @@ static int set_diff_arg(struct endpoint_request *r, const char *key, const char 
 	return err_set(why, -EINVAL, "bad format: html or json is wanted");
 }
 
-static int set_growth_arg(struct endpoint_request *r, const char *key, const char *value,
+static int set_growth_arg(struct result_request *r, const char *key, const char *value,
 			  struct err *why)
 {
 	if (!strcmp(key, "of")) {
@@ -217,8 +218,7 @@ static int set_growth_arg(struct endpoint_request *r, const char *key, const cha
 	return err_set(why, -EINVAL, "bad by: stack or scope is wanted");
 }
 
-int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *value,
-		     struct err *why)
+int endpoint_set_arg(struct result_request *r, const char *key, const char *value, struct err *why)
 {
 	bool may_have_pid = is_profile(r->endpoint) || endpoint_is_of_one(r->endpoint);
 
@@ -243,7 +243,7 @@ int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *va
 	return 0;
 }
 
-int endpoint_check(const struct endpoint_request *r, struct err *why)
+int endpoint_check(const struct result_request *r, struct err *why)
 {
 	bool has_moments = r->endpoint == ENDPOINT_HEAP || is_view(r->endpoint);
 
@@ -264,6 +264,14 @@ int endpoint_check(const struct endpoint_request *r, struct err *why)
 	if (!r->is_text || !r->seconds)
 		return 0;
 	return err_set(why, -EINVAL, "seconds and debug do not go together");
+}
+
+void result_request_release(struct result_request *r)
+{
+	free(r->addrs.addrs);
+	free(r->page);
+	if (r->at != ENDPOINT_NOW)
+		close(r->saved_fd);
 }
 
 static int hex_digit(char c)

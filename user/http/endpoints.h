@@ -25,6 +25,8 @@
 #include <sys/types.h>
 
 struct err;
+struct governor_record;
+struct snapshot;
 
 enum endpoint {
 	ENDPOINT_INDEX,
@@ -57,9 +59,21 @@ const char *endpoint_moment_text(enum endpoint_moment at);
 
 #define ENDPOINT_SECONDS_CAP 3600
 
-struct endpoint_request {
+#define ENDPOINT_TIME_BUF 32
+
+/* Addresses of a process, whose names are asked for. */
+struct endpoint_addrs {
+	uint64_t *addrs;
+	size_t addr_cnt;
+};
+
+/*
+ * A request for a result: one struct from the parser, through the queue of requests (serve/profiles.h), to the child
+ * that makes it (result/make.h). What is saved or pushed begins as ENDPOINT_HEAP of a process, else all 0.
+ */
+struct result_request {
 	enum endpoint endpoint;
-	pid_t pid; /* 0: all, or the only one */
+	pid_t pid; /* 0: all, with labels pid and comm; or the only one */
 	enum endpoint_moment at;
 	uint32_t seconds; /* 0: a snapshot; else only what is allocated in that time */
 	bool is_text; /* for a profile: debug=1 */
@@ -70,30 +84,53 @@ struct endpoint_request {
 	bool is_json;
 	bool of_day; /* growth in the last day; false: in the last hour */
 	bool by_scope; /* growth by scope; false: by stack */
+
+	/* What comes with it, set by who answers it: see result_request_release(). */
+	struct endpoint_addrs addrs;
+	int saved_fd; /* the saved profile, unless at is ENDPOINT_NOW */
+	char *page; /* of ENDPOINT_PROCESS, with a place for its stacks: see http/process_page.h */
+	struct {
+		uint64_t before_ns, after_ns; /* as stack_past_moments() has them */
+		char before[ENDPOINT_TIME_BUF], after[ENDPOINT_TIME_BUF];
+	} moments; /* the two of has_from */
+
+	/* Set before it is made. */
+	uint32_t generation; /* of the process, when it was asked for */
+	bool is_image; /* only this generation of pid, whether it has ended or not */
+	bool wants_growth; /* adds what the process held before; for one process, without base */
+	/* Not NULL: alloc_* counts only what was added since base, which was taken at base_ns. */
+	const struct snapshot *base;
+	uint64_t base_ns;
+	uint64_t names_ns; /* limit for its names; 0: a minute */
+	bool wants_all_names; /* -ETIME when names take longer; else late ones are left out */
+
+	/* Of a profile that is saved: */
+	const struct governor_record *budget; /* the cost of its probes; NULL: the present one */
+	const char *reason; /* why it is saved; NULL: a request asked for it */
+	bool is_over; /* the process, or the image, has ended */
+	const char *const *notes; /* that come first */
+	size_t note_cnt;
 };
+/* Free what comes with it. */
+void result_request_release(struct result_request *r);
 
 /* -ENOENT: there is no such page. */
-int endpoint_parse_path(const char *path, struct endpoint_request *ret);
+int endpoint_parse_path(const char *path, struct result_request *ret);
 /* Add one argument of the request. -EINVAL with a sentence for the client in why. */
-int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *value,
-		     struct err *why);
+int endpoint_set_arg(struct result_request *r, const char *key, const char *value, struct err *why);
 /* "2026-11-26T14:05:00Z" <-> seconds since the epoch. -EINVAL: it is no such time. */
-#define ENDPOINT_TIME_BUF 32
 int endpoint_parse_time(const char *text, int64_t *ret);
 char *endpoint_time_text(int64_t epoch_s, char buf[ENDPOINT_TIME_BUF]);
 /* Call after all arguments: do they go together? */
-int endpoint_check(const struct endpoint_request *r, struct err *why);
+int endpoint_check(const struct result_request *r, struct err *why);
 /* Is it a page of one process, and not of all? */
 bool endpoint_is_of_one(enum endpoint endpoint);
 
 /* Maximum body of a request for names, in bytes: some 100000 addresses. */
 #define ENDPOINT_BODY_CAP (2 << 20)
 #define ENDPOINT_ADDRS_CAP 131072
-struct endpoint_addrs {
-	uint64_t *addrs; /* the caller frees it */
-	size_t addr_cnt;
-};
-/* "0x7f12+0x3456", hexadecimal. -EINVAL with a sentence in why; -ENOMEM. */
+/* "0x7f12+0x3456", hexadecimal. The caller frees them. -EINVAL with a sentence in why;
+ * -ENOMEM. */
 int endpoint_parse_addrs(const char *text, size_t bytes, struct endpoint_addrs *ret,
 			 struct err *why);
 

@@ -1,72 +1,72 @@
 /* SPDX-License-Identifier: MIT */
-/* make.h - writes the profile of some or all followed processes from a snapshot into a file. */
+/*
+ * make.h - makes a result: a request goes in (struct result_request in http/endpoints.h), a file comes out.
+ *
+ * It is made of a snapshot of the samples, or of the past that is kept of the stacks. Slow, because names are looked
+ * up: run it in a child (worker.h).
+ */
 #ifndef HT_RESULT_MAKE_H
 #define HT_RESULT_MAKE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "result/profile_source.h"
+#include "kernel/attach.h"
 
-struct governor_record;
+struct engine;
+struct governor;
+struct name_cache;
 struct profile;
+struct result_request;
+struct slow_files;
 struct snapshot;
-struct stack_moments;
+struct stack_past;
+struct track_files;
+struct tracker;
 
-enum profile_form {
-	PROFILE_PPROF,
-	PROFILE_TEXT, /* as report_heap.c writes it, with names */
-	/* The same of one process, which must run, with its addresses: see process_text.h... */
-	PROFILE_ADDRESSES,
-	PROFILE_GROWTH, /* ... of what was allocated, whether it is still in use or not */
-	PROFILE_PICTURES, /* a page of viewer.html */
-	PROFILE_DIFF, /* from the saved profile to now, as text */
-	/* From the past (stack_profile.h), without a snapshot: */
-	PROFILE_MOMENTS, /* the difference of two moments: a page of viewer.html, or JSON */
-	PROFILE_STACKS, /* stacks that grow, as JSON */
-	PROFILE_STACKS_PAGE, /* the same, in the page of a process */
+/* What results are made from, and what their notes say. */
+struct result_source {
+	struct engine *engine;
+	struct track_files *files;
+	struct tracker *tracker;
+	struct slow_files *slow; /* shared by all children that look up names */
+	struct name_cache *names; /* likewise */
+	const struct governor *governor;
+	struct stack_past *stacks; /* what processes held before; NULL: not kept */
+	uint64_t rate_bytes;
+	enum attach_mode mode;
+	int64_t begin_epoch_ns;
+	char *const *command_argv;
+	int command_argc;
 };
 
-struct profile_request {
-	pid_t pid; /* 0: all, with labels pid and comm */
-	enum profile_form form;
-	/* Only this image of pid, whether it has ended or not. */
-	bool is_image;
-	uint32_t generation;
-	/* The cost of its probes; NULL: the present one. */
-	const struct governor_record *budget;
-	bool shows_allocs; /* opens on alloc_space; false: on inuse_space */
-	/* Not NULL: alloc_* counts only what was added since base, which was taken duration_ns before. */
-	const struct snapshot *base;
-	uint64_t duration_ns;
-	bool wants_growth; /* adds what the process held before; for one process, without base */
-	int64_t epoch_ns; /* of the snapshot; monotonic_ns: the same moment on CLOCK_MONOTONIC */
-	uint64_t monotonic_ns;
-	const char *reason; /* why it is saved; NULL: a request asked for it */
-	bool is_over; /* the process, or the image, has ended */
-	bool has_saved; /* saved_fd: what PROFILE_PICTURES shows, or PROFILE_DIFF begins at */
-	int saved_fd;
-	const char *saved_name; /* names its moment */
-	const struct stack_moments *moments; /* for PROFILE_MOMENTS */
-	bool is_json;
-	bool of_day, by_scope; /* for PROFILE_STACKS; false: of the last hour, by stack */
-	const char *page; /* for PROFILE_STACKS_PAGE: see http/process_page.h */
-	const char *const *notes; /* that come first */
-	size_t note_cnt;
+/* When the results of one child are of. */
+struct result_moment {
+	const struct snapshot *snapshot; /* NULL: none of them needs one */
+	int64_t epoch_ns;
+	uint64_t monotonic_ns; /* the same moment on CLOCK_MONOTONIC */
 };
 
-/* Slow: reads symbols. Run it in a child process. -ESRCH: the one process that is asked for has ended, and the form
- * needs its addresses. -ENODATA: the form has no notes and shows what is in use, which is unknown. -EDOM: the two
- * profiles of PROFILE_DIFF cannot be compared. -ENOENT: the past that is asked for is not kept. -EAGAIN: a page is whole,
- * but there was no time for some names. */
-int profile_file_write(const struct profile_source *src, const struct snapshot *s,
-		       const struct profile_request *request, int fd);
-/* Is this form made without a snapshot? */
-bool profile_file_is_past(enum profile_form form);
-/* The same as a profile in memory; free it with profile_free(). */
-int profile_file_build(const struct profile_source *src, const struct snapshot *s,
-		       const struct profile_request *request, struct profile **ret);
+/*
+ * Write what is asked for. -ESRCH: the one process that is asked for has ended, and the form needs its addresses.
+ * -ENODATA: the form has no notes and shows what is in use, which is unknown. -EDOM: the two profiles of a difference
+ * cannot be compared. -ENOENT: the past that is asked for is not kept. -ETIME: with wants_all_names, names take longer
+ * than names_ns. -EAGAIN: a page is whole, but there was no time for some names.
+ */
+int result_make(const struct result_source *src, const struct result_moment *m,
+		const struct result_request *r, int fd);
+/* The same as a profile in memory, of now; free it with profile_free(). */
+int result_build(const struct result_source *src, const struct result_moment *m,
+		 const struct result_request *r, struct profile **ret);
+bool result_needs_snapshot(const struct result_request *r);
+
+/* Call in a child that makes results: memory that children share shall not be in its own children. */
+void result_begin_child(const struct result_source *src);
+/* Time for the names of one of several results, all due by end_ns: half of what is left, so that no result takes all
+ * the time of the others. */
+uint64_t result_names_share(uint64_t end_ns);
+/* The image of a followed process, in the form that the past uses (metrics/stack_past.h). */
+uint64_t result_image(const struct result_source *src, pid_t pid);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* process_text.c - see process_text.h. */
-#include "result/process_text.h"
+/* process_text.c - see make_priv.h. */
+#include "result/make_priv.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,24 +9,148 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/allocators.h"
 #include "base/fd_stream.h"
-#include "result/profile_source.h"
-#include "report/report.h"
+#include "base/hmap.h"
+#include "http/endpoints.h"
+#include "proc/process.h"
 #include "profile/profile.h"
+#include "report/report.h"
+#include "result/make.h"
 #include "snapshot/profile_build.h"
 #include "symbol/symbolizer.h"
-#include "alloc/allocators.h"
-#include "proc/process.h"
-#include "result/address_map.h"
 #include "track/file_symbols.h"
 #include "track/files.h"
 
+/* Programs have addresses below 2^47 (2^56 if they ask for more). Readers want addresses below 2^63. */
+#define MADE_SHIFT 48
+#define MADE_ID_CAP 0x7ffeU
+#define MADE_VADDR_MAX ((1ULL << MADE_SHIFT) - 1)
 /* Markers lie below the addresses that a process may map. Some readers take 1 off an address: half the step to each
  * side still belongs to the marker. */
 #define MARKER_BASE 0x100ULL
 #define MARKER_STEP 16ULL
 /* Longest name; C++ has some of many kilobytes. */
 #define NAME_BYTES_MAX 1024
+
+struct address_map {
+	const struct track_files *files;
+	pid_t pid; /* 0: no process */
+	struct proc_maps maps; /* executable mappings of files */
+	struct hmap bias_by_file; /* file id -> bias of its first mapping */
+};
+
+static int note_bias(struct address_map *a, const struct proc_map *map)
+{
+	const struct track_file *file = track_files_find(a->files, map);
+	uint64_t bias;
+
+	if (!file || hmap_get(&a->bias_by_file, &file->id) ||
+	    track_file_bias(file, map->start_addr, map->off, &bias))
+		return 0;
+	return hmap_put(&a->bias_by_file, &file->id, bias);
+}
+
+int address_map_of(const struct track_files *files, struct proc_maps *maps,
+		   struct address_map **ret)
+{
+	struct address_map *a = calloc(1, sizeof(*a));
+	size_t kept = 0;
+	int err = 0;
+
+	if (!a) {
+		proc_maps_release(maps);
+		return -ENOMEM;
+	}
+	a->files = files;
+	a->maps = *maps;
+	*maps = (struct proc_maps){ 0 };
+	hmap_init(&a->bias_by_file, sizeof(uint32_t));
+	for (size_t i = 0; i < a->maps.maps.cnt && !err; i++) {
+		const struct proc_map *map = &a->maps.maps.data[i];
+
+		/* [vsyscall] is in the kernel's half. */
+		if (!map->is_exec || !*map->path || map->start_addr >> 63)
+			continue;
+		err = note_bias(a, map);
+		a->maps.maps.data[kept++] = *map;
+	}
+	if (err) {
+		address_map_free(a);
+		return err;
+	}
+	a->maps.maps.cnt = kept;
+	*ret = a;
+	return 0;
+}
+
+int address_map_new(const struct track_files *files, pid_t pid, struct address_map **ret)
+{
+	struct process_info info;
+	struct proc_maps maps = { 0 };
+	int err = process_info_read(pid, &info);
+
+	if (!err)
+		err = proc_maps_read(pid, info.live_tid, &maps);
+	if (!err)
+		err = address_map_of(files, &maps, ret);
+	if (!err)
+		(*ret)->pid = info.tgid;
+	return err;
+}
+
+void address_map_free(struct address_map *a)
+{
+	if (!a)
+		return;
+	proc_maps_release(&a->maps);
+	hmap_release(&a->bias_by_file);
+	free(a);
+}
+
+bool address_map_has(const struct address_map *a, const struct track_file *file)
+{
+	return hmap_get(&a->bias_by_file, &file->id);
+}
+
+uint64_t address_map_addr(const struct address_map *a, const struct track_file *file,
+			  uint64_t vaddr)
+{
+	const uint64_t *bias = hmap_get(&a->bias_by_file, &file->id);
+
+	if (bias)
+		return vaddr + *bias;
+	if (file->id >= MADE_ID_CAP || vaddr > MADE_VADDR_MAX)
+		return 0;
+	return (file->id + 1ULL) << MADE_SHIFT | vaddr;
+}
+
+const struct track_file *address_map_place(const struct address_map *a, uint64_t addr,
+					   uint64_t *ret_vaddr)
+{
+	const struct proc_map *map = proc_maps_find(&a->maps, addr);
+	const struct track_file *file = map ? track_files_find(a->files, map) : NULL;
+	uint64_t bias;
+
+	*ret_vaddr = addr;
+	if (file && !track_file_bias(file, map->start_addr, map->off, &bias)) {
+		*ret_vaddr = addr - bias;
+		return file;
+	}
+	if (!map && !(addr >> MADE_SHIFT))
+		return track_files_jit_at(a->files, a->pid, addr);
+	if (map || addr >> 63)
+		return NULL;
+	file = track_files_by_id(a->files, (uint32_t)(addr >> MADE_SHIFT) - 1);
+	if (file)
+		*ret_vaddr = addr & MADE_VADDR_MAX;
+	return file;
+}
+
+const struct proc_maps *address_map_maps(const struct address_map *a)
+{
+	return &a->maps;
+}
 
 static uint64_t marker_addr(const char *name)
 {
@@ -132,17 +256,17 @@ static int replace_mappings(const struct address_map *a, struct profile *p)
 	return err;
 }
 
-int process_text_write(const struct profile_source *src, struct profile *p, pid_t pid,
-		       bool is_growth, int fd)
+int process_text_write(const struct result_source *src, const struct result_request *r,
+		       struct profile *p, int fd)
 {
 	const struct report_options opts = {
 		.format = REPORT_HEAP,
 		.heap_form = REPORT_HEAP_ADDRESSES,
-		.heap_is_growth = is_growth,
+		.heap_is_growth = r->endpoint == ENDPOINT_REMOTE_GROWTH,
 	};
 	struct address_map *a;
 	FILE *out;
-	int err = address_map_new(src->files, pid, &a);
+	int err = address_map_new(src->files, r->pid, &a);
 
 	if (err)
 		return err;
@@ -235,9 +359,9 @@ static int put_file(const struct symbol_options *opts, const struct place *place
 	return err;
 }
 
-static int put_places(const struct profile_source *src, struct place *places, size_t cnt, FILE *out)
+static int put_places(const struct symbol_options *opts, struct place *places, size_t cnt,
+		      FILE *out)
 {
-	const struct symbol_options opts = profile_symbol_options(src);
 	size_t first = 0, n;
 	int err = 0;
 
@@ -246,29 +370,30 @@ static int put_places(const struct profile_source *src, struct place *places, si
 		for (n = 1; first + n < cnt && places[first + n].file == places[first].file;)
 			n++;
 		if (places[first].file)
-			err = put_file(&opts, places + first, n, out);
+			err = put_file(opts, places + first, n, out);
 		for (size_t i = first; i < first + n && !places[first].file; i++)
 			put_bare(&places[i], out);
 	}
 	return err;
 }
 
-int process_names_write(const struct profile_source *src, pid_t pid, const uint64_t *addrs,
-			size_t addr_cnt, int fd)
+int process_names_write(const struct result_source *src, const struct result_request *r, int fd)
 {
+	const struct symbol_options opts = result_symbol_options(src, r);
+	size_t addr_cnt = r->addrs.addr_cnt;
 	struct place *places = calloc(addr_cnt + 1, sizeof(*places));
 	struct address_map *a = NULL;
 	FILE *out;
-	int err = places ? address_map_new(src->files, pid, &a) : -ENOMEM;
+	int err = places ? address_map_new(src->files, r->pid, &a) : -ENOMEM;
 
 	for (size_t i = 0; i < addr_cnt && !err; i++) {
-		places[i].addr = addrs[i];
-		places[i].file = address_map_place(a, addrs[i], &places[i].vaddr);
+		places[i].addr = r->addrs.addrs[i];
+		places[i].file = address_map_place(a, places[i].addr, &places[i].vaddr);
 	}
 	if (!err)
 		err = fd_stream_open(fd, &out);
 	if (!err)
-		err = fd_stream_close(out, put_places(src, places, addr_cnt, out));
+		err = fd_stream_close(out, put_places(&opts, places, addr_cnt, out));
 	address_map_free(a);
 	free(places);
 	return err;

@@ -16,11 +16,10 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "base/vec.h"
+#include "http/endpoints.h"
 #include "result/make.h"
 #include "saved/store.h"
 #include "snapshot/snapshot.h"
-#include "symbol/name_cache.h"
-#include "symbol/slow_files.h"
 
 #define NOTE_BYTES 512
 /* For the names of all jobs: the profile of a process near its limit must not wait for long. */
@@ -61,9 +60,8 @@ void saved_batch_clear(struct saved_batch *b)
 
 struct work {
 	const struct saved_batch *batch;
-	const struct profile_source *src;
-	const struct snapshot *s;
-	const struct profile_request *moment;
+	const struct result_source *src;
+	const struct result_moment *moment;
 	uint64_t names_end_ns;
 };
 
@@ -149,39 +147,39 @@ static int make_job(void *ctx, size_t i)
 	const struct work *work = ctx;
 	const struct saved_job *job = &work->batch->jobs[i];
 	const struct saved_store *store = work->batch->store;
-	struct profile_source src = *work->src;
-	struct profile_request request = *work->moment;
+	struct result_request r = {
+		.endpoint = ENDPOINT_HEAP,
+		.pid = job->name.pid,
+		.generation = job->generation,
+		.is_image = true,
+		.names_ns = result_names_share(work->names_end_ns),
+		.budget = &job->budget,
+		.is_over = saved_job_is_last(job),
+	};
 	struct notes notes = { .cnt = 0 };
-	struct saved_result *r = &work->batch->results[i];
+	struct saved_result *told = &work->batch->results[i];
 	struct estimate inuse;
 	char file[KEEP_NAME_BYTES], reason[64];
 	int err;
 
-	slow_files_hide(src.slow);
-	name_cache_hide(src.names);
-	inuse_of(work->s, job, &inuse);
-	r->inuse_bytes = saved_job_has_inuse(job) ? inuse.bytes : -1;
-	r->write_err = 0;
+	result_begin_child(work->src);
+	inuse_of(work->moment->snapshot, job, &inuse);
+	told->inuse_bytes = saved_job_has_inuse(job) ? inuse.bytes : -1;
+	told->write_err = 0;
 	saved_name_format(&job->name, file);
 	saved_reason_words(&job->name, reason, sizeof(reason));
 	make_notes(job, work, &inuse, reason, &notes);
-	request.pid = job->name.pid;
-	request.is_image = true;
-	request.generation = job->generation;
-	request.budget = &job->budget;
-	request.reason = reason;
-	request.is_over = saved_job_is_last(job);
-	request.notes = notes.line;
-	request.note_cnt = notes.cnt;
-	src.names_ns = profile_names_share(work->names_end_ns);
-	err = profile_file_write(&src, work->s, &request, job->fd);
+	r.reason = reason;
+	r.notes = notes.line;
+	r.note_cnt = notes.cnt;
+	err = result_make(work->src, work->moment, &r, job->fd);
 	if (err)
 		log_warn("serve: cannot make %s: %s", file, strerror(-err));
 	else if (saved_store_has_dir(store))
-		r->write_err = saved_store_write(store, &job->name, job->fd);
-	if (r->write_err)
+		told->write_err = saved_store_write(store, &job->name, job->fd);
+	if (told->write_err)
 		log_warn("serve: cannot write %s: %s: it is kept in memory", file,
-			 strerror(-r->write_err));
+			 strerror(-told->write_err));
 	return err;
 }
 
@@ -196,18 +194,16 @@ static int map_results(struct saved_batch *b)
 	return 0;
 }
 
-int saved_batch_start(struct saved_batch *b, const struct profile_source *src,
-		      const struct snapshot *s, const struct profile_request *moment)
+int saved_batch_start(struct saved_batch *b, const struct result_source *src,
+		      const struct result_moment *moment)
 {
 	const struct worker_options opts = { .what = "keeping profiles",
 					     .is_urgent = saved_job_class(&b->jobs[0]) <=
 							  KEEP_NEAR_LIMIT,
 					     .moment_ns = moment->monotonic_ns };
-	struct work work = { .batch = b,
-			     .src = src,
-			     .s = s,
-			     .moment = moment,
-			     .names_end_ns = now_ns() + NAMES_NS };
+	struct work work = {
+		.batch = b, .src = src, .moment = moment, .names_end_ns = now_ns() + NAMES_NS
+	};
 	int err = b->results ? 0 : map_results(b);
 
 	return err ? err : worker_start(&b->worker, &opts, b->job_cnt, make_job, &work);

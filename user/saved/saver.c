@@ -56,7 +56,7 @@ struct saver {
 	struct saved_store *store;
 	struct saved_watch watch;
 	struct saved_batch batch;
-	struct profile_source src;
+	struct result_source src;
 	struct saved_ended ended;
 	struct saved_rest rest;
 	bool is_hurried;
@@ -92,7 +92,7 @@ int saver_open(const struct saver_options *opts, struct saver **ret)
 	return 0;
 }
 
-void saver_start(struct saver *k, const struct profile_source *src)
+void saver_start(struct saver *k, const struct result_source *src)
 {
 	if (!k)
 		return;
@@ -336,7 +336,7 @@ static void let_go_dead(struct saver *k)
 /* Start a child for what is due. Return its descriptor; -1: nothing was started. */
 static int begin(struct saver *k)
 {
-	struct profile_request moment = { .monotonic_ns = now_ns() };
+	struct result_moment moment = { .monotonic_ns = now_ns() };
 	struct snapshot *s = NULL;
 	int err;
 
@@ -350,8 +350,9 @@ static int begin(struct saver *k)
 		err = snapshot_take(k->src.engine, &s);
 	k->rest.end_ns = now_ns();
 	k->rest.took_ns = k->rest.end_ns - moment.monotonic_ns;
+	moment.snapshot = s;
 	if (!err)
-		err = saved_batch_start(&k->batch, &k->src, s, &moment);
+		err = saved_batch_start(&k->batch, &k->src, &moment);
 	let_go_dead(k);
 	if (err) {
 		log_warn("serve: cannot keep profiles: %s", strerror(-err));

@@ -22,7 +22,7 @@
 
 struct ht_event;
 struct saver;
-struct profile_source;
+struct result_source;
 struct serve_keep;
 
 struct saver_options {
@@ -35,7 +35,7 @@ struct saver_options {
 /* Refuse all that can be refused: the reason is logged on stderr. */
 int saver_open(const struct saver_options *opts, struct saver **ret);
 /* Nothing is done before this call. src is copied. */
-void saver_start(struct saver *k, const struct profile_source *src);
+void saver_start(struct saver *k, const struct result_source *src);
 /* Apply other bounds and another limit; the folder, and whether anything is saved, stay. */
 void saver_change(struct saver *k, const struct saver_options *opts);
 /* NULL is fine here; everywhere below it means that nothing is saved. */

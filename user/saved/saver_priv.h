@@ -21,11 +21,10 @@
 struct engine;
 struct ht_event;
 struct ht_image;
-struct profile_request;
-struct profile_source;
+struct result_moment;
+struct result_source;
 struct saved_cgroup;
 struct saved_store;
-struct snapshot;
 struct tracker;
 
 /*
@@ -166,9 +165,8 @@ int saved_batch_open_files(struct saved_batch *b, int64_t epoch_ns);
 /* Forget the jobs, and close the fds that nobody took over. */
 void saved_batch_clear(struct saved_batch *b);
 
-/* moment: when s began, on both clocks. */
-int saved_batch_start(struct saved_batch *b, const struct profile_source *src,
-		      const struct snapshot *s, const struct profile_request *moment);
+int saved_batch_start(struct saved_batch *b, const struct result_source *src,
+		      const struct result_moment *moment);
 
 /* End the child. */
 void saved_batch_release(struct saved_batch *b);

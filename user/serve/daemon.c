@@ -22,6 +22,7 @@
 #include "serve/daemon_priv.h"
 #include "serve/debug_job.h"
 #include "serve/follow.h"
+#include "result/make.h"
 #include "saved/saver.h"
 #include "session/session.h"
 #include "serve/live_view.h"
@@ -50,7 +51,7 @@ struct daemon {
 	struct profiles *profiles;
 	struct saver *saver; /* NULL: nothing is saved */
 	struct pushes *pushes;
-	struct profile_source source;
+	struct result_source source;
 	struct live_view *live_view; /* for the pages */
 	struct ticks *ticks;
 	struct daemon_loop *loop;
@@ -88,7 +89,7 @@ static int open_profiles(struct daemon *d)
 	};
 	int err;
 
-	d->source = (struct profile_source){
+	d->source = (struct result_source){
 		.engine = d->session->engine,
 		.files = d->session->files,
 		.tracker = d->session->tracker,
@@ -107,7 +108,7 @@ static int open_profiles(struct daemon *d)
 			return err;
 		d->source.stacks = d->stacks;
 	}
-	err = profiles_new(&d->source, &d->profiles);
+	err = profiles_new(&d->source, d->pushes, &d->profiles);
 	return err ? err : live_view_new(&d->source, &view_opts, &d->live_view);
 }
 
@@ -215,7 +216,6 @@ static void start(struct daemon *d)
 		.saver = d->saver,
 	};
 
-	profiles_set_pushes(d->profiles, d->pushes);
 	saver_start(d->saver, &d->source);
 	requests_start(d->requests, &parts);
 }

@@ -16,7 +16,7 @@ struct guardian;
 struct ht_event;
 struct http_server;
 struct live_view;
-struct profile_source;
+struct result_source;
 struct profiles;
 struct pushes;
 struct requests;
@@ -95,7 +95,7 @@ void daemon_loop_close(struct daemon_loop *l);
 /* The parts that know the answers. */
 struct requests_parts {
 	struct tracker *tracker;
-	const struct profile_source *source;
+	const struct result_source *source;
 	struct follow *follow;
 	struct live_view *live_view;
 	struct profiles *profiles;

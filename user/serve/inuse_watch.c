@@ -12,13 +12,13 @@
 #include "budget/governor.h"
 #include "kernel/engine.h"
 #include "metrics/inuse_past.h"
-#include "result/profile_source.h"
+#include "result/make.h"
 #include "track/tracker.h"
 
 _Static_assert(INUSE_PAST_PROCESSES_CAP >= HT_TARGETS_CAP, "each that is followed has a past");
 
 struct sums {
-	const struct profile_source *src;
+	const struct result_source *src;
 	struct hmap by_pid; /* uint32_t -> bytes, a double's bits */
 };
 
@@ -59,7 +59,7 @@ static double held(const struct sums *s, pid_t pid)
 	return fmax(bytes, 0);
 }
 
-int inuse_watch_tick(const struct profile_source *src, struct inuse_past *past)
+int inuse_watch_tick(const struct result_source *src, struct inuse_past *past)
 {
 	struct sums s = { .src = src };
 	size_t cnt = tracker_running_cnt(src->tracker);

@@ -52,7 +52,7 @@ struct keyed_cell {
 };
 
 struct maker {
-	const struct profile_source *src;
+	const struct result_source *src;
 	struct target_memory *memory;
 	struct live_processes *lp;
 	struct scope_labels *labels;
@@ -345,7 +345,7 @@ static int book_all(struct maker *m, struct series_table *book)
 	return 0;
 }
 
-int live_processes_make(const struct profile_source *src, const struct snapshot *s,
+int live_processes_make(const struct result_source *src, const struct snapshot *s,
 			struct series_table *book, struct target_memory *memory,
 			struct live_processes *ret)
 {

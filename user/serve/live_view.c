@@ -151,7 +151,7 @@ static void own_cost_read(struct serve_own *ret)
 #define RECLAIMED_CNT 8
 
 struct live_view {
-	struct profile_source src;
+	struct result_source src;
 	struct live_view_options opts;
 	struct series_table *book;
 	struct target_memory *memory;
@@ -167,7 +167,7 @@ struct live_view {
 	uint64_t due_ns; /* when it is too old to be shown */
 };
 
-int live_view_new(const struct profile_source *src, const struct live_view_options *opts,
+int live_view_new(const struct result_source *src, const struct live_view_options *opts,
 		  struct live_view **ret)
 {
 	struct live_view *lv = calloc(1, sizeof(*lv));

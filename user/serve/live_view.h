@@ -16,7 +16,7 @@
 #include "base/clock.h"
 
 struct live_view;
-struct profile_source;
+struct result_source;
 struct serve_view;
 
 /* Pages may show data that is this old. */
@@ -29,7 +29,7 @@ struct live_view_options {
 };
 
 /* src is copied. */
-int live_view_new(const struct profile_source *src, const struct live_view_options *opts,
+int live_view_new(const struct result_source *src, const struct live_view_options *opts,
 		  struct live_view **ret);
 void live_view_free(struct live_view *lv);
 

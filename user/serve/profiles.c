@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "result/process_text.h"
+#include "result/make.h"
 #include "result/worker.h"
 #include "serve/pushes.h"
 #include "budget/governor.h"
@@ -26,8 +26,6 @@
 #include "http/process_page.h"
 #include "snapshot/recording_notes.h"
 #include "snapshot/snapshot.h"
-#include "symbol/name_cache.h"
-#include "symbol/slow_files.h"
 #include "proc/process.h"
 #include "track/tracker.h"
 
@@ -62,24 +60,17 @@ struct base {
 };
 
 struct waiter {
-	struct http_exchange *x;
-	struct endpoint_request request;
-	struct endpoint_addrs addrs; /* addresses to be named */
-	int saved_fd; /* saved profile to use; -1: none */
-	char *page; /* with a place for the stacks; NULL: not a page */
-	struct stack_moments moments;
+	struct http_exchange *x; /* NULL: nobody waits for the answer any more */
+	struct result_request request;
 	struct base *base; /* NULL: no delta */
 	uint64_t due_ns;
-	uint32_t generation; /* of the requested process, at that time */
 	enum lane_kind lane;
 	int file; /* index in the lane's files while a child makes it; -1: not begun */
 };
 
 struct file {
-	enum endpoint endpoint;
-	struct profile_request request;
-	struct endpoint_addrs addrs; /* the waiter's */
-	struct stack_moments moments;
+	/* The request of the first who waits for it, which the child has a copy of; the parent must not use it after that. */
+	const struct result_request *request;
 	int fd;
 };
 
@@ -93,7 +84,7 @@ struct batch {
 };
 
 struct profiles {
-	struct profile_source src;
+	struct result_source src;
 	struct pushes *pushes;
 	VEC(struct waiter) waiters;
 	struct base *bases[BASES_CAP];
@@ -102,24 +93,20 @@ struct profiles {
 	uint64_t snapshot_ns; /* duration of the last one */
 };
 
-int profiles_new(const struct profile_source *src, struct profiles **ret)
+int profiles_new(const struct result_source *src, struct pushes *pushes, struct profiles **ret)
 {
 	struct profiles *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
 	p->src = *src;
+	p->pushes = pushes;
 	for (int i = 0; i < LANE_CNT; i++) {
 		p->batches[i].lane = (enum lane_kind)i;
 		p->batches[i].push_fd = -1;
 	}
 	*ret = p;
 	return 0;
-}
-
-void profiles_set_pushes(struct profiles *p, struct pushes *pushes)
-{
-	p->pushes = pushes;
 }
 
 bool profiles_makes_pushes(const struct profiles *p)
@@ -166,7 +153,7 @@ static void base_put(struct profiles *p, struct base *b)
 	free(b);
 }
 
-static bool is_long(const struct endpoint_request *r)
+static bool is_long(const struct result_request *r)
 {
 	return r->seconds > LONG_S;
 }
@@ -240,25 +227,17 @@ static int waiters_check(const struct profiles *p, bool for_long, struct err *wh
 		       p->waiters.cnt < WAITERS_CAP ? ", half of them for more than a minute" : "");
 }
 
-static void release_given(const struct waiter *w)
-{
-	free(w->addrs.addrs);
-	free(w->page);
-	if (w->saved_fd >= 0)
-		close(w->saved_fd);
-}
-
 /* Answer with the page without its stacks. */
 static void answer_page(const struct waiter *w)
 {
 	static const char why[] = "<p>Which stacks grow took too long to find out: "
 				  "<a href=\"growth\">as JSON</a>, it may take its time.</p>\n";
-	const char *place = strstr(w->page, PROCESS_PAGE_STACKS);
+	const char *page = w->request.page, *place = strstr(page, PROCESS_PAGE_STACKS);
 	struct http_answer a = { .status = 200 };
 	char *text;
 
 	profile_answer_type(&w->request, &a);
-	if (asprintf(&text, "%.*s%s%s", (int)(place - w->page), w->page, why,
+	if (asprintf(&text, "%.*s%s%s", (int)(place - page), page, why,
 		     place + strlen(PROCESS_PAGE_STACKS)) < 0) {
 		http_error(w->x, 500, "out of memory\n");
 		return;
@@ -268,32 +247,38 @@ static void answer_page(const struct waiter *w)
 	free(text);
 }
 
-void profiles_request(struct profiles *p, struct http_exchange *x, const struct endpoint_request *r,
-		      const struct profiles_given *given)
+/* What the child finds nowhere else. */
+static int set_up(struct profiles *p, struct waiter *w, struct err *why)
+{
+	struct result_request *r = &w->request;
+	int err = waiters_check(p, is_long(r), why);
+
+	if (r->pid)
+		r->generation = tracker_generation(p->src.tracker, r->pid);
+	r->wants_growth = (r->endpoint == ENDPOINT_HEAP || r->endpoint == ENDPOINT_ALLOCS) &&
+			  r->pid && !r->seconds && !r->is_text;
+	/* a page leaves slow parts out */
+	if (!r->page && slow_processes_has(&p->slow, r->pid, r->generation))
+		w->lane = LANE_SLOW;
+	if (err || !r->seconds)
+		return err;
+	w->due_ns += r->seconds * NS_PER_S;
+	err = base_get(p, is_long(r), &w->base, why);
+	if (err)
+		return err;
+	r->base = w->base->snapshot;
+	r->base_ns = w->base->taken_ns;
+	return 0;
+}
+
+void profiles_request(struct profiles *p, struct http_exchange *x, const struct result_request *r)
 {
 	struct waiter w = {
-		.x = x,
-		.request = *r,
-		.due_ns = now_ns(),
-		.saved_fd = given->saved_fd,
-		.page = given->page,
-		.moments = given->moments,
-		.file = -1,
+		.x = x, .request = *r, .due_ns = now_ns(), .lane = LANE_QUICK, .file = -1
 	};
 	struct err why = { .text = "out of memory" };
-	int err = waiters_check(p, is_long(r), &why);
+	int err = set_up(p, &w, &why);
 
-	if (given->addrs)
-		w.addrs = *given->addrs;
-	if (r->pid)
-		w.generation = tracker_generation(p->src.tracker, r->pid);
-	/* a page leaves slow parts out */
-	w.lane = !w.page && slow_processes_has(&p->slow, r->pid, w.generation) ? LANE_SLOW :
-										 LANE_QUICK;
-	if (!err && r->seconds) {
-		w.due_ns += r->seconds * NS_PER_S;
-		err = base_get(p, is_long(r), &w.base, &why);
-	}
 	if (!err)
 		err = vec_push(&p->waiters, w);
 	if (!err) {
@@ -301,17 +286,17 @@ void profiles_request(struct profiles *p, struct http_exchange *x, const struct 
 		return;
 	}
 	base_put(p, w.base);
-	if (w.page)
+	if (w.request.page)
 		answer_page(&w);
 	else
 		http_error(x, err == -EBUSY ? 503 : 500, "%s\n", why.text);
-	release_given(&w);
+	result_request_release(&w.request);
 }
 
 static void remove_waiter(struct profiles *p, size_t i)
 {
 	base_put(p, p->waiters.data[i].base);
-	release_given(&p->waiters.data[i]);
+	result_request_release(&p->waiters.data[i].request);
 	p->waiters.data[i] = p->waiters.data[--p->waiters.cnt];
 }
 
@@ -366,47 +351,33 @@ bool slow_processes_has(const struct slow_processes *s, pid_t pid, uint32_t gene
 	return find_slow(s, pid, generation) < SLOW_PROCESSES_CAP;
 }
 
-/* Return the file for a waiter, added if it is new. -1: no room, the next child makes it. */
-static int file_for(struct batch *b, const struct waiter *w, const struct profile_request *request)
+/* Do both get the same file? */
+static bool is_same(const struct result_request *a, const struct result_request *b)
+{
+	bool may_share = a->endpoint == ENDPOINT_CMDLINE || result_needs_snapshot(a);
+
+	return may_share && a->endpoint == b->endpoint && a->at == ENDPOINT_NOW &&
+	       b->at == ENDPOINT_NOW && a->pid == b->pid && a->base == b->base &&
+	       a->is_text == b->is_text && a->has_from == b->has_from;
+}
+
+/* Return the file for a request, added if it is new. -1: no room, the next child makes it. */
+static int file_for(struct batch *b, const struct result_request *r)
 {
 	struct file *f = b->files;
 
 	for (; f < b->files + b->file_cnt; f++)
-		if (f->endpoint == w->request.endpoint && f->endpoint != ENDPOINT_SYMBOL &&
-		    !profile_file_is_past(request->form) && !f->request.has_saved &&
-		    !request->has_saved && f->request.pid == request->pid &&
-		    f->request.base == request->base && f->request.form == request->form)
+		if (is_same(f->request, r))
 			return (int)(f - b->files);
 	if (b->file_cnt == (b->lane == LANE_QUICK ? WORKER_FILES_CAP : 1))
 		return -1;
-	*f = (struct file){ w->request.endpoint, *request, w->addrs, w->moments, -1 };
-	f->fd = memfd_create("heaptap profile", MFD_CLOEXEC);
+	*f = (struct file){ r, memfd_create("heaptap profile", MFD_CLOEXEC) };
 	if (f->fd < 0)
 		return -1;
 	/* Read by the reader, which a child does not have. If it cannot be read, the file stays empty. */
-	if (f->endpoint == ENDPOINT_CMDLINE)
-		(void)write_cmdline(f->request.pid, f->fd);
+	if (r->endpoint == ENDPOINT_CMDLINE)
+		(void)write_cmdline(r->pid, f->fd);
 	return (int)b->file_cnt++;
-}
-
-static enum profile_form form_of(const struct endpoint_request *r)
-{
-	switch (r->endpoint) {
-	case ENDPOINT_REMOTE_HEAP:
-		return PROFILE_ADDRESSES;
-	case ENDPOINT_REMOTE_GROWTH:
-		return PROFILE_GROWTH;
-	case ENDPOINT_VIEWER:
-		return PROFILE_PICTURES;
-	case ENDPOINT_DIFF:
-		return r->has_from ? PROFILE_MOMENTS : PROFILE_DIFF;
-	case ENDPOINT_GROWTH:
-		return PROFILE_STACKS;
-	case ENDPOINT_PROCESS:
-		return PROFILE_STACKS_PAGE;
-	default:
-		return r->is_text ? PROFILE_TEXT : PROFILE_PPROF;
-	}
 }
 
 /* True if it waits for a child of that lane. */
@@ -432,90 +403,57 @@ static void put_oldest_first(struct profiles *p, enum lane_kind lane, uint64_t n
 }
 
 /* Give the requests that are due files. */
-static void plan(struct profiles *p, struct batch *b, const struct profile_request *moment)
+static void plan(struct profiles *p, struct batch *b, uint64_t now)
 {
+	bool is_quick = b->lane == LANE_QUICK;
 	struct waiter *w;
 
-	put_oldest_first(p, b->lane, moment->monotonic_ns);
+	put_oldest_first(p, b->lane, now);
 	vec_each(&p->waiters, w) {
-		struct profile_request request = *moment;
-
-		if (!is_due_in(w, b->lane, moment->monotonic_ns))
+		if (!is_due_in(w, b->lane, now))
 			continue;
-		request.pid = w->request.pid;
-		request.form = form_of(&w->request);
-		request.shows_allocs = w->request.endpoint == ENDPOINT_ALLOCS;
-		request.has_saved = w->saved_fd >= 0;
-		request.saved_fd = w->saved_fd;
-		request.saved_name = endpoint_moment_text(w->request.at);
-		request.wants_growth = request.pid && !w->base && request.form == PROFILE_PPROF;
-		request.page = w->page;
-		request.is_json = w->request.is_json;
-		request.of_day = w->request.of_day;
-		request.by_scope = w->request.by_scope;
-		if (w->base) {
-			request.base = w->base->snapshot;
-			request.duration_ns = moment->monotonic_ns - w->base->taken_ns;
-		}
-		w->file = file_for(b, w, &request);
+		w->request.names_ns = is_quick ? QUICK_NAMES_NS : 0;
+		w->request.wants_all_names = is_quick && !w->request.page;
+		w->file = file_for(b, &w->request);
 	}
 }
 
 static bool wants_snapshot(const struct batch *b)
 {
 	for (size_t i = 0; i < b->file_cnt; i++)
-		if (b->files[i].endpoint != ENDPOINT_SYMBOL &&
-		    b->files[i].endpoint != ENDPOINT_CMDLINE &&
-		    !profile_file_is_past(b->files[i].request.form))
+		if (result_needs_snapshot(b->files[i].request))
 			return true;
 	return b->lane == LANE_PUSH;
-}
-
-/* In the child: make one file; on failure it is left empty. */
-static int write_file(const struct profile_source *src, const struct snapshot *s,
-		      const struct file *f)
-{
-	struct profile_request request = f->request;
-	int err;
-
-	request.moments = &f->moments;
-	if (f->endpoint == ENDPOINT_SYMBOL)
-		err = process_names_write(src, f->request.pid, f->addrs.addrs, f->addrs.addr_cnt,
-					  f->fd);
-	else if (f->endpoint == ENDPOINT_CMDLINE)
-		err = lseek(f->fd, 0, SEEK_END) > 0 ? 0 : -ESRCH;
-	else
-		err = profile_file_write(src, s, &request, f->fd);
-	if (err == -EAGAIN && request.form == PROFILE_STACKS_PAGE) /* a whole page */
-		return err;
-	if (err && err != -ESRCH && err != -ENODATA && err != -EDOM && err != -ETIME &&
-	    err != -ENOENT)
-		log_warn("serve: cannot answer: %s", strerror(-err));
-	return err && ftruncate(f->fd, 0) ? -errno : err;
 }
 
 struct work {
 	struct profiles *p;
 	const struct batch *batch;
-	const struct snapshot *s;
-	const struct profile_request *moment;
+	const struct result_moment *moment;
 };
 
-/* Runs in the child. */
+/* Runs in the child: make one file; on failure it is left empty. */
 static int make_file(void *ctx, size_t i)
 {
 	const struct work *work = ctx;
 	const struct profiles *p = work->p;
-	struct profile_source src = p->src;
+	const struct file *f = &work->batch->files[i];
+	const struct result_request *r = f->request;
+	int err;
 
-	slow_files_hide(src.slow);
-	name_cache_hide(src.names);
+	result_begin_child(&p->src);
 	if (work->batch->lane == LANE_PUSH)
-		return pushes_make(p->pushes, &src, work->s, work->moment, work->batch->push_fd);
-	src.names_ns = work->batch->lane == LANE_QUICK ? QUICK_NAMES_NS : 0;
-	src.is_page = src.names_ns && work->batch->files[i].request.page;
-	src.wants_names = src.names_ns && !src.is_page;
-	return write_file(&src, work->s, &work->batch->files[i]);
+		return pushes_make(p->pushes, &p->src, work->moment, work->batch->push_fd);
+	if (r->endpoint == ENDPOINT_CMDLINE)
+		err = lseek(f->fd, 0, SEEK_END) > 0 ? 0 : -ESRCH;
+	else
+		err = result_make(&p->src, work->moment, r, f->fd);
+	if (err == -EAGAIN && r->page) /* a whole page */
+		return err;
+	if (err && err != -ESRCH && err != -ENODATA && err != -EDOM && err != -ETIME &&
+	    err != -ENOENT)
+		log_warn("serve: cannot answer: %s", strerror(-err));
+	return err && ftruncate(f->fd, 0) ? -errno : err;
 }
 
 static bool is_due(const struct profiles *p, enum lane_kind lane)
@@ -543,7 +481,7 @@ static void close_files(struct batch *b)
 
 /* In use may be known later, or with another limit. */
 static void answer_unknown(const struct profiles *p, struct http_exchange *x,
-			   const struct endpoint_request *r)
+			   const struct result_request *r)
 {
 	struct recording rec = RECORDING_NONE;
 	char words[RECORDING_INUSE_BUF];
@@ -556,7 +494,7 @@ static void answer_unknown(const struct profiles *p, struct http_exchange *x,
 }
 
 static void answer_failure(const struct profiles *p, struct http_exchange *x,
-			   const struct endpoint_request *r, int err)
+			   const struct result_request *r, int err)
 {
 	if (err == -ENODATA)
 		answer_unknown(p, x, r);
@@ -576,7 +514,7 @@ static void answer_failure(const struct profiles *p, struct http_exchange *x,
 		http_error(x, 500, "the profile could not be made: %s\n", strerror(-err));
 }
 
-void profile_answer_type(const struct endpoint_request *r, struct http_answer *ret)
+void profile_answer_type(const struct result_request *r, struct http_answer *ret)
 {
 	if (r->endpoint == ENDPOINT_GROWTH || r->is_json)
 		ret->type = "application/json";
@@ -602,7 +540,7 @@ static void answer_file(const struct profiles *p, const struct waiter *w, const 
 		a.fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
 		err = a.fd < 0 ? -errno : 0;
 	}
-	if (err && w->page && err != -ESRCH) {
+	if (err && w->request.page && err != -ESRCH) {
 		answer_page(w);
 		return;
 	}
@@ -622,10 +560,11 @@ static bool wants_late_names(const struct profiles *p, struct waiter *w)
 {
 	const struct waiter *other;
 
-	if (!w->page || w->lane != LANE_QUICK)
+	if (!w->request.page || w->lane != LANE_QUICK)
 		return false;
 	vec_each(&p->waiters, other)
-		if (other->page && other->lane == LANE_SLOW && other->request.pid == w->request.pid)
+		if (other->request.page && other->lane == LANE_SLOW &&
+		    other->request.pid == w->request.pid)
 			return false;
 	w->x = NULL;
 	w->lane = LANE_SLOW;
@@ -635,18 +574,21 @@ static bool wants_late_names(const struct profiles *p, struct waiter *w)
 /* false: it still waits, for another child. */
 static bool answer_one(struct profiles *p, const struct batch *b, struct waiter *w)
 {
+	pid_t pid = w->request.pid;
 	int err, file = w->file;
 	bool is_late;
 
 	w->file = -1;
+	if (b->lane == LANE_SLOW && b->worker.took_ns < QUICK_NAMES_NS)
+		slow_processes_set(&p->slow, pid, tracker_generation(p->src.tracker, pid), false);
 	switch (worker_result(&b->worker, (size_t)file, &err)) {
 	case WORKER_TOO_SLOW:
-		if (w->page) {
+		if (w->request.page) {
 			if (w->x)
 				answer_page(w);
 			return true;
 		}
-		slow_processes_set(&p->slow, w->request.pid, w->generation, true);
+		slow_processes_set(&p->slow, w->request.pid, w->request.generation, true);
 		w->lane = LANE_SLOW;
 		return !w->x;
 	case WORKER_NOT_BEGUN:
@@ -693,9 +635,9 @@ static bool has_ended(const struct profiles *p, const struct waiter *w)
 	const struct tracker *t = p->src.tracker;
 	pid_t pid = w->request.pid;
 
-	if (w->saved_fd >= 0 && w->request.endpoint == ENDPOINT_VIEWER)
+	if (w->request.at != ENDPOINT_NOW && w->request.endpoint == ENDPOINT_VIEWER)
 		return false; /* it shows the past */
-	return pid && !tracker_is_of(t, pid, w->generation);
+	return pid && !tracker_is_of(t, pid, w->request.generation);
 }
 
 /* Refuse requests for ended processes: an empty profile would say that they hold nothing. */
@@ -714,8 +656,9 @@ static void refuse_ended(struct profiles *p, uint64_t now)
 
 static int begin(struct profiles *p, struct batch *b)
 {
-	struct profile_request moment = { .monotonic_ns = now_ns() };
-	struct work work = { .p = p, .batch = b, .moment = &moment };
+	struct result_moment moment = { .epoch_ns = (int64_t)clock_ns(CLOCK_REALTIME),
+					.monotonic_ns = now_ns() };
+	struct work work = { p, b, &moment };
 	bool is_push = b->lane == LANE_PUSH;
 	/* Somebody waits for a quick file, and its time is bounded. With less than its share of a busy processor it
 	 * would be taken for slow, and would wait behind slow ones. */
@@ -728,17 +671,16 @@ static int begin(struct profiles *p, struct batch *b)
 	struct snapshot *s = NULL;
 	int err;
 
-	moment.epoch_ns = (int64_t)clock_ns(CLOCK_REALTIME);
 	if (is_push) {
 		pushes_begin(p->pushes);
 		b->push_fd = memfd_create("heaptap pushes", MFD_CLOEXEC);
 	} else {
-		plan(p, b, &moment);
+		plan(p, b, moment.monotonic_ns);
 	}
 	err = b->file_cnt || b->push_fd >= 0 ? 0 : -EMFILE;
 	if (!err && wants_snapshot(b))
 		err = take(p, &s);
-	work.s = s;
+	moment.snapshot = s;
 	if (!err)
 		err = worker_start(&b->worker, &opts, is_push ? 1 : b->file_cnt, make_file, &work);
 	if (err) {
@@ -752,13 +694,8 @@ static int begin(struct profiles *p, struct batch *b)
 /* Call when the child has ended or is left alone. */
 static void finish(struct profiles *p, struct batch *b)
 {
-	const struct file *f = b->files;
-
 	if (b->lane == LANE_PUSH)
 		pushes_take(p->pushes, b->push_fd);
-	else if (b->lane == LANE_SLOW && b->worker.took_ns < QUICK_NAMES_NS)
-		slow_processes_set(&p->slow, f->request.pid,
-				   tracker_generation(p->src.tracker, f->request.pid), false);
 	answer(p, b);
 }
 

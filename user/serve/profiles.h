@@ -15,35 +15,22 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "result/make.h"
-#include "result/stack_profile.h"
-
-struct endpoint_addrs;
-struct endpoint_request;
+struct result_request;
 struct http_answer;
 struct http_exchange;
 struct profiles;
 struct pushes;
+struct result_source;
 
-/* src is copied. */
-int profiles_new(const struct profile_source *src, struct profiles **ret);
+/* src is copied. The requests of pushes are made from the same snapshots, too; NULL: no pushes. */
+int profiles_new(const struct result_source *src, struct pushes *pushes, struct profiles **ret);
 /* Ends the children that are at work. Waiting requests get no answer: close the server before. */
 void profiles_free(struct profiles *p);
-/* Make the requests of pushes from the same snapshots, too; NULL: no pushes. */
-void profiles_set_pushes(struct profiles *p, struct pushes *pushes);
 
-/* Data that comes with the request. Owned by profiles_request() from there on. */
-struct profiles_given {
-	struct endpoint_addrs *addrs; /* addresses whose names are asked for, or NULL */
-	int saved_fd; /* the saved profile of r->at; -1: none */
-	char *page; /* of ENDPOINT_PROCESS; sent as it is when its stacks take too long */
-	struct stack_moments moments; /* of ENDPOINT_DIFF with has_from */
-};
-/* Take over the exchange, and hold or answer it. */
-void profiles_request(struct profiles *p, struct http_exchange *x, const struct endpoint_request *r,
-		      const struct profiles_given *given);
+/* Take over the exchange and what comes with the request, and hold or answer it. */
+void profiles_request(struct profiles *p, struct http_exchange *x, const struct result_request *r);
 /* Fill in type and file name of the answer to a request for a profile. */
-void profile_answer_type(const struct endpoint_request *r, struct http_answer *ret);
+void profile_answer_type(const struct result_request *r, struct http_answer *ret);
 /* Forget a client that has gone. */
 void profiles_abandon(struct profiles *p, struct http_exchange *x);
 

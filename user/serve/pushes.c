@@ -25,6 +25,7 @@
 #include "base/printable.h"
 #include "base/sandbox.h"
 #include "base/write_all.h"
+#include "http/endpoints.h"
 #include "metrics/view.h"
 #include "proc/process.h"
 #include "profile/profile.h"
@@ -380,8 +381,8 @@ static int make_request(const struct pushes *p, size_t i, struct profile *profil
 	return err;
 }
 
-static int make_process(const struct pushes *p, const struct profile_source *src,
-			const struct snapshot *s, const struct profile_request *request, int fd)
+static int make_process(const struct pushes *p, const struct result_source *src,
+			const struct result_moment *moment, const struct result_request *r, int fd)
 {
 	char pid[16], comm[sizeof(((struct process_info *)NULL)->comm) + 1] = "";
 	struct push_label *labels = calloc(p->opts.label_cnt + 4, sizeof(*labels));
@@ -392,17 +393,17 @@ static int make_process(const struct pushes *p, const struct profile_source *src
 
 	if (!labels)
 		return -ENOMEM;
-	if (!process_glance(request->pid, &info))
+	if (!process_glance(r->pid, &info))
 		memcpy(comm, info.comm, sizeof(info.comm));
 	make_printable(comm);
-	snprintf(pid, sizeof(pid), "%d", request->pid);
+	snprintf(pid, sizeof(pid), "%d", r->pid);
 	/* The user's labels come first, and win. */
 	memcpy(labels, p->opts.labels, cnt * sizeof(*labels));
 	labels[cnt++] = (struct push_label){ "job", "heaptap" };
 	labels[cnt++] = (struct push_label){ "node", p->node };
 	labels[cnt++] = (struct push_label){ "pid", pid };
 	labels[cnt++] = (struct push_label){ "comm", comm };
-	err = profile_file_build(src, s, request, &profile);
+	err = result_build(src, moment, r, &profile);
 	for (size_t i = 0; i < p->opts.target_cnt && profile; i++) {
 		/* A profile too large for one target may suit another. */
 		int target_err = make_request(p, i, profile, labels, cnt, fd);
@@ -414,23 +415,21 @@ static int make_process(const struct pushes *p, const struct profile_source *src
 	return err;
 }
 
-int pushes_make(const struct pushes *p, const struct profile_source *src, const struct snapshot *s,
-		const struct profile_request *moment, int fd)
+int pushes_make(const struct pushes *p, const struct result_source *src,
+		const struct result_moment *moment, int fd)
 {
 	uint64_t names_end_ns = now_ns() + NAMES_NS;
-	struct profile_source one = *src;
 	int first_err = 0;
 
 	for (size_t i = 0; i < tracker_running_cnt(src->tracker); i++) {
-		struct profile_request request = *moment;
-		int err;
+		const struct result_request r = { .endpoint = ENDPOINT_HEAP,
+						  .pid = tracker_running_at(src->tracker, i),
+						  .names_ns = result_names_share(names_end_ns) };
+		int err = make_process(p, src, moment, &r, fd);
 
-		request.pid = tracker_running_at(src->tracker, i);
-		one.names_ns = profile_names_share(names_end_ns);
-		err = make_process(p, &one, s, &request, fd);
 		if (!err)
 			continue;
-		log_warn("push: no profile of process %d: %s", request.pid, strerror(-err));
+		log_warn("push: no profile of process %d: %s", r.pid, strerror(-err));
 		first_err = first_err ? first_err : err;
 	}
 	return first_err;

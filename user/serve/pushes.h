@@ -14,13 +14,12 @@
 
 #include "push/push_message.h"
 
-struct profile_source;
-struct profile_request;
 struct push_target;
 struct track_files;
 struct pushes;
+struct result_moment;
+struct result_source;
 struct serve_push;
-struct snapshot;
 
 /* Everything pointed to must stay valid. */
 struct pushes_options {
@@ -66,8 +65,8 @@ int pushes_wait_ms(const struct pushes *p);
 /* Make a push due now. */
 void pushes_hurry(struct pushes *p);
 /* Write the requests into fd: slow, runs in the child. */
-int pushes_make(const struct pushes *p, const struct profile_source *src, const struct snapshot *s,
-		const struct profile_request *moment, int fd);
+int pushes_make(const struct pushes *p, const struct result_source *src,
+		const struct result_moment *moment, int fd);
 /* Give the complete requests in fd to the senders. */
 void pushes_take(struct pushes *p, int fd);
 /* True if a request waits for a destination that seems to answer. */

@@ -25,7 +25,7 @@
 #include "http/token.h"
 #include "metrics/view.h"
 #include "metrics/stack_past.h"
-#include "result/profile_source.h"
+#include "result/make.h"
 #include "track/tracker.h"
 
 /* A requested time may be this many seconds from a moment, plus this part of the moment's age. */
@@ -46,7 +46,7 @@ static const struct serve_process *find_process(const struct serve_view *v, pid_
 }
 
 /* -ESRCH: the process is not followed. */
-static int write_one(const struct serve_view *v, const struct endpoint_request *r,
+static int write_one(const struct serve_view *v, const struct result_request *r,
 		     enum metric_format format, FILE *out)
 {
 	const struct serve_process *one = find_process(v, r->pid);
@@ -62,7 +62,7 @@ static int write_one(const struct serve_view *v, const struct endpoint_request *
 	return 0;
 }
 
-static int write_page(const struct requests_parts *parts, const struct endpoint_request *r,
+static int write_page(const struct requests_parts *parts, const struct result_request *r,
 		      enum metric_format format, char **ret)
 {
 	struct serve_view view;
@@ -105,7 +105,7 @@ out:
 static size_t moments_of(const struct requests_parts *parts, pid_t pid,
 			 const struct stack_past_moment **ret)
 {
-	const struct profile_source *src = parts->source;
+	const struct result_source *src = parts->source;
 
 	return src->stacks ? stack_past_moments(src->stacks, result_image(src, pid), ret) : 0;
 }
@@ -118,7 +118,7 @@ static bool has_moments(const struct requests_parts *parts, pid_t pid)
 }
 
 static void answer_page(const struct requests_parts *parts, struct http_exchange *x,
-			const struct endpoint_request *r)
+			struct result_request *r)
 {
 	enum metric_format format = metric_format_choose(http_header(x, "Accept"));
 	struct http_answer a = { .status = 200 };
@@ -134,8 +134,8 @@ static void answer_page(const struct requests_parts *parts, struct http_exchange
 		return;
 	}
 	if (r->endpoint == ENDPOINT_PROCESS && !http_is_head(x) && has_moments(parts, r->pid)) {
-		profiles_request(parts->profiles, x, r,
-				 &(struct profiles_given){ .saved_fd = -1, .page = text });
+		r->page = text;
+		profiles_request(parts->profiles, x, r);
 		return;
 	}
 	a.text = text;
@@ -196,12 +196,10 @@ static pid_t only_process(const struct requests_parts *parts, struct http_exchan
 
 /* POST asks for names; GET, whether there are any. */
 static void answer_symbol(const struct requests_parts *parts, struct http_exchange *x,
-			  const struct endpoint_request *r)
+			  struct result_request *r)
 {
 	/* Clients only check whether the number is 0 (Go does the same). Every address has some name here. */
 	static const struct http_answer some = { .status = 200, .text = "num_symbols: 1\n" };
-	struct endpoint_addrs addrs;
-	const struct profiles_given given = { .addrs = &addrs, .saved_fd = -1 };
 	struct err why = { .text = "out of memory" };
 	const char *body;
 	size_t bytes;
@@ -211,44 +209,36 @@ static void answer_symbol(const struct requests_parts *parts, struct http_exchan
 		return;
 	}
 	body = http_body(x, &bytes);
-	if (endpoint_parse_addrs(body, bytes, &addrs, &why))
+	if (endpoint_parse_addrs(body, bytes, &r->addrs, &why))
 		http_error(x, 400, "%s\n", why.text);
 	else
-		profiles_request(parts->profiles, x, r, &given);
+		profiles_request(parts->profiles, x, r);
 }
 
-static void answer_given(const struct requests_parts *parts, struct http_exchange *x,
-			 const struct endpoint_request *r, const struct profiles_given *given)
+static void answer_profile(const struct requests_parts *parts, struct http_exchange *x,
+			   struct result_request *r)
 {
 	struct http_answer head = { .status = 200, .fd = -1 };
 
 	if (!http_is_head(x)) {
-		profiles_request(parts->profiles, x, r, given);
+		profiles_request(parts->profiles, x, r);
 		return;
 	}
 	/* without making the profile */
 	profile_answer_type(r, &head);
 	http_reply(x, &head);
-	if (given->saved_fd >= 0)
-		close(given->saved_fd);
-}
-
-/* fd: the saved profile to use; -1: none. */
-static void answer_profile(const struct requests_parts *parts, struct http_exchange *x,
-			   const struct endpoint_request *r, int fd)
-{
-	answer_given(parts, x, r, &(struct profiles_given){ .saved_fd = fd });
+	result_request_release(r);
 }
 
 /* Answer with a saved profile, or what is made of it, also for a process that has ended. */
 static void answer_kept(const struct requests_parts *parts, struct http_exchange *x,
-			const struct endpoint_request *r)
+			struct result_request *r)
 {
 	struct http_answer a = {
 		.status = 200, .type = "application/octet-stream", .file_name = "heap", .fd = -1
 	};
 
-	a.fd = saver_fetch(parts->saver, r->pid, r->at);
+	a.fd = r->saved_fd = saver_fetch(parts->saver, r->pid, r->at);
 	if (a.fd < 0)
 		http_error(x, 404,
 			   "no profile at=%s is kept of process %d: / lists those that are\n",
@@ -256,7 +246,7 @@ static void answer_kept(const struct requests_parts *parts, struct http_exchange
 	else if (r->endpoint == ENDPOINT_HEAP)
 		http_reply(x, &a);
 	else
-		answer_profile(parts, x, r, a.fd);
+		answer_profile(parts, x, r);
 }
 
 static int64_t seconds_of(const struct stack_past_moment *m)
@@ -285,7 +275,7 @@ static int nearest_moment(const struct stack_past_moment *m, size_t cnt, int64_t
 
 /* Say why nothing is kept of that process. */
 static void refuse_past(const struct requests_parts *parts, struct http_exchange *x,
-			const struct endpoint_request *r)
+			const struct result_request *r)
 {
 	if (!parts->source->stacks)
 		http_error(x, 404, "what stacks held is not kept: --past-interval is 0\n");
@@ -296,7 +286,7 @@ static void refuse_past(const struct requests_parts *parts, struct http_exchange
 			   r->pid, r->pid);
 }
 
-static void refuse_moment(struct http_exchange *x, const struct endpoint_request *r,
+static void refuse_moment(struct http_exchange *x, const struct result_request *r,
 			  const struct stack_past_moment *m, size_t cnt)
 {
 	char first[ENDPOINT_TIME_BUF], last[ENDPOINT_TIME_BUF];
@@ -310,9 +300,8 @@ static void refuse_moment(struct http_exchange *x, const struct endpoint_request
 
 /* Answer with the difference of two moments. */
 static void answer_moments(const struct requests_parts *parts, struct http_exchange *x,
-			   const struct endpoint_request *r)
+			   struct result_request *r)
 {
-	struct profiles_given given = { .saved_fd = -1 };
 	const struct stack_past_moment *m = NULL;
 	size_t cnt = moments_of(parts, r->pid, &m), before = 0, after = cnt - 1;
 
@@ -333,16 +322,16 @@ static void answer_moments(const struct requests_parts *parts, struct http_excha
 			r->pid);
 		return;
 	}
-	given.moments.before_ns = m[before].time_ns;
-	given.moments.after_ns = m[after].time_ns;
-	endpoint_time_text(seconds_of(&m[before]), given.moments.before);
-	endpoint_time_text(seconds_of(&m[after]), given.moments.after);
-	answer_given(parts, x, r, &given);
+	r->moments.before_ns = m[before].time_ns;
+	r->moments.after_ns = m[after].time_ns;
+	endpoint_time_text(seconds_of(&m[before]), r->moments.before);
+	endpoint_time_text(seconds_of(&m[after]), r->moments.after);
+	answer_profile(parts, x, r);
 }
 
 /* Answer requests about one process, or all. */
 static void answer_process(const struct requests_parts *parts, struct http_exchange *x,
-			   struct endpoint_request *r)
+			   struct result_request *r)
 {
 	if (r->at != ENDPOINT_NOW) {
 		answer_kept(parts, x, r);
@@ -366,11 +355,11 @@ static void answer_process(const struct requests_parts *parts, struct http_excha
 	else if (r->endpoint == ENDPOINT_GROWTH && !has_moments(parts, r->pid))
 		refuse_past(parts, x, r);
 	else
-		answer_profile(parts, x, r, -1);
+		answer_profile(parts, x, r);
 }
 
 struct arg_reader {
-	struct endpoint_request *request;
+	struct result_request *request;
 	struct err why;
 };
 
@@ -385,7 +374,7 @@ static void on_request(void *ctx, struct http_exchange *x)
 {
 	static const struct http_answer healthy = { .status = 200, .text = "ok\n" };
 	const struct requests *as = ctx;
-	struct endpoint_request r;
+	struct result_request r;
 	struct arg_reader args = { .request = &r };
 
 	if (endpoint_parse_path(http_path(x), &r)) {
@@ -419,7 +408,7 @@ static void on_request(void *ctx, struct http_exchange *x)
 
 static size_t body_cap(void *ctx, const char *path)
 {
-	struct endpoint_request r;
+	struct result_request r;
 
 	(void)ctx;
 	return !endpoint_parse_path(path, &r) && r.endpoint == ENDPOINT_SYMBOL ? ENDPOINT_BODY_CAP :

@@ -10,7 +10,7 @@
 #include "kernel/engine.h"
 #include "metrics/stack_past.h"
 #include "profile/estimate.h"
-#include "result/profile_source.h"
+#include "result/make.h"
 #include "track/tracker.h"
 
 static uint64_t image_of(pid_t pid, uint32_t generation)
@@ -29,7 +29,7 @@ static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live 
 }
 
 /* Name the images whose in-use is known. */
-static int name_images(const struct profile_source *src)
+static int name_images(const struct result_source *src)
 {
 	size_t cnt = tracker_running_cnt(src->tracker);
 	int err = 0;
@@ -49,7 +49,7 @@ static int name_images(const struct profile_source *src)
 	return err;
 }
 
-int stack_watch_tick(const struct profile_source *src)
+int stack_watch_tick(const struct result_source *src)
 {
 	const struct stack_past_moment now = { now_ns(), (int64_t)clock_ns(CLOCK_REALTIME) };
 	uint64_t begin_ns;
