@@ -16,7 +16,6 @@
 #include "http/listen.h"
 #include "push/push_http.h"
 #include "push/push_profile.h"
-#include "push/push_secret.h"
 #include "http/token.h"
 #include "proc/container.h"
 

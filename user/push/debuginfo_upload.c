@@ -21,9 +21,7 @@
 #include "base/vec.h"
 #include "elf/elf_file.h"
 #include "push/debuginfo_message.h"
-#include "push/debuginfo_stream.h"
 #include "push/push_queue.h"
-#include "push/push_time.h"
 
 /* gRPC's codes; the first two mean here: somebody else has sent the file meanwhile. */
 #define GRPC_ALREADY_EXISTS 6

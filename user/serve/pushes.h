@@ -3,7 +3,7 @@
  * pushes.h - pushes a profile of each followed process to each destination, once in an interval.
  *
  * The child process that makes profiles (profiles.h) makes the requests and leaves them in a file. The event loop
- * only gives them to the destinations' senders (push_sender.h) and never waits for a network.
+ * only gives them to the destinations' senders (push_queue.h) and never waits for a network.
  */
 #ifndef HT_SERVE_PUSHES_H
 #define HT_SERVE_PUSHES_H
