@@ -19,9 +19,6 @@
 #include "base/err.h"
 #include "saved/saver_priv.h"
 #include "heaptap/abi.h"
-#include "saved/name.h"
-#include "saved/rules.h"
-#include "saved/store.h"
 #include "temp_folder.h"
 
 #define MIB (1024.0 * 1024)

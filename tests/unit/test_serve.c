@@ -24,7 +24,7 @@
 #include "metrics/inuse_past.h"
 #include "metrics/stack_past.h"
 #include "metrics/view.h"
-#include "serve/profiles.h"
+#include "serve/daemon_priv.h"
 
 static void test_paths(void **state)
 {

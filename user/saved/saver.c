@@ -2,7 +2,7 @@
 /*
  * saver.c - see saver.h.
  *
- * Compares reasons (watch.c) with the rules (rules.h), decides which profiles are made now (batch.c), and what becomes
+ * Compares reasons (watch.c) with the rules (rules.c), decides which profiles are made now (jobs.c), and what becomes
  * of those saved before.
  *
  * Jobs of ended processes wait in a list (jobs.c), because nothing else knows of them any more. For running
@@ -26,7 +26,6 @@
 #include "kernel/engine.h"
 #include "metrics/view.h"
 #include "saved/saver_priv.h"
-#include "saved/store.h"
 #include "result/make.h"
 #include "snapshot/snapshot.h"
 #include "track/tracker.h"

@@ -22,7 +22,6 @@
 #include "proc/cgroup.h"
 #include "proc/cgroup_memory.h"
 #include "proc/process.h"
-#include "saved/rules.h"
 #include "track/tracker.h"
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* debug_job.c - see debug_job.h. */
-#include "serve/debug_job.h"
+/* debug_job.c - see pushes.h. */
+#include "serve/pushes.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -36,7 +36,6 @@
 #include "base/log_limit.h"
 #include "base/vec.h"
 #include "guardian/guardian.h"
-#include "serve/follow_room.h"
 #include "proc/select.h"
 #include "kernel/engine.h"
 #include "kernel/seccomp_probe.h"

@@ -19,7 +19,7 @@
 #include "base/printable.h"
 #include "budget/governor.h"
 #include "result/make.h"
-#include "serve/target_memory.h"
+#include "serve/daemon_priv.h"
 #include "profile/profile.h"
 #include "profile/thread_pool.h"
 #include "profile/witness.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* live_view.c - see live_view.h. */
-#include "serve/live_view.h"
+/* live_view.c - see daemon_priv.h. */
+#include "serve/daemon_priv.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +21,6 @@
 #include "proc/process.h"
 #include "serve/live_view_priv.h"
 #include "result/make.h"
-#include "serve/target_memory.h"
 #include "snapshot/ledger_notes.h"
 #include "snapshot/snapshot.h"
 #include "track/files.h"

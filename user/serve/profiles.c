@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* profiles.c - see profiles.h. */
-#include "serve/profiles.h"
+/* profiles.c - see daemon_priv.h. */
+#include "serve/daemon_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

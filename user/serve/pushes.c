@@ -33,7 +33,6 @@
 #include "push/profile_copy.h"
 #include "push/push_profile.h"
 #include "push/push_queue.h"
-#include "serve/debug_job.h"
 #include "result/make.h"
 #include "track/files.h"
 #include "track/tracker.h"

@@ -2,7 +2,7 @@
 /*
  * pushes.h - pushes a profile of each followed process to each destination, once in an interval.
  *
- * The child process that makes profiles (profiles.h) makes the requests and leaves them in a file. The event loop
+ * The child process that makes profiles (profiles.c) makes the requests and leaves them in a file. The event loop
  * only gives them to the destinations' senders (push_queue.h) and never waits for a network.
  */
 #ifndef HT_SERVE_PUSHES_H
@@ -14,12 +14,14 @@
 
 #include "push/push_message.h"
 
+struct debuginfo_file;
 struct push_target;
-struct track_files;
 struct pushes;
 struct result_moment;
 struct result_source;
 struct serve_push;
+struct track_file;
+struct track_files;
 
 /* Everything pointed to must stay valid. */
 struct pushes_options {
@@ -73,5 +75,25 @@ void pushes_take(struct pushes *p, int fd);
 bool pushes_are_waiting(const struct pushes *p);
 /* The state of target i. */
 void pushes_view(const struct pushes *p, size_t i, struct serve_push *ret);
+
+/*
+ * debug_job.c: reduces a file of a followed process to names and lines (elf/debug_only.h), in a job of the reader
+ * (proc/reader.h): main never opens or parses such a file.
+ *
+ * The job has the mapped file, and finds its separate debug file with the reader's rights, by code that reads only
+ * identities. All else happens behind a seal (base/sandbox.h). It writes the reduced file into a pipe, as fast as it is
+ * read. In the worst case a hostile file controls what is sent in its own name.
+ */
+
+#define DEBUG_JOB 2
+/* Run a job of this kind; for reader_start(). */
+int debug_job_run(int fd, const void *args, size_t args_bytes, int out_fd);
+
+/*
+ * In main: start a job, and wait a moment for what it says of the file: of the mapped file if it has DWARF, else of its
+ * separate debug file (by build id, below the target's root, then on the host), else of the mapped file with the symbols it
+ * has. -ENODATA: no names anywhere; -EAGAIN: the job has not answered, or there is no room for it now; -errno.
+ */
+int debug_job_start(const struct track_file *file, struct debuginfo_file *ret);
 
 #endif

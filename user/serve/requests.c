@@ -13,8 +13,6 @@
 #include "base/log.h"
 #include "serve/follow.h"
 #include "saved/saver.h"
-#include "serve/live_view.h"
-#include "serve/profiles.h"
 #include "serve/pushes.h"
 #include "http/endpoints.h"
 #include "http/http.h"

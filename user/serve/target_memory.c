@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* target_memory.c - see target_memory.h. */
-#include "serve/target_memory.h"
+/* target_memory.c - see daemon_priv.h. */
+#include "serve/daemon_priv.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ticks.c - see ticks.h. */
-#include "serve/ticks.h"
+/* ticks.c - see daemon_priv.h. */
 
 #include <errno.h>
 #include <malloc.h>
@@ -20,8 +19,7 @@
 #include "record/idle_tasks.h"
 #include "saved/saver.h"
 #include "serve/follow.h"
-#include "serve/live_view.h"
-#include "serve/profiles.h"
+#include "serve/daemon_priv.h"
 #include "serve/pushes.h"
 #include "symbol/name_cache.h"
 #include "kernel/reclaim.h"
