@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
 #include "http/endpoints.h"
@@ -56,6 +57,7 @@ struct saver {
 	struct saved_watch watch;
 	struct saved_batch batch;
 	struct result_source src;
+	struct loop *loop;
 	struct saved_ended ended;
 	struct saved_rest rest;
 	bool is_hurried;
@@ -91,11 +93,12 @@ int saver_open(const struct saver_options *opts, struct saver **ret)
 	return 0;
 }
 
-void saver_start(struct saver *k, const struct result_source *src)
+void saver_start(struct saver *k, const struct result_source *src, struct loop *loop)
 {
 	if (!k)
 		return;
 	k->src = *src;
+	k->loop = loop;
 }
 
 void saver_change(struct saver *k, const struct saver_options *opts)
@@ -332,8 +335,8 @@ static void let_go_dead(struct saver *k)
 	}
 }
 
-/* Start a child for what is due. Return its descriptor; -1: nothing was started. */
-static int begin(struct saver *k)
+/* Start a child for what is due. false: nothing was started. */
+static bool begin(struct saver *k)
 {
 	struct result_moment moment = { .monotonic_ns = now_ns() };
 	struct snapshot *s = NULL;
@@ -341,7 +344,7 @@ static int begin(struct saver *k)
 
 	choose_jobs(k, moment.monotonic_ns);
 	if (!k->batch.job_cnt)
-		return -1;
+		return false;
 	moment.epoch_ns = (int64_t)clock_ns(CLOCK_REALTIME);
 	note_begun(k, moment.monotonic_ns);
 	err = saved_batch_open_files(&k->batch, moment.epoch_ns);
@@ -359,19 +362,7 @@ static int begin(struct saver *k)
 		saved_batch_clear(&k->batch);
 	}
 	snapshot_free(s);
-	return err ? -1 : k->batch.worker.fd;
-}
-
-int saver_work(struct saver *k, int *ret_fd)
-{
-	*ret_fd = -1;
-	if (!k)
-		return 0;
-	if (!k->batch.worker.pid)
-		*ret_fd = begin(k);
-	else if (worker_check(&k->batch.worker))
-		saver_reap(k);
-	return 0;
+	return !err;
 }
 
 /* Handle what has been made. */
@@ -415,12 +406,11 @@ static void take_result(struct saver *k, size_t i, int err)
 		replace(k, job, r);
 }
 
-bool saver_reap(struct saver *k)
+/* false: the child has not ended. */
+static bool reap(struct saver *k)
 {
 	int err;
 
-	if (!k)
-		return true;
 	if (!worker_reap(&k->batch.worker))
 		return !k->batch.worker.pid;
 	k->rest.took_ns += k->batch.worker.cpu_ns;
@@ -433,6 +423,26 @@ bool saver_reap(struct saver *k)
 	}
 	saved_batch_clear(&k->batch);
 	return true;
+}
+
+/* As in serve/profiles.c. */
+static void on_child(void *ctx, int fd)
+{
+	struct saver *k = ctx;
+
+	if (!reap(k))
+		loop_watch_once(k->loop, fd, on_child, k);
+}
+
+int saver_work(struct saver *k)
+{
+	if (!k)
+		return 0;
+	if (!k->batch.worker.pid)
+		return begin(k) ? loop_watch_once(k->loop, k->batch.worker.fd, on_child, k) : 0;
+	if (worker_check(&k->batch.worker))
+		reap(k);
+	return 0;
 }
 
 void saver_hurry(struct saver *k)

@@ -12,46 +12,61 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
+#include "result/make.h"
 #include "serve/daemon.h"
 
-struct capture;
-struct daemon_loop;
-struct engine;
 struct follow;
-struct governor;
 struct guardian;
 struct ht_event;
 struct http_answer;
 struct http_exchange;
 struct http_server;
 struct live_view;
+struct loop;
 struct name_cache;
 struct profiles;
 struct pushes;
 struct requests;
 struct result_request;
-struct result_source;
 struct saver;
 struct serve_process;
 struct serve_view;
+struct select_rules;
 struct session;
 struct slow_files;
+struct stack_past;
 struct target_memory;
-struct texts;
 struct ticks;
 struct track_files;
 struct tracker;
 
-/* capture.c: the daemon's session (session.h): which processes may be tapped, which share probes. */
-
-/* Check what the kernel can do. The capture owns *ret_session. */
-int capture_new(const struct daemon_options *opts, struct capture **ret,
-		struct session **ret_session);
-/* Start the session; its events go to on_event with ctx. After a failure call capture_free() all the same. */
-int capture_start(struct capture *c, const struct daemon_options *opts, struct guardian *guardian,
-		  void (*on_event)(void *ctx, const struct ht_event *event), void *ctx);
-/* Free the session, too. NULL is fine. */
-void capture_free(struct capture *c);
+/* The parts, which know each other by this. */
+struct daemon {
+	struct daemon_options opts;
+	struct loop *loop;
+	struct {
+		bool is_over, is_hurried; /* told to end; told again */
+		bool wants_reload;
+		bool has_lost_guardian;
+		uint64_t made_ns; /* then the last profiles are made, or never will be */
+	} end;
+	struct guardian *guardian;
+	struct select_rules *rules;
+	struct select_rules *tap_rules; /* NULL: no process may be tapped */
+	struct session *session;
+	struct requests *requests;
+	struct http_server *http; /* owned by requests */
+	struct follow *follow;
+	struct profiles *profiles;
+	struct saver *saver; /* NULL: nothing is saved */
+	struct pushes *pushes;
+	struct result_source source;
+	struct live_view *live_view; /* for the pages */
+	struct ticks *ticks;
+	struct slow_files *slow;
+	struct name_cache *names;
+	struct stack_past *stacks; /* NULL: none is kept */
+};
 
 /*
  * daemon_loop.c: the daemon's event loop: signals, ticks, the kernel's events, HTTP, the children that make
@@ -61,39 +76,19 @@ void capture_free(struct capture *c);
  * large executable (its unwind table is made), taking probes out, and reading the live map for a snapshot.
  */
 
-/* The parts that get turns. */
-struct daemon_loop_parts {
-	struct guardian *guardian;
-	struct engine *engine;
-	struct tracker *tracker;
-	struct governor *governor;
-	struct http_server *http;
-	struct profiles *profiles;
-	struct pushes *pushes;
-	struct ticks *ticks;
-	struct saver *saver; /* NULL: nothing is saved */
-	struct slow_files *slow;
-};
-
 /*
  * Let the loop handle signals from here on. Call it first, so that no signal ends the process while probes are in,
- * or before a reload can be handled. can_reload: SIGHUP asks for a reload; else it ends heaptap.
+ * or before a reload can be handled.
  */
-int daemon_loop_open(bool can_reload, struct daemon_loop **ret);
-/* Watch the descriptors that the parts wait for. parts is copied. */
-int daemon_loop_start(struct daemon_loop *l, const struct daemon_loop_parts *parts);
+int daemon_loop_open(struct daemon *d);
+/* Watch the descriptors of the parts that do not do so themselves. */
+int daemon_loop_start(struct daemon *d);
 /*
  * Run until SIGTERM or SIGINT: 0, after saving and pushing last profiles for some seconds, which a second signal
  * cuts short. After SIGHUP: 0 and true; call it again. Log why it ends. -EPIPE, after the same: the guardian was
  * killed, so no probe is left, and heaptap's starter starts it anew.
  */
-int daemon_loop_run(struct daemon_loop *l, bool *ret_wants_reload);
-/* Call before the descriptors of pushes change... */
-void daemon_loop_unwatch_pushes(struct daemon_loop *l);
-/* ... and after they have changed. */
-int daemon_loop_watch_pushes(struct daemon_loop *l);
-/* Does not use the parts, which may be gone. Restores the signals as before daemon_loop_open(). */
-void daemon_loop_close(struct daemon_loop *l);
+int daemon_loop_run(struct daemon *d, bool *ret_wants_reload);
 
 /*
  * requests.c: the daemon's HTTP side: finds out what a request asks for and which part answers it.
@@ -142,8 +137,9 @@ struct http_server *requests_server(const struct requests *as);
  * asked for. Slow processes and pushes have children of their own, so that nobody else waits for these.
  */
 
-/* src is copied. The requests of pushes are made from the same snapshots, too; NULL: no pushes. */
-int profiles_new(const struct result_source *src, struct pushes *pushes, struct profiles **ret);
+/* src is copied. The requests of pushes are made from the same snapshots, too. The children are watched in the loop. */
+int profiles_new(const struct result_source *src, struct pushes *pushes, struct loop *loop,
+		 struct profiles **ret);
 /* Ends the children that are at work. Waiting requests get no answer: close the server before. */
 void profiles_free(struct profiles *p);
 
@@ -154,11 +150,8 @@ void profile_answer_type(const struct result_request *r, struct http_answer *ret
 /* Forget a client that has gone. */
 void profiles_abandon(struct profiles *p, struct http_exchange *x);
 
-/* Start what is due. *ret_fd: -1, or a descriptor that is readable when the child that was started has ended: then
- * call profiles_reap(), which closes it (false: the child has not ended). worker.h says how to watch it. There may
- * be more to start: see profiles_wait_ms(). */
-int profiles_work(struct profiles *p, int *ret_fd);
-bool profiles_reap(struct profiles *p, int fd);
+/* Start what is due, or part of it: see profiles_wait_ms(). */
+int profiles_work(struct profiles *p);
 /* When the oldest snapshot was taken whose stacks are still to be looked up; UINT64_MAX: none. */
 uint64_t profiles_reader_since_ns(const struct profiles *p);
 bool profiles_makes_pushes(const struct profiles *p);
@@ -250,22 +243,8 @@ int target_memory_run_job(const void *args, size_t args_bytes, int out_fd);
  * stays short.
  */
 
-/* The parts that get a turn in a tick. */
-struct ticks_parts {
-	struct engine *engine;
-	struct track_files *files;
-	struct tracker *tracker;
-	struct follow *follow;
-	struct http_server *http;
-	struct live_view *live_view;
-	struct name_cache *names;
-	struct profiles *profiles;
-	struct pushes *pushes;
-	struct saver *saver; /* NULL: nothing is saved */
-};
-
-/* parts is copied. -ENOMEM. Missing mapping events are logged on stderr and are no error. */
-int ticks_open(const struct ticks_parts *parts, struct ticks **ret);
+/* -ENOMEM. Missing mapping events are logged on stderr and are no error. */
+int ticks_open(const struct daemon *d, struct ticks **ret);
 /* Does not use the parts, which may be gone. */
 void ticks_close(struct ticks *r);
 

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/vec.h"
 #include "result/make.h"
 #include "result/worker.h"
@@ -86,6 +87,7 @@ struct batch {
 struct profiles {
 	struct result_source src;
 	struct pushes *pushes;
+	struct loop *loop;
 	VEC(struct waiter) waiters;
 	struct base *bases[BASES_CAP];
 	struct batch batches[LANE_CNT]; /* by lane */
@@ -93,7 +95,8 @@ struct profiles {
 	uint64_t snapshot_ns; /* duration of the last one */
 };
 
-int profiles_new(const struct result_source *src, struct pushes *pushes, struct profiles **ret)
+int profiles_new(const struct result_source *src, struct pushes *pushes, struct loop *loop,
+		 struct profiles **ret)
 {
 	struct profiles *p = calloc(1, sizeof(*p));
 
@@ -101,6 +104,7 @@ int profiles_new(const struct result_source *src, struct pushes *pushes, struct 
 		return -ENOMEM;
 	p->src = *src;
 	p->pushes = pushes;
+	p->loop = loop;
 	for (int i = 0; i < LANE_CNT; i++) {
 		p->batches[i].lane = (enum lane_kind)i;
 		p->batches[i].push_fd = -1;
@@ -462,7 +466,7 @@ static bool is_due(const struct profiles *p, enum lane_kind lane)
 	uint64_t now = now_ns();
 
 	if (lane == LANE_PUSH)
-		return p->pushes && pushes_is_due(p->pushes);
+		return pushes_is_due(p->pushes);
 	vec_each(&p->waiters, w)
 		if (is_due_in(w, lane, now))
 			return true;
@@ -707,31 +711,34 @@ static bool reap(struct profiles *p, struct batch *b)
 	return true;
 }
 
-int profiles_work(struct profiles *p, int *ret_fd)
+/* If there is nothing to reap (somebody traces the child), watch once more. */
+static void on_child(void *ctx, int fd)
 {
-	struct batch *b = p->batches;
-
-	*ret_fd = -1;
-	refuse_ended(p, now_ns());
-	for (; b < p->batches + LANE_CNT; b++) {
-		if (b->worker.pid) {
-			if (worker_check(&b->worker))
-				reap(p, b);
-		} else if (*ret_fd < 0 && is_due(p, b->lane) && !begin(p, b)) {
-			*ret_fd = b->worker.fd;
-		}
-	}
-	return 0;
-}
-
-bool profiles_reap(struct profiles *p, int fd)
-{
+	struct profiles *p = ctx;
 	struct batch *b = p->batches;
 
 	for (; b < p->batches + LANE_CNT; b++)
-		if (b->worker.pid && b->worker.fd == fd)
-			return reap(p, b);
-	return true;
+		if (b->worker.pid && b->worker.fd == fd && !reap(p, b))
+			loop_watch_once(p->loop, fd, on_child, p);
+}
+
+int profiles_work(struct profiles *p)
+{
+	struct batch *b = p->batches;
+	bool has_begun = false;
+	int err = 0;
+
+	refuse_ended(p, now_ns());
+	for (; b < p->batches + LANE_CNT && !err; b++) {
+		if (b->worker.pid) {
+			if (worker_check(&b->worker))
+				reap(p, b);
+		} else if (!has_begun && is_due(p, b->lane) && !begin(p, b)) {
+			has_begun = true;
+			err = loop_watch_once(p->loop, b->worker.fd, on_child, p);
+		}
+	}
+	return err;
 }
 
 int profiles_wait_ms(const struct profiles *p)
@@ -740,7 +747,7 @@ int profiles_wait_ms(const struct profiles *p)
 	uint64_t now = now_ns(), ms;
 	int least = -1;
 
-	if (p->pushes && !profiles_makes_pushes(p))
+	if (!profiles_makes_pushes(p))
 		least = pushes_wait_ms(p->pushes);
 	vec_each(&p->waiters, w) {
 		if (p->batches[w->lane].worker.pid)

@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "base/folder.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/printable.h"
 #include "base/sandbox.h"
 #include "base/write_all.h"
@@ -66,6 +67,7 @@ struct lane {
 
 struct pushes {
 	struct pushes_options opts;
+	struct loop *loop;
 	struct lane *lanes; /* one for each of opts.targets */
 	uint32_t targets_id; /* changes with the set of targets */
 	const struct track_files *files;
@@ -165,31 +167,6 @@ static int check_spool_dir(const char *dir)
 	return err;
 }
 
-int pushes_open(const struct pushes_options *opts, struct pushes **ret)
-{
-	struct pushes *p = calloc(1, sizeof(*p));
-	int err = 0;
-
-	if (!p)
-		return -ENOMEM;
-	if (gethostname(p->node, sizeof(p->node) - 1))
-		p->node[0] = '\0';
-	if (opts->sends_debuginfo && !sandbox_is_whole()) {
-		log_error("serve: --push-debuginfo: " SANDBOX_NOT_WHOLE
-			  ", and send it to the server; leave the option out");
-		err = -EOPNOTSUPP;
-	}
-	if (!err && opts->spool_dir)
-		err = check_spool_dir(opts->spool_dir);
-	if (!err)
-		err = pushes_change(p, opts);
-	if (err)
-		pushes_close(p);
-	else
-		*ret = p;
-	return err;
-}
-
 void pushes_close(struct pushes *p)
 {
 	if (!p)
@@ -232,7 +209,7 @@ static void close_others(struct lane *lanes, size_t cnt, const struct lane *othe
 	}
 }
 
-int pushes_change(struct pushes *p, const struct pushes_options *opts)
+static int change(struct pushes *p, const struct pushes_options *opts)
 {
 	struct lane *lanes = calloc(opts->target_cnt + 1, sizeof(*lanes));
 	struct push_http_options identity = { 0 };
@@ -269,27 +246,78 @@ int pushes_change(struct pushes *p, const struct pushes_options *opts)
 	return 0;
 }
 
+static void on_upload(void *ctx, int fd)
+{
+	const struct pushes *p = ctx;
+
+	(void)fd;
+	for (size_t i = 0; i < p->opts.target_cnt; i++)
+		if (p->lanes[i].upload)
+			debuginfo_upload_run(p->lanes[i].upload);
+}
+
+static int watch(struct pushes *p)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < p->opts.target_cnt && !err; i++)
+		if (p->lanes[i].upload)
+			err = loop_watch(p->loop, debuginfo_upload_fd(p->lanes[i].upload),
+					 on_upload, p);
+	return err;
+}
+
+static void unwatch(struct pushes *p)
+{
+	for (size_t i = 0; i < p->opts.target_cnt; i++)
+		if (p->lanes[i].upload)
+			loop_unwatch(p->loop, debuginfo_upload_fd(p->lanes[i].upload));
+}
+
+int pushes_open(const struct pushes_options *opts, struct loop *loop, struct pushes **ret)
+{
+	struct pushes *p = calloc(1, sizeof(*p));
+	int err = 0;
+
+	if (!p)
+		return -ENOMEM;
+	p->loop = loop;
+	if (gethostname(p->node, sizeof(p->node) - 1))
+		p->node[0] = '\0';
+	if (opts->sends_debuginfo && !sandbox_is_whole()) {
+		log_error("serve: --push-debuginfo: " SANDBOX_NOT_WHOLE
+			  ", and send it to the server; leave the option out");
+		err = -EOPNOTSUPP;
+	}
+	if (!err && opts->spool_dir)
+		err = check_spool_dir(opts->spool_dir);
+	if (!err)
+		err = change(p, opts);
+	if (!err)
+		err = watch(p);
+	if (err)
+		pushes_close(p);
+	else
+		*ret = p;
+	return err;
+}
+
+int pushes_change(struct pushes *p, const struct pushes_options *opts)
+{
+	int err, watch_err;
+
+	unwatch(p); /* some will be closed */
+	err = change(p, opts);
+	watch_err = watch(p);
+	if (watch_err)
+		log_warn("serve: some answers to pushes will be read late: %s",
+			 strerror(-watch_err));
+	return err;
+}
+
 size_t pushes_cnt(const struct pushes *p)
 {
 	return p ? p->opts.target_cnt : 0;
-}
-
-size_t pushes_fd_cnt(const struct pushes *p)
-{
-	size_t cnt = 0;
-
-	for (size_t i = 0; i < pushes_cnt(p); i++)
-		cnt += p->lanes[i].upload != NULL;
-	return cnt;
-}
-
-int pushes_fd(const struct pushes *p, size_t i)
-{
-	size_t left = i;
-
-	for (i = 0; !p->lanes[i].upload || left--; i++)
-		;
-	return debuginfo_upload_fd(p->lanes[i].upload);
 }
 
 void pushes_offer(struct pushes *p, const struct track_files *files)
@@ -309,13 +337,6 @@ void pushes_offer(struct pushes *p, const struct track_files *files)
 	}
 	if (err)
 		log_warn("push: cannot offer debug information: %s", strerror(-err));
-}
-
-void pushes_run(struct pushes *p)
-{
-	for (size_t i = 0; i < p->opts.target_cnt; i++)
-		if (p->lanes[i].upload)
-			debuginfo_upload_run(p->lanes[i].upload);
 }
 
 bool pushes_is_due(struct pushes *p)

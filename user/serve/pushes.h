@@ -15,6 +15,7 @@
 #include "push/push_message.h"
 
 struct debuginfo_file;
+struct loop;
 struct push_target;
 struct pushes;
 struct result_moment;
@@ -39,11 +40,12 @@ struct pushes_options {
 	uint64_t debuginfo_bytes_max; /* size limit of one file */
 };
 
-/* Log on stderr why it fails. With no targets nothing is ever due. */
-int pushes_open(const struct pushes_options *opts, struct pushes **ret);
+/* Log on stderr why it fails. With no targets nothing is ever due. What debug information waits for is watched in the
+ * loop. */
+int pushes_open(const struct pushes_options *opts, struct loop *loop, struct pushes **ret);
 /*
  * Apply other options. Requests that wait for remaining destinations are kept; the queues of removed ones are
- * closed, so none of the descriptors may be watched meanwhile. The spool's folder cannot change. On failure, which
+ * closed. The spool's folder cannot change. On failure, which
  * is logged, nothing has changed.
  */
 int pushes_change(struct pushes *p, const struct pushes_options *opts);
@@ -51,11 +53,6 @@ int pushes_change(struct pushes *p, const struct pushes_options *opts);
 void pushes_close(struct pushes *p);
 
 size_t pushes_cnt(const struct pushes *p);
-/* Watch these descriptors, 0 <= i < pushes_fd_cnt(), and call pushes_run(), which sends debug information. */
-size_t pushes_fd_cnt(const struct pushes *p);
-int pushes_fd(const struct pushes *p, size_t i);
-void pushes_run(struct pushes *p);
-
 /* Offer the files that are mapped now; destinations may want their debug information. files must stay. */
 void pushes_offer(struct pushes *p, const struct track_files *files);
 
