@@ -10,7 +10,6 @@
 
 #include "elf/elf_file.h"
 #include "elf/usdt_notes.h"
-#include "elf/usdt_operand.h"
 
 /* In order of preference. */
 static const char *const providers[] = { "otel_memory", "ddheap" };

@@ -24,7 +24,6 @@
 #include "base/log_limit.h"
 #include "proc/proc_text.h"
 #include "proc/reader_priv.h"
-#include "proc/reader_wire.h"
 
 #define LEAST_WAIT_MS 5
 /* Share of the time that may be lost in waiting; LOST_CAP_NS: how much of it at once. */

@@ -26,7 +26,6 @@
 #include "base/write_all.h"
 #include "proc/jit_entry.h"
 #include "proc/proc_text.h"
-#include "proc/reader_wire.h"
 
 #define NO_CPU_LIMIT UINT64_MAX
 

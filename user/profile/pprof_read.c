@@ -23,7 +23,6 @@
 #include "profile/gunzip.h"
 #include "profile/import.h"
 #include "profile/pprof.h"
-#include "profile/pprof_fields.h"
 #include "profile/wire.h"
 #include "profile/profile.h"
 #include "profile.pb-c.h"

@@ -19,7 +19,7 @@
 #include "base/vec.h"
 #include "base/write_all.h"
 #include "profile/pprof.h"
-#include "profile/pprof_fields.h"
+#include "profile/wire.h"
 #include "profile/profile.h"
 #include "profile.pb-c.h"
 

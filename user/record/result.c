@@ -26,7 +26,7 @@
 #include "record/targets.h"
 #include "snapshot/profile_build.h"
 #include "snapshot/recording_notes.h"
-#include "snapshot/scope_notes.h"
+#include "snapshot/scope_labels.h"
 #include "snapshot/snapshot.h"
 #include "track/files.h"
 #include "track/tracker.h"

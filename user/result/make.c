@@ -27,7 +27,6 @@
 #include "snapshot/profile_build.h"
 #include "snapshot/recording_notes.h"
 #include "snapshot/scope_labels.h"
-#include "snapshot/scope_notes.h"
 #include "snapshot/snapshot.h"
 #include "symbol/name_cache.h"
 #include "symbol/slow_files.h"
