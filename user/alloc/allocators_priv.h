@@ -11,7 +11,6 @@
 #include "alloc/placement.h"
 #include "base/vec.h"
 #include "elf/elf_symbols.h"
-#include "elf/plt_names.h"
 #include "unwind/fde_index.h"
 
 struct alloc_file;

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "budget/budget.h"
-#include "budget/governor_record.h"
+#include "budget/governor.h"
 #include "profile/recording.h"
 #include "track/probes.h"
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "budget/governor_record.h"
+#include "budget/governor.h"
 
 void governor_tally_add(struct governor_tally *t, const struct governor_view *v)
 {

@@ -22,7 +22,7 @@
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "record/out_file.h"
-#include "symbol/debuginfod.h"
+#include "symbol/debug_files.h"
 #include "symbol/profile_symbols.h"
 
 static const char usage[] =

@@ -18,7 +18,6 @@
 #include "base/clock.h"
 #include "base/regular_file.h"
 #include "elf/elf_symbols.h"
-#include "proc/survey_tags.h"
 #include "unwind/unwind_table.h"
 #include "symbol/debug_files.h"
 #include "alloc/allocators.h"

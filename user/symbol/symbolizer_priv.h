@@ -31,4 +31,9 @@ struct helper_job {
  * DWARF_EXIT_NO_MEMORY when memory ran out, with 0 when all went well. */
 int helper_start(const struct helper_job *job, pid_t *ret_pid, int *ret_fd);
 
+/* demangle.c: turns linkage names of C++ and Rust into readable names. */
+
+/* Demangle C++ and Rust (legacy and v0). Returns a malloc'ed string, or NULL when name is not mangled. */
+char *demangle(const char *name);
+
 #endif

@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "elf/dynamic_symbol.h"
 #include "elf/elf_budget.h"
 #include "elf/elf_symbols.h"
 #include "unwind/unwind_table.h"
