@@ -19,7 +19,7 @@
 #include "base/sandbox.h"
 #include "base/terminal.h"
 #include "cmd/cmd.h"
-#include "kernel/seccomp_probe.h"
+#include "kernel/features.h"
 
 #define COLUMNS_MIN 80
 #define COLUMNS_MAX 100 /* longer lines are hard to read */

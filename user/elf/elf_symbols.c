@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "elf/decompress.h"
 #include "elf/elf_budget.h"
 #include "elf/elf_file.h"
 

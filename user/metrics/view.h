@@ -16,7 +16,7 @@
 struct inuse_past;
 struct stack_past;
 
-/* A pair of scope and thread pool of a process; see series_table.h. */
+/* A pair of scope and thread pool of a process; see series_table.c. */
 struct serve_scope {
 	const char *scope, *thread;
 	double inuse_bytes, inuse_objects;

@@ -189,7 +189,7 @@ bool slow_processes_has(const struct slow_processes *s, pid_t pid, uint32_t gene
 #define LIVE_VIEW_REST 20
 
 struct live_view_options {
-	size_t scopes_max; /* maximum series of a process: see series_table.h */
+	size_t scopes_max; /* maximum series of a process: see metrics/series_table.c */
 	uint64_t live_cap, stack_cap; /* the engine's */
 };
 

@@ -4,7 +4,7 @@
  *
  * The snapshot has one row per context, which is finer than what is shown: threads of a pool, and labels, are
  * summed up to cells of {process, scope, pool}. Then a process's cells are placed side by side, and the book
- * (metrics/series_table.h) chooses those that are shown.
+ * (metrics/series_table.c) chooses those that are shown.
  */
 #include "serve/live_view_priv.h"
 
@@ -24,7 +24,6 @@
 #include "profile/thread_pool.h"
 #include "profile/witness.h"
 #include "metrics/series.h"
-#include "metrics/series_table.h"
 #include "metrics/view.h"
 #include "snapshot/recording_notes.h"
 #include "snapshot/scope_labels.h"

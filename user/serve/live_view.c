@@ -16,7 +16,7 @@
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
 #include "metrics/inuse_past.h"
-#include "metrics/series_table.h"
+#include "metrics/series.h"
 #include "metrics/view.h"
 #include "proc/process.h"
 #include "serve/live_view_priv.h"
