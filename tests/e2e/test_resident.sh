@@ -38,7 +38,7 @@ recorded map "$work/ruby" --rate 1
 shows "own heap: at least" '^Held of what was allocated meanwhile: at least 1\.00 MiB in'
 hides "own heap: not exact" '^Held.*exact'
 judged "own heap: a limit is not kept" 2
-grep -q 'in use: 1.00 MiB or more' "$work/check" && tr -s ' \n' ' ' <"$work/check" | grep -q 'grew by more than twice of that: Ruby keeps objects' &&
+grep -q 'in use: 1.00 MiB or more' "$work/check" && tr -s ' \n' ' ' <"$work/check" | grep -q 'grew by more than twice that: Ruby keeps objects' &&
 	ok "own heap: check says why" || not_ok "own heap: check says why" "no" "$work/check"
 
 recorded malloc "$work/ruby" --rate 1

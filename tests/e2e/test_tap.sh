@@ -63,7 +63,7 @@ for pid in $(awk '$1 == "PID" { print $2 }' "$work/all.out"); do
 	same "--follow: $who" --alloc --label pid="$pid"
 done
 comments >"$work/notes"
-says "$work/notes" 'ledger: tap_late 2 (processes that began meanwhile' && ! says "$work/notes" 'tap_never' &&
+says "$work/notes" 'ledger: tap_late 2 (processes that started during the recording' && ! says "$work/notes" 'tap_never' &&
 	ok "--follow: what came before is counted" || not_ok "--follow: what came before" "is not counted" "$work/notes"
 [ "$(grep -c 'is tapped: [0-9]* thread' "$work/heaptap.err")" = 3 ] && ok "--follow: each is tapped" ||
 	not_ok "--follow" "they are not each tapped" "$work/heaptap.err"
@@ -84,7 +84,7 @@ start $own "$bin/busy" 2
 record_status=$?
 comments >"$work/notes"
 cost=$(sed -n 's/.*cost: \([0-9.]*\) % of its CPU time.*/\1/p' "$work/notes")
-[ "$record_status" = 0 ] && says "$work/notes" 'source: tap, put into the running program, which was stopped for' &&
+[ "$record_status" = 0 ] && says "$work/notes" 'source: tap, put into the running program, which was paused for' &&
 	! says "$work/notes" UNKNOWN && ok "busy: in use is known, and how" ||
 	not_ok "busy" "status $record_status" "$work/notes" "$work/heaptap.err"
 awk -v cost="${cost:-100}" 'BEGIN { exit !(cost < 8) }' && ok "busy: $cost % of its CPU time" ||
@@ -97,7 +97,7 @@ same_text "busy, after the end"
 # What would be changed, and nothing is.
 dry_run() { "$heaptap" record --tap --dry-run -p "$target" >"$work/dry" 2>"$work/heaptap.err"; }
 dry_run && says "$work/dry" 'uses the memory of an earlier tap' && says "$work/dry" '^    malloc+[0-9]*  *0x[0-9a-f]* .* -> e[9b]' &&
-	says "$work/dry" "Nothing speaks against it. Nothing was changed. .*record --tap -p $target" && ok "--dry-run" ||
+	says "$work/dry" "The tap is possible. Nothing was changed. .*record --tap -p $target" && ok "--dry-run" ||
 	not_ok "--dry-run" "does not say it" "$work/dry" "$work/heaptap.err"
 same_text "--dry-run"
 "$heaptap" record --tap --dry-run -- true >"$work/dry" 2>"$work/heaptap.err"

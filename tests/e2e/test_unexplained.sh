@@ -30,7 +30,7 @@ grown() {
 	cp "$work/heaptap.out" "$work/shown"
 	sed -n '2,$p' "$work/shown" >"$work/second"
 }
-grew='The process grew by 6[0-9.]+ MiB, of which [0-9]+ % is explained: [0-9.]+ KiB is held. The rest can be memory that it mapped'
+grew='The process grew by 6[0-9.]+ MiB, of which [0-9]+ % is explained: [0-9.]+ KiB is in use. The rest can be memory that it mapped'
 
 grown map "$bin/unexplained" --rate 1
 told "mapped: said first" "^$grew" "$work/second"
@@ -56,7 +56,7 @@ told "not seen: said first, with the file" "^The process grew by 6.* an allocato
 judged "not seen" 2
 
 grown kept "$bin/unexplained" --rate 1
-told "kept: said first, with the moment" "^The process grew by 6[0-9.]+ MiB, and [0-9.]+ KiB is held. 6[0-9.]+ MiB were in use at [0-9:]{8}: its allocator keeps" "$work/second"
+told "kept: said first, with the moment" "^The process grew by 6[0-9.]+ MiB, but only [0-9.]+ KiB is in use. 6[0-9.]+ MiB were in use at [0-9:]{8}: its allocator keeps" "$work/second"
 judged "kept" 0
 
 grown file "$bin/unexplained" --rate 1

@@ -373,7 +373,7 @@ static void test_findings(void **state)
 		{ "stripped", stripped, DOCTOR_NOTE, "only exported functions have names",
 		  "dbgsym" },
 		{ "no lines", no_lines, DOCTOR_NOTE, "no source lines: /srv/app", "-g" },
-		{ "jit", jit, DOCTOR_LIMIT, "only where that has frame pointers",
+		{ "jit", jit, DOCTOR_LIMIT, "built without frame pointers",
 		  "sums are right" },
 		{ "Java", java, DOCTOR_LIMIT, "stacks end in compiled Java code",
 		  "start it with -XX:+PreserveFramePointer" },
@@ -384,7 +384,7 @@ static void test_findings(void **state)
 		  "--perf-basic-prof --interpreted-frames-native-stack" },
 		{ "Node, names of compiled functions", node_with_map, DOCTOR_NOTE,
 		  "no names until they are compiled", "--interpreted-frames-native-stack as well" },
-		{ "Python", python, DOCTOR_NOTE, "the interpreter's functions, and not Python's",
+		{ "Python", python, DOCTOR_NOTE, "the interpreter's functions, not Python's",
 		  "-X perf or PYTHONPERFSUPPORT=1 (Python 3.12 or later)" },
 		{ "LuaJIT", luajit, DOCTOR_LIMIT, "stacks end in compiled Lua code",
 		  "nothing helps" },
@@ -488,7 +488,7 @@ static void test_printed(void **state)
 		  "{\"can_record\":\"yes\"" },
 		{ stepped, "heaptap can record this process: with limits (1)\n",
 		  "{\"can_record\":\"limits\"" },
-		{ refused, "heaptap can record this process: no: process 42 is a zombie\n",
+		{ refused, "Cannot record this process: process 42 is a zombie\n",
 		  "{\"can_record\":\"no\"" },
 	};
 	size_t i;

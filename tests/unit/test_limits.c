@@ -519,10 +519,10 @@ static void test_written(void **state)
 	text = written(&l, LIMIT_TEXT);
 	assert_null(strchr(text, '\x1b'));
 	assert_non_null(strstr(text, "(PID 7), 24.0 s, one sample per 4.00 KiB\n"
-				     "broken   in use: 800 KiB, at least "));
+				     "FAIL     in use: 800 KiB, at least "));
 	assert_non_null(strstr(text, "and 2 more\n"));
-	assert_non_null(strstr(text, "unknown  held by ended tasks: not known; limit 0 B\n"));
-	assert_non_null(strstr(text, "\nbroken, with a confidence of 99 %\n"));
+	assert_non_null(strstr(text, "unknown  in use by ended tasks: not known; limit 0 B\n"));
+	assert_non_null(strstr(text, "\nFAIL (99 % confidence)\n"));
 	free(text);
 	text = written(&l, LIMIT_JSON);
 	assert_null(strchr(text, '\x1b'));

@@ -366,15 +366,15 @@ static void test_bad_file(void **state)
 				   "pace = 'slower'\n";
 	static const char *const want[] = {
 		"f.toml:1: nmae: unknown key: did you mean name?",
-		"f.toml:2: count: it is a string, and has to be an integer",
+		"f.toml:2: count: it is a string, and must be an integer",
 		"f.toml:3: count: it was given in line 2",
 		"f.toml:4: word: it has to be strings in [ ]",
 		"f.toml:5: name: it has to be a string",
-		"f.toml:7: number: it is a string, and has to be integers",
+		"f.toml:7: number: it is a string, and must be integers",
 		"f.toml:8: number: bad value '0': a number, at least 1",
 		"f.toml:9: size: bad value '5x'",
 		"f.toml:10: time: bad value '1ms'",
-		"f.toml:11: quiet: it is an integer, and has to be true or false",
+		"f.toml:11: quiet: it is an integer, and must be true or false",
 		"f.toml:12: only-here: ",
 		"f.toml:13: what: ",
 		"f.toml:14: percent: bad value '101'",

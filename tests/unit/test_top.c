@@ -165,7 +165,7 @@ static void a_screen_of_stacks(void **state)
 	fill_stacks();
 	make(TOP_STACKS);
 	text = draw(120, 12);
-	has(text, "held 8.00 MiB  server (PID 77), 1m 30s, every allocation\n");
+	has(text, "in use 8.00 MiB  server (PID 77), 1m 30s, every allocation\n");
 	has(text, "cost 1.2 % of its CPU time (limit: 25 %); no losses\n");
 	has(text, "HELD ");
 	has(text, "5.00 MiB ");
@@ -211,7 +211,7 @@ static void growth_that_rows_do_not_explain_comes_first(void **state)
 	make(TOP_STACKS);
 	text = draw(200, 12);
 	has(text,
-	    "\nThe process grew by 100 MiB, of which 8 % is explained: 8.00 MiB is held. The rest can be");
+	    "\nThe process grew by 100 MiB, of which 8 % is explained: 8.00 MiB is in use. The rest can be");
 	has_not(text, "lost:");
 	p->recording.rss_file_growth_bytes = 90 * MIB; /* of which files are most */
 	make(TOP_STACKS);
@@ -235,7 +235,7 @@ static void losses_come_first(void **state)
 	text = draw(200, 12);
 	has(text, "lost: tap_late 40 (largest, though last), and 2 more; cost 1.2 %");
 	has(text, "In use is UNKNOWN: Tracking frees costs 53 %");
-	has(text, "held unknown");
+	has(text, "in use unknown");
 	has(text, " unknown  ");
 	has_not(text, " 0 B");
 }
@@ -287,7 +287,7 @@ static void search_is_typed_and_taken_back(void **state)
 	type("/q"); /* does not quit */
 	assert_true(v.is_typing);
 	assert_string_equal(order(), "");
-	has(draw(80, 12), "nothing here has that in its name");
+	has(draw(80, 12), "no name here matches");
 	top_view_key(&v, t, TOP_KEY_ERASE);
 	type("PUT");
 	assert_string_equal(order(), "put app.c:3");
@@ -404,9 +404,9 @@ static void says_what_there_is_when_there_is_nothing(void **state)
 	has(draw_with(&news, 80, 1), "cannot connect");
 	make(TOP_STACKS);
 	has(draw(80, 10), "nothing yet");
-	has(draw_with(&over, 80, 10), "ENDED  held 0 B");
+	has(draw_with(&over, 80, 10), "ENDED  in use 0 B");
 	type("p");
-	has(draw(80, 10), "PAUSED  held");
+	has(draw(80, 10), "PAUSED  in use");
 }
 
 static void rates_are_unknown_at_first(void **state)
@@ -431,7 +431,7 @@ static void rates_are_unknown_at_first(void **state)
 	assert_true(fabs(row->alloc_per_s - 1 * MIB) < 1);
 	assert_false(row->growth_is_weak); /* every allocation is recorded: nothing is chance */
 	has(draw(80, 8), "+12.0 MiB ");
-	has(draw(80, 8), "held 8.00 MiB (+12.0 MiB/min), allocates 1.00 MiB/s");
+	has(draw(80, 8), "in use 8.00 MiB (+12.0 MiB/min), allocates 1.00 MiB/s");
 	t->total.growth_is_weak = row->growth_is_weak = true;
 	has(draw(80, 8), "+12.0 MiB? ");
 	has(draw(80, 8), "(+12.0 MiB?/min)");

@@ -168,7 +168,7 @@ static void test_operands(void **state)
 	assert_int_equal(whom_explain_pids("no-such-program", &why), -EINVAL);
 	assert_non_null(strstr(why.text, "named by --comm"));
 	assert_int_equal(whom_explain_pids("", &why), -EINVAL);
-	assert_non_null(strstr(why.text, "does the program run?"));
+	assert_non_null(strstr(why.text, "is the program running?"));
 	assert_true(whom_is_mistaken("record", &none, (char *[]){ (char *)"sleep", NULL }, &why));
 	assert_non_null(strstr(why.text, "of the name 'sleep' run"));
 	assert_non_null(strstr(why.text,

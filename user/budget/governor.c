@@ -203,7 +203,7 @@ static void log_step(struct governor *g, const struct governor_step *step)
 	cnt = log_limit_left_out(&g->log);
 	if (cnt)
 		log_warn(
-			"%s: %llu more steps to keep the overhead limit were too many to tell one by one",
+			"%s: %llu more steps to keep the overhead limit are not listed",
 			g->opts.command, (unsigned long long)cnt);
 	governor_step_words(step, true, text, sizeof(text));
 	log_msg(governor_step_is_down(step) ? LOG_WARN : LOG_INFO, "%s: PID %d: %s",
@@ -491,14 +491,14 @@ void governor_resume_after_stop(struct governor *g, const char *who)
 	if (g->is_paused)
 		return;
 	log_warn(
-		"%s: heaptap was stopped (Ctrl-Z, SIGSTOP): its probes were taken out meanwhile; heap in "
-		"use counts from now",
+		"%s: heaptap was stopped (Ctrl-Z, SIGSTOP), and its probes were out for that time; "
+		"heap in use counts from now",
 		who);
 	err = governor_pause(g, true);
 	if (!err)
 		err = governor_pause(g, false);
 	if (err)
-		log_warn("%s: some probes could not be put in again: %s", who, strerror(-err));
+		log_warn("%s: cannot reattach some probes: %s", who, strerror(-err));
 }
 
 bool governor_is_paused(const struct governor *g)

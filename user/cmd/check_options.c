@@ -139,7 +139,7 @@ static const struct option_row rows[] = {
 	  .at = AT(confidence),
 	  .arg = "PCT",
 	  .value = "99",
-	  .help = "confidence of 'kept' and of 'broken'" },
+	  .help = "confidence of pass and of fail, each" },
 
 	{ .type = OPTION_HEADING, .help = "target and recording" },
 	{ .name = "pid",
@@ -197,29 +197,29 @@ static const struct option_row rows[] = {
 	  .type = OPTION_TEXT,
 	  .at = AT(output),
 	  .arg = "FILE",
-	  .help = "write to FILE instead of the standard output; it is replaced" },
+	  .help = "write to FILE instead of standard output; an existing file is replaced" },
 	{ .name = "profile",
 	  .type = OPTION_TEXT,
 	  .at = AT(profile),
 	  .arg = "FILE",
-	  .help = "save the profile, too; FILE is replaced" },
+	  .help = "also save the profile; an existing file is replaced" },
 	{ .name = "top",
 	  .letter = 'n',
 	  .type = OPTION_COUNT,
 	  .at = AT(top_cnt),
 	  .arg = "N",
 	  .value = "5",
-	  .help = "rows to print for a broken limit; 0 = all" },
+	  .help = "rows to print for a limit that does not pass; 0 = all" },
 	{ .name = "quiet",
 	  .letter = 'q',
 	  .type = OPTION_FLAG,
 	  .at = AT(is_quiet),
-	  .help = "print nothing but the result, errors and losses" },
+	  .help = "print only the result, errors and losses" },
 	{ .name = "verbose",
 	  .letter = 'v',
 	  .type = OPTION_FLAG,
 	  .at = AT(is_verbose),
-	  .help = "say what is being done" },
+	  .help = "log what heaptap does" },
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };
@@ -265,12 +265,11 @@ static int check_paths(const struct check_options *o)
 {
 	if (o->profile && out_file_is_stdout(o->profile)) {
 		log_error(
-			"check: --profile saves the profile in a file, and standard output is the "
-			"result's: give another name");
+			"check: --profile needs a file: standard output is for the result");
 		return -EINVAL;
 	}
 	if (o->base && !strcmp(o->base, "-")) {
-		log_error("check: --base wants a file: only the later profile may come from the "
+		log_error("check: --base needs a file: only the later profile can come from "
 			  "standard input");
 		return -EINVAL;
 	}
@@ -284,20 +283,21 @@ static int check_limits(const struct check_options *o)
 	bool has_growth = o->limits.is_asked[LIMIT_GROWTH];
 
 	if (o->max_increase && !o->base) {
-		log_error("check: --max-increase is more than what? give --base FILE");
+		log_error("check: --max-increase needs --base FILE");
 		return -EINVAL;
 	}
 	if (o->limits.warm_up_ns && !has_growth) {
-		log_error("check: --warm-up is of growth: give --max-growth RATE");
+		log_error("check: --warm-up applies to growth only: give --max-growth RATE");
 		return -EINVAL;
 	}
 	if (o->confidence < 50 || o->confidence >= 100) {
 		log_error(
-			"check: --confidence has to be from 50 to below 100 %%, such as 95 or 99.9");
+			"check: --confidence must be at least 50 and below 100 %%, such as 95 or "
+			"99.9");
 		return -EINVAL;
 	}
 	if (has_growth && duration_ns && duration_ns < GROWTH_LEAST_NS + o->limits.warm_up_ns) {
-		log_error("check: growth needs a --duration of 5 s or more, behind --warm-up");
+		log_error("check: growth needs a --duration of at least 5 s after --warm-up");
 		return -EINVAL;
 	}
 	return 0;
@@ -312,8 +312,8 @@ static int check_file(const struct check_options *o, const struct option_args *a
 	for (size_t i = 0; names[i]; i++) {
 		if (option_args_find(args, names[i])) {
 			log_error(
-				"check: '%s' has been recorded: --%s is of a process or a command "
-				"(behind --)",
+				"check: '%s' is a recorded profile: --%s needs a process (-p) or a "
+				"command (after --)",
 				o->path, names[i]);
 			return -EINVAL;
 		}
@@ -328,7 +328,7 @@ static int take_operands(struct check_options *o, const struct option_args *args
 	bool is_more_pids = record_settings_has_more_pids(&o->with, operands);
 
 	if (!operands[0] && !has_whom) {
-		log_error("check: check what? give -p PID, -- COMMAND, or a FILE");
+		log_error("check: nothing to check: give -p PID, -- COMMAND, or a FILE");
 		return -EINVAL;
 	}
 	if (!operands[0] || is_more_pids || !strcmp(operands[-1], "--")) {

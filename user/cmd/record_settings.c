@@ -48,8 +48,8 @@ static int settle_tap(struct record_settings *s, const char *command)
 	}
 	if (s->recorder.rate_bytes > 1 || s->tap_exactly)
 		return 0;
-	log_error("%s: --tap chooses what is sampled: --rate 1, every allocation, is recorded "
-		  "with probes, without --tap",
+	log_error("%s: --tap and --rate 1 exclude each other: only probes can record every "
+		  "allocation",
 		  command);
 	return -EINVAL;
 }

@@ -142,12 +142,12 @@ static void part(struct guardian *g)
 
 static void note_left(const struct wire_reply *reply)
 {
-	char next[96] = "no process could be started that tries again: heaptap doctor --remove-tap";
+	char next[96] = "to remove them: heaptap doctor --remove-tap";
 
 	if (reply->err > 0)
-		snprintf(next, sizeof(next), "process %d goes on trying for ten minutes",
+		snprintf(next, sizeof(next), "process %d retries for ten minutes",
 			 reply->err);
-	log_warn("%llu tap%s could not be taken out yet (%.*s); %s", (unsigned long long)reply->cnt,
+	log_warn("%llu tap%s could not be removed yet (%.*s); %s", (unsigned long long)reply->cnt,
 		 reply->cnt == 1 ? "" : "s", (int)sizeof(reply->why), reply->why, next);
 }
 
@@ -210,7 +210,8 @@ void guardian_end(struct guardian *g)
 	}
 	if (g->is_given_up)
 		log_warn(
-			"not all probes are out yet (the kernel or a process does not answer in time); process %d goes on, and ends when they are",
+			"some probes are not removed yet (the kernel or a process does not respond "
+			"in time); process %d goes on removing them, and then ends",
 			g->pid);
 	part(g);
 	if (g->pid > 0)
@@ -297,8 +298,8 @@ static int await(struct guardian *g, struct wire_reply *ret)
 	if (err != -EAGAIN)
 		return err;
 	log_warn(
-		"waiting for the kernel, which puts probes in and takes them out one after the other "
-		"for everybody: another profiler (heaptap, bpftrace, perf) may keep it busy");
+		"waiting for the kernel, which attaches and removes the probes of all programs one "
+		"at a time: another profiler (heaptap, bpftrace, perf) may keep it busy");
 	err = receive(g, ANSWER_TIMEOUT_MS - SAID_AFTER_MS, ret);
 	if (err != -EAGAIN)
 		return err;
@@ -548,8 +549,8 @@ uint64_t guardian_detach(struct guardian *g, const uint64_t *ids, size_t cnt)
 			ticket = own;
 		else
 			log_error(
-				"guardian: cannot ask for %zu probes or taps to be taken out: %s; "
-				"they stay in until heaptap ends",
+				"guardian: cannot remove %zu probes or taps: %s; they stay in "
+				"until heaptap ends",
 				part_cnt, strerror(-err));
 	}
 	return ticket;
@@ -580,8 +581,8 @@ void guardian_wait_out(struct guardian *g, uint64_t ticket)
 		} else if (tries_left--) {
 			usleep(SEND_PAUSE_US);
 		} else {
-			log_error("guardian: probes cannot be asked to be taken out: no memory; "
-				  "they stay in until heaptap ends");
+			log_error("guardian: cannot remove probes: out of memory; they stay in "
+				  "until heaptap ends");
 			return;
 		}
 	}

@@ -190,8 +190,8 @@ static void note_stuck(struct reader *r, pid_t pid, bool is_glance, uint64_t now
 	r->ever_given_up++;
 	if (log_limit_allows(&r->log, now))
 		log_warn(
-			"PID %d does not let itself be read: a page of its memory, a file or a lock of its "
-			"address space does not answer; it is tried again in %llu s",
+			"PID %d cannot be read: a page of its memory, a file or a lock of its "
+			"address space does not respond; retrying in %llu s",
 			pid, (unsigned long long)(s->wait_ns / NS_PER_S));
 }
 

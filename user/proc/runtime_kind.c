@@ -177,11 +177,10 @@ void runtime_words_stacks(const struct runtime *r, struct runtime_words *ret)
 		ret->advice = "start it with -XX:+PreserveFramePointer";
 	} else if (r->kind == RUNTIME_LUAJIT) {
 		ret->what = "stacks end in compiled Lua code: LuaJIT has no frame pointers";
-		ret->advice = "nothing helps; sums are right, and so are the frames up to there";
+		ret->advice = "no option helps; totals and the frames up to there are right";
 	} else if (r->kind == RUNTIME_NONE) {
-		ret->what = "stacks go through code that it makes at run time only where that has "
-			    "frame pointers";
-		ret->advice = "sums are right in any case";
+		ret->what = "stacks end at JIT-compiled code built without frame pointers";
+		ret->advice = "totals are not affected";
 	}
 }
 
@@ -198,10 +197,10 @@ void runtime_words_names(const struct runtime *r, struct runtime_words *ret)
 		ret->what = "JavaScript's functions have no names until they are compiled";
 		ret->advice = "start it with --interpreted-frames-native-stack as well";
 	} else if (r->kind == RUNTIME_PYTHON && !r->has_names) {
-		ret->what = "stacks have the interpreter's functions, and not Python's";
+		ret->what = "stacks have the interpreter's functions, not Python's";
 		ret->advice = "start it with -X perf or PYTHONPERFSUPPORT=1 (Python 3.12 or later)";
 	} else if (r->kind == RUNTIME_NONE && r->has_jit && !r->has_names) {
-		ret->what = "functions of code that it makes at run time have no names";
-		ret->advice = "they have if it writes /tmp/perf-PID.map, or a jitdump and maps it";
+		ret->what = "JIT-compiled functions have no names";
+		ret->advice = "have the runtime write /tmp/perf-PID.map or a jitdump";
 	}
 }

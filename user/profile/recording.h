@@ -104,7 +104,7 @@ char *recording_way_out_cost(const struct recording *r, char buf[RECORDING_TEXT_
 /* The command that uses a tap instead (tap/tap.h); "": a recording like this one cannot use it. */
 char *recording_tap_way(const struct recording *r, char buf[RECORDING_TEXT_BUF]);
 #define RECORDING_TAP_COST \
-	"about 1 % of its CPU time; pauses it for milliseconds and patches its allocator meanwhile"
+	"about 1 % of its CPU time; pauses it for milliseconds and patches its allocator while recording"
 /*
  * Why in-use is unknown: "Tracking frees costs 53 % of redis-server's CPU time; the limit is 25 %.", or "Tracking frees
  * costs 31 % of one CPU; the limit is 25 %." With comm "" it says "its CPU time".

@@ -172,14 +172,14 @@ char *witness_words(const struct witness *w, char buf[WITNESS_WORDS])
 		snprintf(unseen, sizeof(unseen), " (%s)", w->unseen);
 	if (w->was_freed)
 		snprintf(buf, WITNESS_WORDS,
-			 "The process grew by %s, and %s %sis held. %s were in use at %s: its "
-			 "allocator keeps blocks that were freed.",
+			 "The process grew by %s, but only %s %sis in use. %s were in use at %s: "
+			 "its allocator keeps freed blocks.",
 			 growth, held, more, most, when);
 	else
 		snprintf(buf, WITNESS_WORDS,
-			 "The process grew by %s, of which %.0f %% is explained: %s %sis held. The "
-			 "rest can be memory that it mapped directly, blocks of an allocator that "
-			 "is not seen%s, or freed blocks that its allocator keeps.",
+			 "The process grew by %s, of which %.0f %% is explained: %s %sis in use. "
+			 "The rest can be memory that it mapped directly, blocks of an allocator "
+			 "that is not seen%s, or freed blocks that its allocator keeps.",
 			 growth, 100 * w->held_bytes / w->growth_bytes, held, more, unseen);
 	return buf;
 }

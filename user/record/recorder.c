@@ -194,13 +194,13 @@ void recorder_on_reader_gone(void *ctx, int fd)
 	(void)fd;
 	if (!r->is_over)
 		log_warn(
-			"record: nobody reads standard output any longer: the recording ends here");
-	end_early(r, "nobody read standard output any longer");
+			"record: standard output was closed: the recording ends here");
+	end_early(r, "standard output was closed");
 }
 
 static void drop_history(struct recorder *r, int err)
 {
-	log_warn("record: what is in use could not be followed (%s): whether it grows is not known",
+	log_warn("record: cannot read heap in use over time (%s): growth is unknown",
 		 strerror(-err));
 	history_free(r->history);
 	r->history = NULL;

@@ -88,9 +88,9 @@ static int check_dispatch(const struct recorder *r)
 
 		if (err == -EAGAIN) {
 			log_error(
-				"record: whether PID %d handles its system calls itself (syscall "
-				"user dispatch, as Wine does) is not known, and probes would harm "
-				"it then: it did not stop within 0.2 s; try again",
+				"record: PID %d did not stop within 0.2 s, so it is unknown "
+				"whether it handles its system calls itself (syscall user "
+				"dispatch, as Wine does), and probes could harm it: try again",
 				t->pid);
 			return err;
 		}
@@ -141,8 +141,8 @@ static void start_reader(void)
 
 	if (err)
 		log_warn(
-			"record: cannot start the process that reads the target's files (%s): it is "
-			"done without",
+			"record: cannot start the process that reads the target's files (%s): "
+			"heaptap reads them itself",
 			strerror(-err));
 }
 

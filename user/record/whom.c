@@ -335,8 +335,8 @@ int whom_explain_pids(const char *list, struct err *why)
 
 	if (!*list || *list == '-')
 		return err_set(why, -EINVAL,
-			       "a process id, or several: 12,34; there is none: does the program "
-			       "run?");
+			       "a process id, or several: 12,34; there is none: is the program "
+			       "running?");
 	if (!cnt)
 		return err_set(why, -EINVAL,
 			       "a process id, or several: 12,34; processes are named by --comm");

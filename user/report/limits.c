@@ -116,16 +116,16 @@ static void say_unknown(const struct profile *p, struct limit_result *res)
 	snprintf(comm, sizeof(comm), "%.16s", profile_text(p, p->recording.comm_str));
 	recording_why_unknown(&p->recording, comm, why);
 	if (p->recording.has_nameless_frees)
-		snprintf(res->why, sizeof(res->why), "In use is not known. %s", why);
+		snprintf(res->why, sizeof(res->why), "In use is unknown. %s", why);
 	else if (percent)
 		snprintf(
 			res->why, sizeof(res->why),
-			"In use is not known. %s The same with --max-overhead %u would know, or with --tap",
+			"In use is unknown. %s To measure it, use --max-overhead %u or --tap",
 			why, percent);
 	else
 		snprintf(
 			res->why, sizeof(res->why),
-			"In use is not known. %s The same with --max-overhead off would know, or with --tap",
+			"In use is unknown. %s To measure it, use --max-overhead off or --tap",
 			why);
 }
 
@@ -137,7 +137,7 @@ static bool check_inuse(const struct report *r, struct limit_result *res)
 		return false;
 	}
 	if (!r->is_inuse) {
-		snprintf(res->why, sizeof(res->why), "The profile has no values of what is in use");
+		snprintf(res->why, sizeof(res->why), "The profile has no values of heap in use");
 		return false;
 	}
 	return true;
@@ -168,7 +168,7 @@ static void say_least(const struct report *r, struct limit_result *res)
 	size_t at = 0;
 	const char *what = report_next_unseen(r->p, &at);
 
-	snprintf(res->why, sizeof(res->why), "The process grew by more than twice of that: %s",
+	snprintf(res->why, sizeof(res->why), "The process grew by more than twice that: %s",
 		 what ? what : "");
 }
 
@@ -182,12 +182,12 @@ static void decide(const struct report *r, struct limit_result *res)
 		res->verdict = LIMIT_BROKEN;
 	} else if (res->high <= res->limit && is_late) {
 		snprintf(res->why, sizeof(res->why),
-			 "In use is known only of what was allocated in the last part of the "
-			 "recording, since frees are watched");
+			 "In use covers only the last part of the recording, because frees were "
+			 "not tracked before");
 	} else if (res->high <= res->limit && r->is_lossy) {
 		snprintf(res->why, sizeof(res->why),
-			 "Something was lost that the sum should have; the profile's notes say "
-			 "what (--profile FILE, heaptap report --notes FILE)");
+			 "Something was lost that belongs to the sum; the profile's notes name it "
+			 "(--profile FILE, heaptap report --notes FILE)");
 	} else if (res->high <= res->limit && is_least) {
 		say_least(r, res);
 	} else if (res->high <= res->limit) {
@@ -253,19 +253,19 @@ static void say_growth(const struct growth_plan *plan, const struct growth_limit
 	else if (!g->has_rate)
 		snprintf(
 			res->why, sizeof(res->why),
-			"Some of what is in use found no room in the history of the recording; use a "
+			"Not all heap in use fitted into the history of the recording; use a "
 			"coarser --rate");
 	else if (g->slows)
 		snprintf(res->why, sizeof(res->why),
-			 "It grew beyond the limit, and ever less: it may only have warmed up "
-			 "(--warm-up TIME)");
+			 "It grew beyond the limit, but its growth slowed down: it may only have "
+			 "warmed up (--warm-up TIME)");
 	else if (g->is_replaced)
 		snprintf(res->why, sizeof(res->why),
-			 "It grew beyond the limit, but what is old in it is freed: it may only "
-			 "have filled up");
+			 "It grew beyond the limit, but its old blocks are freed: it may only have "
+			 "filled up");
 	else if (!g->more_s)
 		snprintf(res->why, sizeof(res->why),
-			 "It is too near to the limit, or goes up and down too much");
+			 "It is too close to the limit, or fluctuates too much");
 }
 
 static int judge_growth(struct limits *l)
@@ -323,7 +323,7 @@ static void take_estimate(const struct limits *l, const struct report *r,
 		res->low = res->high = res->value;
 	} else {
 		snprintf(res->why, sizeof(res->why),
-			 "The profile does not say how sure its values are");
+			 "The profile has no confidence intervals");
 		return;
 	}
 	decide(r, res);
@@ -456,7 +456,7 @@ static int judge_more(struct limits *l, const struct profile *before)
 			say_unknown(l->p, res);
 		else if (d.side[0].r && d.side[0].r->is_unknown)
 			snprintf(res->why, sizeof(res->why),
-				 "In use is not known in the profile of before");
+				 "In use is unknown in the baseline");
 		else
 			snprintf(res->why, sizeof(res->why), "%.*s", (int)sizeof(res->why) - 1,
 				 why.text[0] ? why.text : "The profiles cannot be compared");
@@ -466,7 +466,7 @@ static int judge_more(struct limits *l, const struct profile *before)
 		goto out;
 	if (isnan(d.total.low)) {
 		snprintf(res->why, sizeof(res->why),
-			 "One of the profiles does not say how sure its values are");
+			 "One of the profiles has no confidence intervals");
 		goto out;
 	}
 	compare_totals(l, &d, res);
@@ -474,7 +474,7 @@ static int judge_more(struct limits *l, const struct profile *before)
 	if (res->verdict == LIMIT_BROKEN && (d.side[0].r->is_lossy || is_since(d.side[0].r))) {
 		res->verdict = LIMIT_UNKNOWN;
 		snprintf(res->why, sizeof(res->why),
-			 "Something was lost in the profile of before: it may have held as much");
+			 "Something was lost in the baseline: it may have had as much in use");
 	}
 	advise_rate(d.side[1].r, res);
 	if (res->verdict != LIMIT_KEPT)

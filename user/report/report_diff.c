@@ -189,7 +189,8 @@ static int check_sides(const struct diff *d, struct err *why)
 		if (r->is_unknown && r->is_inuse)
 			return err_set(
 				why, -EINVAL,
-				"in use is not known in %s. What was allocated is: --value alloc",
+				"in use is unknown in %s; --value alloc compares what was "
+				"allocated",
 				d->side[i].name);
 	}
 	if (!strcmp(type[0], type[1]))

@@ -100,12 +100,12 @@ void report_put_growth_legend(const struct report *r, const struct report_row *r
 	}
 	if (has_grown)
 		report_put_wrapped(
-			"grew? it grew, but less and less, or its old blocks are freed: it may only "
-			"warm up; a recording that is longer by about so much would tell",
+			"grew? growth slowed down, or old blocks are being freed: it may only be "
+			"warming up. Record for about this much longer to tell",
 			2, report_columns(r), out);
 	if (has_unknown)
 		report_put_wrapped(
-			"? inconclusive: record for about so much longer, or with a finer --rate",
+			"? inconclusive: record for about this much longer, or with a finer --rate",
 			2, report_columns(r), out);
 }
 

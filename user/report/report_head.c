@@ -179,7 +179,7 @@ static void put_reason(const struct report *r, FILE *out)
 		report_line_add(&l, "; ", "counted since %s", text);
 	}
 	if (r->is_lossy)
-		report_line_add(&l, "; ", "some was lost");
+		report_line_add(&l, "; ", "with losses");
 	report_line_end(&l);
 }
 
@@ -255,7 +255,7 @@ static void add_watched(const struct report *r, struct report_line *l)
 	char text[UNITS_BUF];
 
 	if (was_watched_in_part(rec))
-		report_line_add(l, " ", "in the %s that were watched",
+		report_line_add(l, " ", "in the %s that were recorded",
 				format_duration((uint64_t)rec->watched_ns, text, sizeof(text)));
 }
 

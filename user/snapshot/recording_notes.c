@@ -389,8 +389,8 @@ static int comment_tap_losses(const struct tap_sums *sums, size_t untapped, stru
 	int err;
 
 	snprintf(late_words, sizeof(late_words),
-		 "processes that began meanwhile, or could not be tapped at first: what they "
-		 "allocated before, for up to %s",
+		 "processes that started during the recording, or could not be tapped at first: "
+		 "what they allocated before, for up to %s",
 		 format_duration(sums->late_ns, late, sizeof(late)));
 	err = comment_tap_loss(p, "tap_late", sums->late_cnt, late_words);
 	if (!err)
@@ -413,8 +413,8 @@ static int comment_tap(const struct tap_sums *sums, size_t untapped, struct prof
 	if (sums->tapped_cnt)
 		err = profile_comment(
 			p,
-			"source: tap, put into the running program, which was stopped for "
-			"%.1f ms (%u thread%s)",
+			"source: tap, put into the running program, which was paused for %.1f ms "
+			"(%u thread%s)",
 			(double)sums->stopped_ns / 1e6, sums->thread_cnt,
 			sums->thread_cnt == 1 ? "" : "s");
 	if (!err && sums->missed[0])
@@ -490,7 +490,7 @@ static int comment_inuse(const struct recording_facts *f, const struct processes
 		name_processes(ps, 0, true, line);
 		return profile_comment(p,
 				       "in-use: UNKNOWN for %zu of %zu processes, whose frees are "
-				       "not watched: PID%s",
+				       "not tracked: PID%s",
 				       ps->unknown_cnt, ps->list.cnt, line);
 	}
 	recording_inuse_words(r, is_one ? profile_text(p, r->comm_str) : "", f->rate_bytes,

@@ -349,7 +349,7 @@ int visit_process(pid_t pid, const struct visit_work *work, void *ctx, struct vi
 	close(pair[1]);
 	err = child < 0 ? child : await_report(pair[0], report, &fd);
 	if (err == -ETIMEDOUT)
-		err_set(&report->why, err, "the visit to it did not come to an end");
+		err_set(&report->why, err, "the visit to it did not end in time");
 	else if (err)
 		err_set_os(&report->why, err, "the process of heaptap that stops it is gone");
 	close(pair[0]);

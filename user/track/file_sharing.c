@@ -91,7 +91,7 @@ static void begin_move(struct file_probes *fp, enum sharing sharing, size_t proc
 	set_sharings(fp, 1U << fp->sharing);
 	err = file_probes_attach_sharing(fp, sharing);
 	if (err) {
-		log_warn("probes of %s stay '%s', because they cannot be attached as '%s': %s",
+		log_warn("probes of %s stay '%s': they cannot be attached as '%s': %s",
 			 fp->file->path, sharing_name(fp->sharing), sharing_name(sharing),
 			 strerror(-err));
 		file_probes_stop_sharing(fp, sharing);

@@ -511,9 +511,9 @@ static void note_unseen(const struct tracked_process *p, struct track_instance *
 
 static const char *closed_words(int err)
 {
-	return err == -EACCES ? "may not be opened, not even by root (FUSE without allow_other?)" :
+	return err == -EACCES ? "cannot be opened, even by root (FUSE without allow_other?)" :
 	       err == -EAGAIN ? "is in exclusive use (F_SETLEASE)" :
-				"does not let itself be read";
+				"cannot be read";
 }
 
 static void note_closed(struct tracker *t, const struct tracked_process *p,

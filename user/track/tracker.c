@@ -223,8 +223,8 @@ static void remove_tap(const struct tracked_process *p)
 	struct err why;
 
 	if (p->tap == TAP_IN && tap_orders_clear(p->pid, p->live_tid, &cnt, &why))
-		log_warn("PID %d: the tap stays in it: %s; heaptap doctor --remove-tap -p %d takes "
-			 "it out",
+		log_warn("PID %d: the tap stays in it: %s; to remove it: heaptap doctor "
+			 "--remove-tap -p %d",
 			 p->pid, why.text, p->pid);
 }
 
@@ -392,8 +392,8 @@ static int begin_sampled(struct tracker *t, struct tracked_process *p)
 	inst->forgotten_cnt = dropped_cnt;
 	snprintf(inst->sampler, sizeof(inst->sampler), "%s", p->sampler->sampler->provider);
 	log_info(
-		"PID %d samples its allocations itself (%s of %s): that is read, and its allocator "
-		"is not probed",
+		"PID %d has a sampler of its own (%s of %s): heaptap reads that, and does not "
+		"probe the allocator",
 		p->pid, inst->sampler, p->sampler->path);
 	return 0;
 }
