@@ -51,7 +51,7 @@ SCOPE := $(SCOPE_C) $(sort $(wildcard tests/scope/test_*.sh))
 FUZZ := $(patsubst tests/%.c,$(B)-fuzz/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
 # The recordings of `make quick`: real ones, done in seconds.
 QUICK_E2E := tests/e2e/test_exact_c.sh
-STATIC := tools/check-layers tools/check-format tools/check-manuals tools/check-docs
+STATIC := tools/check-layers tools/check-format tools/check-manuals tools/check-docs tools/check-words
 # How long one parser is fuzzed by `make fuzz`.
 FUZZ_SECONDS ?= 300
 

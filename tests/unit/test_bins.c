@@ -321,7 +321,8 @@ static void check_rows(enum report_by by, const struct expected *expected, size_
 
 static void test_by_size(void **state)
 {
-	static const struct expected rows[] = { { "64 B to 127 B", 150, 8 }, { "4 KiB to 8 KiB", 2, 1 } };
+	static const struct expected rows[] = { { "64 B to 127 B", 150, 8 },
+						{ "4 KiB to 8 KiB", 2, 1 } };
 
 	(void)state;
 	check_rows(REPORT_BY_SIZE, rows, 2, RECORDING_INUSE_ALL);
@@ -421,7 +422,8 @@ static void test_text(void **state)
 	free(text);
 	opts = (struct report_options){ .format = REPORT_TEXT, .shows_stacks = true };
 	text = write_report(p, &opts);
-	has(text, "        103 allocated blocks: 87.8% lived under 1 ms, most have 64 B to 127 B\n");
+	has(text,
+	    "        103 allocated blocks: 87.8% lived under 1 ms, most have 64 B to 127 B\n");
 	free(text);
 	profile_free(p);
 	p = record(false, RECORDING_INUSE_ALL);
@@ -461,8 +463,10 @@ static void test_unknown(void **state)
 
 	(void)state;
 	unknown(true, RECORDING_INUSE_ALL, by_life, NULL);
-	unknown(false, RECORDING_INUSE_ALL, by_life, "the lifetimes of its blocks are unknown: only");
-	unknown(false, RECORDING_INUSE_ALL, sorted, "the lifetimes of its blocks are unknown: only");
+	unknown(false, RECORDING_INUSE_ALL, by_life,
+		"the lifetimes of its blocks are unknown: only");
+	unknown(false, RECORDING_INUSE_ALL, sorted,
+		"the lifetimes of its blocks are unknown: only");
 	unknown(false, RECORDING_INUSE_ALL, by_size, "the sizes of its blocks are unknown: only");
 	unknown(true, RECORDING_INUSE_UNKNOWN, by_size, NULL);
 	unknown(true, RECORDING_INUSE_UNKNOWN, by_life, "because frees were not tracked");

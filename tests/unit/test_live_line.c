@@ -42,7 +42,8 @@ static void test_growth(void **state)
 	/* the newest that is a second old counts */
 	assert_string_equal(at(&l, 1.8, 100 * KIB, 0.534),
 			    "1.8 s: in use 100 KiB (-100 KiB/s), cost 53 %");
-	assert_string_equal(at(&l, 2.8, 100 * KIB, 0), "2.8 s: in use 100 KiB (+0 B/s), cost 0.0 %");
+	assert_string_equal(at(&l, 2.8, 100 * KIB, 0),
+			    "2.8 s: in use 100 KiB (+0 B/s), cost 0.0 %");
 }
 
 /* What is held is another sum when frees are watched again: no growth over the gap. */

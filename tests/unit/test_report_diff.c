@@ -379,8 +379,9 @@ static void other_values_cannot_be_compared(void **state)
 	a->recording.inuse = RECORDING_INUSE_UNKNOWN;
 	o.value = REPORT_VALUE_INUSE;
 	assert_int_equal(diff(a, a, &o, &text, &why), -EINVAL);
-	assert_string_equal(why.text,
-			    "in use is unknown in a.pb.gz; --value alloc compares what was allocated");
+	assert_string_equal(
+		why.text,
+		"in use is unknown in a.pb.gz; --value alloc compares what was allocated");
 	free(text);
 	profile_free(a);
 	profile_free(b);

@@ -202,9 +202,8 @@ static void log_step(struct governor *g, const struct governor_step *step)
 		return;
 	cnt = log_limit_left_out(&g->log);
 	if (cnt)
-		log_warn(
-			"%s: %llu more steps to keep the overhead limit are not listed",
-			g->opts.command, (unsigned long long)cnt);
+		log_warn("%s: %llu more steps to keep the overhead limit are not listed",
+			 g->opts.command, (unsigned long long)cnt);
 	governor_step_words(step, true, text, sizeof(text));
 	log_msg(governor_step_is_down(step) ? LOG_WARN : LOG_INFO, "%s: PID %d: %s",
 		g->opts.command, step->pid, text);

@@ -90,7 +90,8 @@ static void down_words(const struct governor_step *s, char *buf, size_t buf_byte
 		snprintf(buf, buf_bytes, "fewer samples from now on, one per %s%s",
 			 format_bytes((double)s->rate_bytes, rate, sizeof(rate)), reason);
 	else if (s->plan.step == BUDGET_ALLOCS)
-		snprintf(buf, buf_bytes, "stopped tracking frees%s: heap in use is unknown", reason);
+		snprintf(buf, buf_bytes, "stopped tracking frees%s: heap in use is unknown",
+			 reason);
 	else
 		snprintf(buf, buf_bytes, "stopped recording%s; retrying in %s", reason,
 			 format_duration(retry_ns, retry, sizeof(retry)));
@@ -103,7 +104,8 @@ static void up_words(const struct governor_step *s, char *buf, size_t buf_bytes)
 	price_words(&s->verdict, &s->verdict.allocs, price, sizeof(price));
 	if (s->plan.step == BUDGET_ALLOCS)
 		snprintf(buf, buf_bytes,
-			 "recording allocations again (that %s): heap in use is still unknown", price);
+			 "recording allocations again (that %s): heap in use is still unknown",
+			 price);
 	else if (s->from.step >= BUDGET_ALLOCS)
 		snprintf(buf, buf_bytes, "tracking frees again: heap in use counts from now");
 	else
@@ -126,8 +128,7 @@ static void add_advice(const struct governor_step *s, char *buf, size_t buf_byte
 	recording_way_out(&r, s->base_rate_bytes, way_out);
 	used += (size_t)snprintf(buf + used, buf_bytes - used, "; to measure it: %s", way_out);
 	if (used < buf_bytes)
-		snprintf(buf + used, buf_bytes - used, ", or use --tap (%s)",
-			 RECORDING_TAP_COST);
+		snprintf(buf + used, buf_bytes - used, ", or use --tap (%s)", RECORDING_TAP_COST);
 }
 
 char *governor_step_words(const struct governor_step *s, bool has_advice, char *buf,

@@ -264,8 +264,7 @@ static void settle_limits(struct check_options *o)
 static int check_paths(const struct check_options *o)
 {
 	if (o->profile && out_file_is_stdout(o->profile)) {
-		log_error(
-			"check: --profile needs a file: standard output is for the result");
+		log_error("check: --profile needs a file: standard output is for the result");
 		return -EINVAL;
 	}
 	if (o->base && !strcmp(o->base, "-")) {
@@ -291,9 +290,8 @@ static int check_limits(const struct check_options *o)
 		return -EINVAL;
 	}
 	if (o->confidence < 50 || o->confidence >= 100) {
-		log_error(
-			"check: --confidence must be at least 50 and below 100 %%, such as 95 or "
-			"99.9");
+		log_error("check: --confidence must be at least 50 and below 100 %%, such as 95 or "
+			  "99.9");
 		return -EINVAL;
 	}
 	if (has_growth && duration_ns && duration_ns < GROWTH_LEAST_NS + o->limits.warm_up_ns) {

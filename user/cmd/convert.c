@@ -92,14 +92,12 @@ static int choose_form(struct convert_options *o, bool is_given)
 	if (is_given || form >= 0)
 		return 0;
 	if (!strcmp(o->out, "-"))
-		log_error(
-			"convert: standard output has no ending: give the format, --to pprof, "
-			"collapsed or heap_v2");
+		log_error("convert: standard output has no ending: give the format, --to pprof, "
+			  "collapsed or heap_v2");
 	else
-		log_error(
-			"convert: cannot tell the format from '%s': use the ending .pb.gz, "
-			".collapsed or .heap, or --to pprof, collapsed or heap_v2",
-			o->out);
+		log_error("convert: cannot tell the format from '%s': use the ending .pb.gz, "
+			  ".collapsed or .heap, or --to pprof, collapsed or heap_v2",
+			  o->out);
 	return -EINVAL;
 }
 
@@ -111,7 +109,8 @@ static int settle(struct convert_options *o, const struct option_args *args)
 	if (err)
 		return err;
 	if (has_value && o->form != FORM_COLLAPSED) {
-		log_error("convert: --value does not apply to %s, which has all values", form_names[o->form]);
+		log_error("convert: --value does not apply to %s, which has all values",
+			  form_names[o->form]);
 		return -EINVAL;
 	}
 	if (o->form == FORM_PPROF && !strcmp(o->out, "-") && isatty(STDOUT_FILENO)) {

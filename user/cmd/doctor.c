@@ -106,8 +106,8 @@ static void examine_process(struct doctor_report *r)
 	heap_kind_read(&r->info, &r->heap);
 	r->process_err = survey_process(&r->info, &r->survey);
 	if (r->process_err)
-		err_set(&r->process_why, r->process_err,
-			"cannot read process %d (%s): %s", pid, r->info.comm,
+		err_set(&r->process_why, r->process_err, "cannot read process %d (%s): %s", pid,
+			r->info.comm,
 			r->process_err == -ESRCH ? "it has just ended" : strerror(-r->process_err));
 }
 

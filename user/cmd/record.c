@@ -332,10 +332,9 @@ static int check_output(const struct record_options *o)
 	static const char *const others[] = { ".html", ".htm", ".json", ".txt", NULL };
 
 	if (o->output && has_unwritten_ending(o->output)) {
-		log_error(
-			"record: heaptap does not write the format of '%s': save the profile as "
-			".pb.gz; heaptap report turns it into .html, .json, .collapsed or .heap",
-			o->output);
+		log_error("record: heaptap does not write the format of '%s': save the profile as "
+			  ".pb.gz; heaptap report turns it into .html, .json, .collapsed or .heap",
+			  o->output);
 		return -EINVAL;
 	}
 	for (size_t i = 0; o->output && others[i]; i++) {
@@ -382,8 +381,8 @@ static int preview(struct record_options *o)
 	for (size_t i = 0; i < found.pids.cnt && !err; i++) {
 		err = sandbox_run_reading(preview_one, &found.pids.data[i], PREVIEW_WALL_S);
 		if (err < 0)
-			log_error("record: cannot read process %d: %s",
-				  found.pids.data[i], sandbox_reading_error(err));
+			log_error("record: cannot read process %d: %s", found.pids.data[i],
+				  sandbox_reading_error(err));
 	}
 	vec_release(&found.pids);
 	return err;

@@ -274,12 +274,11 @@ static int choose_format(struct report_cli *c, bool is_diff)
 	const size_t diff_cnt = sizeof(diff_endings) / sizeof(*diff_endings);
 
 	if (has_unwritten_ending(c->output)) {
-		log_error(
-			"%s: heaptap does not write the format of '%s': use the ending %s, or "
-			"--format",
-			is_diff ? "diff" : "report", c->output,
-			is_diff ? ".html, .json, .pb.gz or .pprof" :
-				  ".html, .json, .collapsed, .folded or .heap");
+		log_error("%s: heaptap does not write the format of '%s': use the ending %s, or "
+			  "--format",
+			  is_diff ? "diff" : "report", c->output,
+			  is_diff ? ".html, .json, .pb.gz or .pprof" :
+				    ".html, .json, .collapsed, .folded or .heap");
 		return -EINVAL;
 	}
 	if (is_diff) {

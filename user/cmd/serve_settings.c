@@ -250,9 +250,8 @@ int serve_settings_keep_fixed(struct serve_settings *fresh, const struct serve_s
 
 		if (!is_fixed(row, fresh, old) || option_is_equal(row, fresh, old))
 			continue;
-		log_warn(
-			"serve: %s: %s has changed: this takes effect after a restart",
-			old->config_file, row->name);
+		log_warn("serve: %s: %s has changed: this takes effect after a restart",
+			 old->config_file, row->name);
 		err = option_copy(row, fresh, old);
 	}
 	settle_budget(fresh); /* with the old rate */

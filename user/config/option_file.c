@@ -94,8 +94,8 @@ static int apply_value(const struct problem_sink *p, const struct option_row *ro
 	int err;
 
 	if (!type_fits(row->type, v->type)) {
-		option_complain(p->on_error, p->ctx, "%s:%u: %s: it is %s, and must be %s",
-				p->file, v->line, row->name, toml_type_name(v->type),
+		option_complain(p->on_error, p->ctx, "%s:%u: %s: it is %s, and must be %s", p->file,
+				v->line, row->name, toml_type_name(v->type),
 				wanted_type(row->type));
 		return -EINVAL;
 	}

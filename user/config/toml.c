@@ -240,7 +240,7 @@ static int read_escape(struct reader *r, struct buffer *b)
 		return put(b, &meant[at - names], 1);
 	}
 	if (c != 'u' && c != 'U')
-		return fail(r, "after a backslash one of b t n f r \" \\ u U is wanted: in '...' "
+		return fail(r, "after a backslash stands one of b t n f r \" \\ u U: in '...' "
 			       "backslashes stand for themselves");
 	r->at++;
 	return read_hex(r, c == 'u' ? 4 : 8, b);

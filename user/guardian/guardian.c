@@ -145,8 +145,7 @@ static void note_left(const struct wire_reply *reply)
 	char next[96] = "to remove them: heaptap doctor --remove-tap";
 
 	if (reply->err > 0)
-		snprintf(next, sizeof(next), "process %d retries for ten minutes",
-			 reply->err);
+		snprintf(next, sizeof(next), "process %d retries for ten minutes", reply->err);
 	log_warn("%llu tap%s could not be removed yet (%.*s); %s", (unsigned long long)reply->cnt,
 		 reply->cnt == 1 ? "" : "s", (int)sizeof(reply->why), reply->why, next);
 }
@@ -548,10 +547,9 @@ uint64_t guardian_detach(struct guardian *g, const uint64_t *ids, size_t cnt)
 		if (!err)
 			ticket = own;
 		else
-			log_error(
-				"guardian: cannot remove %zu probes or taps: %s; they stay in "
-				"until heaptap ends",
-				part_cnt, strerror(-err));
+			log_error("guardian: cannot remove %zu probes or taps: %s; they stay in "
+				  "until heaptap ends",
+				  part_cnt, strerror(-err));
 	}
 	return ticket;
 }

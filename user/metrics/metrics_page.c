@@ -90,8 +90,9 @@ static const struct field_family scope_families[] = {
 };
 
 static const struct field_family push_families[] = {
-	PUSH(sent_cnt, "heaptap_push_sent", METRIC_COUNTER, NULL, "Profiles that the destination "
-								  "accepted."),
+	PUSH(sent_cnt, "heaptap_push_sent", METRIC_COUNTER, NULL,
+	     "Profiles that the destination "
+	     "accepted."),
 	PUSH(refused_cnt, "heaptap_push_refused", METRIC_COUNTER, NULL,
 	     "Profiles that the destination refused."),
 	PUSH(dropped_cnt, "heaptap_push_dropped", METRIC_COUNTER, NULL,
@@ -155,8 +156,9 @@ static const struct field_family view_families[] = {
 	     "Size of the saved profiles."),
 	VIEW(keep.memory_bytes, "heaptap_kept_memory_bytes", METRIC_GAUGE, "bytes",
 	     "Size of the saved profiles that are in memory, not in the folder."),
-	VIEW(keep.taken_cnt, "heaptap_kept_taken", METRIC_COUNTER, NULL, "Profiles saved since the "
-									 "start."),
+	VIEW(keep.taken_cnt, "heaptap_kept_taken", METRIC_COUNTER, NULL,
+	     "Profiles saved since the "
+	     "start."),
 	VIEW(keep.removed_cnt, "heaptap_kept_removed", METRIC_COUNTER, NULL,
 	     "Saved profiles removed to make room (--keep-files, --keep-bytes)."),
 	VIEW(keep.unwritten_cnt, "heaptap_kept_unwritten", METRIC_COUNTER, NULL,

@@ -189,10 +189,9 @@ void heap_words_none(const struct heap_kind *k, struct heap_words *ret)
 			"it is static and stripped, so its functions have no names: install its "
 			"debug symbols (found by build id), or use a build that keeps its symbols");
 	else
-		snprintf(
-			ret->advice, sizeof(ret->advice),
-			"it may get memory with mmap or brk directly, which heaptap cannot "
-			"attribute");
+		snprintf(ret->advice, sizeof(ret->advice),
+			 "it may get memory with mmap or brk directly, which heaptap cannot "
+			 "attribute");
 }
 
 bool heap_words_partial(const struct heap_kind *k, struct heap_words *ret)

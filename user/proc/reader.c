@@ -189,10 +189,9 @@ static void note_stuck(struct reader *r, pid_t pid, bool is_glance, uint64_t now
 	s->until_ns = now + s->wait_ns;
 	r->ever_given_up++;
 	if (log_limit_allows(&r->log, now))
-		log_warn(
-			"PID %d cannot be read: a page of its memory, a file or a lock of its "
-			"address space does not respond; retrying in %llu s",
-			pid, (unsigned long long)(s->wait_ns / NS_PER_S));
+		log_warn("PID %d cannot be read: a page of its memory, a file or a lock of its "
+			 "address space does not respond; retrying in %llu s",
+			 pid, (unsigned long long)(s->wait_ns / NS_PER_S));
 }
 
 static bool is_stuck(struct reader *r, pid_t pid, bool is_glance, uint64_t now)

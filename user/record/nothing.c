@@ -128,22 +128,20 @@ int nothing_explain(const struct nothing *n, const char *name, char buf[static N
 			 name);
 	} else if (n->probes_went_out) {
 		command(n, "--max-overhead off -d 10s", again);
-		snprintf(
-			buf, NOTHING_BYTES,
-			"nothing was sampled: the overhead limit stopped the recording of %s; "
-			"without a limit: %s",
-			name, again);
+		snprintf(buf, NOTHING_BYTES,
+			 "nothing was sampled: the overhead limit stopped the recording of %s; "
+			 "without a limit: %s",
+			 name, again);
 	} else if (!n->call_cnt && n->is_untapped) {
 		command(n, "--rate 1", again);
-		snprintf(
-			buf, NOTHING_BYTES,
-			"nothing was sampled: %s %s when the recording ended, after %s; to record "
-			"it %s, use probes: %s",
-			name,
-			n->is_tapped ? "was tapped in part only (of the programs or processes "
-				       "that it became, some were not yet)" :
-				       "was not tapped yet",
-			duration, n->argv ? "from the beginning" : "at once", again);
+		snprintf(buf, NOTHING_BYTES,
+			 "nothing was sampled: %s %s when the recording ended, after %s; to record "
+			 "it %s, use probes: %s",
+			 name,
+			 n->is_tapped ? "was tapped in part only (of the programs or processes "
+					"that it became, some were not yet)" :
+					"was not tapped yet",
+			 duration, n->argv ? "from the beginning" : "at once", again);
 	} else if (n->is_tapped && !n->heap->own.what) {
 		explain_tapped(n, name, duration, buf);
 	} else if (!n->call_cnt && n->heap->own.what) {
@@ -153,8 +151,10 @@ int nothing_explain(const struct nothing *n, const char *name, char buf[static N
 	} else if (!n->call_cnt) {
 		command(n, n->argv ? "--follow" : "-d 5m", again);
 		snprintf(buf, NOTHING_BYTES,
-			 "nothing was sampled: %s made no malloc calls in %s; %s: %s", name, duration,
-			 n->argv ? "to record its children, too" : "record it while it works, or for longer",
+			 "nothing was sampled: %s made no malloc calls in %s; %s: %s", name,
+			 duration,
+			 n->argv ? "to record its children, too" :
+				   "record it while it works, or for longer",
 			 again);
 	} else if (n->rate_bytes > 1) {
 		explain_too_little(n, name, buf);

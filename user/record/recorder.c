@@ -193,8 +193,7 @@ void recorder_on_reader_gone(void *ctx, int fd)
 
 	(void)fd;
 	if (!r->is_over)
-		log_warn(
-			"record: standard output was closed: the recording ends here");
+		log_warn("record: standard output was closed: the recording ends here");
 	end_early(r, "standard output was closed");
 }
 

@@ -87,11 +87,10 @@ static int check_dispatch(const struct recorder *r)
 		int err = t->catches_sigsys ? guardian_check_dispatch(r->guardian, t->pid) : 0;
 
 		if (err == -EAGAIN) {
-			log_error(
-				"record: PID %d did not stop within 0.2 s, so it is unknown "
-				"whether it handles its system calls itself (syscall user "
-				"dispatch, as Wine does), and probes could harm it: try again",
-				t->pid);
+			log_error("record: PID %d did not stop within 0.2 s, so it is unknown "
+				  "whether it handles its system calls itself (syscall user "
+				  "dispatch, as Wine does), and probes could harm it: try again",
+				  t->pid);
 			return err;
 		}
 		if (err != -EOPNOTSUPP)
@@ -140,10 +139,9 @@ static void start_reader(void)
 	int err = reader_start(READER_PATIENT_MS, run_job);
 
 	if (err)
-		log_warn(
-			"record: cannot start the process that reads the target's files (%s): "
-			"heaptap reads them itself",
-			strerror(-err));
+		log_warn("record: cannot start the process that reads the target's files (%s): "
+			 "heaptap reads them itself",
+			 strerror(-err));
 }
 
 int recorder_open(const struct recorder_options *opts, struct recorder **ret)

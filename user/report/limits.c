@@ -118,15 +118,13 @@ static void say_unknown(const struct profile *p, struct limit_result *res)
 	if (p->recording.has_nameless_frees)
 		snprintf(res->why, sizeof(res->why), "In use is unknown. %s", why);
 	else if (percent)
-		snprintf(
-			res->why, sizeof(res->why),
-			"In use is unknown. %s To measure it, use --max-overhead %u or --tap",
-			why, percent);
+		snprintf(res->why, sizeof(res->why),
+			 "In use is unknown. %s To measure it, use --max-overhead %u or --tap", why,
+			 percent);
 	else
-		snprintf(
-			res->why, sizeof(res->why),
-			"In use is unknown. %s To measure it, use --max-overhead off or --tap",
-			why);
+		snprintf(res->why, sizeof(res->why),
+			 "In use is unknown. %s To measure it, use --max-overhead off or --tap",
+			 why);
 }
 
 /* true: in-use is known, go on. false: the result is unknown, and why is set. */
@@ -251,10 +249,9 @@ static void say_growth(const struct growth_plan *plan, const struct growth_limit
 	if (!plan->is_known)
 		snprintf(res->why, sizeof(res->why), "The recording is too short");
 	else if (!g->has_rate)
-		snprintf(
-			res->why, sizeof(res->why),
-			"Not all heap in use fitted into the history of the recording; use a "
-			"coarser --rate");
+		snprintf(res->why, sizeof(res->why),
+			 "Not all heap in use fitted into the history of the recording; use a "
+			 "coarser --rate");
 	else if (g->slows)
 		snprintf(res->why, sizeof(res->why),
 			 "It grew beyond the limit, but its growth slowed down: it may only have "
@@ -322,8 +319,7 @@ static void take_estimate(const struct limits *l, const struct report *r,
 	} else if (r->rate_bytes == 1) {
 		res->low = res->high = res->value;
 	} else {
-		snprintf(res->why, sizeof(res->why),
-			 "The profile has no confidence intervals");
+		snprintf(res->why, sizeof(res->why), "The profile has no confidence intervals");
 		return;
 	}
 	decide(r, res);
@@ -455,8 +451,7 @@ static int judge_more(struct limits *l, const struct profile *before)
 		if (d.side[1].r && d.side[1].r->is_unknown)
 			say_unknown(l->p, res);
 		else if (d.side[0].r && d.side[0].r->is_unknown)
-			snprintf(res->why, sizeof(res->why),
-				 "In use is unknown in the baseline");
+			snprintf(res->why, sizeof(res->why), "In use is unknown in the baseline");
 		else
 			snprintf(res->why, sizeof(res->why), "%.*s", (int)sizeof(res->why) - 1,
 				 why.text[0] ? why.text : "The profiles cannot be compared");

@@ -101,11 +101,11 @@ static void format_advice(const struct limits *l, const struct limit_result *res
 		return;
 	if (res->more_s > 0 && seconds < DAY_S)
 		snprintf(buf, SENTENCE_BUF,
-			 "A recording of %" PRIu64 " s would probably settle it: -d %" PRIu64, seconds,
-			 seconds);
+			 "A recording of %" PRIu64 " s would probably settle it: -d %" PRIu64,
+			 seconds, seconds);
 	else if (res->rate_bytes > 1)
-		snprintf(buf, SENTENCE_BUF, "A finer rate would probably settle it: --rate %" PRIu64,
-			 res->rate_bytes);
+		snprintf(buf, SENTENCE_BUF,
+			 "A finer rate would probably settle it: --rate %" PRIu64, res->rate_bytes);
 	else if (res->rate_bytes == 1)
 		snprintf(buf, SENTENCE_BUF, "Only --rate 1, every allocation, would settle it");
 }
@@ -163,8 +163,7 @@ static void put_text(const struct limits *l, FILE *out)
 	}
 	if (l->failure[0])
 		fprintf(out, "unknown  %s\n", l->failure);
-	fprintf(out, "%s (%g %% confidence)\n", verdict_word(l->verdict),
-		100 * (1 - l->opts.tail));
+	fprintf(out, "%s (%g %% confidence)\n", verdict_word(l->verdict), 100 * (1 - l->opts.tail));
 }
 
 /* ---- JSON ---- */

@@ -316,7 +316,7 @@ static void write_head(const struct picture *pic, FILE *out)
 		return;
 	}
 	diff_write_head(pic->diff, out);
-	fputs("Red holds more, blue less, by more than chance; a frame is as wide as the larger of both.\n",
+	fputs("Red grew, blue shrank, beyond sampling noise; a frame is as wide as its larger value.\n",
 	      out);
 }
 

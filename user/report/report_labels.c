@@ -236,8 +236,9 @@ static int check_types(const struct profile *p, const struct report_options *o, 
 		err_set(why, -ENODATA, "it does not say what was allocated (alloc_space)");
 	else if (o->format == REPORT_HEAP_V2 &&
 		 (!has_type(p, "inuse_space") || !has_type(p, "inuse_objects")))
-		err_set(why, -ENODATA, "it does not say what is in use (inuse_space, "
-				       "inuse_objects)");
+		err_set(why, -ENODATA,
+			"it does not say what is in use (inuse_space, "
+			"inuse_objects)");
 	else
 		return 0;
 	vec_each(&p->types, type)
@@ -252,9 +253,8 @@ static int check_growth(const struct profile *p, const struct report_options *o,
 	if (o->sort != REPORT_SORT_GROWTH)
 		return 0;
 	if (p->recording.is_known && p->recording.inuse == RECORDING_INUSE_UNKNOWN)
-		return err_set(
-			why, -ENODATA,
-			"growth is unknown, because heap in use is: see heaptap report");
+		return err_set(why, -ENODATA,
+			       "growth is unknown, because heap in use is: see heaptap report");
 	if (!p->moments_ns.cnt)
 		return err_set(
 			why, -ENODATA,

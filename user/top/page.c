@@ -355,8 +355,7 @@ static void put_rows(struct drawing *d, size_t room)
 		}
 	}
 	if (!d->v->order.cnt)
-		put(d, TOP_DIM,
-		    d->v->search[0] ? "no name here matches" : "nothing yet");
+		put(d, TOP_DIM, d->v->search[0] ? "no name here matches" : "nothing yet");
 }
 
 /* Add a part only if it fits: half a number is a wrong number. */

@@ -173,11 +173,10 @@ static void say_partly_read(struct track_files *files, const struct track_file *
 {
 	files->partly_read_cnt++;
 	if (log_limit_allows(&files->partly_limit, now_ns()))
-		log_warn(
-			"'%s' was read in part: it takes more work than a file of its size should "
-			"(it is damaged, or costly on purpose); some of its functions may be "
-			"missing in stacks",
-			file->path);
+		log_warn("'%s' was read in part: it takes more work than a file of its size should "
+			 "(it is damaged, or costly on purpose); some of its functions may be "
+			 "missing in stacks",
+			 file->path);
 }
 
 /* Move what was read into the file. */

@@ -391,10 +391,9 @@ static int begin_sampled(struct tracker *t, struct tracked_process *p)
 	inst->sampler_ns = now_ns();
 	inst->forgotten_cnt = dropped_cnt;
 	snprintf(inst->sampler, sizeof(inst->sampler), "%s", p->sampler->sampler->provider);
-	log_info(
-		"PID %d has a sampler of its own (%s of %s): heaptap reads that, and does not "
-		"probe the allocator",
-		p->pid, inst->sampler, p->sampler->path);
+	log_info("PID %d has a sampler of its own (%s of %s): heaptap reads that, and does not "
+		 "probe the allocator",
+		 p->pid, inst->sampler, p->sampler->path);
 	return 0;
 }
 
