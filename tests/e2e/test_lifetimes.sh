@@ -76,7 +76,7 @@ of_process() {
 launch --rate 1 -n 0 -q -- "$bin/lifetimes"
 counted "every one" 1 10007 1009 503 211
 "$heaptap" report --sort temporary "$work/p.pb.gz" >"$work/text" 2>&1
-[ "$(sed -n '/^TEMPORARY/{n;p}' "$work/text" | grep -c ' exact  *32 to 63 B .* site_quick')" = 1 ] &&
+[ "$(sed -n '/^TEMPORARY/{n;p}' "$work/text" | grep -c ' exact  *32 B to 63 B .* site_quick')" = 1 ] &&
 	ok "who allocates most that is temporary" || not_ok "who allocates most that is temporary" "is not first" "$work/text"
 "$heaptap" report --by lifetime -f json "$work/p.pb.gz" >"$work/json" 2>"$work/err"
 "$heaptap" report --by size -f json "$work/p.pb.gz" >"$work/sizes" 2>>"$work/err"

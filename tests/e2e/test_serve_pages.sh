@@ -122,7 +122,7 @@ seen "a process with its stacks" '<td>1.91 MiB.*img/src=x' '<form action="diff" 
 	'&lt;script&gt;alert\(2\)'
 from=$(sed -nE 's/.*<option value="([^"]*)".*/\1/p' "$work/dom" | tail -n 1)
 dom "/pid/$pid/diff?from=$from"
-seen "two moments, as a picture" '<canvas id="picture"[^>]*style="height' '1.91 MiB' 'img/src=x' '<title>' 'Red holds more'
+seen "two moments, as a picture" '<canvas id="picture"[^>]*style="height' '1.91 MiB' 'img/src=x' '<title>' 'Red grew'
 kill -USR1 "$server" # takes the probes out
 is_paused() { get -H "Authorization: Bearer $secret" "$url/" | grep -q 'SIGUSR1'; }
 await 10 is_paused || not_ok "the probes are out" "they are not" "$top/serve.err"

@@ -58,9 +58,9 @@ static void test_names(void **state)
 		const char *name;
 	} sizes[] = { { 0, "0 B" },
 		      { 1, "1 B" },
-		      { 3, "2 to 3 B" },
+		      { 3, "2 B to 3 B" },
 		      { 64, "64 B to 127 B" },
-		      { 1023, "512 to 1023 B" },
+		      { 1023, "512 B to 1023 B" },
 		      { 1024, "1 KiB to 2 KiB" },
 		      { 4096, "4 KiB to 8 KiB" },
 		      { 1000000, "512 KiB to 1024 KiB" },
@@ -415,8 +415,8 @@ static void test_text(void **state)
 	char *text = write_report(p, &opts);
 
 	(void)state;
-	has(text, "TEMPORARY OF ALL 95 %          MOST HAVE    ALLOCATED WHERE\n");
-	has(text, "       90  87.8% ");
+	has(text, "TEMPORARY OF ALL 95 %            MOST HAVE      ALLOCATED WHERE\n");
+	has(text, "       90  87.8% 46.1% to 98.4%  64 B");
 	has(text, "  64 B to 127 B   15.3 KiB churn\n");
 	has(text, " and 1 more: --top 0\n");
 	free(text);

@@ -94,10 +94,10 @@ static void test_advice(void **state)
 	(void)state;
 	s.pid = 12;
 	governor_step_words(&s, true, buf, sizeof(buf));
-	assert_non_null(strstr(buf, " -d 10s -p 12 shows it"));
+	assert_non_null(strstr(buf, " -d 10s -p 12, or use --tap (about 1 %"));
 	s.program_argv = argv;
 	governor_step_words(&s, true, buf, sizeof(buf));
-	assert_non_null(strstr(buf, " -- make -j2 shows it"));
+	assert_non_null(strstr(buf, " -- make -j2, or use --tap (about 1 %"));
 }
 
 static void want_cost(const struct governor_view *view, const char *words)

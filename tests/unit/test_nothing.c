@@ -75,7 +75,7 @@ static void test_untapped(void **state)
 	(void)state;
 	n.is_untapped = true;
 	n.argv = ls;
-	expect(&n, 0, "PID 12 (ls) was not tapped yet when that ended",
+	expect(&n, 0, "PID 12 (ls) was not tapped yet when the recording ended",
 	       ": heaptap record --rate 1 -- ls -l /");
 }
 
@@ -134,7 +134,7 @@ static void test_no_calls(void **state)
 	n.argv = ls;
 	expect(&n, 0, "to record its children, too", "heaptap record --follow -- ls -l /");
 	n.probes_went_out = true;
-	expect(&n, 0, "taken out", "heaptap record --max-overhead off -d 10s -- ls -l /");
+	expect(&n, 0, "the overhead limit stopped the recording", "heaptap record --max-overhead off -d 10s -- ls -l /");
 	n.paused_cnt = 1;
 	expect(&n, 0, "heaptap_pause_all", ")");
 }

@@ -106,7 +106,7 @@ static char *format_temporary(const struct report *r, const struct report_row *r
 	if (is_known && cell == REPORT_CELL_OF_ALL)
 		snprintf(buf, REPORT_INTERVAL_BUF, "%.1f%%", 100 * s.share);
 	else if (is_known && s.low < s.high)
-		snprintf(buf, REPORT_INTERVAL_BUF, "%.1f to %.1f", 100 * s.low, 100 * s.high);
+		snprintf(buf, REPORT_INTERVAL_BUF, "%.1f%% to %.1f%%", 100 * s.low, 100 * s.high);
 	else if (is_known && !r->is_lossy)
 		snprintf(buf, REPORT_INTERVAL_BUF, "exact");
 	return buf;

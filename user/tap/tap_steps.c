@@ -275,8 +275,8 @@ static int restore_mixed(const struct tap_work *w, const struct tap_patch *p, co
 	    (memcmp(there + 1, p->patched + 1, p->byte_cnt - 1U) != 0 &&
 	     memcmp(there + 1, p->original + 1, p->byte_cnt - 1U) != 0))
 		return err_set(why, -EUCLEAN,
-			       "its allocator's code at 0x%llx was changed by somebody else while "
-			       "it was tapped, and is left so",
+			       "its allocator's code at 0x%llx was changed by another tool while "
+			       "it was tapped, and is left as it is",
 			       (unsigned long long)p->addr);
 	return write_at(w, p->addr + is_breakpoint, p->original + is_breakpoint,
 			p->byte_cnt - (size_t)is_breakpoint);
