@@ -153,7 +153,7 @@ static int keep_probes(struct budget_unit *u, enum probes_kept kept)
 
 	/* An old probe that is still in when the new one comes would see the same hits. */
 	if (kept < u->kept)
-		tracker_await_out(u->policy->tracker, u->gone_ticket);
+		tracker_wait_detached(u->policy->tracker, u->gone_ticket);
 	u->kept = kept;
 	err = tracker_keep_probes(u->policy->tracker, u->pid, kept, &u->gone_ticket);
 	is_watched = !err && kept != PROBES_NONE;

@@ -503,7 +503,7 @@ int guardian_check_dispatch(struct guardian *g, pid_t pid)
 static uint64_t new_ticket(struct guardian *g)
 {
 	if (vec_reserve(&g->under_way, g->under_way.cnt + 1))
-		guardian_wait_all_out(g); /* leaves room */
+		guardian_wait_all_detached(g); /* leaves room */
 	return ++g->last_number;
 }
 
@@ -554,7 +554,7 @@ uint64_t guardian_detach(struct guardian *g, const uint64_t *ids, size_t cnt)
 	return ticket;
 }
 
-bool guardian_is_out(struct guardian *g, uint64_t ticket)
+bool guardian_is_detached(struct guardian *g, uint64_t ticket)
 {
 	const struct under_way *u;
 
@@ -567,12 +567,12 @@ bool guardian_is_out(struct guardian *g, uint64_t ticket)
 	return true;
 }
 
-void guardian_wait_out(struct guardian *g, uint64_t ticket)
+void guardian_wait_detached(struct guardian *g, uint64_t ticket)
 {
 	struct wire_reply reply;
 	int tries_left = UNSENT_TRIES;
 
-	while (!guardian_is_out(g, ticket)) {
+	while (!guardian_is_detached(g, ticket)) {
 		if (!g->unsent.cnt) {
 			if (await(g, &reply) < 0)
 				return;
@@ -586,9 +586,9 @@ void guardian_wait_out(struct guardian *g, uint64_t ticket)
 	}
 }
 
-void guardian_wait_all_out(struct guardian *g)
+void guardian_wait_all_detached(struct guardian *g)
 {
-	guardian_wait_out(g, g->last_number);
+	guardian_wait_detached(g, g->last_number);
 }
 
 int guardian_clean(struct guardian *g, const struct attach_request *req)

@@ -86,7 +86,7 @@ bool probes_are_moving(const struct probes *p);
 
 /*
  * Attach what is to be kept and is missing, detach the rest; also in files that are mapped later.
- * Detaching is done when guardian_is_out() says so of the ticket. pid is ignored where probes are
+ * Detaching is done when guardian_is_detached() says so of the ticket. pid is ignored where probes are
  * shared.
  */
 int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept kept,

@@ -241,7 +241,7 @@ static void repair(struct tracker *t)
 		refresh(t, p); /* attaches nothing any more */
 		remove_tap(p);
 	}
-	guardian_wait_all_out(t->guardian);
+	guardian_wait_all_detached(t->guardian);
 }
 
 void tracker_stop(struct tracker *t)
@@ -461,9 +461,9 @@ int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept, uin
 	return p ? probes_keep(t->probes, p->pid, p->live_tid, kept, ret_ticket) : -ESRCH;
 }
 
-void tracker_await_out(struct tracker *t, uint64_t ticket)
+void tracker_wait_detached(struct tracker *t, uint64_t ticket)
 {
-	guardian_wait_out(t->guardian, ticket);
+	guardian_wait_detached(t->guardian, ticket);
 }
 
 int tracker_pin_image(struct tracker *t, pid_t pid, uint32_t generation)
