@@ -401,7 +401,7 @@ static int adjust_rate(struct governor *g, uint64_t now)
 		sample_cnt += gd->unit->now.sample_cnt - gd->unit->begin.sample_cnt;
 		may_be_fine &= gd->is_ended || budget_plan(gd->unit->budget)->step == BUDGET_FULL;
 	}
-	if (!auto_rate_look(&g->rate, now, sample_cnt, may_be_fine))
+	if (!auto_rate_update(&g->rate, now, sample_cnt, may_be_fine))
 		return 0;
 	return set_rate(g, g->rate.rate_bytes);
 }

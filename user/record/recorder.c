@@ -118,7 +118,7 @@ static void look_at_targets(struct recorder *r)
 	if (now < r->looked_ns + LOOK_TAPPED_NS && are_all_tapped(r))
 		return;
 	r->looked_ns = now;
-	targets_look(&r->targets);
+	targets_refresh(&r->targets);
 	vec_each(&r->targets.list, t) {
 		if (t->has_other_heap)
 			recorder_say_heap(t);
@@ -294,7 +294,7 @@ static void settle(struct recorder *r)
 }
 
 /* This also reads the last moment. */
-int recorder_look(struct recorder *r)
+int recorder_peek(struct recorder *r)
 {
 	int err;
 
@@ -339,7 +339,7 @@ int recorder_run(struct recorder *r)
 	tracker_stop_allocs(r->session->tracker);
 	holds_end(r->holds); /* nothing has to wait any more */
 	r->holds = NULL;
-	err = recorder_look(r);
+	err = recorder_peek(r);
 	tracker_stop(r->session->tracker);
 	if (r->opts.jvm_perfmap)
 		jvm_names_ask(r->session->tracker);

@@ -96,10 +96,10 @@ void recorder_end(struct recorder *r, const char *reason);
  * For a guest, in a child forked for it: take the snapshot as if the recording had ended now. The recording cannot
  * go on in that child.
  */
-int recorder_look(struct recorder *r);
+int recorder_peek(struct recorder *r);
 void recorder_close(struct recorder *r);
 
-/* Valid after recorder_run() or recorder_look(). */
+/* Valid after recorder_run() or recorder_peek(). */
 const struct snapshot *recorder_snapshot(const struct recorder *r);
 /* The history of what was in use; NULL: none was kept. */
 const struct history *recorder_history(const struct recorder *r);

@@ -52,7 +52,7 @@ static int make_profile(void *ctx)
 {
 	struct source *s = ctx;
 	struct profile *p = NULL;
-	int err = recorder_look(s->recorder);
+	int err = recorder_peek(s->recorder);
 
 	if (!err)
 		err = result_profile(&s->result, s->recorder, &p);

@@ -568,8 +568,8 @@ int tracker_wait_ms(const struct tracker *t)
 	int ms = wants_work(t) ? 10 : 1000;
 
 	vec_each(&t->list, p)
-		if (p->jit_code && ms > (int)(JIT_LOOK_NS / NS_PER_MS))
-			ms = (int)(JIT_LOOK_NS / NS_PER_MS);
+		if (p->jit_code && ms > (int)(JIT_REFRESH_NS / NS_PER_MS))
+			ms = (int)(JIT_REFRESH_NS / NS_PER_MS);
 	return ms;
 }
 
@@ -678,7 +678,7 @@ static int work_for(struct tracker *t, struct tracked_process *p)
 
 	if (p->tags.is_pending && now_ns() >= p->refreshed_ns + TAGS_INTERVAL_NS)
 		p->is_dirty = true;
-	if (p->jit_code && jit_code_look(p->jit_code))
+	if (p->jit_code && jit_code_refresh(p->jit_code))
 		p->is_dirty = true;
 	if (p->has_busy_files && now_ns() >= p->refreshed_ns + BUSY_INTERVAL_NS)
 		p->is_dirty = true;
