@@ -168,13 +168,13 @@ static int apply_plan(struct budget_unit *u)
 	switch (plan->step) {
 	case BUDGET_FULL:
 	case BUDGET_COARSE:
-		return budget_unit_see_frees(u, &change);
+		return budget_unit_track_frees(u, &change);
 	case BUDGET_ALLOCS:
-		return budget_unit_leave_frees(u, PROBES_ALLOCS, &change);
+		return budget_unit_untrack_frees(u, PROBES_ALLOCS, &change);
 	case BUDGET_OFF:
 		break;
 	}
-	return budget_unit_leave_frees(u, PROBES_NONE, &change);
+	return budget_unit_untrack_frees(u, PROBES_NONE, &change);
 }
 
 /* A process that does not get a CPU cannot be tapped now, but in a moment: retry. */
@@ -474,7 +474,7 @@ int governor_pause(struct governor *g, bool pause)
 		if (gd->is_ended)
 			continue;
 		change.rate_idx = budget_plan(gd->unit->budget)->coarse;
-		err = pause ? budget_unit_leave_frees(gd->unit, PROBES_NONE, &change) :
+		err = pause ? budget_unit_untrack_frees(gd->unit, PROBES_NONE, &change) :
 			      apply(g, gd);
 		/* A process that has ended unnoticed does no harm. */
 		if (!first_err && err != -ESRCH)
@@ -543,7 +543,7 @@ static void view_governed(const struct governor *g, const struct governed *gd,
 		.inuse_ns = u->inuse_ns,
 		.has_inuse = u->has_inuse,
 		.watched_ns = budget_unit_watched_ns(u),
-		.was_always_watched = u->was_always_watched,
+		.was_always_recorded = u->was_always_recorded,
 	};
 }
 

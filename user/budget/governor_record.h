@@ -42,7 +42,7 @@ struct governor_view {
 	uint64_t inuse_ns; /* in-use counts blocks allocated since then; 0: since it is followed */
 	bool has_inuse; /* frees are seen now */
 	uint64_t watched_ns; /* time in which allocations were seen */
-	bool was_always_watched;
+	bool was_always_recorded;
 };
 
 /* What a profile's comments say of one process, for a profile that is made after it has ended, or
