@@ -125,7 +125,7 @@ static void add_advice(const struct governor_step *s, char *buf, size_t buf_byte
 	/* It may have ended before somebody reads this. */
 	if (s->program_argv)
 		recording_program_text(s->program_argv, r.program, sizeof(r.program));
-	recording_way_out(&r, s->base_rate_bytes, way_out);
+	recording_advice(&r, s->base_rate_bytes, way_out);
 	used += (size_t)snprintf(buf + used, buf_bytes - used, "; to measure it: %s", way_out);
 	if (used < buf_bytes)
 		snprintf(buf + used, buf_bytes - used, ", or use --tap (%s)", RECORDING_TAP_COST);

@@ -213,7 +213,7 @@ static void add_staying(const struct report *r, struct growth_sums *staying)
 	const struct report_row *row;
 
 	vec_each(&r->rows, row)
-		if (!growth_old_goes(&row->growth))
+		if (!growth_is_replaced(&row->growth))
 			growth_merge(staying, &row->growth);
 }
 

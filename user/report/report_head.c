@@ -317,9 +317,9 @@ static void put_unknown(const struct report *r, FILE *out)
 	recording_why_unknown(rec, comm, text);
 	snprintf(line, sizeof(line), "In use: UNKNOWN. %s", text);
 	report_put_wrapped(line, 2, report_columns(r), out);
-	recording_way_out(rec, r->rate_bytes, text);
-	put_way(r, "To measure it", text, recording_way_out_cost(rec, cost), out);
-	if (recording_tap_way(rec, text)[0])
+	recording_advice(rec, r->rate_bytes, text);
+	put_way(r, "To measure it", text, recording_advice_cost(rec, cost), out);
+	if (recording_advice_tap(rec, text)[0])
 		put_way(r, "Or with the tap", text, RECORDING_TAP_COST, out);
 }
 

@@ -286,7 +286,7 @@ int report_write_ranked(const struct report *r, size_t row_cap, FILE *out)
 	struct report_places rows = { 0 };
 	struct report_names names = { 0 };
 	size_t cnt;
-	int err = report_find_ranked(r, is_growth ? report_holds_something : has_temporary, &rows);
+	int err = report_find_ranked(r, is_growth ? report_row_has_inuse : has_temporary, &rows);
 
 	for (int cell = REPORT_CELL_TEMPORARY; cell <= REPORT_CELL_MOST; cell++)
 		t.wants[cell] = !is_growth;

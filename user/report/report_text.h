@@ -140,7 +140,7 @@ void report_table_put_row(const struct report_table *t, const struct report_row 
 /* What the table by growth has of its own. */
 char *report_format_growth(const struct report *r, const struct report_row *row,
 			   enum report_cell cell, char *buf);
-bool report_holds_something(const struct report_row *row);
+bool report_row_has_inuse(const struct report_row *row);
 void report_put_growth_legend(const struct report *r, const struct report_row *rows, size_t cnt,
 			      FILE *out);
 
