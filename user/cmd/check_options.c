@@ -322,7 +322,7 @@ static int check_file(const struct check_options *o, const struct option_args *a
 static int take_operands(struct check_options *o, const struct option_args *args)
 {
 	char **operands = o->argv + args->first;
-	bool has_whom = record_settings_has_whom(&o->with);
+	bool has_whom = record_settings_has_targets(&o->with);
 	bool is_more_pids = record_settings_has_more_pids(&o->with, operands);
 
 	if (!operands[0] && !has_whom) {

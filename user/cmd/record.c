@@ -308,7 +308,7 @@ static int take_operands(char **argv, size_t first, struct record_options *o)
 	char **operands = argv + first;
 	int err;
 
-	if (!operands[0] && !record_settings_has_whom(&o->with)) {
+	if (!operands[0] && !record_settings_has_targets(&o->with)) {
 		log_error("record: nothing to record: give -p PID, --comm NAME, --cgroup PATH, or "
 			  "-- COMMAND");
 		return -EINVAL;

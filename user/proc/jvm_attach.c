@@ -222,7 +222,7 @@ static void run(struct attach *a, struct outcome *o)
 	int fd = -1;
 
 	/* If this cannot be read, the JVM may have been started so. */
-	a->is_refused = runtime_was_told(a->info, "+DisableAttachMechanism") != 0;
+	a->is_refused = runtime_has_option(a->info, "+DisableAttachMechanism") != 0;
 	if (!enter(a->info, o))
 		fd = get_socket(a, o);
 	if (fd >= 0) {

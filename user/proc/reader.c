@@ -152,7 +152,7 @@ bool reader_is_on(void)
 	return the_reader.owner != 0;
 }
 
-uint64_t reader_given_up_cnt(void)
+uint64_t reader_lost_cnt(void)
 {
 	return the_reader.ever_given_up;
 }

@@ -42,7 +42,7 @@ int reader_start(uint32_t wait_ms, reader_job_fn job);
 void reader_end(void);
 bool reader_is_on(void);
 /* Number of readers that did not answer, so far. */
-uint64_t reader_given_up_cnt(void);
+uint64_t reader_lost_cnt(void);
 
 /*
  * uid: the user who owns the thing to be read. fd: stays the caller's. *ret_fd: the job writes its result

@@ -29,7 +29,7 @@ static int is_in_file(const struct process_info *info, const char *file, const c
 }
 
 /* Variables add to the arguments: JAVA_TOOL_OPTIONS, NODE_OPTIONS. */
-int runtime_was_told(const struct process_info *info, const char *word)
+int runtime_has_option(const struct process_info *info, const char *word)
 {
 	int in_arguments = is_in_file(info, "cmdline", word);
 
@@ -161,9 +161,9 @@ void runtime_read(const struct process_info *info, const struct proc_maps *maps,
 		if (m->is_exec && m->path[0] == '/' && !ret->kind)
 			ret->kind = runtime_of_file(m->path);
 	if (ret->kind == RUNTIME_JAVA)
-		ret->was_told = runtime_was_told(info, "-XX:+PreserveFramePointer") == 1;
+		ret->was_told = runtime_has_option(info, "-XX:+PreserveFramePointer") == 1;
 	else if (ret->kind == RUNTIME_NODE)
-		ret->was_told = runtime_was_told(info, "--interpreted-frames-native-stack") == 1;
+		ret->was_told = runtime_has_option(info, "--interpreted-frames-native-stack") == 1;
 }
 
 void runtime_words_stacks(const struct runtime *r, struct runtime_words *ret)

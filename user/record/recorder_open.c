@@ -515,7 +515,7 @@ int recorder_start(struct recorder *r)
 	r->facts.begin_epoch_ns = clock_ns(CLOCK_REALTIME);
 	say_start(r);
 	/* What a program maps in its first milliseconds must be read before its threads allocate. */
-	thread_be_prompt();
+	thread_use_short_slices();
 	if (r->launch) {
 		begin_holds(r);
 		err = launch_go(r->launch);

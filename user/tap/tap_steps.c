@@ -40,7 +40,8 @@ static ssize_t read_some(const struct tap_work *w, uint64_t addr, void *buf, siz
 	struct iovec remote = { .iov_base = (void *)(uintptr_t)addr, .iov_len = bytes };
 	ssize_t n = process_vm_readv(w->live_tid, &local, 1, &remote, 1, 0);
 
-	if (n < 0 && errno == EFAULT && !tap_may_wait(w, addr)) /* code that may only be executed */
+	if (n < 0 && errno == EFAULT &&
+	    !tap_page_may_block(w, addr)) /* code that may only be executed */
 		n = pread(w->mem_fd, buf, bytes, (off_t)addr);
 	return n < 0 ? -errno : n;
 }

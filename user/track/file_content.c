@@ -17,7 +17,7 @@
 #include "alloc/file_sampler.h"
 #include "track/file_tags.h"
 
-void file_content_forgo_probes(struct file_content *c)
+void file_content_drop_probes(struct file_content *c)
 {
 	if (c->alloc)
 		c->unseen = (struct alloc_unseen){ ALLOC_UNSEEN_FOREIGN, "an allocator" };

@@ -368,7 +368,7 @@ static int add_file(struct track_files *files, const struct file_key *key, struc
 
 	/* To put a probe into it, the kernel reads it, with a lock that each fork() of the machine needs. */
 	if (file->facts.is_foreign)
-		file_content_forgo_probes(c);
+		file_content_drop_probes(c);
 	err = take_content(files, file, c);
 	if (err)
 		goto out;

@@ -379,7 +379,7 @@ uint64_t probes_seen_ns(const struct probes *p, const struct track_file *file, p
 	return m ? m->seen_ns : 0;
 }
 
-int probes_want_of_files(const struct probes *p, pid_t pid)
+int probes_fd_error(const struct probes *p, pid_t pid)
 {
 	const struct file_probes *fp;
 

@@ -112,7 +112,7 @@ void probes_pause_attaching(struct probes *p, bool pause);
 
 /* -EMFILE, -ENFILE: some probes of the process could not be attached because descriptors ran out,
  * which says nothing about its files. */
-int probes_want_of_files(const struct probes *p, pid_t pid);
+int probes_fd_error(const struct probes *p, pid_t pid);
 /* Since when what the process allocates through the file is seen; 0: never so far, or the file has no allocator. */
 uint64_t probes_seen_ns(const struct probes *p, const struct track_file *file, pid_t pid);
 

@@ -326,7 +326,7 @@ int tracker_add(struct tracker *t, pid_t pid)
 	if (!err)
 		err = refresh(t, p);
 	if (!err)
-		err = probes_want_of_files(t->probes, pid);
+		err = probes_fd_error(t->probes, pid);
 	mark_err = engine_mark_target(t->engine, pid, 0, HT_TARGET_QUIET);
 	p->recorded_ns = now_ns();
 	return err ? err : mark_err;
