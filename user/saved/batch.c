@@ -130,7 +130,7 @@ static void inuse_text(const struct saved_job *job, const struct estimate *inuse
 static void make_notes(const struct saved_job *job, const struct work *work,
 		       const struct estimate *inuse, const char *reason, struct notes *ret)
 {
-	const struct cgroup_free_reading *r = &job->usage.cgroup;
+	const struct cgroup_room_reading *r = &job->usage.cgroup;
 	char time[KEEP_TIME_BYTES], held[4 * UNITS_BUF], peak[UNITS_BUF], before[UNITS_BUF];
 	uint64_t now = work->moment->monotonic_ns, peak_ns = job->usage.peak_ns;
 	int64_t ms = job->name.taken_epoch_ms;

@@ -40,7 +40,7 @@ struct tracker;
 struct saved_usage {
 	double inuse_bytes, peak_bytes;
 	uint64_t peak_ns; /* CLOCK_MONOTONIC */
-	struct cgroup_free_reading cgroup;
+	struct cgroup_room_reading cgroup;
 };
 
 /* Fill in BPF's sums of an image; `cgroup` stays as it is. */

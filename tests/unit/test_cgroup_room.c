@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_cgroup_free.c - cgroups near their limits, in hierarchies made of plain files. */
+/* test_cgroup_room.c - cgroups near their limits, in hierarchies made of plain files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,26 +60,26 @@ static int remove_tree(void **state)
 	return 0;
 }
 
-static int open_one(const struct tree *t, const char *path, struct cgroup_free **ret)
+static int open_one(const struct tree *t, const char *path, struct cgroup_room **ret)
 {
 	char dir[4200];
 
 	snprintf(dir, sizeof(dir), "%s/%s", t->mount.point, path);
-	return cgroup_free_open(&t->mount, dir, ret);
+	return cgroup_room_open(&t->mount, dir, ret);
 }
 
-static struct cgroup_free_reading read_one(struct cgroup_free *c)
+static struct cgroup_room_reading read_one(struct cgroup_room *c)
 {
-	struct cgroup_free_reading r;
+	struct cgroup_room_reading r;
 
-	assert_int_equal(cgroup_free_read(c, &r), 0);
+	assert_int_equal(cgroup_room_read(c, &r), 0);
 	return r;
 }
 
-static void reads(struct cgroup_free *c, uint64_t usage, uint64_t working, uint64_t limit,
+static void reads(struct cgroup_room *c, uint64_t usage, uint64_t working, uint64_t limit,
 		  uint64_t event_cnt)
 {
-	struct cgroup_free_reading r = read_one(c);
+	struct cgroup_room_reading r = read_one(c);
 
 	assert_int_equal(r.usage_bytes, usage);
 	assert_int_equal(r.working_bytes, working);
@@ -90,7 +90,7 @@ static void reads(struct cgroup_free *c, uint64_t usage, uint64_t working, uint6
 static void test_v2(void **state)
 {
 	struct tree *t = *state;
-	struct cgroup_free *c;
+	struct cgroup_room *c;
 
 	t->mount.is_v2 = true;
 	put(t, "pod/one/memory.current", "600\n");
@@ -110,7 +110,7 @@ static void test_v2(void **state)
 	put(t, "pod/one/memory.max", "800\n");
 	put(t, "pod/one/memory.high", "610\n");
 	put(t, "pod/one/memory.stat", "inactive_file 5\n");
-	cgroup_free_refresh(c);
+	cgroup_room_refresh(c);
 	reads(c, 600, 595, 610, 7 + 5 + 1 + 2);
 	/* what happens to another container of the pod is in the pod's sums, and does not count */
 	put(t, "pod/memory.events", "low 0\nhigh 70\nmax 9\noom 30\noom_kill 40\n");
@@ -120,16 +120,16 @@ static void test_v2(void **state)
 	put(t, "pod/one/memory.max", "max\n");
 	put(t, "pod/one/memory.high", "max\n");
 	put(t, "pod/memory.max", "max\n");
-	cgroup_free_refresh(c);
+	cgroup_room_refresh(c);
 	assert_int_equal(read_one(c).usage_bytes, 600);
 	assert_int_equal(read_one(c).limit_bytes, 0);
-	cgroup_free_close(c);
+	cgroup_room_close(c);
 }
 
 static void test_v1(void **state)
 {
 	struct tree *t = *state;
-	struct cgroup_free *c;
+	struct cgroup_room *c;
 
 	put(t, "memory.usage_in_bytes", "5000\n");
 	put(t, "memory.limit_in_bytes", "9223372036854771712\n");
@@ -145,8 +145,8 @@ static void test_v1(void **state)
 	put(t, "pod/one/memory.stat", "total_inactive_file 99999999\n");
 	put(t, "pod/one/memory.oom_control", "");
 	reads(c, 950, 0, 1000, 0);
-	cgroup_free_close(c);
-	assert_int_equal(cgroup_free_open(&t->mount, "/", &c), -ENOENT);
+	cgroup_room_close(c);
+	assert_int_equal(cgroup_room_open(&t->mount, "/", &c), -ENOENT);
 	assert_int_equal(open_one(t, "pod/two", &c), -ENOENT);
 }
 
@@ -154,18 +154,18 @@ static void test_v1(void **state)
 static void test_own(void **state)
 {
 	char dir[CGROUP_PATH_BYTES];
-	struct cgroup_free_reading r;
+	struct cgroup_room_reading r;
 	struct cgroup_mount mount;
-	struct cgroup_free *c;
+	struct cgroup_room *c;
 
 	(void)state;
-	if (cgroup_find_mount(&mount) || cgroup_free_find_dir(&mount, getpid(), dir) ||
-	    cgroup_free_open(&mount, dir, &c))
+	if (cgroup_find_mount(&mount) || cgroup_room_find_dir(&mount, getpid(), dir) ||
+	    cgroup_room_open(&mount, dir, &c))
 		skip();
 	r = read_one(c);
 	assert_true(r.working_bytes <= r.usage_bytes);
-	cgroup_free_close(c);
-	assert_int_equal(cgroup_free_find_dir(&mount, 0x7fffffff, dir), -ENOENT);
+	cgroup_room_close(c);
+	assert_int_equal(cgroup_room_find_dir(&mount, 0x7fffffff, dir), -ENOENT);
 }
 
 int main(void)
