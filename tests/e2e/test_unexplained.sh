@@ -78,7 +78,7 @@ if have curl; then
 	"$heaptap" report "$work/p.pb.gz" >"$work/report" 2>&1
 	told "served: its profile says it" "$grew" "$work/report"
 	"$heaptap" diff "$work/before.pb.gz" "$work/p.pb.gz" >"$work/diff" 2>&1
-	told "served: the difference of before and after says it" "The process grew by 6[0-9.]+ MiB, of which [0-9]+ % is explained: [0-9.]+ .?i?B more is held" "$work/diff"
+	told "served: the difference of before and after says it" "The process grew by 6[0-9.]+ MiB, of which [0-9]+ % is explained: [0-9.]+ .?i?B more is in use" "$work/diff"
 	"$heaptap" diff "$work/p.pb.gz" "$work/before.pb.gz" >"$work/diff" 2>&1
 	untold "served: the other way round it does not" "grew" "$work/diff"
 	end_server "served"

@@ -408,7 +408,7 @@ static void test_unexplained_growth(void **state)
 	} cases[] = {
 		{ 10, 41, 0, 0, LIMIT_KEPT, "pass" }, /* less than 32 MiB */
 		{ 10, 110, 0, 0, LIMIT_UNKNOWN,
-		  "The process grew by 100 MiB, of which 0 % is explained: 4.00 KiB is held." },
+		  "The process grew by 100 MiB, of which 0 % is explained: 4.00 KiB is in use." },
 		{ 400, 499, 0, 0, LIMIT_KEPT, "pass" }, /* less than a quarter */
 		{ 400, 500, 0, 0, LIMIT_UNKNOWN, "memory that it mapped directly" },
 		{ 10, 110, 80, 0, LIMIT_KEPT, "pass" },
