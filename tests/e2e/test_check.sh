@@ -194,10 +194,10 @@ refused "more than what" "needs --base FILE" --max-increase 5% -p 1
 refused "a profile on standard output" "--profile needs a file" --profile - -p 1
 refused "a profile of before from standard input" "--base needs a file" --base - -p 1
 refused "no confidence" "at least 50 and below 100" --confidence 100 -p 1
-refused "no time" "5 s or more" -d 3s -p 1
+refused "no time" "at least 5 s" -d 3s -p 1
 refused "a warm-up of what" "--max-growth" --warm-up 5s --max-inuse 1m -p 1
 refused "a file and a process" "exclude each other" -p 1 "$work/three.pb.gz"
-refused "a file is recorded" "has been recorded" --rate 1 "$work/three.pb.gz"
+refused "a file is recorded" "is a recorded profile" --rate 1 "$work/three.pb.gz"
 refused "a process that is not there" "no process" -p 4194303
 
 ## growth

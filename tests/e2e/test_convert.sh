@@ -69,8 +69,8 @@ for name in no.json no.speedscope.json no.svg; do
 done
 refused 2 "bad value 'speedscope' for --to: pprof, collapsed or heap_v2" --to speedscope - "$work/no.json"
 refused 2 "standard output has no ending: give the format, --to" - -
-refused 2 "--value: pprof has all values" --value alloc - "$work/no.pb.gz"
-refused 2 "--value: heap_v2 has all values" --value inuse - "$work/no.heap"
+refused 2 "--value does not apply to pprof" --value alloc - "$work/no.pb.gz"
+refused 2 "--value does not apply to heap_v2" --value inuse - "$work/no.heap"
 refused 1 "cannot become heap_v2: it does not say what is in use (inuse_space, inuse_objects); it has objects, space" \
 	"$dumps/gperf-growth.heap" "$work/no.heap"
 refused 1 "cannot become collapsed: it does not say what was allocated (alloc_space); it has inuse_objects, inuse_space" \

@@ -135,7 +135,7 @@ denied() {
 	begin heapx setpriv --reuid 65534 --regid 65534 --clear-groups "$file"
 	timeout 30 "$heaptap" record --force -q --rate 1 -d 1s -o "$top/p.pb.gz" -p "${pid_of[heapx]}" 2>"$top/record.err"
 	"$heaptap" report --notes "$top/p.pb.gz" >"$top/notes" 2>&1
-	says "$top/record.err" "mnt/file may not be opened" && says "$top/notes" 'not seen: .*may not be opened' &&
+	says "$top/record.err" "mnt/file cannot be opened" && says "$top/notes" 'not seen: .*cannot be opened' &&
 		! says "$top/notes" 'no losses|\(exact\)' && ok "record: a program on a file system of its user alone is said not to be seen" ||
 		not_ok "record: a program on a file system of its user alone" "is not named" "$top/record.err" "$top/notes"
 	end_process heapx

@@ -101,7 +101,7 @@ dry_run && says "$work/dry" 'uses the memory of an earlier tap' && says "$work/d
 	not_ok "--dry-run" "does not say it" "$work/dry" "$work/heaptap.err"
 same_text "--dry-run"
 "$heaptap" record --tap --dry-run -- true >"$work/dry" 2>"$work/heaptap.err"
-[ $? = 125 ] && says "$work/heaptap.err" 'to a running process' && ok "--dry-run of a command: an error" ||
+[ $? = 125 ] && says "$work/heaptap.err" '--dry-run needs --tap and -p PID' && ok "--dry-run of a command: an error" ||
 	not_ok "--dry-run of a command" "is none" "$work/heaptap.err"
 
 # Two at once: the second is told, and nothing happens to the first.

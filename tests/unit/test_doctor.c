@@ -357,7 +357,7 @@ static void test_findings(void **state)
 		{ "stripped static", stripped_static, DOCTOR_BLOCK, "no known allocator",
 		  "static and stripped" },
 		{ "Go", go_only, DOCTOR_BLOCK,
-		  "a Go program: its heap is not malloc's, and no known allocator",
+		  "a Go program: its heap is not malloc's; no known allocator",
 		  "go tool pprof http://HOST:PORT/debug/pprof/heap" },
 		{ "cgo", cgo, DOCTOR_LIMIT, "only memory that C code allocates", "runtime/pprof" },
 		{ "CPython", cpython, DOCTOR_LIMIT, "small objects (up to 512 bytes)",
