@@ -127,7 +127,7 @@ check-all: ## everything: check, check-dist, the long forms, 30 s of fuzzing eac
 	done; \
 	[ -z "$$failed" ] || { echo "check-all: failed:$$failed" >&2; exit 1; }
 
-check-static: ## who includes whom, format, manual pages, documents
+check-static: ## who includes whom, format, manual pages, documents, words
 	@tests/run $(STATIC)
 check-unit: ## pure modules, under ASan and UBSan
 	@tools/setup.sh check

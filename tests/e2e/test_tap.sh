@@ -152,7 +152,7 @@ stop_recorder
 same_text "a forked child: its parent"
 child=$(awk '$1 == "CHILD" { print $2 }' "$work/target.out")
 parent=$target target=$child
-"$heaptap" doctor --remove-tap -p "$child" >"$work/remove.out" 2>"$work/remove.err" && says "$work/remove.out" 'is out' &&
+"$heaptap" doctor --remove-tap -p "$child" >"$work/remove.out" 2>"$work/remove.err" && says "$work/remove.out" 'is removed' &&
 	ok "a forked child: --remove-tap" || not_ok "a forked child: --remove-tap" "it says otherwise" "$work/remove.out" "$work/remove.err"
 same_text "a forked child"
 kill -0 "$child" && ok "a forked child: lives" || not_ok "a forked child" "it is dead" "$work/target.err"

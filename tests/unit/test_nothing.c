@@ -134,7 +134,8 @@ static void test_no_calls(void **state)
 	n.argv = ls;
 	expect(&n, 0, "to record its children, too", "heaptap record --follow -- ls -l /");
 	n.probes_went_out = true;
-	expect(&n, 0, "the overhead limit stopped the recording", "heaptap record --max-overhead off -d 10s -- ls -l /");
+	expect(&n, 0, "the overhead limit stopped the recording",
+	       "heaptap record --max-overhead off -d 10s -- ls -l /");
 	n.paused_cnt = 1;
 	expect(&n, 0, "heaptap_pause_all", ")");
 }
@@ -146,9 +147,10 @@ static void test_no_allocator(void **state)
 	(void)state;
 	n.site_cnt = 0;
 	kind = (struct heap_kind){ .file_cnt = 2 };
-	expect(&n, -ENODATA, "no known allocator in the 2 files", "which heaptap cannot attribute");
+	expect(&n, -ENODATA, "no known allocator found in its 2 mapped files",
+	       "which heaptap cannot attribute");
 	kind.unread_cnt = 1;
-	expect(&n, -ENODATA, "in the 2 files that it maps (1 of them could not be read)",
+	expect(&n, -ENODATA, "in its 2 mapped files (1 of them could not be read)",
 	       "it may be in a file that could not be read");
 	kind.is_go = true;
 	expect(&n, -ENODATA, "a Go program: its heap is not malloc's", "would be seen");

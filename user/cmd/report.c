@@ -44,7 +44,7 @@ static const char more[] = "\n"
 static const char diff_usage[] =
 	"usage: heaptap diff [OPTIONS] BEFORE AFTER\n"
 	"\n"
-	"Say what changed from one pprof heap profile to another, with the 95 % interval of each change.\n"
+	"Show what changed from one pprof heap profile to another, with the 95 % interval of each change.\n"
 	"Changes within sampling noise are summed up. The profiles may be of different processes, builds\n"
 	"and rates: rows are compared by name. AFTER may be - for standard input; both may be addresses of\n"
 	"profiles that heaptap serves, current or saved.\n"

@@ -82,73 +82,73 @@ static int check_pools(const char *text, struct err *why)
 #define AT(member) offsetof(struct report_cli, member)
 
 /* Rows of both commands. */
-#define COMMON_ROWS                                                                                             \
-	{ .name = "module",                                                                                     \
-	  .letter = 'm',                                                                                        \
-	  .type = OPTION_TEXTS,                                                                                 \
-	  .flags = OPTION_COMMAS,                                                                               \
-	  .at = AT(modules),                                                                                    \
-	  .arg = "LIST",                                                                                        \
-	  .help = "prefixes of modules or functions, such as my_app,my_lib: each stack is charged to "          \
-		  "the first frame from the leaf that begins with one; implies --by module" },                  \
-		{ .name = "scope",                                                                              \
-		  .type = OPTION_TEXT,                                                                          \
-		  .at = AT(scope),                                                                              \
-		  .arg = "PATH",                                                                                \
-		  .check = check_scope,                                                                         \
-		  .help = "only this scope and what is below it, such as Top/A; with any --by" },               \
-		{ .name = "match",                                                                              \
-		  .type = OPTION_TEXT,                                                                          \
-		  .at = AT(match),                                                                              \
-		  .arg = "LIST",                                                                                \
-		  .check = check_match,                                                                         \
-		  .help = "show only matching scopes: comma-separated globs; - in front excludes, and the "     \
-			  "last match wins; a glob with / matches the path. The rest is one row "               \
-			  "'(not matched)'" },                                                                  \
-		{ .name = "fold-repeated",                                                                      \
-		  .type = OPTION_FLAG,                                                                          \
-		  .at = AT(report.folds_repeated),                                                              \
-		  .help = "count scope A/B/A as A/B" },                                                         \
-		{ .name = "group-threads",                                                                      \
-		  .type = OPTION_TEXT,                                                                          \
-		  .flags = OPTION_MAY_HAVE_VALUE,                                                               \
-		  .at = AT(thread_globs),                                                                       \
-		  .arg = "LIST",                                                                                \
-		  .check = check_pools,                                                                         \
-		  .help = "threads by pool, such as worker-* for worker-12; LIST: the pools, such as "          \
-			  "'rocksdb:*,worker-*'; implies --by thread" },                                        \
-		{ .name = "value",                                                                              \
-		  .type = OPTION_CHOICE,                                                                        \
-		  .at = AT(value),                                                                              \
-		  .arg = "WHAT",                                                                                \
-		  .choices = value_names,                                                                       \
-		  .help = "values of the rows: inuse (default), or alloc: all allocations, freed or not" },     \
-		{ .name = "own",                                                                                \
-		  .type = OPTION_TEXTS,                                                                         \
-		  .flags = OPTION_COMMAS,                                                                       \
-		  .at = AT(own),                                                                                \
-		  .arg = "LIST",                                                                                \
-		  .help = "prefixes of modules or functions that are your own: stacks are charged to the "      \
-			  "first frame that begins with one (default: what is not of an allocator, a standard " \
-			  "library or a runtime)" },                                                            \
-		{ .name = "color",                                                                              \
-		  .type = OPTION_CHOICE,                                                                        \
-		  .at = AT(color),                                                                              \
-		  .arg = "WHEN",                                                                                \
-		  .choices = colors,                                                                            \
-		  .help = "when to use colours: auto (default: on a terminal), always or never" },              \
-		{ .name = "token-file",                                                                         \
-		  .type = OPTION_TEXT,                                                                          \
-		  .at = AT(token_file),                                                                         \
-		  .arg = "FILE",                                                                                \
-		  .help = "token of heaptap serve, for profiles at http:// or https:// addresses" },            \
-		{ .name = "no-pager",                                                                           \
-		  .type = OPTION_FLAG,                                                                          \
-		  .at = AT(has_no_pager),                                                                       \
-		  .help = "never show the text in a pager ($PAGER, less)" },                                    \
-	{                                                                                                       \
-		.name = "output", .letter = 'o', .type = OPTION_TEXT, .at = AT(output),                         \
-		.arg = "FILE", .help = "write to FILE instead of standard output"                               \
+#define COMMON_ROWS                                                                                         \
+	{ .name = "module",                                                                                 \
+	  .letter = 'm',                                                                                    \
+	  .type = OPTION_TEXTS,                                                                             \
+	  .flags = OPTION_COMMAS,                                                                           \
+	  .at = AT(modules),                                                                                \
+	  .arg = "LIST",                                                                                    \
+	  .help = "prefixes of modules or functions, such as my_app,my_lib: each stack is charged to "      \
+		  "the first frame from the leaf that begins with one; implies --by module" },              \
+		{ .name = "scope",                                                                          \
+		  .type = OPTION_TEXT,                                                                      \
+		  .at = AT(scope),                                                                          \
+		  .arg = "PATH",                                                                            \
+		  .check = check_scope,                                                                     \
+		  .help = "show only this scope and the scopes below it, such as Top/A; with any --by" },   \
+		{ .name = "match",                                                                          \
+		  .type = OPTION_TEXT,                                                                      \
+		  .at = AT(match),                                                                          \
+		  .arg = "LIST",                                                                            \
+		  .check = check_match,                                                                     \
+		  .help = "show only matching scopes: comma-separated globs; - in front excludes, and the " \
+			  "last match wins; a glob with / matches the path. The rest is one row "           \
+			  "'(not matched)'" },                                                              \
+		{ .name = "fold-repeated",                                                                  \
+		  .type = OPTION_FLAG,                                                                      \
+		  .at = AT(report.folds_repeated),                                                          \
+		  .help = "count scope A/B/A as A/B" },                                                     \
+		{ .name = "group-threads",                                                                  \
+		  .type = OPTION_TEXT,                                                                      \
+		  .flags = OPTION_MAY_HAVE_VALUE,                                                           \
+		  .at = AT(thread_globs),                                                                   \
+		  .arg = "LIST",                                                                            \
+		  .check = check_pools,                                                                     \
+		  .help = "group threads by pool, such as worker-* for worker-12; LIST: the pools, such "   \
+			  "as 'rocksdb:*,worker-*'; implies --by thread" },                                 \
+		{ .name = "value",                                                                          \
+		  .type = OPTION_CHOICE,                                                                    \
+		  .at = AT(value),                                                                          \
+		  .arg = "WHAT",                                                                            \
+		  .choices = value_names,                                                                   \
+		  .help = "values of the rows: inuse (default), or alloc: all allocations, freed or not" }, \
+		{ .name = "own",                                                                            \
+		  .type = OPTION_TEXTS,                                                                     \
+		  .flags = OPTION_COMMAS,                                                                   \
+		  .at = AT(own),                                                                            \
+		  .arg = "LIST",                                                                            \
+		  .help = "prefixes of your own modules or functions: stacks are charged to the first "     \
+			  "frame that begins with one (default: the first frame outside of "                \
+			  "allocators, standard libraries and runtimes)" },                                 \
+		{ .name = "color",                                                                          \
+		  .type = OPTION_CHOICE,                                                                    \
+		  .at = AT(color),                                                                          \
+		  .arg = "WHEN",                                                                            \
+		  .choices = colors,                                                                        \
+		  .help = "when to use colours: auto (default: on a terminal), always or never" },          \
+		{ .name = "token-file",                                                                     \
+		  .type = OPTION_TEXT,                                                                      \
+		  .at = AT(token_file),                                                                     \
+		  .arg = "FILE",                                                                            \
+		  .help = "token of heaptap serve, for profiles at http:// or https:// addresses" },        \
+		{ .name = "no-pager",                                                                       \
+		  .type = OPTION_FLAG,                                                                      \
+		  .at = AT(has_no_pager),                                                                   \
+		  .help = "never show the text in a pager ($PAGER, less)" },                                \
+	{                                                                                                   \
+		.name = "output", .letter = 'o', .type = OPTION_TEXT, .at = AT(output),                     \
+		.arg = "FILE", .help = "write to FILE instead of standard output"                           \
 	}
 
 static const struct option_row rows[] = {

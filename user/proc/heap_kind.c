@@ -174,7 +174,7 @@ void heap_words_none(const struct heap_kind *k, struct heap_words *ret)
 	if (k->unread_cnt)
 		snprintf(unread, sizeof(unread), " (%zu of them could not be read)", k->unread_cnt);
 	snprintf(ret->what, sizeof(ret->what),
-		 "%sno known allocator in the %zu file%s that it maps%s",
+		 "%sno known allocator found in its %zu mapped file%s%s",
 		 k->is_go ? "a Go program: its heap is not malloc's; " : "", k->file_cnt,
 		 k->file_cnt == 1 ? "" : "s", unread);
 	if (k->is_go)
