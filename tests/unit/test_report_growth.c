@@ -250,14 +250,14 @@ static void test_table(void **state)
 	p->is_history_partial = true; /* stacks that are not told apart */
 	p->samples.data[1].life_cnt = 0;
 	text = table(p, 10);
-	shows(text, "<td><td><td>inconclusive<td><td><td>inconclusive<td>table", true);
+	shows(text, "<td><td><td>cannot say<td><td><td>cannot say<td>table", true);
 	free(text);
 	profile_free(p);
 
 	p = record(false, NULL); /* nothing is known yet */
 	p->moments_ns.cnt = 3;
 	text = table(p, 10);
-	shows(text, "inconclusive: about 1 min more", true);
+	shows(text, "cannot say yet: 1 min more", true);
 	shows(text, "by scope", false);
 	free(text);
 	profile_free(p);

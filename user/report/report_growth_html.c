@@ -52,12 +52,11 @@ static void put_verdict(const struct growth *g, FILE *out)
 	else if (g->verdict == GROWTH_STEADY)
 		fputs("steady", out);
 	else if (g->has_grown) /* the interval is clear: what is open is whether it goes on */
-		fprintf(out, "grew; about %.0f min more to tell whether it goes on",
-			ceil(g->more_s / 60));
+		fprintf(out, "grew; whether it goes on is known in %.0f min", ceil(g->more_s / 60));
 	else if (g->more_s > 0)
-		fprintf(out, "inconclusive: about %.0f min more", ceil(g->more_s / 60));
+		fprintf(out, "cannot say yet: %.0f min more", ceil(g->more_s / 60));
 	else
-		fputs("inconclusive", out);
+		fputs("cannot say", out);
 }
 
 static void put_growth(const struct report *r, const struct report_row *row, FILE *out)
@@ -65,7 +64,7 @@ static void put_growth(const struct report *r, const struct report_row *row, FIL
 	struct growth g;
 
 	if (row->growth.is_partial) { /* later it will not be known, either */
-		fputs("<td><td><td>inconclusive", out);
+		fputs("<td><td><td>cannot say", out);
 		return;
 	}
 	if (!report_growth(r, row, 1, &g)) {
