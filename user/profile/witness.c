@@ -11,6 +11,7 @@
 #include "base/printable.h"
 #include "base/units.h"
 #include "profile/profile.h"
+#include "profile/resident_words.h"
 
 /* Programs warm up: less than this is not worth a word. */
 #define GROWTH_BYTES_MIN (32 << 20)
@@ -97,6 +98,20 @@ static void find_most(const struct profile *p, double held_bytes, struct witness
 	find_unseen(p, w);
 }
 
+/* What is read of its memory says what it is. */
+static void find_rows(const struct profile *p, struct witness *w)
+{
+	bool is_proved = p->resident.begin.is_proved && p->resident.end.is_proved;
+	char words[RESIDENT_WORDS];
+
+	snprintf(w->rows, sizeof(w->rows), "%s", resident_growth_words(p, words));
+	make_printable(w->rows);
+	if (w->rows[0] && is_proved)
+		w->is_kept_free = (double)resident_bytes(p, RESIDENT_FREE, true) -
+					  (double)resident_bytes(p, RESIDENT_FREE, false) >=
+				  EXPLAINED_SHARE * w->growth_bytes;
+}
+
 void witness_judge(double begin_bytes, double growth_bytes, double held_bytes, struct witness *ret)
 {
 	*ret = (struct witness){ .growth_bytes = growth_bytes, .held_bytes = held_bytes };
@@ -112,8 +127,10 @@ void witness_find(const struct profile *p, struct witness *ret)
 
 	witness_judge((double)r->rss_begin_bytes, is_known ? witness_growth(p) : NAN, held_of(p),
 		      ret);
-	if (ret->is_unexplained)
-		find_most(p, 0, ret);
+	if (!ret->is_unexplained)
+		return;
+	find_most(p, 0, ret);
+	find_rows(p, ret);
 }
 
 static bool is_same_text(const struct profile *p, int64_t a, const struct profile *q, int64_t b)
@@ -158,7 +175,7 @@ void witness_compare(const struct profile *before, const struct profile *after, 
 char *witness_words(const struct witness *w, char buf[WITNESS_WORDS])
 {
 	char growth[UNITS_BUF], held[UNITS_BUF], most[UNITS_BUF], when[UNITS_BUF] = "",
-								  unseen[176] = "";
+								  unseen[264] = "";
 	const char *more = w->is_change ? "more " : "";
 	time_t s = w->most_ns / 1000000000;
 	struct tm tm;
@@ -168,13 +185,21 @@ char *witness_words(const struct witness *w, char buf[WITNESS_WORDS])
 	format_bytes(w->most_bytes, most, sizeof(most));
 	if (!gmtime_r(&s, &tm) || !strftime(when, sizeof(when), "%H:%M:%S", &tm))
 		when[0] = '\0';
-	if (w->unseen[0])
+	if (w->unseen[0] && w->rows[0])
+		snprintf(unseen, sizeof(unseen),
+			 " Some of it can be blocks of an allocator that is not seen (%s).",
+			 w->unseen);
+	else if (w->unseen[0])
 		snprintf(unseen, sizeof(unseen), " (%s)", w->unseen);
 	if (w->was_freed)
 		snprintf(buf, WITNESS_WORDS,
 			 "The process grew by %s, and %s %sis held. %s were in use at %s: its "
 			 "allocator keeps blocks that were freed.",
 			 growth, held, more, most, when);
+	else if (w->rows[0])
+		snprintf(buf, WITNESS_WORDS,
+			 "The process grew by %s, of which %s is held. By row: %s.%s", growth, held,
+			 w->rows, unseen);
 	else
 		snprintf(buf, WITNESS_WORDS,
 			 "The process grew by %s, of which %.0f %% is explained: %s %sis held. The "

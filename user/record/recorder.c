@@ -36,6 +36,7 @@
 #define COUNTERS_INTERVAL_NS 1000000000ULL /* of the programs' own counters and key names */
 /* Interval of looks at processes if all are tapped; otherwise each status line looks. */
 #define LOOK_TAPPED_NS 1000000000ULL
+#define ROWS_LOOK_MS 5
 #define OVERHEAD_WARN 0.2 /* of the target's CPU time */
 #define OVERHEAD_WARN_ONE_CPU \
 	0.02 /* less is little, whatever part it is of a process that mostly sleeps */
@@ -237,6 +238,7 @@ void recorder_on_tick(void *ctx)
 		tracker_read_counters(r->session->tracker);
 	}
 	idle_tasks_run(r->idle_tasks);
+	rows_reader_work(&r->rows_begin);
 	show_status(r);
 	read_moment(r);
 	recorder_visit(r, -1);
@@ -244,8 +246,12 @@ void recorder_on_tick(void *ctx)
 
 void recorder_on_signal(void *ctx, int signal)
 {
+	struct recorder *r = ctx;
+
 	(void)signal;
-	end_early(ctx, "stopped by the user");
+	if (r->is_over) /* he does not want to wait */
+		rows_reader_give_up(&r->rows_end, "stopped by the user");
+	end_early(r, "stopped by the user");
 }
 
 /* Milliseconds until something is due. */
@@ -313,6 +319,39 @@ int recorder_look(struct recorder *r)
 	return err;
 }
 
+/*
+ * The other reading of what is resident. The recording goes on meanwhile, so that it knows how often the process called its
+ * allocator during the reading.
+ */
+static void read_last_rows(struct recorder *r)
+{
+	uint64_t before[HT_STAT_CNT], after[HT_STAT_CNT];
+	struct resident_reading *answer = &r->rows_end.answer;
+	int err;
+
+	if (!r->has_rows)
+		return;
+	rows_reader_work(&r->rows_begin);
+	rows_reader_give_up(&r->rows_begin, "the recording ended before it was read");
+	if (!tracker_running_cnt(r->session->tracker)) {
+		rows_reader_give_up(&r->rows_end, "the process had ended");
+		return;
+	}
+	err = engine_read_stats(r->session->engine, before);
+	rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid, targets_rss(&r->targets));
+	while (!rows_reader_work(&r->rows_end))
+		if (loop_turn(r->loop, ROWS_LOOK_MS) || tracker_work(r->session->tracker) ||
+		    governor_work(r->session->governor))
+			rows_reader_give_up(&r->rows_end, "the recording failed");
+	if (err || engine_read_stats(r->session->engine, after)) {
+		answer->is_counted = false;
+		return;
+	}
+	answer->hit_cnt = after[HT_STAT_HITS_ALLOC];
+	answer->late_hit_cnt = after[HT_STAT_HITS_ALLOC] - before[HT_STAT_HITS_ALLOC] +
+			       after[HT_STAT_HITS_FREE] - before[HT_STAT_HITS_FREE];
+}
+
 int recorder_run(struct recorder *r)
 {
 	int err = 0;
@@ -324,6 +363,7 @@ int recorder_run(struct recorder *r)
 		end_early(r, "an error");
 		r->error = err;
 	}
+	read_last_rows(r);
 	tracker_read_counters(r->session->tracker);
 	r->looked_ns =
 		0; /* what is resident at the end, too: between two looks a process grows by anything */
@@ -368,6 +408,8 @@ void recorder_close(struct recorder *r)
 	if (!r)
 		return;
 	holds_end(r->holds);
+	rows_reader_give_up(&r->rows_begin, "");
+	rows_reader_give_up(&r->rows_end, "");
 	session_stop(r->session);
 	process_events_close(r->events);
 	idle_tasks_free(r->idle_tasks);
@@ -436,6 +478,10 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	ret->failed_cnt = counts.probes.failed_cnt;
 	ret->failed_why = recorder_failed_why(r, counts.probes.failed_err);
 	ret->process_cnt = counts.followed_cnt;
+	if (r->has_rows && counts.followed_cnt <= 1) {
+		ret->rows_begin = &r->rows_begin.answer;
+		ret->rows_end = &r->rows_end.answer;
+	}
 	vec_each(&tracker_instances(r->session->tracker)->list, inst) {
 		if (inst->pid != first->pid)
 			continue;

@@ -20,6 +20,7 @@ struct engine;
 struct governor;
 struct history;
 struct recorder;
+struct resident_reading;
 struct snapshot;
 struct targets;
 struct track_files;
@@ -52,6 +53,7 @@ struct recorder_options {
 	struct recording_limit max_overhead;
 	int stdout_fd; /* the profile goes there; ends when its reader is gone; -1: to a file */
 	const struct recorder_guest *guest; /* NULL: none */
+	bool reads_rows; /* of resident memory, of one process that runs: see record/rows_reader.h */
 };
 
 /* Facts about a recording besides its snapshot. */
@@ -78,6 +80,8 @@ struct recorder_facts {
 	bool follow;
 	uint32_t live_cap;
 	bool probes_went_out; /* at some time, to keep the overhead limit */
+	/* Resident memory by row; NULL: not asked for, or there are several processes. */
+	const struct resident_reading *rows_begin, *rows_end;
 };
 
 /* Check the targets, the kernel and the privileges; attach nothing, start nothing visible. */

@@ -483,6 +483,15 @@ static void begin_holds(struct recorder *r)
 		(void)loop_watch(r->loop, holds_fd(r->holds), on_hold, r);
 }
 
+/* A program that was just started has nothing yet. */
+static void begin_rows(struct recorder *r)
+{
+	r->has_rows = r->opts.reads_rows && !r->launch && r->targets.list.cnt == 1;
+	if (r->has_rows)
+		rows_reader_begin(&r->rows_begin, r->targets.list.data[0].pid,
+				  targets_rss_begin(&r->targets));
+}
+
 int recorder_start(struct recorder *r)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, 0 };
@@ -515,6 +524,7 @@ int recorder_start(struct recorder *r)
 		return err;
 	r->facts.begin_ns = now_ns();
 	r->facts.begin_epoch_ns = clock_ns(CLOCK_REALTIME);
+	begin_rows(r);
 	say_start(r);
 	/* What a program maps in its first milliseconds must be read before its threads allocate. */
 	thread_be_prompt();

@@ -156,7 +156,7 @@ static void keep_if_explained(const struct profile *p, struct limit_result *res)
 	struct witness w;
 
 	witness_find(p, &w);
-	if (w.is_unexplained && !w.was_freed)
+	if (w.is_unexplained && !w.was_freed && !w.is_kept_free)
 		snprintf(res->why, sizeof(res->why), "%s", witness_words(&w, words));
 	else
 		res->verdict = LIMIT_KEPT;

@@ -56,7 +56,7 @@ struct limit_result {
 	/* LIMIT_UNKNOWN: what would probably tell; both 0: nothing known here. */
 	double more_s; /* more seconds of recording */
 	uint64_t rate_bytes; /* a finer rate; 1: record everything */
-	char why[512]; /* a sentence; "": only that the interval contains the limit */
+	char why[768]; /* a sentence; "": only that the interval contains the limit */
 	VEC(struct limit_row) rows; /* largest first */
 	size_t more_row_cnt; /* rows beyond row_cap */
 };

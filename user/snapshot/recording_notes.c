@@ -20,6 +20,7 @@
 #include "base/vec.h"
 #include "budget/governor.h"
 #include "profile/profile.h"
+#include "profile/resident_words.h"
 #include "snapshot/ledger_notes.h"
 #include "snapshot/snapshot.h"
 #include "track/tracker.h"
@@ -627,6 +628,30 @@ static int comment_resident(struct profile *p)
 	return profile_comment(p, "resident: %s -> %s", begin, end);
 }
 
+/* A heap that is not seen is mapped like memory that the program maps for itself. */
+static int set_rows(const struct recording_facts *f, const struct processes *ps, struct profile *p)
+{
+	int err = resident_rows_set(p, f->rows_begin, f->rows_end);
+	bool is_doubtful = ps->unseen_allocator_cnt || ps->late_cnt;
+	const struct process *process;
+
+	vec_each(&ps->list, process)
+		is_doubtful |= process->image->unseen[0] || process->image->own_heap[0];
+	return err || !is_doubtful ? err : resident_rows_doubt(p);
+}
+
+static int comment_rows(struct profile *p)
+{
+	char words[RESIDENT_WORDS], why[RESIDENT_WORDS];
+
+	if (!p->resident.is_asked)
+		return 0;
+	resident_list_words(p, words);
+	resident_why_words(p, why);
+	return profile_comment(p, "resident by row: %s%s%s", words, *words && *why ? "; " : "",
+			       why);
+}
+
 static int comment_cost(const struct recording_facts *f, struct profile *p)
 {
 	const struct recording *r = &p->recording;
@@ -666,6 +691,8 @@ static int comment(const struct recording_facts *f, const struct ledger_lines *l
 		err = comment_unseen_execs(f, ps, p);
 	if (!err)
 		err = comment_resident(p);
+	if (!err)
+		err = comment_rows(p);
 	return err ? err : ledger_notes_add(p, ledger);
 }
 
@@ -701,6 +728,8 @@ int recording_notes_add(const struct recording_facts *f, struct profile *p)
 	ledger.is_of_all = ps.has_others;
 	if (!err)
 		err = fill(f, &ledger, &ps, p);
+	if (!err && f->rows_begin && f->rows_end)
+		err = set_rows(f, &ps, p);
 	if (!err)
 		err = comment(f, &ledger, &ps, p);
 	if (p->recording.has_nameless_frees)
