@@ -49,6 +49,11 @@ for way in "--rate 1" --tap; do
 		'Resident 2[0-9.]+ -> 1[0-9.]+ MiB: live \+4[89]\.[0-9]+? MiB, free kept by glibc \+(29|30|31)\.[0-9]+? MiB, mapped directly \+1[67]\.[0-9]+? MiB|By row: live \+4[89]'
 	"$heaptap" report --notes "$work/p.pb.gz" >"$work/notes" 2>&1
 	shows "$way: the notes have all rows" "$work/notes" 'resident by row: live 19\.[0-9]+ -> 6[78]\.[0-9]+ MiB, free kept by glibc .*, mapped directly .*, files '
+	for limit in "--max-retained 25M 1" "--max-retained 40M 0" "--max-unexplained 10M 1" "--max-unexplained 20% 0"; do
+		set -- $limit
+		"$heaptap" check "$1" "$2" "$work/p.pb.gz" >"$work/check" 2>&1
+		[ $? = "$3" ] && ok "$way: check $1 $2" || not_ok "$way: check $1 $2" "status, not $3" "$work/check"
+	done
 	kill -0 "$target" && step "live 1" && ok "$way: the process works on" || not_ok "$way: the process works on" "it does not"
 	finish_target
 done
@@ -57,6 +62,9 @@ done
 grown --rate 1
 finish_target
 wait_recorder
+"$heaptap" check --max-retained 1G "$work/p.pb.gz" >"$work/check" 2>&1
+[ $? = 2 ] && grep -q 'not known by row at the end: unknown (the process had ended)' "$work/check" && ok "ended: check cannot say" ||
+	not_ok "ended: check cannot say" "status" "$work/check"
 judge "ended: unknown" 'r["end_bytes"] is None and all(row["end_bytes"] is None for row in r["rows"]) and
 	near(at("begin_bytes", "live"), 20011 * 1008) and r["why_not"] == "by row at the end: unknown (the process had ended)"'
 shows "ended: said" "$work/heaptap.out" 'Resident [0-9.]+ -> [0-9.]+ MiB[^;]*; by row at the end: unknown \(the process had ended\)'
@@ -72,6 +80,15 @@ if [ "$(awk '/^Hugepagesize/ { print $2 }' /proc/meminfo)" = 2048 ]; then
 	finish_target
 fi
 program=
+
+# check records it by itself
+start "$bin/grown"
+timeout 60 "$heaptap" check -d 3s --max-retained 10M --max-unexplained 1% -f junit -o "$work/check" -p "$target" 2>"$work/err"
+[ $? = 0 ] && grep -q 'tests="2" failures="0" errors="0"' "$work/check" && ok "check -p: kept" || not_ok "check -p: kept" "status" "$work/check" "$work/err"
+finish_target
+timeout 60 "$heaptap" check --max-retained 10M -- true >"$work/check" 2>&1
+[ $? = 2 ] && grep -q -- '--max-retained is of a running process' "$work/check" && ok "check of a command: refused" ||
+	not_ok "check of a command: refused" "status" "$work/check"
 
 # Of several processes there are no rows, so what is held is compared with how they grew.
 start "$bin/grown"

@@ -272,7 +272,7 @@ static void test_more(void **state)
 		const struct limit_result *res;
 		struct limits l;
 
-		o.more_is_share = cases[i].is_share;
+		o.is_share[LIMIT_MORE] = cases[i].is_share;
 		add_site(b, "table", &before, 1);
 		add_site(p, "table", &after, 1);
 		res = judge(p, b, o, &l);
@@ -323,7 +323,7 @@ static void test_known_since(void **state)
 	struct limits l;
 
 	(void)state;
-	o.more_is_share = true;
+	o.is_share[LIMIT_MORE] = true;
 	add_site(p, "table", &table, 1);
 	add_site(larger, "table", &more, 1);
 	assert_int_equal(judge(p, larger, o, &l)->verdict, LIMIT_KEPT);
@@ -479,7 +479,7 @@ static void test_share_of_unknown(void **state)
 		const struct limit_result *res;
 		struct limits l;
 
-		o.more_is_share = true;
+		o.is_share[LIMIT_MORE] = true;
 		add_site(p, "table", &table, 1);
 		add_site(before, "table", &table, 1);
 		(i ? p : before)->recording.inuse = RECORDING_INUSE_UNKNOWN;

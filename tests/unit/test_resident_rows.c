@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_resident_rows.c - readings of resident memory in a profile: foreign ones are checked, what is not known is never 0, what
- * heaps that were not read hold is not called live or free, and files keep all of it.
+ * heaps that were not read hold is not called live or free, files keep all of it, and limits are judged by it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #include "profile/profile.h"
 #include "profile/resident_words.h"
 #include "profile/witness.h"
+#include "report/limits.h"
 #include "report/report.h"
 
 #define MIB (1LL << 20)
@@ -306,6 +308,89 @@ static void test_witness(void **state)
 	profile_free(p);
 }
 
+static void test_limits(void **state)
+{
+	static const struct {
+		enum limit_kind kind;
+		double limit;
+		bool is_share;
+		int damage; /* 1: end not proved, 2: begin unknown, 3: end unknown, 4: not asked, 5: 4 MiB moved */
+		enum limit_verdict verdict;
+		double value;
+	} cases[] = {
+		{ LIMIT_RETAINED, 50 * MIB, false, 0, LIMIT_KEPT, 50 * MIB },
+		{ LIMIT_RETAINED, 49 * MIB, false, 0, LIMIT_BROKEN, 50 * MIB },
+		{ LIMIT_RETAINED, 0.3, true, 0, LIMIT_KEPT, 50 * MIB },
+		{ LIMIT_RETAINED, 0.2, true, 0, LIMIT_BROKEN, 50 * MIB },
+		{ LIMIT_RETAINED, 60 * MIB, false, 1, LIMIT_UNKNOWN, 50 * MIB },
+		{ LIMIT_RETAINED, 40 * MIB, false, 1, LIMIT_BROKEN, 50 * MIB },
+		{ LIMIT_RETAINED, 60 * MIB, false, 2, LIMIT_KEPT, 50 * MIB },
+		{ LIMIT_RETAINED, 60 * MIB, false, 3, LIMIT_UNKNOWN, NAN },
+		{ LIMIT_RETAINED, 0.5, true, 3, LIMIT_UNKNOWN, NAN },
+		{ LIMIT_RETAINED, 60 * MIB, false, 4, LIMIT_UNKNOWN, NAN },
+		{ LIMIT_RETAINED, 52 * MIB, false, 5, LIMIT_UNKNOWN, 50 * MIB },
+		{ LIMIT_UNEXPLAINED, 6 * MIB, false, 0, LIMIT_KEPT, 6 * MIB },
+		{ LIMIT_UNEXPLAINED, 5 * MIB, false, 0, LIMIT_BROKEN, 6 * MIB },
+		{ LIMIT_UNEXPLAINED, 0.03, true, 0, LIMIT_KEPT, 6 * MIB },
+		{ LIMIT_UNEXPLAINED, 0.02, true, 0, LIMIT_BROKEN, 6 * MIB },
+		{ LIMIT_UNEXPLAINED, 6 * MIB, false, 2, LIMIT_UNKNOWN, NAN },
+		{ LIMIT_UNEXPLAINED, 90 * MIB, false, 1, LIMIT_KEPT, 84 * MIB },
+		{ LIMIT_UNEXPLAINED, 6 * MIB, false, 1, LIMIT_UNKNOWN, 84 * MIB },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct limit_options o = { .tail = 0.01 };
+		struct resident_reading begin = first(), end = last();
+		struct profile *p;
+		struct limits l;
+
+		o.is_asked[cases[i].kind] = true;
+		o.limit[cases[i].kind] = cases[i].limit;
+		o.is_share[cases[i].kind] = cases[i].is_share;
+		end.is_proved = cases[i].damage != 1;
+		if (cases[i].damage == 2)
+			begin = unknown("denied");
+		if (cases[i].damage == 3)
+			end = unknown("denied");
+		if (cases[i].damage == 5) {
+			end.rows[end.row_cnt] =
+				(struct resident_reading_row){ .name = "moved",
+							       .label = "changed",
+							       .kind = RESIDENT_MOVED,
+							       .bytes = -4 * MIB };
+			end.row_cnt++;
+		}
+		p = profile_of(begin, end);
+		p->resident.is_asked = cases[i].damage != 4;
+		assert_int_equal(limits_judge(p, NULL, &o, &l), 0);
+		assert_int_equal(l.cnt, 1);
+		if (l.verdict != cases[i].verdict ||
+		    (!isnan(cases[i].value) && l.results[0].value != cases[i].value))
+			fail_msg("case %zu: verdict %d, value %f: %s", i, l.verdict,
+				 l.results[0].value, l.results[0].why);
+		assert_int_equal(isnan(l.results[0].value), isnan(cases[i].value));
+		assert_int_equal(l.verdict == LIMIT_UNKNOWN, l.results[0].why[0] != '\0');
+		for (int format = LIMIT_TEXT; format <= LIMIT_JUNIT; format++) {
+			char *text = NULL;
+			size_t bytes;
+			FILE *out = open_memstream(&text, &bytes);
+
+			assert_int_equal(limits_write(&l, (enum limit_format)format, out), 0);
+			fclose(out);
+			assert_non_null(strstr(text, cases[i].kind == LIMIT_RETAINED ?
+							     format == LIMIT_TEXT ?
+							     "free memory kept by malloc" :
+							     "\"retained\"" :
+						     format == LIMIT_TEXT ? "unexplained growth" :
+									    "\"unexplained\""));
+			free(text);
+		}
+		limits_release(&l);
+		profile_free(p);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +400,7 @@ int main(void)
 		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_unknown_in_reports),
 		cmocka_unit_test(test_witness),
+		cmocka_unit_test(test_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,6 +134,20 @@ static const struct option_row rows[] = {
 	  .arg = "BYTES",
 	  .check = check_size,
 	  .help = "maximum heap in use of ended tasks (HEAPTAP_TASK), all together" },
+	{ .name = "max-unexplained",
+	  .type = OPTION_TEXT,
+	  .at = AT(max_unexplained),
+	  .arg = "BYTES",
+	  .check = check_increase,
+	  .help = "maximum growth of resident memory that is neither malloc's nor files, stacks and the "
+		  "like, in bytes or percent of resident memory" },
+	{ .name = "max-retained",
+	  .type = OPTION_TEXT,
+	  .at = AT(max_retained),
+	  .arg = "BYTES",
+	  .check = check_increase,
+	  .help = "maximum free memory that malloc keeps resident at the end, in bytes or percent of "
+		  "resident memory" },
 	{ .name = "confidence",
 	  .type = OPTION_PERCENT,
 	  .at = AT(confidence),
@@ -234,6 +248,14 @@ static void ask(struct limit_options *l, enum limit_kind kind, double limit)
 	l->limit[kind] = limit;
 }
 
+static void ask_part(struct limit_options *l, enum limit_kind kind, const char *text)
+{
+	double limit;
+
+	if (text && !parse_increase(text, &limit, &l->is_share[kind]))
+		ask(l, kind, limit);
+}
+
 static void settle_limits(struct check_options *o)
 {
 	struct limit_options *l = &o->limits;
@@ -248,15 +270,18 @@ static void settle_limits(struct check_options *o)
 	if (o->max_exited && !parse_size(o->max_exited, &bytes))
 		ask(l, LIMIT_EXITED, (double)bytes);
 	if (o->base) {
-		l->more_is_share = true;
+		l->is_share[LIMIT_MORE] = true;
 		if (o->max_increase)
-			parse_increase(o->max_increase, &limit, &l->more_is_share);
+			parse_increase(o->max_increase, &limit, &l->is_share[LIMIT_MORE]);
 		ask(l, LIMIT_MORE, limit);
 	}
+	ask_part(l, LIMIT_UNEXPLAINED, o->max_unexplained);
+	ask_part(l, LIMIT_RETAINED, o->max_retained);
 	limit = GROWTH_DEFAULT;
 	if (o->max_growth)
 		parse_growth(o->max_growth, &limit);
-	if (o->max_growth || (!o->max_inuse && !o->max_exited && !o->base))
+	if (o->max_growth || (!o->max_inuse && !o->max_exited && !o->base && !o->max_unexplained &&
+			      !o->max_retained))
 		ask(l, LIMIT_GROWTH, limit);
 }
 
@@ -289,6 +314,13 @@ static int check_limits(const struct check_options *o)
 	}
 	if (o->limits.warm_up_ns && !has_growth) {
 		log_error("check: --warm-up is of growth: give --max-growth RATE");
+		return -EINVAL;
+	}
+	if ((o->max_unexplained || o->max_retained) && o->with.recorder.argv) {
+		log_error(
+			"check: --max-%s is of a running process, or a profile of one: give -p PID or "
+			"a FILE",
+			o->max_unexplained ? "unexplained" : "retained");
 		return -EINVAL;
 	}
 	if (o->confidence < 50 || o->confidence >= 100) {

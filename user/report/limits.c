@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* limits.c - see limits.h. For the definition of growth, and when it counts: profile/growth.c. */
-#include "report/limits.h"
+#include "report/limits_priv.h"
 
 #include <errno.h>
 #include <math.h>
@@ -28,12 +28,13 @@
 
 const char *limit_name(enum limit_kind kind)
 {
-	static const char *const names[] = { "growth", "inuse", "inuse_more", "exited_scope" };
+	static const char *const names[] = { "growth",	     "inuse",	    "inuse_more",
+					     "exited_scope", "unexplained", "retained" };
 
 	return names[kind];
 }
 
-static struct limit_result *add_result(struct limits *l, enum limit_kind kind)
+struct limit_result *limits_add_result(struct limits *l, enum limit_kind kind)
 {
 	struct limit_result *res = &l->results[l->cnt++];
 
@@ -56,8 +57,7 @@ static int open_rows(const struct limits *l, enum report_by by, struct report_op
 	return report_open(l->p, o, ret);
 }
 
-/* Add a named row. The name goes into texts of one line. */
-static int add_row(struct limit_result *res, const char *name, double value, double low,
+int limits_add_row(struct limit_result *res, const char *name, double value, double low,
 		   double high)
 {
 	char text[REPORT_FIT_BUF];
@@ -237,8 +237,8 @@ static int add_growing_rows(const struct limits *l, const struct report *r,
 				       &g);
 			if (err || !g.has_rate || g.bytes_per_s <= 0 || (sure && g.low <= 0))
 				continue;
-			err = add_row(res, name_place(r, row, &place, name), g.bytes_per_s, g.low,
-				      g.high);
+			err = limits_add_row(res, name_place(r, row, &place, name), g.bytes_per_s,
+					     g.low, g.high);
 		}
 	}
 	vec_release(&places);
@@ -270,7 +270,7 @@ static void say_growth(const struct growth_plan *plan, const struct growth_limit
 
 static int judge_growth(struct limits *l)
 {
-	struct limit_result *res = add_result(l, LIMIT_GROWTH);
+	struct limit_result *res = limits_add_result(l, LIMIT_GROWTH);
 	struct growth_sums staying = { 0 };
 	struct report_options o;
 	struct report *r = NULL;
@@ -345,7 +345,8 @@ static int add_holders(const struct limits *l, const struct report *r, struct li
 			continue;
 		if (r->has_interval)
 			estimate_interval_at(&row->estimate, l->opts.tail, &low, &high);
-		err = add_row(res, name_place(r, row, &place, name), (double)row->value, low, high);
+		err = limits_add_row(res, name_place(r, row, &place, name), (double)row->value, low,
+				     high);
 	}
 	vec_release(&places);
 	return err;
@@ -353,7 +354,7 @@ static int add_holders(const struct limits *l, const struct report *r, struct li
 
 static int judge_inuse(struct limits *l)
 {
-	struct limit_result *res = add_result(l, LIMIT_INUSE);
+	struct limit_result *res = limits_add_result(l, LIMIT_INUSE);
 	struct report_options o;
 	struct report *r = NULL;
 	int err = open_rows(l, REPORT_BY_STACK, &o, &r);
@@ -370,7 +371,7 @@ static int judge_inuse(struct limits *l)
 /* Judge what ended tasks still hold. */
 static int judge_exited(struct limits *l)
 {
-	struct limit_result *res = add_result(l, LIMIT_EXITED);
+	struct limit_result *res = limits_add_result(l, LIMIT_EXITED);
 	struct report_options o;
 	struct report *r = NULL;
 	const struct report_row *row;
@@ -392,7 +393,8 @@ static int judge_exited(struct limits *l)
 			continue;
 		if (r->has_interval)
 			estimate_interval_at(&row->estimate, l->opts.tail, &low, &high);
-		err = add_row(res, strset_get(r->names, row->name), (double)row->value, low, high);
+		err = limits_add_row(res, strset_get(r->names, row->name), (double)row->value, low,
+				     high);
 	}
 out:
 	report_close(r);
@@ -409,7 +411,7 @@ out:
 static void compare_totals(const struct limits *l, const struct diff *d, struct limit_result *res)
 {
 	double low[2], high[2], value[2];
-	double share = l->opts.more_is_share ? l->opts.limit[LIMIT_MORE] : 0;
+	double share = l->opts.is_share[LIMIT_MORE] ? l->opts.limit[LIMIT_MORE] : 0;
 
 	for (int i = 0; i < 2; i++) {
 		const struct report_row *row = &d->total.at[i];
@@ -421,7 +423,7 @@ static void compare_totals(const struct limits *l, const struct diff *d, struct 
 	res->value = value[1] - value[0];
 	res->low = res->value - hypot(value[1] - low[1], (1 + share) * (high[0] - value[0]));
 	res->high = res->value + hypot(high[1] - value[1], (1 + share) * (value[0] - low[0]));
-	if (l->opts.more_is_share)
+	if (l->opts.is_share[LIMIT_MORE])
 		res->limit = share * value[0];
 }
 
@@ -432,14 +434,14 @@ static int add_larger_rows(const struct diff *d, struct limit_result *res)
 
 	vec_each(&d->rows, row)
 		if (!err && row->is_significant && row->delta > 0)
-			err = add_row(res, strset_get(d->names, row->name), row->delta, row->low,
-				      row->high);
+			err = limits_add_row(res, strset_get(d->names, row->name), row->delta,
+					     row->low, row->high);
 	return err;
 }
 
 static int judge_more(struct limits *l, const struct profile *before)
 {
-	struct limit_result *res = add_result(l, LIMIT_MORE);
+	struct limit_result *res = limits_add_result(l, LIMIT_MORE);
 	struct report_options o = { .by = REPORT_BY_STACK,
 				    .format = REPORT_JSON,
 				    .value = REPORT_VALUE_INUSE };
@@ -447,7 +449,7 @@ static int judge_more(struct limits *l, const struct profile *before)
 	struct diff d;
 	int err;
 
-	if (l->opts.more_is_share)
+	if (l->opts.is_share[LIMIT_MORE])
 		res->limit = NAN;
 	err = diff_open(before, l->opts.before_name, l->p, "this recording", &o, &d, &why);
 	if (err == -EINVAL) { /* why has the reason */
@@ -513,6 +515,10 @@ int limits_judge(const struct profile *p, const struct profile *before,
 		err = judge_more(ret, before);
 	if (!err && opts->is_asked[LIMIT_EXITED])
 		err = judge_exited(ret);
+	if (!err && opts->is_asked[LIMIT_UNEXPLAINED])
+		err = limits_judge_unexplained(ret);
+	if (!err && opts->is_asked[LIMIT_RETAINED])
+		err = limits_judge_retained(ret);
 	for (size_t i = 0; i < ret->cnt; i++) {
 		choose_rows(ret, &ret->results[i]);
 		make_printable(ret->results[i].why); /* it contains others' names */

@@ -44,8 +44,12 @@ static char *format_value(const struct limit_result *res, double value, char buf
 
 static const char *title_of(enum limit_kind kind)
 {
-	static const char *const titles[] = { "growth", "in use", "more in use",
-					      "held by ended tasks" };
+	static const char *const titles[] = { "growth",
+					      "in use",
+					      "more in use",
+					      "held by ended tasks",
+					      "unexplained growth of resident memory",
+					      "free memory kept by malloc" };
 
 	return titles[kind];
 }
@@ -170,6 +174,10 @@ static void put_bounds(struct json *j, enum limit_kind kind, double value, doubl
 		[LIMIT_MORE] = { "inuse_bytes_delta", "inuse_bytes_delta_low",
 				 "inuse_bytes_delta_high" },
 		[LIMIT_EXITED] = { "inuse_bytes", "inuse_bytes_low", "inuse_bytes_high" },
+		[LIMIT_UNEXPLAINED] = { "unexplained_bytes", "unexplained_bytes_low",
+					"unexplained_bytes_high" },
+		[LIMIT_RETAINED] = { "retained_bytes", "retained_bytes_low",
+				     "retained_bytes_high" },
 	};
 	const int decimals = kind == LIMIT_GROWTH;
 
