@@ -49,6 +49,10 @@ for way in "--rate 1" --tap; do
 		'Resident 2[0-9.]+ -> 1[0-9.]+ MiB: live \+4[89]\.[0-9]+? MiB, free kept by glibc \+(29|30|31)\.[0-9]+? MiB, mapped directly \+1[67]\.[0-9]+? MiB|By row: live \+4[89]'
 	"$heaptap" report --notes "$work/p.pb.gz" >"$work/notes" 2>&1
 	shows "$way: the notes have all rows" "$work/notes" 'resident by row: live 19\.[0-9]+ -> 6[78]\.[0-9]+ MiB, free kept by glibc .*, mapped directly .*, files '
+	judge "$way: what was allocated before" 'j["allocated_before"] and near(j["allocated_before"]["objects"], 20011, 0.3, 20) and
+		j["allocated_before"]["objects_low"] <= 20014 and 20011 <= j["allocated_before"]["objects_high"] and
+		j["allocated_before"]["bytes_low"] <= 20014 * 1008 and 20011 * 1008 <= j["allocated_before"]["bytes_high"] < 30 * MiB'
+	shows "$way: said" "$work/shown" 'Allocated before, and live at the end: (1[5-9]|2[0-6])\.[0-9]k blocks, [12][0-9.]+ MiB \('
 	for limit in "--max-retained 25M 1" "--max-retained 40M 0" "--max-unexplained 10M 1" "--max-unexplained 20% 0"; do
 		set -- $limit
 		"$heaptap" check "$1" "$2" "$work/p.pb.gz" >"$work/check" 2>&1
@@ -58,6 +62,13 @@ for way in "--rate 1" --tap; do
 	finish_target
 done
 
+# What is freed of it is gone from it.
+grown --rate 1
+step "drop 5003"
+stop_recorder
+judge "some of it freed" 'j["allocated_before"] and near(j["allocated_before"]["objects"], 15008, 0, 20)'
+finish_target
+
 # It has ended: what it was is not known, and not 0.
 grown --rate 1
 finish_target
@@ -65,7 +76,7 @@ wait_recorder
 "$heaptap" check --max-retained 1G "$work/p.pb.gz" >"$work/check" 2>&1
 [ $? = 2 ] && grep -q 'not known by row at the end: unknown (the process had ended)' "$work/check" && ok "ended: check cannot say" ||
 	not_ok "ended: check cannot say" "status" "$work/check"
-judge "ended: unknown" 'r["end_bytes"] is None and all(row["end_bytes"] is None for row in r["rows"]) and
+judge "ended: unknown" 'j["allocated_before"] is None and r["end_bytes"] is None and all(row["end_bytes"] is None for row in r["rows"]) and
 	near(at("begin_bytes", "live"), 20011 * 1008) and r["why_not"] == "by row at the end: unknown (the process had ended)"'
 shows "ended: said" "$work/heaptap.out" 'Resident [0-9.]+ -> [0-9.]+ MiB[^;]*; by row at the end: unknown \(the process had ended\)'
 

@@ -308,6 +308,69 @@ static void test_witness(void **state)
 	profile_free(p);
 }
 
+/* What is in the heap and not in the recording is older, but only where both are of the same blocks. */
+static void test_before(void **state)
+{
+	static const struct {
+		const char *what;
+		bool is_known;
+	} cases[] = {
+		{ "nothing", true },  { "lossy", false },      { "since", false },
+		{ "started", false }, { "several", false },    { "unseen", false },
+		{ "caches", false },  { "not proved", false }, { "no end", false },
+	};
+
+	(void)state;
+	for (int i = 0; i < (int)(sizeof(cases) / sizeof(*cases)); i++) {
+		struct resident_reading begin = first(), end = last();
+		struct profile_sample *s;
+		struct profile *p;
+		char *text;
+
+		end.live_cnt = 3000;
+		end.live_bytes = 3000 * 1008;
+		end.hit_cnt = 1500;
+		end.late_hit_cnt = 20;
+		end.is_counted = i != 6;
+		end.is_proved = i != 7;
+		if (i == 8)
+			end = unknown("denied");
+		p = profile_of(begin, end);
+		/* 1500 allocated, 1000 of them in use, each of 1000 bytes */
+		assert_int_equal(profile_add_sample(p, NULL, 0,
+						    (int64_t[]){ 1500, 1500000, 1000, 1000000 },
+						    NULL, 0, &s),
+				 0);
+		s->has_error = true;
+		s->inuse_samples = 1000;
+		s->alloc_samples = 1500;
+		p->recording.is_lossy = i == 1;
+		p->recording.inuse = i == 2 ? RECORDING_INUSE_SINCE : RECORDING_INUSE_ALL;
+		p->recording.is_from_start = i == 3;
+		p->recording.process_cnt = i == 4 ? 2 : 1;
+		if (i == 5)
+			assert_int_equal(profile_comment(p, "not seen: /usr/lib/libx.so"), 0);
+		text = report_of(p, REPORT_JSON);
+		if (!cases[i].is_known == !strstr(text, "\"allocated_before\":null"))
+			fail_msg("%s: %s", cases[i].what, text);
+		/* 8 to 48 bytes for each block in use, and 20 calls meanwhile */
+		if (cases[i].is_known)
+			assert_non_null(strstr(
+				text,
+				"\"allocated_before\":{\"objects\":2000,\"objects_low\":1980,"
+				"\"objects_high\":2020,\"bytes\":2008000,\"bytes_low\":1956000,"
+				"\"bytes_high\":2036000}"));
+		free(text);
+		text = report_of(p, REPORT_TEXT);
+		assert_int_equal(!!strstr(text,
+					  "\nAllocated before, and live at the end: 2.00k blocks, "
+					  "1.91 MiB (1.87 MiB to 1.94 MiB)\n"),
+				 cases[i].is_known);
+		free(text);
+		profile_free(p);
+	}
+}
+
 static void test_limits(void **state)
 {
 	static const struct {
@@ -400,6 +463,7 @@ int main(void)
 		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_unknown_in_reports),
 		cmocka_unit_test(test_witness),
+		cmocka_unit_test(test_before),
 		cmocka_unit_test(test_limits),
 	};
 

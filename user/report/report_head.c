@@ -476,6 +476,7 @@ void report_put_head(const struct report *r, FILE *out)
 	put_old_inuse(r, out);
 	put_exec_held(r, out);
 	put_resident(r, out);
+	report_put_before(r, out);
 	if (!is_unseen_first)
 		put_not_seen(r, out);
 	if (r->opts->scope)

@@ -15,6 +15,7 @@
 #include "profile/resident_words.h"
 #include "profile/witness.h"
 #include "report/report_rows.h"
+#include "report/report_text.h"
 
 /* Write a number that only some profiles have. */
 static void put_optional(struct json *j, const char *key, bool is_known, int64_t value)
@@ -373,6 +374,24 @@ static void put_resident(const struct report *r, struct json *j)
 	json_end(j, '}');
 }
 
+static void put_before(const struct report *r, struct json *j)
+{
+	struct report_before b;
+
+	if (!report_find_before(r, &b)) {
+		json_null(j, "allocated_before");
+		return;
+	}
+	json_begin(j, "allocated_before", '{');
+	json_number(j, "objects", 0, b.objects);
+	json_number(j, "objects_low", 0, b.objects_low);
+	json_number(j, "objects_high", 0, b.objects_high);
+	json_number(j, "bytes", 0, b.bytes);
+	json_number(j, "bytes_low", 0, b.bytes_low);
+	json_number(j, "bytes_high", 0, b.bytes_high);
+	json_end(j, '}');
+}
+
 /* Write how it was recorded, and what its numbers are. */
 static void put_recording(const struct report *r, struct json *j)
 {
@@ -405,6 +424,7 @@ static void put_recording(const struct report *r, struct json *j)
 	put_optional(j, "unexplained_bytes", w.is_unexplained,
 		     profile_value(w.growth_bytes - w.held_bytes));
 	put_resident(r, j);
+	put_before(r, j);
 	if (is_known)
 		json_bool(j, "is_lossy", rec->is_lossy);
 	else
