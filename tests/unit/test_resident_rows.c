@@ -293,6 +293,10 @@ static void test_witness(void **state)
 		witness_words(&w, words),
 		"The process grew by 84.0 MiB, of which 0 B is held. By row: free kept by glibc "
 		"+84.0 MiB.");
+	p->recording.rss_begin_bytes = 121 * MIB; /* it grew while heaptap attached */
+	witness_find(p, &w);
+	assert_non_null(
+		strstr(witness_words(&w, words), " is held. By row, from 141 MiB on: free"));
 	p->resident.begin.is_proved = false;
 	witness_find(p, &w);
 	assert_false(w.is_kept_free);
