@@ -58,6 +58,7 @@ keys o
 sees "scopes" 'SCOPE' '6.68 MiB.* (none)'
 keys f
 sees "functions" 'FUNCTION' '6.68 MiB.* site_up$'
+sees "what is resident, by row" '^Resident .* MiB: live [+0-9.]* MiB'
 keys /
 keys -l nosuch
 sees "a search" '^/nosuch_' 'nothing here has that'

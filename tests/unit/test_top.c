@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "made_frame.h"
 #include "profile/profile.h"
+#include "profile/resident_words.h"
 #include "top/page.h"
 #include "top/rates.h"
 #include "top/table.h"
@@ -218,6 +219,32 @@ static void growth_that_rows_do_not_explain_comes_first(void **state)
 	text = draw(200, 12);
 	has_not(text, "grew by");
 	has(text, "lost: live_full 12");
+}
+
+/* By row, below the rows, if the screen has room. */
+static void resident_memory_is_the_last_line(void **state)
+{
+	struct resident_reading reading = { .is_known = true,
+					    .is_proved = true,
+					    .has_heap = true,
+					    .rss_bytes = 9 * MIB,
+					    .row_cnt = 1,
+					    .rows = { { .name = "live",
+							.label = "live",
+							.kind = RESIDENT_LIVE,
+							.bytes = 9 * MIB } } };
+	const char *text;
+
+	(void)state;
+	fill_stacks();
+	make(TOP_STACKS);
+	has_not(draw(100, 14), "Resident");
+	assert_int_equal(resident_rows_set(p, &reading, &reading), 0);
+	make(TOP_STACKS);
+	text = draw(100, 14);
+	has(text, "\nResident 9.00 -> 9.00 MiB: live 9.00 MiB\n");
+	assert_non_null(strchr(strstr(text, "Resident"), '\n')); /* the keys are below */
+	has_not(draw(100, 11), "Resident");
 }
 
 static void losses_come_first(void **state)
@@ -535,6 +562,7 @@ int main(void)
 		TEST(a_long_name_leaves_room_for_its_caller),
 		TEST(growth_that_rows_do_not_explain_comes_first),
 		TEST(losses_come_first),
+		TEST(resident_memory_is_the_last_line),
 		TEST(what_another_line_says_is_no_loss),
 		TEST(scopes_fold_and_sort_among_brothers),
 		TEST(search_is_typed_and_taken_back),

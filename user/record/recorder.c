@@ -37,6 +37,9 @@
 /* Interval of looks at processes if all are tapped; otherwise each status line looks. */
 #define LOOK_TAPPED_NS 1000000000ULL
 #define ROWS_LOOK_MS 5
+/* The pause between readings that are shown: so much, and so many times what one took */
+#define ROWS_PAUSE_NS (5 * NS_PER_S)
+#define ROWS_PAUSE_TIMES 20
 #define OVERHEAD_WARN 0.2 /* of the target's CPU time */
 #define OVERHEAD_WARN_ONE_CPU \
 	0.02 /* less is little, whatever part it is of a process that mostly sleeps */
@@ -229,6 +232,24 @@ void recorder_visit(void *ctx, int fd)
 		r->opts.guest->on_tick(r->opts.guest->ctx, r);
 }
 
+static void refresh_rows(struct recorder *r)
+{
+	uint64_t now = now_ns(), pause_ns;
+
+	if (!r->opts.refreshes_rows || !r->has_rows || !rows_reader_work(&r->rows_begin))
+		return;
+	if (r->rows_end.child.child && rows_reader_work(&r->rows_end)) {
+		r->rows_latest = r->rows_end.answer;
+		r->rows_latest.is_counted =
+			false; /* how often it was called meanwhile is not known */
+		pause_ns = ROWS_PAUSE_TIMES * r->rows_latest.took_ns;
+		r->rows_due_ns = now + (pause_ns > ROWS_PAUSE_NS ? pause_ns : ROWS_PAUSE_NS);
+	} else if (!r->rows_end.child.child && now >= r->rows_due_ns) {
+		rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid,
+				  targets_rss(&r->targets));
+	}
+}
+
 void recorder_on_tick(void *ctx)
 {
 	struct recorder *r = ctx;
@@ -239,6 +260,7 @@ void recorder_on_tick(void *ctx)
 	}
 	idle_tasks_run(r->idle_tasks);
 	rows_reader_work(&r->rows_begin);
+	refresh_rows(r);
 	show_status(r);
 	read_moment(r);
 	recorder_visit(r, -1);
@@ -334,9 +356,14 @@ static void read_last_rows(struct recorder *r)
 	rows_reader_work(&r->rows_begin);
 	rows_reader_give_up(&r->rows_begin, "the recording ended before it was read");
 	if (!tracker_running_cnt(r->session->tracker)) {
+		rows_reader_give_up(&r->rows_end, "");
+		r->rows_end = (struct rows_reader){ 0 }; /* also an answer from before */
 		rows_reader_give_up(&r->rows_end, "the process had ended");
+		r->rows_latest = r->rows_end.answer;
 		return;
 	}
+	if (r->opts.refreshes_rows)
+		return;
 	err = engine_read_stats(r->session->engine, before);
 	rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid, targets_rss(&r->targets));
 	while (!rows_reader_work(&r->rows_end))
@@ -480,7 +507,7 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	ret->process_cnt = counts.followed_cnt;
 	if (r->has_rows && counts.followed_cnt <= 1) {
 		ret->rows_begin = &r->rows_begin.answer;
-		ret->rows_end = &r->rows_end.answer;
+		ret->rows_end = r->opts.refreshes_rows ? &r->rows_latest : &r->rows_end.answer;
 	}
 	vec_each(&tracker_instances(r->session->tracker)->list, inst) {
 		if (inst->pid != first->pid)

@@ -2,7 +2,7 @@
 /*
  * page.c - see page.h.
  *
- * From the top: what is shown; cost and losses; titles; rows; a line with keys or the last message. On a low screen
+ * From the top: what is shown; cost and losses; titles; rows; what is resident; a line with keys or the last message. On a low screen
  * the lines that help least are left out first, so that one line is left for rows.
  */
 #include "top/page.h"
@@ -23,6 +23,7 @@
 #define LINES_FOR_COST 6
 #define LINES_FOR_KEYS 4
 #define LINES_FOR_TITLES 3
+#define LINES_FOR_RESIDENT 12
 #define FRAME_INDENT 4
 
 enum column {
@@ -460,7 +461,7 @@ static void put_help(struct drawing *d)
 
 static void put_all(struct drawing *d, const struct top_news *news)
 {
-	size_t lines = d->page->line_cnt, below = lines >= LINES_FOR_KEYS;
+	size_t lines = d->page->line_cnt, below = lines >= LINES_FOR_KEYS, has_resident;
 
 	if (d->v->shows_help) {
 		put_help(d);
@@ -474,7 +475,12 @@ static void put_all(struct drawing *d, const struct top_news *news)
 		choose_columns(d);
 		if (lines >= LINES_FOR_TITLES)
 			put_titles(d);
-		put_rows(d, lines - d->at - below);
+		has_resident = d->t->resident[0] && lines >= LINES_FOR_RESIDENT;
+		put_rows(d, lines - d->at - below - has_resident);
+		if (has_resident) {
+			d->at = lines - 1 - below;
+			put(d, TOP_DIM, d->t->resident);
+		}
 	} else if (!news->message[0]) {
 		put(d, TOP_DIM, "waiting for the first samples");
 	}
