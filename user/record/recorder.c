@@ -364,6 +364,10 @@ static void read_last_rows(struct recorder *r)
 	}
 	if (r->opts.refreshes_rows)
 		return;
+	if (r->error || guardian_is_lost(r->guardian)) { /* the probes are about to go */
+		rows_reader_give_up(&r->rows_end, "the recording failed");
+		return;
+	}
 	err = engine_read_stats(r->session->engine, before);
 	rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid, targets_rss(&r->targets));
 	while (!rows_reader_work(&r->rows_end))
