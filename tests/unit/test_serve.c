@@ -17,10 +17,13 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "serve/worker.h"
 #include "http/endpoints.h"
 #include "http/index_page.h"
+#include "http/page_files.h"
+#include "http/page_json.h"
 #include "http/process_page.h"
 #include "http/listen.h"
 #include "http/token.h"
@@ -90,6 +93,14 @@ static void test_paths(void **state)
 	assert_int_equal(endpoint_parse_path("/viewer.css", &r), 0);
 	assert_int_equal(r.endpoint, ENDPOINT_VIEWER_STYLE);
 	assert_int_equal(endpoint_parse_path("/pid/17/viewer.js", &r), -ENOENT);
+	assert_int_equal(endpoint_parse_path("/api", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_INDEX_JSON);
+	assert_int_equal(endpoint_parse_path("/pid/17/api", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_PROCESS_JSON);
+	assert_int_equal(r.pid, 17);
+	assert_int_equal(endpoint_parse_path("/page.css", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_PAGE_STYLE);
+	assert_int_equal(endpoint_parse_path("/pid/17/page.js", &r), -ENOENT);
 	assert_int_equal(endpoint_parse_path("/pid/17/diff", &r), 0);
 	assert_int_equal(r.endpoint, ENDPOINT_DIFF);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
@@ -197,6 +208,8 @@ static void test_views(void **state)
 	assert_int_equal(set("/pid/3/diff", "to", "", &r), 0); /* of a form that says nothing */
 	assert_int_equal(set("/pid/3/diff", "format", "json", &r), 0);
 	assert_true(r.is_json);
+	assert_int_equal(set("/pid/3/diff", "format", "text", &r), 0);
+	assert_true(r.is_plain && !r.is_json);
 	assert_int_equal(set("/pid/3/diff", "format", "xml", &r), -EINVAL);
 	assert_int_equal(set("/pid/3/growth", "of", "day", &r), 0);
 	assert_true(r.of_day && r.endpoint == ENDPOINT_GROWTH);
@@ -279,7 +292,7 @@ static void test_process_page_moments(void **state)
 	check_page(&v, false, "<form action=\"diff\" method=\"get\"", "between any two");
 	check_page(&v, false,
 		   "<option value=\"2001-09-09T01:46:40Z\" selected>2001-09-09 01:46:40 UTC, ",
-		   "<script");
+		   "http-equiv");
 	check_page(
 		&v, true,
 		"<a href=\"diff?from=2001-09-09T02:45:00Z&amp;to=2001-09-09T02:46:40Z\">100 s</a>",
@@ -509,7 +522,7 @@ static char *index_text(const struct serve_view *v)
 	FILE *out = open_memstream(&text, &bytes);
 
 	assert_non_null(out);
-	index_page_write(v, true, out);
+	assert_int_equal(index_page_write(v, true, out), 0);
 	fclose(out);
 	return text;
 }
@@ -558,11 +571,12 @@ static void test_index(void **state)
 	assert_null(strstr(text, "<script>"));
 	assert_null(strstr(text, "<b>"));
 	assert_non_null(strstr(text, "a&quot;&lt;b&gt;&amp;\\\n<"));
-	assert_non_null(strstr(text, "pid/17/debug/pprof/heap"));
+	assert_non_null(strstr(text, "\"name\":\"a\\\"\\u003cb>&\\\\"));
+	assert_non_null(strstr(text, "<a href=\"pid/17/\">"));
 	assert_null(strstr(text, "none of these"));
 	assert_non_null(strstr(text, "<td>not known<td><td>0 B<td>"));
 	assert_non_null(strstr(text, "in use is not known: Tracking frees costs &lt;53&gt; %. To "
-				     "measure it: heaptap record<td>"));
+				     "measure it: heaptap record\n"));
 	assert_non_null(strstr(text, "<td>2.00 KiB<td>"));
 	assert_non_null(strstr(text, "in use: of what was allocated since 12:03:05"));
 	assert_non_null(strstr(text, "c</a><td>0 B<td>"));
@@ -606,9 +620,9 @@ static void test_process_page(void **state)
 
 	(void)state;
 	assert_non_null(out);
-	process_page_write(&v, &p, true, out);
+	assert_int_equal(process_page_write(&v, &p, true, out), 0);
 	v.loss_cnt = 2;
-	process_page_write(&v, &p, false, out);
+	assert_int_equal(process_page_write(&v, &p, false, out), 0);
 	fclose(out);
 	for (size_t i = 0; i < 5; i++)
 		assert_null(strstr(
@@ -622,7 +636,7 @@ static void test_process_page(void **state)
 	assert_non_null(strstr(text, "<p>None.</p>"));
 	assert_non_null(strstr(text, "<li>3 lost it"));
 	assert_non_null(strstr(text, "http-equiv=\"refresh\" content=\"10\""));
-	assert_non_null(strstr(text, "Still: <a href=\"?live=1\">"));
+	assert_non_null(strstr(text, "Paused: <a href=\"?live=1\">"));
 	free(text);
 }
 
@@ -648,13 +662,149 @@ static void test_process_page_without_past(void **state)
 	assert_non_null(strstr(text, "Whether it grows is not known yet."));
 	rewind(out);
 	for (pid_t pid = 1; pid <= INUSE_PAST_PROCESSES_CAP; pid++)
-		assert_int_equal(inuse_past_add(past, pid, 1, 1), 0);
+		assert_int_equal(inuse_past_add(past, pid, 1, (const double[]){ 1, 2 }), 0);
 	process_page_write(&v, &p, false, out);
 	fclose(out);
 	assert_non_null(strstr(text, "is kept of 4096 of them, and there are more."));
 	assert_null(strstr(text, "known yet."));
 	inuse_past_free(past);
 	free(text);
+}
+
+/* A page for 300 processes must stay within what a first look may cost. */
+#define MANY 300
+static struct inuse_past *past_of_many(void)
+{
+	struct inuse_past *past;
+
+	assert_int_equal(inuse_past_new(&past), 0);
+	for (int i = 0; i < INUSE_PAST_HOUR_CNT; i++) {
+		assert_true(inuse_past_begin(past, (uint64_t)(i + 1) * 10 * NS_PER_S));
+		for (pid_t pid = 1; pid <= MANY; pid++) {
+			double bytes = pid * 1e6 + i * 1e5 + i * 7919 % 50 * 1e4;
+
+			assert_int_equal(inuse_past_add(past, pid, 1,
+							(const double[]){ bytes, 2 * bytes }),
+					 0);
+		}
+		assert_int_equal(inuse_past_end(past), 0);
+	}
+	return past;
+}
+
+static void test_page_of_many(void **state)
+{
+	static struct serve_process p[MANY];
+	struct inuse_past *past = past_of_many();
+	const struct serve_view v = {
+		.processes = p, .process_cnt = MANY, .rate_bytes = 65536, .version = "1", .past = past
+	};
+	char *text;
+
+	(void)state;
+	for (int i = 0; i < MANY; i++)
+		p[i] = (struct serve_process){ .pid = i + 1,
+					       .comm = "postgres-backend",
+					       .exe = "/usr/lib/postgresql/16/bin/postgres",
+					       .container = "",
+					       .inuse_bytes = 123456789,
+					       .inuse_error_bytes = 123456,
+					       .inuse_objects = 123456,
+					       .alloc_bytes = 1234567890123,
+					       .rss_bytes = 234567890,
+					       .cgroup_limit_bytes = 8589934592,
+					       .cgroup_usage_bytes = 4589934592,
+					       .overhead = 0.0123,
+					       .overhead_rate_bytes = 65536,
+					       .inuse_words = "" };
+	text = index_text(&v);
+	assert_in_range(strlen(text), 100000, 200000);
+	assert_non_null(strstr(text, "\"growth\":{\"trend\":\"grows\",\"bytes_per_min\":6"));
+	assert_non_null(strstr(text, "\"past\":{\"seconds\":3590,\"top_bytes\":"));
+	inuse_past_free(past);
+	free(text);
+}
+
+static char *json_of(const struct serve_view *v, const struct serve_process *p)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_non_null(out);
+	if (p)
+		page_json_process(v, p, out);
+	else
+		page_json_index(v, out);
+	fclose(out);
+	return text;
+}
+
+/* What is not known is left out, and what is saved is bounded. */
+static void test_json(void **state)
+{
+	static const char *const absent[] = { "\"inuse_bytes\"", "limit_bytes", "\"growth\"",
+					      "\"past\"",	 "is_tapped",	"exec_ms",
+					      "\"step\"" };
+	static struct serve_kept kept[PAGE_JSON_SAVED_MAX + 5];
+	struct serve_process p = { .pid = 17,
+				   .comm = "a",
+				   .exe = "",
+				   .inuse_bytes = NAN,
+				   .inuse_error_bytes = NAN,
+				   .cgroup_limit_bytes = NAN,
+				   .overhead = NAN,
+				   .is_inuse_unknown = true,
+				   .inuse_words = "why" };
+	struct serve_view v = { .processes = &p,
+				.process_cnt = 1,
+				.version = "1",
+				.keep = { .kept = kept, .kept_cnt = PAGE_JSON_SAVED_MAX + 5 } };
+	char *text;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+		kept[i] = (struct serve_kept){ .pid = i ? 17 : 18,
+					       .comm = "b",
+					       .at = "peak",
+					       .epoch_ms = 1795701900123,
+					       .inuse_bytes = NAN };
+	text = json_of(&v, NULL);
+	for (size_t i = 0; i < sizeof(absent) / sizeof(*absent); i++)
+		if (strstr(text, absent[i]))
+			fail_msg("%s in %s", absent[i], text);
+	assert_non_null(strstr(text, "\"is_inuse_unknown\":true,\"inuse_note\":\"why\""));
+	assert_non_null(strstr(text, "\"saved_omitted_cnt\":5"));
+	assert_non_null(strstr(text, "\"time_ms\":1795701900123"));
+	free(text);
+	text = json_of(&v, &p); /* without the other process's */
+	assert_non_null(strstr(text, "\"saved_omitted_cnt\":4"));
+	assert_non_null(strstr(text, "\"moments\":[],\"moments_note\":\"With --past-interval 0"));
+	assert_non_null(strstr(text, "\"is_past_full\":false"));
+	free(text);
+	v.keep.file_cnt = NAN; /* nothing is ever saved */
+	p.is_tapped = true;
+	p.exec_ns = 1;
+	text = json_of(&v, &p);
+	assert_null(strstr(text, "saved"));
+	assert_non_null(strstr(text, "\"is_tapped\":true"));
+	assert_non_null(strstr(text, "\"exec_ms\":"));
+	free(text);
+}
+
+/* Nothing is fetched from elsewhere, and foreign names never become markup. */
+static void test_page_files(void **state)
+{
+	const char *const files[] = { page_files.style, page_files.script, page_files.index_script,
+				      page_files.process_script };
+	static const char *const never[] = { "https://", "innerHTML", "insertAdjacentHTML",
+					     "document.write", "eval(", "@import", "url(" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		for (size_t k = 0; k < sizeof(never) / sizeof(*never); k++)
+			if (strstr(files[i], never[k]))
+				fail_msg("'%s' in file %zu", never[k], i);
 }
 
 static int wait_for_byte(void *ctx)
@@ -728,6 +878,9 @@ int main(void)
 		cmocka_unit_test(test_index),
 		cmocka_unit_test(test_process_page),
 		cmocka_unit_test(test_process_page_without_past),
+		cmocka_unit_test(test_page_of_many),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_page_files),
 		cmocka_unit_test(test_args_together),
 		cmocka_unit_test(test_views),
 		cmocka_unit_test(test_times),

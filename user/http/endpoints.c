@@ -27,8 +27,14 @@ static const struct page {
 	{ "/pprof/symbol", ENDPOINT_SYMBOL, true },
 	{ "/", ENDPOINT_PROCESS, true }, /* without /pid/N it is the index */
 	{ "/viewer", ENDPOINT_VIEWER, true },
+	{ "/api", ENDPOINT_INDEX_JSON, false },
+	{ "/api", ENDPOINT_PROCESS_JSON, true }, /* likewise */
 	{ "/viewer.js", ENDPOINT_VIEWER_SCRIPT, false },
 	{ "/viewer.css", ENDPOINT_VIEWER_STYLE, false },
+	{ "/page.js", ENDPOINT_PAGE_SCRIPT, false },
+	{ "/page.css", ENDPOINT_PAGE_STYLE, false },
+	{ "/index.js", ENDPOINT_INDEX_SCRIPT, false },
+	{ "/process.js", ENDPOINT_PROCESS_SCRIPT, false },
 	{ "/diff", ENDPOINT_DIFF, true },
 	{ "/growth", ENDPOINT_GROWTH, true },
 };
@@ -195,9 +201,10 @@ static int set_diff_arg(struct endpoint_request *r, const char *key, const char 
 	if (strcmp(key, "format"))
 		return 0;
 	r->is_json = !strcmp(value, "json");
-	if (r->is_json || !strcmp(value, "html"))
+	r->is_plain = !strcmp(value, "text");
+	if (r->is_json || r->is_plain || !strcmp(value, "html"))
 		return 0;
-	return err_set(why, -EINVAL, "bad format: html or json is wanted");
+	return err_set(why, -EINVAL, "bad format: html, text or json is wanted");
 }
 
 static int set_growth_arg(struct endpoint_request *r, const char *key, const char *value,
@@ -248,7 +255,7 @@ int endpoint_check(const struct endpoint_request *r, struct err *why)
 	bool has_moments = r->endpoint == ENDPOINT_HEAP || is_view(r->endpoint);
 
 	bool is_of_two = r->at == ENDPOINT_NOW && r->has_from;
-	bool is_of_saved = r->at != ENDPOINT_NOW && !r->has_from && !r->to_s && !r->is_json;
+	bool is_of_saved = r->at != ENDPOINT_NOW && !r->has_from && !r->to_s;
 
 	if (r->endpoint == ENDPOINT_DIFF && (!(is_of_two || is_of_saved) || r->seconds || !r->pid))
 		return err_set(

@@ -3,9 +3,12 @@
  * endpoints.h - turns the path and arguments of a request into a plain struct. Pure.
  *
  * 	/ /healthz /metrics
+ * 	/page.css /page.js /index.js /process.js	what the pages for people load
+ * 	/api			what the index shows, as JSON
  * 	/viewer			pictures of a profile; uses /viewer.js, /viewer.css
  * 	/pid/N/			a process
- * 	/pid/N/diff		what changed since a saved profile, as text; between two moments, as pictures
+ * 	/pid/N/api		what its page shows, as JSON
+ * 	/pid/N/diff		what changed since a saved profile, or between two moments: pictures, text, JSON
  * 	/pid/N/growth		what grows, as JSON
  * 	/debug/pprof/			what there is
  * 	/debug/pprof/{heap,allocs}	as Go serves them: pprof files; debug=1: text
@@ -38,6 +41,12 @@ enum endpoint {
 	ENDPOINT_REMOTE_GROWTH,
 	ENDPOINT_SYMBOL, /* takes a body, too */
 	ENDPOINT_PROCESS,
+	ENDPOINT_INDEX_JSON, /* the data of the two pages for people */
+	ENDPOINT_PROCESS_JSON,
+	ENDPOINT_PAGE_SCRIPT, /* what these pages load */
+	ENDPOINT_PAGE_STYLE,
+	ENDPOINT_INDEX_SCRIPT,
+	ENDPOINT_PROCESS_SCRIPT,
 	ENDPOINT_VIEWER, /* one process below /pid/N, else all */
 	ENDPOINT_VIEWER_SCRIPT,
 	ENDPOINT_VIEWER_STYLE,
@@ -67,7 +76,7 @@ struct endpoint_request {
 	/* Two moments to compare, since the epoch; to_s 0: the last one. has_from: false for a saved profile. */
 	bool has_from;
 	int64_t from_s, to_s;
-	bool is_json;
+	bool is_json, is_plain; /* of a difference: JSON, or text; else pictures */
 	bool of_day; /* growth in the last day; false: in the last hour */
 	bool by_scope; /* growth by scope; false: by stack */
 };

@@ -40,16 +40,13 @@ static enum endpoint_moment moment_of(const struct saved_name *n)
 
 static void view_file(const struct kept_file *f, struct serve_kept *ret)
 {
-	char time[KEEP_TIME_BYTES];
-	int64_t ms = f->name.taken_epoch_ms;
-
 	ret->pid = f->name.pid;
 	ret->bytes = (double)f->bytes;
 	ret->inuse_bytes = f->inuse_bytes < 0 ? NAN : f->inuse_bytes;
 	ret->at = endpoint_moment_text(moment_of(&f->name));
 	memcpy(ret->comm, f->name.comm, sizeof(ret->comm));
 	saved_reason_words(&f->name, ret->why, sizeof(ret->why));
-	snprintf(ret->time, sizeof(ret->time), "%s", saved_time_text(ms / 1000, -1, time));
+	ret->epoch_ms = f->name.taken_epoch_ms;
 }
 
 struct saver {

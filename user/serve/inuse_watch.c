@@ -12,6 +12,7 @@
 #include "budget/governor.h"
 #include "kernel/engine.h"
 #include "metrics/inuse_past.h"
+#include "proc/process.h"
 #include "serve/profile_source.h"
 #include "track/tracker.h"
 
@@ -59,6 +60,13 @@ static double held(const struct sums *s, pid_t pid)
 	return fmax(bytes, 0);
 }
 
+static double resident(pid_t pid)
+{
+	struct process_info info;
+
+	return process_glance(pid, &info) ? NAN : (double)info.rss_bytes;
+}
+
 int inuse_watch_tick(const struct profile_source *src, struct inuse_past *past)
 {
 	struct sums s = { .src = src };
@@ -71,9 +79,10 @@ int inuse_watch_tick(const struct profile_source *src, struct inuse_past *past)
 	err = engine_each_image(src->engine, add_image, &s);
 	for (size_t i = 0; i < cnt && !err; i++) {
 		pid_t pid = tracker_running_at(src->tracker, i);
+		const double bytes[] = { [INUSE_PAST_INUSE] = held(&s, pid),
+					 [INUSE_PAST_RESIDENT] = resident(pid) };
 
-		err = inuse_past_add(past, pid, tracker_followed_ns(src->tracker, pid),
-				     held(&s, pid));
+		err = inuse_past_add(past, pid, tracker_followed_ns(src->tracker, pid), bytes);
 		if (err == -ENOSPC)
 			err = 0; /* ended ones make room next time; its page says so */
 	}

@@ -143,6 +143,8 @@ static int add_process(struct maker *m, pid_t pid)
 		.rss_bytes = (double)info.rss_bytes,
 		.swap_bytes = (double)info.swap_bytes,
 	};
+	f.shown.is_tapped = image->is_tapped;
+	f.shown.exec_ns = image->exec_ns;
 	f.rss_begin_bytes = (double)image->rss_begin_bytes;
 	f.growth_bytes = NAN;
 	if (image->rss_begin_bytes)

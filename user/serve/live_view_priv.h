@@ -17,8 +17,9 @@ struct snapshot;
 struct target_memory;
 
 /*
- * inuse_watch.c: records now and then what each followed process holds: see metrics/inuse_past.h. It uses the sums
- * that BPF keeps of each process, so it costs one small read.
+ * inuse_watch.c: records now and then what each followed process holds, and its resident memory: see
+ * metrics/inuse_past.h. It uses the sums that BPF keeps of each process, so it costs one small read, and a look at /proc
+ * for each process.
  */
 
 /* Call a few times a second; there is seldom anything to do. Return 0 or a negative errno. */

@@ -314,10 +314,22 @@ static int write_pictures(const struct profile *p, const struct profile_request 
 	return err ? err : fd_stream_close(out, report_write(p, &opts, out));
 }
 
+static struct report_options diff_options(const struct profile_request *request)
+{
+	return (struct report_options){
+		.by = REPORT_BY_STACK,
+		.format = request->is_json  ? REPORT_JSON :
+			  request->is_plain ? REPORT_TEXT :
+					      REPORT_HTML,
+		.row_cap = request->is_plain ? DIFF_ROWS : 0,
+		.html_base = "../../",
+	};
+}
+
 static int write_diff(const struct profile *before, const struct profile *now,
 		      const struct profile_request *request, int fd)
 {
-	const struct report_options opts = { .by = REPORT_BY_STACK, .row_cap = DIFF_ROWS };
+	const struct report_options opts = diff_options(request);
 	FILE *out;
 	int err = fd_stream_open(fd, &out);
 
@@ -369,9 +381,7 @@ static int write_form(const struct profile_source *src, struct profile *p,
 static int write_moments(const struct profile_source *src, const struct profile_request *request,
 			 int fd)
 {
-	const struct report_options opts = { .by = REPORT_BY_STACK,
-					     .format = request->is_json ? REPORT_JSON : REPORT_HTML,
-					     .html_base = "../../" };
+	const struct report_options opts = diff_options(request);
 	struct profile *at[2] = { NULL, NULL };
 	FILE *out;
 	int err = stack_profile_pair(src, request->pid, request->moments, at);

@@ -22,9 +22,9 @@ enum profile_form {
 	PROFILE_ADDRESSES,
 	PROFILE_GROWTH, /* ... of what was allocated, whether it is still in use or not */
 	PROFILE_PICTURES, /* a page of viewer.html */
-	PROFILE_DIFF, /* from the saved profile to now, as text */
+	PROFILE_DIFF, /* from the saved profile to now: a page of viewer.html, text or JSON */
 	/* From the past (stack_profile.h), without a snapshot: */
-	PROFILE_MOMENTS, /* the difference of two moments: a page of viewer.html, or JSON */
+	PROFILE_MOMENTS, /* the same of two moments */
 	PROFILE_STACKS, /* stacks that grow, as JSON */
 	PROFILE_STACKS_PAGE, /* the same, in the page of a process */
 };
@@ -50,7 +50,7 @@ struct profile_request {
 	int saved_fd;
 	const char *saved_name; /* names its moment */
 	const struct stack_moments *moments; /* for PROFILE_MOMENTS */
-	bool is_json;
+	bool is_json, is_plain; /* a difference as JSON, or text */
 	bool of_day, by_scope; /* for PROFILE_STACKS; false: of the last hour, by stack */
 	const char *page; /* for PROFILE_STACKS_PAGE: see http/process_page.h */
 	const char *const *notes; /* that come first */

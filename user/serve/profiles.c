@@ -412,6 +412,7 @@ static void plan(struct profiles *p, struct batch *b, const struct profile_reque
 		request.wants_growth = request.pid && !w->base && request.form == PROFILE_PPROF;
 		request.page = w->page;
 		request.is_json = w->request.is_json;
+		request.is_plain = w->request.is_plain;
 		request.of_day = w->request.of_day;
 		request.by_scope = w->request.by_scope;
 		if (w->base) {
@@ -539,12 +540,12 @@ static void answer_failure(const struct profiles *p, struct http_exchange *x,
 
 void profile_answer_type(const struct endpoint_request *r, struct http_answer *ret)
 {
+	ret->has_script = r->endpoint == ENDPOINT_VIEWER || r->endpoint == ENDPOINT_PROCESS ||
+			  (r->endpoint == ENDPOINT_DIFF && !r->is_json && !r->is_plain);
 	if (r->endpoint == ENDPOINT_GROWTH || r->is_json)
 		ret->type = "application/json";
-	else if (r->endpoint == ENDPOINT_VIEWER || r->endpoint == ENDPOINT_PROCESS || r->has_from)
+	else if (ret->has_script)
 		ret->type = "text/html; charset=utf-8";
-	ret->has_script = r->endpoint == ENDPOINT_VIEWER || r->has_from;
-	ret->has_form = r->endpoint == ENDPOINT_PROCESS;
 	if (r->is_text || (r->endpoint != ENDPOINT_HEAP && r->endpoint != ENDPOINT_ALLOCS))
 		return; /* text/plain */
 	ret->type = "application/octet-stream";

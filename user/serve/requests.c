@@ -19,6 +19,8 @@
 #include "http/endpoints.h"
 #include "http/http.h"
 #include "http/index_page.h"
+#include "http/page_files.h"
+#include "http/page_json.h"
 #include "http/process_page.h"
 #include "report/report.h"
 #include "metrics/metrics_page.h"
@@ -52,15 +54,23 @@ static int write_one(const struct serve_view *v, const struct endpoint_request *
 {
 	const struct serve_process *one = find_process(v, r->pid);
 
-	if (r->endpoint == ENDPOINT_PROCESS && !one)
+	if (r->pid && !one)
 		return -ESRCH;
-	if (r->endpoint == ENDPOINT_PROCESS)
-		process_page_write(v, one, !r->is_still, out);
-	else if (r->endpoint == ENDPOINT_INDEX)
-		index_page_write(v, !r->is_still, out);
-	else
+	switch (r->endpoint) {
+	case ENDPOINT_PROCESS:
+		return process_page_write(v, one, !r->is_still, out);
+	case ENDPOINT_INDEX:
+		return index_page_write(v, !r->is_still, out);
+	case ENDPOINT_PROCESS_JSON:
+		page_json_process(v, one, out);
+		return 0;
+	case ENDPOINT_INDEX_JSON:
+		page_json_index(v, out);
+		return 0;
+	default:
 		metrics_page_write(v, format, out);
-	return 0;
+		return 0;
+	}
 }
 
 static int write_page(const struct requests_parts *parts, const struct endpoint_request *r,
@@ -140,16 +150,26 @@ static void answer_page(const struct requests_parts *parts, struct http_exchange
 		return;
 	}
 	a.text = text;
-	a.has_form = r->endpoint == ENDPOINT_PROCESS;
-	a.type = r->endpoint == ENDPOINT_METRICS ? metric_format_type(format) :
-						   "text/html; charset=utf-8";
+	a.has_script = r->endpoint == ENDPOINT_PROCESS || r->endpoint == ENDPOINT_INDEX;
+	a.type = a.has_script			  ? "text/html; charset=utf-8" :
+		 r->endpoint == ENDPOINT_METRICS ? metric_format_type(format) :
+						   "application/json";
 	http_reply(x, &a);
 	free(text);
 }
 
-static void answer_text(struct http_exchange *x, const char *type, const char *text)
+static void answer_script(struct http_exchange *x, const char *text)
 {
-	const struct http_answer a = { .status = 200, .type = type, .text = text };
+	const struct http_answer a = {
+		.status = 200, .type = "text/javascript; charset=utf-8", .text = text
+	};
+
+	http_reply(x, &a);
+}
+
+static void answer_style(struct http_exchange *x, const char *text)
+{
+	const struct http_answer a = { .status = 200, .type = "text/css; charset=utf-8", .text = text };
 
 	http_reply(x, &a);
 }
@@ -404,13 +424,27 @@ static void on_request(void *ctx, struct http_exchange *x)
 	case ENDPOINT_INDEX:
 	case ENDPOINT_METRICS:
 	case ENDPOINT_PROCESS:
+	case ENDPOINT_INDEX_JSON:
+	case ENDPOINT_PROCESS_JSON:
 		answer_page(&as->parts, x, &r);
 		break;
 	case ENDPOINT_VIEWER_SCRIPT:
-		answer_text(x, "text/javascript; charset=utf-8", report_viewer_script());
+		answer_script(x, report_viewer_script());
+		break;
+	case ENDPOINT_PAGE_SCRIPT:
+		answer_script(x, page_files.script);
+		break;
+	case ENDPOINT_INDEX_SCRIPT:
+		answer_script(x, page_files.index_script);
+		break;
+	case ENDPOINT_PROCESS_SCRIPT:
+		answer_script(x, page_files.process_script);
 		break;
 	case ENDPOINT_VIEWER_STYLE:
-		answer_text(x, "text/css; charset=utf-8", report_viewer_style());
+		answer_style(x, report_viewer_style());
+		break;
+	case ENDPOINT_PAGE_STYLE:
+		answer_style(x, page_files.style);
 		break;
 	default:
 		answer_process(&as->parts, x, &r);

@@ -91,32 +91,6 @@ static int find_moment(const struct stack_past_moment *moments, size_t cnt, uint
 	return -ENOENT;
 }
 
-int stack_profile_pair(const struct profile_source *src, pid_t pid, const struct stack_moments *at,
-		       struct profile *ret[2])
-{
-	uint64_t image = stack_watch_image(src, pid);
-	const struct stack_past_moment *moments;
-	size_t cnt = stack_past_moments(src->stacks, image, &moments), before = 0, after = 0;
-	struct sides s = { .least_variance = src->rate_bytes > 1 };
-	struct profile *made[2] = { NULL, NULL };
-	int err = find_moment(moments, cnt, at->before_ns, &before);
-
-	if (!err)
-		err = find_moment(moments, cnt, at->after_ns, &after);
-	if (!err)
-		err = stack_past_compare(src->stacks, image, before, after, on_pair, &s);
-	for (int i = 0; i < 2 && !err; i++)
-		err = build(src, pid, &s.of[i], NULL, false, &made[i]);
-	for (int i = 0; i < 2; i++) {
-		vec_release(&s.of[i]);
-		if (err)
-			profile_free(made[i]);
-		else
-			ret[i] = made[i];
-	}
-	return err;
-}
-
 static int set_recording(const struct profile_source *src, pid_t pid,
 			 const struct stack_past_moment *first,
 			 const struct stack_past_moment *last, struct profile *p)
@@ -143,6 +117,35 @@ static int set_recording(const struct profile_source *src, pid_t pid,
 			       p->recording.called_str < 0 ?
 		       -ENOMEM :
 		       0;
+}
+
+int stack_profile_pair(const struct profile_source *src, pid_t pid, const struct stack_moments *at,
+		       struct profile *ret[2])
+{
+	uint64_t image = stack_watch_image(src, pid);
+	const struct stack_past_moment *moments;
+	size_t cnt = stack_past_moments(src->stacks, image, &moments), before = 0, after = 0;
+	struct sides s = { .least_variance = src->rate_bytes > 1 };
+	struct profile *made[2] = { NULL, NULL };
+	int err = find_moment(moments, cnt, at->before_ns, &before);
+
+	if (!err)
+		err = find_moment(moments, cnt, at->after_ns, &after);
+	if (!err)
+		err = stack_past_compare(src->stacks, image, before, after, on_pair, &s);
+	for (int i = 0; i < 2 && !err; i++)
+		err = build(src, pid, &s.of[i], NULL, false, &made[i]);
+	for (int i = 0; i < 2 && !err; i++)
+		err = set_recording(src, pid, &moments[i ? after : before],
+				    &moments[i ? after : before], made[i]);
+	for (int i = 0; i < 2; i++) {
+		vec_release(&s.of[i]);
+		if (err)
+			profile_free(made[i]);
+		else
+			ret[i] = made[i];
+	}
+	return err;
 }
 
 int stack_profile_growth(const struct profile_source *src, pid_t pid, struct profile **ret)
