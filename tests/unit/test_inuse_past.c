@@ -158,7 +158,8 @@ static void there_is_a_bound(void **state)
 	assert_int_equal(add(INUSE_PAST_PROCESSES_CAP + 1, 1, 1), -ENOSPC);
 	assert_true(inuse_past_is_full(past));
 	assert_int_equal(inuse_past_end(past), 0);
-	assert_int_equal(inuse_past_hour(past, INUSE_PAST_PROCESSES_CAP + 1, INUSE_PAST_INUSE, hour), 0);
+	assert_int_equal(
+		inuse_past_hour(past, INUSE_PAST_PROCESSES_CAP + 1, INUSE_PAST_INUSE, hour), 0);
 }
 
 static void resident_is_kept_beside_it(void **state)

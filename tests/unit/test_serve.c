@@ -203,6 +203,15 @@ static void test_views(void **state)
 	assert_int_equal(endpoint_check(&r, &why), 0);
 	r.at = ENDPOINT_AT_PEAK;
 	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
+	r.at = ENDPOINT_NOW;
+	assert_true(endpoint_is_of_moments(&r));
+	assert_int_equal(set("/pid/3/diff", "from", "peak", &r), 0);
+	assert_true(r.has_from && r.from_at == ENDPOINT_AT_PEAK && !endpoint_is_of_moments(&r));
+	assert_int_equal(endpoint_check(&r, &why), 0);
+	assert_int_equal(set("/pid/3/diff", "to", "last", &r), 0);
+	assert_int_equal(r.to_at, ENDPOINT_AT_LAST);
+	assert_int_equal(set("/pid/3/diff", "to", "now", &r), 0);
+	assert_int_equal(set("/pid/3/diff", "from", "now", &r), -EINVAL);
 	assert_int_equal(set("/pid/3/diff", "to", "2026-11-26T14:05:00Z", &r), 0);
 	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
 	assert_int_equal(set("/pid/3/diff", "to", "", &r), 0); /* of a form that says nothing */
@@ -696,9 +705,11 @@ static void test_page_of_many(void **state)
 {
 	static struct serve_process p[MANY];
 	struct inuse_past *past = past_of_many();
-	const struct serve_view v = {
-		.processes = p, .process_cnt = MANY, .rate_bytes = 65536, .version = "1", .past = past
-	};
+	const struct serve_view v = { .processes = p,
+				      .process_cnt = MANY,
+				      .rate_bytes = 65536,
+				      .version = "1",
+				      .past = past };
 	char *text;
 
 	(void)state;
@@ -707,6 +718,7 @@ static void test_page_of_many(void **state)
 					       .comm = "postgres-backend",
 					       .exe = "/usr/lib/postgresql/16/bin/postgres",
 					       .container = "",
+					       .cgroup = "postgresql@16.service",
 					       .inuse_bytes = 123456789,
 					       .inuse_error_bytes = 123456,
 					       .inuse_objects = 123456,
@@ -797,8 +809,10 @@ static void test_page_files(void **state)
 {
 	const char *const files[] = { page_files.style, page_files.script, page_files.index_script,
 				      page_files.process_script };
-	static const char *const never[] = { "https://", "innerHTML", "insertAdjacentHTML",
-					     "document.write", "eval(", "@import", "url(" };
+	static const char *const never[] = {
+		"https://", "innerHTML", "insertAdjacentHTML", "document.write", "eval(",
+		"@import",  "url("
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)

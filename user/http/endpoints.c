@@ -141,14 +141,26 @@ const char *endpoint_moment_text(enum endpoint_moment at)
 	return moments[at];
 }
 
-static int set_moment(struct endpoint_request *r, const char *value, struct err *why)
+bool endpoint_is_of_moments(const struct endpoint_request *r)
+{
+	return r->has_from && !r->from_at && !r->to_at;
+}
+
+static bool find_moment(const char *value, enum endpoint_moment *ret)
 {
 	for (size_t i = 0; i < sizeof(moments) / sizeof(*moments); i++) {
 		if (strcmp(value, moments[i]))
 			continue;
-		r->at = (enum endpoint_moment)i;
-		return 0;
+		*ret = (enum endpoint_moment)i;
+		return true;
 	}
+	return false;
+}
+
+static int set_moment(struct endpoint_request *r, const char *value, struct err *why)
+{
+	if (find_moment(value, &r->at))
+		return 0;
 	return err_set(why, -EINVAL, "bad at: peak, limit, last or now is wanted");
 }
 
@@ -184,20 +196,24 @@ static int set_time(int64_t *to, const char *key, const char *value, struct err 
 {
 	if (!endpoint_parse_time(value, to))
 		return 0;
-	return err_set(why, -EINVAL, "bad %s: a time in UTC is wanted, as 2026-11-26T14:05:00Z",
-		       key);
+	return err_set(
+		why, -EINVAL,
+		"bad %s: a time in UTC is wanted, as 2026-11-26T14:05:00Z; or peak, limit or last",
+		key);
 }
 
-/* Set an argument of the difference of two moments. */
+/* Set an argument of the difference of two sides. */
 static int set_diff_arg(struct endpoint_request *r, const char *key, const char *value,
 			struct err *why)
 {
 	if (!strcmp(key, "from")) {
 		r->has_from = true;
-		return set_time(&r->from_s, key, value, why);
+		return find_moment(value, &r->from_at) && r->from_at ?
+			       0 :
+			       set_time(&r->from_s, key, value, why);
 	}
 	if (!strcmp(key, "to") && value[0])
-		return set_time(&r->to_s, key, value, why);
+		return find_moment(value, &r->to_at) ? 0 : set_time(&r->to_s, key, value, why);
 	if (strcmp(key, "format"))
 		return 0;
 	r->is_json = !strcmp(value, "json");

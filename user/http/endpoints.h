@@ -73,9 +73,11 @@ struct endpoint_request {
 	uint32_t seconds; /* 0: a snapshot; else only what is allocated in that time */
 	bool is_text; /* for a profile: debug=1 */
 	bool is_still; /* for a page for people: live=0 */
-	/* Two moments to compare, since the epoch; to_s 0: the last one. has_from: false for a saved profile. */
+	/* Two sides to compare: moments, in seconds since the epoch (to_s 0: the last one), or saved profiles, from_at and
+	 * to_at. has_from: false for `at`, from which on it is compared with now. */
 	bool has_from;
 	int64_t from_s, to_s;
+	enum endpoint_moment from_at, to_at; /* ENDPOINT_NOW: not a saved profile */
 	bool is_json, is_plain; /* of a difference: JSON, or text; else pictures */
 	bool of_day; /* growth in the last day; false: in the last hour */
 	bool by_scope; /* growth by scope; false: by stack */
@@ -92,6 +94,8 @@ int endpoint_parse_time(const char *text, int64_t *ret);
 char *endpoint_time_text(int64_t epoch_s, char buf[ENDPOINT_TIME_BUF]);
 /* Call after all arguments: do they go together? */
 int endpoint_check(const struct endpoint_request *r, struct err *why);
+/* Are two moments compared, without a saved profile? */
+bool endpoint_is_of_moments(const struct endpoint_request *r);
 /* Is it a page of one process, and not of all? */
 bool endpoint_is_of_one(enum endpoint endpoint);
 

@@ -25,7 +25,7 @@ const recall = () => {
 	const said = new URLSearchParams(location.hash.slice(1));
 	for (const key of ["find", "only", "by", "sort"]) if (said.has(key)) chosen[key] = said.get(key);
 	chosen.up = said.has("up");
-	if (!["name", "container", "none"].includes(chosen.by)) chosen.by = "name";
+	if (!["name", "cgroup", "container", "none"].includes(chosen.by)) chosen.by = "name";
 	if (!(chosen.sort in columns)) chosen.sort = "inuse";
 };
 
@@ -56,16 +56,28 @@ const compare = (a, b) => {
 const isFound = (p) => {
 	const find = chosen.find.toLowerCase();
 	return (!chosen.only || only[chosen.only](p)) && (!find || String(p.pid) === find || p.name.toLowerCase().includes(find) ||
-		(p.exe || "").toLowerCase().includes(find) || (p.container || "").startsWith(find));
+		(p.exe || "").toLowerCase().includes(find) || (p.cgroup || "").toLowerCase().includes(find) || (p.container || "").startsWith(find));
 };
-const groupName = (p) => chosen.by === "container" ? p.container || "" : p.name;
+const groupName = (p) => p[chosen.by] || "";
+// The lines of several, added up: each point at the same time before now.
+const pastOf = (list) => {
+	const POINTS = 40, pasts = list.map((p) => p.past).filter(Boolean), sums = Array(POINTS).fill(null);
+	if (!pasts.length) return undefined;
+	const seconds = Math.max(...pasts.map((one) => one.seconds));
+	for (const { points, top_bytes, seconds: own } of pasts) for (let i = 0; i < POINTS; i++) {
+		const ago = seconds * (1 - i / (POINTS - 1)), at = own ? Math.round((1 - ago / own) * (points.length - 1)) : ago ? -1 : 0;
+		if (at >= 0 && points[at] !== null) sums[i] += points[at] * top_bytes / 100;
+	}
+	const top = Math.max(...sums);
+	return { seconds, top_bytes: top, points: sums.map((n) => n === null ? null : top ? 100 * n / top : 0) };
+};
 const groupOf = (name, list) => {
 	const known = list.filter((p) => p.inuse_bytes !== undefined), growing = list.filter(grows), judged = list.filter((p) => p.growth);
-	return { name, list, key: "group " + name,
+	return { name, list, key: "group " + name, past: pastOf(known),
 		inuse_bytes: known.length ? sum(known, (p) => p.inuse_bytes) : undefined, unknown_cnt: list.length - known.length,
-		inuse_objects: sum(known, (p) => p.inuse_objects), rss_bytes: sum(list, (p) => p.rss_bytes),
+		rss_bytes: sum(list, (p) => p.rss_bytes),
 		overhead: list.some((p) => p.overhead !== undefined) ? Math.max(...list.map((p) => p.overhead || 0)) : undefined,
-		growth: judged.length ? { trend: growing.length ? "grows" : "steady", bytes_per_min: sum(judged, (p) => p.growth.bytes_per_min),
+		growth: judged.length ? { trend: ["grows", "grew", "shrinks", "steady"].find((one) => judged.some((p) => p.growth.trend === one)), bytes_per_min: sum(judged, (p) => p.growth.bytes_per_min),
 			cnt: growing.length } : undefined };
 };
 
@@ -104,7 +116,7 @@ const makeRow = (key, is_group) => {
 		made.p = p;
 		row.className = is_group ? "group" : is_member ? "member" : "";
 		if (is_group) {
-			setText(fold, p.name || (chosen.by === "container" ? "(no container)" : "(no name)"));
+			setText(fold, p.name || `(no ${chosen.by})`);
 			fold.setAttribute("aria-expanded", unfolded.has(p.name));
 			setText(cnt, `\u00d7 ${p.list.length}`);
 			setText(sub, p.unknown_cnt ? `${p.unknown_cnt} of ${p.list.length} unknown` : "");
@@ -125,7 +137,7 @@ const makeRow = (key, is_group) => {
 		barOuter.firstChild.style.width = Math.min(100, 100 * share).toFixed(1) + "%";
 		barOuter.firstChild.hidden = !is_known;
 		setText(barText, `${is_known ? percent(share) + " " : ""}of ${bytes(p.rss_bytes || 0)}`);
-		if (!is_group) put(past, JSON.stringify(p.past || 0), p.past && p.past.points.length > 1 ? spark(p.past) : el("small", {}, "not yet"));
+		put(past, JSON.stringify(p.past || 0), p.past && p.past.points.length > 1 ? spark(p.past) : el("small", {}, "not yet"));
 		const g = p.growth;
 		const each = g && (g.trend === "steady" ? "" : signedBytes(g.bytes_per_min) + "/min");
 		const words = !g ? "" : is_group && g.cnt ? `${g.cnt} grow` + (g.cnt === 1 ? "s" : "") : page.trends[g.trend][0];
@@ -179,7 +191,7 @@ const select = (label, list, key) => {
 		list.map(([value, text]) => el("option", { value }, text)));
 	return [el("label", { class: key === "sort" ? "narrow" : "" }, label, node), node];
 };
-const [byLabel, by] = select("Group by", [["name", "name"], ["container", "container"], ["none", "nothing"]], "by");
+const [byLabel, by] = select("Group by", [["name", "name"], ["cgroup", "control group"], ["container", "container"], ["none", "nothing"]], "by");
 const [sortLabel, sort] = select("Sort by", Object.entries(columns).map(([key, [title]]) => [key, title.toLowerCase()]), "sort");
 const hits = el("small", { "aria-live": "polite" });
 

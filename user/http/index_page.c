@@ -61,8 +61,7 @@ static void put_rate(const struct serve_view *v, FILE *out)
 	if (v->rate_bytes <= 1)
 		fputs("<p>Every allocation is recorded.\n", out);
 	else
-		fprintf(out,
-			"<p>One sample per %s allocated, on average: values are estimates.\n",
+		fprintf(out, "<p>One sample per %s allocated, on average: values are estimates.\n",
 			format_bytes(v->rate_bytes, rate, sizeof(rate)));
 	fputs("Allocations from before a process was followed are not included.</p>\n", out);
 	if (v->is_paused > 0)

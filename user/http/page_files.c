@@ -2,17 +2,22 @@
 /* page_files.c - see page_files.h. The Makefile makes a C string of each file. */
 #include "http/page_files.h"
 
-const struct page_files page_files = {
-	.style =
+static const char style[] =
 #include "page.css.h"
-	,
-	.script =
+	;
+static const char script[] =
 #include "page.js.h"
-	,
-	.index_script =
+	;
+static const char index_script[] =
 #include "index.js.h"
-	,
-	.process_script =
+	;
+static const char process_script[] =
 #include "process.js.h"
-	,
+	;
+
+const struct page_files page_files = {
+	.style = style,
+	.script = script,
+	.index_script = index_script,
+	.process_script = process_script,
 };

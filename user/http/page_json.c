@@ -71,7 +71,7 @@ static void put_small_line(struct json *j, const float *values, size_t cnt)
 
 	if (!isfinite(top))
 		return;
-	for (; isnan(*values); values++)
+	for (; cnt && isnan(*values); values++)
 		cnt--;
 	points = cnt < PAGE_JSON_POINTS ? cnt : PAGE_JSON_POINTS;
 	json_begin(j, "past", '{');
@@ -108,10 +108,9 @@ static void put_facts(struct json *j, const struct serve_view *v, const struct s
 	json_text(j, "name", p->comm);
 	put_words(j, "exe", p->exe);
 	put_words(j, "container", p->container);
+	put_words(j, "cgroup", p->cgroup);
 	put_known(j, "inuse_bytes", 0, p->inuse_bytes);
 	put_known(j, "inuse_error_bytes", 0, p->inuse_error_bytes);
-	put_known(j, "inuse_objects", 0, p->inuse_objects);
-	put_known(j, "alloc_bytes", 0, p->alloc_bytes);
 	put_known(j, "rss_bytes", 0, p->rss_bytes);
 	put_known(j, "limit_bytes", 0, p->cgroup_limit_bytes);
 	put_known(j, "limit_used_bytes", 0, p->cgroup_usage_bytes);
@@ -157,7 +156,8 @@ static void put_saved_one(struct json *j, const struct serve_kept *k)
 }
 
 /* one: only those of it, or of processes of its name; NULL: all. Nothing if none are ever saved. */
-static void put_saved(struct json *j, const struct serve_keep *keep, const struct serve_process *one)
+static void put_saved(struct json *j, const struct serve_keep *keep,
+		      const struct serve_process *one)
 {
 	size_t cnt = 0, omitted = 0;
 
@@ -279,12 +279,13 @@ static void put_moments(struct json *j, const struct serve_view *v, const struct
 		json_format(j, NULL, "%lld", (long long)(m[i].epoch_ns / (int64_t)NS_PER_S));
 	json_end(j, ']');
 	json_text(j, "moments_note",
-		  cnt > 1		    ? NULL :
-		  !v->stacks		    ? "With --past-interval 0 no moments are kept." :
-		  !cnt && p->is_inuse_unknown ? "No moments are kept while in use is unknown." :
+		  cnt > 1    ? NULL :
+		  !v->stacks ? "With --past-interval 0 no moments are kept." :
+		  !cnt && p->is_inuse_unknown ?
+			       "No moments are kept while in use is unknown." :
 		  !cnt && stack_past_is_full(v->stacks) ?
-						"Too many processes: this one's moments are not kept." :
-						"No two moments yet.");
+			       "Too many processes: this one's moments are not kept." :
+			       "No two moments yet.");
 }
 
 static void put_scopes(struct json *j, const struct serve_process *p)
@@ -316,6 +317,8 @@ void page_json_process(const struct serve_view *v, const struct serve_process *p
 	put_head(&j, v);
 	json_begin(&j, "process", '{');
 	put_facts(&j, v, p);
+	put_known(&j, "inuse_objects", 0, p->inuse_objects);
+	put_known(&j, "alloc_bytes", 0, p->alloc_bytes);
 	if (p->exec_ns)
 		json_format(&j, "exec_ms", "%.0f", epoch_ms_of(p->exec_ns));
 	inuse_growth(hour, cnt, INUSE_PAST_STEP_S, p->inuse_error_bytes, &g);

@@ -21,8 +21,7 @@ void page_begin(const struct page_head *head, FILE *out)
 	      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
 	      out);
 	if (head->is_live)
-		fprintf(out,
-			"<noscript><meta http-equiv=\"refresh\" content=\"%d\"></noscript>\n",
+		fprintf(out, "<noscript><meta http-equiv=\"refresh\" content=\"%d\"></noscript>\n",
 			PAGE_LIVE_S);
 	fputs("<title>", out);
 	page_put_text(head->title, out);

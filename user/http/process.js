@@ -27,7 +27,7 @@ const drawHead = () => {
 	const is_known = p.inuse_bytes !== undefined;
 	put(head, JSON.stringify([p.name, list]), el("h1", {}, p.name || "(no name)"), el("small", {}, `PID ${p.pid}`),
 		list.map(([text, kind, why]) => el("span", { class: "badge " + kind, title: why }, text)));
-	setText(path, [p.exe, p.container && "container " + p.container.slice(0, 12)].filter(Boolean).join(" \u00b7 "));
+	setText(path, [p.exe, p.container && "container " + p.container.slice(0, 12), p.cgroup && "control group " + p.cgroup].filter(Boolean).join(" \u00b7 "));
 	put(notes, JSON.stringify([list, now.is_paused]), now.is_paused && el("p", { class: "banner" }, "Nothing is recorded: SIGUSR1 took all probes out, SIGUSR2 puts them in again."),
 		list.filter(([, kind]) => kind !== "good").map(([text, kind, why]) => el("p", { class: "banner " + kind }, el("b", {}, text + ". "), why)));
 	put(cards, JSON.stringify(p),
@@ -46,7 +46,7 @@ const MARGIN = { left: 68, right: 14, top: 24, bottom: 24 };
 const picture = svg("svg", { tabindex: "0", role: "img", "aria-label":
 	"In use over time. Arrow keys move along it, with Shift they choose a span, Enter shows what changed in it." });
 const said = el("div", { class: "chart-said", "aria-live": "polite" }), legend = el("div", { class: "legend" });
-const chart = { range: "hour", points: [], cursor: -1, from: null, to: null };
+const chart = { range: "hour", is_inuse_only: false, points: [], cursor: -1, from: null, to: null };
 const niceStep = (most) => {
 	for (let unit = 1; ; unit *= 1024) for (const n of [1, 2, 5, 10, 20, 50, 100, 200, 500]) if (n * unit * 4.5 >= most) return n * unit;
 };
@@ -89,7 +89,7 @@ const drawChart = () => {
 		return;
 	}
 	const t1 = points[points.length - 1].t, t0 = Math.min(points[0].t, t1 - 60000);
-	let most = Math.max(1024, ...known.map((d) => Math.max((d.inuse || 0) + d.error, d.resident || 0)));
+	let most = Math.max(1024, ...known.map((d) => Math.max((d.inuse || 0) + d.error, !chart.is_inuse_only && d.resident || 0)));
 	const has_limit = p.limit_bytes > 0 && p.limit_bytes < 2 * most;
 	if (has_limit) most = Math.max(most, p.limit_bytes);
 	const step = niceStep(most * 1.04), top = Math.max(most * 1.04, step);
@@ -121,8 +121,8 @@ const drawChart = () => {
 	parts.push(svg("path", { class: "area", d: page.paths(points.map((d) => [x(d.t), d.inuse === null ? null : y(d.inuse)]), floor).area, opacity: ".45" }));
 	// Between the two bounds: the area below the upper one, without the one below the lower.
 	if (low.area) parts.push(svg("path", { class: "area", "fill-rule": "evenodd", d: band.area + low.area }));
-	parts.push(svg("path", { class: "rss", d: page.paths(points.map((d) => [x(d.t), d.resident === null ? null : y(d.resident)]), floor).line }),
-		svg("path", { d: page.paths(points.map((d) => [x(d.t), d.inuse === null ? null : y(d.inuse)]), floor).line }));
+	if (!chart.is_inuse_only) parts.push(svg("path", { class: "rss", d: page.paths(points.map((d) => [x(d.t), d.resident === null ? null : y(d.resident)]), floor).line }));
+	parts.push(svg("path", { d: page.paths(points.map((d) => [x(d.t), d.inuse === null ? null : y(d.inuse)]), floor).line }));
 	if (has_limit) parts.push(svg("line", { class: "limit", x1: MARGIN.left, x2: right, y1: y(p.limit_bytes), y2: y(p.limit_bytes) }),
 		svg("text", { class: "limit", x: right, y: y(p.limit_bytes) - 5, "text-anchor": "end" }, `limit ${bytes(p.limit_bytes)}`));
 	let free = MARGIN.left;
@@ -141,8 +141,9 @@ const drawChart = () => {
 };
 const drawLegend = (has_gap, has_limit) => {
 	const p = now.process, item = (css, text) => el("span", { class: css }, el("i"), text);
-	put(legend, JSON.stringify([has_gap, has_limit, p.limit_bytes, p.inuse_error_bytes > 0]), item("l-inuse", "in use"),
-		p.inuse_error_bytes > 0 && item("l-band", "95 % interval"), item("l-rss", "resident"),
+	put(legend, JSON.stringify([has_gap, has_limit, p.limit_bytes, p.inuse_error_bytes > 0, chart.is_inuse_only]), item("l-inuse", "in use"),
+		p.inuse_error_bytes > 0 && item("l-band", "95 % interval"), el("button", { type: "button", class: "l-rss", "aria-pressed": String(!chart.is_inuse_only), title: "Show or hide it",
+			onclick: () => { chart.is_inuse_only = !chart.is_inuse_only; drawChart(); } }, el("i"), "resident"),
 		has_limit && item("l-limit", "limit of its control group"),
 		!has_limit && p.limit_bytes > 0 && el("span", {}, `limit ${bytes(p.limit_bytes)}: above the chart`), has_gap && item("l-gap", "unknown"));
 };
@@ -223,25 +224,24 @@ const asPicture = el("a", {}, "As a flame graph");
 const compareTools = el("div", { class: "compare" }, el("label", {}, "From", from), el("label", {}, "to", to),
 	el("button", { type: "button", class: "main", onclick: () => showChosen(false) }, "Compare"), asPicture);
 const comparePart = el("section", {}, el("h2", {}, "What changed"), compareTools, changed);
-// Of saved profiles only what changed until now can be said: from is "at peak", to is now.
+// Either side is a moment, in seconds, or a saved profile: "peak".
 const fillSelects = () => {
-	const moments = now.moments || [], saved = (now.saved || []).filter((s) => s.pid === now.process.pid && s.at !== "last");
+	const moments = now.moments || [];
+	// The newest of each kind: that is what the server gives.
+	const saved = (now.saved || []).filter((s) => s.pid === now.process.pid && s.at !== "last").filter((s, i, all) => all.findIndex((one) => one.at === s.at) === i);
 	const kept = [from.value, to.value];
 	const option = (value, text) => el("option", { value }, text);
-	const list = () => moments.map((s, i) => option(s, page.when(1000 * s) + (i === moments.length - 1 ? " (last)" : ""))).reverse();
-	put(from, JSON.stringify([moments, saved]), list(),
-		saved.length ? el("optgroup", { label: "Saved, until now" }, saved.map((s) => option(s.at, `${s.at}, ${page.when(s.time_ms)}`))) : null);
-	put(to, JSON.stringify(moments), list());
+	for (const side of [from, to])
+		put(side, JSON.stringify([moments, saved]), moments.map((s, i) => option(s, page.when(1000 * s) + (i === moments.length - 1 ? " (last)" : ""))).reverse(),
+			saved.length ? el("optgroup", { label: "Saved profiles" }, saved.map((s) => option(s.at, `${s.at}, ${page.when(s.time_ms)}`))) : null);
 	if ([...from.options].some((o) => o.value === kept[0])) from.value = kept[0]; else if (moments.length) from.value = moments[0];
 	if ([...to.options].some((o) => o.value === kept[1])) to.value = kept[1];
-	comparePart.hidden = moments.length < 2 && !saved.length;
+	comparePart.hidden = moments.length < 2 && !(moments.length && saved.length);
 	point();
 };
-const point = () => {
-	const is_saved = isNaN(+from.value);
-	to.disabled = is_saved;
-	asPicture.href = is_saved ? `diff?at=${from.value}` : `diff?from=${page.utc(1000 * from.value)}&to=${page.utc(1000 * to.value)}`;
-};
+const side = (value) => isNaN(+value) ? value : page.utc(1000 * value);
+const timeOf = (value) => isNaN(+value) ? (now.saved.find((s) => s.pid === now.process.pid && s.at === value) || {}).time_ms || 0 : 1000 * value;
+const point = () => { asPicture.href = `diff?from=${side(from.value)}&to=${side(to.value)}`; };
 from.onchange = to.onchange = point;
 const nearestMoment = (ms) => now.moments.reduce((best, s) => Math.abs(1000 * s - ms) < Math.abs(1000 * best - ms) ? s : best, now.moments[0]);
 // A span of the chart: from the nearest moment to the nearest one.
@@ -259,16 +259,16 @@ const show = (fromMs, toMs, is_quiet = false) => {
 let asked = 0;
 const showChosen = async (is_quiet) => {
 	point();
-	if (isNaN(+from.value)) { location.href = asPicture.href; return; }
-	const [a, b] = [+from.value, +to.value], mine = ++asked;
-	chart.from = is_quiet ? null : 1000 * a;
-	chart.to = is_quiet ? null : 1000 * b;
+	const [a, b] = [from.value, to.value], mine = ++asked;
+	if (!a || !b) return;
+	chart.from = is_quiet ? null : timeOf(a);
+	chart.to = is_quiet ? null : timeOf(b);
 	drawPick();
-	if (a >= b) { changed.replaceChildren(el("p", { class: "dim" }, "The first moment must be before the second.")); return; }
+	if (+a >= +b) { changed.replaceChildren(el("p", { class: "dim" }, "The first moment must be before the second.")); return; }
 	if (!is_quiet) history.replaceState(null, "", `#from=${a}&to=${b}`);
 	changed.replaceChildren(el("p", { class: "dim" }, "Comparing\u2026"));
 	try {
-		const d = await (await page.get(`diff?from=${page.utc(1000 * a)}&to=${page.utc(1000 * b)}&format=json`)).json();
+		const d = await (await page.get(`diff?from=${side(a)}&to=${side(b)}&format=json`)).json();
 		if (mine === asked) drawChanged(d);
 	} catch (e) {
 		if (mine === asked) changed.replaceChildren(el("p", { class: "banner" }, e.message));
@@ -281,7 +281,8 @@ const delta = (row) => el("span", { class: row.is_significant === false ? "dim" 
 const drawChanged = (d) => {
 	const total = d.total, rows = d.rows.filter((row) => row.inuse_bytes_delta !== 0);
 	const noise = total.is_significant === false ? ": within sampling noise" : "";
-	changed.replaceChildren(el("p", {}, page.time(Date.parse(d.before)), " \u2192 ", page.time(Date.parse(d.after)), `: in use ${bytes(total.inuse_bytes_before || 0)} \u2192 ${
+	const sideName = (name) => isNaN(Date.parse(name)) ? name : page.time(Date.parse(name));
+	changed.replaceChildren(el("p", {}, sideName(d.before), " \u2192 ", sideName(d.after), `: in use ${bytes(total.inuse_bytes_before || 0)} \u2192 ${
 		bytes(total.inuse_bytes_after || 0)}, `, el("b", {}, delta(total)), noise),
 		rows.length ? page.table([["Change", "num"], ["95 %", "num"], ["Before", "num"], ["After", "num"], ["Where", "where"]],
 			rows.slice(0, ROWS).map((row) => [delta(row), el("small", {}, row.is_significant === false ? "within noise" : intervalText(row)),
@@ -343,7 +344,11 @@ const { again } = page.live((data) => {
 	is_first = false;
 });
 const said_before = new URLSearchParams(location.hash.slice(1));
-if (said_before.has("from") && said_before.has("to")) show(1000 * said_before.get("from"), 1000 * said_before.get("to"));
+const isSide = (select, value) => [...select.options].some((o) => o.value === value);
+if (isSide(from, said_before.get("from")) && isSide(to, said_before.get("to"))) {
+	[from.value, to.value] = [said_before.get("from"), said_before.get("to")];
+	showChosen();
+} else if (+said_before.get("from") && +said_before.get("to")) show(1000 * said_before.get("from"), 1000 * said_before.get("to"));
 else if (now.moments.length > 1) show(now.past_until_ms - 3600000, now.past_until_ms, true);
 new ResizeObserver(() => drawChart()).observe(picture);
 // For tests: the chart, and what a drag does.

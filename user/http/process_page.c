@@ -95,7 +95,8 @@ static void put_kept(const struct serve_keep *keep, pid_t pid, FILE *out)
 		if (keep->kept[i].pid != pid)
 			continue;
 		if (!cnt++)
-			fputs("<h2>Saved profiles</h2>\n<table class=\"plain\"><tr>" PAGE_KEPT_TITLES, out);
+			fputs("<h2>Saved profiles</h2>\n<table class=\"plain\"><tr>" PAGE_KEPT_TITLES,
+			      out);
 		page_put_kept(&keep->kept[i], "../", out);
 	}
 	if (cnt)

@@ -17,7 +17,7 @@
 #define INUSE_PAST_DAY_STEPS 30 /* steps in one point of the day */
 #define INUSE_PAST_DAY_CNT 288
 #define INUSE_PAST_PROCESSES_CAP 4096 /* as many as are followed */
-#define INUSE_PAST_PROCESS_BYTES                                                             \
+#define INUSE_PAST_PROCESS_BYTES \
 	(4 * INUSE_PAST_LINE_CNT * (INUSE_PAST_HOUR_CNT + INUSE_PAST_DAY_CNT) + 32)
 
 enum inuse_past_line { INUSE_PAST_INUSE, INUSE_PAST_RESIDENT, INUSE_PAST_LINE_CNT };

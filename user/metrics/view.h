@@ -30,6 +30,8 @@ struct serve_process {
 	uint64_t image; /* for stack_past.h */
 	const char *comm, *exe;
 	const char *container; /* "": none */
+	const char
+		*cgroup; /* the last part of its control group's path, perhaps cut; "": not known */
 	double inuse_bytes, inuse_objects;
 	double inuse_error_bytes;
 	double inuse_samples;

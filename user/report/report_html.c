@@ -391,8 +391,7 @@ static void put_back(const struct picture *pic, FILE *out)
 
 	if (!base)
 		return;
-	fprintf(out, "<nav><a class=\"brand\" href=\"%s\">heaptap</a>",
-		*base ? base : "./");
+	fprintf(out, "<nav><a class=\"brand\" href=\"%s\">heaptap</a>", *base ? base : "./");
 	if (*base) {
 		fputs(" \xe2\x80\xba <a id=\"back\" href=\"./\">", out);
 		put_process(pic, "", out);

@@ -480,8 +480,8 @@ choices($("side"), sides, view.side, (i) => { view.side = i; });
 $("side").parentElement.hidden = !data.sides;
 // The page of the process shows the same two moments again.
 if ($("back") && location.search.includes("from=")) {
-	const asked = new URLSearchParams(location.search), seconds = (key) => Date.parse(asked.get(key)) / 1000;
-	if (seconds("from") && seconds("to")) $("back").hash = `from=${seconds("from")}&to=${seconds("to")}`;
+	const asked = new URLSearchParams(location.search), side = (key) => Date.parse(asked.get(key)) / 1000 || asked.get(key);
+	if (side("from") && side("to")) $("back").hash = `from=${side("from")}&to=${side("to")}`;
 }
 if (groups.length < 2) $("group").parentElement.hidden = true;
 $("search").value = view.find;

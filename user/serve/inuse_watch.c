@@ -79,8 +79,9 @@ int inuse_watch_tick(const struct profile_source *src, struct inuse_past *past)
 	err = engine_each_image(src->engine, add_image, &s);
 	for (size_t i = 0; i < cnt && !err; i++) {
 		pid_t pid = tracker_running_at(src->tracker, i);
-		const double bytes[] = { [INUSE_PAST_INUSE] = held(&s, pid),
-					 [INUSE_PAST_RESIDENT] = resident(pid) };
+		const double bytes[] = {
+			[INUSE_PAST_INUSE] = held(&s, pid), [INUSE_PAST_RESIDENT] = resident(pid)
+		};
 
 		err = inuse_past_add(past, pid, tracker_followed_ns(src->tracker, pid), bytes);
 		if (err == -ENOSPC)

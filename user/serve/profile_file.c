@@ -326,16 +326,17 @@ static struct report_options diff_options(const struct profile_request *request)
 	};
 }
 
-static int write_diff(const struct profile *before, const struct profile *now,
-		      const struct profile_request *request, int fd)
+static int write_diff(const struct profile *at[2], const struct profile_request *request, int fd)
 {
 	const struct report_options opts = diff_options(request);
+	const struct stack_moments *m = request->moments;
 	FILE *out;
 	int err = fd_stream_open(fd, &out);
 
 	if (err)
 		return err;
-	err = report_diff(before, request->saved_name, now, "now", &opts, out, NULL);
+	err = report_diff(at[0], m->before[0] ? m->before : request->saved_name, at[1],
+			  m->after[0] ? m->after : "now", &opts, out, NULL);
 	/* the reason text is for users who compare files */
 	return fd_stream_close(out, err == -EINVAL ? -EDOM : err);
 }
@@ -370,8 +371,6 @@ static int write_form(const struct profile_source *src, struct profile *p,
 		return write_text(p, fd);
 	case PROFILE_PICTURES:
 		return write_pictures(saved ? saved : p, request, fd);
-	case PROFILE_DIFF:
-		return write_diff(saved, p, request, fd);
 	default:
 		return process_text_write(src, p, request->pid, request->form == PROFILE_GROWTH,
 					  fd);
@@ -443,18 +442,46 @@ bool profile_file_is_past(enum profile_form form)
 	return form == PROFILE_MOMENTS || form == PROFILE_STACKS || form == PROFILE_STACKS_PAGE;
 }
 
+/* Get one side of a difference: a saved profile, a moment, or now. */
+static int side_of(const struct profile_source *src, const struct snapshot *s,
+		   const struct profile_request *request, bool is_after, struct profile **ret)
+{
+	uint64_t time_ns = is_after ? request->moments->after_ns : request->moments->before_ns;
+
+	if (is_after ? request->has_after : request->has_saved)
+		return read_saved(is_after ? request->after_fd : request->saved_fd, ret);
+	return time_ns ? stack_profile_at(src, request->pid, time_ns, ret) :
+			 profile_file_build(src, s, request, ret);
+}
+
+static int write_sides(const struct profile_source *src, const struct snapshot *s,
+		       const struct profile_request *request, int fd)
+{
+	struct profile *at[2] = { NULL, NULL };
+	int err = 0;
+
+	for (int i = 0; i < 2 && !err; i++)
+		err = side_of(src, s, request, i, &at[i]);
+	if (!err)
+		err = write_diff((const struct profile *[2]){ at[0], at[1] }, request, fd);
+	profile_free(at[0]);
+	profile_free(at[1]);
+	return err;
+}
+
 int profile_file_write(const struct profile_source *src, const struct snapshot *s,
 		       const struct profile_request *request, int fd)
 {
 	struct profile *p = NULL, *saved = NULL;
-	bool is_of_now = !request->has_saved || request->form == PROFILE_DIFF;
 	int err;
 
 	if (profile_file_is_past(request->form))
 		return write_past(src, request, fd);
+	if (request->form == PROFILE_DIFF)
+		return write_sides(src, s, request, fd);
 	err = request->has_saved ? read_saved(request->saved_fd, &saved) : 0;
 
-	if (!err && is_of_now)
+	if (!err && !request->has_saved)
 		err = profile_file_build(src, s, request, &p);
 	if (!err && p && is_only_inuse(request) && p->recording.inuse == RECORDING_INUSE_UNKNOWN)
 		err = -ENODATA;

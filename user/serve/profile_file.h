@@ -22,7 +22,7 @@ enum profile_form {
 	PROFILE_ADDRESSES,
 	PROFILE_GROWTH, /* ... of what was allocated, whether it is still in use or not */
 	PROFILE_PICTURES, /* a page of viewer.html */
-	PROFILE_DIFF, /* from the saved profile to now: a page of viewer.html, text or JSON */
+	PROFILE_DIFF, /* from or to a saved profile: a page of viewer.html, text or JSON */
 	/* From the past (stack_profile.h), without a snapshot: */
 	PROFILE_MOMENTS, /* the same of two moments */
 	PROFILE_STACKS, /* stacks that grow, as JSON */
@@ -49,7 +49,10 @@ struct profile_request {
 	bool has_saved; /* saved_fd: what PROFILE_PICTURES shows, or PROFILE_DIFF begins at */
 	int saved_fd;
 	const char *saved_name; /* names its moment */
-	const struct stack_moments *moments; /* for PROFILE_MOMENTS */
+	/* For PROFILE_MOMENTS; for PROFILE_DIFF a side that is neither saved nor now, and the names of both. */
+	const struct stack_moments *moments;
+	bool has_after; /* after_fd: the saved profile that PROFILE_DIFF ends at; false: a moment, or now */
+	int after_fd;
 	bool is_json, is_plain; /* a difference as JSON, or text */
 	bool of_day, by_scope; /* for PROFILE_STACKS; false: of the last hour, by stack */
 	const char *page; /* for PROFILE_STACKS_PAGE: see http/process_page.h */

@@ -54,6 +54,8 @@ struct waiter {
 	int saved_fd; /* saved profile to use; -1: none */
 	char *page; /* with a place for the stacks; NULL: not a page */
 	struct stack_moments moments;
+	bool has_after; /* after_fd: the saved profile to compare with */
+	int after_fd;
 	struct base *base; /* NULL: no delta */
 	uint64_t due_ns;
 	uint32_t generation; /* of the requested process, at that time */
@@ -235,6 +237,8 @@ static void release_given(const struct waiter *w)
 	free(w->page);
 	if (w->saved_fd >= 0)
 		close(w->saved_fd);
+	if (w->has_after)
+		close(w->after_fd);
 }
 
 /* Answer with the page without its stacks. */
@@ -267,6 +271,8 @@ void profiles_request(struct profiles *p, struct http_exchange *x, const struct 
 		.saved_fd = given->saved_fd,
 		.page = given->page,
 		.moments = given->moments,
+		.has_after = given->has_after,
+		.after_fd = given->after_fd,
 		.file = -1,
 	};
 	struct err why = { .text = "out of memory" };
@@ -335,8 +341,9 @@ static int file_for(struct batch *b, const struct waiter *w, const struct profil
 	for (; f < b->files + b->file_cnt; f++)
 		if (f->endpoint == w->request.endpoint && f->endpoint != ENDPOINT_SYMBOL &&
 		    !profile_file_is_past(request->form) && !f->request.has_saved &&
-		    !request->has_saved && f->request.pid == request->pid &&
-		    f->request.base == request->base && f->request.form == request->form)
+		    !request->has_saved && !f->request.has_after && !request->has_after &&
+		    f->request.pid == request->pid && f->request.base == request->base &&
+		    f->request.form == request->form)
 			return (int)(f - b->files);
 	if (b->file_cnt == profile_lane_cap(&b->lane))
 		return -1;
@@ -360,7 +367,7 @@ static enum profile_form form_of(const struct endpoint_request *r)
 	case ENDPOINT_VIEWER:
 		return PROFILE_PICTURES;
 	case ENDPOINT_DIFF:
-		return r->has_from ? PROFILE_MOMENTS : PROFILE_DIFF;
+		return endpoint_is_of_moments(r) ? PROFILE_MOMENTS : PROFILE_DIFF;
 	case ENDPOINT_GROWTH:
 		return PROFILE_STACKS;
 	case ENDPOINT_PROCESS:
@@ -409,6 +416,8 @@ static void plan(struct profiles *p, struct batch *b, const struct profile_reque
 		request.has_saved = w->saved_fd >= 0;
 		request.saved_fd = w->saved_fd;
 		request.saved_name = endpoint_moment_text(w->request.at);
+		request.has_after = w->has_after;
+		request.after_fd = w->after_fd;
 		request.wants_growth = request.pid && !w->base && request.form == PROFILE_PPROF;
 		request.page = w->page;
 		request.is_json = w->request.is_json;
@@ -522,6 +531,11 @@ static void answer_failure(const struct profiles *p, struct http_exchange *x,
 {
 	if (err == -ENODATA)
 		answer_unknown(p, x, r);
+	else if (err == -EDOM && r->has_from)
+		http_error(
+			x, 409,
+			"What changed cannot be said: in use is not known of one of the two, or they do not "
+			"go together\n");
 	else if (err == -EDOM)
 		http_error(x, 409,
 			   "What changed cannot be said: in use is not known now, or not in the "

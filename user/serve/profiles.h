@@ -37,6 +37,8 @@ struct profiles_given {
 	int saved_fd; /* the saved profile of r->at; -1: none */
 	char *page; /* of ENDPOINT_PROCESS; sent as it is when its stacks take too long */
 	struct stack_moments moments; /* of ENDPOINT_DIFF with has_from */
+	bool has_after; /* after_fd: the saved profile of r->to_at, owned likewise */
+	int after_fd;
 };
 /* Take over the exchange, and hold or answer it. */
 void profiles_request(struct profiles *p, struct http_exchange *x, const struct endpoint_request *r,

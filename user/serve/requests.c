@@ -151,7 +151,7 @@ static void answer_page(const struct requests_parts *parts, struct http_exchange
 	}
 	a.text = text;
 	a.has_script = r->endpoint == ENDPOINT_PROCESS || r->endpoint == ENDPOINT_INDEX;
-	a.type = a.has_script			  ? "text/html; charset=utf-8" :
+	a.type = a.has_script			 ? "text/html; charset=utf-8" :
 		 r->endpoint == ENDPOINT_METRICS ? metric_format_type(format) :
 						   "application/json";
 	http_reply(x, &a);
@@ -160,16 +160,18 @@ static void answer_page(const struct requests_parts *parts, struct http_exchange
 
 static void answer_script(struct http_exchange *x, const char *text)
 {
-	const struct http_answer a = {
-		.status = 200, .type = "text/javascript; charset=utf-8", .text = text
-	};
+	const struct http_answer a = { .status = 200,
+				       .type = "text/javascript; charset=utf-8",
+				       .text = text };
 
 	http_reply(x, &a);
 }
 
 static void answer_style(struct http_exchange *x, const char *text)
 {
-	const struct http_answer a = { .status = 200, .type = "text/css; charset=utf-8", .text = text };
+	const struct http_answer a = { .status = 200,
+				       .type = "text/css; charset=utf-8",
+				       .text = text };
 
 	http_reply(x, &a);
 }
@@ -252,6 +254,8 @@ static void answer_given(const struct requests_parts *parts, struct http_exchang
 	http_reply(x, &head);
 	if (given->saved_fd >= 0)
 		close(given->saved_fd);
+	if (given->has_after)
+		close(given->after_fd);
 }
 
 /* fd: the saved profile to use; -1: none. */
@@ -329,6 +333,53 @@ static void refuse_moment(struct http_exchange *x, const struct endpoint_request
 		   endpoint_time_text(seconds_of(&m[cnt - 1]), last), r->pid);
 }
 
+/* Find one side of a difference with a saved profile: its descriptor, or a moment's time (0: now), and its name. */
+static int find_side(const struct requests_parts *parts, pid_t pid, enum endpoint_moment at,
+		     int64_t epoch_s, int *ret_fd, uint64_t *ret_ns, char name[32])
+{
+	const struct stack_past_moment *m = NULL;
+	size_t cnt, i;
+
+	if (at) {
+		snprintf(name, 32, "%s", endpoint_moment_text(at));
+		*ret_fd = saver_fetch(parts->saver, pid, at);
+		return *ret_fd < 0 ? -ENOENT : 0;
+	}
+	if (!epoch_s)
+		return 0;
+	cnt = moments_of(parts, pid, &m);
+	if (!cnt || nearest_moment(m, cnt, epoch_s, &i))
+		return -ENOENT;
+	*ret_ns = m[i].time_ns;
+	endpoint_time_text(seconds_of(&m[i]), name);
+	return 0;
+}
+
+/* Answer with the difference from, or to, a saved profile. */
+static void answer_sides(const struct requests_parts *parts, struct http_exchange *x,
+			 const struct endpoint_request *r)
+{
+	struct profiles_given given = { .saved_fd = -1, .after_fd = -1 };
+	int err = find_side(parts, r->pid, r->from_at, r->from_s, &given.saved_fd,
+			    &given.moments.before_ns, given.moments.before);
+
+	if (!err)
+		err = find_side(parts, r->pid, r->to_at, r->to_s, &given.after_fd,
+				&given.moments.after_ns, given.moments.after);
+	given.has_after = given.after_fd >= 0;
+	if (!err) {
+		answer_given(parts, x, r, &given);
+		return;
+	}
+	if (given.saved_fd >= 0)
+		close(given.saved_fd);
+	http_error(
+		x, 404,
+		"of process %d there is no such moment, or no such saved profile: /pid/%d/ has those "
+		"that are\n",
+		r->pid, r->pid);
+}
+
 /* Answer with the difference of two moments. */
 static void answer_moments(const struct requests_parts *parts, struct http_exchange *x,
 			   const struct endpoint_request *r)
@@ -382,6 +433,8 @@ static void answer_process(const struct requests_parts *parts, struct http_excha
 		answer_pprof_index(x);
 	else if (r->endpoint == ENDPOINT_SYMBOL)
 		answer_symbol(parts, x, r);
+	else if (r->endpoint == ENDPOINT_DIFF && !endpoint_is_of_moments(r))
+		answer_sides(parts, x, r);
 	else if (r->endpoint == ENDPOINT_DIFF)
 		answer_moments(parts, x, r);
 	else if (r->endpoint == ENDPOINT_GROWTH && !has_moments(parts, r->pid))

@@ -148,6 +148,31 @@ int stack_profile_pair(const struct profile_source *src, pid_t pid, const struct
 	return err;
 }
 
+int stack_profile_at(const struct profile_source *src, pid_t pid, uint64_t time_ns,
+		     struct profile **ret)
+{
+	uint64_t image = stack_watch_image(src, pid);
+	const struct stack_past_moment *moments;
+	size_t cnt = stack_past_moments(src->stacks, image, &moments), i = 0;
+	struct sides s = { 0 };
+	struct profile *p = NULL;
+	int err = find_moment(moments, cnt, time_ns, &i);
+
+	if (!err)
+		err = stack_past_compare(src->stacks, image, i, i, on_pair, &s);
+	if (!err)
+		err = build(src, pid, &s.of[1], NULL, false, &p);
+	if (!err)
+		err = set_recording(src, pid, &moments[i], &moments[i], p);
+	vec_release(&s.of[0]);
+	vec_release(&s.of[1]);
+	if (err)
+		profile_free(p);
+	else
+		*ret = p;
+	return err;
+}
+
 int stack_profile_growth(const struct profile_source *src, pid_t pid, struct profile **ret)
 {
 	uint64_t image = stack_watch_image(src, pid);

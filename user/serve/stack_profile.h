@@ -26,6 +26,9 @@ struct stack_moments {
  */
 int stack_profile_pair(const struct profile_source *src, pid_t pid, const struct stack_moments *at,
 		       struct profile *ret[2]);
+/* Make the profile of one moment, to be compared with one that is saved. -ENOENT, -ETIME: as above. */
+int stack_profile_at(const struct profile_source *src, pid_t pid, uint64_t time_ns,
+		     struct profile **ret);
 /* Make a profile of what is kept, with all moments. -ENOENT: nothing is kept. */
 int stack_profile_growth(const struct profile_source *src, pid_t pid, struct profile **ret);
 

@@ -25,7 +25,7 @@ struct target_memory;
 int target_memory_new(struct target_memory **ret);
 void target_memory_free(struct target_memory *tm);
 
-/* For the process ret->pid that began at start, fill container, pss_bytes and cgroup_*_bytes. Pointers are valid
+/* For the process ret->pid that began at start, fill container, cgroup, pss_bytes and cgroup_*_bytes. Pointers are valid
  * until target_memory_sweep(). */
 int target_memory_get(struct target_memory *tm, uint64_t start, struct serve_process *ret);
 /* Forget the processes that were not asked for since the last call. */
