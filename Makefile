@@ -44,7 +44,8 @@ OBJS := $(SRCS:%.c=$(B)/%.o) $(PROTO_NAMES:%=$(B)/%.pb-c.o)
 BPF_OBJ := $(G)/heaptap.bpf.o
 SKEL := $(G)/heaptap.skel.h
 # Files that the program carries as text: C string literals.
-TEXTS := $(addprefix $(G)/,$(addsuffix .h,$(notdir $(wildcard user/report/viewer.*))))
+TEXT_FILES := $(wildcard user/report/viewer.* user/http/*.css user/http/*.js)
+TEXTS := $(addprefix $(G)/,$(addsuffix .h,$(notdir $(TEXT_FILES))))
 TAP_STUB := $(G)/tap_stub.h
 # What `heaptap version --licences` shows; the one executable has more in it (tools/dist/dist.mk).
 LICENCES := LICENSE tools/dist/libraries.txt
@@ -138,7 +139,10 @@ $(G)/%.pb-c.h $(G)/%.pb-c.c &: %.proto
 	$(call say,PROTO,$<)
 	$(Q)$(PROTOC_C) --proto_path=$(<D) --c_out=$(G) $(<F)
 
-$(TEXTS): $(G)/%.h: user/report/%
+vpath %.html user/report
+vpath %.css user/report:user/http
+vpath %.js user/report:user/http
+$(TEXTS): $(G)/%.h: %
 	@mkdir -p $(G)
 	@sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n"/' $< >$@
 

@@ -51,7 +51,7 @@ SCOPE := $(SCOPE_C) $(sort $(wildcard tests/scope/test_*.sh))
 FUZZ := $(patsubst tests/%.c,$(B)-fuzz/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
 # The recordings of `make quick`: real ones, done in seconds.
 QUICK_E2E := tests/e2e/test_exact_c.sh
-STATIC := tools/check-layers tools/check-format tools/check-manuals tools/check-docs
+STATIC := tools/check-layers tools/check-format tools/check-manuals tools/check-docs tools/check-words
 # How long one parser is fuzzed by `make fuzz`.
 FUZZ_SECONDS ?= 300
 
@@ -78,7 +78,7 @@ SAN_MAKE = $(SUB_MAKE) $(BUILD_JOBS) SAN=1 B=$(B)-san G=$(G)
 # million (`make fuzz`), not for the few thousand of `make check`.
 FUZZ_O := -O0
 FUZZ_MAKE = $(SUB_MAKE) $(BUILD_JOBS) CC=$(CLANG) B=$(B)-fuzz G=$(G) CFLAGS='$(FUZZ_O) -g1' SANFLAGS='$(FUZZ_SAN)' \
-	OMIT='budget record serve session snapshot'
+	OMIT='budget record result serve session snapshot'
 
 ifneq ($(strip $(T)),)
 # Found by tests/run, then built and run by a sub-make that gets their sources as NAMED.
@@ -127,7 +127,7 @@ check-all: ## everything: check, check-dist, the long forms, 30 s of fuzzing eac
 	done; \
 	[ -z "$$failed" ] || { echo "check-all: failed:$$failed" >&2; exit 1; }
 
-check-static: ## who includes whom, format, manual pages, documents
+check-static: ## who includes whom, format, manual pages, documents, words
 	@tests/run $(STATIC)
 check-unit: ## pure modules, under ASan and UBSan
 	@tools/setup.sh check
@@ -245,10 +245,11 @@ lint: ## warnings of gcc (as errors), clang-tidy, cppcheck, clang-format, action
 	$(SUB_MAKE) generated
 	clang-format --dry-run -Werror $(C_FILES)
 	$(if $(shell command -v go),go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 .github/workflows/*.yml)
-	@# It does not read what is generated, which the text of a page is.
+	@# It does not read what is generated, which the texts of pages are.
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -D__x86_64__ -D_GNU_SOURCE \
 		--enable=warning,performance,portability --suppress=missingIncludeSystem \
 		--suppress=internalAstError:user/report/report_html.c \
+		--suppress=internalAstError:user/http/page_files.c \
 		--library=tools/cppcheck.cfg -Iinclude -Iuser user
 	@# One file each: with more, clang-tidy 14 takes a va_list of the second for uninitialized.
 	printf '%s\n' $(SRCS) user/main.c | xargs -P 2 -I {} clang-tidy --quiet \

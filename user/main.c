@@ -16,7 +16,7 @@ static const struct option_table completion_table = { .rows = completion_rows, .
 
 static const struct command command_completion = {
 	.name = "completion",
-	.summary = "print what a shell needs to complete command lines of heaptap",
+	.summary = "print the completion script for a shell",
 	.options = &completion_table,
 	.usage = "usage: heaptap completion bash | zsh | fish\n"
 		 "\n"
@@ -67,8 +67,8 @@ static void reject_option(const char *name)
 	if (nearest < 2)
 		log_error("unknown option '%s': did you mean %s?", name, names[nearest]);
 	else
-		log_error("unknown option '%s': options stand behind a command, as in 'heaptap "
-			  "record -p PID'",
+		log_error("unknown option '%s': options follow a command, as in 'heaptap record -p "
+			  "PID'",
 			  name);
 }
 

@@ -372,7 +372,7 @@ struct ht_hits {
 _Static_assert(sizeof(struct ht_hits) == 64, "value of map `hits`");
 #define HT_HITS_CAP HT_TARGETS_CAP
 
-/* Key and value of map `live`: the sampled allocations that are outstanding. */
+/* Key and value of map `live`: the sampled blocks in use. */
 struct ht_live_key {
 	__u32 tgid;
 	__u32 generation;

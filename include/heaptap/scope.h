@@ -24,7 +24,7 @@
  *  label	a key and a value that stand beside the path: tenant=acme. HEAPTAP_LABEL
  *  task	a tag with *instances*: many things of one kind that begin and end, such as queries,
  *	connections or jobs, each a number. heaptap_task, heaptap_enter, heaptap_task_exit.
- *	What an instance still holds after its end is reported as outstanding
+ *	Blocks that an instance has not freed at its end are reported as in use after exit
  *  pause	allocations that shall not be recorded at all. HEAPTAP_PAUSED, heaptap_pause_all
  * Every path that was ever entered stays in a table until the process ends. So names and labels
  * are for what is few (thousands); what is many (requests, users, addresses) is an instance.
@@ -1145,7 +1145,7 @@ HEAPTAP_FN_ void heaptap_leave(heaptap_state before)
 }
 
 /*
- * Says that an instance has ended: what it holds now is outstanding. Whether a thread is in it is
+ * Says that an instance has ended: its blocks are "in use after exit" from now on. Whether a thread is in it is
  * not looked at. 1 ns; a trap when heaptap is attached. Not only when the semaphore says so: where
  * a linker (lld) lets two writable segments share a page of the file, the kernel counts the tracers
  * of a program that they started in the wrong one of them.

@@ -66,7 +66,7 @@ static void keep(struct rig *rig, enum probes_kept kept)
 	uint64_t ticket;
 
 	assert_int_equal(tracker_keep_probes(rig->tracker, rig->pid, kept, &ticket), 0);
-	tracker_await_out(rig->tracker, ticket);
+	tracker_wait_detached(rig->tracker, ticket);
 }
 
 static void change(struct rig *rig, bool is_alloc_only)
@@ -170,7 +170,7 @@ static void test_off_and_on(void **state)
 	change(&rig, true);
 	assert_int_equal(tracker_keep_probes(rig.tracker, rig.pid, PROBES_NONE, &ticket), 0);
 	assert_true(ticket > 0);
-	while (!guardian_is_out(rig.guardian, ticket))
+	while (!guardian_is_detached(rig.guardian, ticket))
 		usleep(1000);
 	rig_do(&rig, step_alloc);
 	assert_int_equal(hits_of(&rig).alloc_cnt, 0);

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kernel/map_delete.h"
+#include "kernel/map_walk.h"
 
 #define ENTRY_CNT 5000
 

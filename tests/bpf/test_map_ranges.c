@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #include "base/hmap.h"
-#include "kernel/map_ranges.h"
 #include "kernel/map_walk.h"
 
 #define ENTRIES_CAP 65536

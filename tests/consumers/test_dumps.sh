@@ -126,7 +126,7 @@ else
 	mv "$dumped" "$dumped.gone"
 	"$B/heaptap" report -v --top 3 "$work/shared.heap" >"$work/text" 2>"$work/err"
 	expect "file is gone: module and offset" "$work/text" '^        dumped\+0x[0-9a-f]+  dumped$'
-	expect "file is gone: says so" "$work/err" "1 of the profile's files not here"
+	expect "file is gone: says so" "$work/err" "1 files of the profile are missing here"
 	mv "$dumped.gone" "$dumped"
 fi
 

@@ -309,6 +309,13 @@ kill_target() {
 	exec {target_in}>&-
 }
 
+# footprint PID: what a reader of the process could change: faults, resident memory, page tables, swap
+footprint() {
+	awk '{ sub(/.*\) /, ""); print "minflt", $8, "majflt", $10 }' "/proc/$1/stat"
+	grep -E '^(RssAnon|RssFile|RssShmem|VmPTE|VmSwap)' "/proc/$1/status"
+	awk '/^(Shared_Dirty|Private_Dirty)/ { sum[$1] += $2 } END { for (name in sum) print name, sum[name] }' "/proc/$1/smaps" | sort
+}
+
 # attach ARGS...: a recording of $target that has begun; its pid in $recorder. Without a limit of the
 # overhead, unless ARGS say so: workloads allocate as fast as they can, and nothing must be given up.
 attach() {

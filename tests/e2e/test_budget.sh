@@ -35,7 +35,7 @@ tight_loop() {
 		grep -q 'in-use: UNKNOWN' <<<"$notes" &&
 		ok "tight loop: the profile says what was given up" ||
 		not_ok "tight loop: notes" "$notes" "$work/heaptap.err"
-	says "$work/heaptap.err" 'PID [0-9]*: after [^:]*: stopped recording.* % of its CPU time.*tried again in .*heaptap record --max-overhead [0-9a-z]* .* shows it, and so does --tap .about 1 %' &&
+	says "$work/heaptap.err" 'PID [0-9]*: after [^:]*: stopped recording.* % of its CPU time.*retrying in .*to measure it: heaptap record --max-overhead [0-9a-z]* .*, or use --tap .about 1 %' &&
 		ok "tight loop: it is told when it happens" ||
 		not_ok "tight loop: message" "nothing is said" "$work/heaptap.err"
 	"$heaptap" report "$work/p.pb.gz" | grep -q busy_site &&

@@ -66,7 +66,7 @@ assert $2, d" >"$work/told" 2>&1 && ok "$1" || not_ok "$1" "$2" "$work/told" "$w
 
 ## commands
 checked "nothing is left" 0 --rate 1 --max-inuse 0 -- "$bin/leaves" 0
-told "exactly" '^kept     in use: 0 B exactly; limit 0 B$'
+told "exactly" '^pass     in use: 0 B exactly; limit 0 B$'
 checked "3 MB are left" 1 --rate 1 --max-inuse 2m --profile "$work/three.pb.gz" -- "$bin/leaves" 3000000
 told "and where, and the way there" '2.86 MiB  left_site leaves.c:[0-9]+ < main leaves.c:[0-9]+$'
 checked "as many as are allowed" 0 --rate 1 --max-inuse 3000000 -- "$bin/leaves" 3000000
@@ -78,7 +78,7 @@ checked "a command that fails" 2 --rate 1 --max-inuse 1 -- "$bin/leaves" 3000000
 told "its status" "the command failed: it exited with status 3" err
 told "and in the result" "^unknown  the command failed"
 checked "no time for growth" 2 --rate 1 -- "$bin/leaves" 1000
-told "how much it takes" "A recording of [0-9]+ s would probably tell: -d [0-9]+"
+told "how much it takes" "A recording of [0-9]+ s would probably settle it: -d [0-9]+"
 checked "what a command writes is not in the result" 0 -q -f json --max-inuse 10m -- sh -c 'echo hello'
 in_json "which is JSON" "l['verdict'] == 'kept'"
 told "it goes to standard error" '^hello$' err
@@ -129,7 +129,7 @@ checked "a file that is none" 2 "$0"
 pushd "$work" >/dev/null
 checked "to standard output by its name" 0 -o - --max-inuse 4m three.pb.gz
 popd >/dev/null
-told "and not to a file" "^kept     in use: 2.86 MiB exactly"
+told "and not to a file" "^pass     in use: 2.86 MiB exactly"
 [ -e "$work/-" ] && not_ok "no file of that name" "there is one" || ok "no file of that name"
 checked "no base, no recording" 2 --rate 1 --base "$work/none.pb.gz" -- touch "$work/recorded"
 [ -e "$work/recorded" ] && not_ok "it is read before" "the command ran" "$work/err" || ok "it is read before"
@@ -187,17 +187,17 @@ refused() {
 	[ $got = 2 ] && grep -qF -- "$sentence" "$work/err" && [ ! -s "$work/out" ] && ok "$name" ||
 		not_ok "$name" "status $got" "$work/err" "$work/out"
 }
-refused "nothing" "check what?"
+refused "nothing" "nothing to check"
 refused "a rate without a time" "such as 100k/min" --max-growth 100k -p 1
 refused "no part" "such as 10%" --base x --max-increase ten -p 1
-refused "more than what" "give --base FILE" --max-increase 5% -p 1
-refused "a profile on standard output" "--profile saves the profile in a file" --profile - -p 1
-refused "a profile of before from standard input" "--base wants a file" --base - -p 1
-refused "no confidence" "from 50 to below 100" --confidence 100 -p 1
-refused "no time" "5 s or more" -d 3s -p 1
+refused "more than what" "needs --base FILE" --max-increase 5% -p 1
+refused "a profile on standard output" "--profile needs a file" --profile - -p 1
+refused "a profile of before from standard input" "--base needs a file" --base - -p 1
+refused "no confidence" "at least 50 and below 100" --confidence 100 -p 1
+refused "no time" "at least 5 s" -d 3s -p 1
 refused "a warm-up of what" "--max-growth" --warm-up 5s --max-inuse 1m -p 1
 refused "a file and a process" "exclude each other" -p 1 "$work/three.pb.gz"
-refused "a file is recorded" "has been recorded" --rate 1 "$work/three.pb.gz"
+refused "a file is recorded" "is a recorded profile" --rate 1 "$work/three.pb.gz"
 refused "a process that is not there" "no process" -p 4194303
 
 ## growth

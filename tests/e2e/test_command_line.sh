@@ -125,7 +125,7 @@ wrong "" "unknown command 'recrod': did you mean record?" help recrod
 wrong "" "unknown command 'xyz'" xyz
 wrong "" "unknown command '1234': did you mean 'heaptap record -p 1234'?" 1234
 wrong "" "unknown option '--verison': did you mean --version?" --verison
-wrong "" "unknown option '-p': options stand behind a command, as in 'heaptap record -p PID'" -p 1
+wrong "" "unknown option '-p': options follow a command, as in 'heaptap record -p PID'" -p 1
 for ask in --version -V version; do
 	run $ask
 	[ $status = 0 ] && grep -qx "heaptap [0-9.]*" "$work/out" && ok "$ask" || not_ok "$ask" "status $status" "$work/out"
@@ -134,9 +134,9 @@ run version --licences
 [ $status = 0 ] && grep -q "^MIT License" "$work/out" && grep -q "libbpf .*BSD-2-Clause" "$work/out" &&
 	ok "version --licences" || not_ok "version --licences" "status $status" "$work/out" "$work/err"
 wrong "version " "version: unexpected argument 'x'" version x
-wrong "convert " "convert: which IN and OUT?" convert x.heap
-wrong "convert " "convert: unexpected argument 'c': IN and OUT, no more" convert a b.heap c
-wrong "symbolize " "symbolize: which FILE?" symbolize
+wrong "convert " "convert: give IN and OUT" convert x.heap
+wrong "convert " "convert: unexpected argument 'c': only IN and OUT are taken" convert a b.heap c
+wrong "symbolize " "symbolize: give a FILE" symbolize
 wrong "symbolize " "symbolize: unexpected argument 'b': one FILE at a time" symbolize a b
 wrong "check " "check: unexpected argument '--max-growth': options go before the FILE" check x.pb.gz --max-growth 1
 run --help

@@ -63,15 +63,15 @@ run "$work/there.heap" "$work/there.heap"
 	ok "of itself" || not_ok "of itself" "status $status" "$work/err"
 
 # what is wrong is said
-refused 2 "what is '$work/no' to become? Give it the ending .pb.gz, .collapsed or .heap, or say --to" - "$work/no"
+refused 2 "cannot tell the format from '$work/no': use the ending .pb.gz, .collapsed or .heap, or --to" - "$work/no"
 for name in no.json no.speedscope.json no.svg; do
-	refused 2 "what is '$work/$name' to become? Give it the ending .pb.gz, .collapsed or .heap, or say --to pprof, collapsed or heap_v2" - "$work/$name"
+	refused 2 "cannot tell the format from '$work/$name': use the ending .pb.gz, .collapsed or .heap, or --to pprof, collapsed or heap_v2" - "$work/$name"
 done
 refused 2 "bad value 'speedscope' for --to: pprof, collapsed or heap_v2" --to speedscope - "$work/no.json"
-refused 2 "what is it to become? Standard output has no ending: --to" - -
-refused 2 "--value: pprof has all values" --value alloc - "$work/no.pb.gz"
-refused 2 "--value: heap_v2 has all values" --value inuse - "$work/no.heap"
-refused 1 "cannot become heap_v2: a dump is of what is in use (inuse_space, inuse_objects); it has objects, space" \
+refused 2 "standard output has no ending: give the format, --to" - -
+refused 2 "--value does not apply to pprof" --value alloc - "$work/no.pb.gz"
+refused 2 "--value does not apply to heap_v2" --value inuse - "$work/no.heap"
+refused 1 "cannot become heap_v2: it does not say what is in use (inuse_space, inuse_objects); it has objects, space" \
 	"$dumps/gperf-growth.heap" "$work/no.heap"
 refused 1 "cannot become collapsed: it does not say what was allocated (alloc_space); it has inuse_objects, inuse_space" \
 	--value alloc "$dumps/jemalloc-inuse.heap" "$work/no.collapsed"

@@ -12,13 +12,6 @@ explain() {
 	status=$?
 }
 
-# what a reader could change: faults, resident memory, page tables, swap
-footprint() {
-	awk '{ sub(/.*\) /, ""); print "minflt", $8, "majflt", $10 }' "/proc/$target/stat"
-	grep -E '^(RssAnon|RssFile|RssShmem|VmPTE|VmSwap)' "/proc/$target/status"
-	awk '/^(Shared_Dirty|Private_Dirty)/ { sum[$1] += $2 } END { for (name in sum) print name, sum[name] }' "/proc/$target/smaps" | sort
-}
-
 cat >"$work/judge.py" <<'EOF'
 import json, sys, xml.etree.ElementTree as xml
 out, info, trimmed, expression = sys.argv[1:5]
@@ -77,9 +70,9 @@ planted() {
 	local how=$1
 	start env ${3:-} "$bin/heaps" "$how" "$work/info.xml" || { not_ok "$how" "it did not start"; return; }
 	step info
-	footprint >"$work/before"
+	footprint "$target" >"$work/before"
 	explain -p "$target" -f json
-	footprint >"$work/after"
+	footprint "$target" >"$work/after"
 	step trim
 	judge "$how" "$work/info.xml" "$(sed -n 's/^DONE trimmed //p' "$work/target.out")" "$2"
 	cmp -s "$work/before" "$work/after" && ok "$how: the process is as it was" ||
@@ -111,6 +104,29 @@ start "$bin/heaps" mapped "$work/info.xml"
 explain -p "$target" -f json
 judge "mapped: not malloc's" - - 'cause == "anonymous" and near(row("anonymous"), 32 * MiB) and row("live") < 65536'
 finish_target
+
+# what is not malloc's, and what is besides it
+# cause HOW EXPRESSION
+cause() {
+	local parent
+	start env -C "$work" "$bin/heaps" "$1" /dev/null || not_ok "cause: $1" "it did not start" "$work/target.err"
+	parent=$target
+	[ "$1" != child ] || target=$(pgrep -P "$parent")
+	explain -p "$target" -f json
+	judge "cause: $1" - - "$2"
+	target=$parent
+	kill_target
+}
+cause pool 'cause == "live" and "live malloc blocks (" in text and " and anonymous memory" in text'
+cause code 'cause == "code" and near(row("code"), 32 * MiB)'
+cause memfd 'cause == "shared" and near(row("shared"), 32 * MiB)'
+cause shared 'cause == "shared" and near(row("shared"), 32 * MiB)'
+cause file 'cause == "files" and row("files") > 32 * MiB and "heaps.data" in text'
+cause data 'cause == "data" and near(row("data"), 32 * MiB, 0.02)'
+cause stacks 'cause == "stacks" and row("stacks") > 200 * 256 * 1024 and "200 threads have a stack" in text and j["dead_thread_stacks"] == 0'
+cause ended 'cause == "dead_stacks" and "threads that have ended" in text and j["dead_thread_stacks"] == 4000 and "pthread_join" in text'
+cause mmapped 'cause == "live" and "in 40 large blocks" in text'
+cause child 'cause == "forked" and near(row("live"), 200000 * 208)'
 if grep -qE '\[(always|madvise)\]' /sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null; then
 	start "$bin/heaps" huge "$work/info.xml"
 	explain -p "$target" -f json
@@ -139,27 +155,32 @@ OUT=heaps_static build_c heaps -static && {
 }
 
 # A file system that does not answer: its files are not looked at. It is of another user, as the process is.
+# mute NAME PROGRAM HOW EXPRESSION
 mute() {
-	mkdir "$work/fuse"
-	mkfifo "$work/fuse.in"
-	"$bin/mute_fuse" "$work/fuse" "$bin/heaps" <"$work/fuse.in" >"$work/fuse.out" 2>&1 &
+	local folder=$work/fuse-$2
+	mkdir "$folder"
+	mkfifo "$folder.in"
+	"$bin/mute_fuse" "$folder" "$bin/$2" <"$folder.in" >"$folder.out" 2>&1 &
 	fuse=$!
 	e2e_pids="$e2e_pids $fuse"
-	exec {fuse_in}>"$work/fuse.in"
-	await 10 says "$work/fuse.out" '^READY' || { not_ok "a mute executable" "no file system" "$work/fuse.out"; return; }
-	start setpriv --reuid=65534 --regid=65534 --clear-groups "$work/fuse/file" live /dev/null
+	exec {fuse_in}>"$folder.in"
+	await 10 says "$folder.out" '^READY' || { not_ok "$1" "no file system" "$folder.out"; return; }
+	start setpriv --reuid=65534 --regid=65534 --clear-groups "$folder/file" "$3" /dev/null
 	echo "mute all" >&"$fuse_in"
-	await 10 says "$work/fuse.out" '^DONE'
+	await 10 says "$folder.out" '^DONE'
 	timeout -k 5 20 "$heaptap" explain -p "$target" -f json 2>"$work/err" </dev/null | cat >"$work/out"
 	status=${PIPESTATUS[0]}
-	judge "a mute executable" - - 'cause == "live" and 200000 <= total("live_blocks") <= 200003'
+	judge "$1" - - "$4"
 	echo speak >&"$fuse_in"
 	finish_target
 	exec {fuse_in}>&-
 	await 10 is_gone "$fuse"
 }
 if [ -e /dev/fuse ] && have setpriv && build_c mute_fuse; then
-	mute
+	mute "a mute executable" heaps live 'cause == "live" and 200000 <= total("live_blocks") <= 200003'
+	# of which the file's symbols would be wanted
+	OUT=classes_nortti build_cxx classes -fno-rtti && mute "a mute executable with classes" classes_nortti held \
+		'cause == "live" and total("live_blocks") > 65000 and not [c for c in j["classes"] if "shop" in c["name"]]'
 else
 	skip "a mute executable" "no /dev/fuse, or no setpriv"
 fi

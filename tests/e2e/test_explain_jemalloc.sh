@@ -87,6 +87,11 @@ arenas='row("pinned") > 20 * MiB and row("dirty") > 5 * MiB and 15000 <= t["live
 keep=MALLOC_CONF=dirty_decay_ms:-1
 planted "live blocks" "$bin/jemalloc_heaps" live "$live"
 planted "pinned slabs" "$bin/jemalloc_heaps" pinned "$pinned"
+start "$bin/jemalloc_heaps" pinned "$work/info"
+explain --pins -p "$target"
+[ $status = 0 ] && awk '/live blocks by size$/ { getline; exit !/^ +1[01]\.[0-9] MiB +1[01]\.[0-9] MiB +(19|20)[0-9.]+k  49 to 64 bytes$/ }' "$work/out" &&
+	ok "pins" || not_ok "pins" "status $status" "$work/out" "$work/err"
+finish_target
 planted "dirty pages" "$bin/jemalloc_heaps" dirty "$dirty" $keep
 planted "muzzy pages" "$bin/jemalloc_heaps" muzzy 'row("dirty") > 40 * MiB and t["muzzy_bytes"] > 40 * MiB' MALLOC_CONF=dirty_decay_ms:5,muzzy_decay_ms:-1
 planted "arenas and thread caches" "$bin/jemalloc_heaps" arenas "$arenas" $keep

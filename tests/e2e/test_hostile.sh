@@ -75,7 +75,7 @@ files() {
 		await 30 is_done
 		stop_recorder
 		finish_target
-		if [ "$target_status$record_status" = 01 ] && grep -q "no allocator.*looked for.*pprof" "$work/heaptap.err"; then
+		if [ "$target_status$record_status" = 01 ] && grep -q "no known allocator.*looked for.*pprof" "$work/heaptap.err"; then
 			ok "Go program: lives, and it is said that no allocator was found, and what to use"
 		else
 			not_ok "Go program" "status $record_status, target $target_status" "$work/heaptap.err"

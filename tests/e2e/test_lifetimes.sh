@@ -76,7 +76,7 @@ of_process() {
 launch --rate 1 -n 0 -q -- "$bin/lifetimes"
 counted "every one" 1 10007 1009 503 211
 "$heaptap" report --sort temporary "$work/p.pb.gz" >"$work/text" 2>&1
-[ "$(sed -n '/^TEMPORARY/{n;p}' "$work/text" | grep -c ' exact  *32 to 63 B .* site_quick')" = 1 ] &&
+[ "$(sed -n '/^TEMPORARY/{n;p}' "$work/text" | grep -c ' exact  *32 B to 63 B .* site_quick')" = 1 ] &&
 	ok "who allocates most that is temporary" || not_ok "who allocates most that is temporary" "is not first" "$work/text"
 "$heaptap" report --by lifetime -f json "$work/p.pb.gz" >"$work/json" 2>"$work/err"
 "$heaptap" report --by size -f json "$work/p.pb.gz" >"$work/sizes" 2>>"$work/err"
@@ -87,7 +87,7 @@ for name in "json", "sizes":
     assert sum(r["value"] for r in d["rows"]) == d["total"]["value"], d
     assert sum(r["objects"] for r in d["rows"]) == d["total"]["objects"], d
     bytes_of = {r["name"]: r["value"] for r in d["rows"]}
-    assert name != "sizes" or (bytes_of["32 to 63 B"] >= 32 * 11016 and bytes_of["4 to 8 KiB"] >= 4096 * 503), d
+    assert name != "sizes" or (bytes_of["32 B to 63 B"] >= 32 * 11016 and bytes_of["4 KiB to 8 KiB"] >= 4096 * 503), d
     kept = [r for r in d["rows"] if r["name"] == "(not freed)"]
     assert name == "sizes" or kept[0]["objects"] >= 211, d
     assert not [r for r in d["rows"] if r["name"] == "(not known)"], d
@@ -116,7 +116,7 @@ if have curl; then
 	counted "a process that serve follows" 1 10007 1009 503 211
 	work=$top
 	"$heaptap" report --by lifetime "$heap&seconds=1" >"$work/text" 2>"$work/err"
-	[ $? = 1 ] && says "$work/err" 'how long its blocks lived is unknown' && ok "within a time: says that it is unknown" ||
+	[ $? = 1 ] && says "$work/err" 'the lifetimes of its blocks are unknown' && ok "within a time: says that it is unknown" ||
 		not_ok "within a time" "does not say so" "$work/text" "$work/err"
 	end_server "serve"
 fi

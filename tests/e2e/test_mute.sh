@@ -85,7 +85,7 @@ hanging_disk() {
 	# of the file, not of what the program has in memory: its symbols
 	fuse "mute $(($(readelf -SW "$file" | sed -n 's/.* \.symtab *SYMTAB *[0-9a-f]* \([0-9a-f]*\).*/0x\1/p') / 4096 * 4096))"
 	serve --listen 127.0.0.1:0 --rate 1 --pid "${pid_of[heapx]}"
-	await 20 says "$top/serve.err" "mnt/file' is not known: reading it did not come to an end .*tried again in 10 s" &&
+	await 20 says "$top/serve.err" "mnt/file' could not be read in time .*retrying in 10 s" &&
 		ok "a disk that hangs for a while: said" || not_ok "a disk that hangs for a while" "not said" "$top/serve.err"
 	fuse "speak"
 	is_probed() { sleep 0.3 && ! same_memory heapx; }
@@ -135,7 +135,7 @@ denied() {
 	begin heapx setpriv --reuid 65534 --regid 65534 --clear-groups "$file"
 	timeout 30 "$heaptap" record --force -q --rate 1 -d 1s -o "$top/p.pb.gz" -p "${pid_of[heapx]}" 2>"$top/record.err"
 	"$heaptap" report --notes "$top/p.pb.gz" >"$top/notes" 2>&1
-	says "$top/record.err" "mnt/file may not be opened" && says "$top/notes" 'not seen: .*may not be opened' &&
+	says "$top/record.err" "mnt/file cannot be opened" && says "$top/notes" 'not seen: .*cannot be opened' &&
 		! says "$top/notes" 'no losses|\(exact\)' && ok "record: a program on a file system of its user alone is said not to be seen" ||
 		not_ok "record: a program on a file system of its user alone" "is not named" "$top/record.err" "$top/notes"
 	end_process heapx
@@ -143,8 +143,8 @@ denied() {
 }
 
 served_beside() {
-	laid map "mute all" "a mapped file that does not answer" "does not let itself be read"
-	again laid descriptor "mute" "a page over the scope descriptor" "does not let itself be read"
+	laid map "mute all" "a mapped file that does not answer" "cannot be read"
+	again laid descriptor "mute" "a page over the scope descriptor" "cannot be read"
 	again laid args "mute" "a page over the arguments" ""
 	executable
 }

@@ -99,7 +99,7 @@ for folder in sticky strange; do
 	chown 65534:65534 "$work/$folder/fifo.pb.gz"
 	timeout 30 "$heaptap" record --force -n 0 -d 300ms -o "$work/$folder/fifo.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
 	status=$?
-	[ $status = 1 ] && grep -q "somebody else can say where it leads" "$work/heaptap.err" && ok "a stranger's FIFO is refused: $folder" ||
+	[ $status = 1 ] && grep -q "others can change where it leads" "$work/heaptap.err" && ok "a stranger's FIFO is refused: $folder" ||
 		not_ok "a stranger's FIFO is refused: $folder" "status $status" "$work/heaptap.err"
 done
 timeout 30 "$heaptap" record -n 0 -d 300ms -o "$work/sticky/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err" &&
@@ -138,7 +138,7 @@ reader=$!
 e2e_pids="$e2e_pids $reader"
 await 20 is_gone "$reader" && wait "$reader"
 status=$?
-[ $status = 1 ] && grep -q "nobody reads standard output any longer" "$work/heaptap.err" &&
+[ $status = 1 ] && grep -q "standard output was closed" "$work/heaptap.err" &&
 	ok "-o -: ends when its reader is gone" || not_ok "-o -: its reader is gone" "status $status" "$work/heaptap.err"
 timeout 30 "$heaptap" record -o - --rate 1 -- "$bin/family" 2>"$work/heaptap.err" >"$work/stdout.pb.gz" </dev/null
 gzip -t "$work/stdout.pb.gz" 2>/dev/null && grep -q "^DONE" "$work/heaptap.err" &&
@@ -150,13 +150,13 @@ if have script; then
 		not_ok "-o - is refused on a terminal" "status $status" "$work/heaptap.err"
 	# the live line, as a terminal shows it
 	script -qec "timeout 20 '$heaptap' record --max-overhead off -n 0 -d 3 -o '$work/live.pb.gz' -p $target" /dev/null >"$work/live" </dev/null
-	tr '\r' '\n' <"$work/live" | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' | grep "held" >"$work/lines"
-	grep -qE "^heaptap: [0-9.]+ s: held [0-9.]+ ([KMG]i)?B \([+-][0-9.]+ ([KMG]i)?B/s\), cost [0-9.]+ %" "$work/lines" &&
+	tr '\r' '\n' <"$work/live" | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' | grep "in use" >"$work/lines"
+	grep -qE "^heaptap: [0-9.]+ s: in use [0-9.]+ ([KMG]i)?B \([+-][0-9.]+ ([KMG]i)?B/s\), cost [0-9.]+ %" "$work/lines" &&
 		[ "$(awk '{ if (length > m) m = length } END { print m + 0 }' "$work/lines")" -lt 80 ] &&
 		ok "live line: $(tail -n 1 "$work/lines")" || not_ok "live line" "" "$work/lines" "$work/live"
 	# a limit that ends the watching of frees
 	script -qec "timeout 20 '$heaptap' record --max-overhead 0.1 -n 0 -d 6 -o '$work/live2.pb.gz' -p $target" /dev/null >"$work/live" </dev/null
-	grep -q "held unknown" "$work/live" && ok "live line: held unknown" || not_ok "live line: held unknown" "" "$work/live"
+	grep -q "in use unknown" "$work/live" && ok "live line: in use unknown" || not_ok "live line: in use unknown" "" "$work/live"
 else
 	skip "terminal" "no script(1)"
 fi
@@ -202,9 +202,9 @@ unwritten() { # WORDS ARG...
 		ok "unwritten: ${*:2}" || not_ok "unwritten: ${*:2}" "status $status" "$work/heaptap.err"
 }
 for ending in svg speedscope.json; do
-	unwritten "give it the ending .html, .json, .collapsed, .folded or .heap, or say" report -o "$work/no.$ending" "$work/whole.pb.gz"
-	unwritten "give it the ending .html, .json, .pb.gz or .pprof, or say" diff -o "$work/no.$ending" "$work/whole.pb.gz" "$work/whole.pb.gz"
-	unwritten "ending .pb.gz, of which heaptap report makes .html, .json, .collapsed or .heap" record -d 1 -o "$work/no.$ending" -p "$target"
+	unwritten "use the ending .html, .json, .collapsed, .folded or .heap, or --format" report -o "$work/no.$ending" "$work/whole.pb.gz"
+	unwritten "use the ending .html, .json, .pb.gz or .pprof, or --format" diff -o "$work/no.$ending" "$work/whole.pb.gz" "$work/whole.pb.gz"
+	unwritten "save the profile as .pb.gz; heaptap report turns it into .html, .json, .collapsed or .heap" record -d 1 -o "$work/no.$ending" -p "$target"
 done
 for form in svg speedscope; do
 	unwritten "text, json, collapsed, heap or html" report --format $form "$work/whole.pb.gz"

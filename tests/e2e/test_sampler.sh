@@ -47,7 +47,7 @@ grep -Eq '"inuse_bytes": ?500000\b' "$work/json" && ok "a sampler that is off: t
 	not_ok "a sampler that is off" "site_silent's blocks are not there" "$work/heaptap.err" "$work/json"
 start env EMITTER_OFF=1 "$bin/emitter"
 "$heaptap" record -p "$target" --source usdt -d 1s --force -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err"
-says "$work/heaptap.err" 'has a sampler that told of nothing' && ok "--source usdt and nothing told: says so" ||
+says "$work/heaptap.err" 'has a sampler that reported nothing' && ok "--source usdt and nothing told: says so" ||
 	not_ok "--source usdt and nothing told" "does not say so" "$work/heaptap.err"
 kill_target
 start "$bin/family"

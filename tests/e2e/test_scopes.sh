@@ -56,7 +56,7 @@ triple() {
 		above["peak_bytes"] == 541000 and not above["peak_is_minimum"] else f"{task} {above}")
 	P
 	"$heaptap" report --by instance -n 0 "$work/p.pb.gz" >"$work/report"
-	grep -q '^Outstanding after exit: 264 KiB in 270 blocks of 30 tasks' "$work/report" && ok "scope, label and task: ended" ||
+	grep -q '^In use after exit: 264 KiB in 270 blocks of 30 tasks' "$work/report" && ok "scope, label and task: ended" ||
 		not_ok "scope, label and task: ended" "not said" "$work/report"
 }
 nested() {
@@ -75,7 +75,7 @@ nested() {
 task_1() {
 	recorded "task 1" -- "$bin/scope_table" task 1
 	"$heaptap" report --by instance "$work/p.pb.gz" >"$work/report"
-	grep -q '^Outstanding after exit: 5 B in 1 block of 1 task' "$work/report" &&
+	grep -q '^In use after exit: 5 B in 1 block of 1 task' "$work/report" &&
 		ok "outstanding after exit" || not_ok "outstanding after exit" "not said" "$work/report"
 }
 task_2() {

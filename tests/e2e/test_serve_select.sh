@@ -216,7 +216,7 @@ listen = "127.0.0.1:1"
 rate = 1
 END
 	reload 'was read again'
-	says "$top/serve.err" 'listen has changed: that needs a new start' && ok "SIGHUP: what needs a new start is named" ||
+	says "$top/serve.err" 'listen has changed: this takes effect after a restart' && ok "SIGHUP: what needs a new start is named" ||
 		not_ok "SIGHUP: what needs a new start is named" "it is not" "$top/serve.err"
 	chosen "SIGHUP: the new selection" conf-b --
 	await 5 follows_not "${pid_of[conf-a]}" && await 5 same_memory conf-a && ok "SIGHUP: the others are let go, without a probe left" ||

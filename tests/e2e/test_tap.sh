@@ -63,7 +63,7 @@ for pid in $(awk '$1 == "PID" { print $2 }' "$work/all.out"); do
 	same "--follow: $who" --alloc --label pid="$pid"
 done
 comments >"$work/notes"
-says "$work/notes" 'ledger: tap_late 2 (processes that began meanwhile' && ! says "$work/notes" 'tap_never' &&
+says "$work/notes" 'ledger: tap_late 2 (processes that started during the recording' && ! says "$work/notes" 'tap_never' &&
 	ok "--follow: what came before is counted" || not_ok "--follow: what came before" "is not counted" "$work/notes"
 [ "$(grep -c 'is tapped: [0-9]* thread' "$work/heaptap.err")" = 3 ] && ok "--follow: each is tapped" ||
 	not_ok "--follow" "they are not each tapped" "$work/heaptap.err"
@@ -84,7 +84,7 @@ start $own "$bin/busy" 2
 record_status=$?
 comments >"$work/notes"
 cost=$(sed -n 's/.*cost: \([0-9.]*\) % of its CPU time.*/\1/p' "$work/notes")
-[ "$record_status" = 0 ] && says "$work/notes" 'source: tap, put into the running program, which was stopped for' &&
+[ "$record_status" = 0 ] && says "$work/notes" 'source: tap, put into the running program, which was paused for' &&
 	! says "$work/notes" UNKNOWN && ok "busy: in use is known, and how" ||
 	not_ok "busy" "status $record_status" "$work/notes" "$work/heaptap.err"
 awk -v cost="${cost:-100}" 'BEGIN { exit !(cost < 8) }' && ok "busy: $cost % of its CPU time" ||
@@ -97,11 +97,11 @@ same_text "busy, after the end"
 # What would be changed, and nothing is.
 dry_run() { "$heaptap" record --tap --dry-run -p "$target" >"$work/dry" 2>"$work/heaptap.err"; }
 dry_run && says "$work/dry" 'uses the memory of an earlier tap' && says "$work/dry" '^    malloc+[0-9]*  *0x[0-9a-f]* .* -> e[9b]' &&
-	says "$work/dry" "Nothing speaks against it. Nothing was changed. .*record --tap -p $target" && ok "--dry-run" ||
+	says "$work/dry" "The tap is possible. Nothing was changed. .*record --tap -p $target" && ok "--dry-run" ||
 	not_ok "--dry-run" "does not say it" "$work/dry" "$work/heaptap.err"
 same_text "--dry-run"
 "$heaptap" record --tap --dry-run -- true >"$work/dry" 2>"$work/heaptap.err"
-[ $? = 125 ] && says "$work/heaptap.err" 'to a running process' && ok "--dry-run of a command: an error" ||
+[ $? = 125 ] && says "$work/heaptap.err" '--dry-run needs --tap and -p PID' && ok "--dry-run of a command: an error" ||
 	not_ok "--dry-run of a command" "is none" "$work/heaptap.err"
 
 # Two at once: the second is told, and nothing happens to the first.
@@ -152,7 +152,7 @@ stop_recorder
 same_text "a forked child: its parent"
 child=$(awk '$1 == "CHILD" { print $2 }' "$work/target.out")
 parent=$target target=$child
-"$heaptap" doctor --remove-tap -p "$child" >"$work/remove.out" 2>"$work/remove.err" && says "$work/remove.out" 'is out' &&
+"$heaptap" doctor --remove-tap -p "$child" >"$work/remove.out" 2>"$work/remove.err" && says "$work/remove.out" 'is removed' &&
 	ok "a forked child: --remove-tap" || not_ok "a forked child: --remove-tap" "it says otherwise" "$work/remove.out" "$work/remove.err"
 same_text "a forked child"
 kill -0 "$child" && ok "a forked child: lives" || not_ok "a forked child" "it is dead" "$work/target.err"

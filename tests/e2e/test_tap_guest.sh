@@ -155,7 +155,7 @@ status=$?
 	not_ok "doctor --remove-tap: of one that is there" "status $status" "$work/remove.out" "$work/remove.err"
 kill -9 $(pgrep -P "$recorder" -x heaptap-guard) "$recorder"
 wait "$recorder" 2>/dev/null
-"$heaptap" doctor --remove-tap -p "$target" >"$work/remove.out" 2>"$work/remove.err" && says "$work/remove.out" 'is out' &&
+"$heaptap" doctor --remove-tap -p "$target" >"$work/remove.out" 2>"$work/remove.err" && says "$work/remove.out" 'is removed' &&
 	ok "doctor --remove-tap" || not_ok "doctor --remove-tap" "it says so" "$work/remove.out" "$work/remove.err"
 same_text "doctor --remove-tap"
 "$heaptap" record --tap=only -p "$target" --force -n 0 -d 1s -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err" ||

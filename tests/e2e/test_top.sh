@@ -49,7 +49,7 @@ READY='' start "$bin/grows"
 run 110 20 -p "$target" --rate 1 --interval 300ms
 sees "it begins" 'grows (PID' 'HELD .*GROWTH/min'
 grow 7 1000000 7000000
-sees "what is held, to the byte" 'held 6.68 MiB' '6.68 MiB *exact .* site_up grows.c:[0-9]* *< main' 'every allocation' 'no losses'
+sees "what is held, to the byte" 'in use 6.68 MiB' '6.68 MiB *exact .* site_up grows.c:[0-9]* *< main' 'every allocation' 'no losses'
 keys Enter
 sees "Enter unfolds a stack" '^ *site_up grows.c:[0-9]*$' '^ *main grows.c:[0-9]*$'
 keys t
@@ -58,9 +58,10 @@ keys o
 sees "scopes" 'SCOPE' '6.68 MiB.* (none)'
 keys f
 sees "functions" 'FUNCTION' '6.68 MiB.* site_up$'
+sees "what is resident, by row" '^Resident .* MiB: live [+0-9.]* MiB'
 keys /
 keys -l nosuch
-sees "a search" '^/nosuch_' 'nothing here has that'
+sees "a search" '^/nosuch_' 'no name here matches'
 keys Escape
 sees "the search is over" '6.68 MiB.* site_up$'
 keys '?'

@@ -183,7 +183,7 @@ of_sleep() {
 	e2e_pids="$e2e_pids $sleeper"
 	await 5 says "/proc/$sleeper/comm" sleep
 	run -d 1 -p $sleeper
-	told "a process that does nothing" 0 "nothing was sampled: PID $sleeper \(sleep\) allocated nothing in .*: heaptap record -d 5m -p $sleeper\$"
+	told "a process that does nothing" 0 "nothing was sampled: PID $sleeper \(sleep\) made no malloc calls in .*: heaptap record -d 5m -p $sleeper\$"
 	[ ! -s "$work/out" ] && ok "and no empty report" || not_ok "no empty report" "" "$work/out"
 }
 beside of_ls

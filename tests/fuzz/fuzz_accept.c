@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "metrics/metric_text.h"
+#include "metrics/metrics_page.h"
 #include "proc/cgroup_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "push/debuginfo_message.h"
-#include "push/push_parca.h"
+#include "push/push_message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

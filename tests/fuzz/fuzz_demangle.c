@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/demangle.h"
+#include "symbol/symbolizer.h"
 #include "symbol/symbolizer.h"
 
 /* demangle() promises 64 KiB and what "@plt" adds. */

@@ -9,7 +9,7 @@
 #include "elf/debug_only.h"
 #include "elf/elf_file.h"
 #include "unwind/fde_index.h"
-#include "elf/plt_names.h"
+#include "elf/elf_symbols.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_explain.c - heaps of glibc's malloc with words that a process has changed, and texts of smaps of any content.
+ * fuzz_explain.c - heaps of glibc's malloc and of jemalloc with words that a process has changed, and texts of smaps of
+ * any content.
  *
  * The first byte chooses: 0: the rest is a text of smaps, in pieces. Otherwise the rest is changes, of 12 bytes each: which
- * word of a heap that was right, and its value. What is found of a heap is never more than the heap.
+ * word of a heap that was right, and its value; with 255 and 254 the heap is jemalloc's, with descriptors of 5.3 and 5.2. The
+ * tables of a C++ class are among what may be changed. What is found of a heap is never more than the heap.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -11,8 +13,10 @@
 #include <string.h>
 
 #include "../unit/made_heap.h"
+#include "../unit/made_jemalloc.h"
 
 #define READ_CAP 1000000 /* calls, for 260 pages */
+#define JEMALLOC 254 /* and more */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -31,6 +35,21 @@ static void read_smaps(const uint8_t *data, size_t bytes)
 		if (maps.list.data[i].map.start_addr < maps.list.data[i - 1].map.end_addr)
 			abort();
 	mappings_release(&maps);
+}
+
+/* Of all classes together there are no more blocks than of the heap. */
+static void check_types(const struct types *types, uint64_t live_cnt, uint64_t live_bytes)
+{
+	uint64_t blocks = 0, sum = 0;
+	size_t cnt;
+	const struct type *list = types_list(types, &cnt);
+
+	for (size_t i = 0; i < cnt; i++) {
+		blocks += list[i].sum.cnt;
+		sum += list[i].sum.bytes;
+	}
+	if (blocks > live_cnt || sum > live_bytes)
+		abort();
 }
 
 static uint64_t word_addr(uint32_t word)
@@ -66,13 +85,53 @@ static void walk(const uint8_t *data, size_t bytes)
 	    h.map_list[1].taken_bytes > MADE_DATA_BYTES ||
 	    (g.arenas.cnt && g.arenas.data[0].is_proved && sum < MADE_HEAP_BYTES / 2))
 		abort();
+	check_types(h.types, g.sum.cnt[HEAP_LIVE], g.sum.bytes[HEAP_LIVE]);
 	glibc_release(&g);
 	made_release(&h);
 }
 
+/* In turn: a descriptor, a word of the leaf, the root, the metadata's header, the class, the program's headers. */
+static uint64_t *tree_word(struct made *h, uint32_t change)
+{
+	static const struct {
+		uint64_t addr;
+		uint32_t words;
+	} parts[] = { { DESCRIPTORS, 230 * 16 },
+		      { LEAF, 512 },
+		      { ROOT, 1 << 18 },
+		      { BASE, 8 },
+		      { CLASS, 24 },
+		      { PROGRAM, 32 } };
+	const size_t part = change % (sizeof(parts) / sizeof(*parts));
+
+	return word(h, parts[part].addr + (change >> 3) % parts[part].words * 8ULL);
+}
+
+static void walk_tree(const uint8_t *data, size_t bytes)
+{
+	struct made h;
+	struct jemalloc je;
+
+	make(&h, data[0] == JEMALLOC);
+	for (data++, bytes--; bytes >= 12; data += 12, bytes -= 12) {
+		uint32_t change;
+
+		memcpy(&change, data, sizeof(change));
+		memcpy(tree_word(&h, change), data + 4, 8);
+	}
+	h.memory.deadline_ns = now_ns() + 2 * NS_PER_S;
+	if (read_made_tree(&h, &je) || h.map_list[MAP_HEAP].taken_bytes > HEAP_BYTES ||
+	    h.map_list[MAP_BASE].taken_bytes > BASE_BYTES)
+		abort();
+	check_types(h.types, je.sum.live_cnt, je.sum.live_bytes);
+	release(&h);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	if (bytes && data[0])
+	if (bytes && data[0] >= JEMALLOC)
+		walk_tree(data, bytes);
+	else if (bytes && data[0])
 		walk(data, bytes);
 	else if (bytes)
 		read_smaps(data + 1, bytes - 1);

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-static void check_request(const struct endpoint_request *r)
+static void check_request(const struct result_request *r)
 {
 	if (r->pid < 0 || r->seconds > ENDPOINT_SECONDS_CAP)
 		abort();
@@ -20,7 +20,7 @@ static void check_request(const struct endpoint_request *r)
 
 static void read_request(char *path)
 {
-	struct endpoint_request r;
+	struct result_request r;
 	char *args = strchr(path, '?'), *arg;
 	struct err why;
 

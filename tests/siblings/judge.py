@@ -35,7 +35,7 @@ seen = total.get("inuse_bytes", 0)
 high = total.get("inuse_bytes_high") or seen
 # The interval is one of 95 %: what is asked hundreds of times gets twice of it.
 is_whole = truth >= 0 and is_known and seen + 2 * max(high - seen, 0) >= 0.95 * truth
-says = {"exact": "(exact)" in head, "no losses": "no losses" in text, "kept": status == "0" or re.search("^kept +in use", read("check.txt"), re.M) is not None}
+says = {"exact": "(exact)" in head, "no losses": "no losses" in text, "kept": status == "0" or re.search("^pass +in use", read("check.txt"), re.M) is not None}
 is_told = re.search(r"[Nn]ot seen|not exact|UNKNOWN|cannot be said|unknown", text) is not None
 is_named = name == "-" or re.search(re.escape(name), text) is not None
 

@@ -9,11 +9,15 @@
 
 #include "base/clock.h"
 #include "explain/glibc.h"
+#include "made_class.h"
 
 #define MADE_DATA 0x7f0000000000ULL /* the C library's .data: arena and parameters */
 #define MADE_ARENA (MADE_DATA + 0xc60)
 #define MADE_PARAMETERS (MADE_DATA + 0x2000)
 #define MADE_DATA_BYTES 0x4000
+#define MADE_CLASS (MADE_DATA + 0x3000) /* a C++ class: see made_class() */
+#define MADE_VTABLE (MADE_CLASS + 16)
+#define MADE_CODE (MADE_DATA + MADE_DATA_BYTES)
 #define MADE_HEAP 0x555500000000ULL
 #define MADE_HEAP_BYTES (1u << 20)
 #define MADE_KEY 0x1234567890abcdefULL
@@ -21,7 +25,8 @@
 struct made_heap {
 	struct memory memory;
 	struct mappings maps;
-	struct mapping map_list[2];
+	struct mapping map_list[3];
+	struct types *types; /* of the last walk */
 	char *data, *heap;
 	uint64_t at; /* where the next chunk comes */
 	bool last_is_free;
@@ -108,8 +113,15 @@ static void made_init(struct made_heap *h)
 		.rss_bytes = MADE_DATA_BYTES,
 		.anon_bytes = MADE_DATA_BYTES,
 	};
+	h->map_list[2] = (struct mapping){
+		.map = { .start_addr = MADE_CODE,
+			 .end_addr = MADE_CODE + MEMORY_PAGE,
+			 .is_exec = true,
+			 .path = "/usr/lib/libc.so.6" },
+	};
+	made_class(made_word(h, MADE_CLASS), MADE_CLASS, MADE_CODE + 16);
 	h->maps.list.data = h->map_list;
-	h->maps.list.cnt = 2;
+	h->maps.list.cnt = 3;
 	h->last_free = made_bin(0);
 	for (uint32_t i = 0; i < 127; i++)
 		*made_word(h, made_bin(i) + 16) = *made_word(h, made_bin(i) + 24) = made_bin(i);
@@ -119,6 +131,7 @@ static void made_init(struct made_heap *h)
 static void made_release(struct made_heap *h)
 {
 	memory_release(&h->memory);
+	types_free(h->types);
 	free(h->data);
 	free(h->heap);
 }
@@ -191,13 +204,13 @@ static void made_end(struct made_heap *h)
 	*made_word(h, MADE_PARAMETERS + 120) = 7;
 }
 
-/* 200 live, 100 free, 50 fast, 5 cached; then a free run of 3 pages. */
+/* 200 live, half of them objects of ns::Foo; 100 free, 50 fast, 5 cached; then a free run of 3 pages. */
 static void made_heap_whole(struct made_heap *h)
 {
 	made_init(h);
 	made_cache(h);
 	for (int i = 0; i < 100; i++) {
-		made_chunk(h, 208);
+		*made_word(h, made_chunk(h, 208) + 16) = MADE_VTABLE;
 		made_free(h, 304);
 		made_chunk(h, 48);
 		if (i < 50)
@@ -218,8 +231,16 @@ static int made_walk(struct made_heap *h, struct glibc *g)
 	memset(g, 0, sizeof(*g));
 	memory_forget(&h->memory);
 	h->map_list[0].taken_bytes = h->map_list[1].taken_bytes = 0;
-	err = glibc_find(&h->memory, &h->maps, g);
-	return err ? err : glibc_walk(&h->memory, &h->maps, g);
+	types_free(h->types);
+	h->types = NULL;
+	err = types_new(&h->memory, &h->maps, NULL, &h->types);
+	g->types = h->types;
+	if (!err)
+		err = glibc_find(&h->memory, &h->maps, g);
+	if (!err)
+		err = glibc_walk(&h->memory, &h->maps, g);
+	types_finish(h->types);
+	return err;
 }
 
 #endif

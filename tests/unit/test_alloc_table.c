@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "heaptap/abi.h"
-#include "alloc/alloc_prefix.h"
+#include "alloc/allocators_priv.h"
 #include "alloc/allocators.h"
 
 static void test_lookup(void **state)

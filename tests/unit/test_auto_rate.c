@@ -23,7 +23,7 @@ static void run(double s, double bytes_per_s)
 	for (double done = 0; done < s; done += 0.1) {
 		at_ns += LOOK_NS;
 		samples += bytes_per_s / 10 / (double)rate.rate_bytes;
-		change_cnt += auto_rate_look(&rate, at_ns, (uint64_t)samples, true);
+		change_cnt += auto_rate_update(&rate, at_ns, (uint64_t)samples, true);
 	}
 }
 
@@ -107,10 +107,10 @@ static void test_given_up(void **state)
 	(void)state;
 	run(5, 1e4);
 	at_ns += LOOK_NS;
-	assert_true(auto_rate_look(&rate, at_ns, (uint64_t)samples, false));
+	assert_true(auto_rate_update(&rate, at_ns, (uint64_t)samples, false));
 	assert_int_equal(rate.rate_bytes, AUTO_RATE_USUAL);
 	assert_false(
-		auto_rate_look(&rate, at_ns, (uint64_t)samples, false)); /* no time has passed */
+		auto_rate_update(&rate, at_ns, (uint64_t)samples, false)); /* no time has passed */
 }
 
 /* What is seen with 1/64 Ki for one second and 1/8 Ki for 29 */

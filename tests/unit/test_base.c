@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/ca_file.h"
+#include "base/curl_setup.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/markup.h"

@@ -58,13 +58,13 @@ static void test_names(void **state)
 		const char *name;
 	} sizes[] = { { 0, "0 B" },
 		      { 1, "1 B" },
-		      { 3, "2 to 3 B" },
-		      { 64, "64 to 127 B" },
-		      { 1023, "512 to 1023 B" },
-		      { 1024, "1 to 2 KiB" },
-		      { 4096, "4 to 8 KiB" },
-		      { 1000000, "512 to 1024 KiB" },
-		      { 1 << 20, "1 to 2 MiB" },
+		      { 3, "2 B to 3 B" },
+		      { 64, "64 B to 127 B" },
+		      { 1023, "512 B to 1023 B" },
+		      { 1024, "1 KiB to 2 KiB" },
+		      { 4096, "4 KiB to 8 KiB" },
+		      { 1000000, "512 KiB to 1024 KiB" },
+		      { 1 << 20, "1 MiB to 2 MiB" },
 		      { 1ULL << 40, "1 GiB or more" } };
 	static const struct {
 		uint64_t ns;
@@ -321,7 +321,8 @@ static void check_rows(enum report_by by, const struct expected *expected, size_
 
 static void test_by_size(void **state)
 {
-	static const struct expected rows[] = { { "64 to 127 B", 150, 8 }, { "4 to 8 KiB", 2, 1 } };
+	static const struct expected rows[] = { { "64 B to 127 B", 150, 8 },
+						{ "4 KiB to 8 KiB", 2, 1 } };
 
 	(void)state;
 	check_rows(REPORT_BY_SIZE, rows, 2, RECORDING_INUSE_ALL);
@@ -414,14 +415,15 @@ static void test_text(void **state)
 	char *text = write_report(p, &opts);
 
 	(void)state;
-	has(text, "TEMPORARY OF ALL 95 %          MOST HAVE    ALLOCATED WHERE\n");
-	has(text, "       90  87.8% ");
-	has(text, "  64 to 127 B   15.3 KiB churn\n");
+	has(text, "TEMPORARY OF ALL 95 %            MOST HAVE      ALLOCATED WHERE\n");
+	has(text, "       90  87.8% 46.1% to 98.4%  64 B");
+	has(text, "  64 B to 127 B   15.3 KiB churn\n");
 	has(text, " and 1 more: --top 0\n");
 	free(text);
 	opts = (struct report_options){ .format = REPORT_TEXT, .shows_stacks = true };
 	text = write_report(p, &opts);
-	has(text, "        103 allocated blocks: 87.8% lived under 1 ms, most have 64 to 127 B\n");
+	has(text,
+	    "        103 allocated blocks: 87.8% lived under 1 ms, most have 64 B to 127 B\n");
 	free(text);
 	profile_free(p);
 	p = record(false, RECORDING_INUSE_ALL);
@@ -461,9 +463,11 @@ static void test_unknown(void **state)
 
 	(void)state;
 	unknown(true, RECORDING_INUSE_ALL, by_life, NULL);
-	unknown(false, RECORDING_INUSE_ALL, by_life, "how long its blocks lived is unknown: only");
-	unknown(false, RECORDING_INUSE_ALL, sorted, "how long its blocks lived is unknown: only");
-	unknown(false, RECORDING_INUSE_ALL, by_size, "how large its blocks were is unknown: only");
+	unknown(false, RECORDING_INUSE_ALL, by_life,
+		"the lifetimes of its blocks are unknown: only");
+	unknown(false, RECORDING_INUSE_ALL, sorted,
+		"the lifetimes of its blocks are unknown: only");
+	unknown(false, RECORDING_INUSE_ALL, by_size, "the sizes of its blocks are unknown: only");
 	unknown(true, RECORDING_INUSE_UNKNOWN, by_size, NULL);
 	unknown(true, RECORDING_INUSE_UNKNOWN, by_life, "because frees were not tracked");
 	unknown(true, RECORDING_INUSE_UNKNOWN, sorted, "because frees were not tracked");

@@ -199,7 +199,7 @@ static void test_origin_find(void **state)
 	const char *below;
 
 	(void)state;
-	if (cgroup_find_mount(&mount) || cgroup_free_find_dir(&mount, getpid(), dir))
+	if (cgroup_find_mount(&mount) || cgroup_room_find_dir(&mount, getpid(), dir))
 		skip();
 	below = dir + strlen(mount.point);
 	for (const char *at = below; (at = strchr(at, '/')); at++)

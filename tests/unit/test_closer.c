@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "guardian/closer.h"
+#include "guardian/guardian_priv.h"
 #include "kernel/attach.h"
 
 #define LINKS 200 /* more than tickets are taken at a time */

@@ -15,8 +15,8 @@
 #include "elf/debug_only.h"
 #include "elf/elf_file.h"
 #include "proc/reader.h"
-#include "push/debuginfo_stream.h"
-#include "serve/debug_job.h"
+#include "push/debuginfo_message.h"
+#include "serve/pushes.h"
 #include "track/file.h"
 
 static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, int out_fd)

@@ -15,9 +15,8 @@
 #include "debuginfo.pb-c.h"
 #include "profile/profile.h"
 #include "push/debuginfo_message.h"
-#include "push/debuginfo_stream.h"
-#include "push/profile_strip.h"
-#include "push/push_parca.h"
+#include "push/profile_copy.h"
+#include "push/push_message.h"
 
 typedef Parca__Debuginfo__V1alpha1__ShouldInitiateUploadRequest ShouldPb;
 typedef Parca__Debuginfo__V1alpha1__ShouldInitiateUploadResponse ShouldAnswerPb;

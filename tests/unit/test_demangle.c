@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "symbol/demangle.h"
+#include "symbol/symbolizer.h"
 #include "symbol/symbolizer.h"
 
 static void demangles_what_is_mangled(void **state)

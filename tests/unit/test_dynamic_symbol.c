@@ -14,9 +14,8 @@
 
 #include <cmocka.h>
 
-#include "elf/dynamic_symbol.h"
+#include "elf/elf_symbols.h"
 #include "elf/elf_file.h"
-#include "proc/auxv.h"
 #include "proc/process.h"
 
 /* What the loader has told debuggers: a program's own _r_debug may be a copy. */

@@ -20,7 +20,6 @@
 
 #include <cmocka.h>
 
-#include "elf/decompress.h"
 #include "elf/elf_file.h"
 #include "made_elf.h"
 

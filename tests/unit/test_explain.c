@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "explain/explain.h"
 #include "explain/heap_pages.h"
 #include "explain/rows.h"
 #include "explain/target.h"
@@ -362,6 +363,97 @@ static void test_verdict_jemalloc(void **state)
 	assert_non_null(strstr(v.advice, "cannot tell a leak from a cache"));
 }
 
+static void test_dead_stacks(void **state)
+{
+	struct glibc g = { 0 };
+	struct jemalloc je = { 0 };
+	struct rows r = { .rss_bytes = 100 * MIB, .dead_stack_cnt = 77 };
+	struct verdict v = { 0 };
+
+	(void)state;
+	for (int kind = 0; kind < ROW_CNT; kind++)
+		r.list[kind].kind = (enum row_kind)kind;
+	r.list[0] = (struct row){ .kind = ROW_STACKS, .bytes = 90 * MIB };
+	r.list[ROW_STACKS].kind = ROW_LIVE;
+	r.dead_stack_bytes = 44 * MIB;
+	verdict_find(&v, 7, &r, &g, &je);
+	assert_string_equal(v.cause, "stacks");
+	r.dead_stack_bytes = 45 * MIB;
+	verdict_find(&v, 7, &r, &g, &je);
+	assert_string_equal(v.cause, "dead_stacks");
+	assert_string_equal(v.text, "45.0 MiB is in the stacks of 77 threads that have ended.");
+}
+
+/* One look: so much in rows, and in live blocks of 64 bytes. */
+static void look(struct explanation *x, uint64_t live_mib, uint64_t trim_mib, uint64_t files_mib)
+{
+	struct heap_class *c;
+
+	memset(x, 0, sizeof(*x));
+	for (int kind = 0; kind < ROW_CNT; kind++)
+		x->rows.list[kind].kind = (enum row_kind)kind;
+	x->rows.list[ROW_LIVE].bytes = (int64_t)(live_mib * MIB);
+	x->rows.list[ROW_TRIM].bytes = (int64_t)(trim_mib * MIB);
+	x->rows.list[ROW_FILES].bytes = (int64_t)(files_mib * MIB);
+	x->rows.rss_bytes = (live_mib + trim_mib + files_mib) * MIB;
+	x->glibc.classes = calloc(HEAP_CLASS_CNT, sizeof(*x->glibc.classes));
+	assert_non_null(x->glibc.classes);
+	c = &x->glibc.classes[heap_class_of(64)];
+	c->live_bytes = live_mib * MIB;
+	c->live_cnt = c->live_bytes / 64;
+}
+
+static void compare(struct explanation looks[2])
+{
+	looks[0].looked_ns = 5 * NS_PER_S;
+	looks[1].looked_ns = 65 * NS_PER_S;
+	explain_compare(&looks[1], &looks[0]);
+	explain_release(&looks[0]);
+	explain_release(&looks[1]);
+}
+
+static void test_compare(void **state)
+{
+	struct explanation *looks = calloc(2, sizeof(*looks));
+	const struct explain_change *c;
+
+	(void)state;
+	assert_non_null(looks);
+	c = &looks[1].change;
+	/* it grew, though a larger row shrank */
+	look(&looks[0], 50, 100, 10);
+	look(&looks[1], 140, 20, 10);
+	compare(looks);
+	assert_true(c->is_known && c->apart_ns == 60 * NS_PER_S);
+	assert_true(c->rss_bytes == (int64_t)(10 * MIB));
+	assert_true(c->rows[ROW_LIVE] == (int64_t)(90 * MIB));
+	assert_true(c->rows[ROW_TRIM] == -(int64_t)(80 * MIB));
+	assert_string_equal(
+		c->text,
+		"RSS grew by 10.0 MiB in 1m 00s. Most in the row 'malloc: live blocks': +90.0 MiB. Of live "
+		"blocks, those of 41 to 56 bytes grew most: 1.47M more, 90.0 MiB.");
+	assert_null(strstr(looks[1].verdict.advice, "cannot tell a leak"));
+	/* the same RSS of something else */
+	look(&looks[0], 100, 0, 50);
+	look(&looks[1], 20, 80, 50);
+	compare(looks);
+	assert_non_null(strstr(c->text, "RSS hardly changed in 1m 00s. Most in the row"));
+	assert_null(strstr(c->text, "grew most"));
+	look(&looks[0], 100, 0, 50);
+	look(&looks[1], 100, 0, 0);
+	compare(looks);
+	assert_non_null(strstr(c->text,
+			       "RSS fell by 50.0 MiB in 1m 00s. Most in the row 'file pages "
+			       "(page cache)': -50.0 MiB."));
+	look(&looks[0], 100, 0, 50);
+	look(&looks[1], 100, 0, 50);
+	looks[1].glibc.main_arena = 1;
+	compare(looks);
+	assert_string_equal(c->text,
+			    "RSS hardly changed in 1m 00s. Live malloc blocks did not grow.");
+	free(looks);
+}
+
 /* Pages of this process: written, never touched, read only; and none of them changes by being looked at. */
 static void test_target(void **state)
 {
@@ -419,6 +511,8 @@ int main(void)
 		cmocka_unit_test(test_classes),
 		cmocka_unit_test(test_verdict),
 		cmocka_unit_test(test_verdict_jemalloc),
+		cmocka_unit_test(test_dead_stacks),
+		cmocka_unit_test(test_compare),
 		cmocka_unit_test(test_target),
 	};
 

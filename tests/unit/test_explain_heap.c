@@ -26,6 +26,8 @@ static void test_whole(void **state)
 	struct made_heap h;
 	struct glibc g;
 	const struct glibc_arena *a;
+	const struct type *list;
+	size_t cnt;
 
 	(void)state;
 	made_heap_whole(&h);
@@ -53,6 +55,12 @@ static void test_whole(void **state)
 	assert_int_equal(a->sum.trim,
 			 2 * MEMORY_PAGE + MADE_HEAP + MADE_HEAP_BYTES - page_up(a->top + 48));
 	assert_true(g.classes[heap_class_of(208)].live_cnt == 100);
+	list = types_list(h.types, &cnt);
+	assert_int_equal(cnt, 1);
+	assert_string_equal(list->name, "ns::Foo");
+	assert_int_equal(list->sum.cnt, 100);
+	assert_int_equal(list->sum.bytes, 100 * 208);
+	assert_true(list->sum.pinned_bytes > 0 && list->sum.pinned_bytes < g.sum.pinned);
 	glibc_release(&g);
 	made_release(&h);
 }
@@ -80,6 +88,7 @@ static void test_not_believed(void **state)
 {
 	struct made_heap h;
 	struct glibc g;
+	size_t cnt;
 
 	(void)state;
 	made_heap_whole(&h);
@@ -89,6 +98,8 @@ static void test_not_believed(void **state)
 	assert_non_null(strstr(g.arenas.data->why, "are not valid chunks"));
 	assert_int_equal(g.sum.live, 0);
 	assert_int_equal(g.arenas.data->sum.unknown, MADE_HEAP_BYTES);
+	(void)types_list(h.types, &cnt);
+	assert_int_equal(cnt, 0);
 	glibc_release(&g);
 	made_release(&h);
 }

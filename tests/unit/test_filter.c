@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "tap/filter.h"
+#include "tap/threads_priv.h"
 
 #define NR SYS_getppid
 #define ARCH_X86_64 0xc000003e

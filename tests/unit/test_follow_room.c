@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-#include "serve/follow_room.h"
+#include "serve/follow.h"
 
 #define PLACES 90
 

@@ -48,15 +48,15 @@ static void test_steps(void **state)
 	s = step_to(BUDGET_ALLOCS, false);
 	want_step(&s,
 		  "after 3.0 s: stopped tracking frees (tracking everything costs 76 % of its CPU "
-		  "time, the limit is 25 %): in-use is unknown");
+		  "time, the limit is 25 %): heap in use is unknown");
 	s = step_to(BUDGET_ALLOCS, true);
 	want_step(&s,
 		  "after 3.0 s: stopped tracking frees (tracking everything costs 31 % of one CPU, "
-		  "the limit is 25 %): in-use is unknown");
+		  "the limit is 25 %): heap in use is unknown");
 	s = step_to(BUDGET_OFF, true);
 	want_step(&s,
 		  "after 3.0 s: stopped recording (recording allocations alone costs 27 % of one "
-		  "CPU, the limit is 25 %); tried again in 9.0 s");
+		  "CPU, the limit is 25 %); retrying in 9.0 s");
 }
 
 static void test_kill(void **state)
@@ -69,19 +69,19 @@ static void test_kill(void **state)
 	want_step(
 		&s,
 		"after 3.0 s: stopped recording at once (recording costs 93 % of its CPU time, the "
-		"limit is 25 %); tried again in 9.0 s");
+		"limit is 25 %); retrying in 9.0 s");
 	s.verdict.limit.cpu_share = 0.025;
 	s.verdict.given.cpu_share = 0.05;
 	want_step(
 		&s,
 		"after 3.0 s: stopped recording at once (recording costs 93 % of its CPU time, the "
-		"limit is 2.5 % (5 %, reduced as all processes together are near theirs)); tried again "
+		"limit is 2.5 % (5 %, reduced as all processes together are near theirs)); retrying "
 		"in 9.0 s");
 	s.verdict.is_of_one_cpu = true;
 	want_step(
 		&s,
 		"after 3.0 s: stopped recording at once (recording costs 62 % of one CPU, the limit "
-		"is 25 %); tried again in 9.0 s");
+		"is 25 %); retrying in 9.0 s");
 }
 
 /* A started program may have ended before somebody reads the advice. */
@@ -94,10 +94,10 @@ static void test_advice(void **state)
 	(void)state;
 	s.pid = 12;
 	governor_step_words(&s, true, buf, sizeof(buf));
-	assert_non_null(strstr(buf, " -d 10s -p 12 shows it"));
+	assert_non_null(strstr(buf, " -d 10s -p 12, or use --tap (about 1 %"));
 	s.program_argv = argv;
 	governor_step_words(&s, true, buf, sizeof(buf));
-	assert_non_null(strstr(buf, " -- make -j2 shows it"));
+	assert_non_null(strstr(buf, " -- make -j2, or use --tap (about 1 %"));
 }
 
 static void want_cost(const struct governor_view *view, const char *words)

@@ -232,7 +232,7 @@ static struct outcome simulate(const struct load *l, size_t row_cnt)
 	assert_int_equal(o.one.has_grown,
 			 o.one.verdict == GROWTH_UNKNOWN && o.one.has_rate && o.one.low > 0);
 	growth_judge(&plan, &sums, row_cnt, &o.named);
-	growth_compare(&plan, &sums, growth_old_goes(&sums) ? &(struct growth_sums){ 0 } : &sums,
+	growth_compare(&plan, &sums, growth_is_replaced(&sums) ? &(struct growth_sums){ 0 } : &sums,
 		       LIMIT_BYTES_PER_S, LIMIT_TAIL, &o.limit);
 	seconds = mean_time(&plan, 8) - mean_time(&plan, 2);
 	o.truth = (truth.up.bytes - truth.down.bytes) / seconds;

@@ -91,7 +91,7 @@ static void test_killed(void **state)
 	assert_true(guardian_is_lost(g));
 	assert_true(has_news(g));
 	assert_int_equal(guardian_work(g), -EPIPE);
-	assert_true(guardian_is_out(g, 12345));
+	assert_true(guardian_is_detached(g, 12345));
 
 	assert_int_equal(guardian_restart(g), 0);
 	assert_false(guardian_is_lost(g));
@@ -117,15 +117,15 @@ static void test_no_memory(void **state)
 	ticket = guardian_detach(g, &unknown, 1);
 	assert_int_equal(failures_left, 0);
 	assert_true(ticket != 0);
-	guardian_wait_out(g, ticket);
+	guardian_wait_detached(g, ticket);
 	/* not for a while: then it is not out, and sent as soon as it can be */
 	failures_left = 1000;
 	ticket = guardian_detach(g, &unknown, 1);
 	assert_true(ticket != 0);
-	assert_false(guardian_is_out(g, ticket));
+	assert_false(guardian_is_detached(g, ticket));
 	failures_left = 2;
-	guardian_wait_out(g, ticket);
-	assert_true(guardian_is_out(g, ticket));
+	guardian_wait_detached(g, ticket);
+	assert_true(guardian_is_detached(g, ticket));
 	/* for good: then it is said */
 	failures_left = 1000;
 	assert_int_equal(guardian_set_tap(g, unknown, 0, &lost), -ENOMEM);

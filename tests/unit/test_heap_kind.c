@@ -90,8 +90,7 @@ static void test_words(void **state)
 	(void)state;
 	assert_false(heap_words_partial(&kind, &words));
 	heap_words_none(&kind, &words);
-	assert_string_equal(words.what,
-			    "no allocator that heaptap knows is in the 1 file that it maps");
+	assert_string_equal(words.what, "no known allocator found in its 1 mapped file");
 	kind.is_static = true;
 	heap_words_none(&kind, &words);
 	assert_non_null(strstr(words.advice, "static and stripped"));

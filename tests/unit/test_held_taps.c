@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "guardian/holder_priv.h"
+#include "guardian/guardian_priv.h"
 #include "tap/tap.h"
 
 #define PID 4711

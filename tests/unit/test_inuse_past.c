@@ -13,7 +13,6 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "http/line_svg.h"
 #include "metrics/inuse_past.h"
 
 static struct inuse_past *past;
@@ -37,10 +36,18 @@ static bool begin(double seconds)
 	return inuse_past_begin(past, (uint64_t)(seconds * NS_PER_S));
 }
 
+/* Its resident memory is always a MiB more. */
+static int add(pid_t pid, uint64_t since_ns, double bytes)
+{
+	const double both[] = { bytes, bytes + (1 << 20) };
+
+	return inuse_past_add(past, pid, since_ns, both);
+}
+
 static void moment(double seconds, double bytes)
 {
 	assert_true(begin(seconds));
-	assert_int_equal(inuse_past_add(past, 7, 1, bytes), 0);
+	assert_int_equal(add(7, 1, bytes), 0);
 	assert_int_equal(inuse_past_end(past), 0);
 }
 
@@ -52,12 +59,12 @@ static void points_are_ten_seconds_apart(void **state)
 	moment(1010, 2);
 	moment(1020, NAN);
 	moment(1050, 5); /* nobody looked for two of them */
-	assert_int_equal(inuse_past_hour(past, 7, hour), 6);
+	assert_int_equal(inuse_past_hour(past, 7, INUSE_PAST_INUSE, hour), 6);
 	assert_true(hour[0] == 1 && hour[1] == 2 && isnan(hour[2]) && isnan(hour[3]) &&
 		    isnan(hour[4]) && hour[5] == 5);
-	assert_int_equal(inuse_past_day(past, 7, day), 1);
+	assert_int_equal(inuse_past_day(past, 7, INUSE_PAST_INUSE, day), 1);
 	assert_true(day[0] == 5);
-	assert_int_equal(inuse_past_hour(past, 8, hour), 0);
+	assert_int_equal(inuse_past_hour(past, 8, INUSE_PAST_INUSE, hour), 0);
 }
 
 static void an_hour_and_a_day_are_kept(void **state)
@@ -65,15 +72,15 @@ static void an_hour_and_a_day_are_kept(void **state)
 	(void)state;
 	for (int i = 0; i < 3 * 8640; i++)
 		moment(10.0 * i, i);
-	assert_int_equal(inuse_past_hour(past, 7, hour), INUSE_PAST_HOUR_CNT);
+	assert_int_equal(inuse_past_hour(past, 7, INUSE_PAST_INUSE, hour), INUSE_PAST_HOUR_CNT);
 	assert_true(hour[INUSE_PAST_HOUR_CNT - 1] == 25919 && hour[0] == 25919 - 359);
-	assert_int_equal(inuse_past_day(past, 7, day), INUSE_PAST_DAY_CNT);
+	assert_int_equal(inuse_past_day(past, 7, INUSE_PAST_INUSE, day), INUSE_PAST_DAY_CNT);
 	for (int i = 2; i < INUSE_PAST_DAY_CNT; i++)
 		assert_true(day[i] - day[i - 1] == 30 || i == INUSE_PAST_DAY_CNT - 1);
 	assert_true(day[INUSE_PAST_DAY_CNT - 1] == 25919); /* the most so far */
 	moment(10.0 * 3 * 8640 + 200000, 3); /* asleep for days */
-	assert_int_equal(inuse_past_hour(past, 7, hour), 1);
-	assert_int_equal(inuse_past_day(past, 7, day), 1);
+	assert_int_equal(inuse_past_hour(past, 7, INUSE_PAST_INUSE, hour), 1);
+	assert_int_equal(inuse_past_day(past, 7, INUSE_PAST_INUSE, day), 1);
 	assert_true(day[0] == 3);
 }
 
@@ -85,7 +92,7 @@ static void the_most_of_five_minutes(void **state)
 	moment(3020, 20);
 	moment(3310, NAN);
 	moment(3320, 4);
-	assert_int_equal(inuse_past_day(past, 7, day), 2);
+	assert_int_equal(inuse_past_day(past, 7, INUSE_PAST_INUSE, day), 2);
 	assert_true(day[0] == 90 && day[1] == 4);
 }
 
@@ -94,14 +101,14 @@ static void who_has_ended_is_forgotten(void **state)
 	(void)state;
 	moment(100, 1);
 	assert_true(begin(110));
-	assert_int_equal(inuse_past_add(past, 8, 1, 5), 0);
-	assert_int_equal(inuse_past_add(past, 8, 1, 6), 0); /* the first counts */
+	assert_int_equal(add(8, 1, 5), 0);
+	assert_int_equal(add(8, 1, 6), 0); /* the first counts */
 	assert_int_equal(inuse_past_end(past), 0);
-	assert_int_equal(inuse_past_hour(past, 7, hour), 0);
-	assert_int_equal(inuse_past_hour(past, 8, hour), 1);
+	assert_int_equal(inuse_past_hour(past, 7, INUSE_PAST_INUSE, hour), 0);
+	assert_int_equal(inuse_past_hour(past, 8, INUSE_PAST_INUSE, hour), 1);
 	assert_true(hour[0] == 5);
 	moment(120, 2); /* another one with its number begins anew */
-	assert_int_equal(inuse_past_hour(past, 7, hour), 1);
+	assert_int_equal(inuse_past_hour(past, 7, INUSE_PAST_INUSE, hour), 1);
 }
 
 /* Within a step the pid of one that ended is another one's. */
@@ -111,16 +118,16 @@ static void a_pid_that_is_used_again_begins_anew(void **state)
 	moment(3000, 90);
 	moment(3010, 80);
 	assert_true(begin(3020));
-	assert_int_equal(inuse_past_add(past, 7, 2, 5), 0);
+	assert_int_equal(add(7, 2, 5), 0);
 	assert_int_equal(inuse_past_end(past), 0);
-	assert_int_equal(inuse_past_hour(past, 7, hour), 1);
+	assert_int_equal(inuse_past_hour(past, 7, INUSE_PAST_INUSE, hour), 1);
 	assert_true(hour[0] == 5);
-	assert_int_equal(inuse_past_day(past, 7, day), 1);
+	assert_int_equal(inuse_past_day(past, 7, INUSE_PAST_INUSE, day), 1);
 	assert_true(day[0] == 5);
 	assert_true(begin(3040));
-	assert_int_equal(inuse_past_add(past, 7, 2, 6), 0);
+	assert_int_equal(add(7, 2, 6), 0);
 	assert_int_equal(inuse_past_end(past), 0);
-	assert_int_equal(inuse_past_hour(past, 7, hour), 3);
+	assert_int_equal(inuse_past_hour(past, 7, INUSE_PAST_INUSE, hour), 3);
 	assert_true(hour[0] == 5 && isnan(hour[1]) && hour[2] == 6);
 }
 
@@ -133,7 +140,7 @@ static void it_is_cheap(void **state)
 	for (int i = 0; i < 8640; i++) {
 		assert_true(begin(10.0 * i));
 		for (pid_t pid = 1; pid <= 300; pid++)
-			assert_int_equal(inuse_past_add(past, pid, 1, pid * 1e6), 0);
+			assert_int_equal(add(pid, 1, pid * 1e6), 0);
 		assert_int_equal(inuse_past_end(past), 0);
 	}
 	took_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns;
@@ -147,36 +154,30 @@ static void there_is_a_bound(void **state)
 	assert_true(begin(10));
 	assert_false(inuse_past_is_full(past));
 	for (pid_t pid = 1; pid <= INUSE_PAST_PROCESSES_CAP; pid++)
-		assert_int_equal(inuse_past_add(past, pid, 1, 1), 0);
-	assert_int_equal(inuse_past_add(past, INUSE_PAST_PROCESSES_CAP + 1, 1, 1), -ENOSPC);
+		assert_int_equal(add(pid, 1, 1), 0);
+	assert_int_equal(add(INUSE_PAST_PROCESSES_CAP + 1, 1, 1), -ENOSPC);
 	assert_true(inuse_past_is_full(past));
 	assert_int_equal(inuse_past_end(past), 0);
-	assert_int_equal(inuse_past_hour(past, INUSE_PAST_PROCESSES_CAP + 1, hour), 0);
+	assert_int_equal(
+		inuse_past_hour(past, INUSE_PAST_PROCESSES_CAP + 1, INUSE_PAST_INUSE, hour), 0);
 }
 
-static const char *line(const float *values, size_t cnt, size_t slot_cnt)
+static void resident_is_kept_beside_it(void **state)
 {
-	static char text[4096];
-	FILE *out = fmemopen(text, sizeof(text), "w");
-
-	assert_non_null(out);
-	line_svg_write(values, cnt, slot_cnt, 8, 12, "what", out);
-	fclose(out);
-	return strstr(text, " d=\"");
-}
-
-static void lines_end_now_and_have_gaps(void **state)
-{
-	const float values[] = { 1, 2, NAN, 4 }, many[] = { 0, 1, 2, 9, 4, 5, 6, 7 };
-
 	(void)state;
-	assert_string_equal(line(values, 4, 4), " d=\"M0 8.5h1L2 6.0M6 1.0h1\"/></svg>");
-	/* half of the time is not known yet */
-	assert_string_equal(line(values, 2, 4), " d=\"M4 6.0h1L6 1.0\"/></svg>");
-	assert_string_equal(line(many, 8, 8), " d=\"M0 9.9h1L2 1.0L4 5.4L6 3.2\"/></svg>");
-	assert_string_equal(line((float[]){ 0 }, 1, 4), " d=\"M6 11.0h1\"/></svg>");
-	assert_string_equal(line((float[]){ NAN }, 1, 4), " d=\"\"/></svg>");
-	line(many, 8, INUSE_PAST_HOUR_CNT);
+	moment(1000, 1);
+	assert_true(begin(1010));
+	assert_int_equal(inuse_past_add(past, 7, 1, (const double[]){ NAN, 5 }), 0);
+	assert_int_equal(inuse_past_end(past), 0);
+	moment(1030, 2);
+	assert_true(inuse_past_time_ns(past) == 1030 * NS_PER_S);
+	assert_int_equal(inuse_past_hour(past, 7, INUSE_PAST_RESIDENT, hour), 4);
+	assert_true(hour[0] == (1 << 20) + 1 && hour[1] == 5 && isnan(hour[2]) &&
+		    hour[3] == (1 << 20) + 2);
+	assert_int_equal(inuse_past_hour(past, 7, INUSE_PAST_INUSE, hour), 4);
+	assert_true(hour[0] == 1 && isnan(hour[1]) && isnan(hour[2]) && hour[3] == 2);
+	assert_int_equal(inuse_past_day(past, 7, INUSE_PAST_RESIDENT, day), 1);
+	assert_true(day[0] == (1 << 20) + 2);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -191,7 +192,7 @@ int main(void)
 		TEST(a_pid_that_is_used_again_begins_anew),
 		TEST(it_is_cheap),
 		TEST(there_is_a_bound),
-		TEST(lines_end_now_and_have_gaps),
+		TEST(resident_is_kept_beside_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

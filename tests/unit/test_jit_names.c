@@ -282,8 +282,8 @@ static void expect_name(struct jit_code *c, uint32_t period, uint64_t addr, cons
 /* Looks until it has looked. */
 static bool look(struct jit_code *c)
 {
-	usleep(JIT_LOOK_NS / 1000 + 10000);
-	return jit_code_look(c);
+	usleep(JIT_REFRESH_NS / 1000 + 10000);
+	return jit_code_refresh(c);
 }
 
 static void test_periods(void **state)

@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "proc/find_program.h"
 #include "proc/launch.h"
 
 static char dir[] = "/tmp/heaptap-test-launch-XXXXXX";

@@ -272,7 +272,7 @@ static void test_more(void **state)
 		const struct limit_result *res;
 		struct limits l;
 
-		o.more_is_share = cases[i].is_share;
+		o.is_share[LIMIT_MORE] = cases[i].is_share;
 		add_site(b, "table", &before, 1);
 		add_site(p, "table", &after, 1);
 		res = judge(p, b, o, &l);
@@ -323,7 +323,7 @@ static void test_known_since(void **state)
 	struct limits l;
 
 	(void)state;
-	o.more_is_share = true;
+	o.is_share[LIMIT_MORE] = true;
 	add_site(p, "table", &table, 1);
 	add_site(larger, "table", &more, 1);
 	assert_int_equal(judge(p, larger, o, &l)->verdict, LIMIT_KEPT);
@@ -406,17 +406,17 @@ static void test_unexplained_growth(void **state)
 		enum limit_verdict verdict;
 		const char *text;
 	} cases[] = {
-		{ 10, 41, 0, 0, LIMIT_KEPT, "kept" }, /* less than 32 MiB */
+		{ 10, 41, 0, 0, LIMIT_KEPT, "pass" }, /* less than 32 MiB */
 		{ 10, 110, 0, 0, LIMIT_UNKNOWN,
-		  "The process grew by 100 MiB, of which 0 % is explained: 4.00 KiB is held." },
-		{ 400, 499, 0, 0, LIMIT_KEPT, "kept" }, /* less than a quarter */
+		  "The process grew by 100 MiB, of which 0 % is explained: 4.00 KiB is in use." },
+		{ 400, 499, 0, 0, LIMIT_KEPT, "pass" }, /* less than a quarter */
 		{ 400, 500, 0, 0, LIMIT_UNKNOWN, "memory that it mapped directly" },
-		{ 10, 110, 80, 0, LIMIT_KEPT, "kept" },
+		{ 10, 110, 80, 0, LIMIT_KEPT, "pass" },
 		{ 10, 110, 60, 0, LIMIT_UNKNOWN, "grew by 40.0 MiB" },
 		{ 10, 110, -60, 0, LIMIT_UNKNOWN, "grew by 160 MiB" },
-		{ 10, 110, 0, 60 << 8, LIMIT_KEPT, "kept" },
+		{ 10, 110, 0, 60 << 8, LIMIT_KEPT, "pass" },
 		{ 10, 110, 0, 40 << 8, LIMIT_UNKNOWN, "freed blocks that its allocator keeps" },
-		{ 0, 110, 0, 0, LIMIT_KEPT, "kept" }, /* what it was is not known */
+		{ 0, 110, 0, 0, LIMIT_KEPT, "pass" }, /* what it was is not known */
 	};
 
 	(void)state;
@@ -479,7 +479,7 @@ static void test_share_of_unknown(void **state)
 		const struct limit_result *res;
 		struct limits l;
 
-		o.more_is_share = true;
+		o.is_share[LIMIT_MORE] = true;
 		add_site(p, "table", &table, 1);
 		add_site(before, "table", &table, 1);
 		(i ? p : before)->recording.inuse = RECORDING_INUSE_UNKNOWN;
@@ -519,10 +519,10 @@ static void test_written(void **state)
 	text = written(&l, LIMIT_TEXT);
 	assert_null(strchr(text, '\x1b'));
 	assert_non_null(strstr(text, "(PID 7), 24.0 s, one sample per 4.00 KiB\n"
-				     "broken   in use: 800 KiB, at least "));
+				     "FAIL     in use: 800 KiB, at least "));
 	assert_non_null(strstr(text, "and 2 more\n"));
-	assert_non_null(strstr(text, "unknown  held by ended tasks: not known; limit 0 B\n"));
-	assert_non_null(strstr(text, "\nbroken, with a confidence of 99 %\n"));
+	assert_non_null(strstr(text, "unknown  in use by ended tasks: not known; limit 0 B\n"));
+	assert_non_null(strstr(text, "\nFAIL (99 % confidence)\n"));
 	free(text);
 	text = written(&l, LIMIT_JSON);
 	assert_null(strchr(text, '\x1b'));

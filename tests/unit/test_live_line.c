@@ -35,14 +35,15 @@ static void test_growth(void **state)
 	struct live_line l = { 0 };
 
 	(void)state;
-	assert_string_equal(at(&l, 0.2, 100 * KIB, NAN), "200 ms: held 100 KiB, cost not known");
-	assert_string_equal(at(&l, 0.8, 200 * KIB, 0.004), "800 ms: held 200 KiB, cost 0.4 %");
+	assert_string_equal(at(&l, 0.2, 100 * KIB, NAN), "200 ms: in use 100 KiB, cost not known");
+	assert_string_equal(at(&l, 0.8, 200 * KIB, 0.004), "800 ms: in use 200 KiB, cost 0.4 %");
 	assert_string_equal(at(&l, 1.2, 300 * KIB, 0.094),
-			    "1.2 s: held 300 KiB (+200 KiB/s), cost 9 %");
+			    "1.2 s: in use 300 KiB (+200 KiB/s), cost 9 %");
 	/* the newest that is a second old counts */
 	assert_string_equal(at(&l, 1.8, 100 * KIB, 0.534),
-			    "1.8 s: held 100 KiB (-100 KiB/s), cost 53 %");
-	assert_string_equal(at(&l, 2.8, 100 * KIB, 0), "2.8 s: held 100 KiB (+0 B/s), cost 0.0 %");
+			    "1.8 s: in use 100 KiB (-100 KiB/s), cost 53 %");
+	assert_string_equal(at(&l, 2.8, 100 * KIB, 0),
+			    "2.8 s: in use 100 KiB (+0 B/s), cost 0.0 %");
 }
 
 /* What is held is another sum when frees are watched again: no growth over the gap. */
@@ -52,10 +53,10 @@ static void test_unknown(void **state)
 
 	(void)state;
 	at(&l, 1, 1e9, 0.1);
-	assert_string_equal(at(&l, 2, -1, 0.2), "2.0 s: held unknown, cost 20 %");
-	assert_string_equal(at(&l, 3, 0, 0.2), "3.0 s: held 0 B, cost 20 %");
+	assert_string_equal(at(&l, 2, -1, 0.2), "2.0 s: in use unknown, cost 20 %");
+	assert_string_equal(at(&l, 3, 0, 0.2), "3.0 s: in use 0 B, cost 20 %");
 	assert_string_equal(at(&l, 4, 10 * KIB, 0.2),
-			    "4.0 s: held 10.0 KiB (+10.0 KiB/s), cost 20 %");
+			    "4.0 s: in use 10.0 KiB (+10.0 KiB/s), cost 20 %");
 }
 
 static void test_width(void **state)
@@ -78,7 +79,7 @@ static void test_width(void **state)
 	now.held_bytes = 1;
 	live_line_text(&l, &now, buf);
 	assert_string_equal(buf,
-			    "720h 00m: held 1 B (-511 GiB/s), cost up to 101 %, stack map full");
+			    "720h 00m: in use 1 B (-511 GiB/s), cost up to 101 %, stack map full");
 	assert_true(strlen("heaptap: ") + strlen(buf) < 80);
 }
 
@@ -97,7 +98,7 @@ static void test_one_cpu(void **state)
 
 	(void)state;
 	live_line_text(&l, &now, buf);
-	assert_string_equal(buf, "3.0 s: held 0 B, cost 6 % of one CPU");
+	assert_string_equal(buf, "3.0 s: in use 0 B, cost 6 % of one CPU");
 }
 
 /* More points than are kept. */
@@ -109,7 +110,7 @@ static void test_long(void **state)
 	(void)state;
 	for (int i = 0; i < 1000; i++)
 		text = at(&l, 0.2 * i, i * KIB, 0.05);
-	assert_string_equal(text, "3m 19s: held 999 KiB (+5.00 KiB/s), cost 5 %");
+	assert_string_equal(text, "3m 19s: in use 999 KiB (+5.00 KiB/s), cost 5 %");
 }
 
 int main(void)

@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "metrics/metric_text.h"
 #include "metrics/metrics_page.h"
 #include "metrics/view.h"
 

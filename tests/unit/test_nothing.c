@@ -50,7 +50,7 @@ static void test_too_little(void **state)
 	n.argv = ls;
 	expect(&n, 0, "one sample is taken per 64.0 KiB", ": heaptap record --rate 1 -- ls -l /");
 	n.rate_bytes = 1;
-	expect(&n, 0, "of the 90 calls of PID 12 (ls) none gave memory", "memory");
+	expect(&n, 0, "none of the 90 allocator calls of PID 12 (ls) returned memory", "memory");
 }
 
 /* Probes that the kernel did not take in time are not the absence of an allocator. */
@@ -75,7 +75,7 @@ static void test_untapped(void **state)
 	(void)state;
 	n.is_untapped = true;
 	n.argv = ls;
-	expect(&n, 0, "PID 12 (ls) was not tapped yet when that ended",
+	expect(&n, 0, "PID 12 (ls) was not tapped yet when the recording ended",
 	       ": heaptap record --rate 1 -- ls -l /");
 }
 
@@ -130,11 +130,12 @@ static void test_no_calls(void **state)
 	struct nothing n = ordinary();
 
 	(void)state;
-	expect(&n, 0, "allocated nothing in 2.0 s", "heaptap record -d 5m -p 12,13");
+	expect(&n, 0, "made no malloc calls in 2.0 s", "heaptap record -d 5m -p 12,13");
 	n.argv = ls;
-	expect(&n, 0, "if its children do", "heaptap record --follow -- ls -l /");
+	expect(&n, 0, "to record its children, too", "heaptap record --follow -- ls -l /");
 	n.probes_went_out = true;
-	expect(&n, 0, "taken out", "heaptap record --max-overhead off -d 10s -- ls -l /");
+	expect(&n, 0, "the overhead limit stopped the recording",
+	       "heaptap record --max-overhead off -d 10s -- ls -l /");
 	n.paused_cnt = 1;
 	expect(&n, 0, "heaptap_pause_all", ")");
 }
@@ -146,11 +147,11 @@ static void test_no_allocator(void **state)
 	(void)state;
 	n.site_cnt = 0;
 	kind = (struct heap_kind){ .file_cnt = 2 };
-	expect(&n, -ENODATA, "no allocator that heaptap knows is in the 2 files",
-	       "takes from them");
+	expect(&n, -ENODATA, "no known allocator found in its 2 mapped files",
+	       "which heaptap cannot attribute");
 	kind.unread_cnt = 1;
-	expect(&n, -ENODATA, "is in the 2 files that it maps (1 of them could not be read)",
-	       "it may be in what could not be read: try again when that can be");
+	expect(&n, -ENODATA, "in its 2 mapped files (1 of them could not be read)",
+	       "it may be in a file that could not be read");
 	kind.is_go = true;
 	expect(&n, -ENODATA, "a Go program: its heap is not malloc's", "would be seen");
 }
@@ -161,7 +162,7 @@ static void test_samplers(void **state)
 
 	(void)state;
 	n.is_usdt = true;
-	expect(&n, 0, "PID 12 (ls) has a sampler that told of nothing",
+	expect(&n, 0, "PID 12 (ls) has a sampler that reported nothing",
 	       ": heaptap record --source probes -p 12,13");
 	n.site_cnt = 0;
 	expect(&n, -ENODATA, "PID 12 (ls) has no sampler of its own",

@@ -17,9 +17,7 @@
 #include "parca.pb-c.h"
 #include "pyroscope.pb-c.h"
 #include "push/push_message.h"
-#include "push/push_parca.h"
-#include "push/push_pyroscope.h"
-#include "push/push_secret.h"
+#include "push/push_http.h"
 #include "push/push_target.h"
 
 static void targets_that_are_right(void **state)

@@ -22,7 +22,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "push/push_queue.h"
-#include "push/push_sender.h"
 
 /* Bound, not listening: each connection is refused, and nobody else can have the port. */
 static int refusing_port(uint16_t *ret_port)

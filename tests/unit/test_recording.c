@@ -48,39 +48,39 @@ static void test_way_out(void **state)
 	char buf[RECORDING_TEXT_BUF];
 
 	(void)state;
-	assert_string_equal(recording_way_out(&r, 64 << 10, buf),
+	assert_string_equal(recording_advice(&r, 64 << 10, buf),
 			    "heaptap record --max-overhead 80 -d 10s -p 6426");
-	assert_string_equal(recording_way_out(&r, 0, buf),
+	assert_string_equal(recording_advice(&r, 0, buf),
 			    "heaptap record --max-overhead 80 -d 10s -p 6426");
-	assert_string_equal(recording_way_out(&r, 512 << 10, buf),
+	assert_string_equal(recording_advice(&r, 512 << 10, buf),
 			    "heaptap record --max-overhead 80 --rate 512k -d 10s -p 6426");
-	assert_string_equal(recording_way_out(&r, 1, buf),
+	assert_string_equal(recording_advice(&r, 1, buf),
 			    "heaptap record --max-overhead 80 --rate 1 -d 10s -p 6426");
-	assert_string_equal(recording_tap_way(&r, buf), "heaptap record --tap -d 10s -p 6426");
+	assert_string_equal(recording_advice_tap(&r, buf), "heaptap record --tap -d 10s -p 6426");
 	r.follows_children = true;
-	assert_string_equal(recording_tap_way(&r, buf),
+	assert_string_equal(recording_advice_tap(&r, buf),
 			    "heaptap record --tap --follow -d 10s -p 6426");
-	assert_string_equal(recording_way_out(&r, 64 << 10, buf),
+	assert_string_equal(recording_advice(&r, 64 << 10, buf),
 			    "heaptap record --max-overhead 80 --follow -d 10s -p 6426");
 	r.follows_children = false;
 	r.full_share = 0.9;
-	assert_string_equal(recording_way_out(&r, 64 << 10, buf),
+	assert_string_equal(recording_advice(&r, 64 << 10, buf),
 			    "heaptap record --max-overhead off -d 10s -p 6426");
 	r.pid = 0;
-	assert_string_equal(recording_way_out(&r, 0, buf),
+	assert_string_equal(recording_advice(&r, 0, buf),
 			    "heaptap record --max-overhead off -d 10s");
 	/* Nobody can attach to what has ended. */
 	r = unknown(0.53);
 	r.has_ended = true;
-	assert_string_equal(recording_way_out(&r, 0, buf),
+	assert_string_equal(recording_advice(&r, 0, buf),
 			    "heaptap record --max-overhead 80 -d 10s -p PID");
-	assert_string_equal(recording_tap_way(&r, buf), "");
+	assert_string_equal(recording_advice_tap(&r, buf), "");
 	recording_program_text((char *const[]){ (char *)"sh", (char *)"-c", (char *)"a; b", NULL },
 			       r.program, sizeof(r.program));
 	r.follows_children = true;
-	assert_string_equal(recording_way_out(&r, 0, buf),
+	assert_string_equal(recording_advice(&r, 0, buf),
 			    "heaptap record --max-overhead 80 --follow -- sh -c ...");
-	assert_string_equal(recording_way_out_cost(&r, buf),
+	assert_string_equal(recording_advice_cost(&r, buf),
 			    "about half the throughput; nothing remains afterwards");
 }
 
@@ -90,17 +90,17 @@ static void test_cost(void **state)
 	char buf[RECORDING_TEXT_BUF];
 
 	(void)state;
-	assert_string_equal(recording_way_out_cost(&r, buf),
+	assert_string_equal(recording_advice_cost(&r, buf),
 			    "about half the throughput for 10 s; nothing remains afterwards");
 	r.full_share = 0.31;
-	assert_string_equal(recording_way_out_cost(&r, buf),
+	assert_string_equal(recording_advice_cost(&r, buf),
 			    "about a third of the throughput for 10 s; nothing remains afterwards");
 	r.full_share = 2;
-	assert_string_equal(recording_way_out_cost(&r, buf),
+	assert_string_equal(recording_advice_cost(&r, buf),
 			    "most of the throughput for 10 s; nothing remains afterwards");
 	r.full_share = NAN;
 	assert_string_equal(
-		recording_way_out_cost(&r, buf),
+		recording_advice_cost(&r, buf),
 		"an unknown part of the throughput for 10 s; nothing remains afterwards");
 }
 
@@ -122,7 +122,7 @@ static void test_why(void **state)
 	assert_string_equal(
 		recording_why_unknown(&r, "node", buf),
 		"At times tracking frees cost more than the limit of 25 %; over all it is 7.5 %.");
-	assert_string_equal(recording_way_out(&r, 0, buf),
+	assert_string_equal(recording_advice(&r, 0, buf),
 			    "heaptap record --max-overhead off -d 10s -p 6426");
 	r.full_share = NAN;
 	assert_string_equal(recording_why_unknown(&r, "redis-server", buf),

@@ -177,7 +177,7 @@ static void inuse_in_words(void **state)
 		recording_inuse_words(&r, "server", 65536, false, buf),
 		"Its allocator frees by a function that has no name (a stripped program). To "
 		"measure it: a build that keeps the names of its allocator");
-	assert_string_equal(recording_tap_way(&r, buf), "");
+	assert_string_equal(recording_advice_tap(&r, buf), "");
 }
 
 int main(void)

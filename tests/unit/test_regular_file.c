@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "base/regular_file.h"
 #include "elf/elf_file.h"
-#include "proc/find_program.h"
+#include "proc/launch.h"
 #include "proc/process.h"
 #include "temp_folder.h"
 

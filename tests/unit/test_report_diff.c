@@ -320,13 +320,13 @@ static void growth_that_rows_do_not_explain_is_said(void **state)
 		const char *expected; /* NULL: nothing is said */
 	} cases[] = {
 		{ "mapped", 300 * MIB, 600 * MIB, 0, 3 * MIB, 77, 0,
-		  "\nThe process grew by 300 MiB, of which 1 % is explained: 3.00 MiB more is held. The" },
+		  "\nThe process grew by 300 MiB, of which 1 % is explained: 3.00 MiB more is in use. The" },
 		{ "held", 300 * MIB, 600 * MIB, 0, 200 * MIB, 77, 0, NULL },
 		{ "before", 600 * MIB, 610 * MIB, 0, 3 * MIB, 77, 0, NULL },
 		{ "a file", 300 * MIB, 600 * MIB, 290 * MIB, 3 * MIB, 77, 0, NULL },
 		{ "another process", 300 * MIB, 600 * MIB, 0, 3 * MIB, 78, 0, NULL },
 		{ "recorded again", 300 * MIB, 2000 * (uint64_t)MIB, 0, 3 * MIB, 77, 60000000000,
-		  "\nThe process grew by 1.86 GiB, of which 21 % is explained: 392 MiB is held. The" },
+		  "\nThe process grew by 1.86 GiB, of which 21 % is explained: 392 MiB is in use. The" },
 	};
 
 	(void)state;
@@ -379,8 +379,9 @@ static void other_values_cannot_be_compared(void **state)
 	a->recording.inuse = RECORDING_INUSE_UNKNOWN;
 	o.value = REPORT_VALUE_INUSE;
 	assert_int_equal(diff(a, a, &o, &text, &why), -EINVAL);
-	assert_string_equal(why.text,
-			    "in use is not known in a.pb.gz. What was allocated is: --value alloc");
+	assert_string_equal(
+		why.text,
+		"in use is unknown in a.pb.gz; --value alloc compares what was allocated");
 	free(text);
 	profile_free(a);
 	profile_free(b);

@@ -229,13 +229,14 @@ static void shows(const char *text, const char *expected, bool is_wanted)
 /* As a part of a page: what grows on top, names are text, and what is not known is not steady. */
 static void test_table(void **state)
 {
-	static const char grows[] = "<td>+2.34 MiB<td>+1.82 MiB to +2.86 MiB<td><b>grows</b>";
+	static const char grows[] =
+		"<td class=\"num\">+2.34 MiB <small>+1.82 MiB to +2.86 MiB</small><td><b>grows</b>";
 	struct profile *p = record(true, "<script>");
 	char *text = table(p, 10), *leak;
 
 	(void)state;
 	shows(text, "<h2>What grows, by stack</h2>", true);
-	leak = strstr(text, "<tr><td>480 KiB<td>+2.34 MiB");
+	leak = strstr(text, "<tr><td class=\"num\">480 KiB<td class=\"num\">+2.34 MiB");
 	assert_true(leak && leak < strstr(text, "<td>steady"));
 	shows(text, grows, true);
 	shows(leak + strlen(grows), grows, true); /* of the day, too */
@@ -250,14 +251,17 @@ static void test_table(void **state)
 	p->is_history_partial = true; /* stacks that are not told apart */
 	p->samples.data[1].life_cnt = 0;
 	text = table(p, 10);
-	shows(text, "<td><td><td>cannot say<td><td><td>cannot say<td>table", true);
+	shows(text,
+	      "<td class=\"num\"><td>inconclusive<td class=\"num\"><td>inconclusive<td "
+	      "class=\"where\">table",
+	      true);
 	free(text);
 	profile_free(p);
 
 	p = record(false, NULL); /* nothing is known yet */
 	p->moments_ns.cnt = 3;
 	text = table(p, 10);
-	shows(text, "cannot say yet: 1 min more", true);
+	shows(text, "inconclusive: about 1 min more", true);
 	shows(text, "by scope", false);
 	free(text);
 	profile_free(p);

@@ -403,7 +403,7 @@ static void the_head_says_what_the_numbers_are_of(void **state)
 	text = print(&(struct report_options){ 0 });
 	want(text, "Held of what was allocated meanwhile: 4.00 KiB");
 	want(text, "24.0 KiB/min");
-	want(text, "in the 3.2 s that were watched");
+	want(text, "in the 3.2 s that were recorded");
 	want(text, "Resident 10.0 -> 20.0 MiB: 0 % of the growth explained\n");
 	free(text);
 	p->recording.rss_end_bytes = (10 << 20) + 4096; /* nothing to explain */

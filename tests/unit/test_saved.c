@@ -19,9 +19,6 @@
 #include "base/err.h"
 #include "saved/saver_priv.h"
 #include "heaptap/abi.h"
-#include "saved/name.h"
-#include "saved/rules.h"
-#include "saved/store.h"
 #include "temp_folder.h"
 
 #define MIB (1024.0 * 1024)
@@ -532,7 +529,7 @@ static void test_batch_names(void **state)
 {
 	struct saved_job jobs[2] = { { .fd = -1 }, { .fd = -1 } };
 	char files[3][KEEP_NAME_BYTES];
-	struct saved_batch batch = { .result_fd = -1 }, *b = &batch;
+	struct saved_batch batch = { 0 }, *b = &batch;
 
 	(void)state;
 	jobs[0].name = jobs[1].name = name_of(7, KEEP_EXEC, 0);

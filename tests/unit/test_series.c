@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
-#include "push/profile_limit.h"
+#include "push/profile_copy.h"
 #include "metrics/series.h"
 
 static const char *const none_taken[] = { NULL };

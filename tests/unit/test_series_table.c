@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "metrics/series.h"
-#include "metrics/series_table.h"
 
 static struct series_cell cell(const char *scope, double inuse, double alloc)
 {

@@ -4,29 +4,30 @@
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/err.h"
-#include "serve/worker.h"
 #include "http/endpoints.h"
 #include "http/index_page.h"
+#include "http/page_files.h"
+#include "http/page_json.h"
 #include "http/process_page.h"
 #include "http/listen.h"
 #include "http/token.h"
 #include "metrics/inuse_past.h"
 #include "metrics/stack_past.h"
 #include "metrics/view.h"
+#include "serve/daemon_priv.h"
 
 static void test_paths(void **state)
 {
@@ -52,7 +53,7 @@ static void test_paths(void **state)
 		"/../etc/passwd",
 		"/debug/pprof/../../etc/passwd",
 	};
-	struct endpoint_request r;
+	struct result_request r;
 
 	(void)state;
 	assert_int_equal(endpoint_parse_path("/", &r), 0);
@@ -90,6 +91,14 @@ static void test_paths(void **state)
 	assert_int_equal(endpoint_parse_path("/viewer.css", &r), 0);
 	assert_int_equal(r.endpoint, ENDPOINT_VIEWER_STYLE);
 	assert_int_equal(endpoint_parse_path("/pid/17/viewer.js", &r), -ENOENT);
+	assert_int_equal(endpoint_parse_path("/api", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_INDEX_JSON);
+	assert_int_equal(endpoint_parse_path("/pid/17/api", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_PROCESS_JSON);
+	assert_int_equal(r.pid, 17);
+	assert_int_equal(endpoint_parse_path("/page.css", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_PAGE_STYLE);
+	assert_int_equal(endpoint_parse_path("/pid/17/page.js", &r), -ENOENT);
 	assert_int_equal(endpoint_parse_path("/pid/17/diff", &r), 0);
 	assert_int_equal(r.endpoint, ENDPOINT_DIFF);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
@@ -97,7 +106,7 @@ static void test_paths(void **state)
 			fail_msg("'%s' is a page", wrong[i]);
 }
 
-static int set(const char *path, const char *key, const char *value, struct endpoint_request *r)
+static int set(const char *path, const char *key, const char *value, struct result_request *r)
 {
 	struct err why = { 0 };
 	int err;
@@ -111,7 +120,7 @@ static int set(const char *path, const char *key, const char *value, struct endp
 static void test_args(void **state)
 {
 	static const char heap[] = "/debug/pprof/heap";
-	struct endpoint_request r;
+	struct result_request r;
 
 	(void)state;
 	assert_int_equal(set(heap, "pid", "17", &r), 0);
@@ -149,7 +158,7 @@ static void test_args(void **state)
 
 static void test_args_together(void **state)
 {
-	struct endpoint_request r = { .endpoint = ENDPOINT_HEAP, .seconds = 1 };
+	struct result_request r = { .endpoint = ENDPOINT_HEAP, .seconds = 1 };
 	struct err why = { 0 };
 
 	(void)state;
@@ -164,7 +173,7 @@ static void test_args_together(void **state)
 /* Pictures of one process, or of all, now or within some time; of one also at a saved moment. */
 static void test_views(void **state)
 {
-	struct endpoint_request r;
+	struct result_request r;
 	struct err why = { 0 };
 
 	(void)state;
@@ -192,11 +201,22 @@ static void test_views(void **state)
 	assert_int_equal(endpoint_check(&r, &why), 0);
 	r.at = ENDPOINT_AT_PEAK;
 	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
+	r.at = ENDPOINT_NOW;
+	assert_true(endpoint_is_of_moments(&r));
+	assert_int_equal(set("/pid/3/diff", "from", "peak", &r), 0);
+	assert_true(r.has_from && r.from_at == ENDPOINT_AT_PEAK && !endpoint_is_of_moments(&r));
+	assert_int_equal(endpoint_check(&r, &why), 0);
+	assert_int_equal(set("/pid/3/diff", "to", "last", &r), 0);
+	assert_int_equal(r.to_at, ENDPOINT_AT_LAST);
+	assert_int_equal(set("/pid/3/diff", "to", "now", &r), 0);
+	assert_int_equal(set("/pid/3/diff", "from", "now", &r), -EINVAL);
 	assert_int_equal(set("/pid/3/diff", "to", "2026-11-26T14:05:00Z", &r), 0);
 	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
 	assert_int_equal(set("/pid/3/diff", "to", "", &r), 0); /* of a form that says nothing */
 	assert_int_equal(set("/pid/3/diff", "format", "json", &r), 0);
 	assert_true(r.is_json);
+	assert_int_equal(set("/pid/3/diff", "format", "text", &r), 0);
+	assert_true(r.is_plain && !r.is_json);
 	assert_int_equal(set("/pid/3/diff", "format", "xml", &r), -EINVAL);
 	assert_int_equal(set("/pid/3/growth", "of", "day", &r), 0);
 	assert_true(r.of_day && r.endpoint == ENDPOINT_GROWTH);
@@ -279,7 +299,7 @@ static void test_process_page_moments(void **state)
 	check_page(&v, false, "<form action=\"diff\" method=\"get\"", "between any two");
 	check_page(&v, false,
 		   "<option value=\"2001-09-09T01:46:40Z\" selected>2001-09-09 01:46:40 UTC, ",
-		   "<script");
+		   "http-equiv");
 	check_page(
 		&v, true,
 		"<a href=\"diff?from=2001-09-09T02:45:00Z&amp;to=2001-09-09T02:46:40Z\">100 s</a>",
@@ -509,7 +529,7 @@ static char *index_text(const struct serve_view *v)
 	FILE *out = open_memstream(&text, &bytes);
 
 	assert_non_null(out);
-	index_page_write(v, true, out);
+	assert_int_equal(index_page_write(v, true, out), 0);
 	fclose(out);
 	return text;
 }
@@ -558,11 +578,12 @@ static void test_index(void **state)
 	assert_null(strstr(text, "<script>"));
 	assert_null(strstr(text, "<b>"));
 	assert_non_null(strstr(text, "a&quot;&lt;b&gt;&amp;\\\n<"));
-	assert_non_null(strstr(text, "pid/17/debug/pprof/heap"));
+	assert_non_null(strstr(text, "\"name\":\"a\\\"\\u003cb>&\\\\"));
+	assert_non_null(strstr(text, "<a href=\"pid/17/\">"));
 	assert_null(strstr(text, "none of these"));
 	assert_non_null(strstr(text, "<td>not known<td><td>0 B<td>"));
 	assert_non_null(strstr(text, "in use is not known: Tracking frees costs &lt;53&gt; %. To "
-				     "measure it: heaptap record<td>"));
+				     "measure it: heaptap record\n"));
 	assert_non_null(strstr(text, "<td>2.00 KiB<td>"));
 	assert_non_null(strstr(text, "in use: of what was allocated since 12:03:05"));
 	assert_non_null(strstr(text, "c</a><td>0 B<td>"));
@@ -606,9 +627,9 @@ static void test_process_page(void **state)
 
 	(void)state;
 	assert_non_null(out);
-	process_page_write(&v, &p, true, out);
+	assert_int_equal(process_page_write(&v, &p, true, out), 0);
 	v.loss_cnt = 2;
-	process_page_write(&v, &p, false, out);
+	assert_int_equal(process_page_write(&v, &p, false, out), 0);
 	fclose(out);
 	for (size_t i = 0; i < 5; i++)
 		assert_null(strstr(
@@ -622,7 +643,7 @@ static void test_process_page(void **state)
 	assert_non_null(strstr(text, "<p>None.</p>"));
 	assert_non_null(strstr(text, "<li>3 lost it"));
 	assert_non_null(strstr(text, "http-equiv=\"refresh\" content=\"10\""));
-	assert_non_null(strstr(text, "Still: <a href=\"?live=1\">"));
+	assert_non_null(strstr(text, "Paused: <a href=\"?live=1\">"));
 	free(text);
 }
 
@@ -648,7 +669,7 @@ static void test_process_page_without_past(void **state)
 	assert_non_null(strstr(text, "Whether it grows is not known yet."));
 	rewind(out);
 	for (pid_t pid = 1; pid <= INUSE_PAST_PROCESSES_CAP; pid++)
-		assert_int_equal(inuse_past_add(past, pid, 1, 1), 0);
+		assert_int_equal(inuse_past_add(past, pid, 1, (const double[]){ 1, 2 }), 0);
 	process_page_write(&v, &p, false, out);
 	fclose(out);
 	assert_non_null(strstr(text, "is kept of 4096 of them, and there are more."));
@@ -657,61 +678,168 @@ static void test_process_page_without_past(void **state)
 	free(text);
 }
 
-static int wait_for_byte(void *ctx)
+/* A page for 300 processes must stay within what a first look may cost. */
+#define MANY 300
+static struct inuse_past *past_of_many(void)
 {
-	const int *fds = ctx;
-	char byte;
+	struct inuse_past *past;
 
-	close(fds[1]);
-	return read(fds[0], &byte, 1) != 0;
+	assert_int_equal(inuse_past_new(&past), 0);
+	for (int i = 0; i < INUSE_PAST_HOUR_CNT; i++) {
+		assert_true(inuse_past_begin(past, (uint64_t)(i + 1) * 10 * NS_PER_S));
+		for (pid_t pid = 1; pid <= MANY; pid++) {
+			double bytes = pid * 1e6 + i * 1e5 + i * 7919 % 50 * 1e4;
+
+			assert_int_equal(inuse_past_add(past, pid, 1,
+							(const double[]){ bytes, 2 * bytes }),
+					 0);
+		}
+		assert_int_equal(inuse_past_end(past), 0);
+	}
+	return past;
 }
 
-/* A worker keeps descriptors of files only, and a pipe with a name is one. */
-static void open_fifo(int fds[2])
+static void test_page_of_many(void **state)
 {
-	char path[] = "/tmp/heaptap-fifo-XXXXXX";
-
-	assert_non_null(mkdtemp(path));
-	assert_int_equal(rmdir(path), 0);
-	assert_int_equal(mkfifo(path, 0600), 0);
-	fds[0] = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	fds[1] = open(path, O_WRONLY | O_CLOEXEC);
-	assert_int_equal(unlink(path), 0);
-	assert_true(fds[0] >= 0 && fds[1] >= 0);
-	assert_int_equal(fcntl(fds[0], F_SETFL, 0), 0);
-}
-
-/* They end when nobody can write any more; the second one has a copy of the first one's descriptor. */
-static void test_workers(void **state)
-{
-	const struct worker_options opts = { .moment_ns = 1 };
-	struct worker first = { 0 }, second = { 0 };
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT };
-	int fds[2], set = epoll_create1(EPOLL_CLOEXEC);
-	uint64_t cpu_ns;
+	static struct serve_process p[MANY];
+	struct inuse_past *past = past_of_many();
+	const struct serve_view v = { .processes = p,
+				      .process_cnt = MANY,
+				      .rate_bytes = 65536,
+				      .version = "1",
+				      .past = past };
+	char *text;
 
 	(void)state;
-	assert_false(worker_reap(&first, "none", &cpu_ns));
-	open_fifo(fds);
-	assert_int_equal(worker_start(&first, &opts, wait_for_byte, fds), 0);
-	assert_int_equal(epoll_ctl(set, EPOLL_CTL_ADD, first.fd, &ev), 0);
-	/* One that has not ended is not waited for. */
-	assert_false(worker_reap(&first, "the first", &cpu_ns));
-	assert_true(first.pid);
-	assert_int_equal(worker_start(&second, &opts, wait_for_byte, fds), 0);
-	kill(first.pid, SIGKILL);
-	assert_int_equal(epoll_wait(set, &ev, 1, 10000), 1);
-	assert_true(worker_reap(&first, "the first", &cpu_ns));
-	assert_int_equal(first.pid, 0);
-	/* The set still has it; it is not told again. */
-	assert_int_equal(epoll_wait(set, &ev, 1, 0), 0);
-	ev = (struct epoll_event){ .events = EPOLLIN | EPOLLONESHOT };
-	assert_int_equal(epoll_ctl(set, EPOLL_CTL_ADD, second.fd, &ev), 0);
-	close(fds[1]);
-	assert_int_equal(epoll_wait(set, &ev, 1, 10000), 1);
-	assert_true(worker_reap(&second, "the second", &cpu_ns));
-	close(fds[0]);
-	close(set);
+	for (int i = 0; i < MANY; i++)
+		p[i] = (struct serve_process){ .pid = i + 1,
+					       .comm = "postgres-backend",
+					       .exe = "/usr/lib/postgresql/16/bin/postgres",
+					       .container = "",
+					       .cgroup = "postgresql@16.service",
+					       .inuse_bytes = 123456789,
+					       .inuse_error_bytes = 123456,
+					       .inuse_objects = 123456,
+					       .alloc_bytes = 1234567890123,
+					       .rss_bytes = 234567890,
+					       .cgroup_limit_bytes = 8589934592,
+					       .cgroup_usage_bytes = 4589934592,
+					       .overhead = 0.0123,
+					       .overhead_rate_bytes = 65536,
+					       .inuse_words = "" };
+	text = index_text(&v);
+	assert_in_range(strlen(text), 100000, 200000);
+	assert_non_null(strstr(text, "\"growth\":{\"trend\":\"grows\",\"bytes_per_min\":6"));
+	assert_non_null(strstr(text, "\"past\":{\"seconds\":3590,\"top_bytes\":"));
+	inuse_past_free(past);
+	free(text);
+}
+
+static char *json_of(const struct serve_view *v, const struct serve_process *p)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_non_null(out);
+	if (p)
+		page_json_process(v, p, out);
+	else
+		page_json_index(v, out);
+	fclose(out);
+	return text;
+}
+
+/* What is not known is left out, and what is saved is bounded. */
+static void test_json(void **state)
+{
+	static const char *const absent[] = { "\"inuse_bytes\"", "limit_bytes", "\"growth\"",
+					      "\"past\"",	 "is_tapped",	"exec_ms",
+					      "\"step\"" };
+	static struct serve_kept kept[PAGE_JSON_SAVED_MAX + 5];
+	struct serve_process p = { .pid = 17,
+				   .comm = "a",
+				   .exe = "",
+				   .inuse_bytes = NAN,
+				   .inuse_error_bytes = NAN,
+				   .cgroup_limit_bytes = NAN,
+				   .overhead = NAN,
+				   .is_inuse_unknown = true,
+				   .inuse_words = "why" };
+	struct serve_view v = { .processes = &p,
+				.process_cnt = 1,
+				.version = "1",
+				.keep = { .kept = kept, .kept_cnt = PAGE_JSON_SAVED_MAX + 5 } };
+	char *text;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+		kept[i] = (struct serve_kept){ .pid = i ? 17 : 18,
+					       .comm = "b",
+					       .at = "peak",
+					       .epoch_ms = 1795701900123,
+					       .inuse_bytes = NAN };
+	text = json_of(&v, NULL);
+	for (size_t i = 0; i < sizeof(absent) / sizeof(*absent); i++)
+		if (strstr(text, absent[i]))
+			fail_msg("%s in %s", absent[i], text);
+	assert_non_null(strstr(text, "\"is_inuse_unknown\":true,\"inuse_note\":\"why\""));
+	assert_non_null(strstr(text, "\"saved_omitted_cnt\":5"));
+	assert_non_null(strstr(text, "\"time_ms\":1795701900123"));
+	free(text);
+	text = json_of(&v, &p); /* without the other process's */
+	assert_non_null(strstr(text, "\"saved_omitted_cnt\":4"));
+	assert_non_null(strstr(text, "\"moments\":[],\"moments_note\":\"With --past-interval 0"));
+	assert_non_null(strstr(text, "\"is_past_full\":false"));
+	free(text);
+	v.keep.file_cnt = NAN; /* nothing is ever saved */
+	p.is_tapped = true;
+	p.exec_ns = 1;
+	text = json_of(&v, &p);
+	assert_null(strstr(text, "saved"));
+	assert_non_null(strstr(text, "\"is_tapped\":true"));
+	assert_non_null(strstr(text, "\"exec_ms\":"));
+	free(text);
+}
+
+/* Nothing is fetched from elsewhere, and foreign names never become markup. */
+static void test_page_files(void **state)
+{
+	const char *const files[] = { page_files.style, page_files.script, page_files.index_script,
+				      page_files.process_script };
+	static const char *const never[] = {
+		"https://", "innerHTML", "insertAdjacentHTML", "document.write", "eval(",
+		"@import",  "url("
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		for (size_t k = 0; k < sizeof(never) / sizeof(*never); k++)
+			if (strstr(files[i], never[k]))
+				fail_msg("'%s' in file %zu", never[k], i);
+}
+
+static void test_who_was_slow(void **state)
+{
+	struct slow_processes s = { 0 };
+
+	(void)state;
+	assert_false(slow_processes_has(&s, 0, 0));
+	slow_processes_set(&s, 0, 0, true);
+	slow_processes_set(&s, 5, 1, true);
+	slow_processes_set(&s, 5, 1, true);
+	slow_processes_set(&s, 6, 1, false);
+	assert_true(slow_processes_has(&s, 0, 0));
+	assert_true(slow_processes_has(&s, 5, 1));
+	assert_false(slow_processes_has(&s, 5, 2)); /* another image, or process */
+	assert_false(slow_processes_has(&s, 6, 1));
+	slow_processes_set(&s, 5, 1, false);
+	assert_false(slow_processes_has(&s, 5, 1));
+	for (int pid = 1000; pid < 1000 + SLOW_PROCESSES_CAP; pid++)
+		slow_processes_set(&s, pid, 1, true);
+	for (int pid = 1000; pid < 1000 + SLOW_PROCESSES_CAP; pid++)
+		assert_true(slow_processes_has(&s, pid, 1));
+	assert_false(slow_processes_has(&s, 0, 0)); /* the oldest gave way */
 }
 
 int main(void)
@@ -728,13 +856,16 @@ int main(void)
 		cmocka_unit_test(test_index),
 		cmocka_unit_test(test_process_page),
 		cmocka_unit_test(test_process_page_without_past),
+		cmocka_unit_test(test_page_of_many),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_page_files),
 		cmocka_unit_test(test_args_together),
 		cmocka_unit_test(test_views),
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_process_page_moments),
 		cmocka_unit_test(test_addrs),
 		cmocka_unit_test(test_own_names),
-		cmocka_unit_test(test_workers),
+		cmocka_unit_test(test_who_was_slow),
 	};
 
 	return cmocka_run_group_tests_name("serve", tests, NULL, NULL);

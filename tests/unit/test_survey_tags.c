@@ -17,7 +17,7 @@
 #include "elf/elf_file.h"
 #include "heaptap/scope.h"
 #include "proc/process.h"
-#include "proc/survey_tags.h"
+#include "proc/survey.h"
 #include "proc/tag_sources.h"
 
 #define EXPORTED extern __attribute__((visibility("default")))

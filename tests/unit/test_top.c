@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "made_frame.h"
 #include "profile/profile.h"
+#include "profile/resident_words.h"
 #include "top/page.h"
 #include "top/rates.h"
 #include "top/table.h"
@@ -165,7 +166,7 @@ static void a_screen_of_stacks(void **state)
 	fill_stacks();
 	make(TOP_STACKS);
 	text = draw(120, 12);
-	has(text, "held 8.00 MiB  server (PID 77), 1m 30s, every allocation\n");
+	has(text, "in use 8.00 MiB  server (PID 77), 1m 30s, every allocation\n");
 	has(text, "cost 1.2 % of its CPU time (limit: 25 %); no losses\n");
 	has(text, "HELD ");
 	has(text, "5.00 MiB ");
@@ -211,13 +212,39 @@ static void growth_that_rows_do_not_explain_comes_first(void **state)
 	make(TOP_STACKS);
 	text = draw(200, 12);
 	has(text,
-	    "\nThe process grew by 100 MiB, of which 8 % is explained: 8.00 MiB is held. The rest can be");
+	    "\nThe process grew by 100 MiB, of which 8 % is explained: 8.00 MiB is in use. The rest can be");
 	has_not(text, "lost:");
 	p->recording.rss_file_growth_bytes = 90 * MIB; /* of which files are most */
 	make(TOP_STACKS);
 	text = draw(200, 12);
 	has_not(text, "grew by");
 	has(text, "lost: live_full 12");
+}
+
+/* By row, below the rows, if the screen has room. */
+static void resident_memory_is_the_last_line(void **state)
+{
+	struct resident_reading reading = { .is_known = true,
+					    .is_proved = true,
+					    .has_heap = true,
+					    .rss_bytes = 9 * MIB,
+					    .row_cnt = 1,
+					    .rows = { { .name = "live",
+							.label = "live",
+							.kind = RESIDENT_LIVE,
+							.bytes = 9 * MIB } } };
+	const char *text;
+
+	(void)state;
+	fill_stacks();
+	make(TOP_STACKS);
+	has_not(draw(100, 14), "Resident");
+	assert_int_equal(resident_rows_set(p, &reading, &reading), 0);
+	make(TOP_STACKS);
+	text = draw(100, 14);
+	has(text, "\nResident 9.00 -> 9.00 MiB: live 9.00 MiB\n");
+	assert_non_null(strchr(strstr(text, "Resident"), '\n')); /* the keys are below */
+	has_not(draw(100, 11), "Resident");
 }
 
 static void losses_come_first(void **state)
@@ -235,7 +262,7 @@ static void losses_come_first(void **state)
 	text = draw(200, 12);
 	has(text, "lost: tap_late 40 (largest, though last), and 2 more; cost 1.2 %");
 	has(text, "In use is UNKNOWN: Tracking frees costs 53 %");
-	has(text, "held unknown");
+	has(text, "in use unknown");
 	has(text, " unknown  ");
 	has_not(text, " 0 B");
 }
@@ -287,7 +314,7 @@ static void search_is_typed_and_taken_back(void **state)
 	type("/q"); /* does not quit */
 	assert_true(v.is_typing);
 	assert_string_equal(order(), "");
-	has(draw(80, 12), "nothing here has that in its name");
+	has(draw(80, 12), "no name here matches");
 	top_view_key(&v, t, TOP_KEY_ERASE);
 	type("PUT");
 	assert_string_equal(order(), "put app.c:3");
@@ -404,9 +431,9 @@ static void says_what_there_is_when_there_is_nothing(void **state)
 	has(draw_with(&news, 80, 1), "cannot connect");
 	make(TOP_STACKS);
 	has(draw(80, 10), "nothing yet");
-	has(draw_with(&over, 80, 10), "ENDED  held 0 B");
+	has(draw_with(&over, 80, 10), "ENDED  in use 0 B");
 	type("p");
-	has(draw(80, 10), "PAUSED  held");
+	has(draw(80, 10), "PAUSED  in use");
 }
 
 static void rates_are_unknown_at_first(void **state)
@@ -431,7 +458,7 @@ static void rates_are_unknown_at_first(void **state)
 	assert_true(fabs(row->alloc_per_s - 1 * MIB) < 1);
 	assert_false(row->growth_is_weak); /* every allocation is recorded: nothing is chance */
 	has(draw(80, 8), "+12.0 MiB ");
-	has(draw(80, 8), "held 8.00 MiB (+12.0 MiB/min), allocates 1.00 MiB/s");
+	has(draw(80, 8), "in use 8.00 MiB (+12.0 MiB/min), allocates 1.00 MiB/s");
 	t->total.growth_is_weak = row->growth_is_weak = true;
 	has(draw(80, 8), "+12.0 MiB? ");
 	has(draw(80, 8), "(+12.0 MiB?/min)");
@@ -535,6 +562,7 @@ int main(void)
 		TEST(a_long_name_leaves_room_for_its_caller),
 		TEST(growth_that_rows_do_not_explain_comes_first),
 		TEST(losses_come_first),
+		TEST(resident_memory_is_the_last_line),
 		TEST(what_another_line_says_is_no_loss),
 		TEST(scopes_fold_and_sort_among_brothers),
 		TEST(search_is_typed_and_taken_back),

@@ -92,7 +92,7 @@ static void what_is_missing_is_said(void **state)
 	assert_int_equal(strlen(first), cnt * LINE_BYTES); /* whole lines, the last ones */
 	snprintf(head, sizeof(head), "line %04d ", 1000 - cnt);
 	assert_memory_equal(first, head, strlen(head));
-	snprintf(head, sizeof(head), "the first %d bytes of what was said meanwhile are left out",
+	snprintf(head, sizeof(head), "the first %d bytes of the messages are left out",
 		 (1000 - cnt) * LINE_BYTES);
 	assert_non_null(strstr(text, head));
 	assert_true(strstr(text, head) < first);

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "elf/usdt_operand.h"
+#include "elf/usdt_notes.h"
 
 #if defined(__x86_64__)
 

@@ -146,7 +146,7 @@ static void test_operands(void **state)
 	};
 	struct whom none = { 0 }, some = { 0 };
 	struct err why;
-	pid_t pid = begin();
+	pid_t pid = begin(), found = 0;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -162,13 +162,19 @@ static void test_operands(void **state)
 				     &why));
 	assert_string_equal(why.text, "did you mean: heaptap check -q -p 12,13");
 	whom_release(&some);
+	assert_int_equal(whom_find_one("7", &found, &why), 0);
+	assert_int_equal(found, 7);
+	assert_int_equal(whom_find_one("7,8", &found, &why), -EINVAL);
+	assert_string_equal(why.text, "'7,8' means 2 processes; give one: -p 7, 8");
+	assert_int_equal(whom_find_one("no-such-program", &found, &why), -ESRCH);
+	assert_int_equal(whom_find_one("", &found, &why), -ESRCH);
 	assert_int_equal(whom_explain_pids("sleep", &why), -EINVAL);
 	assert_non_null(strstr(why.text, "of this name run"));
 	assert_non_null(strstr(why.text, ": --comm sleep, instead of -p"));
 	assert_int_equal(whom_explain_pids("no-such-program", &why), -EINVAL);
 	assert_non_null(strstr(why.text, "named by --comm"));
 	assert_int_equal(whom_explain_pids("", &why), -EINVAL);
-	assert_non_null(strstr(why.text, "does the program run?"));
+	assert_non_null(strstr(why.text, "is the program running?"));
 	assert_true(whom_is_mistaken("record", &none, (char *[]){ (char *)"sleep", NULL }, &why));
 	assert_non_null(strstr(why.text, "of the name 'sleep' run"));
 	assert_non_null(strstr(why.text,

@@ -11,7 +11,7 @@
  * memalign jumps to _mid_memalign, which jumps to malloc for small alignments. In stripped files .eh_frame_hdr tells
  * where the local function ends.
  */
-#include "alloc/alloc_calls.h"
+#include "alloc/allocators_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* alloc_prefix.c - see alloc_prefix.h. */
-#include "alloc/alloc_prefix.h"
+/* alloc_prefix.c - see allocators_priv.h. */
+#include "alloc/allocators_priv.h"
 
 #include <stdbool.h>
 #include <string.h>

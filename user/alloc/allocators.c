@@ -3,7 +3,7 @@
  * allocators.c - the entry points that one file defines, where to probe each, and the allocator's own code around them.
  *
  * Which names count. A file is an allocator when it defines, under one prefix, a function that allocates and one that
- * frees. Prefixes are those of the table, and those that the file itself uses for a family (alloc_prefix.h). operator new and delete count only beside such functions: libstdc++ defines them on top of malloc, and probing
+ * frees. Prefixes are those of the table, and those that the file itself uses for a family (alloc_prefix.c). operator new and delete count only beside such functions: libstdc++ defines them on top of malloc, and probing
  * both would cost two traps a call. The loader's private malloc is left alone. Aliases are one site.
  *
  * Which of them are probed. A function that only jumps to another entry point is not: the jump leaves the caller's
@@ -50,8 +50,6 @@
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "heaptap/abi.h"
-#include "alloc/alloc_calls.h"
-#include "alloc/alloc_prefix.h"
 #include "alloc/alloc_contents.h"
 #include "alloc/allocators_priv.h"
 

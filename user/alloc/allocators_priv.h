@@ -7,11 +7,67 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "alloc/alloc_calls.h"
 #include "alloc/alloc_table.h"
+#include "alloc/placement.h"
+#include "base/vec.h"
 #include "elf/elf_symbols.h"
-#include "elf/plt_names.h"
 #include "unwind/fde_index.h"
+
+struct alloc_file;
+struct elf_file;
+
+/*
+ * alloc_calls.c: the entry points of an allocator that end in, or call, other entry points of the same file.
+ */
+
+/* A name defined at an address. An address may have several (aliases). */
+struct alloc_name {
+	uint64_t vaddr;
+	const char *name; /* owned by the caller */
+};
+
+struct alloc_calls {
+	const struct elf_file *ef;
+	const struct elf_symbols *syms;
+	struct fde_index fdes;
+	struct plt_stubs plt;
+	struct alloc_lookup lookup;
+	VEC(struct alloc_name) names; /* of entry points, sorted by vaddr */
+};
+
+/* After init the caller fills `names` (in any order) and then calls sort. */
+int alloc_calls_init(struct alloc_calls *ac, struct elf_file *ef, const struct elf_symbols *syms);
+void alloc_calls_sort(struct alloc_calls *ac);
+void alloc_calls_release(struct alloc_calls *ac);
+
+/* Length of the function at vaddr, 0: unknown. */
+uint64_t alloc_calls_function_bytes(const struct alloc_calls *ac, uint64_t vaddr);
+
+/* The vaddr of the entry point that a branch leads to (directly, by PLT or GOT slot), 0: none. */
+uint64_t alloc_calls_target(const struct alloc_calls *ac, const struct branch_out *br);
+
+/*
+ * All functions that a function reaches by jumps alone: itself, and the local functions that it and they jump to
+ * (split-off cold parts, common tails).
+ */
+#define ALLOC_TAIL_FUNCTIONS_CAP 8
+#define ALLOC_TAIL_ENTRIES_CAP 8
+struct alloc_tail {
+	struct {
+		uint64_t vaddr, bytes;
+		bool calls_entry; /* it calls an entry point, not only jumps to it */
+	} fn[ALLOC_TAIL_FUNCTIONS_CAP]; /* fn[0] is the function itself */
+	int fn_cnt;
+	uint64_t entry[ALLOC_TAIL_ENTRIES_CAP]; /* the entry points that are jumped to */
+	int entry_cnt;
+	uint64_t thunk_to; /* fn[0] does nothing but jump to this entry point; 0 = no */
+	/* It may be off the stack while another library's entry point runs: it jumps there, through a pointer or by
+	 * a name that allocates, or jumps to local code that calls it so. */
+	bool may_leave;
+};
+/* is_free: the function frees, so a return without a result is not a failure. */
+int alloc_calls_tail(const struct alloc_calls *ac, uint64_t vaddr, uint64_t bytes, bool is_free,
+		     struct alloc_tail *ret);
 
 /*
  * alloc_inner.c: finds the code of a file whose calls are a part of another call, where nothing else would show it. Used
@@ -45,7 +101,6 @@ int alloc_inner_find(const struct alloc_calls *ac, const struct elf_file *ef, bo
  * alloc_taps.c: where the entry points of a file can be tapped, and what a tap must know of each: fills the members of
  * the sites that are for the tap. Sites are sorted by fn_vaddr, as all is. 0 or -ENOMEM.
  */
-struct alloc_file;
 int alloc_taps_find(const struct alloc_calls *ac, const struct alloc_lookup *lookup, bool is_lib,
 		    bool multibyte_nop_ok, const struct alloc_founds *all, struct alloc_file *af);
 
@@ -90,5 +145,26 @@ void alloc_slow_note(struct alloc_slow_ways *sw, const struct elf_symbol *sym);
 /* Which of them are called from elsewhere? ALLOC_INLINED_*. */
 uint32_t alloc_inlined_find(const struct elf_file *ef, const struct plt_stubs *plt,
 			    const struct alloc_slow_ways *sw);
+
+/*
+ * alloc_prefix.c: prefixes of allocators that no table knows: jemalloc and mimalloc are often built with a prefix of
+ * the program that contains them (duckdb_je_, je_arrow_). Some of an allocator's names are like no other's, so names
+ * that are these behind the same prefix tell it.
+ */
+
+#define ALLOC_CANDIDATES_CAP 32
+
+struct alloc_prefix_finder {
+	struct {
+		struct alloc_more_prefix prefix;
+		uint32_t seen; /* bit n: the nth of the family's names was met */
+	} all[ALLOC_CANDIDATES_CAP];
+	size_t cnt;
+};
+
+/* Note the name of a function. */
+void alloc_prefix_note(struct alloc_prefix_finder *pf, const char *name);
+/* Add the prefixes that were found to the look-up. */
+void alloc_prefix_take(const struct alloc_prefix_finder *pf, struct alloc_lookup *lk);
 
 #endif

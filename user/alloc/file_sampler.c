@@ -10,7 +10,6 @@
 
 #include "elf/elf_file.h"
 #include "elf/usdt_notes.h"
-#include "elf/usdt_operand.h"
 
 /* In order of preference. */
 static const char *const providers[] = { "otel_memory", "ddheap" };
@@ -77,9 +76,9 @@ static int add_sites(struct file_sampler *s, const struct usdt_note *notes, size
 			err = add_site(s, &notes[i], false);
 	if (!err && !s->problem[0] && !free_cnt)
 		snprintf(s->problem, sizeof(s->problem),
-			 "%s tells of no frees, so not of what is in use", s->provider);
+			 "%s reports no frees, so heap in use would be unknown", s->provider);
 	if (!err && !s->problem[0] && free_cnt == s->sites.cnt)
-		snprintf(s->problem, sizeof(s->problem), "%s tells of no allocations", s->provider);
+		snprintf(s->problem, sizeof(s->problem), "%s reports no allocations", s->provider);
 	if (s->problem[0])
 		vec_release(&s->sites);
 	return err;

@@ -24,4 +24,12 @@ const char *curl_setup_ca_file(void);
 /* Send a token to that server alone: no proxy sees it, and redirections are not followed. NULL: none. */
 CURLcode curl_setup_token(CURL *e, const char *token);
 
+/*
+ * The certificates of the authorities that this machine trusts. For a libcurl whose build did not set where
+ * they are, as in the one static executable, which runs on any distribution.
+ */
+
+/* Return SSL_CERT_FILE, else the first readable place of some distribution; NULL: there is none. */
+const char *ca_file_find(void);
+
 #endif

@@ -14,6 +14,7 @@
 #define QUIET_STATUS_SECONDS 10
 
 static enum log_level current_level = LOG_INFO;
+static bool leads_to_terminal; /* stderr does, though it is none itself */
 static bool status_is_shown; /* a status line is on the terminal */
 static time_t status_last; /* when one was printed to something other than a terminal */
 
@@ -25,6 +26,16 @@ void log_set_level(enum log_level level)
 enum log_level log_get_level(void)
 {
 	return current_level;
+}
+
+void log_set_terminal(bool is_terminal)
+{
+	leads_to_terminal = is_terminal;
+}
+
+static bool has_terminal(void)
+{
+	return leads_to_terminal || isatty(STDERR_FILENO);
 }
 
 static void clear_status(void)
@@ -69,7 +80,7 @@ bool log_status_is_due(void)
 
 	if (current_level < LOG_INFO)
 		return false;
-	if (isatty(STDERR_FILENO))
+	if (has_terminal())
 		return true;
 	if (!status_last)
 		status_last = now; /* do not print the very first one */
@@ -78,7 +89,7 @@ bool log_status_is_due(void)
 
 void log_status(const char *fmt, ...)
 {
-	bool is_terminal = isatty(STDERR_FILENO);
+	bool is_terminal = has_terminal();
 	va_list args;
 
 	if (!log_status_is_due())

@@ -28,6 +28,8 @@ void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(p
 void log_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Would a status line be shown now? Ask first when it is costly to make. */
 bool log_status_is_due(void);
+/* Stderr is a pipe that leads to a terminal, or, with false, to none. */
+void log_set_terminal(bool is_terminal);
 void log_status_end(void);
 
 #endif

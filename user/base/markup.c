@@ -43,3 +43,16 @@ void markup_put(const char *text, size_t len, FILE *out)
 		n += !n;
 	}
 }
+
+/* Outside of strings JSON has no '<'. */
+void markup_put_json(const char *json, FILE *out)
+{
+	for (const char *end; *json; json = end) {
+		end = json + strcspn(json, "<");
+		fwrite(json, 1, (size_t)(end - json), out);
+		if (!*end)
+			break;
+		fputs("\\u003c", out);
+		end++;
+	}
+}

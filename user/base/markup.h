@@ -12,5 +12,7 @@
  * controls, characters that separate lines or turn the direction of writing).
  */
 void markup_put(const char *text, size_t len, FILE *out);
+/* Write JSON into a script element that is data: no "</script>" and no "<!--" is left in it. */
+void markup_put_json(const char *json, FILE *out);
 
 #endif

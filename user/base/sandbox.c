@@ -41,6 +41,8 @@
 /* Exit statuses. */
 #define SANDBOX_NOT_WRITTEN 124
 #define SANDBOX_NOT_RUN 125
+#define END_WAITS 20 /* for a child that was killed */
+#define END_WAIT_US 1000
 #define READING_DATA_BYTES (4ULL << 30) /* a browser's unwind rows and symbols, all files at once */
 #define READING_MAP_BYTES (64ULL << 30)
 
@@ -416,8 +418,9 @@ static void run_reading(pid_t parent, int (*fn)(void *), void *arg, uint32_t wal
 	bool is_nobody = may_read_all();
 	int status;
 
+	/* First of all: a process that is killed cannot take probes out, so it must not be the last that has one open. */
 	if (dup2(printed->write_fd[0], STDOUT_FILENO) < 0 ||
-	    dup2(printed->write_fd[1], STDERR_FILENO) < 0)
+	    dup2(printed->write_fd[1], STDERR_FILENO) < 0 || close_others(kept_fd, 2))
 		_exit(SANDBOX_NOT_RUN);
 	if (is_nobody)
 		be_nobody_for_files();
@@ -512,6 +515,55 @@ out:
 	close_both(printed.read_fd);
 	close_both(printed.write_fd);
 	return err;
+}
+
+int sandbox_begin_reading(int (*fn)(void *), void *arg, uint32_t wall_s,
+			  struct sandbox_reading *ret)
+{
+	struct printed printed;
+	pid_t parent = getpid(), child = -1;
+	int err = printed_init(&printed), closed_fd[2] = { -1, -1 };
+	char c;
+
+	*ret = (struct sandbox_reading){ .fd = -1 };
+	if (!err && fcntl(printed.read_fd[0], F_SETFL, O_NONBLOCK))
+		err = -errno;
+	if (err)
+		goto out;
+	if (pipe2(closed_fd, O_CLOEXEC)) {
+		err = -errno;
+		goto out;
+	}
+	fflush(NULL);
+	child = fork();
+	if (!child)
+		run_reading(parent, fn, arg, wall_s, &printed);
+	err = child < 0 ? -errno : 0;
+	if (err)
+		goto out;
+	close(closed_fd[1]);
+	closed_fd[1] = -1;
+	/* Its end is closed with all others. Until then the child must not be killed; this waits for nobody else. */
+	while (read(closed_fd[0], &c, 1) < 0 && errno == EINTR)
+		;
+	*ret = (struct sandbox_reading){ child, printed.read_fd[0] };
+	printed.read_fd[0] = -1;
+out:
+	close_both(closed_fd);
+	close_both(printed.read_fd);
+	close_both(printed.write_fd);
+	return err;
+}
+
+void sandbox_end_reading(struct sandbox_reading *r)
+{
+	if (!r->child)
+		return;
+	kill(r->child, SIGKILL);
+	for (int i = 0; i < END_WAITS && !waitpid(r->child, NULL, WNOHANG); i++)
+		usleep(END_WAIT_US);
+	close(r->fd);
+	*r = (struct sandbox_reading){ .fd = -1 };
 }
 
 const char *sandbox_reading_error(int err)

@@ -39,6 +39,18 @@ int sandbox_keep_reading(void);
  */
 int sandbox_run_reading(int (*fn)(void *), void *arg, uint32_t wall_s);
 const char *sandbox_reading_error(int err);
+
+/* A child as above that reads beside this process. */
+struct sandbox_reading {
+	pid_t child; /* 0: none */
+	int fd; /* what it writes to standard output, to the end; does not block */
+};
+
+/* fn(arg) begins; what it writes to standard error is dropped. wall_s: of CPU time, too. */
+int sandbox_begin_reading(int (*fn)(void *), void *arg, uint32_t wall_s,
+			  struct sandbox_reading *ret);
+/* Its answer was read, or is not wanted. It is left behind if it does not end at once, as it may be stuck in the kernel. */
+void sandbox_end_reading(struct sandbox_reading *r);
 /* false: this kernel has no filters for system calls (CONFIG_SECCOMP_FILTER). Then a sealed child has another user, no
  * capabilities and its limits, but may still make any system call. Whoever has foreign files read tells the user. */
 bool sandbox_is_whole(void);

@@ -33,7 +33,7 @@ struct sched_attributes {
 	uint64_t runtime_ns, deadline_ns, period_ns;
 };
 
-void thread_be_prompt(void)
+void thread_use_short_slices(void)
 {
 	struct sched_attributes a = { .size = sizeof(a) };
 

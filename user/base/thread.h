@@ -13,6 +13,6 @@ int thread_start(pthread_t *ret, void *(*fn)(void *), void *arg);
  * and later give at once (sched_setattr(2), sched_runtime of SCHED_OTHER). Children and threads do not inherit it. On
  * older kernels nothing changes.
  */
-void thread_be_prompt(void);
+void thread_use_short_slices(void);
 
 #endif

@@ -55,7 +55,7 @@ static bool change(struct auto_rate *a, uint64_t now_ns, uint64_t rate_bytes)
 	return true;
 }
 
-bool auto_rate_look(struct auto_rate *a, uint64_t now_ns, uint64_t sample_cnt, bool may_be_fine)
+bool auto_rate_update(struct auto_rate *a, uint64_t now_ns, uint64_t sample_cnt, bool may_be_fine)
 {
 	double ns = (double)(now_ns - a->seen_ns);
 	double cnt = sample_cnt > a->sample_cnt ? (double)(sample_cnt - a->sample_cnt) : 0;

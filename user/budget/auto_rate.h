@@ -36,7 +36,7 @@ void auto_rate_begin(struct auto_rate *a, uint64_t now_ns);
  * sample_cnt: so far; it may fall when a process executes another program. may_be_fine: nothing is
  * given up for the overhead limit. true: rate_bytes has changed.
  */
-bool auto_rate_look(struct auto_rate *a, uint64_t now_ns, uint64_t sample_cnt, bool may_be_fine);
+bool auto_rate_update(struct auto_rate *a, uint64_t now_ns, uint64_t sample_cnt, bool may_be_fine);
 /* The constant rate that would give as many samples of an even stream of allocations. */
 uint64_t auto_rate_mean(const struct auto_rate *a);
 

@@ -32,7 +32,7 @@ int budget_unit_new(const struct unit_policy *policy, pid_t pid, bool is_watched
 	/* CPU time and hits of a process are counted from then on. */
 	u->now.time_ns = tracker_followed_ns(policy->tracker, pid);
 	u->watched_since_ns = is_watched ? u->now.time_ns : 0;
-	u->was_always_watched = is_watched;
+	u->was_always_recorded = is_watched;
 	err = budget_unit_renew(u);
 	if (!err)
 		err = budget_unit_read(u, &u->now);
@@ -64,7 +64,7 @@ int budget_unit_renew(struct budget_unit *u)
 	u->inuse_ns = 0; /* belonged to the old image */
 	u->watched_ns = 0;
 	u->watched_since_ns = u->watched_since_ns ? u->now.time_ns : 0;
-	u->was_always_watched = u->watched_since_ns;
+	u->was_always_recorded = u->watched_since_ns;
 	return 0;
 }
 
@@ -153,7 +153,7 @@ static int keep_probes(struct budget_unit *u, enum probes_kept kept)
 
 	/* An old probe that is still in when the new one comes would see the same hits. */
 	if (kept < u->kept)
-		tracker_await_out(u->policy->tracker, u->gone_ticket);
+		tracker_wait_detached(u->policy->tracker, u->gone_ticket);
 	u->kept = kept;
 	err = tracker_keep_probes(u->policy->tracker, u->pid, kept, &u->gone_ticket);
 	is_watched = !err && kept != PROBES_NONE;
@@ -162,7 +162,7 @@ static int keep_probes(struct budget_unit *u, enum probes_kept kept)
 		u->watched_ns = budget_unit_watched_ns(u);
 	if (!is_watched || !u->watched_since_ns)
 		u->watched_since_ns = is_watched ? now : 0;
-	u->was_always_watched = u->was_always_watched && is_watched;
+	u->was_always_recorded = u->was_always_recorded && is_watched;
 	return err;
 }
 
@@ -171,7 +171,7 @@ uint64_t budget_unit_watched_ns(const struct budget_unit *u)
 	return u->watched_ns + (u->watched_since_ns ? now_ns() - u->watched_since_ns : 0);
 }
 
-int budget_unit_see_frees(struct budget_unit *u, struct engine_change *change)
+int budget_unit_track_frees(struct budget_unit *u, struct engine_change *change)
 {
 	int err = 0;
 
@@ -186,8 +186,8 @@ int budget_unit_see_frees(struct budget_unit *u, struct engine_change *change)
 	return change_unit(u, change);
 }
 
-int budget_unit_leave_frees(struct budget_unit *u, enum probes_kept kept,
-			    const struct engine_change *change)
+int budget_unit_untrack_frees(struct budget_unit *u, enum probes_kept kept,
+			      const struct engine_change *change)
 {
 	int err = change_unit(u, change);
 

@@ -168,13 +168,13 @@ static int apply_plan(struct budget_unit *u)
 	switch (plan->step) {
 	case BUDGET_FULL:
 	case BUDGET_COARSE:
-		return budget_unit_see_frees(u, &change);
+		return budget_unit_track_frees(u, &change);
 	case BUDGET_ALLOCS:
-		return budget_unit_leave_frees(u, PROBES_ALLOCS, &change);
+		return budget_unit_untrack_frees(u, PROBES_ALLOCS, &change);
 	case BUDGET_OFF:
 		break;
 	}
-	return budget_unit_leave_frees(u, PROBES_NONE, &change);
+	return budget_unit_untrack_frees(u, PROBES_NONE, &change);
 }
 
 /* A process that does not get a CPU cannot be tapped now, but in a moment: retry. */
@@ -202,9 +202,8 @@ static void log_step(struct governor *g, const struct governor_step *step)
 		return;
 	cnt = log_limit_left_out(&g->log);
 	if (cnt)
-		log_warn(
-			"%s: %llu more steps to keep the overhead limit were too many to tell one by one",
-			g->opts.command, (unsigned long long)cnt);
+		log_warn("%s: %llu more steps to keep the overhead limit are not listed",
+			 g->opts.command, (unsigned long long)cnt);
 	governor_step_words(step, true, text, sizeof(text));
 	log_msg(governor_step_is_down(step) ? LOG_WARN : LOG_INFO, "%s: PID %d: %s",
 		g->opts.command, step->pid, text);
@@ -402,7 +401,7 @@ static int adjust_rate(struct governor *g, uint64_t now)
 		sample_cnt += gd->unit->now.sample_cnt - gd->unit->begin.sample_cnt;
 		may_be_fine &= gd->is_ended || budget_plan(gd->unit->budget)->step == BUDGET_FULL;
 	}
-	if (!auto_rate_look(&g->rate, now, sample_cnt, may_be_fine))
+	if (!auto_rate_update(&g->rate, now, sample_cnt, may_be_fine))
 		return 0;
 	return set_rate(g, g->rate.rate_bytes);
 }
@@ -475,7 +474,7 @@ int governor_pause(struct governor *g, bool pause)
 		if (gd->is_ended)
 			continue;
 		change.rate_idx = budget_plan(gd->unit->budget)->coarse;
-		err = pause ? budget_unit_leave_frees(gd->unit, PROBES_NONE, &change) :
+		err = pause ? budget_unit_untrack_frees(gd->unit, PROBES_NONE, &change) :
 			      apply(g, gd);
 		/* A process that has ended unnoticed does no harm. */
 		if (!first_err && err != -ESRCH)
@@ -491,14 +490,14 @@ void governor_resume_after_stop(struct governor *g, const char *who)
 	if (g->is_paused)
 		return;
 	log_warn(
-		"%s: heaptap was stopped (Ctrl-Z, SIGSTOP): its probes were taken out meanwhile; heap in "
-		"use counts from now",
+		"%s: heaptap was stopped (Ctrl-Z, SIGSTOP), and its probes were out for that time; "
+		"heap in use counts from now",
 		who);
 	err = governor_pause(g, true);
 	if (!err)
 		err = governor_pause(g, false);
 	if (err)
-		log_warn("%s: some probes could not be put in again: %s", who, strerror(-err));
+		log_warn("%s: cannot reattach some probes: %s", who, strerror(-err));
 }
 
 bool governor_is_paused(const struct governor *g)
@@ -544,7 +543,7 @@ static void view_governed(const struct governor *g, const struct governed *gd,
 		.inuse_ns = u->inuse_ns,
 		.has_inuse = u->has_inuse,
 		.watched_ns = budget_unit_watched_ns(u),
-		.was_always_watched = u->was_always_watched,
+		.was_always_recorded = u->was_always_recorded,
 	};
 }
 

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "budget/budget.h"
-#include "budget/governor_record.h"
+#include "budget/governor.h"
 #include "profile/recording.h"
 #include "track/probes.h"
 
@@ -43,7 +43,7 @@ struct budget_unit {
 	uint64_t inuse_ns; /* ... since then; 0: since it is followed */
 	uint64_t watched_ns; /* time in which allocations were seen, without the present one */
 	uint64_t watched_since_ns; /* start of the present one; 0: they are not seen */
-	bool was_always_watched;
+	bool was_always_recorded;
 };
 
 /* Make a unit with a first reading; its budget counts since the process is followed. policy must
@@ -67,10 +67,10 @@ int budget_unit_read_clocks(struct budget_unit *u, const struct ht_hits *hits,
 double budget_unit_cost_ns(const struct budget_unit *u, const struct budget_reading *diff);
 
 /* See every block that is allocated from now on until it is freed. Also sets change->is_alloc_only. */
-int budget_unit_see_frees(struct budget_unit *u, struct engine_change *change);
+int budget_unit_track_frees(struct budget_unit *u, struct engine_change *change);
 /* Stop seeing frees, and drop its live samples. Probes of `kept` stay; the others are detached without waiting. */
-int budget_unit_leave_frees(struct budget_unit *u, enum probes_kept kept,
-			    const struct engine_change *change);
+int budget_unit_untrack_frees(struct budget_unit *u, enum probes_kept kept,
+			      const struct engine_change *change);
 /* Time in which allocations were seen so far. */
 uint64_t budget_unit_watched_ns(const struct budget_unit *u);
 
@@ -87,7 +87,7 @@ struct governor_tally { /* zeros: no process yet */
 	struct recording_limit limit; /* the largest; both members set: their kinds differ */
 	uint64_t inuse_ns; /* the latest; 0: in-use is complete for all */
 	uint64_t watched_ns; /* the shortest */
-	bool was_not_always_watched;
+	bool was_not_always_recorded;
 };
 
 void governor_tally_add(struct governor_tally *t, const struct governor_view *v);

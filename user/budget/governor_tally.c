@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "budget/governor_record.h"
+#include "budget/governor.h"
 
 void governor_tally_add(struct governor_tally *t, const struct governor_view *v)
 {
@@ -28,8 +28,8 @@ void governor_tally_add(struct governor_tally *t, const struct governor_view *v)
 		t->inuse_ns = v->inuse_ns;
 	if (!t->cnt || v->watched_ns < t->watched_ns)
 		t->watched_ns = v->watched_ns;
-	if (!v->was_always_watched)
-		t->was_not_always_watched = true;
+	if (!v->was_always_recorded)
+		t->was_not_always_recorded = true;
 	t->cnt++;
 }
 
@@ -54,6 +54,6 @@ void governor_tally_fill(const struct governor_tally *t, int64_t epoch_off_ns, s
 	if (t->unknown_cnt)
 		r->is_lossy = true;
 	r->watched_ns = r->duration_ns;
-	if (t->was_not_always_watched && watched_ns < r->duration_ns)
+	if (t->was_not_always_recorded && watched_ns < r->duration_ns)
 		r->watched_ns = watched_ns;
 }

@@ -46,7 +46,7 @@ static void price_words(const struct budget_verdict *v, const struct budget_pric
 	char cost[UNITS_BUF], reduced[80];
 
 	if (!budget_has_limit(&v->limit))
-		snprintf(buf, buf_bytes, "costs %s %% of its CPU time, there is no limit any more",
+		snprintf(buf, buf_bytes, "costs %s %% of its CPU time, the limit was lifted",
 			 format_percent(price->cpu_share, cost, sizeof(cost)));
 	else if (v->is_of_one_cpu)
 		snprintf(buf, buf_bytes, "costs %s %% of one CPU, the limit is %.3g %%%s",
@@ -90,9 +90,10 @@ static void down_words(const struct governor_step *s, char *buf, size_t buf_byte
 		snprintf(buf, buf_bytes, "fewer samples from now on, one per %s%s",
 			 format_bytes((double)s->rate_bytes, rate, sizeof(rate)), reason);
 	else if (s->plan.step == BUDGET_ALLOCS)
-		snprintf(buf, buf_bytes, "stopped tracking frees%s: in-use is unknown", reason);
+		snprintf(buf, buf_bytes, "stopped tracking frees%s: heap in use is unknown",
+			 reason);
 	else
-		snprintf(buf, buf_bytes, "stopped recording%s; tried again in %s", reason,
+		snprintf(buf, buf_bytes, "stopped recording%s; retrying in %s", reason,
 			 format_duration(retry_ns, retry, sizeof(retry)));
 }
 
@@ -103,7 +104,8 @@ static void up_words(const struct governor_step *s, char *buf, size_t buf_bytes)
 	price_words(&s->verdict, &s->verdict.allocs, price, sizeof(price));
 	if (s->plan.step == BUDGET_ALLOCS)
 		snprintf(buf, buf_bytes,
-			 "recording allocations again (that %s): in-use is still unknown", price);
+			 "recording allocations again (that %s): heap in use is still unknown",
+			 price);
 	else if (s->from.step >= BUDGET_ALLOCS)
 		snprintf(buf, buf_bytes, "tracking frees again: heap in use counts from now");
 	else
@@ -123,11 +125,10 @@ static void add_advice(const struct governor_step *s, char *buf, size_t buf_byte
 	/* It may have ended before somebody reads this. */
 	if (s->program_argv)
 		recording_program_text(s->program_argv, r.program, sizeof(r.program));
-	recording_way_out(&r, s->base_rate_bytes, way_out);
-	used += (size_t)snprintf(buf + used, buf_bytes - used, "; %s shows it", way_out);
+	recording_advice(&r, s->base_rate_bytes, way_out);
+	used += (size_t)snprintf(buf + used, buf_bytes - used, "; to measure it: %s", way_out);
 	if (used < buf_bytes)
-		snprintf(buf + used, buf_bytes - used, ", and so does --tap (%s)",
-			 RECORDING_TAP_COST);
+		snprintf(buf + used, buf_bytes - used, ", or use --tap (%s)", RECORDING_TAP_COST);
 }
 
 char *governor_step_words(const struct governor_step *s, bool has_advice, char *buf,

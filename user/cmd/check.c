@@ -33,8 +33,8 @@ static const char usage[] =
 	"       heaptap check [OPTIONS] -- COMMAND [ARG...]\n"
 	"       heaptap check [OPTIONS] FILE\n"
 	"\n"
-	"Record a process (or read a profile) and check it against limits: kept, broken or\n"
-	"inconclusive, at the requested confidence. For tests and CI.\n";
+	"Record a process (or read a profile) and check it against limits: pass, fail or unknown,\n"
+	"at the requested confidence. For tests and CI.\n";
 
 static const char more[] =
 	"\n"
@@ -44,8 +44,8 @@ static const char more[] =
 	"  heaptap check --rate 1 --max-inuse 0 -- ./unit_test\n"
 	"  heaptap check --base release.pb.gz --max-increase 5% -d 60s -p PID\n"
 	"\n"
-	"exit status: 0 all limits are kept, 1 one is broken, 2 it cannot be said (the output says what would\n"
-	"tell), or the command line is wrong, or the command failed\n";
+	"exit status: 0 pass, 1 fail, 2 unknown (the output says what would settle it), wrong usage, or the\n"
+	"command failed\n";
 
 /* ---- output ---- */
 
@@ -131,7 +131,7 @@ static void say_way_out(const struct check_options *o, const struct profile *p)
 	put_words(o->argv, last, o->argc, out);
 	if (!fclose(out)) {
 		make_printable(text);
-		log_error("check: this would know what is in use: heaptap check%s", text);
+		log_error("check: to measure heap in use: heaptap check%s", text);
 	}
 	free(text);
 }
@@ -327,7 +327,7 @@ static int run(int argc, char **argv, const struct option_args *args)
 
 const struct command command_check = {
 	.name = "check",
-	.summary = "hold a process against limits, for CI: growth, in use",
+	.summary = "check the memory of a process against limits, for CI",
 	.example = "heaptap check -p PID -d 60s",
 	.options = &check_table,
 	.usage = usage,

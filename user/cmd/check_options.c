@@ -134,12 +134,26 @@ static const struct option_row rows[] = {
 	  .arg = "BYTES",
 	  .check = check_size,
 	  .help = "maximum heap in use of ended tasks (HEAPTAP_TASK), all together" },
+	{ .name = "max-unexplained",
+	  .type = OPTION_TEXT,
+	  .at = AT(max_unexplained),
+	  .arg = "BYTES",
+	  .check = check_increase,
+	  .help = "maximum growth of resident memory that is neither malloc's nor files, stacks and the "
+		  "like, in bytes or percent of resident memory" },
+	{ .name = "max-retained",
+	  .type = OPTION_TEXT,
+	  .at = AT(max_retained),
+	  .arg = "BYTES",
+	  .check = check_increase,
+	  .help = "maximum free memory that malloc keeps resident at the end, in bytes or percent of "
+		  "resident memory" },
 	{ .name = "confidence",
 	  .type = OPTION_PERCENT,
 	  .at = AT(confidence),
 	  .arg = "PCT",
 	  .value = "99",
-	  .help = "confidence of 'kept' and of 'broken'" },
+	  .help = "confidence of pass and of fail, each" },
 
 	{ .type = OPTION_HEADING, .help = "target and recording" },
 	{ .name = "pid",
@@ -197,29 +211,29 @@ static const struct option_row rows[] = {
 	  .type = OPTION_TEXT,
 	  .at = AT(output),
 	  .arg = "FILE",
-	  .help = "write to FILE instead of the standard output; it is replaced" },
+	  .help = "write to FILE instead of standard output; an existing file is replaced" },
 	{ .name = "profile",
 	  .type = OPTION_TEXT,
 	  .at = AT(profile),
 	  .arg = "FILE",
-	  .help = "save the profile, too; FILE is replaced" },
+	  .help = "also save the profile; an existing file is replaced" },
 	{ .name = "top",
 	  .letter = 'n',
 	  .type = OPTION_COUNT,
 	  .at = AT(top_cnt),
 	  .arg = "N",
 	  .value = "5",
-	  .help = "rows to print for a broken limit; 0 = all" },
+	  .help = "rows to print for a limit that does not pass; 0 = all" },
 	{ .name = "quiet",
 	  .letter = 'q',
 	  .type = OPTION_FLAG,
 	  .at = AT(is_quiet),
-	  .help = "print nothing but the result, errors and losses" },
+	  .help = "print only the result, errors and losses" },
 	{ .name = "verbose",
 	  .letter = 'v',
 	  .type = OPTION_FLAG,
 	  .at = AT(is_verbose),
-	  .help = "say what is being done" },
+	  .help = "log what heaptap does" },
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };
@@ -232,6 +246,14 @@ static void ask(struct limit_options *l, enum limit_kind kind, double limit)
 {
 	l->is_asked[kind] = true;
 	l->limit[kind] = limit;
+}
+
+static void ask_part(struct limit_options *l, enum limit_kind kind, const char *text)
+{
+	double limit;
+
+	if (text && !parse_increase(text, &limit, &l->is_share[kind]))
+		ask(l, kind, limit);
 }
 
 static void settle_limits(struct check_options *o)
@@ -248,15 +270,18 @@ static void settle_limits(struct check_options *o)
 	if (o->max_exited && !parse_size(o->max_exited, &bytes))
 		ask(l, LIMIT_EXITED, (double)bytes);
 	if (o->base) {
-		l->more_is_share = true;
+		l->is_share[LIMIT_MORE] = true;
 		if (o->max_increase)
-			parse_increase(o->max_increase, &limit, &l->more_is_share);
+			parse_increase(o->max_increase, &limit, &l->is_share[LIMIT_MORE]);
 		ask(l, LIMIT_MORE, limit);
 	}
+	ask_part(l, LIMIT_UNEXPLAINED, o->max_unexplained);
+	ask_part(l, LIMIT_RETAINED, o->max_retained);
 	limit = GROWTH_DEFAULT;
 	if (o->max_growth)
 		parse_growth(o->max_growth, &limit);
-	if (o->max_growth || (!o->max_inuse && !o->max_exited && !o->base))
+	if (o->max_growth || (!o->max_inuse && !o->max_exited && !o->base && !o->max_unexplained &&
+			      !o->max_retained))
 		ask(l, LIMIT_GROWTH, limit);
 }
 
@@ -264,13 +289,11 @@ static void settle_limits(struct check_options *o)
 static int check_paths(const struct check_options *o)
 {
 	if (o->profile && out_file_is_stdout(o->profile)) {
-		log_error(
-			"check: --profile saves the profile in a file, and standard output is the "
-			"result's: give another name");
+		log_error("check: --profile needs a file: standard output is for the result");
 		return -EINVAL;
 	}
 	if (o->base && !strcmp(o->base, "-")) {
-		log_error("check: --base wants a file: only the later profile may come from the "
+		log_error("check: --base needs a file: only the later profile can come from "
 			  "standard input");
 		return -EINVAL;
 	}
@@ -284,20 +307,27 @@ static int check_limits(const struct check_options *o)
 	bool has_growth = o->limits.is_asked[LIMIT_GROWTH];
 
 	if (o->max_increase && !o->base) {
-		log_error("check: --max-increase is more than what? give --base FILE");
+		log_error("check: --max-increase needs --base FILE");
 		return -EINVAL;
 	}
 	if (o->limits.warm_up_ns && !has_growth) {
-		log_error("check: --warm-up is of growth: give --max-growth RATE");
+		log_error("check: --warm-up applies to growth only: give --max-growth RATE");
+		return -EINVAL;
+	}
+	if ((o->max_unexplained || o->max_retained) && o->with.recorder.argv) {
+		log_error(
+			"check: --max-%s is of a running process, or a profile of one: give -p PID or "
+			"a FILE",
+			o->max_unexplained ? "unexplained" : "retained");
 		return -EINVAL;
 	}
 	if (o->confidence < 50 || o->confidence >= 100) {
-		log_error(
-			"check: --confidence has to be from 50 to below 100 %%, such as 95 or 99.9");
+		log_error("check: --confidence must be at least 50 and below 100 %%, such as 95 or "
+			  "99.9");
 		return -EINVAL;
 	}
 	if (has_growth && duration_ns && duration_ns < GROWTH_LEAST_NS + o->limits.warm_up_ns) {
-		log_error("check: growth needs a --duration of 5 s or more, behind --warm-up");
+		log_error("check: growth needs a --duration of at least 5 s after --warm-up");
 		return -EINVAL;
 	}
 	return 0;
@@ -312,8 +342,8 @@ static int check_file(const struct check_options *o, const struct option_args *a
 	for (size_t i = 0; names[i]; i++) {
 		if (option_args_find(args, names[i])) {
 			log_error(
-				"check: '%s' has been recorded: --%s is of a process or a command "
-				"(behind --)",
+				"check: '%s' is a recorded profile: --%s needs a process (-p) or a "
+				"command (after --)",
 				o->path, names[i]);
 			return -EINVAL;
 		}
@@ -324,11 +354,11 @@ static int check_file(const struct check_options *o, const struct option_args *a
 static int take_operands(struct check_options *o, const struct option_args *args)
 {
 	char **operands = o->argv + args->first;
-	bool has_whom = record_settings_has_whom(&o->with);
+	bool has_whom = record_settings_has_targets(&o->with);
 	bool is_more_pids = record_settings_has_more_pids(&o->with, operands);
 
 	if (!operands[0] && !has_whom) {
-		log_error("check: check what? give -p PID, -- COMMAND, or a FILE");
+		log_error("check: nothing to check: give -p PID, -- COMMAND, or a FILE");
 		return -EINVAL;
 	}
 	if (!operands[0] || is_more_pids || !strcmp(operands[-1], "--")) {
@@ -352,6 +382,7 @@ int check_options_settle(struct check_options *o, const struct option_args *args
 
 	o->with.recorder.live_cap = 1000000;
 	o->with.recorder.stack_cap = 65536;
+	o->with.recorder.reads_rows = true;
 	o->with.recorder.is_quiet = o->is_quiet;
 	settle_limits(o);
 	if (o->output && !option_args_find(args, "format"))

@@ -17,7 +17,8 @@ struct check_options {
 	struct record_settings with;
 	struct limit_options limits;
 	/* Option values that the members above are made of. */
-	char *max_growth, *max_inuse, *max_increase, *max_exited, *base;
+	char *max_growth, *max_inuse, *max_increase, *max_exited, *max_unexplained, *max_retained,
+		*base;
 	double confidence;
 	uint64_t top_cnt;
 	int format; /* enum limit_format */

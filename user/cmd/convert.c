@@ -23,12 +23,12 @@ static const char usage[] =
 	"usage: heaptap convert [OPTIONS] IN OUT\n"
 	"\n"
 	"Write a heap profile in another form. IN is what heaptap report reads: pprof, a heap dump of\n"
-	"jemalloc, a heap profile of gperftools. The ending of OUT says what it becomes:\n"
+	"jemalloc, a heap profile of gperftools. The ending of OUT selects the format:\n"
 	"  .pb.gz, .pprof       pprof, for go tool pprof, Parca, Pyroscope; all that heaptap knows\n"
-	"  .collapsed, .folded  a stack and its bytes a line, for flame graph programs\n"
+	"  .collapsed, .folded  one line per stack with its bytes, for flame graph programs\n"
 	"  .heap                heap_v2, a dump as jemalloc writes it, for jeprof; by thread\n"
-	"What was sampled is scaled up as jeprof does it. Names are those of the files on this machine.\n"
-	"IN may be - for the standard input, OUT - for the standard output.\n"
+	"Samples are scaled up as by jeprof. Names come from the files on this machine.\n"
+	"IN may be - for standard input, OUT - for standard output.\n"
 	"\n";
 
 static const char more[] = "\n"
@@ -66,14 +66,14 @@ static const struct option_row rows[] = {
 	  .at = AT(to),
 	  .arg = "FORM",
 	  .choices = form_names,
-	  .help = "what OUT becomes, whatever its ending: pprof, collapsed or heap_v2" },
+	  .help = "format of OUT, whatever its ending: pprof, collapsed or heap_v2" },
 	{ .name = "value",
 	  .type = OPTION_CHOICE,
 	  .at = AT(value),
 	  .arg = "WHAT",
 	  .choices = value_names,
-	  .help = "what the lines of collapsed are of: inuse (default), or alloc: what was allocated, "
-		  "freed or not" },
+	  .help = "values of collapsed: inuse (default), or alloc: all that was allocated, freed "
+		  "or not" },
 	{ .name = "force",
 	  .type = OPTION_FLAG,
 	  .at = AT(is_forced),
@@ -92,14 +92,12 @@ static int choose_form(struct convert_options *o, bool is_given)
 	if (is_given || form >= 0)
 		return 0;
 	if (!strcmp(o->out, "-"))
-		log_error(
-			"convert: what is it to become? Standard output has no ending: --to pprof, "
-			"collapsed or heap_v2");
+		log_error("convert: standard output has no ending: give the format, --to pprof, "
+			  "collapsed or heap_v2");
 	else
-		log_error(
-			"convert: what is '%s' to become? Give it the ending .pb.gz, .collapsed or "
-			".heap, or say --to pprof, collapsed or heap_v2",
-			o->out);
+		log_error("convert: cannot tell the format from '%s': use the ending .pb.gz, "
+			  ".collapsed or .heap, or --to pprof, collapsed or heap_v2",
+			  o->out);
 	return -EINVAL;
 }
 
@@ -111,7 +109,8 @@ static int settle(struct convert_options *o, const struct option_args *args)
 	if (err)
 		return err;
 	if (has_value && o->form != FORM_COLLAPSED) {
-		log_error("convert: --value: %s has all values", form_names[o->form]);
+		log_error("convert: --value does not apply to %s, which has all values",
+			  form_names[o->form]);
 		return -EINVAL;
 	}
 	if (o->form == FORM_PPROF && !strcmp(o->out, "-") && isatty(STDOUT_FILENO)) {
@@ -131,11 +130,11 @@ static int take_operands(int argc, char **argv, const struct option_args *args,
 	size_t cnt = (size_t)argc - args->first;
 
 	if (cnt < 2) {
-		log_error("convert: which IN and OUT?");
+		log_error("convert: give IN and OUT");
 		return -EINVAL;
 	}
 	if (cnt > 2) {
-		log_error("convert: unexpected argument '%s': IN and OUT, no more",
+		log_error("convert: unexpected argument '%s': only IN and OUT are taken",
 			  argv[args->first + 2]);
 		return -EINVAL;
 	}
@@ -184,7 +183,7 @@ static int write_file(const struct convert_options *o, const struct profile *p)
 	if (err)
 		log_error("convert: cannot write '%s': %s", o->out, strerror(-err));
 	else if (strcmp(out_file_path(file), o->out) != 0) /* somebody else made it first */
-		log_warn("convert: '%s' exists by now: written to '%s'", o->out,
+		log_warn("convert: '%s' was created by another program: written to '%s'", o->out,
 			 out_file_path(file));
 	out_file_free(file);
 	return err;

@@ -19,7 +19,7 @@
 #include "base/sandbox.h"
 #include "base/terminal.h"
 #include "cmd/cmd.h"
-#include "kernel/seccomp_probe.h"
+#include "kernel/features.h"
 
 #define COLUMNS_MIN 80
 #define COLUMNS_MAX 100 /* longer lines are hard to read */
@@ -48,7 +48,7 @@ static const struct option_row rows[] = {
 	  .min = 1,
 	  .max = INT_MAX,
 	  .wanted = "a process id, as pidof -s NAME prints it",
-	  .help = "look at this process too" },
+	  .help = "also examine this process" },
 	{ .name = "verbose",
 	  .letter = 'v',
 	  .type = OPTION_FLAG,
@@ -61,8 +61,7 @@ static const struct option_row rows[] = {
 	{ .name = "remove-tap",
 	  .type = OPTION_FLAG,
 	  .at = AT(removes_tap),
-	  .help = "take out of the process the tap that a heaptap which was killed has left in it, "
-		  "and print nothing else" },
+	  .help = "remove a tap that a killed heaptap left in the process, and print nothing else" },
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };
@@ -107,8 +106,8 @@ static void examine_process(struct doctor_report *r)
 	heap_kind_read(&r->info, &r->heap);
 	r->process_err = survey_process(&r->info, &r->survey);
 	if (r->process_err)
-		err_set(&r->process_why, r->process_err,
-			"process %d (%s) could not be looked at: %s", pid, r->info.comm,
+		err_set(&r->process_why, r->process_err, "cannot read process %d (%s): %s", pid,
+			r->info.comm,
 			r->process_err == -ESRCH ? "it has just ended" : strerror(-r->process_err));
 }
 
@@ -150,7 +149,7 @@ static int print_report(struct doctor_report *r)
 	status = sandbox_run_reading(examine_and_print, r, WALL_S);
 	if (status >= 0)
 		return status;
-	log_error("doctor: process %llu could not be looked at: %s", (unsigned long long)r->pid,
+	log_error("doctor: cannot read process %llu: %s", (unsigned long long)r->pid,
 		  sandbox_reading_error(status));
 	return 1;
 }
@@ -175,7 +174,7 @@ static int remove_tap(pid_t pid)
 	int err = process_info_read(pid, &info);
 
 	if (err)
-		err_set(&why, err, "there is no process %d: see 'ps -e'", pid);
+		err_set(&why, err, "there is no process %d (ps -e lists them)", pid);
 	else
 		err = clear_taps(pid, info.live_tid, &cnt, &why);
 	if (err) {
@@ -183,7 +182,7 @@ static int remove_tap(pid_t pid)
 		return 1;
 	}
 	printf("PID %d: %s\n", pid,
-	       cnt ? "the tap that was left in it is out" : "no tap was left in it");
+	       cnt ? "the tap that was left in it is removed" : "no tap was left in it");
 	return 0;
 }
 

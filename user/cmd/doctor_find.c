@@ -218,10 +218,10 @@ static void find_probed(struct doctor_report *r, const struct survey_file *file)
 
 	if (!file->probed_cnt)
 		return;
-	f = add(r, DOCTOR_NOTE, "breakpoints that the file does not have are in ",
-		"of another heaptap, bpftrace, perf or a debugger: the process pays for both, end "
-		"it before you measure costs. Or one that was killed has left them: the next "
-		"recording takes those out");
+	f = add(r, DOCTOR_NOTE, "breakpoints that are not in the file are in ",
+		"they belong to another heaptap, bpftrace, perf or a debugger (the process pays "
+		"for both: end it before you measure costs), or were left by one that was killed "
+		"(the next recording removes them)");
 	say(f, "%s now: ", file->path);
 	for (size_t i = 0; i < file->alloc->sites.cnt; i++)
 		if (file->is_probed[i])

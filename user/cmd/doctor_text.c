@@ -88,14 +88,16 @@ static void put_prospect(const struct doctor_report *r, FILE *page)
 static void put_verdict(const struct doctor_report *r, FILE *page)
 {
 	uint32_t limit_cnt = doctor_cnt(r, DOCTOR_LIMIT);
+	const char *what = r->pid ? "this process" : "on this machine";
 
-	put_title(page, "heaptap can record %s: ", r->pid ? "this process" : "on this machine");
 	if (r->verdict == DOCTOR_BLOCK) {
-		fprintf(page, "no: %s", r->findings.data[0].what);
+		put_title(page, "Cannot record %s: ", what);
+		fputs(r->findings.data[0].what, page);
 		if (r->findings.data[0].advice[0])
 			put_fact(page, "\t-> %s", r->findings.data[0].advice);
 		return;
 	}
+	put_title(page, "heaptap can record %s: ", what);
 	if (limit_cnt)
 		fprintf(page, "with limits (%u)", limit_cnt);
 	else
@@ -103,7 +105,7 @@ static void put_verdict(const struct doctor_report *r, FILE *page)
 	if (r->survey)
 		put_prospect(r, page);
 	else
-		put_fact(page, "a process\theaptap doctor -p PID tells of one");
+		put_fact(page, "a process\theaptap doctor -p PID");
 }
 
 /* Leave out the first obstacle that prevents everything: the verdict has told it. */
@@ -593,7 +595,7 @@ void doctor_print_text(const struct doctor_report *r, FILE *out)
 	if (!page || fclose(page) ||
 	    doctor_write_page(text, bytes, r->columns ? r->columns : COLUMNS_DEFAULT, r->is_verbose,
 			      out))
-		fprintf(out, "Not all is said: out of memory.\n");
+		fprintf(out, "Incomplete: out of memory.\n");
 	free(text);
 	if (!r->is_verbose)
 		fprintf(out, "\n-v shows every %skernel feature and privilege.\n",

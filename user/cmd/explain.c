@@ -4,8 +4,10 @@
  *
  * Exit status: 0 explained, 1 not (the message says why), 2 wrong usage.
  */
-#include <limits.h>
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,30 +17,39 @@
 #include "base/terminal.h"
 #include "cmd/cmd.h"
 #include "explain/explain.h"
+#include "proc/process.h"
+#include "record/whom.h"
 
 #define COLUMNS_MIN 80
 #define COLUMNS_MAX 100 /* longer lines are hard to read */
 #define READING_S 40 /* then what is left is told by mapping */
-#define WALL_S 60
+#define WALL_S 60 /* for each look */
+#define FOR_CAP_S (24 * 3600)
+#define TURN_US 100000 /* so often it is asked whether to end */
 
 static const char usage[] =
-	"usage: heaptap explain [-f text|json] [-v] -p PID\n"
+	"usage: heaptap explain [OPTIONS] -p PID|NAME\n"
 	"\n"
 	"Break down the resident memory of a process: live malloc blocks, free memory that malloc keeps\n"
-	"and why, stacks, files and the rest. The rows add up to RSS. Reads the process once, without\n"
-	"stopping or changing it. No recording is needed.\n"
+	"and why, stacks, files and the rest. The rows add up to RSS. Reads the process without stopping\n"
+	"or changing it. No recording is needed.\n"
 	"\n";
 
-static const char more[] = "\n"
-			   "Exit status: 0 success, 1 error, 2 wrong usage.\n";
+static const char more[] =
+	"\n"
+	"With --for, it ends at once, with what there is, on Ctrl-C or when the process ends.\n"
+	"\n"
+	"Exit status: 0 success, 1 error, 2 wrong usage.\n";
 
 static const char *const formats[] = { "text", "json", NULL };
 enum format { FORMAT_TEXT, FORMAT_JSON };
 
 struct explain_options {
-	uint64_t pid;
+	char *process;
+	uint64_t for_ns;
 	int format, columns;
-	bool is_verbose;
+	bool is_verbose, shows_pins, has_terminal;
+	pid_t pid;
 };
 
 #define AT(member) offsetof(struct explain_options, member)
@@ -46,30 +57,109 @@ struct explain_options {
 static const struct option_row rows[] = {
 	{ .name = "pid",
 	  .letter = 'p',
-	  .type = OPTION_COUNT,
-	  .at = AT(pid),
+	  .type = OPTION_TEXT,
+	  .at = AT(process),
 	  .arg = "PID",
-	  .min = 1,
-	  .max = INT_MAX,
-	  .wanted = "a process id, as pidof -s NAME prints it",
-	  .help = "the running process" },
+	  .help = "the running process, or the name of one if no other has it" },
+	{ .name = "for",
+	  .type = OPTION_TIME,
+	  .at = AT(for_ns),
+	  .arg = "TIME",
+	  .min = NS_PER_S,
+	  .max = FOR_CAP_S * NS_PER_S,
+	  .wanted = "a time from 1s to 24h, such as 60s",
+	  .help = "look again after TIME, and show what changed: 60s, 5m, 1h" },
+	{ .name = "pins",
+	  .type = OPTION_FLAG,
+	  .at = AT(shows_pins),
+	  .help = "also list the live blocks that keep free memory from being returned, by size and by "
+		  "C++ class" },
 	{ .name = "format",
 	  .letter = 'f',
 	  .type = OPTION_CHOICE,
 	  .at = AT(format),
 	  .arg = "WHAT",
 	  .choices = formats,
-	  .help = "output format: text (default) or json" },
+	  .help = "output format: text (default) or json, which has everything" },
 	{ .name = "verbose",
 	  .letter = 'v',
 	  .type = OPTION_FLAG,
 	  .at = AT(is_verbose),
-	  .help = "show every row, every arena, and a comparison with the counts of malloc itself" },
+	  .help = "show every row, every arena, a comparison with the counts of malloc itself, and live "
+		  "blocks by C++ class" },
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };
 
 static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
+
+/* With --for: in memory that the reading child has as well. A second signal ends all at once. */
+static volatile sig_atomic_t *is_over;
+
+static void end_wait(int signal)
+{
+	(void)signal;
+	*is_over = 1;
+}
+
+static int watch_signals(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	const struct sigaction action = { .sa_handler = end_wait, .sa_flags = SA_RESETHAND };
+	void *shared = mmap(NULL, sizeof(*is_over), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (shared == MAP_FAILED)
+		return -errno;
+	is_over = shared;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		sigaction(signals[i], &action, NULL);
+	return 0;
+}
+
+/* 0: it is time for the second look; -ESRCH: the process has ended; -EINTR: a second look would show nothing. */
+static int wait_between(const struct explain_options *o, uint64_t start_ns)
+{
+	uint64_t passed_ns;
+
+	for (;;) {
+		passed_ns = now_ns() - start_ns;
+		if (process_has_ended(o->pid))
+			return -ESRCH;
+		if (passed_ns >= o->for_ns)
+			return 0;
+		if (*is_over)
+			return passed_ns < NS_PER_S ? -EINTR : 0;
+		log_status("explain: second look in %llu s (Ctrl-C: now)",
+			   (unsigned long long)((o->for_ns - passed_ns) / NS_PER_S));
+		usleep(TURN_US);
+	}
+}
+
+/* Look again. What is in x stays if that fails. */
+static void look_again(const struct explain_options *o, struct explanation *x)
+{
+	struct explanation again = { 0 };
+	struct err why;
+	int err = wait_between(o, x->looked_ns);
+
+	log_status_end();
+	if (!err)
+		err = explain_process(o->pid, READING_S * NS_PER_S, &again, &why);
+	if (!err && again.start_time_ticks != x->start_time_ticks)
+		err = -ESRCH;
+	if (err) {
+		log_warn("explain: only the first look is shown: %s",
+			 err == -ESRCH ? "the process has ended" :
+			 err == -EINTR ? "it was ended before a second one" :
+					 why.text);
+		explain_release(&again);
+		return;
+	}
+	explain_compare(&again, x);
+	explain_release(x);
+	*x = again;
+}
 
 /* In a child: the process can make whoever reads it wait. */
 static int explain_and_print(void *arg)
@@ -77,42 +167,65 @@ static int explain_and_print(void *arg)
 	const struct explain_options *o = arg;
 	struct explanation x;
 	struct err why;
-	int err = explain_process((pid_t)o->pid, READING_S * NS_PER_S, &x, &why);
+	int err = explain_process(o->pid, READING_S * NS_PER_S, &x, &why);
 
+	log_set_terminal(o->has_terminal);
+	if (!err && o->for_ns)
+		look_again(o, &x);
 	if (err)
 		log_error("explain: %s", why.text);
 	else if (o->format == FORMAT_JSON)
 		explain_print_json(&x, stdout);
 	else
 		explain_print_text(&x, o->columns, o->is_verbose, stdout);
+	if (!err && o->shows_pins && o->format == FORMAT_TEXT)
+		explain_print_pins(&x, o->columns, stdout);
 	explain_release(&x);
 	return err ? 1 : 0;
+}
+
+static int explain(struct explain_options *o)
+{
+	uint32_t wall_s = o->for_ns ? 2 * WALL_S + (uint32_t)(o->for_ns / NS_PER_S) : WALL_S;
+	struct err why;
+	int status = whom_find_one(o->process, &o->pid, &why);
+
+	if (status) {
+		log_error("explain: %s", why.text);
+		return 1;
+	}
+	status = o->for_ns ? watch_signals() : 0;
+	if (!status)
+		status = sandbox_run_reading(explain_and_print, o, wall_s);
+	if (status < 0)
+		log_error("explain: process %d could not be read: %s", o->pid,
+			  sandbox_reading_error(status));
+	return status < 0 ? 1 : status;
 }
 
 static int run(int argc, char **argv, const struct option_args *args)
 {
 	struct explain_options o = { 0 };
-	int status;
+	int status = 2;
 
 	if (command_settings(&command_explain, args, &o))
-		return 2;
+		goto out;
 	if (args->first < (size_t)argc) {
 		log_error("explain: unexpected argument '%s': did you mean -p?", argv[args->first]);
-		return 2;
+		goto out;
 	}
-	if (!o.pid) {
+	if (!o.process) {
 		log_error("explain: no process given: use -p PID");
-		return 2;
+		goto out;
 	}
 	o.columns = terminal_columns(STDOUT_FILENO, COLUMNS_MIN, COLUMNS_MAX);
 	if (!o.columns)
 		o.columns = COLUMNS_MAX;
-	status = sandbox_run_reading(explain_and_print, &o, WALL_S);
-	if (status >= 0)
-		return status;
-	log_error("explain: process %llu could not be read: %s", (unsigned long long)o.pid,
-		  sandbox_reading_error(status));
-	return 1;
+	o.has_terminal = isatty(STDERR_FILENO);
+	status = explain(&o);
+out:
+	option_release(&table, &o);
+	return status;
 }
 
 const struct command command_explain = {

@@ -95,8 +95,8 @@ int profile_in_name(const char *command, struct profile *p)
 	if (err)
 		log_error("%s: cannot look up names: %s", command, strerror(-err));
 	if (missing_cnt)
-		log_warn("%s: %zu of the profile's files not here, or not the same: their "
-			 "functions have no names",
+		log_warn("%s: %zu files of the profile are missing here or differ: their functions "
+			 "have no names",
 			 command, missing_cnt);
 	return err;
 }

@@ -40,8 +40,8 @@ static const char more[] =
 	"  heaptap record --rate 1 -o app.pb.gz -- ./app --serve\n"
 	"  heaptap report app.pb.gz\n"
 	"\n"
-	"exit status: 0 recorded, 1 it could not be (the message says why), 2 wrong usage; with COMMAND\n"
-	"its own (128+N: ended by signal N; 0 if it still runs), and 125 if heaptap failed\n";
+	"exit status: 0 recorded, 1 error, 2 wrong usage; with COMMAND its own (128+N: ended by signal N;\n"
+	"0 if it still runs), and 125 if heaptap failed\n";
 
 struct record_options {
 	struct record_settings with;
@@ -160,7 +160,7 @@ static const struct option_row rows[] = {
 	  .letter = 'v',
 	  .type = OPTION_FLAG,
 	  .at = AT(is_verbose),
-	  .help = "say what is being done" },
+	  .help = "log what heaptap does" },
 
 	{ .type = OPTION_HEADING, .help = "cost and precision" },
 	{ .name = "rate",
@@ -295,6 +295,7 @@ static int settle(struct record_options *o, const struct option_args *args)
 	o->with.recorder.live_cap = (uint32_t)o->live_cap;
 	o->with.recorder.stack_cap = (uint32_t)o->stack_cap;
 	o->with.recorder.realloc_keeps_scope = o->realloc_scope;
+	o->with.recorder.reads_rows = true;
 	o->with.recorder.is_quiet = o->result.is_quiet = o->is_quiet;
 	o->result.output = o->output;
 	o->result.labels = LABEL_ALL;
@@ -308,7 +309,7 @@ static int take_operands(char **argv, size_t first, struct record_options *o)
 	char **operands = argv + first;
 	int err;
 
-	if (!operands[0] && !record_settings_has_whom(&o->with)) {
+	if (!operands[0] && !record_settings_has_targets(&o->with)) {
 		log_error("record: nothing to record: give -p PID, --comm NAME, --cgroup PATH, or "
 			  "-- COMMAND");
 		return -EINVAL;
@@ -322,8 +323,7 @@ static int check_dry_run(const struct record_options *o)
 {
 	if (!o->is_dry_run || (o->with.recorder.tap != TAP_NEVER && !o->with.recorder.argv))
 		return 0;
-	log_error("record: --dry-run shows what --tap would do to a running process: give both, "
-		  "and -p PID");
+	log_error("record: --dry-run needs --tap and -p PID: it shows what the tap would change");
 	return -EINVAL;
 }
 
@@ -333,10 +333,9 @@ static int check_output(const struct record_options *o)
 	static const char *const others[] = { ".html", ".htm", ".json", ".txt", NULL };
 
 	if (o->output && has_unwritten_ending(o->output)) {
-		log_error(
-			"record: '%s' would be a form that heaptap does not write: give the profile the "
-			"ending .pb.gz, of which heaptap report makes .html, .json, .collapsed or .heap",
-			o->output);
+		log_error("record: heaptap does not write the format of '%s': save the profile as "
+			  ".pb.gz; heaptap report turns it into .html, .json, .collapsed or .heap",
+			  o->output);
 		return -EINVAL;
 	}
 	for (size_t i = 0; o->output && others[i]; i++) {
@@ -344,8 +343,8 @@ static int check_output(const struct record_options *o)
 
 		if (!has_ending(o->output, others[i]))
 			continue;
-		log_error("record: the profile is pprof, of which heaptap report makes '%s': "
-			  "-o %.*s.pb.gz here, then heaptap report -o %s %.*s.pb.gz",
+		log_error("record: '%s' is a format of heaptap report: use -o %.*s.pb.gz here, "
+			  "then heaptap report -o %s %.*s.pb.gz",
 			  o->output, stem_len, o->output, o->output, stem_len, o->output);
 		return -EINVAL;
 	}
@@ -383,8 +382,8 @@ static int preview(struct record_options *o)
 	for (size_t i = 0; i < found.pids.cnt && !err; i++) {
 		err = sandbox_run_reading(preview_one, &found.pids.data[i], PREVIEW_WALL_S);
 		if (err < 0)
-			log_error("record: process %d could not be looked at: %s",
-				  found.pids.data[i], sandbox_reading_error(err));
+			log_error("record: cannot read process %d: %s", found.pids.data[i],
+				  sandbox_reading_error(err));
 	}
 	vec_release(&found.pids);
 	return err;

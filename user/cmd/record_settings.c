@@ -48,8 +48,8 @@ static int settle_tap(struct record_settings *s, const char *command)
 	}
 	if (s->recorder.rate_bytes > 1 || s->tap_exactly)
 		return 0;
-	log_error("%s: --tap chooses what is sampled: --rate 1, every allocation, is recorded "
-		  "with probes, without --tap",
+	log_error("%s: --tap and --rate 1 exclude each other: only probes can record every "
+		  "allocation",
 		  command);
 	return -EINVAL;
 }
@@ -68,7 +68,7 @@ int record_settings_settle(struct record_settings *s, const char *command,
 	return err;
 }
 
-bool record_settings_has_whom(const struct record_settings *s)
+bool record_settings_has_targets(const struct record_settings *s)
 {
 	return s->whom.pids.cnt || whom_has_rules(&s->whom);
 }
@@ -98,7 +98,7 @@ int record_settings_operands(struct record_settings *s, const char *command, cha
 		log_error("%s: %s", command, why.text);
 		return -EINVAL;
 	}
-	if (record_settings_has_whom(s)) {
+	if (record_settings_has_targets(s)) {
 		log_error(
 			"%s: give running processes (-p, --comm, --cgroup) or a command ('%s'), not "
 			"both",

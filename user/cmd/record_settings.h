@@ -31,7 +31,7 @@ int record_settings_check_pids(const char *text, struct err *why);
 /* 0 or -EINVAL. */
 int record_settings_settle(struct record_settings *s, const char *command,
 			   const struct option_args *args);
-bool record_settings_has_whom(const struct record_settings *s);
+bool record_settings_has_targets(const struct record_settings *s);
 /* Do the operands go on with the pids of -p: "-p 12 13", as a shell makes it of -p $(pidof NAME)? */
 bool record_settings_has_more_pids(const struct record_settings *s, char *const *operands);
 /* More pids, or the command to start, or none; operands[-1] is the word before. 0 or -EINVAL. */

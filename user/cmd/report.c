@@ -27,7 +27,7 @@ static const char usage[] =
 	"\n"
 	"Read a pprof heap profile, heaptap's own or another tool's, or a heap dump of jemalloc or\n"
 	"gperftools, and say who holds the memory.\n"
-	"FILE may be - for the standard input, or the address of a profile that heaptap serves.\n"
+	"FILE may be - for standard input, or the address of a profile that heaptap serves.\n"
 	"\n";
 
 static const char more[] = "\n"
@@ -44,10 +44,10 @@ static const char more[] = "\n"
 static const char diff_usage[] =
 	"usage: heaptap diff [OPTIONS] BEFORE AFTER\n"
 	"\n"
-	"Say what changed from one pprof heap profile to another, with the 95 % interval of each change.\n"
-	"Rows whose change may be chance are summed up. The profiles may be of different processes,\n"
-	"builds and rates: rows are compared by their names. AFTER may be - for the standard input; both\n"
-	"may be addresses of profiles that heaptap serves, moments or kept ones.\n"
+	"Show what changed from one pprof heap profile to another, with the 95 % interval of each change.\n"
+	"Changes within sampling noise are summed up. The profiles may be of different processes, builds\n"
+	"and rates: rows are compared by name. AFTER may be - for standard input; both may be addresses of\n"
+	"profiles that heaptap serves, current or saved.\n"
 	"\n";
 
 static const char diff_more[] =
@@ -167,8 +167,8 @@ static int keep_older(const struct report_cli *c, struct profile *p)
 
 	if (err == -ENODATA)
 		log_error(
-			"report: '%s': how old its blocks are is unknown: only a file that heaptap "
-			"record wrote says so",
+			"report: '%s': the ages of its blocks are unknown: only files that heaptap "
+			"record wrote have them",
 			c->path);
 	return err;
 }
@@ -234,7 +234,7 @@ static int run_diff(int argc, char **argv, const struct option_args *args)
 
 const struct command command_report = {
 	.name = "report",
-	.summary = "show a recorded profile again, another way",
+	.summary = "show a recorded profile",
 	.example = "heaptap report --by thread FILE",
 	.options = &report_table,
 	.usage = usage,

@@ -82,73 +82,73 @@ static int check_pools(const char *text, struct err *why)
 #define AT(member) offsetof(struct report_cli, member)
 
 /* Rows of both commands. */
-#define COMMON_ROWS                                                                                                \
-	{ .name = "module",                                                                                        \
-	  .letter = 'm',                                                                                           \
-	  .type = OPTION_TEXTS,                                                                                    \
-	  .flags = OPTION_COMMAS,                                                                                  \
-	  .at = AT(modules),                                                                                       \
-	  .arg = "LIST",                                                                                           \
-	  .help = "prefixes of modules or functions, such as my_app,my_lib: each stack is charged to "             \
-		  "the first frame from the leaf that begins with one; implies --by module" },                     \
-		{ .name = "scope",                                                                                 \
-		  .type = OPTION_TEXT,                                                                             \
-		  .at = AT(scope),                                                                                 \
-		  .arg = "PATH",                                                                                   \
-		  .check = check_scope,                                                                            \
-		  .help = "only this scope and what is below it, such as Top/A; with any --by" },                  \
-		{ .name = "match",                                                                                 \
-		  .type = OPTION_TEXT,                                                                             \
-		  .at = AT(match),                                                                                 \
-		  .arg = "LIST",                                                                                   \
-		  .check = check_match,                                                                            \
-		  .help = "only scopes that match, such as 'Csd*,-Csd_Write': names, or paths if there is a "      \
-			  "'/'; * any characters, - not these, the last match wins; the rest is one row "          \
-			  "'(not matched)'" },                                                                     \
-		{ .name = "fold-repeated",                                                                         \
-		  .type = OPTION_FLAG,                                                                             \
-		  .at = AT(report.folds_repeated),                                                                 \
-		  .help = "scope A/B/A counts as A/B" },                                                           \
-		{ .name = "group-threads",                                                                         \
-		  .type = OPTION_TEXT,                                                                             \
-		  .flags = OPTION_MAY_HAVE_VALUE,                                                                  \
-		  .at = AT(thread_globs),                                                                          \
-		  .arg = "LIST",                                                                                   \
-		  .check = check_pools,                                                                            \
-		  .help = "threads by pool, such as worker-* for worker-12; LIST: the pools, such as "             \
-			  "'rocksdb:*,worker-*'; implies --by thread" },                                           \
-		{ .name = "value",                                                                                 \
-		  .type = OPTION_CHOICE,                                                                           \
-		  .at = AT(value),                                                                                 \
-		  .arg = "WHAT",                                                                                   \
-		  .choices = value_names,                                                                          \
-		  .help = "what rows are of: inuse (default), or alloc: what was allocated, freed or not" },       \
-		{ .name = "own",                                                                                   \
-		  .type = OPTION_TEXTS,                                                                            \
-		  .flags = OPTION_COMMAS,                                                                          \
-		  .at = AT(own),                                                                                   \
-		  .arg = "LIST",                                                                                   \
-		  .help = "prefixes of modules or functions that are your own: stacks are charged to the "         \
-			  "first frame that begins with one (default: what is not of an allocator, a standard "    \
-			  "library or a runtime)" },                                                               \
-		{ .name = "color",                                                                                 \
-		  .type = OPTION_CHOICE,                                                                           \
-		  .at = AT(color),                                                                                 \
-		  .arg = "WHEN",                                                                                   \
-		  .choices = colors,                                                                               \
-		  .help = "when to use colours: auto (default: on a terminal), always or never" },                 \
-		{ .name = "token-file",                                                                            \
-		  .type = OPTION_TEXT,                                                                             \
-		  .at = AT(token_file),                                                                            \
-		  .arg = "FILE",                                                                                   \
-		  .help = "the token of the heaptap that serves, for profiles at http:// or https:// addresses" }, \
-		{ .name = "no-pager",                                                                              \
-		  .type = OPTION_FLAG,                                                                             \
-		  .at = AT(has_no_pager),                                                                          \
-		  .help = "never show the text in a pager ($PAGER, less)" },                                       \
-	{                                                                                                          \
-		.name = "output", .letter = 'o', .type = OPTION_TEXT, .at = AT(output),                            \
-		.arg = "FILE", .help = "write to FILE instead of the standard output"                              \
+#define COMMON_ROWS                                                                                         \
+	{ .name = "module",                                                                                 \
+	  .letter = 'm',                                                                                    \
+	  .type = OPTION_TEXTS,                                                                             \
+	  .flags = OPTION_COMMAS,                                                                           \
+	  .at = AT(modules),                                                                                \
+	  .arg = "LIST",                                                                                    \
+	  .help = "prefixes of modules or functions, such as my_app,my_lib: each stack is charged to "      \
+		  "the first frame from the leaf that begins with one; implies --by module" },              \
+		{ .name = "scope",                                                                          \
+		  .type = OPTION_TEXT,                                                                      \
+		  .at = AT(scope),                                                                          \
+		  .arg = "PATH",                                                                            \
+		  .check = check_scope,                                                                     \
+		  .help = "show only this scope and the scopes below it, such as Top/A; with any --by" },   \
+		{ .name = "match",                                                                          \
+		  .type = OPTION_TEXT,                                                                      \
+		  .at = AT(match),                                                                          \
+		  .arg = "LIST",                                                                            \
+		  .check = check_match,                                                                     \
+		  .help = "show only matching scopes: comma-separated globs; - in front excludes, and the " \
+			  "last match wins; a glob with / matches the path. The rest is one row "           \
+			  "'(not matched)'" },                                                              \
+		{ .name = "fold-repeated",                                                                  \
+		  .type = OPTION_FLAG,                                                                      \
+		  .at = AT(report.folds_repeated),                                                          \
+		  .help = "count scope A/B/A as A/B" },                                                     \
+		{ .name = "group-threads",                                                                  \
+		  .type = OPTION_TEXT,                                                                      \
+		  .flags = OPTION_MAY_HAVE_VALUE,                                                           \
+		  .at = AT(thread_globs),                                                                   \
+		  .arg = "LIST",                                                                            \
+		  .check = check_pools,                                                                     \
+		  .help = "group threads by pool, such as worker-* for worker-12; LIST: the pools, such "   \
+			  "as 'rocksdb:*,worker-*'; implies --by thread" },                                 \
+		{ .name = "value",                                                                          \
+		  .type = OPTION_CHOICE,                                                                    \
+		  .at = AT(value),                                                                          \
+		  .arg = "WHAT",                                                                            \
+		  .choices = value_names,                                                                   \
+		  .help = "values of the rows: inuse (default), or alloc: all allocations, freed or not" }, \
+		{ .name = "own",                                                                            \
+		  .type = OPTION_TEXTS,                                                                     \
+		  .flags = OPTION_COMMAS,                                                                   \
+		  .at = AT(own),                                                                            \
+		  .arg = "LIST",                                                                            \
+		  .help = "prefixes of your own modules or functions: stacks are charged to the first "     \
+			  "frame that begins with one (default: the first frame outside of "                \
+			  "allocators, standard libraries and runtimes)" },                                 \
+		{ .name = "color",                                                                          \
+		  .type = OPTION_CHOICE,                                                                    \
+		  .at = AT(color),                                                                          \
+		  .arg = "WHEN",                                                                            \
+		  .choices = colors,                                                                        \
+		  .help = "when to use colours: auto (default: on a terminal), always or never" },          \
+		{ .name = "token-file",                                                                     \
+		  .type = OPTION_TEXT,                                                                      \
+		  .at = AT(token_file),                                                                     \
+		  .arg = "FILE",                                                                            \
+		  .help = "token of heaptap serve, for profiles at http:// or https:// addresses" },        \
+		{ .name = "no-pager",                                                                       \
+		  .type = OPTION_FLAG,                                                                      \
+		  .at = AT(has_no_pager),                                                                   \
+		  .help = "never show the text in a pager ($PAGER, less)" },                                \
+	{                                                                                                   \
+		.name = "output", .letter = 'o', .type = OPTION_TEXT, .at = AT(output),                     \
+		.arg = "FILE", .help = "write to FILE instead of standard output"                           \
 	}
 
 static const struct option_row rows[] = {
@@ -159,10 +159,10 @@ static const struct option_row rows[] = {
 	  .arg = "WHAT",
 	  .choices = by_names,
 	  .check = check_by,
-	  .help = "what a row is: stack, function, module, thread, scope (a tree), instance (tasks, "
-		  "and what exited ones left), age (of what is in use), lifetime or size (of what was allocated) "
-		  "or label:KEY; default: scope where there are scopes, "
-		  "else stack; stack in all formats but text" },
+	  .help = "group rows by stack, function, module, thread, scope (a tree), instance (tasks, "
+		  "running and ended), age (of heap in use), lifetime or size (of blocks "
+		  "allocated) or label:KEY. Default: scope if the profile has scopes, else stack; "
+		  "in formats other than text: stack" },
 	COMMON_ROWS,
 	{ .name = "format",
 	  .letter = 'f',
@@ -170,51 +170,51 @@ static const struct option_row rows[] = {
 	  .at = AT(report.format),
 	  .arg = "WHAT",
 	  .choices = formats,
-	  .help = "what is written: text (default), html (pictures to look at, one file that needs nothing "
-		  "else), json, collapsed (for flame graph programs), or heap (for jeprof and google-pprof)" },
+	  .help = "text (default), html (flame graph and table in one self-contained file), json, "
+		  "collapsed (for flame graph programs), or heap (for jeprof and google-pprof)" },
 	{ .name = "base",
 	  .type = OPTION_TEXT,
 	  .at = AT(base),
 	  .arg = "BEFORE",
-	  .help = "what changed since the profile BEFORE: heaptap diff BEFORE FILE" },
+	  .help = "show the changes since the profile BEFORE, as heaptap diff BEFORE FILE" },
 	{ .name = "sort",
 	  .letter = 's',
 	  .type = OPTION_CHOICE,
 	  .at = AT(report.sort),
 	  .arg = "WHAT",
 	  .choices = sorts,
-	  .help = "the order of rows: inuse (default), objects, alloc, name, growth: bytes per second, "
-		  "and whether that is more than chance, or temporary: who allocates most blocks that "
-		  "live for less than 1 ms" },
+	  .help = "sort rows by inuse (default), objects (blocks in use), alloc, name, growth "
+		  "(bytes per second, with a verdict) or temporary (blocks that lived for less "
+		  "than 1 ms)" },
 	{ .name = "older-than",
 	  .type = OPTION_TIME,
 	  .at = AT(older_than_ns),
 	  .arg = "TIME",
 	  .min = 1,
 	  .wanted = "a time such as 30s, 10m or 2h",
-	  .help = "only what is in use for at least TIME: one of the bounds of --by age" },
+	  .help = "show only blocks in use for at least TIME, one of the bounds of --by age" },
 	{ .name = "top",
 	  .letter = 'n',
 	  .type = OPTION_COUNT,
 	  .at = AT(report.row_cap),
 	  .arg = "N",
-	  .help = "rows to show, the rest is summed up; 0 = all (default: what fits 24 lines, at most "
-		  "10 stacks; all rows of the formats for programs)" },
+	  .help = "rows to show, the rest is summed up; 0 = all (default: as many as fit 24 lines, "
+		  "at most 10 stacks; all in formats other than text)" },
 	{ .name = "verbose",
 	  .letter = 'v',
 	  .type = OPTION_FLAG,
 	  .at = AT(is_verbose),
-	  .help = "each stack with its frames" },
+	  .help = "show each stack with its frames, at most 12" },
 	{ .name = "frames",
 	  .type = OPTION_COUNT,
 	  .flags = OPTION_MAY_HAVE_VALUE,
 	  .at = AT(report.frame_cap),
 	  .arg = "N",
-	  .help = "the same with N frames of a stack, all without N (-v: 12)" },
+	  .help = "the same with at most N frames; without N: all" },
 	{ .name = "notes",
 	  .type = OPTION_FLAG,
 	  .at = AT(report.shows_notes),
-	  .help = "what the profile says about itself: how it was made, what was lost" },
+	  .help = "show how the profile was recorded, and all losses" },
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };
@@ -227,8 +227,8 @@ static const struct option_row diff_rows[] = {
 	  .arg = "WHAT",
 	  .choices = by_names,
 	  .check = check_by,
-	  .help = "what a row is: stack, function, module, thread, scope, age or label:KEY; default: scope where "
-		  "both have scopes, else stack: where it is charged, and who calls that" },
+	  .help = "group rows by stack, function, module, thread, scope, age or label:KEY. "
+		  "Default: scope if both profiles have scopes, else stack" },
 	COMMON_ROWS,
 	{ .name = "format",
 	  .letter = 'f',
@@ -236,8 +236,8 @@ static const struct option_row diff_rows[] = {
 	  .at = AT(diff_format),
 	  .arg = "WHAT",
 	  .choices = diff_formats,
-	  .help = "what is written: text (default), json, html (a picture of both in two colours, one file) or "
-		  "pprof (a profile of the changes, for go tool pprof)" },
+	  .help = "text (default), json, html (flame graph of both, changes in two colours, one "
+		  "file) or pprof (a profile of the changes, for go tool pprof)" },
 	{ .name = "top",
 	  .letter = 'n',
 	  .type = OPTION_COUNT,
@@ -274,12 +274,11 @@ static int choose_format(struct report_cli *c, bool is_diff)
 	const size_t diff_cnt = sizeof(diff_endings) / sizeof(*diff_endings);
 
 	if (has_unwritten_ending(c->output)) {
-		log_error(
-			"%s: '%s' would be a form that heaptap does not write: give it the ending %s, or "
-			"say what it is to be with --format",
-			is_diff ? "diff" : "report", c->output,
-			is_diff ? ".html, .json, .pb.gz or .pprof" :
-				  ".html, .json, .collapsed, .folded or .heap");
+		log_error("%s: heaptap does not write the format of '%s': use the ending %s, or "
+			  "--format",
+			  is_diff ? "diff" : "report", c->output,
+			  is_diff ? ".html, .json, .pb.gz or .pprof" :
+				    ".html, .json, .collapsed, .folded or .heap");
 		return -EINVAL;
 	}
 	if (is_diff) {
@@ -287,8 +286,8 @@ static int choose_format(struct report_cli *c, bool is_diff)
 		return 0;
 	}
 	if (has_ending(c->output, ".pb.gz") || has_ending(c->output, ".pprof")) {
-		log_error("report: '%s' would be a profile, which a report is not: heaptap convert "
-			  "writes profiles; or say what it is to be with --format",
+		log_error("report: '%s' has the ending of a profile: use heaptap convert for "
+			  "profiles, or --format",
 			  c->output);
 		return -EINVAL;
 	}
@@ -333,11 +332,11 @@ static int check_older_than(struct report_cli *c)
 		return 0;
 	if (age_class + 1 < AGE_CLASS_CNT)
 		log_error(
-			"report: --older-than: ages are told in classes; the nearest bounds are %s "
+			"report: --older-than: ages are kept in classes; the nearest bounds are %s "
 			"and %s",
 			age_bound_name(age_class, below), age_bound_name(age_class + 1, above));
 	else
-		log_error("report: --older-than: ages are told in classes; the last bound is %s",
+		log_error("report: --older-than: ages are kept in classes; the last bound is %s",
 			  age_bound_name(age_class, below));
 	return -EINVAL;
 }
@@ -352,26 +351,26 @@ static const char *refuse_rows(const struct report_cli *c)
 
 	if (o->by == REPORT_BY_AGE &&
 	    (!is_rows || o->value == REPORT_VALUE_ALLOC || o->sort == REPORT_SORT_GROWTH))
-		return "--by age has --format text or json, of what is in use: not with --value alloc or "
+		return "--by age shows heap in use as text or json: not with --value alloc or "
 		       "--sort growth";
 	if ((o->by == REPORT_BY_LIFETIME || o->by == REPORT_BY_SIZE) &&
 	    (!is_rows || o->value == REPORT_VALUE_INUSE || is_ranked || c->older_than_ns ||
 	     c->base_path))
-		return "--by lifetime and --by size have --format text or json, of what was allocated: "
-		       "not with --value inuse, --sort growth or temporary, --older-than or of a "
-		       "difference";
+		return "--by lifetime and --by size show allocations as text or json: not with "
+		       "--value inuse, --sort growth or temporary, --older-than or --base";
 	if (o->sort == REPORT_SORT_TEMPORARY &&
 	    (!is_rows || o->by == REPORT_BY_INSTANCE || o->by == REPORT_BY_AGE || has_stacks ||
 	     c->base_path || c->older_than_ns))
-		return "--sort temporary has --format text or json: not with --by instance, age, "
+		return "--sort temporary needs --format text or json: not with --by instance, age, "
 		       "lifetime or size, --verbose, --frames, --older-than or --base";
 	if (c->older_than_ns && (c->base_path || o->value == REPORT_VALUE_ALLOC))
-		return "--older-than is of what is in use in one file: not with --base or --value alloc";
+		return "--older-than shows heap in use of one profile: not with --base or --value "
+		       "alloc";
 	if (o->sort == REPORT_SORT_GROWTH &&
 	    (!is_rows || o->by == REPORT_BY_INSTANCE || o->value == REPORT_VALUE_ALLOC ||
 	     has_stacks || c->base_path || c->older_than_ns))
-		return "--sort growth has --format text or json, of what is in use: not with --by "
-		       "instance, --value alloc, --verbose, --frames, --older-than or --base";
+		return "--sort growth needs --format text or json: not with --by instance, --value "
+		       "alloc, --verbose, --frames, --older-than or --base";
 	if (c->is_verbose && o->by != REPORT_BY_STACK)
 		return "--verbose shows stacks: only with --by stack";
 	return NULL;
@@ -384,11 +383,13 @@ static const char *refuse_format(const struct report_cli *c)
 	bool is_all = o->by == REPORT_BY_STACK && !c->has_top;
 
 	if (o->format == REPORT_HTML && !c->output && isatty(STDOUT_FILENO))
-		return c->is_pprof ? "a profile is nothing for a terminal: --output FILE" :
-				     "a page is nothing for a terminal: --output FILE";
+		return c->is_pprof ? "pprof is not text, and standard output is a terminal: give "
+				     "--output FILE" :
+				     "html is for a browser, and standard output is a terminal: "
+				     "give --output FILE";
 	if (o->format == REPORT_HTML && !is_all)
-		return c->is_pprof ? "a profile is of all stacks: without --by and --top" :
-				     "a picture is of all stacks: without --by and --top";
+		return c->is_pprof ? "--format pprof has all stacks: not with --by or --top" :
+				     "--format html has all stacks: not with --by or --top";
 	if (o->format == REPORT_HEAP && !is_all)
 		return "--format heap prints all stacks: only with --by stack, without --top";
 	if (o->format == REPORT_COLLAPSED && o->by == REPORT_BY_FUNCTION)
@@ -406,11 +407,12 @@ static const char *refuse_diff(const struct report_cli *c)
 	if (!c->base_path)
 		return NULL;
 	if (o->format != REPORT_TEXT && o->format != REPORT_JSON && o->format != REPORT_HTML)
-		return "a difference has --format text, json or html; pprof with heaptap diff";
+		return "--base needs --format text, json or html; heaptap diff also writes pprof";
 	if (o->by == REPORT_BY_INSTANCE || o->shows_stacks || c->is_verbose)
-		return "a difference has rows of names: not with --by instance, --verbose or --frames";
+		return "a difference compares rows by name: not with --by instance, --verbose or "
+		       "--frames";
 	if (!strcmp(c->base_path, "-"))
-		return "only the later profile may come from the standard input";
+		return "only the later profile can come from standard input";
 	return NULL;
 }
 
@@ -453,14 +455,14 @@ static int take_operands(char **argv, const struct option_args *args, bool is_di
 	char **operands = argv + args->first;
 
 	if (!operands[0] || (is_diff && !operands[1])) {
-		log_error(is_diff ? "diff: which two profiles, BEFORE and AFTER?" :
-				    "report: which FILE?");
+		log_error(is_diff ? "diff: give two profiles, BEFORE and AFTER" :
+				    "report: give a FILE");
 		return -EINVAL;
 	}
 	if (operands[is_diff ? 2 : 1]) {
 		log_error("%s: unexpected argument '%s': %s", is_diff ? "diff" : "report",
 			  operands[is_diff ? 2 : 1],
-			  is_diff ? "BEFORE and AFTER, no more" : "one FILE at a time");
+			  is_diff ? "only BEFORE and AFTER are taken" : "one FILE at a time");
 		return -EINVAL;
 	}
 	if (is_diff)

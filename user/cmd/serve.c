@@ -23,7 +23,7 @@ static const char more[] =
 	"\n"
 	"pages:\n"
 	"  /                       the processes; /pid/N/ one of them\n"
-	"  /viewer, /pid/N/viewer  pictures of what is in use; ?seconds=N, at=peak\n"
+	"  /viewer, /pid/N/viewer  flame graph of heap in use; ?seconds=N, at=peak\n"
 	"  /pid/N/diff?at=peak     what changed since a saved profile; between two moments of a day:\n"
 	"                          ?from=2026-11-26T14:05:00Z&to=2026-11-26T14:40:00Z\n"
 	"  /pid/N/growth           which stacks grow, as JSON\n"

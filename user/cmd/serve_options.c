@@ -16,7 +16,6 @@
 #include "http/listen.h"
 #include "push/push_http.h"
 #include "push/push_profile.h"
-#include "push/push_secret.h"
 #include "http/token.h"
 #include "proc/container.h"
 
@@ -27,7 +26,7 @@ static int check_listen(const char *text, struct err *why)
 
 	if (!strncmp(text, "unix:", 5) ? text[5] != '\0' : !listen_parse(text, host, &port))
 		return 0;
-	return err_set(why, -EINVAL, "ADDR:PORT, [V6]:PORT or unix:PATH is wanted");
+	return err_set(why, -EINVAL, "expected ADDR:PORT, [V6]:PORT or unix:PATH");
 }
 
 static int check_token(const char *text, struct err *why)
@@ -54,7 +53,7 @@ static int check_push_basic(const char *text, struct err *why)
 	int err = push_secret_read(text, secret, why);
 
 	if (!err && !strchr(secret, ':'))
-		err = err_set(why, -EINVAL, "its first line has to be USER:PASSWORD");
+		err = err_set(why, -EINVAL, "its first line must be USER:PASSWORD");
 	explicit_bzero(secret, sizeof(secret));
 	return err;
 }
@@ -63,7 +62,7 @@ static int check_push_tenant(const char *text, struct err *why)
 {
 	if (push_tenant_is_valid(text))
 		return 0;
-	return err_set(why, -EINVAL, "1 to %d printable characters are wanted", PUSH_TENANT_MAX);
+	return err_set(why, -EINVAL, "expected 1 to %d printable characters", PUSH_TENANT_MAX);
 }
 
 static int check_push_ca(const char *text, struct err *why)
@@ -111,7 +110,7 @@ static int check_label(const char *text, struct err *why)
 		return 0;
 	return err_set(
 		why, -EINVAL,
-		"KEY=VALUE is wanted, such as env=test; KEY of letters, digits and '_', not pid, "
+		"expected KEY=VALUE, such as env=test; KEY of letters, digits and '_', not pid, "
 		"scope, thread or __*; VALUE of printable ASCII");
 }
 
@@ -131,7 +130,7 @@ static int check_folder(const char *text, struct err *why)
 {
 	if (*text)
 		return 0;
-	return err_set(why, -EINVAL, "the path of a folder is wanted");
+	return err_set(why, -EINVAL, "expected the path of a folder");
 }
 
 /* In the order of enum attach_mode. */
@@ -212,7 +211,7 @@ static const struct option_row rows[] = {
 	  .min = 1,
 	  .max = 1ULL << 40,
 	  .flags = OPTION_AT_START,
-	  .help = "one sample per BYTES allocated, on the average; 1 = every allocation, exactly" },
+	  .help = "one sample per BYTES allocated, on average; 1 = every allocation" },
 	{ .name = "max-overhead",
 	  .type = OPTION_LIMIT,
 	  .at = AT(max_overhead),
@@ -237,7 +236,7 @@ static const struct option_row rows[] = {
 	  .min = 1,
 	  .max = 1 << 28,
 	  .flags = OPTION_AT_START,
-	  .help = "keep at most N sampled allocations that are not freed yet" },
+	  .help = "at most N sampled blocks in use" },
 	{ .name = "max-stacks",
 	  .type = OPTION_COUNT,
 	  .at = AT(daemon.stack_cap),
@@ -246,7 +245,7 @@ static const struct option_row rows[] = {
 	  .min = 1,
 	  .max = 1 << 24,
 	  .flags = OPTION_AT_START,
-	  .help = "keep at most N different call stacks" },
+	  .help = "at most N distinct call stacks" },
 	{ .name = "source",
 	  .type = OPTION_CHOICE,
 	  .at = AT(daemon.source),
@@ -262,16 +261,16 @@ static const struct option_row rows[] = {
 	  .arg = "RE",
 	  .check = select_check_pattern,
 	  .flags = OPTION_AT_START,
-	  .help = "tap the processes, of those that are followed, whose name matches: stop them for "
-		  "milliseconds and change a few bytes of their allocator, so that only samples cost "
-		  "anything (THE TAP in heaptap-record(1)); may be repeated" },
+	  .help = "tap the followed processes whose name matches: only samples trap, other "
+		  "allocations cost some ns. Pauses their threads for milliseconds and patches "
+		  "their allocator (THE TAP in heaptap-record(1)); may be repeated" },
 	{ .name = "tap-exe",
 	  .type = OPTION_TEXTS,
 	  .at = AT(daemon.tap_exe),
 	  .arg = "RE",
 	  .check = select_check_pattern,
 	  .flags = OPTION_AT_START,
-	  .help = "the same of those whose executable's path matches; with --tap both must" },
+	  .help = "the same for those whose executable's path matches; with --tap both must match" },
 	{ .name = "attach-mode",
 	  .type = OPTION_CHOICE,
 	  .at = AT(daemon.mode),
@@ -310,8 +309,8 @@ static const struct option_row rows[] = {
 	  .value = "20",
 	  .max = 1000,
 	  .flags = OPTION_AT_START,
-	  .help = "in /metrics, the first N pairs of scope and thread pool of each process have "
-		  "series of their own; 0: none have" },
+	  .help = "in /metrics, series for the first N pairs of scope and thread pool of each "
+		  "process; 0 = none" },
 
 	{ .name = "past-interval",
 	  .type = OPTION_TIME,
@@ -320,8 +319,8 @@ static const struct option_row rows[] = {
 	  .value = "10s",
 	  .max = 3600 * NS_PER_S,
 	  .flags = OPTION_AT_START,
-	  .help = "look at what each stack holds every TIME, for what grows and what changed within "
-		  "a day; 0: never" },
+	  .help = "read heap in use per stack every TIME, to show growth and changes within a day; "
+		  "0 = never" },
 
 	{ .type = OPTION_HEADING, .help = "pushing" },
 	{ .name = "push",
@@ -401,7 +400,7 @@ static const struct option_row rows[] = {
 	  .check = check_folder,
 	  .flags = OPTION_AT_START,
 	  .help = "save profiles in DIR: of each process at its peak, when its cgroup is near its "
-		  "memory limit, and before it ended. Only the owner of DIR may be able to write to "
+		  "memory limit, and before it ends. Only the owner of DIR may be able to write to "
 		  "it (default: in memory, at most 64 and 32m)" },
 	{ .name = "keep-files",
 	  .type = OPTION_COUNT,
@@ -439,7 +438,8 @@ static const struct option_row rows[] = {
 	  .type = OPTION_FLAG,
 	  .at = AT(checks_config),
 	  .flags = OPTION_NOT_IN_FILE,
-	  .help = "start nothing; say what is wrong, or print the configuration in effect" },
+	  .help = "only check the configuration: print what is wrong, or the configuration in "
+		  "effect" },
 	{ .name = "quiet",
 	  .letter = 'q',
 	  .type = OPTION_FLAG,
@@ -449,7 +449,7 @@ static const struct option_row rows[] = {
 	  .letter = 'v',
 	  .type = OPTION_FLAG,
 	  .at = AT(is_verbose),
-	  .help = "say what is being done" },
+	  .help = "log what heaptap does" },
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };

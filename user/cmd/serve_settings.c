@@ -136,7 +136,7 @@ static int find_cgroups(struct serve_settings *s)
 		s->places.cnt += !err || err == -ENOENT;
 		/* Services come and go, and a daemon that starts before them has a file. */
 		if (err == -ENOENT && s->config_path) {
-			log_warn("serve: %s: %s. It is followed as soon as it is there",
+			log_warn("serve: %s: %s. It is followed as soon as it exists",
 				 s->config_path, why.text);
 			err = 0;
 		}
@@ -250,9 +250,8 @@ int serve_settings_keep_fixed(struct serve_settings *fresh, const struct serve_s
 
 		if (!is_fixed(row, fresh, old) || option_is_equal(row, fresh, old))
 			continue;
-		log_warn(
-			"serve: %s: %s has changed: that needs a new start, until then the old value holds",
-			old->config_file, row->name);
+		log_warn("serve: %s: %s has changed: this takes effect after a restart",
+			 old->config_file, row->name);
 		err = option_copy(row, fresh, old);
 	}
 	settle_budget(fresh); /* with the old rate */

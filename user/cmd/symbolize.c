@@ -22,7 +22,7 @@
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "record/out_file.h"
-#include "symbol/debuginfod.h"
+#include "symbol/debug_files.h"
 #include "symbol/profile_symbols.h"
 
 static const char usage[] =
@@ -30,7 +30,7 @@ static const char usage[] =
 	"\n"
 	"Fill in the names, lines and inlined functions that a profile was recorded without, from files of\n"
 	"the same build id: programs, libraries, and debug information that was split off.\n"
-	"FILE is replaced, unless --output says another. FILE may be - for the standard input.\n"
+	"FILE is replaced, unless --output names another file. FILE may be - for standard input.\n"
 	"\n";
 
 static const char more[] = "\n"
@@ -63,12 +63,13 @@ static const struct option_row rows[] = {
 	  .type = OPTION_TEXT,
 	  .at = AT(output),
 	  .arg = "FILE",
-	  .help = "write to FILE, replacing it, instead of the profile that was read; - is standard output" },
+	  .help = "write to FILE (replaced if it exists) instead of the profile that was read; - "
+		  "is standard output" },
 	{ .name = "quiet",
 	  .letter = 'q',
 	  .type = OPTION_FLAG,
 	  .at = AT(is_quiet),
-	  .help = "do not say what was found, and what was not" },
+	  .help = "do not print what was found and what was not" },
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };
@@ -222,7 +223,7 @@ static int run(int argc, char **argv, const struct option_args *args)
 		goto out;
 	log_set_level(o.is_quiet ? LOG_WARN : LOG_INFO);
 	if (args->first == (size_t)argc) {
-		log_error("symbolize: which FILE?");
+		log_error("symbolize: give a FILE");
 		goto out;
 	}
 	if (args->first + 1 < (size_t)argc) {

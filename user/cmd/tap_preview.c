@@ -184,7 +184,7 @@ int tap_preview(pid_t pid, FILE *out)
 	int err = process_info_read(pid, &v.info);
 
 	if (err)
-		err_set(&v.why, err, "there is no such process: see 'ps -e'");
+		err_set(&v.why, err, "there is no such process (ps -e lists them)");
 	else
 		err = process_check(&v.info, &v.why);
 	if (!err) {
@@ -206,8 +206,8 @@ int tap_preview(pid_t pid, FILE *out)
 		fprintf(out, "It would be refused: %s.\nNothing was changed.\n", v.why.text);
 	else
 		fprintf(out,
-			"Nothing speaks against it. Nothing was changed. To do it: heaptap record "
-			"--tap -p %d\n",
+			"The tap is possible. Nothing was changed. To record with it: heaptap "
+			"record --tap -p %d\n",
 			pid);
 	survey_free(s);
 	return v.err;

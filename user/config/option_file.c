@@ -94,8 +94,8 @@ static int apply_value(const struct problem_sink *p, const struct option_row *ro
 	int err;
 
 	if (!type_fits(row->type, v->type)) {
-		option_complain(p->on_error, p->ctx, "%s:%u: %s: it is %s, and has to be %s",
-				p->file, v->line, row->name, toml_type_name(v->type),
+		option_complain(p->on_error, p->ctx, "%s:%u: %s: it is %s, and must be %s", p->file,
+				v->line, row->name, toml_type_name(v->type),
 				wanted_type(row->type));
 		return -EINVAL;
 	}
@@ -130,7 +130,7 @@ static int apply_entry(const struct problem_sink *p, void *settings, const struc
 		lines[row - p->table->rows] = e->line;
 	is_list = row->type == OPTION_TEXTS || row->type == OPTION_NUMBERS;
 	if (e->is_array != is_list) {
-		option_complain(p->on_error, p->ctx, "%s:%u: %s: it has to be %s", p->file, e->line,
+		option_complain(p->on_error, p->ctx, "%s:%u: %s: it must be %s", p->file, e->line,
 				e->key, wanted_type(row->type));
 		return -EINVAL;
 	}

@@ -240,7 +240,7 @@ static int read_escape(struct reader *r, struct buffer *b)
 		return put(b, &meant[at - names], 1);
 	}
 	if (c != 'u' && c != 'U')
-		return fail(r, "after a backslash one of b t n f r \" \\ u U is wanted: in '...' "
+		return fail(r, "after a backslash stands one of b t n f r \" \\ u U: in '...' "
 			       "backslashes stand for themselves");
 	r->at++;
 	return read_hex(r, c == 'u' ? 4 : 8, b);
@@ -252,7 +252,7 @@ static int read_string(struct reader *r, struct buffer *b)
 	int err = 0;
 
 	if (r->end - r->at >= 3 && r->at[1] == quote && r->at[2] == quote)
-		return fail(r, "strings of several lines (%c%c%c) are not read here", quote, quote,
+		return fail(r, "strings of several lines (%c%c%c) are not supported", quote, quote,
 			    quote);
 	r->at++;
 	while (!err && peek(r) != quote) {
@@ -356,9 +356,9 @@ static int read_value(struct reader *r, struct toml_entry *entry)
 	} else if (is_digit(c) || c == '-' || c == '+') {
 		err = read_number(r, &b, &v.type);
 	} else if (c == '[') {
-		err = fail(r, "an array in an array is not read here");
+		err = fail(r, "an array in an array is not supported");
 	} else if (c == '{') {
-		err = fail(r, "inline tables are not read here");
+		err = fail(r, "inline tables are not supported");
 	} else if (is_line_end(r) || c == '#') {
 		err = fail(r, "a value is missing");
 	} else {
@@ -416,7 +416,7 @@ static int read_key(struct reader *r, const struct toml_doc *doc, struct toml_en
 	const char *begin = r->at;
 
 	if (*begin == '[')
-		return fail(r, "tables are not read here: every key stands at the top of the file");
+		return fail(r, "tables are not supported: every key stands at the top of the file");
 	if (!is_bare(*begin))
 		return fail(r,
 			    "a line is 'key = value', and a key has letters, digits, '-' and '_'");
@@ -429,7 +429,7 @@ static int read_key(struct reader *r, const struct toml_doc *doc, struct toml_en
 	r->key = entry->key;
 	skip_blanks(r);
 	if (peek(r) == '.')
-		return fail(r, "dotted keys are not read here");
+		return fail(r, "dotted keys are not supported");
 	if (peek(r) != '=')
 		return fail(r, "'=' is missing after the key");
 	r->at++;

@@ -2,7 +2,7 @@
 /*
  * decompress.c - unpack compressed parts of ELF files, with a bound on the result.
  */
-#include "elf/decompress.h"
+#include "elf/elf_file.h"
 
 #include <errno.h>
 #include <libelf.h>

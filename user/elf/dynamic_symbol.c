@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dynamic_symbol.c - see dynamic_symbol.h. */
-#include "elf/dynamic_symbol.h"
+/* dynamic_symbol.c - see elf_symbols.h. */
+#include "elf/elf_symbols.h"
 
 #include <string.h>
 

@@ -21,7 +21,6 @@
 
 #include "base/regular_file.h"
 #include "base/vec.h"
-#include "elf/decompress.h"
 #include "elf/elf_budget.h"
 #include "elf/elf_image.h"
 

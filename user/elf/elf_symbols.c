@@ -17,10 +17,8 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "elf/decompress.h"
 #include "elf/elf_budget.h"
 #include "elf/elf_file.h"
-#include "elf/plt_names.h"
 
 #define TABLES_CAP 6 /* two of the file, its .gnu_debugdata and its debug file */
 #define NAME_BYTES_CAP 65536

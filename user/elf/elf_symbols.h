@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/vec.h"
+
 struct elf_file;
 struct elf_symbols;
 
@@ -42,5 +44,41 @@ const struct elf_symbol *elf_symbols_all(const struct elf_symbols *s, size_t *re
  */
 int elf_symbols_each(const struct elf_symbols *s,
 		     int (*fn)(void *ctx, const struct elf_symbol *sym), void *ctx);
+
+/*
+ * plt_names.c: the imported function that a PLT stub or a GOT slot leads to.
+ */
+
+struct plt_stub {
+	uint64_t vaddr;
+	uint32_t bytes;
+	const char *name; /* name of the import, without "@plt"; points into ef */
+};
+/* A GOT slot that the loader fills with the address of an import. */
+struct plt_slot {
+	uint64_t vaddr;
+	const char *name;
+};
+struct plt_stubs {
+	VEC(struct plt_stub) stubs; /* sorted by vaddr */
+	VEC(struct plt_slot) slots; /* sorted by vaddr */
+};
+
+/* ret is zero-initialised by the caller. Returns 0 also when there is no PLT or the machine is not known; -ENOMEM. */
+int plt_names_read(struct elf_file *ef, struct plt_stubs *ret);
+void plt_names_release(struct plt_stubs *p);
+/* The import behind a stub, or behind a slot; NULL: vaddr is neither. */
+const char *plt_names_at(const struct plt_stubs *p, uint64_t vaddr);
+
+/* dynamic_symbol.c: whether a file exports a name or imports it. One pass over its dynamic symbols. */
+
+struct dynamic_symbol {
+	const char *name;
+	bool is_defined, is_wanted; /* wanted: from another file */
+	uint64_t vaddr; /* where it is defined */
+};
+
+/* Fill all members except the names. */
+void dynamic_symbols_find(struct elf_file *ef, struct dynamic_symbol *symbols, unsigned cnt);
 
 #endif

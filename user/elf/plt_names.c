@@ -7,7 +7,7 @@
  * of the global offset table, `jmp *slot(%rip)`. The dynamic relocation of that slot names the function. The first stub
  * of a lazy PLT jumps through a slot that has no relocation, so it gets no name, which is right.
  */
-#include "elf/plt_names.h"
+#include "elf/elf_symbols.h"
 
 #include <errno.h>
 #include <stdlib.h>

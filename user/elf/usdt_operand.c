@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* usdt_operand.c - see usdt_operand.h. */
-#include "elf/usdt_operand.h"
+/* usdt_operand.c - see usdt_notes.h. */
+#include "elf/usdt_notes.h"
 
 #include <asm/ptrace.h>
 #include <errno.h>

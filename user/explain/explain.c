@@ -9,13 +9,37 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "explain/target.h"
+#include "explain/type_files.h"
 #include "proc/process.h"
+
+/* The heaps, and then the rows, which get what the heaps leave. */
+static int explain_pages(struct explanation *x, pid_t tid, struct memory *m)
+{
+	struct open_file *files = NULL;
+	struct type_files files_of;
+	int err = type_files_open(tid, &files, &files_of);
+
+	if (!err)
+		err = types_new(m, &x->maps, &files_of, &x->types);
+	x->glibc.types = x->jemalloc.types = x->types;
+	if (!err)
+		err = glibc_find(m, &x->maps, &x->glibc);
+	if (!err)
+		err = glibc_walk(m, &x->maps, &x->glibc);
+	if (!err)
+		err = jemalloc_read(m, &x->maps, &x->jemalloc);
+	if (!err)
+		err = rows_fill(&x->rows, m, &x->maps, &x->glibc, &x->jemalloc);
+	if (!err)
+		types_finish(x->types);
+	type_files_close(files);
+	return err;
+}
 
 /* tid: a thread that lives; the main one may have ended. */
 static int explain_memory(struct explanation *x, pid_t tid, uint64_t deadline_ns, struct err *why)
 {
 	struct target *t = NULL;
-	struct memory *m;
 	int err = target_read_mappings(tid, deadline_ns, &x->maps);
 
 	if (!err)
@@ -30,14 +54,7 @@ static int explain_memory(struct explanation *x, pid_t tid, uint64_t deadline_ns
 				       x->pid, x->comm) :
 			       err_set_os(why, err, "the memory of process %d (%s) may not be read",
 					  x->pid, x->comm);
-	m = target_memory(t);
-	err = glibc_find(m, &x->maps, &x->glibc);
-	if (!err)
-		err = glibc_walk(m, &x->maps, &x->glibc);
-	if (!err)
-		err = jemalloc_read(m, &x->maps, &x->jemalloc);
-	if (!err)
-		err = rows_fill(&x->rows, m, &x->maps, &x->glibc, &x->jemalloc);
+	err = explain_pages(x, tid, target_memory(t));
 	if (err)
 		err_set(why, err, "out of memory");
 	else if (!target_is_there(t))
@@ -60,7 +77,7 @@ int explain_process(pid_t pid, uint64_t limit_ns, struct explanation *ret, struc
 		return err_set(why, -ENOTSUP, "explain knows pages of 4 KiB only");
 	if (err)
 		return err_set(why, err, "there is no process %d (ps -e lists them)", pid);
-	/* No file of the process is opened, which may wait for ever. Only if its main thread has ended, a living one is looked for. */
+	/* No file of the process is opened here, which may wait for ever. Only if its main thread has ended, a living one is looked for. */
 	info.live_tid = pid;
 	if (info.is_zombie && process_info_read(pid, &info))
 		return err_set(why, -ESRCH, "process %d has just ended", pid);
@@ -68,10 +85,15 @@ int explain_process(pid_t pid, uint64_t limit_ns, struct explanation *ret, struc
 	if (err)
 		return err;
 	ret->pid = pid;
+	ret->start_time_ticks = info.start_time_ticks;
+	ret->looked_ns = start_ns;
 	memcpy(ret->comm, info.comm, sizeof(ret->comm));
 	err = explain_memory(ret, info.live_tid, start_ns + limit_ns, why);
 	if (err)
 		return err;
+	/* that no thread lives of a process with several is not so: in this glibc their ids are elsewhere */
+	if (info.thread_cnt > 1 && ret->rows.dead_stack_cnt == ret->rows.stack_cnt)
+		ret->rows.dead_stack_cnt = ret->rows.dead_stack_bytes = 0;
 	verdict_find(&ret->verdict, pid, &ret->rows, &ret->glibc, &ret->jemalloc);
 	ret->took_ns = now_ns() - start_ns;
 	return 0;
@@ -79,6 +101,7 @@ int explain_process(pid_t pid, uint64_t limit_ns, struct explanation *ret, struc
 
 void explain_release(struct explanation *x)
 {
+	types_free(x->types);
 	glibc_release(&x->glibc);
 	mappings_release(&x->maps);
 }

@@ -2,6 +2,7 @@
 /* explain/explain_json.c - an explanation for programs: one JSON object. All sizes are in bytes. */
 #include "explain/explain.h"
 
+#include "base/clock.h"
 #include "base/json.h"
 
 static void put_uint(struct json *j, const char *name, uint64_t v)
@@ -9,18 +10,20 @@ static void put_uint(struct json *j, const char *name, uint64_t v)
 	json_format(j, name, "%llu", (unsigned long long)v);
 }
 
-static void put_rows(struct json *j, const struct rows *r)
+static void put_rows(struct json *j, const struct rows *r, const struct explain_change *c)
 {
 	json_begin(j, "rows", '[');
 	for (size_t i = 0; i < ROW_CNT; i++) {
 		const struct row *row = &r->list[i];
 
-		if (!row->bytes && row->kind != ROW_MOVED)
+		if (!row->bytes && row->kind != ROW_MOVED && !c->rows[row->kind])
 			continue;
 		json_line(j);
 		json_begin(j, NULL, '{');
 		json_text(j, "row", row_name(row->kind));
 		json_format(j, "bytes", "%lld", (long long)row->bytes);
+		if (c->is_known)
+			json_format(j, "change", "%lld", (long long)c->rows[row->kind]);
 		json_text(j, "what", row_label(row->kind));
 		json_begin(j, "largest", '[');
 		for (size_t k = 0; k < ROW_PARTS && row->parts[k].bytes; k++) {
@@ -97,6 +100,7 @@ static void put_glibc(struct json *j, const struct glibc *g)
 		put_uint(j, "blocks", c->live_cnt);
 		put_uint(j, "bytes", c->live_bytes);
 		json_format(j, "pinned_bytes", "%.0f", c->pinned_bytes);
+		put_uint(j, "alone_bytes", c->alone_bytes);
 		json_end(j, '}');
 	}
 	json_end(j, ']');
@@ -142,6 +146,33 @@ static void put_tree(struct json *j, const struct jemalloc_tree *t)
 	json_end(j, '}');
 }
 
+static void put_types(struct json *j, const struct types *types)
+{
+	size_t cnt;
+	const struct type *list = types_list(types, &cnt);
+
+	json_begin(j, "classes", '[');
+	for (size_t i = 0; i < cnt; i++) {
+		json_line(j);
+		json_begin(j, NULL, '{');
+		json_text(j, "name", list[i].name);
+		put_uint(j, "blocks", list[i].sum.cnt);
+		put_uint(j, "bytes", list[i].sum.bytes);
+		json_format(j, "pinned_bytes", "%.0f", list[i].sum.pinned_bytes);
+		json_end(j, '}');
+	}
+	json_end(j, ']');
+}
+
+static void put_change(struct json *j, const struct explain_change *c)
+{
+	json_begin(j, "change", '{');
+	json_number(j, "seconds", 3, (double)c->apart_ns / NS_PER_S);
+	json_format(j, "rss_bytes", "%lld", (long long)c->rss_bytes);
+	json_text(j, "text", c->text);
+	json_end(j, '}');
+}
+
 void explain_print_json(const struct explanation *x, FILE *out)
 {
 	struct json j = { .out = out };
@@ -156,12 +187,16 @@ void explain_print_json(const struct explanation *x, FILE *out)
 	put_uint(&j, "forked_bytes", x->rows.forked_bytes);
 	put_uint(&j, "huge_page_bytes", x->rows.huge_bytes);
 	put_uint(&j, "huge_page_zero_bytes", x->rows.huge_zero_bytes);
+	put_uint(&j, "thread_stacks", x->rows.stack_cnt);
+	put_uint(&j, "dead_thread_stacks", x->rows.dead_stack_cnt);
 	json_begin(&j, "verdict", '{');
 	json_text(&j, "cause", x->verdict.cause);
 	json_text(&j, "text", x->verdict.text);
 	json_text(&j, "advice", x->verdict.advice);
 	json_end(&j, '}');
-	put_rows(&j, &x->rows);
+	if (x->change.is_known)
+		put_change(&j, &x->change);
+	put_rows(&j, &x->rows, &x->change);
 	if (x->glibc.main_arena)
 		put_glibc(&j, &x->glibc);
 	else
@@ -170,6 +205,7 @@ void explain_print_json(const struct explanation *x, FILE *out)
 	for (size_t i = 0; i < x->jemalloc.tree_cnt; i++)
 		put_tree(&j, &x->jemalloc.trees[i]);
 	json_end(&j, ']');
+	put_types(&j, x->types);
 	json_end(&j, '}');
 	fputc('\n', out);
 }

@@ -7,9 +7,11 @@
 
 #include "base/printable.h"
 #include "base/units.h"
+#include "explain/add_text.h"
 
 #define SMALL_SHARE 0.005 /* rows below are one line... */
 #define ROWS_SHOWN 10 /* ... and so are those after so many */
+#define TYPES_SHOWN 20
 #define LINE_BYTES 1024
 
 static const char *bytes_of(double bytes, char buf[UNITS_BUF])
@@ -66,62 +68,66 @@ static void add_parts(const struct row *row, char *line, int columns)
 	}
 }
 
-static void add_jemalloc_blocks(const struct explanation *x, char *line)
+static void add_blocks(const struct explanation *x, enum row_kind kind, char *line)
 {
 	char cnt[UNITS_BUF];
-	size_t len = strlen(line);
 
-	snprintf(line + len, LINE_BYTES - len, ": %s",
-		 format_count((double)x->jemalloc.sum.live_cnt, cnt, sizeof(cnt)));
-}
-
-static void add_blocks(const struct explanation *x, char *line)
-{
-	char cnt[UNITS_BUF];
-	size_t len = strlen(line);
-
-	snprintf(line + len, LINE_BYTES - len, ": %s",
-		 format_count((double)x->glibc.sum.cnt[HEAP_LIVE], cnt, sizeof(cnt)));
-	if (x->glibc.mmapped.cnt[HEAP_LIVE]) {
-		len = strlen(line);
-		snprintf(line + len, LINE_BYTES - len, ", %s of them mmapped",
+	if (kind == ROW_JE_LIVE)
+		add_text(line, LINE_BYTES, ": %s",
+			 format_count((double)x->jemalloc.sum.live_cnt, cnt, sizeof(cnt)));
+	if (kind == ROW_LIVE)
+		add_text(line, LINE_BYTES, ": %s",
+			 format_count((double)x->glibc.sum.cnt[HEAP_LIVE], cnt, sizeof(cnt)));
+	if (kind == ROW_LIVE && x->glibc.mmapped.cnt[HEAP_LIVE])
+		add_text(line, LINE_BYTES, ", %s of them mmapped",
 			 format_count((double)x->glibc.mmapped.cnt[HEAP_LIVE], cnt, sizeof(cnt)));
-	}
 }
 
-static void begin_row(char *line, double bytes, double rss, const char *label)
+static const char *change_of(double bytes, char buf[UNITS_BUF])
 {
-	char text[UNITS_BUF], percent[UNITS_BUF];
+	char text[UNITS_BUF];
+
+	snprintf(buf, UNITS_BUF, "%s%s", bytes > 0 ? "+" : "", bytes_of(bytes, text));
+	return buf;
+}
+
+/* With a second look, the change has a column of its own. */
+static void begin_row(const struct explanation *x, char *line, double bytes, double change,
+		      const char *label)
+{
+	double rss = x->rows.rss_bytes ? (double)x->rows.rss_bytes : 1;
+	char text[UNITS_BUF], percent[UNITS_BUF], changed[UNITS_BUF + 1] = "";
 
 	format_percent(fabs(bytes) / rss, percent + 1, sizeof(percent) - 1);
 	percent[0] = '-';
-	snprintf(line, LINE_BYTES, "%12s %5s %%  %s", bytes_of(bytes, text), percent + (bytes >= 0),
-		 label);
+	if (x->change.is_known)
+		change_of(change, changed);
+	snprintf(line, LINE_BYTES, "%12s %5s %%%*s  %s", bytes_of(bytes, text),
+		 percent + (bytes >= 0), x->change.is_known ? 13 : 0, changed, label);
 }
 
 static void print_rows(const struct explanation *x, int columns, bool is_verbose, FILE *out)
 {
-	double rss = x->rows.rss_bytes ? (double)x->rows.rss_bytes : 1, small = 0;
+	double rss = x->rows.rss_bytes ? (double)x->rows.rss_bytes : 1, small = 0, small_change = 0;
 	char line[LINE_BYTES];
 	int small_cnt = 0, shown = 0;
 
 	for (size_t i = 0; i < ROW_CNT; i++) {
 		const struct row *row = &x->rows.list[i];
-		double bytes = (double)row->bytes;
+		double bytes = (double)row->bytes, change = (double)x->change.rows[row->kind];
 
-		if (!row->bytes)
+		if (!row->bytes && change == 0)
 			continue;
-		if (!is_verbose && (shown == ROWS_SHOWN || fabs(bytes) < rss * SMALL_SHARE)) {
+		if (!is_verbose && fabs(change) < rss * SMALL_SHARE &&
+		    (shown >= ROWS_SHOWN || fabs(bytes) < rss * SMALL_SHARE)) {
 			small += bytes;
+			small_change += change;
 			small_cnt++;
 			continue;
 		}
 		shown++;
-		begin_row(line, bytes, rss, row_label(row->kind));
-		if (row->kind == ROW_LIVE)
-			add_blocks(x, line);
-		if (row->kind == ROW_JE_LIVE)
-			add_jemalloc_blocks(x, line);
+		begin_row(x, line, bytes, change, row_label(row->kind));
+		add_blocks(x, row->kind, line);
 		add_parts(row, line, columns);
 		print_line(line, out);
 	}
@@ -129,10 +135,11 @@ static void print_rows(const struct explanation *x, int columns, bool is_verbose
 		char label[64];
 
 		snprintf(label, sizeof(label), "%d smaller rows (-v shows them)", small_cnt);
-		begin_row(line, small, rss, small_cnt > 1 ? label : "a smaller row (-v shows it)");
+		begin_row(x, line, small, small_change,
+			  small_cnt > 1 ? label : "a smaller row (-v shows it)");
 		print_line(line, out);
 	}
-	begin_row(line, rss, rss, "total (RSS)");
+	begin_row(x, line, (double)x->rows.rss_bytes, (double)x->change.rss_bytes, "total (RSS)");
 	print_line(line, out);
 }
 
@@ -140,23 +147,18 @@ static void print_beside(const struct explanation *x, int columns, FILE *out)
 {
 	const struct rows *r = &x->rows;
 	char bytes[UNITS_BUF], zeros[UNITS_BUF], text[LINE_BYTES] = "";
-	size_t len;
 
 	if (r->swap_bytes)
-		snprintf(text, sizeof(text), "Not in RSS: %s swapped out. ",
+		add_text(text, LINE_BYTES, "Not in RSS: %s swapped out. ",
 			 bytes_of((double)r->swap_bytes, bytes));
-	len = strlen(text);
 	if (r->hugetlb_bytes)
-		snprintf(text + len, sizeof(text) - len, "Not in RSS: %s in pages of hugetlbfs. ",
+		add_text(text, LINE_BYTES, "Not in RSS: %s in pages of hugetlbfs. ",
 			 bytes_of((double)r->hugetlb_bytes, bytes));
-	len = strlen(text);
 	if (r->forked_bytes >= 1 << 20)
-		snprintf(text + len, sizeof(text) - len, "Shared with a forked process: %s. ",
+		add_text(text, LINE_BYTES, "Shared with a forked process: %s. ",
 			 bytes_of((double)r->forked_bytes, bytes));
-	len = strlen(text);
 	if (r->huge_bytes)
-		snprintf(text + len, sizeof(text) - len,
-			 "In huge pages: %s, about %s of it zeros. ",
+		add_text(text, LINE_BYTES, "In huge pages: %s, about %s of it zeros. ",
 			 bytes_of((double)r->huge_bytes, bytes),
 			 bytes_of((double)r->huge_zero_bytes, zeros));
 	print_wrapped(text, columns, out);
@@ -266,6 +268,28 @@ static void print_compared(const struct glibc *g, FILE *out)
 		g->cache_key ? "" : "; their key is unknown, so they count as live");
 }
 
+static void print_types(const struct explanation *x, int columns, FILE *out)
+{
+	size_t cnt;
+	const struct type *list = types_list(x->types, &cnt);
+	char line[LINE_BYTES], count[UNITS_BUF], b[2][UNITS_BUF];
+
+	if (cnt)
+		fprintf(out, "\n%12s %12s %9s  %s\n", "live", "pinned", "blocks",
+			"C++ class, by the first word of live blocks");
+	for (size_t i = 0; i < cnt && i < TYPES_SHOWN; i++) {
+		const struct type_sum *s = &list[i].sum;
+
+		snprintf(line, sizeof(line), "%12s %12s %9s  %s", bytes_of((double)s->bytes, b[0]),
+			 bytes_of(s->pinned_bytes, b[1]),
+			 format_count((double)s->cnt, count, sizeof(count)), list[i].name);
+		make_printable(line);
+		fprintf(out, "%.*s\n", columns, line);
+	}
+	if (cnt > TYPES_SHOWN)
+		fprintf(out, "and %zu more classes\n", cnt - TYPES_SHOWN);
+}
+
 void explain_print_text(const struct explanation *x, int columns, bool is_verbose, FILE *out)
 {
 	char line[LINE_BYTES], rss[UNITS_BUF];
@@ -274,6 +298,7 @@ void explain_print_text(const struct explanation *x, int columns, bool is_verbos
 		 bytes_of((double)x->rows.rss_bytes, rss));
 	print_line(line, out);
 	print_wrapped(x->verdict.text, columns, out);
+	print_wrapped(x->change.text, columns, out);
 	print_wrapped(x->verdict.advice, columns, out);
 	fprintf(out, "\n");
 	print_rows(x, columns, is_verbose, out);
@@ -283,4 +308,6 @@ void explain_print_text(const struct explanation *x, int columns, bool is_verbos
 	print_jemalloc(x, columns, out);
 	if (is_verbose && x->glibc.main_arena)
 		print_compared(&x->glibc, out);
+	if (is_verbose)
+		print_types(x, columns, out);
 }

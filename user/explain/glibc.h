@@ -60,6 +60,7 @@ struct glibc {
 	struct glibc_parameters parameters;
 	uint64_t cache_key; /* of blocks in a thread's cache; 0: not known */
 	struct heap_class *classes; /* HEAP_CLASS_CNT, of the proved arenas and mmapped blocks */
+	struct types *types; /* the caller's; NULL: not wanted. Blocks of these arenas are added */
 	struct heap_sum sum; /* of all of these */
 	struct heap_sum mmapped;
 };

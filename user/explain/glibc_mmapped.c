@@ -58,7 +58,7 @@ static bool is_sparse(const struct mapping *map)
 
 static void search_mapping(struct search *s, const struct mapping *map)
 {
-	uint64_t at = map->map.start_addr, end = map->map.end_addr, next, bytes;
+	uint64_t at = map->map.start_addr, end = map->map.end_addr, next, bytes, word;
 	bool is_thorough = s->is_thorough && !is_sparse(map);
 
 	for (; at < end && !memory_is_late(s->memory); at = next) {
@@ -73,8 +73,11 @@ static void search_mapping(struct search *s, const struct mapping *map)
 			continue;
 		s->cnt++;
 		s->bytes += bytes;
-		if (s->pages)
-			heap_pages_add(s->pages, at, bytes, HEAP_LIVE);
+		if (!s->pages)
+			continue;
+		s->pages->type =
+			memory_word(s->memory, at + 16, &word) ? types_find(s->g->types, word) : 0;
+		heap_pages_add(s->pages, at, bytes, HEAP_LIVE);
 	}
 }
 
@@ -107,7 +110,11 @@ static bool is_more(const struct search *s)
 void glibc_walk_mmapped(struct memory *m, struct mappings *maps, struct glibc *g)
 {
 	struct heap_pages pages = {
-		.memory = m, .maps = maps, .sum = &g->mmapped, .classes = g->classes
+		.memory = m,
+		.maps = maps,
+		.sum = &g->mmapped,
+		.classes = g->classes,
+		.types = g->types,
 	};
 	struct search s = { .memory = m, .maps = maps, .g = g };
 	struct glibc_parameters *p = &g->parameters;
@@ -130,4 +137,5 @@ void glibc_walk_mmapped(struct memory *m, struct mappings *maps, struct glibc *g
 	s.pages = &pages;
 	search(&s);
 	heap_pages_end(&pages);
+	types_settle(g->types, true);
 }

@@ -29,6 +29,7 @@ struct piece {
 	enum heap_use use;
 	bool is_fast;
 	uint32_t cached_cnt; /* of a cache */
+	uint32_t type; /* of a live block */
 };
 
 struct walk {
@@ -120,6 +121,7 @@ static enum heap_use use_of(const struct walk *w, const uint64_t *words, struct 
 		ret->cached_cnt = (uint32_t)cnt;
 		return HEAP_OWN;
 	}
+	ret->type = types_find(w->g->types, words[2]);
 	return HEAP_LIVE;
 }
 
@@ -184,6 +186,7 @@ static void count_piece(struct walk *w, const struct piece *p)
 {
 	struct glibc_arena *a = w->arena;
 
+	w->pages.type = p->type;
 	heap_pages_add(&w->pages, p->addr, p->bytes, p->use);
 	if (p->is_fast) {
 		a->walked_fast_cnt++;
@@ -347,6 +350,7 @@ static void judge(struct walk *w, const struct heap_class *classes)
 		snprintf(a->why, sizeof(a->why), "%llu bytes from %#llx on are not valid chunks",
 			 (unsigned long long)unknown, (unsigned long long)w->first_unknown);
 	a->is_proved = !a->why[0];
+	types_settle(w->g->types, a->is_proved);
 	if (!a->is_proved) {
 		uint64_t resident = heap_sum_resident(&a->sum);
 
@@ -358,6 +362,7 @@ static void judge(struct walk *w, const struct heap_class *classes)
 		w->g->classes[i].live_cnt += classes[i].live_cnt;
 		w->g->classes[i].live_bytes += classes[i].live_bytes;
 		w->g->classes[i].pinned_bytes += classes[i].pinned_bytes;
+		w->g->classes[i].alone_bytes += classes[i].alone_bytes;
 	}
 }
 
@@ -372,6 +377,7 @@ static int walk_arena(struct walk *w, struct glibc_arena *a, struct heap_class *
 					.maps = w->maps,
 					.sum = &a->sum,
 					.classes = classes,
+					.types = w->g->types,
 					.top_step = MEMORY_PAGE };
 	if (w->g->parameters.thp_bytes > MEMORY_PAGE)
 		w->pages.top_step = w->g->parameters.thp_bytes;

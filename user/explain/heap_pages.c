@@ -48,11 +48,18 @@ static void forget_page(struct heap_pages *h)
 
 static void charge_pinned(struct heap_pages *h, uint32_t free_bytes)
 {
+	const double each = (double)free_bytes / h->live_cnt;
+	bool is_alone = true;
+
 	h->sum->pinned += free_bytes;
-	if (h->classes)
-		for (uint32_t i = 0; i < h->live_cnt; i++)
-			h->classes[h->live_class[i]].pinned_bytes +=
-				(double)free_bytes / h->live_cnt;
+	for (uint32_t i = 0; i < h->live_cnt; i++) {
+		is_alone &= h->live[i].class == h->live[0].class;
+		if (h->classes)
+			h->classes[h->live[i].class].pinned_bytes += each;
+		types_pin(h->types, h->live[i].type, each);
+	}
+	if (h->classes && is_alone)
+		h->classes[h->live[0].class].alone_bytes += free_bytes;
 }
 
 static uint64_t run_pages_start(const struct heap_pages *h)
@@ -136,6 +143,8 @@ void heap_pages_add(struct heap_pages *h, uint64_t addr, uint64_t bytes, enum he
 		h->classes[class].live_cnt++;
 		h->classes[class].live_bytes += bytes;
 	}
+	if (use == HEAP_LIVE)
+		types_add(h->types, h->type, bytes);
 	if (page_down(addr) != h->page) {
 		end_page(h); /* of a heap before, or empty */
 		h->page = page_down(addr);
@@ -149,9 +158,10 @@ void heap_pages_add(struct heap_pages *h, uint64_t addr, uint64_t bytes, enum he
 		if (part > end - addr)
 			part = end - addr;
 		h->on_page[use] += (uint32_t)part;
-		if (use == HEAP_LIVE &&
-		    h->live_cnt < sizeof(h->live_class) / sizeof(*h->live_class))
-			h->live_class[h->live_cnt++] = class;
+		if (use == HEAP_LIVE && h->live_cnt < sizeof(h->live) / sizeof(*h->live)) {
+			h->live[h->live_cnt].class = class;
+			h->live[h->live_cnt++].type = h->type;
+		}
 		if (addr + part == h->page + MEMORY_PAGE) {
 			end_page(h);
 			h->page += MEMORY_PAGE;

@@ -17,6 +17,7 @@
 
 #include "explain/mappings.h"
 #include "explain/memory.h"
+#include "explain/types.h"
 
 enum heap_use {
 	HEAP_LIVE,
@@ -35,6 +36,7 @@ enum heap_use {
 struct heap_class {
 	uint64_t live_cnt, live_bytes;
 	double pinned_bytes;
+	uint64_t alone_bytes; /* free on pages with live blocks of this class alone: what freeing these would add */
 };
 
 struct heap_sum {
@@ -57,13 +59,17 @@ struct heap_pages {
 	struct mappings *maps; /* what is accounted is taken from these */
 	struct heap_sum *sum;
 	struct heap_class *classes; /* HEAP_CLASS_CNT; NULL: not wanted */
+	struct types *types; /* NULL: not wanted */
+	uint32_t type; /* of the live block that is added next */
 	bool top_is_given; /* malloc_trim() gives back the end of the top */
 	uint64_t top_step; /* in pieces of so many bytes */
 
 	/* the current page */
 	uint64_t page;
 	uint32_t on_page[HEAP_USE_CNT], live_cnt;
-	uint32_t live_class[MEMORY_PAGE / 16 + 2];
+	struct {
+		uint32_t class, type;
+	} live[MEMORY_PAGE / 16 + 2];
 	/* the current run of free chunks */
 	uint64_t run_addr, run_end, run_trim;
 	bool is_run, run_has_top;

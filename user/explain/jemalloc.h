@@ -23,6 +23,7 @@
 
 #include "explain/mappings.h"
 #include "explain/memory.h"
+#include "explain/types.h"
 
 #define JEMALLOC_TREE_CNT 4 /* a program may have one, and each of its libraries */
 #define JEMALLOC_BIN_CNT 36 /* size classes of blocks that share a slab */
@@ -57,6 +58,8 @@ struct jemalloc {
 	size_t tree_cnt;
 	struct jemalloc_sum sum; /* of the proved ones */
 	bool is_mapped; /* a file of that name */
+	struct types
+		*types; /* the caller's; NULL: not wanted. Blocks of the proved trees are added */
 };
 
 /* Find the trees, and take what they hold from the mappings. 0 also if there is no jemalloc; -ENOMEM. */

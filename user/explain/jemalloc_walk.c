@@ -17,6 +17,7 @@
 #define WINDOW_BYTES (256u << 10)
 #define BAD_CAP 100 /* one word, or slab, of so many may fail */
 #define WALK_TRIES 4 /* of a heap in which threads work */
+#define SLAB_BYTES (64u << 10) /* of slabs are read at once */
 #define LATE_PAGES 4096 /* after so many it is asked how late it is */
 /* Base blocks begin at multiples of 2 MiB; one in which a descriptor lies begins at most so many before it. */
 #define BASE_ALIGN (2ULL << 20)
@@ -33,6 +34,9 @@ struct walk {
 	struct mappings *maps;
 	const struct jemalloc_layout *layout;
 	struct jemalloc_tree *tree;
+	struct types *types;
+	char *slab; /* SLAB_BYTES, for the blocks' first words; NULL: classes are not wanted */
+	uint64_t slab_addr, slab_bytes; /* what is there */
 	struct jemalloc_extent extent; /* the last one */
 	VEC(struct block) blocks;
 	size_t last_block, miss_cnt;
@@ -180,12 +184,47 @@ static bool read_bitmap(struct walk *w, const struct jemalloc_extent *e, uint64_
 	return free_cnt == e->free_cnt;
 }
 
+/* Each live block of the slab, by its class, is charged with an equal part of what is free. */
+static void add_types(struct walk *w, const struct jemalloc_extent *e, const uint64_t *bitmap,
+		      uint64_t region_bytes, double free_each)
+{
+	uint64_t word;
+
+	for (uint64_t i = 0; w->slab && i * region_bytes < e->bytes; i++) {
+		const uint64_t addr = e->addr + i * region_bytes;
+		uint32_t type;
+
+		if (is_free(bitmap, i))
+			continue;
+		if (addr - w->slab_addr >= w->slab_bytes) {
+			w->slab_addr = page_down(addr);
+			w->slab_bytes = memory_window(w->memory, w->slab_addr, w->slab, SLAB_BYTES);
+			if (addr - w->slab_addr >= w->slab_bytes)
+				return;
+		}
+		memcpy(&word, w->slab + (addr - w->slab_addr), sizeof(word));
+		type = types_find(w->types, word);
+		types_add(w->types, type, region_bytes);
+		types_pin(w->types, type, free_each);
+	}
+}
+
+static void add_type(struct walk *w, const struct jemalloc_extent *e)
+{
+	uint64_t first, word;
+
+	if (w->types && memory_word(w->memory, e->descriptor + DESCRIPTOR_ADDR, &first) &&
+	    !memory_read(w->memory, first, &word, sizeof(word)))
+		types_add(w->types, types_find(w->types, word),
+			  least(class_bytes(e->class), e->bytes));
+}
+
 static void account_slab(struct walk *w, const struct jemalloc_extent *e)
 {
 	uint64_t region_bytes = class_bytes(e->class), region_cnt = e->bytes / region_bytes;
 	struct jemalloc_sum *sum = &w->tree->sum;
 	struct jemalloc_bin *bin = &sum->bins[e->class];
-	uint64_t bitmap[REGIONS_CAP / 64] = { 0 }, live_cnt;
+	uint64_t bitmap[REGIONS_CAP / 64] = { 0 }, live_cnt, free_bytes = 0;
 
 	w->tree->slab_cnt++;
 	if (region_cnt > REGIONS_CAP || e->bytes % region_bytes || e->free_cnt > region_cnt ||
@@ -208,8 +247,11 @@ static void account_slab(struct walk *w, const struct jemalloc_extent *e)
 		take(w, e->addr + at);
 		sum->live += live;
 		sum->pinned += MEMORY_PAGE - live;
-		bin->pinned_bytes += MEMORY_PAGE - live;
+		free_bytes += MEMORY_PAGE - live;
 	}
+	bin->pinned_bytes += free_bytes;
+	if (live_cnt)
+		add_types(w, e, bitmap, region_bytes, (double)free_bytes / (double)live_cnt);
 }
 
 static void account(struct walk *w, const struct jemalloc_extent *e)
@@ -226,6 +268,7 @@ static void account(struct walk *w, const struct jemalloc_extent *e)
 		sum->live_cnt++;
 		sum->live_bytes += least(class_bytes(e->class), e->bytes);
 		sum->live += take_pages(w, e->addr, e->bytes);
+		add_type(w, e);
 		break;
 	case STATE_DIRTY:
 		sum->dirty_bytes += e->bytes;
@@ -311,6 +354,7 @@ static void judge(struct walk *w)
 			 (unsigned long long)t->bad_slab_cnt, (unsigned long long)t->slab_cnt);
 	else
 		t->is_proved = true;
+	types_settle(w->types, t->is_proved);
 }
 
 static void give_back(struct mappings *maps, const uint64_t *taken)
@@ -324,8 +368,10 @@ static int walk_tree(struct walk *w)
 	uint64_t *root = malloc(TREE_BYTES + MEMORY_PAGE), *window = malloc(WINDOW_BYTES);
 	uint64_t *taken = calloc(w->maps->list.cnt, sizeof(*taken));
 	uint64_t off = w->tree->root % MEMORY_PAGE / 8, bytes = TREE_BYTES + MEMORY_PAGE;
-	int err = root && window && taken ? 0 : -ENOMEM;
+	int err;
 
+	w->slab = w->types ? malloc(SLAB_BYTES) : NULL;
+	err = root && window && taken && (w->slab || !w->types) ? 0 : -ENOMEM;
 	if (err)
 		goto out;
 	for (size_t i = 0; i < w->maps->list.cnt; i++)
@@ -344,6 +390,7 @@ out:
 	free(root);
 	free(window);
 	free(taken);
+	free(w->slab);
 	vec_release(&w->blocks);
 	return err;
 }
@@ -387,7 +434,11 @@ int jemalloc_read(struct memory *m, struct mappings *maps, struct jemalloc *je)
 			break;
 		for (int i = 0; !err && !t->is_proved && !w.is_late && i < WALK_TRIES; i++) {
 			*t = (struct jemalloc_tree){ .root = root, .version = layout->version };
-			w = (struct walk){ .memory = m, .maps = maps, .tree = t, .layout = layout };
+			w = (struct walk){ .memory = m,
+					   .maps = maps,
+					   .tree = t,
+					   .types = je->types,
+					   .layout = layout };
 			err = walk_tree(&w);
 		}
 		je->tree_cnt++;

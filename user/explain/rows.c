@@ -10,6 +10,7 @@
 #define HUGE_BYTES (2ULL << 20)
 #define HUGE_CNT 512
 #define HUGE_SAMPLES 8
+#define DESCRIPTOR_TID 0x2d0 /* in glibc's struct pthread, on x86-64 */
 #define STACK_PAGES_CAP \
 	64 /* from the end of a mapping, where a thread's descriptor is looked for */
 
@@ -78,30 +79,42 @@ static bool is_shared_memory(const char *path)
 	       begins(path, "/dev/zero") || begins(path, "[anon_shmem:");
 }
 
-/* A descriptor of glibc begins with its own address, and has it again two words on. */
-static bool has_descriptor(const uint64_t *page, uint64_t addr)
+/* A descriptor of glibc begins with its own address, and has it again two words on. Return that, or 0. */
+static uint64_t find_descriptor(const uint64_t *page, uint64_t addr)
 {
 	for (uint64_t at = 0; at < MEMORY_PAGE; at += 64)
 		if (page[at / 8] == addr + at && page[at / 8 + 2] == addr + at)
-			return true;
-	return false;
+			return addr + at;
+	return 0;
 }
 
-/* It has a guard below it, and the thread's descriptor near its end. */
-static bool is_thread_stack(struct memory *m, const struct mapping *map,
-			    const struct mapping *below)
+/* The descriptor of the thread whose stack it is, or 0. It has a guard below it, and the descriptor near its end. */
+static uint64_t thread_of(struct memory *m, const struct mapping *map, const struct mapping *below)
 {
-	uint64_t page[MEMORY_PAGE / 8], at = map->map.end_addr;
+	uint64_t page[MEMORY_PAGE / 8], at = map->map.end_addr, found = 0;
 
 	if (!below || below->map.end_addr != map->map.start_addr || below->map.is_read ||
 	    below->map.is_write || below->map.is_exec)
-		return false;
-	for (int i = 0; i < STACK_PAGES_CAP && at > map->map.start_addr; i++) {
+		return 0;
+	for (int i = 0; i < STACK_PAGES_CAP && !found && at > map->map.start_addr; i++) {
 		at -= MEMORY_PAGE;
-		if (!memory_read(m, at, page, sizeof(page)) && has_descriptor(page, at))
-			return true;
+		if (!memory_read(m, at, page, sizeof(page)))
+			found = find_descriptor(page, at);
 	}
-	return false;
+	return found;
+}
+
+/* The kernel clears the thread's id when it ends; pthread_join() makes it negative. */
+static void count_stack(struct rows *r, struct memory *m, const struct mapping *map,
+			uint64_t descriptor)
+{
+	int32_t tid;
+
+	r->stack_cnt++;
+	if (memory_read(m, descriptor + DESCRIPTOR_TID, &tid, sizeof(tid)) || tid > 0)
+		return;
+	r->dead_stack_cnt++;
+	r->dead_stack_bytes += map->rss_bytes;
 }
 
 /* The kernel merges .bss with what is mapped behind it, so only its own pages are counted. */
@@ -117,8 +130,9 @@ static uint64_t bss_bytes(struct memory *m, const struct mapping *map, const str
 	return bytes;
 }
 
+/* *ret_thread: of a thread's stack, its descriptor. */
 static enum row_kind kind_of(struct memory *m, const struct mapping *map,
-			     const struct mapping *below)
+			     const struct mapping *below, uint64_t *ret_thread)
 {
 	const char *path = map->map.path;
 
@@ -136,7 +150,8 @@ static enum row_kind kind_of(struct memory *m, const struct mapping *map,
 		return ROW_FILES;
 	if (map->map.is_exec)
 		return ROW_CODE;
-	return is_thread_stack(m, map, below) ? ROW_STACKS : ROW_ANONYMOUS;
+	*ret_thread = thread_of(m, map, below);
+	return *ret_thread ? ROW_STACKS : ROW_ANONYMOUS;
 }
 
 /*
@@ -293,7 +308,8 @@ int rows_fill(struct rows *r, struct memory *m, const struct mappings *maps, con
 	for (size_t i = 0; i < ROW_CNT; i++)
 		r->list[i].kind = (enum row_kind)i;
 	vec_each(&maps->list, map) {
-		enum row_kind kind = kind_of(m, map, below);
+		uint64_t thread = 0;
+		enum row_kind kind = kind_of(m, map, below, &thread);
 
 		if (is_bss(map, below))
 			err = add_mapping(r, &parts, map, kind, bss_bytes(m, map, maps->list.data),
@@ -305,7 +321,8 @@ int rows_fill(struct rows *r, struct memory *m, const struct mappings *maps, con
 			goto out;
 		if (map->huge_bytes)
 			r->huge_zero_bytes += zero_bytes(m, map);
-		r->stack_cnt += kind == ROW_STACKS && !map->map.path[0];
+		if (thread)
+			count_stack(r, m, map, thread);
 		below = map;
 	}
 	choose_parts(r, &parts);

@@ -55,6 +55,7 @@ struct rows {
 	uint64_t forked_bytes; /* anonymous, and in another process as well */
 	uint64_t huge_bytes, huge_zero_bytes; /* in huge pages; about so much of that is zeros */
 	uint64_t stack_cnt; /* of threads */
+	uint64_t dead_stack_cnt, dead_stack_bytes; /* of these, of threads that have ended */
 };
 
 /* Add up what the walk left to the mappings, and what it took from them. -ENOMEM. */

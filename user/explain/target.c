@@ -2,10 +2,18 @@
 /*
  * explain/target.c - see explain/target.h.
  *
- * Memory is read through /proc/PID/mem, because process_vm_readv() pins pages, for which the kernel copies those that are
- * shared with a forked process. The price: such a read waits for a page with the lock of the process's memory. A page is
- * read only if it is present, but a hostile process may put one of a FUSE file of its own there between the two looks.
- * Then this child hangs with that lock, and probes into the libraries of that process wait for it.
+ * Anonymous memory is read through /proc/PID/mem, because process_vm_readv() pins pages, for which the kernel copies those
+ * that are shared with a forked process. The price: such a read waits for a page with the lock of the process's memory, for
+ * __access_remote_vm() asks for it without leave to drop the lock. Pages of files are not copied, and may have to be
+ * fetched from a slow server if they are dropped between the look and the reading, so these are read by
+ * process_vm_readv(), which waits without the lock.
+ *
+ * A danger stays: between the two a hostile process may put a page of its own FUSE file in the place of an anonymous one.
+ * Then this child hangs with the lock until the file system answers or is aborted, and the process's own mmap(), and probes
+ * into its libraries, wait for it. It cannot be closed from here. No system call reads the memory of another process
+ * and gives up if a page is not there; a check of the mapping is as old as that of the page when the read begins; and
+ * only a stop of all threads would keep them from remapping. (userfaultfd makes nobody wait: without leave to drop the
+ * lock it gives an error.)
  */
 #include "explain/target.h"
 
@@ -14,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -40,6 +49,7 @@ struct block {
 struct target {
 	struct memory memory;
 	struct mappings *maps;
+	pid_t tid;
 	int mem_fd, pagemap_fd;
 	size_t read_bytes; /* since the last pause */
 	struct block blocks[BLOCK_CNT];
@@ -50,19 +60,6 @@ static int open_file(pid_t tid, const char *name)
 	int fd = proc_open(tid, O_RDONLY, "%s", name);
 
 	return fd == -ENOENT ? -ESRCH : fd;
-}
-
-static int read_memory(void *ctx, uint64_t addr, void *buf, size_t bytes)
-{
-	struct target *t = ctx;
-	ssize_t n = pread(t->mem_fd, buf, bytes, (off_t)addr);
-
-	t->read_bytes += bytes;
-	if (t->read_bytes >= MEM_PAUSE_BYTES) {
-		t->read_bytes = 0;
-		usleep(MEM_PAUSE_US);
-	}
-	return n < 0 ? -errno : (size_t)n == bytes ? 0 : -EFAULT;
 }
 
 static struct block *block_of(struct target *t, uint64_t addr)
@@ -93,6 +90,41 @@ static uint64_t find_entry(struct target *t, uint64_t addr)
 		memset((char *)b->entries + n, 0, sizeof(b->entries) - (size_t)n);
 	}
 	return b->entries[(addr - start) / MEMORY_PAGE];
+}
+
+static int read_pages(struct target *t, uint64_t addr, void *buf, size_t bytes, bool is_file)
+{
+	const struct iovec own = { buf, bytes };
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): an address in the other process */
+	const struct iovec theirs = { (void *)(uintptr_t)addr, bytes };
+	ssize_t n = is_file ? process_vm_readv(t->tid, &own, 1, &theirs, 1, 0) :
+			      pread(t->mem_fd, buf, bytes, (off_t)addr);
+
+	return n < 0 ? -errno : (size_t)n == bytes ? 0 : -EFAULT;
+}
+
+static int read_memory(void *ctx, uint64_t addr, void *buf, size_t bytes)
+{
+	struct target *t = ctx;
+	size_t done = 0, run;
+	int err = 0;
+
+	for (; !err && done < bytes; done += run) {
+		bool is_file = find_entry(t, addr + done) & PAGEMAP_FILE;
+
+		run = MEMORY_PAGE - (addr + done) % MEMORY_PAGE;
+		while (done + run < bytes &&
+		       !(find_entry(t, addr + done + run) & PAGEMAP_FILE) == !is_file)
+			run += MEMORY_PAGE;
+		run = run < bytes - done ? run : bytes - done;
+		err = read_pages(t, addr + done, (char *)buf + done, run, is_file);
+	}
+	t->read_bytes += bytes;
+	if (t->read_bytes >= MEM_PAUSE_BYTES) {
+		t->read_bytes = 0;
+		usleep(MEM_PAUSE_US);
+	}
+	return err;
 }
 
 static bool is_zero(struct target *t, uint64_t addr)
@@ -132,6 +164,7 @@ int target_open(pid_t tid, struct mappings *maps, uint64_t deadline_ns, struct t
 	if (!t)
 		return -ENOMEM;
 	t->maps = maps;
+	t->tid = tid;
 	t->mem_fd = t->pagemap_fd = -1;
 	t->memory = (struct memory){ .read = read_memory,
 				     .page = find_page,

@@ -3,8 +3,8 @@
  * explain/target.h - a running process, read by /proc/PID/smaps, pagemap and mem, with pauses.
  *
  * Each reading holds a lock for which the process's mmap() and munmap() wait, so it is cut into short ones: their
- * 99th percentile stays below 1 ms. process_vm_readv() is not used: it takes pages like a writer, so a process that
- * shares them with a forked one gets a copy of each.
+ * 99th percentile stays below 1 ms. process_vm_readv() is not used for anonymous memory: it takes pages like a writer, so
+ * a process that shares them with a forked one gets a copy of each.
  */
 #ifndef HT_EXPLAIN_TARGET_H
 #define HT_EXPLAIN_TARGET_H

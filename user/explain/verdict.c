@@ -7,6 +7,7 @@
  *	arenas		8 arenas or more have over 256 KiB of resident free memory each, none has half of it, and all
  *			have a quarter of RSS
  *	huge_pages	30 % of RSS is zeros in huge pages
+ *	dead_stacks	stacks are the largest row, and half of it is of threads that have ended
  *	two rows	the largest row is below 60 % and the second at least 30 %
  *	a row		the largest
  *
@@ -14,10 +15,8 @@
  */
 #include "explain/verdict.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "base/units.h"
+#include "explain/add_text.h"
 
 #define ARENA_FREE_BYTES (256u << 10)
 #define ARENA_CNT 8
@@ -54,20 +53,8 @@ struct finder {
 	const struct jemalloc *je;
 };
 
-__attribute__((format(printf, 3, 4))) static void add(char *text, size_t bytes, const char *fmt,
-						      ...)
-{
-	size_t len = 0;
-	va_list args;
-
-	while (text[len])
-		len++;
-	va_start(args, fmt);
-	vsnprintf(text + len, bytes - len, fmt, args);
-	va_end(args);
-}
-#define SAY(v, ...) add((v)->text, sizeof((v)->text), __VA_ARGS__)
-#define ADVISE(v, ...) add((v)->advice, sizeof((v)->advice), __VA_ARGS__)
+#define SAY(v, ...) add_text((v)->text, sizeof((v)->text), __VA_ARGS__)
+#define ADVISE(v, ...) add_text((v)->advice, sizeof((v)->advice), __VA_ARGS__)
 
 static double share(const struct finder *f, double bytes)
 {
@@ -98,6 +85,20 @@ static void advise_trim(struct finder *f)
 		       format_bytes(trim, bytes, sizeof(bytes)));
 }
 
+/* One that pins half as much, at least. */
+static void name_pinning_type(struct finder *f, double bytes)
+{
+	const struct type *best = NULL, *list;
+	size_t cnt;
+
+	list = types_list(f->g->types, &cnt);
+	for (size_t i = 0; i < cnt; i++)
+		if (!best || list[i].sum.pinned_bytes > best->sum.pinned_bytes)
+			best = &list[i];
+	if (best && best->sum.pinned_bytes >= bytes / 2)
+		ADVISE(f->v, "most are objects of the C++ class %.200s; ", best->name);
+}
+
 static void advise_pinned(struct finder *f)
 {
 	uint64_t from, to;
@@ -113,10 +114,11 @@ static void advise_pinned(struct finder *f)
 		return;
 	heap_class_range(best, &from, &to);
 	ADVISE(f->v,
-	       "Blocks of %llu to %llu bytes pin %s, which malloc_trim cannot return while they live; "
-	       "'heaptap record -p %d' shows who allocates them. ",
+	       "Blocks of %llu to %llu bytes pin %s, which malloc_trim cannot return while they live; ",
 	       (unsigned long long)from, (unsigned long long)to,
-	       format_bytes(f->g->classes[best].pinned_bytes, bytes, sizeof(bytes)), f->pid);
+	       format_bytes(f->g->classes[best].pinned_bytes, bytes, sizeof(bytes)));
+	name_pinning_type(f, f->g->classes[best].pinned_bytes);
+	ADVISE(f->v, "'heaptap record -p %d' shows who allocates them. ", f->pid);
 }
 
 /* The slabs of one size class have blocks of no other. */
@@ -171,17 +173,54 @@ static uint64_t unproved_bytes(const struct glibc *g)
 	return bytes;
 }
 
+/* One that has a quarter of it, at least; the list begins with the largest. */
+static void name_live_type(struct finder *f)
+{
+	uint64_t live = f->g->sum.live + f->je->sum.live;
+	size_t cnt;
+	const struct type *list = types_list(f->g->types, &cnt);
+	char bytes[UNITS_BUF], count[UNITS_BUF];
+
+	if (cnt && list->sum.bytes >= live / 4)
+		ADVISE(f->v, "%s of it is in %s objects of the C++ class %.200s. ",
+		       format_bytes((double)list->sum.bytes, bytes, sizeof(bytes)),
+		       format_count((double)list->sum.cnt, count, sizeof(count)), list->name);
+}
+
+static void advise_live(struct finder *f)
+{
+	name_live_type(f);
+	ADVISE(f->v,
+	       "%s'heaptap record -d 60s -p %d' shows which code allocates memory that stays, and whether "
+	       "it grows. ",
+	       f->v->is_compared ?
+		       "" :
+		       "A single reading cannot tell a leak from a cache: --for 60s compares two, and ",
+	       f->pid);
+}
+
+static void advise_mmapped(struct finder *f)
+{
+	const struct heap_sum *s = &f->g->mmapped;
+	char bytes[UNITS_BUF];
+
+	if (s->live * 2 > f->g->sum.live)
+		ADVISE(f->v, "%s of it is in %llu large blocks, each with a mapping of its own. ",
+		       format_bytes((double)s->live, bytes, sizeof(bytes)),
+		       (unsigned long long)s->cnt[HEAP_LIVE]);
+}
+
 static void advise_row(struct finder *f, const struct row *row)
 {
 	char bytes[UNITS_BUF];
 
 	switch (row->kind) {
 	case ROW_LIVE:
+		advise_mmapped(f);
+		advise_live(f);
+		break;
 	case ROW_JE_LIVE:
-		ADVISE(f->v,
-		       "A single reading cannot tell a leak from a cache: 'heaptap record -d 60s -p %d' shows "
-		       "which code allocates memory that stays, and whether it grows. ",
-		       f->pid);
+		advise_live(f);
 		break;
 	case ROW_ANONYMOUS:
 	case ROW_BRK:
@@ -294,6 +333,24 @@ static bool find_huge(struct finder *f)
 	return true;
 }
 
+static bool find_dead_stacks(struct finder *f)
+{
+	const struct row *first = &f->rows->list[0];
+	uint64_t dead = f->rows->dead_stack_bytes;
+	char bytes[UNITS_BUF];
+
+	if (first->kind != ROW_STACKS || (int64_t)(2 * dead) < first->bytes)
+		return false;
+	f->v->cause = "dead_stacks";
+	SAY(f->v, "%s is in the stacks of %llu threads that have ended.",
+	    format_bytes((double)dead, bytes, sizeof(bytes)),
+	    (unsigned long long)f->rows->dead_stack_cnt);
+	ADVISE(f->v,
+	       "A thread that is neither joined nor detached keeps its stack: call pthread_join() or "
+	       "pthread_detach() for each. glibc itself keeps up to 40 MiB for new threads. ");
+	return true;
+}
+
 static void find_rows(struct finder *f)
 {
 	const struct row *first = &f->rows->list[0], *second = &f->rows->list[1];
@@ -322,7 +379,8 @@ void verdict_find(struct verdict *v, pid_t pid, const struct rows *r, const stru
 	struct finder f = { .v = v, .pid = pid, .rows = r, .g = g, .je = je };
 
 	v->text[0] = v->advice[0] = '\0';
-	if (!find_swapped(&f) && !find_forked(&f) && !find_arenas(&f) && !find_huge(&f))
+	if (!find_swapped(&f) && !find_forked(&f) && !find_arenas(&f) && !find_huge(&f) &&
+	    !find_dead_stacks(&f))
 		find_rows(&f);
 	advise_trim(&f);
 	advise_pinned(&f);

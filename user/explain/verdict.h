@@ -11,6 +11,7 @@ struct verdict {
 	const char *cause; /* for programs: the name of a row, or what is said below */
 	char text[768];
 	char advice[768]; /* "": nothing is worth it */
+	bool is_compared; /* set by the caller: this is the second of two looks */
 };
 
 /* pid: for the commands that are advised. */

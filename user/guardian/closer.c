@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* closer.c - see closer.h. */
-#include "guardian/closer.h"
+/* closer.c - see guardian_priv.h. */
+#include "guardian/guardian_priv.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -107,14 +107,14 @@ int exec_hold_next(struct exec_hold *h, struct exec_hold_stop *ret)
 	return 0;
 }
 
-void exec_hold_go_on(struct exec_hold *h, const struct exec_hold_stop *stop)
+void exec_hold_resume(struct exec_hold *h, const struct exec_hold_stop *stop)
 {
 	const struct wire_hold_request r = { .kind = WIRE_HOLD_GO, .serial = stop->serial };
 
 	(void)ask(h, &r); /* when the tracer is gone, nobody is held */
 }
 
-void exec_hold_let_go(struct exec_hold *h, pid_t pid)
+void exec_hold_detach(struct exec_hold *h, pid_t pid)
 {
 	const struct wire_hold_request r = { .kind = WIRE_HOLD_LET_GO, .tid = pid };
 

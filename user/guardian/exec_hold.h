@@ -40,8 +40,8 @@ int exec_hold_begin(struct exec_hold *h, pid_t pid, bool is_family);
 int exec_hold_fd(const struct exec_hold *h);
 /* -EAGAIN: nobody is held. -EPIPE: the guardian is gone, and nobody will be held. */
 int exec_hold_next(struct exec_hold *h, struct exec_hold_stop *ret);
-void exec_hold_go_on(struct exec_hold *h, const struct exec_hold_stop *stop);
+void exec_hold_resume(struct exec_hold *h, const struct exec_hold_stop *stop);
 /* Let a held process go on and stop tracing it and the children that it will have. */
-void exec_hold_let_go(struct exec_hold *h, pid_t pid);
+void exec_hold_detach(struct exec_hold *h, pid_t pid);
 
 #endif

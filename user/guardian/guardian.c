@@ -156,12 +156,11 @@ static void part(struct guardian *g)
 
 static void note_left(const struct wire_reply *reply)
 {
-	char next[96] = "no process could be started that tries again: heaptap doctor --remove-tap";
+	char next[96] = "to remove them: heaptap doctor --remove-tap";
 
 	if (reply->err > 0)
-		snprintf(next, sizeof(next), "process %d goes on trying for ten minutes",
-			 reply->err);
-	log_warn("%llu tap%s could not be taken out yet (%.*s); %s", (unsigned long long)reply->cnt,
+		snprintf(next, sizeof(next), "process %d retries for ten minutes", reply->err);
+	log_warn("%llu tap%s could not be removed yet (%.*s); %s", (unsigned long long)reply->cnt,
 		 reply->cnt == 1 ? "" : "s", (int)sizeof(reply->why), reply->why, next);
 }
 
@@ -244,7 +243,8 @@ void guardian_end(struct guardian *g)
 	part(g);
 	if (g->pid > 0 && !reap(g))
 		log_warn(
-			"not all probes are out yet (the kernel or a process does not answer in time); process %d goes on, and ends when they are",
+			"some probes are not removed yet (the kernel or a process does not respond "
+			"in time); process %d goes on removing them, and then ends",
 			g->pid);
 	vec_release(&g->under_way);
 	vec_release(&g->unsent);
@@ -328,8 +328,8 @@ static int await(struct guardian *g, struct wire_reply *ret)
 	if (err != -EAGAIN)
 		return err;
 	log_warn(
-		"waiting for the kernel, which puts probes in and takes them out one after the other "
-		"for everybody: another profiler (heaptap, bpftrace, perf) may keep it busy");
+		"waiting for the kernel, which attaches and removes the probes of all programs one "
+		"at a time: another profiler (heaptap, bpftrace, perf) may keep it busy");
 	err = receive(g, ANSWER_TIMEOUT_MS - SAID_AFTER_MS, ret);
 	if (err != -EAGAIN)
 		return err;
@@ -534,7 +534,7 @@ int guardian_check_dispatch(struct guardian *g, pid_t pid)
 static uint64_t new_ticket(struct guardian *g)
 {
 	if (vec_reserve(&g->under_way, g->under_way.cnt + 1))
-		guardian_wait_all_out(g); /* leaves room */
+		guardian_wait_all_detached(g); /* leaves room */
 	return ++g->last_number;
 }
 
@@ -578,15 +578,14 @@ uint64_t guardian_detach(struct guardian *g, const uint64_t *ids, size_t cnt)
 		if (!err)
 			ticket = own;
 		else
-			log_error(
-				"guardian: cannot ask for %zu probes or taps to be taken out: %s; "
-				"they stay in until heaptap ends",
-				part_cnt, strerror(-err));
+			log_error("guardian: cannot remove %zu probes or taps: %s; they stay in "
+				  "until heaptap ends",
+				  part_cnt, strerror(-err));
 	}
 	return ticket;
 }
 
-bool guardian_is_out(struct guardian *g, uint64_t ticket)
+bool guardian_is_detached(struct guardian *g, uint64_t ticket)
 {
 	const struct under_way *u;
 
@@ -599,28 +598,28 @@ bool guardian_is_out(struct guardian *g, uint64_t ticket)
 	return true;
 }
 
-void guardian_wait_out(struct guardian *g, uint64_t ticket)
+void guardian_wait_detached(struct guardian *g, uint64_t ticket)
 {
 	struct wire_reply reply;
 	int tries_left = UNSENT_TRIES;
 
-	while (!guardian_is_out(g, ticket)) {
+	while (!guardian_is_detached(g, ticket)) {
 		if (!g->unsent.cnt) {
 			if (await(g, &reply) < 0)
 				return;
 		} else if (tries_left--) {
 			usleep(SEND_PAUSE_US);
 		} else {
-			log_error("guardian: probes cannot be asked to be taken out: no memory; "
-				  "they stay in until heaptap ends");
+			log_error("guardian: cannot remove probes: out of memory; they stay in "
+				  "until heaptap ends");
 			return;
 		}
 	}
 }
 
-void guardian_wait_all_out(struct guardian *g)
+void guardian_wait_all_detached(struct guardian *g)
 {
-	guardian_wait_out(g, g->last_number);
+	guardian_wait_detached(g, g->last_number);
 }
 
 int guardian_clean(struct guardian *g, const struct attach_request *req)

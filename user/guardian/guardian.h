@@ -61,10 +61,10 @@ int guardian_work(struct guardian *g);
  * A ticket is a detach in progress that nobody waits for yet. Is it done, and all that began before it? Ticket
  * 0 always is. When the guardian is gone, all tickets are.
  */
-bool guardian_is_out(struct guardian *g, uint64_t ticket);
-void guardian_wait_out(struct guardian *g, uint64_t ticket);
+bool guardian_is_detached(struct guardian *g, uint64_t ticket);
+void guardian_wait_detached(struct guardian *g, uint64_t ticket);
 /* Wait for all tickets. */
-void guardian_wait_all_out(struct guardian *g);
+void guardian_wait_all_detached(struct guardian *g);
 
 /*
  * Attach and detach at once, without waiting: this removes the breakpoints at these sites from every process

@@ -55,7 +55,7 @@ int held_links_add(struct held_links *links, const struct attach_request *req)
 		done += part.site_cnt;
 	}
 	if (err)
-		guardian_wait_out(links->guardian, detach_from(links, before));
+		guardian_wait_detached(links->guardian, detach_from(links, before));
 	return err;
 }
 
@@ -112,7 +112,7 @@ int held_links_move(struct held_links *from, struct held_links *to)
 	return 0;
 }
 
-uint64_t held_links_let_go(struct held_links *links)
+uint64_t held_links_detach(struct held_links *links)
 {
 	uint64_t ticket;
 
@@ -129,5 +129,5 @@ void held_links_free(struct held_links *links)
 	struct guardian *g = links ? links->guardian : NULL;
 
 	if (g)
-		guardian_wait_out(g, held_links_let_go(links));
+		guardian_wait_detached(g, held_links_detach(links));
 }

@@ -29,8 +29,8 @@ int held_links_add_tap(struct held_links *links, const struct attach_request *re
 int held_links_set_tap(const struct held_links *links, uint64_t rate_bytes, struct tap_lost *ret);
 /* Move all links to `to`, which then has all or none of them. */
 int held_links_move(struct held_links *from, struct held_links *to);
-/* Detach without waiting: the ticket tells when they are out (guardian_is_out()). NULL is fine. */
-uint64_t held_links_let_go(struct held_links *links);
+/* Detach without waiting: the ticket tells when they are out (guardian_is_detached()). NULL is fine. */
+uint64_t held_links_detach(struct held_links *links);
 /* Detach and wait until they are out. NULL is fine. */
 void held_links_free(struct held_links *links);
 

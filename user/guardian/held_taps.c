@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* held_taps.c - see holder_priv.h. */
-#include "guardian/holder_priv.h"
+/* held_taps.c - see guardian_priv.h. */
+#include "guardian/guardian_priv.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -33,8 +33,6 @@
 #include "base/hmap.h"
 #include "base/null_fd.h"
 #include "base/vec.h"
-#include "guardian/closer.h"
-#include "guardian/holder_priv.h"
 #include "guardian/wire.h"
 #include "kernel/attach.h"
 #include "kernel/shared_probes.h"

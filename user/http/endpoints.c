@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/err.h"
 
@@ -27,8 +28,14 @@ static const struct page {
 	{ "/pprof/symbol", ENDPOINT_SYMBOL, true },
 	{ "/", ENDPOINT_PROCESS, true }, /* without /pid/N it is the index */
 	{ "/viewer", ENDPOINT_VIEWER, true },
+	{ "/api", ENDPOINT_INDEX_JSON, false },
+	{ "/api", ENDPOINT_PROCESS_JSON, true }, /* likewise */
 	{ "/viewer.js", ENDPOINT_VIEWER_SCRIPT, false },
 	{ "/viewer.css", ENDPOINT_VIEWER_STYLE, false },
+	{ "/page.js", ENDPOINT_PAGE_SCRIPT, false },
+	{ "/page.css", ENDPOINT_PAGE_STYLE, false },
+	{ "/index.js", ENDPOINT_INDEX_SCRIPT, false },
+	{ "/process.js", ENDPOINT_PROCESS_SCRIPT, false },
 	{ "/diff", ENDPOINT_DIFF, true },
 	{ "/growth", ENDPOINT_GROWTH, true },
 };
@@ -48,10 +55,10 @@ static int parse_number(const char *text, uint32_t max, uint32_t *ret, const cha
 	return 0;
 }
 
-int endpoint_parse_path(const char *path, struct endpoint_request *ret)
+int endpoint_parse_path(const char *path, struct result_request *ret)
 {
 	static const char prefix[] = "/pid/";
-	struct endpoint_request r = { 0 };
+	struct result_request r = { 0 };
 	uint32_t pid;
 
 	if (!strncmp(path, prefix, sizeof(prefix) - 1)) {
@@ -69,7 +76,7 @@ int endpoint_parse_path(const char *path, struct endpoint_request *ret)
 	return -ENOENT;
 }
 
-static int set_pid(struct endpoint_request *r, const char *value, struct err *why)
+static int set_pid(struct result_request *r, const char *value, struct err *why)
 {
 	const char *end = "";
 	uint32_t n;
@@ -82,7 +89,7 @@ static int set_pid(struct endpoint_request *r, const char *value, struct err *wh
 	return 0;
 }
 
-static int set_seconds(struct endpoint_request *r, const char *value, struct err *why)
+static int set_seconds(struct result_request *r, const char *value, struct err *why)
 {
 	const char *end = "";
 	uint32_t n;
@@ -135,14 +142,26 @@ const char *endpoint_moment_text(enum endpoint_moment at)
 	return moments[at];
 }
 
-static int set_moment(struct endpoint_request *r, const char *value, struct err *why)
+bool endpoint_is_of_moments(const struct result_request *r)
+{
+	return r->has_from && !r->from_at && !r->to_at;
+}
+
+static bool find_moment(const char *value, enum endpoint_moment *ret)
 {
 	for (size_t i = 0; i < sizeof(moments) / sizeof(*moments); i++) {
 		if (strcmp(value, moments[i]))
 			continue;
-		r->at = (enum endpoint_moment)i;
-		return 0;
+		*ret = (enum endpoint_moment)i;
+		return true;
 	}
+	return false;
+}
+
+static int set_moment(struct result_request *r, const char *value, struct err *why)
+{
+	if (find_moment(value, &r->at))
+		return 0;
 	return err_set(why, -EINVAL, "bad at: peak, limit, last or now is wanted");
 }
 
@@ -178,29 +197,34 @@ static int set_time(int64_t *to, const char *key, const char *value, struct err 
 {
 	if (!endpoint_parse_time(value, to))
 		return 0;
-	return err_set(why, -EINVAL, "bad %s: a time in UTC is wanted, as 2026-11-26T14:05:00Z",
-		       key);
+	return err_set(
+		why, -EINVAL,
+		"bad %s: a time in UTC is wanted, as 2026-11-26T14:05:00Z; or peak, limit or last",
+		key);
 }
 
-/* Set an argument of the difference of two moments. */
-static int set_diff_arg(struct endpoint_request *r, const char *key, const char *value,
+/* Set an argument of the difference of two sides. */
+static int set_diff_arg(struct result_request *r, const char *key, const char *value,
 			struct err *why)
 {
 	if (!strcmp(key, "from")) {
 		r->has_from = true;
-		return set_time(&r->from_s, key, value, why);
+		return find_moment(value, &r->from_at) && r->from_at ?
+			       0 :
+			       set_time(&r->from_s, key, value, why);
 	}
 	if (!strcmp(key, "to") && value[0])
-		return set_time(&r->to_s, key, value, why);
+		return find_moment(value, &r->to_at) ? 0 : set_time(&r->to_s, key, value, why);
 	if (strcmp(key, "format"))
 		return 0;
 	r->is_json = !strcmp(value, "json");
-	if (r->is_json || !strcmp(value, "html"))
+	r->is_plain = !strcmp(value, "text");
+	if (r->is_json || r->is_plain || !strcmp(value, "html"))
 		return 0;
-	return err_set(why, -EINVAL, "bad format: html or json is wanted");
+	return err_set(why, -EINVAL, "bad format: html, text or json is wanted");
 }
 
-static int set_growth_arg(struct endpoint_request *r, const char *key, const char *value,
+static int set_growth_arg(struct result_request *r, const char *key, const char *value,
 			  struct err *why)
 {
 	if (!strcmp(key, "of")) {
@@ -217,8 +241,7 @@ static int set_growth_arg(struct endpoint_request *r, const char *key, const cha
 	return err_set(why, -EINVAL, "bad by: stack or scope is wanted");
 }
 
-int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *value,
-		     struct err *why)
+int endpoint_set_arg(struct result_request *r, const char *key, const char *value, struct err *why)
 {
 	bool may_have_pid = is_profile(r->endpoint) || endpoint_is_of_one(r->endpoint);
 
@@ -243,12 +266,12 @@ int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *va
 	return 0;
 }
 
-int endpoint_check(const struct endpoint_request *r, struct err *why)
+int endpoint_check(const struct result_request *r, struct err *why)
 {
 	bool has_moments = r->endpoint == ENDPOINT_HEAP || is_view(r->endpoint);
 
 	bool is_of_two = r->at == ENDPOINT_NOW && r->has_from;
-	bool is_of_saved = r->at != ENDPOINT_NOW && !r->has_from && !r->to_s && !r->is_json;
+	bool is_of_saved = r->at != ENDPOINT_NOW && !r->has_from && !r->to_s;
 
 	if (r->endpoint == ENDPOINT_DIFF && (!(is_of_two || is_of_saved) || r->seconds || !r->pid))
 		return err_set(
@@ -264,6 +287,21 @@ int endpoint_check(const struct endpoint_request *r, struct err *why)
 	if (!r->is_text || !r->seconds)
 		return 0;
 	return err_set(why, -EINVAL, "seconds and debug do not go together");
+}
+
+void result_request_release(struct result_request *r)
+{
+	free(r->addrs.addrs);
+	free(r->page);
+	if (result_has_saved(r))
+		close(r->saved_fd);
+	if (r->to_at != ENDPOINT_NOW)
+		close(r->after_fd);
+}
+
+bool result_has_saved(const struct result_request *r)
+{
+	return r->at != ENDPOINT_NOW || r->from_at != ENDPOINT_NOW;
 }
 
 static int hex_digit(char c)

@@ -3,9 +3,12 @@
  * endpoints.h - turns the path and arguments of a request into a plain struct. Pure.
  *
  * 	/ /healthz /metrics
+ * 	/page.css /page.js /index.js /process.js	what the pages for people load
+ * 	/api			what the index shows, as JSON
  * 	/viewer			pictures of a profile; uses /viewer.js, /viewer.css
  * 	/pid/N/			a process
- * 	/pid/N/diff		what changed since a saved profile, as text; between two moments, as pictures
+ * 	/pid/N/api		what its page shows, as JSON
+ * 	/pid/N/diff		what changed since a saved profile, or between two moments: pictures, text, JSON
  * 	/pid/N/growth		what grows, as JSON
  * 	/debug/pprof/			what there is
  * 	/debug/pprof/{heap,allocs}	as Go serves them: pprof files; debug=1: text
@@ -25,6 +28,8 @@
 #include <sys/types.h>
 
 struct err;
+struct governor_record;
+struct snapshot;
 
 enum endpoint {
 	ENDPOINT_INDEX,
@@ -38,6 +43,12 @@ enum endpoint {
 	ENDPOINT_REMOTE_GROWTH,
 	ENDPOINT_SYMBOL, /* takes a body, too */
 	ENDPOINT_PROCESS,
+	ENDPOINT_INDEX_JSON, /* the data of the two pages for people */
+	ENDPOINT_PROCESS_JSON,
+	ENDPOINT_PAGE_SCRIPT, /* what these pages load */
+	ENDPOINT_PAGE_STYLE,
+	ENDPOINT_INDEX_SCRIPT,
+	ENDPOINT_PROCESS_SCRIPT,
 	ENDPOINT_VIEWER, /* one process below /pid/N, else all */
 	ENDPOINT_VIEWER_SCRIPT,
 	ENDPOINT_VIEWER_STYLE,
@@ -57,43 +68,84 @@ const char *endpoint_moment_text(enum endpoint_moment at);
 
 #define ENDPOINT_SECONDS_CAP 3600
 
-struct endpoint_request {
+#define ENDPOINT_TIME_BUF 32
+
+/* Addresses of a process, whose names are asked for. */
+struct endpoint_addrs {
+	uint64_t *addrs;
+	size_t addr_cnt;
+};
+
+/*
+ * A request for a result: one struct from the parser, through the queue of requests (serve/profiles.c), to the child
+ * that makes it (result/make.h). What is saved or pushed begins as ENDPOINT_HEAP of a process, else all 0.
+ */
+struct result_request {
 	enum endpoint endpoint;
-	pid_t pid; /* 0: all, or the only one */
+	pid_t pid; /* 0: all, with labels pid and comm; or the only one */
 	enum endpoint_moment at;
 	uint32_t seconds; /* 0: a snapshot; else only what is allocated in that time */
 	bool is_text; /* for a profile: debug=1 */
 	bool is_still; /* for a page for people: live=0 */
-	/* Two moments to compare, since the epoch; to_s 0: the last one. has_from: false for a saved profile. */
+	/* Two sides to compare: moments, in seconds since the epoch (to_s 0: the last one), or saved profiles, from_at and
+	 * to_at. has_from: false for `at`, from which on it is compared with now. */
 	bool has_from;
 	int64_t from_s, to_s;
-	bool is_json;
+	enum endpoint_moment from_at, to_at; /* ENDPOINT_NOW: not a saved profile */
+	bool is_json, is_plain; /* of a difference: JSON, or text; else pictures */
 	bool of_day; /* growth in the last day; false: in the last hour */
 	bool by_scope; /* growth by scope; false: by stack */
+
+	/* What comes with it, set by who answers it: see result_request_release(). */
+	struct endpoint_addrs addrs;
+	int saved_fd; /* the saved profile of at, or of from_at */
+	int after_fd; /* that of to_at */
+	char *page; /* of ENDPOINT_PROCESS, with a place for its stacks: see http/process_page.h */
+	struct {
+		uint64_t before_ns, after_ns; /* as stack_past_moments() has them */
+		char before[ENDPOINT_TIME_BUF], after[ENDPOINT_TIME_BUF];
+	} moments; /* of has_from: times of sides that are not saved, 0 for now; names of both */
+
+	/* Set before it is made. */
+	uint32_t generation; /* of the process, when it was asked for */
+	bool is_image; /* only this generation of pid, whether it has ended or not */
+	bool wants_growth; /* adds what the process held before; for one process, without base */
+	/* Not NULL: alloc_* counts only what was added since base, which was taken at base_ns. */
+	const struct snapshot *base;
+	uint64_t base_ns;
+	uint64_t names_ns; /* limit for its names; 0: a minute */
+	bool wants_all_names; /* -ETIME when names take longer; else late ones are left out */
+
+	/* Of a profile that is saved: */
+	const struct governor_record *budget; /* the cost of its probes; NULL: the present one */
+	const char *reason; /* why it is saved; NULL: a request asked for it */
+	bool is_over; /* the process, or the image, has ended */
+	const char *const *notes; /* that come first */
+	size_t note_cnt;
 };
+bool result_has_saved(const struct result_request *r);
+/* Free what comes with it. */
+void result_request_release(struct result_request *r);
 
 /* -ENOENT: there is no such page. */
-int endpoint_parse_path(const char *path, struct endpoint_request *ret);
+int endpoint_parse_path(const char *path, struct result_request *ret);
 /* Add one argument of the request. -EINVAL with a sentence for the client in why. */
-int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *value,
-		     struct err *why);
+int endpoint_set_arg(struct result_request *r, const char *key, const char *value, struct err *why);
 /* "2026-11-26T14:05:00Z" <-> seconds since the epoch. -EINVAL: it is no such time. */
-#define ENDPOINT_TIME_BUF 32
 int endpoint_parse_time(const char *text, int64_t *ret);
 char *endpoint_time_text(int64_t epoch_s, char buf[ENDPOINT_TIME_BUF]);
 /* Call after all arguments: do they go together? */
-int endpoint_check(const struct endpoint_request *r, struct err *why);
+int endpoint_check(const struct result_request *r, struct err *why);
+/* Are two moments compared, without a saved profile? */
+bool endpoint_is_of_moments(const struct result_request *r);
 /* Is it a page of one process, and not of all? */
 bool endpoint_is_of_one(enum endpoint endpoint);
 
 /* Maximum body of a request for names, in bytes: some 100000 addresses. */
 #define ENDPOINT_BODY_CAP (2 << 20)
 #define ENDPOINT_ADDRS_CAP 131072
-struct endpoint_addrs {
-	uint64_t *addrs; /* the caller frees it */
-	size_t addr_cnt;
-};
-/* "0x7f12+0x3456", hexadecimal. -EINVAL with a sentence in why; -ENOMEM. */
+/* "0x7f12+0x3456", hexadecimal. The caller frees them. -EINVAL with a sentence in why;
+ * -ENOMEM. */
 int endpoint_parse_addrs(const char *text, size_t bytes, struct endpoint_addrs *ret,
 			 struct err *why);
 

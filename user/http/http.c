@@ -440,16 +440,14 @@ static void add_headers(const struct http_exchange *x, struct MHD_Response *r,
 	MHD_add_response_header(r, "Content-Type", a->type ? a->type : "text/plain; charset=utf-8");
 	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
 	MHD_add_response_header(r, "Cache-Control", "no-store");
-	/* The pages have links and one style. Anything else that a process's name might bring in is inactive, and
-	 * no other page can embed these to have them clicked. */
+	/* The pages have links, scripts and styles of this server. Anything else that a process's name might bring in
+	 * is inactive, and no other page can embed these to have them clicked. */
 	MHD_add_response_header(
 		r, "Content-Security-Policy",
-		a->has_script ? "default-src 'none'; script-src 'self'; "
-				"style-src 'self'; " POLICY_REST "'none'" :
-		a->has_form   ? "default-src 'none'; style-src 'unsafe-inline'; " POLICY_REST
-			      "'self'" :
-			      "default-src 'none'; style-src 'unsafe-inline'; " POLICY_REST
-			      "'none'");
+		a->has_script ? "default-src 'none'; script-src 'self'; style-src 'self'; "
+				"connect-src 'self'; " POLICY_REST "'self'" :
+				"default-src 'none'; style-src 'unsafe-inline'; " POLICY_REST
+				"'none'");
 	MHD_add_response_header(r, "X-Frame-Options", "DENY");
 	if (a->is_go_error)
 		MHD_add_response_header(r, "X-Go-Pprof", "1");

@@ -51,8 +51,9 @@ struct http_answer {
 	 * is wanted, and the length of the body is not known. */
 	int fd;
 	bool is_go_error; /* X-Go-Pprof: 1 */
-	bool has_form; /* a form that leads to a page of this server; not with has_script */
-	bool has_script; /* a page with a script and a style of this server; else no script runs */
+	/* A page with scripts and a style of this server, which may ask this server for more, and forms that lead to it;
+	 * else no script runs. */
+	bool has_script;
 };
 
 /* On failure why says what is wrong and what to do. */

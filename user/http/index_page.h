@@ -8,7 +8,7 @@
 
 struct serve_view;
 
-/* Writes HTML; names of processes are foreign bytes and are escaped. */
-void index_page_write(const struct serve_view *v, bool is_live, FILE *out);
+/* Writes HTML; names of processes are foreign bytes and are escaped. 0 or -ENOMEM. */
+int index_page_write(const struct serve_view *v, bool is_live, FILE *out);
 
 #endif

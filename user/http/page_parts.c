@@ -7,6 +7,7 @@
 
 #include "base/markup.h"
 #include "budget/budget.h"
+#include "http/endpoints.h"
 #include "metrics/view.h"
 
 void page_put_text(const char *text, FILE *out)
@@ -14,32 +15,56 @@ void page_put_text(const char *text, FILE *out)
 	markup_put(text, strlen(text), out);
 }
 
-void page_begin(const char *title, bool is_live, FILE *out)
+void page_begin(const struct page_head *head, FILE *out)
 {
-	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n", out);
-	if (is_live)
-		fprintf(out, "<meta http-equiv=\"refresh\" content=\"%d\">\n", PAGE_LIVE_S);
-	fputs("<title>", out);
-	page_put_text(title, out);
-	fputs("</title>\n<style>:root{color-scheme:light dark}body{font-family:sans-serif}"
-	      "td,th{padding:.2em .8em;text-align:left}.numbers td:not(:last-child){text-align:right}"
-	      ".processes td:nth-child(n+3):nth-child(-n+6){text-align:right}"
-	      "td{overflow-wrap:anywhere}svg{color:#3584e4;vertical-align:middle}</style></head><body>\n"
-	      "<h1>",
+	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+	      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
 	      out);
-	page_put_text(title, out);
-	fputs("</h1>\n", out);
-	if (is_live)
-		fprintf(out,
-			"<p>Fetched again every %d s: <a href=\"?live=0\">hold it still</a>.</p>\n",
+	if (head->is_live)
+		fprintf(out, "<noscript><meta http-equiv=\"refresh\" content=\"%d\"></noscript>\n",
 			PAGE_LIVE_S);
+	fputs("<title>", out);
+	page_put_text(head->title, out);
+	fprintf(out,
+		"</title>\n<link rel=\"stylesheet\" href=\"%spage.css\"></head>\n<body data-live=\"%d\""
+		">\n<header><a class=\"brand\" href=\"%s\">heaptap</a><nav id=\"links\">",
+		head->base, head->is_live ? PAGE_LIVE_S : 0, *head->base ? head->base : "./");
+	if (!*head->base)
+		fputs("<a href=\"viewer\">Flame graph of all</a><a href=\"debug/pprof/heap\">pprof</a>"
+		      "<a href=\"metrics\">Metrics</a>",
+		      out);
 	else
-		fputs("<p>Still: <a href=\"?live=1\">follow it</a>.</p>\n", out);
+		fputs("<a href=\"../../\">All processes</a><a href=\"viewer\">Flame graph</a><a href=\"viewer?seconds=10\">Allocated in 10 s</a>"
+		      "<a href=\"debug/pprof/heap\">pprof</a><a href=\"debug/pprof/heap?debug=1\">Text</a>",
+		      out);
+	fputs("</nav><span id=\"state\"></span></header>\n<main id=\"app\"></main>\n", out);
 }
 
-void page_end(FILE *out)
+void page_end(const struct page_head *head, const char *script, const char *json, FILE *out)
 {
-	fputs("</body></html>\n", out);
+	fputs("<script type=\"application/json\" id=\"data\">\n", out);
+	markup_put_json(json, out);
+	fprintf(out,
+		"</script>\n<script src=\"%spage.js\"></script>\n<script src=\"%s%s\"></script>\n"
+		"</body></html>\n",
+		head->base, head->base, script);
+}
+
+void page_begin_plain(const struct page_head *head, FILE *out)
+{
+	fputs("<noscript>\n<h1>", out);
+	page_put_text(head->title, out);
+	fputs("</h1>\n", out);
+	if (head->is_live)
+		fprintf(out, "<p>Auto-refresh %d s: <a href=\"?live=0\">pause</a></p>\n",
+			PAGE_LIVE_S);
+	else
+		fputs("<p>Paused: <a href=\"?live=1\">resume</a></p>\n", out);
+}
+
+void page_end_plain(FILE *out)
+{
+	fputs("</noscript>\n", out);
 }
 
 const char *page_bytes(double bytes, char buf[UNITS_BUF])
@@ -71,17 +96,19 @@ void page_put_overhead(const struct serve_process *p, FILE *out)
 
 void page_put_kept(const struct serve_kept *k, const char *base, FILE *out)
 {
-	char inuse[UNITS_BUF], bytes[UNITS_BUF];
+	char inuse[UNITS_BUF], bytes[UNITS_BUF], taken[ENDPOINT_TIME_BUF];
 
 	fprintf(out, "<tr><td>%d<td>", k->pid);
 	page_put_text(k->comm, out);
-	fprintf(out, "<td>%s<td>%s<td>%s<td>", page_bytes(k->inuse_bytes, inuse),
-		format_bytes(k->bytes, bytes, sizeof(bytes)), k->time);
+	endpoint_time_text(k->epoch_ms / 1000, taken);
+	fprintf(out, "<td>%s<td>%s<td>%.10s %.8s<td>", page_bytes(k->inuse_bytes, inuse),
+		format_bytes(k->bytes, bytes, sizeof(bytes)), taken,
+		strlen(taken) > 11 ? taken + 11 : "");
 	fprintf(out,
-		"<a href=\"%s%d/debug/pprof/heap?at=%s\">%s</a> "
-		"<a href=\"%s%d/viewer?at=%s\">pictures</a> "
+		"<a href=\"%s%d/debug/pprof/heap?at=%s\">pprof</a> "
+		"<a href=\"%s%d/viewer?at=%s\">flame graph</a> "
 		"<a href=\"%s%d/diff?at=%s\">what changed since</a><td>",
-		base, k->pid, k->at, k->at, base, k->pid, k->at, base, k->pid, k->at);
+		base, k->pid, k->at, base, k->pid, k->at, base, k->pid, k->at);
 	page_put_text(k->why, out);
 	fputc('\n', out);
 }

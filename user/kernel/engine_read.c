@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "kernel/engine_priv.h"
-#include "kernel/map_ranges.h"
+#include "kernel/map_walk.h"
 
 int engine_read_stats(struct engine *e, uint64_t ret[HT_STAT_CNT])
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * map_ranges.c - see map_ranges.h.
+ * map_ranges.c - see map_walk.h.
  *
  * The kernel copies a hash map bucket by bucket, under the bucket's lock: some 300 ns an entry, half of which
  * it waits for memory. Larger batches or more buckets do not change that; only more readers do. (A BPF iterator
@@ -24,7 +24,6 @@
  * the next gap, when nearly everything was deleted meanwhile. So the last gap is read first, and everything
  * behind a gap has been read by then.
  */
-#include "kernel/map_ranges.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -7,6 +7,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,4 +79,23 @@ int map_walk_all(const struct map_walk *w)
 		err = map_cursor_next(&c, w);
 	map_cursor_release(&c);
 	return err;
+}
+
+int map_delete_keys(int fd, const void *keys, size_t key_bytes, size_t cnt,
+		    map_deleted_fn on_deleted, void *ctx)
+{
+	const char *at = keys, *end = at + cnt * key_bytes;
+
+	while (at < end) {
+		uint32_t done = (uint32_t)((size_t)(end - at) / key_bytes);
+		int err = bpf_map_delete_batch(fd, at, &done, NULL);
+
+		if (err && err != -ENOENT)
+			return err;
+		for (; done--; at += key_bytes)
+			on_deleted(ctx, at);
+		if (err)
+			at += key_bytes; /* somebody else has deleted it */
+	}
+	return 0;
 }

@@ -33,7 +33,7 @@
 
 #include "base/clock.h"
 #include "kernel/engine_priv.h"
-#include "kernel/map_delete.h"
+#include "kernel/map_walk.h"
 
 /*
  * While a cycle lasts, more processes end and leave something for the next one. With slices of a fixed length the next

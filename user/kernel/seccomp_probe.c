@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * seccomp_probe.c - see seccomp_probe.h.
+ * seccomp_probe.c - see features.h.
  *
  * The child allows itself exit_group and nothing else, calls a function with a return probe on it
  * and exits: it either does, or is killed by SIGSYS.
  */
-#include "kernel/seccomp_probe.h"
 
 #include <errno.h>
 #include <linux/audit.h>

@@ -21,14 +21,15 @@ struct process {
 	pid_t pid;
 	uint64_t since_ns;
 	uint64_t first, last; /* slots */
-	float hour[INUSE_PAST_HOUR_CNT], day[INUSE_PAST_DAY_CNT];
+	float hour[INUSE_PAST_LINE_CNT][INUSE_PAST_HOUR_CNT];
+	float day[INUSE_PAST_LINE_CNT][INUSE_PAST_DAY_CNT];
 };
 _Static_assert(sizeof(struct process) <= INUSE_PAST_PROCESS_BYTES, "the bound holds");
 
 struct inuse_past {
 	VEC(struct process *) all;
 	struct hmap by_pid; /* pid_t -> index in all */
-	uint64_t slot; /* of the current moment; 0: there was none */
+	uint64_t slot, time_ns; /* of the current moment; 0: there was none */
 };
 
 int inuse_past_new(struct inuse_past **ret)
@@ -60,7 +61,13 @@ bool inuse_past_begin(struct inuse_past *p, uint64_t time_ns)
 	if (slot <= p->slot)
 		return false;
 	p->slot = slot;
+	p->time_ns = time_ns;
 	return true;
+}
+
+uint64_t inuse_past_time_ns(const struct inuse_past *p)
+{
+	return p->time_ns;
 }
 
 static struct process *find(const struct inuse_past *p, pid_t pid)
@@ -70,15 +77,19 @@ static struct process *find(const struct inuse_past *p, pid_t pid)
 	return known ? p->all.data[*known] : NULL;
 }
 
-static void put(struct process *one, uint64_t slot, float bytes)
+static void put(struct process *one, uint64_t slot, const double bytes[INUSE_PAST_LINE_CNT])
 {
 	uint64_t point = slot / INUSE_PAST_DAY_STEPS;
-	float *most = &one->day[point % INUSE_PAST_DAY_CNT];
 	bool is_fresh = slot == one->first || slot % INUSE_PAST_DAY_STEPS == 0;
 
-	one->hour[slot % INUSE_PAST_HOUR_CNT] = bytes;
-	if (is_fresh || isnan(*most) || bytes > *most)
-		*most = bytes;
+	for (int line = 0; line < INUSE_PAST_LINE_CNT; line++) {
+		float *most = &one->day[line][point % INUSE_PAST_DAY_CNT];
+		float value = (float)bytes[line];
+
+		one->hour[line][slot % INUSE_PAST_HOUR_CNT] = value;
+		if (is_fresh || isnan(*most) || value > *most)
+			*most = value;
+	}
 	one->last = slot;
 }
 
@@ -113,8 +124,10 @@ static int make(struct inuse_past *p, pid_t pid, struct process **ret)
 	return 0;
 }
 
-int inuse_past_add(struct inuse_past *p, pid_t pid, uint64_t since_ns, double bytes)
+int inuse_past_add(struct inuse_past *p, pid_t pid, uint64_t since_ns,
+		   const double bytes[static INUSE_PAST_LINE_CNT])
 {
+	static const double nothing[INUSE_PAST_LINE_CNT] = { NAN, NAN };
 	struct process *one = find(p, pid);
 	int err = one ? 0 : make(p, pid, &one);
 	uint64_t slot;
@@ -133,8 +146,8 @@ int inuse_past_add(struct inuse_past *p, pid_t pid, uint64_t since_ns, double by
 	if (p->slot - slot > INUSE_PAST_DAY_CNT * INUSE_PAST_DAY_STEPS)
 		one->first = slot = p->slot;
 	for (; slot < p->slot; slot++)
-		put(one, slot, NAN);
-	put(one, slot, (float)bytes);
+		put(one, slot, nothing);
+	put(one, slot, bytes);
 	return 0;
 }
 
@@ -171,18 +184,20 @@ static size_t copy(const float *ring, size_t ring_cnt, uint64_t first, uint64_t 
 	return cnt;
 }
 
-size_t inuse_past_hour(const struct inuse_past *p, pid_t pid, float ret[static INUSE_PAST_HOUR_CNT])
+size_t inuse_past_hour(const struct inuse_past *p, pid_t pid, enum inuse_past_line line,
+		       float ret[static INUSE_PAST_HOUR_CNT])
 {
 	const struct process *one = find(p, pid);
 
-	return one ? copy(one->hour, INUSE_PAST_HOUR_CNT, one->first, one->last, ret) : 0;
+	return one ? copy(one->hour[line], INUSE_PAST_HOUR_CNT, one->first, one->last, ret) : 0;
 }
 
-size_t inuse_past_day(const struct inuse_past *p, pid_t pid, float ret[static INUSE_PAST_DAY_CNT])
+size_t inuse_past_day(const struct inuse_past *p, pid_t pid, enum inuse_past_line line,
+		      float ret[static INUSE_PAST_DAY_CNT])
 {
 	const struct process *one = find(p, pid);
 
-	return one ? copy(one->day, INUSE_PAST_DAY_CNT, one->first / INUSE_PAST_DAY_STEPS,
+	return one ? copy(one->day[line], INUSE_PAST_DAY_CNT, one->first / INUSE_PAST_DAY_STEPS,
 			  one->last / INUSE_PAST_DAY_STEPS, ret) :
 		     0;
 }

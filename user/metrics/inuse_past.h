@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inuse_past.h - what each process held: every ten seconds of the last hour, and the maximum of each five minutes
- * of the last day. Pure, and bounded: INUSE_PAST_PROCESS_BYTES for each process, at most INUSE_PAST_PROCESSES_CAP
- * of them.
+ * inuse_past.h - what each process held, and its resident memory: every ten seconds of the last hour, and the maximum
+ * of each five minutes of the last day. Pure, and bounded: INUSE_PAST_PROCESS_BYTES for each process, at most
+ * INUSE_PAST_PROCESSES_CAP of them.
  */
 #ifndef HT_METRICS_INUSE_PAST_H
 #define HT_METRICS_INUSE_PAST_H
@@ -17,7 +17,10 @@
 #define INUSE_PAST_DAY_STEPS 30 /* steps in one point of the day */
 #define INUSE_PAST_DAY_CNT 288
 #define INUSE_PAST_PROCESSES_CAP 4096 /* as many as are followed */
-#define INUSE_PAST_PROCESS_BYTES (4 * (INUSE_PAST_HOUR_CNT + INUSE_PAST_DAY_CNT) + 32)
+#define INUSE_PAST_PROCESS_BYTES \
+	(4 * INUSE_PAST_LINE_CNT * (INUSE_PAST_HOUR_CNT + INUSE_PAST_DAY_CNT) + 32)
+
+enum inuse_past_line { INUSE_PAST_INUSE, INUSE_PAST_RESIDENT, INUSE_PAST_LINE_CNT };
 
 struct inuse_past;
 
@@ -28,19 +31,23 @@ void inuse_past_free(struct inuse_past *p);
 bool inuse_past_begin(struct inuse_past *p, uint64_t time_ns);
 /*
  * Add what a process holds. since_ns: when following it began; another since_ns (the pid was reused, or is followed
- * again) begins a new past, an exec does not. bytes NAN: not known. 0, -ENOMEM; -ENOSPC: there are too many
+ * again) begins a new past, an exec does not. bytes: by line; NAN: not known. 0, -ENOMEM; -ENOSPC: there are too many
  * processes, and this one has no past.
  */
-int inuse_past_add(struct inuse_past *p, pid_t pid, uint64_t since_ns, double bytes);
+int inuse_past_add(struct inuse_past *p, pid_t pid, uint64_t since_ns,
+		   const double bytes[static INUSE_PAST_LINE_CNT]);
 /* Is there no room for one more? */
 bool inuse_past_is_full(const struct inuse_past *p);
 /* End the moment; processes that were not added are forgotten. -ENOMEM. */
 int inuse_past_end(struct inuse_past *p);
 
+/* The time of the last moment; 0: there was none. */
+uint64_t inuse_past_time_ns(const struct inuse_past *p);
 /* The points of a process, the oldest first, at the intervals above, NAN where not known; the last one is of the
  * last moment. Return their number; 0: it has no past. */
-size_t inuse_past_hour(const struct inuse_past *p, pid_t pid,
+size_t inuse_past_hour(const struct inuse_past *p, pid_t pid, enum inuse_past_line line,
 		       float ret[static INUSE_PAST_HOUR_CNT]);
-size_t inuse_past_day(const struct inuse_past *p, pid_t pid, float ret[static INUSE_PAST_DAY_CNT]);
+size_t inuse_past_day(const struct inuse_past *p, pid_t pid, enum inuse_past_line line,
+		      float ret[static INUSE_PAST_DAY_CNT]);
 
 #endif

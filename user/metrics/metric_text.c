@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* metric_text.c - see metric_text.h. */
-#include "metrics/metric_text.h"
+/* metric_text.c - see metrics_page.h. */
+#include "metrics/metrics_page.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -33,23 +33,23 @@ struct field_family {
 
 static const struct field_family process_families[] = {
 	PROCESS(inuse_bytes, "heaptap_inuse_bytes", METRIC_GAUGE, "bytes",
-		"Bytes allocated since the process is followed and not freed."),
+		"Bytes allocated since heaptap follows the process, and not freed."),
 	PROCESS(inuse_objects, "heaptap_inuse_objects", METRIC_GAUGE, NULL,
-		"Blocks allocated since the process is followed and not freed."),
+		"Blocks allocated since heaptap follows the process, and not freed."),
 	PROCESS(inuse_error_bytes, "heaptap_inuse_standard_error_bytes", METRIC_GAUGE, "bytes",
 		"Standard error of heaptap_inuse_bytes: 1.96 times this to both sides is the 95 % "
 		"confidence interval. The error of a sum is the root of the sum of squares."),
 	PROCESS(inuse_samples, "heaptap_inuse_samples", METRIC_GAUGE, NULL,
 		"Samples that heaptap_inuse_bytes is estimated from."),
 	PROCESS(alloc_bytes, "heaptap_alloc_bytes", METRIC_COUNTER, "bytes",
-		"Bytes allocated since the process is followed."),
+		"Bytes allocated since heaptap follows the process."),
 	PROCESS(alloc_objects, "heaptap_alloc_objects", METRIC_COUNTER, NULL,
-		"Blocks allocated since the process is followed."),
+		"Blocks allocated since heaptap follows the process."),
 	PROCESS(rss_bytes, "heaptap_target_resident_bytes", METRIC_GAUGE, "bytes",
 		"Resident memory of the process."),
 	PROCESS(pss_bytes, "heaptap_target_proportional_bytes", METRIC_GAUGE, "bytes",
-		"Proportional set size of the process: shared pages count for each who has them. Up "
-		"to 30 seconds old, or more with many or large processes."),
+		"Proportional set size (PSS) of the process. Up to 30 seconds old, or more with "
+		"many or large processes."),
 	PROCESS(swap_bytes, "heaptap_target_swap_bytes", METRIC_GAUGE, "bytes",
 		"Memory of the process that is swapped out."),
 	PROCESS(cgroup_limit_bytes, "heaptap_target_cgroup_limit_bytes", METRIC_GAUGE, "bytes",
@@ -61,15 +61,15 @@ static const struct field_family process_families[] = {
 	PROCESS(overhead, "heaptap_overhead_ratio", METRIC_GAUGE, "ratio",
 		"Share of the process's CPU time that its probes take."),
 	PROCESS(overhead_step, "heaptap_overhead_step", METRIC_GAUGE, NULL,
-		"What is given up to keep that below --max-overhead: 0 nothing, 1 precision, 2 frees "
-		"(in-use is not known), 3 everything."),
+		"Step taken to keep that below --max-overhead: 0 none, 1 coarser sampling, 2 no "
+		"tracking of frees (heap in use is unknown), 3 no recording."),
 	PROCESS(overhead_rate_bytes, "heaptap_process_sample_rate_bytes", METRIC_GAUGE, "bytes",
-		"One sample of the process per this many bytes on the average."),
+		"One sample of the process per this many bytes, on average."),
 	PROCESS(is_inuse_complete, "heaptap_inuse_complete", METRIC_GAUGE, NULL,
-		"1: heaptap_inuse_bytes is of all that was allocated since the process is followed. 0: "
-		"frees are not watched, to keep the overhead low, and there is no heaptap_inuse_* of "
-		"the process; or they were not for a while, and it is of what was allocated since. "
-		"heaptap serve --tap knows it of a busy process too."),
+		"1: heaptap_inuse_bytes covers all that was allocated since heaptap follows the "
+		"process. 0: frees are not tracked, to limit the overhead, and the process has no "
+		"heaptap_inuse_*; or they were not tracked for a while, and it covers what was "
+		"allocated since. heaptap serve --tap tracks the frees of busy processes too."),
 };
 
 /* The series of a process sum up to the process. */
@@ -90,28 +90,30 @@ static const struct field_family scope_families[] = {
 };
 
 static const struct field_family push_families[] = {
-	PUSH(sent_cnt, "heaptap_push_sent", METRIC_COUNTER, NULL, "Profiles that the target took."),
+	PUSH(sent_cnt, "heaptap_push_sent", METRIC_COUNTER, NULL,
+	     "Profiles that the destination "
+	     "accepted."),
 	PUSH(refused_cnt, "heaptap_push_refused", METRIC_COUNTER, NULL,
-	     "Profiles that the target refused."),
+	     "Profiles that the destination refused."),
 	PUSH(dropped_cnt, "heaptap_push_dropped", METRIC_COUNTER, NULL,
-	     "Profiles dropped for want of room."),
-	PUSH(failed_cnt, "heaptap_push_failed", METRIC_COUNTER, NULL, "Tries that failed."),
+	     "Profiles dropped because the queue was full."),
+	PUSH(failed_cnt, "heaptap_push_failed", METRIC_COUNTER, NULL, "Attempts that failed."),
 	PUSH(waiting_cnt, "heaptap_push_waiting", METRIC_GAUGE, NULL,
 	     "Profiles that wait to be sent."),
 	PUSH(debuginfo_uploaded_cnt, "heaptap_push_debuginfo_uploaded", METRIC_COUNTER, NULL,
-	     "Files whose debug information the target took."),
+	     "Files whose debug information the destination accepted."),
 	PUSH(debuginfo_uploaded_bytes, "heaptap_push_debuginfo_uploaded_bytes", METRIC_COUNTER,
-	     "bytes", "Bytes of debug information that the target took."),
+	     "bytes", "Bytes of debug information that the destination accepted."),
 	PUSH(debuginfo_known_cnt, "heaptap_push_debuginfo_known", METRIC_GAUGE, NULL,
-	     "Files whose debug information the target had already."),
+	     "Files whose debug information the destination had already."),
 	PUSH(debuginfo_nameless_cnt, "heaptap_push_debuginfo_nameless", METRIC_GAUGE, NULL,
 	     "Files that have no debug information."),
 	PUSH(debuginfo_large_cnt, "heaptap_push_debuginfo_large", METRIC_GAUGE, NULL,
 	     "Files whose debug information is over --push-debuginfo-cap."),
 	PUSH(debuginfo_refused_cnt, "heaptap_push_debuginfo_refused", METRIC_GAUGE, NULL,
-	     "Files whose debug information the target refused."),
+	     "Files whose debug information the destination refused."),
 	PUSH(debuginfo_waiting_cnt, "heaptap_push_debuginfo_waiting", METRIC_GAUGE, NULL,
-	     "Files whose debug information is still to be asked about or sent."),
+	     "Files whose debug information is not sent yet."),
 };
 
 static const struct field_family file_families[] = {
@@ -119,8 +121,8 @@ static const struct field_family file_families[] = {
 		   "Followed processes that map the file, by the sharing of its probes: own, event "
 		   "or all."),
 	FILE_FIELD(hit_seconds, "heaptap_probe_hit_seconds", METRIC_GAUGE, "seconds",
-		   "What a hit of a probe of the file costs such a process, as predicted from what "
-		   "one costs on this machine."),
+		   "Predicted cost of a hit of a probe of the file in such a process, from "
+		   "measurements on this machine."),
 };
 
 static const struct field_family map_families[] = {
@@ -128,15 +130,14 @@ static const struct field_family map_families[] = {
 	    "Entries of a table of heaptap in the kernel: live has the samples in use (--max-live), "
 	    "stacks the distinct call stacks (--max-stacks)."),
 	MAP(entry_cap, "heaptap_map_capacity", METRIC_GAUGE, NULL,
-	    "Entries that the table has room for; what does not fit is counted in "
-	    "heaptap_losses_total."),
+	    "Capacity of the table; what does not fit is counted in heaptap_losses_total."),
 };
 
 /* Families with one value each. */
 static const struct field_family view_families[] = {
 	VIEW(sample_cnt, "heaptap_samples", METRIC_COUNTER, NULL, "Allocations sampled."),
 	VIEW(rate_bytes, "heaptap_sample_rate_bytes", METRIC_GAUGE, "bytes",
-	     "One sample per this many bytes on the average; 1 = every allocation."),
+	     "One sample per this many bytes, on average; 1 = every allocation."),
 	VIEW(followed_cnt, "heaptap_followed_processes", METRIC_GAUGE, NULL,
 	     "Processes followed now."),
 	VIEW(host_overhead, "heaptap_host_overhead_ratio", METRIC_GAUGE, "ratio",
@@ -146,28 +147,30 @@ static const struct field_family view_families[] = {
 	VIEW(began_cnt, "heaptap_processes_followed", METRIC_COUNTER, NULL,
 	     "Processes followed since the start, including those that are followed now."),
 	VIEW(ended_cnt, "heaptap_processes_ended", METRIC_COUNTER, NULL,
-	     "Processes that were followed and are not any more."),
+	     "Followed processes that have ended or are no longer selected."),
 	VIEW(refused_cnt, "heaptap_refused_processes", METRIC_GAUGE, NULL,
 	     "Running processes that are selected but cannot be followed."),
 	VIEW(keep.file_cnt, "heaptap_kept_profiles", METRIC_GAUGE, NULL,
-	     "Saved profiles: of peaks, near memory limits, before ends (--keep-dir)."),
+	     "Saved profiles: at peaks, near memory limits, and before processes end (--keep-dir)."),
 	VIEW(keep.bytes, "heaptap_kept_bytes", METRIC_GAUGE, "bytes",
 	     "Size of the saved profiles."),
 	VIEW(keep.memory_bytes, "heaptap_kept_memory_bytes", METRIC_GAUGE, "bytes",
-	     "Size of the saved profiles that are in memory, not in a folder."),
-	VIEW(keep.taken_cnt, "heaptap_kept_taken", METRIC_COUNTER, NULL, "Profiles kept."),
+	     "Size of the saved profiles that are in memory, not in the folder."),
+	VIEW(keep.taken_cnt, "heaptap_kept_taken", METRIC_COUNTER, NULL,
+	     "Profiles saved since the "
+	     "start."),
 	VIEW(keep.removed_cnt, "heaptap_kept_removed", METRIC_COUNTER, NULL,
-	     "Saved profiles removed for want of room (--keep-files, --keep-bytes)."),
+	     "Saved profiles removed to make room (--keep-files, --keep-bytes)."),
 	VIEW(keep.unwritten_cnt, "heaptap_kept_unwritten", METRIC_COUNTER, NULL,
 	     "Saved profiles that could not be written to the folder."),
 	VIEW(keep.failed_cnt, "heaptap_kept_failed", METRIC_COUNTER, NULL,
-	     "Profiles that were to be kept but could not be made."),
+	     "Profiles that could not be made and so were not saved."),
 	VIEW(keep.skipped_cnt, "heaptap_kept_skipped", METRIC_COUNTER, NULL,
 	     "Last profiles of ended processes that were not made: too many had ended."),
 	VIEW(own.snapshot_seconds, "heaptap_snapshot_seconds", METRIC_GAUGE, "seconds",
 	     "Time that the last snapshot for pages and metrics took."),
 	VIEW(own.snapshot_age_seconds, "heaptap_snapshot_age_seconds", METRIC_GAUGE, "seconds",
-	     "Age of that snapshot. One that takes long is taken at most a twentieth of the time."),
+	     "Age of that snapshot. Snapshots take at most a twentieth of the time."),
 	VIEW(own.profile_snapshot_seconds, "heaptap_profile_snapshot_seconds", METRIC_GAUGE,
 	     "seconds", "Time that the last snapshot for a profile took."),
 	VIEW(own.rss_bytes, "heaptap_resident_memory_bytes", METRIC_GAUGE, "bytes",
@@ -175,7 +178,7 @@ static const struct field_family view_families[] = {
 	VIEW(own.cpu_seconds, "heaptap_cpu_seconds", METRIC_COUNTER, "seconds",
 	     "CPU time of heaptap itself, without its probes."),
 	VIEW(own.start_seconds, "heaptap_start_time_seconds", METRIC_GAUGE, "seconds",
-	     "When heaptap began to serve, since the epoch."),
+	     "Start time of heaptap serve, since the epoch."),
 };
 
 static double field_of(const void *of, const struct field_family *f)
@@ -256,7 +259,7 @@ static void put_losses(struct metric_text *m, const struct serve_view *v)
 {
 	static const struct metric_family events = {
 		"heaptap_losses", METRIC_COUNTER, NULL,
-		"What was not recorded, or not in full, by reason."
+		"Losses: events that were not recorded, or not in full, by reason."
 	};
 	static const struct metric_family bytes = { "heaptap_lost_bytes", METRIC_COUNTER, "bytes",
 						    "Bytes that were not recorded, by reason." };
@@ -321,7 +324,7 @@ static void put_own(struct metric_text *m, const struct serve_view *v)
 						  "Open descriptors of heaptap itself, by kind: "
 						  "links are probes, maps tables in the kernel." };
 	static const struct metric_family build = { "heaptap_build", METRIC_INFO, NULL,
-						    "Which heaptap this is." };
+						    "Version of heaptap." };
 
 	metric_head(m, &fds);
 	for (size_t i = 0; i < v->fd_cnt; i++)

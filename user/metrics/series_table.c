@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* series_table.c - see series_table.h. */
-#include "metrics/series_table.h"
+/* series_table.c - see series.h. */
 
 #include <errno.h>
 #include <math.h>

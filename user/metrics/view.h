@@ -16,7 +16,7 @@
 struct inuse_past;
 struct stack_past;
 
-/* A pair of scope and thread pool of a process; see series_table.h. */
+/* A pair of scope and thread pool of a process; see series_table.c. */
 struct serve_scope {
 	const char *scope, *thread;
 	double inuse_bytes, inuse_objects;
@@ -30,6 +30,8 @@ struct serve_process {
 	uint64_t image; /* for stack_past.h */
 	const char *comm, *exe;
 	const char *container; /* "": none */
+	const char
+		*cgroup; /* the last part of its control group's path, perhaps cut; "": not known */
 	double inuse_bytes, inuse_objects;
 	double inuse_error_bytes;
 	double inuse_samples;
@@ -41,6 +43,8 @@ struct serve_process {
 	double overhead_rate_bytes; /* the sampling rate of this process now */
 	/* 0: frees are not seen now, or were not at some time */
 	double is_inuse_complete;
+	bool is_tapped;
+	uint64_t exec_ns; /* on CLOCK_MONOTONIC, when it executed its program; 0: before it was followed */
 	bool is_inuse_unknown; /* frees are not seen now: the inuse_* fields are NAN, scopes' too */
 	const char *inuse_words; /* why, and what to do; "": in-use is complete */
 	const char *growth_words; /* of growth that is not explained; "" or NULL: it is */
@@ -100,7 +104,8 @@ struct serve_kept {
 	pid_t pid;
 	char comm[17];
 	const char *at; /* of its link */
-	char why[64], time[32]; /* for people; UTC */
+	char why[64]; /* for people */
+	int64_t epoch_ms; /* when it was taken */
 	double bytes, inuse_bytes; /* size of the file; in use in it, NAN: not known */
 };
 

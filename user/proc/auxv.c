@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* auxv.c - see auxv.h. */
-#include "proc/auxv.h"
+/* auxv.c - see process.h. */
+#include "proc/process.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -26,7 +26,7 @@ struct level {
 	uint64_t limit_bytes; /* 0: none */
 };
 
-struct cgroup_free {
+struct cgroup_room {
 	bool is_v2;
 	VEC(struct level) levels; /* the process's own first */
 };
@@ -87,7 +87,7 @@ int cgroup_memory_dir(const struct cgroup_mount *mount, const char *text,
 	return n < CGROUP_PATH_BYTES ? 0 : -ENOENT;
 }
 
-int cgroup_free_find_dir(const struct cgroup_mount *mount, pid_t pid,
+int cgroup_room_find_dir(const struct cgroup_mount *mount, pid_t pid,
 			 char ret[static CGROUP_PATH_BYTES])
 {
 	char *text;
@@ -100,7 +100,7 @@ int cgroup_free_find_dir(const struct cgroup_mount *mount, pid_t pid,
 	return err;
 }
 
-static int add_level(struct cgroup_free *c, const char *dir, size_t bytes)
+static int add_level(struct cgroup_room *c, const char *dir, size_t bytes)
 {
 	struct level level = { .dir = strndup(dir, bytes) };
 
@@ -113,10 +113,10 @@ static int add_level(struct cgroup_free *c, const char *dir, size_t bytes)
 	return 0;
 }
 
-int cgroup_free_open(const struct cgroup_mount *mount, const char *dir, struct cgroup_free **ret)
+int cgroup_room_open(const struct cgroup_mount *mount, const char *dir, struct cgroup_room **ret)
 {
 	size_t least = strlen(mount->point), bytes = strlen(dir);
-	struct cgroup_free *c;
+	struct cgroup_room *c;
 	int err = 0;
 
 	if (bytes < least || access(dir, X_OK))
@@ -134,15 +134,15 @@ int cgroup_free_open(const struct cgroup_mount *mount, const char *dir, struct c
 			break;
 	}
 	if (err) {
-		cgroup_free_close(c);
+		cgroup_room_close(c);
 		return err;
 	}
-	cgroup_free_refresh(c);
+	cgroup_room_refresh(c);
 	*ret = c;
 	return 0;
 }
 
-void cgroup_free_close(struct cgroup_free *c)
+void cgroup_room_close(struct cgroup_room *c)
 {
 	struct level *l;
 
@@ -207,7 +207,7 @@ static uint64_t read_limit(const struct level *l, bool is_v2)
 	return max;
 }
 
-void cgroup_free_refresh(struct cgroup_free *c)
+void cgroup_room_refresh(struct cgroup_room *c)
 {
 	struct level *l;
 
@@ -239,8 +239,8 @@ static uint64_t read_cache(const struct level *l, bool is_v2)
 	return bytes;
 }
 
-static int read_level(const struct cgroup_free *c, const struct level *l,
-		      struct cgroup_free_reading *ret)
+static int read_level(const struct cgroup_room *c, const struct level *l,
+		      struct cgroup_room_reading *ret)
 {
 	int err = read_number(l->dir, c->is_v2 ? "memory.current" : "memory.usage_in_bytes",
 			      &ret->usage_bytes);
@@ -255,15 +255,15 @@ static int read_level(const struct cgroup_free *c, const struct level *l,
 	return 0;
 }
 
-static bool is_nearer(const struct cgroup_free_reading *a, const struct cgroup_free_reading *b)
+static bool is_nearer(const struct cgroup_room_reading *a, const struct cgroup_room_reading *b)
 {
 	return (double)a->working_bytes * (double)b->limit_bytes >
 	       (double)b->working_bytes * (double)a->limit_bytes;
 }
 
-int cgroup_free_read(const struct cgroup_free *c, struct cgroup_free_reading *ret)
+int cgroup_room_read(const struct cgroup_room *c, struct cgroup_room_reading *ret)
 {
-	struct cgroup_free_reading best = { 0 }, r;
+	struct cgroup_room_reading best = { 0 }, r;
 	const struct level *l;
 	uint64_t event_cnt = 0;
 

@@ -39,9 +39,9 @@ int cgroup_memory_usage(const struct cgroup_mount *mount, const char *dir, uint6
  * trouble. The working set is usage without the inactive part of the cache, which can be reclaimed at once;
  * Kubernetes evicts by it, too.
  */
-struct cgroup_free;
+struct cgroup_room;
 
-struct cgroup_free_reading {
+struct cgroup_room_reading {
 	uint64_t usage_bytes;
 	uint64_t working_bytes; /* not more than usage_bytes */
 	uint64_t limit_bytes; /* v2: the lower of memory.max and memory.high; 0: none */
@@ -51,15 +51,15 @@ struct cgroup_free_reading {
 };
 
 /* Find the folder of a process's cgroup: see cgroup_memory_dir(). */
-int cgroup_free_find_dir(const struct cgroup_mount *mount, pid_t pid,
+int cgroup_room_find_dir(const struct cgroup_mount *mount, pid_t pid,
 			 char ret[static CGROUP_PATH_BYTES]);
 
 /* Open a folder at or below the mount point. -ENOENT: it does not exist. */
-int cgroup_free_open(const struct cgroup_mount *mount, const char *dir, struct cgroup_free **ret);
-void cgroup_free_close(struct cgroup_free *c);
+int cgroup_room_open(const struct cgroup_mount *mount, const char *dir, struct cgroup_room **ret);
+void cgroup_room_close(struct cgroup_room *c);
 /* Look up again which levels have a limit. Call it now and then. */
-void cgroup_free_refresh(struct cgroup_free *c);
+void cgroup_room_refresh(struct cgroup_room *c);
 /* Read the levels with a limit; cheap. -ENOENT: the cgroup is gone. */
-int cgroup_free_read(const struct cgroup_free *c, struct cgroup_free_reading *ret);
+int cgroup_room_read(const struct cgroup_room *c, struct cgroup_room_reading *ret);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * find_program.c - PATH look-up, "#!" lines, and why a command cannot be started.
  */
-#include "proc/find_program.h"
+#include "proc/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -174,25 +174,24 @@ void heap_words_none(const struct heap_kind *k, struct heap_words *ret)
 	if (k->unread_cnt)
 		snprintf(unread, sizeof(unread), " (%zu of them could not be read)", k->unread_cnt);
 	snprintf(ret->what, sizeof(ret->what),
-		 "%sno allocator that heaptap knows is in the %zu file%s that it maps%s",
-		 k->is_go ? "a Go program: its heap is not malloc's, and " : "", k->file_cnt,
+		 "%sno known allocator found in its %zu mapped file%s%s",
+		 k->is_go ? "a Go program: its heap is not malloc's; " : "", k->file_cnt,
 		 k->file_cnt == 1 ? "" : "s", unread);
 	if (k->is_go)
 		snprintf(ret->advice, sizeof(ret->advice),
 			 "%s; a cgo program's C memory would be seen", go.advice);
 	else if (k->unread_cnt)
 		snprintf(ret->advice, sizeof(ret->advice),
-			 "it may be in what could not be read: try again when that can be");
+			 "it may be in a file that could not be read");
 	else if (k->is_static && !k->has_names)
 		snprintf(
 			ret->advice, sizeof(ret->advice),
 			"it is static and stripped, so its functions have no names: install its "
 			"debug symbols (found by build id), or use a build that keeps its symbols");
 	else
-		snprintf(
-			ret->advice, sizeof(ret->advice),
-			"it may manage arenas of its own (mmap, brk), and nobody outside sees what "
-			"it takes from them");
+		snprintf(ret->advice, sizeof(ret->advice),
+			 "it may get memory with mmap or brk directly, which heaptap cannot "
+			 "attribute");
 }
 
 bool heap_words_partial(const struct heap_kind *k, struct heap_words *ret)

@@ -115,7 +115,7 @@ static int enter(const struct process_info *info, struct outcome *o)
 	if (stat(path, &st))
 		return fail(o, -ESRCH, "it has ended");
 	if (st.st_uid != info->uid)
-		return fail(o, -EPERM, "it is not the user's whom it runs as");
+		return fail(o, -EPERM, "it does not belong to the user that it runs as");
 	if (setgroups(0, NULL) || setresgid(st.st_gid, st.st_gid, st.st_gid) ||
 	    setresuid(st.st_uid, st.st_uid, st.st_uid))
 		return fail(o, -errno, "its user cannot be taken on");
@@ -222,7 +222,7 @@ static void run(struct attach *a, struct outcome *o)
 	int fd = -1;
 
 	/* If this cannot be read, the JVM may have been started so. */
-	a->is_refused = runtime_was_told(a->info, "+DisableAttachMechanism") != 0;
+	a->is_refused = runtime_has_option(a->info, "+DisableAttachMechanism") != 0;
 	if (!enter(a->info, o))
 		fd = get_socket(a, o);
 	if (fd >= 0) {

@@ -25,8 +25,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "proc/find_program.h"
-
 #define EXIT_NOT_RUN 127
 
 struct launch {

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+struct err;
 struct launch;
 
 /*
@@ -48,5 +49,27 @@ typedef void (*launch_file_fn)(void *ctx, const char *path);
 int launch_libraries(char *const argv[], launch_file_fn fn, void *ctx);
 /* The same from the text that a loader prints in list mode (pure). */
 int launch_parse_list(const char *text, launch_file_fn fn, void *ctx);
+
+/* find_program.c: which file a command name means, and which interpreter a script names in its first line. */
+
+/*
+ * Find the path that execvp would run: cmd itself when it has a slash, else the first executable file of that
+ * name in PATH. -ENOENT; -EACCES: such a file exists but may not be executed; -EISDIR. *ret is malloc'ed.
+ */
+int find_program(const char *cmd, char **ret);
+
+#define SCRIPT_LINE_BYTES 256
+
+/* "#!interp arg", parsed in place as the kernel does. */
+struct script_line {
+	char text[SCRIPT_LINE_BYTES];
+	const char *interp;
+	const char *arg; /* the rest of the line, NULL when empty */
+};
+/* -ENOEXEC: not a script. */
+int script_line_read(const char *path, struct script_line *ret);
+
+/* Write a sentence for the user: why cmd could not be started, and what to do. Returns its text. */
+const char *find_program_explain(const char *cmd, int err, struct err *why);
 
 #endif

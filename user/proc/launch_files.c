@@ -32,7 +32,6 @@
 #include "base/null_fd.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
-#include "proc/find_program.h"
 
 #define LIST_TIMEOUT_NS (5 * NS_PER_S)
 #define LIST_BYTES_CAP ((size_t)1 << 20)

@@ -59,4 +59,9 @@ int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret);
  */
 int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct file_facts *ret);
 
+/* auxv.c: the auxiliary vector, which the kernel gave a program at its start. */
+
+/* Return the value of a type (AT_*). -ENOENT: the type is absent; -errno: it cannot be read. */
+int auxv_value(pid_t pid, uint64_t type, uint64_t *ret);
+
 #endif

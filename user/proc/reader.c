@@ -24,7 +24,6 @@
 #include "base/log_limit.h"
 #include "proc/proc_text.h"
 #include "proc/reader_priv.h"
-#include "proc/reader_wire.h"
 
 #define LEAST_WAIT_MS 5
 /* Share of the time that may be lost in waiting; LOST_CAP_NS: how much of it at once. */
@@ -152,7 +151,7 @@ bool reader_is_on(void)
 	return the_reader.owner != 0;
 }
 
-uint64_t reader_given_up_cnt(void)
+uint64_t reader_lost_cnt(void)
 {
 	return the_reader.ever_given_up;
 }
@@ -189,10 +188,9 @@ static void note_stuck(struct reader *r, pid_t pid, bool is_glance, uint64_t now
 	s->until_ns = now + s->wait_ns;
 	r->ever_given_up++;
 	if (log_limit_allows(&r->log, now))
-		log_warn(
-			"PID %d does not let itself be read: a page of its memory, a file or a lock of its "
-			"address space does not answer; it is tried again in %llu s",
-			pid, (unsigned long long)(s->wait_ns / NS_PER_S));
+		log_warn("PID %d cannot be read: a page of its memory, a file or a lock of its "
+			 "address space does not respond; retrying in %llu s",
+			 pid, (unsigned long long)(s->wait_ns / NS_PER_S));
 }
 
 static bool is_stuck(struct reader *r, pid_t pid, bool is_glance, uint64_t now)

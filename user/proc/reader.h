@@ -23,11 +23,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "proc/reader_job.h"
-
 struct file_facts;
 struct process_info;
 struct proc_map;
+
+/*
+ * A job, run in the child: fd is its descriptor (-1: none), args are its arguments; it writes its result to
+ * out_fd. Its return value is the exit status. The caller defines the kinds.
+ */
+typedef int (*reader_job_fn)(uint32_t kind, int fd, const void *args, size_t args_bytes,
+			     int out_fd);
+
+#define READER_JOBS_CAP 64 /* at once... */
+#define READER_JOBS_OF_USER_CAP 8 /* ... and for one user */
+#define READER_ARGS_BYTES_CAP 16384
 
 /*
  * How long main waits for an answer. A caller that serves others waits for less than the patient time, and gets
@@ -42,7 +51,7 @@ int reader_start(uint32_t wait_ms, reader_job_fn job);
 void reader_end(void);
 bool reader_is_on(void);
 /* Number of readers that did not answer, so far. */
-uint64_t reader_given_up_cnt(void);
+uint64_t reader_lost_cnt(void);
 
 /*
  * uid: the user who owns the thing to be read. fd: stays the caller's. *ret_fd: the job writes its result

@@ -26,7 +26,6 @@
 #include "base/write_all.h"
 #include "proc/jit_entry.h"
 #include "proc/proc_text.h"
-#include "proc/reader_wire.h"
 
 #define NO_CPU_LIMIT UINT64_MAX
 
@@ -199,7 +198,7 @@ static _Noreturn void run_job(const struct reading *r, const struct request *q, 
 	const int keep[] = { out_fd, q->fd };
 	int fd = -1;
 
-	thread_be_prompt(); /* as main is: a program that was just executed may end soon */
+	thread_use_short_slices(); /* as main is: a program that was just executed may end soon */
 	/* The wall clock ends a job that waits for an unreadable file; its computing has limits of its own. */
 	alarm(q->head.job.wall_s);
 	(void)prctl(PR_SET_NAME, "heaptap-analyse");
@@ -315,7 +314,7 @@ void reader_process_run(int fd, pid_t parent, reader_job_fn job)
 	if (sandbox_begin(parent, &fd, 1, NO_CPU_LIMIT))
 		_exit(1);
 	(void)sandbox_keep_reading(); /* else it keeps those of main */
-	thread_be_prompt();
+	thread_use_short_slices();
 	for (;;) {
 		receive(&r, buf, sizeof(buf), &q);
 		serve(&r, &q);

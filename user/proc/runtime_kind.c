@@ -29,7 +29,7 @@ static int is_in_file(const struct process_info *info, const char *file, const c
 }
 
 /* Variables add to the arguments: JAVA_TOOL_OPTIONS, NODE_OPTIONS. */
-int runtime_was_told(const struct process_info *info, const char *word)
+int runtime_has_option(const struct process_info *info, const char *word)
 {
 	int in_arguments = is_in_file(info, "cmdline", word);
 
@@ -161,9 +161,9 @@ void runtime_read(const struct process_info *info, const struct proc_maps *maps,
 		if (m->is_exec && m->path[0] == '/' && !ret->kind)
 			ret->kind = runtime_of_file(m->path);
 	if (ret->kind == RUNTIME_JAVA)
-		ret->was_told = runtime_was_told(info, "-XX:+PreserveFramePointer") == 1;
+		ret->was_told = runtime_has_option(info, "-XX:+PreserveFramePointer") == 1;
 	else if (ret->kind == RUNTIME_NODE)
-		ret->was_told = runtime_was_told(info, "--interpreted-frames-native-stack") == 1;
+		ret->was_told = runtime_has_option(info, "--interpreted-frames-native-stack") == 1;
 }
 
 void runtime_words_stacks(const struct runtime *r, struct runtime_words *ret)
@@ -177,11 +177,10 @@ void runtime_words_stacks(const struct runtime *r, struct runtime_words *ret)
 		ret->advice = "start it with -XX:+PreserveFramePointer";
 	} else if (r->kind == RUNTIME_LUAJIT) {
 		ret->what = "stacks end in compiled Lua code: LuaJIT has no frame pointers";
-		ret->advice = "nothing helps; sums are right, and so are the frames up to there";
+		ret->advice = "no option helps; totals and the frames up to there are right";
 	} else if (r->kind == RUNTIME_NONE) {
-		ret->what = "stacks go through code that it makes at run time only where that has "
-			    "frame pointers";
-		ret->advice = "sums are right in any case";
+		ret->what = "stacks end at JIT-compiled code built without frame pointers";
+		ret->advice = "totals are not affected";
 	}
 }
 
@@ -198,10 +197,10 @@ void runtime_words_names(const struct runtime *r, struct runtime_words *ret)
 		ret->what = "JavaScript's functions have no names until they are compiled";
 		ret->advice = "start it with --interpreted-frames-native-stack as well";
 	} else if (r->kind == RUNTIME_PYTHON && !r->has_names) {
-		ret->what = "stacks have the interpreter's functions, and not Python's";
+		ret->what = "stacks have the interpreter's functions, not Python's";
 		ret->advice = "start it with -X perf or PYTHONPERFSUPPORT=1 (Python 3.12 or later)";
 	} else if (r->kind == RUNTIME_NONE && r->has_jit && !r->has_names) {
-		ret->what = "functions of code that it makes at run time have no names";
-		ret->advice = "they have if it writes /tmp/perf-PID.map, or a jitdump and maps it";
+		ret->what = "JIT-compiled functions have no names";
+		ret->advice = "have the runtime write /tmp/perf-PID.map or a jitdump";
 	}
 }

@@ -43,7 +43,7 @@ enum runtime_kind runtime_of_file(const char *path);
 bool runtime_is_cpython_file(const char *path);
 
 /* Is this word in one of its arguments or environment variables? 1, 0; -EACCES: not known. */
-int runtime_was_told(const struct process_info *info, const char *word);
+int runtime_has_option(const struct process_info *info, const char *word);
 
 struct runtime_words {
 	const char *what; /* NULL: all is well */

@@ -18,7 +18,6 @@
 #include "base/clock.h"
 #include "base/regular_file.h"
 #include "elf/elf_symbols.h"
-#include "proc/survey_tags.h"
 #include "unwind/unwind_table.h"
 #include "symbol/debug_files.h"
 #include "alloc/allocators.h"
@@ -226,7 +225,7 @@ static int survey_file(const struct surveyor *sv, const struct proc_map *m,
 	err = survey_symbols(ef, sv->root, file);
 	if (!err)
 		alloc_unseen_find(ef, file->alloc, &file->unseen);
-	if (!err && is_foreign && file->alloc) { /* as file_content_forgo_probes() */
+	if (!err && is_foreign && file->alloc) { /* as file_content_drop_probes() */
 		file->unseen = (struct alloc_unseen){ ALLOC_UNSEEN_FOREIGN, "an allocator" };
 		alloc_file_free(file->alloc);
 		file->alloc = NULL;

@@ -9,16 +9,49 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "alloc/alloc_unseen.h"
+#include "base/err.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
+#include "heaptap/abi.h"
 #include "proc/process.h"
 #include "proc/runtime_kind.h"
-#include "proc/survey_tags.h"
+#include "proc/scope_descriptor.h"
 
 struct alloc_file;
+struct elf_file;
 struct file_sampler;
+
+/*
+ * survey_tags.c: the tags that a mapped file publishes in a process: its scopes (heaptap/scope.h), and the
+ * labels of other formats that are read as well.
+ */
+
+struct survey_tag {
+	uint32_t kind; /* HT_TAG_* */
+	/* why the tag is left out, as a sentence; the rest is then unknown. "" = none */
+	struct err problem;
+	/* How a thread's own record is found. HT_TLS_NOT_READY: not yet, the loader or the program's
+	 * constructor has not got there. */
+	uint32_t tls_mode;
+	int64_t tls_off; /* HT_TLS_STATIC: from the thread pointer; HT_TLS_DTV: in the block */
+	uint64_t tls_module; /* HT_TLS_DTV */
+	bool has_descriptor; /* HT_TAG_SCOPE, and the program has filled the descriptor */
+	struct scope_descriptor descriptor;
+};
+
+struct survey_tags {
+	VEC(struct survey_tag) all; /* none: this file publishes nothing */
+};
+
+/*
+ * Add to ret. tid: any live thread; bias: of the file in the process; dtv_shift: tag_dtv_shift(). 0, -ENOMEM,
+ * or -ESRCH: the process has ended. An unreadable tag gets a problem and is no error.
+ */
+int survey_tags_read(pid_t tid, struct elf_file *ef, uint64_t bias, uint32_t dtv_shift,
+		     struct survey_tags *ret);
 
 enum survey_debug {
 	SURVEY_DEBUG_NONE,

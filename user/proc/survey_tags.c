@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * survey_tags.c - see survey_tags.h. Reads files and process with the code of a recording (tag_sources.c), one
+ * survey_tags.c - see survey.h. Reads files and process with the code of a recording (tag_sources.c), one
  * tag at a time so that each tag's state can be reported.
  */
-#include "proc/survey_tags.h"
+#include "proc/survey.h"
 
 #include <errno.h>
 

@@ -111,8 +111,8 @@ char *bin_name(uint32_t bin, char buf[BIN_NAME_BUF])
 	else if (to <= 2 && !unit)
 		snprintf(buf, BIN_NAME_BUF, "%llu B", (unsigned long long)from);
 	else
-		snprintf(buf, BIN_NAME_BUF, "%llu to %llu %s", (unsigned long long)from,
-			 (unsigned long long)(unit ? to : to - 1), units[unit]);
+		snprintf(buf, BIN_NAME_BUF, "%llu %s to %llu %s", (unsigned long long)from,
+			 units[unit], (unsigned long long)(unit ? to : to - 1), units[unit]);
 	return buf;
 }
 

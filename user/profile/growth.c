@@ -336,7 +336,7 @@ static double slowing_z(const struct growth_plan *p, const struct growth_sums *s
 	return ratio(straight - s->bend_bytes, sqrt(s->bend_variance + excess + 1));
 }
 
-bool growth_old_goes(const struct growth_sums *s)
+bool growth_is_replaced(const struct growth_sums *s)
 {
 	return s->old_gone.samples >= OLD_GONE_SAMPLES &&
 	       s->old_gone.bytes > OLD_GONE_SHARE * s->old.bytes;
@@ -396,7 +396,7 @@ void growth_judge(const struct growth_plan *p, const struct growth_sums *s, size
 	level = mean_of(s->mean_bytes, LAST);
 	is_late = ratio(late.bytes, late.error) > (is_named ? LATE_Z_NAMED : LATE_Z);
 	slows = slowing > BEND_Z;
-	settles = growth_old_goes(s);
+	settles = growth_is_replaced(s);
 	if (ret->low > 0 && is_late && !slows && !settles) {
 		ret->verdict = GROWTH_GROWS;
 		return;

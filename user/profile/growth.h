@@ -102,13 +102,13 @@ struct growth_limit {
 };
 
 /*
- * sums: of all rows; staying: of those among them for which growth_old_goes() is false. Of the claims, within and
+ * sums: of all rows; staying: of those among them for which growth_is_replaced() is false. Of the claims, within and
  * beyond, at most a part `tail` is wrong.
  */
 void growth_compare(const struct growth_plan *p, const struct growth_sums *sums,
 		    const struct growth_sums *staying, double limit_bytes_per_s, double tail,
 		    struct growth_limit *ret);
 /* Too many of the row's blocks of the first third were freed since: the row is replaced, not only added to. */
-bool growth_old_goes(const struct growth_sums *sums);
+bool growth_is_replaced(const struct growth_sums *sums);
 
 #endif

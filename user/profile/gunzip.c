@@ -74,8 +74,8 @@ static int refuse_large(size_t unpacked_bytes, size_t max, bool is_by_ratio, str
 	if (is_by_ratio)
 		return format_fail(
 			why, unpacked_bytes,
-			"unpacks to more than %zu MiB, far more than profiles of its size "
-			"do; if it is one all the same, unpack it first (gzip -d)",
+			"unpacks to more than %zu MiB, far more than profiles of its size do; if "
+			"it is a profile, unpack it first (gzip -d)",
 			unpacked_bytes >> 20);
 	return format_fail(why, unpacked_bytes, "unpacks to more than %zu MiB, which is the limit",
 			   max >> 20);

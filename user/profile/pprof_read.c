@@ -23,7 +23,6 @@
 #include "profile/gunzip.h"
 #include "profile/import.h"
 #include "profile/pprof.h"
-#include "profile/pprof_fields.h"
 #include "profile/wire.h"
 #include "profile/profile.h"
 #include "profile.pb-c.h"
@@ -142,6 +141,63 @@ static int read_moments(struct reader *r, const Perftools__Profiles__Recording *
 	return err;
 }
 
+static int read_look(struct reader *r, const Perftools__Profiles__ResidentLook *m,
+		     struct resident_look *ret)
+{
+	*ret = (struct resident_look){
+		.is_known = m->is_known,
+		.is_proved = m->is_proved,
+		.rss_bytes = m->rss_bytes,
+		.took_ns = m->took_ns,
+		.is_counted = m->is_counted,
+		.live_cnt = m->live_blocks,
+		.live_bytes = m->live_bytes,
+		.mmapped_cnt = m->mmapped_blocks,
+		.hit_cnt = m->hit_cnt,
+		.late_hit_cnt = m->late_hit_cnt,
+	};
+	return get_string(r, m->why, &ret->why_str);
+}
+
+static bool is_sound_row(const Perftools__Profiles__ResidentRow *m)
+{
+	return m->kind < RESIDENT_KIND_CNT && m->begin_bytes <= RESIDENT_BYTES_CAP &&
+	       m->begin_bytes >= -RESIDENT_BYTES_CAP && m->end_bytes <= RESIDENT_BYTES_CAP &&
+	       m->end_bytes >= -RESIDENT_BYTES_CAP;
+}
+
+/* A row that is not understood comes from a later version: then none is. */
+static int read_resident(struct reader *r, const Perftools__Profiles__Recording *m)
+{
+	struct resident_rows *to = &r->p->resident;
+	int err;
+
+	to->list.cnt = 0;
+	to->is_asked = false;
+	if (!m->resident_begin || !m->resident_end || m->n_resident_row > 2 * RESIDENT_ROW_CAP)
+		return 0;
+	for (size_t i = 0; i < m->n_resident_row; i++)
+		if (!is_sound_row(m->resident_row[i]))
+			return 0;
+	err = read_look(r, m->resident_begin, &to->begin);
+	if (!err)
+		err = read_look(r, m->resident_end, &to->end);
+	for (size_t i = 0; i < m->n_resident_row && !err; i++) {
+		const Perftools__Profiles__ResidentRow *from = m->resident_row[i];
+		struct resident_row row = { .kind = (enum resident_kind)from->kind,
+					    .begin_bytes = from->begin_bytes,
+					    .end_bytes = from->end_bytes };
+
+		err = get_string(r, from->name, &row.name_str);
+		if (!err)
+			err = get_string(r, from->label, &row.label_str);
+		if (!err)
+			err = vec_push(&to->list, row);
+	}
+	to->is_asked = !err;
+	return err;
+}
+
 static int read_recording(struct reader *r, const Perftools__Profiles__Recording *m)
 {
 	struct recording *to = &r->p->recording;
@@ -179,6 +235,8 @@ static int read_recording(struct reader *r, const Perftools__Profiles__Recording
 	make_printable(to->program);
 	r->p->has_bins = m->has_bins;
 	err = read_moments(r, m);
+	if (!err)
+		err = read_resident(r, m);
 	if (!err)
 		err = get_string(r, m->comm, &to->comm_str);
 	if (!err)

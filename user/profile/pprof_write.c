@@ -19,7 +19,7 @@
 #include "base/vec.h"
 #include "base/write_all.h"
 #include "profile/pprof.h"
-#include "profile/pprof_fields.h"
+#include "profile/wire.h"
 #include "profile/profile.h"
 #include "profile.pb-c.h"
 
@@ -316,19 +316,73 @@ static Perftools__Profiles__Recording recording_message(const struct recording *
 	return m;
 }
 
+static Perftools__Profiles__ResidentLook look_message(const struct resident_look *from)
+{
+	Perftools__Profiles__ResidentLook m = PERFTOOLS__PROFILES__RESIDENT_LOOK__INIT;
+
+	m.is_known = from->is_known;
+	m.is_proved = from->is_proved;
+	m.why = from->why_str;
+	m.rss_bytes = from->rss_bytes;
+	m.took_ns = from->took_ns;
+	m.is_counted = from->is_counted;
+	m.live_blocks = from->live_cnt;
+	m.live_bytes = from->live_bytes;
+	m.mmapped_blocks = from->mmapped_cnt;
+	m.hit_cnt = from->hit_cnt;
+	m.late_hit_cnt = from->late_hit_cnt;
+	return m;
+}
+
+/* The messages that a recording points to. */
+struct resident_messages {
+	Perftools__Profiles__ResidentLook begin, end;
+	Perftools__Profiles__ResidentRow rows[RESIDENT_ROW_CAP * 2];
+	Perftools__Profiles__ResidentRow *row_ptrs[RESIDENT_ROW_CAP * 2];
+};
+
+static void set_resident(const struct resident_rows *from, struct resident_messages *m,
+			 Perftools__Profiles__Recording *to)
+{
+	const struct resident_row *row;
+
+	if (!from->is_asked)
+		return;
+	m->begin = look_message(&from->begin);
+	m->end = look_message(&from->end);
+	to->resident_begin = &m->begin;
+	to->resident_end = &m->end;
+	to->resident_row = m->row_ptrs;
+	vec_each(&from->list, row) {
+		size_t i = to->n_resident_row;
+
+		if (i == RESIDENT_ROW_CAP * 2)
+			break;
+		perftools__profiles__resident_row__init(&m->rows[i]);
+		m->rows[i].name = row->name_str;
+		m->rows[i].label = row->label_str;
+		m->rows[i].kind = row->kind;
+		m->rows[i].begin_bytes = row->begin_bytes;
+		m->rows[i].end_bytes = row->end_bytes;
+		m->row_ptrs[i] = &m->rows[i];
+		to->n_resident_row++;
+	}
+}
+
 /* The fields that are not streamed are few and small: one message holds them all. */
 static int put_scalars(struct writer *w, const struct profile *p)
 {
 	Perftools__Profiles__Profile m = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__ValueType period_type = value_type(&p->period_type);
 	Perftools__Profiles__Recording recording = recording_message(&p->recording);
+	struct resident_messages resident;
 	size_t n;
 
 	recording.n_moment_ns = p->moments_ns.cnt;
 	recording.moment_ns = p->moments_ns.data;
 	recording.is_history_partial = p->is_history_partial;
 	recording.has_bins = p->has_bins;
-
+	set_resident(&p->resident, &resident, &recording);
 	if (p->recording.is_known)
 		period_type.recording = &recording;
 	period_type.n_note = w->note_strs.cnt;

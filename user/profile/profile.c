@@ -55,6 +55,7 @@ void profile_free(struct profile *p)
 	vec_release(&p->bins);
 	vec_release(&p->comments);
 	vec_release(&p->scope_notes);
+	vec_release(&p->resident.list);
 	free(p);
 }
 

@@ -20,6 +20,7 @@
 #include "profile/bins.h"
 #include "profile/history.h"
 #include "profile/recording.h"
+#include "profile/resident_rows.h"
 #include "profile/scope_note.h"
 
 #define HT_NO_INDEX UINT32_MAX
@@ -123,6 +124,7 @@ struct profile {
 	/* of a difference of two moments: the time between them; 0: one moment */
 	int64_t duration_ns;
 	struct recording recording;
+	struct resident_rows resident; /* of its process */
 };
 
 /* Round a sum to a value. pprof's values have 64 bits: a larger sum becomes INT64_MAX, it does not wrap. NAN becomes 0. */

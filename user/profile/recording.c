@@ -87,8 +87,7 @@ char *recording_program_text(char *const *argv, char *buf, size_t bytes)
 	return buf;
 }
 
-char *recording_way_out(const struct recording *r, uint64_t rate_bytes,
-			char buf[RECORDING_TEXT_BUF])
+char *recording_advice(const struct recording *r, uint64_t rate_bytes, char buf[RECORDING_TEXT_BUF])
 {
 	unsigned percent = recording_advised_percent(r);
 
@@ -118,7 +117,7 @@ static const char *part_words(double share)
 	return share >= 0.85 ? "most of" : "an unknown part of";
 }
 
-char *recording_way_out_cost(const struct recording *r, char buf[RECORDING_TEXT_BUF])
+char *recording_advice_cost(const struct recording *r, char buf[RECORDING_TEXT_BUF])
 {
 	if (r->has_nameless_frees)
 		snprintf(buf, RECORDING_TEXT_BUF, "its debug file, found by build id, is enough");
@@ -128,7 +127,7 @@ char *recording_way_out_cost(const struct recording *r, char buf[RECORDING_TEXT_
 	return buf;
 }
 
-char *recording_tap_way(const struct recording *r, char buf[RECORDING_TEXT_BUF])
+char *recording_advice_tap(const struct recording *r, char buf[RECORDING_TEXT_BUF])
 {
 	buf[0] = '\0';
 	if (r->pid > 0 && !r->has_nameless_frees && !r->has_ended)

@@ -97,14 +97,14 @@ char *recording_program_text(char *const *argv, char *buf, size_t bytes);
  * The command that makes in-use known: "heaptap record --max-overhead 65 -d 10s -p 6426", or "... -- PROGRAM". rate_bytes: the rate of
  * full_share; record's own default is not written. 0: not known.
  */
-char *recording_way_out(const struct recording *r, uint64_t rate_bytes,
-			char buf[RECORDING_TEXT_BUF]);
+char *recording_advice(const struct recording *r, uint64_t rate_bytes,
+		       char buf[RECORDING_TEXT_BUF]);
 /* The cost of that command: "about half the throughput for 10 s; nothing remains afterwards". */
-char *recording_way_out_cost(const struct recording *r, char buf[RECORDING_TEXT_BUF]);
+char *recording_advice_cost(const struct recording *r, char buf[RECORDING_TEXT_BUF]);
 /* The command that uses a tap instead (tap/tap.h); "": a recording like this one cannot use it. */
-char *recording_tap_way(const struct recording *r, char buf[RECORDING_TEXT_BUF]);
+char *recording_advice_tap(const struct recording *r, char buf[RECORDING_TEXT_BUF]);
 #define RECORDING_TAP_COST \
-	"about 1 % of its CPU time; pauses it for milliseconds and patches its allocator meanwhile"
+	"about 1 % of its CPU time; pauses it for milliseconds and patches its allocator while recording"
 /*
  * Why in-use is unknown: "Tracking frees costs 53 % of redis-server's CPU time; the limit is 25 %.", or "Tracking frees
  * costs 31 % of one CPU; the limit is 25 %." With comm "" it says "its CPU time".

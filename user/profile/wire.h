@@ -39,4 +39,19 @@ int wire_next(struct wire *w, struct wire_field *ret, struct err *why);
 int format_fail(struct err *why, uint64_t offset, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/*
+ * Field numbers of Profile (profile.proto) for the fields that are read and written one by one,
+ * because a whole profile need not fit into memory twice. protobuf-c knows the numbers, but has no names for them.
+ */
+
+enum {
+	FIELD_SAMPLE_TYPE = 1,
+	FIELD_SAMPLE = 2,
+	FIELD_MAPPING = 3,
+	FIELD_LOCATION = 4,
+	FIELD_FUNCTION = 5,
+	FIELD_STRING = 6,
+	FIELD_PERIOD_TYPE = 11,
+};
+
 #endif

@@ -11,11 +11,13 @@
 #include "base/printable.h"
 #include "base/units.h"
 #include "profile/profile.h"
+#include "profile/resident_words.h"
 
 /* Programs warm up: less than this is not worth a word. */
 #define GROWTH_BYTES_MIN (32 << 20)
 #define GROWTH_SHARE_MIN 0.25
 #define EXPLAINED_SHARE 0.5
+#define EARLIER_SHARE 0.1
 /* A server computes the begin anew for each profile. */
 #define SAME_BEGIN_NS 1000000000
 
@@ -97,6 +99,23 @@ static void find_most(const struct profile *p, double held_bytes, struct witness
 	find_unseen(p, w);
 }
 
+/* What is read of its memory says what it is. */
+static void find_rows(const struct profile *p, struct witness *w)
+{
+	bool is_proved = p->resident.begin.is_proved && p->resident.end.is_proved;
+	double from = (double)p->resident.begin.rss_bytes;
+	char words[RESIDENT_WORDS];
+
+	snprintf(w->rows, sizeof(w->rows), "%s", resident_growth_words(p, words));
+	make_printable(w->rows);
+	if (from - (double)p->recording.rss_begin_bytes > EARLIER_SHARE * w->growth_bytes)
+		w->rows_begin_bytes = from;
+	if (w->rows[0] && is_proved)
+		w->is_kept_free = (double)resident_bytes(p, RESIDENT_FREE, true) -
+					  (double)resident_bytes(p, RESIDENT_FREE, false) >=
+				  EXPLAINED_SHARE * w->growth_bytes;
+}
+
 void witness_judge(double begin_bytes, double growth_bytes, double held_bytes, struct witness *ret)
 {
 	*ret = (struct witness){ .growth_bytes = growth_bytes, .held_bytes = held_bytes };
@@ -112,8 +131,10 @@ void witness_find(const struct profile *p, struct witness *ret)
 
 	witness_judge((double)r->rss_begin_bytes, is_known ? witness_growth(p) : NAN, held_of(p),
 		      ret);
-	if (ret->is_unexplained)
-		find_most(p, 0, ret);
+	if (!ret->is_unexplained)
+		return;
+	find_most(p, 0, ret);
+	find_rows(p, ret);
 }
 
 static bool is_same_text(const struct profile *p, int64_t a, const struct profile *q, int64_t b)
@@ -157,29 +178,40 @@ void witness_compare(const struct profile *before, const struct profile *after, 
 
 char *witness_words(const struct witness *w, char buf[WITNESS_WORDS])
 {
-	char growth[UNITS_BUF], held[UNITS_BUF], most[UNITS_BUF], when[UNITS_BUF] = "",
-								  unseen[176] = "";
+	char growth[UNITS_BUF], held[UNITS_BUF], most[UNITS_BUF],
+		when[UNITS_BUF] = "", unseen[264] = "", from[UNITS_BUF + 16] = "";
 	const char *more = w->is_change ? "more " : "";
 	time_t s = w->most_ns / 1000000000;
 	struct tm tm;
 
 	format_bytes(w->growth_bytes, growth, sizeof(growth));
 	format_bytes(w->held_bytes, held, sizeof(held));
-	format_bytes(w->most_bytes, most, sizeof(most));
 	if (!gmtime_r(&s, &tm) || !strftime(when, sizeof(when), "%H:%M:%S", &tm))
 		when[0] = '\0';
-	if (w->unseen[0])
+	if (w->rows_begin_bytes > 0)
+		snprintf(from, sizeof(from), ", from %s on",
+			 format_bytes(w->rows_begin_bytes, most, sizeof(most)));
+	format_bytes(w->most_bytes, most, sizeof(most));
+	if (w->unseen[0] && w->rows[0])
+		snprintf(unseen, sizeof(unseen),
+			 " Some of it can be blocks of an allocator that is not seen (%s).",
+			 w->unseen);
+	else if (w->unseen[0])
 		snprintf(unseen, sizeof(unseen), " (%s)", w->unseen);
 	if (w->was_freed)
 		snprintf(buf, WITNESS_WORDS,
-			 "The process grew by %s, and %s %sis held. %s were in use at %s: its "
-			 "allocator keeps blocks that were freed.",
+			 "The process grew by %s, but only %s %sis in use. %s were in use at %s: "
+			 "its allocator keeps freed blocks.",
 			 growth, held, more, most, when);
+	else if (w->rows[0])
+		snprintf(buf, WITNESS_WORDS,
+			 "The process grew by %s, of which %s is in use. By row%s: %s.%s", growth,
+			 held, from, w->rows, unseen);
 	else
 		snprintf(buf, WITNESS_WORDS,
-			 "The process grew by %s, of which %.0f %% is explained: %s %sis held. The "
-			 "rest can be memory that it mapped directly, blocks of an allocator that "
-			 "is not seen%s, or freed blocks that its allocator keeps.",
+			 "The process grew by %s, of which %.0f %% is explained: %s %sis in use. "
+			 "The rest can be memory that it mapped directly, blocks of an allocator "
+			 "that is not seen%s, or freed blocks that its allocator keeps.",
 			 growth, 100 * w->held_bytes / w->growth_bytes, held, more, unseen);
 	return buf;
 }

@@ -16,11 +16,15 @@ struct witness {
 	bool is_unexplained;
 	/* ... but at an earlier moment so much was held that blocks freed since explain it. */
 	bool was_freed;
+	/* ... or the rows of resident memory show that an allocator keeps so much that was freed. */
+	bool is_kept_free;
 	bool is_change; /* since another profile: held_bytes is what more is held */
 	double growth_bytes, held_bytes;
 	double most_bytes; /* held at most, at one moment of the history; 0: not known */
 	int64_t most_ns; /* since the epoch */
 	char unseen[160]; /* a file whose allocator is not seen; "": none is known */
+	char rows[320]; /* how it grew by row: resident_growth_words(); "": not known */
+	double rows_begin_bytes; /* its size then, if it had grown much before; 0: it had not */
 };
 
 /* The growth of resident memory without pages of files; NAN: not known. */
@@ -37,7 +41,7 @@ void witness_compare(const struct profile *before, const struct profile *after,
 /* From numbers alone, of a process whose resident memory was begin_bytes. growth_bytes as above; NAN: not known. */
 void witness_judge(double begin_bytes, double growth_bytes, double held_bytes, struct witness *ret);
 
-#define WITNESS_WORDS 480
+#define WITNESS_WORDS 720
 /* Say that it is unexplained, and what it can be: some sentences. */
 char *witness_words(const struct witness *w, char buf[WITNESS_WORDS]);
 

@@ -4,12 +4,16 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "proc/reader.h"
+#include "push/push_message.h"
 
 #include "debuginfo.pb-c.h"
-#include "push/push_parca.h"
 
 typedef Parca__Debuginfo__V1alpha1__ShouldInitiateUploadRequest ShouldPb;
 typedef Parca__Debuginfo__V1alpha1__ShouldInitiateUploadResponse ShouldAnswerPb;
@@ -24,20 +28,6 @@ typedef Parca__Debuginfo__V1alpha1__UploadResponse UploadedPb;
 /* chunk_data: field 2, length-delimited */
 #define CHUNK_TAG (2 << 3 | 2)
 
-static int pack_framed(const ProtobufCMessage *message, uint8_t **ret, size_t *ret_bytes)
-{
-	size_t n = protobuf_c_message_get_packed_size(message);
-	uint8_t *out = malloc(PUSH_PARCA_FRAME_BYTES + n);
-
-	if (!out)
-		return -ENOMEM;
-	push_parca_frame_head(n, out);
-	protobuf_c_message_pack(message, out + PUSH_PARCA_FRAME_BYTES);
-	*ret = out;
-	*ret_bytes = PUSH_PARCA_FRAME_BYTES + n;
-	return 0;
-}
-
 int debuginfo_encode_should(const char *build_id, bool is_forced, uint8_t **ret, size_t *ret_bytes)
 {
 	ShouldPb m = PARCA__DEBUGINFO__V1ALPHA1__SHOULD_INITIATE_UPLOAD_REQUEST__INIT;
@@ -45,7 +35,7 @@ int debuginfo_encode_should(const char *build_id, bool is_forced, uint8_t **ret,
 	m.build_id = (char *)build_id;
 	m.force = is_forced;
 	m.build_id_type = PARCA__DEBUGINFO__V1ALPHA1__BUILD_IDTYPE__BUILD_ID_TYPE_GNU;
-	return pack_framed(&m.base, ret, ret_bytes);
+	return push_parca_frame(&m.base, ret, ret_bytes);
 }
 
 int debuginfo_encode_initiate(const char *build_id, bool is_forced, uint64_t file_bytes,
@@ -60,7 +50,7 @@ int debuginfo_encode_initiate(const char *build_id, bool is_forced, uint64_t fil
 	m.hash = text;
 	m.force = is_forced;
 	m.build_id_type = PARCA__DEBUGINFO__V1ALPHA1__BUILD_IDTYPE__BUILD_ID_TYPE_GNU;
-	return pack_framed(&m.base, ret, ret_bytes);
+	return push_parca_frame(&m.base, ret, ret_bytes);
 }
 
 int debuginfo_encode_finished(const char *build_id, const char *upload_id, uint8_t **ret,
@@ -70,7 +60,7 @@ int debuginfo_encode_finished(const char *build_id, const char *upload_id, uint8
 
 	m.build_id = (char *)build_id;
 	m.upload_id = (char *)upload_id;
-	return pack_framed(&m.base, ret, ret_bytes);
+	return push_parca_frame(&m.base, ret, ret_bytes);
 }
 
 int debuginfo_encode_info(const char *build_id, const char *upload_id, uint8_t **ret,
@@ -83,7 +73,7 @@ int debuginfo_encode_info(const char *build_id, const char *upload_id, uint8_t *
 	info.upload_id = (char *)upload_id;
 	m.data_case = PARCA__DEBUGINFO__V1ALPHA1__UPLOAD_REQUEST__DATA_INFO;
 	m.info = &info;
-	return pack_framed(&m.base, ret, ret_bytes);
+	return push_parca_frame(&m.base, ret, ret_bytes);
 }
 
 /* Written by hand: the generated code would need the data in memory beside its copy. */
@@ -186,4 +176,96 @@ int debuginfo_decode_uploaded(const uint8_t *data, size_t bytes, uint64_t *ret_f
 	*ret_file_bytes = m->size;
 	protobuf_c_message_free_unpacked(&m->base, NULL);
 	return 0;
+}
+
+/* The body of an upload. */
+
+int debuginfo_stream_init(struct debuginfo_stream *s, const struct debuginfo_file *file,
+			  const char *build_id, const struct debuginfo_instructions *how)
+{
+	memset(s, 0, sizeof(*s));
+	s->file = *file;
+	if (how->way == DEBUGINFO_PUT)
+		return 0;
+	return debuginfo_encode_info(build_id, how->upload_id, &s->info, &s->info_bytes);
+}
+
+void debuginfo_stream_release(struct debuginfo_stream *s)
+{
+	free(s->info);
+	memset(s, 0, sizeof(*s));
+}
+
+uint64_t debuginfo_stream_bytes(const struct debuginfo_stream *s)
+{
+	uint64_t file_bytes = s->file.bytes, whole = file_bytes / DEBUGINFO_CHUNK_BYTES;
+	size_t rest = file_bytes % DEBUGINFO_CHUNK_BYTES;
+	uint8_t head[DEBUGINFO_CHUNK_HEAD_BYTES];
+
+	if (!s->info)
+		return file_bytes;
+	return s->info_bytes + file_bytes +
+	       whole * debuginfo_chunk_head(DEBUGINFO_CHUNK_BYTES, head) +
+	       (rest ? debuginfo_chunk_head(rest, head) : 0);
+}
+
+static size_t take(void *to, size_t room, const uint8_t *from, size_t bytes, size_t *at)
+{
+	size_t n = bytes - *at < room ? bytes - *at : room;
+
+	memcpy(to, from + *at, n);
+	*at += n;
+	return n;
+}
+
+static void begin_chunk(struct debuginfo_stream *s)
+{
+	uint64_t left = s->file.bytes - s->file_at;
+	size_t bytes = left < DEBUGINFO_CHUNK_BYTES ? left : DEBUGINFO_CHUNK_BYTES;
+
+	s->chunk_end = s->file_at + bytes;
+	s->head_at = 0;
+	s->head_bytes = s->info ? debuginfo_chunk_head(bytes, s->head) : 0;
+}
+
+/* The writer is not trusted to be fast: the caller waits once for a piece, however small. */
+static ssize_t read_file(int fd, void *buf, size_t bytes, int wait_ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	ssize_t n;
+
+	do {
+		if (poll(&p, 1, wait_ms) <= 0)
+			return -ETIMEDOUT;
+		n = read(fd, buf, bytes);
+	} while (n < 0 && errno == EINTR);
+	return n > 0 ? n : n < 0 ? -errno : -EIO;
+}
+
+ssize_t debuginfo_stream_read(struct debuginfo_stream *s, void *buf, size_t bytes)
+{
+	uint64_t file_bytes = s->file.bytes;
+	uint8_t *to = buf;
+	size_t done = 0;
+
+	if (s->info)
+		done = take(to, bytes, s->info, s->info_bytes, &s->info_at);
+	while (done < bytes && s->file_at < file_bytes) {
+		uint64_t left;
+		ssize_t n;
+
+		if (s->file_at == s->chunk_end)
+			begin_chunk(s);
+		done += take(to + done, bytes - done, s->head, s->head_bytes, &s->head_at);
+		left = s->chunk_end - s->file_at;
+		n = read_file(s->file.fd, to + done, bytes - done < left ? bytes - done : left,
+			      done ? 0 : READER_PROMPT_MS);
+		if (n == -ETIMEDOUT && done)
+			break;
+		if (n < 0)
+			return n;
+		done += (size_t)n;
+		s->file_at += (uint64_t)n;
+	}
+	return (ssize_t)done;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * debuginfo_message.h - the calls of Parca's DebuginfoService as bytes: requests framed for gRPC (push_parca.h),
+ * debuginfo_message.h - the calls of Parca's DebuginfoService as bytes: requests framed for gRPC (push_message.h),
  * answers without the head of their frame. Pure.
  *
  * A client that has debug information asks whether the server wants it (should), announces it (initiate), is told
@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define DEBUGINFO_PATH_SHOULD "/parca.debuginfo.v1alpha1.DebuginfoService/ShouldInitiateUpload"
 #define DEBUGINFO_PATH_INITIATE "/parca.debuginfo.v1alpha1.DebuginfoService/InitiateUpload"
@@ -52,5 +53,35 @@ int debuginfo_decode_should(const uint8_t *data, size_t bytes, bool *ret);
 int debuginfo_decode_instructions(const uint8_t *data, size_t bytes,
 				  struct debuginfo_instructions *ret);
 int debuginfo_decode_uploaded(const uint8_t *data, size_t bytes, uint64_t *ret_file_bytes);
+
+/*
+ * The body of an upload, made while it is sent: the file unchanged, or as the messages of gRPC's Upload call. Reads
+ * nothing but the file, which another process writes into a pipe (serve/debug_job.c).
+ */
+
+/* A file that is read once, from its begin to its end. */
+struct debuginfo_file {
+	int fd;
+	uint64_t bytes, hash; /* the hash tells files with the same build id apart */
+};
+
+struct debuginfo_stream {
+	struct debuginfo_file file;
+	uint8_t *info; /* framed; NULL: sends the file unchanged */
+	size_t info_bytes, info_at;
+	uint64_t file_at, chunk_end; /* offsets in the file */
+	uint8_t head[DEBUGINFO_CHUNK_HEAD_BYTES];
+	size_t head_bytes, head_at;
+};
+
+/* The caller still owns the descriptor. -ENOMEM. */
+int debuginfo_stream_init(struct debuginfo_stream *s, const struct debuginfo_file *file,
+			  const char *build_id, const struct debuginfo_instructions *how);
+void debuginfo_stream_release(struct debuginfo_stream *s);
+/* Bytes of the whole body. */
+uint64_t debuginfo_stream_bytes(const struct debuginfo_stream *s);
+/* Read the next bytes; return their number, 0 at the end. -EIO: the file has fewer than it should; -ETIMEDOUT: they are
+ * not there, and were waited for. */
+ssize_t debuginfo_stream_read(struct debuginfo_stream *s, void *buf, size_t bytes);
 
 #endif

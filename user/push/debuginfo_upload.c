@@ -21,9 +21,7 @@
 #include "base/vec.h"
 #include "elf/elf_file.h"
 #include "push/debuginfo_message.h"
-#include "push/debuginfo_stream.h"
 #include "push/push_queue.h"
-#include "push/push_time.h"
 
 /* gRPC's codes; the first two mean here: somebody else has sent the file meanwhile. */
 #define GRPC_ALREADY_EXISTS 6
@@ -247,7 +245,7 @@ static void on_should(struct debuginfo_upload *u, const uint8_t *answer, size_t 
 	bool is_wanted;
 
 	if (debuginfo_decode_should(answer, bytes, &is_wanted))
-		fail(u, PUSH_RETRY_FEW, "its answer is not one of Parca's");
+		fail(u, PUSH_RETRY_FEW, "its answer is not in Parca's format");
 	else if (is_wanted)
 		begin(u, STEP_INITIATE);
 	else
@@ -257,7 +255,7 @@ static void on_should(struct debuginfo_upload *u, const uint8_t *answer, size_t 
 static void on_instructions(struct debuginfo_upload *u, const uint8_t *answer, size_t bytes)
 {
 	if (debuginfo_decode_instructions(answer, bytes, &u->how))
-		fail(u, PUSH_RETRY_FEW, "its instructions are not ones of Parca's");
+		fail(u, PUSH_RETRY_FEW, "its instructions are not in Parca's format");
 	else
 		begin(u, STEP_SEND);
 }

@@ -17,6 +17,7 @@
 #include "push/push_message.h"
 #include "push/push_target.h"
 
+struct err;
 struct push_http;
 
 #define PUSH_TENANT_MAX 1024
@@ -74,5 +75,13 @@ const uint8_t *push_http_answer(const struct push_http *h, size_t *ret_bytes);
  * -errno. */
 int push_http_send(struct push_http *h, const void *body, size_t bytes, uint64_t timeout_ns);
 bool push_http_is_busy(const struct push_http *h);
+
+/* A token or password in a file that only its owner and group may read. */
+
+#define PUSH_SECRET_MAX 4096
+
+/* Read the first line, without blanks at its end. -errno with a sentence in why: -EACCES when others may read or
+ * write the file, -EINVAL when it is empty, too long, or has control characters. */
+int push_secret_read(const char *path, char ret[PUSH_SECRET_MAX], struct err *why);
 
 #endif

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* push_message.h - what both ways of pushing share: the data to send, memory for a request, and the outcome. Pure. */
+/*
+ * push_message.h - the bytes of requests to destinations, and what their answers mean. Pure; push_http.h carries them.
+ */
 #ifndef HT_PUSH_MESSAGE_H
 #define HT_PUSH_MESSAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct ProtobufCMessage;
 
 struct push_label {
 	const char *name, *value;
@@ -17,16 +22,6 @@ struct push_series {
 	const void *pprof;
 	size_t pprof_bytes;
 };
-
-/* Arrays that the message of a request points to, zeroed: arrays of pointers, and of the structs they point to. */
-struct push_room {
-	void *series, *series_ptrs; /* one for each series */
-	void *labels, *label_ptrs; /* one for each label, one series after the other */
-};
-/* -ENOMEM. series_bytes, label_bytes: size of one. */
-int push_room_init(struct push_room *r, const struct push_series *series, size_t cnt,
-		   size_t series_bytes, size_t label_bytes);
-void push_room_release(struct push_room *r);
 
 enum push_verdict {
 	PUSH_SENT,
@@ -48,12 +43,53 @@ struct push_answer {
 	char text[256]; /* the answer, for the log; printable */
 };
 
-/* Append n bytes of a server's text to a->text: control characters become '?', and no character at its end is cut
- * in half. */
-void push_answer_append(struct push_answer *a, const char *text, size_t n);
 __attribute__((format(printf, 3, 4))) void
 push_answer_set(struct push_answer *a, enum push_verdict verdict, const char *fmt, ...);
 /* What an HTTP status means when nothing else says more. */
 enum push_verdict push_http_verdict(long status);
+
+/*
+ * gRPC's WriteRaw of Parca and Polar Signals.
+ *
+ * A gRPC call is a POST over HTTP/2. Its body is frames: one byte that says whether the message is compressed (0:
+ * no), four bytes of its length, the most significant first, and the message in protobuf. The outcome is not the
+ * HTTP status, which is 200 for most errors, but grpc-status in the trailers (or in the headers when nothing but an
+ * error is sent).
+ */
+#define PUSH_PARCA_FRAME_BYTES 5
+/* Parca's own limit of a message. */
+#define PUSH_PARCA_MESSAGE_MAX ((size_t)64 << 20)
+
+/* Write the head of an uncompressed message of this length. */
+void push_parca_frame_head(size_t bytes, uint8_t head[PUSH_PARCA_FRAME_BYTES]);
+/* Make the one frame of a message (a ProtobufCMessage); the caller frees it. -ENOMEM, or -E2BIG above
+ * PUSH_PARCA_MESSAGE_MAX. */
+int push_parca_frame(const struct ProtobufCMessage *m, uint8_t **ret, size_t *ret_bytes);
+
+/* Make one request of all the series, framed; the caller frees it. As push_parca_frame(). */
+int push_parca_encode(const struct push_series *series, size_t cnt, uint8_t **ret,
+		      size_t *ret_bytes);
+
+struct push_grpc {
+	bool has_status;
+	unsigned int status;
+	char message[192]; /* decoded */
+};
+
+/* Read a line of the headers or trailers, with or without its line end. Other lines are ignored. */
+void push_parca_header(struct push_grpc *g, const char *line, size_t n);
+/* The outcome of a finished exchange. http_status is that of the headers. */
+void push_parca_answer(const struct push_grpc *g, long http_status, struct push_answer *ret);
+
+/*
+ * Pyroscope's Push in the Connect protocol. A unary Connect call is an ordinary POST of the bare message. Success is
+ * status 200; an error has another status and a body in JSON, {"code": "invalid_argument", "message": "..."}.
+ */
+
+/* Make one request of all the series; the caller frees it. -ENOMEM. */
+int push_pyroscope_encode(const struct push_series *series, size_t cnt, uint8_t **ret,
+			  size_t *ret_bytes);
+/* body: the part of the answer that was kept. */
+void push_pyroscope_answer(long http_status, const char *body, size_t n, struct push_answer *ret);
 
 #endif

@@ -13,7 +13,7 @@
 #include "base/vec.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
-#include "push/profile_limit.h"
+#include "push/profile_copy.h"
 #include "push/push_queue.h"
 #include "metrics/series.h"
 

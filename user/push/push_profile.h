@@ -2,7 +2,7 @@
 /*
  * push_profile.h - pushes a process's profile to a destination in the form that loses least there: Parca gets a
  * series for each scope and thread pool, Pyroscope one series with labels at its rows, within its limits (series.h,
- * profile_limit.h).
+ * profile_copy.h).
  */
 #ifndef HT_PUSH_PROFILE_H
 #define HT_PUSH_PROFILE_H

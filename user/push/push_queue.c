@@ -3,19 +3,24 @@
 #include "push/push_queue.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/log_limit.h"
-#include "push/push_parca.h"
-#include "push/push_pyroscope.h"
-#include "push/push_time.h"
+#include "base/thread.h"
+#include "push/push_message.h"
 
 /* Interval between lines about refused requests, whatever their number. */
 #define LOG_EVERY_NS (60 * NS_PER_S)
@@ -292,4 +297,145 @@ void push_queue_stats(const struct push_queue *q, struct push_queue_stats *ret)
 {
 	*ret = q->stats;
 	push_spool_stats(q->spool, &ret->spool);
+}
+
+/* When to push, and when to try again. */
+
+/* Evenly distributed in [low, high]. */
+static uint64_t random_between(uint64_t low, uint64_t high)
+{
+	uint64_t r;
+
+	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != sizeof(r))
+		r = now_ns() * 0x9e3779b97f4a7c15ULL;
+	return low + r % (high - low + 1);
+}
+
+void push_clock_set(struct push_clock *c, uint64_t interval_ns, uint64_t now)
+{
+	if (c->interval_ns == interval_ns)
+		return;
+	c->interval_ns = interval_ns;
+	c->due_ns = interval_ns ? now + random_between(1, interval_ns) : 0;
+}
+
+bool push_clock_is_due(struct push_clock *c, uint64_t now)
+{
+	if (!c->interval_ns || now < c->due_ns)
+		return false;
+	c->due_ns += c->interval_ns;
+	if (c->due_ns <= now)
+		c->due_ns = now + c->interval_ns;
+	return true;
+}
+
+int push_clock_wait_ms(const struct push_clock *c, uint64_t now)
+{
+	uint64_t left_ms;
+
+	if (!c->interval_ns)
+		return -1;
+	if (now >= c->due_ns)
+		return 0;
+	left_ms = (c->due_ns - now - 1) / NS_PER_MS + 1;
+	return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
+}
+
+uint64_t push_retry_delay_ns(uint64_t min_ns, uint64_t max_ns, unsigned int fail_cnt)
+{
+	uint64_t delay = min_ns;
+
+	for (unsigned int i = 1; i < fail_cnt && delay < max_ns; i++)
+		delay *= 2;
+	if (delay > max_ns)
+		delay = max_ns;
+	return random_between(delay / 2, delay);
+}
+
+/* The thread that runs a queue. */
+
+struct push_sender {
+	pthread_mutex_t lock; /* protects queue */
+	struct push_queue *queue;
+	pthread_t thread;
+	bool has_thread;
+	int end_fd; /* readable: the thread must end */
+};
+
+static void *run(void *arg)
+{
+	struct push_sender *s = arg;
+	struct pollfd fds[] = { { push_queue_fd(s->queue), POLLIN, 0 }, { s->end_fd, POLLIN, 0 } };
+
+	for (;;) {
+		int n = poll(fds, 2, -1);
+
+		if (n < 0 && errno != EINTR)
+			break;
+		if (n > 0 && fds[1].revents)
+			break;
+		pthread_mutex_lock(&s->lock);
+		push_queue_run(s->queue);
+		pthread_mutex_unlock(&s->lock);
+	}
+	return NULL;
+}
+
+int push_sender_open(const struct push_queue_options *opts, struct push_sender **ret)
+{
+	struct push_sender *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	pthread_mutex_init(&s->lock, NULL);
+	s->end_fd = eventfd(0, EFD_CLOEXEC);
+	err = s->end_fd < 0 ? -errno : push_queue_open(opts, &s->queue);
+	if (!err)
+		err = thread_start(&s->thread, run, s);
+	s->has_thread = !err;
+	if (err)
+		push_sender_close(s);
+	else
+		*ret = s;
+	return err;
+}
+
+void push_sender_close(struct push_sender *s)
+{
+	const uint64_t one = 1;
+
+	if (!s)
+		return;
+	if (s->has_thread && write(s->end_fd, &one, sizeof(one)) == sizeof(one))
+		pthread_join(s->thread, NULL);
+	push_queue_close(s->queue);
+	if (s->end_fd >= 0)
+		close(s->end_fd);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+void push_sender_set_identity(struct push_sender *s, const struct push_http_options *opts)
+{
+	pthread_mutex_lock(&s->lock);
+	push_queue_set_identity(s->queue, opts);
+	pthread_mutex_unlock(&s->lock);
+}
+
+int push_sender_take(struct push_sender *s, uint8_t *body, size_t bytes)
+{
+	int err;
+
+	pthread_mutex_lock(&s->lock);
+	err = push_queue_take(s->queue, body, bytes);
+	pthread_mutex_unlock(&s->lock);
+	return err;
+}
+
+void push_sender_stats(struct push_sender *s, struct push_queue_stats *ret)
+{
+	pthread_mutex_lock(&s->lock);
+	push_queue_stats(s->queue, ret);
+	pthread_mutex_unlock(&s->lock);
 }

@@ -19,6 +19,9 @@
 #include "push/push_message.h"
 #include "push/push_spool.h"
 
+struct push_queue;
+struct push_sender;
+
 #define PUSH_TRIES_MAX 5
 /* Default limit of waiting requests: two rounds of as many processes as can be followed. */
 #define PUSH_QUEUE_CNT_MAX 8192
@@ -39,8 +42,6 @@ struct push_queue_stats {
 	bool is_failing; /* since the last request that was sent, or refused at once */
 	char last_error[256]; /* "" = none yet */
 };
-
-struct push_queue;
 
 void push_queue_defaults(struct push_queue_options *opts);
 /* -errno of the spool (-EBUSY: another heaptap uses it) and of push_http_open(), logged. */
@@ -63,5 +64,45 @@ int push_queue_encode(const struct push_target *t, const struct push_series *ser
 int push_queue_take(struct push_queue *q, uint8_t *body, size_t bytes);
 void push_queue_stats(const struct push_queue *q, struct push_queue_stats *ret);
 const struct push_target *push_queue_target(const struct push_queue *q);
+
+/*
+ * A queue and the thread that runs it.
+ *
+ * A request takes several exchanges of packets with the destination. In the event loop each of them would wait for
+ * a turn, and turns are long while probes are put into new processes, or when the profiled processes leave little
+ * CPU: then pushes come faster than they are sent. The thread mostly sleeps, so it is woken at once.
+ *
+ * All functions may be called from one thread, at any time; none waits for the network.
+ */
+
+/* As push_queue_open(); -EAGAIN: no more threads. */
+int push_sender_open(const struct push_queue_options *opts, struct push_sender **ret);
+/* As push_queue_close(); NULL is fine. */
+void push_sender_close(struct push_sender *s);
+
+/* As the functions of the queue. */
+void push_sender_set_identity(struct push_sender *s, const struct push_http_options *opts);
+int push_sender_take(struct push_sender *s, uint8_t *body, size_t bytes);
+void push_sender_stats(struct push_sender *s, struct push_queue_stats *ret);
+
+/* When to push, and when to try again. Times are those of now_ns(). */
+
+struct push_clock {
+	uint64_t interval_ns; /* 0: never due */
+	uint64_t due_ns;
+};
+
+/* Be due each interval from now on, the first time at a random moment within it, so that many hosts started
+ * together do not push together. An unchanged interval changes nothing. */
+void push_clock_set(struct push_clock *c, uint64_t interval_ns, uint64_t now);
+/* True once for each interval. Missed intervals (the machine slept) are not made up for. */
+bool push_clock_is_due(struct push_clock *c, uint64_t now);
+
+/* Milliseconds until it is due, rounded up; -1: never. */
+int push_clock_wait_ms(const struct push_clock *c, uint64_t now);
+
+/* Delay after the fail_cnt-th failure (from 1) in a row: min_ns, doubled each time, up to max_ns; the last half of
+ * it is random, so that many hosts do not come back to a server at once. */
+uint64_t push_retry_delay_ns(uint64_t min_ns, uint64_t max_ns, unsigned int fail_cnt);
 
 #endif

@@ -29,8 +29,8 @@ int holds_begin(const struct holds_parts *parts, pid_t pid, bool is_family, stru
 	if (!err)
 		err = engine_mark_target(parts->engine, pid, HT_TARGET_HELD, 0);
 	if (err) {
-		log_warn("record: the program cannot be held when it executes another one (%s%s): "
-			 "what that allocates before its allocator is found will be missing",
+		log_warn("record: the program cannot be paused at an exec (%s%s): what it "
+			 "allocates between an exec and its probes will be missing",
 			 strerror(-err),
 			 err == -EPERM ? "; it is traced already, or may not be" : "");
 		holds_end(h);
@@ -72,7 +72,7 @@ static void read_held(struct holds *h, const struct exec_hold_stop *stop)
 
 	tracker_read_held(h->parts.tracker, pid, stop->is_exec, stop->until_ns, &traces);
 	if (!traces) {
-		exec_hold_go_on(h->hold, stop);
+		exec_hold_resume(h->hold, stop);
 		return;
 	}
 	log_info(
@@ -80,7 +80,7 @@ static void read_held(struct holds *h, const struct exec_hold_stop *stop)
 		"right after one may be missed",
 		pid);
 	engine_mark_target(h->parts.engine, pid, 0, HT_TARGET_HELD);
-	exec_hold_let_go(h->hold, pid);
+	exec_hold_detach(h->hold, pid);
 }
 
 void holds_work(struct holds *h)

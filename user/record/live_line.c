@@ -36,7 +36,7 @@ static void add_held(struct live_line *l, const struct live_now *now,
 
 	l->points[l->cnt++ % LIVE_LINE_POINTS] =
 		(struct live_point){ now->time_ns, now->held_bytes };
-	len += (size_t)snprintf(buf + len, LIVE_LINE_BYTES - len, "held %s",
+	len += (size_t)snprintf(buf + len, LIVE_LINE_BYTES - len, "in use %s",
 				format_bytes(now->held_bytes, held, sizeof(held)));
 	if (!base)
 		return;
@@ -72,7 +72,7 @@ void live_line_text(struct live_line *l, const struct live_now *now,
 	} else {
 		l->cnt = 0; /* the sum is another one from here on */
 		len = strlen(buf);
-		snprintf(buf + len, LIVE_LINE_BYTES - len, "held unknown");
+		snprintf(buf + len, LIVE_LINE_BYTES - len, "in use unknown");
 	}
 	add_cost(now, buf);
 	len = strlen(buf);

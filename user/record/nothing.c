@@ -56,10 +56,10 @@ static void explain_no_sampler(const struct nothing *n, const char *name,
 	char again[COMMAND_BYTES];
 
 	command(n, "--source probes", again);
-	snprintf(buf, NOTHING_BYTES, "nothing was recorded: %s %s; this probes its allocator: %s",
+	snprintf(buf, NOTHING_BYTES, "nothing was recorded: %s %s; to probe its allocator: %s",
 		 name,
 		 n->site_cnt ?
-			 "has a sampler that told of nothing (is it on?)" :
+			 "has a sampler that reported nothing (is it on?)" :
 			 "has no sampler of its own (looked for USDT probes of otel_memory and "
 			 "ddheap)",
 		 again);
@@ -75,7 +75,7 @@ static void explain_too_little(const struct nothing *n, const char *name,
 	snprintf(
 		buf, NOTHING_BYTES,
 		"nothing was sampled: %s called its allocator %s time%s, for less than about %s in "
-		"all, and one sample is taken per %s; this records every call: %s",
+		"all, and one sample is taken per %s; to record every call: %s",
 		name, format_count((double)n->call_cnt, calls, sizeof(calls)),
 		n->call_cnt == 1 ? "" : "s",
 		format_bytes(3.0 * (double)n->rate_bytes, most, sizeof(most)),
@@ -95,12 +95,12 @@ static void explain_tapped(const struct nothing *n, const char *name, const char
 	if (n->late_ns >= n->duration_ns / 4)
 		snprintf(buf, NOTHING_BYTES,
 			 "nothing was sampled: %s ran for %s, and %s of that before it was tapped; "
-			 "probes are in from the beginning: %s",
+			 "to record it from the beginning, use probes: %s",
 			 name, duration, late, all);
 	else
 		snprintf(buf, NOTHING_BYTES,
 			 "nothing was sampled: %s allocated less than about %s in %s%s, and one "
-			 "sample is taken per %s; this records every call: %s",
+			 "sample is taken per %s; to record every call: %s",
 			 name, most, duration,
 			 n->is_partly_tapped ? " by the functions that are tapped" : "", rate, all);
 }
@@ -128,21 +128,20 @@ int nothing_explain(const struct nothing *n, const char *name, char buf[static N
 			 name);
 	} else if (n->probes_went_out) {
 		command(n, "--max-overhead off -d 10s", again);
-		snprintf(
-			buf, NOTHING_BYTES,
-			"nothing was sampled: the probes were taken out of %s to keep the limit of "
-			"the overhead; without a limit: %s",
-			name, again);
+		snprintf(buf, NOTHING_BYTES,
+			 "nothing was sampled: the overhead limit stopped the recording of %s; "
+			 "without a limit: %s",
+			 name, again);
 	} else if (!n->call_cnt && n->is_untapped) {
 		command(n, "--rate 1", again);
-		snprintf(
-			buf, NOTHING_BYTES,
-			"nothing was sampled: %s %s when that ended, after %s; probes are in %s: %s",
-			name,
-			n->is_tapped ? "was tapped in part only (of the programs or processes "
-				       "that it became, some were not yet)" :
-				       "was not tapped yet",
-			duration, n->argv ? "from the beginning" : "at once", again);
+		snprintf(buf, NOTHING_BYTES,
+			 "nothing was sampled: %s %s when the recording ended, after %s; to record "
+			 "it %s, use probes: %s",
+			 name,
+			 n->is_tapped ? "was tapped in part only (of the programs or processes "
+					"that it became, some were not yet)" :
+					"was not tapped yet",
+			 duration, n->argv ? "from the beginning" : "at once", again);
 	} else if (n->is_tapped && !n->heap->own.what) {
 		explain_tapped(n, name, duration, buf);
 	} else if (!n->call_cnt && n->heap->own.what) {
@@ -152,14 +151,17 @@ int nothing_explain(const struct nothing *n, const char *name, char buf[static N
 	} else if (!n->call_cnt) {
 		command(n, n->argv ? "--follow" : "-d 5m", again);
 		snprintf(buf, NOTHING_BYTES,
-			 "nothing was sampled: %s allocated nothing in %s; %s: %s", name, duration,
-			 n->argv ? "if its children do" : "record it while it works, or for longer",
+			 "nothing was sampled: %s made no malloc calls in %s; %s: %s", name,
+			 duration,
+			 n->argv ? "to record its children, too" :
+				   "record it while it works, or for longer",
 			 again);
 	} else if (n->rate_bytes > 1) {
 		explain_too_little(n, name, buf);
 	} else {
 		snprintf(buf, NOTHING_BYTES,
-			 "nothing was sampled: of the %llu calls of %s none gave memory",
+			 "nothing was sampled: none of the %llu allocator calls of %s returned "
+			 "memory",
 			 (unsigned long long)n->call_cnt, name);
 	}
 	return 0;

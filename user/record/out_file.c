@@ -113,7 +113,7 @@ static int explain(const char *path, int err, const struct err *folder_why, cons
 		return err_set(
 			why, err,
 			"cannot write '%s': %s; choose a file in another folder%s, or write there "
-			"all the same with --force",
+			"anyway with --force",
 			path, folder_why->text, how);
 	if (err == -EEXIST)
 		return err_set(why, err,
@@ -122,7 +122,7 @@ static int explain(const char *path, int err, const struct err *folder_why, cons
 	if (err == -EPERM)
 		return err_set(
 			why, err,
-			"cannot write '%s': somebody else can say where it leads; choose another "
+			"cannot write '%s': others can change where it leads; choose another "
 			"file%s",
 			path, how);
 	return err_set(why, err, "cannot write '%s': %s; choose another file%s", path,

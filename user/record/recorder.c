@@ -36,6 +36,10 @@
 #define COUNTERS_INTERVAL_NS 1000000000ULL /* of the programs' own counters and key names */
 /* Interval of looks at processes if all are tapped; otherwise each status line looks. */
 #define LOOK_TAPPED_NS 1000000000ULL
+#define ROWS_LOOK_MS 5
+/* The pause between readings that are shown: so much, and so many times what one took */
+#define ROWS_PAUSE_NS (5 * NS_PER_S)
+#define ROWS_PAUSE_TIMES 20
 #define OVERHEAD_WARN 0.2 /* of the target's CPU time */
 #define OVERHEAD_WARN_ONE_CPU \
 	0.02 /* less is little, whatever part it is of a process that mostly sleeps */
@@ -118,7 +122,7 @@ static void look_at_targets(struct recorder *r)
 	if (now < r->looked_ns + LOOK_TAPPED_NS && are_all_tapped(r))
 		return;
 	r->looked_ns = now;
-	targets_look(&r->targets);
+	targets_refresh(&r->targets);
 	vec_each(&r->targets.list, t) {
 		if (t->has_other_heap)
 			recorder_say_heap(t);
@@ -193,14 +197,13 @@ void recorder_on_reader_gone(void *ctx, int fd)
 
 	(void)fd;
 	if (!r->is_over)
-		log_warn(
-			"record: nobody reads standard output any longer: the recording ends here");
-	end_early(r, "nobody read standard output any longer");
+		log_warn("record: standard output was closed: the recording ends here");
+	end_early(r, "standard output was closed");
 }
 
 static void drop_history(struct recorder *r, int err)
 {
-	log_warn("record: what is in use could not be followed (%s): whether it grows is not known",
+	log_warn("record: cannot read heap in use over time (%s): growth is unknown",
 		 strerror(-err));
 	history_free(r->history);
 	r->history = NULL;
@@ -228,6 +231,24 @@ void recorder_visit(void *ctx, int fd)
 		r->opts.guest->on_tick(r->opts.guest->ctx, r);
 }
 
+static void refresh_rows(struct recorder *r)
+{
+	uint64_t now = now_ns(), pause_ns;
+
+	if (!r->opts.refreshes_rows || !r->has_rows || !rows_reader_work(&r->rows_begin))
+		return;
+	if (r->rows_end.child.child && rows_reader_work(&r->rows_end)) {
+		r->rows_latest = r->rows_end.answer;
+		r->rows_latest.is_counted =
+			false; /* how often it was called meanwhile is not known */
+		pause_ns = ROWS_PAUSE_TIMES * r->rows_latest.took_ns;
+		r->rows_due_ns = now + (pause_ns > ROWS_PAUSE_NS ? pause_ns : ROWS_PAUSE_NS);
+	} else if (!r->rows_end.child.child && now >= r->rows_due_ns) {
+		rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid,
+				  targets_rss(&r->targets));
+	}
+}
+
 void recorder_on_tick(void *ctx)
 {
 	struct recorder *r = ctx;
@@ -237,6 +258,8 @@ void recorder_on_tick(void *ctx)
 		tracker_read_counters(r->session->tracker);
 	}
 	idle_tasks_run(r->idle_tasks);
+	rows_reader_work(&r->rows_begin);
+	refresh_rows(r);
 	show_status(r);
 	read_moment(r);
 	recorder_visit(r, -1);
@@ -244,8 +267,12 @@ void recorder_on_tick(void *ctx)
 
 void recorder_on_signal(void *ctx, int signal)
 {
+	struct recorder *r = ctx;
+
 	(void)signal;
-	end_early(ctx, "stopped by the user");
+	if (r->is_over) /* he does not want to wait */
+		rows_reader_give_up(&r->rows_end, "stopped by the user");
+	end_early(r, "stopped by the user");
 }
 
 /* Milliseconds until something is due. */
@@ -295,7 +322,7 @@ static void settle(struct recorder *r)
 }
 
 /* This also reads the last moment. */
-int recorder_look(struct recorder *r)
+int recorder_peek(struct recorder *r)
 {
 	int err;
 
@@ -313,6 +340,48 @@ int recorder_look(struct recorder *r)
 	return err;
 }
 
+/*
+ * The other reading of what is resident. The recording goes on meanwhile, so that it knows how often the process called its
+ * allocator during the reading.
+ */
+static void read_last_rows(struct recorder *r)
+{
+	uint64_t before[HT_STAT_CNT], after[HT_STAT_CNT];
+	struct resident_reading *answer = &r->rows_end.answer;
+	int err;
+
+	if (!r->has_rows)
+		return;
+	rows_reader_work(&r->rows_begin);
+	rows_reader_give_up(&r->rows_begin, "the recording ended before it was read");
+	if (!tracker_running_cnt(r->session->tracker)) {
+		rows_reader_give_up(&r->rows_end, "");
+		r->rows_end = (struct rows_reader){ 0 }; /* also an answer from before */
+		rows_reader_give_up(&r->rows_end, "the process had ended");
+		r->rows_latest = r->rows_end.answer;
+		return;
+	}
+	if (r->opts.refreshes_rows)
+		return;
+	if (r->error || guardian_is_lost(r->guardian)) { /* the probes are about to go */
+		rows_reader_give_up(&r->rows_end, "the recording failed");
+		return;
+	}
+	err = engine_read_stats(r->session->engine, before);
+	rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid, targets_rss(&r->targets));
+	while (!rows_reader_work(&r->rows_end))
+		if (loop_turn(r->loop, ROWS_LOOK_MS) || tracker_work(r->session->tracker) ||
+		    governor_work(r->session->governor))
+			rows_reader_give_up(&r->rows_end, "the recording failed");
+	if (err || engine_read_stats(r->session->engine, after)) {
+		answer->is_counted = false;
+		return;
+	}
+	answer->hit_cnt = after[HT_STAT_HITS_ALLOC];
+	answer->late_hit_cnt = after[HT_STAT_HITS_ALLOC] - before[HT_STAT_HITS_ALLOC] +
+			       after[HT_STAT_HITS_FREE] - before[HT_STAT_HITS_FREE];
+}
+
 int recorder_run(struct recorder *r)
 {
 	int err = 0;
@@ -324,6 +393,7 @@ int recorder_run(struct recorder *r)
 		end_early(r, "an error");
 		r->error = err;
 	}
+	read_last_rows(r);
 	tracker_read_counters(r->session->tracker);
 	r->looked_ns =
 		0; /* what is resident at the end, too: between two looks a process grows by anything */
@@ -340,7 +410,7 @@ int recorder_run(struct recorder *r)
 	tracker_stop_allocs(r->session->tracker);
 	holds_end(r->holds); /* nothing has to wait any more */
 	r->holds = NULL;
-	err = recorder_look(r);
+	err = recorder_peek(r);
 	tracker_stop(r->session->tracker);
 	if (r->opts.jvm_perfmap)
 		jvm_names_ask(r->session->tracker);
@@ -368,6 +438,8 @@ void recorder_close(struct recorder *r)
 	if (!r)
 		return;
 	holds_end(r->holds);
+	rows_reader_give_up(&r->rows_begin, "");
+	rows_reader_give_up(&r->rows_end, "");
 	session_stop(r->session);
 	process_events_close(r->events);
 	idle_tasks_free(r->idle_tasks);
@@ -436,6 +508,10 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	ret->failed_cnt = counts.probes.failed_cnt;
 	ret->failed_why = recorder_failed_why(r, counts.probes.failed_err);
 	ret->process_cnt = counts.followed_cnt;
+	if (r->has_rows && counts.followed_cnt <= 1) {
+		ret->rows_begin = &r->rows_begin.answer;
+		ret->rows_end = r->opts.refreshes_rows ? &r->rows_latest : &r->rows_end.answer;
+	}
 	vec_each(&tracker_instances(r->session->tracker)->list, inst) {
 		if (inst->pid != first->pid)
 			continue;

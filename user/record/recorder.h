@@ -20,6 +20,7 @@ struct engine;
 struct governor;
 struct history;
 struct recorder;
+struct resident_reading;
 struct snapshot;
 struct targets;
 struct track_files;
@@ -52,6 +53,8 @@ struct recorder_options {
 	struct recording_limit max_overhead;
 	int stdout_fd; /* the profile goes there; ends when its reader is gone; -1: to a file */
 	const struct recorder_guest *guest; /* NULL: none */
+	bool reads_rows; /* of resident memory, of one process that runs: see record/rows_reader.h */
+	bool refreshes_rows; /* for a guest: the last reading is made again and again, and its end is not waited for */
 };
 
 /* Facts about a recording besides its snapshot. */
@@ -78,6 +81,8 @@ struct recorder_facts {
 	bool follow;
 	uint32_t live_cap;
 	bool probes_went_out; /* at some time, to keep the overhead limit */
+	/* Resident memory by row; NULL: not asked for, or there are several processes. */
+	const struct resident_reading *rows_begin, *rows_end;
 };
 
 /* Check the targets, the kernel and the privileges; attach nothing, start nothing visible. */
@@ -96,10 +101,10 @@ void recorder_end(struct recorder *r, const char *reason);
  * For a guest, in a child forked for it: take the snapshot as if the recording had ended now. The recording cannot
  * go on in that child.
  */
-int recorder_look(struct recorder *r);
+int recorder_peek(struct recorder *r);
 void recorder_close(struct recorder *r);
 
-/* Valid after recorder_run() or recorder_look(). */
+/* Valid after recorder_run() or recorder_peek(). */
 const struct snapshot *recorder_snapshot(const struct recorder *r);
 /* The history of what was in use; NULL: none was kept. */
 const struct history *recorder_history(const struct recorder *r);

@@ -26,13 +26,11 @@
 #include "profile/history.h"
 #include "kernel/features.h"
 #include "kernel/privileges.h"
-#include "kernel/seccomp_probe.h"
 #include "record/holds.h"
 #include "record/idle_tasks.h"
 #include "record/targets.h"
 #include "alloc/allocators.h"
 #include "proc/events.h"
-#include "proc/find_program.h"
 #include "proc/heap_kind.h"
 #include "proc/launch.h"
 #include "proc/reader.h"
@@ -87,11 +85,10 @@ static int check_dispatch(const struct recorder *r)
 		int err = t->catches_sigsys ? guardian_check_dispatch(r->guardian, t->pid) : 0;
 
 		if (err == -EAGAIN) {
-			log_error(
-				"record: whether PID %d handles its system calls itself (syscall "
-				"user dispatch, as Wine does) is not known, and probes would harm "
-				"it then: it did not stop within 0.2 s; try again",
-				t->pid);
+			log_error("record: PID %d did not stop within 0.2 s, so it is unknown "
+				  "whether it handles its system calls itself (syscall user "
+				  "dispatch, as Wine does), and probes could harm it: try again",
+				  t->pid);
 			return err;
 		}
 		if (err != -EOPNOTSUPP)
@@ -140,10 +137,9 @@ static void start_reader(void)
 	int err = reader_start(READER_PATIENT_MS, run_job);
 
 	if (err)
-		log_warn(
-			"record: cannot start the process that reads the target's files (%s): it is "
-			"done without",
-			strerror(-err));
+		log_warn("record: cannot start the process that reads the target's files (%s): "
+			 "heaptap reads them itself",
+			 strerror(-err));
 }
 
 int recorder_open(const struct recorder_options *opts, struct recorder **ret)
@@ -483,6 +479,15 @@ static void begin_holds(struct recorder *r)
 		(void)loop_watch(r->loop, holds_fd(r->holds), on_hold, r);
 }
 
+/* A program that was just started has nothing yet. */
+static void begin_rows(struct recorder *r)
+{
+	r->has_rows = r->opts.reads_rows && !r->launch && r->targets.list.cnt == 1;
+	if (r->has_rows)
+		rows_reader_begin(&r->rows_begin, r->targets.list.data[0].pid,
+				  targets_rss_begin(&r->targets));
+}
+
 int recorder_start(struct recorder *r)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, 0 };
@@ -515,9 +520,10 @@ int recorder_start(struct recorder *r)
 		return err;
 	r->facts.begin_ns = now_ns();
 	r->facts.begin_epoch_ns = clock_ns(CLOCK_REALTIME);
+	begin_rows(r);
 	say_start(r);
 	/* What a program maps in its first milliseconds must be read before its threads allocate. */
-	thread_be_prompt();
+	thread_use_short_slices();
 	if (r->launch) {
 		begin_holds(r);
 		err = launch_go(r->launch);

@@ -14,6 +14,7 @@
 #include "budget/budget.h"
 #include "record/live_line.h"
 #include "record/recorder.h"
+#include "record/rows_reader.h"
 #include "record/targets.h"
 #include "session/session.h"
 
@@ -44,6 +45,10 @@ struct recorder {
 	struct history *history; /* NULL: there was no memory for it */
 	uint64_t counters_ns, looked_ns; /* of reading them; of checking the processes */
 	struct live_line live_line;
+	bool has_rows; /* both of these were begun */
+	struct rows_reader rows_begin, rows_end;
+	struct resident_reading rows_latest; /* with refreshes_rows */
+	uint64_t rows_due_ns;
 };
 
 /* Callbacks of the loop; ctx is the recorder. */

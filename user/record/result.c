@@ -19,6 +19,7 @@
 #include "profile/pprof.h"
 #include "report/report.h"
 #include "profile/profile.h"
+#include "profile/resident_words.h"
 #include "profile/witness.h"
 #include "record/nothing.h"
 #include "record/out_file.h"
@@ -26,7 +27,7 @@
 #include "record/targets.h"
 #include "snapshot/profile_build.h"
 #include "snapshot/recording_notes.h"
-#include "snapshot/scope_notes.h"
+#include "snapshot/scope_labels.h"
 #include "snapshot/snapshot.h"
 #include "track/files.h"
 #include "track/tracker.h"
@@ -116,6 +117,8 @@ static int add_notes(const struct result_options *opts, struct profile *p,
 		.rss_begin_bytes = f->rss_begin_bytes,
 		.rss_end_bytes = f->rss_bytes,
 		.rss_file_growth_bytes = f->rss_file_growth_bytes,
+		.rows_begin = f->rows_begin,
+		.rows_end = f->rows_end,
 		.exec_held = s->exec_held.data,
 		.exec_held_cnt = s->exec_held.cnt,
 		.mode = f->mode,
@@ -345,6 +348,17 @@ int result_profile(const struct result_options *opts, const struct recorder *r,
 	return 0;
 }
 
+/* Without samples there is no report that would say what is resident. */
+static void say_resident(const struct profile *p)
+{
+	char words[RESIDENT_WORDS], why[RESIDENT_WORDS];
+
+	resident_words(p, words);
+	resident_why_words(p, why);
+	if (words[0])
+		log_info("record: %s%s%s", words, *why ? "; " : "", why);
+}
+
 int result_explain(const struct result_options *opts, const struct recorder *r,
 		   const struct profile *p)
 {
@@ -357,6 +371,8 @@ int result_explain(const struct result_options *opts, const struct recorder *r,
 	witness_find(p, &w);
 	if (w.is_unexplained && (opts->is_quiet || !s->stats[HT_STAT_SAMPLES]))
 		log_warn("record: %s", witness_words(&w, words)); /* no report says it */
+	if (!s->stats[HT_STAT_SAMPLES])
+		say_resident(p);
 	say_losses(s->stats, &f);
 	return s->stats[HT_STAT_SAMPLES] ? 0 : say_nothing(opts, r, &f);
 }

@@ -174,7 +174,7 @@ static void note_exec(struct target *one, const struct process_info *info)
 		one->heap.is_go != before.is_go || one->heap.runtime != before.runtime;
 }
 
-void targets_look(struct targets *t)
+void targets_refresh(struct targets *t)
 {
 	size_t cnt = t->list.cnt < LOOK_CNT ? t->list.cnt : LOOK_CNT;
 	struct process_info info;

@@ -58,7 +58,7 @@ void targets_drop(struct targets *t, pid_t pid);
 bool targets_have(const struct targets *t, pid_t pid);
 
 /* Read again what /proc says of some of them, in turn. */
-void targets_look(struct targets *t);
+void targets_refresh(struct targets *t);
 /* The least limit of all; see record/throw_limit.h. */
 uint64_t targets_throw_limit(const struct targets *t);
 uint64_t targets_rss_begin(const struct targets *t);

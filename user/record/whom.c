@@ -242,23 +242,65 @@ bool whom_are_pids(char *const operands[])
 	return !operands[pid_cnt(operands)];
 }
 
-/* Count the processes with exactly this name, cut as the kernel cuts it. */
-static size_t running_cnt(const char *name)
+/* Add the processes with exactly this name, cut as the kernel cuts it. */
+static int add_named(const char *name, struct whom *found)
 {
 	struct process_info info;
 	struct process_list all;
 	struct own own;
 	const pid_t *pid;
-	size_t cnt = 0;
+	int err = process_list_read(&all);
 
-	if (process_list_read(&all))
-		return 0;
+	if (err)
+		return err;
 	read_own(&own);
 	vec_each(&all.pids, pid)
-		cnt += !glance(*pid, &info) && is_candidate(&own, &info) &&
-		       !strncmp(info.comm, name, sizeof(info.comm) - 1);
+		if (!err && !glance(*pid, &info) && is_candidate(&own, &info) &&
+		    !strncmp(info.comm, name, sizeof(info.comm) - 1))
+			err = add_pid(found, *pid);
 	process_list_release(&all);
+	return err;
+}
+
+static size_t running_cnt(const char *name)
+{
+	struct whom found = { 0 };
+	size_t cnt;
+
+	(void)add_named(name, &found);
+	cnt = found.pids.cnt;
+	whom_release(&found);
 	return cnt;
+}
+
+#define NAMED_SHOWN 8
+
+int whom_find_one(const char *word, pid_t *ret, struct err *why)
+{
+	struct whom found = { 0 };
+	int err = whom_add_pids(&found, word);
+
+	if (err == -EINVAL) {
+		found.pids.cnt = 0;
+		err = *word ? add_named(word, &found) : 0;
+	}
+	if (err) {
+		err_set_os(why, err, "cannot look for process '%s'", word);
+	} else if (!found.pids.cnt) {
+		err = err_set(why, -ESRCH,
+			      "no running process has the name '%s' (ps -e lists them)", word);
+	} else if (found.pids.cnt > 1) {
+		err = err_set(why, -EINVAL, "'%s' means %zu processes; give one: -p", word,
+			      found.pids.cnt);
+		for (size_t i = 0; i < found.pids.cnt && i < NAMED_SHOWN; i++)
+			err_add(why, "%s %d", i ? "," : "", found.pids.data[i]);
+		if (found.pids.cnt > NAMED_SHOWN)
+			err_add(why, ", ...");
+	} else {
+		*ret = found.pids.data[0];
+	}
+	whom_release(&found);
+	return err;
 }
 
 #define PATTERN_BYTES 48
@@ -335,8 +377,8 @@ int whom_explain_pids(const char *list, struct err *why)
 
 	if (!*list || *list == '-')
 		return err_set(why, -EINVAL,
-			       "a process id, or several: 12,34; there is none: does the program "
-			       "run?");
+			       "a process id, or several: 12,34; there is none: is the program "
+			       "running?");
 	if (!cnt)
 		return err_set(why, -EINVAL,
 			       "a process id, or several: 12,34; processes are named by --comm");

@@ -39,6 +39,9 @@ struct whom_found {
 /* -ESRCH: there are none; -EINVAL: an impossible cgroup. A sentence in why. */
 int whom_find(const struct whom *w, struct whom_found *ret, struct err *why);
 
+/* The process of a pid, or the only one of exactly this name. -ESRCH: there is none; -EINVAL: several. A sentence in why. */
+int whom_find_one(const char *word, pid_t *ret, struct err *why);
+
 /*
  * Are the operands pids, or a name of running programs, rather than a command? Then a sentence in why says what may
  * have been meant: heaptap's command, with the pids of w. false: they are a command.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* limits.c - see limits.h. For the definition of growth, and when it counts: profile/growth.c. */
-#include "report/limits.h"
+#include "report/limits_priv.h"
 
 #include <errno.h>
 #include <math.h>
@@ -28,12 +28,13 @@
 
 const char *limit_name(enum limit_kind kind)
 {
-	static const char *const names[] = { "growth", "inuse", "inuse_more", "exited_scope" };
+	static const char *const names[] = { "growth",	     "inuse",	    "inuse_more",
+					     "exited_scope", "unexplained", "retained" };
 
 	return names[kind];
 }
 
-static struct limit_result *add_result(struct limits *l, enum limit_kind kind)
+struct limit_result *limits_add_result(struct limits *l, enum limit_kind kind)
 {
 	struct limit_result *res = &l->results[l->cnt++];
 
@@ -56,8 +57,7 @@ static int open_rows(const struct limits *l, enum report_by by, struct report_op
 	return report_open(l->p, o, ret);
 }
 
-/* Add a named row. The name goes into texts of one line. */
-static int add_row(struct limit_result *res, const char *name, double value, double low,
+int limits_add_row(struct limit_result *res, const char *name, double value, double low,
 		   double high)
 {
 	char text[REPORT_FIT_BUF];
@@ -116,17 +116,15 @@ static void say_unknown(const struct profile *p, struct limit_result *res)
 	snprintf(comm, sizeof(comm), "%.16s", profile_text(p, p->recording.comm_str));
 	recording_why_unknown(&p->recording, comm, why);
 	if (p->recording.has_nameless_frees)
-		snprintf(res->why, sizeof(res->why), "In use is not known. %s", why);
+		snprintf(res->why, sizeof(res->why), "In use is unknown. %s", why);
 	else if (percent)
-		snprintf(
-			res->why, sizeof(res->why),
-			"In use is not known. %s The same with --max-overhead %u would know, or with --tap",
-			why, percent);
+		snprintf(res->why, sizeof(res->why),
+			 "In use is unknown. %s To measure it, use --max-overhead %u or --tap", why,
+			 percent);
 	else
-		snprintf(
-			res->why, sizeof(res->why),
-			"In use is not known. %s The same with --max-overhead off would know, or with --tap",
-			why);
+		snprintf(res->why, sizeof(res->why),
+			 "In use is unknown. %s To measure it, use --max-overhead off or --tap",
+			 why);
 }
 
 /* true: in-use is known, go on. false: the result is unknown, and why is set. */
@@ -137,7 +135,7 @@ static bool check_inuse(const struct report *r, struct limit_result *res)
 		return false;
 	}
 	if (!r->is_inuse) {
-		snprintf(res->why, sizeof(res->why), "The profile has no values of what is in use");
+		snprintf(res->why, sizeof(res->why), "The profile has no values of heap in use");
 		return false;
 	}
 	return true;
@@ -156,7 +154,7 @@ static void keep_if_explained(const struct profile *p, struct limit_result *res)
 	struct witness w;
 
 	witness_find(p, &w);
-	if (w.is_unexplained && !w.was_freed)
+	if (w.is_unexplained && !w.was_freed && !w.is_kept_free)
 		snprintf(res->why, sizeof(res->why), "%s", witness_words(&w, words));
 	else
 		res->verdict = LIMIT_KEPT;
@@ -168,7 +166,7 @@ static void say_least(const struct report *r, struct limit_result *res)
 	size_t at = 0;
 	const char *what = report_next_unseen(r->p, &at);
 
-	snprintf(res->why, sizeof(res->why), "The process grew by more than twice of that: %s",
+	snprintf(res->why, sizeof(res->why), "The process grew by more than twice that: %s",
 		 what ? what : "");
 }
 
@@ -182,12 +180,12 @@ static void decide(const struct report *r, struct limit_result *res)
 		res->verdict = LIMIT_BROKEN;
 	} else if (res->high <= res->limit && is_late) {
 		snprintf(res->why, sizeof(res->why),
-			 "In use is known only of what was allocated in the last part of the "
-			 "recording, since frees are watched");
+			 "In use covers only the last part of the recording, because frees were "
+			 "not tracked before");
 	} else if (res->high <= res->limit && r->is_lossy) {
 		snprintf(res->why, sizeof(res->why),
-			 "Something was lost that the sum should have; the profile's notes say "
-			 "what (--profile FILE, heaptap report --notes FILE)");
+			 "Something was lost that belongs to the sum; the profile's notes name it "
+			 "(--profile FILE, heaptap report --notes FILE)");
 	} else if (res->high <= res->limit && is_least) {
 		say_least(r, res);
 	} else if (res->high <= res->limit) {
@@ -215,7 +213,7 @@ static void add_staying(const struct report *r, struct growth_sums *staying)
 	const struct report_row *row;
 
 	vec_each(&r->rows, row)
-		if (!growth_old_goes(&row->growth))
+		if (!growth_is_replaced(&row->growth))
 			growth_merge(staying, &row->growth);
 }
 
@@ -237,8 +235,8 @@ static int add_growing_rows(const struct limits *l, const struct report *r,
 				       &g);
 			if (err || !g.has_rate || g.bytes_per_s <= 0 || (sure && g.low <= 0))
 				continue;
-			err = add_row(res, name_place(r, row, &place, name), g.bytes_per_s, g.low,
-				      g.high);
+			err = limits_add_row(res, name_place(r, row, &place, name), g.bytes_per_s,
+					     g.low, g.high);
 		}
 	}
 	vec_release(&places);
@@ -251,26 +249,25 @@ static void say_growth(const struct growth_plan *plan, const struct growth_limit
 	if (!plan->is_known)
 		snprintf(res->why, sizeof(res->why), "The recording is too short");
 	else if (!g->has_rate)
-		snprintf(
-			res->why, sizeof(res->why),
-			"Some of what is in use found no room in the history of the recording; use a "
-			"coarser --rate");
+		snprintf(res->why, sizeof(res->why),
+			 "Not all heap in use fitted into the history of the recording; use a "
+			 "coarser --rate");
 	else if (g->slows)
 		snprintf(res->why, sizeof(res->why),
-			 "It grew beyond the limit, and ever less: it may only have warmed up "
-			 "(--warm-up TIME)");
+			 "It grew beyond the limit, but its growth slowed down: it may only have "
+			 "warmed up (--warm-up TIME)");
 	else if (g->is_replaced)
 		snprintf(res->why, sizeof(res->why),
-			 "It grew beyond the limit, but what is old in it is freed: it may only "
-			 "have filled up");
+			 "It grew beyond the limit, but its old blocks are freed: it may only have "
+			 "filled up");
 	else if (!g->more_s)
 		snprintf(res->why, sizeof(res->why),
-			 "It is too near to the limit, or goes up and down too much");
+			 "It is too close to the limit, or fluctuates too much");
 }
 
 static int judge_growth(struct limits *l)
 {
-	struct limit_result *res = add_result(l, LIMIT_GROWTH);
+	struct limit_result *res = limits_add_result(l, LIMIT_GROWTH);
 	struct growth_sums staying = { 0 };
 	struct report_options o;
 	struct report *r = NULL;
@@ -322,8 +319,7 @@ static void take_estimate(const struct limits *l, const struct report *r,
 	} else if (r->rate_bytes == 1) {
 		res->low = res->high = res->value;
 	} else {
-		snprintf(res->why, sizeof(res->why),
-			 "The profile does not say how sure its values are");
+		snprintf(res->why, sizeof(res->why), "The profile has no confidence intervals");
 		return;
 	}
 	decide(r, res);
@@ -345,7 +341,8 @@ static int add_holders(const struct limits *l, const struct report *r, struct li
 			continue;
 		if (r->has_interval)
 			estimate_interval_at(&row->estimate, l->opts.tail, &low, &high);
-		err = add_row(res, name_place(r, row, &place, name), (double)row->value, low, high);
+		err = limits_add_row(res, name_place(r, row, &place, name), (double)row->value, low,
+				     high);
 	}
 	vec_release(&places);
 	return err;
@@ -353,7 +350,7 @@ static int add_holders(const struct limits *l, const struct report *r, struct li
 
 static int judge_inuse(struct limits *l)
 {
-	struct limit_result *res = add_result(l, LIMIT_INUSE);
+	struct limit_result *res = limits_add_result(l, LIMIT_INUSE);
 	struct report_options o;
 	struct report *r = NULL;
 	int err = open_rows(l, REPORT_BY_STACK, &o, &r);
@@ -370,7 +367,7 @@ static int judge_inuse(struct limits *l)
 /* Judge what ended tasks still hold. */
 static int judge_exited(struct limits *l)
 {
-	struct limit_result *res = add_result(l, LIMIT_EXITED);
+	struct limit_result *res = limits_add_result(l, LIMIT_EXITED);
 	struct report_options o;
 	struct report *r = NULL;
 	const struct report_row *row;
@@ -392,7 +389,8 @@ static int judge_exited(struct limits *l)
 			continue;
 		if (r->has_interval)
 			estimate_interval_at(&row->estimate, l->opts.tail, &low, &high);
-		err = add_row(res, strset_get(r->names, row->name), (double)row->value, low, high);
+		err = limits_add_row(res, strset_get(r->names, row->name), (double)row->value, low,
+				     high);
 	}
 out:
 	report_close(r);
@@ -409,7 +407,7 @@ out:
 static void compare_totals(const struct limits *l, const struct diff *d, struct limit_result *res)
 {
 	double low[2], high[2], value[2];
-	double share = l->opts.more_is_share ? l->opts.limit[LIMIT_MORE] : 0;
+	double share = l->opts.is_share[LIMIT_MORE] ? l->opts.limit[LIMIT_MORE] : 0;
 
 	for (int i = 0; i < 2; i++) {
 		const struct report_row *row = &d->total.at[i];
@@ -421,7 +419,7 @@ static void compare_totals(const struct limits *l, const struct diff *d, struct 
 	res->value = value[1] - value[0];
 	res->low = res->value - hypot(value[1] - low[1], (1 + share) * (high[0] - value[0]));
 	res->high = res->value + hypot(high[1] - value[1], (1 + share) * (value[0] - low[0]));
-	if (l->opts.more_is_share)
+	if (l->opts.is_share[LIMIT_MORE])
 		res->limit = share * value[0];
 }
 
@@ -432,14 +430,14 @@ static int add_larger_rows(const struct diff *d, struct limit_result *res)
 
 	vec_each(&d->rows, row)
 		if (!err && row->is_significant && row->delta > 0)
-			err = add_row(res, strset_get(d->names, row->name), row->delta, row->low,
-				      row->high);
+			err = limits_add_row(res, strset_get(d->names, row->name), row->delta,
+					     row->low, row->high);
 	return err;
 }
 
 static int judge_more(struct limits *l, const struct profile *before)
 {
-	struct limit_result *res = add_result(l, LIMIT_MORE);
+	struct limit_result *res = limits_add_result(l, LIMIT_MORE);
 	struct report_options o = { .by = REPORT_BY_STACK,
 				    .format = REPORT_JSON,
 				    .value = REPORT_VALUE_INUSE };
@@ -447,7 +445,7 @@ static int judge_more(struct limits *l, const struct profile *before)
 	struct diff d;
 	int err;
 
-	if (l->opts.more_is_share)
+	if (l->opts.is_share[LIMIT_MORE])
 		res->limit = NAN;
 	err = diff_open(before, l->opts.before_name, l->p, "this recording", &o, &d, &why);
 	if (err == -EINVAL) { /* why has the reason */
@@ -455,8 +453,7 @@ static int judge_more(struct limits *l, const struct profile *before)
 		if (d.side[1].r && d.side[1].r->is_unknown)
 			say_unknown(l->p, res);
 		else if (d.side[0].r && d.side[0].r->is_unknown)
-			snprintf(res->why, sizeof(res->why),
-				 "In use is not known in the profile of before");
+			snprintf(res->why, sizeof(res->why), "In use is unknown in the baseline");
 		else
 			snprintf(res->why, sizeof(res->why), "%.*s", (int)sizeof(res->why) - 1,
 				 why.text[0] ? why.text : "The profiles cannot be compared");
@@ -466,7 +463,7 @@ static int judge_more(struct limits *l, const struct profile *before)
 		goto out;
 	if (isnan(d.total.low)) {
 		snprintf(res->why, sizeof(res->why),
-			 "One of the profiles does not say how sure its values are");
+			 "One of the profiles has no confidence intervals");
 		goto out;
 	}
 	compare_totals(l, &d, res);
@@ -474,7 +471,7 @@ static int judge_more(struct limits *l, const struct profile *before)
 	if (res->verdict == LIMIT_BROKEN && (d.side[0].r->is_lossy || is_since(d.side[0].r))) {
 		res->verdict = LIMIT_UNKNOWN;
 		snprintf(res->why, sizeof(res->why),
-			 "Something was lost in the profile of before: it may have held as much");
+			 "Something was lost in the baseline: it may have had as much in use");
 	}
 	advise_rate(d.side[1].r, res);
 	if (res->verdict != LIMIT_KEPT)
@@ -513,6 +510,10 @@ int limits_judge(const struct profile *p, const struct profile *before,
 		err = judge_more(ret, before);
 	if (!err && opts->is_asked[LIMIT_EXITED])
 		err = judge_exited(ret);
+	if (!err && opts->is_asked[LIMIT_UNEXPLAINED])
+		err = limits_judge_unexplained(ret);
+	if (!err && opts->is_asked[LIMIT_RETAINED])
+		err = limits_judge_retained(ret);
 	for (size_t i = 0; i < ret->cnt; i++) {
 		choose_rows(ret, &ret->results[i]);
 		make_printable(ret->results[i].why); /* it contains others' names */

@@ -24,6 +24,8 @@ enum limit_kind {
 	LIMIT_INUSE, /* in use at the end */
 	LIMIT_MORE, /* in use at the end, compared with another profile */
 	LIMIT_EXITED, /* in use by all ended tasks together */
+	LIMIT_UNEXPLAINED, /* growth of resident memory that nobody owns who is known */
+	LIMIT_RETAINED, /* resident and free, kept by an allocator */
 	LIMIT_KIND_CNT
 };
 enum limit_verdict { LIMIT_UNKNOWN, LIMIT_KEPT, LIMIT_BROKEN };
@@ -32,7 +34,9 @@ enum limit_format { LIMIT_TEXT, LIMIT_JSON, LIMIT_JUNIT };
 struct limit_options {
 	bool is_asked[LIMIT_KIND_CNT];
 	double limit[LIMIT_KIND_CNT]; /* bytes, or bytes per second */
-	bool more_is_share; /* LIMIT_MORE is a part of the other profile's in use */
+	/* The limit is a part: LIMIT_MORE of the other profile's in use, LIMIT_UNEXPLAINED and LIMIT_RETAINED of resident memory
+	 * at the end. */
+	bool is_share[LIMIT_KIND_CNT];
 	double tail; /* 1 - confidence */
 	uint64_t warm_up_ns; /* growth is measured from then on */
 	size_t row_cap; /* number of named rows, 0 = all */
@@ -56,7 +60,7 @@ struct limit_result {
 	/* LIMIT_UNKNOWN: what would probably tell; both 0: nothing known here. */
 	double more_s; /* more seconds of recording */
 	uint64_t rate_bytes; /* a finer rate; 1: record everything */
-	char why[512]; /* a sentence; "": only that the interval contains the limit */
+	char why[768]; /* a sentence; "": only that the interval contains the limit */
 	VEC(struct limit_row) rows; /* largest first */
 	size_t more_row_cnt; /* rows beyond row_cap */
 };
@@ -79,7 +83,7 @@ int limits_judge(const struct profile *p, const struct profile *before,
 void limits_fail(struct limits *l, const char *failure);
 void limits_release(struct limits *l);
 
-/* "growth", "inuse", "inuse_more", "exited_scope" */
+/* "growth", "inuse", "inuse_more", "exited_scope", "unexplained", "retained" */
 const char *limit_name(enum limit_kind kind);
 /* 0 or -EIO. */
 int limits_write(const struct limits *l, enum limit_format format, FILE *out);

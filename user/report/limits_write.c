@@ -24,11 +24,20 @@
 #define SENTENCE_BUF 320
 #define DAY_S 86400
 
+/* In JSON and JUnit. */
 static const char *verdict_name(enum limit_verdict v)
 {
 	static const char *const names[] = { "unknown", "kept", "broken" };
 
 	return names[v];
+}
+
+/* In text. */
+static const char *verdict_word(enum limit_verdict v)
+{
+	static const char *const words[] = { "unknown", "pass", "FAIL" };
+
+	return words[v];
 }
 
 /* "1.17 MiB/min", "3.40 MiB" */
@@ -44,8 +53,12 @@ static char *format_value(const struct limit_result *res, double value, char buf
 
 static const char *title_of(enum limit_kind kind)
 {
-	static const char *const titles[] = { "growth", "in use", "more in use",
-					      "held by ended tasks" };
+	static const char *const titles[] = { "growth",
+					      "in use",
+					      "more in use",
+					      "in use by ended tasks",
+					      "unexplained growth of resident memory",
+					      "free memory kept by malloc" };
 
 	return titles[kind];
 }
@@ -92,13 +105,13 @@ static void format_advice(const struct limits *l, const struct limit_result *res
 		return;
 	if (res->more_s > 0 && seconds < DAY_S)
 		snprintf(buf, SENTENCE_BUF,
-			 "A recording of %" PRIu64 " s would probably tell: -d %" PRIu64, seconds,
-			 seconds);
+			 "A recording of %" PRIu64 " s would probably settle it: -d %" PRIu64,
+			 seconds, seconds);
 	else if (res->rate_bytes > 1)
-		snprintf(buf, SENTENCE_BUF, "A finer rate would probably tell: --rate %" PRIu64,
-			 res->rate_bytes);
+		snprintf(buf, SENTENCE_BUF,
+			 "A finer rate would probably settle it: --rate %" PRIu64, res->rate_bytes);
 	else if (res->rate_bytes == 1)
-		snprintf(buf, SENTENCE_BUF, "Only --rate 1, every allocation, would tell");
+		snprintf(buf, SENTENCE_BUF, "Only --rate 1, every allocation, would settle it");
 }
 
 /* ---- text ---- */
@@ -144,7 +157,7 @@ static void put_text(const struct limits *l, FILE *out)
 		const struct limit_result *res = &l->results[i];
 
 		format_sentence(res, text);
-		fprintf(out, "%-8s %s\n", verdict_name(res->verdict), text);
+		fprintf(out, "%-8s %s\n", verdict_word(res->verdict), text);
 		if (res->why[0])
 			fprintf(out, "         %s\n", res->why);
 		format_advice(l, res, text);
@@ -154,8 +167,7 @@ static void put_text(const struct limits *l, FILE *out)
 	}
 	if (l->failure[0])
 		fprintf(out, "unknown  %s\n", l->failure);
-	fprintf(out, "%s, with a confidence of %g %%\n", verdict_name(l->verdict),
-		100 * (1 - l->opts.tail));
+	fprintf(out, "%s (%g %% confidence)\n", verdict_word(l->verdict), 100 * (1 - l->opts.tail));
 }
 
 /* ---- JSON ---- */
@@ -170,6 +182,10 @@ static void put_bounds(struct json *j, enum limit_kind kind, double value, doubl
 		[LIMIT_MORE] = { "inuse_bytes_delta", "inuse_bytes_delta_low",
 				 "inuse_bytes_delta_high" },
 		[LIMIT_EXITED] = { "inuse_bytes", "inuse_bytes_low", "inuse_bytes_high" },
+		[LIMIT_UNEXPLAINED] = { "unexplained_bytes", "unexplained_bytes_low",
+					"unexplained_bytes_high" },
+		[LIMIT_RETAINED] = { "retained_bytes", "retained_bytes_low",
+				     "retained_bytes_high" },
 	};
 	const int decimals = kind == LIMIT_GROWTH;
 

@@ -82,7 +82,7 @@ char *report_format_growth(const struct report *r, const struct report_row *row,
 }
 
 /* A row that holds nothing at the end does not grow. */
-bool report_holds_something(const struct report_row *row)
+bool report_row_has_inuse(const struct report_row *row)
 {
 	return row->value || row->estimate.samples;
 }
@@ -100,12 +100,12 @@ void report_put_growth_legend(const struct report *r, const struct report_row *r
 	}
 	if (has_grown)
 		report_put_wrapped(
-			"grew? it grew, but less and less, or its old blocks are freed: it may only "
-			"warm up; a recording that is longer by about so much would tell",
+			"grew? growth slowed down, or old blocks are being freed: it may only be "
+			"warming up. Record for about this much longer to tell",
 			2, report_columns(r), out);
 	if (has_unknown)
 		report_put_wrapped(
-			"? inconclusive: record for about so much longer, or with a finer --rate",
+			"? inconclusive: record for about this much longer, or with a finer --rate",
 			2, report_columns(r), out);
 }
 
@@ -166,7 +166,7 @@ int report_grows(const struct profile *p, char buf[REPORT_GROWS_BUF])
 		opts[i].sort = REPORT_SORT_GROWTH;
 		err = report_open(p, &opts[i], &r[i]);
 		if (!err)
-			err = report_find_ranked(r[i], report_holds_something, &rows[i]);
+			err = report_find_ranked(r[i], report_row_has_inuse, &rows[i]);
 		row_cnt += rows[i].cnt;
 	}
 	for (size_t i = 0; i < cnt && !err && !found.grows_cnt; i++)

@@ -20,6 +20,7 @@
 
 #define HOUR_NS (3600 * 1000000000LL)
 #define NAME_COLUMNS 100
+#define CELL_RATE "<td class=\"num\">"
 
 struct table {
 	struct report_options opts[2];
@@ -52,11 +53,12 @@ static void put_verdict(const struct growth *g, FILE *out)
 	else if (g->verdict == GROWTH_STEADY)
 		fputs("steady", out);
 	else if (g->has_grown) /* the interval is clear: what is open is whether it goes on */
-		fprintf(out, "grew; whether it goes on is known in %.0f min", ceil(g->more_s / 60));
+		fprintf(out, "grew; in %.0f min it is known whether it still does",
+			ceil(g->more_s / 60));
 	else if (g->more_s > 0)
-		fprintf(out, "cannot say yet: %.0f min more", ceil(g->more_s / 60));
+		fprintf(out, "inconclusive: about %.0f min more", ceil(g->more_s / 60));
 	else
-		fputs("cannot say", out);
+		fputs("inconclusive", out);
 }
 
 static void put_growth(const struct report *r, const struct report_row *row, FILE *out)
@@ -64,21 +66,21 @@ static void put_growth(const struct report *r, const struct report_row *row, FIL
 	struct growth g;
 
 	if (row->growth.is_partial) { /* later it will not be known, either */
-		fputs("<td><td><td>cannot say", out);
+		fputs(CELL_RATE "<td>inconclusive", out);
 		return;
 	}
 	if (!report_growth(r, row, 1, &g)) {
-		fputs("<td><td><td>", out);
+		fputs(CELL_RATE "<td>", out);
 		put_verdict(&g, out);
 		return;
 	}
-	fputs("<td>", out);
+	fputs(CELL_RATE, out);
 	put_rate(g.bytes_per_s, out);
-	fputs("<td>", out);
+	fputs(" <small>", out);
 	put_rate(g.low, out);
 	fputs(" to ", out);
 	put_rate(g.high, out);
-	fputs("<td>", out);
+	fputs("</small><td>", out);
 	put_verdict(&g, out);
 }
 
@@ -102,10 +104,10 @@ static void put_row(const struct table *t, size_t i, FILE *out)
 	const struct report_row *row = &t->rows[0].data[i];
 	char text[UNITS_BUF];
 
-	fprintf(out, "<tr><td>%s", format_bytes((double)row->value, text, sizeof(text)));
+	fprintf(out, "<tr>" CELL_RATE "%s", format_bytes((double)row->value, text, sizeof(text)));
 	for (int k = 0; k < 2; k++)
 		put_growth(t->r[k], &t->rows[k].data[i], out);
-	fputs("<td>", out);
+	fputs("<td class=\"where\">", out);
 	put_name(t->r[0], row, out);
 	fputc('\n', out);
 }
@@ -188,15 +190,17 @@ static int put_table(const struct profile *p, enum report_by by, size_t row_cap,
 	for (size_t i = 0; i < t.rows[0].cnt && i < row_cap && !err; i++) {
 		if (!i)
 			fprintf(out,
-				"<h2>What grows, by %s</h2>\n<table class=\"numbers\"><tr><th>in use<th>a "
-				"minute, the last hour<th>95 %%<th><th>a minute, the last day<th>95 %%"
-				"<th><th>%s\n",
+				"<h2>What grows, by %s</h2>\n<div class=\"sheet wide-table\">"
+				"<table class=\"growth by-%s\"><tr><th class=\"num\">In use"
+				"<th class=\"num\">Growth/min (1 h)<th><th class=\"num\">Growth/min "
+				"(24 h)<th><th class=\"where\">%s\n",
 				by == REPORT_BY_STACK ? "stack" : "scope",
-				by == REPORT_BY_STACK ? "where" : "scope");
+				by == REPORT_BY_STACK ? "stack" : "scope",
+				by == REPORT_BY_STACK ? "Where" : "Scope");
 		put_row(&t, t.order[i], out);
 	}
 	if (!err && t.rows[0].cnt)
-		fputs("</table>\n", out);
+		fputs("</table></div>\n", out);
 	if (!err && t.rows[0].cnt > row_cap)
 		fprintf(out,
 			"<p>And %zu more: <a href=\"growth%s\">all of them, as JSON</a>.</p>\n",

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/units.h"
+#include "profile/resident_words.h"
 #include "profile/witness.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
@@ -179,7 +180,7 @@ static void put_reason(const struct report *r, FILE *out)
 		report_line_add(&l, "; ", "counted since %s", text);
 	}
 	if (r->is_lossy)
-		report_line_add(&l, "; ", "some was lost");
+		report_line_add(&l, "; ", "with losses");
 	report_line_end(&l);
 }
 
@@ -255,7 +256,7 @@ static void add_watched(const struct report *r, struct report_line *l)
 	char text[UNITS_BUF];
 
 	if (was_watched_in_part(rec))
-		report_line_add(l, " ", "in the %s that were watched",
+		report_line_add(l, " ", "in the %s that were recorded",
 				format_duration((uint64_t)rec->watched_ns, text, sizeof(text)));
 }
 
@@ -317,9 +318,9 @@ static void put_unknown(const struct report *r, FILE *out)
 	recording_why_unknown(rec, comm, text);
 	snprintf(line, sizeof(line), "In use: UNKNOWN. %s", text);
 	report_put_wrapped(line, 2, report_columns(r), out);
-	recording_way_out(rec, r->rate_bytes, text);
-	put_way(r, "To measure it", text, recording_way_out_cost(rec, cost), out);
-	if (recording_tap_way(rec, text)[0])
+	recording_advice(rec, r->rate_bytes, text);
+	put_way(r, "To measure it", text, recording_advice_cost(rec, cost), out);
+	if (recording_advice_tap(rec, text)[0])
 		put_way(r, "Or with the tap", text, RECORDING_TAP_COST, out);
 }
 
@@ -351,38 +352,60 @@ static void put_exec_held(const struct report *r, FILE *out)
 	report_line_end(&l);
 }
 
+static bool find_unexplained(const struct report *r, struct witness *w)
+{
+	if (r->opts->scope || r->opts->older_than)
+		return false;
+	witness_find(r->p, w);
+	return w->is_unexplained;
+}
+
 /* Before the rows: they are not what made the process grow. */
 static void put_unexplained(const struct report *r, FILE *out)
 {
 	char words[WITNESS_WORDS];
 	struct witness w;
 
-	if (r->opts->scope || r->opts->older_than)
-		return;
-	witness_find(r->p, &w);
-	if (w.is_unexplained)
+	if (find_unexplained(r, &w))
 		report_put_wrapped(witness_words(&w, words), 2, report_columns(r), out);
+}
+
+/* What is resident, by row, which was read from the process. It may have been said before. */
+static void put_rows(const struct report *r, FILE *out)
+{
+	char words[RESIDENT_WORDS], why[RESIDENT_WORDS], text[2 * RESIDENT_WORDS + 2];
+	struct witness w;
+
+	resident_words(r->p, words);
+	resident_why_words(r->p, why);
+	if (find_unexplained(r, &w) && !w.was_freed && w.rows[0])
+		words[strcspn(words, ":")] = '\0';
+	snprintf(text, sizeof(text), "%s%s%s", words, *why ? "; " : "", why);
+	report_put_wrapped(text, 2, report_columns(r), out);
 }
 
 static void put_resident(const struct report *r, FILE *out)
 {
 	const struct recording *rec = recording_of(r);
 	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
-	char before[UNITS_BUF], after[UNITS_BUF], *unit;
+	char range[RESIDENT_RANGE], why[RESIDENT_WORDS];
 	double growth = witness_growth(r->p);
 
+	if (rec->is_known && r->p->resident.is_asked && r->p->resident.end.is_known) {
+		put_rows(r, out);
+		return;
+	}
 	if (!rec->is_known || !rec->rss_begin_bytes || !rec->rss_end_bytes)
 		return;
-	format_bytes((double)rec->rss_begin_bytes, before, sizeof(before));
-	format_bytes((double)rec->rss_end_bytes, after, sizeof(after));
-	unit = strchr(before, ' ');
-	if (unit && strchr(after, ' ') && !strcmp(unit, strchr(after, ' ')))
-		*unit = '\0';
-	report_line_add(&l, "", "Resident %s -> %s", before, after);
+	report_line_add(&l, "", "Resident %s",
+			resident_range_words((double)rec->rss_begin_bytes,
+					     (double)rec->rss_end_bytes, range));
 	if (growth >= GROWTH_BYTES_MIN &&
 	    growth >= GROWTH_SHARE_MIN * (double)rec->rss_begin_bytes && r->is_inuse &&
 	    rec->inuse == RECORDING_INUSE_ALL && !r->opts->scope && !r->opts->older_than)
 		add_explained(r, growth, &l);
+	if (r->p->resident.is_asked)
+		report_line_add(&l, "; ", "%s", resident_why_words(r->p, why));
 	report_line_end(&l);
 }
 
@@ -453,6 +476,7 @@ void report_put_head(const struct report *r, FILE *out)
 	put_old_inuse(r, out);
 	put_exec_held(r, out);
 	put_resident(r, out);
+	report_put_before(r, out);
 	if (!is_unseen_first)
 		put_not_seen(r, out);
 	if (r->opts->scope)

@@ -70,6 +70,21 @@ struct picture {
 	int measure_cnt;
 };
 
+/* The process of a difference that a server shows, and what stands between it and what follows. */
+static void put_process(const struct picture *pic, const char *behind, FILE *out)
+{
+	const struct profile *p = pic->diff ? pic->diff->side[1].r->p : pic->r->p;
+	char text[96];
+	int n;
+
+	if (!pic->r->opts->html_base || !p->recording.is_known || p->recording.process_cnt > 1)
+		return;
+	n = snprintf(text, sizeof(text), "%.40s (PID %d)", profile_text(p, p->recording.comm_str),
+		     p->recording.pid);
+	markup_put(text, (size_t)n, out);
+	fputs(behind, out);
+}
+
 static void put_title_of_one(const struct picture *pic, FILE *out)
 {
 	const struct recording *rec = &pic->r->p->recording;
@@ -86,9 +101,11 @@ static void put_title_of_one(const struct picture *pic, FILE *out)
 	fputs(" \xe2\x80\x93 heaptap\n", out);
 }
 
+/* On a server's page two moments are of one process, which the title names. */
 static void put_title(const struct picture *pic, FILE *out)
 {
 	if (pic->diff) {
+		put_process(pic, ": ", out);
 		markup_put(pic->diff->side[0].name, strlen(pic->diff->side[0].name), out);
 		fputs(" \xe2\x86\x92 ", out);
 		markup_put(pic->diff->side[1].name, strlen(pic->diff->side[1].name), out);
@@ -283,7 +300,6 @@ static void put_json(const struct picture *pic, FILE *out)
 	fputc('\n', out);
 }
 
-/* Write JSON within a script element: no "</script>", no "<!--". */
 static int put_data(const struct picture *pic, FILE *out)
 {
 	char *text = NULL;
@@ -297,14 +313,7 @@ static int put_data(const struct picture *pic, FILE *out)
 		free(text);
 		return -ENOMEM;
 	}
-	for (const char *p = text, *end; *p; p = end) {
-		end = p + strcspn(p, "<");
-		fwrite(p, 1, (size_t)(end - p), out);
-		if (*end) {
-			fputs("\\u003c", out);
-			end++;
-		}
-	}
+	markup_put_json(text, out);
 	free(text);
 	return 0;
 }
@@ -316,7 +325,7 @@ static void write_head(const struct picture *pic, FILE *out)
 		return;
 	}
 	diff_write_head(pic->diff, out);
-	fputs("Red holds more, blue less, by more than chance; a frame is as wide as the larger of both.\n",
+	fputs("Red grew, blue shrank, beyond sampling noise; a frame is as wide as its larger value.\n",
 	      out);
 }
 
@@ -375,11 +384,20 @@ static void put_script(const struct picture *pic, FILE *out)
 		fprintf(out, "<script>\n%s</script>\n", script);
 }
 
-/* A link to the page that led here. */
+/* Links to the pages that led here. */
 static void put_back(const struct picture *pic, FILE *out)
 {
-	if (pic->r->opts->html_base)
-		fputs("<p><a href=\"./\">back</a></p>\n", out);
+	const char *base = pic->r->opts->html_base;
+
+	if (!base)
+		return;
+	fprintf(out, "<nav><a class=\"brand\" href=\"%s\">heaptap</a>", *base ? base : "./");
+	if (*base) {
+		fputs(" \xe2\x80\xba <a id=\"back\" href=\"./\">", out);
+		put_process(pic, "", out);
+		fputs("</a>", out);
+	}
+	fputs(" \xe2\x80\xba <a href=\"viewer\">Flame graph</a></nav>\n", out);
 }
 
 /* Write the replacement of "@WORD@", or the line itself. */

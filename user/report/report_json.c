@@ -12,8 +12,10 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "profile/resident_words.h"
 #include "profile/witness.h"
 #include "report/report_rows.h"
+#include "report/report_text.h"
 
 /* Write a number that only some profiles have. */
 static void put_optional(struct json *j, const char *key, bool is_known, int64_t value)
@@ -334,6 +336,64 @@ static void put_process(const struct report *r, struct json *j)
 	json_end(j, '}');
 }
 
+/* The rows of a reading that is not known are null. */
+static void put_resident_row(const struct report *r, const struct resident_row *row, struct json *j)
+{
+	const struct resident_rows *rows = &r->p->resident;
+
+	json_line(j);
+	json_begin(j, NULL, '{');
+	json_text(j, "row", profile_text(r->p, row->name_str));
+	json_text(j, "label", profile_text(r->p, row->label_str));
+	put_optional(j, "begin_bytes", rows->begin.is_known, row->begin_bytes);
+	put_optional(j, "end_bytes", rows->end.is_known, row->end_bytes);
+	json_end(j, '}');
+}
+
+/* Resident memory by row, as it was read from the process; null: it was not tried. */
+static void put_resident(const struct report *r, struct json *j)
+{
+	const struct resident_rows *rows = &r->p->resident;
+	const struct resident_row *row;
+	char why[RESIDENT_WORDS];
+
+	if (!r->p->recording.is_known || !rows->is_asked) {
+		json_null(j, "resident");
+		return;
+	}
+	json_begin(j, "resident", '{');
+	put_optional(j, "begin_bytes", rows->begin.is_known && is_size(rows->begin.rss_bytes),
+		     (int64_t)rows->begin.rss_bytes);
+	put_optional(j, "end_bytes", rows->end.is_known && is_size(rows->end.rss_bytes),
+		     (int64_t)rows->end.rss_bytes);
+	json_bool(j, "begin_heap_is_read", rows->begin.is_known && rows->begin.is_proved);
+	json_bool(j, "end_heap_is_read", rows->end.is_known && rows->end.is_proved);
+	json_text(j, "why_not", resident_why_words(r->p, why)[0] ? why : NULL);
+	json_begin(j, "rows", '[');
+	vec_each(&rows->list, row)
+		put_resident_row(r, row, j);
+	json_end(j, ']');
+	json_end(j, '}');
+}
+
+static void put_before(const struct report *r, struct json *j)
+{
+	struct report_before b;
+
+	if (!report_find_before(r, &b)) {
+		json_null(j, "allocated_before");
+		return;
+	}
+	json_begin(j, "allocated_before", '{');
+	json_number(j, "objects", 0, b.objects);
+	json_number(j, "objects_low", 0, b.objects_low);
+	json_number(j, "objects_high", 0, b.objects_high);
+	json_number(j, "bytes", 0, b.bytes);
+	json_number(j, "bytes_low", 0, b.bytes_low);
+	json_number(j, "bytes_high", 0, b.bytes_high);
+	json_end(j, '}');
+}
+
 /* Write how it was recorded, and what its numbers are. */
 static void put_recording(const struct report *r, struct json *j)
 {
@@ -365,6 +425,8 @@ static void put_recording(const struct report *r, struct json *j)
 		     (int64_t)rec->exec_held_bytes);
 	put_optional(j, "unexplained_bytes", w.is_unexplained,
 		     profile_value(w.growth_bytes - w.held_bytes));
+	put_resident(r, j);
+	put_before(r, j);
 	if (is_known)
 		json_bool(j, "is_lossy", rec->is_lossy);
 	else

@@ -215,11 +215,11 @@ static int check_inuse(const struct profile *p, const struct report_options *o, 
 	    !wants_inuse || says_so)
 		return 0;
 	recording_why_unknown(&p->recording, profile_text(p, p->recording.comm_str), reason);
-	recording_way_out(&p->recording, p->period > 0 ? (uint64_t)p->period : 0, command);
+	recording_advice(&p->recording, p->period > 0 ? (uint64_t)p->period : 0, command);
 	return err_set(
-		why, -ENODATA, "in use is unknown. %s To measure it: %s%s", reason, command,
+		why, -ENODATA, "heap in use is unknown. %s To measure it: %s%s", reason, command,
 		/* a dump has nothing else */
-		o->format == REPORT_HEAP_V2 ? "" : ". What was allocated is known: --value alloc");
+		o->format == REPORT_HEAP_V2 ? "" : ". --value alloc shows what was allocated");
 }
 
 static bool has_type(const struct profile *p, const char *name)
@@ -236,7 +236,9 @@ static int check_types(const struct profile *p, const struct report_options *o, 
 		err_set(why, -ENODATA, "it does not say what was allocated (alloc_space)");
 	else if (o->format == REPORT_HEAP_V2 &&
 		 (!has_type(p, "inuse_space") || !has_type(p, "inuse_objects")))
-		err_set(why, -ENODATA, "a dump is of what is in use (inuse_space, inuse_objects)");
+		err_set(why, -ENODATA,
+			"it does not say what is in use (inuse_space, "
+			"inuse_objects)");
 	else
 		return 0;
 	vec_each(&p->types, type)
@@ -251,14 +253,13 @@ static int check_growth(const struct profile *p, const struct report_options *o,
 	if (o->sort != REPORT_SORT_GROWTH)
 		return 0;
 	if (p->recording.is_known && p->recording.inuse == RECORDING_INUSE_UNKNOWN)
-		return err_set(
-			why, -ENODATA,
-			"whether it grows is unknown, because in use is: see heaptap report");
+		return err_set(why, -ENODATA,
+			       "growth is unknown, because heap in use is: see heaptap report");
 	if (!p->moments_ns.cnt)
 		return err_set(
 			why, -ENODATA,
-			"whether it grows is unknown: only a file that heaptap record wrote says what "
-			"was in use at several moments. heaptap diff compares two files");
+			"growth is unknown: only files that heaptap record wrote have heap in use "
+			"over time. heaptap diff compares two files");
 	return 0;
 }
 
@@ -268,7 +269,8 @@ static int check_ages(const struct profile *p, const struct report_options *o, s
 		return 0;
 	return err_set(
 		why, -ENODATA,
-		"how old its blocks are is unknown: only a file that heaptap record wrote says so");
+		"the ages of its blocks are unknown: only files that heaptap record wrote have "
+		"them");
 }
 
 static int check_bins(const struct profile *p, const struct report_options *o, struct err *why)
@@ -281,14 +283,14 @@ static int check_bins(const struct profile *p, const struct report_options *o, s
 	if (!p->has_bins)
 		return err_set(
 			why, -ENODATA,
-			"how %s its blocks %s is unknown: only a profile that heaptap recorded "
-			"says so, and none of what changed in a time",
-			wants_lifetimes ? "long" : "large", wants_lifetimes ? "lived" : "were");
+			"the %s of its blocks are unknown: only profiles that heaptap recorded "
+			"have them, and none of what changed in a time",
+			wants_lifetimes ? "lifetimes" : "sizes");
 	if (wants_lifetimes && is_unknown)
 		return err_set(
 			why, -ENODATA,
-			"how long its blocks lived is unknown, because frees were not tracked: see "
-			"heaptap report");
+			"the lifetimes of its blocks are unknown, because frees were not tracked: "
+			"see heaptap report");
 	return 0;
 }
 

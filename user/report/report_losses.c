@@ -28,7 +28,7 @@ static bool read_loss(const char *comment, struct report_loss *ret)
 	    !ret->cnt || is_said_elsewhere(name))
 		return false;
 	ret->text = comment + strlen(REPORT_LEDGER);
-	ret->meaning = used ? comment + used : "of something that has no words)";
+	ret->meaning = used ? comment + used : "of an unknown kind)";
 	return true;
 }
 

@@ -389,7 +389,7 @@ void report_put_tree(const struct report *r, struct report_marks *marks, FILE *o
 	put_tree(r, r->rows.data, r->rows.cnt, marks, out);
 	if (r->opts->by == REPORT_BY_SCOPE) {
 		if (r->rows.cnt == 1 && !r->opts->scope && is_none(r, r->rows.data))
-			report_put_wrapped("No sample has a scope: the program says none (see "
+			report_put_wrapped("No sample has a scope: the program has none (see "
 					   "heaptap/scope.h).",
 					   2, report_columns(r), out);
 		report_put_tenants(r, out);
@@ -399,7 +399,7 @@ void report_put_tree(const struct report *r, struct report_marks *marks, FILE *o
 		fputs("\nNo sample has a task.\n", out);
 	if (!r->outstanding.cnt)
 		return;
-	fprintf(out, "\nOutstanding after exit: %s in %s block%s of %zu task%s\n",
+	fprintf(out, "\nIn use after exit: %s in %s block%s of %zu task%s\n",
 		format_bytes((double)left->value, value, sizeof(value)),
 		format_count((double)left->objects, count, sizeof(count)),
 		left->objects == 1 ? "" : "s", left->row_cnt, left->row_cnt == 1 ? "" : "s");

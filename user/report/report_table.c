@@ -106,7 +106,7 @@ static char *format_temporary(const struct report *r, const struct report_row *r
 	if (is_known && cell == REPORT_CELL_OF_ALL)
 		snprintf(buf, REPORT_INTERVAL_BUF, "%.1f%%", 100 * s.share);
 	else if (is_known && s.low < s.high)
-		snprintf(buf, REPORT_INTERVAL_BUF, "%.1f to %.1f", 100 * s.low, 100 * s.high);
+		snprintf(buf, REPORT_INTERVAL_BUF, "%.1f%% to %.1f%%", 100 * s.low, 100 * s.high);
 	else if (is_known && !r->is_lossy)
 		snprintf(buf, REPORT_INTERVAL_BUF, "exact");
 	return buf;
@@ -286,7 +286,7 @@ int report_write_ranked(const struct report *r, size_t row_cap, FILE *out)
 	struct report_places rows = { 0 };
 	struct report_names names = { 0 };
 	size_t cnt;
-	int err = report_find_ranked(r, is_growth ? report_holds_something : has_temporary, &rows);
+	int err = report_find_ranked(r, is_growth ? report_row_has_inuse : has_temporary, &rows);
 
 	for (int cell = REPORT_CELL_TEMPORARY; cell <= REPORT_CELL_MOST; cell++)
 		t.wants[cell] = !is_growth;

@@ -75,6 +75,15 @@ bool report_is_mostly_unseen(const struct report *r);
  * was that lost, or the process, which ran before, grew by twice of what was ever seen in use. */
 bool report_is_least(const struct report *r);
 
+/* report_before.c: blocks that were allocated before the recording and live at its end, as malloc counts their bytes. */
+struct report_before {
+	double objects, objects_low, objects_high;
+	double bytes, bytes_low, bytes_high;
+};
+/* false: it is not known. */
+bool report_find_before(const struct report *r, struct report_before *ret);
+void report_put_before(const struct report *r, FILE *out);
+
 /* Growth of value per minute, NAN: not known. */
 double report_per_minute(const struct report *r, int64_t value);
 /* Write the profile's comments. */
@@ -140,7 +149,7 @@ void report_table_put_row(const struct report_table *t, const struct report_row 
 /* What the table by growth has of its own. */
 char *report_format_growth(const struct report *r, const struct report_row *row,
 			   enum report_cell cell, char *buf);
-bool report_holds_something(const struct report_row *row);
+bool report_row_has_inuse(const struct report_row *row);
 void report_put_growth_legend(const struct report *r, const struct report_row *rows, size_t cnt,
 			      FILE *out);
 

@@ -104,7 +104,16 @@ const change = (before, after) => {
 
 // What would move or hide letters: controls, and marks of the direction of writing.
 const harmless = (text) => text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
-if (data.sides) data.sides.names = data.sides.names.map(harmless);
+// Times as the reader writes them, in the reader's zone.
+const localTimes = (text) => text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, (utc) => {
+	const at = new Date(utc), is_today = at.toDateString() === new Date().toDateString();
+	return isNaN(at) ? utc : is_today ? at.toLocaleTimeString() : at.toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
+});
+if (data.sides) {
+	data.sides.names = data.sides.names.map((name) => localTimes(harmless(name)));
+	for (const node of [document.querySelector("h1"), document.querySelector("pre.said"), document.querySelector("title")])
+		node.textContent = localTimes(node.textContent);
+}
 for (const list of ["names", "threads", "notes"]) data[list] = data[list].map(harmless);
 data.scopes = data.scopes.map((path) => path.map(harmless));
 // Indexes come as differences, which are short: see report_html.c.
@@ -116,7 +125,9 @@ for (let i = 1; i < data.samples.node.length; i++) data.samples.node[i] += data.
 const groups = [{ key: "none", title: "nothing" }];
 if (data.scopes.length > 1) groups.push({ key: "scope", title: "scopes" });
 if (data.threads.length > 2) groups.push({ key: "thread", title: "threads" });
-const view = { measure: data.measures.findIndex((m) => m.is_known), group: 0, inverted: false, at: 0, find: "" };
+// A difference is shown as such, or one of its sides alone.
+const sides = [{ key: "both", title: "difference" }, ...(data.sides ? data.sides.names : []).map((name, i) => ({ key: "ab"[i], title: `${"AB"[i]}: ${name}` }))];
+const view = { measure: data.measures.findIndex((m) => m.is_known), group: 0, side: 0, inverted: false, at: 0, find: "" };
 if (view.measure < 0) view.measure = 0;
 const funcCount = data.funcs.name.length;
 const groupNames = [];
@@ -177,26 +188,28 @@ const build = () => {
 	const n = parent.length;
 	const sums = () => ({ value: new Float64Array(n), variance: new Float64Array(n), count: new Float64Array(n),
 		objects: new Float64Array(n), own: new Float64Array(n) });
-	const t = { parent, func, depth: new Uint16Array(n), ...sums(), was: data.sides ? sums() : null,
+	const t = { parent, func, depth: new Uint16Array(n), ...sums(), was: data.sides && !view.side ? sums() : null,
 		first: new Int32Array(n).fill(-1), next: new Int32Array(n).fill(-1) };
 	const value = samples.values[view.measure], objects = m.objects < 0 ? null : samples.values[m.objects];
 	const variance = m.variance < 0 ? null : samples.variances[m.variance];
 	const count = m.variance < 0 ? null : samples.counts[m.variance];
 	for (let s = 0; s < cnt; s++) {
-		const at = leaf[s], to = data.sides && s < data.sides.before ? t.was : t;
+		const at = leaf[s], is_before = data.sides && s < data.sides.before;
+		if (view.side && is_before !== (view.side === 1)) continue;
+		const to = t.was && is_before ? t.was : t;
 		to.value[at] += value[s];
 		to.own[at] += value[s];
 		to.variance[at] += variance && variance[s] !== null ? variance[s] : NaN;
 		to.count[at] += count ? count[s] : 0;
 		if (objects) to.objects[at] += objects[s];
 	}
-	t.width = data.sides ? t.own.map((own, i) => Math.max(own, t.was.own[i])) : t.value;
+	t.width = t.was ? t.own.map((own, i) => Math.max(own, t.was.own[i])) : t.value;
 	// A child stands behind its parent: one walk from the end sums up, one from the begin knows depths.
 	for (let i = n - 1; i > 0; i--) {
 		const p = parent[i];
-		for (const of of data.sides ? [t, t.was] : [t])
+		for (const of of t.was ? [t, t.was] : [t])
 			for (const key of ["value", "variance", "count", "objects"]) of[key][p] += of[key][i];
-		if (data.sides) t.width[p] += t.width[i];
+		if (t.was) t.width[p] += t.width[i];
 	}
 	for (let i = 1; i < n; i++) t.depth[i] = t.depth[parent[i]] + 1;
 	// Children: the largest first.
@@ -335,7 +348,8 @@ const describeChange = (i) => {
 };
 const describe = (i) => {
 	if (tree.was) return describeChange(i);
-	const m = data.measures[view.measure], sum = sumOf(i), at = interval(sum);
+	// The intervals of a difference cover what differs: they say nothing of one side alone.
+	const m = data.measures[view.measure], sum = sumOf(i), at = view.side ? null : interval(sum);
 	const parts = [valueText(m, sum.value)];
 	if (m.variance >= 0 && at)
 		parts.push(at.low === at.high ? "exact" : intervalText(at.low, at.high, sum.value, (n) => valueText(m, n)));
@@ -445,12 +459,13 @@ const shown = () => ["picture", "table", "notes"].find((name) => !$(name).hidden
 const rebuild = () => { pick = -1; shades.clear(); build(); show(shown() || "picture"); say(); remember(); };
 // A view can be sent: its choice stands behind the '#'.
 const remember = () => history.replaceState(null, "", "#" + new URLSearchParams({ m: data.measures[view.measure].key,
-	g: groups[view.group].key, ...(view.inverted ? { i: 1 } : {}), ...(view.find ? { q: view.find } : {}) }));
+	g: groups[view.group].key, ...(view.side ? { s: sides[view.side].key } : {}), ...(view.inverted ? { i: 1 } : {}), ...(view.find ? { q: view.find } : {}) }));
 const recall = () => {
 	const said = new URLSearchParams(location.hash.slice(1));
 	const m = data.measures.findIndex((one) => one.key === said.get("m")), g = groups.findIndex((one) => one.key === said.get("g"));
 	if (m >= 0) view.measure = m;
 	if (g >= 0) view.group = g;
+	view.side = data.sides ? Math.max(sides.findIndex((one) => one.key === said.get("s")), 0) : 0;
 	view.inverted = said.has("i");
 	view.find = said.get("q") || "";
 };
@@ -461,6 +476,13 @@ const choices = (select, list, at, on) => {
 recall();
 choices($("measure"), data.measures, view.measure, (i) => { view.measure = i; });
 choices($("group"), groups, view.group, (i) => { view.group = i; });
+choices($("side"), sides, view.side, (i) => { view.side = i; });
+$("side").parentElement.hidden = !data.sides;
+// The page of the process shows the same two moments again.
+if ($("back") && location.search.includes("from=")) {
+	const asked = new URLSearchParams(location.search), side = (key) => Date.parse(asked.get(key)) / 1000 || asked.get(key);
+	if (side("from") && side("to")) $("back").hash = `from=${side("from")}&to=${side("to")}`;
+}
 if (groups.length < 2) $("group").parentElement.hidden = true;
 $("search").value = view.find;
 const press = () => $("invert").setAttribute("aria-pressed", view.inverted);

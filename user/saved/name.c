@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* name.c - see name.h. */
-#include "saved/name.h"
+/* name.c - see saver_priv.h. */
+#include "saved/saver_priv.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rules.c - see rules.h. */
-#include "saved/rules.h"
+/* rules.c - see saver_priv.h. */
+#include "saved/saver_priv.h"
 
 bool saved_has_grown(double inuse_bytes, double kept_bytes, uint64_t rate_bytes)
 {

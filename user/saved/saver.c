@@ -2,7 +2,7 @@
 /*
  * saver.c - see saver.h.
  *
- * Compares reasons (watch.c) with the rules (rules.h), decides which profiles are made now (batch.c), and what becomes
+ * Compares reasons (watch.c) with the rules (rules.c), decides which profiles are made now (jobs.c), and what becomes
  * of those saved before.
  *
  * Jobs of ended processes wait in a list (jobs.c), because nothing else knows of them any more. For running
@@ -20,14 +20,14 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
 #include "http/endpoints.h"
 #include "kernel/engine.h"
 #include "metrics/view.h"
 #include "saved/saver_priv.h"
-#include "saved/store.h"
-#include "serve/profile_file.h"
+#include "result/make.h"
 #include "snapshot/snapshot.h"
 #include "track/tracker.h"
 
@@ -40,23 +40,21 @@ static enum endpoint_moment moment_of(const struct saved_name *n)
 
 static void view_file(const struct kept_file *f, struct serve_kept *ret)
 {
-	char time[KEEP_TIME_BYTES];
-	int64_t ms = f->name.taken_epoch_ms;
-
 	ret->pid = f->name.pid;
 	ret->bytes = (double)f->bytes;
 	ret->inuse_bytes = f->inuse_bytes < 0 ? NAN : f->inuse_bytes;
 	ret->at = endpoint_moment_text(moment_of(&f->name));
 	memcpy(ret->comm, f->name.comm, sizeof(ret->comm));
 	saved_reason_words(&f->name, ret->why, sizeof(ret->why));
-	snprintf(ret->time, sizeof(ret->time), "%s", saved_time_text(ms / 1000, -1, time));
+	ret->epoch_ms = f->name.taken_epoch_ms;
 }
 
 struct saver {
 	struct saved_store *store;
 	struct saved_watch watch;
 	struct saved_batch batch;
-	struct profile_source src;
+	struct result_source src;
+	struct loop *loop;
 	struct saved_ended ended;
 	struct saved_rest rest;
 	bool is_hurried;
@@ -79,7 +77,6 @@ int saver_open(const struct saver_options *opts, struct saver **ret)
 	k = calloc(1, sizeof(*k));
 	if (!k)
 		return -ENOMEM;
-	k->batch.result_fd = -1;
 	saved_ended_init(&k->ended);
 	saved_watch_init(&k->watch, opts->limit_percent / 100);
 	err = saved_store_open(&store_opts, &k->store, &why);
@@ -93,11 +90,12 @@ int saver_open(const struct saver_options *opts, struct saver **ret)
 	return 0;
 }
 
-void saver_start(struct saver *k, const struct profile_source *src)
+void saver_start(struct saver *k, const struct result_source *src, struct loop *loop)
 {
 	if (!k)
 		return;
 	k->src = *src;
+	k->loop = loop;
 }
 
 void saver_change(struct saver *k, const struct saver_options *opts)
@@ -112,8 +110,7 @@ void saver_close(struct saver *k)
 {
 	if (!k)
 		return;
-	worker_kill(&k->batch.worker);
-	saved_batch_clear(&k->batch);
+	saved_batch_release(&k->batch);
 	saved_watch_release(&k->watch);
 	vec_release(&k->ended.jobs); /* samples stay held: the tracker ends as well */
 	saved_store_close(k->store);
@@ -335,16 +332,16 @@ static void let_go_dead(struct saver *k)
 	}
 }
 
-/* Start a child for what is due. Return its descriptor; -1: nothing was started. */
-static int begin(struct saver *k)
+/* Start a child for what is due. false: nothing was started. */
+static bool begin(struct saver *k)
 {
-	struct profile_request moment = { .monotonic_ns = now_ns() };
+	struct result_moment moment = { .monotonic_ns = now_ns() };
 	struct snapshot *s = NULL;
 	int err;
 
 	choose_jobs(k, moment.monotonic_ns);
 	if (!k->batch.job_cnt)
-		return -1;
+		return false;
 	moment.epoch_ns = (int64_t)clock_ns(CLOCK_REALTIME);
 	note_begun(k, moment.monotonic_ns);
 	err = saved_batch_open_files(&k->batch, moment.epoch_ns);
@@ -352,8 +349,9 @@ static int begin(struct saver *k)
 		err = snapshot_take(k->src.engine, &s);
 	k->rest.end_ns = now_ns();
 	k->rest.took_ns = k->rest.end_ns - moment.monotonic_ns;
+	moment.snapshot = s;
 	if (!err)
-		err = saved_batch_start(&k->batch, &k->src, s, &moment);
+		err = saved_batch_start(&k->batch, &k->src, &moment);
 	let_go_dead(k);
 	if (err) {
 		log_warn("serve: cannot keep profiles: %s", strerror(-err));
@@ -361,19 +359,7 @@ static int begin(struct saver *k)
 		saved_batch_clear(&k->batch);
 	}
 	snapshot_free(s);
-	return err ? -1 : k->batch.worker.fd;
-}
-
-int saver_work(struct saver *k, int *ret_fd)
-{
-	*ret_fd = -1;
-	if (!k)
-		return 0;
-	if (!k->batch.worker.pid)
-		*ret_fd = begin(k);
-	else if (worker_check(&k->batch.worker))
-		saver_reap(k);
-	return 0;
+	return !err;
 }
 
 /* Handle what has been made. */
@@ -401,10 +387,10 @@ static enum saved_rank rank_of(const struct saver *k, const struct saved_job *jo
 		       saved_rank_of(&job->name);
 }
 
-static void take_result(struct saver *k, const struct saved_result *r)
+static void take_result(struct saver *k, size_t i, int err)
 {
-	struct saved_job *job = &k->batch.jobs[r->job_idx];
-	int err = r->make_err;
+	const struct saved_result *r = &k->batch.results[i];
+	struct saved_job *job = &k->batch.jobs[i];
 
 	if (!err) {
 		err = saved_store_add(k->store, &job->name, job->fd, r->write_err, r->inuse_bytes,
@@ -417,26 +403,43 @@ static void take_result(struct saver *k, const struct saved_result *r)
 		replace(k, job, r);
 }
 
-bool saver_reap(struct saver *k)
+/* false: the child has not ended. */
+static bool reap(struct saver *k)
 {
-	struct saved_result r;
-	uint64_t cpu_ns;
-	size_t done = 0;
+	int err;
 
-	if (!k)
-		return true;
-	if (!worker_reap(&k->batch.worker, "keeping profiles", &cpu_ns))
+	if (!worker_reap(&k->batch.worker))
 		return !k->batch.worker.pid;
-	k->rest.took_ns += cpu_ns;
+	k->rest.took_ns += k->batch.worker.cpu_ns;
 	k->rest.end_ns = now_ns();
-	while (saved_batch_result(&k->batch, done, &r)) {
-		take_result(k, &r);
-		done++;
+	for (size_t i = 0; i < k->batch.job_cnt; i++) {
+		if (worker_result(&k->batch.worker, i, &err) == WORKER_OVER && err != -EINTR)
+			take_result(k, i, err);
+		else /* the child was killed */
+			k->failed_cnt += !saved_store_recover(k->store, &k->batch.jobs[i].name);
 	}
-	for (; done < k->batch.job_cnt; done++) /* the child was killed */
-		k->failed_cnt += !saved_store_recover(k->store, &k->batch.jobs[done].name);
 	saved_batch_clear(&k->batch);
 	return true;
+}
+
+/* As in serve/profiles.c. */
+static void on_child(void *ctx, int fd)
+{
+	struct saver *k = ctx;
+
+	if (!reap(k))
+		loop_watch_once(k->loop, fd, on_child, k);
+}
+
+int saver_work(struct saver *k)
+{
+	if (!k)
+		return 0;
+	if (!k->batch.worker.pid)
+		return begin(k) ? loop_watch_once(k->loop, k->batch.worker.fd, on_child, k) : 0;
+	if (worker_check(&k->batch.worker))
+		reap(k);
+	return 0;
 }
 
 void saver_hurry(struct saver *k)

@@ -4,8 +4,8 @@
  * its limit, and before it ended.
  *
  * BPF sums up what each process holds (engine_each_image()), so watching costs one small read in a tick, and no
- * walk of the samples. When there are reasons (rules.h says when), one snapshot is taken for all processes that
- * have one, and a child process makes the files from it, as for profiles.h.
+ * walk of the samples. When there are reasons (rules.c says when), one snapshot is taken for all processes that
+ * have one, and a child process makes the files from it, as for serve/profiles.c.
  *
  * The kernel's event reports the end of a process. Its samples are still in the live map then: the saver keeps them
  * there (tracker_pin_image()) until the last profile is made.
@@ -21,8 +21,9 @@
 #include "http/endpoints.h"
 
 struct ht_event;
+struct loop;
 struct saver;
-struct profile_source;
+struct result_source;
 struct serve_keep;
 
 struct saver_options {
@@ -34,8 +35,8 @@ struct saver_options {
 
 /* Refuse all that can be refused: the reason is logged on stderr. */
 int saver_open(const struct saver_options *opts, struct saver **ret);
-/* Nothing is done before this call. src is copied. */
-void saver_start(struct saver *k, const struct profile_source *src);
+/* Nothing is done before this call. src is copied. The child is watched in the loop. */
+void saver_start(struct saver *k, const struct result_source *src, struct loop *loop);
 /* Apply other bounds and another limit; the folder, and whether anything is saved, stay. */
 void saver_change(struct saver *k, const struct saver_options *opts);
 /* NULL is fine here; everywhere below it means that nothing is saved. */
@@ -48,9 +49,8 @@ void saver_sync(struct saver *k);
 /* Call a few times a second. */
 void saver_tick(struct saver *k);
 
-/* Start what is due; as profiles_work(). */
-int saver_work(struct saver *k, int *ret_fd);
-bool saver_reap(struct saver *k);
+/* Start what is due. */
+int saver_work(struct saver *k);
 /* From here on there is no rest between profiles: heaptap ends. */
 void saver_hurry(struct saver *k);
 /* True while last profiles wait or are being made. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* store.c - see store.h. */
-#include "saved/store.h"
+/* store.c - see saver_priv.h. */
+#include "saved/saver_priv.h"
 
 #include <dirent.h>
 #include <errno.h>

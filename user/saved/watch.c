@@ -22,7 +22,6 @@
 #include "proc/cgroup.h"
 #include "proc/cgroup_memory.h"
 #include "proc/process.h"
-#include "saved/rules.h"
 #include "track/tracker.h"
 
 /*
@@ -39,8 +38,8 @@
 
 struct saved_cgroup {
 	char *dir;
-	struct cgroup_free *room;
-	struct cgroup_free_reading reading; /* the last one */
+	struct cgroup_room *room;
+	struct cgroup_room_reading reading; /* the last one */
 	struct saved_limit limit;
 	bool has_come_near;
 	uint64_t read_ns;
@@ -53,7 +52,7 @@ struct saved_cgroup {
 
 static void free_cgroup(struct saved_cgroup *c)
 {
-	cgroup_free_close(c->room);
+	cgroup_room_close(c->room);
 	free(c->dir);
 	free(c);
 }
@@ -64,7 +63,7 @@ static struct saved_cgroup *get_cgroup(struct saved_watch *kw, pid_t pid)
 	char dir[CGROUP_PATH_BYTES];
 	struct saved_cgroup *fresh, **c;
 
-	if (!kw->has_mount || cgroup_free_find_dir(&kw->mount, pid, dir))
+	if (!kw->has_mount || cgroup_room_find_dir(&kw->mount, pid, dir))
 		return NULL;
 	vec_each(&kw->cgroups, c) {
 		if (!strcmp((*c)->dir, dir)) {
@@ -78,7 +77,7 @@ static struct saved_cgroup *get_cgroup(struct saved_watch *kw, pid_t pid)
 	fresh->user_cnt = 1;
 	fresh->log = (struct log_limit){ .every_ns = LOG_EVERY_NS, .burst = 1 };
 	fresh->dir = strdup(dir);
-	if (!fresh->dir || cgroup_free_open(&kw->mount, dir, &fresh->room) ||
+	if (!fresh->dir || cgroup_room_open(&kw->mount, dir, &fresh->room) ||
 	    vec_push(&kw->cgroups, fresh)) {
 		free_cgroup(fresh);
 		return NULL;
@@ -99,7 +98,7 @@ static void put_cgroup(struct saved_watch *kw, struct saved_cgroup *c)
 
 static void read_cgroup(struct saved_cgroup *c, double share, uint64_t now)
 {
-	struct cgroup_free_reading r;
+	struct cgroup_room_reading r;
 	bool is_far =
 		(double)c->reading.working_bytes < (double)c->reading.limit_bytes * FAR_SHARE ||
 		!c->reading.limit_bytes;
@@ -107,7 +106,7 @@ static void read_cgroup(struct saved_cgroup *c, double share, uint64_t now)
 	c->has_come_near = false;
 	if (c->read_ns && is_far && now < c->read_ns + FAR_INTERVAL_NS)
 		return;
-	if (cgroup_free_read(c->room, &r))
+	if (cgroup_room_read(c->room, &r))
 		return; /* its processes are ending */
 	c->read_ns = now;
 	c->reading = r;
@@ -237,7 +236,7 @@ static void refresh_cgroups(struct saved_watch *kw)
 		put_cgroup(kw, old);
 	}
 	vec_each(&kw->cgroups, c)
-		cgroup_free_refresh((*c)->room);
+		cgroup_room_refresh((*c)->room);
 }
 
 static void look_at_limit(struct watched *w, uint64_t rate_bytes)

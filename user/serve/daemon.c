@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * daemon.c - see daemon.h.
+ * daemon.c - see daemon.h and daemon_priv.h.
  *
  * Sets up the parts in the order in which things can be refused, changes them when the configuration does, and
  * takes them down. Their work in between begins in daemon_loop.c.
  */
-#include "serve/daemon.h"
+#include "serve/daemon_priv.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -17,47 +17,27 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/units.h"
 #include "budget/governor.h"
-#include "serve/daemon_priv.h"
-#include "serve/debug_job.h"
+#include "serve/pushes.h"
 #include "serve/follow.h"
 #include "saved/saver.h"
 #include "session/session.h"
-#include "serve/live_view.h"
-#include "serve/profiles.h"
-#include "serve/ticks.h"
-#include "serve/target_memory.h"
 #include "guardian/guardian.h"
 #include "metrics/stack_past.h"
 #include "kernel/engine.h"
 #include "http/http.h"
 #include "symbol/name_cache.h"
 #include "symbol/slow_files.h"
+#include "proc/process.h"
 #include "proc/reader.h"
+#include "proc/select.h"
 #include "track/file_job.h"
 #include "track/tracker.h"
 
-struct daemon {
-	struct daemon_options opts;
-	struct guardian *guardian;
-	struct select_rules *rules;
-	struct capture *capture;
-	struct session *session; /* owned by capture */
-	struct requests *requests;
-	struct http_server *http; /* owned by requests */
-	struct follow *follow;
-	struct profiles *profiles;
-	struct saver *saver; /* NULL: nothing is saved */
-	struct pushes *pushes;
-	struct profile_source source;
-	struct live_view *live_view; /* for the pages */
-	struct ticks *ticks;
-	struct daemon_loop *loop;
-	struct slow_files *slow;
-	struct name_cache *names;
-	struct stack_past *stacks; /* NULL: none is kept */
-};
+/* An unmapped file is noticed after this at the latest. */
+#define REFRESH_NS (60 * NS_PER_S)
 
 static void on_event(void *ctx, const struct ht_event *event)
 {
@@ -79,6 +59,86 @@ static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, i
 	}
 }
 
+/* Without uprobe events every process has links of its own, unless all may pay. */
+static int open_uprobe_events(struct guardian *guardian, enum sharing wanted, bool *ret_has_events)
+{
+	size_t removed_cnt = 0;
+	struct err why;
+	int err = guardian_open_events(guardian, &removed_cnt, &why);
+
+	if (removed_cnt)
+		log_info("serve: removed %zu probe definitions that a killed heaptap has left",
+			 removed_cnt);
+	*ret_has_events = !err;
+	if (!err)
+		return 0;
+	if (wanted == SHARING_EVENT) {
+		log_error("serve: processes cannot share probes: %s", why.text);
+		return err;
+	}
+	log_warn("serve: many processes that use one library will slow each other down, because "
+		 "they cannot share probes: %s",
+		 why.text);
+	return 0;
+}
+
+static bool may_tap(void *ctx, pid_t pid)
+{
+	const struct daemon *d = ctx;
+	struct process_info info;
+
+	return !process_glance(pid, &info) &&
+	       select_matches(d->tap_rules,
+			      &(struct select_candidate){ .comm = info.comm, .exe = info.exe });
+}
+
+static int make_tap_rules(struct daemon *d)
+{
+	const struct select_options who = { .comm = d->opts.tap, .exe = d->opts.tap_exe };
+	struct err why;
+	int err = who.comm.cnt || who.exe.cnt ? select_rules_new(&who, &d->tap_rules, &why) : 0;
+
+	if (err)
+		log_error("serve: --tap or --tap-exe: %s", why.text);
+	return err;
+}
+
+/* Start the session: which processes may be tapped, which share probes. */
+static int start_session(struct daemon *d)
+{
+	const struct daemon_options *opts = &d->opts;
+	struct track_policy *policy = &d->session->policy;
+	const struct session_options session_opts = {
+		.engine = {
+			.live_cap = (uint32_t)opts->live_cap,
+			.stack_cap = (uint32_t)opts->stack_cap,
+		},
+		.ops = { .on_event = on_event },
+		.ctx = d,
+		.guardian = d->guardian,
+		.governor = {
+			.limit = opts->max_overhead,
+			.max_host_share = opts->max_overhead_host,
+			.rate_bytes = opts->rate_bytes,
+		},
+		/* The limit for throwing functions is set before each attachment. */
+		.rate_bytes = opts->rate_bytes,
+	};
+	int err;
+
+	*policy = (struct track_policy){
+		.refresh_ns = REFRESH_NS,
+		.is_all_agreed = opts->select.is_all || opts->sharing == SHARING_ALL,
+		.source = opts->source,
+		.tap_rate_bytes = d->tap_rules ? TAP_RATE_FINEST : 0,
+		.may_tap = may_tap,
+		.may_tap_ctx = d,
+		.sharing = opts->sharing,
+	};
+	err = open_uprobe_events(d->guardian, opts->sharing, &policy->has_events);
+	return err ? err : session_start(d->session, &session_opts);
+}
+
 static int open_profiles(struct daemon *d)
 {
 	const struct live_view_options view_opts = {
@@ -88,7 +148,7 @@ static int open_profiles(struct daemon *d)
 	};
 	int err;
 
-	d->source = (struct profile_source){
+	d->source = (struct result_source){
 		.engine = d->session->engine,
 		.files = d->session->files,
 		.tracker = d->session->tracker,
@@ -107,44 +167,8 @@ static int open_profiles(struct daemon *d)
 			return err;
 		d->source.stacks = d->stacks;
 	}
-	err = profiles_new(&d->source, &d->profiles);
+	err = profiles_new(&d->source, d->pushes, d->loop, &d->profiles);
 	return err ? err : live_view_new(&d->source, &view_opts, &d->live_view);
-}
-
-static int open_ticks(struct daemon *d)
-{
-	const struct ticks_parts parts = {
-		.engine = d->session->engine,
-		.files = d->session->files,
-		.tracker = d->session->tracker,
-		.follow = d->follow,
-		.http = d->http,
-		.live_view = d->live_view,
-		.names = d->names,
-		.profiles = d->profiles,
-		.pushes = d->pushes,
-		.saver = d->saver,
-	};
-
-	return ticks_open(&parts, &d->ticks);
-}
-
-static int start_loop(struct daemon *d)
-{
-	const struct daemon_loop_parts parts = {
-		.guardian = d->guardian,
-		.engine = d->session->engine,
-		.tracker = d->session->tracker,
-		.governor = d->session->governor,
-		.http = d->http,
-		.profiles = d->profiles,
-		.pushes = d->pushes,
-		.ticks = d->ticks,
-		.saver = d->saver,
-		.slow = d->slow,
-	};
-
-	return daemon_loop_start(d->loop, &parts);
 }
 
 /* Large arrays of a moment (snapshots, pages) go back to the kernel when they are freed. By itself the C library raises this
@@ -178,9 +202,11 @@ static int set_up(struct daemon *d)
 	if (!err)
 		err = name_cache_new(&d->names);
 	if (!err)
-		err = daemon_loop_open(d->opts.can_reload, &d->loop);
+		err = daemon_loop_open(d);
 	if (!err)
-		err = capture_new(&d->opts, &d->capture, &d->session);
+		err = make_tap_rules(d);
+	if (!err)
+		err = session_new("serve", d->opts.mode, &d->session);
 	if (!err)
 		err = requests_open(d->opts.listen, d->opts.token_file, &d->requests);
 	if (err)
@@ -188,17 +214,17 @@ static int set_up(struct daemon *d)
 	d->http = requests_server(d->requests);
 	err = saver_open(&d->opts.keep, &d->saver);
 	if (!err)
-		err = pushes_open(&d->opts.pushes, &d->pushes);
+		err = pushes_open(&d->opts.pushes, d->loop, &d->pushes);
 	if (!err)
-		err = capture_start(d->capture, &d->opts, d->guardian, on_event, d);
+		err = start_session(d);
 	if (!err)
 		err = follow_new(d->session->engine, d->session->tracker, &follow_opts, &d->follow);
 	if (!err)
 		err = open_profiles(d);
 	if (!err)
-		err = open_ticks(d);
+		err = ticks_open(d, &d->ticks);
 	if (!err)
-		err = start_loop(d);
+		err = daemon_loop_start(d);
 	return err;
 }
 
@@ -222,8 +248,7 @@ static void start(struct daemon *d)
 		.saver = d->saver,
 	};
 
-	profiles_set_pushes(d->profiles, d->pushes);
-	saver_start(d->saver, &d->source);
+	saver_start(d->saver, &d->source, d->loop);
 	requests_start(d->requests, &parts);
 	guardian_while_waiting(d->guardian, on_guardian_wait, d);
 }
@@ -263,23 +288,9 @@ int daemon_open(const struct daemon_options *opts, struct daemon **ret)
 int daemon_run(struct daemon *d, enum daemon_wish *ret)
 {
 	bool wants_reload = false;
-	int err = daemon_loop_run(d->loop, &wants_reload);
+	int err = daemon_loop_run(d, &wants_reload);
 
 	*ret = wants_reload ? DAEMON_RELOAD : DAEMON_END;
-	return err;
-}
-
-/* Change all or nothing. */
-static int change_pushes(struct daemon *d, const struct pushes_options *opts)
-{
-	int err, watch_err;
-
-	daemon_loop_unwatch_pushes(d->loop);
-	err = pushes_change(d->pushes, opts);
-	watch_err = daemon_loop_watch_pushes(d->loop);
-	if (watch_err)
-		log_warn("serve: some answers to pushes will be read late: %s",
-			 strerror(-watch_err));
 	return err;
 }
 
@@ -290,7 +301,7 @@ static int change_token_and_pushes(struct daemon *d, const struct daemon_options
 
 	if (err)
 		return err;
-	err = change_pushes(d, &opts->pushes);
+	err = pushes_change(d->pushes, &opts->pushes);
 	if (err && requests_set_token(d->requests, d->opts.token_file))
 		log_warn("serve: the old token could not be put back: the new one holds");
 	return err;
@@ -385,9 +396,10 @@ void daemon_close(struct daemon *d)
 	ticks_close(d->ticks);
 	live_view_free(d->live_view);
 	stack_past_free(d->stacks);
-	capture_free(d->capture);
+	session_free(d->session);
+	select_rules_free(d->tap_rules);
 	select_rules_free(d->rules);
-	daemon_loop_close(d->loop);
+	loop_free(d->loop);
 	name_cache_free(d->names);
 	slow_files_free(d->slow);
 	guardian_end(d->guardian);

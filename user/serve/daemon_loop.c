@@ -13,9 +13,8 @@
 #include "base/loop.h"
 #include "budget/governor.h"
 #include "saved/saver.h"
-#include "serve/profiles.h"
+#include "session/session.h"
 #include "serve/pushes.h"
-#include "serve/ticks.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "http/http.h"
@@ -32,38 +31,28 @@
 /* Time to make them, once no names are looked up any more. */
 #define LAST_MADE_NS (NS_PER_S * 3 / 2)
 
-struct daemon_loop {
-	struct daemon_loop_parts parts;
-	struct loop *loop;
-	bool can_reload;
-	bool is_over, is_hurried; /* told to end; told again */
-	bool wants_reload;
-	bool has_lost_guardian;
-	uint64_t made_end_ns; /* then the last profiles are made, or never will be */
-};
-
 static void on_tick(void *ctx)
 {
-	const struct daemon_loop *l = ctx;
+	const struct daemon *d = ctx;
 
-	ticks_tick(l->parts.ticks);
+	ticks_tick(d->ticks);
 }
 
 static void on_signal(void *ctx, int signal)
 {
-	struct daemon_loop *l = ctx;
+	struct daemon *d = ctx;
 	bool pauses = signal == SIGUSR1;
 	int err;
 
-	if (signal == SIGHUP && l->can_reload) {
-		l->wants_reload = true;
+	if (signal == SIGHUP && d->opts.can_reload) {
+		d->end.wants_reload = true;
 		return;
 	}
 	if (signal != SIGUSR1 && signal != SIGUSR2) {
-		l->is_over = l->is_hurried = true;
+		d->end.is_over = d->end.is_hurried = true;
 		return;
 	}
-	err = governor_pause(l->parts.governor, pauses);
+	err = governor_pause(d->session->governor, pauses);
 	if (err)
 		log_warn("serve: some probes could not be changed: %s", strerror(-err));
 	log_warn(pauses ? "serve: all probes are taken out (SIGUSR1), until SIGUSR2" :
@@ -72,33 +61,33 @@ static void on_signal(void *ctx, int signal)
 
 static void on_guardian_news(void *ctx, int fd)
 {
-	struct daemon_loop *l = ctx;
+	struct daemon *d = ctx;
 
 	(void)fd;
-	if (!guardian_work(l->parts.guardian)) {
-		if (guardian_take_dropped(l->parts.guardian))
-			governor_resume_after_stop(l->parts.governor, "serve");
+	if (!guardian_work(d->guardian)) {
+		if (guardian_take_dropped(d->guardian))
+			governor_resume_after_stop(d->session->governor, "serve");
 		return;
 	}
-	log_error("serve: %s (heaptap-guard, PID %d)", guardian_lost_why(l->parts.guardian),
-		  guardian_pid(l->parts.guardian));
-	l->has_lost_guardian = l->is_over = true;
+	log_error("serve: %s (heaptap-guard, PID %d)", guardian_lost_why(d->guardian),
+		  guardian_pid(d->guardian));
+	d->end.has_lost_guardian = d->end.is_over = true;
 }
 
 static void on_ring(void *ctx, int fd)
 {
-	const struct daemon_loop *l = ctx;
+	const struct daemon *d = ctx;
 
 	(void)fd;
-	engine_events_drain(l->parts.engine);
+	engine_events_drain(d->session->engine);
 }
 
 static void on_mapping_events(void *ctx, int fd)
 {
-	const struct daemon_loop *l = ctx;
+	const struct daemon *d = ctx;
 
 	(void)fd;
-	ticks_drain(l->parts.ticks);
+	ticks_drain(d->ticks);
 }
 
 /* Nothing to do: http_run() is called in each turn. */
@@ -108,84 +97,32 @@ static void on_http(void *ctx, int fd)
 	(void)fd;
 }
 
-static void on_push(void *ctx, int fd)
-{
-	const struct daemon_loop *l = ctx;
-
-	(void)fd;
-	pushes_run(l->parts.pushes);
-}
-
-/* If there is nothing to reap (somebody traces the child), watch once more. */
-static void on_profile_child(void *ctx, int fd)
-{
-	const struct daemon_loop *l = ctx;
-
-	if (!profiles_reap(l->parts.profiles, fd))
-		loop_watch_once(l->loop, fd, on_profile_child, ctx);
-}
-
-static void on_saver_child(void *ctx, int fd)
-{
-	const struct daemon_loop *l = ctx;
-
-	if (!saver_reap(l->parts.saver))
-		loop_watch_once(l->loop, fd, on_saver_child, ctx);
-}
-
-int daemon_loop_open(bool can_reload, struct daemon_loop **ret)
+int daemon_loop_open(struct daemon *d)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, 0 };
-	struct daemon_loop *l = calloc(1, sizeof(*l));
-	int err;
+	int err = loop_new(&d->loop);
 
-	if (!l)
-		return -ENOMEM;
-	l->can_reload = can_reload;
-	err = loop_new(&l->loop);
 	if (!err)
-		err = loop_watch_signals(l->loop, signals, on_signal, l);
-	if (err) {
-		daemon_loop_close(l);
+		err = loop_watch_signals(d->loop, signals, on_signal, d);
+	if (err)
 		return err;
-	}
 	/* One that comes when the loop is closed already shall not end what is left to do. */
 	signal(SIGUSR1, SIG_IGN);
 	signal(SIGUSR2, SIG_IGN);
-	*ret = l;
 	return 0;
 }
 
-int daemon_loop_watch_pushes(struct daemon_loop *l)
+int daemon_loop_start(struct daemon *d)
 {
-	int err = 0;
+	int err = loop_every(d->loop, TICK_NS, on_tick, d);
 
-	for (size_t i = 0; i < pushes_fd_cnt(l->parts.pushes) && !err; i++)
-		err = loop_watch(l->loop, pushes_fd(l->parts.pushes, i), on_push, l);
-	return err;
-}
-
-void daemon_loop_unwatch_pushes(struct daemon_loop *l)
-{
-	for (size_t i = 0; i < pushes_fd_cnt(l->parts.pushes); i++)
-		loop_unwatch(l->loop, pushes_fd(l->parts.pushes, i));
-}
-
-int daemon_loop_start(struct daemon_loop *l, const struct daemon_loop_parts *parts)
-{
-	int err;
-
-	l->parts = *parts;
-	err = loop_every(l->loop, TICK_NS, on_tick, l);
 	if (!err)
-		err = loop_watch(l->loop, engine_events_fd(l->parts.engine), on_ring, l);
+		err = loop_watch(d->loop, engine_events_fd(d->session->engine), on_ring, d);
 	if (!err)
-		err = loop_watch(l->loop, guardian_fd(l->parts.guardian), on_guardian_news, l);
-	if (!err && ticks_fd(l->parts.ticks) >= 0)
-		err = loop_watch(l->loop, ticks_fd(l->parts.ticks), on_mapping_events, l);
-	if (!err)
-		err = daemon_loop_watch_pushes(l);
-	return err ? err : loop_watch(l->loop, http_fd(l->parts.http), on_http, l);
+		err = loop_watch(d->loop, guardian_fd(d->guardian), on_guardian_news, d);
+	if (!err && ticks_fd(d->ticks) >= 0)
+		err = loop_watch(d->loop, ticks_fd(d->ticks), on_mapping_events, d);
+	return err ? err : loop_watch(d->loop, http_fd(d->http), on_http, d);
 }
 
 static int least(int a, int b)
@@ -195,100 +132,86 @@ static int least(int a, int b)
 	return a < b ? a : b;
 }
 
-static int wait_ms(const struct daemon_loop *l)
+static int wait_ms(const struct daemon *d)
 {
-	int ms = tracker_wait_ms(l->parts.tracker);
+	int ms = tracker_wait_ms(d->session->tracker);
 
-	if (l->is_over)
+	if (d->end.is_over)
 		ms = least(ms, 100);
-	ms = least(ms, governor_wait_ms(l->parts.governor));
-	ms = least(ms, http_wait_ms(l->parts.http));
-	return least(ms, profiles_wait_ms(l->parts.profiles));
+	ms = least(ms, governor_wait_ms(d->session->governor));
+	ms = least(ms, http_wait_ms(d->http));
+	return least(ms, profiles_wait_ms(d->profiles));
 }
 
-static int loop_once(struct daemon_loop *l)
+static int loop_once(struct daemon *d)
 {
-	int child_fd, err = loop_turn(l->loop, wait_ms(l));
+	int err = loop_turn(d->loop, wait_ms(d));
 
 	if (err)
 		return err;
-	err = tracker_work(l->parts.tracker);
+	err = tracker_work(d->session->tracker);
 	if (err) { /* one process's; the others go on */
 		log_warn("serve: cannot follow a change of a process: %s", strerror(-err));
 		if (err == -ENOMEM)
 			return err;
 	}
-	err = governor_work(l->parts.governor);
+	err = governor_work(d->session->governor);
 	if (!err)
-		err = http_run(l->parts.http);
+		err = http_run(d->http);
 	if (!err)
-		err = profiles_work(l->parts.profiles, &child_fd);
-	if (!err && child_fd >= 0)
-		err = loop_watch_once(l->loop, child_fd, on_profile_child, l);
-	if (!err)
-		err = saver_work(l->parts.saver, &child_fd);
-	if (!err && child_fd >= 0)
-		err = loop_watch_once(l->loop, child_fd, on_saver_child, l);
-	return err;
+		err = profiles_work(d->profiles);
+	return err ? err : saver_work(d->saver);
 }
 
 /* Finish the profiles of processes that have just ended. */
-static int saved_last(struct daemon_loop *l)
+static int saved_last(struct daemon *d)
 {
 	int err = 0;
 
-	l->is_hurried = false;
-	saver_hurry(l->parts.saver);
-	while (!err && !l->is_hurried && now_ns() < l->made_end_ns && saver_is_busy(l->parts.saver))
-		err = loop_once(l);
+	d->end.is_hurried = false;
+	saver_hurry(d->saver);
+	while (!err && !d->end.is_hurried && now_ns() < d->end.made_ns && saver_is_busy(d->saver))
+		err = loop_once(d);
 	return err;
 }
 
 /* Push what is held at the end to destinations that answer; for others it waits in the spool. */
-static int push_last(struct daemon_loop *l)
+static int push_last(struct daemon *d)
 {
 	uint64_t end_ns = now_ns() + LAST_PUSH_NS;
 	int err = 0;
 
-	l->is_hurried = false;
-	pushes_hurry(l->parts.pushes);
-	while (!err && !l->is_hurried && now_ns() < end_ns &&
-	       ((now_ns() < l->made_end_ns &&
-		 (pushes_is_due(l->parts.pushes) || profiles_makes_pushes(l->parts.profiles))) ||
-		pushes_are_waiting(l->parts.pushes)))
-		err = loop_once(l);
+	d->end.is_hurried = false;
+	pushes_hurry(d->pushes);
+	while (!err && !d->end.is_hurried && now_ns() < end_ns &&
+	       ((now_ns() < d->end.made_ns &&
+		 (pushes_is_due(d->pushes) || profiles_makes_pushes(d->profiles))) ||
+		pushes_are_waiting(d->pushes)))
+		err = loop_once(d);
 	return err;
 }
 
-int daemon_loop_run(struct daemon_loop *l, bool *ret_wants_reload)
+int daemon_loop_run(struct daemon *d, bool *ret_wants_reload)
 {
 	int err = 0;
 
-	l->wants_reload = false;
-	while (!l->is_over && !l->wants_reload && !err)
-		err = loop_once(l);
-	*ret_wants_reload = !l->is_over && !err;
+	d->end.wants_reload = false;
+	while (!d->end.is_over && !d->end.wants_reload && !err)
+		err = loop_once(d);
+	*ret_wants_reload = !d->end.is_over && !err;
 	if (*ret_wants_reload)
 		return 0;
-	l->made_end_ns = now_ns() + LAST_MADE_NS;
-	slow_files_end_at(l->parts.slow, now_ns() + LAST_NAMES_NS);
+	d->end.made_ns = now_ns() + LAST_MADE_NS;
+	slow_files_end_at(d->slow, now_ns() + LAST_NAMES_NS);
 	if (!err)
-		err = saved_last(l);
-	if (!err && pushes_cnt(l->parts.pushes))
-		err = push_last(l);
+		err = saved_last(d);
+	if (!err && pushes_cnt(d->pushes))
+		err = push_last(d);
 	if (err)
 		log_error("serve: %s: ending", strerror(-err));
-	else if (l->has_lost_guardian)
+	else if (d->end.has_lost_guardian)
 		err = -EPIPE;
 	else
 		log_info("serve: ended by a signal");
 	return err;
-}
-
-void daemon_loop_close(struct daemon_loop *l)
-{
-	if (!l)
-		return;
-	loop_free(l->loop);
-	free(l);
 }

@@ -1,44 +1,72 @@
 /* SPDX-License-Identifier: MIT */
-/* daemon_priv.h - the parts of daemon.c: the recording side, the event loop, the HTTP side. */
+/*
+ * daemon_priv.h - the parts of daemon.c: the recording side, the event loop and its ticks, the HTTP side with what
+ * its requests ask for: profiles and the view.
+ */
 #ifndef HT_SERVE_DAEMON_PRIV_H
 #define HT_SERVE_DAEMON_PRIV_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
+#include "base/clock.h"
+#include "result/make.h"
 #include "serve/daemon.h"
 
-struct daemon_loop;
-struct engine;
 struct follow;
-struct governor;
 struct guardian;
 struct ht_event;
+struct http_answer;
+struct http_exchange;
 struct http_server;
 struct live_view;
-struct profile_source;
+struct loop;
+struct name_cache;
 struct profiles;
 struct pushes;
 struct requests;
+struct result_request;
 struct saver;
+struct serve_process;
+struct serve_view;
+struct select_rules;
 struct session;
 struct slow_files;
-struct texts;
+struct stack_past;
+struct target_memory;
 struct ticks;
+struct track_files;
 struct tracker;
 
-/* capture.c: the daemon's session (session.h): which processes may be tapped, which share probes. */
-
-struct capture;
-
-/* Check what the kernel can do. The capture owns *ret_session. */
-int capture_new(const struct daemon_options *opts, struct capture **ret,
-		struct session **ret_session);
-/* Start the session; its events go to on_event with ctx. After a failure call capture_free() all the same. */
-int capture_start(struct capture *c, const struct daemon_options *opts, struct guardian *guardian,
-		  void (*on_event)(void *ctx, const struct ht_event *event), void *ctx);
-/* Free the session, too. NULL is fine. */
-void capture_free(struct capture *c);
+/* The parts, which know each other by this. */
+struct daemon {
+	struct daemon_options opts;
+	struct loop *loop;
+	struct {
+		bool is_over, is_hurried; /* told to end; told again */
+		bool wants_reload;
+		bool has_lost_guardian;
+		uint64_t made_ns; /* then the last profiles are made, or never will be */
+	} end;
+	struct guardian *guardian;
+	struct select_rules *rules;
+	struct select_rules *tap_rules; /* NULL: no process may be tapped */
+	struct session *session;
+	struct requests *requests;
+	struct http_server *http; /* owned by requests */
+	struct follow *follow;
+	struct profiles *profiles;
+	struct saver *saver; /* NULL: nothing is saved */
+	struct pushes *pushes;
+	struct result_source source;
+	struct live_view *live_view; /* for the pages */
+	struct ticks *ticks;
+	struct slow_files *slow;
+	struct name_cache *names;
+	struct stack_past *stacks; /* NULL: none is kept */
+};
 
 /*
  * daemon_loop.c: the daemon's event loop: signals, ticks, the kernel's events, HTTP, the children that make
@@ -48,45 +76,25 @@ void capture_free(struct capture *c);
  * large executable (its unwind table is made), taking probes out, and reading the live map for a snapshot.
  */
 
-/* The parts that get turns. */
-struct daemon_loop_parts {
-	struct guardian *guardian;
-	struct engine *engine;
-	struct tracker *tracker;
-	struct governor *governor;
-	struct http_server *http;
-	struct profiles *profiles;
-	struct pushes *pushes;
-	struct ticks *ticks;
-	struct saver *saver; /* NULL: nothing is saved */
-	struct slow_files *slow;
-};
-
 /*
  * Let the loop handle signals from here on. Call it first, so that no signal ends the process while probes are in,
- * or before a reload can be handled. can_reload: SIGHUP asks for a reload; else it ends heaptap.
+ * or before a reload can be handled.
  */
-int daemon_loop_open(bool can_reload, struct daemon_loop **ret);
-/* Watch the descriptors that the parts wait for. parts is copied. */
-int daemon_loop_start(struct daemon_loop *l, const struct daemon_loop_parts *parts);
+int daemon_loop_open(struct daemon *d);
+/* Watch the descriptors of the parts that do not do so themselves. */
+int daemon_loop_start(struct daemon *d);
 /*
  * Run until SIGTERM or SIGINT: 0, after saving and pushing last profiles for some seconds, which a second signal
  * cuts short. After SIGHUP: 0 and true; call it again. Log why it ends. -EPIPE, after the same: the guardian was
  * killed, so no probe is left, and heaptap's starter starts it anew.
  */
-int daemon_loop_run(struct daemon_loop *l, bool *ret_wants_reload);
-/* Call before the descriptors of pushes change... */
-void daemon_loop_unwatch_pushes(struct daemon_loop *l);
-/* ... and after they have changed. */
-int daemon_loop_watch_pushes(struct daemon_loop *l);
-/* Does not use the parts, which may be gone. Restores the signals as before daemon_loop_open(). */
-void daemon_loop_close(struct daemon_loop *l);
+int daemon_loop_run(struct daemon *d, bool *ret_wants_reload);
 
 /*
  * requests.c: the daemon's HTTP side: finds out what a request asks for and which part answers it.
  *
- * Pages and metrics are written here, from a view that live_view.h shares among requests. Profiles and names of
- * addresses take longer: profiles.h holds the exchange and answers later. Saved profiles are sent unchanged. A
+ * Pages and metrics are written here, from a view that live_view.c shares among requests. Profiles and names of
+ * addresses take longer: profiles.c holds the exchange and answers later. Saved profiles are sent unchanged. A
  * request for something that does not exist is told what there is instead.
  *
  * The server runs in the event loop, which calls http_run() and the like on requests_server().
@@ -95,7 +103,7 @@ void daemon_loop_close(struct daemon_loop *l);
 /* The parts that know the answers. */
 struct requests_parts {
 	struct tracker *tracker;
-	const struct profile_source *source;
+	const struct result_source *source;
 	struct follow *follow;
 	struct live_view *live_view;
 	struct profiles *profiles;
@@ -119,5 +127,136 @@ int requests_set_token(struct requests *as, const char *token_file);
 
 /* Owned by the requests. */
 struct http_server *requests_server(const struct requests *as);
+
+/*
+ * profiles.c: answers requests for profiles, names of addresses and command lines.
+ *
+ * One snapshot answers all requests that wait when it is taken. It is taken in the event loop, because that is
+ * cheap. Symbols are not: a child process of lower priority makes the files from the snapshot, and requests that
+ * come meanwhile wait for the next snapshot. So a profile never shows less than what was allocated when it was
+ * asked for. Slow processes and pushes have children of their own, so that nobody else waits for these.
+ */
+
+/* src is copied. The requests of pushes are made from the same snapshots, too. The children are watched in the loop. */
+int profiles_new(const struct result_source *src, struct pushes *pushes, struct loop *loop,
+		 struct profiles **ret);
+/* Ends the children that are at work. Waiting requests get no answer: close the server before. */
+void profiles_free(struct profiles *p);
+
+/* Take over the exchange and what comes with the request, and hold or answer it. */
+void profiles_request(struct profiles *p, struct http_exchange *x, const struct result_request *r);
+/* Fill in type and file name of the answer to a request for a profile. */
+void profile_answer_type(const struct result_request *r, struct http_answer *ret);
+/* Forget a client that has gone. */
+void profiles_abandon(struct profiles *p, struct http_exchange *x);
+
+/* Start what is due, or part of it: see profiles_wait_ms(). */
+int profiles_work(struct profiles *p);
+/* When the oldest snapshot was taken whose stacks are still to be looked up; UINT64_MAX: none. */
+uint64_t profiles_reader_since_ns(const struct profiles *p);
+bool profiles_makes_pushes(const struct profiles *p);
+/* Milliseconds until profiles_work() has something to do; -1: only after another event. */
+int profiles_wait_ms(const struct profiles *p);
+/* Duration of the last snapshot in seconds; NAN: there was none. */
+double profiles_snapshot_seconds(const struct profiles *p);
+
+/* The processes that were slow lately. All 0: none. */
+#define SLOW_PROCESSES_CAP 64
+
+struct slow_processes {
+	struct {
+		pid_t pid; /* 0 with generation 0: the profile of all processes */
+		uint32_t generation;
+		bool is_slow;
+	} known[SLOW_PROCESSES_CAP];
+	size_t next;
+};
+
+void slow_processes_set(struct slow_processes *s, pid_t pid, uint32_t generation, bool is_slow);
+bool slow_processes_has(const struct slow_processes *s, pid_t pid, uint32_t generation);
+
+/*
+ * live_view.c: what the followed processes hold now, for pages and metrics.
+ *
+ * Requests within LIVE_VIEW_AGE_NS share one snapshot and all that was made of it. The snapshot is taken in the
+ * event loop, while BPF goes on recording. It has no stacks; most of its time is the kernel's, half a microsecond
+ * or so for each sample that is outstanding. All requests together take at most a LIVE_VIEW_REST-th of a CPU's
+ * time: a snapshot that took long is shown for longer.
+ */
+
+/* Pages may show data that is this old. */
+#define LIVE_VIEW_AGE_NS (200 * NS_PER_MS)
+#define LIVE_VIEW_REST 20
+
+struct live_view_options {
+	size_t scopes_max; /* maximum series of a process: see metrics/series_table.c */
+	uint64_t live_cap, stack_cap; /* the engine's */
+};
+
+/* src is copied. */
+int live_view_new(const struct result_source *src, const struct live_view_options *opts,
+		  struct live_view **ret);
+void live_view_free(struct live_view *lv);
+
+/* Fill all but pushes, refused_cnt and own.profile_snapshot_seconds, which the caller fills. Pointers in *ret are
+ * valid until the next call. */
+int live_view_get(struct live_view *lv, struct serve_view *ret);
+
+/* Read what is read little by little. Call a few times a second. */
+void live_view_tick(struct live_view *lv);
+
+/*
+ * target_memory.c: what the kernel says about the memory of the followed processes, beside what they allocated:
+ * proportional set size, container, limit and usage of the control group.
+ *
+ * The proportional set size is expensive: the kernel walks the whole address space, milliseconds for each GiB, and
+ * the process waits if it maps memory meanwhile. So target_memory_work() reads it for one process at a time, for
+ * each at most every TARGET_PSS_NS, for all together at most half a percent of the time, and only while it is asked
+ * for. Other values that seldom change are read as seldom, and values that the processes of one control group share
+ * are read once for all of them.
+ */
+
+#define TARGET_PSS_NS (30 * NS_PER_S)
+
+int target_memory_new(struct target_memory **ret);
+void target_memory_free(struct target_memory *tm);
+
+/* For the process ret->pid that began at start, fill container, cgroup, pss_bytes and cgroup_*_bytes. Pointers are valid
+ * until target_memory_sweep(). */
+int target_memory_get(struct target_memory *tm, uint64_t start, struct serve_process *ret);
+/* Forget the processes that were not asked for since the last call. */
+void target_memory_sweep(struct target_memory *tm);
+/* Have a job of the reader read one proportional set size, if one is due: the kernel may take long over it. Call a
+ * few times a second. */
+void target_memory_work(struct target_memory *tm);
+/* That job (proc/reader.h). */
+#define TARGET_MEMORY_JOB 1
+int target_memory_run_job(const void *args, size_t args_bytes, int out_fd);
+
+/*
+ * ticks.c: the daemon's periodic work: finds processes to follow, reads what processes count themselves, and
+ * reclaims what ended ones left.
+ *
+ * /proc is scanned each second, and sooner after a followed process has forked; in a storm of forks only a small
+ * part of the time is spent on scans. In between, the kernel's mapping events tell which process has loaded a
+ * library; without them only the scans find that. Ended processes are cleaned up in small pieces, so that a tick
+ * stays short.
+ */
+
+/* -ENOMEM. Missing mapping events are logged on stderr and are no error. */
+int ticks_open(const struct daemon *d, struct ticks **ret);
+/* Does not use the parts, which may be gone. */
+void ticks_close(struct ticks *r);
+
+/* Readable when there are mapping events: then call ticks_drain(). -1: there are none. */
+int ticks_fd(const struct ticks *r);
+void ticks_drain(struct ticks *r);
+
+/* Pass an event of the engine on to the parts; it may bring the next scan forward. */
+void ticks_on_event(struct ticks *r, const struct ht_event *event);
+/* Scan now: follow the selected processes and let the others go. */
+int ticks_scan(struct ticks *r);
+/* Call a few times a second. */
+void ticks_tick(struct ticks *r);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* debug_job.c - see debug_job.h. */
-#include "serve/debug_job.h"
+/* debug_job.c - see pushes.h. */
+#include "serve/pushes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "elf/debug_only.h"
 #include "elf/elf_file.h"
 #include "proc/reader.h"
-#include "push/debuginfo_stream.h"
+#include "push/debuginfo_message.h"
 #include "symbol/debug_files.h"
 #include "track/file.h"
 

@@ -36,10 +36,9 @@
 #include "base/log_limit.h"
 #include "base/vec.h"
 #include "guardian/guardian.h"
-#include "serve/follow_room.h"
 #include "proc/select.h"
 #include "kernel/engine.h"
-#include "kernel/seccomp_probe.h"
+#include "kernel/features.h"
 #include "record/throw_limit.h"
 #include "proc/proc_text.h"
 #include "proc/process.h"
@@ -96,7 +95,7 @@ struct follow {
 	struct log_limit log; /* about processes that cannot be checked */
 	char own_exe[PATH_MAX];
 	struct guardian *guardian;
-	bool returns_are_safe; /* under seccomp: see kernel/seccomp_probe.h */
+	bool returns_are_safe; /* under seccomp: see kernel/seccomp_probe.c */
 };
 
 struct seen_list {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* follow_room.c - see follow_room.h. */
-#include "serve/follow_room.h"
+/* follow_room.c - see follow.h. */
+#include "serve/follow.h"
 
 #include <errno.h>
 #include <sys/resource.h>

@@ -12,13 +12,14 @@
 #include "budget/governor.h"
 #include "kernel/engine.h"
 #include "metrics/inuse_past.h"
-#include "serve/profile_source.h"
+#include "proc/process.h"
+#include "result/make.h"
 #include "track/tracker.h"
 
 _Static_assert(INUSE_PAST_PROCESSES_CAP >= HT_TARGETS_CAP, "each that is followed has a past");
 
 struct sums {
-	const struct profile_source *src;
+	const struct result_source *src;
 	struct hmap by_pid; /* uint32_t -> bytes, a double's bits */
 };
 
@@ -59,7 +60,14 @@ static double held(const struct sums *s, pid_t pid)
 	return fmax(bytes, 0);
 }
 
-int inuse_watch_tick(const struct profile_source *src, struct inuse_past *past)
+static double resident(pid_t pid)
+{
+	struct process_info info;
+
+	return process_glance(pid, &info) ? NAN : (double)info.rss_bytes;
+}
+
+int inuse_watch_tick(const struct result_source *src, struct inuse_past *past)
 {
 	struct sums s = { .src = src };
 	size_t cnt = tracker_running_cnt(src->tracker);
@@ -71,9 +79,11 @@ int inuse_watch_tick(const struct profile_source *src, struct inuse_past *past)
 	err = engine_each_image(src->engine, add_image, &s);
 	for (size_t i = 0; i < cnt && !err; i++) {
 		pid_t pid = tracker_running_at(src->tracker, i);
+		const double bytes[] = {
+			[INUSE_PAST_INUSE] = held(&s, pid), [INUSE_PAST_RESIDENT] = resident(pid)
+		};
 
-		err = inuse_past_add(past, pid, tracker_followed_ns(src->tracker, pid),
-				     held(&s, pid));
+		err = inuse_past_add(past, pid, tracker_followed_ns(src->tracker, pid), bytes);
 		if (err == -ENOSPC)
 			err = 0; /* ended ones make room next time; its page says so */
 	}

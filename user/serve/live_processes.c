@@ -4,7 +4,7 @@
  *
  * The snapshot has one row per context, which is finer than what is shown: threads of a pool, and labels, are
  * summed up to cells of {process, scope, pool}. Then a process's cells are placed side by side, and the book
- * (metrics/series_table.h) chooses those that are shown.
+ * (metrics/series_table.c) chooses those that are shown.
  */
 #include "serve/live_view_priv.h"
 
@@ -18,14 +18,12 @@
 #include "base/hmap.h"
 #include "base/printable.h"
 #include "budget/governor.h"
-#include "serve/profile_file.h"
-#include "serve/stack_watch.h"
-#include "serve/target_memory.h"
+#include "result/make.h"
+#include "serve/daemon_priv.h"
 #include "profile/profile.h"
 #include "profile/thread_pool.h"
 #include "profile/witness.h"
 #include "metrics/series.h"
-#include "metrics/series_table.h"
 #include "metrics/view.h"
 #include "snapshot/recording_notes.h"
 #include "snapshot/scope_labels.h"
@@ -53,7 +51,7 @@ struct keyed_cell {
 };
 
 struct maker {
-	const struct profile_source *src;
+	const struct result_source *src;
 	struct target_memory *memory;
 	struct live_processes *lp;
 	struct scope_labels *labels;
@@ -137,12 +135,14 @@ static int add_process(struct maker *m, pid_t pid)
 	f.id = (struct series_process){ pid, info.start_time_ticks, image->generation };
 	f.shown = (struct serve_process){
 		.pid = pid,
-		.image = stack_watch_image(m->src, pid),
+		.image = result_image(m->src, pid),
 		.comm = keep_text(m, comm),
 		.exe = keep_text(m, image->exe),
 		.rss_bytes = (double)info.rss_bytes,
 		.swap_bytes = (double)info.swap_bytes,
 	};
+	f.shown.is_tapped = image->is_tapped;
+	f.shown.exec_ns = image->exec_ns;
 	f.rss_begin_bytes = (double)image->rss_begin_bytes;
 	f.growth_bytes = NAN;
 	if (image->rss_begin_bytes)
@@ -346,7 +346,7 @@ static int book_all(struct maker *m, struct series_table *book)
 	return 0;
 }
 
-int live_processes_make(const struct profile_source *src, const struct snapshot *s,
+int live_processes_make(const struct result_source *src, const struct snapshot *s,
 			struct series_table *book, struct target_memory *memory,
 			struct live_processes *ret)
 {

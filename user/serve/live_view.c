@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* live_view.c - see live_view.h. */
-#include "serve/live_view.h"
+/* live_view.c - see daemon_priv.h. */
+#include "serve/daemon_priv.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,13 +16,11 @@
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
 #include "metrics/inuse_past.h"
-#include "metrics/series_table.h"
+#include "metrics/series.h"
 #include "metrics/view.h"
 #include "proc/process.h"
 #include "serve/live_view_priv.h"
-#include "serve/profile_file.h"
-#include "serve/stack_watch.h"
-#include "serve/target_memory.h"
+#include "result/make.h"
 #include "snapshot/ledger_notes.h"
 #include "snapshot/snapshot.h"
 #include "track/files.h"
@@ -152,7 +150,7 @@ static void own_cost_read(struct serve_own *ret)
 #define RECLAIMED_CNT 8
 
 struct live_view {
-	struct profile_source src;
+	struct result_source src;
 	struct live_view_options opts;
 	struct series_table *book;
 	struct target_memory *memory;
@@ -168,7 +166,7 @@ struct live_view {
 	uint64_t due_ns; /* when it is too old to be shown */
 };
 
-int live_view_new(const struct profile_source *src, const struct live_view_options *opts,
+int live_view_new(const struct result_source *src, const struct live_view_options *opts,
 		  struct live_view **ret)
 {
 	struct live_view *lv = calloc(1, sizeof(*lv));

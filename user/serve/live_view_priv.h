@@ -9,7 +9,7 @@
 
 struct inuse_past;
 struct profile;
-struct profile_source;
+struct result_source;
 struct series_table;
 struct serve_process;
 struct serve_scope;
@@ -17,12 +17,18 @@ struct snapshot;
 struct target_memory;
 
 /*
- * inuse_watch.c: records now and then what each followed process holds: see metrics/inuse_past.h. It uses the sums
- * that BPF keeps of each process, so it costs one small read.
+ * inuse_watch.c: records now and then what each followed process holds, and its resident memory: see
+ * metrics/inuse_past.h. It uses the sums that BPF keeps of each process, so it costs one small read, and a look at /proc
+ * for each process.
  */
 
 /* Call a few times a second; there is seldom anything to do. Return 0 or a negative errno. */
-int inuse_watch_tick(const struct profile_source *src, struct inuse_past *past);
+int inuse_watch_tick(const struct result_source *src, struct inuse_past *past);
+
+/* stack_watch.c: records now and then what the stacks of each process hold: see metrics/stack_past.h. */
+
+/* As inuse_watch_tick(); when there is something to do, it reads the live map. */
+int stack_watch_tick(const struct result_source *src);
 
 /* live_processes.c: turns a snapshot into what each followed process holds, by scope and thread pool. */
 
@@ -33,7 +39,7 @@ struct live_processes {
 };
 
 /* s is from snapshot_take_contexts(). Processes that have just ended are left out. */
-int live_processes_make(const struct profile_source *src, const struct snapshot *s,
+int live_processes_make(const struct result_source *src, const struct snapshot *s,
 			struct series_table *book, struct target_memory *memory,
 			struct live_processes *ret);
 void live_processes_release(struct live_processes *lp);

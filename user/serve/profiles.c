@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* profiles.c - see profiles.h. */
-#include "serve/profiles.h"
+/* profiles.c - see daemon_priv.h. */
+#include "serve/daemon_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +16,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/vec.h"
-#include "serve/process_text.h"
-#include "serve/profile_lane.h"
+#include "result/make.h"
+#include "result/worker.h"
 #include "serve/pushes.h"
 #include "budget/governor.h"
 #include "http/endpoints.h"
@@ -26,8 +27,6 @@
 #include "http/process_page.h"
 #include "snapshot/recording_notes.h"
 #include "snapshot/snapshot.h"
-#include "symbol/name_cache.h"
-#include "symbol/slow_files.h"
 #include "proc/process.h"
 #include "track/tracker.h"
 
@@ -39,6 +38,20 @@
 #define BASE_SHARED_NS (100 * NS_PER_MS) /* deltas that begin within this share a beginning */
 #define CMDLINE_BYTES_CAP (64 << 10)
 
+/*
+ * There are three lanes, so that no request waits for a process that is slow, because of its files or its amounts.
+ * In the quick lane each file has QUICK_NAMES_NS for its names and QUICK_FILE_NS in all. A file that needs longer is
+ * given up there and made in the slow lane, which makes one file at a time and takes as long as necessary. A process
+ * that was slow begins there the next time, until it is quick again. Pushes have a lane of their own.
+ *
+ * So a request for the profile of one process waits at most QUICK_FILE_NS for each other process that is slow for
+ * the first time, and never for processes that are known to be slow.
+ */
+enum lane_kind { LANE_QUICK, LANE_SLOW, LANE_PUSH, LANE_CNT };
+
+#define QUICK_NAMES_NS (NS_PER_S / 2)
+#define QUICK_FILE_NS NS_PER_S
+
 /* The beginning of a delta. */
 struct base {
 	struct snapshot *snapshot;
@@ -48,38 +61,33 @@ struct base {
 };
 
 struct waiter {
-	struct http_exchange *x;
-	struct endpoint_request request;
-	struct endpoint_addrs addrs; /* addresses to be named */
-	int saved_fd; /* saved profile to use; -1: none */
-	char *page; /* with a place for the stacks; NULL: not a page */
-	struct stack_moments moments;
+	struct http_exchange *x; /* NULL: nobody waits for the answer any more */
+	struct result_request request;
 	struct base *base; /* NULL: no delta */
 	uint64_t due_ns;
-	uint32_t generation; /* of the requested process, at that time */
 	enum lane_kind lane;
 	int file; /* index in the lane's files while a child makes it; -1: not begun */
 };
 
 struct file {
-	enum endpoint endpoint;
-	struct profile_request request;
-	struct endpoint_addrs addrs; /* the waiter's */
-	struct stack_moments moments;
+	/* The request of the first who waits for it, which the child has a copy of; the parent must not use it after that. */
+	const struct result_request *request;
 	int fd;
 };
 
 /* The files that a child makes, or has made. */
 struct batch {
-	struct profile_lane lane;
-	struct file files[LANE_FILES_CAP];
+	enum lane_kind lane;
+	struct worker worker;
+	struct file files[WORKER_FILES_CAP];
 	size_t file_cnt;
 	int push_fd; /* of LANE_PUSH, instead of files: the child's requests; -1: none */
 };
 
 struct profiles {
-	struct profile_source src;
+	struct result_source src;
 	struct pushes *pushes;
+	struct loop *loop;
 	VEC(struct waiter) waiters;
 	struct base *bases[BASES_CAP];
 	struct batch batches[LANE_CNT]; /* by lane */
@@ -87,33 +95,27 @@ struct profiles {
 	uint64_t snapshot_ns; /* duration of the last one */
 };
 
-int profiles_new(const struct profile_source *src, struct profiles **ret)
+int profiles_new(const struct result_source *src, struct pushes *pushes, struct loop *loop,
+		 struct profiles **ret)
 {
 	struct profiles *p = calloc(1, sizeof(*p));
-	int err = 0;
 
 	if (!p)
 		return -ENOMEM;
 	p->src = *src;
-	for (int i = 0; i < LANE_CNT; i++)
-		p->batches[i].push_fd = -1;
-	for (int i = 0; i < LANE_CNT && !err; i++)
-		err = profile_lane_init(&p->batches[i].lane, (enum lane_kind)i);
-	if (err)
-		profiles_free(p);
-	else
-		*ret = p;
-	return err;
-}
-
-void profiles_set_pushes(struct profiles *p, struct pushes *pushes)
-{
 	p->pushes = pushes;
+	p->loop = loop;
+	for (int i = 0; i < LANE_CNT; i++) {
+		p->batches[i].lane = (enum lane_kind)i;
+		p->batches[i].push_fd = -1;
+	}
+	*ret = p;
+	return 0;
 }
 
 bool profiles_makes_pushes(const struct profiles *p)
 {
-	return profile_lane_is_at_work(&p->batches[LANE_PUSH].lane);
+	return p->batches[LANE_PUSH].worker.pid;
 }
 
 uint64_t profiles_reader_since_ns(const struct profiles *p)
@@ -121,7 +123,7 @@ uint64_t profiles_reader_since_ns(const struct profiles *p)
 	uint64_t since_ns = UINT64_MAX;
 
 	for (int i = 0; i < LANE_CNT; i++) {
-		uint64_t one_ns = worker_reader_since_ns(&p->batches[i].lane.worker);
+		uint64_t one_ns = worker_reader_since_ns(&p->batches[i].worker);
 
 		since_ns = one_ns < since_ns ? one_ns : since_ns;
 	}
@@ -155,7 +157,7 @@ static void base_put(struct profiles *p, struct base *b)
 	free(b);
 }
 
-static bool is_long(const struct endpoint_request *r)
+static bool is_long(const struct result_request *r)
 {
 	return r->seconds > LONG_S;
 }
@@ -229,25 +231,17 @@ static int waiters_check(const struct profiles *p, bool for_long, struct err *wh
 		       p->waiters.cnt < WAITERS_CAP ? ", half of them for more than a minute" : "");
 }
 
-static void release_given(const struct waiter *w)
-{
-	free(w->addrs.addrs);
-	free(w->page);
-	if (w->saved_fd >= 0)
-		close(w->saved_fd);
-}
-
 /* Answer with the page without its stacks. */
 static void answer_page(const struct waiter *w)
 {
 	static const char why[] = "<p>Which stacks grow took too long to find out: "
 				  "<a href=\"growth\">as JSON</a>, it may take its time.</p>\n";
-	const char *place = strstr(w->page, PROCESS_PAGE_STACKS);
+	const char *page = w->request.page, *place = strstr(page, PROCESS_PAGE_STACKS);
 	struct http_answer a = { .status = 200 };
 	char *text;
 
 	profile_answer_type(&w->request, &a);
-	if (asprintf(&text, "%.*s%s%s", (int)(place - w->page), w->page, why,
+	if (asprintf(&text, "%.*s%s%s", (int)(place - page), page, why,
 		     place + strlen(PROCESS_PAGE_STACKS)) < 0) {
 		http_error(w->x, 500, "out of memory\n");
 		return;
@@ -257,32 +251,38 @@ static void answer_page(const struct waiter *w)
 	free(text);
 }
 
-void profiles_request(struct profiles *p, struct http_exchange *x, const struct endpoint_request *r,
-		      const struct profiles_given *given)
+/* What the child finds nowhere else. */
+static int set_up(struct profiles *p, struct waiter *w, struct err *why)
+{
+	struct result_request *r = &w->request;
+	int err = waiters_check(p, is_long(r), why);
+
+	if (r->pid)
+		r->generation = tracker_generation(p->src.tracker, r->pid);
+	r->wants_growth = (r->endpoint == ENDPOINT_HEAP || r->endpoint == ENDPOINT_ALLOCS) &&
+			  r->pid && !r->seconds && !r->is_text;
+	/* a page leaves slow parts out */
+	if (!r->page && slow_processes_has(&p->slow, r->pid, r->generation))
+		w->lane = LANE_SLOW;
+	if (err || !r->seconds)
+		return err;
+	w->due_ns += r->seconds * NS_PER_S;
+	err = base_get(p, is_long(r), &w->base, why);
+	if (err)
+		return err;
+	r->base = w->base->snapshot;
+	r->base_ns = w->base->taken_ns;
+	return 0;
+}
+
+void profiles_request(struct profiles *p, struct http_exchange *x, const struct result_request *r)
 {
 	struct waiter w = {
-		.x = x,
-		.request = *r,
-		.due_ns = now_ns(),
-		.saved_fd = given->saved_fd,
-		.page = given->page,
-		.moments = given->moments,
-		.file = -1,
+		.x = x, .request = *r, .due_ns = now_ns(), .lane = LANE_QUICK, .file = -1
 	};
 	struct err why = { .text = "out of memory" };
-	int err = waiters_check(p, is_long(r), &why);
+	int err = set_up(p, &w, &why);
 
-	if (given->addrs)
-		w.addrs = *given->addrs;
-	if (r->pid)
-		w.generation = tracker_generation(p->src.tracker, r->pid);
-	/* a page leaves slow parts out */
-	w.lane = !w.page && slow_processes_has(&p->slow, r->pid, w.generation) ? LANE_SLOW :
-										 LANE_QUICK;
-	if (!err && r->seconds) {
-		w.due_ns += r->seconds * NS_PER_S;
-		err = base_get(p, is_long(r), &w.base, &why);
-	}
 	if (!err)
 		err = vec_push(&p->waiters, w);
 	if (!err) {
@@ -290,17 +290,17 @@ void profiles_request(struct profiles *p, struct http_exchange *x, const struct 
 		return;
 	}
 	base_put(p, w.base);
-	if (w.page)
+	if (w.request.page)
 		answer_page(&w);
 	else
 		http_error(x, err == -EBUSY ? 503 : 500, "%s\n", why.text);
-	release_given(&w);
+	result_request_release(&w.request);
 }
 
 static void remove_waiter(struct profiles *p, size_t i)
 {
 	base_put(p, p->waiters.data[i].base);
-	release_given(&p->waiters.data[i]);
+	result_request_release(&p->waiters.data[i].request);
 	p->waiters.data[i] = p->waiters.data[--p->waiters.cnt];
 }
 
@@ -327,47 +327,62 @@ static int write_cmdline(pid_t pid, int fd)
 	return err;
 }
 
-/* Return the file for a waiter, added if it is new. -1: no room, the next child makes it. */
-static int file_for(struct batch *b, const struct waiter *w, const struct profile_request *request)
+static size_t find_slow(const struct slow_processes *s, pid_t pid, uint32_t generation)
+{
+	size_t i = 0;
+
+	while (i < SLOW_PROCESSES_CAP && !(s->known[i].is_slow && s->known[i].pid == pid &&
+					   s->known[i].generation == generation))
+		i++;
+	return i;
+}
+
+void slow_processes_set(struct slow_processes *s, pid_t pid, uint32_t generation, bool is_slow)
+{
+	size_t i = find_slow(s, pid, generation);
+
+	if (i == SLOW_PROCESSES_CAP && !is_slow)
+		return;
+	if (i == SLOW_PROCESSES_CAP)
+		i = s->next++ % SLOW_PROCESSES_CAP;
+	s->known[i].pid = pid;
+	s->known[i].generation = generation;
+	s->known[i].is_slow = is_slow;
+}
+
+bool slow_processes_has(const struct slow_processes *s, pid_t pid, uint32_t generation)
+{
+	return find_slow(s, pid, generation) < SLOW_PROCESSES_CAP;
+}
+
+/* Do both get the same file? */
+static bool is_same(const struct result_request *a, const struct result_request *b)
+{
+	bool may_share = a->endpoint == ENDPOINT_CMDLINE || result_needs_snapshot(a);
+
+	return may_share && a->endpoint == b->endpoint && !result_has_saved(a) &&
+	       !result_has_saved(b) && a->to_at == ENDPOINT_NOW && b->to_at == ENDPOINT_NOW &&
+	       a->pid == b->pid && a->base == b->base && a->is_text == b->is_text &&
+	       a->has_from == b->has_from;
+}
+
+/* Return the file for a request, added if it is new. -1: no room, the next child makes it. */
+static int file_for(struct batch *b, const struct result_request *r)
 {
 	struct file *f = b->files;
 
 	for (; f < b->files + b->file_cnt; f++)
-		if (f->endpoint == w->request.endpoint && f->endpoint != ENDPOINT_SYMBOL &&
-		    !profile_file_is_past(request->form) && !f->request.has_saved &&
-		    !request->has_saved && f->request.pid == request->pid &&
-		    f->request.base == request->base && f->request.form == request->form)
+		if (is_same(f->request, r))
 			return (int)(f - b->files);
-	if (b->file_cnt == profile_lane_cap(&b->lane))
+	if (b->file_cnt == (b->lane == LANE_QUICK ? WORKER_FILES_CAP : 1))
 		return -1;
-	*f = (struct file){ w->request.endpoint, *request, w->addrs, w->moments, -1 };
-	f->fd = memfd_create("heaptap profile", MFD_CLOEXEC);
+	*f = (struct file){ r, memfd_create("heaptap profile", MFD_CLOEXEC) };
 	if (f->fd < 0)
 		return -1;
 	/* Read by the reader, which a child does not have. If it cannot be read, the file stays empty. */
-	if (f->endpoint == ENDPOINT_CMDLINE)
-		(void)write_cmdline(f->request.pid, f->fd);
+	if (r->endpoint == ENDPOINT_CMDLINE)
+		(void)write_cmdline(r->pid, f->fd);
 	return (int)b->file_cnt++;
-}
-
-static enum profile_form form_of(const struct endpoint_request *r)
-{
-	switch (r->endpoint) {
-	case ENDPOINT_REMOTE_HEAP:
-		return PROFILE_ADDRESSES;
-	case ENDPOINT_REMOTE_GROWTH:
-		return PROFILE_GROWTH;
-	case ENDPOINT_VIEWER:
-		return PROFILE_PICTURES;
-	case ENDPOINT_DIFF:
-		return r->has_from ? PROFILE_MOMENTS : PROFILE_DIFF;
-	case ENDPOINT_GROWTH:
-		return PROFILE_STACKS;
-	case ENDPOINT_PROCESS:
-		return PROFILE_STACKS_PAGE;
-	default:
-		return r->is_text ? PROFILE_TEXT : PROFILE_PPROF;
-	}
 }
 
 /* True if it waits for a child of that lane. */
@@ -393,90 +408,57 @@ static void put_oldest_first(struct profiles *p, enum lane_kind lane, uint64_t n
 }
 
 /* Give the requests that are due files. */
-static void plan(struct profiles *p, struct batch *b, const struct profile_request *moment)
+static void plan(struct profiles *p, struct batch *b, uint64_t now)
 {
+	bool is_quick = b->lane == LANE_QUICK;
 	struct waiter *w;
 
-	put_oldest_first(p, b->lane.kind, moment->monotonic_ns);
+	put_oldest_first(p, b->lane, now);
 	vec_each(&p->waiters, w) {
-		struct profile_request request = *moment;
-
-		if (!is_due_in(w, b->lane.kind, moment->monotonic_ns))
+		if (!is_due_in(w, b->lane, now))
 			continue;
-		request.pid = w->request.pid;
-		request.form = form_of(&w->request);
-		request.shows_allocs = w->request.endpoint == ENDPOINT_ALLOCS;
-		request.has_saved = w->saved_fd >= 0;
-		request.saved_fd = w->saved_fd;
-		request.saved_name = endpoint_moment_text(w->request.at);
-		request.wants_growth = request.pid && !w->base && request.form == PROFILE_PPROF;
-		request.page = w->page;
-		request.is_json = w->request.is_json;
-		request.of_day = w->request.of_day;
-		request.by_scope = w->request.by_scope;
-		if (w->base) {
-			request.base = w->base->snapshot;
-			request.duration_ns = moment->monotonic_ns - w->base->taken_ns;
-		}
-		w->file = file_for(b, w, &request);
+		w->request.names_ns = is_quick ? QUICK_NAMES_NS : 0;
+		w->request.wants_all_names = is_quick && !w->request.page;
+		w->file = file_for(b, &w->request);
 	}
 }
 
 static bool wants_snapshot(const struct batch *b)
 {
 	for (size_t i = 0; i < b->file_cnt; i++)
-		if (b->files[i].endpoint != ENDPOINT_SYMBOL &&
-		    b->files[i].endpoint != ENDPOINT_CMDLINE &&
-		    !profile_file_is_past(b->files[i].request.form))
+		if (result_needs_snapshot(b->files[i].request))
 			return true;
-	return b->lane.kind == LANE_PUSH;
-}
-
-/* In the child: make one file; on failure it is left empty. */
-static int write_file(const struct profile_source *src, const struct snapshot *s,
-		      const struct file *f)
-{
-	struct profile_request request = f->request;
-	int err;
-
-	request.moments = &f->moments;
-	if (f->endpoint == ENDPOINT_SYMBOL)
-		err = process_names_write(src, f->request.pid, f->addrs.addrs, f->addrs.addr_cnt,
-					  f->fd);
-	else if (f->endpoint == ENDPOINT_CMDLINE)
-		err = lseek(f->fd, 0, SEEK_END) > 0 ? 0 : -ESRCH;
-	else
-		err = profile_file_write(src, s, &request, f->fd);
-	if (err == -EAGAIN && request.form == PROFILE_STACKS_PAGE) /* a whole page */
-		return err;
-	if (err && err != -ESRCH && err != -ENODATA && err != -EDOM && err != -ETIME &&
-	    err != -ENOENT)
-		log_warn("serve: cannot answer: %s", strerror(-err));
-	return err && ftruncate(f->fd, 0) ? -errno : err;
+	return b->lane == LANE_PUSH;
 }
 
 struct work {
 	struct profiles *p;
 	const struct batch *batch;
-	const struct snapshot *s;
-	const struct profile_request *moment;
+	const struct result_moment *moment;
 };
 
-/* Runs in the child. */
+/* Runs in the child: make one file; on failure it is left empty. */
 static int make_file(void *ctx, size_t i)
 {
 	const struct work *work = ctx;
 	const struct profiles *p = work->p;
-	struct profile_source src = p->src;
+	const struct file *f = &work->batch->files[i];
+	const struct result_request *r = f->request;
+	int err;
 
-	slow_files_hide(src.slow);
-	name_cache_hide(src.names);
-	if (work->batch->lane.kind == LANE_PUSH)
-		return pushes_make(p->pushes, &src, work->s, work->moment, work->batch->push_fd);
-	src.names_ns = work->batch->lane.kind == LANE_QUICK ? LANE_QUICK_NAMES_NS : 0;
-	src.is_page = src.names_ns && work->batch->files[i].request.page;
-	src.wants_names = src.names_ns && !src.is_page;
-	return write_file(&src, work->s, &work->batch->files[i]);
+	result_begin_child(&p->src);
+	if (work->batch->lane == LANE_PUSH)
+		return pushes_make(p->pushes, &p->src, work->moment, work->batch->push_fd);
+	if (r->endpoint == ENDPOINT_CMDLINE)
+		err = lseek(f->fd, 0, SEEK_END) > 0 ? 0 : -ESRCH;
+	else
+		err = result_make(&p->src, work->moment, r, f->fd);
+	if (err == -EAGAIN && r->page) /* a whole page */
+		return err;
+	if (err && err != -ESRCH && err != -ENODATA && err != -EDOM && err != -ETIME &&
+	    err != -ENOENT)
+		log_warn("serve: cannot answer: %s", strerror(-err));
+	return err && ftruncate(f->fd, 0) ? -errno : err;
 }
 
 static bool is_due(const struct profiles *p, enum lane_kind lane)
@@ -485,7 +467,7 @@ static bool is_due(const struct profiles *p, enum lane_kind lane)
 	uint64_t now = now_ns();
 
 	if (lane == LANE_PUSH)
-		return p->pushes && pushes_is_due(p->pushes);
+		return pushes_is_due(p->pushes);
 	vec_each(&p->waiters, w)
 		if (is_due_in(w, lane, now))
 			return true;
@@ -504,7 +486,7 @@ static void close_files(struct batch *b)
 
 /* In use may be known later, or with another limit. */
 static void answer_unknown(const struct profiles *p, struct http_exchange *x,
-			   const struct endpoint_request *r)
+			   const struct result_request *r)
 {
 	struct recording rec = RECORDING_NONE;
 	char words[RECORDING_INUSE_BUF];
@@ -517,10 +499,15 @@ static void answer_unknown(const struct profiles *p, struct http_exchange *x,
 }
 
 static void answer_failure(const struct profiles *p, struct http_exchange *x,
-			   const struct endpoint_request *r, int err)
+			   const struct result_request *r, int err)
 {
 	if (err == -ENODATA)
 		answer_unknown(p, x, r);
+	else if (err == -EDOM && r->has_from)
+		http_error(
+			x, 409,
+			"What changed cannot be said: in use is not known of one of the two, or they do not "
+			"go together\n");
 	else if (err == -EDOM)
 		http_error(x, 409,
 			   "What changed cannot be said: in use is not known now, or not in the "
@@ -537,14 +524,14 @@ static void answer_failure(const struct profiles *p, struct http_exchange *x,
 		http_error(x, 500, "the profile could not be made: %s\n", strerror(-err));
 }
 
-void profile_answer_type(const struct endpoint_request *r, struct http_answer *ret)
+void profile_answer_type(const struct result_request *r, struct http_answer *ret)
 {
+	ret->has_script = r->endpoint == ENDPOINT_VIEWER || r->endpoint == ENDPOINT_PROCESS ||
+			  (r->endpoint == ENDPOINT_DIFF && !r->is_json && !r->is_plain);
 	if (r->endpoint == ENDPOINT_GROWTH || r->is_json)
 		ret->type = "application/json";
-	else if (r->endpoint == ENDPOINT_VIEWER || r->endpoint == ENDPOINT_PROCESS || r->has_from)
+	else if (ret->has_script)
 		ret->type = "text/html; charset=utf-8";
-	ret->has_script = r->endpoint == ENDPOINT_VIEWER || r->has_from;
-	ret->has_form = r->endpoint == ENDPOINT_PROCESS;
 	if (r->is_text || (r->endpoint != ENDPOINT_HEAP && r->endpoint != ENDPOINT_ALLOCS))
 		return; /* text/plain */
 	ret->type = "application/octet-stream";
@@ -563,7 +550,7 @@ static void answer_file(const struct profiles *p, const struct waiter *w, const 
 		a.fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
 		err = a.fd < 0 ? -errno : 0;
 	}
-	if (err && w->page && err != -ESRCH) {
+	if (err && w->request.page && err != -ESRCH) {
 		answer_page(w);
 		return;
 	}
@@ -583,10 +570,11 @@ static bool wants_late_names(const struct profiles *p, struct waiter *w)
 {
 	const struct waiter *other;
 
-	if (!w->page || w->lane != LANE_QUICK)
+	if (!w->request.page || w->lane != LANE_QUICK)
 		return false;
 	vec_each(&p->waiters, other)
-		if (other->page && other->lane == LANE_SLOW && other->request.pid == w->request.pid)
+		if (other->request.page && other->lane == LANE_SLOW &&
+		    other->request.pid == w->request.pid)
 			return false;
 	w->x = NULL;
 	w->lane = LANE_SLOW;
@@ -596,23 +584,26 @@ static bool wants_late_names(const struct profiles *p, struct waiter *w)
 /* false: it still waits, for another child. */
 static bool answer_one(struct profiles *p, const struct batch *b, struct waiter *w)
 {
+	pid_t pid = w->request.pid;
 	int err, file = w->file;
 	bool is_late;
 
 	w->file = -1;
-	switch (profile_lane_result(&b->lane, (size_t)file, &err)) {
-	case LANE_TOO_SLOW:
-		if (w->page) {
+	if (b->lane == LANE_SLOW && b->worker.took_ns < QUICK_NAMES_NS)
+		slow_processes_set(&p->slow, pid, tracker_generation(p->src.tracker, pid), false);
+	switch (worker_result(&b->worker, (size_t)file, &err)) {
+	case WORKER_TOO_SLOW:
+		if (w->request.page) {
 			if (w->x)
 				answer_page(w);
 			return true;
 		}
-		slow_processes_set(&p->slow, w->request.pid, w->generation, true);
+		slow_processes_set(&p->slow, w->request.pid, w->request.generation, true);
 		w->lane = LANE_SLOW;
 		return !w->x;
-	case LANE_NOT_BEGUN:
+	case WORKER_NOT_BEGUN:
 		return !w->x;
-	case LANE_OVER:
+	case WORKER_OVER:
 		break;
 	}
 	is_late = err == -EAGAIN;
@@ -627,7 +618,7 @@ static void answer(struct profiles *p, struct batch *b)
 	for (size_t i = p->waiters.cnt; i-- > 0;) {
 		struct waiter *w = &p->waiters.data[i];
 
-		if (w->lane == b->lane.kind && w->file >= 0 && answer_one(p, b, w))
+		if (w->lane == b->lane && w->file >= 0 && answer_one(p, b, w))
 			remove_waiter(p, i);
 	}
 	close_files(b);
@@ -639,7 +630,7 @@ static void refuse_due(struct profiles *p, struct batch *b, uint64_t now, int er
 	for (size_t i = p->waiters.cnt; i-- > 0;) {
 		struct waiter *w = &p->waiters.data[i];
 
-		if (w->lane != b->lane.kind || w->due_ns > now)
+		if (w->lane != b->lane || w->due_ns > now)
 			continue;
 		if (w->x)
 			answer_failure(p, w->x, &w->request, err);
@@ -654,9 +645,9 @@ static bool has_ended(const struct profiles *p, const struct waiter *w)
 	const struct tracker *t = p->src.tracker;
 	pid_t pid = w->request.pid;
 
-	if (w->saved_fd >= 0 && w->request.endpoint == ENDPOINT_VIEWER)
+	if (w->request.at != ENDPOINT_NOW && w->request.endpoint == ENDPOINT_VIEWER)
 		return false; /* it shows the past */
-	return pid && !tracker_is_of(t, pid, w->generation);
+	return pid && !tracker_is_of(t, pid, w->request.generation);
 }
 
 /* Refuse requests for ended processes: an empty profile would say that they hold nothing. */
@@ -675,26 +666,33 @@ static void refuse_ended(struct profiles *p, uint64_t now)
 
 static int begin(struct profiles *p, struct batch *b)
 {
-	struct profile_request moment = { .monotonic_ns = now_ns() };
-	struct work work = { .p = p, .batch = b, .moment = &moment };
-	bool is_push = b->lane.kind == LANE_PUSH;
+	struct result_moment moment = { .epoch_ns = (int64_t)clock_ns(CLOCK_REALTIME),
+					.monotonic_ns = now_ns() };
+	struct work work = { p, b, &moment };
+	bool is_push = b->lane == LANE_PUSH;
+	/* Somebody waits for a quick file, and its time is bounded. With less than its share of a busy processor it
+	 * would be taken for slow, and would wait behind slow ones. */
+	const struct worker_options opts = {
+		.what = "making profiles",
+		.is_urgent = b->lane == LANE_QUICK,
+		.moment_ns = moment.monotonic_ns,
+		.file_ns = b->lane == LANE_QUICK ? QUICK_FILE_NS : 0,
+	};
 	struct snapshot *s = NULL;
 	int err;
 
-	moment.epoch_ns = (int64_t)clock_ns(CLOCK_REALTIME);
 	if (is_push) {
 		pushes_begin(p->pushes);
 		b->push_fd = memfd_create("heaptap pushes", MFD_CLOEXEC);
 	} else {
-		plan(p, b, &moment);
+		plan(p, b, moment.monotonic_ns);
 	}
 	err = b->file_cnt || b->push_fd >= 0 ? 0 : -EMFILE;
 	if (!err && wants_snapshot(b))
 		err = take(p, &s);
-	work.s = s;
+	moment.snapshot = s;
 	if (!err)
-		err = profile_lane_start(&b->lane, is_push ? 1 : b->file_cnt, moment.monotonic_ns,
-					 make_file, &work);
+		err = worker_start(&b->worker, &opts, is_push ? 1 : b->file_cnt, make_file, &work);
 	if (err) {
 		log_warn("serve: cannot make profiles: %s", strerror(-err));
 		refuse_due(p, b, moment.monotonic_ns, err);
@@ -704,53 +702,49 @@ static int begin(struct profiles *p, struct batch *b)
 }
 
 /* Call when the child has ended or is left alone. */
-static void finish(struct profiles *p, struct batch *b, uint64_t took_ns)
+static void finish(struct profiles *p, struct batch *b)
 {
-	const struct file *f = b->files;
-
-	if (b->lane.kind == LANE_PUSH)
+	if (b->lane == LANE_PUSH)
 		pushes_take(p->pushes, b->push_fd);
-	else if (b->lane.kind == LANE_SLOW && took_ns < LANE_QUICK_NAMES_NS)
-		slow_processes_set(&p->slow, f->request.pid,
-				   tracker_generation(p->src.tracker, f->request.pid), false);
 	answer(p, b);
 }
 
 static bool reap(struct profiles *p, struct batch *b)
 {
-	uint64_t took_ns;
-
-	if (!profile_lane_reap(&b->lane, &took_ns))
-		return !profile_lane_is_at_work(&b->lane);
-	finish(p, b, took_ns);
+	if (!worker_reap(&b->worker))
+		return !b->worker.pid;
+	finish(p, b);
 	return true;
 }
 
-int profiles_work(struct profiles *p, int *ret_fd)
+/* If there is nothing to reap (somebody traces the child), watch once more. */
+static void on_child(void *ctx, int fd)
 {
-	struct batch *b = p->batches;
-
-	*ret_fd = -1;
-	refuse_ended(p, now_ns());
-	for (; b < p->batches + LANE_CNT; b++) {
-		if (profile_lane_is_at_work(&b->lane)) {
-			if (profile_lane_check(&b->lane))
-				reap(p, b);
-		} else if (*ret_fd < 0 && is_due(p, b->lane.kind) && !begin(p, b)) {
-			*ret_fd = b->lane.worker.fd;
-		}
-	}
-	return 0;
-}
-
-bool profiles_reap(struct profiles *p, int fd)
-{
+	struct profiles *p = ctx;
 	struct batch *b = p->batches;
 
 	for (; b < p->batches + LANE_CNT; b++)
-		if (profile_lane_is_at_work(&b->lane) && b->lane.worker.fd == fd)
-			return reap(p, b);
-	return true;
+		if (b->worker.pid && b->worker.fd == fd && !reap(p, b))
+			loop_watch_once(p->loop, fd, on_child, p);
+}
+
+int profiles_work(struct profiles *p)
+{
+	struct batch *b = p->batches;
+	bool has_begun = false;
+	int err = 0;
+
+	refuse_ended(p, now_ns());
+	for (; b < p->batches + LANE_CNT && !err; b++) {
+		if (b->worker.pid) {
+			if (worker_check(&b->worker))
+				reap(p, b);
+		} else if (!has_begun && is_due(p, b->lane) && !begin(p, b)) {
+			has_begun = true;
+			err = loop_watch_once(p->loop, b->worker.fd, on_child, p);
+		}
+	}
+	return err;
 }
 
 int profiles_wait_ms(const struct profiles *p)
@@ -759,10 +753,10 @@ int profiles_wait_ms(const struct profiles *p)
 	uint64_t now = now_ns(), ms;
 	int least = -1;
 
-	if (p->pushes && !profiles_makes_pushes(p))
+	if (!profiles_makes_pushes(p))
 		least = pushes_wait_ms(p->pushes);
 	vec_each(&p->waiters, w) {
-		if (profile_lane_is_at_work(&p->batches[w->lane].lane))
+		if (p->batches[w->lane].worker.pid)
 			continue;
 		ms = w->due_ns > now ? (w->due_ns - now) / NS_PER_MS + 1 : 0;
 		if (least < 0 || ms < (uint64_t)least)
@@ -776,7 +770,7 @@ void profiles_free(struct profiles *p)
 	if (!p)
 		return;
 	for (int i = 0; i < LANE_CNT; i++) {
-		profile_lane_release(&p->batches[i].lane);
+		worker_release(&p->batches[i].worker);
 		close_files(&p->batches[i]);
 	}
 	while (p->waiters.cnt)

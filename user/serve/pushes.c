@@ -22,19 +22,19 @@
 #include "base/err.h"
 #include "base/folder.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/printable.h"
 #include "base/sandbox.h"
 #include "base/write_all.h"
+#include "http/endpoints.h"
 #include "metrics/view.h"
 #include "proc/process.h"
 #include "profile/profile.h"
 #include "push/debuginfo_upload.h"
-#include "push/profile_strip.h"
+#include "push/profile_copy.h"
 #include "push/push_profile.h"
-#include "push/push_sender.h"
-#include "push/push_time.h"
-#include "serve/debug_job.h"
-#include "serve/profile_file.h"
+#include "push/push_queue.h"
+#include "result/make.h"
 #include "track/files.h"
 #include "track/tracker.h"
 
@@ -67,6 +67,7 @@ struct lane {
 
 struct pushes {
 	struct pushes_options opts;
+	struct loop *loop;
 	struct lane *lanes; /* one for each of opts.targets */
 	uint32_t targets_id; /* changes with the set of targets */
 	const struct track_files *files;
@@ -166,31 +167,6 @@ static int check_spool_dir(const char *dir)
 	return err;
 }
 
-int pushes_open(const struct pushes_options *opts, struct pushes **ret)
-{
-	struct pushes *p = calloc(1, sizeof(*p));
-	int err = 0;
-
-	if (!p)
-		return -ENOMEM;
-	if (gethostname(p->node, sizeof(p->node) - 1))
-		p->node[0] = '\0';
-	if (opts->sends_debuginfo && !sandbox_is_whole()) {
-		log_error("serve: --push-debuginfo: " SANDBOX_NOT_WHOLE
-			  ", and send it to the server; leave the option out");
-		err = -EOPNOTSUPP;
-	}
-	if (!err && opts->spool_dir)
-		err = check_spool_dir(opts->spool_dir);
-	if (!err)
-		err = pushes_change(p, opts);
-	if (err)
-		pushes_close(p);
-	else
-		*ret = p;
-	return err;
-}
-
 void pushes_close(struct pushes *p)
 {
 	if (!p)
@@ -233,7 +209,7 @@ static void close_others(struct lane *lanes, size_t cnt, const struct lane *othe
 	}
 }
 
-int pushes_change(struct pushes *p, const struct pushes_options *opts)
+static int change(struct pushes *p, const struct pushes_options *opts)
 {
 	struct lane *lanes = calloc(opts->target_cnt + 1, sizeof(*lanes));
 	struct push_http_options identity = { 0 };
@@ -270,27 +246,78 @@ int pushes_change(struct pushes *p, const struct pushes_options *opts)
 	return 0;
 }
 
+static void on_upload(void *ctx, int fd)
+{
+	const struct pushes *p = ctx;
+
+	(void)fd;
+	for (size_t i = 0; i < p->opts.target_cnt; i++)
+		if (p->lanes[i].upload)
+			debuginfo_upload_run(p->lanes[i].upload);
+}
+
+static int watch(struct pushes *p)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < p->opts.target_cnt && !err; i++)
+		if (p->lanes[i].upload)
+			err = loop_watch(p->loop, debuginfo_upload_fd(p->lanes[i].upload),
+					 on_upload, p);
+	return err;
+}
+
+static void unwatch(struct pushes *p)
+{
+	for (size_t i = 0; i < p->opts.target_cnt; i++)
+		if (p->lanes[i].upload)
+			loop_unwatch(p->loop, debuginfo_upload_fd(p->lanes[i].upload));
+}
+
+int pushes_open(const struct pushes_options *opts, struct loop *loop, struct pushes **ret)
+{
+	struct pushes *p = calloc(1, sizeof(*p));
+	int err = 0;
+
+	if (!p)
+		return -ENOMEM;
+	p->loop = loop;
+	if (gethostname(p->node, sizeof(p->node) - 1))
+		p->node[0] = '\0';
+	if (opts->sends_debuginfo && !sandbox_is_whole()) {
+		log_error("serve: --push-debuginfo: " SANDBOX_NOT_WHOLE
+			  ", and send it to the server; leave the option out");
+		err = -EOPNOTSUPP;
+	}
+	if (!err && opts->spool_dir)
+		err = check_spool_dir(opts->spool_dir);
+	if (!err)
+		err = change(p, opts);
+	if (!err)
+		err = watch(p);
+	if (err)
+		pushes_close(p);
+	else
+		*ret = p;
+	return err;
+}
+
+int pushes_change(struct pushes *p, const struct pushes_options *opts)
+{
+	int err, watch_err;
+
+	unwatch(p); /* some will be closed */
+	err = change(p, opts);
+	watch_err = watch(p);
+	if (watch_err)
+		log_warn("serve: some answers to pushes will be read late: %s",
+			 strerror(-watch_err));
+	return err;
+}
+
 size_t pushes_cnt(const struct pushes *p)
 {
 	return p ? p->opts.target_cnt : 0;
-}
-
-size_t pushes_fd_cnt(const struct pushes *p)
-{
-	size_t cnt = 0;
-
-	for (size_t i = 0; i < pushes_cnt(p); i++)
-		cnt += p->lanes[i].upload != NULL;
-	return cnt;
-}
-
-int pushes_fd(const struct pushes *p, size_t i)
-{
-	size_t left = i;
-
-	for (i = 0; !p->lanes[i].upload || left--; i++)
-		;
-	return debuginfo_upload_fd(p->lanes[i].upload);
 }
 
 void pushes_offer(struct pushes *p, const struct track_files *files)
@@ -310,13 +337,6 @@ void pushes_offer(struct pushes *p, const struct track_files *files)
 	}
 	if (err)
 		log_warn("push: cannot offer debug information: %s", strerror(-err));
-}
-
-void pushes_run(struct pushes *p)
-{
-	for (size_t i = 0; i < p->opts.target_cnt; i++)
-		if (p->lanes[i].upload)
-			debuginfo_upload_run(p->lanes[i].upload);
 }
 
 bool pushes_is_due(struct pushes *p)
@@ -380,8 +400,8 @@ static int make_request(const struct pushes *p, size_t i, struct profile *profil
 	return err;
 }
 
-static int make_process(const struct pushes *p, const struct profile_source *src,
-			const struct snapshot *s, const struct profile_request *request, int fd)
+static int make_process(const struct pushes *p, const struct result_source *src,
+			const struct result_moment *moment, const struct result_request *r, int fd)
 {
 	char pid[16], comm[sizeof(((struct process_info *)NULL)->comm) + 1] = "";
 	struct push_label *labels = calloc(p->opts.label_cnt + 4, sizeof(*labels));
@@ -392,17 +412,17 @@ static int make_process(const struct pushes *p, const struct profile_source *src
 
 	if (!labels)
 		return -ENOMEM;
-	if (!process_glance(request->pid, &info))
+	if (!process_glance(r->pid, &info))
 		memcpy(comm, info.comm, sizeof(info.comm));
 	make_printable(comm);
-	snprintf(pid, sizeof(pid), "%d", request->pid);
+	snprintf(pid, sizeof(pid), "%d", r->pid);
 	/* The user's labels come first, and win. */
 	memcpy(labels, p->opts.labels, cnt * sizeof(*labels));
 	labels[cnt++] = (struct push_label){ "job", "heaptap" };
 	labels[cnt++] = (struct push_label){ "node", p->node };
 	labels[cnt++] = (struct push_label){ "pid", pid };
 	labels[cnt++] = (struct push_label){ "comm", comm };
-	err = profile_file_build(src, s, request, &profile);
+	err = result_build(src, moment, r, &profile);
 	for (size_t i = 0; i < p->opts.target_cnt && profile; i++) {
 		/* A profile too large for one target may suit another. */
 		int target_err = make_request(p, i, profile, labels, cnt, fd);
@@ -414,23 +434,21 @@ static int make_process(const struct pushes *p, const struct profile_source *src
 	return err;
 }
 
-int pushes_make(const struct pushes *p, const struct profile_source *src, const struct snapshot *s,
-		const struct profile_request *moment, int fd)
+int pushes_make(const struct pushes *p, const struct result_source *src,
+		const struct result_moment *moment, int fd)
 {
 	uint64_t names_end_ns = now_ns() + NAMES_NS;
-	struct profile_source one = *src;
 	int first_err = 0;
 
 	for (size_t i = 0; i < tracker_running_cnt(src->tracker); i++) {
-		struct profile_request request = *moment;
-		int err;
+		const struct result_request r = { .endpoint = ENDPOINT_HEAP,
+						  .pid = tracker_running_at(src->tracker, i),
+						  .names_ns = result_names_share(names_end_ns) };
+		int err = make_process(p, src, moment, &r, fd);
 
-		request.pid = tracker_running_at(src->tracker, i);
-		one.names_ns = profile_names_share(names_end_ns);
-		err = make_process(p, &one, s, &request, fd);
 		if (!err)
 			continue;
-		log_warn("push: no profile of process %d: %s", request.pid, strerror(-err));
+		log_warn("push: no profile of process %d: %s", r.pid, strerror(-err));
 		first_err = first_err ? first_err : err;
 	}
 	return first_err;

@@ -2,8 +2,8 @@
 /*
  * pushes.h - pushes a profile of each followed process to each destination, once in an interval.
  *
- * The child process that makes profiles (profiles.h) makes the requests and leaves them in a file. The event loop
- * only gives them to the destinations' senders (push_sender.h) and never waits for a network.
+ * The child process that makes profiles (profiles.c) makes the requests and leaves them in a file. The event loop
+ * only gives them to the destinations' senders (push_queue.h) and never waits for a network.
  */
 #ifndef HT_SERVE_PUSHES_H
 #define HT_SERVE_PUSHES_H
@@ -14,13 +14,15 @@
 
 #include "push/push_message.h"
 
-struct profile_source;
-struct profile_request;
+struct debuginfo_file;
+struct loop;
 struct push_target;
-struct track_files;
 struct pushes;
+struct result_moment;
+struct result_source;
 struct serve_push;
-struct snapshot;
+struct track_file;
+struct track_files;
 
 /* Everything pointed to must stay valid. */
 struct pushes_options {
@@ -38,11 +40,12 @@ struct pushes_options {
 	uint64_t debuginfo_bytes_max; /* size limit of one file */
 };
 
-/* Log on stderr why it fails. With no targets nothing is ever due. */
-int pushes_open(const struct pushes_options *opts, struct pushes **ret);
+/* Log on stderr why it fails. With no targets nothing is ever due. What debug information waits for is watched in the
+ * loop. */
+int pushes_open(const struct pushes_options *opts, struct loop *loop, struct pushes **ret);
 /*
  * Apply other options. Requests that wait for remaining destinations are kept; the queues of removed ones are
- * closed, so none of the descriptors may be watched meanwhile. The spool's folder cannot change. On failure, which
+ * closed. The spool's folder cannot change. On failure, which
  * is logged, nothing has changed.
  */
 int pushes_change(struct pushes *p, const struct pushes_options *opts);
@@ -50,11 +53,6 @@ int pushes_change(struct pushes *p, const struct pushes_options *opts);
 void pushes_close(struct pushes *p);
 
 size_t pushes_cnt(const struct pushes *p);
-/* Watch these descriptors, 0 <= i < pushes_fd_cnt(), and call pushes_run(), which sends debug information. */
-size_t pushes_fd_cnt(const struct pushes *p);
-int pushes_fd(const struct pushes *p, size_t i);
-void pushes_run(struct pushes *p);
-
 /* Offer the files that are mapped now; destinations may want their debug information. files must stay. */
 void pushes_offer(struct pushes *p, const struct track_files *files);
 
@@ -66,13 +64,33 @@ int pushes_wait_ms(const struct pushes *p);
 /* Make a push due now. */
 void pushes_hurry(struct pushes *p);
 /* Write the requests into fd: slow, runs in the child. */
-int pushes_make(const struct pushes *p, const struct profile_source *src, const struct snapshot *s,
-		const struct profile_request *moment, int fd);
+int pushes_make(const struct pushes *p, const struct result_source *src,
+		const struct result_moment *moment, int fd);
 /* Give the complete requests in fd to the senders. */
 void pushes_take(struct pushes *p, int fd);
 /* True if a request waits for a destination that seems to answer. */
 bool pushes_are_waiting(const struct pushes *p);
 /* The state of target i. */
 void pushes_view(const struct pushes *p, size_t i, struct serve_push *ret);
+
+/*
+ * debug_job.c: reduces a file of a followed process to names and lines (elf/debug_only.h), in a job of the reader
+ * (proc/reader.h): main never opens or parses such a file.
+ *
+ * The job has the mapped file, and finds its separate debug file with the reader's rights, by code that reads only
+ * identities. All else happens behind a seal (base/sandbox.h). It writes the reduced file into a pipe, as fast as it is
+ * read. In the worst case a hostile file controls what is sent in its own name.
+ */
+
+#define DEBUG_JOB 2
+/* Run a job of this kind; for reader_start(). */
+int debug_job_run(int fd, const void *args, size_t args_bytes, int out_fd);
+
+/*
+ * In main: start a job, and wait a moment for what it says of the file: of the mapped file if it has DWARF, else of its
+ * separate debug file (by build id, below the target's root, then on the host), else of the mapped file with the symbols it
+ * has. -ENODATA: no names anywhere; -EAGAIN: the job has not answered, or there is no room for it now; -errno.
+ */
+int debug_job_start(const struct track_file *file, struct debuginfo_file *ret);
 
 #endif

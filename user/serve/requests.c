@@ -13,20 +13,19 @@
 #include "base/log.h"
 #include "serve/follow.h"
 #include "saved/saver.h"
-#include "serve/live_view.h"
-#include "serve/profiles.h"
 #include "serve/pushes.h"
 #include "http/endpoints.h"
 #include "http/http.h"
 #include "http/index_page.h"
+#include "http/page_files.h"
+#include "http/page_json.h"
 #include "http/process_page.h"
 #include "report/report.h"
 #include "metrics/metrics_page.h"
 #include "http/token.h"
 #include "metrics/view.h"
 #include "metrics/stack_past.h"
-#include "serve/profile_source.h"
-#include "serve/stack_watch.h"
+#include "result/make.h"
 #include "track/tracker.h"
 
 /* A requested time may be this many seconds from a moment, plus this part of the moment's age. */
@@ -47,23 +46,31 @@ static const struct serve_process *find_process(const struct serve_view *v, pid_
 }
 
 /* -ESRCH: the process is not followed. */
-static int write_one(const struct serve_view *v, const struct endpoint_request *r,
+static int write_one(const struct serve_view *v, const struct result_request *r,
 		     enum metric_format format, FILE *out)
 {
 	const struct serve_process *one = find_process(v, r->pid);
 
-	if (r->endpoint == ENDPOINT_PROCESS && !one)
+	if (r->pid && !one)
 		return -ESRCH;
-	if (r->endpoint == ENDPOINT_PROCESS)
-		process_page_write(v, one, !r->is_still, out);
-	else if (r->endpoint == ENDPOINT_INDEX)
-		index_page_write(v, !r->is_still, out);
-	else
+	switch (r->endpoint) {
+	case ENDPOINT_PROCESS:
+		return process_page_write(v, one, !r->is_still, out);
+	case ENDPOINT_INDEX:
+		return index_page_write(v, !r->is_still, out);
+	case ENDPOINT_PROCESS_JSON:
+		page_json_process(v, one, out);
+		return 0;
+	case ENDPOINT_INDEX_JSON:
+		page_json_index(v, out);
+		return 0;
+	default:
 		metrics_page_write(v, format, out);
-	return 0;
+		return 0;
+	}
 }
 
-static int write_page(const struct requests_parts *parts, const struct endpoint_request *r,
+static int write_page(const struct requests_parts *parts, const struct result_request *r,
 		      enum metric_format format, char **ret)
 {
 	struct serve_view view;
@@ -106,9 +113,9 @@ out:
 static size_t moments_of(const struct requests_parts *parts, pid_t pid,
 			 const struct stack_past_moment **ret)
 {
-	const struct profile_source *src = parts->source;
+	const struct result_source *src = parts->source;
 
-	return src->stacks ? stack_past_moments(src->stacks, stack_watch_image(src, pid), ret) : 0;
+	return src->stacks ? stack_past_moments(src->stacks, result_image(src, pid), ret) : 0;
 }
 
 static bool has_moments(const struct requests_parts *parts, pid_t pid)
@@ -119,7 +126,7 @@ static bool has_moments(const struct requests_parts *parts, pid_t pid)
 }
 
 static void answer_page(const struct requests_parts *parts, struct http_exchange *x,
-			const struct endpoint_request *r)
+			struct result_request *r)
 {
 	enum metric_format format = metric_format_choose(http_header(x, "Accept"));
 	struct http_answer a = { .status = 200 };
@@ -135,21 +142,33 @@ static void answer_page(const struct requests_parts *parts, struct http_exchange
 		return;
 	}
 	if (r->endpoint == ENDPOINT_PROCESS && !http_is_head(x) && has_moments(parts, r->pid)) {
-		profiles_request(parts->profiles, x, r,
-				 &(struct profiles_given){ .saved_fd = -1, .page = text });
+		r->page = text;
+		profiles_request(parts->profiles, x, r);
 		return;
 	}
 	a.text = text;
-	a.has_form = r->endpoint == ENDPOINT_PROCESS;
-	a.type = r->endpoint == ENDPOINT_METRICS ? metric_format_type(format) :
-						   "text/html; charset=utf-8";
+	a.has_script = r->endpoint == ENDPOINT_PROCESS || r->endpoint == ENDPOINT_INDEX;
+	a.type = a.has_script			 ? "text/html; charset=utf-8" :
+		 r->endpoint == ENDPOINT_METRICS ? metric_format_type(format) :
+						   "application/json";
 	http_reply(x, &a);
 	free(text);
 }
 
-static void answer_text(struct http_exchange *x, const char *type, const char *text)
+static void answer_script(struct http_exchange *x, const char *text)
 {
-	const struct http_answer a = { .status = 200, .type = type, .text = text };
+	const struct http_answer a = { .status = 200,
+				       .type = "text/javascript; charset=utf-8",
+				       .text = text };
+
+	http_reply(x, &a);
+}
+
+static void answer_style(struct http_exchange *x, const char *text)
+{
+	const struct http_answer a = { .status = 200,
+				       .type = "text/css; charset=utf-8",
+				       .text = text };
 
 	http_reply(x, &a);
 }
@@ -197,12 +216,10 @@ static pid_t only_process(const struct requests_parts *parts, struct http_exchan
 
 /* POST asks for names; GET, whether there are any. */
 static void answer_symbol(const struct requests_parts *parts, struct http_exchange *x,
-			  const struct endpoint_request *r)
+			  struct result_request *r)
 {
 	/* Clients only check whether the number is 0 (Go does the same). Every address has some name here. */
 	static const struct http_answer some = { .status = 200, .text = "num_symbols: 1\n" };
-	struct endpoint_addrs addrs;
-	const struct profiles_given given = { .addrs = &addrs, .saved_fd = -1 };
 	struct err why = { .text = "out of memory" };
 	const char *body;
 	size_t bytes;
@@ -212,44 +229,36 @@ static void answer_symbol(const struct requests_parts *parts, struct http_exchan
 		return;
 	}
 	body = http_body(x, &bytes);
-	if (endpoint_parse_addrs(body, bytes, &addrs, &why))
+	if (endpoint_parse_addrs(body, bytes, &r->addrs, &why))
 		http_error(x, 400, "%s\n", why.text);
 	else
-		profiles_request(parts->profiles, x, r, &given);
+		profiles_request(parts->profiles, x, r);
 }
 
-static void answer_given(const struct requests_parts *parts, struct http_exchange *x,
-			 const struct endpoint_request *r, const struct profiles_given *given)
+static void answer_profile(const struct requests_parts *parts, struct http_exchange *x,
+			   struct result_request *r)
 {
 	struct http_answer head = { .status = 200, .fd = -1 };
 
 	if (!http_is_head(x)) {
-		profiles_request(parts->profiles, x, r, given);
+		profiles_request(parts->profiles, x, r);
 		return;
 	}
 	/* without making the profile */
 	profile_answer_type(r, &head);
 	http_reply(x, &head);
-	if (given->saved_fd >= 0)
-		close(given->saved_fd);
-}
-
-/* fd: the saved profile to use; -1: none. */
-static void answer_profile(const struct requests_parts *parts, struct http_exchange *x,
-			   const struct endpoint_request *r, int fd)
-{
-	answer_given(parts, x, r, &(struct profiles_given){ .saved_fd = fd });
+	result_request_release(r);
 }
 
 /* Answer with a saved profile, or what is made of it, also for a process that has ended. */
 static void answer_kept(const struct requests_parts *parts, struct http_exchange *x,
-			const struct endpoint_request *r)
+			struct result_request *r)
 {
 	struct http_answer a = {
 		.status = 200, .type = "application/octet-stream", .file_name = "heap", .fd = -1
 	};
 
-	a.fd = saver_fetch(parts->saver, r->pid, r->at);
+	a.fd = r->saved_fd = saver_fetch(parts->saver, r->pid, r->at);
 	if (a.fd < 0)
 		http_error(x, 404,
 			   "no profile at=%s is kept of process %d: / lists those that are\n",
@@ -257,7 +266,7 @@ static void answer_kept(const struct requests_parts *parts, struct http_exchange
 	else if (r->endpoint == ENDPOINT_HEAP)
 		http_reply(x, &a);
 	else
-		answer_profile(parts, x, r, a.fd);
+		answer_profile(parts, x, r);
 }
 
 static int64_t seconds_of(const struct stack_past_moment *m)
@@ -286,7 +295,7 @@ static int nearest_moment(const struct stack_past_moment *m, size_t cnt, int64_t
 
 /* Say why nothing is kept of that process. */
 static void refuse_past(const struct requests_parts *parts, struct http_exchange *x,
-			const struct endpoint_request *r)
+			const struct result_request *r)
 {
 	if (!parts->source->stacks)
 		http_error(x, 404, "what stacks held is not kept: --past-interval is 0\n");
@@ -297,7 +306,7 @@ static void refuse_past(const struct requests_parts *parts, struct http_exchange
 			   r->pid, r->pid);
 }
 
-static void refuse_moment(struct http_exchange *x, const struct endpoint_request *r,
+static void refuse_moment(struct http_exchange *x, const struct result_request *r,
 			  const struct stack_past_moment *m, size_t cnt)
 {
 	char first[ENDPOINT_TIME_BUF], last[ENDPOINT_TIME_BUF];
@@ -309,11 +318,56 @@ static void refuse_moment(struct http_exchange *x, const struct endpoint_request
 		   endpoint_time_text(seconds_of(&m[cnt - 1]), last), r->pid);
 }
 
+/* Find one side of a difference with a saved profile: its descriptor, or a moment's time (0: now), and its name. */
+static int find_side(const struct requests_parts *parts, pid_t pid, enum endpoint_moment at,
+		     int64_t epoch_s, int *ret_fd, uint64_t *ret_ns, char name[ENDPOINT_TIME_BUF])
+{
+	const struct stack_past_moment *m = NULL;
+	size_t cnt, i;
+
+	if (at) {
+		snprintf(name, ENDPOINT_TIME_BUF, "%s", endpoint_moment_text(at));
+		*ret_fd = saver_fetch(parts->saver, pid, at);
+		return *ret_fd < 0 ? -ENOENT : 0;
+	}
+	if (!epoch_s)
+		return 0;
+	cnt = moments_of(parts, pid, &m);
+	if (!cnt || nearest_moment(m, cnt, epoch_s, &i))
+		return -ENOENT;
+	*ret_ns = m[i].time_ns;
+	endpoint_time_text(seconds_of(&m[i]), name);
+	return 0;
+}
+
+/* Answer with the difference from, or to, a saved profile. */
+static void answer_sides(const struct requests_parts *parts, struct http_exchange *x,
+			 struct result_request *r)
+{
+	int err = find_side(parts, r->pid, r->from_at, r->from_s, &r->saved_fd,
+			    &r->moments.before_ns, r->moments.before);
+
+	if (!err) {
+		err = find_side(parts, r->pid, r->to_at, r->to_s, &r->after_fd,
+				&r->moments.after_ns, r->moments.after);
+		if (err && result_has_saved(r))
+			close(r->saved_fd);
+	}
+	if (!err) {
+		answer_profile(parts, x, r);
+		return;
+	}
+	http_error(
+		x, 404,
+		"of process %d there is no such moment, or no such saved profile: /pid/%d/ has those "
+		"that are\n",
+		r->pid, r->pid);
+}
+
 /* Answer with the difference of two moments. */
 static void answer_moments(const struct requests_parts *parts, struct http_exchange *x,
-			   const struct endpoint_request *r)
+			   struct result_request *r)
 {
-	struct profiles_given given = { .saved_fd = -1 };
 	const struct stack_past_moment *m = NULL;
 	size_t cnt = moments_of(parts, r->pid, &m), before = 0, after = cnt - 1;
 
@@ -334,16 +388,16 @@ static void answer_moments(const struct requests_parts *parts, struct http_excha
 			r->pid);
 		return;
 	}
-	given.moments.before_ns = m[before].time_ns;
-	given.moments.after_ns = m[after].time_ns;
-	endpoint_time_text(seconds_of(&m[before]), given.moments.before);
-	endpoint_time_text(seconds_of(&m[after]), given.moments.after);
-	answer_given(parts, x, r, &given);
+	r->moments.before_ns = m[before].time_ns;
+	r->moments.after_ns = m[after].time_ns;
+	endpoint_time_text(seconds_of(&m[before]), r->moments.before);
+	endpoint_time_text(seconds_of(&m[after]), r->moments.after);
+	answer_profile(parts, x, r);
 }
 
 /* Answer requests about one process, or all. */
 static void answer_process(const struct requests_parts *parts, struct http_exchange *x,
-			   struct endpoint_request *r)
+			   struct result_request *r)
 {
 	if (r->at != ENDPOINT_NOW) {
 		answer_kept(parts, x, r);
@@ -362,16 +416,18 @@ static void answer_process(const struct requests_parts *parts, struct http_excha
 		answer_pprof_index(x);
 	else if (r->endpoint == ENDPOINT_SYMBOL)
 		answer_symbol(parts, x, r);
+	else if (r->endpoint == ENDPOINT_DIFF && !endpoint_is_of_moments(r))
+		answer_sides(parts, x, r);
 	else if (r->endpoint == ENDPOINT_DIFF)
 		answer_moments(parts, x, r);
 	else if (r->endpoint == ENDPOINT_GROWTH && !has_moments(parts, r->pid))
 		refuse_past(parts, x, r);
 	else
-		answer_profile(parts, x, r, -1);
+		answer_profile(parts, x, r);
 }
 
 struct arg_reader {
-	struct endpoint_request *request;
+	struct result_request *request;
 	struct err why;
 };
 
@@ -386,7 +442,7 @@ static void on_request(void *ctx, struct http_exchange *x)
 {
 	static const struct http_answer healthy = { .status = 200, .text = "ok\n" };
 	const struct requests *as = ctx;
-	struct endpoint_request r;
+	struct result_request r;
 	struct arg_reader args = { .request = &r };
 
 	if (endpoint_parse_path(http_path(x), &r)) {
@@ -404,13 +460,27 @@ static void on_request(void *ctx, struct http_exchange *x)
 	case ENDPOINT_INDEX:
 	case ENDPOINT_METRICS:
 	case ENDPOINT_PROCESS:
+	case ENDPOINT_INDEX_JSON:
+	case ENDPOINT_PROCESS_JSON:
 		answer_page(&as->parts, x, &r);
 		break;
 	case ENDPOINT_VIEWER_SCRIPT:
-		answer_text(x, "text/javascript; charset=utf-8", report_viewer_script());
+		answer_script(x, report_viewer_script());
+		break;
+	case ENDPOINT_PAGE_SCRIPT:
+		answer_script(x, page_files.script);
+		break;
+	case ENDPOINT_INDEX_SCRIPT:
+		answer_script(x, page_files.index_script);
+		break;
+	case ENDPOINT_PROCESS_SCRIPT:
+		answer_script(x, page_files.process_script);
 		break;
 	case ENDPOINT_VIEWER_STYLE:
-		answer_text(x, "text/css; charset=utf-8", report_viewer_style());
+		answer_style(x, report_viewer_style());
+		break;
+	case ENDPOINT_PAGE_STYLE:
+		answer_style(x, page_files.style);
 		break;
 	default:
 		answer_process(&as->parts, x, &r);
@@ -420,7 +490,7 @@ static void on_request(void *ctx, struct http_exchange *x)
 
 static size_t body_cap(void *ctx, const char *path)
 {
-	struct endpoint_request r;
+	struct result_request r;
 
 	(void)ctx;
 	return !endpoint_parse_path(path, &r) && r.endpoint == ENDPOINT_SYMBOL ? ENDPOINT_BODY_CAP :

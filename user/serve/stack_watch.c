@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stack_watch.c - see stack_watch.h. */
-#include "serve/stack_watch.h"
+/* stack_watch.c - see live_view_priv.h. */
+#include "serve/live_view_priv.h"
 
 #include <errno.h>
 
@@ -10,17 +10,12 @@
 #include "kernel/engine.h"
 #include "metrics/stack_past.h"
 #include "profile/estimate.h"
-#include "serve/profile_source.h"
+#include "result/make.h"
 #include "track/tracker.h"
 
 static uint64_t image_of(pid_t pid, uint32_t generation)
 {
 	return (uint64_t)pid << 32 | generation;
-}
-
-uint64_t stack_watch_image(const struct profile_source *src, pid_t pid)
-{
-	return image_of(pid, tracker_generation(src->tracker, pid));
 }
 
 static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
@@ -34,7 +29,7 @@ static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live 
 }
 
 /* Name the images whose in-use is known. */
-static int name_images(const struct profile_source *src)
+static int name_images(const struct result_source *src)
 {
 	size_t cnt = tracker_running_cnt(src->tracker);
 	int err = 0;
@@ -45,7 +40,7 @@ static int name_images(const struct profile_source *src)
 
 		if (governor_view(src->governor, pid, &view) || !view.has_inuse)
 			continue;
-		err = stack_past_name_image(src->stacks, stack_watch_image(src, pid),
+		err = stack_past_name_image(src->stacks, result_image(src, pid),
 					    view.inuse_ns ? view.inuse_ns :
 							    tracker_followed_ns(src->tracker, pid));
 		if (err == -ENOSPC)
@@ -54,7 +49,7 @@ static int name_images(const struct profile_source *src)
 	return err;
 }
 
-int stack_watch_tick(const struct profile_source *src)
+int stack_watch_tick(const struct result_source *src)
 {
 	const struct stack_past_moment now = { now_ns(), (int64_t)clock_ns(CLOCK_REALTIME) };
 	uint64_t begin_ns;

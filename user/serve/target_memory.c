@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* target_memory.c - see target_memory.h. */
-#include "serve/target_memory.h"
+/* target_memory.c - see daemon_priv.h. */
+#include "serve/daemon_priv.h"
 
 #include <errno.h>
 #include <math.h>
@@ -35,6 +35,7 @@ struct entry {
 	pid_t pid;
 	uint64_t start;
 	char container[CONTAINER_ID_BYTES];
+	char cgroup[64]; /* the last part of its control group's path */
 	char *group_dir; /* group whose usage counts against the limit; NULL: not known */
 	uint64_t limit_bytes;
 	uint64_t group_read_ns;
@@ -106,6 +107,7 @@ void target_memory_free(struct target_memory *tm)
 static void read_group(const struct target_memory *tm, struct entry *e, uint64_t now)
 {
 	char dir[CGROUP_PATH_BYTES], limited[CGROUP_PATH_BYTES], *text;
+	const char *name;
 
 	e->group_read_ns = now;
 	free(e->group_dir);
@@ -113,9 +115,14 @@ static void read_group(const struct target_memory *tm, struct entry *e, uint64_t
 	if (proc_text_read(e->pid, "cgroup", &text))
 		return;
 	container_id_from_cgroup(text, e->container);
-	if (tm->has_mount && !cgroup_memory_dir(&tm->mount, text, dir) &&
-	    !cgroup_memory_limit(&tm->mount, dir, &e->limit_bytes, limited))
-		e->group_dir = strdup(limited);
+	e->cgroup[0] = '\0';
+	if (tm->has_mount && !cgroup_memory_dir(&tm->mount, text, dir)) {
+		name = strrchr(dir, '/');
+		snprintf(e->cgroup, sizeof(e->cgroup), "%.*s", (int)sizeof(e->cgroup) - 1,
+			 name ? name + 1 : dir);
+		if (!cgroup_memory_limit(&tm->mount, dir, &e->limit_bytes, limited))
+			e->group_dir = strdup(limited);
+	}
 	free(text);
 }
 
@@ -170,6 +177,7 @@ int target_memory_get(struct target_memory *tm, uint64_t start, struct serve_pro
 	if (!e->group_read_ns || now - e->group_read_ns > GROUP_NS)
 		read_group(tm, e, now);
 	ret->container = e->container;
+	ret->cgroup = e->cgroup;
 	ret->pss_bytes = e->pss_bytes;
 	ret->cgroup_limit_bytes = ret->cgroup_usage_bytes = NAN;
 	if (e->group_dir && !read_usage(tm, e->group_dir, &usage_bytes)) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ticks.c - see ticks.h. */
-#include "serve/ticks.h"
+/* ticks.c - see daemon_priv.h. */
 
 #include <errno.h>
 #include <malloc.h>
@@ -19,9 +18,9 @@
 #include "proc/process.h"
 #include "record/idle_tasks.h"
 #include "saved/saver.h"
+#include "session/session.h"
 #include "serve/follow.h"
-#include "serve/live_view.h"
-#include "serve/profiles.h"
+#include "serve/daemon_priv.h"
 #include "serve/pushes.h"
 #include "symbol/name_cache.h"
 #include "kernel/reclaim.h"
@@ -130,7 +129,7 @@ static int share_log_look(struct share_log *s)
 #define FORK_SCAN_NS (50 * NS_PER_MS)
 
 struct ticks {
-	struct ticks_parts parts;
+	const struct daemon *d; /* its parts, which may be gone before the ticks */
 	struct process_events *events; /* NULL: not available */
 	struct idle_tasks *idle_tasks; /* forgets tasks that ended without saying so */
 	struct share_log *share_log;
@@ -141,17 +140,17 @@ static void on_mmap(void *ctx, const struct process_events_map *map)
 {
 	struct ticks *r = ctx;
 
-	if (tracker_follows(r->parts.tracker, map->pid))
-		tracker_on_mmap(r->parts.tracker, map->pid, map->ino, map->time_ns);
+	if (tracker_follows(r->d->session->tracker, map->pid))
+		tracker_on_mmap(r->d->session->tracker, map->pid, map->ino, map->time_ns);
 	else
-		follow_note(r->parts.follow, map->pid);
+		follow_note(r->d->follow, map->pid);
 }
 
 static void on_code(void *ctx, pid_t pid)
 {
 	struct ticks *r = ctx;
 
-	tracker_on_code(r->parts.tracker, pid);
+	tracker_on_code(r->d->session->tracker, pid);
 }
 
 static void on_lost(void *ctx, uint64_t cnt)
@@ -160,11 +159,11 @@ static void on_lost(void *ctx, uint64_t cnt)
 
 	log_debug("serve: %llu mapping events lost, reading the mappings again",
 		  (unsigned long long)cnt);
-	tracker_on_lost(r->parts.tracker);
-	follow_note_lost(r->parts.follow);
+	tracker_on_lost(r->d->session->tracker);
+	follow_note_lost(r->d->follow);
 }
 
-int ticks_open(const struct ticks_parts *parts, struct ticks **ret)
+int ticks_open(const struct daemon *d, struct ticks **ret)
 {
 	static const struct process_events_ops ops = { on_mmap, on_code, on_lost };
 	struct ticks *r = calloc(1, sizeof(*r));
@@ -172,10 +171,10 @@ int ticks_open(const struct ticks_parts *parts, struct ticks **ret)
 
 	if (!r)
 		return -ENOMEM;
-	r->parts = *parts;
-	err = idle_tasks_new(parts->engine, &r->idle_tasks);
+	r->d = d;
+	err = idle_tasks_new(d->session->engine, &r->idle_tasks);
 	if (!err)
-		err = share_log_new(parts->engine, &r->share_log);
+		err = share_log_new(d->session->engine, &r->share_log);
 	if (err) {
 		ticks_close(r);
 		return err;
@@ -215,10 +214,10 @@ void ticks_on_event(struct ticks *r, const struct ht_event *event)
 {
 	uint64_t due_ns = now_ns() + FORK_SCAN_NS;
 
-	saver_on_event(r->parts.saver, event);
-	tracker_on_event(r->parts.tracker, event);
+	saver_on_event(r->d->saver, event);
+	tracker_on_event(r->d->session->tracker, event);
 	if (event->kind == HT_EVENT_EXEC)
-		follow_note_exec(r->parts.follow, (pid_t)event->tgid);
+		follow_note_exec(r->d->follow, (pid_t)event->tgid);
 	if (due_ns < r->scan_least_ns)
 		due_ns = r->scan_least_ns;
 	if (event->kind == HT_EVENT_FORK && r->scan_due_ns > due_ns)
@@ -231,10 +230,10 @@ int ticks_scan(struct ticks *r)
 	int err;
 
 	if (!r->events)
-		follow_note_lost(r->parts.follow);
+		follow_note_lost(r->d->follow);
 	r->scan_due_ns = UINT64_MAX; /* its events may want the next scan soon */
-	err = follow_scan(r->parts.follow);
-	saver_sync(r->parts.saver);
+	err = follow_scan(r->d->follow);
+	saver_sync(r->d->saver);
 	end_ns = now_ns();
 	if (r->scan_due_ns > end_ns + SCAN_NS)
 		r->scan_due_ns = end_ns + SCAN_NS;
@@ -248,8 +247,8 @@ int ticks_scan(struct ticks *r)
 /* When the oldest snapshot was taken whose stacks are still being looked up. */
 static uint64_t reader_since_ns(const struct ticks *r)
 {
-	uint64_t profiles_ns = profiles_reader_since_ns(r->parts.profiles);
-	uint64_t saver_ns = saver_reader_since_ns(r->parts.saver);
+	uint64_t profiles_ns = profiles_reader_since_ns(r->d->profiles);
+	uint64_t saver_ns = saver_reader_since_ns(r->d->saver);
 
 	return profiles_ns < saver_ns ? profiles_ns : saver_ns;
 }
@@ -261,24 +260,24 @@ void ticks_tick(struct ticks *r)
 
 	if (now >= r->counters_due_ns) {
 		r->counters_due_ns = now + COUNTERS_NS;
-		tracker_read_counters(r->parts.tracker);
+		tracker_read_counters(r->d->session->tracker);
 	}
-	http_end_slow(r->parts.http);
-	live_view_tick(r->parts.live_view);
-	if (follow_look(r->parts.follow))
+	http_end_slow(r->d->http);
+	live_view_tick(r->d->live_view);
+	if (follow_look(r->d->follow))
 		log_warn("serve: out of memory: processes are followed late");
 	if (now >= r->scan_due_ns) {
 		ticks_scan(r);
-		pushes_offer(r->parts.pushes, r->parts.files);
+		pushes_offer(r->d->pushes, r->d->session->files);
 	}
-	saver_tick(r->parts.saver);
-	err = reclaim_run(tracker_reclaim(r->parts.tracker), reader_since_ns(r), RECLAIM_NS);
+	saver_tick(r->d->saver);
+	err = reclaim_run(tracker_reclaim(r->d->session->tracker), reader_since_ns(r), RECLAIM_NS);
 	if (err)
 		log_debug("serve: cannot take out what ended processes left: %s", strerror(-err));
 	if (now >= r->trim_due_ns) {
 		r->trim_due_ns = now + TRIM_NS;
 		malloc_trim(0);
-		name_cache_renew(r->parts.names);
+		name_cache_renew(r->d->names);
 	}
 	if (now >= r->shares_due_ns) {
 		r->shares_due_ns = now + SHARES_NS;

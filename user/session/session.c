@@ -60,14 +60,13 @@ static int measure_costs(struct session *s, struct governor_options *opts, bool 
 		return 0;
 	memset(&s->costs, 0, sizeof(s->costs));
 	if (!may_be_unlimited && (budget_has_limit(&opts->limit) || opts->max_host_share > 0)) {
-		log_error("%s: the cost of a probe could not be measured, so that the overhead "
-			  "cannot be limited; --max-overhead off --max-overhead-host off goes "
-			  "without",
+		log_error("%s: cannot measure the cost of a probe, so the overhead cannot be "
+			  "limited; to go on without a limit: --max-overhead off "
+			  "--max-overhead-host off",
 			  s->command);
 		return -EIO;
 	}
-	log_warn("%s: the cost of a probe could not be measured: the overhead is not known, and "
-		 "not limited",
+	log_warn("%s: cannot measure the cost of a probe: the overhead is unknown and not limited",
 		 s->command);
 	opts->limit = BUDGET_NO_LIMIT;
 	opts->max_host_share = 0;

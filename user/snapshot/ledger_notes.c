@@ -125,8 +125,7 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 				   "they were probed or ended",
 				   0 },
 		[MISJUDGED] = { LEDGER_SUM, "nested_misjudged",
-				"sampled calls that were left out as an allocator's own, and are "
-				"not",
+				"sampled calls that were wrongly left out as the allocator's own",
 				0 },
 		[UNSEEN_ALLOCATORS] = { LEDGER_SUM, "unseen_allocators",
 					"files with an allocator whose functions have no names: "
@@ -140,7 +139,7 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 		  "pushes of a scope that the program's own table had no room for", 0 },
 		{ LEDGER_LOSS, "scope_underflows", "pops without a push", 0 },
 		{ LEDGER_LOSS, "scope_truncations",
-		  "pushes deeper than scopes are told apart, charged to the last one", 0 },
+		  "pushes beyond the depth limit of scopes, charged to the last one", 0 },
 	};
 	struct probes_counts counts;
 

@@ -20,6 +20,7 @@
 #include "base/vec.h"
 #include "budget/governor.h"
 #include "profile/profile.h"
+#include "profile/resident_words.h"
 #include "snapshot/ledger_notes.h"
 #include "snapshot/snapshot.h"
 #include "track/tracker.h"
@@ -389,8 +390,8 @@ static int comment_tap_losses(const struct tap_sums *sums, size_t untapped, stru
 	int err;
 
 	snprintf(late_words, sizeof(late_words),
-		 "processes that began meanwhile, or could not be tapped at first: what they "
-		 "allocated before, for up to %s",
+		 "processes that started during the recording, or could not be tapped at first: "
+		 "what they allocated before, for up to %s",
 		 format_duration(sums->late_ns, late, sizeof(late)));
 	err = comment_tap_loss(p, "tap_late", sums->late_cnt, late_words);
 	if (!err)
@@ -413,8 +414,8 @@ static int comment_tap(const struct tap_sums *sums, size_t untapped, struct prof
 	if (sums->tapped_cnt)
 		err = profile_comment(
 			p,
-			"source: tap, put into the running program, which was stopped for "
-			"%.1f ms (%u thread%s)",
+			"source: tap, put into the running program, which was paused for %.1f ms "
+			"(%u thread%s)",
 			(double)sums->stopped_ns / 1e6, sums->thread_cnt,
 			sums->thread_cnt == 1 ? "" : "s");
 	if (!err && sums->missed[0])
@@ -475,7 +476,7 @@ char *recording_inuse_words(const struct recording *r, const char *comm, uint64_
 		snprintf(buf, RECORDING_INUSE_BUF, "%s", why);
 	else
 		snprintf(buf, RECORDING_INUSE_BUF, "%s To measure it: %s", why,
-			 recording_way_out(r, rate_bytes, out));
+			 recording_advice(r, rate_bytes, out));
 	return buf;
 }
 
@@ -490,7 +491,7 @@ static int comment_inuse(const struct recording_facts *f, const struct processes
 		name_processes(ps, 0, true, line);
 		return profile_comment(p,
 				       "in-use: UNKNOWN for %zu of %zu processes, whose frees are "
-				       "not watched: PID%s",
+				       "not tracked: PID%s",
 				       ps->unknown_cnt, ps->list.cnt, line);
 	}
 	recording_inuse_words(r, is_one ? profile_text(p, r->comm_str) : "", f->rate_bytes,
@@ -627,6 +628,30 @@ static int comment_resident(struct profile *p)
 	return profile_comment(p, "resident: %s -> %s", begin, end);
 }
 
+/* A heap that is not seen is mapped like memory that the program maps for itself. */
+static int set_rows(const struct recording_facts *f, const struct processes *ps, struct profile *p)
+{
+	int err = resident_rows_set(p, f->rows_begin, f->rows_end);
+	bool is_doubtful = ps->unseen_allocator_cnt || ps->late_cnt;
+	const struct process *process;
+
+	vec_each(&ps->list, process)
+		is_doubtful |= process->image->unseen[0] || process->image->own_heap[0];
+	return err || !is_doubtful ? err : resident_rows_doubt(p);
+}
+
+static int comment_rows(struct profile *p)
+{
+	char words[RESIDENT_WORDS], why[RESIDENT_WORDS];
+
+	if (!p->resident.is_asked)
+		return 0;
+	resident_list_words(p, words);
+	resident_why_words(p, why);
+	return profile_comment(p, "resident by row: %s%s%s", words, *words && *why ? "; " : "",
+			       why);
+}
+
 static int comment_cost(const struct recording_facts *f, struct profile *p)
 {
 	const struct recording *r = &p->recording;
@@ -666,6 +691,8 @@ static int comment(const struct recording_facts *f, const struct ledger_lines *l
 		err = comment_unseen_execs(f, ps, p);
 	if (!err)
 		err = comment_resident(p);
+	if (!err)
+		err = comment_rows(p);
 	return err ? err : ledger_notes_add(p, ledger);
 }
 
@@ -701,6 +728,8 @@ int recording_notes_add(const struct recording_facts *f, struct profile *p)
 	ledger.is_of_all = ps.has_others;
 	if (!err)
 		err = fill(f, &ledger, &ps, p);
+	if (!err && f->rows_begin && f->rows_end)
+		err = set_rows(f, &ps, p);
 	if (!err)
 		err = comment(f, &ledger, &ps, p);
 	if (p->recording.has_nameless_frees)

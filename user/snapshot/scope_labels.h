@@ -9,11 +9,15 @@
 #ifndef HT_SNAPSHOT_SCOPE_LABELS_H
 #define HT_SNAPSHOT_SCOPE_LABELS_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "profile/profile.h"
 
 struct engine;
+struct profile;
+struct scope_labels;
 struct snapshot;
 struct snapshot_row;
 struct snapshot_scope;
@@ -21,8 +25,6 @@ struct tracker;
 
 #define SCOPE_TEXT_UNREADABLE "(unreadable)"
 #define SCOPE_TEXT_OTHER "(other)"
-
-struct scope_labels;
 
 /* Which of these go into the profile. */
 #define LABEL_SCOPE 0x1 /* the path */
@@ -48,5 +50,20 @@ int scope_labels_of(struct scope_labels *sl, const struct snapshot_row *row,
 		    struct row_labels *ret);
 /* Return the string (of the profile) of a scope's shown path; 0: the scope is a process. */
 int64_t scope_labels_path(struct scope_labels *sl, const struct snapshot_scope *scope);
+
+/* Peaks of scopes, and tasks, as notes of a profile (profile/scope_note.h). */
+
+struct scope_notes_options {
+	unsigned labels; /* LABEL_*: what the profile keeps apart */
+	pid_t only_pid; /* 0: all processes */
+	bool by_process; /* keep equal paths of several processes apart */
+	int64_t epoch_off_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
+};
+
+/* Maximum notes of each kind, the largest ones. A comment says how many are left out. */
+#define SCOPE_NOTES_CAP 1000
+
+int scope_notes_add(const struct snapshot *s, struct engine *e, const struct tracker *t,
+		    const struct scope_notes_options *opts, struct profile *p);
 
 #endif

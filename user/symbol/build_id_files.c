@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* build_id_files.c - see build_id_files.h. */
-#include "symbol/build_id_files.h"
+/* build_id_files.c - see debug_files.h. */
+#include "symbol/debug_files.h"
 
 #include <errno.h>
 #include <stdbool.h>

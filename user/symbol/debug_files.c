@@ -25,7 +25,6 @@
 #include "base/regular_file.h"
 #include "elf/elf_budget.h"
 #include "elf/elf_file.h"
-#include "symbol/build_id_files.h"
 
 #define DEBUG_DIR "/usr/lib/debug"
 /* A shorter build id is not unique enough to be a file name: xx/yy... */

@@ -8,9 +8,13 @@
 #ifndef HT_SYMBOL_DEBUG_FILES_H
 #define HT_SYMBOL_DEBUG_FILES_H
 
-#include <limits.h> /* PATH_MAX */
+#include <stdbool.h>
+#include <stddef.h>
 
+struct debuginfod;
 struct elf_file;
+
+#include <limits.h> /* PATH_MAX */
 
 /*
  * Open the debug file of ef: by build id in /usr/lib/debug/.build-id, then by .gnu_debuglink beside the file,
@@ -27,5 +31,49 @@ int debug_files_open_id(const char *build_id_hex, const char *root, char *ret_pa
 /* The file that .gnu_debugaltlink of ef names, ef being the file with the DWARF, at path `name`
  * (relative links start there). */
 int debug_files_open_alt(struct elf_file *ef, const char *name, const char *root);
+
+/*
+ * build_id_files.c: finds a file of a given build id in a folder of collected files.
+ *
+ * Tried in turn: the layout of /usr/lib/debug (.build-id/ab/cdef.debug and, for the program itself,
+ * .build-id/ab/cdef), also when the folder is the root of a file system; the file's path below the folder; its
+ * name alone. Only the build id decides.
+ */
+
+#include <limits.h> /* PATH_MAX */
+
+/*
+ * Open the nth place (from 0) where the file may be. Returns an fd (O_CLOEXEC), with its path in ret_path
+ * (PATH_MAX bytes); -ENOENT: not there, go on with the next; -ERANGE: there are no more places. path: of the
+ * file where it was recorded.
+ */
+int build_id_files_open(const char *dir, const char *build_id_hex, const char *path, unsigned nth,
+			char *ret_path);
+/* Is the file at the nth place split-off debug information? Its segments are those of the program in memory,
+ * not in the file. */
+bool build_id_files_is_debug(unsigned nth);
+/* Does the file have this build id? */
+int build_id_files_check(int fd, const char *build_id_hex);
+
+/*
+ * debuginfod.c: fetches files by build id from servers that speak debuginfod's protocol.
+ *
+ * It waits for the network: only for commands that read profiles, when the user asked for it; never for a
+ * recording. Each request tells the server which builds the user looks at.
+ */
+
+enum debuginfod_kind { DEBUGINFOD_DEBUGINFO, DEBUGINFOD_EXECUTABLE, DEBUGINFOD_KIND_CNT };
+
+/* Uses the servers in DEBUGINFOD_URLS. -ENOENT: it names none. */
+int debuginfod_open(struct debuginfod **ret);
+void debuginfod_close(struct debuginfod *d);
+/*
+ * Return an fd of the file, whose build id is checked. It is kept in the cache of debuginfod's other clients
+ * (DEBUGINFOD_CACHE_PATH, else debuginfod_client in XDG_CACHE_HOME or ~/.cache) if that is the user's own.
+ * -ENOENT: no server has it. Others: debuginfod_why().
+ */
+int debuginfod_fetch(struct debuginfod *d, const char *build_id_hex, enum debuginfod_kind kind);
+/* The failure of the last server that did not answer: a sentence. */
+const char *debuginfod_why(const struct debuginfod *d);
 
 #endif

@@ -23,7 +23,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "elf/decompress.h"
+#include "elf/elf_file.h"
 
 /* Limit of all unpacked sections of one file together. */
 #define UNPACKED_BYTES_CAP (4ULL << 30)

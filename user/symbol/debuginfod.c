@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * debuginfod.c - see debuginfod.h.
+ * debuginfod.c - see debug_files.h.
  *
  * GET SERVER/buildid/BUILDID/debuginfo or /executable, one server after the other. The answer is written to a
  * file first, bounded, and counts only when it has that build id: a server, or an impostor, can send a wrong
@@ -8,7 +8,6 @@
  *
  * Unlike debuginfod's own client it does not remember that no server had a file, and does not clean the cache.
  */
-#include "symbol/debuginfod.h"
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -27,7 +26,7 @@
 #include "base/folder.h"
 #include "base/new_file.h"
 #include "base/write_all.h"
-#include "symbol/build_id_files.h"
+#include "symbol/debug_files.h"
 
 #define FILE_BYTES_MAX (4LL << 30)
 #define CONNECT_SECONDS 10L

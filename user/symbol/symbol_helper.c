@@ -6,8 +6,8 @@
  * profiler's rights, by code that reads only identities and links; everything else is read after the seal
  * (sandbox.h). Answers are sent as they are found, so that they are not lost when the helper dies.
  */
-#include "symbol/demangle.h"
 #include "base/regular_file.h"
+#include "symbol/symbolizer.h"
 #include "symbol/symbolizer_priv.h"
 
 #include <elfutils/libdw.h>

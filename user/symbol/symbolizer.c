@@ -220,10 +220,9 @@ static void say_hung(const struct symbol_file *file, pid_t pid)
 
 	snprintf(name, sizeof(name), "%s", file->name);
 	make_printable(name);
-	log_warn(
-		"symbols: process %d, which reads '%s', does not end when it is killed: its file does "
-		"not answer. It is left alone",
-		pid, name);
+	log_warn("symbols: process %d, which reads '%s', cannot be killed: its file does not "
+		 "respond; going on without it",
+		 pid, name);
 }
 
 static void run_helper(const struct symbol_options *opts, struct helper_job *job,

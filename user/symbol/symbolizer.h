@@ -21,4 +21,7 @@ int symbolize(const struct symbol_options *opts, const struct symbol_file *file,
 	      const uint64_t *vaddr, size_t vaddr_cnt, struct symbol_result **ret);
 void symbol_result_free(struct symbol_result *r);
 
+/* demangle.c: C++ and Rust (legacy and v0). Returns a malloc'ed string, or NULL when name is not mangled. */
+char *demangle(const char *name);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* filter.c - see filter.h. */
-#include "tap/filter.h"
+/* filter.c - see threads_priv.h. */
+#include "tap/threads_priv.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -277,7 +277,7 @@ static int take_out_stopped(void *ctx, struct visit *v, struct err *why)
 	int err = move_threads(v, w->header, true);
 
 	if (err)
-		return err_set(why, err, "a thread sleeps in the code that is to be put back");
+		return err_set(why, err, "a thread sleeps in the code that has to be restored");
 	err = visit_do(v, tap_step_change_back);
 	move_threads(v, w->header, false);
 	return err;

@@ -113,7 +113,7 @@ static bool map_may_wait(const struct tap_work *w, const struct proc_map *m)
 	return may;
 }
 
-bool tap_may_wait(const struct tap_work *w, uint64_t addr)
+bool tap_page_may_block(const struct tap_work *w, uint64_t addr)
 {
 	struct proc_maps maps = { 0 };
 	const struct proc_map *m = NULL;

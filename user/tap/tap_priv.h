@@ -39,7 +39,7 @@ int tap_open_proved(const struct tap_work *w, int seen, int flags, const char *n
 /* The file that is mapped as the code of a tap. */
 int tap_open_mapped(const struct tap_work *w, uint64_t addr, int flags);
 /* May who reads the page wait for a file system of FUSE? true also if that cannot be found out. */
-bool tap_may_wait(const struct tap_work *w, uint64_t addr);
+bool tap_page_may_block(const struct tap_work *w, uint64_t addr);
 
 /* Results in visit_shared: */
 enum tap_file_need { TAP_FILE_THERE, TAP_FILE_NEW, TAP_FILE_REPLACE };

@@ -40,7 +40,8 @@ static ssize_t read_some(const struct tap_work *w, uint64_t addr, void *buf, siz
 	struct iovec remote = { .iov_base = (void *)(uintptr_t)addr, .iov_len = bytes };
 	ssize_t n = process_vm_readv(w->live_tid, &local, 1, &remote, 1, 0);
 
-	if (n < 0 && errno == EFAULT && !tap_may_wait(w, addr)) /* code that may only be executed */
+	if (n < 0 && errno == EFAULT &&
+	    !tap_page_may_block(w, addr)) /* code that may only be executed */
 		n = pread(w->mem_fd, buf, bytes, (off_t)addr);
 	return n < 0 ? -errno : n;
 }
@@ -275,8 +276,8 @@ static int restore_mixed(const struct tap_work *w, const struct tap_patch *p, co
 	    (memcmp(there + 1, p->patched + 1, p->byte_cnt - 1U) != 0 &&
 	     memcmp(there + 1, p->original + 1, p->byte_cnt - 1U) != 0))
 		return err_set(why, -EUCLEAN,
-			       "its allocator's code at 0x%llx was changed by somebody else while "
-			       "it was tapped, and is left so",
+			       "its allocator's code at 0x%llx was changed by another tool while "
+			       "it was tapped, and is left as it is",
 			       (unsigned long long)p->addr);
 	return write_at(w, p->addr + is_breakpoint, p->original + is_breakpoint,
 			p->byte_cnt - (size_t)is_breakpoint);

@@ -23,7 +23,6 @@
 
 #include "base/clock.h"
 #include "proc/proc_text.h"
-#include "tap/filter.h"
 #include "tap/threads_priv.h"
 
 #define SYSCALL_STOP (SIGTRAP | 0x80) /* PTRACE_O_TRACESYSGOOD */

@@ -4,7 +4,10 @@
 #ifndef HT_TAP_THREADS_PRIV_H
 #define HT_TAP_THREADS_PRIV_H
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/ptrace.h>
 #include <sys/types.h>
@@ -63,5 +66,13 @@ int sharers_find_children(struct threads *t, pid_t pid, pid_t tid);
 bool threads_may_restart(pid_t tid);
 /* Wait without a deadline for a caller whose call did not return in time, restore it and let it go on. */
 void threads_await_caller(struct threads *t);
+
+/*
+ * filter.c: what a seccomp filter says of a system call: classic BPF, run as the kernel runs it.
+ * Source: Documentation/userspace-api/seccomp_filter.rst and networking/filter.rst of the kernel.
+ */
+
+/* Returns SECCOMP_RET_* without its data. A filter that the kernel would not take kills. */
+uint32_t filter_run(const struct sock_filter *code, size_t cnt, const struct seccomp_data *data);
 
 #endif

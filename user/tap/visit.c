@@ -73,7 +73,7 @@ static void __attribute__((noreturn)) run_accessor(void *ctx, struct visit_share
 	visit_step step;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	thread_be_prompt();
+	thread_use_short_slices();
 	while (recv(ACCESSOR_FD, &step, sizeof(step), 0) == sizeof(step) && !shared->is_over) {
 		shared->why.text[0] = '\0';
 		shared->err = step(ctx, shared);
@@ -249,7 +249,7 @@ run_visitor(struct visit *v, const struct visit_work *work, void *ctx)
 	if (!report)
 		_exit(1);
 	stand_apart();
-	thread_be_prompt();
+	thread_use_short_slices();
 	report->err = prepare(v, work, ctx);
 	if (!report->err)
 		report->err = stop(v, &report->why);
@@ -349,7 +349,7 @@ int visit_process(pid_t pid, const struct visit_work *work, void *ctx, struct vi
 	close(pair[1]);
 	err = child < 0 ? child : await_report(pair[0], report, &fd);
 	if (err == -ETIMEDOUT)
-		err_set(&report->why, err, "the visit to it did not come to an end");
+		err_set(&report->why, err, "the visit to it did not end in time");
 	else if (err)
 		err_set_os(&report->why, err, "the process of heaptap that stops it is gone");
 	close(pair[0]);

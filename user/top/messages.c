@@ -63,8 +63,7 @@ static void say_all(const struct top_messages *m)
 	gone += from - text;
 	n -= (size_t)(from - text);
 	if (gone > 0)
-		log_warn("top: the first %lld bytes of what was said meanwhile are left out",
-			 (long long)gone);
+		log_warn("top: the first %lld bytes of the messages are left out", (long long)gone);
 	write_all(STDERR_FILENO, from, n);
 	free(text);
 }

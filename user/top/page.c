@@ -2,7 +2,7 @@
 /*
  * page.c - see page.h.
  *
- * From the top: what is shown; cost and losses; titles; rows; a line with keys or the last message. On a low screen
+ * From the top: what is shown; cost and losses; titles; rows; what is resident; a line with keys or the last message. On a low screen
  * the lines that help least are left out first, so that one line is left for rows.
  */
 #include "top/page.h"
@@ -23,6 +23,7 @@
 #define LINES_FOR_COST 6
 #define LINES_FOR_KEYS 4
 #define LINES_FOR_TITLES 3
+#define LINES_FOR_RESIDENT 12
 #define FRAME_INDENT 4
 
 enum column {
@@ -355,8 +356,7 @@ static void put_rows(struct drawing *d, size_t room)
 		}
 	}
 	if (!d->v->order.cnt)
-		put(d, TOP_DIM,
-		    d->v->search[0] ? "nothing here has that in its name" : "nothing yet");
+		put(d, TOP_DIM, d->v->search[0] ? "no name here matches" : "nothing yet");
 }
 
 /* Add a part only if it fits: half a number is a wrong number. */
@@ -387,7 +387,7 @@ static void put_head(struct drawing *d, const struct top_news *news)
 		put(d, TOP_HEAD, text);
 		return;
 	}
-	add_part(text, columns, "held %s", bytes_or(total->held_bytes, "unknown", buf));
+	add_part(text, columns, "in use %s", bytes_or(total->held_bytes, "unknown", buf));
 	if (!isnan(total->growth_per_min)) {
 		format_growth(total->growth_per_min, total->growth_is_weak, buf);
 		add_part(text, columns, " (%.*s/min)", (int)strlen(buf) - !total->growth_is_weak,
@@ -439,19 +439,19 @@ static void put_help(struct drawing *d)
 {
 	static const char *const help[] = {
 		"q      quit",
-		"?      this; any key but q goes back",
+		"?      this help; any key but q goes back",
 		"s f o t  stacks, functions, scopes, threads; Tab: the next",
 		"Enter  open a process, fold or unfold a row; Right, Space: the same",
 		"Esc    back to the processes; ends a search; Left, Backspace: the same",
 		"h g a  sort by held, growth, allocated",
-		"/      search: rows without it are not shown",
-		"p      pause: what is shown stays so",
+		"/      search: show only rows that match",
+		"p      pause the display; the recording goes on",
 		"Up, Down, PgUp, PgDn, Home, End: move",
 		"",
-		"HELD was allocated since heaptap attached, and is not freed.",
-		"A ? behind it: fewer than four samples. Behind GROWTH: it may be chance.",
+		"HELD is in use: allocated since heaptap attached, and not freed.",
+		"A ? after it: fewer than four samples. After GROWTH: it may be chance.",
 		"GROWTH is of the last minute at most, ALLOC of the last seconds.",
-		"- is not known: at first there is nothing to compare with.",
+		"- means unknown: at first there is nothing to compare with.",
 	};
 
 	for (size_t i = 0; i < sizeof(help) / sizeof(*help); i++)
@@ -460,7 +460,7 @@ static void put_help(struct drawing *d)
 
 static void put_all(struct drawing *d, const struct top_news *news)
 {
-	size_t lines = d->page->line_cnt, below = lines >= LINES_FOR_KEYS;
+	size_t lines = d->page->line_cnt, below = lines >= LINES_FOR_KEYS, has_resident;
 
 	if (d->v->shows_help) {
 		put_help(d);
@@ -474,7 +474,12 @@ static void put_all(struct drawing *d, const struct top_news *news)
 		choose_columns(d);
 		if (lines >= LINES_FOR_TITLES)
 			put_titles(d);
-		put_rows(d, lines - d->at - below);
+		has_resident = d->t->resident[0] && lines >= LINES_FOR_RESIDENT;
+		put_rows(d, lines - d->at - below - has_resident);
+		if (has_resident) {
+			d->at = lines - 1 - below;
+			put(d, TOP_DIM, d->t->resident);
+		}
 	} else if (!news->message[0]) {
 		put(d, TOP_DIM, "waiting for the first samples");
 	}

@@ -23,7 +23,7 @@
 #include "profile/profile.h"
 #include "record/recorder.h"
 #include "record/result.h"
-#include "serve/worker.h"
+#include "result/worker.h"
 #include "snapshot/scope_labels.h"
 #include "top/ui.h"
 #include "track/tracker.h"
@@ -48,30 +48,33 @@ struct source {
 };
 
 /* Runs in the child. */
-static int make_profile(void *ctx)
+static int make_profile(void *ctx, size_t i)
 {
 	struct source *s = ctx;
 	struct profile *p = NULL;
-	int err = recorder_look(s->recorder);
+	int err = recorder_peek(s->recorder);
 
+	(void)i;
 	if (!err)
 		err = result_profile(&s->result, s->recorder, &p);
 	if (!err)
 		err = pprof_write(p, s->fd);
 	if (err)
 		log_warn("top: a profile could not be made: %s", strerror(-err));
-	return err ? 1 : 0;
+	return err;
 }
 
 static int begin_profile(struct source *s)
 {
-	const struct worker_options opts = { .command = "top", .moment_ns = now_ns() };
+	const struct worker_options opts = { .command = "top",
+					     .what = "the making of a profile",
+					     .moment_ns = now_ns() };
 	int err;
 
 	s->fd = memfd_create("profile", MFD_CLOEXEC);
 	if (s->fd < 0)
 		return -errno;
-	err = worker_start(&s->worker, &opts, make_profile, s);
+	err = worker_start(&s->worker, &opts, 1, make_profile, s);
 	if (err) {
 		close(s->fd);
 		s->fd = -1;
@@ -80,9 +83,9 @@ static int begin_profile(struct source *s)
 }
 
 /* Take what the child has written; nothing if it failed, which it has logged. */
-static int take_profile(struct source *s, uint64_t cpu_ns)
+static int take_profile(struct source *s)
 {
-	uint64_t rest_ns = REST * cpu_ns;
+	uint64_t rest_ns = REST * s->worker.cpu_ns;
 	struct profile *p = NULL;
 	int err = 0;
 
@@ -99,12 +102,11 @@ static int take_profile(struct source *s, uint64_t cpu_ns)
 
 static int work(struct source *s)
 {
-	uint64_t cpu_ns;
 	int err = 0;
 
 	worker_check(&s->worker);
-	if (s->fd >= 0 && worker_reap(&s->worker, "the making of a profile", &cpu_ns))
-		err = take_profile(s, cpu_ns);
+	if (s->fd >= 0 && worker_reap(&s->worker))
+		err = take_profile(s);
 	if (!err && s->fd < 0 && now_ns() >= s->due_ns && !top_ui_is_frozen(s->ui))
 		err = begin_profile(s);
 	return err ? err : top_ui_draw(s->ui);
@@ -161,7 +163,7 @@ static int run(struct source *s)
 		err = recorder_run(s->recorder);
 	if (!err)
 		err = recorder_error(s->recorder);
-	worker_kill(&s->worker);
+	worker_release(&s->worker);
 	if (s->fd >= 0)
 		close(s->fd);
 	if (!err && s->err) {
@@ -237,6 +239,8 @@ int top_record(const struct top_record_options *opts)
 		.max_overhead = opts->max_overhead,
 		.stdout_fd = -1,
 		.guest = &guest,
+		.reads_rows = true,
+		.refreshes_rows = true,
 	};
 	int err = recorder_open(&recorder, &s.recorder);
 

@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "base/hmap.h"
+#include "base/printable.h"
 #include "base/strset.h"
 #include "base/units.h"
 #include "profile/profile.h"
 #include "report/report_list.h"
+#include "profile/resident_words.h"
 #include "profile/witness.h"
 #include "report/report_losses.h"
 
@@ -61,7 +63,7 @@ static void set_cost(struct top_table *t, const struct profile *p)
 			 recording_why_unknown(r, "", why));
 	else if (r->inuse == RECORDING_INUSE_SINCE)
 		snprintf(t->cost + used, sizeof(t->cost) - used,
-			 ". In use is of what was allocated since frees are watched again");
+			 ". In use counts what was allocated since frees are tracked again");
 }
 
 /* Write the largest loss, and the number of further kinds; before that, what the rows cannot explain. */
@@ -82,6 +84,15 @@ static void set_losses(struct top_table *t, const struct profile *p)
 	else
 		snprintf(t->losses, sizeof(t->losses), "lost: %.400s, and %zu more", largest.text,
 			 cnt - 1);
+}
+
+static void set_resident(struct top_table *t, const struct profile *p)
+{
+	char words[RESIDENT_WORDS];
+
+	snprintf(t->resident, sizeof(t->resident), "%.*s", TOP_TEXT_BUF - 1,
+		 resident_words(p, words));
+	make_printable(t->resident);
 }
 
 static struct top_row row_of(const struct report_list_row *from)
@@ -161,6 +172,7 @@ int top_table_of_profile(const struct profile *p, enum top_what what, struct top
 		set_title(t, p);
 		set_cost(t, p);
 		set_losses(t, p);
+		set_resident(t, p);
 		err = what == TOP_PROCESSES ? add_process(t, p) : add_rows(t);
 	}
 	if (err)

@@ -65,6 +65,7 @@ struct top_table {
 	char about[TOP_TEXT_BUF]; /* ", 1m 20s, one sample per 64.0 KiB" */
 	char cost[TOP_TEXT_BUF]; /* the cost, and what is given up for it */
 	char losses[TOP_TEXT_BUF];
+	char resident[TOP_TEXT_BUF]; /* resident memory by row; "": not known */
 	struct strset *texts;
 	struct report_list *list; /* of a process */
 };

@@ -52,7 +52,7 @@ struct track_file {
 	VEC(struct track_segment) exec; /* executable segments */
 	struct alloc_file *alloc; /* NULL: defines no known allocator */
 	struct alloc_unseen unseen; /* an allocator in it whose functions have no names */
-	bool is_unseen_said, is_late_said;
+	bool is_unseen_logged, is_late_logged;
 	bool is_go; /* a program that Go's linker made */
 	struct file_tags *tags; /* NULL: the file has no tags */
 	struct file_sampler *sampler; /* NULL: the file has no sampler of its own */

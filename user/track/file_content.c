@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "elf/dynamic_symbol.h"
 #include "elf/elf_budget.h"
 #include "elf/elf_symbols.h"
 #include "unwind/unwind_table.h"
@@ -17,7 +16,7 @@
 #include "alloc/file_sampler.h"
 #include "track/file_tags.h"
 
-void file_content_forgo_probes(struct file_content *c)
+void file_content_drop_probes(struct file_content *c)
 {
 	if (c->alloc)
 		c->unseen = (struct alloc_unseen){ ALLOC_UNSEEN_FOREIGN, "an allocator" };

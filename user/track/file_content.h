@@ -53,7 +53,7 @@ struct elf_file *file_content_open_debug(struct elf_file *ef, const struct file_
 int file_content_read(struct elf_file *ef, struct elf_file *debug, const struct file_source *source,
 		      const struct alloc_options *opts, struct file_content *ret);
 /* For a file that is not to be probed. An allocator in it becomes one that is not seen. */
-void file_content_forgo_probes(struct file_content *c);
+void file_content_drop_probes(struct file_content *c);
 void file_content_release(struct file_content *c);
 
 #endif

@@ -76,7 +76,7 @@ void file_probes_stop_sharing(struct file_probes *fp, enum sharing sharing)
 		fp->everyone.seen_ns = 0;
 	}
 	if (sharing == SHARING_EVENT) {
-		guardian_wait_all_out(
+		guardian_wait_all_detached(
 			fp->all->guardian); /* links that still use an event keep it */
 		file_links_free_events(fp);
 	}
@@ -370,12 +370,12 @@ int file_probes_add(struct file_probes *fp, pid_t pid, pid_t live_tid, bool *ret
 static void abandon_member(struct file_member *m)
 {
 	for (enum sharing sharing = SHARING_OWN; sharing < HT_SHARING_CNT; sharing++) {
-		held_links_let_go(m->allocs[sharing]);
-		held_links_let_go(m->frees[sharing]);
+		held_links_detach(m->allocs[sharing]);
+		held_links_detach(m->frees[sharing]);
 	}
-	held_links_let_go(m->tags);
-	held_links_let_go(m->sampler);
-	held_links_let_go(m->tap);
+	held_links_detach(m->tags);
+	held_links_detach(m->sampler);
+	held_links_detach(m->tap);
 }
 
 void file_probes_del(struct file_probes *fp, struct file_member *m, bool has_ended)

@@ -66,10 +66,10 @@ static void say_sharing(const struct file_probes *fp, size_t process_cnt)
 {
 	const struct plan_input in = plan_input_of(fp, process_cnt);
 
-	log_info("probes of %s: %s for %zu processes, about %.0f ns a hit (%s: %.0f ns)",
-		 fp->file->path, sharing_name(fp->sharing), process_cnt,
-		 plan_hit_ns(&in, fp->sharing), sharing_name(fp->old_sharing),
-		 plan_hit_ns(&in, fp->old_sharing));
+	log_info("%s: probes moved from '%s' to '%s' for %zu processes: about %.0f ns per hit "
+		 "instead of %.0f ns",
+		 fp->file->path, sharing_name(fp->old_sharing), sharing_name(fp->sharing),
+		 process_cnt, plan_hit_ns(&in, fp->sharing), plan_hit_ns(&in, fp->old_sharing));
 }
 
 static void set_sharings(const struct file_probes *fp, uint32_t sharings)
@@ -91,7 +91,7 @@ static void begin_move(struct file_probes *fp, enum sharing sharing, size_t proc
 	set_sharings(fp, 1U << fp->sharing);
 	err = file_probes_attach_sharing(fp, sharing);
 	if (err) {
-		log_warn("probes of %s stay '%s', because they cannot be attached as '%s': %s",
+		log_warn("probes of %s stay '%s': they cannot be attached as '%s': %s",
 			 fp->file->path, sharing_name(fp->sharing), sharing_name(sharing),
 			 strerror(-err));
 		file_probes_stop_sharing(fp, sharing);

@@ -173,11 +173,10 @@ static void say_partly_read(struct track_files *files, const struct track_file *
 {
 	files->partly_read_cnt++;
 	if (log_limit_allows(&files->partly_limit, now_ns()))
-		log_warn(
-			"'%s' is partly read: it would take more work than a file of its size may ask "
-			"for (it is damaged, or made to); some of its functions may be missing "
-			"in stacks",
-			file->path);
+		log_warn("'%s' was read in part: it takes more work than a file of its size should "
+			 "(it is damaged, or costly on purpose); some of its functions may be "
+			 "missing in stacks",
+			 file->path);
 }
 
 /* Move what was read into the file. */
@@ -369,7 +368,7 @@ static int add_file(struct track_files *files, const struct file_key *key, struc
 
 	/* To put a probe into it, the kernel reads it, with a lock that each fork() of the machine needs. */
 	if (file->facts.is_foreign)
-		file_content_forgo_probes(c);
+		file_content_drop_probes(c);
 	err = take_content(files, file, c);
 	if (err)
 		goto out;
@@ -501,9 +500,8 @@ static int give_up(struct track_files *files, const struct file_key *key,
 	else if (entry->retry_ns)
 		wait_ns = entry->wait_ns < RETRY_LAST_NS / 2 ? entry->wait_ns * 2 : RETRY_LAST_NS;
 	if (log_limit_allows(&files->partly_limit, now))
-		log_warn("'%s' is not known: reading it did not come to an end (it does not "
-			 "answer, is too costly, or is made to); its functions are missing in "
-			 "stacks; it is tried again in %llu s",
+		log_warn("'%s' could not be read in time (it does not respond, or is too costly): "
+			 "its functions are missing in stacks; retrying in %llu s",
 			 r->path, (unsigned long long)(wait_ns / NS_PER_S));
 	if (!entry)
 		err = enter(files, key, NULL);
@@ -629,8 +627,7 @@ static int leave_alone(struct track_files *files, const struct file_key *key,
 	if (log_limit_allows(&files->partly_limit, now_ns()))
 		log_warn(
 			"'%s' is neither read nor probed: it is on a file system that another user "
-			"serves (FUSE), who could let heaptap wait for ever; 'heaptap record' "
-			"reads it",
+			"serves (FUSE) and could block heaptap with; 'heaptap record' reads it",
 			map->path);
 	return enter(files, key, NULL);
 }

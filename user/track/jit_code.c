@@ -340,7 +340,7 @@ static void look_at(struct jit_code *c, int source)
 static bool is_due(const struct jit_code *c, uint64_t now)
 {
 	return c->changed.cnt && c->periods.cnt < PERIODS_CAP &&
-	       now - c->period_ns >= JIT_LOOK_NS * (c->periods.cnt / 8);
+	       now - c->period_ns >= JIT_REFRESH_NS * (c->periods.cnt / 8);
 }
 
 static int compare_places(const void *a, const void *b)
@@ -423,11 +423,11 @@ static int begin_period(struct jit_code *c)
 	return err;
 }
 
-bool jit_code_look(struct jit_code *c)
+bool jit_code_refresh(struct jit_code *c)
 {
 	uint64_t now = now_ns();
 
-	if (now - c->looked_ns < JIT_LOOK_NS)
+	if (now - c->looked_ns < JIT_REFRESH_NS)
 		return false;
 	c->looked_ns = now;
 	open_map(c);

@@ -10,7 +10,7 @@
  * periods: the first one, and a new one each time that reuse is seen. Frames of each period have
  * their own file id, so the walk records the period. The name of an address is the last one written
  * before the period's end; if there is none, the first one after it. Samples between the reuse and
- * the look that found it (JIT_LOOK_NS) are named as before the reuse.
+ * the look that found it (JIT_REFRESH_NS) are named as before the reuse.
  *
  * It outlives its process as long as frames refer to it: see track_files_add_jit().
  */
@@ -25,7 +25,7 @@
 struct jit_code;
 struct process_info;
 
-#define JIT_LOOK_NS 200000000ULL
+#define JIT_REFRESH_NS 200000000ULL
 
 /*
  * Returns one reference to the caller. parent: code of the process that forked this one, which has
@@ -46,9 +46,9 @@ bool jit_code_has_dump(const struct jit_code *c);
 
 /*
  * Look at what was written since the last look. true: a new period began, so give the process's
- * mappings to the walk again. Does nothing within JIT_LOOK_NS of the last look.
+ * mappings to the walk again. Does nothing within JIT_REFRESH_NS of the last look.
  */
-bool jit_code_look(struct jit_code *c);
+bool jit_code_refresh(struct jit_code *c);
 /* The present period at addr; *ret_end_addr: up to where it is the same. */
 uint32_t jit_code_period(const struct jit_code *c, uint64_t addr, uint64_t *ret_end_addr);
 

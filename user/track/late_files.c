@@ -92,9 +92,9 @@ void late_files_find(struct tracked_process *p, const struct probes *probes,
 		if (!late_ns || !inst)
 			continue;
 		note(inst, *file, late_ns);
-		if (!(*file)->is_late_said)
+		if (!(*file)->is_late_logged)
 			say(p, *file, late_ns);
-		(*file)->is_late_said = true;
+		(*file)->is_late_logged = true;
 	}
 	if (p->is_waiting || p->has_busy_files || p->has_unread_files || p->has_gone_files ||
 	    p->tap_due_ns)

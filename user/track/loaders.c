@@ -17,7 +17,6 @@
 #include "guardian/held_links.h"
 #include "kernel/attach.h"
 #include "kernel/engine.h"
-#include "proc/auxv.h"
 #include "proc/process.h"
 #include "track/files.h"
 

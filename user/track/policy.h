@@ -2,7 +2,7 @@
 /*
  * policy.h - how a recording follows processes and probes them.
  *
- * One struct, made by who begins the recording (record/recorder_open.c, serve/capture.c) and completed by session/.
+ * One struct, made by who begins the recording (record/recorder_open.c, serve/daemon.c) and completed by session/.
  * Everybody else reads it through a pointer and copies nothing of it.
  */
 #ifndef HT_TRACK_POLICY_H

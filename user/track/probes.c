@@ -61,7 +61,7 @@ void probes_stop_allocs(struct probes *p)
 		fp->has_changed = false;
 	}
 	held_links_free(all);
-	guardian_wait_all_out(p->guardian); /* also what was let go before */
+	guardian_wait_all_detached(p->guardian); /* also what was let go before */
 }
 
 void probes_stop(struct probes *p)
@@ -72,7 +72,7 @@ void probes_stop(struct probes *p)
 	vec_each(&p->files, fp)
 		stop_file(fp);
 	vec_release(&p->files);
-	guardian_wait_all_out(p->guardian);
+	guardian_wait_all_detached(p->guardian);
 }
 
 void probes_free(struct probes *p)
@@ -257,7 +257,7 @@ static int apply_kept(struct probes *p, pid_t pid, pid_t live_tid, uint64_t *ret
 	vec_each(&p->files, fp)
 		if (!err)
 			err = file_probes_keep(fp, pid, live_tid, gone);
-	*ret_ticket = held_links_let_go(gone);
+	*ret_ticket = held_links_detach(gone);
 	return err;
 }
 
@@ -379,7 +379,7 @@ uint64_t probes_seen_ns(const struct probes *p, const struct track_file *file, p
 	return m ? m->seen_ns : 0;
 }
 
-int probes_want_of_files(const struct probes *p, pid_t pid)
+int probes_fd_error(const struct probes *p, pid_t pid)
 {
 	const struct file_probes *fp;
 

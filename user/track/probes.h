@@ -86,7 +86,7 @@ bool probes_are_moving(const struct probes *p);
 
 /*
  * Attach what is to be kept and is missing, detach the rest; also in files that are mapped later.
- * Detaching is done when guardian_is_out() says so of the ticket. pid is ignored where probes are
+ * Detaching is done when guardian_is_detached() says so of the ticket. pid is ignored where probes are
  * shared.
  */
 int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept kept,
@@ -112,7 +112,7 @@ void probes_pause_attaching(struct probes *p, bool pause);
 
 /* -EMFILE, -ENFILE: some probes of the process could not be attached because descriptors ran out,
  * which says nothing about its files. */
-int probes_want_of_files(const struct probes *p, pid_t pid);
+int probes_fd_error(const struct probes *p, pid_t pid);
 /* Since when what the process allocates through the file is seen; 0: never so far, or the file has no allocator. */
 uint64_t probes_seen_ns(const struct probes *p, const struct track_file *file, pid_t pid);
 

@@ -501,9 +501,9 @@ static void note_unseen(const struct tracked_process *p, struct track_instance *
 		alloc_unseen_words(&one->unseen, words);
 		if (!inst->unseen[0])
 			snprintf(inst->unseen, sizeof(inst->unseen), "%.180s %s", one->path, words);
-		if (!one->is_unseen_said)
+		if (!one->is_unseen_logged)
 			log_warn("PID %d: '%s' %s", p->pid, one->path, words);
-		one->is_unseen_said = true;
+		one->is_unseen_logged = true;
 	}
 	if (cnt > inst->unseen_cnt)
 		inst->unseen_cnt = cnt;
@@ -511,9 +511,9 @@ static void note_unseen(const struct tracked_process *p, struct track_instance *
 
 static const char *closed_words(int err)
 {
-	return err == -EACCES ? "may not be opened, not even by root (FUSE without allow_other?)" :
+	return err == -EACCES ? "cannot be opened, even by root (FUSE without allow_other?)" :
 	       err == -EAGAIN ? "is in exclusive use (F_SETLEASE)" :
-				"does not let itself be read";
+				"cannot be read";
 }
 
 static void note_closed(struct tracker *t, const struct tracked_process *p,
@@ -526,9 +526,9 @@ static void note_closed(struct tracker *t, const struct tracked_process *p,
 		 p->closed.path, closed_words(p->closed.err));
 	inst->unseen_cnt = 1;
 	inst->is_unseen_closed = true;
-	if (!t->is_closed_said)
+	if (!t->is_closed_logged)
 		log_warn("PID %d: %s", p->pid, inst->unseen);
-	t->is_closed_said = true;
+	t->is_closed_logged = true;
 }
 
 /* The environment is read only of a process that has a runtime, and once. */

@@ -223,8 +223,8 @@ static void remove_tap(const struct tracked_process *p)
 	struct err why;
 
 	if (p->tap == TAP_IN && tap_orders_clear(p->pid, p->live_tid, &cnt, &why))
-		log_warn("PID %d: the tap stays in it: %s; heaptap doctor --remove-tap -p %d takes "
-			 "it out",
+		log_warn("PID %d: the tap stays in it: %s; to remove it: heaptap doctor "
+			 "--remove-tap -p %d",
 			 p->pid, why.text, p->pid);
 }
 
@@ -241,7 +241,7 @@ static void repair(struct tracker *t)
 		refresh(t, p); /* attaches nothing any more */
 		remove_tap(p);
 	}
-	guardian_wait_all_out(t->guardian);
+	guardian_wait_all_detached(t->guardian);
 }
 
 void tracker_stop(struct tracker *t)
@@ -326,7 +326,7 @@ int tracker_add(struct tracker *t, pid_t pid)
 	if (!err)
 		err = refresh(t, p);
 	if (!err)
-		err = probes_want_of_files(t->probes, pid);
+		err = probes_fd_error(t->probes, pid);
 	mark_err = engine_mark_target(t->engine, pid, 0, HT_TARGET_QUIET);
 	p->recorded_ns = now_ns();
 	return err ? err : mark_err;
@@ -391,10 +391,9 @@ static int begin_sampled(struct tracker *t, struct tracked_process *p)
 	inst->sampler_ns = now_ns();
 	inst->forgotten_cnt = dropped_cnt;
 	snprintf(inst->sampler, sizeof(inst->sampler), "%s", p->sampler->sampler->provider);
-	log_info(
-		"PID %d samples its allocations itself (%s of %s): that is read, and its allocator "
-		"is not probed",
-		p->pid, inst->sampler, p->sampler->path);
+	log_info("PID %d has a sampler of its own (%s of %s): heaptap reads that, and does not "
+		 "probe the allocator",
+		 p->pid, inst->sampler, p->sampler->path);
 	return 0;
 }
 
@@ -462,9 +461,9 @@ int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept, uin
 	return p ? probes_keep(t->probes, p->pid, p->live_tid, kept, ret_ticket) : -ESRCH;
 }
 
-void tracker_await_out(struct tracker *t, uint64_t ticket)
+void tracker_wait_detached(struct tracker *t, uint64_t ticket)
 {
-	guardian_wait_out(t->guardian, ticket);
+	guardian_wait_detached(t->guardian, ticket);
 }
 
 int tracker_pin_image(struct tracker *t, pid_t pid, uint32_t generation)
@@ -569,8 +568,8 @@ int tracker_wait_ms(const struct tracker *t)
 	int ms = wants_work(t) ? 10 : 1000;
 
 	vec_each(&t->list, p)
-		if (p->jit_code && ms > (int)(JIT_LOOK_NS / NS_PER_MS))
-			ms = (int)(JIT_LOOK_NS / NS_PER_MS);
+		if (p->jit_code && ms > (int)(JIT_REFRESH_NS / NS_PER_MS))
+			ms = (int)(JIT_REFRESH_NS / NS_PER_MS);
 	return ms;
 }
 
@@ -679,7 +678,7 @@ static int work_for(struct tracker *t, struct tracked_process *p)
 
 	if (p->tags.is_pending && now_ns() >= p->refreshed_ns + TAGS_INTERVAL_NS)
 		p->is_dirty = true;
-	if (p->jit_code && jit_code_look(p->jit_code))
+	if (p->jit_code && jit_code_refresh(p->jit_code))
 		p->is_dirty = true;
 	if (p->has_busy_files && now_ns() >= p->refreshed_ns + BUSY_INTERVAL_NS)
 		p->is_dirty = true;

@@ -55,11 +55,11 @@ bool tracker_is_tapped(const struct tracker *t, pid_t pid);
 void tracker_limit_tap(struct tracker *t, pid_t pid, const struct recording_limit *limit);
 /* When following began, before the first probe. CLOCK_MONOTONIC. */
 uint64_t tracker_followed_ns(const struct tracker *t, pid_t pid);
-/* Set which probes the process keeps: see probes.h. Detaching is done when guardian_is_out() says
+/* Set which probes the process keeps: see probes.h. Detaching is done when guardian_is_detached() says
  * so of the ticket. pid 0 as above. */
 int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept, uint64_t *ret_ticket);
 /* Wait until detaching is done. */
-void tracker_await_out(struct tracker *t, uint64_t ticket);
+void tracker_wait_detached(struct tracker *t, uint64_t ticket);
 /* Generation of the image read last. */
 uint32_t tracker_generation(const struct tracker *t, pid_t pid);
 /* Does this generation belong to the process now tracked as pid, not to an earlier process with the same pid? */

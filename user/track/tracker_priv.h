@@ -144,7 +144,7 @@ struct tracker {
 	uint64_t lost_cnt, lost_checked_ns; /* events that did not fit into the ring */
 	/* Kept by tracked.c. */
 	uint64_t read_cnt; /* number of readings of mappings */
-	bool is_closed_said;
+	bool is_closed_logged;
 	bool has_new_files; /* some awaited files have been read */
 	double waited_ns; /* recent time spent waiting for files */
 	uint64_t waited_since_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cfi.c - reads CIEs and FDEs: see cfi.h. Their programs are run in cfi_run.c.
+ * cfi.c - reads CIEs and FDEs: see unwind_table_priv.h. Their programs are run in cfi_run.c.
  *
  * A section is a list of entries, each a length, an id and a body. A CIE holds the data that many functions share
  * (alignment factors, the encoding of addresses, the rules on entry). An FDE holds the address range of a function and
@@ -9,7 +9,7 @@
  * CIEs are parsed when an FDE names them and are kept in a direct-mapped cache: linkers merge equal ones, so a file has
  * only a handful, and parsing one takes about as long as looking it up.
  */
-#include "unwind/cfi.h"
+#include "unwind/unwind_table_priv.h"
 
 #include <dwarf.h>
 #include <errno.h>

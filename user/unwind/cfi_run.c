@@ -6,7 +6,7 @@
  * entry. When the FDE's program advances pc, the row so far is valid up to there. A damaged program stops at the
  * damage: the rows before are good.
  */
-#include "unwind/cfi.h"
+#include "unwind/unwind_table_priv.h"
 
 #include <dwarf.h>
 #include <errno.h>

@@ -35,7 +35,6 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "unwind/cfi.h"
 #include "elf/elf_file.h"
 #include "unwind/unwind_table_priv.h"
 

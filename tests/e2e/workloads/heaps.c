@@ -21,6 +21,9 @@
 #include <unistd.h>
 
 #define SMALL_CNT 200000
+#define POOL_BYTES (32 << 20)
+#define STACK_CNT 200
+#define ENDED_CNT 4000
 #define THREAD_CNT 37
 #define BIG_CNT 40
 
@@ -240,6 +243,120 @@ static void plant_smashed(void)
 	memset((char *)blocks[SMALL_CNT / 2] + 200, 0x41, 40);
 }
 
+static void *mapped(int flags, int protection, int fd)
+{
+	void *p = mmap(NULL, POOL_BYTES, protection, flags, fd, 0);
+
+	if (p == MAP_FAILED)
+		exit(1);
+	return p;
+}
+
+/* Blocks, and a pool of the program's own. */
+static void plant_pool(void)
+{
+	plant_live();
+	memset(mapped(MAP_PRIVATE | MAP_ANONYMOUS, PROT_READ | PROT_WRITE, -1), 1, POOL_BYTES);
+}
+
+static void plant_code(void)
+{
+	memset(mapped(MAP_PRIVATE | MAP_ANONYMOUS, PROT_READ | PROT_WRITE | PROT_EXEC, -1), 0xc3,
+	       POOL_BYTES);
+}
+
+static void plant_memfd(void)
+{
+	int fd = memfd_create("planted", MFD_CLOEXEC);
+
+	if (fd < 0 || ftruncate(fd, POOL_BYTES))
+		exit(1);
+	memset(mapped(MAP_SHARED, PROT_READ | PROT_WRITE, fd), 1, POOL_BYTES);
+}
+
+static void plant_shared(void)
+{
+	memset(mapped(MAP_SHARED | MAP_ANONYMOUS, PROT_READ | PROT_WRITE, -1), 1, POOL_BYTES);
+}
+
+/* A file of this folder that is read. */
+static void plant_file(void)
+{
+	static char part[1 << 20];
+	int fd = open("heaps.data", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	volatile char *p;
+
+	for (size_t i = 0; i < POOL_BYTES / sizeof(part); i++)
+		if (write(fd, part, sizeof(part)) != sizeof(part))
+			exit(1);
+	p = mapped(MAP_SHARED, PROT_READ, fd);
+	for (size_t i = 0; i < POOL_BYTES; i += 4096)
+		(void)p[i];
+}
+
+static char variables[POOL_BYTES];
+
+static void plant_data(void)
+{
+	memset(variables, 1, sizeof(variables));
+}
+
+/* 256 KiB of a stack. */
+static void *work_deep_stack(void *arg)
+{
+	char deep[256 << 10];
+
+	memset(deep, 1, sizeof(deep));
+	__asm__ volatile("" : : "r"(deep) : "memory");
+	pthread_barrier_wait(&barrier);
+	pause();
+	return arg;
+}
+
+static void plant_stacks(void)
+{
+	pthread_t thread;
+
+	pthread_barrier_init(&barrier, NULL, STACK_CNT + 1);
+	for (int i = 0; i < STACK_CNT; i++)
+		if (pthread_create(&thread, NULL, work_deep_stack, NULL))
+			exit(1);
+	pthread_barrier_wait(&barrier);
+}
+
+static void *end_now(void *arg)
+{
+	return arg;
+}
+
+/* Threads that have ended, and that nobody joins. */
+static void plant_ended(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 64 << 10);
+	for (int i = 0; i < ENDED_CNT; i++)
+		if (pthread_create(&thread, &attr, end_now, NULL))
+			exit(1);
+	usleep(200000);
+}
+
+/* What a child has of its parent. */
+static void plant_child(void)
+{
+	pid_t parent = getpid();
+
+	plant_live();
+	if (!fork()) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		return;
+	}
+	for (; getpid() == parent;)
+		pause();
+}
+
 static const struct {
 	const char *name;
 	void (*plant)(void);
@@ -249,7 +366,10 @@ static const struct {
 	{ "trimmed", plant_trimmed }, { "mapped", plant_mapped }, { "foreign", plant_foreign },
 	{ "busy", plant_busy },	      { "zeros", plant_zeros },	  { "forked", plant_forked },
 	{ "smashed", plant_smashed }, { "deep", plant_deep },	  { "spread", plant_spread },
-	{ "huge", plant_huge },
+	{ "huge", plant_huge },	      { "pool", plant_pool },	  { "code", plant_code },
+	{ "memfd", plant_memfd },     { "shared", plant_shared }, { "file", plant_file },
+	{ "data", plant_data },	      { "stacks", plant_stacks }, { "ended", plant_ended },
+	{ "child", plant_child },
 };
 
 static long anonymous_kb(void)

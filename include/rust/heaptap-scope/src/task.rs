@@ -73,7 +73,7 @@ pub(crate) fn next_instance() -> u64 {
 }
 
 /// A task that runs: whatever thread works for it enters it. Dropping the handle says that it has
-/// exited; what it allocated and nobody freed is then reported as outstanding after exit.
+/// exited; its blocks that nobody freed are then reported as in use after exit.
 #[must_use = "the task exits when the handle is dropped"]
 #[derive(Debug)]
 pub struct TaskHandle {

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A page in a real browser, without a library: the protocol of Chromium's developer tools, through two pipes.
+
+browser.py CHROMIUM FOLDER URL SCRIPT WIDTHxHEIGHT:light|dark...
+
+Opens the page anew for each screen, runs the file SCRIPT in it, which is an expression (a promise is waited for), and prints
+"WIDTHxHEIGHT:SCHEME LINE" for each line of what it gives; what the browser complains about is a line "console ...".
+"""
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+
+browser, folder, url, script, screens = *sys.argv[1:5], sys.argv[5:]
+to_read, to_write = os.pipe(), os.pipe()  # its 3, its 4
+
+
+def begin():
+    os.dup2(to_read[0], 10)
+    os.dup2(to_write[1], 11)
+    os.dup2(10, 3)
+    os.dup2(11, 4)
+
+
+process = subprocess.Popen(
+    [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
+     "--user-data-dir=" + folder, "about:blank"],
+    close_fds=False, preexec_fn=begin, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+os.close(to_read[0])
+os.close(to_write[1])
+pending, number, complaints, loaded = b"", 0, [], False
+
+
+def next_message(seconds):
+    global pending
+    end = time.monotonic() + seconds
+    while b"\0" not in pending:
+        left = end - time.monotonic()
+        if left <= 0 or not select.select([to_write[0]], [], [], left)[0]:
+            raise SystemExit("the browser does not answer")
+        part = os.read(to_write[0], 1 << 16)
+        if not part:
+            raise SystemExit("the browser has ended")
+        pending += part
+    text, pending = pending.split(b"\0", 1)
+    return json.loads(text)
+
+
+def note(message):
+    global loaded
+    method, params = message.get("method"), message.get("params", {})
+    if method == "Page.loadEventFired":
+        loaded = True
+    elif method == "Runtime.exceptionThrown":
+        complaints.append(json.dumps(params["exceptionDetails"])[:400])
+    elif method == "Log.entryAdded" and params["entry"]["level"] == "error":
+        complaints.append(params["entry"]["text"][:400])
+
+
+def call(method, session=None, **params):
+    global number
+    number += 1
+    message = {"id": number, "method": method, "params": params}
+    if session:
+        message["sessionId"] = session
+    os.write(to_read[1], json.dumps(message).encode() + b"\0")
+    while True:
+        answer = next_message(60)
+        if answer.get("id") == number:
+            if "error" in answer:
+                raise SystemExit(f"{method}: {answer['error']}")
+            return answer["result"]
+        note(answer)
+
+
+def look(screen):
+    global loaded
+    size, scheme = screen.split(":")
+    width, height = map(int, size.split("x"))
+    target = call("Target.createTarget", url="about:blank")["targetId"]
+    session = call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+    for domain in ("Page", "Runtime", "Log"):
+        call(domain + ".enable", session)
+    call("Emulation.setDeviceMetricsOverride", session, width=width, height=height, deviceScaleFactor=1, mobile=False)
+    call("Emulation.setEmulatedMedia", session, features=[{"name": "prefers-color-scheme", "value": scheme}])
+    loaded = False
+    call("Page.navigate", session, url=url)
+    while not loaded:
+        note(next_message(60))
+    with open(script, encoding="utf-8") as f:
+        result = call("Runtime.evaluate", session, expression=f.read(), awaitPromise=True, returnByValue=True)
+    call("Target.closeTarget", targetId=target)
+    if "exceptionDetails" in result:
+        return ["error " + json.dumps(result["exceptionDetails"])[:400]]
+    return str(result["result"].get("value", "")).split("\n")
+
+
+try:
+    for screen in screens:
+        for line in look(screen):
+            print(screen, line)
+    for text in complaints:
+        print("console", text)
+finally:
+    process.kill()
+    process.wait()

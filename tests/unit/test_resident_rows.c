@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_resident_rows.c - readings of resident memory in a profile: foreign ones are checked, what is not known is never 0, what
+ * heaps that were not read hold is not called live or free, files keep all of it, and limits are judged by it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "profile/pprof.h"
+#include "profile/profile.h"
+#include "profile/resident_words.h"
+#include "profile/witness.h"
+#include "report/limits.h"
+#include "report/report.h"
+
+#define MIB (1LL << 20)
+
+struct planted {
+	const char *name, *label;
+	enum resident_kind kind;
+	int64_t bytes;
+};
+
+static struct resident_reading reading_of(bool is_proved, const struct planted *rows, size_t cnt)
+{
+	struct resident_reading r = {
+		.is_known = true, .is_proved = is_proved, .has_heap = true, .row_cnt = (uint32_t)cnt
+	};
+
+	if (!is_proved)
+		snprintf(r.why, sizeof(r.why), "an arena of malloc: torn");
+	for (size_t i = 0; i < cnt; i++) {
+		snprintf(r.rows[i].name, sizeof(r.rows[i].name), "%s", rows[i].name);
+		snprintf(r.rows[i].label, sizeof(r.rows[i].label), "%s", rows[i].label);
+		r.rows[i].kind = rows[i].kind;
+		r.rows[i].bytes = rows[i].bytes;
+		r.rss_bytes += (uint64_t)rows[i].bytes;
+	}
+	return r;
+}
+#define READING(is_proved, ...)                                        \
+	reading_of(is_proved, (const struct planted[]){ __VA_ARGS__ }, \
+		   sizeof((const struct planted[]){ __VA_ARGS__ }) / sizeof(struct planted))
+
+static struct resident_reading first(void)
+{
+	return READING(true, { "live", "live", RESIDENT_LIVE, 95 * MIB },
+		       { "pinned", "free kept by glibc", RESIDENT_FREE, 12 * MIB },
+		       { "trimmable", "free kept by glibc", RESIDENT_FREE, 8 * MIB },
+		       { "anonymous", "mapped directly", RESIDENT_UNOWNED, 10 * MIB },
+		       { "files", "files", RESIDENT_OTHER, 16 * MIB });
+}
+
+static struct resident_reading last(void)
+{
+	return READING(true, { "live", "live", RESIDENT_LIVE, 143 * MIB },
+		       { "trimmable", "free kept by glibc", RESIDENT_FREE, 50 * MIB },
+		       { "anonymous", "mapped directly", RESIDENT_UNOWNED, 16 * MIB },
+		       { "files", "files", RESIDENT_OTHER, 16 * MIB });
+}
+
+static struct resident_reading unknown(const char *why)
+{
+	struct resident_reading r = { 0 };
+
+	snprintf(r.why, sizeof(r.why), "%s", why);
+	return r;
+}
+
+static struct profile *profile_of(struct resident_reading begin, struct resident_reading end)
+{
+	struct profile *p;
+
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_set_heap_types(p, 1), 0);
+	p->recording.is_known = true;
+	p->recording.pid = 7;
+	p->recording.process_cnt = 1;
+	p->recording.comm_str = profile_str(p, "server");
+	p->recording.duration_ns = p->recording.watched_ns = 10000000000;
+	p->recording.rss_begin_bytes = 141 * MIB;
+	p->recording.rss_end_bytes = 225 * MIB;
+	assert_int_equal(resident_rows_set(p, &begin, &end), 0);
+	return p;
+}
+
+static void test_check(void **state)
+{
+	struct resident_reading r = first();
+
+	(void)state;
+	assert_int_equal(resident_reading_check(&r), 0);
+	r.rows[0].label[0] = '\x1b';
+	assert_int_equal(resident_reading_check(&r), 0);
+	assert_string_equal(r.rows[0].label, "?ive");
+	r.rss_bytes++;
+	assert_int_equal(resident_reading_check(&r), -EINVAL);
+	r = first();
+	r.row_cnt = RESIDENT_ROW_CAP + 1;
+	assert_int_equal(resident_reading_check(&r), -EINVAL);
+	r = first();
+	r.rows[1].kind = RESIDENT_KIND_CNT;
+	assert_int_equal(resident_reading_check(&r), -EINVAL);
+	r = first();
+	r.rows[1].bytes = INT64_MIN;
+	assert_int_equal(resident_reading_check(&r), -EINVAL);
+	r = first();
+	memset(r.rows[2].name, 'a', sizeof(r.rows[2].name));
+	assert_int_equal(resident_reading_check(&r), -EINVAL);
+	r = unknown("");
+	memset(r.why, 'a', sizeof(r.why));
+	assert_int_equal(resident_reading_check(&r), -EINVAL);
+}
+
+static void test_words(void **state)
+{
+	static const char *const none = "no glibc malloc or jemalloc in use was found";
+	struct resident_reading unread_begin =
+		READING(false, { "anonymous", "anonymous", RESIDENT_UNOWNED, 100 * MIB },
+			{ "unreadable", "heap not read", RESIDENT_UNREAD, 41 * MIB });
+	struct resident_reading small =
+		READING(true, { "anonymous", "anonymous", RESIDENT_UNOWNED, 1 * MIB });
+	struct {
+		struct resident_reading begin, end;
+		const char *words, *why;
+	} cases[] = {
+		{ first(), last(),
+		  "Resident 141 -> 225 MiB: live +48.0 MiB, free kept by glibc +30.0 MiB, mapped directly +6.00 MiB",
+		  "" },
+		{ last(), first(),
+		  "Resident 225 -> 141 MiB: live -48.0 MiB, free kept by glibc -30.0 MiB, mapped directly -6.00 MiB",
+		  "" },
+		{ first(), first(),
+		  "Resident 141 -> 141 MiB: live 95.0 MiB, free kept by glibc 20.0 MiB, files 16.0 MiB, mapped directly 10.0 MiB",
+		  "" },
+		{ unknown("denied"), last(),
+		  "Resident 225 MiB at the end: live 143 MiB, free kept by glibc 50.0 MiB, mapped directly 16.0 MiB, files 16.0 MiB",
+		  "by row at the beginning: unknown (denied)" },
+		{ first(), unknown("the process had ended"), "",
+		  "by row at the end: unknown (the process had ended)" },
+		{ unread_begin, last(),
+		  "Resident 141 -> 225 MiB: heap and other anonymous memory +68.0 MiB, files +16.0 MiB",
+		  "heap not read: an arena of malloc: torn" },
+		{ small, last(), NULL,
+		  "heap not read: no glibc malloc or jemalloc in use was found" },
+	};
+	char buf[RESIDENT_WORDS];
+
+	(void)state;
+	cases[6].begin.is_proved = cases[6].begin.has_heap = false;
+	cases[6].begin.has_brk = true;
+	snprintf(cases[6].begin.why, sizeof(cases[6].begin.why), "%s", none);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct profile *p = profile_of(cases[i].begin, cases[i].end);
+
+		if (cases[i].words)
+			assert_string_equal(resident_words(p, buf), cases[i].words);
+		assert_string_equal(resident_why_words(p, buf), cases[i].why);
+		profile_free(p);
+	}
+}
+
+/* Before the first call of malloc it has no heap, so that is known to be empty. */
+static void test_new_heap(void **state)
+{
+	struct resident_reading begin =
+		READING(false, { "anonymous", "anonymous", RESIDENT_UNOWNED, 1 * MIB });
+	char buf[RESIDENT_WORDS];
+	struct profile *p;
+
+	(void)state;
+	begin.has_heap = false;
+	p = profile_of(begin, last());
+	assert_string_equal(
+		resident_words(p, buf),
+		"Resident 1.00 -> 225 MiB: live +143 MiB, free kept by glibc +50.0 MiB, "
+		"files +16.0 MiB, mapped directly +15.0 MiB");
+	assert_string_equal(resident_why_words(p, buf), "");
+	assert_int_equal(resident_rows_doubt(p), 0);
+	assert_non_null(strstr(resident_words(p, buf), ", anonymous +15.0 MiB"));
+	profile_free(p);
+}
+
+static char *report_of(const struct profile *p, enum report_format format)
+{
+	struct report_options o = { .by = REPORT_BY_STACK, .format = format };
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_int_equal(report_write(p, &o, out), 0);
+	fclose(out);
+	return text;
+}
+
+/* A file has all of it, and a report of it says the same. */
+static void test_file(void **state)
+{
+	struct resident_reading begin = first(), end = last();
+	struct profile *p, *back;
+	struct err why;
+	char *text;
+	int fd = memfd_create("p", MFD_CLOEXEC);
+
+	(void)state;
+	end.live_cnt = 12345;
+	end.live_bytes = 145 * MIB;
+	end.is_counted = true;
+	p = profile_of(begin, end);
+	assert_int_equal(pprof_write(p, fd), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(pprof_read(fd, &back, &why), 0);
+	assert_true(back->resident.is_asked && back->resident.begin.is_proved);
+	assert_int_equal(back->resident.list.cnt, p->resident.list.cnt);
+	assert_int_equal(back->resident.end.live_cnt, 12345);
+	assert_int_equal(back->resident.end.live_bytes, 145 * MIB);
+	assert_true(back->resident.end.is_counted && !back->resident.begin.is_counted);
+	assert_int_equal(resident_bytes(back, RESIDENT_FREE, false), 20 * MIB);
+	assert_int_equal(resident_bytes(back, RESIDENT_FREE, true), 50 * MIB);
+	text = report_of(back, REPORT_TEXT);
+	assert_non_null(strstr(
+		text,
+		"By row: live +48.0 MiB, free kept by glibc\n  +30.0 MiB, mapped directly +6.00 MiB.\n"));
+	assert_non_null(strstr(text, "\nResident 141 -> 225 MiB\n"));
+	assert_null(strstr(text, "explained"));
+	free(text);
+	back->recording.inuse = RECORDING_INUSE_SINCE; /* what is held is not compared */
+	text = report_of(back, REPORT_TEXT);
+	assert_non_null(strstr(text,
+			       "\nResident 141 -> 225 MiB: live +48.0 MiB, free kept by glibc "
+			       "+30.0 MiB, mapped directly"));
+	free(text);
+	text = report_of(back, REPORT_JSON);
+	assert_non_null(strstr(
+		text, "\"resident\":{\"begin_bytes\":147849216,\"end_bytes\":235929600,"
+		      "\"begin_heap_is_read\":true,\"end_heap_is_read\":true,\"why_not\":null,"));
+	assert_non_null(strstr(text, "{\"row\":\"pinned\",\"label\":\"free kept by glibc\","
+				     "\"begin_bytes\":12582912,\"end_bytes\":0}"));
+	free(text);
+	profile_free(back);
+	profile_free(p);
+	close(fd);
+}
+
+static void test_unknown_in_reports(void **state)
+{
+	struct profile *p = profile_of(first(), unknown("the process had ended"));
+	char *text = report_of(p, REPORT_TEXT);
+
+	(void)state;
+	assert_non_null(
+		strstr(text,
+		       "\nResident 141 -> 225 MiB: 0 % of the growth explained; by row at the end: "
+		       "unknown (the process had ended)\n") ||
+		strstr(text, "explained;\n  by row at the end: unknown (the process had ended)\n"));
+	free(text);
+	text = report_of(p, REPORT_JSON);
+	assert_non_null(strstr(text, "\"end_bytes\":null"));
+	assert_null(strstr(text, "\"end_bytes\":0"));
+	free(text);
+	profile_free(p);
+}
+
+/* What an allocator keeps for itself is no excess; what may be an allocator's that is not seen is. */
+static void test_witness(void **state)
+{
+	struct resident_reading end =
+		READING(true, { "live", "live", RESIDENT_LIVE, 95 * MIB },
+			{ "trimmable", "free kept by glibc", RESIDENT_FREE, 104 * MIB },
+			{ "anonymous", "mapped directly", RESIDENT_UNOWNED, 10 * MIB },
+			{ "files", "files", RESIDENT_OTHER, 16 * MIB });
+	struct profile *p = profile_of(first(), end);
+	char words[WITNESS_WORDS];
+	struct witness w;
+
+	(void)state;
+	witness_find(p, &w);
+	assert_true(w.is_unexplained && w.is_kept_free);
+	assert_string_equal(
+		witness_words(&w, words),
+		"The process grew by 84.0 MiB, of which 0 B is in use. By row: free kept by glibc "
+		"+84.0 MiB.");
+	p->recording.rss_begin_bytes = 121 * MIB; /* it grew while heaptap attached */
+	witness_find(p, &w);
+	assert_non_null(
+		strstr(witness_words(&w, words), " is in use. By row, from 141 MiB on: free"));
+	p->resident.begin.is_proved = false;
+	witness_find(p, &w);
+	assert_false(w.is_kept_free);
+	profile_free(p);
+	p = profile_of(first(), last());
+	witness_find(p, &w);
+	assert_true(w.is_unexplained && !w.is_kept_free);
+	assert_int_equal(profile_comment(p, "not seen: /usr/lib/libx.so contains an allocator"), 0);
+	witness_find(p, &w);
+	assert_non_null(strstr(
+		witness_words(&w, words),
+		" Some of it can be blocks of an allocator that is not seen (/usr/lib/libx.so)."));
+	profile_free(p);
+}
+
+/* What is in the heap and not in the recording is older, but only where both are of the same blocks. */
+static void test_before(void **state)
+{
+	static const struct {
+		const char *what;
+		bool is_known;
+	} cases[] = {
+		{ "nothing", true },  { "lossy", false },      { "since", false },
+		{ "started", false }, { "several", false },    { "unseen", false },
+		{ "caches", false },  { "not proved", false }, { "no end", false },
+	};
+
+	(void)state;
+	for (int i = 0; i < (int)(sizeof(cases) / sizeof(*cases)); i++) {
+		struct resident_reading begin = first(), end = last();
+		struct profile_sample *s;
+		struct profile *p;
+		char *text;
+
+		end.live_cnt = 3000;
+		end.live_bytes = 3000 * 1008;
+		end.hit_cnt = 1500;
+		end.late_hit_cnt = 20;
+		end.is_counted = i != 6;
+		end.is_proved = i != 7;
+		if (i == 8)
+			end = unknown("denied");
+		p = profile_of(begin, end);
+		/* 1500 allocated, 1000 of them in use, each of 1000 bytes */
+		assert_int_equal(profile_add_sample(p, NULL, 0,
+						    (int64_t[]){ 1500, 1500000, 1000, 1000000 },
+						    NULL, 0, &s),
+				 0);
+		s->has_error = true;
+		s->inuse_samples = 1000;
+		s->alloc_samples = 1500;
+		p->recording.is_lossy = i == 1;
+		p->recording.inuse = i == 2 ? RECORDING_INUSE_SINCE : RECORDING_INUSE_ALL;
+		p->recording.is_from_start = i == 3;
+		p->recording.process_cnt = i == 4 ? 2 : 1;
+		if (i == 5)
+			assert_int_equal(profile_comment(p, "not seen: /usr/lib/libx.so"), 0);
+		text = report_of(p, REPORT_JSON);
+		if (!cases[i].is_known == !strstr(text, "\"allocated_before\":null"))
+			fail_msg("%s: %s", cases[i].what, text);
+		/* 8 to 48 bytes for each block in use, and 20 calls meanwhile */
+		if (cases[i].is_known)
+			assert_non_null(strstr(
+				text,
+				"\"allocated_before\":{\"objects\":2000,\"objects_low\":1980,"
+				"\"objects_high\":2020,\"bytes\":2008000,\"bytes_low\":1956000,"
+				"\"bytes_high\":2036000}"));
+		free(text);
+		text = report_of(p, REPORT_TEXT);
+		assert_int_equal(!!strstr(text,
+					  "\nAllocated before, and live at the end: 2.00k blocks, "
+					  "1.91 MiB (1.87 MiB to 1.94 MiB)\n"),
+				 cases[i].is_known);
+		free(text);
+		profile_free(p);
+	}
+}
+
+static void test_limits(void **state)
+{
+	static const struct {
+		enum limit_kind kind;
+		double limit;
+		bool is_share;
+		int damage; /* 1: end not proved, 2: begin unknown, 3: end unknown, 4: not asked, 5: 4 MiB moved */
+		enum limit_verdict verdict;
+		double value;
+	} cases[] = {
+		{ LIMIT_RETAINED, 50 * MIB, false, 0, LIMIT_KEPT, 50 * MIB },
+		{ LIMIT_RETAINED, 49 * MIB, false, 0, LIMIT_BROKEN, 50 * MIB },
+		{ LIMIT_RETAINED, 0.3, true, 0, LIMIT_KEPT, 50 * MIB },
+		{ LIMIT_RETAINED, 0.2, true, 0, LIMIT_BROKEN, 50 * MIB },
+		{ LIMIT_RETAINED, 60 * MIB, false, 1, LIMIT_UNKNOWN, 50 * MIB },
+		{ LIMIT_RETAINED, 40 * MIB, false, 1, LIMIT_BROKEN, 50 * MIB },
+		{ LIMIT_RETAINED, 60 * MIB, false, 2, LIMIT_KEPT, 50 * MIB },
+		{ LIMIT_RETAINED, 60 * MIB, false, 3, LIMIT_UNKNOWN, NAN },
+		{ LIMIT_RETAINED, 0.5, true, 3, LIMIT_UNKNOWN, NAN },
+		{ LIMIT_RETAINED, 60 * MIB, false, 4, LIMIT_UNKNOWN, NAN },
+		{ LIMIT_RETAINED, 52 * MIB, false, 5, LIMIT_UNKNOWN, 50 * MIB },
+		{ LIMIT_UNEXPLAINED, 6 * MIB, false, 0, LIMIT_KEPT, 6 * MIB },
+		{ LIMIT_UNEXPLAINED, 5 * MIB, false, 0, LIMIT_BROKEN, 6 * MIB },
+		{ LIMIT_UNEXPLAINED, 0.03, true, 0, LIMIT_KEPT, 6 * MIB },
+		{ LIMIT_UNEXPLAINED, 0.02, true, 0, LIMIT_BROKEN, 6 * MIB },
+		{ LIMIT_UNEXPLAINED, 6 * MIB, false, 2, LIMIT_UNKNOWN, NAN },
+		{ LIMIT_UNEXPLAINED, 90 * MIB, false, 1, LIMIT_KEPT, 84 * MIB },
+		{ LIMIT_UNEXPLAINED, 6 * MIB, false, 1, LIMIT_UNKNOWN, 84 * MIB },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct limit_options o = { .tail = 0.01 };
+		struct resident_reading begin = first(), end = last();
+		struct profile *p;
+		struct limits l;
+
+		o.is_asked[cases[i].kind] = true;
+		o.limit[cases[i].kind] = cases[i].limit;
+		o.is_share[cases[i].kind] = cases[i].is_share;
+		end.is_proved = cases[i].damage != 1;
+		if (cases[i].damage == 2)
+			begin = unknown("denied");
+		if (cases[i].damage == 3)
+			end = unknown("denied");
+		if (cases[i].damage == 5) {
+			end.rows[end.row_cnt] =
+				(struct resident_reading_row){ .name = "moved",
+							       .label = "changed",
+							       .kind = RESIDENT_MOVED,
+							       .bytes = -4 * MIB };
+			end.row_cnt++;
+		}
+		p = profile_of(begin, end);
+		p->resident.is_asked = cases[i].damage != 4;
+		assert_int_equal(limits_judge(p, NULL, &o, &l), 0);
+		assert_int_equal(l.cnt, 1);
+		if (l.verdict != cases[i].verdict ||
+		    (!isnan(cases[i].value) && l.results[0].value != cases[i].value))
+			fail_msg("case %zu: verdict %d, value %f: %s", i, l.verdict,
+				 l.results[0].value, l.results[0].why);
+		assert_int_equal(isnan(l.results[0].value), isnan(cases[i].value));
+		assert_int_equal(l.verdict == LIMIT_UNKNOWN, l.results[0].why[0] != '\0');
+		for (int format = LIMIT_TEXT; format <= LIMIT_JUNIT; format++) {
+			char *text = NULL;
+			size_t bytes;
+			FILE *out = open_memstream(&text, &bytes);
+
+			assert_int_equal(limits_write(&l, (enum limit_format)format, out), 0);
+			fclose(out);
+			assert_non_null(strstr(text, cases[i].kind == LIMIT_RETAINED ?
+							     format == LIMIT_TEXT ?
+							     "free memory kept by malloc" :
+							     "\"retained\"" :
+						     format == LIMIT_TEXT ? "unexplained growth" :
+									    "\"unexplained\""));
+			free(text);
+		}
+		limits_release(&l);
+		profile_free(p);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_check),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_new_heap),
+		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_unknown_in_reports),
+		cmocka_unit_test(test_witness),
+		cmocka_unit_test(test_before),
+		cmocka_unit_test(test_limits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* test_rows_reader.c - a child reads what is resident of another process, beside its parent; what it cannot read is unknown. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "explain/reading.h"
+#include "record/rows_reader.h"
+
+#define MAPPED_BYTES (48 << 20)
+#define NO_PROCESS 4000000
+
+/* A process that has so much, and waits. */
+static pid_t start(void)
+{
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		char *p = mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		memset(p, 1, MAPPED_BYTES);
+		if (write(ready[1], "x", 1) != 1)
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void wait_for(struct rows_reader *r)
+{
+	while (!rows_reader_work(r))
+		usleep(1000);
+}
+
+static void test_reads(void **state)
+{
+	struct rows_reader r = { 0 };
+	pid_t pid = start();
+	int64_t sum = 0, unowned = 0;
+
+	(void)state;
+	rows_reader_begin(&r, pid, MAPPED_BYTES);
+	wait_for(&r);
+	assert_true(r.is_over && !r.child.child);
+	if (!r.answer.is_known)
+		fail_msg("not known: %s", r.answer.why);
+	for (uint32_t i = 0; i < r.answer.row_cnt; i++) {
+		sum += r.answer.rows[i].bytes;
+		if (r.answer.rows[i].kind == RESIDENT_UNOWNED)
+			unowned += r.answer.rows[i].bytes;
+	}
+	assert_int_equal(sum, r.answer.rss_bytes);
+	assert_true(unowned >= MAPPED_BYTES);
+	end(pid);
+}
+
+static void test_is_unknown(void **state)
+{
+	struct rows_reader r = { 0 };
+	struct resident_reading reading;
+	pid_t pid;
+
+	(void)state;
+	explain_read(NO_PROCESS, NS_PER_S, &reading);
+	assert_false(reading.is_known);
+	rows_reader_begin(&r, NO_PROCESS, 0);
+	wait_for(&r);
+	assert_false(r.answer.is_known);
+	assert_string_equal(r.answer.why, reading.why);
+	assert_non_null(strstr(r.answer.why, "4000000"));
+
+	/* one that was not begun, and one that is given up */
+	memset(&r, 0, sizeof(r));
+	rows_reader_give_up(&r, "it ended");
+	assert_string_equal(r.answer.why, "it ended");
+	assert_true(rows_reader_work(&r));
+	pid = start();
+	rows_reader_begin(&r, pid, MAPPED_BYTES);
+	rows_reader_give_up(&r, "enough");
+	assert_true(r.is_over && !r.answer.is_known);
+	wait_for(&r);
+	rows_reader_give_up(&r, "too late");
+	assert_string_equal(r.answer.why, "enough");
+	end(pid);
+}
+
+/* A child that answers too much, or something else, or nothing at all. */
+static void test_does_not_believe(void **state)
+{
+	static const struct {
+		size_t bytes;
+		bool closes;
+		const char *why;
+	} cases[] = {
+		{ 0, true, "crashed" },
+		{ 100, true, "crashed" },
+		{ sizeof(struct resident_reading), true, "contradict" },
+		{ 3 * sizeof(struct resident_reading), false, "in time" },
+		{ 100, false, "in time" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct rows_reader r = { .deadline_ns = now_ns() + NS_PER_S / 5 };
+		pid_t pid = start();
+		char byte = '\x7f';
+		int fd[2];
+
+		assert_int_equal(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
+		r.child = (struct sandbox_reading){ .child = pid, .fd = fd[0] };
+		for (size_t k = 0; k < cases[i].bytes; k++)
+			assert_int_equal(write(fd[1], &byte, 1), 1);
+		if (cases[i].closes)
+			close(fd[1]);
+		wait_for(&r);
+		assert_false(r.answer.is_known);
+		if (!strstr(r.answer.why, cases[i].why))
+			fail_msg("case %zu: %s", i, r.answer.why);
+		if (!cases[i].closes)
+			close(fd[1]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reads),
+		cmocka_unit_test(test_is_unknown),
+		cmocka_unit_test(test_does_not_believe),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

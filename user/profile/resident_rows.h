@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * resident_rows.h - the resident memory of a recorded process by what it is, when the recording began and when it ended.
+ *
+ * explain/ reads it; each reading has rows that add up to RSS. What was not read is unknown, and never 0.
+ */
+#ifndef HT_PROFILE_RESIDENT_ROWS_H
+#define HT_PROFILE_RESIDENT_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+/* What a row is for limits and sums. Their numbers are in files. */
+enum resident_kind {
+	RESIDENT_OTHER, /* it has an owner: stacks, files */
+	RESIDENT_LIVE, /* blocks that were not freed */
+	RESIDENT_FREE, /* freed, and kept by an allocator */
+	RESIDENT_UNREAD, /* an allocator's, which could not be read */
+	RESIDENT_UNOWNED, /* mapped, and nobody's that is known */
+	RESIDENT_MOVED, /* changed while it was read; may be negative */
+	RESIDENT_METADATA, /* of an allocator */
+	RESIDENT_KIND_CNT
+};
+
+#define RESIDENT_ROW_CAP 32
+#define RESIDENT_BYTES_CAP (1LL << 56) /* of a row, so that sums cannot overflow */
+#define RESIDENT_NAME_BYTES 24
+#define RESIDENT_LABEL_BYTES 40
+#define RESIDENT_WHY_BYTES 160
+
+struct resident_reading_row {
+	char name[RESIDENT_NAME_BYTES]; /* for programs */
+	char label[RESIDENT_LABEL_BYTES]; /* for people; rows of one label are shown as one */
+	uint32_t kind; /* enum resident_kind */
+	uint32_t reserved;
+	int64_t bytes;
+};
+
+/* One reading, as a child hands it over: resident_reading_check() makes a foreign one safe. */
+struct resident_reading {
+	uint32_t is_known, is_proved; /* proved: all heaps that were found were read and verified */
+	uint32_t has_heap; /* one was found, and uses memory */
+	uint32_t has_brk; /* there is memory of the break */
+	char why[RESIDENT_WHY_BYTES]; /* it is not known, or not proved */
+	uint64_t rss_bytes, took_ns;
+	/* Blocks that the program holds, resident or not, as malloc counts them, with their headers. is_counted: these are
+	 * all blocks of all allocators that were found, and none of them is in a thread's cache. */
+	uint32_t is_counted, row_cnt;
+	uint64_t live_cnt, live_bytes, mmapped_cnt;
+	/* Of the recording: how often an allocator was seen to be called, and how often in took_ns. Of a tapped process these are
+	 * samples. */
+	uint64_t hit_cnt, late_hit_cnt;
+	struct resident_reading_row rows[RESIDENT_ROW_CAP];
+};
+
+/* The same in a profile, which holds the texts. */
+struct resident_look {
+	bool is_known, is_proved, is_counted;
+	int64_t why_str;
+	uint64_t rss_bytes, took_ns, live_cnt, live_bytes, mmapped_cnt, hit_cnt, late_hit_cnt;
+};
+
+struct resident_row {
+	int64_t name_str, label_str;
+	enum resident_kind kind;
+	int64_t begin_bytes, end_bytes;
+};
+
+struct resident_rows {
+	bool is_asked; /* a reading was tried: else the rest means nothing */
+	struct resident_look begin, end;
+	VEC(struct resident_row) list; /* of both readings */
+};
+
+/* 0, or -EINVAL: it contradicts itself, or its texts are no texts. */
+int resident_reading_check(struct resident_reading *reading);
+
+#endif
