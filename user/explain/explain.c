@@ -13,7 +13,18 @@
 #include "proc/process.h"
 
 /* The heaps, and then the rows, which get what the heaps leave. */
-static int explain_pages(struct explanation *x, pid_t tid, struct memory *m)
+static int explain_heaps(struct explanation *x, struct memory *m)
+{
+	int err = glibc_find(m, &x->maps, &x->glibc);
+
+	if (!err)
+		err = glibc_walk(m, &x->maps, &x->glibc);
+	if (!err)
+		err = jemalloc_read(m, &x->maps, &x->jemalloc);
+	return err ? err : rows_fill(&x->rows, m, &x->maps, &x->glibc, &x->jemalloc);
+}
+
+static int explain_with_types(struct explanation *x, pid_t tid, struct memory *m)
 {
 	struct open_file *files = NULL;
 	struct type_files files_of;
@@ -23,13 +34,7 @@ static int explain_pages(struct explanation *x, pid_t tid, struct memory *m)
 		err = types_new(m, &x->maps, &files_of, &x->types);
 	x->glibc.types = x->jemalloc.types = x->types;
 	if (!err)
-		err = glibc_find(m, &x->maps, &x->glibc);
-	if (!err)
-		err = glibc_walk(m, &x->maps, &x->glibc);
-	if (!err)
-		err = jemalloc_read(m, &x->maps, &x->jemalloc);
-	if (!err)
-		err = rows_fill(&x->rows, m, &x->maps, &x->glibc, &x->jemalloc);
+		err = explain_heaps(x, m);
 	if (!err)
 		types_finish(x->types);
 	type_files_close(files);
@@ -37,7 +42,8 @@ static int explain_pages(struct explanation *x, pid_t tid, struct memory *m)
 }
 
 /* tid: a thread that lives; the main one may have ended. */
-static int explain_memory(struct explanation *x, pid_t tid, uint64_t deadline_ns, struct err *why)
+static int explain_memory(struct explanation *x, pid_t tid, bool wants_types, uint64_t deadline_ns,
+			  struct err *why)
 {
 	struct target *t = NULL;
 	int err = target_read_mappings(tid, deadline_ns, &x->maps);
@@ -54,7 +60,8 @@ static int explain_memory(struct explanation *x, pid_t tid, uint64_t deadline_ns
 				       x->pid, x->comm) :
 			       err_set_os(why, err, "the memory of process %d (%s) may not be read",
 					  x->pid, x->comm);
-	err = explain_pages(x, tid, target_memory(t));
+	err = wants_types ? explain_with_types(x, tid, target_memory(t)) :
+			    explain_heaps(x, target_memory(t));
 	if (err)
 		err_set(why, err, "out of memory");
 	else if (!target_is_there(t))
@@ -66,7 +73,8 @@ static int explain_memory(struct explanation *x, pid_t tid, uint64_t deadline_ns
 	return err;
 }
 
-int explain_process(pid_t pid, uint64_t limit_ns, struct explanation *ret, struct err *why)
+int explain_process(pid_t pid, bool wants_types, uint64_t limit_ns, struct explanation *ret,
+		    struct err *why)
 {
 	uint64_t start_ns = now_ns();
 	struct process_info info;
@@ -88,7 +96,7 @@ int explain_process(pid_t pid, uint64_t limit_ns, struct explanation *ret, struc
 	ret->start_time_ticks = info.start_time_ticks;
 	ret->looked_ns = start_ns;
 	memcpy(ret->comm, info.comm, sizeof(ret->comm));
-	err = explain_memory(ret, info.live_tid, start_ns + limit_ns, why);
+	err = explain_memory(ret, info.live_tid, wants_types, start_ns + limit_ns, why);
 	if (err)
 		return err;
 	/* that no thread lives of a process with several is not so: in this glibc their ids are elsewhere */

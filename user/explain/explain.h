@@ -36,15 +36,17 @@ struct explanation {
 	struct mappings maps;
 	struct glibc glibc;
 	struct jemalloc jemalloc;
-	struct types *types;
+	struct types *types; /* NULL: not wanted */
 	struct rows rows;
 	struct verdict verdict;
 	struct explain_change change;
 	uint64_t took_ns;
 };
 
-/* What takes longer than the limit is left to its mapping. A negative errno, with a sentence in why. */
-int explain_process(pid_t pid, uint64_t limit_ns, struct explanation *ret, struct err *why);
+/* What takes longer than the limit is left to its mapping. wants_types: live blocks by C++ class, too, for which files of
+ * the process are opened. A negative errno, with a sentence in why. */
+int explain_process(pid_t pid, bool wants_types, uint64_t limit_ns, struct explanation *ret,
+		    struct err *why);
 void explain_release(struct explanation *x);
 /* Fill x->change with what is different from an earlier look at the same process. */
 void explain_compare(struct explanation *x, const struct explanation *before);

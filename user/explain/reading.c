@@ -98,7 +98,7 @@ void explain_read(pid_t pid, uint64_t limit_ns, struct resident_reading *ret)
 	struct err why;
 
 	memset(ret, 0, sizeof(*ret));
-	if (!explain_process(pid, limit_ns, &x, &why))
+	if (!explain_process(pid, false, limit_ns, &x, &why))
 		explain_make_reading(&x, ret);
 	else
 		snprintf(ret->why, sizeof(ret->why), "%.159s", why.text);
