@@ -96,7 +96,7 @@ await 30 is_done || not_ok "the racer" "does not end" "$work/target.err"
 exact_of way-racer "exact through the moves"
 work=$top/way-racer no_losses "no losses through the moves"
 work=$top
-grep -q 'probes of .*libc.* event for .* ns a hit' "$top/serve.err" && ok "moves are told" ||
+grep -q "libc.*: probes moved from 'own' to 'event' for .* ns per hit" "$top/serve.err" && ok "moves are told" ||
 	not_ok "moves are told" "they are not" "$top/serve.err"
 end_server "both moves"
 end way-racer
