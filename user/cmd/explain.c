@@ -146,13 +146,14 @@ static void look_again(const struct explain_options *o, struct explanation *x)
 	log_status_end();
 	if (!err)
 		err = explain_process(o->pid, true, READING_S * NS_PER_S, &again, &why);
-	if (!err && again.start_time_ticks != x->start_time_ticks)
-		err = -ESRCH;
+	if (!err && !explain_is_same_program(&again, x))
+		err = again.start_time_ticks == x->start_time_ticks ? -ESTALE : -ESRCH;
 	if (err) {
 		log_warn("explain: only the first look is shown: %s",
-			 err == -ESRCH ? "the process has ended" :
-			 err == -EINTR ? "it was ended before a second one" :
-					 why.text);
+			 err == -ESRCH	? "the process has ended" :
+			 err == -ESTALE ? "the process has executed another program" :
+			 err == -EINTR	? "it was ended before a second one" :
+					  why.text);
 		explain_release(&again);
 		return;
 	}
