@@ -44,8 +44,9 @@ void late_files_note_mapped(struct tracked_process *p, uint64_t ino, uint64_t ti
 {
 	const struct track_news *known = find_news(p, ino);
 
-	/* of several mappings of a file the first counts */
-	if (time_ns >= p->followed_ns && !(known && known->time_ns <= time_ns))
+	/* Of several mappings of a file the first counts. A report may come after the reading that found the file. */
+	if (time_ns >= p->followed_ns && time_ns >= p->whole_maps_ns &&
+	    !(known && known->time_ns <= time_ns))
 		set_news(p, ino, time_ns > p->recorded_ns ? time_ns : p->recorded_ns);
 }
 
@@ -101,6 +102,7 @@ void late_files_find(struct tracked_process *p, const struct probes *probes,
 		return;
 	p->news.cnt = 0;
 	p->whole_ns = now_ns();
+	p->whole_maps_ns = p->maps_ns;
 }
 
 void late_files_note_never(struct track_instance *inst, const struct track_file *file)

@@ -402,8 +402,10 @@ static int read_mappings(struct tracker *t, struct tracked_process *p, uint32_t 
 	const struct file_user user = { p->pid, p->live_tid, p->uid, &p->read_cost };
 	const struct proc_map *m;
 	uint32_t jit_file_id = 0, maps_cnt = 0;
-	int err = proc_maps_read(p->pid, p->live_tid, &maps);
+	int err;
 
+	p->maps_ns = now_ns();
+	err = proc_maps_read(p->pid, p->live_tid, &maps);
 	p->has_busy_files = err == -ETIMEDOUT;
 	p->has_unread_files = p->has_gone_files = false;
 	p->closed.cnt = 0;

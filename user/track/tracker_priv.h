@@ -118,10 +118,13 @@ struct tracked_process {
 	uint64_t cpu_before_ns; /* CPU time used before that */
 	uint64_t followed_ns; /* when tracking began */
 	uint64_t recorded_ns; /* when it was first probed; 0: from its begin on */
-	/* Kept by late_files.c: files mapped since the last reading that knew all of them, and when that was over */
+	uint64_t maps_ns; /* when its mappings were read last: the reading begins */
+	/* Kept by late_files.c: files mapped since the last reading that knew all of them, when that was over, and when it
+	 * began */
 	VEC(struct track_news) news;
 	uint32_t news_next;
 	uint64_t whole_ns; /* 0: there was none yet */
+	uint64_t whole_maps_ns;
 };
 
 struct tracker {
