@@ -160,6 +160,10 @@ frozen() { # VERSION WHEN
 	if [ "$2" = during ]; then
 		await_tap
 		freeze
+	elif [ "$2" = thawed ]; then # it is tried again, and not given up
+		sleep 4
+		thaw
+		await 15 says "$work/serve.err" "PID $target is tapped" || fault "it is not tapped later" "$work/serve.err"
 	fi
 	sleep 0.5
 	is_healthy
@@ -176,6 +180,7 @@ frozen() { # VERSION WHEN
 for version in 1 2; do
 	harm "frozen before, cgroup v$version" frozen $version before
 	harm "frozen meanwhile, cgroup v$version" frozen $version during
+	harm "frozen for 4 s, cgroup v$version" frozen $version thawed
 done
 
 # System calls that are dispatched, or watched.
