@@ -138,6 +138,12 @@ explain -p "$target" -f json
 judge "busy: two threads allocate meanwhile" - - \
 	'all(a["is_proved"] for a in arenas) and near(total("live_blocks"), 200000 + 1000, 0.005) and abs(row("moved")) < 0.03 * rss'
 finish_target
+start "$bin/heaps" leak "$work/info.xml"
+for i in 1 2 3 4 5 6 7 8; do
+	explain -p "$target" -f json
+	judge "a heap that grows by 1 MB a second: $i" - - 'arenas[0]["is_proved"] and row("live") >= 200000 * 208'
+done
+finish_target
 preload=$(ls /usr/lib/*/libjemalloc.so.2 2>/dev/null | head -n 1)
 if [ -n "$preload" ]; then
 	start env LD_PRELOAD="$preload" "$bin/heaps" live "$work/info.xml"

@@ -89,7 +89,8 @@ static bool is_arena(struct memory *m, uint64_t addr, char *state)
 	system = word_at(state, ARENA_SYSTEM_MEM);
 	if (system > word_at(state, ARENA_MAX_SYSTEM_MEM))
 		return false;
-	/* a heap that grows may have left what smaps said behind, so its page is what tells */
+	/* a heap that grows may have left what smaps said behind, so its page is what tells, as it is now */
+	m->refresh(m->ctx, top, 16);
 	if (system ? top % 16 || top >= MEMORY_END || m->page(m->ctx, top) == PAGE_ABSENT :
 		     top && top != bin_addr(addr, 0))
 		return false;

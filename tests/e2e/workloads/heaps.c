@@ -357,6 +357,26 @@ static void plant_child(void)
 		pause();
 }
 
+static void *trickle(void *arg)
+{
+	for (;;) {
+		filled(1000);
+		usleep(1000);
+	}
+	return arg;
+}
+
+/* A leak of 1 MB a second: the end of the heap moves on to another page every few ms. */
+static void plant_leak(void)
+{
+	pthread_t thread;
+
+	mallopt(M_ARENA_MAX, 1);
+	plant_live();
+	if (pthread_create(&thread, NULL, trickle, NULL))
+		exit(1);
+}
+
 static const struct {
 	const char *name;
 	void (*plant)(void);
@@ -369,7 +389,7 @@ static const struct {
 	{ "huge", plant_huge },	      { "pool", plant_pool },	  { "code", plant_code },
 	{ "memfd", plant_memfd },     { "shared", plant_shared }, { "file", plant_file },
 	{ "data", plant_data },	      { "stacks", plant_stacks }, { "ended", plant_ended },
-	{ "child", plant_child },
+	{ "child", plant_child },     { "leak", plant_leak },
 };
 
 static long anonymous_kb(void)
