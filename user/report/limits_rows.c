@@ -46,7 +46,7 @@ static bool check_rows(const struct limits *l, bool wants_begin, struct limit_re
 		res->limit = l->opts.limit[res->kind] * (double)rows->end.rss_bytes;
 	if (rows->end.is_known && (rows->begin.is_known || !wants_begin))
 		return true;
-	snprintf(res->why, sizeof(res->why), "Resident memory is not known %.640s",
+	snprintf(res->why, sizeof(res->why), "Resident memory is not known: %.640s",
 		 resident_why_words(l->p, words));
 	return false;
 }
