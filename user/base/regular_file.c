@@ -5,37 +5,39 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int check(int fd, uint64_t *ret_ino)
+static int check(int fd, struct stat *ret)
 {
-	struct stat st;
-
-	if (fstat(fd, &st))
+	if (fstat(fd, ret))
 		return -errno;
-	*ret_ino = st.st_ino;
-	return S_ISREG(st.st_mode) ? 0 : -ENOEXEC;
+	return S_ISREG(ret->st_mode) ? 0 : -ENOEXEC;
 }
 
 /*
  * Has somebody a write lease on the file? To open it would send him SIGIO, which ends a process that does not handle it.
  * The device is not compared: stat() and /proc/locks name different ones on btrfs and overlayfs. A lease that is taken
  * between this look and the opening is not seen.
+ *
+ * Only the owner of a file, and root, can have a lease on it. So files of root's are not looked for: the kernel lists
+ * locks only after an RCU grace period, which takes seconds while others attach and remove probes.
  */
-static bool has_write_lease(uint64_t ino)
+static bool has_write_lease(const struct stat *file)
 {
-	FILE *f = fopen("/proc/locks", "re");
 	bool found = false;
 	char line[160];
+	FILE *f;
 
+	if (!file->st_uid)
+		return false;
+	f = fopen("/proc/locks", "re");
 	while (f && !found && fgets(line, sizeof(line), f)) {
 		unsigned long long locked = 0;
 
 		found = sscanf(line, "%*u: LEASE %*s WRITE %*d %*x:%*x:%llu", &locked) == 1 &&
-			locked == ino;
+			locked == file->st_ino;
 	}
 	if (f)
 		fclose(f);
@@ -45,10 +47,10 @@ static bool has_write_lease(uint64_t ino)
 int regular_file_reopen(int path_fd)
 {
 	char self[64];
-	uint64_t ino = 0;
-	int err = check(path_fd, &ino), fd;
+	struct stat st;
+	int err = check(path_fd, &st), fd;
 
-	if (!err && has_write_lease(ino))
+	if (!err && has_write_lease(&st))
 		err = -EAGAIN;
 	if (err)
 		return err;
@@ -56,7 +58,7 @@ int regular_file_reopen(int path_fd)
 	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
-	err = check(fd, &ino); /* the link may lead elsewhere now */
+	err = check(fd, &st); /* the link may lead elsewhere now */
 	if (err)
 		close(fd);
 	return err ? err : fd;
