@@ -31,6 +31,7 @@
 /* At the end: it takes everything out by itself and ends, also when nobody waits any more. The kernel takes one
  * process's probes out at a time, machine-wide, so it may take long through no fault of ours. */
 #define END_TIMEOUT_MS 1000
+#define END_LEAST_MS 300 /* ... of that, after other work */
 #define EXIT_TIMEOUT_MS 500 /* after that */
 /* It may be in the kernel for as long: who is told to end (SIGTERM, Ctrl-C) does not wait for an answer then. */
 #define LAST_ANSWER_MS 300
@@ -227,7 +228,12 @@ static bool await_end(struct guardian *g)
 
 void guardian_begin_end(struct guardian *g)
 {
-	g->end_ns = now_ns() + END_TIMEOUT_MS * NS_PER_MS;
+	const uint64_t now = now_ns();
+
+	if (!g->end_ns)
+		g->end_ns = now + END_TIMEOUT_MS * NS_PER_MS;
+	else if (g->end_ns < now + END_LEAST_MS * NS_PER_MS)
+		g->end_ns = now + END_LEAST_MS * NS_PER_MS;
 }
 
 void guardian_end(struct guardian *g)

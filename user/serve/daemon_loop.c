@@ -29,7 +29,7 @@
  * unknown by then stay addresses. */
 #define LAST_NAMES_NS (NS_PER_S / 2)
 /* Time to make them, once no names are looked up any more. */
-#define LAST_MADE_NS (NS_PER_S * 3 / 2)
+#define LAST_MADE_NS NS_PER_S
 
 static void on_tick(void *ctx)
 {
@@ -201,6 +201,7 @@ int daemon_loop_run(struct daemon *d, bool *ret_wants_reload)
 	*ret_wants_reload = !d->end.is_over && !err;
 	if (*ret_wants_reload)
 		return 0;
+	guardian_begin_end(d->guardian); /* SIGTERM ends all within 2 s */
 	d->end.made_ns = now_ns() + LAST_MADE_NS;
 	slow_files_end_at(d->slow, now_ns() + LAST_NAMES_NS);
 	if (!err)
