@@ -65,7 +65,7 @@ int seccomp_probe_returns(bool *ret_is_safe)
 	close(fds[1]); /* without the byte the child gives up */
 	if (pid > 0 && waitpid(pid, &status, 0) != pid)
 		err = -errno;
-	attach_links_free(links);
+	attach_links_free_later(links); /* which may take the kernel seconds */
 	if (err)
 		return err;
 	if (WIFEXITED(status) && WEXITSTATUS(status))
