@@ -55,6 +55,9 @@
 #define ROOM_TRIES 4
 #define LOG_EVERY_NS (60 * NS_PER_S)
 
+/* Nothing else waits in the first scan; but whoever starts heaptap waits for its end. */
+#define FIRST_SCAN_NS (5 * NS_PER_S)
+
 /* The inode number if procfs could not make an inode for a folder. */
 #define INO_NONE 1
 
@@ -383,7 +386,7 @@ static void attach(struct follow *f, struct seen *s, const struct process_info *
 							   tracker_running_cnt(f->tracker));
 
 	s->is_refused = s->is_empty = s->is_silent = false;
-	s->is_late = err == -EAGAIN && f->has_scanned;
+	s->is_late = err == -EAGAIN && (f->has_scanned || f->room.all_spent_ns >= FIRST_SCAN_NS);
 	if (s->is_late)
 		return;
 	if (!err || err == -EAGAIN)
