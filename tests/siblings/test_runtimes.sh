@@ -18,6 +18,15 @@ of node own "V8's own heap" node "$here/library.js" v8
 of python own PYTHONMALLOC=malloc python3 "$here/library.py" pymalloc
 of python-malloc any - env PYTHONMALLOC=malloc python3 "$here/library.py" pymalloc
 of erlang own ERL_ZFLAGS escript "$run/hold.escript"
+of bun own "JavaScriptCore's own heap" "$got/bun" "$here/library.js" v8
+if have mcs && mcs -out:"$work/hold.dll" "$run/hold.cs" 2>"$work/mcs.log"; then
+	version=$(basename "$(echo "$got"/dotnet/shared/Microsoft.NETCore.App/*)")
+	echo '{"runtimeOptions":{"framework":{"name":"Microsoft.NETCore.App","version":"'"$version"'"}}}' >"$work/hold.runtimeconfig.json"
+	# Globalization asks for a library of its own.
+	export DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1
+	of dotnet own ".NET's objects" "$got/dotnet/dotnet" exec "$work/hold.dll"
+	of mono own "Mono's own heap" mono "$work/hold.dll"
+fi
 have javac && javac -d "$work" "$run/Hold.java" 2>"$work/javac.log"
 READY=READY of java own "JVM's own heap" java -Xmx256m -cp "$work" Hold
 have go && GO111MODULE=off CGO_ENABLED=1 GOFLAGS= GOCACHE="$bin/go-cache" go build -o "$work/go_hold" "$run/hold.go" 2>"$work/go.log"

@@ -57,6 +57,8 @@ static void test_runtimes(void **state)
 		{ "/usr/lib/libnode.so.108", RUNTIME_NODE, NULL, "V8" },
 		{ "/usr/bin/luajit-2.1.0-beta3", RUNTIME_LUAJIT, NULL, "LuaJIT" },
 		{ "/usr/share/dotnet/libcoreclr.so", RUNTIME_DOTNET, NULL, ".NET" },
+		{ "/usr/bin/mono-sgen", RUNTIME_MONO, NULL, "Mono" },
+		{ "/opt/bun/bin/bun", RUNTIME_BUN, NULL, "JavaScriptCore" },
 		{ "/usr/lib/erlang/bin/beam.smp", RUNTIME_ERLANG, "ERL_ZFLAGS=+Mea min", "Erlang" },
 		{ "/usr/bin/python3.11", RUNTIME_PYTHON, "PYTHONMALLOC=malloc_debug", "CPython" },
 		{ "/usr/bin/lua5.4", RUNTIME_NONE, NULL, NULL }, /* all is malloc's */

@@ -20,7 +20,9 @@ enum runtime_kind {
 	RUNTIME_LUAJIT,
 	RUNTIME_PHP,
 	RUNTIME_RUBY,
+	RUNTIME_BUN,
 	RUNTIME_DOTNET,
+	RUNTIME_MONO,
 	RUNTIME_ERLANG,
 	RUNTIME_GO, /* told by the program's content, not by its name */
 	RUNTIME_CNT,

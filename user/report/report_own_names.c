@@ -75,6 +75,9 @@ static const char *const runtime_modules[] = {
 	"dotnet",
 	"libcoreclr",
 	"libclrjit",
+	"mono-sgen",
+	"libmonosgen-2",
+	"bun",
 	"beam.smp",
 };
 
