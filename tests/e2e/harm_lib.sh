@@ -251,8 +251,11 @@ await_tap() {
 # is_healthy: it answers within 1 s; with may_end, it may have ended meanwhile. slowest_ms: of the answers so far
 answer_ms=1000 end_ms=2000 may_end= slowest_ms=0
 is_healthy() {
+	local began=${EPOCHREALTIME/./}
 	[ -n "$url" ] || return
 	took_ms 60000 /dev/null -m 5 "$url/healthz"
+	# One that is ending does not listen any more.
+	[ "$took" != 60000 ] || [ -z "$may_end" ] || [ $((${EPOCHREALTIME/./} - began)) -gt 1000000 ] || await 2 is_gone "$server"
 	[ "$took" = 60000 ] || [ "$took" -le $slowest_ms ] || slowest_ms=$took
 	[ "$took" -le $answer_ms ] || { [ -n "$may_end" ] && is_gone "$server"; } || fault "/healthz after $((took == 60000 ? 5000 : took)) ms, $(where $(ours) | sort | uniq -c | tr '\n' ';')" "$work/serve.err"
 }
