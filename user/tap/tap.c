@@ -42,7 +42,7 @@ struct tap {
 
 struct put_in {
 	struct tap_work work; /* the first member: the steps take it for their ctx */
-	uint64_t syscall_addr;
+	uint64_t syscall_addr, sigreturn_addr;
 };
 
 static int read_by_step(void *ctx, uint64_t addr, uint64_t *ret)
@@ -53,6 +53,20 @@ static int read_by_step(void *ctx, uint64_t addr, uint64_t *ret)
 	v->shared->arg[0] = addr;
 	err = visit_do(v, tap_step_read);
 	*ret = v->shared->result;
+	return err;
+}
+
+static int exchange_by_step(void *ctx, uint64_t addr, void *bytes, size_t cnt)
+{
+	struct visit *v = ctx;
+	int err;
+
+	v->shared->arg[0] = addr;
+	v->shared->arg[1] = cnt;
+	memcpy(v->shared->bytes, bytes, cnt);
+	err = visit_do(v, tap_step_exchange);
+	if (!err)
+		memcpy(bytes, v->shared->bytes, cnt);
 	return err;
 }
 
@@ -188,9 +202,11 @@ static int make_file(struct visit *v, const struct tap_order *order, bool is_rep
 	return err;
 }
 
-static int begin_calls(struct visit *v, uint64_t syscall_addr, struct err *why)
+static int begin_calls(struct visit *v, const struct put_in *p, struct err *why)
 {
-	int err = threads_begin_calls(v->threads, syscall_addr, read_by_step, v);
+	const struct threads_calls how = { p->syscall_addr, p->sigreturn_addr, read_by_step,
+					   exchange_by_step, v };
+	int err = threads_begin_calls(v->threads, &how);
 
 	if (err == -EPERM)
 		return err_set(why, err,
@@ -221,7 +237,7 @@ static int change(struct visit *v, struct err *why)
 static int put_in_new(struct visit *v, const struct put_in *p, bool is_replaced, struct err *why)
 {
 	const struct tap_order *order = p->work.order;
-	int err = begin_calls(v, p->syscall_addr, why);
+	int err = begin_calls(v, p, why);
 
 	if (err)
 		return err;
@@ -239,10 +255,11 @@ static int put_in_stopped(void *ctx, struct visit *v, struct err *why)
 	enum tap_file_need need;
 	int err;
 
-	p->syscall_addr = v->shared->result;
 	err = visit_do(v, tap_step_check);
 	if (err)
 		return err;
+	p->syscall_addr = v->shared->arg[0];
+	p->sigreturn_addr = v->shared->arg[1];
 	need = (enum tap_file_need)v->shared->result;
 	return need == TAP_FILE_THERE ? change(v, why) :
 					put_in_new(v, p, need == TAP_FILE_REPLACE, why);

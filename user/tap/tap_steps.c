@@ -439,8 +439,9 @@ int tap_step_prepare(void *work, struct visit_shared *s)
 	err = compare_sites(w, &s->why);
 	if (err == -EBUSY)
 		err = 0; /* perhaps an old tap, which is looked at later */
-	s->result = find_syscall(w);
-	if (!err && !s->result)
+	tap_find_gadgets(w);
+	w->vdso_syscall_addr = find_syscall(w);
+	if (!err && !w->vdso_syscall_addr)
 		err = err_set(&s->why, -ENOTSUP, "there is no system call instruction in its vdso");
 	return err;
 }
@@ -497,15 +498,30 @@ static int check_thread_pointers(const struct tap_work *w, const struct visit_sh
 	return 0;
 }
 
+/* They were read from a file: are they in the memory, too? */
+static bool has_gadgets(const struct tap_work *w)
+{
+	const struct tap_gadgets *g = &w->gadgets;
+	uint8_t call[TAP_SYSCALL_BYTES], sigreturn[TAP_SIGRETURN_BYTES];
+
+	return g->sigreturn_addr && !read_at(w, g->syscall_addr, call, sizeof(call)) &&
+	       !read_at(w, g->sigreturn_addr, sigreturn, sizeof(sigreturn)) &&
+	       tap_are_gadgets(call, sigreturn);
+}
+
 int tap_step_check(void *work, struct visit_shared *s)
 {
 	struct tap_work *w = work;
+	bool has_way_back;
 	int err = tap_step_clear(w, s);
 
 	if (!err)
 		err = compare_sites(w, &s->why);
 	if (!err)
 		err = check_thread_pointers(w, s, &s->why);
+	has_way_back = !err && has_gadgets(w);
+	s->arg[0] = has_way_back ? w->gadgets.syscall_addr : w->vdso_syscall_addr;
+	s->arg[1] = has_way_back ? w->gadgets.sigreturn_addr : 0;
 	s->result = TAP_FILE_NEW;
 	if (!err && w->order->is_mapped)
 		err = use_mapped(w, s);
@@ -515,6 +531,19 @@ int tap_step_check(void *work, struct visit_shared *s)
 int tap_step_read(void *work, struct visit_shared *s)
 {
 	return read_at(work, s->arg[0], &s->result, sizeof(s->result));
+}
+
+int tap_step_exchange(void *work, struct visit_shared *s)
+{
+	const struct tap_work *w = work;
+	uint8_t there[THREADS_FRAME_CAP];
+	int err = s->arg[1] <= sizeof(there) ? read_at(w, s->arg[0], there, s->arg[1]) : -EINVAL;
+
+	if (!err)
+		err = write_at(w, s->arg[0], s->bytes, s->arg[1]);
+	if (!err)
+		memcpy(s->bytes, there, s->arg[1]);
+	return err;
 }
 
 int tap_step_name(void *work, struct visit_shared *s)

@@ -8,6 +8,9 @@
  * one comes instead of the call's result (SIGSYS of a filter or of syscall user dispatch), it is thrown away and
  * the call has failed.
  *
+ * A thread that was left with the registers of a call would crash. So those lead it back by itself (thread_frame.c): the
+ * tracer may be killed at any moment.
+ *
  * After the calls the thread is stopped once more as before: only from a stop at which signals are delivered does
  * the kernel begin an interrupted call again.
  */
@@ -80,7 +83,7 @@ struct rseq_where { /* PTRACE_GET_RSEQ_CONFIGURATION */
 };
 
 /* A restartable sequence ends when it is interrupted in the middle: make no call there. */
-static bool is_in_rseq(const struct stopped *s, threads_read_fn read, void *ctx)
+static bool is_in_rseq(const struct stopped *s, const struct threads_calls *how)
 {
 	struct rseq_where where;
 	long got = ptrace(REQUEST_GET_RSEQ, s->tid, (void *)sizeof(where), &where);
@@ -88,7 +91,7 @@ static bool is_in_rseq(const struct stopped *s, threads_read_fn read, void *ctx)
 
 	if (got < (long)sizeof(where) || !where.addr)
 		return false;
-	return read(ctx, where.addr + 8, &section) || section;
+	return how->read(how->ctx, where.addr + 8, &section) || section;
 }
 
 struct dispatch { /* PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG */
@@ -114,7 +117,7 @@ bool threads_are_dispatching(const struct threads *t)
 
 /* Choose the calling thread: one that executes the program (those of the kernel's vhost have no rip). For threads in a
  * timed call the kernel keeps more than registers: prefer another one. */
-static struct stopped *choose(struct threads *t, threads_read_fn read, void *ctx, int *ret_err)
+static struct stopped *choose(struct threads *t, const struct threads_calls *how, int *ret_err)
 {
 	struct stopped *s, *second = NULL;
 
@@ -124,7 +127,7 @@ static struct stopped *choose(struct threads *t, threads_read_fn read, void *ctx
 			continue;
 		if (now_ns() > t->end_ns)
 			break;
-		if (is_in_rseq(s, read, ctx))
+		if (is_in_rseq(s, how))
 			continue;
 		if (is_dispatching(s)) {
 			*ret_err = -EOPNOTSUPP;
@@ -137,12 +140,54 @@ static struct stopped *choose(struct threads *t, threads_read_fn read, void *ctx
 	return second;
 }
 
-int threads_begin_calls(struct threads *t, uint64_t syscall_addr, threads_read_fn read, void *ctx)
+/* Where the caller goes on when its tracer is killed between two calls. orig_rax: at the entry of a call the kernel would
+ * make the thread's own once more. */
+static struct user_regs_struct idle_regs(const struct threads *t)
+{
+	struct user_regs_struct regs = t->caller->regs;
+
+	regs.orig_rax = ~0ULL;
+	if (t->frame.addr) {
+		regs.rip = t->calls.sigreturn_addr;
+		regs.rsp = t->frame.addr + sizeof(uint64_t); /* as if its first word was popped */
+	}
+	return regs;
+}
+
+/* Without one the calls are made all the same. */
+static int make_way_back(struct threads *t)
+{
+	const struct threads_calls *how = &t->calls;
+	struct stopped *s = t->caller;
+	struct user_regs_struct regs;
+
+	t->frame.addr = 0;
+	if (!how->sigreturn_addr ||
+	    thread_frame_make(s->tid, &s->regs, t->saved_mask, how->sigreturn_addr, &t->frame) ||
+	    how->exchange(how->ctx, t->frame.addr, t->frame.bytes, t->frame.byte_cnt)) {
+		t->frame.addr = 0;
+		return 0;
+	}
+	regs = idle_regs(t);
+	return ptrace(PTRACE_SETREGS, s->tid, NULL, &regs) ? -ESRCH : 0;
+}
+
+/* It has its own registers again. */
+static void remove_way_back(struct threads *t)
+{
+	const struct threads_calls *how = &t->calls;
+
+	if (t->frame.addr)
+		how->exchange(how->ctx, t->frame.addr, t->frame.bytes, t->frame.byte_cnt);
+	t->frame.addr = 0;
+}
+
+int threads_begin_calls(struct threads *t, const struct threads_calls *how)
 {
 	uint64_t blocked = ~0ULL;
 	static const int faults[] = { SIGSYS, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
 	int err;
-	struct stopped *s = choose(t, read, ctx, &err);
+	struct stopped *s = choose(t, how, &err);
 
 	if (!s)
 		return err;
@@ -152,14 +197,18 @@ int threads_begin_calls(struct threads *t, uint64_t syscall_addr, threads_read_f
 			return -EPERM;
 		t->is_suspended = true;
 	}
-	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
-		blocked &= ~(1ULL << (faults[i] - 1));
-	if (ptrace(PTRACE_GETSIGMASK, s->tid, (void *)sizeof(t->saved_mask), &t->saved_mask) ||
-	    ptrace(PTRACE_SETSIGMASK, s->tid, (void *)sizeof(blocked), &blocked))
+	if (ptrace(PTRACE_GETSIGMASK, s->tid, (void *)sizeof(t->saved_mask), &t->saved_mask))
 		return -errno;
 	t->caller = s;
-	t->syscall_addr = syscall_addr;
-	return 0;
+	t->calls = *how;
+	err = make_way_back(t);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+		blocked &= ~(1ULL << (faults[i] - 1));
+	if (!err && ptrace(PTRACE_SETSIGMASK, s->tid, (void *)sizeof(blocked), &blocked))
+		err = -errno;
+	if (err)
+		threads_end_calls(t);
+	return err;
 }
 
 /*
@@ -227,7 +276,9 @@ int64_t threads_call(struct threads *t, long nr, uint64_t a, uint64_t b, uint64_
 
 	if (t->is_running)
 		return -ETIMEDOUT;
-	regs.rip = t->syscall_addr;
+	regs.rip = t->calls.syscall_addr;
+	if (t->frame.addr)
+		regs.rsp = t->frame.addr; /* the ret after the call leads to its first word */
 	regs.orig_rax = ~0ULL; /* no call is begun again */
 	regs.rax = (unsigned long long)nr;
 	regs.rdi = a;
@@ -250,11 +301,9 @@ int64_t threads_call(struct threads *t, long nr, uint64_t a, uint64_t b, uint64_
 static int restore_caller(struct threads *t, uint64_t end_ns)
 {
 	struct stopped *s = t->caller;
-	struct user_regs_struct idle = s->regs;
+	const struct user_regs_struct idle = idle_regs(t);
 	int status, err;
 
-	idle.orig_rax =
-		~0ULL; /* at the entry of a call the kernel would make the thread's own once more */
 	for (;;) {
 		if (ptrace(PTRACE_SETREGS, s->tid, NULL, &idle) ||
 		    ptrace(PTRACE_INTERRUPT, s->tid, NULL, NULL) ||
@@ -270,8 +319,8 @@ static int restore_caller(struct threads *t, uint64_t end_ns)
 		if (status >> 16 == PTRACE_EVENT_STOP)
 			break;
 	}
-	ptrace(PTRACE_SETREGS, s->tid, NULL, &s->regs);
 	ptrace(PTRACE_SETSIGMASK, s->tid, (void *)sizeof(t->saved_mask), &t->saved_mask);
+	ptrace(PTRACE_SETREGS, s->tid, NULL, &s->regs);
 	if (t->is_suspended)
 		ptrace(PTRACE_SETOPTIONS, s->tid, NULL, (void *)THREADS_OPTIONS);
 	send_kept(t);
@@ -309,6 +358,8 @@ void threads_end_calls(struct threads *t)
 		err = stop_caller(t, end_ns);
 	if (!err)
 		err = restore_caller(t, end_ns);
+	if (!err)
+		remove_way_back(t);
 	if (err == -ESRCH) {
 		t->caller->is_gone = true;
 		t->caller = NULL;

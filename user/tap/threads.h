@@ -68,14 +68,25 @@ void threads_move_pc(struct threads *t, uint64_t from_addr, uint64_t to_addr);
 /* Does a thread handle its system calls itself (syscall user dispatch)? Kernels before 6.4 do not say. */
 bool threads_are_dispatching(const struct threads *t);
 
+/* How one of the threads makes calls, and where its memory is reached: each function returns 0 or -errno. */
+struct threads_calls {
+	uint64_t syscall_addr; /* a system call instruction */
+	/* If a ret follows that instruction: a function that calls rt_sigreturn. Then a thread whose tracer is killed goes on
+	 * as if nothing had happened. 0: none, and that thread is left with the registers of the call. */
+	uint64_t sigreturn_addr;
+	int (*read)(void *ctx, uint64_t addr, uint64_t *ret); /* 8 bytes */
+	int (*exchange)(void *ctx, uint64_t addr, void *bytes,
+			size_t cnt); /* at most THREADS_FRAME_CAP */
+	void *ctx;
+};
+#define THREADS_FRAME_CAP 4096
+
 /*
- * Let one of the threads make system calls with the instruction at syscall_addr; begin and end save and restore
- * the thread. -EAGAIN: no thread is at a place where it can; -EPERM: a seccomp filter would see the call, and
- * may not be suspended; -EOPNOTSUPP: it dispatches its system calls itself.
+ * Let one of the threads make system calls; begin and end save and restore the thread. -EAGAIN: no thread is at a place
+ * where it can; -EPERM: a seccomp filter would see the call, and may not be suspended; -EOPNOTSUPP: it dispatches its
+ * system calls itself.
  */
-typedef int (*threads_read_fn)(void *ctx, uint64_t addr,
-			       uint64_t *ret); /* reads 8 bytes of the process */
-int threads_begin_calls(struct threads *t, uint64_t syscall_addr, threads_read_fn read, void *ctx);
+int threads_begin_calls(struct threads *t, const struct threads_calls *how);
 void threads_end_calls(struct threads *t);
 /* Return the call's result, -errno as it is; -ESRCH: the process has ended; -ETIMEDOUT: it has not returned;
  * -EFAULT: a signal came instead of the result. Between begin and end. */

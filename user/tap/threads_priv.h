@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* threads_priv.h - internal parts of threads.c: a stopped thread; its system calls (thread_calls.c); processes with the
+/* threads_priv.h - internal parts of threads.c: a stopped thread; its system calls (thread_calls.c, thread_frame.c); processes with the
  * same memory (sharers.c). */
 #ifndef HT_TAP_THREADS_PRIV_H
 #define HT_TAP_THREADS_PRIV_H
@@ -26,6 +26,13 @@ struct stopped {
 	bool is_restarted; /* its call is begun again */
 };
 
+/* The frame of a signal, to be written at addr. */
+struct thread_frame {
+	uint64_t addr; /* 0: none */
+	size_t byte_cnt;
+	uint8_t bytes[THREADS_FRAME_CAP];
+};
+
 struct threads {
 	pid_t pid, live_tid;
 	VEC(pid_t) sharers; /* other processes with the same memory */
@@ -36,7 +43,9 @@ struct threads {
 	uint64_t begin_ns, end_ns;
 	/* The thread that makes calls; NULL: none, or its registers have been restored. */
 	struct stopped *caller;
-	uint64_t syscall_addr, saved_mask;
+	struct threads_calls calls;
+	struct thread_frame frame; /* its way back; its bytes are those that were there */
+	uint64_t saved_mask;
 	uint64_t kept_mask; /* signals that it gets afterwards */
 	int passed; /* the signal that it gets when it goes on from this stop; 0: none */
 	bool is_suspended; /* its seccomp filters */
@@ -66,6 +75,13 @@ int sharers_find_children(struct threads *t, pid_t pid, pid_t tid);
 bool threads_may_restart(pid_t tid);
 /* Wait without a deadline for a caller whose call did not return in time, restore it and let it go on. */
 void threads_await_caller(struct threads *t);
+
+/*
+ * thread_frame.c: a frame that brings the stopped thread back to these registers and that signal mask, once it calls
+ * rt_sigreturn with its stack pointer 8 bytes above the frame. -ENOTSUP: its vector registers cannot be saved.
+ */
+int thread_frame_make(pid_t tid, const struct user_regs_struct *regs, uint64_t signal_mask,
+		      uint64_t sigreturn_addr, struct thread_frame *ret);
 
 /*
  * filter.c: what a seccomp filter says of a system call: classic BPF, run as the kernel runs it.

@@ -9,8 +9,8 @@
  *
  * visit_process() returns when the visitor has reported or its time is over. The visitor ends a little later:
  * threads that did not stop in time are released by its end. Killing heaptap and its guardian does not kill the
- * visitor in the middle: that would end calls of the process with EINTR, or leave a thread with the registers of
- * one of our calls. Killing the visitor as well, with the whole cgroup for instance, does that.
+ * visitor in the middle. Killing the visitor as well, with the whole cgroup for instance, may end calls of the process
+ * with EINTR.
  */
 #ifndef HT_TAP_VISIT_H
 #define HT_TAP_VISIT_H
@@ -29,6 +29,7 @@ struct visit_shared {
 	volatile uint32_t is_over; /* the visitor has given up: change nothing any more */
 	uint32_t place_cnt;
 	uint64_t arg[2], result; /* of a step */
+	uint8_t bytes[THREADS_FRAME_CAP]; /* likewise */
 	int err;
 	struct err why;
 	struct thread_place place[VISIT_PLACES_CAP]; /* of the stopped threads */
