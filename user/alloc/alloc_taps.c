@@ -8,7 +8,7 @@
  * if their symbol can be replaced by another file's.
  *
  * Whose block is it. A function that calls another entry point for its block must not be counted as well. Within the
- * file alloc_calls.c sees that. A file of no known family may be a wrapper, whose functions reach the next file's
+ * file alloc_inner.c sees that. A file of no known family may be a wrapper, whose functions reach the next file's
  * through pointers (dlsym) or by name: everything that they reach within the file is searched, and what cannot be
  * followed counts as reaching one.
  *

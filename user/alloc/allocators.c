@@ -47,11 +47,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/allocators_priv.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "heaptap/abi.h"
-#include "alloc/alloc_contents.h"
-#include "alloc/allocators_priv.h"
 
 /* Room for all rows with a few prefixes; a file with more is not a serious allocator. */
 #define FOUND_CAP 1024

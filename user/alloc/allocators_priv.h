@@ -17,7 +17,7 @@ struct alloc_file;
 struct elf_file;
 
 /*
- * alloc_calls.c: the entry points of an allocator that end in, or call, other entry points of the same file.
+ * alloc_inner.c: the entry points of an allocator that end in, or call, other entry points of the same file.
  */
 
 /* A name defined at an address. An address may have several (aliases). */
@@ -43,9 +43,6 @@ void alloc_calls_release(struct alloc_calls *ac);
 /* Length of the function at vaddr, 0: unknown. */
 uint64_t alloc_calls_function_bytes(const struct alloc_calls *ac, uint64_t vaddr);
 
-/* The vaddr of the entry point that a branch leads to (directly, by PLT or GOT slot), 0: none. */
-uint64_t alloc_calls_target(const struct alloc_calls *ac, const struct branch_out *br);
-
 /*
  * All functions that a function reaches by jumps alone: itself, and the local functions that it and they jump to
  * (split-off cold parts, common tails).
@@ -70,8 +67,8 @@ int alloc_calls_tail(const struct alloc_calls *ac, uint64_t vaddr, uint64_t byte
 		     struct alloc_tail *ret);
 
 /*
- * alloc_inner.c: finds the code of a file whose calls are a part of another call, where nothing else would show it. Used
- * by allocators.c only; the rules are in its essay.
+ * alloc_inner.c: finds the code of a file whose calls are a part of another call, where nothing else would show it. The
+ * rules are in the essay of allocators.c.
  */
 
 /* At most this many ranges per file; a process has room for HT_INNER_CAP in total. */
@@ -166,5 +163,11 @@ struct alloc_prefix_finder {
 void alloc_prefix_note(struct alloc_prefix_finder *pf, const char *name);
 /* Add the prefixes that were found to the look-up. */
 void alloc_prefix_take(const struct alloc_prefix_finder *pf, struct alloc_lookup *lk);
+
+/*
+ * alloc_unseen.c: a family whose messages are in the file, and that is not among those that are known
+ * (alloc_family_bit()); NULL: none.
+ */
+const char *alloc_contents(struct elf_file *ef, uint32_t known_bits);
 
 #endif

@@ -70,7 +70,7 @@ void plt_names_release(struct plt_stubs *p);
 /* The import behind a stub, or behind a slot; NULL: vaddr is neither. */
 const char *plt_names_at(const struct plt_stubs *p, uint64_t vaddr);
 
-/* dynamic_symbol.c: whether a file exports a name or imports it. One pass over its dynamic symbols. */
+/* Whether a file exports a name or imports it. One pass over its dynamic symbols. */
 
 struct dynamic_symbol {
 	const char *name;

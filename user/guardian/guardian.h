@@ -79,7 +79,7 @@ size_t guardian_cleaning_cnt(struct guardian *g);
 int guardian_check_dispatch(struct guardian *g, pid_t pid);
 
 /*
- * Probes that processes share (kernel/shared_probes.h). First open the definitions, see uprobe_events_open().
+ * Probes that processes share (kernel/uprobe_events.h). First open the definitions, see uprobe_events_open().
  * *ret_events: a number, or 0.
  */
 int guardian_open_events(struct guardian *g, size_t *ret_removed_cnt, struct err *why);

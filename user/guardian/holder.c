@@ -35,7 +35,6 @@
 #include "base/vec.h"
 #include "guardian/wire.h"
 #include "kernel/attach.h"
-#include "kernel/shared_probes.h"
 #include "kernel/uprobe_events.h"
 #include "proc/proc_text.h"
 #include "tap/tap.h"

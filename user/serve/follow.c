@@ -95,7 +95,7 @@ struct follow {
 	struct log_limit log; /* about processes that cannot be checked */
 	char own_exe[PATH_MAX];
 	struct guardian *guardian;
-	bool returns_are_safe; /* under seccomp: see kernel/seccomp_probe.c */
+	bool returns_are_safe; /* under seccomp: see kernel/features.h */
 };
 
 struct seen_list {

@@ -158,7 +158,7 @@ static int download(struct debuginfod *d, const char *server, const char *build_
 	if (rc == CURLE_OK)
 		rc = curl_easy_perform(d->easy);
 	if (rc == CURLE_OK)
-		return build_id_files_check(read_fd, build_id_hex);
+		return build_id_check(read_fd, build_id_hex);
 	curl_easy_getinfo(d->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (rc == CURLE_HTTP_RETURNED_ERROR && (status == 404 || status == 410))
 		return -ENOENT;
@@ -217,7 +217,7 @@ static int fetch_to_cache(struct debuginfod *d, int folder_fd, const char *build
 	struct new_file file;
 	int fd = openat(folder_fd, kind_names[kind], O_RDONLY | O_CLOEXEC | O_NOFOLLOW), err;
 
-	if (fd >= 0 && !build_id_files_check(fd, build_id_hex))
+	if (fd >= 0 && !build_id_check(fd, build_id_hex))
 		return fd;
 	if (fd >= 0)
 		close(fd);

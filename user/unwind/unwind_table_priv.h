@@ -33,8 +33,6 @@ struct cfi_cursor {
 };
 
 uint64_t cfi_u8(struct cfi_cursor *c);
-uint64_t cfi_uint(struct cfi_cursor *c, unsigned int bytes);
-uint64_t cfi_uleb(struct cfi_cursor *c);
 int64_t cfi_sleb(struct cfi_cursor *c);
 /* Read a DW_EH_PE_* pointer. pos_vaddr is the vaddr of c->pos; DW_EH_PE_datarel is relative to data_vaddr. */
 uint64_t cfi_pointer(struct cfi_cursor *c, uint8_t encoding, uint64_t pos_vaddr,
@@ -48,9 +46,6 @@ struct cfi_section {
 	bool is_debug_frame; /* else .eh_frame */
 	bool ends_at_zero; /* the size is only a bound: an entry of length 0 ends it */
 };
-
-/* The vaddr of the byte at c->pos. */
-uint64_t cfi_vaddr(const struct cfi_section *s, const struct cfi_cursor *c);
 
 struct cfi_cie {
 	size_t off; /* in the section; if is_used: the key in the cache */
