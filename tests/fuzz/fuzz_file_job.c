@@ -13,7 +13,7 @@
 #include "unwind/unwind_table.h"
 #include "alloc/allocators.h"
 #include "track/file_job.h"
-#include "track/file_tags.h"
+#include "track/file_content.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -21,8 +21,7 @@
 #include "proc/process.h"
 #include "proc/reader.h"
 #include "track/file_job.h"
-#include "track/file_tags.h"
-#include "track/files_priv.h"
+#include "track/file_content.h"
 
 static const struct alloc_options opts;
 

@@ -14,13 +14,24 @@
 
 #include "base/vec.h"
 #include "elf/elf_file.h"
+#include "kernel/attach.h"
+#include "proc/tag_sources.h"
 #include "track/file.h"
 
 struct alloc_file;
 struct alloc_options;
 struct file_sampler;
-struct file_tags;
 struct unwind_table;
+
+/*
+ * The tags of a file's program, as far as the file tells: where its threads keep them, and the probes of
+ * heaptap/scope.h: one hit when the descriptor is ready, one when a task has exited.
+ */
+struct file_tags {
+	struct tag_file where;
+	VEC(struct attach_site) readies, task_exits; /* probes of heaptap/scope.h */
+	bool is_logged; /* the log already has what is wrong with them */
+};
 
 struct file_source {
 	const char *path; /* as the target sees it */
@@ -55,5 +66,6 @@ int file_content_read(struct elf_file *ef, struct elf_file *debug, const struct 
 /* For a file that is not to be probed. An allocator in it becomes one that is not seen. */
 void file_content_drop_probes(struct file_content *c);
 void file_content_release(struct file_content *c);
+void file_tags_free(struct file_tags *tags);
 
 #endif

@@ -18,7 +18,7 @@
 #include "kernel/engine.h"
 #include "tap/tap.h"
 #include "track/file.h"
-#include "track/file_tags.h"
+#include "track/file_content.h"
 #include "track/tap_orders.h"
 
 /* Each attached or detached link delays every fork of the machine for a moment; in a storm of forks

@@ -28,9 +28,7 @@
 #include "proc/reader.h"
 #include "track/file_content.h"
 #include "track/file_job.h"
-#include "track/files_priv.h"
 #include "track/policy.h"
-#include "track/file_tags.h"
 #include "track/jit_code.h"
 
 /* A device number that no kernel uses: the vDSO is the same for all processes. */

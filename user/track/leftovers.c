@@ -12,7 +12,7 @@
 #include "base/regular_file.h"
 #include "proc/process.h"
 #include "proc/process_memory.h"
-#include "track/file_tags.h"
+#include "track/file_content.h"
 #include "track/files.h"
 
 /* Only the beginning of a longer function is searched: probes are put near it. */

@@ -62,7 +62,7 @@ struct track_policy {
 	bool (*may_tap)(void *ctx, pid_t pid); /* NULL: everyone */
 	void *may_tap_ctx;
 	bool taps_are_patient; /* nobody else waits: a process that cannot be tapped just now is tried again at once; can change */
-	bool tap_rate_is_fixed; /* else it follows the cost: tap_rate.c */
+	bool tap_rate_is_fixed; /* else it follows the cost: taps.c */
 	uint64_t reclaim_grace_ns; /* 0: RECLAIM_GRACE_NS */
 	/* Read the mappings of a process again after this time without news of it, because nothing
 	 * reports an unmapped file. 0: never for that reason. */

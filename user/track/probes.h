@@ -4,7 +4,7 @@
  * costs its processes least (plan.h).
  *
  * A file's frees are probed before its allocations, so that no allocation is seen whose free could
- * be missed. When processes come and go, its probes may move to another sharing (file_sharing.c).
+ * be missed. When processes come and go, its probes may move to another sharing (file_probes.c).
  */
 #ifndef HT_TRACK_PROBES_H
 #define HT_TRACK_PROBES_H

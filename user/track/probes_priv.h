@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * probes_priv.h - the inside of the probes: probes.c handles processes that come, keep more or fewer probes, and go;
- * file_probes.c attaches and detaches what one file has in each of them, file_links.c a single kind of that;
- * file_sharing.c moves a file to another sharing.
+ * file_probes.c attaches and detaches what one file has in each of them, and moves it to another sharing; file_links.c
+ * attaches a single kind of that.
  */
 #ifndef HT_TRACK_PROBES_PRIV_H
 #define HT_TRACK_PROBES_PRIV_H
@@ -31,7 +31,7 @@ enum probe_kind {
 	PROBE_TAP, /* a tap of its allocator, and the tap's probes */
 };
 
-/* Of a move to another sharing: see file_sharing.c. */
+/* Of a move to another sharing: see file_probes.c. */
 enum move_step { STEP_NONE, STEP_BOTH, STEP_LAST_CALLS };
 
 /* A file's probes in one process, or in all; no links if attaching failed. */
@@ -57,7 +57,7 @@ struct file_probes {
 	uint64_t event_turns;
 	uint64_t alloc_events, free_events; /* events of the guardian; 0: none */
 	struct tap_news tap_news;
-	/* Kept by file_sharing.c. */
+	/* Of moves. */
 	enum sharing sharing; /* during a move: the new one */
 	enum sharing old_sharing;
 	enum move_step step;
@@ -109,9 +109,6 @@ int file_probes_tap(struct file_probes *fp, struct file_member *m);
 /* Of the members that share an event, bring one to the front if that is worth it: see plan_front().
  * -ESRCH: it has ended. After any other error, too, everything is as before. */
 int file_probes_order(struct file_probes *fp, const struct probes_activity *a);
-/* Attach what each member keeps, with this sharing. Skips members that have just ended. */
-int file_probes_attach_sharing(struct file_probes *fp, enum sharing sharing);
-void file_probes_stop_sharing(struct file_probes *fp, enum sharing sharing);
 /* Move the allocation probes of all members and sharings to `gone`. Samplers stay: one probe set
  * covers their allocations and frees. */
 void file_probes_gather_allocs(struct file_probes *fp, struct held_links *gone);
@@ -131,7 +128,7 @@ int file_links_add(struct file_probes *fp, enum probe_kind kind, enum sharing sh
 void file_links_free_events(struct file_probes *fp);
 
 /*
- * file_sharing.c: when processes come and go, a plan (plan.h) may find another sharing better. The new probes are
+ * file_probes.c: when processes come and go, a plan (plan.h) may find another sharing better. The new probes are
  * attached before the old ones go, no hit is missed or counted twice, and the program is never stopped.
  */
 

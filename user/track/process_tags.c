@@ -13,7 +13,7 @@
 #include "proc/process.h"
 #include "proc/scope_descriptor.h"
 #include "proc/tag_sources.h"
-#include "track/file_tags.h"
+#include "track/file_content.h"
 
 #define KEYS_WAIT_NS (200 * NS_PER_MS)
 #define KEYS_WAIT_CAP_NS (60 * NS_PER_S)

@@ -200,7 +200,7 @@ int taps_process(struct tracker *t, struct tracked_process *p);
 void taps_adjust(struct tracker *t, struct tracked_process *p);
 
 /*
- * tap_rate.c: how often a tapped process is sampled. A sample costs it some microseconds; little
+ * taps.c: how often a tapped process is sampled. A sample costs it some microseconds; little
  * else costs it anything.
  *
  * The rate is TAP_RATE_FINEST while samples cost less than TAP_RATE_SHARE of the process's CPU
