@@ -1,33 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-/* guardian_priv.h - internal parts of guardian.c: requests that make and end links (for held_links.c), and the
- * guardian's own side. */
+/* guardian_priv.h - internal parts of guardian.c: messages (for requests.c), and the guardian's own side. */
 #ifndef HT_GUARDIAN_PRIV_H
 #define HT_GUARDIAN_PRIV_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "guardian/guardian.h"
+#include "guardian/wire.h"
 
 struct attach_links;
 struct attach_request;
 struct closer;
-struct err;
 struct tap;
 struct tap_lost;
 struct tap_order;
 struct tap_result;
 
-/* At most WIRE_SITES_CAP sites. */
-int guardian_attach(struct guardian *g, const struct attach_request *req, uint64_t *ret_id);
-int guardian_add_to_events(struct guardian *g, uint64_t events, pid_t tid, uint64_t *ret_id);
-/* See tap/tap.h; req is the request for the tap's probes, without a file. why: set on error. */
-int guardian_tap(struct guardian *g, const struct attach_request *req,
-		 const struct tap_order *order, uint64_t *ret_id, struct tap_result *ret,
-		 struct err *why);
+/* The parts of a message. */
+struct guardian_request {
+	struct wire_request head;
+	struct iovec body[WIRE_PARTS_CAP + 1];
+	size_t body_cnt;
+	int fds[WIRE_FDS_CAP];
+	size_t fd_cnt;
+};
+
+/* The number of something new: an id, a ticket. */
+uint64_t guardian_new_number(struct guardian *g);
+/* Send, and wait for the answer. Returns its error; *reply has the rest. -EPIPE: the guardian is gone. */
+int guardian_exchange(struct guardian *g, struct guardian_request *r, struct wire_reply *reply);
+/* Only send. */
+int guardian_send(struct guardian *g, struct guardian_request *r);
+/* The same, with a ticket that counts as a cleaning. */
+int guardian_send_clean(struct guardian *g, struct guardian_request *r);
+
+/* Set the rate of one tap; for held_links_set_tap(), and tests. */
 int guardian_set_tap(struct guardian *g, uint64_t id, uint64_t rate_bytes, struct tap_lost *ret);
 /* Return a ticket. */
 uint64_t guardian_detach(struct guardian *g, const uint64_t *ids, size_t cnt);

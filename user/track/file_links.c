@@ -13,7 +13,6 @@
 
 #include "alloc/file_sampler.h"
 #include "guardian/guardian.h"
-#include "guardian/held_links.h"
 #include "kernel/attach.h"
 #include "kernel/engine.h"
 #include "tap/tap.h"

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "guardian/guardian.h"
-#include "guardian/held_links.h"
 #include "kernel/attach.h"
 #include "kernel/engine.h"
 #include "track/file.h"
