@@ -33,8 +33,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/null_fd.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 
 #define NOBODY_ID 65534
 #define NOFILE_CAP 64

@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/log.h"
-#include "base/log_limit.h"
 #include "base/vec.h"
 #include "budget/auto_rate.h"
 #include "budget/governor_priv.h"

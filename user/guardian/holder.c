@@ -31,7 +31,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/hmap.h"
-#include "base/null_fd.h"
+#include "base/fd.h"
 #include "base/vec.h"
 #include "guardian/wire.h"
 #include "kernel/attach.h"

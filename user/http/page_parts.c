@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/markup.h"
+#include "base/printable.h"
 #include "budget/budget.h"
 #include "http/endpoints.h"
 #include "metrics/view.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/sandbox.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 #include "elf/elf_file.h"
 #include "proc/proc_text.h"
 #include "proc/process.h"

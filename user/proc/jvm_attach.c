@@ -27,7 +27,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 #include "proc/proc_text.h"
 #include "proc/process.h"
 #include "proc/runtime_kind.h"

@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/null_fd.h"
+#include "base/fd.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 

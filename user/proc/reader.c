@@ -21,7 +21,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/log_limit.h"
 #include "proc/proc_text.h"
 #include "proc/reader_priv.h"
 

@@ -23,7 +23,7 @@
 #include "base/regular_file.h"
 #include "base/sandbox.h"
 #include "base/thread.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 #include "proc/jit_entry.h"
 #include "proc/proc_text.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/glob.h"
+#include "base/names.h"
 #include "base/vec.h"
 #include "profile/scope_path.h"
 

@@ -30,7 +30,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/markup.h"
+#include "base/printable.h"
 #include "profile/scope_path.h"
 #include "report/report.h"
 #include "report/report_diff_rows.h"

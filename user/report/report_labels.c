@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/nearest.h"
+#include "base/names.h"
 #include "report/report.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fd_stream.h"
+#include "base/fd.h"
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "budget/governor.h"

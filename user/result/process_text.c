@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "alloc/allocators.h"
-#include "base/fd_stream.h"
+#include "base/fd.h"
 #include "base/hmap.h"
 #include "http/endpoints.h"
 #include "proc/process.h"

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/hmap.h"
-#include "base/log_limit.h"
+#include "base/log.h"
 #include "base/vec.h"
 #include "budget/governor.h"
 #include "proc/cgroup_memory.h"

@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/log.h"
-#include "base/log_limit.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
 #include "kernel/engine.h"

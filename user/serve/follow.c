@@ -33,7 +33,6 @@
 #include "base/err.h"
 #include "base/hmap.h"
 #include "base/log.h"
-#include "base/log_limit.h"
 #include "base/vec.h"
 #include "guardian/guardian.h"
 #include "proc/select.h"

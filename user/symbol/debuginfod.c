@@ -24,8 +24,7 @@
 #include "base/curl_setup.h"
 #include "base/err.h"
 #include "base/folder.h"
-#include "base/new_file.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 #include "symbol/debug_files.h"
 
 #define FILE_BYTES_MAX (4LL << 30)

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
-#include "base/keyed_hash.h"
+#include "base/hmap.h"
 #include "symbol/symbol_wire.h"
 
 #define SLOT_CNT 65536U

@@ -15,7 +15,7 @@
 #include "alloc/file_sampler.h"
 #include "base/clock.h"
 #include "base/sandbox.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 #include "elf/elf_budget.h"
 #include "proc/reader.h"
 #include "symbol/debug_files.h"

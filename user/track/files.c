@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/log.h"
-#include "base/log_limit.h"
 #include "base/regular_file.h"
 #include "elf/elf_file.h"
 #include "kernel/attach.h"
