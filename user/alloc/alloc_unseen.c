@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* alloc_unseen.c - see alloc_unseen.h. */
-#include "alloc/alloc_unseen.h"
+/* alloc_unseen.c - see allocators.h. */
+#include "alloc/allocators.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "alloc/alloc_table.h"
-#include "alloc/allocators.h"
 #include "alloc/allocators_priv.h"
 #include "elf/elf_file.h"
 

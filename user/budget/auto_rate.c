@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * auto_rate.c - see auto_rate.h.
+ * auto_rate.c - see budget.h.
  *
  * The rate becomes coarser at once when many samples come at once. It becomes finer only after a
  * quiet time, because a burst meets the rate of the quiet before it: at 4 KiB a block of 1 KiB is
  * kept one time in five, for an interval or two.
  */
-#include "budget/auto_rate.h"
+#include "budget/budget.h"
 
 #include <math.h>
 #include <string.h>

@@ -17,7 +17,7 @@
 #include "base/hmap.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "budget/auto_rate.h"
+#include "budget/budget.h"
 #include "budget/governor_priv.h"
 #include "kernel/engine.h"
 #include "track/tracker.h"

@@ -77,7 +77,7 @@ struct governor_options {
 	const char *command; /* for messages: "record", "serve" */
 	struct recording_limit limit; /* of each process */
 	double max_host_share; /* of all CPUs, for all processes together; 0: no limit */
-	uint64_t rate_bytes; /* 0: auto_rate.h */
+	uint64_t rate_bytes; /* 0: auto_rate_update() */
 	struct budget_costs costs;
 	char *const *program_argv; /* of a program that was started for the recording, or NULL */
 	bool keeps_ended; /* keep the data of ended processes */

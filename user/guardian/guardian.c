@@ -24,7 +24,6 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "guardian/guardian_priv.h"
-#include "guardian/wire.h"
 
 #define ANSWER_TIMEOUT_MS 60000
 #define SAID_AFTER_MS 3000 /* the user is told that it takes long */

@@ -33,7 +33,6 @@
 #include "base/hmap.h"
 #include "base/fd.h"
 #include "base/vec.h"
-#include "guardian/wire.h"
 #include "kernel/attach.h"
 #include "kernel/uprobe_events.h"
 #include "proc/proc_text.h"

@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "guardian/guardian_priv.h"
-#include "guardian/wire.h"
 #include "kernel/attach.h"
 
 static void add_part(struct guardian_request *r, const struct attach_request *req)

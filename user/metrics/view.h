@@ -56,7 +56,7 @@ struct serve_process {
 struct serve_file {
 	const char *path; /* as the first process that mapped it sees it */
 	uint32_t id; /* differs for files of one path in several containers */
-	const char *sharing; /* see track/plan.h */
+	const char *sharing; /* see track/policy.h */
 	double process_cnt; /* followed processes that map it */
 	double hit_seconds; /* predicted cost of a hit to such a process */
 };

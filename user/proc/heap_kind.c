@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* heap_kind.c - see heap_kind.h. */
-#include "proc/heap_kind.h"
+/* heap_kind.c - see runtime_kind.h. */
+#include "proc/runtime_kind.h"
 
 #include <fcntl.h>
 #include <poll.h>

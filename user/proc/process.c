@@ -5,6 +5,7 @@
  */
 #include "proc/process.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "proc/facts.h"
 #include "proc/proc_text.h"
 #include "proc/reader.h"
 
@@ -185,4 +187,34 @@ int process_check(const struct process_info *info, struct err *why)
 			"only; record a 64-bit build of it",
 			info->pid, info->comm);
 	return 0;
+}
+
+int process_memory_read(pid_t tid, uint64_t addr, void *buf, size_t bytes)
+{
+	if (addr > INT64_MAX || bytes > INT64_MAX - addr)
+		return -EFAULT;
+	return reader_is_on() ? reader_memory(tid, addr, buf, bytes) :
+				process_memory_here(tid, addr, buf, bytes);
+}
+
+#define AUXV_ENTRIES_CAP 64 /* the kernel gives out some 25 */
+
+int auxv_value(pid_t pid, uint64_t type, uint64_t *ret)
+{
+	Elf64_auxv_t entries[AUXV_ENTRIES_CAP];
+	int fd = proc_open(pid, O_RDONLY, "auxv"), err;
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	n = read(fd, entries, sizeof(entries));
+	err = n < 0 ? -errno : -ENOENT;
+	close(fd);
+	for (ssize_t i = 0; i < n / (ssize_t)sizeof(entries[0]); i++) {
+		if (entries[i].a_type != type)
+			continue;
+		*ret = entries[i].a_un.a_val;
+		return 0;
+	}
+	return err;
 }

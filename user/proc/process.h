@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * process.h - facts about a process, read from /proc.
+ * process.h - facts about a process, read from /proc, and its memory.
  *
  * A read that the process can delay is done by the reader process, when there is one: see reader.h. -ETIMEDOUT:
  * the reader did not answer in time.
@@ -9,6 +9,7 @@
 #define HT_PROC_PROCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -59,9 +60,14 @@ int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret);
  */
 int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct file_facts *ret);
 
-/* auxv.c: the auxiliary vector, which the kernel gave a program at its start. */
-
-/* Return the value of a type (AT_*). -ENOENT: the type is absent; -errno: it cannot be read. */
+/* Return the value of a type (AT_*) in the auxiliary vector, which the kernel gave the program at its start. -ENOENT: the type is absent; -errno: it cannot be read. */
 int auxv_value(pid_t pid, uint64_t type, uint64_t *ret);
+
+/*
+ * Read all of [addr, addr + bytes) or nothing. tid: any live thread of the process. -EFAULT: not all of it is
+ * mapped. -ESRCH: the process has ended. -EPERM, -EACCES. The process runs on: the bytes may be half of an
+ * update.
+ */
+int process_memory_read(pid_t tid, uint64_t addr, void *buf, size_t bytes);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * Another process can delay a reader of its memory, address space or files: by a page or a file of FUSE that is
  * never answered, or by a lock. Not even kill -9 ends such a wait. So main does not wait: a small process reads
- * for it (proc/process.h, proc/process_memory.h and the like ask it when there is one). A reader that does not
+ * for it (proc/process.h and the like ask it when there is one). A reader that does not
  * answer in time is killed and replaced, and the process that it read is left alone for a while, each time for
  * longer.
  *

@@ -23,9 +23,8 @@
 #include "alloc/allocators.h"
 #include "alloc/file_sampler.h"
 #include "proc/jit_entry.h"
-#include "proc/otel_process_ctx.h"
-#include "proc/process_memory.h"
 #include "proc/tag_sources.h"
+#include "proc/process.h"
 
 /* Enough at the entry of a function: a probe changes its first byte, or 5 (optimised nops). */
 #define COMPARED_BYTES 5

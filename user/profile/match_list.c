@@ -8,7 +8,7 @@
 
 #include "base/names.h"
 #include "base/vec.h"
-#include "profile/scope_path.h"
+#include "profile/scope_tree.h"
 
 struct pattern {
 	const char *text; /* as the user gave it, with its sign */

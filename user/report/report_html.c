@@ -31,7 +31,7 @@
 
 #include "base/json.h"
 #include "base/printable.h"
-#include "profile/scope_path.h"
+#include "profile/scope_tree.h"
 #include "report/report.h"
 #include "report/report_diff_rows.h"
 #include "report/report_html_priv.h"

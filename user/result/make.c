@@ -29,8 +29,7 @@
 #include "snapshot/scope_labels.h"
 #include "snapshot/snapshot.h"
 #include "symbol/name_cache.h"
-#include "symbol/slow_files.h"
-#include "symbol/symbolizer.h"
+#include "symbol/symbol.h"
 #include "track/instances.h"
 #include "track/tracker.h"
 

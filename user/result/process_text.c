@@ -18,7 +18,7 @@
 #include "report/report.h"
 #include "result/make.h"
 #include "snapshot/profile_build.h"
-#include "symbol/symbolizer.h"
+#include "symbol/symbol.h"
 #include "track/file_symbols.h"
 #include "track/files.h"
 

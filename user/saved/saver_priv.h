@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "budget/governor.h"
-#include "proc/cgroup_memory.h"
+#include "proc/cgroup.h"
 #include "result/worker.h"
 
 struct engine;

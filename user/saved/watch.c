@@ -19,7 +19,6 @@
 #include "heaptap/abi.h"
 #include "kernel/engine.h"
 #include "proc/cgroup.h"
-#include "proc/cgroup_memory.h"
 #include "proc/process.h"
 #include "track/tracker.h"
 

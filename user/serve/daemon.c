@@ -29,7 +29,6 @@
 #include "kernel/engine.h"
 #include "http/http.h"
 #include "symbol/name_cache.h"
-#include "symbol/slow_files.h"
 #include "proc/process.h"
 #include "proc/reader.h"
 #include "proc/select.h"

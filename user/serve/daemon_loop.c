@@ -18,7 +18,7 @@
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "http/http.h"
-#include "symbol/slow_files.h"
+#include "symbol/name_cache.h"
 #include "track/tracker.h"
 
 #define TICK_NS (200 * NS_PER_MS)

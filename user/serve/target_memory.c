@@ -14,7 +14,7 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "metrics/view.h"
-#include "proc/cgroup_memory.h"
+#include "proc/cgroup.h"
 #include "proc/container.h"
 #include "proc/proc_text.h"
 #include "proc/process.h"

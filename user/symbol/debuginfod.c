@@ -4,7 +4,7 @@
  *
  * GET SERVER/buildid/BUILDID/debuginfo or /executable, one server after the other. The answer is written to a
  * file first, bounded, and counts only when it has that build id: a server, or an impostor, can send a wrong
- * file, but not one of another build. The file is read like all untrusted files (symbolizer.h).
+ * file, but not one of another build. The file is read like all untrusted files (symbol.h).
  *
  * Unlike debuginfod's own client it does not remember that no server had a file, and does not clean the cache.
  */

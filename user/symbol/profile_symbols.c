@@ -263,7 +263,7 @@ static int compare_wanted(const void *a, const void *b)
 	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
 }
 
-/* Is it "module+0xvaddr" (symbolizer.h), so that no name was found? */
+/* Is it "module+0xvaddr" (symbol.h), so that no name was found? */
 static bool is_place(const char *name)
 {
 	const char *plus = strrchr(name, '+');

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "symbol/symbolizer.h"
+#include "symbol/symbol.h"
 
 struct profile;
 

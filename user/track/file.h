@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "alloc/alloc_unseen.h"
+#include "alloc/allocators.h"
 #include "elf/elf_file.h"
 #include "proc/process.h"
 

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc/alloc_unseen.h"
 #include "alloc/allocators.h"
 #include "alloc/file_sampler.h"
 #include "elf/elf_budget.h"

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbol/symbolizer.h"
+#include "symbol/symbol.h"
 
 struct track_file;
 

@@ -11,7 +11,6 @@
 #include "alloc/allocators.h"
 #include "base/regular_file.h"
 #include "proc/process.h"
-#include "proc/process_memory.h"
 #include "track/file_content.h"
 #include "track/files.h"
 

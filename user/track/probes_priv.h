@@ -128,7 +128,7 @@ int file_links_add(struct file_probes *fp, enum probe_kind kind, enum sharing sh
 void file_links_free_events(struct file_probes *fp);
 
 /*
- * file_probes.c: when processes come and go, a plan (plan.h) may find another sharing better. The new probes are
+ * file_probes.c: when processes come and go, a plan (plan.c) may find another sharing better. The new probes are
  * attached before the old ones go, no hit is missed or counted twice, and the program is never stopped.
  */
 
