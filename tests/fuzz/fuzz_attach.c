@@ -15,7 +15,7 @@
 
 #include "../unit/costly_elf.h"
 #include "cost.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 #include "alloc/allocators.h"
 #include "track/file_content.h"
 

@@ -16,8 +16,8 @@
 #include "../lib/find_row.h"
 #include "cost.h"
 #include "elf/elf_file.h"
-#include "unwind/unwind_table_priv.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table_priv.h"
+#include "elf/unwind_table.h"
 
 #define INPUT_CAP 16384
 #define FRAME_OFF 0x1000

@@ -18,7 +18,7 @@
 
 #include "../lib/find_row.h"
 #include "elf/elf_file.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 
 #define IMAGE_CAP 8192
 #define FRAME_OFF 0x200 /* the section with frame information */

@@ -26,7 +26,7 @@
 #include "whole.h"
 #include "elf/elf_budget.h"
 #include "elf/elf_file.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 #include "alloc/allocators.h"
 #include "track/file_content.h"
 

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "elf/elf_file.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 #include "alloc/allocators.h"
 #include "proc/process.h"
 #include "proc/reader.h"

@@ -21,8 +21,8 @@
 
 #include "../lib/find_row.h"
 #include "elf/elf_file.h"
-#include "unwind/unwind_table_priv.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table_priv.h"
+#include "elf/unwind_table.h"
 
 static char **arg_files;
 static int arg_file_cnt;

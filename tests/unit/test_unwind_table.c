@@ -29,7 +29,7 @@
 
 #include "../lib/find_row.h"
 #include "elf/elf_file.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 
 #define PROBES 5000
 /* A list of everything that is installed is given on the command line; it need not be slow. */

@@ -30,7 +30,7 @@
 
 #include "../lib/find_row.h"
 #include "elf/elf_file.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 
 #if defined(__x86_64__)
 

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "elf/elf_file.h"
-#include "unwind/unwind_table_priv.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table_priv.h"
+#include "elf/unwind_table.h"
 
 #define ROUNDS_DEFAULT 5
 #define ROUNDS_CAP 1000

@@ -11,7 +11,7 @@
 #include "alloc/placement.h"
 #include "base/vec.h"
 #include "elf/elf_symbols.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 
 struct alloc_file;
 struct elf_file;

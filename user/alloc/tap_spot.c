@@ -34,7 +34,7 @@
 
 #include "alloc/placement_priv.h"
 #include "elf/elf_file.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 
 #define SEARCH_INSNS 16
 #define FLAG_INSNS 12

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/printable.h"
-#include "budget/budget.h"
+#include "track/budget.h"
 #include "http/endpoints.h"
 #include "metrics/view.h"
 

@@ -39,7 +39,7 @@ struct serve_process {
 	double rss_bytes, pss_bytes, swap_bytes;
 	double cgroup_limit_bytes, cgroup_usage_bytes;
 	double overhead; /* share of its CPU time that probes take */
-	double overhead_step; /* the governor's step: see budget/budget.h */
+	double overhead_step; /* the governor's step: see track/budget.h */
 	double overhead_rate_bytes; /* the sampling rate of this process now */
 	/* 0: frees are not seen now, or were not at some time */
 	double is_inuse_complete;

@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/regular_file.h"
 #include "elf/elf_symbols.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 #include "symbol/debug_files.h"
 #include "alloc/allocators.h"
 #include "alloc/file_sampler.h"

@@ -13,7 +13,7 @@
 #include "base/fd.h"
 #include "base/hmap.h"
 #include "base/vec.h"
-#include "budget/governor.h"
+#include "track/governor.h"
 #include "http/endpoints.h"
 #include "http/process_page.h"
 #include "kernel/engine.h"

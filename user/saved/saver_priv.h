@@ -15,7 +15,7 @@
 #include "base/hmap.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "budget/governor.h"
+#include "track/governor.h"
 #include "proc/cgroup.h"
 #include "result/worker.h"
 

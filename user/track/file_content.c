@@ -14,7 +14,7 @@
 #include "elf/elf_symbols.h"
 #include "elf/usdt_notes.h"
 #include "symbol/debug_files.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 
 /*
  * Tags.

@@ -20,7 +20,7 @@
 #include "proc/reader.h"
 #include "symbol/debug_files.h"
 #include "track/file_content.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 
 /* Limits of an analysis beyond those of elf_budget.h, which bounds what real files need. */
 #define DATA_BYTES_BASE (96ULL << 20)

@@ -2,7 +2,7 @@
 /*
  * policy.h - how a recording follows processes and probes them.
  *
- * One struct, made by who begins the recording (record/recorder_open.c, serve/daemon.c) and completed by session/.
+ * One struct, made by who begins the recording (record/recorder_open.c, serve/daemon.c) and completed by session.c.
  * Everybody else reads it through a pointer and copies nothing of it.
  */
 #ifndef HT_TRACK_POLICY_H
@@ -109,7 +109,7 @@ struct track_policy {
 	enum sharing sharing; /* SHARING_AUTO, or the sharing to use wherever possible */
 	bool is_all_agreed; /* any process that maps a probed file may pay for the probes, tracked or not; can change */
 	bool has_events; /* SHARING_EVENT works: the guardian has opened events */
-	struct plan_costs costs; /* by session/ */
+	struct plan_costs costs; /* by session.c */
 	/* Tap allocators instead of probing them, with this mean distance of samples. A process
 	 * that cannot be tapped is probed, and this is said. 0: never tap. Tapped processes share
 	 * no probes, also with `follow`. */

@@ -27,7 +27,7 @@
  * Not done: DWARF expressions other than the shapes in unwind_rule.c; .debug_frame in a separate debug file;
  * relocatable files.
  */
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -36,7 +36,7 @@
 
 #include "base/vec.h"
 #include "elf/elf_file.h"
-#include "unwind/unwind_table_priv.h"
+#include "elf/unwind_table_priv.h"
 
 #define PAGE_BYTES (1ULL << HT_PAGE_SHIFT)
 /* Most bytes of a _start without CFI (of libc), from the entry point on. */

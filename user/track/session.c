@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* session.c - see session.h. */
-#include "session/session.h"
+#include "track/session.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,13 +8,13 @@
  * attached to before the tracker is told to. Errors are printed on stderr, except -ENOMEM of
  * session_new().
  */
-#ifndef HT_SESSION_SESSION_H
-#define HT_SESSION_SESSION_H
+#ifndef HT_TRACK_SESSION_H
+#define HT_TRACK_SESSION_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "budget/governor.h"
+#include "track/governor.h"
 #include "kernel/attach.h"
 #include "kernel/engine.h"
 #include "kernel/features.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* governor_text.c - see governor_priv.h. */
-#include "budget/governor_priv.h"
+#include "track/governor_priv.h"
 
 #include <math.h>
 #include <stdio.h>

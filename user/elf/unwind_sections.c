@@ -2,7 +2,7 @@
 /*
  * unwind_sections.c - see unwind_table_priv.h.
  */
-#include "unwind/unwind_table_priv.h"
+#include "elf/unwind_table_priv.h"
 
 #include <dwarf.h>
 #include <errno.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* governor_priv.h - parts of governor.c: budgets of processes, their sum, and texts on them. */
-#ifndef HT_BUDGET_GOVERNOR_PRIV_H
-#define HT_BUDGET_GOVERNOR_PRIV_H
+#ifndef HT_TRACK_GOVERNOR_PRIV_H
+#define HT_TRACK_GOVERNOR_PRIV_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "budget/budget.h"
-#include "budget/governor.h"
+#include "track/budget.h"
+#include "track/governor.h"
 #include "profile/recording.h"
 #include "track/probes.h"
 

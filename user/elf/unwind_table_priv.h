@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* unwind_table_priv.h - the parts of unwind_table.c: rules, scanned code, sections. */
-#ifndef HT_UNWIND_UNWIND_TABLE_PRIV_H
-#define HT_UNWIND_UNWIND_TABLE_PRIV_H
+#ifndef HT_ELF_UNWIND_TABLE_PRIV_H
+#define HT_ELF_UNWIND_TABLE_PRIV_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,7 +5,7 @@
  * This file has the steps: which processes have a budget, the looks at its use, and what each step
  * asks of the probes. budget_unit.c detaches and attaches them.
  */
-#include "budget/governor.h"
+#include "track/governor.h"
 
 #include <errno.h>
 #include <math.h>
@@ -17,8 +17,8 @@
 #include "base/hmap.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "budget/budget.h"
-#include "budget/governor_priv.h"
+#include "track/budget.h"
+#include "track/governor_priv.h"
 #include "kernel/engine.h"
 #include "track/tracker.h"
 

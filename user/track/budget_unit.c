@@ -7,7 +7,7 @@
  * then the free probes go, then live samples are dropped. On the way up, the free probes come
  * first.
  */
-#include "budget/governor_priv.h"
+#include "track/governor_priv.h"
 
 #include <errno.h>
 #include <math.h>

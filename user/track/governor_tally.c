@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* governor_tally.c - see governor_priv.h. */
-#include "budget/governor_priv.h"
+#include "track/governor_priv.h"
 
 #include <math.h>
 
-#include "budget/governor.h"
+#include "track/governor.h"
 
 void governor_tally_add(struct governor_tally *t, const struct governor_view *v)
 {

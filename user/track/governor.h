@@ -5,15 +5,15 @@
  * Reads the cost of each process's probes, asks the controller (budget.h) what to give up, does
  * that, tells the user, and keeps it for profiles and metrics. Called from the event loop.
  */
-#ifndef HT_BUDGET_GOVERNOR_H
-#define HT_BUDGET_GOVERNOR_H
+#ifndef HT_TRACK_GOVERNOR_H
+#define HT_TRACK_GOVERNOR_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "budget/budget.h"
+#include "track/budget.h"
 #include "profile/recording.h"
 
 struct engine;

@@ -4,8 +4,8 @@
  *
  * For the meaning of a row see struct ht_row in abi.h. A file is compiled once.
  */
-#ifndef HT_UNWIND_TABLE_H
-#define HT_UNWIND_TABLE_H
+#ifndef HT_ELF_UNWIND_TABLE_H
+#define HT_ELF_UNWIND_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -44,7 +44,7 @@
  * Off. A trial watches allocations for TRIAL_CPU_NS of CPU time. The wait before it is so long that
  * trials take TRIAL_PART of the limit on average, and it doubles after each failed trial.
  */
-#include "budget/budget.h"
+#include "track/budget.h"
 
 #include <errno.h>
 #include <math.h>

@@ -14,7 +14,7 @@
  * If a row cannot say where the caller's rbp is, it says HT_RBP_UNDEFINED: the walk goes on as long as rbp is not
  * needed. If it cannot say where the CFA or the return address is, it says HT_CFA_UNSUPPORTED.
  */
-#include "unwind/unwind_table_priv.h"
+#include "elf/unwind_table_priv.h"
 
 #include <dwarf.h>
 #include <elf.h>

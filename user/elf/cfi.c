@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "unwind/unwind_table_priv.h"
+#include "elf/unwind_table_priv.h"
 
 #define ADDR_BYTES 8
 /*

@@ -5,8 +5,8 @@
  * Pure: from readings to a plan. Attaches and measures nothing (see governor.h). budget.c explains
  * the steps and when they are taken.
  */
-#ifndef HT_BUDGET_BUDGET_H
-#define HT_BUDGET_BUDGET_H
+#ifndef HT_TRACK_BUDGET_H
+#define HT_TRACK_BUDGET_H
 
 #include <math.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
  * beginning of a function (or of the cold part of one). Only the form that all linkers write is read: 32-bit offsets
  * from the section's own address.
  */
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 
 #include <string.h>
 

@@ -21,7 +21,7 @@
  * frame information to compare with, 0.01 to 1.3 % of the instructions are wrong (test_unwind_scan), mostly in parts
  * that gcc split off as unlikely.
  */
-#include "unwind/unwind_table_priv.h"
+#include "elf/unwind_table_priv.h"
 
 #include <capstone/capstone.h>
 #include <elf.h>

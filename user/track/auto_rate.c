@@ -6,7 +6,7 @@
  * quiet time, because a burst meets the rate of the quiet before it: at 4 KiB a block of 1 KiB is
  * kept one time in five, for an interval or two.
  */
-#include "budget/budget.h"
+#include "track/budget.h"
 
 #include <math.h>
 #include <string.h>
