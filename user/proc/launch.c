@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,14 +25,6 @@
 #include <unistd.h>
 
 #define EXIT_NOT_RUN 127
-
-struct launch {
-	pid_t pid;
-	char *path;
-	int go_fd, failed_fd, pid_fd;
-	bool is_running, is_reaped;
-	int status;
-};
 
 /* Runs in the child: only calls that are safe after fork. The C library keeps signals 32 and 33. */
 static void reset_signals(void)
@@ -99,8 +90,8 @@ static int fork_child(struct launch *l, char *const argv[], int go[2], int faile
 	if (err)
 		return err;
 	l->pid = pid;
-	l->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	return l->pid_fd < 0 ? -errno : 0;
+	l->wait_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return l->wait_fd < 0 ? -errno : 0;
 }
 
 int launch_prepare(char *const argv[], struct launch **ret)
@@ -110,7 +101,7 @@ int launch_prepare(char *const argv[], struct launch **ret)
 
 	if (!l)
 		return -ENOMEM;
-	l->go_fd = l->failed_fd = l->pid_fd = -1;
+	l->go_fd = l->failed_fd = l->wait_fd = -1;
 	err = find_program(argv[0], &l->path);
 	if (!err)
 		err = launch_check(l->path);
@@ -176,21 +167,6 @@ int launch_go(struct launch *l)
 	return n == (ssize_t)sizeof(exec_err) && exec_err > 0 ? -exec_err : -EIO;
 }
 
-pid_t launch_pid(const struct launch *l)
-{
-	return l->pid;
-}
-
-const char *launch_path(const struct launch *l)
-{
-	return l->path;
-}
-
-int launch_wait_fd(const struct launch *l)
-{
-	return l->pid_fd;
-}
-
 int launch_reap(struct launch *l, int *ret_status)
 {
 	int err = wait_pid(l, WNOHANG);
@@ -211,7 +187,7 @@ void launch_free(struct launch *l)
 	}
 	close_fd(&l->go_fd);
 	close_fd(&l->failed_fd);
-	close_fd(&l->pid_fd);
+	close_fd(&l->wait_fd);
 	free(l->path);
 	free(l);
 }
