@@ -12,7 +12,6 @@
 
 #include "elf/unwind_table.h"
 #include "alloc/allocators.h"
-#include "track/file_job.h"
 #include "track/file_content.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

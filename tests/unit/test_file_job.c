@@ -20,7 +20,6 @@
 #include "alloc/allocators.h"
 #include "proc/process.h"
 #include "proc/reader.h"
-#include "track/file_job.h"
 #include "track/file_content.h"
 
 static const struct alloc_options opts;

@@ -21,7 +21,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "base/vec.h"
 #include "elf/elf_budget.h"
 #include "elf/elf_image.h"

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "base/printable.h"
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "proc/proc_text.h"
 
 #define TASK_FLAG_KTHREAD 0x00200000 /* PF_KTHREAD of include/linux/sched.h */

@@ -28,7 +28,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "proc/proc_text.h"
 
 /* MAPS_TEXT_BYTES_CAP: 2.5 million mappings of 100 bytes; the kernel's default limit is 65530 mappings. */

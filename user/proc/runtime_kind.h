@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct err;
 struct proc_maps;
 struct process_info;
 
@@ -92,5 +93,21 @@ struct heap_words {
 void heap_words_none(const struct heap_kind *k, struct heap_words *ret);
 /* An allocator is mapped, but the program keeps its data elsewhere. false: it does not. */
 bool heap_words_partial(const struct heap_kind *k, struct heap_words *ret);
+
+/*
+ * jvm_attach.c: asks a running HotSpot JVM to write /tmp/perf-PID.map, as `jcmd PID Compiler.perfmap` does.
+ *
+ * The JVM opens its socket when it finds a file .attach_pidPID and gets a SIGQUIT. We send it neither to a
+ * process that does not catch SIGQUIT, which would die, nor to a JVM that forbids attaching, which would print
+ * its threads.
+ */
+
+/* Does the process run a HotSpot JVM? */
+bool jvm_is_hotspot(const struct process_info *info);
+/*
+ * Write the map and wait for it: usually a tenth of a second, at most eleven seconds. 0; else a negative errno,
+ * and why in a sentence: -EPERM: it would not be harmless, or the JVM refuses; -ETIMEDOUT, -ESRCH.
+ */
+int jvm_write_perfmap(const struct process_info *info, struct err *why);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "proc/cgroup.h"
-#include "proc/container.h"
+#include "proc/facts.h"
 
 struct patterns {
 	VEC(regex_t) res;

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/texts.h"
+#include "base/vec.h"
 
 struct cgroup_place;
 struct err;

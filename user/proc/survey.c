@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "elf/elf_symbols.h"
 #include "elf/unwind_table.h"
 #include "symbol/debug_files.h"

@@ -34,7 +34,7 @@
 #include "proc/runtime_kind.h"
 #include "proc/launch.h"
 #include "proc/reader.h"
-#include "track/file_job.h"
+#include "track/file_content.h"
 #include "track/files.h"
 #include "track/tracker.h"
 

@@ -19,7 +19,7 @@
 #include "result/make.h"
 #include "snapshot/profile_build.h"
 #include "symbol/symbol.h"
-#include "track/file_symbols.h"
+#include "track/file.h"
 #include "track/files.h"
 
 /* Programs have addresses below 2^47 (2^56 if they ask for more). Readers want addresses below 2^63. */

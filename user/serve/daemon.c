@@ -32,7 +32,7 @@
 #include "proc/process.h"
 #include "proc/reader.h"
 #include "proc/select.h"
-#include "track/file_job.h"
+#include "track/file_content.h"
 #include "track/tracker.h"
 
 /* An unmapped file is noticed after this at the latest. */

@@ -15,7 +15,7 @@
 #include "base/vec.h"
 #include "metrics/view.h"
 #include "proc/cgroup.h"
-#include "proc/container.h"
+#include "proc/facts.h"
 #include "proc/proc_text.h"
 #include "proc/process.h"
 #include "proc/reader.h"

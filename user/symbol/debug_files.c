@@ -22,7 +22,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "elf/elf_budget.h"
 #include "elf/elf_file.h"
 

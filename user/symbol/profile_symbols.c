@@ -13,7 +13,7 @@
 
 #include "alloc/allocators.h"
 #include "base/hmap.h"
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 #include "profile/profile.h"

@@ -6,7 +6,7 @@
  * profiler's rights, by code that reads only identities and links; everything else is read after the seal
  * (sandbox.h). Answers are sent as they are found, so that they are not lost when the helper dies.
  */
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "symbol/symbol.h"
 #include "symbol/symbol_wire.h"
 

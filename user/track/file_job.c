@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* file_job.c - see file_job.h. */
-#include "track/file_job.h"
+/* file_job.c - see file_content.h. */
+#include "track/file_content.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,6 @@
 #include "elf/elf_budget.h"
 #include "proc/reader.h"
 #include "symbol/debug_files.h"
-#include "track/file_content.h"
 #include "elf/unwind_table.h"
 
 /* Limits of an analysis beyond those of elf_budget.h, which bounds what real files need. */

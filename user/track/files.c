@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/log.h"
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "elf/elf_file.h"
 #include "kernel/attach.h"
 #include "kernel/engine.h"
@@ -26,7 +26,6 @@
 #include "proc/process.h"
 #include "proc/reader.h"
 #include "track/file_content.h"
-#include "track/file_job.h"
 #include "track/policy.h"
 #include "track/jit_code.h"
 

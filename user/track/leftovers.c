@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "alloc/allocators.h"
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "proc/process.h"
 #include "track/file_content.h"
 #include "track/files.h"
