@@ -46,8 +46,8 @@ struct alloc_file {
 	/* It is a jemalloc of which only the C functions have names. FREED: the function that frees blocks of a known
 	 * size was found by its shape; LEAKS: it was not. */
 	enum { ALLOC_PLAIN_NOT, ALLOC_PLAIN_FREED, ALLOC_PLAIN_LEAKS } plain;
-	/* The family that is inlined into its callers; NULL: none. If its frees are, its entry points are no sites: blocks
-	 * would be held for ever. */
+	/* The family that is inlined into its callers; NULL: none. If its frees are, its entry points are no sites:
+	 * blocks would be held for ever. */
 	const char *inlined;
 	VEC(struct alloc_site) sites; /* one per function address (aliases merged) */
 	/* Code of the allocator whose calls are a part of another one; see allocators.c. */

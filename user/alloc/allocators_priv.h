@@ -118,8 +118,8 @@ int alloc_shape_find(const struct elf_file *ef, const struct fde_index *fdes, ui
 		     uint64_t free_bytes, struct alloc_shape *ret);
 
 /*
- * alloc_inlined.c: finds an allocator that was inlined into its callers, by a link of the program as a whole. These call
- * the slow ways that its entry points have for what they cannot do at once; no probe sees the rest.
+ * alloc_inlined.c: finds an allocator that was inlined into its callers, by a link of the program as a whole. These
+ * call the slow ways that its entry points have for what they cannot do at once; no probe sees the rest.
  */
 
 #define ALLOC_SLOW_WAYS_CAP 8

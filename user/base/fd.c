@@ -51,9 +51,9 @@ int fd_stream_close(FILE *out, int err)
 }
 
 /*
- * The replacement is /dev/null if that exists. A root that holds nothing but heaptap, such as an image "from scratch" outside of a
- * container runtime, has no /dev: there it is an empty file in memory that cannot grow. Writing to that fails (EPERM),
- * which nobody checks.
+ * The replacement is /dev/null if that exists. A root that holds nothing but heaptap, such as an image "from scratch"
+ * outside of a container runtime, has no /dev: there it is an empty file in memory that cannot grow. Writing to that
+ * fails (EPERM), which nobody checks.
  */
 int null_fd_open(void)
 {
@@ -86,9 +86,9 @@ static int check(int fd, uint64_t *ret_ino)
 }
 
 /*
- * Has somebody a write lease on the file? To open it would send him SIGIO, which ends a process that does not handle it.
- * The device is not compared: stat() and /proc/locks name different ones on btrfs and overlayfs. A lease that is taken
- * between this look and the opening is not seen.
+ * Has somebody a write lease on the file? To open it would send him SIGIO, which ends a process that does not handle
+ * it. The device is not compared: stat() and /proc/locks name different ones on btrfs and overlayfs. A lease that is
+ * taken between this look and the opening is not seen.
  */
 static bool has_write_lease(uint64_t ino)
 {

@@ -22,8 +22,8 @@ int null_fd_open(void);
  * Other people's files, for reading.
  *
  * To open a file can have an effect (a device), or wait: for a writer (a FIFO), or until a process gives up a lease on
- * its own file, which may take 45 seconds (F_SETLEASE). So only regular files are opened, without waiting, and not while
- * a write lease is held: its holder would get SIGIO, and die of it by default.
+ * its own file, which may take 45 seconds (F_SETLEASE). So only regular files are opened, without waiting, and not
+ * while a write lease is held: its holder would get SIGIO, and die of it by default.
  *
  * -ENOEXEC: not a regular file; -EAGAIN: somebody has a lease on it: try later. O_CLOEXEC.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * folder.h - folders that heaptap writes to, and the files that it makes there. A folder is opened once, and checked for
- * who else can change it.
+ * folder.h - folders that heaptap writes to, and the files that it makes there. A folder is opened once, and checked
+ * for who else can change it.
  *
  * Whoever can write to a folder can change what is made in it. A folder is a stranger's if its owner is neither root
  * nor the user, or if others can write to it. The sticky bit (/tmp) makes such a folder safe for files with random

@@ -38,8 +38,8 @@ uint64_t hash_bytes(const void *p, size_t n);
  * A hash for tables whose keys come from files and processes.
  *
  * Who chooses the keys must not be able to make them meet in one slot: 40 000 such ids took five seconds instead of a
- * fiftieth of one. So the hash has a key of its own in each process, which nobody outside knows. It differs from run to run:
- * nothing that is written may depend on it.
+ * fiftieth of one. So the hash has a key of its own in each process, which nobody outside knows. It differs from run to
+ * run: nothing that is written may depend on it.
  */
 uint64_t keyed_hash(const void *p, size_t n);
 

@@ -34,8 +34,8 @@ void log_set_terminal(bool is_terminal);
 void log_status_end(void);
 
 /*
- * How often a line is logged. An event that happens a thousand times a minute would bury the rest of the log. Lines left
- * out are counted, so that the next line can tell.
+ * How often a line is logged. An event that happens a thousand times a minute would bury the rest of the log. Lines
+ * left out are counted, so that the next line can tell.
  */
 struct log_limit {
 	uint64_t every_ns; /* one line per this time ... */

@@ -31,9 +31,9 @@ size_t make_printable_n(char *text, size_t n);
 size_t utf8_len(const char *text, size_t n);
 
 /*
- * Write text in an element or a double-quoted attribute of HTML or XML. Controls except tab and newline become spaces. U+FFFD replaces
- * invalid UTF-8, characters that XML 1.0 lacks (U+FFFE, U+FFFF), and those that make_printable() removes (8-bit
- * controls, characters that separate lines or turn the direction of writing).
+ * Write text in an element or a double-quoted attribute of HTML or XML. Controls except tab and newline become spaces.
+ * U+FFFD replaces invalid UTF-8, characters that XML 1.0 lacks (U+FFFE, U+FFFF), and those that make_printable()
+ * removes (8-bit controls, characters that separate lines or turn the direction of writing).
  */
 void markup_put(const char *text, size_t len, FILE *out);
 /* Write JSON into a script element that is data: no "</script>" and no "<!--" is left in it. */

@@ -4,8 +4,8 @@
  *
  * libelf trusts a file more than heaptap can. So before it is asked: the headers that it will look at are read and paid
  * for, a section table is dropped for which it would allocate too much, the contents of a section are taken as they are
- * (elf_rawdata(): elf_getdata() copies what is not aligned), and a table of strings must be plain and have a zero near its
- * end (else elf_strptr() unpacks it, or looks for a zero through all of it for each name).
+ * (elf_rawdata(): elf_getdata() copies what is not aligned), and a table of strings must be plain and have a zero near
+ * its end (else elf_strptr() unpacks it, or looks for a zero through all of it for each name).
  *
  * Damage: a broken ELF or program header makes open fail; a broken section table, note or dynamic section makes that
  * part absent. Files of the other byte order are refused. Of 32-bit files the headers, segments and notes are read,

@@ -41,16 +41,16 @@ void guardian_begin_end(struct guardian *g);
 /* Take out everything that is still held; wait until the guardian has ended. NULL is fine. */
 void guardian_end(struct guardian *g);
 /*
- * While this process waits for the guardian, fn is called ten times a second: the kernel may take seconds for a probe, and
- * somebody may ask meanwhile whether heaptap lives. fn must not use the guardian. NULL: nobody.
+ * While this process waits for the guardian, fn is called ten times a second: the kernel may take seconds for a probe,
+ * and somebody may ask meanwhile whether heaptap lives. fn must not use the guardian. NULL: nobody.
  */
 void guardian_while_waiting(struct guardian *g, void (*fn)(void *ctx), void *ctx);
 /* Has it been killed? */
 bool guardian_is_lost(const struct guardian *g);
 /* Why a guardian is lost, as a sentence without its end. */
 const char *guardian_lost_why(const struct guardian *g);
-/* True once after this process was stopped (SIGSTOP, Ctrl-Z) and went on: meanwhile the guardian has taken out all links
- * and taps. */
+/* True once after this process was stopped (SIGSTOP, Ctrl-Z) and went on: meanwhile the guardian has taken out all
+ * links and taps. */
 bool guardian_take_dropped(struct guardian *g);
 /* Start a new guardian in its place, which holds nothing. -EBUSY: it lives, and did not answer in time. */
 int guardian_restart(struct guardian *g);

@@ -164,9 +164,9 @@ void __attribute__((noreturn)) holder_run(int fd);
 /* tracer.c: the guardian's thread that holds programs at an exec: see exec_hold.h for the other end. */
 
 /*
- * fd: the socket, owned by the thread from here on; struct wire_hold_request and struct wire_hold_news are its messages. The thread ends when the other end
- * of the socket is closed or when main ends, whose pidfd is main_fd (-1: not known); the kernel then lets go of
- * everything that is traced and held.
+ * fd: the socket, owned by the thread from here on; struct wire_hold_request and struct wire_hold_news are its
+ * messages. The thread ends when the other end of the socket is closed or when main ends, whose pidfd is main_fd (-1:
+ * not known); the kernel then lets go of everything that is traced and held.
  */
 int tracer_start(int fd, int main_fd);
 

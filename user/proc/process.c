@@ -195,9 +195,10 @@ static int check_access(const struct process_info *info)
 }
 
 /*
- * While a process executes another program the kernel has a lock of it (exec_update_lock), for which stat, maps, exe and
- * kcmp() wait, and no signal but SIGKILL ends that. In it descriptors are closed, and one of a file system of its user's
- * (FUSE) is closed when that user likes. What statm says needs no lock; a memory that is just being made has no text.
+ * While a process executes another program the kernel has a lock of it (exec_update_lock), for which stat, maps, exe
+ * and kcmp() wait, and no signal but SIGKILL ends that. In it descriptors are closed, and one of a file system of its
+ * user's (FUSE) is closed when that user likes. What statm says needs no lock; a memory that is just being made has no
+ * text.
  */
 uint64_t process_text_pages(pid_t pid, pid_t tid)
 {

@@ -43,8 +43,8 @@ int process_read_environ(pid_t pid, char **ret, size_t *ret_bytes);
  * -ENOTSUP 32-bit, -EACCES not ours.
  */
 int process_check(const struct process_info *info, struct err *why);
-/* The length of its text in pages; 0: it has none (a kernel thread, a thread that has ended), or executes a program just
- * now. Waits for nobody. */
+/* The length of its text in pages; 0: it has none (a kernel thread, a thread that has ended), or executes a program
+ * just now. Waits for nobody. */
 uint64_t process_text_pages(pid_t pid, pid_t tid);
 /* Are the two, each a living thread of a process, in one memory, as after vfork() or clone(CLONE_VM)? false: no, or the
  * kernel does not tell. Does not wait for a process that executes a program. */
@@ -53,14 +53,16 @@ bool process_shares_memory(pid_t a, pid_t b);
 /* tid: any live thread of the process; 0 = pid. -ESRCH: the process has ended or has no memory. */
 int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret);
 /*
- * Find the file of a mapping as the target sees it: map_files first (deleted files, other mount namespaces),
- * then /proc/PID/root/<path> with the inode compared. An O_PATH descriptor of it, for regular_file_reopen(), or
- * negative errno: -ENOENT no file behind it, -ENOEXEC not a regular file, -EAGAIN leased, -ESTALE replaced or deleted since and map_files may not be read; -EREMOTE: a foreign
- * file, which the reader does not open for a caller that serves others. ret: NULL: not wanted.
+ * Find the file of a mapping as the target sees it: map_files first (deleted files, other mount namespaces), then
+ * /proc/PID/root/<path> with the inode compared. An O_PATH descriptor of it, for regular_file_reopen(), or negative
+ * errno: -ENOENT no file behind it, -ENOEXEC not a regular file, -EAGAIN leased, -ESTALE replaced or deleted since and
+ * map_files may not be read; -EREMOTE: a foreign file, which the reader does not open for a caller that serves others.
+ * ret: NULL: not wanted.
  */
 int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct file_facts *ret);
 
-/* Return the value of a type (AT_*) in the auxiliary vector, which the kernel gave the program at its start. -ENOENT: the type is absent; -errno: it cannot be read. */
+/* Return the value of a type (AT_*) in the auxiliary vector, which the kernel gave the program at its start.
+ * -ENOENT: the type is absent; -errno: it cannot be read. */
 int auxv_value(pid_t pid, uint64_t type, uint64_t *ret);
 
 /*

@@ -85,8 +85,8 @@ struct reader_call {
 };
 
 /*
- * pid: the process that can delay the reader; 0: none. Returns the answer's error; -ETIMEDOUT: the reader does not answer,
- * or did not lately. On success the caller releases c.
+ * pid: the process that can delay the reader; 0: none. Returns the answer's error; -ETIMEDOUT: the reader does not
+ * answer, or did not lately. On success the caller releases c.
  */
 int reader_call(struct reader_call *c, pid_t pid);
 void reader_call_release(struct reader_call *c);

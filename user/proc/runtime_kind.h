@@ -60,8 +60,8 @@ void runtime_words_stacks(const struct runtime *r, struct runtime_words *ret);
 void runtime_words_names(const struct runtime *r, struct runtime_words *ret);
 
 /*
- * heap_kind.c: which part of a program's memory would be seen in a recording? Probes on malloc do not see the memory that
- * a runtime manages itself. The words about that, for all who report it.
+ * heap_kind.c: which part of a program's memory would be seen in a recording? Probes on malloc do not see the memory
+ * that a runtime manages itself. The words about that, for all who report it.
  */
 
 /* Where there is a reader (reader.h), executables are read by a job of it, behind a seal. Run a job of this kind; for

@@ -2,8 +2,8 @@
 /*
  * name_cache.c - see name_cache.h.
  *
- * A table of slots with open addressing, and behind it the entries, one after the other. A slot is published by its hash,
- * which is written last. A process that is killed in between leaves an unused slot.
+ * A table of slots with open addressing, and behind it the entries, one after the other. A slot is published by its
+ * hash, which is written last. A process that is killed in between leaves an unused slot.
  */
 #include "symbol/name_cache.h"
 

@@ -3,11 +3,12 @@
  * name_cache.h - what processes that look up names know of one another's: names of addresses, and slow files. In
  * memory that they share.
  *
- * Each profile of `heaptap serve` is made by a process of its own, and most of its addresses were in the profile before.
- * To read the debug information of a C library again takes 50 ms.
+ * Each profile of `heaptap serve` is made by a process of its own, and most of its addresses were in the profile
+ * before. To read the debug information of a C library again takes 50 ms.
  *
- * No locks, because any of these processes may be killed at any moment: entries are only added. When there is no room, or
- * after ten minutes (somebody may have installed debug information), the process that forks the others begins a new one.
+ * No locks, because any of these processes may be killed at any moment: entries are only added. When there is no room,
+ * or after ten minutes (somebody may have installed debug information), the process that forks the others begins a new
+ * one.
  */
 #ifndef HT_SYMBOL_NAME_CACHE_H
 #define HT_SYMBOL_NAME_CACHE_H
@@ -41,8 +42,8 @@ void name_cache_renew(struct name_cache *c);
 /* For a child whose own children, which read files, must not see it. */
 void name_cache_hide(struct name_cache *c);
 
-/* Fill the answers that are known. Returns how many are, with those whose address is known to have no name. *ret_flags: what
- * is missing (symbol_wire.h). */
+/* Fill the answers that are known. Returns how many are, with those whose address is known to have no name.
+ * *ret_flags: what is missing (symbol_wire.h). */
 size_t name_cache_get(struct name_cache *c, const struct name_cache_query *q, struct wire_reader *r,
 		      uint32_t *ret_flags);
 /* Add all answers, of a reader that is done. */

@@ -446,7 +446,8 @@ static int await(struct stopped *s, uint64_t end_ns)
 	return err == -ETIMEDOUT ? err : 0;
 }
 
-/* It does not stop: is it pinned? Where one waits that executes another program is not asked: the answer would wait, too. */
+/* It does not stop: is it pinned? Where one waits that executes another program is not asked: the answer would wait,
+ * too. */
 static int pin(struct stopped *s)
 {
 	struct thread_place place = { 0 };

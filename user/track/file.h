@@ -62,7 +62,8 @@ struct track_file {
 	struct track_loader loader;
 };
 
-/* Names of places in the file, or in code made at run time: as symbolize(). module: what the file is called where there is no name; NULL: as its path. */
+/* Names of places in the file, or in code made at run time: as symbolize(). module: what the file is called where
+ * there is no name; NULL: as its path. */
 int file_symbolize(const struct symbol_options *opts, const struct track_file *file,
 		   const char *module, const uint64_t *vaddr, size_t cnt,
 		   struct symbol_result **ret);

@@ -38,9 +38,9 @@ static bool has_site(const struct leftovers *l, uint64_t off)
 }
 
 /*
- * Is there a breakpoint at `at`, in code that is otherwise the file's? A patch of several bytes (a tap's jump) may contain a
- * byte with the same value. Attaching and detaching there would write the file's byte into the patch, and the process would
- * crash at the next call.
+ * Is there a breakpoint at `at`, in code that is otherwise the file's? A patch of several bytes (a tap's jump) may
+ * contain a byte with the same value. Attaching and detaching there would write the file's byte into the patch, and the
+ * process would crash at the next call.
  */
 static bool is_breakpoint(const uint8_t *here, const uint8_t *there, size_t bytes, size_t at)
 {

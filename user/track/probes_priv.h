@@ -79,13 +79,13 @@ struct probes {
 
 /* Where probes are shared, one setting for all processes, whichever pid is asked for. */
 enum probes_kept probes_kept_of(const struct probes *p, pid_t pid);
-/* The same for the allocator's probes: a process that samples itself keeps none. Where probes are shared, BPF ignores its
- * hits. */
+/* The same for the allocator's probes: a process that samples itself keeps none. Where probes are shared, BPF
+ * ignores its hits. */
 enum probes_kept probes_allocator_kept_of(const struct probes *p, pid_t pid);
 
 /*
- * file_probes.c: frees are attached first, so that no allocation is seen whose free could be missed. Links to be detached
- * are gathered, because closing many at once takes as long as closing one.
+ * file_probes.c: frees are attached first, so that no allocation is seen whose free could be missed. Links to be
+ * detached are gathered, because closing many at once takes as long as closing one.
  */
 
 /* Detach all probes of the file. */
@@ -103,8 +103,8 @@ void file_probes_del(struct file_probes *fp, struct file_member *m, bool has_end
 int file_probes_follow_thread(struct file_probes *fp, struct file_member *m, pid_t live_tid);
 /* What the process keeps has changed: attach what is missing, and move everything else to `gone`. */
 int file_probes_keep(struct file_probes *fp, pid_t pid, pid_t live_tid, struct held_links *gone);
-/* Tap the allocator in a member, now and whenever it keeps its allocation probes again; if it is tapped, also in further
- * copies of the file. fp->tap_news says how it went. */
+/* Tap the allocator in a member, now and whenever it keeps its allocation probes again; if it is tapped, also in
+ * further copies of the file. fp->tap_news says how it went. */
 int file_probes_tap(struct file_probes *fp, struct file_member *m);
 /* Of the members that share an event, bring one to the front if that is worth it: see plan_front().
  * -ESRCH: it has ended. After any other error, too, everything is as before. */

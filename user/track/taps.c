@@ -51,8 +51,8 @@ uint64_t tap_rate_next(uint64_t rate_bytes, const struct tap_rate_cost *cost, ui
 /* Cost of a trap and of the program's work there, without the stack, which is measured. */
 #define TAP_HIT_NS 2000
 #define TAP_LOOK_NS 250000000ULL
-/* A process that gets no processor, or executes another program, may answer the next visit. From the third pause on each is
- * twice as long as the one before, except where a user waits for the attaching. */
+/* A process that gets no processor, or executes another program, may answer the next visit. From the third pause on
+ * each is twice as long as the one before, except where a user waits for the attaching. */
 #define TAP_VISITS 6
 #define TAP_FIRST_RETRY_NS (50 * NS_PER_MS) /* it executes another program just now, mostly */
 #define TAP_RETRY_NS (700 * NS_PER_MS)
