@@ -73,7 +73,7 @@ static int measure(const char *path, int rounds, struct result *ret)
 
 		err = elf_file_open(path, &ef);
 		if (!err)
-			err = unwind_table_build(ef, &t);
+			err = unwind_table_build(ef, NULL, &t);
 		times[i] = now_ms() - start;
 		if (!err && i == 0)
 			describe(ef, t, ret);

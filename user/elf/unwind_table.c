@@ -602,8 +602,8 @@ static int take_marks(struct builder *b, const struct unwind_mark *marks, size_t
 	return 0;
 }
 
-static int table_build(struct elf_file *ef, bool with_gaps, const struct unwind_mark *marks,
-		       size_t mark_cnt, struct unwind_table **ret)
+int unwind_table_build(struct elf_file *ef, const struct unwind_options *opts,
+		       struct unwind_table **ret)
 {
 	struct builder *b;
 	int err = -ENOTSUP;
@@ -612,11 +612,11 @@ static int table_build(struct elf_file *ef, bool with_gaps, const struct unwind_
 	if (!b)
 		return -ENOMEM;
 	b->ef = ef;
-	b->with_gaps = with_gaps;
+	b->with_gaps = !opts || !opts->described_only;
 	b->arch = unwind_arch_find(elf_file_ehdr(ef)->e_machine);
 	if (!b->arch || !elf_file_is_64(ef))
 		goto out;
-	err = take_marks(b, marks, mark_cnt);
+	err = opts ? take_marks(b, opts->marks, opts->mark_cnt) : 0;
 	if (err)
 		goto out;
 	err = -ENOMEM;
@@ -637,22 +637,6 @@ out:
 	free(b->entries);
 	free(b);
 	return err;
-}
-
-int unwind_table_build(struct elf_file *ef, struct unwind_table **ret)
-{
-	return table_build(ef, true, NULL, 0, ret);
-}
-
-int unwind_table_build_marked(struct elf_file *ef, const struct unwind_mark *marks, size_t mark_cnt,
-			      struct unwind_table **ret)
-{
-	return table_build(ef, true, marks, mark_cnt, ret);
-}
-
-int unwind_table_build_described(struct elf_file *ef, struct unwind_table **ret)
-{
-	return table_build(ef, false, NULL, 0, ret);
 }
 
 void unwind_table_free(struct unwind_table *t)

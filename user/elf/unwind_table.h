@@ -36,16 +36,19 @@ struct unwind_mark {
 	uint8_t bits; /* HT_ROW_ALLOC or HT_ROW_THROWS */
 };
 
+struct unwind_options {
+	const struct unwind_mark
+		*marks; /* in any order; overlapping marks are joined, with the bits of all */
+	size_t mark_cnt;
+	bool described_only; /* no rows for code that has no frame information: for tests */
+};
+
 /*
- * -ENOENT: the file has no frame information; -ENOTSUP: no rows for this machine yet; -EFBIG: text over more than
- * HT_PAGES_CAP pages. ef is not needed afterwards.
+ * opts: NULL: as zeros. -ENOENT: the file has no frame information; -ENOTSUP: no rows for this machine yet; -EFBIG: text
+ * over more than HT_PAGES_CAP pages. ef is not needed afterwards.
  */
-int unwind_table_build(struct elf_file *ef, struct unwind_table **ret);
-/* marks: in any order; overlapping marks are joined, with the bits of all. */
-int unwind_table_build_marked(struct elf_file *ef, const struct unwind_mark *marks, size_t mark_cnt,
-			      struct unwind_table **ret);
-/* The same without the rows of code that has no frame information: for tests. */
-int unwind_table_build_described(struct elf_file *ef, struct unwind_table **ret);
+int unwind_table_build(struct elf_file *ef, const struct unwind_options *opts,
+		       struct unwind_table **ret);
 void unwind_table_free(struct unwind_table *t);
 
 /*

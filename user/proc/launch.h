@@ -32,11 +32,6 @@ struct launch {
  * find_program_explain(). Errors that only execve can detect come from launch_go().
  */
 int launch_prepare(char *const argv[], struct launch **ret);
-/*
- * Check a program before it is executed: 0, -ENOENT or -EACCES (its interpreter or loader is missing or may not
- * be executed), -ENOTSUP (a 32-bit program), -ELOOP.
- */
-int launch_check(const char *path);
 /* 0: the program runs. A negative errno: execve failed, the process is gone. */
 int launch_go(struct launch *l);
 /* 0: the program has ended, *ret_status as of waitpid(2). -EAGAIN: still running. */

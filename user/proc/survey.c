@@ -70,7 +70,7 @@ static void survey_unwind(struct elf_file *ef, struct survey_file *file)
 {
 	struct unwind_table *table = NULL;
 
-	file->unwind_err = unwind_table_build(ef, &table);
+	file->unwind_err = unwind_table_build(ef, NULL, &table);
 	if (file->unwind_err)
 		return;
 	file->row_cnt = table->row_cnt;

@@ -214,9 +214,11 @@ static int build_table(struct file_content *c, const struct file_source *source,
 		       const struct alloc_options *opts, struct elf_file *ef)
 {
 	struct unwind_mark *marks = NULL;
-	size_t mark_cnt = collect_marks(source, opts, c->alloc, &marks);
-	int err = c->alloc && !marks ? -ENOMEM :
-				       unwind_table_build_marked(ef, marks, mark_cnt, &c->table);
+	struct unwind_options how = { .mark_cnt = collect_marks(source, opts, c->alloc, &marks) };
+	int err;
+
+	how.marks = marks;
+	err = c->alloc && !marks ? -ENOMEM : unwind_table_build(ef, &how, &c->table);
 
 	free(marks);
 	return err;
