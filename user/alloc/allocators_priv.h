@@ -102,22 +102,6 @@ int alloc_taps_find(const struct alloc_calls *ac, const struct alloc_lookup *loo
 		    bool multibyte_nop_ok, const struct alloc_founds *all, struct alloc_file *af);
 
 /*
- * alloc_shape.c: finds a function of jemalloc that has no name by what its code does.
- */
-
-/* Functions that free a block of a known size, as sdallocx() does; more than these are not looked for. */
-#define ALLOC_SHAPE_CAP 4
-struct alloc_shape {
-	uint64_t vaddr[ALLOC_SHAPE_CAP], bytes[ALLOC_SHAPE_CAP];
-	size_t cnt;
-	bool is_free; /* free() itself has that shape */
-};
-
-/* free_vaddr: jemalloc's free(). 0 or -ENOMEM. */
-int alloc_shape_find(const struct elf_file *ef, const struct fde_index *fdes, uint64_t free_vaddr,
-		     uint64_t free_bytes, struct alloc_shape *ret);
-
-/*
  * alloc_inlined.c: finds an allocator that was inlined into its callers, by a link of the program as a whole. These
  * call the slow ways that its entry points have for what they cannot do at once; no probe sees the rest.
  */

@@ -106,10 +106,26 @@ static int open_tracefs(struct err *why)
 		       "tracefs has no " LIST " that can be written: needs CONFIG_UPROBE_EVENTS");
 }
 
+/* Can a perf event be opened? 0, or the error of perf_event_open(). */
+static int try_perf_event(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
 /* Definitions do nothing without perf events. */
 static int open_usable(struct err *why)
 {
-	int err = privileges_try_perf_event();
+	int err = try_perf_event();
 
 	if (!err)
 		return open_tracefs(why);
