@@ -10,7 +10,6 @@
 
 struct debug_image;
 struct dwarf_scopes;
-struct line_table;
 
 /*
  * debug_image.c: an ELF file in a form that libdw can read: the compressed DWARF sections unpacked.
