@@ -15,12 +15,8 @@
 #include "tap/tap.h"
 
 struct attach_links;
-struct attach_request;
 struct closer;
 struct tap;
-struct tap_lost;
-struct tap_order;
-struct tap_result;
 
 /*
  * Messages between main and its guardian, on a SOCK_SEQPACKET pair.
