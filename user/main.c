@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/nearest.h"
+#include "base/names.h"
 #include "cmd/cmd.h"
 
 static int run_completion(int argc, char **argv, const struct option_args *args);

@@ -30,7 +30,6 @@
 
 #include "base/err.h"
 #include "kernel/attach.h"
-#include "kernel/shared_probes.h"
 #include "kernel/uprobe_events.h"
 
 #define COUNTER_CNT 8

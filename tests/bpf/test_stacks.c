@@ -82,7 +82,7 @@ static void test_depths(void **state)
 #ifdef __x86_64__
 /*
  * Functions without unwind information, which call fn(arg). The rows of the first are found by
- * following its instructions (unwind/unwind_scan.c). The next two change rsp in a way that cannot be
+ * following its instructions (elf/unwind_scan.c). The next two change rsp in a way that cannot be
  * followed: one has a frame pointer (made in two steps, which the scan does not recognise, or there
  * would be a row), the next has something else in rbp. The last puts arguments below its return
  * address, as the code in V8 that calls C++ does: only its frame pointer is right then.

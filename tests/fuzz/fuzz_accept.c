@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "metrics/metrics_page.h"
-#include "proc/cgroup_memory.h"
+#include "proc/cgroup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

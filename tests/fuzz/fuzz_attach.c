@@ -15,10 +15,9 @@
 
 #include "../unit/costly_elf.h"
 #include "cost.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 #include "alloc/allocators.h"
 #include "track/file_content.h"
-#include "track/file_tags.h"
 
 #define SIZE_MIN 16384
 #define SIZES 9 /* each twice the one before: up to 4 MiB */

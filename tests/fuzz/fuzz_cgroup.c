@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/printable.h"
 #include "proc/cgroup.h"
-#include "proc/container.h"
+#include "proc/facts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

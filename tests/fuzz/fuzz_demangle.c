@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/symbolizer.h"
-#include "symbol/symbolizer.h"
+#include "symbol/symbol.h"
 
 /* demangle() promises 64 KiB and what "@plt" adds. */
 #define OUTPUT_CAP (65536 + 8)

@@ -8,7 +8,7 @@
 #include "cost.h"
 #include "elf/debug_only.h"
 #include "elf/elf_file.h"
-#include "unwind/fde_index.h"
+#include "elf/unwind_table.h"
 #include "elf/elf_symbols.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

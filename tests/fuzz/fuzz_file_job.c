@@ -10,10 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 #include "alloc/allocators.h"
-#include "track/file_job.h"
-#include "track/file_tags.h"
+#include "track/file_content.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/printable.h"
 #include "cmd/serve_options.h"
 #include "cmd/serve_settings.h"
 #include "config/option.h"

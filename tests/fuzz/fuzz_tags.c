@@ -17,8 +17,6 @@
 #include "elf/usdt_notes.h"
 #include "heaptap/abi.h"
 #include "profile/tag_labels.h"
-#include "proc/otel_process_ctx.h"
-#include "proc/scope_descriptor.h"
 #include "proc/tag_sources.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

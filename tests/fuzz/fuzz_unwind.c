@@ -16,8 +16,8 @@
 #include "../lib/find_row.h"
 #include "cost.h"
 #include "elf/elf_file.h"
-#include "unwind/unwind_table_priv.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table_priv.h"
+#include "elf/unwind_table.h"
 
 #define INPUT_CAP 16384
 #define FRAME_OFF 0x1000
@@ -152,7 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	image_bytes = make_image(image, data[0] % 4, data + 1, bytes - 1);
 	if (elf_file_open_mem(image, image_bytes, &ef))
 		abort();
-	if (!unwind_table_build(ef, &t)) {
+	if (!unwind_table_build(ef, NULL, &t)) {
 		for (i = 0; i < t->page_cnt; i++)
 			check_page(t, i, &seen);
 		if (seen != t->row_cnt)

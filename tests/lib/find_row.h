@@ -3,7 +3,7 @@
 #ifndef TEST_FIND_ROW_H
 #define TEST_FIND_ROW_H
 
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 
 /* The row that holds for vaddr, or NULL. */
 const struct ht_row *find_row(const struct unwind_table *t, uint64_t vaddr);

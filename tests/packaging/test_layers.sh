@@ -65,6 +65,20 @@ has elf/file.h base/vec.h
 has elf/file.c elf/file.h
 has track/files.c base/vec.h elf/file.h
 look "a header with one user" 'elf/file.h: 1 users'
+# What is counted, and printed: two exported functions, one of them with one other user.
+fresh
+printf 'int vec_grow(int cnt);\nvoid vec_shrink(void);\n' >>"$work/user/base/vec.h"
+printf 'int vec_grow(int cnt)\n{\n\treturn cnt;\n}\nvoid vec_shrink(void)\n{\n\tvec_grow(0);\n}\n' \
+	>>"$work/user/base/vec.c"
+printf 'static void f(void)\n{\n\tvec_grow(1);\n\tvec_shrink();\n}\n' >>"$work/user/track/files.c"
+printf 'static void f(void)\n{\n\tvec_grow(2);\n}\n' >>"$work/user/elf/file.c"
+tests=$((tests + 1))
+if tools/check-layers "$work/user" | grep -q '^# 50 % of exported functions with one other user'; then
+	echo "ok $tests - layers: functions with one other user"
+else
+	echo "not ok $tests - layers: functions with one other user"
+	tools/check-layers "$work/user" | sed 's/^/# /'
+fi
 fresh
 has other/thing.c base/vec.h
 look "a folder without a level" 'folder other has no level'

@@ -19,7 +19,7 @@
 
 #include "../lib/pprof_check.h"
 #include "base/err.h"
-#include "profile/age.h"
+#include "profile/bins.h"
 #include "profile/pprof.h"
 #include "profile/older.h"
 #include "profile/profile.h"

@@ -23,7 +23,6 @@
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "heaptap/abi.h"
-#include "alloc/alloc_unseen.h"
 #include "alloc/allocators.h"
 
 #define LIB "/usr/lib/x86_64-linux-gnu/"

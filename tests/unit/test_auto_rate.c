@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "budget/auto_rate.h"
+#include "track/budget.h"
 
 #define LOOK_NS (100 * NS_PER_MS)
 

@@ -16,10 +16,8 @@
 #include "base/curl_setup.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/markup.h"
-#include "base/null_fd.h"
 #include "base/printable.h"
-#include "base/shell_word.h"
+#include "base/fd.h"
 #include "base/vec.h"
 
 static void test_vec_push(void **state)

@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "budget/budget.h"
+#include "track/budget.h"
 
 #define HIT_NS 500.0
 #define MS NS_PER_MS

@@ -18,7 +18,7 @@
 
 #include "../lib/find_row.h"
 #include "elf/elf_file.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 
 #define IMAGE_CAP 8192
 #define FRAME_OFF 0x200 /* the section with frame information */
@@ -395,7 +395,7 @@ static void test_programs(void **state)
 		put_fde(&im, &spec, put_cie(&im, &spec, false), false, pc, bytes, pcase->insn,
 			pcase->insn_bytes);
 		ef = image_open(&im, ".eh_frame", 0);
-		assert_int_equal(unwind_table_build(ef, &t), 0);
+		assert_int_equal(unwind_table_build(ef, NULL, &t), 0);
 		elf_file_close(ef);
 		assert_sound(t);
 		assert_int_equal(t->fde_cnt, 1);
@@ -454,7 +454,7 @@ static void test_encodings(void **state)
 		put_fde(&im, &c->spec, put_cie(&im, &c->spec, c->is_debug_frame), c->is_debug_frame,
 			pc, bytes, insn, sizeof(insn));
 		ef = image_open(&im, c->is_debug_frame ? ".debug_frame" : ".eh_frame", 0);
-		err = unwind_table_build(ef, &t);
+		err = unwind_table_build(ef, NULL, &t);
 		elf_file_close(ef);
 		assert_int_equal(err, c->is_bad ? -ENOENT : 0);
 		if (!err) {
@@ -487,7 +487,7 @@ static struct unwind_table *build_spans(const struct span *span, size_t cnt, uin
 	}
 	put_u(&im, 0, 4);
 	ef = image_open(&im, ".eh_frame", entry);
-	assert_int_equal(unwind_table_build(ef, &t), 0);
+	assert_int_equal(unwind_table_build(ef, NULL, &t), 0);
 	elf_file_close(ef);
 	assert_sound(t);
 	return t;
@@ -638,7 +638,7 @@ static void test_damage(void **state)
 			else
 				im.cnt = at;
 			ef = image_open(&im, ".eh_frame", 0);
-			if (!unwind_table_build(ef, &t))
+			if (!unwind_table_build(ef, NULL, &t))
 				assert_sound(t);
 			elf_file_close(ef);
 			unwind_table_free(t);

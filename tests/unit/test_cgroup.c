@@ -14,7 +14,6 @@
 
 #include "base/err.h"
 #include "proc/cgroup.h"
-#include "proc/cgroup_memory.h"
 
 static const char v2_mounts[] =
 	"23 28 0:22 / /sys rw,nosuid shared:6 - sysfs sysfs rw\n"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "proc/cgroup_memory.h"
+#include "proc/cgroup.h"
 
 #define V2_LINE "25 30 0:24 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
 #define V1_LINE "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"

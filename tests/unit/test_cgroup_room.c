@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "proc/cgroup_memory.h"
+#include "proc/cgroup.h"
 
 struct tree {
 	struct cgroup_mount mount;

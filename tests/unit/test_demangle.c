@@ -11,8 +11,7 @@
 
 #include <cmocka.h>
 
-#include "symbol/symbolizer.h"
-#include "symbol/symbolizer.h"
+#include "symbol/symbol.h"
 
 static void demangles_what_is_mangled(void **state)
 {

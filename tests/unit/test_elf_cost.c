@@ -26,7 +26,7 @@
 #include "whole.h"
 #include "elf/elf_budget.h"
 #include "elf/elf_file.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 #include "alloc/allocators.h"
 #include "track/file_content.h"
 
@@ -180,13 +180,13 @@ static void test_table_ends(void **state)
 	c.shdrs[1].sh_size = bytes;
 	costly_end(&c);
 	assert_int_equal(elf_file_open_mem(c.data, c.bytes, &ef), 0);
-	assert_int_equal(unwind_table_build(ef, &whole), 0);
+	assert_int_equal(unwind_table_build(ef, NULL, &whole), 0);
 	elf_file_close(ef);
 	assert_int_equal(elf_file_open_mem(c.data, c.bytes, &ef), 0);
 	/* leave a tenth of what it needs besides listing them */
 	elf_file_step(ef, elf_file_budget(ef)->steps_cap - elf_file_budget(ef)->steps -
 				  whole->fde_cnt * 13 / 10);
-	err = unwind_table_build(ef, &part);
+	err = unwind_table_build(ef, NULL, &part);
 	assert_int_equal(err, 0);
 	assert_true(elf_file_is_partly_read(ef));
 	assert_true(part->row_cnt < whole->row_cnt);

@@ -16,13 +16,11 @@
 #include <cmocka.h>
 
 #include "elf/elf_file.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 #include "alloc/allocators.h"
 #include "proc/process.h"
 #include "proc/reader.h"
-#include "track/file_job.h"
-#include "track/file_tags.h"
-#include "track/files_priv.h"
+#include "track/file_content.h"
 
 static const struct alloc_options opts;
 

@@ -20,7 +20,6 @@
 #include "alloc/file_sampler.h"
 #include "elf/elf_file.h"
 #include "track/file_content.h"
-#include "track/file_job.h"
 
 #if defined(__x86_64__)
 #define FIRST_ARG "8@%rdi"

@@ -15,7 +15,6 @@
 
 #include "base/err.h"
 #include "base/folder.h"
-#include "base/new_file.h"
 #include "temp_folder.h"
 
 #define STRANGER 65534

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "budget/governor.h"
-#include "budget/governor_priv.h"
+#include "track/governor.h"
+#include "track/governor_priv.h"
 #include "profile/profile.h"
 
 static const struct budget_price full = { 0.76, 0.31 }, allocs = { 0.61, 0.27 };

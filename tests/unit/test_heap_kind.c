@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "proc/heap_kind.h"
+#include "proc/runtime_kind.h"
 #include "proc/process.h"
 #include "proc/reader.h"
 

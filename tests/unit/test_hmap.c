@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/hmap.h"
-#include "base/keyed_hash.h"
 #include "met_keys.h"
 
 #define KEY_CNT 512

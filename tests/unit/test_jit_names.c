@@ -20,7 +20,7 @@
 
 #include "proc/jit_entry.h"
 #include "proc/process.h"
-#include "track/file_symbols.h"
+#include "track/file.h"
 #include "track/files.h"
 #include "track/jit_code.h"
 

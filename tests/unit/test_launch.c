@@ -104,7 +104,7 @@ static int remove_dir(void **state)
 
 static int wait_status(struct launch *l)
 {
-	struct pollfd pfd = { .fd = launch_wait_fd(l), .events = POLLIN };
+	struct pollfd pfd = { .fd = l->wait_fd, .events = POLLIN };
 	int status = -1;
 
 	assert_int_equal(poll(&pfd, 1, 10000), 1);
@@ -130,7 +130,7 @@ static void test_runs_when_told(void **state)
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 7);
 	read_text(in_dir("out"), text, sizeof(text));
-	assert_int_equal(atol(text), launch_pid(l)); /* the pid from before is the program's */
+	assert_int_equal(atol(text), l->pid); /* the pid from before is the program's */
 	assert_int_equal(launch_go(l), -EINVAL);
 	launch_free(l);
 	unlink(in_dir("out"));
@@ -146,7 +146,7 @@ static void test_freed_before_go_never_runs(void **state)
 	(void)state;
 	snprintf(script, sizeof(script), "echo ran > %s", in_dir("out"));
 	assert_int_equal(launch_prepare(argv, &l), 0);
-	pid = launch_pid(l);
+	pid = l->pid;
 	launch_free(l);
 	assert_int_equal(kill(pid, 0), -1);
 	assert_int_equal(errno, ESRCH);
@@ -171,7 +171,7 @@ static void test_parent_killed_before_go(void **state)
 
 		if (launch_prepare(argv, &l))
 			_exit(1);
-		pids[0] = launch_pid(l);
+		pids[0] = l->pid;
 		pids[1] = fork();
 		if (pids[1] == 0) {
 			sleep(20);
@@ -212,8 +212,8 @@ static void test_killed_before_go(void **state)
 
 	(void)state;
 	assert_int_equal(launch_prepare(argv, &l), 0);
-	kill(launch_pid(l), SIGKILL);
-	pfd.fd = launch_wait_fd(l);
+	kill(l->pid, SIGKILL);
+	pfd.fd = l->wait_fd;
 	assert_int_equal(poll(&pfd, 1, 10000), 1);
 	assert_int_equal(launch_go(l), -ESRCH); /* and no SIGPIPE */
 	assert_int_equal(launch_reap(l, &status), 0);

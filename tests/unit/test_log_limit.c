@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/log_limit.h"
+#include "base/log.h"
 
 static void one_in_each_interval(void **state)
 {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/glob.h"
+#include "base/names.h"
 #include "profile/match_list.h"
 
 static void globs(void **state)

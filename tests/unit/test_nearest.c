@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/nearest.h"
+#include "base/names.h"
 
 static void counts_mistakes(void **state)
 {

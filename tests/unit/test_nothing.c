@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "record/nothing.h"
-#include "proc/heap_kind.h"
+#include "proc/runtime_kind.h"
 
 static struct heap_kind kind;
 static char *ls[] = { (char *)"ls", (char *)"-l", (char *)"/", NULL };

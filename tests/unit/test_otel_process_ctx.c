@@ -19,7 +19,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "proc/otel_process_ctx.h"
+#include "proc/tag_sources.h"
 #include "proc/process.h"
 
 #define PAYLOAD_CAP 65536

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "elf/elf_file.h"
-#include "unwind/fde_index.h"
+#include "elf/unwind_table.h"
 #include "alloc/placement.h"
 #include "made_elf.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "kernel/uprobe_events.h"
-#include "track/plan.h"
+#include "track/policy.h"
 
 /* As of the machine that the table in plan.c is from. */
 static const struct plan_costs costs = { 455, 245 };

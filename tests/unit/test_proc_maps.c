@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "proc/process.h"
 
 #define GOLDEN_DIR "tests/golden/maps/"

@@ -27,7 +27,6 @@
 
 #include "base/clock.h"
 #include "proc/process.h"
-#include "proc/process_memory.h"
 #include "proc/reader.h"
 
 #define WAIT_MS 100

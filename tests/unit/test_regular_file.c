@@ -22,7 +22,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "elf/elf_file.h"
 #include "proc/launch.h"
 #include "proc/process.h"

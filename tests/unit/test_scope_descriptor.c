@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "heaptap/abi.h"
-#include "proc/scope_descriptor.h"
+#include "proc/tag_sources.h"
 
 static void put(uint8_t *raw, size_t off, size_t bytes, uint64_t v)
 {

@@ -12,7 +12,6 @@
 
 #include <cmocka.h>
 
-#include "profile/scope_path.h"
 #include "profile/scope_tree.h"
 
 static void add(struct scope_tree *t, const char *path, int64_t bytes)

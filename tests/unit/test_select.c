@@ -131,13 +131,13 @@ static void test_what_is_wanted(void **state)
 
 	(void)state;
 	assert_int_equal(select_rules_new(&o, &r, &why), 0);
-	assert_false(select_wants_cgroup(r) || select_wants_container(r) || select_is_all(r));
+	assert_false(select_needs(r).cgroup || select_needs(r).container || select_needs(r).is_all);
 	select_rules_free(r);
 	o.cgroups = &place;
 	o.cgroup_cnt = 1;
 	o.containers = (struct texts)ONE("0");
 	assert_int_equal(select_rules_new(&o, &r, &why), 0);
-	assert_true(select_wants_cgroup(r) && select_wants_container(r));
+	assert_true(select_needs(r).cgroup && select_needs(r).container);
 	select_rules_free(r);
 }
 
@@ -148,7 +148,7 @@ static bool may_change(const struct select_options *o)
 	bool may;
 
 	assert_int_equal(select_rules_new(o, &r, &why), 0);
-	may = select_may_change(r);
+	may = select_needs(r).may_change;
 	select_rules_free(r);
 	return may;
 }

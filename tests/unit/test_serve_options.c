@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "budget/budget.h"
+#include "track/budget.h"
 #include "cmd/serve_options.h"
 #include "cmd/serve_settings.h"
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbol/slow_files.h"
+#include "symbol/name_cache.h"
 
 static const struct slow_file_key some = { 1, 2, 3 };
 

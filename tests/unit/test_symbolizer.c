@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "symbol/symbolizer.h"
+#include "symbol/name_cache.h"
+#include "symbol/symbol.h"
 #include "whole.h"
 
 static const struct symbol_options all_on = { .lines = true, .demangle = true };

@@ -11,7 +11,6 @@
 
 #include "symbol_programs.h"
 #include "proc/process.h"
-#include "proc/process_memory.h"
 #include "proc/tag_sources.h"
 
 #ifdef __x86_64__

@@ -17,7 +17,7 @@
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "made_elf.h"
-#include "unwind/fde_index.h"
+#include "elf/unwind_table.h"
 
 #define CODE(...) (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })
 

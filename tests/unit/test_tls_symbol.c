@@ -6,7 +6,7 @@
 #include <elf.h>
 #include <errno.h>
 
-#include "elf/tls_symbol.h"
+#include "elf/elf_symbols.h"
 #include "made_elf.h"
 #include "symbol_programs.h"
 

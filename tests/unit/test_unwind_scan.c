@@ -21,8 +21,10 @@
 
 #include "../lib/find_row.h"
 #include "elf/elf_file.h"
-#include "unwind/unwind_table_priv.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table_priv.h"
+#include "elf/unwind_table.h"
+
+static const struct unwind_options described = { .described_only = true };
 
 static char **arg_files;
 static int arg_file_cnt;
@@ -84,7 +86,7 @@ static void check(const char *path, double wrong_share)
 	find_text(ef, &code);
 	assert_int_equal(unwind_entries(ef, &entries, &code.entry_cnt), 0);
 	code.entries = entries;
-	if (unwind_table_build_described(ef, &t)) {
+	if (unwind_table_build(ef, &described, &t)) {
 		free(entries);
 		elf_file_close(ef);
 		return;

@@ -29,7 +29,9 @@
 
 #include "../lib/find_row.h"
 #include "elf/elf_file.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
+
+static const struct unwind_options described = { .described_only = true };
 
 #define PROBES 5000
 /* A list of everything that is installed is given on the command line; it need not be slow. */
@@ -281,7 +283,7 @@ static void compare_file(const char *path, unsigned int probes)
 
 	if (elf_file_open(path, &ef))
 		return;
-	err = unwind_table_build_described(ef, &t);
+	err = unwind_table_build(ef, &described, &t);
 	elf_file_close(ef);
 	if (err) {
 		print_message("# %s: %s\n", path, strerror(-err));
@@ -348,7 +350,7 @@ static void test_marks(void **state)
 
 	(void)state;
 	assert_int_equal(elf_file_open("/proc/self/exe", &ef), 0);
-	assert_int_equal(unwind_table_build(ef, &plain), 0);
+	assert_int_equal(unwind_table_build(ef, NULL, &plain), 0);
 	base = plain->first_page << HT_PAGE_SHIFT;
 	end = base + ((uint64_t)plain->page_cnt << HT_PAGE_SHIFT);
 	assert_true(end - base > 0x21000);
@@ -359,7 +361,9 @@ static void test_marks(void **state)
 	mark[3] =
 		(struct unwind_mark){ base + 0xfff8, base + 0x10010, HT_ROW_ALLOC }; /* two pages */
 	mark[4] = (struct unwind_mark){ base + 0x8002, base + 0x8100, HT_ROW_ALLOC }; /* touches */
-	assert_int_equal(unwind_table_build_marked(ef, mark, 5, &t), 0);
+	assert_int_equal(unwind_table_build(
+				 ef, &(struct unwind_options){ .marks = mark, .mark_cnt = 5 }, &t),
+			 0);
 	for (pc = base; pc < end; pc++) {
 		const struct ht_row *row = find_row(t, pc), *want = find_row(plain, pc);
 		uint8_t bits = 0;
@@ -403,8 +407,8 @@ static void test_without_sections(void **state)
 	eh->e_shnum = eh->e_shstrndx = 0;
 	assert_int_equal(elf_file_open_mem(copy, bytes, &stripped), 0);
 	free(copy);
-	assert_int_equal(unwind_table_build(ef, &with), 0);
-	assert_int_equal(unwind_table_build(stripped, &without), 0);
+	assert_int_equal(unwind_table_build(ef, NULL, &with), 0);
+	assert_int_equal(unwind_table_build(stripped, NULL, &without), 0);
 	assert_same_table(with, without);
 	unwind_table_free(with);
 	unwind_table_free(without);
@@ -423,7 +427,7 @@ static void test_vdso(void **state)
 	if (!image)
 		skip();
 	assert_int_equal(elf_file_open_mem(image, 4096, &ef), 0);
-	assert_int_equal(unwind_table_build_described(ef, &t), 0);
+	assert_int_equal(unwind_table_build(ef, &described, &t), 0);
 	assert_int_equal(t->bad_fde_cnt, 0);
 	assert_true(t->row_cnt > 2);
 	print_message("# vDSO: functions %u, rows %u, unsupported %u\n", t->fde_cnt, t->row_cnt,

@@ -30,7 +30,7 @@
 
 #include "../lib/find_row.h"
 #include "elf/elf_file.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 
 #if defined(__x86_64__)
 
@@ -71,7 +71,7 @@ static void mapping_add(uint64_t start, uint64_t end, uint64_t off, const char *
 	if (err)
 		return;
 	*m = (struct mapping){ .start = start, .end = end };
-	if (!elf_file_code_vaddr(ef, off, &vaddr) && !unwind_table_build(ef, &m->table)) {
+	if (!elf_file_code_vaddr(ef, off, &vaddr) && !unwind_table_build(ef, NULL, &m->table)) {
 		m->bias = start - vaddr;
 		mapping_cnt++;
 	}

@@ -29,7 +29,6 @@
 
 #include "base/err.h"
 #include "kernel/attach.h"
-#include "kernel/shared_probes.h"
 #include "kernel/uprobe_events.h"
 #include "uprobe_link.h"
 

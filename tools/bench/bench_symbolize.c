@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "elf/elf_file.h"
-#include "symbol/symbolizer.h"
+#include "symbol/symbol.h"
 
 #define ROUNDS_CAP 99
 

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "elf/elf_file.h"
-#include "unwind/unwind_table_priv.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table_priv.h"
+#include "elf/unwind_table.h"
 
 #define ROUNDS_DEFAULT 5
 #define ROUNDS_CAP 1000
@@ -73,7 +73,7 @@ static int measure(const char *path, int rounds, struct result *ret)
 
 		err = elf_file_open(path, &ef);
 		if (!err)
-			err = unwind_table_build(ef, &t);
+			err = unwind_table_build(ef, NULL, &t);
 		times[i] = now_ms() - start;
 		if (!err && i == 0)
 			describe(ef, t, ret);

@@ -8,12 +8,12 @@
  * if their symbol can be replaced by another file's.
  *
  * Whose block is it. A function that calls another entry point for its block must not be counted as well. Within the
- * file alloc_calls.c sees that. A file of no known family may be a wrapper, whose functions reach the next file's
+ * file alloc_inner.c sees that. A file of no known family may be a wrapper, whose functions reach the next file's
  * through pointers (dlsym) or by name: everything that they reach within the file is searched, and what cannot be
  * followed counts as reaching one.
  *
- * Functions that throw. Their sampled call is one of plain_functions[], since the tap's code cannot be on the stack when
- * an exception passes, and the form that does not throw calls the program's handler before it returns NULL.
+ * Functions that throw. Their sampled call is one of plain_functions[], since the tap's code cannot be on the stack
+ * when an exception passes, and the form that does not throw calls the program's handler before it returns NULL.
  */
 #include <elf.h>
 #include <errno.h>
@@ -116,8 +116,8 @@ static int find_probes(const struct taps *t, const struct alloc_site *site, bool
 	return err;
 }
 
-/* Are its functions that only jump to a local one (musl: malloc, free, realloc) nothing else than that one, whoever calls
- * it? Elsewhere it may be a part of other functions as well. */
+/* Are its functions that only jump to a local one (musl: malloc, free, realloc) nothing else than that one, whoever
+ * calls it? Elsewhere it may be a part of other functions as well. */
 static bool has_plain_bodies(const struct alloc_family *family)
 {
 	return !strcmp(family->name, "musl");

@@ -7,11 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/vec.h"
 #include "alloc/alloc_table.h"
 #include "alloc/placement.h"
 #include "alloc/tap_spot.h"
+#include "base/vec.h"
 
+struct alloc_file;
 struct elf_file;
 struct elf_symbols;
 
@@ -45,8 +46,8 @@ struct alloc_file {
 	/* It is a jemalloc of which only the C functions have names. FREED: the function that frees blocks of a known
 	 * size was found by its shape; LEAKS: it was not. */
 	enum { ALLOC_PLAIN_NOT, ALLOC_PLAIN_FREED, ALLOC_PLAIN_LEAKS } plain;
-	/* The family that is inlined into its callers; NULL: none. If its frees are, its entry points are no sites: blocks
-	 * would be held for ever. */
+	/* The family that is inlined into its callers; NULL: none. If its frees are, its entry points are no sites:
+	 * blocks would be held for ever. */
 	const char *inlined;
 	VEC(struct alloc_site) sites; /* one per function address (aliases merged) */
 	/* Code of the allocator whose calls are a part of another one; see allocators.c. */
@@ -73,5 +74,32 @@ bool alloc_site_is_left_alone(const struct alloc_site *site, const struct alloc_
 /* Is this the name of a function that only passes allocations on (malloc, operator new, __rust_alloc,
  * alloc::raw_vec::...)? The name may be mangled or demangled. */
 bool alloc_is_allocator_frame(const char *name);
+
+/*
+ * alloc_unseen.c: allocators in a file that lost the names of its functions: what they allocate, or free, is not seen.
+ * A stripped file still has the texts of an allocator's messages, by which it is known.
+ */
+enum alloc_unseen_kind {
+	ALLOC_UNSEEN_NONE,
+	ALLOC_UNSEEN_ALL, /* an allocator of which no function has a name */
+	ALLOC_UNSEEN_PARTS, /* malloc and free have names; functions for aligned blocks have none */
+	ALLOC_UNSEEN_FREES, /* ... and blocks may be freed by a function that has none */
+	ALLOC_UNSEEN_INLINED, /* the allocator is inlined into its callers */
+	ALLOC_UNSEEN_FOREIGN, /* the file is not probed, because another user could let that wait for ever */
+	ALLOC_UNSEEN_CNT,
+};
+
+struct alloc_unseen {
+	uint32_t kind; /* enum alloc_unseen_kind */
+	char family[16]; /* "jemalloc" */
+};
+
+/* af: what alloc_file_scan() found in the file, or NULL. */
+void alloc_unseen_find(struct elf_file *ef, const struct alloc_file *af, struct alloc_unseen *ret);
+
+/* Room for the words below. */
+#define ALLOC_UNSEEN_WORDS 160
+/* "contains jemalloc, whose functions have no names: what it allocates is not seen" */
+const char *alloc_unseen_words(const struct alloc_unseen *u, char buf[ALLOC_UNSEEN_WORDS]);
 
 #endif

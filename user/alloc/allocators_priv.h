@@ -11,13 +11,13 @@
 #include "alloc/placement.h"
 #include "base/vec.h"
 #include "elf/elf_symbols.h"
-#include "unwind/fde_index.h"
+#include "elf/unwind_table.h"
 
 struct alloc_file;
 struct elf_file;
 
 /*
- * alloc_calls.c: the entry points of an allocator that end in, or call, other entry points of the same file.
+ * alloc_inner.c: the entry points of an allocator that end in, or call, other entry points of the same file.
  */
 
 /* A name defined at an address. An address may have several (aliases). */
@@ -43,9 +43,6 @@ void alloc_calls_release(struct alloc_calls *ac);
 /* Length of the function at vaddr, 0: unknown. */
 uint64_t alloc_calls_function_bytes(const struct alloc_calls *ac, uint64_t vaddr);
 
-/* The vaddr of the entry point that a branch leads to (directly, by PLT or GOT slot), 0: none. */
-uint64_t alloc_calls_target(const struct alloc_calls *ac, const struct branch_out *br);
-
 /*
  * All functions that a function reaches by jumps alone: itself, and the local functions that it and they jump to
  * (split-off cold parts, common tails).
@@ -70,8 +67,8 @@ int alloc_calls_tail(const struct alloc_calls *ac, uint64_t vaddr, uint64_t byte
 		     struct alloc_tail *ret);
 
 /*
- * alloc_inner.c: finds the code of a file whose calls are a part of another call, where nothing else would show it. Used
- * by allocators.c only; the rules are in its essay.
+ * alloc_inner.c: finds the code of a file whose calls are a part of another call, where nothing else would show it. The
+ * rules are in the essay of allocators.c.
  */
 
 /* At most this many ranges per file; a process has room for HT_INNER_CAP in total. */
@@ -105,24 +102,8 @@ int alloc_taps_find(const struct alloc_calls *ac, const struct alloc_lookup *loo
 		    bool multibyte_nop_ok, const struct alloc_founds *all, struct alloc_file *af);
 
 /*
- * alloc_shape.c: finds a function of jemalloc that has no name by what its code does.
- */
-
-/* Functions that free a block of a known size, as sdallocx() does; more than these are not looked for. */
-#define ALLOC_SHAPE_CAP 4
-struct alloc_shape {
-	uint64_t vaddr[ALLOC_SHAPE_CAP], bytes[ALLOC_SHAPE_CAP];
-	size_t cnt;
-	bool is_free; /* free() itself has that shape */
-};
-
-/* free_vaddr: jemalloc's free(). 0 or -ENOMEM. */
-int alloc_shape_find(const struct elf_file *ef, const struct fde_index *fdes, uint64_t free_vaddr,
-		     uint64_t free_bytes, struct alloc_shape *ret);
-
-/*
- * alloc_inlined.c: finds an allocator that was inlined into its callers, by a link of the program as a whole. These call
- * the slow ways that its entry points have for what they cannot do at once; no probe sees the rest.
+ * alloc_inlined.c: finds an allocator that was inlined into its callers, by a link of the program as a whole. These
+ * call the slow ways that its entry points have for what they cannot do at once; no probe sees the rest.
  */
 
 #define ALLOC_SLOW_WAYS_CAP 8
@@ -166,5 +147,11 @@ struct alloc_prefix_finder {
 void alloc_prefix_note(struct alloc_prefix_finder *pf, const char *name);
 /* Add the prefixes that were found to the look-up. */
 void alloc_prefix_take(const struct alloc_prefix_finder *pf, struct alloc_lookup *lk);
+
+/*
+ * alloc_unseen.c: a family whose messages are in the file, and that is not among those that are known
+ * (alloc_family_bit()); NULL: none.
+ */
+const char *alloc_contents(struct elf_file *ef, uint32_t known_bits);
 
 #endif

@@ -12,7 +12,7 @@
 #include "alloc/placement_priv.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
-#include "unwind/fde_index.h"
+#include "elf/unwind_table.h"
 
 #define FUNCTION_BYTES_CAP 8192 /* longer functions are not searched for a gap */
 #define SEARCH_BYTES 64 /* roughly the bytes of the instructions that are searched for a spot */

@@ -22,9 +22,9 @@
  * ones, and those that the function overwrites whole before it has read them. Not those that hold arguments.
  * A function that frees is not run again: there it must only leave the argument alone.
  *
- * What the way in needs (tap_code.c): the flags, r10, r11 and some bytes below the stack pointer. Nothing of the function
- * is below it, as no passed instruction writes memory. Flags that are set before the spot and read behind it can be made
- * again if one passed cmp or test made them and nothing has changed its operands.
+ * What the way in needs (tap_code.c): the flags, r10, r11 and some bytes below the stack pointer. Nothing of the
+ * function is below it, as no passed instruction writes memory. Flags that are set before the spot and read behind it
+ * can be made again if one passed cmp or test made them and nothing has changed its operands.
  */
 #include "alloc/tap_spot_priv.h"
 
@@ -34,7 +34,7 @@
 
 #include "alloc/placement_priv.h"
 #include "elf/elf_file.h"
-#include "unwind/fde_index.h"
+#include "elf/unwind_table.h"
 
 #define SEARCH_INSNS 16
 #define FLAG_INSNS 12
@@ -588,8 +588,8 @@ static int search_function(struct search *sc, uint64_t vaddr, uint64_t bytes, ui
 	return 0;
 }
 
-/* Does a function begin there? *ret_bytes: its length, 0: not known. In a stripped file without a table of functions (musl's)
- * one that is aligned like a function is taken for one. */
+/* Does a function begin there? *ret_bytes: its length, 0: not known. In a stripped file without a table of functions
+ * (musl's) one that is aligned like a function is taken for one. */
 static bool begins_function(const struct fde_index *fdes, const struct elf_symbols *syms,
 			    uint64_t vaddr, uint64_t *ret_bytes)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * folder.h - folders that heaptap writes to: opened once, and checked for who else can change them.
+ * folder.h - folders that heaptap writes to, and the files that it makes there. A folder is opened once, and checked
+ * for who else can change it.
  *
  * Whoever can write to a folder can change what is made in it. A folder is a stranger's if its owner is neither root
  * nor the user, or if others can write to it. The sticky bit (/tmp) makes such a folder safe for files with random
@@ -28,5 +29,31 @@ enum folder_rule {
 int folder_open(const char *path, enum folder_rule rule, int *ret_fd, struct err *why);
 /* Is the folder no stranger's? */
 bool folder_is_safe(int fd);
+
+/*
+ * A file that stays: there whole or not at all, for its owner only.
+ *
+ * The file is made through the folder's descriptor, so that no other folder can be put in its place. It has a random
+ * name and is created anew (O_EXCL), so that nothing that somebody prepared is opened. Then it is renamed, which
+ * replaces a link and does not follow it.
+ */
+#define NEW_FILE_NAME_BYTES 48
+
+struct new_file {
+	int folder_fd; /* the caller's */
+	int fd; /* -1: none */
+	char name[NEW_FILE_NAME_BYTES]; /* temporary, until it is committed; "": none */
+};
+
+/* Create PREFIX, a random number, ".tmp". prefix: at most 24 bytes; it tells whose file it was if it is left behind. */
+int new_file_open(int folder_fd, const char *prefix, struct new_file *ret);
+/* The file is complete: close it and give it its name. -EEXIST: the name is taken and is not replaced (-EISDIR: by a
+ * folder, which is never replaced); another name may be tried. */
+int new_file_commit(struct new_file *f, const char *name, bool replaces);
+/* Remove a file that was not committed. */
+void new_file_drop(struct new_file *f);
+
+/* Is this the name of a file that a killed process left behind? */
+bool new_file_is_left(const char *name, const char *prefix);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/printable.h"
 
 static void put_key(struct json *j, const char *name)
 {

@@ -9,6 +9,7 @@
 #define HT_BASE_LOG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
@@ -31,5 +32,21 @@ bool log_status_is_due(void);
 /* Stderr is a pipe that leads to a terminal, or, with false, to none. */
 void log_set_terminal(bool is_terminal);
 void log_status_end(void);
+
+/*
+ * How often a line is logged. An event that happens a thousand times a minute would bury the rest of the log. Lines
+ * left out are counted, so that the next line can tell.
+ */
+struct log_limit {
+	uint64_t every_ns; /* one line per this time ... */
+	unsigned int burst; /* ... but this many at once after a quiet time: at least 1 */
+	uint64_t paid_until_ns; /* where the logged lines reach, if each takes every_ns */
+	uint64_t left_out_cnt; /* since the last log_limit_left_out() */
+};
+
+/* May the line be logged at time now (now_ns())? If not, it counts as left out. */
+bool log_limit_allows(struct log_limit *l, uint64_t now);
+/* The number of lines left out since the last call. */
+uint64_t log_limit_left_out(struct log_limit *l);
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * printable.h - makes foreign names safe in our lines: a control character would break the line, command the terminal,
- * or be taken for something else. It becomes '?'.
+ * printable.h - makes foreign texts safe where they are written: in our lines, in HTML and XML, in words for a shell.
+ *
+ * A control character would break the line, command the terminal, or be taken for something else. In our lines it
+ * becomes '?'.
  */
 #ifndef HT_BASE_PRINTABLE_H
 #define HT_BASE_PRINTABLE_H
 
-#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* For one byte of a text that goes through make_printable() as a whole, or is ASCII. */
 static inline char printable(char c)
@@ -24,7 +26,21 @@ void make_printable(char *text);
 /* The same for n bytes, which may contain zeros; return how many are left. */
 size_t make_printable_n(char *text, size_t n);
 
-/* Is a valid sequence of len > 1 bytes one of these? */
-bool printable_is_harmful(const char *seq, size_t len);
+/* Length of the valid UTF-8 sequence (RFC 3629) at text, which has n > 0 bytes; 0: it is not valid.
+ * A zero byte is not valid. */
+size_t utf8_len(const char *text, size_t n);
+
+/*
+ * Write text in an element or a double-quoted attribute of HTML or XML. Controls except tab and newline become spaces.
+ * U+FFFD replaces invalid UTF-8, characters that XML 1.0 lacks (U+FFFE, U+FFFF), and those that make_printable()
+ * removes (8-bit controls, characters that separate lines or turn the direction of writing).
+ */
+void markup_put(const char *text, size_t len, FILE *out);
+/* Write JSON into a script element that is data: no "</script>" and no "<!--" is left in it. */
+void markup_put_json(const char *json, FILE *out);
+
+/* Write a word of a command line that the user is to copy: a shell takes it for one word. In quotes if necessary.
+ * Controls stay. */
+void shell_word_put(const char *word, FILE *out);
 
 #endif

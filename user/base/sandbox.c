@@ -3,8 +3,8 @@
  * sandbox.c - rlimits, privileges and system calls of the symbol helper.
  *
  * Promises, once sealed: no file can be opened, no process started, no memory made executable; the process is nobody
- * without capabilities, ends with its parent, and cannot use more memory or CPU time than it was given. On a kernel without
- * filters for system calls the first three do not hold: sandbox_is_whole() tells.
+ * without capabilities, ends with its parent, and cannot use more memory or CPU time than it was given. On a kernel
+ * without filters for system calls the first three do not hold: sandbox_is_whole() tells.
  *
  * Does not hide the parent's memory, of which the child has a copy: a hostile file that reads it could only write it
  * into the answer.
@@ -33,8 +33,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/null_fd.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 
 #define NOBODY_ID 65534
 #define NOFILE_CAP 64
@@ -414,11 +413,13 @@ static void run_reading(pid_t parent, int (*fn)(void *), void *arg, uint32_t wal
 	static const int kept_fd[] = { STDOUT_FILENO, STDERR_FILENO };
 	const struct sandbox_limits limits = { .data_bytes = READING_DATA_BYTES,
 					       .map_bytes = READING_MAP_BYTES };
-	/* Without that capability it reads as it is, and without openat2(), of which the filter does not see how it opens. */
+	/* Without that capability it reads as it is, and without openat2(), of which the filter does not see how it
+	 * opens. */
 	bool is_nobody = may_read_all();
 	int status;
 
-	/* First of all: a process that is killed cannot take probes out, so it must not be the last that has one open. */
+	/* First of all: a process that is killed cannot take probes out, so it must not be the last that has one
+	 * open. */
 	if (dup2(printed->write_fd[0], STDOUT_FILENO) < 0 ||
 	    dup2(printed->write_fd[1], STDERR_FILENO) < 0 || close_others(kept_fd, 2))
 		_exit(SANDBOX_NOT_RUN);

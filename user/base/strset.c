@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/keyed_hash.h"
-#include "base/utf8.h"
+#include "base/hmap.h"
+#include "base/printable.h"
 #include "base/vec.h"
 
 #define BLOCK_BYTES 65536

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/write_all.h"
+#include "base/fd.h"
 
 int terminal_columns(int fd, int min, int max)
 {

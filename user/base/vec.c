@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 int vec_grow(void **data, size_t *cap, size_t need, size_t elem_bytes)
 {
@@ -24,4 +25,31 @@ int vec_grow(void **data, size_t *cap, size_t need, size_t elem_bytes)
 	*data = p;
 	*cap = new_cap;
 	return 0;
+}
+
+int texts_add(struct texts *t, const char *text)
+{
+	if (vec_reserve(t, t->cnt + 1))
+		return -ENOMEM;
+	t->data[t->cnt] = strdup(text);
+	if (!t->data[t->cnt])
+		return -ENOMEM;
+	t->cnt++;
+	return 0;
+}
+
+void texts_release(struct texts *t)
+{
+	for (size_t i = 0; i < t->cnt; i++)
+		free(t->data[i]);
+	vec_release(t);
+}
+
+bool texts_equal(const struct texts *a, const struct texts *b)
+{
+	bool is = a->cnt == b->cnt;
+
+	for (size_t i = 0; i < a->cnt && is; i++)
+		is = !strcmp(a->data[i], b->data[i]);
+	return is;
 }

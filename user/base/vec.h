@@ -7,6 +7,7 @@
 #ifndef HT_BASE_VEC_H
 #define HT_BASE_VEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define VEC(T)                   \
@@ -39,5 +40,16 @@ int vec_grow(void **data, size_t *cap, size_t need, size_t elem_bytes);
 		(v)->cnt = (v)->cap = 0; \
 	} while (0)
 #define vec_each(v, p) for ((p) = (v)->data; (p) && (p) < (v)->data + (v)->cnt; (p)++)
+
+/* A list of texts that owns them. Zero-initialised. */
+struct texts {
+	char **data;
+	size_t cnt, cap;
+};
+
+/* Add a copy of text. -ENOMEM leaves the list as it was. */
+int texts_add(struct texts *t, const char *text);
+void texts_release(struct texts *t);
+bool texts_equal(const struct texts *a, const struct texts *b);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/ending.h"
+#include "base/names.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/units.h"

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/ending.h"
+#include "base/names.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 #include "cmd/cmd.h"
 #include "cmd/profile_in.h"
 #include "profile/pprof.h"

@@ -13,10 +13,10 @@
 #include "kernel/attach.h"
 #include "kernel/features.h"
 #include "kernel/privileges.h"
-#include "proc/heap_kind.h"
+#include "proc/runtime_kind.h"
 #include "proc/process.h"
 #include "proc/survey.h"
-#include "track/plan.h"
+#include "track/policy.h"
 
 struct alloc_file;
 struct alloc_site;

@@ -13,7 +13,7 @@
 #include "cmd/doctor.h"
 #include "heaptap/abi.h"
 #include "alloc/allocators.h"
-#include "proc/heap_kind.h"
+#include "proc/runtime_kind.h"
 
 #define NAMED_CNT 3 /* items named of a list */
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/ending.h"
+#include "base/names.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/sandbox.h"

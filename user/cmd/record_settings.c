@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "budget/governor.h"
+#include "track/governor.h"
 
 int record_settings_check_pids(const char *text, struct err *why)
 {

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/terminal.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 #include "cmd/cmd.h"
 #include "cmd/profile_in.h"
 #include "cmd/report_priv.h"

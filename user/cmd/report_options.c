@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/ending.h"
+#include "base/names.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"

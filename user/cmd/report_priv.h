@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "base/terminal.h"
-#include "base/texts.h"
+#include "base/vec.h"
 #include "config/option.h"
-#include "profile/age.h"
+#include "profile/bins.h"
 #include "report/report.h"
 
 /* report_options.c: the options of `heaptap report` and `heaptap diff`, and which go together. */

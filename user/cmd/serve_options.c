@@ -17,7 +17,7 @@
 #include "push/push_http.h"
 #include "push/push_profile.h"
 #include "http/token.h"
-#include "proc/container.h"
+#include "proc/facts.h"
 
 static int check_listen(const char *text, struct err *why)
 {

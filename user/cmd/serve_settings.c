@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "budget/governor.h"
+#include "track/governor.h"
 #include "cmd/cmd.h"
 #include "cmd/serve_options.h"
 #include "http/listen.h"

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/printable.h"
 #include "base/sandbox.h"
-#include "base/texts.h"
+#include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/profile_in.h"
 #include "profile/pprof.h"

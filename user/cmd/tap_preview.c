@@ -20,7 +20,6 @@
 #include "kernel/privileges.h"
 #include "proc/proc_text.h"
 #include "proc/process.h"
-#include "proc/process_memory.h"
 #include "proc/survey.h"
 #include "tap/tap.h"
 #include "track/tap_orders.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "budget/governor.h"
+#include "track/governor.h"
 #include "cmd/cmd.h"
 #include "top/record_source.h"
 

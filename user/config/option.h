@@ -23,9 +23,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/texts.h"
-#include "base/units.h"
 #include "base/vec.h"
+#include "base/units.h"
 
 struct err;
 

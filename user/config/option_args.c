@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/nearest.h"
+#include "base/names.h"
 #include "config/option.h"
 
 /* getopt_long() returns ROW_BASE plus the index of the option's row. Letters are below. */

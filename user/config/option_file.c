@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/nearest.h"
+#include "base/names.h"
 #include "config/option.h"
 #include "config/toml.h"
 

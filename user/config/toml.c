@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/printable.h"
 
 struct reader {
 	const char *begin, *at, *end;

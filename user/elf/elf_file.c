@@ -4,8 +4,8 @@
  *
  * libelf trusts a file more than heaptap can. So before it is asked: the headers that it will look at are read and paid
  * for, a section table is dropped for which it would allocate too much, the contents of a section are taken as they are
- * (elf_rawdata(): elf_getdata() copies what is not aligned), and a table of strings must be plain and have a zero near its
- * end (else elf_strptr() unpacks it, or looks for a zero through all of it for each name).
+ * (elf_rawdata(): elf_getdata() copies what is not aligned), and a table of strings must be plain and have a zero near
+ * its end (else elf_strptr() unpacks it, or looks for a zero through all of it for each name).
  *
  * Damage: a broken ELF or program header makes open fail; a broken section table, note or dynamic section makes that
  * part absent. Files of the other byte order are refused. Of 32-bit files the headers, segments and notes are read,
@@ -18,8 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
 
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "base/vec.h"
 #include "elf/elf_budget.h"
 #include "elf/elf_image.h"
@@ -44,6 +46,9 @@
 #define OUR_DATA ELFDATA2LSB
 #else
 #define OUR_DATA ELFDATA2MSB
+#endif
+#ifndef ELFCOMPRESS_ZSTD /* before glibc 2.36 */
+#define ELFCOMPRESS_ZSTD 2
 #endif
 
 struct unpacked {
@@ -348,6 +353,20 @@ Elf_Data *elf_file_data(const struct elf_file *ef, Elf_Scn *scn)
 	    !elf_image_get(&ef->im, sh.sh_offset, sh.sh_size))
 		return NULL;
 	return elf_rawdata(scn, NULL);
+}
+
+int decompress(uint32_t type, const uint8_t *in, size_t in_bytes, uint8_t *out, size_t out_bytes)
+{
+	uLongf got = out_bytes;
+
+	switch (type) {
+	case ELFCOMPRESS_ZLIB:
+		return uncompress(out, &got, in, in_bytes) == Z_OK && got == out_bytes ? 0 :
+											 -ENOEXEC;
+	case ELFCOMPRESS_ZSTD:
+		return ZSTD_decompress(out, out_bytes, in, in_bytes) == out_bytes ? 0 : -ENOEXEC;
+	}
+	return -ENOEXEC;
 }
 
 static int unpack(struct elf_file *ef, Elf_Scn *scn, const Elf_Data *packed, struct unpacked *ret)

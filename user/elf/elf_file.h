@@ -2,9 +2,9 @@
 /*
  * elf_file.h - one ELF file, read-only: libelf, for files that are somebody else's.
  *
- * Headers and tables are read with libelf (gelf_getshdr(), gelf_getsym(), elf_strptr(), ...). Here is what libelf does not
- * have: identity, addresses, and a limit on what a file may cost. Every offset and count is checked against the file's
- * size, and a broken file gives -ENOEXEC (or a missing section), never a crash.
+ * Headers and tables are read with libelf (gelf_getshdr(), gelf_getsym(), elf_strptr(), ...). Here is what libelf does
+ * not have: identity, addresses, and a limit on what a file may cost. Every offset and count is checked against the
+ * file's size, and a broken file gives -ENOEXEC (or a missing section), never a crash.
  */
 #ifndef HT_ELF_FILE_H
 #define HT_ELF_FILE_H
@@ -77,8 +77,8 @@ bool elf_file_symtab(const struct elf_file *ef, uint32_t type, struct elf_symtab
 /* The name of symbol idx < cnt; NULL: it has none. */
 const char *elf_symtab_get(const struct elf_symtab *t, size_t idx, GElf_Sym *ret);
 
-/* Call fn for each note of a section (from_segments: of a PT_NOTE) until it returns non-zero, which is then returned. The
- * name is note->n_namesz bytes, the description note->n_descsz. */
+/* Call fn for each note of a section (from_segments: of a PT_NOTE) until it returns non-zero, which is then
+ * returned. The name is note->n_namesz bytes, the description note->n_descsz. */
 typedef int elf_note_fn(void *ctx, const GElf_Nhdr *note, const char *name, const uint8_t *desc);
 int elf_file_each_note(const struct elf_file *ef, bool from_segments, elf_note_fn *fn, void *ctx);
 
@@ -118,18 +118,13 @@ const uint8_t *elf_file_at(const struct elf_file *ef, uint64_t vaddr, uint64_t m
 const uint8_t *elf_file_read(const struct elf_file *ef, uint64_t vaddr, uint64_t bytes);
 
 /*
- * decompress.c: unpack compressed parts of ELF files, with a bound on the result.
+ * Unpack a compressed section, with a bound on the result.
  *
  * Not libelf's elf_compress(): before 0.189 it has no zstd, and it takes whatever memory a header asks for.
- */
-
-/*
+ *
  * type: ELFCOMPRESS_*. out_bytes: the size of the result by the header; any other size is damage. -ENOEXEC: damaged, or
  * another type.
  */
 int decompress(uint32_t type, const uint8_t *in, size_t in_bytes, uint8_t *out, size_t out_bytes);
-/* Unpack an .xz stream to at most cap_bytes; its size is found while unpacking. *ret is malloc'ed. -EFBIG, -ENOMEM. */
-int decompress_xz(const uint8_t *in, size_t in_bytes, uint64_t cap_bytes, uint8_t **ret,
-		  size_t *ret_bytes);
 
 #endif

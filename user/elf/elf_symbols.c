@@ -12,6 +12,7 @@
 #include "elf/elf_symbols.h"
 
 #include <errno.h>
+#include <lzma.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,105 @@
 #include "base/vec.h"
 #include "elf/elf_budget.h"
 #include "elf/elf_file.h"
+
+/*
+ * Names that a file exports or imports.
+ */
+
+static void note(const GElf_Sym *sym, struct dynamic_symbol *s)
+{
+	if (sym->st_shndx == SHN_UNDEF) {
+		s->is_wanted = true;
+		return;
+	}
+	s->is_defined = true;
+	s->vaddr = sym->st_value;
+}
+
+void dynamic_symbols_find(struct elf_file *ef, struct dynamic_symbol *symbols, unsigned cnt)
+{
+	struct elf_symtab t;
+	GElf_Sym sym;
+
+	for (unsigned i = 0; i < cnt; i++)
+		symbols[i] = (struct dynamic_symbol){ .name = symbols[i].name };
+	if (!elf_file_symtab(ef, SHT_DYNSYM, &t))
+		return;
+	for (size_t at = 0; at < t.cnt; at++) {
+		const char *name = elf_symtab_get(&t, at, &sym);
+
+		for (unsigned i = 0; name && i < cnt; i++)
+			if (!strcmp(name, symbols[i].name))
+				note(&sym, &symbols[i]);
+	}
+}
+
+/*
+ * .gnu_debugdata.
+ */
+
+/* Memory for the decoder's own tables; xz -9 needs 65 MiB. */
+#define XZ_MEMORY_BYTES (128ULL << 20)
+
+static int xz_error(lzma_ret rc)
+{
+	if (rc == LZMA_MEM_ERROR)
+		return -ENOMEM;
+	return rc == LZMA_MEMLIMIT_ERROR ? -EFBIG : -ENOEXEC;
+}
+
+/* Unpack an .xz stream to at most cap_bytes; its size is found while unpacking. *ret is malloc'ed. -EFBIG, -ENOMEM. */
+static int decompress_xz(const uint8_t *in, size_t in_bytes, uint64_t cap_bytes, uint8_t **ret,
+			 size_t *ret_bytes)
+{
+	lzma_stream z = LZMA_STREAM_INIT;
+	uint8_t *out = NULL, *p;
+	size_t cap = 0;
+	lzma_ret rc;
+	int err;
+
+	rc = lzma_stream_decoder(&z, XZ_MEMORY_BYTES, LZMA_CONCATENATED);
+	if (rc != LZMA_OK)
+		return xz_error(rc);
+	z.next_in = in;
+	z.avail_in = in_bytes;
+	do {
+		if (z.total_out == cap) {
+			cap = cap ? cap * 2 : 64 * 1024;
+			if (z.total_out >= cap_bytes) {
+				err = -EFBIG;
+				goto out;
+			}
+			if (cap > cap_bytes)
+				cap = cap_bytes;
+			p = realloc(out, cap);
+			if (!p) {
+				err = -ENOMEM;
+				goto out;
+			}
+			out = p;
+		}
+		z.next_out = out + z.total_out;
+		z.avail_out = cap - z.total_out;
+		rc = lzma_code(&z, LZMA_FINISH);
+	} while (rc == LZMA_OK);
+	if (rc != LZMA_STREAM_END) {
+		err = xz_error(rc);
+		goto out;
+	}
+	*ret = out;
+	*ret_bytes = z.total_out;
+	out = NULL;
+	err = 0;
+out:
+	lzma_end(&z);
+	free(out);
+	return err;
+}
+
+/*
+ * The symbols of a file.
+ */
 
 #define TABLES_CAP 6 /* two of the file, its .gnu_debugdata and its debug file */
 #define NAME_BYTES_CAP 65536

@@ -21,7 +21,7 @@
  *
  * Symbols are found by section: strip keeps .dynsym. Relocations are found by PT_DYNAMIC.
  */
-#include "elf/tls_symbol.h"
+#include "elf/elf_symbols.h"
 
 #include <errno.h>
 #include <string.h>

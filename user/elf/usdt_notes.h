@@ -34,14 +34,12 @@ int usdt_notes_find(struct elf_file *ef, const char *provider, struct usdt_note 
 		    size_t *ret_cnt);
 
 /*
- * usdt_operand.c: the places of the arguments of a statically defined probe.
+ * The places of the arguments of a statically defined probe.
  *
  * A note describes them as the assembler wrote them, "8@%rdi -4@$5 8@-16(%rbp)": for each argument its size in bytes,
  * negative if it is signed, and an operand in the syntax of the machine. The source of the format is SystemTap's
  * <sys/sdt.h>. The size may be missing: then it is the machine's word.
- */
-
-/*
+ *
  * Parse the first cnt operands of a note's arguments, in order; there may be more. -EINVAL: there are fewer, or one is
  * not understood. -ENOTSUP: an argument is in a place that heaptap does not read (a float, a symbol).
  */

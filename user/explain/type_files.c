@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 #include "proc/facts.h"

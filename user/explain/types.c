@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/hmap.h"
-#include "symbol/symbolizer.h"
+#include "symbol/symbol.h"
 
 #define SLOT_CNT 16384 /* words that are remembered */
 #define TRIES_CAP (1u << 18) /* words that are looked at: each may take four pages to read */

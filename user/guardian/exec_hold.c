@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "guardian/guardian_priv.h"
-#include "guardian/wire.h"
 
 #define ANSWER_TIMEOUT_MS 10000
 

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "guardian/wire.h" /* HOLD_LIMIT_NS */
+#include "guardian/guardian_priv.h" /* HOLD_LIMIT_NS */
 
 struct exec_hold;
 struct guardian;

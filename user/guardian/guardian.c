@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * guardian.c - main's side of the guardian, see guardian.h. The other side is holder.c.
+ * guardian.c - main's side of the guardian: its life, messages and tickets; see guardian.h. What it is asked for:
+ * requests.c. The other side: holder.c.
  *
  * A function that waits for an answer handles news that come before it. No answer for a minute counts as the
  * guardian's end: it is stopped then, and nobody may wait for it for ever.
@@ -20,11 +21,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/err.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "guardian/guardian_priv.h"
-#include "guardian/wire.h"
 
 #define ANSWER_TIMEOUT_MS 60000
 #define SAID_AFTER_MS 3000 /* the user is told that it takes long */
@@ -273,6 +272,11 @@ int guardian_restart(struct guardian *g)
 	return start(g);
 }
 
+uint64_t guardian_new_number(struct guardian *g)
+{
+	return ++g->last_number;
+}
+
 pid_t guardian_pid(const struct guardian *g)
 {
 	return g->pid;
@@ -351,14 +355,6 @@ static int await(struct guardian *g, struct wire_reply *ret)
  * Requests.
  */
 
-struct request {
-	struct wire_request head;
-	struct iovec body[WIRE_PARTS_CAP + 1];
-	size_t body_cnt;
-	int fds[WIRE_FDS_CAP];
-	size_t fd_cnt;
-};
-
 /* It may be in the kernel, or there is no memory for a message at the moment. */
 static bool is_sent_later(struct guardian *g, int *tries_left)
 {
@@ -372,7 +368,7 @@ static bool is_sent_later(struct guardian *g, int *tries_left)
 	return true;
 }
 
-static int send_request_trying(struct guardian *g, struct request *r, int tries_left)
+static int send_request_trying(struct guardian *g, struct guardian_request *r, int tries_left)
 {
 	union {
 		struct cmsghdr align;
@@ -401,14 +397,14 @@ static int send_request_trying(struct guardian *g, struct request *r, int tries_
 	return n < 0 ? lose(g) : 0;
 }
 
-static int send_request(struct guardian *g, struct request *r)
+int guardian_send(struct guardian *g, struct guardian_request *r)
 {
 	return send_request_trying(g, r, SEND_TRIES);
 }
 
-static struct request detach_request(const uint64_t *ids, size_t cnt, uint64_t ticket)
+static struct guardian_request detach_request(const uint64_t *ids, size_t cnt, uint64_t ticket)
 {
-	return (struct request){
+	return (struct guardian_request){
 		.head = { .kind = WIRE_DETACH, .id_cnt = (uint32_t)cnt, .ticket = ticket },
 		.body = { { (void *)ids, cnt * sizeof(*ids) } },
 		.body_cnt = 1,
@@ -422,7 +418,7 @@ static void send_unsent(struct guardian *g)
 
 	for (; done < g->unsent.cnt; done++) {
 		const struct unsent *u = &g->unsent.data[done];
-		struct request r = detach_request(u->ids, u->cnt, u->ticket);
+		struct guardian_request r = detach_request(u->ids, u->cnt, u->ticket);
 
 		if (send_request_trying(g, &r, 0)) /* lost: there are none any more */
 			break;
@@ -445,9 +441,9 @@ int guardian_work(struct guardian *g)
 	return err == -EAGAIN ? 0 : err;
 }
 
-static int exchange(struct guardian *g, struct request *r, struct wire_reply *reply)
+int guardian_exchange(struct guardian *g, struct guardian_request *r, struct wire_reply *reply)
 {
-	int err = send_request(g, r);
+	int err = guardian_send(g, r);
 
 	while (!err)
 		err = await(g, reply);
@@ -458,82 +454,6 @@ static int exchange(struct guardian *g, struct request *r, struct wire_reply *re
 	}
 	/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.UndefReturn): it was filled */
 	return reply->err;
-}
-
-static void add_part(struct request *r, const struct attach_request *req)
-{
-	if (!r->fd_cnt)
-		r->fds[r->fd_cnt++] = req->file_fd;
-	r->fds[r->fd_cnt++] = req->prog_fd;
-	r->head.parts[r->head.part_cnt++] = (struct wire_part){
-		.mode = req->mode,
-		.kind = req->kind,
-		.site_cnt = (uint32_t)req->site_cnt,
-		.pid = req->pid,
-	};
-	r->body[r->body_cnt++] =
-		(struct iovec){ (void *)req->sites, req->site_cnt * sizeof(*req->sites) };
-}
-
-int guardian_attach(struct guardian *g, const struct attach_request *req, uint64_t *ret_id)
-{
-	struct request r = { .head = { .kind = WIRE_ATTACH, .id = ++g->last_number } };
-	struct wire_reply reply;
-	int err;
-
-	add_part(&r, req);
-	err = exchange(g, &r, &reply);
-	if (!err)
-		*ret_id = r.head.id;
-	return err;
-}
-
-/* The guardian's sentence, or the system's text for err. */
-static void take_why(const struct wire_reply *reply, int err, struct err *why)
-{
-	err_set(why, err, "%.*s", (int)sizeof(reply->why),
-		reply->why[0] ? reply->why : strerror(-err));
-}
-
-int guardian_tap(struct guardian *g, const struct attach_request *req,
-		 const struct tap_order *order, uint64_t *ret_id, struct tap_result *ret,
-		 struct err *why)
-{
-	struct request r = { .head = { .kind = WIRE_TAP, .id = ++g->last_number, .order_cnt = 1 } };
-	struct attach_request no_file = *req;
-	struct wire_reply reply = { 0 };
-	int err;
-
-	no_file.file_fd = req->prog_fd;
-	add_part(&r, &no_file);
-	r.body[r.body_cnt++] = (struct iovec){ (void *)order, sizeof(*order) };
-	err = exchange(g, &r, &reply);
-	if (err)
-		take_why(&reply, err, why);
-	else
-		*ret = reply.tap;
-	if (!err)
-		*ret_id = r.head.id;
-	return err;
-}
-
-int guardian_set_tap(struct guardian *g, uint64_t id, uint64_t rate_bytes, struct tap_lost *ret)
-{
-	struct request r = { .head = { .kind = WIRE_SET_TAP, .id = id, .rate_bytes = rate_bytes } };
-	struct wire_reply reply;
-	int err = exchange(g, &r, &reply);
-
-	if (!err)
-		*ret = reply.lost;
-	return err;
-}
-
-int guardian_check_dispatch(struct guardian *g, pid_t pid)
-{
-	struct request r = { .head = { .kind = WIRE_CHECK_DISPATCH, .pid = pid } };
-	struct wire_reply reply;
-
-	return exchange(g, &r, &reply);
 }
 
 /* The ticket of a request that is not waited for. */
@@ -547,6 +467,17 @@ static uint64_t new_ticket(struct guardian *g)
 static void note_under_way(struct guardian *g, uint64_t ticket, bool is_cleaning)
 {
 	g->under_way.data[g->under_way.cnt++] = (struct under_way){ ticket, is_cleaning };
+}
+
+int guardian_send_clean(struct guardian *g, struct guardian_request *r)
+{
+	int err;
+
+	r->head.ticket = new_ticket(g);
+	err = guardian_send(g, r);
+	if (!err)
+		note_under_way(g, r->head.ticket, true);
+	return err;
 }
 
 /* A detach that is given up would leave probes that count as out. */
@@ -570,11 +501,11 @@ uint64_t guardian_detach(struct guardian *g, const uint64_t *ids, size_t cnt)
 
 	for (; cnt; ids += part_cnt, cnt -= part_cnt) {
 		uint64_t own = new_ticket(g);
-		struct request r;
+		struct guardian_request r;
 
 		part_cnt = cnt < WIRE_IDS_CAP ? cnt : WIRE_IDS_CAP;
 		r = detach_request(ids, part_cnt, own);
-		err = send_request(g, &r);
+		err = guardian_send(g, &r);
 		if (err == -EPIPE) /* they are out: it has ended */
 			continue;
 		if (!err)
@@ -628,23 +559,6 @@ void guardian_wait_all_detached(struct guardian *g)
 	guardian_wait_detached(g, g->last_number);
 }
 
-int guardian_clean(struct guardian *g, const struct attach_request *req)
-{
-	struct request r = { .head = { .kind = WIRE_CLEAN } };
-	int err;
-
-	if (!req->site_cnt)
-		return 0;
-	if (req->site_cnt > WIRE_SITES_CAP)
-		return -E2BIG;
-	add_part(&r, req);
-	r.head.ticket = new_ticket(g);
-	err = send_request(g, &r);
-	if (!err)
-		note_under_way(g, r.head.ticket, true);
-	return err;
-}
-
 size_t guardian_cleaning_cnt(struct guardian *g)
 {
 	const struct under_way *u;
@@ -654,70 +568,4 @@ size_t guardian_cleaning_cnt(struct guardian *g)
 	vec_each(&g->under_way, u)
 		cnt += u->is_cleaning;
 	return cnt;
-}
-
-int guardian_start_tracer(struct guardian *g, int fd)
-{
-	struct request r = { .head = { .kind = WIRE_START_TRACER }, .fds = { fd }, .fd_cnt = 1 };
-	struct wire_reply reply;
-
-	return exchange(g, &r, &reply);
-}
-
-/*
- * Events.
- */
-
-int guardian_open_events(struct guardian *g, size_t *ret_removed_cnt, struct err *why)
-{
-	struct request r = { .head = { .kind = WIRE_OPEN_EVENTS } };
-	struct wire_reply reply = { .cnt = 0 };
-	int err = exchange(g, &r, &reply);
-
-	*ret_removed_cnt = reply.cnt;
-	if (err)
-		take_why(&reply, err, why);
-	return err;
-}
-
-int guardian_new_events(struct guardian *g, const struct attach_request *reqs, size_t req_cnt,
-			uint64_t *ret_events)
-{
-	struct request r = { .head = { .kind = WIRE_NEW_EVENTS, .events_id = ++g->last_number } };
-	struct wire_reply reply;
-	size_t site_cnt = 0;
-	int err;
-
-	for (size_t i = 0; i < req_cnt && i < WIRE_PARTS_CAP; i++) {
-		add_part(&r, &reqs[i]);
-		site_cnt += reqs[i].site_cnt;
-	}
-	if (req_cnt > WIRE_PARTS_CAP || site_cnt > WIRE_SITES_CAP)
-		return -E2BIG;
-	err = exchange(g, &r, &reply);
-	if (!err)
-		*ret_events = r.head.events_id;
-	return err;
-}
-
-int guardian_add_to_events(struct guardian *g, uint64_t events, pid_t tid, uint64_t *ret_id)
-{
-	struct request r = { .head = { .kind = WIRE_ADD_TO_EVENTS,
-				       .id = ++g->last_number,
-				       .events_id = events,
-				       .pid = tid } };
-	struct wire_reply reply;
-	int err = exchange(g, &r, &reply);
-
-	if (!err)
-		*ret_id = r.head.id;
-	return err;
-}
-
-void guardian_free_events(struct guardian *g, uint64_t events)
-{
-	struct request r = { .head = { .kind = WIRE_FREE_EVENTS, .events_id = events } };
-
-	if (events)
-		(void)send_request(g, &r); /* when the guardian is gone, the events are gone */
 }

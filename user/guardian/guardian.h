@@ -29,6 +29,10 @@
 struct attach_request;
 struct err;
 struct guardian;
+struct held_links;
+struct tap_lost;
+struct tap_order;
+struct tap_result;
 
 /* Call it before there are threads and much memory. The guardian does not keep descriptors that are open now. */
 int guardian_start(struct guardian **ret);
@@ -40,16 +44,16 @@ void guardian_begin_end(struct guardian *g);
 /* Take out everything that is still held; wait until the guardian has ended. NULL is fine. */
 void guardian_end(struct guardian *g);
 /*
- * While this process waits for the guardian, fn is called ten times a second: the kernel may take seconds for a probe, and
- * somebody may ask meanwhile whether heaptap lives. fn must not use the guardian. NULL: nobody.
+ * While this process waits for the guardian, fn is called ten times a second: the kernel may take seconds for a probe,
+ * and somebody may ask meanwhile whether heaptap lives. fn must not use the guardian. NULL: nobody.
  */
 void guardian_while_waiting(struct guardian *g, void (*fn)(void *ctx), void *ctx);
 /* Has it been killed? */
 bool guardian_is_lost(const struct guardian *g);
 /* Why a guardian is lost, as a sentence without its end. */
 const char *guardian_lost_why(const struct guardian *g);
-/* True once after this process was stopped (SIGSTOP, Ctrl-Z) and went on: meanwhile the guardian has taken out all links
- * and taps. */
+/* True once after this process was stopped (SIGSTOP, Ctrl-Z) and went on: meanwhile the guardian has taken out all
+ * links and taps. */
 bool guardian_take_dropped(struct guardian *g);
 /* Start a new guardian in its place, which holds nothing. -EBUSY: it lives, and did not answer in time. */
 int guardian_restart(struct guardian *g);
@@ -82,7 +86,7 @@ size_t guardian_cleaning_cnt(struct guardian *g);
 int guardian_check_dispatch(struct guardian *g, pid_t pid);
 
 /*
- * Probes that processes share (kernel/shared_probes.h). First open the definitions, see uprobe_events_open().
+ * Probes that processes share (kernel/uprobe_events.h). First open the definitions, see uprobe_events_open().
  * *ret_events: a number, or 0.
  */
 int guardian_open_events(struct guardian *g, size_t *ret_removed_cnt, struct err *why);
@@ -90,5 +94,26 @@ int guardian_new_events(struct guardian *g, const struct attach_request *reqs, s
 			uint64_t *ret_events);
 /* The links of all their processes must be out. 0 is fine. */
 void guardian_free_events(struct guardian *g, uint64_t events);
+
+/*
+ * Held links: attached probes, which the guardian holds.
+ */
+
+int held_links_new(struct guardian *g, struct held_links **ret);
+/* Attach; on failure nothing of this request remains. -EPIPE: the guardian is gone. */
+int held_links_add(struct held_links *links, const struct attach_request *req);
+/* Add one more process to these events, see shared_probes_add(). */
+int held_links_add_to_events(struct held_links *links, uint64_t events, pid_t tid);
+/* Put in a tap with its probes (tap/tap.h). why: set on error. */
+int held_links_add_tap(struct held_links *links, const struct attach_request *req,
+		       const struct tap_order *order, struct tap_result *ret, struct err *why);
+/* Set the rate of the taps (0: unchanged), which must be all that is held, and read what they have lost. */
+int held_links_set_tap(const struct held_links *links, uint64_t rate_bytes, struct tap_lost *ret);
+/* Move all links to `to`, which then has all or none of them. */
+int held_links_move(struct held_links *from, struct held_links *to);
+/* Detach without waiting: the ticket tells when they are out (guardian_is_detached()). NULL is fine. */
+uint64_t held_links_detach(struct held_links *links);
+/* Detach and wait until they are out. NULL is fine. */
+void held_links_free(struct held_links *links);
 
 #endif

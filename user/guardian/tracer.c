@@ -37,7 +37,6 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "base/vec.h"
-#include "guardian/wire.h"
 #include "proc/proc_text.h"
 
 #define CHILD_OPTIONS (PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)

@@ -11,7 +11,7 @@
 #include "base/curl_setup.h"
 #include "base/err.h"
 #include "base/printable.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 
 #define CONNECT_S 10L
 #define ANSWER_KEPT 160 /* of the server's error text */

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "budget/budget.h"
+#include "track/budget.h"
 #include "http/endpoints.h"
 #include "metrics/inuse_growth.h"
 #include "metrics/inuse_past.h"

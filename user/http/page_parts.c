@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/markup.h"
-#include "budget/budget.h"
+#include "base/printable.h"
+#include "track/budget.h"
 #include "http/endpoints.h"
 #include "metrics/view.h"
 

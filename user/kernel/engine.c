@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * engine.c - see engine.h. Life cycle, targets, rates, counters, events; reading the maps back is
- * engine_read.c and engine_hits.c, unwind tables are engine_tables.c, tags are engine_tags.c.
+ * engine_read.c, unwind tables are engine_tables.c, tags are engine_tags.c.
  */
 #include "kernel/engine.h"
 

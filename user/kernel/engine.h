@@ -28,7 +28,7 @@ struct engine_options {
 	uint32_t live_cap; /* outstanding samples */
 	uint32_t stack_cap; /* distinct stacks */
 	pid_t only_tgid; /* the only process that will ever be a target, or 0: several */
-	bool has_events; /* also load the programs of shared probes (kernel/shared_probes.h) */
+	bool has_events; /* also load the programs of shared probes (kernel/uprobe_events.h) */
 	bool holds; /* processes may be HT_TARGET_HELD */
 	bool sums_images; /* for engine_each_image(); always so without only_tgid */
 	bool realloc_keeps_scope; /* else realloc charges the current scope */

@@ -46,7 +46,7 @@ struct engine {
 		struct engine_runs runs; /* at the end of the last measurement */
 		struct ht_hits *per_cpu; /* room for the counters of one target; cpu_cnt */
 		int cpu_cnt;
-	} hits; /* see engine_hits.c */
+	} hits; /* see engine_read.c */
 	/* mappings and unwind tables: see engine_tables.c */
 	struct hmap mapping_set_of; /* tgid -> index of its set */
 	VEC(int) mapping_set_fds;
@@ -60,7 +60,5 @@ int engine_tables_init(struct engine *e);
 void engine_tables_release(struct engine *e);
 
 void engine_hits_release(struct engine *e);
-/* Adds the hits of all targets to HT_STAT_HITS_*. */
-int engine_add_hits(struct engine *e, uint64_t stats[HT_STAT_CNT]);
 
 #endif

@@ -22,7 +22,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 #include "kernel/engine_priv.h"
 
 #define SHARD_BYTES (HT_SHARD_ROWS * sizeof(struct ht_row))

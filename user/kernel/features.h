@@ -50,11 +50,6 @@ bool kernel_features_suffice(const struct kernel_features *f);
 int kernel_features_choose_mode(const struct kernel_features *f, enum attach_mode wanted,
 				enum attach_mode *ret);
 
-/* For trials with return probes: a function that does nothing; and a function that puts a return probe on it in
- * the process pid, which must be a fork of this one. The caller frees the links. */
-void probe_dummy_call(void);
-int probe_dummy_attach_return(pid_t pid, struct attach_links **ret);
-
 /*
  * The cost of a hit on this machine now, in ns: a probe with an empty program on an emulated instruction, on a
  * single-stepped one, and entry plus return. Takes about 30 ms.
@@ -66,9 +61,9 @@ struct probe_costs {
 };
 int probe_costs_measure(const struct kernel_features *f, struct probe_costs *ret);
 
-/* seccomp_probe.c: does a return probe kill a process that runs under a strict seccomp filter? */
-
 /*
+ * Does a return probe kill a process that runs under a strict seccomp filter?
+ *
  * On some kernels (6.11 and later, until the fix "seccomp: passthrough uretprobe systemcall without filtering"
  * of 6.14 and stables) a return probe ends in a system call that the target's filter sees and refuses. Tried
  * with a child of our own: 0 with the answer, or a negative errno when it could not be tried.

@@ -46,7 +46,7 @@ int map_delete_keys(int fd, const void *keys, size_t key_bytes, size_t cnt,
 		    map_deleted_fn on_deleted, void *ctx);
 
 /*
- * map_ranges.c: map_walk_all() for a map that may be large: several threads read it.
+ * map_walk_all() for a map that may be large: several threads read it.
  *
  * The promise is the same: entries that stay are seen once, others once or not at all. Any of the threads calls
  * fn, one at a time.

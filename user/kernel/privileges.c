@@ -10,11 +10,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define FILE_BYTES 8192
@@ -134,21 +132,6 @@ bool privileges_suffice(const struct privileges *p, char *missing, size_t missin
 					infos[i].name);
 	}
 	return !missing[0];
-}
-
-int privileges_try_perf_event(void)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_DUMMY,
-	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	close(fd);
-	return 0;
 }
 
 const char *privileges_perf_advice(int err)

@@ -34,9 +34,7 @@ bool privileges_suffice(const struct privileges *p, char *missing, size_t missin
  * levels, which want CAP_SYS_ADMIN. */
 #define PERF_EVENT_PARANOID_PERFMON 2
 
-/* Can a perf event be opened? 0, or the error of perf_event_open(). */
-int privileges_try_perf_event(void);
-/* What the user can do about that error: the end of a sentence, or "". */
+/* What the user can do about an error of perf_event_open(): the end of a sentence, or "". */
 const char *privileges_perf_advice(int err);
 
 #endif

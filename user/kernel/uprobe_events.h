@@ -3,7 +3,7 @@
  * uprobe_events.h - uprobes that are defined in tracefs.
  *
  * A definition is a site. Any number of perf events can be opened for it, one for each process to be recorded
- * (kernel/shared_probes.h). Without an event it does nothing and costs nothing. Unlike a descriptor, a
+ * (shared_probes_add()). Without an event it does nothing and costs nothing. Unlike a descriptor, a
  * definition outlives its maker. So its name tells the owner, and the next uprobe_events_open() removes what a
  * killed run has left.
  */
@@ -17,7 +17,10 @@
 
 #define UPROBE_EVENT_NAME_BYTES 64
 
+struct attach_links;
+struct attach_request;
 struct err;
+struct shared_probes;
 struct uprobe_events;
 
 /* Can uprobe events be opened? As far as can be told without opening them. */
@@ -43,11 +46,6 @@ struct uprobe_event {
 	uint64_t id; /* `config` of a PERF_TYPE_TRACEPOINT event */
 };
 
-int uprobe_events_define(struct uprobe_events *ue, const struct uprobe_site *site,
-			 struct uprobe_event *ret);
-/* -EBUSY: something is attached to it. */
-int uprobe_events_undefine(struct uprobe_events *ue, const struct uprobe_event *event);
-
 /*
  * Find the owner of a definition. line: of the file uprobe_events, "p:GROUP/NAME PATH:OFFSET ...". -ENOENT: not
  * heaptap's. *ret_name points into line, "GROUP/NAME", name_len characters.
@@ -59,5 +57,28 @@ struct uprobe_owner {
 };
 int uprobe_event_owner(const char *line, struct uprobe_owner *ret, const char **ret_name,
 		       size_t *ret_name_len);
+
+/*
+ * Probes of a file that many processes share, at no cost for other processes.
+ *
+ * Each site is one definition in tracefs with its program, set once. A process is added by its own perf event
+ * on each definition; only added processes have breakpoints in their text. A hit walks one short list of added
+ * processes, not one consumer for each of them. track/plan.c tells what that saves.
+ */
+
+/*
+ * Of a request, kind, file_fd, prog_fd and sites are used. The programs must be loaded for perf events, which
+ * have no ATTACH_ENTRY_DECIDES. Nothing fires before a process is added.
+ */
+int shared_probes_new(struct uprobe_events *ue, const struct attach_request *reqs, size_t req_cnt,
+		      struct shared_probes **ret);
+/*
+ * Add every thread of the process that tid belongs to; site by site in the order of the requests. Ends when
+ * links are freed - or when the thread tid ends: so name the main thread as long as there is one. On failure
+ * nothing is added.
+ */
+int shared_probes_add(const struct shared_probes *sp, pid_t tid, struct attach_links *links);
+/* The links of all its processes must have been freed before. */
+void shared_probes_free(struct shared_probes *sp);
 
 #endif

@@ -9,7 +9,6 @@
 #include <strings.h>
 
 #include "base/printable.h"
-#include "base/utf8.h"
 
 const char *metric_format_type(enum metric_format format)
 {

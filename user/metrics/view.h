@@ -39,7 +39,7 @@ struct serve_process {
 	double rss_bytes, pss_bytes, swap_bytes;
 	double cgroup_limit_bytes, cgroup_usage_bytes;
 	double overhead; /* share of its CPU time that probes take */
-	double overhead_step; /* the governor's step: see budget/budget.h */
+	double overhead_step; /* the governor's step: see track/budget.h */
 	double overhead_rate_bytes; /* the sampling rate of this process now */
 	/* 0: frees are not seen now, or were not at some time */
 	double is_inuse_complete;
@@ -56,7 +56,7 @@ struct serve_process {
 struct serve_file {
 	const char *path; /* as the first process that mapped it sees it */
 	uint32_t id; /* differs for files of one path in several containers */
-	const char *sharing; /* see track/plan.h */
+	const char *sharing; /* see track/policy.h */
 	double process_cnt; /* followed processes that map it */
 	double hit_seconds; /* predicted cost of a hit to such a process */
 };

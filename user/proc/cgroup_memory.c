@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cgroup_memory.c - see cgroup_memory.h. */
-#include "proc/cgroup_memory.h"
+/* cgroup_memory.c - see cgroup.h. */
+#include "proc/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * container.c - container id from a cgroup path.
+ * container.c - the id of a container, from a cgroup path: see facts.h.
  *
  * Nothing in the kernel is called a container. Runtimes agree that the id, 64 lower-case hexadecimal digits,
  * stands in the last part of the cgroup path:
@@ -20,7 +20,7 @@
  *   /              from  /var/lib/machines/NAME                                 systemd-nspawn
  *                        .../lxc/NAME/rootfs                                    lxc
  */
-#include "proc/container.h"
+#include "proc/facts.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "base/printable.h"
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "proc/proc_text.h"
 
 #define TASK_FLAG_KTHREAD 0x00200000 /* PF_KTHREAD of include/linux/sched.h */
@@ -218,8 +218,8 @@ static void read_exe_path(struct process_info *info, pid_t tid)
 }
 
 /*
- * /usr/bin/redis-server is a link to redis-check-rdb. A thread may give itself any name, so the name counts only if there
- * is such a link in exe's folder. A name that may be cut is not looked for.
+ * /usr/bin/redis-server is a link to redis-check-rdb. A thread may give itself any name, so the name counts only if
+ * there is such a link in exe's folder. A name that may be cut is not looked for.
  */
 static void read_called(struct process_info *info)
 {

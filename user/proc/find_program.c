@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/regular_file.h"
+#include "base/fd.h"
 
 static int check_executable(const char *path)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* heap_kind.c - see heap_kind.h. */
-#include "proc/heap_kind.h"
+/* heap_kind.c - see runtime_kind.h. */
+#include "proc/runtime_kind.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/sandbox.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 #include "elf/elf_file.h"
 #include "proc/proc_text.h"
 #include "proc/process.h"

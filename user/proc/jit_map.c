@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "proc/jit_entry.h"
 #include "proc/process.h"
-#include "proc/reader.h"
+#include "proc/reader_priv.h"
 
 /* *pp moves behind the blanks after the number. */
 static bool parse_hex(const char **pp, const char *end, uint64_t *ret)
@@ -142,6 +142,22 @@ static int check_map(int path_fd, const struct process_info *info)
 	return 0;
 }
 
+static int open_by_reader(const char *root, const struct process_info *info)
+{
+	struct reader_call c = { .head = { .op = OPEN_JIT_MAP,
+					   .text_bytes = (uint32_t)strlen(root) + 1,
+					   .jit = { .start_time_ticks = info->start_time_ticks,
+						    .uid = info->uid,
+						    .ns_pid = info->ns_pid } },
+				 .text = root,
+				 .fd = -1 };
+	int err = reader_call(&c, info->tgid);
+
+	if (err)
+		return err;
+	return c.ret_fd >= 0 ? c.ret_fd : -EPROTO;
+}
+
 int jit_map_open(const char *root, const struct process_info *info)
 {
 	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
@@ -151,7 +167,7 @@ int jit_map_open(const char *root, const struct process_info *info)
 	int root_fd, path_fd, fd;
 
 	if (reader_is_on())
-		return reader_open_jit_map(root, info);
+		return open_by_reader(root, info);
 	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root_fd < 0)
 		return -errno;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jvm_attach.c - see jvm_attach.h.
+ * jvm_attach.c - see runtime_kind.h.
  *
  * The JVM trusts only a file and a peer of its own user (or root, where that is the same root: in a user
  * namespace it is not). So a child does everything that the JVM sees, with the ids of its user, in its /tmp,
@@ -8,7 +8,7 @@
  * JVM has in its own namespace. The signal goes to a descriptor of the process that was checked, not to its
  * pid.
  */
-#include "proc/jvm_attach.h"
+#include "proc/runtime_kind.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,10 +27,9 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 #include "proc/proc_text.h"
 #include "proc/process.h"
-#include "proc/runtime_kind.h"
 
 #define WAIT_S 10
 #define POLL_MS 20

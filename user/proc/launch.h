@@ -10,29 +10,30 @@
 #ifndef HT_PROC_LAUNCH_H
 #define HT_PROC_LAUNCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 struct err;
-struct launch;
+
+/* Read-only for others. */
+struct launch {
+	pid_t pid;
+	char *path; /* the file that is executed: argv[0] as it was found */
+	int wait_fd; /* a pidfd: readable when the program has ended */
+	/* For launch.c. */
+	int go_fd, failed_fd;
+	bool is_running, is_reaped;
+	int status;
+};
 
 /*
  * Look argv[0] up in PATH as a shell does, and check it. -ENOENT, -EACCES, -EISDIR, ...: see
  * find_program_explain(). Errors that only execve can detect come from launch_go().
  */
 int launch_prepare(char *const argv[], struct launch **ret);
-/*
- * Check a program before it is executed: 0, -ENOENT or -EACCES (its interpreter or loader is missing or may not
- * be executed), -ENOTSUP (a 32-bit program), -ELOOP.
- */
-int launch_check(const char *path);
 /* 0: the program runs. A negative errno: execve failed, the process is gone. */
 int launch_go(struct launch *l);
-pid_t launch_pid(const struct launch *l);
-/* The file that is executed: argv[0] as it was found. */
-const char *launch_path(const struct launch *l);
-/* A pidfd: readable when the program has ended. */
-int launch_wait_fd(const struct launch *l);
 /* 0: the program has ended, *ret_status as of waitpid(2). -EAGAIN: still running. */
 int launch_reap(struct launch *l, int *ret_status);
 /* Before launch_go(): end the process. After it: leave the program alone. */

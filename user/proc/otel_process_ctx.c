@@ -5,7 +5,7 @@
  * The protobuf is read by a cursor over the received bytes: four message types with one or two fields of
  * interest do not need generated code. No allocation here has a size that the other side chooses.
  */
-#include "proc/otel_process_ctx.h"
+#include "proc/tag_sources.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "proc/process.h"
-#include "proc/process_memory.h"
 
 #define SIGNATURE "OTEL_CTX"
 #define HEADER_VERSION 2

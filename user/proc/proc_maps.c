@@ -28,7 +28,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "proc/proc_text.h"
 
 /* MAPS_TEXT_BYTES_CAP: 2.5 million mappings of 100 bytes; the kernel's default limit is 65530 mappings. */
@@ -259,7 +259,8 @@ const struct proc_map *proc_maps_find(const struct proc_maps *m, uint64_t addr)
 	return &m->maps.data[low - 1];
 }
 
-/* Does another user than root serve the file system with this device, as the thread tid sees it mounted? -errno: not known */
+/* Does another user than root serve the file system with this device, as the thread tid sees it mounted? -errno: not
+ * known */
 static int is_served_by_other(dev_t dev, pid_t tid)
 {
 	char *text, *line, *next, device[32];

@@ -5,6 +5,7 @@
  */
 #include "proc/process.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
@@ -15,33 +16,79 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "proc/facts.h"
 #include "proc/proc_text.h"
-#include "proc/reader.h"
+#include "proc/reader_priv.h"
+
+/* op: READ_INFO, READ_GLANCE. */
+static int read_info(uint32_t op, pid_t pid, struct process_info *ret)
+{
+	struct reader_call c = { .head = { .op = op, .pid = pid }, .fd = -1 };
+	int err = reader_call(&c, pid);
+
+	if (err)
+		return err;
+	if (c.answer.bytes == sizeof(*ret))
+		memcpy(ret, c.bytes, sizeof(*ret));
+	else
+		err = -EPROTO;
+	ret->comm[sizeof(ret->comm) - 1] = ret->exe[sizeof(ret->exe) - 1] = '\0';
+	ret->container_id[sizeof(ret->container_id) - 1] = '\0';
+	ret->called[sizeof(ret->called) - 1] = '\0';
+	reader_call_release(&c);
+	return err;
+}
 
 int process_info_read(pid_t pid, struct process_info *ret)
 {
 	if (pid <= 0)
 		return -ESRCH;
-	return reader_is_on() ? reader_info(pid, ret) : process_info_here(pid, ret);
+	return reader_is_on() ? read_info(READ_INFO, pid, ret) : process_info_here(pid, ret);
 }
 
 /* stat waits while the process executes another program: see process_text_pages(). */
 int process_glance(pid_t pid, struct process_info *ret)
 {
-	return reader_is_on() && pid != getpid() ? reader_glance(pid, ret) :
+	return reader_is_on() && pid != getpid() ? read_info(READ_GLANCE, pid, ret) :
 						   process_glance_here(pid, ret);
 }
 
 int process_has_own_root(pid_t tid)
 {
-	return reader_is_on() ? reader_has_own_root(tid) : process_root_here(tid);
+	struct reader_call c = { .head = { .op = READ_ROOT, .tid = tid }, .fd = -1 };
+
+	return reader_is_on() ? reader_call(&c, tid) : process_root_here(tid);
+}
+
+/* Hand the text in c over to the caller. */
+static char *take_text(struct reader_call *c, size_t *ret_bytes)
+{
+	char *text = (char *)c->bytes;
+
+	*ret_bytes = c->answer.bytes;
+	c->bytes = NULL;
+	reader_call_release(c);
+	return text;
+}
+
+static int read_maps_text(pid_t pid, pid_t tid, char **ret)
+{
+	struct reader_call c = { .head = { .op = READ_MAPS, .pid = pid, .tid = tid }, .fd = -1 };
+	size_t bytes;
+	int err;
+
+	if (!reader_is_on())
+		return proc_maps_text_here(pid, tid, ret);
+	err = reader_call(&c, pid);
+	if (!err)
+		*ret = take_text(&c, &bytes);
+	return err;
 }
 
 int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret)
 {
 	char *text = NULL;
-	int err = reader_is_on() ? reader_maps_text(pid, tid, &text) :
-				   proc_maps_text_here(pid, tid, &text);
+	int err = read_maps_text(pid, tid, &text);
 
 	if (err)
 		return err;
@@ -55,17 +102,51 @@ int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret)
 
 int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct file_facts *ret)
 {
+	struct reader_call c = { .head = { .op = OPEN_MAP,
+					   .pid = pid,
+					   .tid = tid,
+					   .text_bytes = (uint32_t)strlen(map->path) + 1,
+					   .map = { .start_addr = map->start_addr,
+						    .end_addr = map->end_addr,
+						    .off = map->off,
+						    .ino = map->ino,
+						    .dev = map->dev,
+						    .is_deleted = map->is_deleted,
+						    .refuses_foreign = reader_refuses_foreign() } },
+				 .text = map->path,
+				 .fd = -1 };
+	int err;
+
 	if (map->path[0] != '/' || map->ino == 0)
 		return -ENOENT;
-	return reader_is_on() ? reader_open_map(pid, tid, map, ret) :
-				process_open_map_here(pid, tid, map, false, ret);
+	if (!reader_is_on())
+		return process_open_map_here(pid, tid, map, false, ret);
+	if (c.head.text_bytes > READER_ARGS_BYTES_CAP)
+		return -ENAMETOOLONG;
+	err = reader_call(&c, pid);
+	if (err)
+		return err;
+	if (ret)
+		*ret = c.answer.facts;
+	return c.ret_fd >= 0 ? c.ret_fd : -EPROTO;
 }
 
 /* Read a text that is in the process's own memory, by which it may delay the reader. */
 static int read_kept_text(pid_t pid, const char *name, char **ret, size_t *ret_bytes)
 {
-	return reader_is_on() ? reader_text(pid, name, ret, ret_bytes) :
-				proc_text_read_all(pid, name, ret, ret_bytes);
+	struct reader_call c = {
+		.head = { .op = READ_TEXT, .pid = pid, .text_bytes = (uint32_t)strlen(name) + 1 },
+		.text = name,
+		.fd = -1
+	};
+	int err;
+
+	if (!reader_is_on())
+		return proc_text_read_all(pid, name, ret, ret_bytes);
+	err = reader_call(&c, pid);
+	if (!err)
+		*ret = take_text(&c, ret_bytes);
+	return err;
 }
 
 int process_read_cmdline(pid_t pid, char *buf, size_t buf_bytes, size_t *ret_bytes)
@@ -114,9 +195,10 @@ static int check_access(const struct process_info *info)
 }
 
 /*
- * While a process executes another program the kernel has a lock of it (exec_update_lock), for which stat, maps, exe and
- * kcmp() wait, and no signal but SIGKILL ends that. In it descriptors are closed, and one of a file system of its user's
- * (FUSE) is closed when that user likes. What statm says needs no lock; a memory that is just being made has no text.
+ * While a process executes another program the kernel has a lock of it (exec_update_lock), for which stat, maps, exe
+ * and kcmp() wait, and no signal but SIGKILL ends that. In it descriptors are closed, and one of a file system of its
+ * user's (FUSE) is closed when that user likes. What statm says needs no lock; a memory that is just being made has no
+ * text.
  */
 uint64_t process_text_pages(pid_t pid, pid_t tid)
 {
@@ -185,4 +267,49 @@ int process_check(const struct process_info *info, struct err *why)
 			"only; record a 64-bit build of it",
 			info->pid, info->comm);
 	return 0;
+}
+
+int process_memory_read(pid_t tid, uint64_t addr, void *buf, size_t bytes)
+{
+	struct reader_call c = { .head = { .op = READ_MEMORY,
+					   .tid = tid,
+					   .memory = { .addr = addr, .bytes = bytes } },
+				 .fd = -1 };
+	int err;
+
+	if (addr > INT64_MAX || bytes > INT64_MAX - addr)
+		return -EFAULT;
+	if (!reader_is_on())
+		return process_memory_here(tid, addr, buf, bytes);
+	err = reader_call(&c, tid);
+	if (err)
+		return err;
+	if (c.answer.bytes == bytes)
+		memcpy(buf, c.bytes, bytes);
+	else
+		err = -EFAULT;
+	reader_call_release(&c);
+	return err;
+}
+
+#define AUXV_ENTRIES_CAP 64 /* the kernel gives out some 25 */
+
+int auxv_value(pid_t pid, uint64_t type, uint64_t *ret)
+{
+	Elf64_auxv_t entries[AUXV_ENTRIES_CAP];
+	int fd = proc_open(pid, O_RDONLY, "auxv"), err;
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	n = read(fd, entries, sizeof(entries));
+	err = n < 0 ? -errno : -ENOENT;
+	close(fd);
+	for (ssize_t i = 0; i < n / (ssize_t)sizeof(entries[0]); i++) {
+		if (entries[i].a_type != type)
+			continue;
+		*ret = entries[i].a_un.a_val;
+		return 0;
+	}
+	return err;
 }

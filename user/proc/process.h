@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * process.h - facts about a process, read from /proc.
+ * process.h - facts about a process, read from /proc, and its memory.
  *
  * A read that the process can delay is done by the reader process, when there is one: see reader.h. -ETIMEDOUT:
  * the reader did not answer in time.
@@ -9,6 +9,7 @@
 #define HT_PROC_PROCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -42,8 +43,8 @@ int process_read_environ(pid_t pid, char **ret, size_t *ret_bytes);
  * -ENOTSUP 32-bit, -EACCES not ours.
  */
 int process_check(const struct process_info *info, struct err *why);
-/* The length of its text in pages; 0: it has none (a kernel thread, a thread that has ended), or executes a program just
- * now. Waits for nobody. */
+/* The length of its text in pages; 0: it has none (a kernel thread, a thread that has ended), or executes a program
+ * just now. Waits for nobody. */
 uint64_t process_text_pages(pid_t pid, pid_t tid);
 /* Are the two, each a living thread of a process, in one memory, as after vfork() or clone(CLONE_VM)? false: no, or the
  * kernel does not tell. Does not wait for a process that executes a program. */
@@ -52,16 +53,23 @@ bool process_shares_memory(pid_t a, pid_t b);
 /* tid: any live thread of the process; 0 = pid. -ESRCH: the process has ended or has no memory. */
 int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret);
 /*
- * Find the file of a mapping as the target sees it: map_files first (deleted files, other mount namespaces),
- * then /proc/PID/root/<path> with the inode compared. An O_PATH descriptor of it, for regular_file_reopen(), or
- * negative errno: -ENOENT no file behind it, -ENOEXEC not a regular file, -EAGAIN leased, -ESTALE replaced or deleted since and map_files may not be read; -EREMOTE: a foreign
- * file, which the reader does not open for a caller that serves others. ret: NULL: not wanted.
+ * Find the file of a mapping as the target sees it: map_files first (deleted files, other mount namespaces), then
+ * /proc/PID/root/<path> with the inode compared. An O_PATH descriptor of it, for regular_file_reopen(), or negative
+ * errno: -ENOENT no file behind it, -ENOEXEC not a regular file, -EAGAIN leased, -ESTALE replaced or deleted since and
+ * map_files may not be read; -EREMOTE: a foreign file, which the reader does not open for a caller that serves others.
+ * ret: NULL: not wanted.
  */
 int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct file_facts *ret);
 
-/* auxv.c: the auxiliary vector, which the kernel gave a program at its start. */
-
-/* Return the value of a type (AT_*). -ENOENT: the type is absent; -errno: it cannot be read. */
+/* Return the value of a type (AT_*) in the auxiliary vector, which the kernel gave the program at its start.
+ * -ENOENT: the type is absent; -errno: it cannot be read. */
 int auxv_value(pid_t pid, uint64_t type, uint64_t *ret);
+
+/*
+ * Read all of [addr, addr + bytes) or nothing. tid: any live thread of the process. -EFAULT: not all of it is
+ * mapped. -ESRCH: the process has ended. -EPERM, -EACCES. The process runs on: the bytes may be half of an
+ * update.
+ */
+int process_memory_read(pid_t tid, uint64_t addr, void *buf, size_t bytes);
 
 #endif

@@ -21,7 +21,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/log_limit.h"
 #include "proc/proc_text.h"
 #include "proc/reader_priv.h"
 
@@ -146,6 +145,11 @@ void reader_end(void)
 	r->owner = 0;
 }
 
+bool reader_refuses_foreign(void)
+{
+	return the_reader.wait_ms < READER_PATIENT_MS;
+}
+
 bool reader_is_on(void)
 {
 	return the_reader.owner != 0;
@@ -256,17 +260,7 @@ static int await(const struct reader *r)
  * A call.
  */
 
-struct call {
-	struct reader_request head;
-	const void *text; /* head.text_bytes */
-	int fd; /* sent with the request; -1: none */
-	/* the answer */
-	struct reader_answer answer;
-	uint8_t *bytes; /* answer.bytes bytes, and a NUL behind them; to be freed */
-	int ret_fd;
-};
-
-static int send_call(const struct reader *r, const struct call *c)
+static int send_call(const struct reader *r, const struct reader_call *c)
 {
 	union {
 		struct cmsghdr align;
@@ -288,7 +282,7 @@ static int send_call(const struct reader *r, const struct call *c)
 }
 
 /* Take the bytes that came with the head, or those in the file that came with it. */
-static int take_bytes(struct call *c, const uint8_t *body, size_t body_bytes)
+static int take_bytes(struct reader_call *c, const uint8_t *body, size_t body_bytes)
 {
 	size_t done = 0;
 
@@ -315,7 +309,7 @@ static int take_bytes(struct call *c, const uint8_t *body, size_t body_bytes)
 	return 0;
 }
 
-static int receive(const struct reader *r, struct call *c)
+static int receive(const struct reader *r, struct reader_call *c)
 {
 	static uint8_t body[READER_INLINE_BYTES];
 	union {
@@ -345,7 +339,7 @@ static int receive(const struct reader *r, struct call *c)
 	return take_bytes(c, body, (size_t)n - sizeof(c->answer));
 }
 
-static int exchange(struct reader *r, struct call *c)
+static int exchange(struct reader *r, struct reader_call *c)
 {
 	uint64_t begin_ns;
 	int err = r->fd < 0 ? start(r) : 0;
@@ -364,7 +358,7 @@ static int exchange(struct reader *r, struct call *c)
 	return receive(r, c);
 }
 
-static void release(struct call *c)
+void reader_call_release(struct reader_call *c)
 {
 	free(c->bytes);
 	c->bytes = NULL;
@@ -373,8 +367,7 @@ static void release(struct call *c)
 	c->ret_fd = -1;
 }
 
-/* pid: the process that can delay the reader; 0: none. On success the caller releases c. */
-static int call(struct call *c, pid_t pid)
+int reader_call(struct reader_call *c, pid_t pid)
 {
 	struct reader *r = &the_reader;
 	bool is_glance = c->head.op == READ_GLANCE;
@@ -397,156 +390,23 @@ static int call(struct call *c, pid_t pid)
 	if (err == -ETIMEDOUT && pid)
 		note_stuck(r, pid, is_glance, now_ns());
 	if (err)
-		release(c);
+		reader_call_release(c);
 	return err;
-}
-
-static int read_info(uint32_t op, pid_t pid, struct process_info *ret)
-{
-	struct call c = { .head = { .op = op, .pid = pid }, .fd = -1 };
-	int err = call(&c, pid);
-
-	if (err)
-		return err;
-	if (c.answer.bytes == sizeof(*ret))
-		memcpy(ret, c.bytes, sizeof(*ret));
-	else
-		err = -EPROTO;
-	ret->comm[sizeof(ret->comm) - 1] = ret->exe[sizeof(ret->exe) - 1] = '\0';
-	ret->container_id[sizeof(ret->container_id) - 1] = '\0';
-	ret->called[sizeof(ret->called) - 1] = '\0';
-	release(&c);
-	return err;
-}
-
-int reader_info(pid_t pid, struct process_info *ret)
-{
-	return read_info(READ_INFO, pid, ret);
-}
-
-int reader_glance(pid_t pid, struct process_info *ret)
-{
-	return read_info(READ_GLANCE, pid, ret);
-}
-
-/* Hand the text in c over to the caller. */
-static char *take_text(struct call *c, size_t *ret_bytes)
-{
-	char *text = (char *)c->bytes;
-
-	*ret_bytes = c->answer.bytes;
-	c->bytes = NULL;
-	release(c);
-	return text;
-}
-
-int reader_maps_text(pid_t pid, pid_t tid, char **ret)
-{
-	struct call c = { .head = { .op = READ_MAPS, .pid = pid, .tid = tid }, .fd = -1 };
-	size_t bytes;
-	int err = call(&c, pid);
-
-	if (!err)
-		*ret = take_text(&c, &bytes);
-	return err;
-}
-
-int reader_text(pid_t pid, const char *name, char **ret, size_t *ret_bytes)
-{
-	struct call c = {
-		.head = { .op = READ_TEXT, .pid = pid, .text_bytes = (uint32_t)strlen(name) + 1 },
-		.text = name,
-		.fd = -1
-	};
-	int err = call(&c, pid);
-
-	if (!err)
-		*ret = take_text(&c, ret_bytes);
-	return err;
-}
-
-int reader_memory(pid_t tid, uint64_t addr, void *buf, size_t bytes)
-{
-	struct call c = { .head = { .op = READ_MEMORY,
-				    .tid = tid,
-				    .memory = { .addr = addr, .bytes = bytes } },
-			  .fd = -1 };
-	int err = call(&c, tid);
-
-	if (err)
-		return err;
-	if (c.answer.bytes == bytes)
-		memcpy(buf, c.bytes, bytes);
-	else
-		err = -EFAULT;
-	release(&c);
-	return err;
-}
-
-int reader_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct file_facts *ret)
-{
-	struct call c = { .head = { .op = OPEN_MAP,
-				    .pid = pid,
-				    .tid = tid,
-				    .text_bytes = (uint32_t)strlen(map->path) + 1,
-				    .map = { .start_addr = map->start_addr,
-					     .end_addr = map->end_addr,
-					     .off = map->off,
-					     .ino = map->ino,
-					     .dev = map->dev,
-					     .is_deleted = map->is_deleted,
-					     .refuses_foreign =
-						     the_reader.wait_ms < READER_PATIENT_MS } },
-			  .text = map->path,
-			  .fd = -1 };
-	int err;
-
-	if (c.head.text_bytes > READER_ARGS_BYTES_CAP)
-		return -ENAMETOOLONG;
-	err = call(&c, pid);
-	if (err)
-		return err;
-	if (ret)
-		*ret = c.answer.facts;
-	return c.ret_fd >= 0 ? c.ret_fd : -EPROTO;
-}
-
-int reader_open_jit_map(const char *root, const struct process_info *info)
-{
-	struct call c = { .head = { .op = OPEN_JIT_MAP,
-				    .text_bytes = (uint32_t)strlen(root) + 1,
-				    .jit = { .start_time_ticks = info->start_time_ticks,
-					     .uid = info->uid,
-					     .ns_pid = info->ns_pid } },
-			  .text = root,
-			  .fd = -1 };
-	int err = call(&c, info->tgid);
-
-	if (err)
-		return err;
-	return c.ret_fd >= 0 ? c.ret_fd : -EPROTO;
-}
-
-int reader_has_own_root(pid_t tid)
-{
-	struct call c = { .head = { .op = READ_ROOT, .tid = tid }, .fd = -1 };
-
-	return call(&c, tid);
 }
 
 int reader_run_job(uint32_t uid, uint32_t kind, int fd, const void *args, size_t args_bytes,
 		   uint32_t wall_s, int *ret_fd)
 {
-	struct call c = { .head = { .op = RUN_JOB,
-				    .text_bytes = (uint32_t)args_bytes,
-				    .job = { .uid = uid, .kind = kind, .wall_s = wall_s } },
-			  .text = args,
-			  .fd = fd };
+	struct reader_call c = { .head = { .op = RUN_JOB,
+					   .text_bytes = (uint32_t)args_bytes,
+					   .job = { .uid = uid, .kind = kind, .wall_s = wall_s } },
+				 .text = args,
+				 .fd = fd };
 	int err;
 
 	if (args_bytes > READER_ARGS_BYTES_CAP)
 		return -E2BIG;
-	err = call(&c, 0);
+	err = reader_call(&c, 0);
 	if (err)
 		return err;
 	*ret_fd = c.ret_fd;

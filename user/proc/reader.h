@@ -4,7 +4,7 @@
  *
  * Another process can delay a reader of its memory, address space or files: by a page or a file of FUSE that is
  * never answered, or by a lock. Not even kill -9 ends such a wait. So main does not wait: a small process reads
- * for it (proc/process.h, proc/process_memory.h and the like ask it when there is one). A reader that does not
+ * for it (proc/process.h and the like ask it when there is one). A reader that does not
  * answer in time is killed and replaced, and the process that it read is left alone for a while, each time for
  * longer.
  *
@@ -22,10 +22,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-struct file_facts;
-struct process_info;
-struct proc_map;
 
 /*
  * A job, run in the child: fd is its descriptor (-1: none), args are its arguments; it writes its result to
@@ -60,19 +56,5 @@ uint64_t reader_lost_cnt(void);
  */
 int reader_run_job(uint32_t uid, uint32_t kind, int fd, const void *args, size_t args_bytes,
 		   uint32_t wall_s, int *ret_fd);
-
-/*
- * For proc/: requests to the reader. Each returns what the function that reads directly returns, or -ETIMEDOUT:
- * the reader does not answer, or did not lately.
- */
-int reader_info(pid_t pid, struct process_info *ret);
-int reader_glance(pid_t pid, struct process_info *ret);
-int reader_maps_text(pid_t pid, pid_t tid, char **ret);
-/* /proc/PID/name, as proc_text_read_all() */
-int reader_text(pid_t pid, const char *name, char **ret, size_t *ret_bytes);
-int reader_memory(pid_t tid, uint64_t addr, void *buf, size_t bytes);
-int reader_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct file_facts *ret);
-int reader_open_jit_map(const char *root, const struct process_info *info);
-int reader_has_own_root(pid_t tid);
 
 #endif

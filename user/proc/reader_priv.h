@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* reader_priv.h - the part of reader.c that runs in the reader itself. */
+/* reader_priv.h - the part of reader.c that runs in the reader itself, and calls of it for proc/. */
 #ifndef HT_PROC_READER_PRIV_H
 #define HT_PROC_READER_PRIV_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -71,5 +72,25 @@ union reader_message {
 	struct reader_request request;
 	struct reader_answer answer;
 };
+
+/* A call of the reader. */
+struct reader_call {
+	struct reader_request head;
+	const void *text; /* head.text_bytes */
+	int fd; /* sent with the request; -1: none */
+	/* the answer */
+	struct reader_answer answer;
+	uint8_t *bytes; /* answer.bytes bytes, and a NUL behind them; to be freed */
+	int ret_fd;
+};
+
+/*
+ * pid: the process that can delay the reader; 0: none. Returns the answer's error; -ETIMEDOUT: the reader does not
+ * answer, or did not lately. On success the caller releases c.
+ */
+int reader_call(struct reader_call *c, pid_t pid);
+void reader_call_release(struct reader_call *c);
+/* Are files of a file system that another user serves not opened? */
+bool reader_refuses_foreign(void);
 
 #endif

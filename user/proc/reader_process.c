@@ -20,10 +20,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "base/sandbox.h"
 #include "base/thread.h"
-#include "base/write_all.h"
 #include "proc/jit_entry.h"
 #include "proc/proc_text.h"
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct err;
 struct proc_maps;
 struct process_info;
 
@@ -59,5 +60,56 @@ void runtime_words_heap(enum runtime_kind kind, const char *environ, size_t byte
 void runtime_words_stacks(const struct runtime *r, struct runtime_words *ret);
 /* Which functions have no names. */
 void runtime_words_names(const struct runtime *r, struct runtime_words *ret);
+
+/*
+ * heap_kind.c: which part of a program's memory would be seen in a recording? Probes on malloc do not see the memory
+ * that a runtime manages itself. The words about that, for all who report it.
+ */
+
+/* Where there is a reader (reader.h), executables are read by a job of it, behind a seal. Run a job of this kind; for
+ * reader_start(). */
+#define HEAP_KIND_JOB 3
+int heap_kind_run_job(const void *args, size_t args_bytes, int out_fd);
+
+struct heap_kind {
+	bool is_go; /* its executable was made by Go's linker */
+	bool is_static, has_names; /* of the executable: no loader; it has a symbol table */
+	enum runtime_kind runtime;
+	struct runtime_words own; /* the memory that the runtime manages itself, if any */
+	size_t file_cnt, unread_cnt; /* mapped files with code; of those, the unreadable ones */
+};
+
+/* Of a running process. Files that cannot be read are taken for ordinary. */
+void heap_kind_read(const struct process_info *info, struct heap_kind *ret);
+/* Of a program that will map these files, its executable first, with our environment. */
+void heap_kind_of_files(const char *const *paths, size_t cnt, struct heap_kind *ret);
+
+struct heap_words {
+	char what[320];
+	char advice[320]; /* what to do; "" = nothing */
+};
+
+#define HEAP_KIND_LOOKED_FOR "malloc, jemalloc, tcmalloc, mimalloc, operator new"
+
+/* No allocator is mapped: nothing can be recorded. */
+void heap_words_none(const struct heap_kind *k, struct heap_words *ret);
+/* An allocator is mapped, but the program keeps its data elsewhere. false: it does not. */
+bool heap_words_partial(const struct heap_kind *k, struct heap_words *ret);
+
+/*
+ * jvm_attach.c: asks a running HotSpot JVM to write /tmp/perf-PID.map, as `jcmd PID Compiler.perfmap` does.
+ *
+ * The JVM opens its socket when it finds a file .attach_pidPID and gets a SIGQUIT. We send it neither to a
+ * process that does not catch SIGQUIT, which would die, nor to a JVM that forbids attaching, which would print
+ * its threads.
+ */
+
+/* Does the process run a HotSpot JVM? */
+bool jvm_is_hotspot(const struct process_info *info);
+/*
+ * Write the map and wait for it: usually a tenth of a second, at most eleven seconds. 0; else a negative errno,
+ * and why in a sentence: -EPERM: it would not be harmless, or the JVM refuses; -ETIMEDOUT, -ESRCH.
+ */
+int jvm_write_perfmap(const struct process_info *info, struct err *why);
 
 #endif

@@ -6,7 +6,7 @@
  * here, but must not be harmed when it becomes wrong later: the program can change the bytes at any time, so
  * the BPF reader checks every index again.
  */
-#include "proc/scope_descriptor.h"
+#include "proc/tag_sources.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 #include "heaptap/abi.h"
-#include "proc/process_memory.h"
+#include "proc/process.h"
 
 #define MAGIC "HEAPTAP" /* and its zero: 8 bytes */
 #define RECORD_BYTES 32

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "proc/cgroup.h"
-#include "proc/container.h"
+#include "proc/facts.h"
 
 struct patterns {
 	VEC(regex_t) res;
@@ -210,25 +210,16 @@ static bool is_of_user(const struct select_rules *r, uid_t uid)
 	return false;
 }
 
-bool select_wants_cgroup(const struct select_rules *r)
+struct select_needs select_needs(const struct select_rules *r)
 {
-	return r->cgroups.cnt;
-}
-
-bool select_wants_container(const struct select_rules *r)
-{
-	return r->containers.cnt;
-}
-
-bool select_is_all(const struct select_rules *r)
-{
-	return r->is_all;
-}
-
-bool select_may_change(const struct select_rules *r)
-{
-	return r->comm.res.cnt || r->exclude.res.cnt || r->uids.cnt || r->cgroups.cnt ||
-	       r->containers.cnt;
+	return (struct select_needs){
+		.cgroup = r->cgroups.cnt,
+		.container = r->containers.cnt,
+		.is_all = r->is_all,
+		.may_change = r->comm.res.cnt || r->exclude.res.cnt || r->uids.cnt ||
+			      r->cgroups.cnt || r->containers.cnt,
+		.min_rss_bytes = r->min_rss_bytes,
+	};
 }
 
 static bool is_in_cgroup(const struct select_rules *r, const char *cgroup)
@@ -269,9 +260,4 @@ bool select_matches(const struct select_rules *r, const struct select_candidate 
 	if (!fits_kinds(r, c) || fits_one(&r->exclude, c->comm) || fits_one(&r->exclude, c->exe))
 		return false;
 	return c->is_followed || c->rss_bytes >= r->min_rss_bytes;
-}
-
-uint64_t select_min_rss_bytes(const struct select_rules *r)
-{
-	return r->min_rss_bytes;
 }

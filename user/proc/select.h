@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/texts.h"
+#include "base/vec.h"
 
 struct cgroup_place;
 struct err;
@@ -37,8 +37,8 @@ struct select_candidate {
 	const char *exe; /* as the target sees it; "" = not known */
 	uid_t uid;
 	uint64_t rss_bytes;
-	const char *cgroup; /* its /proc/PID/cgroup; wanted if select_wants_cgroup() */
-	const char *container_id; /* "" = none; wanted if select_wants_container() */
+	const char *cgroup; /* its /proc/PID/cgroup; wanted if select_needs() says so */
+	const char *container_id; /* "" = none; likewise */
 	bool is_named; /* by its pid */
 	bool is_followed; /* already */
 };
@@ -53,13 +53,16 @@ void select_rules_free(struct select_rules *r);
 int select_check_pattern(const char *text, struct err *why);
 int select_check_user(const char *text, struct err *why);
 
-/* Does select_matches() need these texts for a candidate that is not named? Each takes reading a file. */
-bool select_wants_cgroup(const struct select_rules *r);
-bool select_wants_container(const struct select_rules *r);
-bool select_is_all(const struct select_rules *r);
-/* May the answer for a process change later, though it has executed no other program and has the same size? */
-bool select_may_change(const struct select_rules *r);
+/* What the rules ask of who looks at processes. */
+struct select_needs {
+	/* Does select_matches() need these texts of a candidate that is not named? Each takes reading a file. */
+	bool cgroup, container;
+	bool is_all;
+	/* May the answer for a process change later, though it has executed no other program and has the same size? */
+	bool may_change;
+	uint64_t min_rss_bytes;
+};
+struct select_needs select_needs(const struct select_rules *r);
 bool select_matches(const struct select_rules *r, const struct select_candidate *c);
-uint64_t select_min_rss_bytes(const struct select_rules *r);
 
 #endif

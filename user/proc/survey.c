@@ -16,16 +16,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "elf/elf_symbols.h"
-#include "unwind/unwind_table.h"
+#include "elf/unwind_table.h"
 #include "symbol/debug_files.h"
 #include "alloc/allocators.h"
 #include "alloc/file_sampler.h"
 #include "proc/jit_entry.h"
-#include "proc/otel_process_ctx.h"
-#include "proc/process_memory.h"
 #include "proc/tag_sources.h"
+#include "proc/process.h"
 
 /* Enough at the entry of a function: a probe changes its first byte, or 5 (optimised nops). */
 #define COMPARED_BYTES 5
@@ -71,7 +70,7 @@ static void survey_unwind(struct elf_file *ef, struct survey_file *file)
 {
 	struct unwind_table *table = NULL;
 
-	file->unwind_err = unwind_table_build(ef, &table);
+	file->unwind_err = unwind_table_build(ef, NULL, &table);
 	if (file->unwind_err)
 		return;
 	file->row_cnt = table->row_cnt;

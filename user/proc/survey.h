@@ -11,14 +11,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "alloc/alloc_unseen.h"
+#include "alloc/allocators.h"
 #include "base/err.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 #include "heaptap/abi.h"
 #include "proc/process.h"
 #include "proc/runtime_kind.h"
-#include "proc/scope_descriptor.h"
+#include "proc/tag_sources.h"
 
 struct alloc_file;
 struct elf_file;

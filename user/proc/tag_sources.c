@@ -26,11 +26,9 @@
 #include <string.h>
 
 #include "elf/elf_file.h"
-#include "elf/tls_symbol.h"
+#include "elf/elf_symbols.h"
 #include "elf/usdt_notes.h"
 #include "proc/process.h"
-#include "proc/process_memory.h"
-#include "proc/scope_descriptor.h"
 
 #define POINTER_BYTES 8
 /* Limits of the distance between the thread pointer and a block at a fixed place. On arm64, where offsets are

@@ -69,10 +69,6 @@ void import_weigh(double objects, double bytes, uint64_t rate_bytes, double *ret
 /* Add a sample. Values as in enum profile_value; alloc_* are left out if the file has none. */
 int import_sample(struct importer *im, const double *values, const struct profile_label *labels,
 		  size_t label_cnt);
-/* After "--- symbol": read the rest of the section. */
-int import_symbols(struct importer *im);
-/* At the end: name the locations by the symbol section. */
-int import_name_locations(struct importer *im);
 /* After "MAPPED_LIBRARIES:": read the rest of the file, set the mapping of each location. */
 int import_mappings(struct importer *im);
 

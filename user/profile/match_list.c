@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/glob.h"
+#include "base/names.h"
 #include "base/vec.h"
-#include "profile/scope_path.h"
+#include "profile/scope_tree.h"
 
 struct pattern {
 	const char *text; /* as the user gave it, with its sign */

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "profile/age.h"
+#include "profile/bins.h"
 #include "profile/profile.h"
 
 #define VALUE_MAX 0x1p62 /* a file may contain anything */

@@ -8,7 +8,7 @@
 struct profile;
 
 /*
- * Keep in p only what has been in use for at least bound_ns, which must be the begin of a class of age.h. Allocated
+ * Keep in p only what has been in use for at least bound_ns, which must be the begin of a class of bins.h. Allocated
  * memory is not told apart by age, so these values are removed, and so are moments, bins and notes. -ENODATA: the file
  * has no ages, and p is unchanged.
  */

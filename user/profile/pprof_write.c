@@ -17,7 +17,7 @@
 #include <zlib.h>
 
 #include "base/vec.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 #include "profile/pprof.h"
 #include "profile/wire.h"
 #include "profile/profile.h"

@@ -16,7 +16,6 @@
 
 #include "base/strset.h"
 #include "base/vec.h"
-#include "profile/age.h"
 #include "profile/bins.h"
 #include "profile/history.h"
 #include "profile/recording.h"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/glob.h"
+#include "base/names.h"
 
 static bool is_digit(char c)
 {

@@ -18,7 +18,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/log_limit.h"
 #include "base/thread.h"
 #include "push/push_message.h"
 

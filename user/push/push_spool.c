@@ -22,9 +22,8 @@
 #include <zlib.h>
 
 #include "base/folder.h"
-#include "base/new_file.h"
 #include "base/vec.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 
 #define NAME_BYTES 32
 #define SUFFIX ".push"

@@ -2,7 +2,7 @@
 /* cost_view.c - see recorder_priv.h. */
 #include "record/recorder_priv.h"
 
-#include "budget/governor.h"
+#include "track/governor.h"
 #include "track/tracker.h"
 
 struct cost_view cost_view_read(const struct tracker *t, const struct governor *g, bool is_one)

@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "proc/jvm_attach.h"
+#include "proc/runtime_kind.h"
 #include "proc/process.h"
 #include "track/tracker.h"
 

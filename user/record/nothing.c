@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "proc/heap_kind.h"
+#include "proc/runtime_kind.h"
 #include "profile/recording.h"
 
 #define COMMAND_BYTES 256

@@ -14,7 +14,6 @@
 
 #include "base/err.h"
 #include "base/folder.h"
-#include "base/new_file.h"
 
 #define TEMP_PREFIX ".heaptap-"
 #define FREE_NAMES 1000 /* tried when the name has been taken meanwhile */

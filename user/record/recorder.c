@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/loop.h"
-#include "budget/governor.h"
+#include "track/governor.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "profile/history.h"

@@ -19,8 +19,8 @@
 #include "base/loop.h"
 #include "base/thread.h"
 #include "base/units.h"
-#include "budget/auto_rate.h"
-#include "budget/governor.h"
+#include "track/budget.h"
+#include "track/governor.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "profile/history.h"
@@ -31,10 +31,10 @@
 #include "record/targets.h"
 #include "alloc/allocators.h"
 #include "proc/events.h"
-#include "proc/heap_kind.h"
+#include "proc/runtime_kind.h"
 #include "proc/launch.h"
 #include "proc/reader.h"
-#include "track/file_job.h"
+#include "track/file_content.h"
 #include "track/files.h"
 #include "track/tracker.h"
 
@@ -111,7 +111,7 @@ static int prepare_launch(struct recorder *r)
 		log_error("record: %s", find_program_explain(r->opts.argv[0], err, &why));
 		return err;
 	}
-	return targets_add_launched(&r->targets, launch_pid(r->launch), launch_path(r->launch));
+	return targets_add_launched(&r->targets, r->launch->pid, r->launch->path);
 }
 
 /* Called early: little memory, one thread. */
@@ -312,7 +312,7 @@ static int open_loop(struct recorder *r)
 	if (!err && r->events)
 		err = loop_watch(r->loop, process_events_fd(r->events), on_mapping_events, r);
 	if (!err && r->launch)
-		err = loop_watch(r->loop, launch_wait_fd(r->launch), recorder_on_child_end, r);
+		err = loop_watch(r->loop, r->launch->wait_fd, recorder_on_child_end, r);
 	if (!err && r->opts.stdout_fd >= 0) /* the end of a file cannot be gone */
 		(void)loop_watch_end(r->loop, r->opts.stdout_fd, recorder_on_reader_gone, r);
 	if (!err && r->opts.guest)
@@ -474,8 +474,7 @@ static void begin_holds(struct recorder *r)
 	const struct holds_parts parts = { r->guardian, r->session->engine, r->session->tracker,
 					   r->events };
 
-	if (holds_programs(r) &&
-	    !holds_begin(&parts, launch_pid(r->launch), r->opts.follow, &r->holds))
+	if (holds_programs(r) && !holds_begin(&parts, r->launch->pid, r->opts.follow, &r->holds))
 		(void)loop_watch(r->loop, holds_fd(r->holds), on_hold, r);
 }
 

@@ -11,12 +11,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "budget/budget.h"
+#include "track/budget.h"
 #include "record/live_line.h"
 #include "record/recorder.h"
 #include "record/rows_reader.h"
 #include "record/targets.h"
-#include "session/session.h"
+#include "track/session.h"
 
 struct engine;
 struct governor;

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/terminal.h"
 #include "base/units.h"
-#include "proc/heap_kind.h"
+#include "proc/runtime_kind.h"
 #include "profile/pprof.h"
 #include "report/report.h"
 #include "profile/profile.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 #include "explain/reading.h"
 
 /* A GiB of small blocks takes 0.5 s, and more on a busy machine. */

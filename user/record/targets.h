@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
-#include "proc/heap_kind.h"
+#include "proc/runtime_kind.h"
 
 struct process_info;
 

@@ -93,7 +93,7 @@ static bool fits(const struct select_rules *rules, const struct process_info *in
 	char *cgroup = NULL;
 	bool is;
 
-	if (select_wants_cgroup(rules) && proc_text_read(info->pid, "cgroup", &cgroup))
+	if (select_needs(rules).cgroup && proc_text_read(info->pid, "cgroup", &cgroup))
 		return false;
 	c.cgroup = cgroup ? cgroup : "";
 	is = select_matches(rules, &c);

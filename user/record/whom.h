@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "base/texts.h"
 #include "base/vec.h"
 
 struct err;

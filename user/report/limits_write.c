@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/markup.h"
 #include "base/printable.h"
 #include "base/units.h"
 #include "profile/profile.h"

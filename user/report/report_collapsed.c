@@ -14,7 +14,7 @@
 
 #include "base/vec.h"
 #include "report/report_rows.h"
-#include "profile/scope_path.h"
+#include "profile/scope_tree.h"
 
 static void put_text(const char *s, size_t len, FILE *out)
 {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/shell_word.h"
+#include "base/printable.h"
 #include "base/units.h"
 #include "profile/witness.h"
 #include "report/report_losses.h"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/markup.h"
+#include "base/printable.h"
 #include "base/units.h"
 #include "report/report.h"
 #include "report/report_places.h"

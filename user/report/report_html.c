@@ -30,8 +30,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/markup.h"
-#include "profile/scope_path.h"
+#include "base/printable.h"
+#include "profile/scope_tree.h"
 #include "report/report.h"
 #include "report/report_diff_rows.h"
 #include "report/report_html_priv.h"

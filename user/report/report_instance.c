@@ -23,7 +23,7 @@
 #include "report/report_rows.h"
 #include "profile/match_list.h"
 #include "profile/scope_note.h"
-#include "profile/scope_path.h"
+#include "profile/scope_tree.h"
 
 struct task_key {
 	int64_t path, pid; /* in report.names */

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/nearest.h"
+#include "base/names.h"
 #include "report/report.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
-#include "profile/scope_path.h"
+#include "profile/scope_tree.h"
 #include "profile/thread_pool.h"
 
 #define KEYS_MAX 20

@@ -12,7 +12,6 @@
 
 #include "report/report_rows.h"
 #include "profile/scope_note.h"
-#include "profile/scope_path.h"
 #include "profile/scope_tree.h"
 
 struct view {

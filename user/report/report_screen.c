@@ -17,7 +17,7 @@
 #include "report/report_places.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
-#include "profile/scope_path.h"
+#include "profile/scope_tree.h"
 
 #define NAME_COLUMNS_MIN 20
 #define CALLER_COLUMNS_MIN 12

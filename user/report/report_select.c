@@ -13,7 +13,7 @@
 #include "base/hmap.h"
 #include "report/report_rows.h"
 #include "profile/match_list.h"
-#include "profile/scope_path.h"
+#include "profile/scope_tree.h"
 
 /* What happens to all samples of one scope. */
 enum fate { FATE_CHOSEN, FATE_UNMATCHED, FATE_OUTSIDE };

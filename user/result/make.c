@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fd_stream.h"
+#include "base/fd.h"
 #include "base/hmap.h"
 #include "base/vec.h"
-#include "budget/governor.h"
+#include "track/governor.h"
 #include "http/endpoints.h"
 #include "http/process_page.h"
 #include "kernel/engine.h"
@@ -29,8 +29,7 @@
 #include "snapshot/scope_labels.h"
 #include "snapshot/snapshot.h"
 #include "symbol/name_cache.h"
-#include "symbol/slow_files.h"
-#include "symbol/symbolizer.h"
+#include "symbol/symbol.h"
 #include "track/instances.h"
 #include "track/tracker.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "alloc/allocators.h"
-#include "base/fd_stream.h"
+#include "base/fd.h"
 #include "base/hmap.h"
 #include "http/endpoints.h"
 #include "proc/process.h"
@@ -18,8 +18,8 @@
 #include "report/report.h"
 #include "result/make.h"
 #include "snapshot/profile_build.h"
-#include "symbol/symbolizer.h"
-#include "track/file_symbols.h"
+#include "symbol/symbol.h"
+#include "track/file.h"
 #include "track/files.h"
 
 /* Programs have addresses below 2^47 (2^56 if they ask for more). Readers want addresses below 2^63. */

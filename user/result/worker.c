@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 
 #define WORK_NS (120 * NS_PER_S) /* then the child is ended */
 #define CHILD_NICE 10

@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/log_limit.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"

@@ -13,10 +13,10 @@
 
 #include "base/clock.h"
 #include "base/hmap.h"
-#include "base/log_limit.h"
+#include "base/log.h"
 #include "base/vec.h"
-#include "budget/governor.h"
-#include "proc/cgroup_memory.h"
+#include "track/governor.h"
+#include "proc/cgroup.h"
 #include "result/worker.h"
 
 struct engine;

@@ -13,7 +13,6 @@
 
 #include "base/err.h"
 #include "base/folder.h"
-#include "base/new_file.h"
 #include "base/vec.h"
 
 /* Name while it is being written; '.' because our names never begin with it. */

@@ -15,12 +15,10 @@
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/log.h"
-#include "base/log_limit.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
 #include "kernel/engine.h"
 #include "proc/cgroup.h"
-#include "proc/cgroup_memory.h"
 #include "proc/process.h"
 #include "track/tracker.h"
 

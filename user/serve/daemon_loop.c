@@ -11,14 +11,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/loop.h"
-#include "budget/governor.h"
+#include "track/governor.h"
 #include "saved/saver.h"
-#include "session/session.h"
+#include "track/session.h"
 #include "serve/pushes.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "http/http.h"
-#include "symbol/slow_files.h"
+#include "symbol/name_cache.h"
 #include "track/tracker.h"
 
 #define TICK_NS (200 * NS_PER_MS)

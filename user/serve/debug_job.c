@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/sandbox.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 #include "elf/debug_only.h"
 #include "elf/elf_file.h"
 #include "proc/reader.h"

@@ -33,7 +33,6 @@
 #include "base/err.h"
 #include "base/hmap.h"
 #include "base/log.h"
-#include "base/log_limit.h"
 #include "base/vec.h"
 #include "guardian/guardian.h"
 #include "proc/select.h"
@@ -98,7 +97,7 @@ struct follow {
 	struct log_limit log; /* about processes that cannot be checked */
 	char own_exe[PATH_MAX];
 	struct guardian *guardian;
-	bool returns_are_safe; /* under seccomp: see kernel/seccomp_probe.c */
+	bool returns_are_safe; /* under seccomp: see kernel/features.h */
 };
 
 struct seen_list {
@@ -248,11 +247,11 @@ static int match_rules(const struct follow *f, const struct select_candidate *kn
 	enum verdict verdict = VERDICT_NO;
 	int err = 0;
 
-	if (!c.is_named && (select_wants_cgroup(f->rules) || select_wants_container(f->rules)))
+	if (!c.is_named && (select_needs(f->rules).cgroup || select_needs(f->rules).container))
 		err = proc_text_read(pid, "cgroup", &cgroup);
 	if (err)
 		return err;
-	if (cgroup && select_wants_container(f->rules))
+	if (cgroup && select_needs(f->rules).container)
 		process_container_id(pid, cgroup, id);
 	c.cgroup = cgroup ? cgroup : "";
 	c.container_id = id;
@@ -417,7 +416,7 @@ static void attach(struct follow *f, struct seen *s, const struct process_info *
 	begin_ns = now_ns();
 	err = tracker_add(f->tracker, s->pid);
 	follow_room_spend(&f->room, info.uid, now_ns() - begin_ns);
-	s->is_undecided = !err && select_is_all(f->rules) && !is_named(f, &info);
+	s->is_undecided = !err && select_needs(f->rules).is_all && !is_named(f, &info);
 	if (s->is_undecided)
 		decide(f, s);
 	if (s->is_empty)
@@ -448,7 +447,7 @@ static bool is_settled(const struct follow *f, const struct seen *known,
 static uint64_t next_look_ns(const struct follow *f, const struct seen *s, enum verdict verdict,
 			     uint64_t now)
 {
-	uint64_t wait_ns = select_may_change(f->rules) ? FICKLE_NS : STEADY_NS;
+	uint64_t wait_ns = select_needs(f->rules).may_change ? FICKLE_NS : STEADY_NS;
 
 	if (verdict == VERDICT_SMALL)
 		return now;
@@ -596,7 +595,7 @@ int follow_select(struct follow *f, const struct select_rules *rules, const pid_
 	f->named.data = named.seen.data;
 	f->named.cnt = named.seen.cnt;
 	f->named.cap = named.seen.cap;
-	f->size_counts = select_min_rss_bytes(rules) > select_min_rss_bytes(f->rules);
+	f->size_counts = select_needs(rules).min_rss_bytes > select_needs(f->rules).min_rss_bytes;
 	f->rules = rules;
 	/* Refused processes and those without an allocator are tried again, and all are checked. */
 	hmap_release(&f->idx);

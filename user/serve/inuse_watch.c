@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/hmap.h"
-#include "budget/governor.h"
+#include "track/governor.h"
 #include "kernel/engine.h"
 #include "metrics/inuse_past.h"
 #include "proc/process.h"

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/printable.h"
-#include "budget/governor.h"
+#include "track/governor.h"
 #include "result/make.h"
 #include "serve/daemon_priv.h"
 #include "profile/profile.h"

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "budget/governor.h"
+#include "track/governor.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
 #include "metrics/inuse_past.h"

@@ -21,7 +21,7 @@
 #include "result/make.h"
 #include "result/worker.h"
 #include "serve/pushes.h"
-#include "budget/governor.h"
+#include "track/governor.h"
 #include "http/endpoints.h"
 #include "http/http.h"
 #include "http/process_page.h"

@@ -25,7 +25,7 @@
 #include "base/loop.h"
 #include "base/printable.h"
 #include "base/sandbox.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 #include "http/endpoints.h"
 #include "metrics/view.h"
 #include "proc/process.h"

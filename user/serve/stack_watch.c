@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "budget/governor.h"
+#include "track/governor.h"
 #include "kernel/engine.h"
 #include "metrics/stack_past.h"
 #include "profile/estimate.h"

@@ -18,7 +18,7 @@
 #include "proc/process.h"
 #include "record/idle_tasks.h"
 #include "saved/saver.h"
-#include "session/session.h"
+#include "track/session.h"
 #include "serve/follow.h"
 #include "serve/daemon_priv.h"
 #include "serve/pushes.h"

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "symbol/symbolizer.h"
+#include "symbol/symbol.h"
 
 struct engine;
 struct history;

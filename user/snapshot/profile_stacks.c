@@ -21,7 +21,7 @@
 #include "kernel/engine.h"
 #include "profile/profile.h"
 #include "snapshot/snapshot.h"
-#include "track/file_symbols.h"
+#include "track/file.h"
 #include "track/files.h"
 #include "track/instances.h"
 

@@ -18,7 +18,7 @@
 #include "base/printable.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "budget/governor.h"
+#include "track/governor.h"
 #include "profile/profile.h"
 #include "profile/resident_words.h"
 #include "snapshot/ledger_notes.h"

@@ -7,7 +7,7 @@
  *	target: PID 14662 (server) /usr/bin/server
  *	recorded: 20.0 s until the time was up, since attach (what was allocated before is not included)
  *	source: uprobe (session), 9 sites; one sample per 64.0 KiB allocated
- *	...                                     what it cost: see budget/governor_text.c
+ *	...                                     what it cost: see track/governor_text.c
  *	resident: 9.50 MiB -> 13.4 MiB
  *	resident by row: live 7.20 -> 11.1 MiB, files 2.30 -> 2.30 MiB
  *	counters: alloc_hits=90123 ...          see ledger_notes.h, with a line for each loss

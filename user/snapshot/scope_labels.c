@@ -17,7 +17,7 @@
 #include "kernel/engine.h"
 #include "profile/profile.h"
 #include "profile/scope_note.h"
-#include "profile/scope_path.h"
+#include "profile/scope_tree.h"
 #include "profile/tag_labels.h"
 #include "snapshot/snapshot.h"
 #include "track/tracker.h"

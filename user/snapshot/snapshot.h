@@ -16,7 +16,6 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
-#include "profile/age.h"
 #include "profile/bins.h"
 #include "profile/estimate.h"
 

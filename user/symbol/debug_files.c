@@ -22,7 +22,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "elf/elf_budget.h"
 #include "elf/elf_file.h"
 
@@ -99,11 +99,23 @@ static bool has_crc(const struct elf_file *ef, int fd, uint32_t want)
 	return n >= 0 && off == st.st_size && (uint32_t)crc == want;
 }
 
+int build_id_check(int fd, const char *build_id_hex)
+{
+	char found[2 * BUILD_ID_BYTES_CAP + 1];
+	struct elf_file *ef = NULL;
+
+	if (elf_file_open_fd(fd, &ef))
+		return -ENOENT;
+	elf_file_build_id_hex(ef, found);
+	elf_file_close(ef);
+	return strcmp(found, build_id_hex) ? -ENOENT : 0;
+}
+
 static int open_with_build_id(const char *root, const char *path, const char *build_id_hex)
 {
 	int fd = open_regular(root, path);
 
-	if (fd < 0 || !build_id_files_check(fd, build_id_hex))
+	if (fd < 0 || !build_id_check(fd, build_id_hex))
 		return fd;
 	close(fd);
 	return -ENOENT;

@@ -32,28 +32,8 @@ int debug_files_open_id(const char *build_id_hex, const char *root, char *ret_pa
  * (relative links start there). */
 int debug_files_open_alt(struct elf_file *ef, const char *name, const char *root);
 
-/*
- * build_id_files.c: finds a file of a given build id in a folder of collected files.
- *
- * Tried in turn: the layout of /usr/lib/debug (.build-id/ab/cdef.debug and, for the program itself,
- * .build-id/ab/cdef), also when the folder is the root of a file system; the file's path below the folder; its
- * name alone. Only the build id decides.
- */
-
-#include <limits.h> /* PATH_MAX */
-
-/*
- * Open the nth place (from 0) where the file may be. Returns an fd (O_CLOEXEC), with its path in ret_path
- * (PATH_MAX bytes); -ENOENT: not there, go on with the next; -ERANGE: there are no more places. path: of the
- * file where it was recorded.
- */
-int build_id_files_open(const char *dir, const char *build_id_hex, const char *path, unsigned nth,
-			char *ret_path);
-/* Is the file at the nth place split-off debug information? Its segments are those of the program in memory,
- * not in the file. */
-bool build_id_files_is_debug(unsigned nth);
-/* Does the file have this build id? */
-int build_id_files_check(int fd, const char *build_id_hex);
+/* 0, or -ENOENT: the file has another build id, or none. */
+int build_id_check(int fd, const char *build_id_hex);
 
 /*
  * debuginfod.c: fetches files by build id from servers that speak debuginfod's protocol.

@@ -4,7 +4,7 @@
  *
  * GET SERVER/buildid/BUILDID/debuginfo or /executable, one server after the other. The answer is written to a
  * file first, bounded, and counts only when it has that build id: a server, or an impostor, can send a wrong
- * file, but not one of another build. The file is read like all untrusted files (symbolizer.h).
+ * file, but not one of another build. The file is read like all untrusted files (symbol.h).
  *
  * Unlike debuginfod's own client it does not remember that no server had a file, and does not clean the cache.
  */
@@ -24,8 +24,7 @@
 #include "base/curl_setup.h"
 #include "base/err.h"
 #include "base/folder.h"
-#include "base/new_file.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 #include "symbol/debug_files.h"
 
 #define FILE_BYTES_MAX (4LL << 30)
@@ -158,7 +157,7 @@ static int download(struct debuginfod *d, const char *server, const char *build_
 	if (rc == CURLE_OK)
 		rc = curl_easy_perform(d->easy);
 	if (rc == CURLE_OK)
-		return build_id_files_check(read_fd, build_id_hex);
+		return build_id_check(read_fd, build_id_hex);
 	curl_easy_getinfo(d->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (rc == CURLE_HTTP_RETURNED_ERROR && (status == 404 || status == 410))
 		return -ENOENT;
@@ -217,7 +216,7 @@ static int fetch_to_cache(struct debuginfod *d, int folder_fd, const char *build
 	struct new_file file;
 	int fd = openat(folder_fd, kind_names[kind], O_RDONLY | O_CLOEXEC | O_NOFOLLOW), err;
 
-	if (fd >= 0 && !build_id_files_check(fd, build_id_hex))
+	if (fd >= 0 && !build_id_check(fd, build_id_hex))
 		return fd;
 	if (fd >= 0)
 		close(fd);

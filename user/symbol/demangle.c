@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/symbolizer.h"
+#include "symbol/symbol.h"
 
 /* Real names of template libraries reach 10 KiB; the parser's stack grows with the name. */
 #define MANGLED_BYTES_CAP 8192

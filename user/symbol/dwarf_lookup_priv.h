@@ -10,7 +10,6 @@
 
 struct debug_image;
 struct dwarf_scopes;
-struct line_table;
 
 /*
  * debug_image.c: an ELF file in a form that libdw can read: the compressed DWARF sections unpacked.
@@ -28,20 +27,6 @@ Elf *debug_image_elf(const struct debug_image *img);
 bool debug_image_has_section(const struct debug_image *img, const char *name);
 /* Give pages of the file that were read back to the system (they are read again later). */
 void debug_image_drop_pages(struct debug_image *img);
-
-/*
- * dwarf_lines.c: the line table of one compile unit: address -> file and line.
- */
-
-/* A unit without a (valid) line table gives an empty table. 0 or -ENOMEM. */
-int line_table_open(Dwarf_Die *unit_die, struct line_table **ret);
-void line_table_free(struct line_table *lt);
-/* *ret_file is NULL and *ret_line 0 when vaddr is not in the table. Strings live as long as the
- * table. */
-void line_table_find(struct line_table *lt, uint64_t vaddr, const char **ret_file,
-		     uint32_t *ret_line);
-/* File number as DW_AT_call_file has it, or NULL. */
-const char *line_table_file(struct line_table *lt, uint32_t file);
 
 /*
  * dwarf_scopes.c: "std::vector<int>::push_back" for a function that DWARF calls "push_back".

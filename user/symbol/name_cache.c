@@ -2,8 +2,8 @@
 /*
  * name_cache.c - see name_cache.h.
  *
- * A table of slots with open addressing, and behind it the entries, one after the other. A slot is published by its hash,
- * which is written last. A process that is killed in between leaves an unused slot.
+ * A table of slots with open addressing, and behind it the entries, one after the other. A slot is published by its
+ * hash, which is written last. A process that is killed in between leaves an unused slot.
  */
 #include "symbol/name_cache.h"
 
@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
-#include "base/keyed_hash.h"
+#include "base/hmap.h"
 #include "symbol/symbol_wire.h"
 
 #define SLOT_CNT 65536U

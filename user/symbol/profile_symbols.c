@@ -4,18 +4,101 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "alloc/allocators.h"
 #include "base/hmap.h"
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 #include "profile/profile.h"
 #include "symbol/debug_files.h"
+
+/*
+ * A file of a given build id in a folder of collected files.
+ *
+ * Tried in turn: the layout of /usr/lib/debug (.build-id/ab/cdef.debug and, for the program itself,
+ * .build-id/ab/cdef), also when the folder is the root of a file system; the file's path below the folder; its
+ * name alone. Only the build id decides.
+ */
+enum part { PART_ID, PART_PATH, PART_NAME };
+
+/* Files with names and lines come first. */
+static const struct {
+	const char *folder;
+	enum part part;
+	const char *suffix;
+} layouts[] = {
+	{ "/.build-id/", PART_ID, ".debug" },
+	{ "/usr/lib/debug/.build-id/", PART_ID, ".debug" },
+	{ "/usr/lib/debug", PART_PATH, ".debug" },
+	{ "", PART_PATH, ".debug" },
+	{ "/", PART_NAME, ".debug" },
+	{ "/.build-id/", PART_ID, "" },
+	{ "", PART_PATH, "" },
+	{ "/", PART_NAME, "" },
+};
+
+/* Is the file at the nth place split-off debug information? Its segments are those of the program in memory,
+ * not in the file. */
+static bool is_debug_file(unsigned nth)
+{
+	return nth < sizeof(layouts) / sizeof(*layouts) && layouts[nth].suffix[0];
+}
+
+/* It becomes a part of a path, and comes from a profile, which is not trusted. */
+static bool is_build_id(const char *text)
+{
+	size_t len = strlen(text);
+
+	return len > 2 && len <= 2 * BUILD_ID_BYTES_CAP &&
+	       text[strspn(text, "0123456789abcdef")] == '\0';
+}
+
+/* false for a path that leads out of the folder. */
+static bool is_inside(const char *path)
+{
+	return path[0] == '/' && !strstr(path, "/../") &&
+	       (strlen(path) < 3 || strcmp(path + strlen(path) - 3, "/.."));
+}
+
+/*
+ * Open the nth place (from 0) where the file may be. Returns an fd (O_CLOEXEC), with its path in ret_path
+ * (PATH_MAX bytes); -ENOENT: not there, go on with the next; -ERANGE: there are no more places. path: of the
+ * file where it was recorded.
+ */
+static int open_of_build_id(const char *dir, const char *build_id_hex, const char *path,
+			    unsigned nth, char *ret_path)
+{
+	const char *slash = strrchr(path, '/');
+	int fd, len, err;
+
+	if (nth >= sizeof(layouts) / sizeof(*layouts))
+		return -ERANGE;
+	if (!is_build_id(build_id_hex) || (layouts[nth].part != PART_ID && !is_inside(path)))
+		return -ENOENT;
+	if (layouts[nth].part == PART_ID)
+		len = snprintf(ret_path, PATH_MAX, "%s%s%.2s/%s%s", dir, layouts[nth].folder,
+			       build_id_hex, build_id_hex + 2, layouts[nth].suffix);
+	else
+		len = snprintf(ret_path, PATH_MAX, "%s%s%s%s", dir, layouts[nth].folder,
+			       layouts[nth].part == PART_PATH ? path : slash + 1,
+			       layouts[nth].suffix);
+	if (len >= PATH_MAX)
+		return -ENOENT;
+	fd = regular_file_open(ret_path);
+	if (fd < 0)
+		return -ENOENT;
+	err = build_id_check(fd, build_id_hex);
+	if (err)
+		close(fd);
+	return err ? err : fd;
+}
 
 /* A function that passes allocations on, or the allocator's profiler. */
 static bool is_allocator_name(const char *name)
@@ -180,7 +263,7 @@ static int compare_wanted(const void *a, const void *b)
 	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
 }
 
-/* Is it "module+0xvaddr" (symbolizer.h), so that no name was found? */
+/* Is it "module+0xvaddr" (symbol.h), so that no name was found? */
 static bool is_place(const char *name)
 {
 	const char *plus = strrchr(name, '+');
@@ -414,15 +497,14 @@ static int try_dirs(struct namer *n, uint32_t mapping, const struct profile_symb
 
 	for (size_t i = 0; i < places->dir_cnt; i++) {
 		for (unsigned nth = 0; !err && count_wanted(n, mapping); nth++) {
-			fd = build_id_files_open(places->dirs[i],
-						 profile_text(n->p, m->build_id_str),
-						 profile_text(n->p, m->filename_str), nth, path);
+			fd = open_of_build_id(places->dirs[i], profile_text(n->p, m->build_id_str),
+					      profile_text(n->p, m->filename_str), nth, path);
 			if (fd == -ERANGE)
 				break;
 			if (fd < 0)
 				continue;
 			*is_found = true;
-			err = try_file(n, mapping, fd, path, build_id_files_is_debug(nth));
+			err = try_file(n, mapping, fd, path, is_debug_file(nth));
 		}
 	}
 	return err;
@@ -435,7 +517,7 @@ static int try_here(struct namer *n, uint32_t mapping, bool *is_found)
 	const char *path = profile_text(n->p, m->filename_str);
 	int fd = path[0] == '/' ? regular_file_open(path) : -1;
 
-	if (fd >= 0 && build_id_files_check(fd, profile_text(n->p, m->build_id_str))) {
+	if (fd >= 0 && build_id_check(fd, profile_text(n->p, m->build_id_str))) {
 		close(fd);
 		fd = -1;
 	}

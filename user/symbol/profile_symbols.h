@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "symbol/symbolizer.h"
+#include "symbol/symbol.h"
 
 struct profile;
 
@@ -32,7 +32,7 @@ struct profile_symbol_file {
 
 /* Where to look for files by build id, in this order, before and after the place where they were recorded. */
 struct profile_symbol_places {
-	const char *const *dirs; /* build_id_files.c */
+	const char *const *dirs; /* folders of collected files */
 	size_t dir_cnt;
 	/* The nth file (from 0) that servers have for a build id: 0 is its debug information. An fd, -ENOENT,
 	 * or -ERANGE: there are no more. NULL: nobody is asked. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * slow_files.c - see slow_files.h.
+ * slow_files.c - see name_cache.h.
  *
  * A table in which a new entry replaces the oldest. To fill it with files, a process has to wait for each of
  * them first.
  */
-#include "symbol/slow_files.h"
+#include "symbol/name_cache.h"
 
 #include <errno.h>
 #include <signal.h>

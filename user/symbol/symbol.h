@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* symbol.h - a request about addresses of a file, and its result. */
+/* symbol.h - what addresses of a file are called. */
 #ifndef HT_SYMBOL_SYMBOL_H
 #define HT_SYMBOL_SYMBOL_H
 
@@ -7,9 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbol/slow_files.h"
-
 struct name_cache;
+struct slow_files;
+
+/* Identity of a file's present content; all 0: what is found out about the file is not remembered. */
+struct slow_file_key {
+	uint32_t dev;
+	uint64_t ino;
+	int64_t changed_ns;
+};
 
 struct symbol_options {
 	bool lines; /* DWARF: files, lines, inlines; else the symbol table only */
@@ -32,7 +38,7 @@ struct symbol_file {
 	const char *module; /* what it is called in the last resort; NULL: as name */
 	const char *build_id_hex; /* "" = none */
 	const char *root; /* "/proc/PID/root" or "": where debug files are looked for first */
-	struct slow_file_key key; /* of symbol_options.slow */
+	struct slow_file_key key; /* of symbol_options.slow and names */
 };
 
 struct symbol_frame {
@@ -54,5 +60,21 @@ struct symbol_result {
 	char note[128]; /* "" or what is missing: "no debug info", "time limit", ... */
 	void *owner;
 };
+
+/*
+ * (file, vaddr) -> functions, files, lines, inlines.
+ *
+ * Files and debug information are not trusted, and DWARF readers leak by design: so the work runs in a forked
+ * helper with rlimits and without privileges. Addresses that DWARF does not know fall back to the symbol table
+ * (read in the helper as well), then to "module+0xvaddr". Every requested address gets at least one frame with
+ * a name.
+ *
+ * vaddr: of the instruction to look up (return address - 1), sorted, unique. */
+int symbolize(const struct symbol_options *opts, const struct symbol_file *file,
+	      const uint64_t *vaddr, size_t vaddr_cnt, struct symbol_result **ret);
+void symbol_result_free(struct symbol_result *r);
+
+/* demangle.c: C++ and Rust (legacy and v0). Returns a malloc'ed string, or NULL when name is not mangled. */
+char *demangle(const char *name);
 
 #endif

@@ -6,9 +6,9 @@
  * profiler's rights, by code that reads only identities and links; everything else is read after the seal
  * (sandbox.h). Answers are sent as they are found, so that they are not lost when the helper dies.
  */
-#include "base/regular_file.h"
-#include "symbol/symbolizer.h"
-#include "symbol/symbolizer_priv.h"
+#include "base/fd.h"
+#include "symbol/symbol.h"
+#include "symbol/symbol_wire.h"
 
 #include <elfutils/libdw.h>
 #include <errno.h>
@@ -25,7 +25,6 @@
 #include "symbol/debug_files.h"
 #include "symbol/dwarf_lookup.h"
 #include "base/sandbox.h"
-#include "symbol/symbol_wire.h"
 
 /* Limit of libdw's memory before its handle is reopened. */
 #define DWARF_MEMORY_BYTES (128u << 20)

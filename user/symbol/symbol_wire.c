@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/printable.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 
 #define WRITE_BUF_BYTES 65536
 #define FRAME_WORDS 5

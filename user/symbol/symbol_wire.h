@@ -17,10 +17,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/strset.h"
 #include "base/vec.h"
 #include "symbol/symbol.h"
+
+struct wire_answer;
 
 #define WIRE_STRING_BYTES_CAP 65536
 #define WIRE_FRAMES_CAP 128
@@ -84,5 +87,24 @@ void wire_reader_release(struct wire_reader *r);
 void wire_reader_restart(struct wire_reader *r);
 /* 0, -ENOMEM, or -EBADMSG: the stream breaks the rules and must not be read any further. */
 int wire_reader_feed(struct wire_reader *r, const void *bytes, size_t n);
+
+/*
+ * symbol_helper.c: the child process that reads the ELF file and its DWARF.
+ */
+
+struct helper_job {
+	const struct symbol_options *opts;
+	const struct symbol_file *file;
+	const uint64_t *vaddr;
+	size_t vaddr_cnt;
+	/* of an earlier helper: addresses with an answer are not asked again */
+	const struct wire_answer *answers;
+	bool use_dwarf;
+	uint64_t memory_bytes, cpu_seconds;
+};
+
+/* Fork the helper. *ret_fd is the read end of the pipe with its answers (symbol_wire.h). It exits with
+ * DWARF_EXIT_NO_MEMORY when memory ran out, with 0 when all went well. */
+int helper_start(const struct helper_job *job, pid_t *ret_pid, int *ret_fd);
 
 #endif

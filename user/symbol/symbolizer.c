@@ -8,11 +8,11 @@
  * given yet. The missing ones are asked again of a second helper that reads only the symbol table; any that are
  * still missing are "module+0xvaddr". The note says why.
  *
- * A file that is too slow is remembered (slow_files.h), and is not tried again for a while. So is a file whose
+ * A file that is too slow is remembered (name_cache.h), and is not tried again for a while. So is a file whose
  * reading hangs: its helper computes nothing, because the kernel waits for the server of the file. Such a
  * helper may not end when it is killed; it is left alone, and nobody waits for it.
  */
-#include "symbol/symbolizer.h"
+#include "symbol/symbol.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,6 @@
 #include "proc/proc_text.h"
 #include "symbol/dwarf_lookup.h"
 #include "symbol/name_cache.h"
-#include "symbol/symbolizer_priv.h"
 #include "symbol/symbol_wire.h"
 
 #define TIME_LIMIT_DEFAULT_NS (30 * NS_PER_S)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* threads_priv.h - internal parts of threads.c: a stopped thread; its system calls (thread_calls.c, thread_frame.c); processes with the
- * same memory (sharers.c). */
+/* threads_priv.h - internal parts of threads.c: a stopped thread; its system calls (thread_calls.c, thread_frame.c). */
 #ifndef HT_TAP_THREADS_PRIV_H
 #define HT_TAP_THREADS_PRIV_H
 
@@ -61,13 +60,6 @@ bool threads_has_executed(struct stopped *s, int status);
 
 /* Wait for a thread's next stop. -ESRCH: it has ended; -ETIMEDOUT. */
 int threads_wait(pid_t tid, uint64_t end_ns, int *ret_status);
-
-/* sharers.c: -EPERM: processes may not be compared; -E2BIG: there are too many. */
-
-/* Find all, before anything is stopped. */
-int sharers_find(struct threads *t);
-/* Children that a thread has made since then. */
-int sharers_find_children(struct threads *t, pid_t pid, pid_t tid);
 
 /* thread_calls.c */
 

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/null_fd.h"
+#include "base/fd.h"
 #include "base/thread.h"
 
 #define REPORT_FD 3

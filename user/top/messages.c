@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/write_all.h"
+#include "base/fd.h"
 
 #define TAIL_BYTES 1024 /* searched for the last line */
 #define SAID_BYTES 65536 /* of all messages, the last ones */

@@ -4,17 +4,20 @@
 #define HT_TRACK_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "alloc/allocators.h"
 #include "base/vec.h"
-#include "alloc/alloc_unseen.h"
 #include "elf/elf_file.h"
 #include "proc/process.h"
+#include "symbol/symbol.h"
 
 struct alloc_file;
 struct file_sampler;
 struct file_tags;
 struct jit_code;
+struct track_file;
 
 struct track_segment {
 	uint64_t off, bytes, vaddr;
@@ -58,5 +61,11 @@ struct track_file {
 	struct file_sampler *sampler; /* NULL: the file has no sampler of its own */
 	struct track_loader loader;
 };
+
+/* Names of places in the file, or in code made at run time: as symbolize(). module: what the file is called where
+ * there is no name; NULL: as its path. */
+int file_symbolize(const struct symbol_options *opts, const struct track_file *file,
+		   const char *module, const uint64_t *vaddr, size_t cnt,
+		   struct symbol_result **ret);
 
 #endif

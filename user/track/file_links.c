@@ -13,12 +13,11 @@
 
 #include "alloc/file_sampler.h"
 #include "guardian/guardian.h"
-#include "guardian/held_links.h"
 #include "kernel/attach.h"
 #include "kernel/engine.h"
 #include "tap/tap.h"
 #include "track/file.h"
-#include "track/file_tags.h"
+#include "track/file_content.h"
 #include "track/tap_orders.h"
 
 /* Each attached or detached link delays every fork of the machine for a moment; in a storm of forks

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* file_symbols.c - see file_symbols.h. */
-#include "track/file_symbols.h"
+/* file_symbols.c - see file.h. */
+#include "track/file.h"
 
 #include <errno.h>
 #include <stdio.h>

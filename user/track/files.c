@@ -15,8 +15,7 @@
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/log.h"
-#include "base/log_limit.h"
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "elf/elf_file.h"
 #include "kernel/attach.h"
 #include "kernel/engine.h"
@@ -27,10 +26,7 @@
 #include "proc/process.h"
 #include "proc/reader.h"
 #include "track/file_content.h"
-#include "track/file_job.h"
-#include "track/files_priv.h"
 #include "track/policy.h"
-#include "track/file_tags.h"
 #include "track/jit_code.h"
 
 /* A device number that no kernel uses: the vDSO is the same for all processes. */

@@ -9,10 +9,9 @@
 #include <unistd.h>
 
 #include "alloc/allocators.h"
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "proc/process.h"
-#include "proc/process_memory.h"
-#include "track/file_tags.h"
+#include "track/file_content.h"
 #include "track/files.h"
 
 /* Only the beginning of a longer function is searched: probes are put near it. */
@@ -39,9 +38,9 @@ static bool has_site(const struct leftovers *l, uint64_t off)
 }
 
 /*
- * Is there a breakpoint at `at`, in code that is otherwise the file's? A patch of several bytes (a tap's jump) may contain a
- * byte with the same value. Attaching and detaching there would write the file's byte into the patch, and the process would
- * crash at the next call.
+ * Is there a breakpoint at `at`, in code that is otherwise the file's? A patch of several bytes (a tap's jump) may
+ * contain a byte with the same value. Attaching and detaching there would write the file's byte into the patch, and the
+ * process would crash at the next call.
  */
 static bool is_breakpoint(const uint8_t *here, const uint8_t *there, size_t bytes, size_t at)
 {

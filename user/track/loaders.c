@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
-#include "guardian/held_links.h"
+#include "guardian/guardian.h"
 #include "kernel/attach.h"
 #include "kernel/engine.h"
 #include "proc/process.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plan.c - see plan.h.
+ * plan.c - see policy.h.
  *
  * All probes at one place of one file are in one list. Every hit in a process that has a breakpoint
  * there walks the whole list: with one link for each of K processes, K entries, of which one
@@ -32,7 +32,7 @@
  * The model is a straight line through each row, in units of the cost of a hit and a return on this
  * machine, because a slow kernel makes both the trap and the list slower.
  */
-#include "track/plan.h"
+#include "track/policy.h"
 
 #include <errno.h>
 #include <string.h>

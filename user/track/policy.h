@@ -2,18 +2,73 @@
 /*
  * policy.h - how a recording follows processes and probes them.
  *
- * One struct, made by who begins the recording (record/recorder_open.c, serve/daemon.c) and completed by session/.
+ * One struct, made by who begins the recording (record/recorder_open.c, serve/daemon.c) and completed by session.c.
  * Everybody else reads it through a pointer and copies nothing of it.
  */
 #ifndef HT_TRACK_POLICY_H
 #define HT_TRACK_POLICY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "alloc/allocators.h"
-#include "track/plan.h"
+#include "heaptap/abi.h"
+
+/*
+ * plan.c: how processes share the probes of a file. Pure: from numbers to a choice and its expected cost.
+ */
+
+enum sharing {
+	SHARING_AUTO, /* as a wish: the best one */
+	SHARING_OWN = HT_SHARING_OWN, /* own links for each process */
+	SHARING_EVENT = HT_SHARING_EVENT, /* one event for all, opened for each process */
+	SHARING_ALL = HT_SHARING_ALL, /* one link for every process of the machine */
+};
+
+/* As measured on this machine; 0: not measured. */
+struct plan_costs {
+	double hit_ns; /* of an entry probe that one process has */
+	double return_ns; /* added where the return is probed, too */
+};
+
+struct plan_input {
+	size_t process_cnt; /* tracked processes that map the file */
+	enum sharing now; /* SHARING_AUTO: not probed yet */
+	enum sharing wanted; /* SHARING_AUTO, or the only allowed one */
+	bool is_all_agreed; /* any process that maps the file may pay, tracked or not */
+	bool has_event; /* the system has shared events, and they may probe this file */
+	/* Session links: the entry decides whether the return is probed. Only with these does an
+	 * unsampled allocation go without a return probe, in a process that is alone at the
+	 * file. */
+	bool has_session;
+	struct plan_costs costs;
+};
+
+/*
+ * Expected ns per hit for a tracked process: the average of an unsampled allocation and its free.
+ * Excludes other programs' probes at the same file.
+ */
+double plan_hit_ns(const struct plan_input *in, enum sharing sharing);
+
+/* Choose the sharing. Keeps `now` unless another is better by a margin, so that a process that
+ * comes and goes does not make the probes move each time. */
+enum sharing plan_choose(const struct plan_input *in);
+
+/* A process that shares an event. */
+struct plan_sharer {
+	double hits_per_s;
+	uint64_t turn; /* number of its last adding; the kernel looks at the highest first */
+};
+
+/*
+ * Choose the sharer to be added again, so that the kernel finds it first: its hits then look
+ * through no others, and those before it look through one more. Returns cnt if no gain is worth it.
+ */
+size_t plan_front(const struct plan_sharer *sharers, size_t cnt, double hit_ns);
+
+const char *sharing_name(enum sharing sharing);
 
 /* Where the samples of a process come from. */
 enum probes_source {
@@ -54,7 +109,7 @@ struct track_policy {
 	enum sharing sharing; /* SHARING_AUTO, or the sharing to use wherever possible */
 	bool is_all_agreed; /* any process that maps a probed file may pay for the probes, tracked or not; can change */
 	bool has_events; /* SHARING_EVENT works: the guardian has opened events */
-	struct plan_costs costs; /* by session/ */
+	struct plan_costs costs; /* by session.c */
 	/* Tap allocators instead of probing them, with this mean distance of samples. A process
 	 * that cannot be tapped is probed, and this is said. 0: never tap. Tapped processes share
 	 * no probes, also with `follow`. */
@@ -62,7 +117,7 @@ struct track_policy {
 	bool (*may_tap)(void *ctx, pid_t pid); /* NULL: everyone */
 	void *may_tap_ctx;
 	bool taps_are_patient; /* nobody else waits: a process that cannot be tapped just now is tried again at once; can change */
-	bool tap_rate_is_fixed; /* else it follows the cost: tap_rate.c */
+	bool tap_rate_is_fixed; /* else it follows the cost: taps.c */
 	uint64_t reclaim_grace_ns; /* 0: RECLAIM_GRACE_NS */
 	/* Read the mappings of a process again after this time without news of it, because nothing
 	 * reports an unmapped file. 0: never for that reason. */

@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "guardian/guardian.h"
-#include "guardian/held_links.h"
 #include "kernel/engine.h"
 #include "alloc/file_sampler.h"
 #include "tap/tap.h"

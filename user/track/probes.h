@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * probes.h - the probes of all files that tracked processes map, each file with the sharing that
- * costs its processes least (plan.h).
+ * costs its processes least (plan.c).
  *
  * A file's frees are probed before its allocations, so that no allocation is seen whose free could
- * be missed. When processes come and go, its probes may move to another sharing (file_sharing.c).
+ * be missed. When processes come and go, its probes may move to another sharing (file_probes.c).
  */
 #ifndef HT_TRACK_PROBES_H
 #define HT_TRACK_PROBES_H
@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "kernel/attach.h"
-#include "track/plan.h"
+#include "track/policy.h"
 
 struct engine;
 struct guardian;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * probes_priv.h - the inside of the probes: probes.c handles processes that come, keep more or fewer probes, and go;
- * file_probes.c attaches and detaches what one file has in each of them, file_links.c a single kind of that;
- * file_sharing.c moves a file to another sharing.
+ * file_probes.c attaches and detaches what one file has in each of them, and moves it to another sharing; file_links.c
+ * attaches a single kind of that.
  */
 #ifndef HT_TRACK_PROBES_PRIV_H
 #define HT_TRACK_PROBES_PRIV_H
@@ -31,7 +31,7 @@ enum probe_kind {
 	PROBE_TAP, /* a tap of its allocator, and the tap's probes */
 };
 
-/* Of a move to another sharing: see file_sharing.c. */
+/* Of a move to another sharing: see file_probes.c. */
 enum move_step { STEP_NONE, STEP_BOTH, STEP_LAST_CALLS };
 
 /* A file's probes in one process, or in all; no links if attaching failed. */
@@ -57,7 +57,7 @@ struct file_probes {
 	uint64_t event_turns;
 	uint64_t alloc_events, free_events; /* events of the guardian; 0: none */
 	struct tap_news tap_news;
-	/* Kept by file_sharing.c. */
+	/* Of moves. */
 	enum sharing sharing; /* during a move: the new one */
 	enum sharing old_sharing;
 	enum move_step step;
@@ -79,13 +79,13 @@ struct probes {
 
 /* Where probes are shared, one setting for all processes, whichever pid is asked for. */
 enum probes_kept probes_kept_of(const struct probes *p, pid_t pid);
-/* The same for the allocator's probes: a process that samples itself keeps none. Where probes are shared, BPF ignores its
- * hits. */
+/* The same for the allocator's probes: a process that samples itself keeps none. Where probes are shared, BPF
+ * ignores its hits. */
 enum probes_kept probes_allocator_kept_of(const struct probes *p, pid_t pid);
 
 /*
- * file_probes.c: frees are attached first, so that no allocation is seen whose free could be missed. Links to be detached
- * are gathered, because closing many at once takes as long as closing one.
+ * file_probes.c: frees are attached first, so that no allocation is seen whose free could be missed. Links to be
+ * detached are gathered, because closing many at once takes as long as closing one.
  */
 
 /* Detach all probes of the file. */
@@ -103,15 +103,12 @@ void file_probes_del(struct file_probes *fp, struct file_member *m, bool has_end
 int file_probes_follow_thread(struct file_probes *fp, struct file_member *m, pid_t live_tid);
 /* What the process keeps has changed: attach what is missing, and move everything else to `gone`. */
 int file_probes_keep(struct file_probes *fp, pid_t pid, pid_t live_tid, struct held_links *gone);
-/* Tap the allocator in a member, now and whenever it keeps its allocation probes again; if it is tapped, also in further
- * copies of the file. fp->tap_news says how it went. */
+/* Tap the allocator in a member, now and whenever it keeps its allocation probes again; if it is tapped, also in
+ * further copies of the file. fp->tap_news says how it went. */
 int file_probes_tap(struct file_probes *fp, struct file_member *m);
 /* Of the members that share an event, bring one to the front if that is worth it: see plan_front().
  * -ESRCH: it has ended. After any other error, too, everything is as before. */
 int file_probes_order(struct file_probes *fp, const struct probes_activity *a);
-/* Attach what each member keeps, with this sharing. Skips members that have just ended. */
-int file_probes_attach_sharing(struct file_probes *fp, enum sharing sharing);
-void file_probes_stop_sharing(struct file_probes *fp, enum sharing sharing);
 /* Move the allocation probes of all members and sharings to `gone`. Samplers stay: one probe set
  * covers their allocations and frees. */
 void file_probes_gather_allocs(struct file_probes *fp, struct held_links *gone);
@@ -131,7 +128,7 @@ int file_links_add(struct file_probes *fp, enum probe_kind kind, enum sharing sh
 void file_links_free_events(struct file_probes *fp);
 
 /*
- * file_sharing.c: when processes come and go, a plan (plan.h) may find another sharing better. The new probes are
+ * file_probes.c: when processes come and go, a plan (plan.c) may find another sharing better. The new probes are
  * attached before the old ones go, no hit is missed or counted twice, and the program is never stopped.
  */
 

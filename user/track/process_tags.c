@@ -9,11 +9,9 @@
 #include "base/log.h"
 #include "kernel/engine.h"
 #include "profile/tag_labels.h"
-#include "proc/otel_process_ctx.h"
-#include "proc/process.h"
-#include "proc/scope_descriptor.h"
 #include "proc/tag_sources.h"
-#include "track/file_tags.h"
+#include "proc/process.h"
+#include "track/file_content.h"
 
 #define KEYS_WAIT_NS (200 * NS_PER_MS)
 #define KEYS_WAIT_CAP_NS (60 * NS_PER_S)

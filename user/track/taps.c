@@ -16,11 +16,43 @@
 #include "track/file.h"
 #include "track/tap_orders.h"
 
+/*
+ * The rate.
+ */
+
+static double limit_ns(const struct tap_rate_cost *c)
+{
+	double ns = (double)(c->cpu_ns > c->time_ns ? c->cpu_ns : c->time_ns) * TAP_RATE_SHARE;
+
+	return ns < c->allowed_ns * TAP_RATE_OF_ALLOWED ? ns : c->allowed_ns * TAP_RATE_OF_ALLOWED;
+}
+
+uint64_t tap_rate_next(uint64_t rate_bytes, const struct tap_rate_cost *cost, uint64_t *calm_ns)
+{
+	double spent_ns = (double)cost->spent_ns;
+
+	/* Half the rate is twice the cost; the rest of the factor 4 avoids going back and forth. */
+	if (spent_ns * 4 < limit_ns(cost)) {
+		*calm_ns += cost->time_ns;
+		return *calm_ns >= TAP_RATE_CALM_NS && rate_bytes >= 2 * TAP_RATE_FINEST ?
+			       rate_bytes / 2 :
+			       rate_bytes;
+	}
+	*calm_ns = 0;
+	for (; spent_ns > limit_ns(cost) && rate_bytes < TAP_RATE_COARSEST; spent_ns /= 2)
+		rate_bytes *= 2;
+	return rate_bytes;
+}
+
+/*
+ * The taps of a process.
+ */
+
 /* Cost of a trap and of the program's work there, without the stack, which is measured. */
 #define TAP_HIT_NS 2000
 #define TAP_LOOK_NS 250000000ULL
-/* A process that gets no processor, or executes another program, may answer the next visit. From the third pause on each is
- * twice as long as the one before, except where a user waits for the attaching. */
+/* A process that gets no processor, or executes another program, may answer the next visit. From the third pause on
+ * each is twice as long as the one before, except where a user waits for the attaching. */
 #define TAP_VISITS 6
 #define TAP_FIRST_RETRY_NS (50 * NS_PER_MS) /* it executes another program just now, mostly */
 #define TAP_RETRY_NS (700 * NS_PER_MS)

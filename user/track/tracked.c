@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/regular_file.h"
+#include "base/fd.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
 #include "proc/jit_entry.h"

@@ -24,7 +24,6 @@
 
 struct engine;
 struct guardian;
-struct held_links;
 struct reclaim;
 struct track_files;
 struct tracker;

@@ -48,8 +48,8 @@ struct process_tags {
 	uint32_t problem_tries; /* ... this many times in a row */
 	bool is_pending; /* the loader is still working: look again soon */
 	uint64_t published_ns; /* when the keys read last were published */
-	/* When to look for names of label keys again. Where only records of heaptap/scope.h could have such labels, which
-	 * is rare, the intervals get longer and longer. */
+	/* When to look for names of label keys again. Where only records of heaptap/scope.h could have such labels,
+	 * which is rare, the intervals get longer and longer. */
 	uint64_t keys_due_ns, keys_wait_ns;
 };
 
@@ -119,8 +119,8 @@ struct tracked_process {
 	uint64_t followed_ns; /* when tracking began */
 	uint64_t recorded_ns; /* when it was first probed; 0: from its begin on */
 	uint64_t maps_ns; /* when its mappings were read last: the reading begins */
-	/* Kept by late_files.c: files mapped since the last reading that knew all of them, when that was over, and when it
-	 * began */
+	/* Kept by late_files.c: files mapped since the last reading that knew all of them, when that was over, and
+	 * when it began */
 	VEC(struct track_news) news;
 	uint32_t news_next;
 	uint64_t whole_ns; /* 0: there was none yet */
@@ -176,8 +176,8 @@ int tracked_add(struct tracker *t, pid_t pid, uint32_t generation, struct tracke
 void tracked_delete(struct tracker *t, struct tracked_process *p);
 
 /*
- * Bring the process up to date: mappings first, so that the first sample can be unwound; and remove leftovers. Afterwards
- * p->mapped has exactly the files that it maps now. -ESRCH, -ENOENT: it has ended; -ENOMEM.
+ * Bring the process up to date: mappings first, so that the first sample can be unwound; and remove leftovers.
+ * Afterwards p->mapped has exactly the files that it maps now. -ESRCH, -ENOENT: it has ended; -ENOMEM.
  */
 int tracked_refresh(struct tracker *t, struct tracked_process *p);
 /* Is its image still the one read last? */
@@ -200,7 +200,7 @@ int taps_process(struct tracker *t, struct tracked_process *p);
 void taps_adjust(struct tracker *t, struct tracked_process *p);
 
 /*
- * tap_rate.c: how often a tapped process is sampled. A sample costs it some microseconds; little
+ * taps.c: how often a tapped process is sampled. A sample costs it some microseconds; little
  * else costs it anything.
  *
  * The rate is TAP_RATE_FINEST while samples cost less than TAP_RATE_SHARE of the process's CPU
@@ -228,15 +228,15 @@ struct tap_rate_cost {
 uint64_t tap_rate_next(uint64_t rate_bytes, const struct tap_rate_cost *cost, uint64_t *calm_ns);
 
 /*
- * late_files.c: files with an allocator that a recorded process mapped before they were probed. What it allocated through
- * them meanwhile is not seen. Its instance says so (late_file_cnt).
+ * late_files.c: files with an allocator that a recorded process mapped before they were probed. What it allocated
+ * through them meanwhile is not seen. Its instance says so (late_file_cnt).
  */
 
 /* It has mapped a file executable. */
 void late_files_note_mapped(struct tracked_process *p, uint64_t ino, uint64_t time_ns);
 /*
- * Call it after the files of a reading were probed and tapped. Each late file is found once. It is noted in inst, or not if
- * the process did not run meanwhile (inst is NULL).
+ * Call it after the files of a reading were probed and tapped. Each late file is found once. It is noted in inst, or
+ * not if the process did not run meanwhile (inst is NULL).
  */
 void late_files_find(struct tracked_process *p, const struct probes *probes,
 		     struct track_instance *inst);

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/* The pages of `heaptap serve` for people, and their data: what is said, and that foreign names stay names. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "http/index_page.h"
+#include "http/page_files.h"
+#include "http/page_json.h"
+#include "http/process_page.h"
+#include "metrics/inuse_past.h"
+#include "metrics/stack_past.h"
+#include "metrics/view.h"
+
+static char *index_text(const struct serve_view *v)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_non_null(out);
+	assert_int_equal(index_page_write(v, true, out), 0);
+	fclose(out);
+	return text;
+}
+
+/* Names are somebody else's bytes. */
+static void test_index(void **state)
+{
+	const struct serve_process processes[] = {
+		{ .pid = 17,
+		  .comm = "a\"<b>&\\\n",
+		  .exe = "/bin/<script>",
+		  .overhead = 0.034,
+		  .overhead_step = 2,
+		  .inuse_objects = NAN,
+		  .inuse_bytes = NAN,
+		  .is_inuse_unknown = true,
+		  .inuse_words = "Tracking frees costs <53> %. To measure it: heaptap record" },
+		{ .pid = 18,
+		  .comm = "b",
+		  .exe = "/bin/b",
+		  .inuse_bytes = 2048,
+		  .overhead = NAN,
+		  .inuse_words = "of what was allocated since 12:03:05" },
+		{ .pid = 19,
+		  .comm = "c",
+		  .exe = "/bin/c",
+		  .inuse_bytes = 0,
+		  .overhead = NAN,
+		  .inuse_words = "" },
+	};
+	const struct serve_kept kept[] = {
+		{ .pid = 20, .comm = "d", .at = "last", .why = "out of memory", .inuse_bytes = NAN },
+	};
+	const struct serve_counter losses[] = { { "live_full", "map <full>", 5 },
+						{ "stacks_full", "none of these", 0 } };
+	const struct serve_view v = { .processes = processes,
+				      .process_cnt = 3,
+				      .losses = losses,
+				      .keep = { .kept = kept, .kept_cnt = 1 },
+				      .loss_cnt = 2,
+				      .rate_bytes = 1,
+				      .version = "1" };
+	char *text = index_text(&v);
+
+	(void)state;
+	assert_null(strstr(text, "<script>"));
+	assert_null(strstr(text, "<b>"));
+	assert_non_null(strstr(text, "a&quot;&lt;b&gt;&amp;\\\n<"));
+	assert_non_null(strstr(text, "\"name\":\"a\\\"\\u003cb>&\\\\"));
+	assert_non_null(strstr(text, "<a href=\"pid/17/\">"));
+	assert_null(strstr(text, "none of these"));
+	assert_non_null(strstr(text, "<td>not known<td><td>0 B<td>"));
+	assert_non_null(strstr(text, "in use is not known: Tracking frees costs &lt;53&gt; %. To "
+				     "measure it: heaptap record\n"));
+	assert_non_null(strstr(text, "<td>2.00 KiB<td>"));
+	assert_non_null(strstr(text, "in use: of what was allocated since 12:03:05"));
+	assert_non_null(strstr(text, "c</a><td>0 B<td>"));
+	assert_non_null(strstr(text, "<tr><td>20<td>d<td>not known<td>"));
+	free(text);
+}
+
+/* So are those of threads and scopes; what is not known is said to be. */
+static void test_process_page(void **state)
+{
+	const struct serve_scope scopes[] = {
+		{ .scope = "<img src=x>/\"y\"",
+		  .thread = "</table>\x1b[1m",
+		  .inuse_bytes = NAN,
+		  .inuse_error_bytes = NAN,
+		  .alloc_bytes = 2048 },
+	};
+	const struct serve_process p = { .pid = 17,
+					 .comm = "</h1><b>",
+					 .exe = "/bin/\xff<i>",
+					 .inuse_bytes = NAN,
+					 .inuse_objects = NAN,
+					 .overhead = NAN,
+					 .is_inuse_unknown = true,
+					 .inuse_words = "<u>",
+					 .scopes = scopes,
+					 .scope_cnt = 1 };
+	const struct serve_kept kept[] = {
+		{ .pid = 17, .comm = "<s>", .at = "peak", .why = "peak" },
+		{ .pid = 18, .comm = "other", .at = "peak", .why = "" }
+	};
+	const struct serve_counter losses[] = { { "a", "all is well", 0 }, { "b", "lost it", 3 } };
+	struct serve_view v = { .processes = &p,
+				.process_cnt = 1,
+				.losses = losses,
+				.loss_cnt = 1,
+				.keep = { .kept = kept, .kept_cnt = 2 } };
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	(void)state;
+	assert_non_null(out);
+	assert_int_equal(process_page_write(&v, &p, true, out), 0);
+	v.loss_cnt = 2;
+	assert_int_equal(process_page_write(&v, &p, false, out), 0);
+	fclose(out);
+	for (size_t i = 0; i < 5; i++)
+		assert_null(strstr(
+			text, ((const char *const[]){ "<img", "<i>", "<u>", "<s>", "\x1b" })[i]));
+	assert_non_null(strstr(text, "<title>&lt;/h1&gt;&lt;b&gt; (PID 17)</title>"));
+	assert_non_null(strstr(text, "In use: <b>not known</b>"));
+	assert_non_null(strstr(text, "Whether it grows is not known yet."));
+	assert_non_null(strstr(text, "<td>&lt;/table&gt; [1m<td>&lt;img src=x&gt;/&quot;y&quot;"));
+	assert_non_null(strstr(text, "\"../17/viewer?at=peak\""));
+	assert_null(strstr(text, "other"));
+	assert_non_null(strstr(text, "<p>None.</p>"));
+	assert_non_null(strstr(text, "<li>3 lost it"));
+	assert_non_null(strstr(text, "http-equiv=\"refresh\" content=\"10\""));
+	assert_non_null(strstr(text, "Paused: <a href=\"?live=1\">"));
+	free(text);
+}
+
+/* Of one for which there was no room growth will not be known later either. */
+static void test_process_page_without_past(void **state)
+{
+	const struct serve_process p = {
+		.pid = INUSE_PAST_PROCESSES_CAP + 1, .comm = "a", .exe = "", .inuse_words = ""
+	};
+	struct inuse_past *past;
+	struct serve_view v = { .processes = &p, .process_cnt = 1 };
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	(void)state;
+	assert_non_null(out);
+	assert_int_equal(inuse_past_new(&past), 0);
+	assert_true(inuse_past_begin(past, 0));
+	v.past = past;
+	process_page_write(&v, &p, false, out);
+	fflush(out);
+	assert_non_null(strstr(text, "Whether it grows is not known yet."));
+	rewind(out);
+	for (pid_t pid = 1; pid <= INUSE_PAST_PROCESSES_CAP; pid++)
+		assert_int_equal(inuse_past_add(past, pid, 1, (const double[]){ 1, 2 }), 0);
+	process_page_write(&v, &p, false, out);
+	fclose(out);
+	assert_non_null(strstr(text, "is kept of 4096 of them, and there are more."));
+	assert_null(strstr(text, "known yet."));
+	inuse_past_free(past);
+	free(text);
+}
+
+/* A page for 300 processes must stay within what a first look may cost. */
+#define MANY 300
+static struct inuse_past *past_of_many(void)
+{
+	struct inuse_past *past;
+
+	assert_int_equal(inuse_past_new(&past), 0);
+	for (int i = 0; i < INUSE_PAST_HOUR_CNT; i++) {
+		assert_true(inuse_past_begin(past, (uint64_t)(i + 1) * 10 * NS_PER_S));
+		for (pid_t pid = 1; pid <= MANY; pid++) {
+			double bytes = pid * 1e6 + i * 1e5 + i * 7919 % 50 * 1e4;
+
+			assert_int_equal(inuse_past_add(past, pid, 1,
+							(const double[]){ bytes, 2 * bytes }),
+					 0);
+		}
+		assert_int_equal(inuse_past_end(past), 0);
+	}
+	return past;
+}
+
+static void test_page_of_many(void **state)
+{
+	static struct serve_process p[MANY];
+	struct inuse_past *past = past_of_many();
+	const struct serve_view v = { .processes = p,
+				      .process_cnt = MANY,
+				      .rate_bytes = 65536,
+				      .version = "1",
+				      .past = past };
+	char *text;
+
+	(void)state;
+	for (int i = 0; i < MANY; i++)
+		p[i] = (struct serve_process){ .pid = i + 1,
+					       .comm = "postgres-backend",
+					       .exe = "/usr/lib/postgresql/16/bin/postgres",
+					       .container = "",
+					       .cgroup = "postgresql@16.service",
+					       .inuse_bytes = 123456789,
+					       .inuse_error_bytes = 123456,
+					       .inuse_objects = 123456,
+					       .alloc_bytes = 1234567890123,
+					       .rss_bytes = 234567890,
+					       .cgroup_limit_bytes = 8589934592,
+					       .cgroup_usage_bytes = 4589934592,
+					       .overhead = 0.0123,
+					       .overhead_rate_bytes = 65536,
+					       .inuse_words = "" };
+	text = index_text(&v);
+	assert_in_range(strlen(text), 100000, 200000);
+	assert_non_null(strstr(text, "\"growth\":{\"trend\":\"grows\",\"bytes_per_min\":6"));
+	assert_non_null(strstr(text, "\"past\":{\"seconds\":3590,\"top_bytes\":"));
+	inuse_past_free(past);
+	free(text);
+}
+
+static char *json_of(const struct serve_view *v, const struct serve_process *p)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_non_null(out);
+	if (p)
+		page_json_process(v, p, out);
+	else
+		page_json_index(v, out);
+	fclose(out);
+	return text;
+}
+
+/* What is not known is left out, and what is saved is bounded. */
+static void test_json(void **state)
+{
+	static const char *const absent[] = { "\"inuse_bytes\"", "limit_bytes", "\"growth\"",
+					      "\"past\"",	 "is_tapped",	"exec_ms",
+					      "\"step\"" };
+	static struct serve_kept kept[PAGE_JSON_SAVED_MAX + 5];
+	struct serve_process p = { .pid = 17,
+				   .comm = "a",
+				   .exe = "",
+				   .inuse_bytes = NAN,
+				   .inuse_error_bytes = NAN,
+				   .cgroup_limit_bytes = NAN,
+				   .overhead = NAN,
+				   .is_inuse_unknown = true,
+				   .inuse_words = "why" };
+	struct serve_view v = { .processes = &p,
+				.process_cnt = 1,
+				.version = "1",
+				.keep = { .kept = kept, .kept_cnt = PAGE_JSON_SAVED_MAX + 5 } };
+	char *text;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+		kept[i] = (struct serve_kept){ .pid = i ? 17 : 18,
+					       .comm = "b",
+					       .at = "peak",
+					       .epoch_ms = 1795701900123,
+					       .inuse_bytes = NAN };
+	text = json_of(&v, NULL);
+	for (size_t i = 0; i < sizeof(absent) / sizeof(*absent); i++)
+		if (strstr(text, absent[i]))
+			fail_msg("%s in %s", absent[i], text);
+	assert_non_null(strstr(text, "\"is_inuse_unknown\":true,\"inuse_note\":\"why\""));
+	assert_non_null(strstr(text, "\"saved_omitted_cnt\":5"));
+	assert_non_null(strstr(text, "\"time_ms\":1795701900123"));
+	free(text);
+	text = json_of(&v, &p); /* without the other process's */
+	assert_non_null(strstr(text, "\"saved_omitted_cnt\":4"));
+	assert_non_null(strstr(text, "\"moments\":[],\"moments_note\":\"With --past-interval 0"));
+	assert_non_null(strstr(text, "\"is_past_full\":false"));
+	free(text);
+	v.keep.file_cnt = NAN; /* nothing is ever saved */
+	p.is_tapped = true;
+	p.exec_ns = 1;
+	text = json_of(&v, &p);
+	assert_null(strstr(text, "saved"));
+	assert_non_null(strstr(text, "\"is_tapped\":true"));
+	assert_non_null(strstr(text, "\"exec_ms\":"));
+	free(text);
+}
+
+/* Nothing is fetched from elsewhere, and foreign names never become markup. */
+static void test_page_files(void **state)
+{
+	const char *const files[] = { page_files.style, page_files.script, page_files.index_script,
+				      page_files.process_script };
+	static const char *const never[] = {
+		"https://", "innerHTML", "insertAdjacentHTML", "document.write", "eval(",
+		"@import",  "url("
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		for (size_t k = 0; k < sizeof(never) / sizeof(*never); k++)
+			if (strstr(files[i], never[k]))
+				fail_msg("'%s' in file %zu", never[k], i);
+}
+
+/* What is to be there of the page, or is not. */
+static void check_page(const struct serve_view *v, bool is_live, const char *wanted,
+		       const char *unwanted)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_non_null(out);
+	process_page_write(v, v->processes, is_live, out);
+	fclose(out);
+	assert_non_null(strstr(text, PROCESS_PAGE_STACKS));
+	if (!strstr(text, wanted) || strstr(text, unwanted))
+		fail_msg("wanted '%s', not '%s': %s", wanted, unwanted, text);
+	free(text);
+}
+
+/* Links and, on a still page, a form; or why there are none. */
+static void test_process_page_moments(void **state)
+{
+	static const double at_s[] = { 0, 3000, 3500, 3590, 3600 };
+	struct serve_process p = { .pid = 3, .image = 7, .comm = "a", .exe = "", .inuse_words = "" };
+	struct serve_view v = { .processes = &p, .process_cnt = 1 };
+	struct stack_past *past;
+
+	(void)state;
+	check_page(&v, false, "with --past-interval 0 nothing is kept.", "<form");
+	assert_int_equal(stack_past_new(1, &past), 0);
+	v.stacks = past;
+	check_page(&v, false, "What changed by stack is not known yet.", "<form");
+	p.is_inuse_unknown = true;
+	check_page(&v, false, "What changed by stack is not known, as in use is not.", "<form");
+	p.is_inuse_unknown = false;
+	for (size_t i = 0; i < 5; i++) {
+		const struct stack_past_moment m = { (uint64_t)((1 + at_s[i]) * 1e9),
+						     (int64_t)((1e9 + at_s[i]) * 1e9) };
+
+		stack_past_begin(past, &m);
+		assert_int_equal(stack_past_name_image(past, 7, 1), 0);
+		assert_int_equal(stack_past_end(past, 0), 0);
+	}
+	check_page(&v, false, "<form action=\"diff\" method=\"get\"", "between any two");
+	check_page(&v, false,
+		   "<option value=\"2001-09-09T01:46:40Z\" selected>2001-09-09 01:46:40 UTC, ",
+		   "http-equiv");
+	check_page(
+		&v, true,
+		"<a href=\"diff?from=2001-09-09T02:45:00Z&amp;to=2001-09-09T02:46:40Z\">100 s</a>",
+		"<form");
+	check_page(&v, true, ">60 min</a>; <a href=\"?live=0#moments\">between any two moments</a>",
+		   "6.0 h");
+	stack_past_free(past);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_process_page_moments),
+		cmocka_unit_test(test_index),
+		cmocka_unit_test(test_process_page),
+		cmocka_unit_test(test_process_page_without_past),
+		cmocka_unit_test(test_page_of_many),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_page_files),
+	};
+
+	return cmocka_run_group_tests_name("pages", tests, NULL, NULL);
+}

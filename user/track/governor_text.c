@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* governor_text.c - see governor_priv.h. */
+#include "track/governor_priv.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "profile/profile.h"
+#include "profile/recording.h"
+
+#define PRICE_BYTES 192
+#define REASON_BYTES 320
+
+bool governor_step_is_down(const struct governor_step *s)
+{
+	return s->plan.step > s->from.step ||
+	       (s->plan.step == s->from.step && s->plan.coarse > s->from.coarse);
+}
+
+void governor_history_add(struct governor_history *h, const struct governor_step *step)
+{
+	h->step_cnt++;
+	if (h->cnt == GOVERNOR_HISTORY_CAP)
+		memmove(&h->step[1], &h->step[2], (--h->cnt - 1) * sizeof(h->step[0]));
+	h->step[h->cnt++] = *step;
+}
+
+/* " (5 %, reduced as ...)", or "" for a limit in force that is the one that was given. */
+static char *reduced_words(double limit, double given, char *buf, size_t buf_bytes)
+{
+	buf[0] = '\0';
+	if (given > 1.001 * limit)
+		snprintf(buf, buf_bytes,
+			 " (%.3g %%, reduced as all processes together are near theirs)",
+			 100 * given);
+	return buf;
+}
+
+/* "costs 53 % of its CPU time, the limit is 25 %", in the unit of the limit in force. */
+static void price_words(const struct budget_verdict *v, const struct budget_price *price, char *buf,
+			size_t buf_bytes)
+{
+	char cost[UNITS_BUF], reduced[80];
+
+	if (!budget_has_limit(&v->limit))
+		snprintf(buf, buf_bytes, "costs %s %% of its CPU time, the limit was lifted",
+			 format_percent(price->cpu_share, cost, sizeof(cost)));
+	else if (v->is_of_one_cpu)
+		snprintf(buf, buf_bytes, "costs %s %% of one CPU, the limit is %.3g %%%s",
+			 format_percent(price->one_cpu, cost, sizeof(cost)), 100 * v->limit.one_cpu,
+			 reduced_words(v->limit.one_cpu, v->given.one_cpu, reduced,
+				       sizeof(reduced)));
+	else
+		snprintf(buf, buf_bytes, "costs %s %% of its CPU time, the limit is %.3g %%%s",
+			 format_percent(price->cpu_share, cost, sizeof(cost)),
+			 100 * v->limit.cpu_share,
+			 reduced_words(v->limit.cpu_share, v->given.cpu_share, reduced,
+				       sizeof(reduced)));
+}
+
+/* Say why something is given up: what costs too much. */
+static void reason_words(const struct governor_step *s, char *buf, size_t buf_bytes)
+{
+	const struct budget_verdict *v = &s->verdict;
+	const bool is_off = s->plan.step == BUDGET_OFF;
+	char price[PRICE_BYTES];
+
+	price_words(v,
+		    v->is_kill ? &v->before :
+		    is_off     ? &v->allocs :
+				 &v->full,
+		    price, sizeof(price));
+	if (v->is_kill)
+		snprintf(buf, buf_bytes, " at once (recording %s)", price);
+	else
+		snprintf(buf, buf_bytes, " (%s %s)",
+			 is_off ? "recording allocations alone" : "tracking everything", price);
+}
+
+static void down_words(const struct governor_step *s, char *buf, size_t buf_bytes)
+{
+	const uint64_t retry_ns = s->verdict.retry_ns / NS_PER_S * NS_PER_S;
+	char reason[REASON_BYTES], rate[UNITS_BUF], retry[UNITS_BUF];
+
+	reason_words(s, reason, sizeof(reason));
+	if (s->plan.step == BUDGET_COARSE)
+		snprintf(buf, buf_bytes, "fewer samples from now on, one per %s%s",
+			 format_bytes((double)s->rate_bytes, rate, sizeof(rate)), reason);
+	else if (s->plan.step == BUDGET_ALLOCS)
+		snprintf(buf, buf_bytes, "stopped tracking frees%s: heap in use is unknown",
+			 reason);
+	else
+		snprintf(buf, buf_bytes, "stopped recording%s; retrying in %s", reason,
+			 format_duration(retry_ns, retry, sizeof(retry)));
+}
+
+static void up_words(const struct governor_step *s, char *buf, size_t buf_bytes)
+{
+	char price[PRICE_BYTES], rate[UNITS_BUF];
+
+	price_words(&s->verdict, &s->verdict.allocs, price, sizeof(price));
+	if (s->plan.step == BUDGET_ALLOCS)
+		snprintf(buf, buf_bytes,
+			 "recording allocations again (that %s): heap in use is still unknown",
+			 price);
+	else if (s->from.step >= BUDGET_ALLOCS)
+		snprintf(buf, buf_bytes, "tracking frees again: heap in use counts from now");
+	else
+		snprintf(buf, buf_bytes, "more samples again, one per %s",
+			 format_bytes((double)s->rate_bytes, rate, sizeof(rate)));
+}
+
+/* Say by which options everything would be seen. */
+static void add_advice(const struct governor_step *s, char *buf, size_t buf_bytes)
+{
+	struct recording r = { .pid = s->pid,
+			       .follows_children = s->follows_children,
+			       .full_share = s->verdict.full.cpu_share };
+	char way_out[RECORDING_TEXT_BUF];
+	size_t used = strlen(buf);
+
+	/* It may have ended before somebody reads this. */
+	if (s->program_argv)
+		recording_program_text(s->program_argv, r.program, sizeof(r.program));
+	recording_advice(&r, s->base_rate_bytes, way_out);
+	used += (size_t)snprintf(buf + used, buf_bytes - used, "; to measure it: %s", way_out);
+	if (used < buf_bytes)
+		snprintf(buf + used, buf_bytes - used, ", or use --tap (%s)", RECORDING_TAP_COST);
+}
+
+char *governor_step_words(const struct governor_step *s, bool has_advice, char *buf,
+			  size_t buf_bytes)
+{
+	bool is_down = governor_step_is_down(s);
+	char after[UNITS_BUF], what[GOVERNOR_TEXT_CAP - UNITS_BUF];
+
+	format_duration(s->after_ns, after, sizeof(after));
+	if (is_down)
+		down_words(s, what, sizeof(what));
+	else
+		up_words(s, what, sizeof(what));
+	if (is_down && has_advice && s->plan.step >= BUDGET_ALLOCS)
+		add_advice(s, what, sizeof(what));
+	snprintf(buf, buf_bytes, "after %s: %s", after, what);
+	return buf;
+}
+
+static const char *who(pid_t pid, char *buf, size_t buf_bytes)
+{
+	if (pid)
+		snprintf(buf, buf_bytes, "PID %d: ", pid);
+	else
+		buf[0] = '\0';
+	return buf;
+}
+
+/* "6 % of one CPU" if the limit is one of that, else "9 % of its CPU time". */
+static char *cost_words(const struct budget_price *price, bool is_of_one_cpu, char *buf,
+			size_t buf_bytes)
+{
+	char share[UNITS_BUF];
+
+	snprintf(buf, buf_bytes, "%s %% of %s",
+		 format_percent(is_of_one_cpu ? price->one_cpu : price->cpu_share, share,
+				sizeof(share)),
+		 is_of_one_cpu ? "one CPU" : "its CPU time");
+	return buf;
+}
+
+static int comment_cost(struct profile *p, const char *name, const struct governor_view *v)
+{
+	bool is_of_one_cpu = v->limit.one_cpu > 0;
+	char cost[64] = "not known", one_cpu[64] = "", settled[64] = "", words[64], limit[64];
+
+	if (!isnan(v->overall.cpu_share))
+		cost_words(&v->overall, false, cost, sizeof(cost));
+	if (!isnan(v->overall.cpu_share) && is_of_one_cpu)
+		snprintf(one_cpu, sizeof(one_cpu), ", %.32s",
+			 cost_words(&v->overall, true, words, sizeof(words)));
+	/* It was more at first, which is how that was found out. */
+	if (v->step_cnt && !isnan(v->settled.cpu_share))
+		snprintf(settled, sizeof(settled), ", %.32s after the first %.0f s",
+			 cost_words(&v->settled, is_of_one_cpu, words, sizeof(words)),
+			 (double)BUDGET_SETTLE_NS / NS_PER_S);
+	snprintf(limit, sizeof(limit), "limit: %.3g %%%s",
+		 100 * (is_of_one_cpu ? v->limit.one_cpu : v->limit.cpu_share),
+		 is_of_one_cpu ? " of one CPU" : "");
+	return profile_comment(p, "cost: %s%s%s%s (%s)", name, cost, one_cpu, settled,
+			       budget_has_limit(&v->limit) ? limit : "no limit");
+}
+
+int governor_comment_unit(struct profile *p, pid_t pid, const struct governor_record *r)
+{
+	const struct governor_history *h = &r->history;
+	char name[32], words[GOVERNOR_TEXT_CAP];
+	int err;
+
+	who(pid, name, sizeof(name));
+	err = comment_cost(p, name, &r->view);
+	for (size_t i = 0; i < h->cnt && !err; i++) {
+		if (i == 1 && h->step_cnt > h->cnt)
+			err = profile_comment(p, "budget: %s... %zu more steps ...", name,
+					      h->step_cnt - h->cnt);
+		if (!err)
+			err = profile_comment(p, "budget: %s%s", name,
+					      governor_step_words(&h->step[i], false, words,
+								  sizeof(words)));
+	}
+	return err;
+}
