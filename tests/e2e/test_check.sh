@@ -190,6 +190,11 @@ refused() {
 refused "nothing" "nothing to check"
 refused "a rate without a time" "such as 100k/min" --max-growth 100k -p 1
 refused "no part" "such as 10%" --base x --max-increase ten -p 1
+refused "an exponent" "such as 64k" --max-inuse 1e3 -p 1
+refused "an exponent in a rate" "such as 100k/min" --max-growth 1e3/min -p 1
+refused "more than all that is retained" "a part of resident memory: from 0% to 100%" --max-retained 101% -p 1
+refused "more than all that is unexplained" "a part of resident memory: from 0% to 100%" --max-unexplained 100.5% -p 1
+refused "a negative part" "such as 10%" --max-retained -5% -p 1
 refused "more than what" "needs --base FILE" --max-increase 5% -p 1
 refused "a profile on standard output" "--profile needs a file" --profile - -p 1
 refused "a profile of before from standard input" "--base needs a file" --base - -p 1

@@ -194,9 +194,9 @@ static void test_new_heap(void **state)
 	profile_free(p);
 }
 
-static char *report_of(const struct profile *p, enum report_format format)
+static char *report_of_columns(const struct profile *p, enum report_format format, size_t columns)
 {
-	struct report_options o = { .by = REPORT_BY_STACK, .format = format };
+	struct report_options o = { .by = REPORT_BY_STACK, .format = format, .columns = columns };
 	char *text = NULL;
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
@@ -204,6 +204,39 @@ static char *report_of(const struct profile *p, enum report_format format)
 	assert_int_equal(report_write(p, &o, out), 0);
 	fclose(out);
 	return text;
+}
+
+static char *report_of(const struct profile *p, enum report_format format)
+{
+	return report_of_columns(p, format, 0);
+}
+
+static bool begins_with_unit(const char *line)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "%" };
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (!strncmp(line, units[i], strlen(units[i])))
+			return true;
+	return false;
+}
+
+/* On a page of any width, no number stands apart from its unit. */
+static void test_wrap(void **state)
+{
+	struct profile *p = profile_of(first(), last());
+
+	(void)state;
+	p->recording.inuse = RECORDING_INUSE_SINCE;
+	for (size_t columns = 40; columns < 140; columns++) {
+		char *text = report_of_columns(p, REPORT_TEXT, columns);
+
+		for (const char *at = text; (at = strstr(at, "\n  ")); at++)
+			if (begins_with_unit(at + 3))
+				fail_msg("%zu columns: %s", columns, at);
+		free(text);
+	}
+	profile_free(p);
 }
 
 /* A file has all of it, and a report of it says the same. */
@@ -464,6 +497,7 @@ int main(void)
 		cmocka_unit_test(test_check),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_new_heap),
+		cmocka_unit_test(test_wrap),
 		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_unknown_in_reports),
 		cmocka_unit_test(test_witness),
