@@ -45,6 +45,14 @@ struct select_candidate {
 
 struct select_rules;
 
+#define SELECT_COMM_CHARS 15
+/*
+ * The name of a process: its comm, of which the kernel keeps SELECT_COMM_CHARS; of a longer name the whole one, if it is its
+ * executable's. That of a link or a script is not known: its arguments are in its own memory, and may keep a reader
+ * waiting. Returns comm, or a part of exe.
+ */
+const char *select_name(const char *comm, const char *exe);
+
 /* opts is not needed afterwards. -EINVAL with a sentence for the user in why. */
 int select_rules_new(const struct select_options *opts, struct select_rules **ret, struct err *why);
 void select_rules_free(struct select_rules *r);
