@@ -166,6 +166,17 @@ static void test_what_is_wanted(void **state)
 	(void)state;
 	assert_int_equal(select_rules_new(&o, &r, &why), 0);
 	assert_false(select_wants_cgroup(r) || select_wants_container(r) || select_is_all(r));
+	assert_false(select_is_of_pids(r));
+	select_rules_free(r);
+	assert_int_equal(select_rules_new(&(struct select_options){ .has_pids = true,
+								    .exclude = ONE("a"),
+								    .min_rss_bytes = 1 },
+					  &r, &why),
+			 0);
+	assert_true(select_is_of_pids(r));
+	select_rules_free(r);
+	assert_int_equal(select_rules_new(&(struct select_options){ .is_all = true }, &r, &why), 0);
+	assert_false(select_is_of_pids(r));
 	select_rules_free(r);
 	o.cgroups = &place;
 	o.cgroup_cnt = 1;

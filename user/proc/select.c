@@ -210,6 +210,12 @@ static bool is_of_user(const struct select_rules *r, uid_t uid)
 	return false;
 }
 
+bool select_is_of_pids(const struct select_rules *r)
+{
+	return !r->is_all && !r->comm.res.cnt && !r->exe.res.cnt && !r->uids.cnt && !r->cgroups.cnt &&
+	       !r->containers.cnt;
+}
+
 bool select_wants_cgroup(const struct select_rules *r)
 {
 	return r->cgroups.cnt;
@@ -268,8 +274,7 @@ static bool fits_name(const struct patterns *p, const struct select_candidate *c
 /* Does a value of each given kind fit? */
 static bool fits_kinds(const struct select_rules *r, const struct select_candidate *c)
 {
-	if (!r->comm.res.cnt && !r->exe.res.cnt && !r->uids.cnt && !r->cgroups.cnt &&
-	    !r->containers.cnt)
+	if (r->is_all || select_is_of_pids(r))
 		return r->is_all;
 	return (!r->comm.res.cnt || fits_name(&r->comm, c)) &&
 	       (!r->exe.res.cnt || fits_one(&r->exe, c->exe)) &&

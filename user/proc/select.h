@@ -61,6 +61,8 @@ void select_rules_free(struct select_rules *r);
 int select_check_pattern(const char *text, struct err *why);
 int select_check_user(const char *text, struct err *why);
 
+/* Is no process selected but those that are named by their pids? */
+bool select_is_of_pids(const struct select_rules *r);
 /* Does select_matches() need these texts for a candidate that is not named? Each takes reading a file. */
 bool select_wants_cgroup(const struct select_rules *r);
 bool select_wants_container(const struct select_rules *r);
