@@ -84,9 +84,9 @@ in_json "which is JSON" "l['verdict'] == 'kept'"
 told "it goes to standard error" '^hello$' err
 checked "children, too" 1 -q --rate 1 --follow --max-inuse 2m -- sh -c "$bin/leaves 3000000 0; exit 0"
 checked "one that runs on is ended" 0 --rate 1 --max-inuse 1m -d 1s -- "$bin/leaves" 1000 0 600
-await 10 eval '! pgrep -f "leaves 1000 0 600" >/dev/null' && ok "it has ended" || not_ok "it has ended" "it runs"
-"$bin/leaves" 1000 0 5 &
+await 10 eval '! pgrep -f "$bin/leaves 1000 0 600" >/dev/null' && ok "it has ended" || not_ok "it has ended" "it runs"
 checked "nothing was sampled of little" 2 --max-inuse 0 -- "$bin/leaves" 10
+"$bin/leaves" 1000 0 8 &
 checked "a process that ends half-way" 0 --rate 1 --max-inuse 1m -d 50s -p $!
 checked "a command that is not there" 2 -- /nonexistent/command
 
@@ -109,14 +109,14 @@ cut_short() {
 	[ $got = 2 ] && grep -q '^unknown  the recording ended early: stopped by the user$' "$work/out" && ok "$name" ||
 		not_ok "$name" "status $got" "$work/out" "$work/err"
 }
-"$bin/leaves" 1000 0 15 &
+"$bin/leaves" 1000 0 60 &
 runs_on=$!
 e2e_pids="$e2e_pids $runs_on"
 cut_short "of a process" INT -d 50s -p $runs_on
 kill -0 $runs_on && ok "it runs on" || not_ok "it runs on" "it has ended"
 kill $runs_on
 cut_short "of a command" TERM -- "$bin/leaves" 1000 0 601
-await 10 eval '! pgrep -f "leaves 1000 0 601" >/dev/null' && ok "which is ended" || not_ok "which is ended" "it runs"
+await 10 eval '! pgrep -f "$bin/leaves 1000 0 601" >/dev/null' && ok "which is ended" || not_ok "which is ended" "it runs"
 
 ## a profile of before, and saved ones
 checked "as much as before" 0 --rate 1 --base "$work/three.pb.gz" -- "$bin/leaves" 3000000
