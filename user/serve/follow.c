@@ -630,6 +630,8 @@ int follow_select(struct follow *f, const struct select_rules *rules, const pid_
 
 void follow_note(struct follow *f, pid_t pid)
 {
+	if (!may_be_selected(f, pid))
+		return;
 	for (size_t i = 0; i < f->noted.cnt; i++)
 		if (f->noted.data[i] == pid)
 			return;
@@ -677,8 +679,7 @@ int follow_look(struct follow *f)
 	int err = 0;
 
 	for (size_t i = 0; i < f->noted.cnt && !err; i++)
-		if (may_be_selected(f, f->noted.data[i]))
-			err = look_at_noted(f, f->noted.data[i]);
+		err = look_at_noted(f, f->noted.data[i]);
 	f->noted.cnt = 0;
 	return err;
 }
