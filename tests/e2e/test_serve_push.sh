@@ -13,8 +13,9 @@ seconds=${E2E_PUSH_SECONDS:-8}
 # holder NAME LINE: it holds that; the bytes and blocks in held[NAME]
 declare -A held
 holder() {
-	cp "$bin/grows" "$top/$1"
-	begin "$1" "$top/$1"
+	mkdir -p "$top/bin"
+	cp "$bin/grows" "$top/bin/$1"
+	begin "$1" "$top/bin/$1"
 	await 10 follows "${pid_of[$1]}" || not_ok "$1" "not followed" "$top/serve.err"
 	tell_to "$1" "$2"
 	await 10 says "$top/$1/target.out" '^HELD' || not_ok "$1" "no answer" "$top/$1/target.out"
