@@ -186,8 +186,10 @@ static void test_moments(void **state)
 		const char *resident, *grew;
 		double outside;
 	} cases[] = {
-		{ 141, 225, "Resident 141 -> 225 MiB: live", "grew by 84.0 MiB, of which 0 B is in use. By row: live", 0 },
-		{ 140, 230, "Resident 141 -> 225 MiB: live", "grew by 84.0 MiB, of which 0 B is in use. By row: live", 0 },
+		{ 141, 225, "Resident 141 -> 225 MiB: live",
+		  "grew by 84.0 MiB, of which 0 B is in use. By row: live", 0 },
+		{ 140, 230, "Resident 141 -> 225 MiB: live",
+		  "grew by 84.0 MiB, of which 0 B is in use. By row: live", 0 },
 		{ 121, 225, "Resident 121 -> 225 MiB, by row 141 -> 225 MiB: live",
 		  "grew by 104 MiB, of which 0 B is in use. By row, 141 -> 225 MiB: live", 20 },
 		{ 141, 245, "Resident 141 -> 245 MiB, by row 141 -> 225 MiB: live",
@@ -226,8 +228,9 @@ static void test_size_alone(void **state)
 	begin.rss_bytes = 141 * MIB;
 	p = profile_of(begin, last());
 	text = report_of(p, REPORT_JSON);
-	assert_non_null(strstr(text, "\"resident\":{\"begin_bytes\":147849216,\"end_bytes\":235929600,"
-				     "\"begin_heap_is_read\":false,"));
+	assert_non_null(strstr(text,
+			       "\"resident\":{\"begin_bytes\":147849216,\"end_bytes\":235929600,"
+			       "\"begin_heap_is_read\":false,"));
 	assert_non_null(strstr(text, "\"label\":\"live\",\"begin_bytes\":null,"));
 	free(text);
 	text = report_of(p, REPORT_TEXT);
@@ -565,16 +568,11 @@ static void test_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_check),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_moments),
-		cmocka_unit_test(test_size_alone),
-		cmocka_unit_test(test_new_heap),
-		cmocka_unit_test(test_wrap),
-		cmocka_unit_test(test_file),
-		cmocka_unit_test(test_unknown_in_reports),
-		cmocka_unit_test(test_witness),
-		cmocka_unit_test(test_before),
+		cmocka_unit_test(test_check),	 cmocka_unit_test(test_words),
+		cmocka_unit_test(test_moments),	 cmocka_unit_test(test_size_alone),
+		cmocka_unit_test(test_new_heap), cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_file),	 cmocka_unit_test(test_unknown_in_reports),
+		cmocka_unit_test(test_witness),	 cmocka_unit_test(test_before),
 		cmocka_unit_test(test_limits),
 	};
 

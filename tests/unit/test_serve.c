@@ -53,9 +53,9 @@ static void test_paths(void **state)
 		"/../etc/passwd",
 		"/debug/pprof/../../etc/passwd",
 	};
-	static const char *const no_folders[] = { "/pid",    "/pid/",	"/pid/17/", "/pid/x",
-						  "/pid/0",  "/metrics", "/viewer",  "/debug",
-						  "/pprof",  "/pid/17/viewer" };
+	static const char *const no_folders[] = { "/pid",   "/pid/",	     "/pid/17/", "/pid/x",
+						  "/pid/0", "/metrics",	     "/viewer",	 "/debug",
+						  "/pprof", "/pid/17/viewer" };
 	struct result_request r;
 
 	(void)state;
@@ -129,8 +129,10 @@ static void test_of_past(void **state)
 		    .from_at = ENDPOINT_AT_PEAK,
 		    .to_at = ENDPOINT_AT_LAST },
 		  true },
-		{ { .endpoint = ENDPOINT_DIFF, .has_from = true, .from_at = ENDPOINT_AT_PEAK }, false },
-		{ { .endpoint = ENDPOINT_DIFF, .has_from = true, .to_at = ENDPOINT_AT_LAST }, false },
+		{ { .endpoint = ENDPOINT_DIFF, .has_from = true, .from_at = ENDPOINT_AT_PEAK },
+		  false },
+		{ { .endpoint = ENDPOINT_DIFF, .has_from = true, .to_at = ENDPOINT_AT_LAST },
+		  false },
 		{ { .endpoint = ENDPOINT_DIFF, .at = ENDPOINT_AT_PEAK }, false },
 		{ { .endpoint = ENDPOINT_VIEWER, .at = ENDPOINT_AT_LAST }, true },
 		{ { .endpoint = ENDPOINT_VIEWER }, false },

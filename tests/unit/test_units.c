@@ -23,22 +23,38 @@ struct parse_case {
 static void test_parse_size(void **state)
 {
 	static const struct parse_case cases[] = {
-		{ "0", 0, 0 },		 { "1", 0, 1 },
-		{ "4096", 0, 4096 },	 { "64k", 0, 65536 },
-		{ "1m", 0, 1 << 20 },	 { "2GiB", 0, 2ULL << 30 },
-		{ "1.5K", 0, 1536 },	 { "3tb", 0, 3ULL << 40 },
-		{ "17B", 0, 17 },	 { "", -EINVAL, 0 },
-		{ "k", -EINVAL, 0 },	 { "-1", -EINVAL, 0 },
-		{ "+1", -EINVAL, 0 },	 { " 1", -EINVAL, 0 },
-		{ "1 k", -EINVAL, 0 },	 { "1kk", -EINVAL, 0 },
-		{ "0x10", -EINVAL, 0 },	 { "nan", -EINVAL, 0 },
-		{ "inf", -EINVAL, 0 },	 { "99999999t", -ERANGE, 0 },
-		{ "1e999", -EINVAL, 0 }, { "18446744073709551616", -ERANGE, 0 },
-		{ "1e3", -EINVAL, 0 },	 { "1E3", -EINVAL, 0 },
-		{ "1e", -EINVAL, 0 },	 { "1.", -EINVAL, 0 },
-		{ ".5m", -EINVAL, 0 },	 { "1.5.5", -EINVAL, 0 },
-		{ "1,5m", -EINVAL, 0 },	 { "5%", -EINVAL, 0 },
-		{ "4194304t", -ERANGE, 0 }, { "4194303t", 0, 4194303ULL << 40 },
+		{ "0", 0, 0 },
+		{ "1", 0, 1 },
+		{ "4096", 0, 4096 },
+		{ "64k", 0, 65536 },
+		{ "1m", 0, 1 << 20 },
+		{ "2GiB", 0, 2ULL << 30 },
+		{ "1.5K", 0, 1536 },
+		{ "3tb", 0, 3ULL << 40 },
+		{ "17B", 0, 17 },
+		{ "", -EINVAL, 0 },
+		{ "k", -EINVAL, 0 },
+		{ "-1", -EINVAL, 0 },
+		{ "+1", -EINVAL, 0 },
+		{ " 1", -EINVAL, 0 },
+		{ "1 k", -EINVAL, 0 },
+		{ "1kk", -EINVAL, 0 },
+		{ "0x10", -EINVAL, 0 },
+		{ "nan", -EINVAL, 0 },
+		{ "inf", -EINVAL, 0 },
+		{ "99999999t", -ERANGE, 0 },
+		{ "1e999", -EINVAL, 0 },
+		{ "18446744073709551616", -ERANGE, 0 },
+		{ "1e3", -EINVAL, 0 },
+		{ "1E3", -EINVAL, 0 },
+		{ "1e", -EINVAL, 0 },
+		{ "1.", -EINVAL, 0 },
+		{ ".5m", -EINVAL, 0 },
+		{ "1.5.5", -EINVAL, 0 },
+		{ "1,5m", -EINVAL, 0 },
+		{ "5%", -EINVAL, 0 },
+		{ "4194304t", -ERANGE, 0 },
+		{ "4194303t", 0, 4194303ULL << 40 },
 	};
 
 	(void)state;
@@ -101,12 +117,12 @@ static void test_parse_percent(void **state)
 		int err;
 		double value;
 	} cases[] = {
-		{ "5", 0, 5 },		{ "5%", 0, 5 },		{ "0", 0, 0 },
-		{ "0.5%", 0, 0.5 },	{ "101%", 0, 101 },	{ "", -EINVAL, 0 },
-		{ "%", -EINVAL, 0 },	{ ".5", -EINVAL, 0 },	{ "5%%", -EINVAL, 0 },
-		{ "5 %", -EINVAL, 0 },	{ "1e1", -EINVAL, 0 },	{ "1e1%", -EINVAL, 0 },
-		{ "-5%", -EINVAL, 0 },	{ "nan", -EINVAL, 0 },	{ "inf%", -EINVAL, 0 },
-		{ "0x5%", -EINVAL, 0 }, { "5k", -EINVAL, 0 },	{ "off", -EINVAL, 0 },
+		{ "5", 0, 5 },		{ "5%", 0, 5 },	       { "0", 0, 0 },
+		{ "0.5%", 0, 0.5 },	{ "101%", 0, 101 },    { "", -EINVAL, 0 },
+		{ "%", -EINVAL, 0 },	{ ".5", -EINVAL, 0 },  { "5%%", -EINVAL, 0 },
+		{ "5 %", -EINVAL, 0 },	{ "1e1", -EINVAL, 0 }, { "1e1%", -EINVAL, 0 },
+		{ "-5%", -EINVAL, 0 },	{ "nan", -EINVAL, 0 }, { "inf%", -EINVAL, 0 },
+		{ "0x5%", -EINVAL, 0 }, { "5k", -EINVAL, 0 },  { "off", -EINVAL, 0 },
 	};
 
 	(void)state;
@@ -183,10 +199,8 @@ static void test_format(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse_size),
-		cmocka_unit_test(test_parse_duration),
-		cmocka_unit_test(test_parse_percent),
-		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_parse_size),    cmocka_unit_test(test_parse_duration),
+		cmocka_unit_test(test_parse_percent), cmocka_unit_test(test_words),
 		cmocka_unit_test(test_format),
 	};
 

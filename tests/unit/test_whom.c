@@ -205,8 +205,9 @@ static void test_long_names(void **state)
 	snprintf(path[0], sizeof(path[0]), "%s/%s", f->path, one);
 	snprintf(path[1], sizeof(path[1]), "%s/%s", f->path, other);
 	snprintf(path[2], sizeof(path[2]), "%s/%s", f->path, link);
-	snprintf(command, sizeof(command), "cp /bin/sleep %s && cp /bin/sleep %s && ln -s /bin/sleep %s",
-		 path[0], path[1], path[2]);
+	snprintf(command, sizeof(command),
+		 "cp /bin/sleep %s && cp /bin/sleep %s && ln -s /bin/sleep %s", path[0], path[1],
+		 path[2]);
 	assert_int_equal(system(command), 0);
 	pid[0] = begin_as(path[0], one);
 	pid[1] = begin_as(path[1], other);

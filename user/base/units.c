@@ -184,8 +184,8 @@ char *format_percent(double share, char *buf, size_t buf_bytes)
 
 size_t word_with_unit(const char *text)
 {
-	static const char *const units[] = { "B",   "KiB", "MiB", "GiB", "TiB", "PiB", "EiB",
-					     "ns",  "us",  "ms",  "s",	 "min", "%" };
+	static const char *const units[] = { "B",  "KiB", "MiB", "GiB", "TiB", "PiB", "EiB",
+					     "ns", "us",  "ms",	 "s",	"min", "%" };
 	size_t len = strcspn(text, " ");
 	const char *next = text + len + 1;
 

@@ -212,8 +212,8 @@ static bool is_of_user(const struct select_rules *r, uid_t uid)
 
 bool select_is_of_pids(const struct select_rules *r)
 {
-	return !r->is_all && !r->comm.res.cnt && !r->exe.res.cnt && !r->uids.cnt && !r->cgroups.cnt &&
-	       !r->containers.cnt;
+	return !r->is_all && !r->comm.res.cnt && !r->exe.res.cnt && !r->uids.cnt &&
+	       !r->cgroups.cnt && !r->containers.cnt;
 }
 
 bool select_wants_cgroup(const struct select_rules *r)

@@ -144,7 +144,8 @@ static double growth_of_files(const struct profile *p)
 
 static bool is_near(const struct resident_growth *a, const struct resident_growth *b)
 {
-	double most = fmax(fabs(a->end_bytes - a->begin_bytes), fabs(b->end_bytes - b->begin_bytes));
+	double most =
+		fmax(fabs(a->end_bytes - a->begin_bytes), fabs(b->end_bytes - b->begin_bytes));
 	double least = fmax(fmax(NEAR_GROWTH * most, NEAR_SIZE * a->end_bytes), NEAR_BYTES);
 
 	return fabs(a->begin_bytes - b->begin_bytes) <= least &&

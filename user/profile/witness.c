@@ -177,8 +177,8 @@ void witness_compare(const struct profile *before, const struct profile *after, 
 
 char *witness_words(const struct witness *w, char buf[WITNESS_WORDS])
 {
-	char growth[UNITS_BUF], held[UNITS_BUF], most[UNITS_BUF],
-		when[UNITS_BUF] = "", unseen[264] = "";
+	char growth[UNITS_BUF], held[UNITS_BUF], most[UNITS_BUF], when[UNITS_BUF] = "",
+								  unseen[264] = "";
 	const char *more = w->is_change ? "more " : "";
 	time_t s = w->most_ns / 1000000000;
 	struct tm tm;

@@ -66,8 +66,8 @@ static double pair_cost_ns(double most_ms)
 	double best = 1e9;
 
 	clock_gettime(CLOCK_MONOTONIC, &begin);
-	for (int round = 0; round < 40 || ms_between(&begin, &b) < 250 ||
-			    (best > PROBED_NS && cpu_ms() < most_ms);
+	for (int round = 0;
+	     round < 40 || ms_between(&begin, &b) < 250 || (best > PROBED_NS && cpu_ms() < most_ms);
 	     round++) {
 		double ns;
 

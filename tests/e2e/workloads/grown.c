@@ -54,7 +54,8 @@ static void map(size_t bytes)
 static void map_pages(size_t cnt)
 {
 	const size_t page = 4096;
-	char *p = mmap(NULL, cnt * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *p =
+		mmap(NULL, cnt * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
 		exit(1);
