@@ -15,6 +15,10 @@ seconds=${E2E_CHECK_SECONDS:-15}
 # so that the short form has the samples that 30 s of 20 KB/s have
 leaks=$((runs > 9 ? 20 : 80))
 
+check_growth() {
+	timeout 300 "$heaptap" check -q -d "${seconds}s" -p $pid >"$work/$name-$i.out" 2>&1 </dev/null
+	got=$?
+}
 # servers NAME ARGS...: checks of one server, in the background; the statuses in $work/NAME.status
 servers() {
 	local name=$1 i=0 k pids pid
@@ -28,8 +32,10 @@ servers() {
 		pids=
 		for ((k = 0; k < beside && i < runs; k++, i++)); do
 			(
-				timeout 300 "$heaptap" check -q -d "${seconds}s" -p $pid >"$work/$name-$i.out" 2>&1 </dev/null
-				echo $? >>"$work/$name.status"
+				check_growth
+				# a server that had to wait for a processor, and then did all at once what was due
+				[ $got = 2 ] && grep -q 'its growth slowed down' "$work/$name-$i.out" && check_growth
+				echo $got >>"$work/$name.status"
 			) &
 			pids="$pids $!"
 		done
