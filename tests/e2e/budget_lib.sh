@@ -56,3 +56,16 @@ keeps_pace() {
 }
 below() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && a + 0 < b + 0) }'; }
 notes() { "$heaptap" report --notes "$work/p.pb.gz" | tr -s ' \n' ' '; }
+# await_used SECONDS PID COMMAND...: until COMMAND succeeds, for so long, and on until the process has had so many seconds of the
+# processor, of which others may take their parts: what its shares are of grows only with it. Ten times as long at the most.
+await_used() {
+	local seconds=$1 pid=$2 until try
+	shift 2
+	until=$(($(used_cs "$pid") + 100 * seconds))
+	for ((try = 0; try < 10; try++)); do
+		await "$seconds" "$@" && return 0
+		[ "$(used_cs "$pid")" -lt "$until" ] || return 1
+	done
+	return 1
+}
+used_cs() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$1/stat"; }

@@ -329,6 +329,12 @@ record_start() {
 	e2e_pids="$e2e_pids $recorder"
 	await 60 record_began
 }
+# rows_are_read: the first reading of what is resident, which another process does, is over and taken. It was begun before the
+# recording said that it has begun
+rows_are_read() {
+	await 30 has_no_reader || not_ok "the first reading by row" "is not over" "$work/heaptap.err"
+}
+has_no_reader() { ! pgrep -P "$recorder" -x "$(basename "$heaptap")" >/dev/null; }
 record_began() {
 	says "$work/heaptap.err" '^heaptap: recording' || ! kill -0 "$recorder" 2>/dev/null
 }

@@ -15,6 +15,10 @@ seconds=${E2E_CHECK_SECONDS:-15}
 # so that the short form has the samples that 30 s of 20 KB/s have
 leaks=$((runs > 9 ? 20 : 80))
 
+check_growth() {
+	timeout 300 "$heaptap" check -q -d "${seconds}s" -p $pid >"$work/$name-$i.out" 2>&1 </dev/null
+	got=$?
+}
 # servers NAME ARGS...: checks of one server, in the background; the statuses in $work/NAME.status
 servers() {
 	local name=$1 i=0 k pids pid
@@ -28,8 +32,10 @@ servers() {
 		pids=
 		for ((k = 0; k < beside && i < runs; k++, i++)); do
 			(
-				timeout 300 "$heaptap" check -q -d "${seconds}s" -p $pid >"$work/$name-$i.out" 2>&1 </dev/null
-				echo $? >>"$work/$name.status"
+				check_growth
+				# a server that had to wait for a processor, and then did all at once what was due
+				[ $got = 2 ] && grep -q 'its growth slowed down' "$work/$name-$i.out" && check_growth
+				echo $got >>"$work/$name.status"
 			) &
 			pids="$pids $!"
 		done
@@ -84,9 +90,9 @@ in_json "which is JSON" "l['verdict'] == 'kept'"
 told "it goes to standard error" '^hello$' err
 checked "children, too" 1 -q --rate 1 --follow --max-inuse 2m -- sh -c "$bin/leaves 3000000 0; exit 0"
 checked "one that runs on is ended" 0 --rate 1 --max-inuse 1m -d 1s -- "$bin/leaves" 1000 0 600
-await 10 eval '! pgrep -f "leaves 1000 0 600" >/dev/null' && ok "it has ended" || not_ok "it has ended" "it runs"
-"$bin/leaves" 1000 0 5 &
+await 10 eval '! pgrep -f "$bin/leaves 1000 0 600" >/dev/null' && ok "it has ended" || not_ok "it has ended" "it runs"
 checked "nothing was sampled of little" 2 --max-inuse 0 -- "$bin/leaves" 10
+"$bin/leaves" 1000 0 8 &
 checked "a process that ends half-way" 0 --rate 1 --max-inuse 1m -d 50s -p $!
 checked "a command that is not there" 2 -- /nonexistent/command
 
@@ -109,14 +115,14 @@ cut_short() {
 	[ $got = 2 ] && grep -q '^unknown  the recording ended early: stopped by the user$' "$work/out" && ok "$name" ||
 		not_ok "$name" "status $got" "$work/out" "$work/err"
 }
-"$bin/leaves" 1000 0 15 &
+"$bin/leaves" 1000 0 60 &
 runs_on=$!
 e2e_pids="$e2e_pids $runs_on"
 cut_short "of a process" INT -d 50s -p $runs_on
 kill -0 $runs_on && ok "it runs on" || not_ok "it runs on" "it has ended"
 kill $runs_on
 cut_short "of a command" TERM -- "$bin/leaves" 1000 0 601
-await 10 eval '! pgrep -f "leaves 1000 0 601" >/dev/null' && ok "which is ended" || not_ok "which is ended" "it runs"
+await 10 eval '! pgrep -f "$bin/leaves 1000 0 601" >/dev/null' && ok "which is ended" || not_ok "which is ended" "it runs"
 
 ## a profile of before, and saved ones
 checked "as much as before" 0 --rate 1 --base "$work/three.pb.gz" -- "$bin/leaves" 3000000
@@ -190,6 +196,11 @@ refused() {
 refused "nothing" "nothing to check"
 refused "a rate without a time" "such as 100k/min" --max-growth 100k -p 1
 refused "no part" "such as 10%" --base x --max-increase ten -p 1
+refused "an exponent" "such as 64k" --max-inuse 1e3 -p 1
+refused "an exponent in a rate" "such as 100k/min" --max-growth 1e3/min -p 1
+refused "more than all that is retained" "a part of resident memory: from 0% to 100%" --max-retained 101% -p 1
+refused "more than all that is unexplained" "a part of resident memory: from 0% to 100%" --max-unexplained 100.5% -p 1
+refused "a negative part" "such as 10%" --max-retained -5% -p 1
 refused "more than what" "needs --base FILE" --max-increase 5% -p 1
 refused "a profile on standard output" "--profile needs a file" --profile - -p 1
 refused "a profile of before from standard input" "--base needs a file" --base - -p 1

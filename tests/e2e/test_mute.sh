@@ -142,6 +142,37 @@ denied() {
 	end_fuse
 }
 
+# A process that executes a program, and is held there by a file that it closes. Who is told to follow another one neither reads
+# it nor says a word about it.
+unnamed() {
+	have python3 || { skip "serve -p: not a word about others" "python3 is not installed"; return; }
+	start_fuse "$bin/family"
+	READY=ready begin held python3 -c 'import os, sys
+file = open(sys.argv[1], "rb")
+print("ready", flush=True)
+sys.stdin.readline()
+os.execv("/bin/sleep", ["sleep", "60"])' "$file"
+	begin named
+	fuse "mute all"
+	tell_to held go
+	is_held() { fuse count && says "$top/fuse/target.out" 'WAITING [1-9]'; }
+	await 10 is_held || not_ok "serve -p: the other one" "is not held" "$top/fuse/target.out"
+	serve --listen 127.0.0.1:0 --comm '^nobody-has-this-name$'
+	await 20 says "$top/serve.err" "PID ${pid_of[held]} cannot be read" && ok "serve --comm: says who cannot be read" ||
+		not_ok "serve --comm: says who cannot be read" "it does not" "$top/serve.err"
+	end_server "serve --comm"
+	serve --listen 127.0.0.1:0 -p "${pid_of[named]}"
+	await 10 follows "${pid_of[named]}" || not_ok "serve -p" "not followed" "$top/serve.err"
+	sleep 4 # scans
+	says "$top/serve.err" "PID ${pid_of[held]}" && not_ok "serve -p: not a word about others" "there is one" "$top/serve.err" ||
+		ok "serve -p: not a word about others"
+	end_server "serve -p"
+	fuse speak
+	end_fuse
+	end_process held
+	end_process named
+}
+
 served_beside() {
 	laid map "mute all" "a mapped file that does not answer" "cannot be read"
 	again laid descriptor "mute" "a page over the scope descriptor" "cannot be read"
@@ -154,6 +185,7 @@ beside apart hanging_disk
 beside apart recorded
 beside apart foreign
 beside apart denied
+beside apart unnamed
 E2E_BESIDE=${E2E_BESIDE:-3}
 together
 e2e_end

@@ -13,7 +13,8 @@ recorded() {
 	shift 2
 	start "$program" "$how"
 	attach "$@"
-	sleep 0.7 # a tapped process is looked at once, then rarely; and what is resident has been read
+	rows_are_read
+	sleep 0.7 # a tapped process is looked at once, then rarely
 	step go
 	if [ "$how" = freed ]; then
 		sleep 2.5 # a moment

@@ -15,7 +15,7 @@ change = lambda label: sum((row["end_bytes"] or 0) - (row["begin_bytes"] or 0) f
 at = lambda when, label: sum(row[when] or 0 for row in r["rows"] if row["label"] == label)
 near = lambda a, b, part=0.03, least=1 << 20: abs(a - b) <= max(part * b, least)
 bad = [] if eval("(" + sys.argv[2] + ")") else [sys.argv[2]]
-if r and None not in (r["begin_bytes"], r["end_bytes"]):
+if r and r["rows"] and None not in (r["begin_bytes"], r["end_bytes"], r["rows"][0]["begin_bytes"], r["rows"][0]["end_bytes"]):
     for when in "begin_bytes", "end_bytes":
         if sum(row[when] for row in r["rows"]) != r[when]:
             bad.append("the rows do not add up to " + when)
@@ -34,7 +34,7 @@ shows() { tr -s ' \n' ' ' <"$2" | grep -qE -- "$3" && ok "$1" || not_ok "$1" "no
 grown() {
 	start ${program:-"$bin/grown"}
 	attach "$@"
-	sleep 1 # until the first reading is done
+	rows_are_read
 	for how in "live 48" "free 30" "mapp 16"; do step "$how"; done
 }
 
@@ -100,6 +100,20 @@ finish_target
 timeout 60 "$heaptap" check --max-retained 10M -- true >"$work/check" 2>&1
 [ $? = 2 ] && grep -q -- '--max-retained is of a running process' "$work/check" && ok "check of a command: refused" ||
 	not_ok "check of a command: refused" "status" "$work/check"
+
+# So many mappings cannot be read in time: the size is known at once, and the end does not wait for long.
+most=$(($(cat /proc/sys/vm/max_map_count) - 200))
+start "$bin/grown"
+step "maps $((most < 60000 ? most : 60000))"
+attach --rate 1
+step "live 1"
+stopped=$(date +%s%N)
+stop_recorder
+judge "many mappings: the sizes alone" 'r["begin_bytes"] > 100 * MiB and r["end_bytes"] > 100 * MiB and not r["rows"] and
+	r["why_not"].startswith("by row at the beginning: unknown (")'
+judge "many mappings: the end does not wait for long" 'j["time_ns"] - '$stopped' < 1.6e9'
+shows "many mappings: said" "$work/heaptap.out" 'Resident [0-9.]+ -> [0-9.]+ MiB.*; by row at the beginning: unknown \('
+finish_target
 
 # Of several processes there are no rows, so what is held is compared with how they grew.
 start "$bin/grown"

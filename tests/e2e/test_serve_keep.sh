@@ -76,6 +76,14 @@ in_memory() {
 	is_kept "last" last "$held_last"
 	says_why "last" "ended with status 3"
 	is_kept "the peak of one that has ended" peak "$peak"
+	code=$(get -o "$top/body" -w '%{http_code}' "$url/pid/$target/diff?from=peak&to=last&format=text")
+	[ "$code" = 200 ] && grep -q '^peak -> last$' "$top/body" && ok "what changed from the peak to the end of one that has ended" ||
+		not_ok "what changed from the peak to the end of one that has ended" "$code" "$top/body"
+	for query in 'from=peak' 'from=peak&to=now' 'at=peak'; do
+		code=$(get -o "$top/body" -w '%{http_code}' "$url/pid/$target/diff?$query")
+		[ "$code" = 404 ] && grep -qE "is not followed|has ended" "$top/body" && ok "until now, of one that has ended: $query" ||
+			not_ok "until now, of one that has ended: $query" "$code" "$top/body"
+	done
 	get "$url/" >"$top/index"
 	grep -q "pid/$target/debug/pprof/heap?at=peak" "$top/index" &&
 		grep -q "pid/$target/debug/pprof/heap?at=last" "$top/index" && ok "index: links" ||

@@ -149,7 +149,32 @@ if have python3; then
 		not_ok "two saved profiles; until now" "not so" "$work/json"
 fi
 answers 404 -H "Authorization: Bearer $secret" "$url/pid/$pid/diff?from=$from&to=last"
-answers 404 -H "Authorization: Bearer $secret" "$url/pid/$pid/diff?from=peak&to=2020-01-01T00:00:00Z"
+# refuses STATUS QUERY WORDS: what the answer says
+refuses() {
+	answers "$1" -H "Authorization: Bearer $secret" "$url/pid/$pid/diff?$2"
+	get -H "Authorization: Bearer $secret" "$url/pid/$pid/diff?$2" >"$work/body"
+	grep -qE -- "$3" "$work/body" && ok "says why: $2" || not_ok "says why: $2" "no '$3'" "$work/body"
+}
+refuses 404 "from=peak&to=limit" "no profile at=limit is kept of process $pid"
+for time in 2020-01-01T00:00:00Z 1960-01-01T00:00:00Z 2999-12-31T23:59:59Z; do
+	refuses 404 "from=$time" "it is kept what stacks held from 20[0-9TZ:-]+ to 20[0-9TZ:-]+, and not at that time"
+	refuses 404 "from=peak&to=$time" "it is kept what stacks held from 20[0-9TZ:-]+ to 20[0-9TZ:-]+, and not at that time"
+done
+refuses 400 "from=2026-02-30T00:00:00Z" "bad from: a time in UTC is wanted"
+# leads NAME TO: /pid/N and the like are their pages without the slash
+leads() {
+	local head
+	head=$(get -o "$work/body" -D - -H "Authorization: Bearer $secret" "$url$1" | tr -d '\r')
+	grep -q '^HTTP/1.1 301' <<<"$head" && grep -qxF "Location: $2" <<<"$head" && ok "leads on: ${1//$pid/N}" ||
+		not_ok "leads on: ${1//$pid/N}" "$head" "$work/body"
+	get -f -L -o "$work/body" -H "Authorization: Bearer $secret" "$url$1" && ok "and there it is: ${1//$pid/N}" ||
+		not_ok "and there it is: ${1//$pid/N}" "no" "$work/body"
+}
+leads "/pid/$pid" "$pid/"
+leads "/pid/$pid?live=0" "$pid/?live=0"
+leads "/pid/$pid/debug/pprof" pprof/
+leads /debug/pprof pprof/
+answers 404 -H "Authorization: Bearer $secret" "$url/pid"
 
 # screens SCRIPT PATH SCREEN...: what the script says there, in $work/said
 screens() {

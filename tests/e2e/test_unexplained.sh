@@ -23,7 +23,7 @@ grown() {
 	shift 2
 	start env E2E_MODE="$mode" "$program"
 	attach "$@"
-	sleep 0.7 # what is resident has been read
+	rows_are_read
 	run_target
 	sleep 0.5
 	stop_recorder

@@ -239,6 +239,9 @@ static void test_command_line(void **state)
 	assert_int_equal(s.list.cnt, 3);
 	assert_string_equal(s.list.data[1], "b");
 	option_release(&table, &s);
+	make_sound(NULL, "--percent off --limit off!", &s);
+	assert_true(s.percent == 0 && s.limit.percent == 0 && !s.limit.is_strict);
+	option_release(&table, &s);
 	make_sound(NULL, "--size", &s); /* without a value */
 	assert_int_equal(s.size, 0);
 	option_release(&table, &s);
@@ -294,6 +297,13 @@ static void test_bad_command_line(void **state)
 	assert_line_refused("--limit !", "a percentage");
 	assert_line_refused("--limit 100", "from 0 to 99");
 	assert_line_refused("--percent 0x5", "a percentage");
+	assert_line_refused("--percent 1e1", "a percentage");
+	assert_line_refused("--percent .5", "a percentage");
+	assert_line_refused("--percent 0.00001", "no less than 0.0001");
+	assert_line_refused("--limit 1e1", "a percentage");
+	assert_line_refused("--size=1e3", "a size");
+	assert_line_refused("--time 1e1", "a time");
+	assert_line_refused("--count 1e1", "a number");
 	assert_line_refused("--name Ann", "bad value 'Ann' for --name: lower case is wanted");
 	assert_line_refused("--pace slower", "for --pace: slow, fast or fastest");
 	assert_line_refused("--list a,,b", "one of the list is empty");

@@ -91,8 +91,8 @@ static struct profile *profile_of(struct resident_reading begin, struct resident
 	p->recording.process_cnt = 1;
 	p->recording.comm_str = profile_str(p, "server");
 	p->recording.duration_ns = p->recording.watched_ns = 10000000000;
-	p->recording.rss_begin_bytes = 141 * MIB;
-	p->recording.rss_end_bytes = 225 * MIB;
+	p->recording.rss_begin_bytes = begin.rss_bytes ? begin.rss_bytes : 141 * MIB;
+	p->recording.rss_end_bytes = end.rss_bytes ? end.rss_bytes : 225 * MIB;
 	assert_int_equal(resident_rows_set(p, &begin, &end), 0);
 	return p;
 }
@@ -147,7 +147,7 @@ static void test_words(void **state)
 		  "Resident 141 -> 141 MiB: live 95.0 MiB, free kept by glibc 20.0 MiB, files 16.0 MiB, mapped directly 10.0 MiB",
 		  "" },
 		{ unknown("denied"), last(),
-		  "Resident 225 MiB at the end: live 143 MiB, free kept by glibc 50.0 MiB, mapped directly 16.0 MiB, files 16.0 MiB",
+		  "Resident 141 -> 225 MiB, at the end: live 143 MiB, free kept by glibc 50.0 MiB, mapped directly 16.0 MiB, files 16.0 MiB",
 		  "by row at the beginning: unknown (denied)" },
 		{ first(), unknown("the process had ended"), "",
 		  "by row at the end: unknown (the process had ended)" },
@@ -173,6 +173,72 @@ static void test_words(void **state)
 	}
 }
 
+static char *report_of(const struct profile *p, enum report_format format);
+
+/*
+ * Two sentences of one report are of the same two moments: those of the rows, as long as the process grew little before and
+ * after they were read; else the sizes of both are said.
+ */
+static void test_moments(void **state)
+{
+	static const struct {
+		int64_t begin, end; /* as the recording saw it, in MiB */
+		const char *resident, *grew;
+		double outside;
+	} cases[] = {
+		{ 141, 225, "Resident 141 -> 225 MiB: live",
+		  "grew by 84.0 MiB, of which 0 B is in use. By row: live", 0 },
+		{ 140, 230, "Resident 141 -> 225 MiB: live",
+		  "grew by 84.0 MiB, of which 0 B is in use. By row: live", 0 },
+		{ 121, 225, "Resident 121 -> 225 MiB, by row 141 -> 225 MiB: live",
+		  "grew by 104 MiB, of which 0 B is in use. By row, 141 -> 225 MiB: live", 20 },
+		{ 141, 245, "Resident 141 -> 245 MiB, by row 141 -> 225 MiB: live",
+		  "grew by 104 MiB, of which 0 B is in use. By row, 141 -> 225 MiB: live", 20 },
+		{ 121, 245, "Resident 121 -> 245 MiB, by row 141 -> 225 MiB: live",
+		  "grew by 124 MiB, of which 0 B is in use. By row, 141 -> 225 MiB: live", 40 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct profile *p = profile_of(first(), last());
+		char words[WITNESS_WORDS], buf[RESIDENT_WORDS];
+		struct witness w;
+
+		p->recording.rss_begin_bytes = (uint64_t)(cases[i].begin * MIB);
+		p->recording.rss_end_bytes = (uint64_t)(cases[i].end * MIB);
+		resident_words(p, buf);
+		witness_find(p, &w);
+		witness_words(&w, words);
+		if (strncmp(buf, cases[i].resident, strlen(cases[i].resident)) != 0 ||
+		    !strstr(words, cases[i].grew))
+			fail_msg("case %zu: %s / %s", i, buf, words);
+		assert_true(resident_growth_outside(p) == cases[i].outside * MIB);
+		profile_free(p);
+	}
+}
+
+/* The size alone may be known of a reading. */
+static void test_size_alone(void **state)
+{
+	struct resident_reading begin = unknown("the recording ended before it was read");
+	struct profile *p;
+	char *text;
+
+	(void)state;
+	begin.rss_bytes = 141 * MIB;
+	p = profile_of(begin, last());
+	text = report_of(p, REPORT_JSON);
+	assert_non_null(strstr(text,
+			       "\"resident\":{\"begin_bytes\":147849216,\"end_bytes\":235929600,"
+			       "\"begin_heap_is_read\":false,"));
+	assert_non_null(strstr(text, "\"label\":\"live\",\"begin_bytes\":null,"));
+	free(text);
+	text = report_of(p, REPORT_TEXT);
+	assert_non_null(strstr(text, "\nResident 141 -> 225 MiB, at the end: live 143 MiB"));
+	free(text);
+	profile_free(p);
+}
+
 /* Before the first call of malloc it has no heap, so that is known to be empty. */
 static void test_new_heap(void **state)
 {
@@ -194,9 +260,9 @@ static void test_new_heap(void **state)
 	profile_free(p);
 }
 
-static char *report_of(const struct profile *p, enum report_format format)
+static char *report_of_columns(const struct profile *p, enum report_format format, size_t columns)
 {
-	struct report_options o = { .by = REPORT_BY_STACK, .format = format };
+	struct report_options o = { .by = REPORT_BY_STACK, .format = format, .columns = columns };
 	char *text = NULL;
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
@@ -204,6 +270,39 @@ static char *report_of(const struct profile *p, enum report_format format)
 	assert_int_equal(report_write(p, &o, out), 0);
 	fclose(out);
 	return text;
+}
+
+static char *report_of(const struct profile *p, enum report_format format)
+{
+	return report_of_columns(p, format, 0);
+}
+
+static bool begins_with_unit(const char *line)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "%" };
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (!strncmp(line, units[i], strlen(units[i])))
+			return true;
+	return false;
+}
+
+/* On a page of any width, no number stands apart from its unit. */
+static void test_wrap(void **state)
+{
+	struct profile *p = profile_of(first(), last());
+
+	(void)state;
+	p->recording.inuse = RECORDING_INUSE_SINCE;
+	for (size_t columns = 40; columns < 140; columns++) {
+		char *text = report_of_columns(p, REPORT_TEXT, columns);
+
+		for (const char *at = text; (at = strstr(at, "\n  ")); at++)
+			if (begins_with_unit(at + 3))
+				fail_msg("%zu columns: %s", columns, at);
+		free(text);
+	}
+	profile_free(p);
 }
 
 /* A file has all of it, and a report of it says the same. */
@@ -296,7 +395,8 @@ static void test_witness(void **state)
 	p->recording.rss_begin_bytes = 121 * MIB; /* it grew while heaptap attached */
 	witness_find(p, &w);
 	assert_non_null(
-		strstr(witness_words(&w, words), " is in use. By row, from 141 MiB on: free"));
+		strstr(witness_words(&w, words),
+		       "grew by 104 MiB, of which 0 B is in use. By row, 141 -> 225 MiB: free"));
 	p->resident.begin.is_proved = false;
 	witness_find(p, &w);
 	assert_false(w.is_kept_free);
@@ -381,7 +481,8 @@ static void test_limits(void **state)
 		enum limit_kind kind;
 		double limit;
 		bool is_share;
-		int damage; /* 1: end not proved, 2: begin unknown, 3: end unknown, 4: not asked, 5: 4 MiB moved */
+		/* 1: end not proved, 2: begin unknown, 3: end unknown, 4: not asked, 5: 4 MiB moved, 6: 20 MiB came before */
+		int damage;
 		enum limit_verdict verdict;
 		double value;
 	} cases[] = {
@@ -403,6 +504,9 @@ static void test_limits(void **state)
 		{ LIMIT_UNEXPLAINED, 6 * MIB, false, 2, LIMIT_UNKNOWN, NAN },
 		{ LIMIT_UNEXPLAINED, 90 * MIB, false, 1, LIMIT_KEPT, 84 * MIB },
 		{ LIMIT_UNEXPLAINED, 6 * MIB, false, 1, LIMIT_UNKNOWN, 84 * MIB },
+		{ LIMIT_UNEXPLAINED, 6 * MIB, false, 6, LIMIT_UNKNOWN, 6 * MIB },
+		{ LIMIT_UNEXPLAINED, 26 * MIB, false, 6, LIMIT_KEPT, 6 * MIB },
+		{ LIMIT_UNEXPLAINED, 5 * MIB, false, 6, LIMIT_BROKEN, 6 * MIB },
 	};
 
 	(void)state;
@@ -430,6 +534,8 @@ static void test_limits(void **state)
 		}
 		p = profile_of(begin, end);
 		p->resident.is_asked = cases[i].damage != 4;
+		if (cases[i].damage == 6)
+			p->recording.rss_begin_bytes -= 20 * MIB;
 		assert_int_equal(limits_judge(p, NULL, &o, &l), 0);
 		assert_int_equal(l.cnt, 1);
 		if (l.verdict != cases[i].verdict ||
@@ -451,6 +557,7 @@ static void test_limits(void **state)
 							     "\"retained\"" :
 						     format == LIMIT_TEXT ? "unexplained growth" :
 									    "\"unexplained\""));
+			assert_null(strstr(text, "exactly"));
 			free(text);
 		}
 		limits_release(&l);
@@ -461,13 +568,11 @@ static void test_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_check),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_new_heap),
-		cmocka_unit_test(test_file),
-		cmocka_unit_test(test_unknown_in_reports),
-		cmocka_unit_test(test_witness),
-		cmocka_unit_test(test_before),
+		cmocka_unit_test(test_check),	 cmocka_unit_test(test_words),
+		cmocka_unit_test(test_moments),	 cmocka_unit_test(test_size_alone),
+		cmocka_unit_test(test_new_heap), cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_file),	 cmocka_unit_test(test_unknown_in_reports),
+		cmocka_unit_test(test_witness),	 cmocka_unit_test(test_before),
 		cmocka_unit_test(test_limits),
 	};
 

@@ -20,9 +20,23 @@
 
 #define MAPPED_BYTES (48 << 20)
 #define NO_PROCESS 4000000
+#define MAPPING_CNT 40000
+#define MOST_NS (6 * NS_PER_S)
 
-/* A process that has so much, and waits. */
-static pid_t start(void)
+/* It has so much, as one mapping, or as many. */
+static void map(size_t cnt)
+{
+	const size_t page = 4096, bytes = cnt > 1 ? cnt * page : MAPPED_BYTES;
+	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memset(p, 1, bytes);
+	for (size_t i = 1; i < cnt; i += 2)
+		if (mprotect(p + i * page, page, PROT_READ))
+			_exit(1);
+}
+
+/* A process that has mapped that, and waits. */
+static pid_t start_with(size_t mapping_cnt)
 {
 	int ready[2];
 	pid_t pid;
@@ -32,10 +46,7 @@ static pid_t start(void)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
-		char *p = mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		memset(p, 1, MAPPED_BYTES);
+		map(mapping_cnt);
 		if (write(ready[1], "x", 1) != 1)
 			_exit(1);
 		pause();
@@ -45,6 +56,11 @@ static pid_t start(void)
 	close(ready[0]);
 	close(ready[1]);
 	return pid;
+}
+
+static pid_t start(void)
+{
+	return start_with(1);
 }
 
 static void end(pid_t pid)
@@ -66,7 +82,7 @@ static void test_reads(void **state)
 	int64_t sum = 0, unowned = 0;
 
 	(void)state;
-	rows_reader_begin(&r, pid, MAPPED_BYTES);
+	rows_reader_begin(&r, pid, MAPPED_BYTES, MOST_NS);
 	wait_for(&r);
 	assert_true(r.is_over && !r.child.child);
 	if (!r.answer.is_known)
@@ -90,7 +106,7 @@ static void test_is_unknown(void **state)
 	(void)state;
 	explain_read(NO_PROCESS, NS_PER_S, &reading);
 	assert_false(reading.is_known);
-	rows_reader_begin(&r, NO_PROCESS, 0);
+	rows_reader_begin(&r, NO_PROCESS, 0, MOST_NS);
 	wait_for(&r);
 	assert_false(r.answer.is_known);
 	assert_string_equal(r.answer.why, reading.why);
@@ -102,12 +118,31 @@ static void test_is_unknown(void **state)
 	assert_string_equal(r.answer.why, "it ended");
 	assert_true(rows_reader_work(&r));
 	pid = start();
-	rows_reader_begin(&r, pid, MAPPED_BYTES);
+	rows_reader_begin(&r, pid, MAPPED_BYTES, MOST_NS);
 	rows_reader_give_up(&r, "enough");
 	assert_true(r.is_over && !r.answer.is_known);
 	wait_for(&r);
 	rows_reader_give_up(&r, "too late");
 	assert_string_equal(r.answer.why, "enough");
+	end(pid);
+}
+
+/* The size is known at once, and stays known if the rows cannot be read in time. */
+static void test_size_alone(void **state)
+{
+	struct rows_reader r = { 0 };
+	pid_t pid = start_with(MAPPING_CNT);
+
+	(void)state;
+	rows_reader_begin(&r, pid, MAPPED_BYTES, NS_PER_S / 10);
+	wait_for(&r);
+	assert_false(r.answer.is_known);
+	assert_non_null(strstr(r.answer.why, "too many mappings to read them in time"));
+	assert_int_equal(r.answer.rss_bytes, MAPPED_BYTES);
+	rows_reader_begin(&r, pid, MAPPED_BYTES, MOST_NS);
+	rows_reader_give_up(&r, "the recording ended before it was read");
+	assert_false(r.answer.is_known);
+	assert_int_equal(r.answer.rss_bytes, MAPPED_BYTES);
 	end(pid);
 }
 
@@ -153,6 +188,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reads),
 		cmocka_unit_test(test_is_unknown),
+		cmocka_unit_test(test_size_alone),
 		cmocka_unit_test(test_does_not_believe),
 	};
 

@@ -55,6 +55,40 @@ static void test_each_rule(void **state)
 	assert_false(matches(&(struct select_options){ .users = ONE("root") }, &redis));
 }
 
+/* The kernel keeps 15 characters of a name; the executable has the rest, if it has that name. */
+static void test_long_names(void **state)
+{
+	static const struct {
+		const char *comm, *exe, *pattern;
+		bool fits;
+	} cases[] = {
+		{ "a-long-name-of-", "/opt/a-long-name-of-mine", "^a-long-name-of-mine$", true },
+		{ "a-long-name-of-", "/opt/a-long-name-of-mine", "^a-long-name-of-$", true },
+		{ "a-long-name-of-", "/opt/a-long-name-of-mine", "mine$", true },
+		{ "a-long-name-of-", "/opt/a-long-name-of-mine", "^a-long-name-of-his$", false },
+		{ "a-long-name-of-", "/opt/a-long-name-of-mine", "opt", false },
+		{ "a-long-name-of-", "/usr/bin/python3", "^a-long-name-of-mine$", false },
+		{ "a-long-name-of-", "/usr/bin/python3", "python", false },
+		{ "a-long-name-of-", "", "^a-long-name-of-$", true },
+		{ "a-name", "/opt/a-name-of-mine", "mine", false },
+		{ "a-name-of-15-ch", "/opt/a-name-of-15-ch", "^a-name-of-15-ch$", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct select_candidate c = { .comm = cases[i].comm, .exe = cases[i].exe };
+
+		if (matches(&(struct select_options){ .comm = ONE(cases[i].pattern) }, &c) !=
+		    cases[i].fits)
+			fail_msg("%s: %s, %s", cases[i].comm, cases[i].exe, cases[i].pattern);
+		/* of --exclude the same */
+		if (matches(&(struct select_options){ .is_all = true,
+						      .exclude = ONE(cases[i].pattern) },
+			    &c) == (cases[i].fits || strstr(cases[i].exe, cases[i].pattern)))
+			fail_msg("--exclude: %s, %s", cases[i].comm, cases[i].pattern);
+	}
+}
+
 static void test_all_that_are_given(void **state)
 {
 	struct select_options o = { .comm = ONE("redis"),
@@ -132,6 +166,17 @@ static void test_what_is_wanted(void **state)
 	(void)state;
 	assert_int_equal(select_rules_new(&o, &r, &why), 0);
 	assert_false(select_needs(r).cgroup || select_needs(r).container || select_needs(r).is_all);
+	assert_false(select_is_of_pids(r));
+	select_rules_free(r);
+	assert_int_equal(select_rules_new(&(struct select_options){ .has_pids = true,
+								    .exclude = ONE("a"),
+								    .min_rss_bytes = 1 },
+					  &r, &why),
+			 0);
+	assert_true(select_is_of_pids(r));
+	select_rules_free(r);
+	assert_int_equal(select_rules_new(&(struct select_options){ .is_all = true }, &r, &why), 0);
+	assert_false(select_is_of_pids(r));
 	select_rules_free(r);
 	o.cgroups = &place;
 	o.cgroup_cnt = 1;
@@ -253,6 +298,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_rule),
+		cmocka_unit_test(test_long_names),
 		cmocka_unit_test(test_all_that_are_given),
 		cmocka_unit_test(test_size),
 		cmocka_unit_test(test_exclude),

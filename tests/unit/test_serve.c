@@ -44,6 +44,9 @@ static void test_paths(void **state)
 		"/../etc/passwd",
 		"/debug/pprof/../../etc/passwd",
 	};
+	static const char *const no_folders[] = { "/pid",   "/pid/",	     "/pid/17/", "/pid/x",
+						  "/pid/0", "/metrics",	     "/viewer",	 "/debug",
+						  "/pprof", "/pid/17/viewer" };
 	struct result_request r;
 
 	(void)state;
@@ -95,6 +98,42 @@ static void test_paths(void **state)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
 		if (endpoint_parse_path(wrong[i], &r) != -ENOENT)
 			fail_msg("'%s' is a page", wrong[i]);
+	assert_int_equal(endpoint_parse_folder("/pid/17", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_PROCESS);
+	assert_int_equal(r.pid, 17);
+	assert_int_equal(endpoint_parse_folder("/debug/pprof", &r), 0);
+	assert_int_equal(endpoint_parse_folder("/pid/17/debug/pprof", &r), 0);
+	for (size_t i = 0; i < sizeof(no_folders) / sizeof(*no_folders); i++)
+		if (endpoint_parse_folder(no_folders[i], &r) != -ENOENT)
+			fail_msg("'%s' is a page without its slash", no_folders[i]);
+}
+
+/* What is kept of a process that has ended is shown: both sides of a difference are saved, or what the viewer shows is. */
+static void test_of_past(void **state)
+{
+	static const struct {
+		struct result_request r;
+		bool is;
+	} cases[] = {
+		{ { .endpoint = ENDPOINT_DIFF,
+		    .has_from = true,
+		    .from_at = ENDPOINT_AT_PEAK,
+		    .to_at = ENDPOINT_AT_LAST },
+		  true },
+		{ { .endpoint = ENDPOINT_DIFF, .has_from = true, .from_at = ENDPOINT_AT_PEAK },
+		  false },
+		{ { .endpoint = ENDPOINT_DIFF, .has_from = true, .to_at = ENDPOINT_AT_LAST },
+		  false },
+		{ { .endpoint = ENDPOINT_DIFF, .at = ENDPOINT_AT_PEAK }, false },
+		{ { .endpoint = ENDPOINT_VIEWER, .at = ENDPOINT_AT_LAST }, true },
+		{ { .endpoint = ENDPOINT_VIEWER }, false },
+		{ { .endpoint = ENDPOINT_HEAP }, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		if (result_is_of_past(&cases[i].r) != cases[i].is)
+			fail_msg("case %zu", i);
 }
 
 static int set(const char *path, const char *key, const char *value, struct result_request *r)
@@ -232,9 +271,11 @@ static void test_times(void **state)
 					     "2026-11-26T24:05:00Z",
 					     "2026-02-30T14:05:00Z",
 					     "2026-11-26T14:05:60Z",
-					     "1969-12-31T23:59:59Z",
+					     "1969-02-29T23:59:59Z",
 					     " 026-11-26T14:05:00Z",
 					     "2026-11-26T14:05:0<Z" };
+	static const char *const old[] = { "1970-01-01T00:00:00Z", "1969-12-31T23:59:59Z",
+					   "0001-01-01T00:00:00Z" };
 	char text[ENDPOINT_TIME_BUF];
 	int64_t t = 0;
 
@@ -244,6 +285,12 @@ static void test_times(void **state)
 			fail_msg("'%s' is a time", wrong[i]);
 	assert_int_equal(endpoint_parse_time("2028-02-29T23:59:59Z", &t), 0);
 	assert_string_equal(endpoint_time_text(t, text), "2028-02-29T23:59:59Z");
+	/* of a time long ago, the answer is which times are kept */
+	for (size_t i = 0; i < sizeof(old) / sizeof(*old); i++) {
+		t = 0;
+		if (endpoint_parse_time(old[i], &t) || t != 1)
+			fail_msg("'%s' is no time", old[i]);
+	}
 }
 
 static void test_addrs(void **state)
@@ -485,7 +532,7 @@ static void test_who_was_slow(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_paths),	      cmocka_unit_test(test_args),
+		cmocka_unit_test(test_paths), cmocka_unit_test(test_of_past),	      cmocka_unit_test(test_args),
 		cmocka_unit_test(test_listen),	      cmocka_unit_test(test_not_local),
 		cmocka_unit_test(test_in_use),	      cmocka_unit_test(test_unix_socket),
 		cmocka_unit_test(test_token_compare), cmocka_unit_test(test_token_file),

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/units.h"
 
@@ -22,17 +23,38 @@ struct parse_case {
 static void test_parse_size(void **state)
 {
 	static const struct parse_case cases[] = {
-		{ "0", 0, 0 },		 { "1", 0, 1 },
-		{ "4096", 0, 4096 },	 { "64k", 0, 65536 },
-		{ "1m", 0, 1 << 20 },	 { "2GiB", 0, 2ULL << 30 },
-		{ "1.5K", 0, 1536 },	 { "3tb", 0, 3ULL << 40 },
-		{ "17B", 0, 17 },	 { "", -EINVAL, 0 },
-		{ "k", -EINVAL, 0 },	 { "-1", -EINVAL, 0 },
-		{ "+1", -EINVAL, 0 },	 { " 1", -EINVAL, 0 },
-		{ "1 k", -EINVAL, 0 },	 { "1kk", -EINVAL, 0 },
-		{ "0x10", -EINVAL, 0 },	 { "nan", -EINVAL, 0 },
-		{ "inf", -EINVAL, 0 },	 { "99999999t", -ERANGE, 0 },
-		{ "1e999", -ERANGE, 0 }, { "18446744073709551616", -ERANGE, 0 },
+		{ "0", 0, 0 },
+		{ "1", 0, 1 },
+		{ "4096", 0, 4096 },
+		{ "64k", 0, 65536 },
+		{ "1m", 0, 1 << 20 },
+		{ "2GiB", 0, 2ULL << 30 },
+		{ "1.5K", 0, 1536 },
+		{ "3tb", 0, 3ULL << 40 },
+		{ "17B", 0, 17 },
+		{ "", -EINVAL, 0 },
+		{ "k", -EINVAL, 0 },
+		{ "-1", -EINVAL, 0 },
+		{ "+1", -EINVAL, 0 },
+		{ " 1", -EINVAL, 0 },
+		{ "1 k", -EINVAL, 0 },
+		{ "1kk", -EINVAL, 0 },
+		{ "0x10", -EINVAL, 0 },
+		{ "nan", -EINVAL, 0 },
+		{ "inf", -EINVAL, 0 },
+		{ "99999999t", -ERANGE, 0 },
+		{ "1e999", -EINVAL, 0 },
+		{ "18446744073709551616", -ERANGE, 0 },
+		{ "1e3", -EINVAL, 0 },
+		{ "1E3", -EINVAL, 0 },
+		{ "1e", -EINVAL, 0 },
+		{ "1.", -EINVAL, 0 },
+		{ ".5m", -EINVAL, 0 },
+		{ "1.5.5", -EINVAL, 0 },
+		{ "1,5m", -EINVAL, 0 },
+		{ "5%", -EINVAL, 0 },
+		{ "4194304t", -ERANGE, 0 },
+		{ "4194303t", 0, 4194303ULL << 40 },
 	};
 
 	(void)state;
@@ -72,6 +94,11 @@ static void test_parse_duration(void **state)
 		{ "1m30x", -EINVAL, 0 },
 		{ "999999h999999999h", -ERANGE, 0 },
 		{ "", -EINVAL, 0 },
+		{ "1e3", -EINVAL, 0 },
+		{ "1e3s", -EINVAL, 0 },
+		{ ".5s", -EINVAL, 0 },
+		/* it is added to the time of a clock */
+		{ "5000000h", -ERANGE, 0 },
 	};
 
 	(void)state;
@@ -81,6 +108,60 @@ static void test_parse_duration(void **state)
 		assert_int_equal(parse_duration(cases[i].in, &value), cases[i].err);
 		assert_int_equal(value, cases[i].value);
 	}
+}
+
+static void test_parse_percent(void **state)
+{
+	static const struct {
+		const char *in;
+		int err;
+		double value;
+	} cases[] = {
+		{ "5", 0, 5 },		{ "5%", 0, 5 },	       { "0", 0, 0 },
+		{ "0.5%", 0, 0.5 },	{ "101%", 0, 101 },    { "", -EINVAL, 0 },
+		{ "%", -EINVAL, 0 },	{ ".5", -EINVAL, 0 },  { "5%%", -EINVAL, 0 },
+		{ "5 %", -EINVAL, 0 },	{ "1e1", -EINVAL, 0 }, { "1e1%", -EINVAL, 0 },
+		{ "-5%", -EINVAL, 0 },	{ "nan", -EINVAL, 0 }, { "inf%", -EINVAL, 0 },
+		{ "0x5%", -EINVAL, 0 }, { "5k", -EINVAL, 0 },  { "off", -EINVAL, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CNT(cases); i++) {
+		double value = 0;
+
+		assert_int_equal(parse_percent(cases[i].in, &value), cases[i].err);
+		if (!cases[i].err)
+			assert_true(value == cases[i].value);
+	}
+}
+
+/* A line is broken between words, and not between a number and its unit. */
+static void test_words(void **state)
+{
+	static const struct {
+		const char *text, *word;
+	} cases[] = {
+		{ "", "" },
+		{ "word", "word" },
+		{ "two words", "two" },
+		{ "12.3 MiB, more", "12.3 MiB," },
+		{ "+6.00 MiB. The", "+6.00 MiB." },
+		{ "-83.5 B in", "-83.5 B" },
+		{ "(99 %) of", "(99 %)" },
+		{ "1.3 MiB/min", "1.3 MiB/min" },
+		{ "350 ms", "350 ms" },
+		{ "10 s", "10 s" },
+		{ "10 samples", "10" },
+		{ "3 Bytes", "3" },
+		{ "5 ", "5" },
+		{ "by 12", "by" },
+		{ "x MiB", "x" },
+		{ " 5 MiB", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CNT(cases); i++)
+		assert_int_equal(word_with_unit(cases[i].text), strlen(cases[i].word));
 }
 
 static void test_format(void **state)
@@ -118,8 +199,8 @@ static void test_format(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse_size),
-		cmocka_unit_test(test_parse_duration),
+		cmocka_unit_test(test_parse_size),    cmocka_unit_test(test_parse_duration),
+		cmocka_unit_test(test_parse_percent), cmocka_unit_test(test_words),
 		cmocka_unit_test(test_format),
 	};
 

@@ -17,6 +17,7 @@
 
 #include "base/err.h"
 #include "record/whom.h"
+#include "temp_folder.h"
 
 static void test_pids(void **state)
 {
@@ -43,19 +44,19 @@ static void test_pids(void **state)
 }
 
 /* A process of another program than this one, which would not be taken. */
-static pid_t begin(void)
+static pid_t begin_as(const char *program, const char *name)
 {
 	pid_t pid = fork();
 	char path[64], comm[16];
 
 	if (!pid) {
-		execl("/bin/sleep", "sleep", "60", NULL);
+		execl(program, name, "60", NULL);
 		_exit(1);
 	}
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
 	for (int i = 0; i < 500; i++) {
 		FILE *f = fopen(path, "re");
-		bool is_there = f && fscanf(f, "%15s", comm) == 1 && !strcmp(comm, "sleep");
+		bool is_there = f && fscanf(f, "%15s", comm) == 1 && !strncmp(comm, name, 15);
 
 		if (f)
 			fclose(f);
@@ -64,6 +65,11 @@ static pid_t begin(void)
 		usleep(10000);
 	}
 	return pid;
+}
+
+static pid_t begin(void)
+{
+	return begin_as("/bin/sleep", "sleep");
 }
 
 static void end(pid_t pid)
@@ -183,6 +189,55 @@ static void test_operands(void **state)
 	end(pid);
 }
 
+/* Names that the kernel cuts: of two programs that differ behind the cut, the one that is meant is found; of a link's name
+ * only the beginning is known. */
+static void test_long_names(void **state)
+{
+	static const char one[] = "heaptap-whom-long-one", other[] = "heaptap-whom-long-other",
+			  link[] = "heaptap-whom-linked-name";
+	const struct temp_folder *f = *state;
+	char path[3][128], command[640];
+	struct whom w = { 0 };
+	struct whom_found found = { 0 };
+	struct err why = { 0 };
+	pid_t pid[3], one_pid = 0;
+
+	snprintf(path[0], sizeof(path[0]), "%s/%s", f->path, one);
+	snprintf(path[1], sizeof(path[1]), "%s/%s", f->path, other);
+	snprintf(path[2], sizeof(path[2]), "%s/%s", f->path, link);
+	snprintf(command, sizeof(command),
+		 "cp /bin/sleep %s && cp /bin/sleep %s && ln -s /bin/sleep %s", path[0], path[1],
+		 path[2]);
+	assert_int_equal(system(command), 0);
+	pid[0] = begin_as(path[0], one);
+	pid[1] = begin_as(path[1], other);
+	pid[2] = begin_as(path[2], link);
+
+	assert_int_equal(texts_add(&w.comms, "^heaptap-whom-long-one$"), 0);
+	assert_int_equal(whom_find(&w, &found, &why), 0);
+	assert_true(found.pids.cnt == 1 && has(&found, pid[0]));
+	vec_release(&found.pids);
+	whom_release(&w);
+	assert_int_equal(whom_find_one(other, &one_pid, &why), 0);
+	assert_int_equal(one_pid, pid[1]);
+	assert_int_equal(whom_find_one("heaptap-whom-lo", &one_pid, &why), -EINVAL); /* both */
+	assert_int_equal(whom_find_one("heaptap-whom-long-none", &one_pid, &why), -ESRCH);
+	whom_explain_pids(one, &why);
+	assert_string_equal(why.text, "1 process of this name runs: --comm heaptap-whom-long-one, "
+				      "instead of -p");
+	/* the advice works */
+	whom_explain_pids(link, &why);
+	assert_string_equal(why.text,
+			    "1 process of this name runs: --comm heaptap-whom-li, instead of -p");
+	w = (struct whom){ 0 };
+	assert_int_equal(texts_add(&w.comms, "^heaptap-whom-linked-name$"), 0);
+	assert_int_equal(whom_find(&w, &found, &why), -ESRCH);
+	assert_non_null(strstr(why.text, "not that of a link or a script"));
+	whom_release(&w);
+	for (int i = 0; i < 3; i++)
+		end(pid[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,6 +245,7 @@ int main(void)
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_operands),
+		cmocka_unit_test_setup_teardown(test_long_names, new_folder, remove_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,16 +11,22 @@
 #include <string.h>
 #include <strings.h>
 
-/* Parse a non-negative decimal number; *ret_end is the text after it. */
+static const char digits[] = "0123456789";
+
+/* Parse digits, and a point with digits behind it; *ret_end is the text after them. */
 static int parse_number(const char *s, double *ret, const char **ret_end)
 {
+	size_t len = strspn(s, digits);
 	char *end;
 
-	/* strtod would also accept "inf", "nan", hexadecimal and signs. */
-	if (!isdigit((unsigned char)s[0]) || (s[0] == '0' && (s[1] == 'x' || s[1] == 'X')))
+	if (!len)
 		return -EINVAL;
+	if (s[len] == '.' && isdigit((unsigned char)s[len + 1]))
+		len += 1 + strspn(s + len + 1, digits);
 	errno = 0;
 	*ret = strtod(s, &end);
+	if (end != s + len) /* strtod also takes "1e3" and "0x10" */
+		return -EINVAL;
 	if (errno)
 		return -ERANGE;
 	*ret_end = end;
@@ -41,9 +47,10 @@ static double find_factor(const struct unit *units, size_t cnt, const char *name
 	return 0;
 }
 
+/* Below 2^62: sums of two, and with the time of a clock, are numbers still. */
 static int to_u64(double n, uint64_t *ret)
 {
-	if (n >= 18446744073709551616.0)
+	if (n >= 0x1p62)
 		return -ERANGE;
 	*ret = n;
 	return 0;
@@ -81,7 +88,7 @@ static int parse_one_duration(const char **text, bool is_first, double *ret_ns)
 
 	if (err)
 		return err;
-	len = strcspn(end, "0123456789");
+	len = strcspn(end, digits);
 	factor = find_factor(units, sizeof(units) / sizeof(*units), end, len);
 	if (factor <= 0 || (!len && !is_first)) /* a number without a unit must be alone */
 		return -EINVAL;
@@ -104,6 +111,14 @@ int parse_duration(const char *s, uint64_t *ret_ns)
 		is_first = false;
 	} while (*s);
 	return to_u64(sum_ns, ret_ns);
+}
+
+int parse_percent(const char *s, double *ret_percent)
+{
+	const char *end;
+	int err = parse_number(s, ret_percent, &end);
+
+	return err ? err : *end && strcmp(end, "%") != 0 ? -EINVAL : 0;
 }
 
 /* Three significant digits: "1.23", "12.3", "123". */
@@ -165,4 +180,22 @@ char *format_percent(double share, char *buf, size_t buf_bytes)
 	else
 		snprintf(buf, buf_bytes, share < 0.0995 ? "%.2g" : "%.0f", 100 * share);
 	return buf;
+}
+
+size_t word_with_unit(const char *text)
+{
+	static const char *const units[] = { "B",  "KiB", "MiB", "GiB", "TiB", "PiB", "EiB",
+					     "ns", "us",  "ms",	 "s",	"min", "%" };
+	size_t len = strcspn(text, " ");
+	const char *next = text + len + 1;
+
+	if (!len || !text[len] || !isdigit((unsigned char)text[len - 1]))
+		return len;
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		size_t unit_len = strlen(units[i]);
+
+		if (!strncmp(next, units[i], unit_len) && !isalnum((unsigned char)next[unit_len]))
+			return len + 1 + strcspn(next, " ");
+	}
+	return len;
 }

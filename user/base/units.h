@@ -6,10 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "4096", "64k", "1m", "2GiB": powers of 1024, case-insensitive. 0, -EINVAL or -ERANGE. */
+/*
+ * The forms of what options take. A number is digits, and perhaps a point with digits behind it: no sign, no exponent, no
+ * blank. Sizes and times end below 2^62. All return 0, -EINVAL or -ERANGE.
+ *
+ *	size	"4096", "17b", "64k", "1.5m", "2gb", "3TiB"	powers of 1024
+ *	time	"30", "0.5", "7us", "500ms", "1m30s", "2h", "1d"	seconds if there is no unit
+ *	percent	"5", "0.5", "5%"				may be above 100: who takes it has the range
+ */
 int parse_size(const char *s, uint64_t *ret_bytes);
-/* "30s", "500ms", "5m", "1m30s", "1h": plain numbers ("30", "0.5") are seconds. 0, -EINVAL or -ERANGE. */
 int parse_duration(const char *s, uint64_t *ret_ns);
+int parse_percent(const char *s, double *ret_percent);
 /* "12.3 MiB", exact below 1 KiB ("17 B"). Returns buf. */
 char *format_bytes(double bytes, char *buf, size_t buf_bytes);
 /* "12.3k", "4.56M" for counts. */
@@ -19,5 +26,7 @@ char *format_duration(uint64_t ns, char *buf, size_t buf_bytes);
 /* A share in percent: "53", "9.1", "0.38", "0". */
 char *format_percent(double share, char *buf, size_t buf_bytes);
 #define UNITS_BUF 32
+/* Length of the first word of a text that is to be wrapped at blanks: "12.3 MiB" is one word. */
+size_t word_with_unit(const char *text);
 
 #endif

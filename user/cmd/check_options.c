@@ -20,6 +20,7 @@
 /* 700 MiB a day. Less takes minutes to distinguish from chance. */
 #define GROWTH_DEFAULT (500 * 1024 / 60.)
 #define MORE_DEFAULT 0.1
+#define INCREASE_MOST 1e6 /* percent */
 
 static const char *const formats[] = { "text", "json", "junit", NULL };
 static const struct ending endings[] = { { ".json", LIMIT_JSON }, { ".xml", LIMIT_JUNIT } };
@@ -50,11 +51,10 @@ static int parse_growth(const char *text, double *ret)
 	return -EINVAL;
 }
 
-/* Parse "20m", or "10%" as a share. */
-static int parse_increase(const char *text, double *ret, bool *ret_is_share)
+/* Parse "20m", or "10%" as a share. -ERANGE: of more than most_percent. */
+static int parse_part(const char *text, double most_percent, double *ret, bool *ret_is_share)
 {
-	uint64_t bytes;
-	char *end;
+	uint64_t bytes = 0;
 	double percent;
 	int err;
 
@@ -64,11 +64,11 @@ static int parse_increase(const char *text, double *ret, bool *ret_is_share)
 		*ret = (double)bytes;
 		return err;
 	}
-	percent = strtod(text, &end);
-	if (end == text || strcmp(end, "%") != 0 || !(percent >= 0 && percent <= 1e6))
-		return -EINVAL;
+	err = parse_percent(text, &percent);
+	if (err)
+		return err;
 	*ret = percent / 100;
-	return 0;
+	return percent > most_percent ? -ERANGE : 0;
 }
 
 static int check_growth(const char *text, struct err *why)
@@ -86,13 +86,26 @@ static int check_size(const char *text, struct err *why)
 	return err_set(why, parse_size(text, &bytes), "a size such as 64k, 200m or 0");
 }
 
-static int check_increase(const char *text, struct err *why)
+static int check_part(const char *text, double most_percent, const char *whole, struct err *why)
 {
 	double limit;
 	bool is_share;
+	int err = parse_part(text, most_percent, &limit, &is_share);
 
-	return err_set(why, parse_increase(text, &limit, &is_share),
-		       "a size such as 20m, or a part such as 10%%");
+	err_set(why, err, "a size such as 20m, or a part such as 10%%");
+	if (err == -ERANGE && is_share)
+		err_set(why, err, "a part of %s: from 0%% to %.0f%%", whole, most_percent);
+	return err;
+}
+
+static int check_increase(const char *text, struct err *why)
+{
+	return check_part(text, INCREASE_MOST, "the heap in use of the baseline", why);
+}
+
+static int check_resident_part(const char *text, struct err *why)
+{
+	return check_part(text, 100, "resident memory", why);
 }
 
 #define AT(member) offsetof(struct check_options, member)
@@ -138,14 +151,14 @@ static const struct option_row rows[] = {
 	  .type = OPTION_TEXT,
 	  .at = AT(max_unexplained),
 	  .arg = "BYTES",
-	  .check = check_increase,
+	  .check = check_resident_part,
 	  .help = "maximum growth of resident memory that is neither malloc's nor files, stacks and the "
 		  "like, in bytes or percent of resident memory" },
 	{ .name = "max-retained",
 	  .type = OPTION_TEXT,
 	  .at = AT(max_retained),
 	  .arg = "BYTES",
-	  .check = check_increase,
+	  .check = check_resident_part,
 	  .help = "maximum free memory that malloc keeps resident at the end, in bytes or percent of "
 		  "resident memory" },
 	{ .name = "confidence",
@@ -252,7 +265,7 @@ static void ask_part(struct limit_options *l, enum limit_kind kind, const char *
 {
 	double limit;
 
-	if (text && !parse_increase(text, &limit, &l->is_share[kind]))
+	if (text && !parse_part(text, 100, &limit, &l->is_share[kind]))
 		ask(l, kind, limit);
 }
 
@@ -272,7 +285,8 @@ static void settle_limits(struct check_options *o)
 	if (o->base) {
 		l->is_share[LIMIT_MORE] = true;
 		if (o->max_increase)
-			parse_increase(o->max_increase, &limit, &l->is_share[LIMIT_MORE]);
+			parse_part(o->max_increase, INCREASE_MOST, &limit,
+				   &l->is_share[LIMIT_MORE]);
 		ask(l, LIMIT_MORE, limit);
 	}
 	ask_part(l, LIMIT_UNEXPLAINED, o->max_unexplained);

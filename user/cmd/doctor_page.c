@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/printable.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "cmd/doctor.h"
 
@@ -60,7 +61,7 @@ static void write_wrapped(FILE *out, int columns, int at, int indent, const char
 	const char *between = "";
 
 	while (*(text += strspn(text, " "))) {
-		int len = (int)strcspn(text, " ");
+		int len = (int)word_with_unit(text);
 
 		if (*between && at + 1 + len > columns) {
 			fprintf(out, "\n%*s", indent, "");

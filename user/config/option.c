@@ -3,13 +3,14 @@
 #include "config/option.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/units.h"
+
+#define PERCENT_LEAST 0.0001
 
 void option_complain(option_error_fn on_error, void *ctx, const char *fmt, ...)
 {
@@ -116,30 +117,18 @@ static int parse_count(const char *text, uint64_t *ret)
 	return 0;
 }
 
-static int parse_percent(const char *text, double *ret)
-{
-	char *end;
-
-	if (!strcmp(text, "off")) { /* a limit: none */
-		*ret = 0;
-		return 0;
-	}
-	if ((text[0] < '0' || text[0] > '9') && text[0] != '.')
-		return -EINVAL;
-	*ret = strtod(text, &end);
-	if (end == text || (*end && strcmp(end, "%")) || !isfinite(*ret) ||
-	    strspn(text, "0123456789.eE+-%") != strlen(text))
-		return -EINVAL;
-	return 0;
-}
-
 static int set_percent(const struct option_row *row, double *value, const char *text,
 		       struct err *why)
 {
-	double n;
+	bool is_off = !row->min && !strcmp(text, "off"); /* a limit: none */
+	double n = 0;
 
-	if (parse_percent(text, &n) || n < (double)row->min || (row->max && n > (double)row->max))
+	if ((!is_off && parse_percent(text, &n)) || n < (double)row->min ||
+	    (row->max && n > (double)row->max))
 		return say_wanted(row, why);
+	/* option_print_settings() would need an exponent for it, which is not read */
+	if (n > 0 && n < PERCENT_LEAST)
+		return err_set(why, -EINVAL, "no less than %g", PERCENT_LEAST);
 	*value = n;
 	return 0;
 }

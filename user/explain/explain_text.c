@@ -29,26 +29,24 @@ static void print_line(char *line, FILE *out)
 /* Break a text between words. */
 static void print_wrapped(const char *text, int columns, FILE *out)
 {
-	char copy[LINE_BYTES], *at = copy, *end;
+	char copy[LINE_BYTES];
+	const char *at = copy;
+	int used = 0;
 
 	snprintf(copy, sizeof(copy), "%s", text);
 	make_printable(copy);
-	for (end = copy + strlen(copy); end > copy && end[-1] == ' ';)
-		*--end = '\0';
-	while (*at) {
-		size_t len = strlen(at), cut = len;
+	while (*(at += strspn(at, " "))) {
+		int len = (int)word_with_unit(at);
 
-		if (len > (size_t)columns) {
-			for (cut = (size_t)columns; cut && (at[cut] != ' ' || at[cut + 1] == '%');)
-				cut--;
-			if (!cut)
-				cut = len; /* one long word */
+		if (used && used + 1 + len > columns) {
+			fputc('\n', out);
+			used = 0;
 		}
-		fprintf(out, "%.*s\n", (int)cut, at);
-		at += cut;
-		while (*at == ' ')
-			at++;
+		used += fprintf(out, "%s%.*s", used ? " " : "", len, at);
+		at += len;
 	}
+	if (used)
+		fputc('\n', out);
 }
 
 /* As many of the largest parts as the line has room for. */

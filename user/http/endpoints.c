@@ -3,6 +3,7 @@
 #include "http/endpoints.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -74,6 +75,15 @@ int endpoint_parse_path(const char *path, struct result_request *ret)
 		return 0;
 	}
 	return -ENOENT;
+}
+
+int endpoint_parse_folder(const char *path, struct result_request *ret)
+{
+	char page[ENDPOINT_PATH_BUF];
+
+	if ((size_t)snprintf(page, sizeof(page), "%s/", path) >= sizeof(page))
+		return -ENOENT;
+	return endpoint_parse_path(page, ret);
 }
 
 static int set_pid(struct result_request *r, const char *value, struct err *why)
@@ -176,20 +186,32 @@ char *endpoint_time_text(int64_t epoch_s, char buf[ENDPOINT_TIME_BUF])
 	return buf;
 }
 
-/* Writing the parsed time must give the same text: no 30th of February, nothing behind it. */
+/* Of the same form, digit for digit? */
+static bool looks_like_time(const char *text)
+{
+	static const char form[] = "2026-11-26T14:05:00Z";
+
+	for (size_t i = 0; i < sizeof(form); i++)
+		if (form[i] >= '0' && form[i] <= '9' ? text[i] < '0' || text[i] > '9' :
+						       text[i] != form[i])
+			return false;
+	return true;
+}
+
+/* timegm() makes a day of March of the 30th of February: then it is no such time. */
 int endpoint_parse_time(const char *text, int64_t *ret)
 {
-	char again[ENDPOINT_TIME_BUF];
-	struct tm tm = { 0 };
+	struct tm tm = { 0 }, given;
 	int64_t t;
 
-	if (strlen(text) != strlen("2026-11-26T14:05:00Z") ||
-	    !strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm))
+	if (!looks_like_time(text) || !strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm))
 		return -EINVAL;
+	given = tm;
 	t = (int64_t)timegm(&tm);
-	if (t <= 0 || strcmp(endpoint_time_text(t, again), text))
+	if (tm.tm_mon != given.tm_mon || tm.tm_mday != given.tm_mday ||
+	    tm.tm_hour != given.tm_hour || tm.tm_min != given.tm_min || tm.tm_sec != given.tm_sec)
 		return -EINVAL;
-	*ret = t;
+	*ret = t > 0 ? t : 1; /* 0 is no time, and nothing is older */
 	return 0;
 }
 
@@ -302,6 +324,13 @@ void result_request_release(struct result_request *r)
 bool result_has_saved(const struct result_request *r)
 {
 	return r->at != ENDPOINT_NOW || r->from_at != ENDPOINT_NOW;
+}
+
+bool result_is_of_past(const struct result_request *r)
+{
+	if (r->endpoint == ENDPOINT_DIFF)
+		return r->from_at != ENDPOINT_NOW && r->to_at != ENDPOINT_NOW;
+	return r->endpoint == ENDPOINT_VIEWER && r->at != ENDPOINT_NOW;
 }
 
 static int hex_digit(char c)

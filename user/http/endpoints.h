@@ -124,14 +124,19 @@ struct result_request {
 	size_t note_cnt;
 };
 bool result_has_saved(const struct result_request *r);
+/* Is it made of saved profiles alone? Then the process may have ended. */
+bool result_is_of_past(const struct result_request *r);
 /* Free what comes with it. */
 void result_request_release(struct result_request *r);
 
 /* -ENOENT: there is no such page. */
 int endpoint_parse_path(const char *path, struct result_request *ret);
+#define ENDPOINT_PATH_BUF 64
+/* Parse a path that lacks the slash at its end: /pid/N is no page, and /pid/N/ is one. */
+int endpoint_parse_folder(const char *path, struct result_request *ret);
 /* Add one argument of the request. -EINVAL with a sentence for the client in why. */
 int endpoint_set_arg(struct result_request *r, const char *key, const char *value, struct err *why);
-/* "2026-11-26T14:05:00Z" <-> seconds since the epoch. -EINVAL: it is no such time. */
+/* "2026-11-26T14:05:00Z" <-> seconds since the epoch; for a time before it, 1. -EINVAL: it is no such time. */
 int endpoint_parse_time(const char *text, int64_t *ret);
 char *endpoint_time_text(int64_t epoch_s, char buf[ENDPOINT_TIME_BUF]);
 /* Call after all arguments: do they go together? */

@@ -458,6 +458,8 @@ static void add_headers(const struct http_exchange *x, struct MHD_Response *r,
 					x->server->ops.body_cap(x->server->ctx, x->path) ?
 						"GET, HEAD, POST" :
 						"GET, HEAD");
+	if (a->location)
+		MHD_add_response_header(r, "Location", a->location);
 	if (a->file_name) {
 		snprintf(disposition, sizeof(disposition), "attachment; filename=\"%s\"",
 			 a->file_name);

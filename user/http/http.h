@@ -45,6 +45,7 @@ struct http_answer {
 	unsigned status; /* 200, 404... */
 	const char *type; /* of the body; NULL: text/plain */
 	const char *file_name; /* not NULL: Content-Disposition attachment */
+	const char *location; /* not NULL: where the client has to ask, with a status of 3xx */
 	const char *text; /* the body, copied... */
 	size_t text_bytes; /* 0: strlen() of text */
 	/* ... or, when text is NULL, a file from its start, owned by the server from here on; -1: only the header

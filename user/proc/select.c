@@ -210,6 +210,12 @@ static bool is_of_user(const struct select_rules *r, uid_t uid)
 	return false;
 }
 
+bool select_is_of_pids(const struct select_rules *r)
+{
+	return !r->is_all && !r->comm.res.cnt && !r->exe.res.cnt && !r->uids.cnt &&
+	       !r->cgroups.cnt && !r->containers.cnt;
+}
+
 struct select_needs select_needs(const struct select_rules *r)
 {
 	return (struct select_needs){
@@ -240,13 +246,28 @@ static bool is_in_container(const struct select_rules *r, const char *id)
 	return false;
 }
 
+const char *select_name(const char *comm, const char *exe)
+{
+	const char *slash = strrchr(exe, '/'), *base = slash ? slash + 1 : exe;
+	bool is_cut = strlen(comm) == SELECT_COMM_CHARS;
+
+	return is_cut && !strncmp(base, comm, SELECT_COMM_CHARS) ? base : comm;
+}
+
+/* By its whole name, or as the kernel cuts it. */
+static bool fits_name(const struct patterns *p, const struct select_candidate *c)
+{
+	const char *name = select_name(c->comm, c->exe);
+
+	return fits_one(p, c->comm) || (name != c->comm && fits_one(p, name));
+}
+
 /* Does a value of each given kind fit? */
 static bool fits_kinds(const struct select_rules *r, const struct select_candidate *c)
 {
-	if (!r->comm.res.cnt && !r->exe.res.cnt && !r->uids.cnt && !r->cgroups.cnt &&
-	    !r->containers.cnt)
+	if (r->is_all || select_is_of_pids(r))
 		return r->is_all;
-	return (!r->comm.res.cnt || fits_one(&r->comm, c->comm)) &&
+	return (!r->comm.res.cnt || fits_name(&r->comm, c)) &&
 	       (!r->exe.res.cnt || fits_one(&r->exe, c->exe)) &&
 	       (!r->uids.cnt || is_of_user(r, c->uid)) &&
 	       (!r->cgroups.cnt || is_in_cgroup(r, c->cgroup)) &&
@@ -257,7 +278,7 @@ bool select_matches(const struct select_rules *r, const struct select_candidate 
 {
 	if (c->is_named)
 		return true;
-	if (!fits_kinds(r, c) || fits_one(&r->exclude, c->comm) || fits_one(&r->exclude, c->exe))
+	if (!fits_kinds(r, c) || fits_name(&r->exclude, c) || fits_one(&r->exclude, c->exe))
 		return false;
 	return c->is_followed || c->rss_bytes >= r->min_rss_bytes;
 }

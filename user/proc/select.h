@@ -45,6 +45,14 @@ struct select_candidate {
 
 struct select_rules;
 
+#define SELECT_COMM_CHARS 15
+/*
+ * The name of a process: its comm, of which the kernel keeps SELECT_COMM_CHARS; of a longer name the whole one, if it is its
+ * executable's. That of a link or a script is not known: its arguments are in its own memory, and may keep a reader
+ * waiting. Returns comm, or a part of exe.
+ */
+const char *select_name(const char *comm, const char *exe);
+
 /* opts is not needed afterwards. -EINVAL with a sentence for the user in why. */
 int select_rules_new(const struct select_options *opts, struct select_rules **ret, struct err *why);
 void select_rules_free(struct select_rules *r);
@@ -53,6 +61,8 @@ void select_rules_free(struct select_rules *r);
 int select_check_pattern(const char *text, struct err *why);
 int select_check_user(const char *text, struct err *why);
 
+/* Is no process selected but those that are named by their pids? */
+bool select_is_of_pids(const struct select_rules *r);
 /* What the rules ask of who looks at processes. */
 struct select_needs {
 	/* Does select_matches() need these texts of a candidate that is not named? Each takes reading a file. */

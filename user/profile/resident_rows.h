@@ -45,7 +45,8 @@ struct resident_reading {
 	uint32_t has_heap; /* one was found, and uses memory */
 	uint32_t has_brk; /* there is memory of the break */
 	char why[RESIDENT_WHY_BYTES]; /* it is not known, or not proved */
-	uint64_t rss_bytes, took_ns;
+	uint64_t rss_bytes; /* if the rows are not known: the size alone, when it was begun; 0: not known either */
+	uint64_t took_ns;
 	/* Blocks that the program holds, resident or not, as malloc counts them, with their headers. is_counted: these are
 	 * all blocks of all allocators that were found, and none of them is in a thread's cache. */
 	uint32_t is_counted, row_cnt;

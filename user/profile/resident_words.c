@@ -3,6 +3,7 @@
 #include "profile/resident_words.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,11 @@
 /* Less is no part of an answer: 64 KiB, and this part of RSS. */
 #define SHOWN_BYTES (64 << 10)
 #define SHOWN_PART 200
+/* Outside of the readings it grew little: by this part of all, or of its size, or by so much. */
+#define NEAR_GROWTH 0.1
+#define NEAR_SIZE 0.01
+#define NEAR_BYTES (1 << 20)
+#define FILES_ROW "files" /* as explain/rows.c calls it */
 
 /* Rows of one label together. */
 struct sum {
@@ -123,6 +129,57 @@ static int compare_ends(const void *a, const void *b)
 static bool has_both(const struct profile *p)
 {
 	return p->resident.begin.is_known && p->resident.end.is_known;
+}
+
+static double growth_of_files(const struct profile *p)
+{
+	const struct resident_row *row;
+	double sum = 0;
+
+	vec_each(&p->resident.list, row)
+		if (!strcmp(profile_text(p, row->name_str), FILES_ROW))
+			sum += (double)row->end_bytes - (double)row->begin_bytes;
+	return sum;
+}
+
+static bool is_near(const struct resident_growth *a, const struct resident_growth *b)
+{
+	double most =
+		fmax(fabs(a->end_bytes - a->begin_bytes), fabs(b->end_bytes - b->begin_bytes));
+	double least = fmax(fmax(NEAR_GROWTH * most, NEAR_SIZE * a->end_bytes), NEAR_BYTES);
+
+	return fabs(a->begin_bytes - b->begin_bytes) <= least &&
+	       fabs(a->end_bytes - b->end_bytes) <= least;
+}
+
+bool resident_growth(const struct profile *p, struct resident_growth *ret)
+{
+	const struct recording *r = &p->recording;
+	bool is_known = r->is_known && r->rss_end_bytes && (r->rss_begin_bytes || r->is_from_start);
+	const struct resident_growth recorded = { .begin_bytes = (double)r->rss_begin_bytes,
+						  .end_bytes = (double)r->rss_end_bytes,
+						  .file_bytes = (double)r->rss_file_growth_bytes };
+	struct resident_growth rows = { .is_by_row = true };
+
+	*ret = recorded;
+	if (!has_both(p))
+		return is_known;
+	rows.begin_bytes = (double)p->resident.begin.rss_bytes;
+	rows.end_bytes = (double)p->resident.end.rss_bytes;
+	rows.file_bytes = growth_of_files(p);
+	if (!is_known || is_near(&recorded, &rows))
+		*ret = rows;
+	return true;
+}
+
+double resident_growth_outside(const struct profile *p)
+{
+	struct resident_growth g;
+
+	if (!resident_growth(p, &g) || g.is_by_row || !has_both(p))
+		return 0;
+	return fmax((double)p->resident.begin.rss_bytes - g.begin_bytes, 0) +
+	       fmax(g.end_bytes - (double)p->resident.end.rss_bytes, 0);
 }
 
 static bool is_heap(enum resident_kind kind)
@@ -238,19 +295,25 @@ char *resident_words(const struct profile *p, char buf[RESIDENT_WORDS])
 {
 	const struct resident_look *begin = &p->resident.begin, *end = &p->resident.end;
 	char range[RESIDENT_RANGE], parts[RESIDENT_WORDS];
+	struct resident_growth g;
+	bool is_known;
 
 	buf[0] = '\0';
 	if (!end->is_known)
 		return buf;
-	if (begin->is_known)
-		resident_range_words((double)begin->rss_bytes, (double)end->rss_bytes, range);
-	else
-		format_bytes((double)end->rss_bytes, range, UNITS_BUF);
+	is_known = resident_growth(p, &g);
+	add(buf, "Resident %s",
+	    is_known ? resident_range_words(g.begin_bytes, g.end_bytes, range) :
+		       format_bytes((double)end->rss_bytes, range, UNITS_BUF));
+	if (!begin->is_known)
+		add(buf, "%s at the end", is_known ? "," : "");
+	else if (!g.is_by_row)
+		add(buf, ", by row %s",
+		    resident_range_words((double)begin->rss_bytes, (double)end->rss_bytes, range));
 	/* Without a change, what is there is the answer. */
 	if (!resident_growth_words(p, parts)[0])
 		add_parts(p, false, parts);
-	snprintf(buf, RESIDENT_WORDS, "Resident %s%s: %.900s", range,
-		 begin->is_known ? "" : " at the end", parts);
+	add(buf, ": %.900s", parts);
 	make_printable(buf); /* a file may have any labels */
 	return buf;
 }

@@ -17,18 +17,14 @@
 #define GROWTH_BYTES_MIN (32 << 20)
 #define GROWTH_SHARE_MIN 0.25
 #define EXPLAINED_SHARE 0.5
-#define EARLIER_SHARE 0.1
 /* A server computes the begin anew for each profile. */
 #define SAME_BEGIN_NS 1000000000
 
 double witness_growth(const struct profile *p)
 {
-	const struct recording *r = &p->recording;
+	struct resident_growth g;
 
-	if (!r->is_known || !r->rss_end_bytes || (!r->rss_begin_bytes && !r->is_from_start))
-		return NAN;
-	return (double)r->rss_end_bytes - (double)r->rss_begin_bytes -
-	       (double)r->rss_file_growth_bytes;
+	return resident_growth(p, &g) ? g.end_bytes - g.begin_bytes - g.file_bytes : NAN;
 }
 
 static double held_of(const struct profile *p)
@@ -103,13 +99,15 @@ static void find_most(const struct profile *p, double held_bytes, struct witness
 static void find_rows(const struct profile *p, struct witness *w)
 {
 	bool is_proved = p->resident.begin.is_proved && p->resident.end.is_proved;
-	double from = (double)p->resident.begin.rss_bytes;
-	char words[RESIDENT_WORDS];
+	char words[RESIDENT_WORDS], range[RESIDENT_RANGE];
+	struct resident_growth g;
 
 	snprintf(w->rows, sizeof(w->rows), "%s", resident_growth_words(p, words));
 	make_printable(w->rows);
-	if (from - (double)p->recording.rss_begin_bytes > EARLIER_SHARE * w->growth_bytes)
-		w->rows_begin_bytes = from;
+	if (resident_growth(p, &g) && !g.is_by_row)
+		snprintf(w->rows_range, sizeof(w->rows_range), ", %s",
+			 resident_range_words((double)p->resident.begin.rss_bytes,
+					      (double)p->resident.end.rss_bytes, range));
 	if (w->rows[0] && is_proved)
 		w->is_kept_free = (double)resident_bytes(p, RESIDENT_FREE, true) -
 					  (double)resident_bytes(p, RESIDENT_FREE, false) >=
@@ -128,9 +126,10 @@ void witness_find(const struct profile *p, struct witness *ret)
 {
 	const struct recording *r = &p->recording;
 	bool is_known = r->is_known && r->inuse == RECORDING_INUSE_ALL;
+	struct resident_growth g = { 0 };
 
-	witness_judge((double)r->rss_begin_bytes, is_known ? witness_growth(p) : NAN, held_of(p),
-		      ret);
+	(void)resident_growth(p, &g);
+	witness_judge(g.begin_bytes, is_known ? witness_growth(p) : NAN, held_of(p), ret);
 	if (!ret->is_unexplained)
 		return;
 	find_most(p, 0, ret);
@@ -178,8 +177,8 @@ void witness_compare(const struct profile *before, const struct profile *after, 
 
 char *witness_words(const struct witness *w, char buf[WITNESS_WORDS])
 {
-	char growth[UNITS_BUF], held[UNITS_BUF], most[UNITS_BUF],
-		when[UNITS_BUF] = "", unseen[264] = "", from[UNITS_BUF + 16] = "";
+	char growth[UNITS_BUF], held[UNITS_BUF], most[UNITS_BUF], when[UNITS_BUF] = "",
+								  unseen[264] = "";
 	const char *more = w->is_change ? "more " : "";
 	time_t s = w->most_ns / 1000000000;
 	struct tm tm;
@@ -188,9 +187,6 @@ char *witness_words(const struct witness *w, char buf[WITNESS_WORDS])
 	format_bytes(w->held_bytes, held, sizeof(held));
 	if (!gmtime_r(&s, &tm) || !strftime(when, sizeof(when), "%H:%M:%S", &tm))
 		when[0] = '\0';
-	if (w->rows_begin_bytes > 0)
-		snprintf(from, sizeof(from), ", from %s on",
-			 format_bytes(w->rows_begin_bytes, most, sizeof(most)));
 	format_bytes(w->most_bytes, most, sizeof(most));
 	if (w->unseen[0] && w->rows[0])
 		snprintf(unseen, sizeof(unseen),
@@ -206,7 +202,7 @@ char *witness_words(const struct witness *w, char buf[WITNESS_WORDS])
 	else if (w->rows[0])
 		snprintf(buf, WITNESS_WORDS,
 			 "The process grew by %s, of which %s is in use. By row%s: %s.%s", growth,
-			 held, from, w->rows, unseen);
+			 held, w->rows_range, w->rows, unseen);
 	else
 		snprintf(buf, WITNESS_WORDS,
 			 "The process grew by %s, of which %.0f %% is explained: %s %sis in use. "

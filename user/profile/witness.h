@@ -24,7 +24,8 @@ struct witness {
 	int64_t most_ns; /* since the epoch */
 	char unseen[160]; /* a file whose allocator is not seen; "": none is known */
 	char rows[320]; /* how it grew by row: resident_growth_words(); "": not known */
-	double rows_begin_bytes; /* its size then, if it had grown much before; 0: it had not */
+	/* Its sizes then, ", 141 -> 225 MiB", if the growth is of other moments; "": it is not. */
+	char rows_range[80];
 };
 
 /* The growth of resident memory without pages of files; NAN: not known. */

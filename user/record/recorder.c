@@ -37,6 +37,9 @@
 /* Interval of looks at processes if all are tapped; otherwise each status line looks. */
 #define LOOK_TAPPED_NS 1000000000ULL
 #define ROWS_LOOK_MS 5
+/* The end of a recording waits no longer than this for a last reading that a first one was too slow for: there is nothing to
+ * compare it with, and it would hardly be faster. */
+#define ROWS_ALONE_NS (NS_PER_S / 2)
 /* The pause between readings that are shown: so much, and so many times what one took */
 #define ROWS_PAUSE_NS (5 * NS_PER_S)
 #define ROWS_PAUSE_TIMES 20
@@ -128,6 +131,13 @@ static void look_at_targets(struct recorder *r)
 			recorder_say_heap(t);
 		t->has_other_heap = false;
 	}
+}
+
+/* What is resident at the end: between two looks a process grows by anything. */
+static void look_at_targets_now(struct recorder *r)
+{
+	r->looked_ns = 0;
+	look_at_targets(r);
 }
 
 /* Reads only sums and counters: that is cheap, while the live map may be large. */
@@ -245,7 +255,7 @@ static void refresh_rows(struct recorder *r)
 		r->rows_due_ns = now + (pause_ns > ROWS_PAUSE_NS ? pause_ns : ROWS_PAUSE_NS);
 	} else if (!r->rows_end.child.child && now >= r->rows_due_ns) {
 		rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid,
-				  targets_rss(&r->targets));
+				  targets_rss(&r->targets), ROWS_MOST_NS);
 	}
 }
 
@@ -367,8 +377,10 @@ static void read_last_rows(struct recorder *r)
 		rows_reader_give_up(&r->rows_end, "the recording failed");
 		return;
 	}
+	look_at_targets_now(r);
 	err = engine_read_stats(r->session->engine, before);
-	rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid, targets_rss(&r->targets));
+	rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid, targets_rss(&r->targets),
+			  r->rows_begin.answer.is_known ? ROWS_MOST_NS : ROWS_ALONE_NS);
 	while (!rows_reader_work(&r->rows_end))
 		if (loop_turn(r->loop, ROWS_LOOK_MS) || tracker_work(r->session->tracker) ||
 		    governor_work(r->session->governor))
@@ -395,9 +407,7 @@ int recorder_run(struct recorder *r)
 	}
 	read_last_rows(r);
 	tracker_read_counters(r->session->tracker);
-	r->looked_ns =
-		0; /* what is resident at the end, too: between two looks a process grows by anything */
-	look_at_targets(r);
+	look_at_targets_now(r);
 	show_status(r);
 	log_status_end();
 	governor_stop(r->session->governor);

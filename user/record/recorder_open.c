@@ -484,7 +484,7 @@ static void begin_rows(struct recorder *r)
 	r->has_rows = r->opts.reads_rows && !r->launch && r->targets.list.cnt == 1;
 	if (r->has_rows)
 		rows_reader_begin(&r->rows_begin, r->targets.list.data[0].pid,
-				  targets_rss_begin(&r->targets));
+				  targets_rss_begin(&r->targets), ROWS_MOST_NS);
 }
 
 int recorder_start(struct recorder *r)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "track/budget.h"
 #include "record/live_line.h"
 #include "record/recorder.h"
@@ -26,6 +27,8 @@ struct tracker;
 
 #define MOMENT_INTERVAL_NS \
 	200000000ULL /* between moments of what is in use, at first: see profile/history.h */
+
+#define ROWS_MOST_NS (6 * NS_PER_S) /* for a reading of what is resident by row */
 
 struct recorder {
 	struct recorder_options opts;

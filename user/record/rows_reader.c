@@ -14,7 +14,6 @@
 /* A GiB of small blocks takes 0.5 s, and more on a busy machine. */
 #define READ_NS (2 * NS_PER_S)
 #define READ_PER_GIB_NS NS_PER_S
-#define READ_MOST_NS (6 * NS_PER_S)
 /* A child that is on its way has this much more. */
 #define ANSWER_NS (2 * NS_PER_S)
 #define CHILD_CPU_S 10
@@ -37,19 +36,21 @@ static void set_unknown(struct rows_reader *r, const char *why)
 {
 	r->is_over = true;
 	memset(&r->answer, 0, sizeof(r->answer));
+	r->answer.rss_bytes = r->rss_bytes;
 	snprintf(r->answer.why, sizeof(r->answer.why), "%s", why);
 }
 
-void rows_reader_begin(struct rows_reader *r, pid_t pid, uint64_t rss_bytes)
+void rows_reader_begin(struct rows_reader *r, pid_t pid, uint64_t rss_bytes, uint64_t most_ns)
 {
 	struct job job = { .pid = pid,
 			   .limit_ns = READ_NS + (uint64_t)((double)rss_bytes / (1ULL << 30) *
 							    (double)READ_PER_GIB_NS) };
 	int err;
 
-	if (job.limit_ns > READ_MOST_NS)
-		job.limit_ns = READ_MOST_NS;
-	*r = (struct rows_reader){ .deadline_ns = now_ns() + job.limit_ns + ANSWER_NS };
+	if (job.limit_ns > most_ns)
+		job.limit_ns = most_ns;
+	*r = (struct rows_reader){ .deadline_ns = now_ns() + job.limit_ns + ANSWER_NS,
+				   .rss_bytes = rss_bytes };
 	err = sandbox_begin_reading(read_and_answer, &job, CHILD_CPU_S, &r->child);
 	if (err)
 		set_unknown(r, strerror(-err));
@@ -65,6 +66,8 @@ static void finish(struct rows_reader *r)
 		set_unknown(r, sandbox_reading_error(-EIO));
 	else if (resident_reading_check(&r->answer))
 		set_unknown(r, "its rows contradict each other");
+	else if (!r->answer.is_known)
+		r->answer.rss_bytes = r->rss_bytes;
 }
 
 /* true: to the end. */

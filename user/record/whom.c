@@ -162,8 +162,11 @@ static int explain_none(const struct whom *w, struct err *why)
 	add_rules(why, "--comm", &w->comms);
 	err_add(why, "%s", w->comms.cnt && w->cgroups.cnt ? " and is in " : "");
 	add_rules(why, "--cgroup", &w->cgroups);
-	err_add(why, ": 'ps -e' lists names (15 characters at the most); processes that come later "
-		     "are recorded by heaptap serve");
+	err_add(why,
+		": 'ps -e' lists names, up to %d characters; more are known if the name is the "
+		"executable's own, not that of a link or a script. Processes that come later are "
+		"recorded by heaptap serve",
+		SELECT_COMM_CHARS);
 	return -ESRCH;
 }
 
@@ -242,8 +245,18 @@ bool whom_are_pids(char *const operands[])
 	return !operands[pid_cnt(operands)];
 }
 
-/* Add the processes with exactly this name, cut as the kernel cuts it. */
-static int add_named(const char *name, struct whom *found)
+/* Has it exactly this name? *ret_is_cut: as far as the kernel keeps it; the rest is not known. */
+static bool has_name(const struct process_info *info, const char *name, bool *ret_is_cut)
+{
+	const char *whole = select_name(info->comm, info->exe);
+
+	*ret_is_cut = whole == info->comm && strlen(name) > SELECT_COMM_CHARS;
+	return *ret_is_cut ? !strncmp(info->comm, name, SELECT_COMM_CHARS) :
+			     !strcmp(info->comm, name) || !strcmp(whole, name);
+}
+
+/* Add the processes with exactly this name. *ret_is_cut: of one only what the kernel keeps of it is known. */
+static int add_named(const char *name, struct whom *found, bool *ret_is_cut)
 {
 	struct process_info info;
 	struct process_list all;
@@ -253,21 +266,30 @@ static int add_named(const char *name, struct whom *found)
 
 	if (err)
 		return err;
+	*ret_is_cut = false;
 	read_own(&own);
-	vec_each(&all.pids, pid)
-		if (!err && !glance(*pid, &info) && is_candidate(&own, &info) &&
-		    !strncmp(info.comm, name, sizeof(info.comm) - 1))
-			err = add_pid(found, *pid);
+	vec_each(&all.pids, pid) {
+		bool is_cut;
+
+		if (err || glance(*pid, &info) || !is_candidate(&own, &info) ||
+		    !has_name(&info, name, &is_cut))
+			continue;
+		*ret_is_cut |= is_cut;
+		err = add_pid(found, *pid);
+	}
 	process_list_release(&all);
 	return err;
 }
 
-static size_t running_cnt(const char *name)
+/* *ret_chars: so many of the name --comm matches. */
+static size_t running_cnt(const char *name, size_t *ret_chars)
 {
 	struct whom found = { 0 };
+	bool is_cut = false;
 	size_t cnt;
 
-	(void)add_named(name, &found);
+	(void)add_named(name, &found, &is_cut);
+	*ret_chars = is_cut ? SELECT_COMM_CHARS : strlen(name);
 	cnt = found.pids.cnt;
 	whom_release(&found);
 	return cnt;
@@ -278,11 +300,12 @@ static size_t running_cnt(const char *name)
 int whom_find_one(const char *word, pid_t *ret, struct err *why)
 {
 	struct whom found = { 0 };
+	bool is_cut;
 	int err = whom_add_pids(&found, word);
 
 	if (err == -EINVAL) {
 		found.pids.cnt = 0;
-		err = *word ? add_named(word, &found) : 0;
+		err = *word ? add_named(word, &found, &is_cut) : 0;
 	}
 	if (err) {
 		err_set_os(why, err, "cannot look for process '%s'", word);
@@ -303,17 +326,17 @@ int whom_find_one(const char *word, pid_t *ret, struct err *why)
 	return err;
 }
 
-#define PATTERN_BYTES 48
+#define PATTERN_BYTES (2 * NAME_MAX + 4)
 
-/* Write a name as a regular expression, in quotes where the shell needs them. */
-static void escape(const char *name, char pattern[static PATTERN_BYTES])
+/* Write so much of a name as a regular expression, in quotes where the shell needs them. */
+static void escape(const char *name, size_t chars, char pattern[static PATTERN_BYTES])
 {
 	static const char special[] = ".[]{}()*+?|^$\\";
 	bool is_plain = true;
 	size_t len = 0;
 
 	pattern[0] = '\0';
-	for (int i = 0; i < 15 && name[i]; i++) {
+	for (size_t i = 0; i < chars && i < NAME_MAX && name[i]; i++) {
 		bool is_special = strchr(special, name[i]) != NULL;
 
 		is_plain &= isalnum((unsigned char)name[i]) || name[i] == '-' || name[i] == '_';
@@ -349,7 +372,7 @@ bool whom_is_mistaken(const char *command, const struct whom *w, char *const ope
 {
 	char pattern[PATTERN_BYTES];
 	const char *name = operands[0], *behind = operands[pid_cnt(operands)];
-	size_t cnt;
+	size_t cnt, chars;
 
 	if (is_pid(name) && (!behind || *behind == '-')) {
 		suggest_pids(command, w, operands, why);
@@ -358,10 +381,10 @@ bool whom_is_mistaken(const char *command, const struct whom *w, char *const ope
 	/* with arguments, or as a path, it is a command */
 	if (operands[1] || strchr(name, '/') || !*name)
 		return false;
-	cnt = running_cnt(name);
+	cnt = running_cnt(name, &chars);
 	if (!cnt)
 		return false;
-	escape(name, pattern);
+	escape(name, chars, pattern);
 	err_set(why, 0,
 		"%zu process%s of the name '%s' run%s; did you mean: heaptap %s --comm %s, or "
 		"to start it: heaptap %s -- %s",
@@ -373,7 +396,7 @@ bool whom_is_mistaken(const char *command, const struct whom *w, char *const ope
 int whom_explain_pids(const char *list, struct err *why)
 {
 	char pattern[PATTERN_BYTES];
-	size_t cnt = *list ? running_cnt(list) : 0;
+	size_t chars = 0, cnt = *list ? running_cnt(list, &chars) : 0;
 
 	if (!*list || *list == '-')
 		return err_set(why, -EINVAL,
@@ -382,7 +405,7 @@ int whom_explain_pids(const char *list, struct err *why)
 	if (!cnt)
 		return err_set(why, -EINVAL,
 			       "a process id, or several: 12,34; processes are named by --comm");
-	escape(list, pattern);
+	escape(list, chars, pattern);
 	return err_set(why, -EINVAL, "%zu process%s of this name run%s: --comm %s, instead of -p",
 		       cnt, cnt == 1 ? "" : "es", cnt == 1 ? "s" : "", pattern);
 }

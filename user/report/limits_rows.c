@@ -2,7 +2,8 @@
 /*
  * limits_rows.c - limits of resident memory by row, which was read from the process and not sampled.
  *
- * A value is certain but for what could not be read, and what changed during the reading. Memory that nobody owns may be
+ * A value is certain but for what could not be read, and what changed during the reading: that takes some time, so none is
+ * called exact. Memory that nobody owns may be
  * of an allocator whose blocks were recorded, but whose heap was not read: so what is held beyond the growth of the heaps
  * that were read is no unexplained growth.
  */
@@ -16,6 +17,7 @@
 #include "report/report_rows.h"
 
 #define DOUBT_MOVED "memory changed while it was read"
+#define DOUBT_OUTSIDE "the process grew before its memory was read, or after that"
 
 static double at_end(const struct profile *p, enum resident_kind kind)
 {
@@ -102,7 +104,7 @@ int limits_judge_unexplained(struct limits *l)
 {
 	struct limit_result *res = limits_add_result(l, LIMIT_UNEXPLAINED);
 	const struct profile *p = l->p;
-	double moved, heap = 0, other;
+	double moved, heap = 0, other, outside = resident_growth_outside(p);
 	int err;
 
 	if (!check_rows(l, true, res))
@@ -117,15 +119,16 @@ int limits_judge_unexplained(struct limits *l)
 		heap = growth_of(p, RESIDENT_LIVE) + growth_of(p, RESIDENT_FREE) +
 		       growth_of(p, RESIDENT_METADATA);
 	res->value = growth_of(p, RESIDENT_UNREAD) + growth_of(p, RESIDENT_UNOWNED) + heap;
-	res->high = fmax(res->value + moved, 0);
+	res->high = fmax(res->value + moved + outside, 0);
 	if (p->resident.begin.is_proved && p->resident.end.is_proved && !isnan(other))
 		res->low = fmax(res->value - moved - other, 0);
 	else
 		res->low = 0;
 	res->value = fmax(res->value, 0);
 	decide(l,
-	       other > moved ? "it may be blocks of an allocator whose heap was not read" :
-			       DOUBT_MOVED,
+	       outside > moved ? DOUBT_OUTSIDE :
+	       other > moved   ? "it may be blocks of an allocator whose heap was not read" :
+				 DOUBT_MOVED,
 	       res);
 	if (res->verdict != LIMIT_KEPT)
 		err = add_rows(l, res, RESIDENT_UNREAD, true);

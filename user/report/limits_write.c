@@ -62,13 +62,22 @@ static const char *title_of(enum limit_kind kind)
 	return titles[kind];
 }
 
+/* To read memory by row takes some time, and growth is between two readings. */
+static bool is_of_reading(enum limit_kind kind)
+{
+	return kind == LIMIT_UNEXPLAINED || kind == LIMIT_RETAINED;
+}
+
 /* "growth: 1.17 MiB/min, at least 1.05 MiB/min; limit 500 KiB/min" */
 static void format_sentence(const struct limit_result *res, char buf[SENTENCE_BUF])
 {
 	char value[VALUE_BUF], low[VALUE_BUF], high[VALUE_BUF], limit[VALUE_BUF], sure[96] = "";
 
 	if (res->low == res->high)
-		snprintf(sure, sizeof(sure), res->is_lossy ? " or more" : " exactly");
+		snprintf(sure, sizeof(sure), "%s",
+			 res->is_lossy		  ? " or more" :
+			 is_of_reading(res->kind) ? "" :
+						    " exactly");
 	else if (res->verdict == LIMIT_BROKEN)
 		snprintf(sure, sizeof(sure), ", at least %s", format_value(res, res->low, low));
 	else if (res->verdict == LIMIT_KEPT)

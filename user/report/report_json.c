@@ -362,10 +362,10 @@ static void put_resident(const struct report *r, struct json *j)
 		return;
 	}
 	json_begin(j, "resident", '{');
-	put_optional(j, "begin_bytes", rows->begin.is_known && is_size(rows->begin.rss_bytes),
+	/* the size may be known without the rows */
+	put_optional(j, "begin_bytes", is_size(rows->begin.rss_bytes),
 		     (int64_t)rows->begin.rss_bytes);
-	put_optional(j, "end_bytes", rows->end.is_known && is_size(rows->end.rss_bytes),
-		     (int64_t)rows->end.rss_bytes);
+	put_optional(j, "end_bytes", is_size(rows->end.rss_bytes), (int64_t)rows->end.rss_bytes);
 	json_bool(j, "begin_heap_is_read", rows->begin.is_known && rows->begin.is_proved);
 	json_bool(j, "end_heap_is_read", rows->end.is_known && rows->end.is_proved);
 	json_text(j, "why_not", resident_why_words(r->p, why)[0] ? why : NULL);

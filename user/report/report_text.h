@@ -56,7 +56,7 @@ struct report_line {
 void report_line_add(struct report_line *l, const char *sep, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void report_line_end(struct report_line *l);
-/* Write text wrapped at spaces to the page's width; a longer word stays whole. */
+/* Write text wrapped at spaces to the page's width; a longer word stays whole, and a number with its unit. */
 void report_put_wrapped(const char *text, size_t indent, size_t columns, FILE *out);
 
 enum report_paint { REPORT_PLAIN, REPORT_BOLD, REPORT_DIM };

@@ -366,7 +366,7 @@ void report_put_wrapped(const char *text, size_t indent, size_t columns, FILE *o
 	char word[REPORT_FIT_BUF], harmless[REPORT_FIT_BUF];
 
 	while (*text) {
-		size_t n = strcspn(text, " ");
+		size_t n = word_with_unit(text);
 
 		snprintf(word, sizeof(word), "%.*s", (int)n, text);
 		report_line_add(&l, " ", "%s", report_fit_name(word, sizeof(word), harmless));

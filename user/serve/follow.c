@@ -13,6 +13,9 @@
  *   (FICKLE_NS, if the rules use one of these), and an event may be lost (STEADY_NS). A young
  *   process is more likely to change: at first the wait is as long as the process is known.
  *
+ * If processes are selected by their pids alone, the others are not even read: they may keep a reader waiting, and what is
+ * said of them would be about nobody who is followed.
+ *
  * A refused process stays refused until it executes another program, unless it was refused for want of room in the
  * kernel's tables or in memory: close checks try such processes again, some in each scan and as long as it helps.
  */
@@ -233,6 +236,19 @@ static bool is_named(const struct follow *f, const struct process_info *info)
 
 	vec_each(&f->named, n)
 		if (n->pid == info->pid && n->start_time_ticks == info->start_time_ticks)
+			return true;
+	return false;
+}
+
+/* Without reading anything of it. */
+static bool may_be_selected(const struct follow *f, pid_t pid)
+{
+	const struct seen *n;
+
+	if (!select_is_of_pids(f->rules))
+		return true;
+	vec_each(&f->named, n)
+		if (n->pid == pid)
 			return true;
 	return false;
 }
@@ -616,6 +632,8 @@ int follow_select(struct follow *f, const struct select_rules *rules, const pid_
 
 void follow_note(struct follow *f, pid_t pid)
 {
+	if (!may_be_selected(f, pid))
+		return;
 	for (size_t i = 0; i < f->noted.cnt; i++)
 		if (f->noted.data[i] == pid)
 			return;
@@ -695,7 +713,7 @@ int follow_scan(struct follow *f)
 		char *end;
 		long pid = strtol(entry->d_name, &end, 10);
 
-		if (pid > 0 && !*end)
+		if (pid > 0 && !*end && may_be_selected(f, (pid_t)pid))
 			err = look_at(f, (pid_t)pid, entry->d_ino, &fresh);
 	}
 	closedir(dir);

@@ -2,7 +2,8 @@
 /*
  * follow.h - keeps the followed processes equal to the selected ones.
  *
- * Once a second, and soon after a followed process has forked, all of /proc is scanned. Selected processes that are
+ * Once a second, and soon after a followed process has forked, /proc is scanned; of processes that no rule can select nothing
+ * is read. Selected processes that are
  * not followed yet are attached to. Followed processes that are not selected any more are let go: at once if they
  * execute another program, after some seconds if their name, user or control group changed. A process that is not
  * followed and maps a library or program is checked soon after that, so new processes, and those that load their

@@ -645,8 +645,8 @@ static bool has_ended(const struct profiles *p, const struct waiter *w)
 	const struct tracker *t = p->src.tracker;
 	pid_t pid = w->request.pid;
 
-	if (w->request.at != ENDPOINT_NOW && w->request.endpoint == ENDPOINT_VIEWER)
-		return false; /* it shows the past */
+	if (result_is_of_past(&w->request))
+		return false;
 	return pid && !tracker_is_of(t, pid, w->request.generation);
 }
 

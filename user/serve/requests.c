@@ -250,6 +250,12 @@ static void answer_profile(const struct requests_parts *parts, struct http_excha
 	result_request_release(r);
 }
 
+static void refuse_saved(struct http_exchange *x, pid_t pid, enum endpoint_moment at)
+{
+	http_error(x, 404, "no profile at=%s is kept of process %d: / lists those that are\n",
+		   endpoint_moment_text(at), pid);
+}
+
 /* Answer with a saved profile, or what is made of it, also for a process that has ended. */
 static void answer_kept(const struct requests_parts *parts, struct http_exchange *x,
 			struct result_request *r)
@@ -260,9 +266,7 @@ static void answer_kept(const struct requests_parts *parts, struct http_exchange
 
 	a.fd = r->saved_fd = saver_fetch(parts->saver, r->pid, r->at);
 	if (a.fd < 0)
-		http_error(x, 404,
-			   "no profile at=%s is kept of process %d: / lists those that are\n",
-			   endpoint_moment_text(r->at), r->pid);
+		refuse_saved(x, r->pid, r->at);
 	else if (r->endpoint == ENDPOINT_HEAP)
 		http_reply(x, &a);
 	else
@@ -318,6 +322,21 @@ static void refuse_moment(struct http_exchange *x, const struct result_request *
 		   endpoint_time_text(seconds_of(&m[cnt - 1]), last), r->pid);
 }
 
+/* Say why there is no such side of a difference. */
+static void refuse_side(const struct requests_parts *parts, struct http_exchange *x,
+			const struct result_request *r, enum endpoint_moment at)
+{
+	const struct stack_past_moment *m = NULL;
+	size_t cnt = at ? 0 : moments_of(parts, r->pid, &m);
+
+	if (at)
+		refuse_saved(x, r->pid, at);
+	else if (cnt)
+		refuse_moment(x, r, m, cnt);
+	else
+		refuse_past(parts, x, r);
+}
+
 /* Find one side of a difference with a saved profile: its descriptor, or a moment's time (0: now), and its name. */
 static int find_side(const struct requests_parts *parts, pid_t pid, enum endpoint_moment at,
 		     int64_t epoch_s, int *ret_fd, uint64_t *ret_ns, char name[ENDPOINT_TIME_BUF])
@@ -344,24 +363,21 @@ static int find_side(const struct requests_parts *parts, pid_t pid, enum endpoin
 static void answer_sides(const struct requests_parts *parts, struct http_exchange *x,
 			 struct result_request *r)
 {
+	enum endpoint_moment at = r->from_at;
 	int err = find_side(parts, r->pid, r->from_at, r->from_s, &r->saved_fd,
 			    &r->moments.before_ns, r->moments.before);
 
 	if (!err) {
+		at = r->to_at;
 		err = find_side(parts, r->pid, r->to_at, r->to_s, &r->after_fd,
 				&r->moments.after_ns, r->moments.after);
 		if (err && result_has_saved(r))
 			close(r->saved_fd);
 	}
-	if (!err) {
+	if (err)
+		refuse_side(parts, x, r, at);
+	else
 		answer_profile(parts, x, r);
-		return;
-	}
-	http_error(
-		x, 404,
-		"of process %d there is no such moment, or no such saved profile: /pid/%d/ has those "
-		"that are\n",
-		r->pid, r->pid);
 }
 
 /* Answer with the difference of two moments. */
@@ -408,7 +424,7 @@ static void answer_process(const struct requests_parts *parts, struct http_excha
 		if (!r->pid)
 			return;
 	}
-	if (r->pid && !tracker_follows(parts->tracker, r->pid)) {
+	if (r->pid && !result_is_of_past(r) && !tracker_follows(parts->tracker, r->pid)) {
 		http_error(x, 404, "process %d is not followed: / lists those that are\n", r->pid);
 		return;
 	}
@@ -438,19 +454,40 @@ static int on_arg(void *ctx, const char *key, const char *value)
 	return endpoint_set_arg(a->request, key, value, &a->why);
 }
 
+/* Lead to the page with a slash behind its name, by which its own links are found. A proxy may have its own names for the
+ * folders above, so they are not named. */
+static void lead_on(struct http_exchange *x, const struct result_request *r)
+{
+	const char *name = strrchr(http_path(x), '/') + 1;
+	char location[ENDPOINT_PATH_BUF + 16];
+	const struct http_answer a = { .status = 301, .location = location, .text = location };
+
+	snprintf(location, sizeof(location), "%.*s/%s", ENDPOINT_PATH_BUF, name,
+		 r->is_still ? "?live=0" : "");
+	http_reply(x, &a);
+}
+
 static void on_request(void *ctx, struct http_exchange *x)
 {
 	static const struct http_answer healthy = { .status = 200, .text = "ok\n" };
 	const struct requests *as = ctx;
 	struct result_request r;
 	struct arg_reader args = { .request = &r };
+	bool lacks_slash = false;
 
 	if (endpoint_parse_path(http_path(x), &r)) {
-		http_error(x, 404, "no such page: / lists what there is\n");
-		return;
+		lacks_slash = !endpoint_parse_folder(http_path(x), &r);
+		if (!lacks_slash) {
+			http_error(x, 404, "no such page: / lists what there is\n");
+			return;
+		}
 	}
 	if (http_each_arg(x, on_arg, &args) || endpoint_check(&r, &args.why)) {
 		http_error(x, 400, "%s\n", args.why.text);
+		return;
+	}
+	if (lacks_slash) {
+		lead_on(x, &r);
 		return;
 	}
 	switch (r.endpoint) {

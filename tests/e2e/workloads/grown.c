@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * grown.c - holds 20 011 blocks before it says READY, then grows as it is told, by so many MiB: "live 48" blocks that it keeps,
- * "free 30" blocks that it frees and malloc keeps, "mapp 16" memory that it maps. "drop 5" frees 5 of the first blocks. It says what it
- * holds.
+ * "free 30" blocks that it frees and malloc keeps, "mapp 16" memory that it maps. "drop 5" frees 5 of the first blocks, "maps 5"
+ * makes 5 mappings of a page. It says what it holds.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -50,6 +50,21 @@ static void map(size_t bytes)
 	memset(p, 1, bytes);
 }
 
+/* Neighbours that may do different things are no one mapping. */
+static void map_pages(size_t cnt)
+{
+	const size_t page = 4096;
+	char *p =
+		mmap(NULL, cnt * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		exit(1);
+	memset(p, 1, cnt * page);
+	for (size_t i = 1; i < cnt; i += 2)
+		if (mprotect(p + i * page, page, PROT_READ))
+			exit(1);
+}
+
 int main(void)
 {
 	char line[64];
@@ -69,6 +84,8 @@ int main(void)
 			allocate(number * MIB, 1);
 		else if (!strncmp(line, "mapp ", 5))
 			map(number * MIB);
+		else if (!strncmp(line, "maps ", 5))
+			map_pages(number);
 		else if (!strncmp(line, "drop ", 5))
 			while (number-- && first_cnt)
 				free(first[--first_cnt]);

@@ -2,7 +2,7 @@
 /*
  * unexplained.c - grows by 64 MiB in a way that what it holds does not explain. E2E_MODE=map: it maps memory; =file: it
  * maps a file, which is no growth; =unseen: blocks of an allocator that has no names (-DNAMELESS, and stripped); =kept: blocks that
- * it frees after half a second, of a pool that keeps them. And it holds 16 blocks of 4096 bytes in any case.
+ * it frees after some moments of a recording, of a pool that keeps them. And it holds 16 blocks of 4096 bytes in any case.
  */
 #include "ledger.h"
 
@@ -57,7 +57,7 @@ static void use_blocks(int is_kept)
 		blocks[i] = memset(mi_malloc(BLOCK_BYTES), 1, BLOCK_BYTES);
 	if (is_kept)
 		return;
-	usleep(700000);
+	usleep(1500000);
 	for (size_t i = 0; i < cnt; i++)
 		mi_free(blocks[i]);
 }
