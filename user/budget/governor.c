@@ -17,6 +17,7 @@
 #include "base/hmap.h"
 #include "base/log.h"
 #include "base/log_limit.h"
+#include "base/loop.h"
 #include "base/vec.h"
 #include "budget/auto_rate.h"
 #include "budget/governor_priv.h"
@@ -471,6 +472,8 @@ int governor_pause(struct governor *g, bool pause)
 	vec_each(&g->governed, gd) {
 		int err;
 
+		if (loop_is_told_to_end()) /* then all is taken out */
+			break;
 		if (gd->is_ended)
 			continue;
 		change.rate_idx = budget_plan(gd->unit->budget)->coarse;
