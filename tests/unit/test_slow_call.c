@@ -45,7 +45,7 @@ static void others_work_meanwhile(void **state)
 	slow_caller_while_waiting(s, count, &cnt);
 	assert_int_equal(slow_call(s, take_time, &c, sizeof(c)), -EBUSY);
 	assert_int_equal(said, 1000);
-	assert_in_range(cnt, 5, 12); /* ten, on a machine with nothing else to do */
+	assert_in_range(cnt, 3, 12); /* ten, on a machine with nothing else to do */
 
 	/* many short ones in a row count like a long one, and nobody need work */
 	cnt = 0;
