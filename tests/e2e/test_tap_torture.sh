@@ -73,13 +73,18 @@ torture_serve() {
 	url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$top/serve.err")
 	[ -n "$url" ] || fault "serve does not begin within 20 s" "$top/serve.err"
 }
+# dies WHOM PID SECONDS: it has been killed. One that is dying accepts no connection, so it is waited for.
+dies() {
+	await "$3" is_gone "$2" || fault "killed, $1 is not gone after $3 s: $(where $(ours) | sort | uniq -c | tr '\n' ';')" "$top/serve.err"
+}
+# A server without its guardian ends by itself. It learns of that when the kernel has taken out what the guardian held.
 kill_some() {
 	local guardian
 	guardian=$(pgrep -P "$server" -x heaptap-guard)
 	case $((RANDOM % 6)) in
-	0) kill -9 "$server" ;;
-	1) [ -z "$guardian" ] || kill -9 $guardian ;;
-	2) kill -9 $guardian "$server" ;;
+	0) kill -9 "$server" && dies "the server" "$server" 15 ;;
+	1) [ -z "$guardian" ] || { kill -9 $guardian && dies "the guardian" $guardian 15 && dies "the server" "$server" 4; } ;;
+	2) kill -9 $guardian "$server" && dies "the server" "$server" 15 ;;
 	3) kill -9 $(pgrep -P "${guardian:-0}") ;;
 	4) kill -USR1 "$server" && sleep 0.3 && kill -USR2 "$server" ;;
 	5) kill -STOP "$server" && sleep 0.3 && kill -CONT "$server" ;;

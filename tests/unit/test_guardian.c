@@ -13,8 +13,10 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "guardian/guardian.h"
 #include "guardian/guardian_priv.h"
 #include "kernel/attach.h"
@@ -66,6 +68,50 @@ static void test_late(void **state)
 	assert_int_equal(w.calls_left, 0);
 	guardian_while_waiting(w.guardian, NULL, NULL);
 	guardian_end(w.guardian);
+}
+
+/* In a child: the guardian answers, but late each time. */
+static void slow_down(pid_t guardian)
+{
+	for (;;) {
+		kill(guardian, SIGSTOP);
+		usleep(50000);
+		kill(guardian, SIGCONT);
+		usleep(1000);
+	}
+}
+
+/* Told to end, this process does not wait long for the answers to all its requests together. */
+static void test_told_to_end(void **state)
+{
+	struct guardian *g = NULL;
+	struct tap_lost lost;
+	uint64_t begin_ns;
+	sigset_t set;
+	pid_t pid;
+	int err;
+
+	(void)state;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	assert_int_equal(guardian_start(&g), 0);
+	pid = fork();
+	if (!pid)
+		slow_down(guardian_pid(g));
+	assert_int_equal(raise(SIGTERM), 0);
+	begin_ns = now_ns();
+	do {
+		err = guardian_set_tap(g, 4711, 0, &lost);
+	} while (err == -ENOENT && now_ns() - begin_ns < 5 * NS_PER_S);
+	assert_int_equal(err, -EPIPE);
+	assert_in_range(now_ns() - begin_ns, 400 * NS_PER_MS, 3 * NS_PER_S);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(sigwaitinfo(&set, NULL), SIGTERM);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	kill(guardian_pid(g), SIGCONT);
+	guardian_end(g);
 }
 
 /* Whoever learns of it first, the loop that waits for news does, too. */
@@ -138,6 +184,7 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_late),
+					    cmocka_unit_test(test_told_to_end),
 					    cmocka_unit_test(test_killed),
 					    cmocka_unit_test(test_no_memory) };
 

@@ -202,6 +202,13 @@ static void call(struct loop *l, uint64_t number)
 	}
 }
 
+bool loop_is_told_to_end(void)
+{
+	sigset_t set;
+
+	return !sigpending(&set) && (sigismember(&set, SIGTERM) || sigismember(&set, SIGINT));
+}
+
 int loop_turn(struct loop *l, int ms)
 {
 	struct epoll_event ready[READY_CAP];

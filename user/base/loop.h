@@ -6,6 +6,7 @@
 #ifndef HT_BASE_LOOP_H
 #define HT_BASE_LOOP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct loop;
@@ -33,6 +34,9 @@ void loop_unwatch(struct loop *l, int fd);
 int loop_watch_signals(struct loop *l, const int *signals, loop_signal_fn fn, void *ctx);
 /* Call fn at this interval. */
 int loop_every(struct loop *l, uint64_t interval_ns, loop_fn fn, void *ctx);
+
+/* Is SIGTERM or SIGINT pending, which the next turn reads? Who waits for something else ends that early. */
+bool loop_is_told_to_end(void);
 
 /* Wait until something is ready, at most ms (-1: for ever), and call the function of each. 0 or a negative errno. */
 int loop_turn(struct loop *l, int ms);

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/vec.h"
 #include "guardian/guardian_priv.h"
 
@@ -32,8 +32,10 @@
 #define END_TIMEOUT_MS 1000
 #define END_LEAST_MS 300 /* ... of that, after other work */
 #define EXIT_TIMEOUT_MS 500 /* after that */
-/* It may be in the kernel for as long: who is told to end (SIGTERM, Ctrl-C) does not wait for an answer then. */
-#define LAST_ANSWER_MS 300
+/* One that was lost before is the reason of the end, which nobody else waits for: what it left is removed first. */
+#define LOST_END_TIMEOUT_MS 2500
+/* It may be in the kernel for as long: who is told to end (SIGTERM, Ctrl-C) has this for all answers together. */
+#define LAST_ANSWERS_MS 400
 #define LOOK_MS 100
 #define SEND_TRIES 100 /* in a second */
 #define SEND_PAUSE_US 10000
@@ -59,6 +61,7 @@ struct guardian {
 	bool has_dropped; /* it has taken everything out, because this process was stopped */
 	bool is_given_up; /* it may still exist, and take out what it holds */
 	uint64_t end_ns; /* nobody waits for it after this; 0: not set yet */
+	uint64_t told_ns; /* when this process was first seen to be told to end; 0: not yet */
 	uint64_t last_number; /* of ids and tickets */
 	void (*on_wait)(void *ctx);
 	void *on_wait_ctx;
@@ -121,9 +124,8 @@ bool guardian_take_dropped(struct guardian *g)
 }
 
 /* One that exits, or was killed, may be in the kernel for seconds, which closes its events. false: it goes on. */
-static bool reap(const struct guardian *g)
+static bool reap(const struct guardian *g, uint64_t end_ns)
 {
-	const uint64_t end_ns = (g->end_ns ? g->end_ns : now_ns()) + EXIT_TIMEOUT_MS * NS_PER_MS;
 	int fd = (int)syscall(SYS_pidfd_open, g->pid, 0);
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	uint64_t now = now_ns();
@@ -164,14 +166,6 @@ static void note_left(const struct wire_reply *reply)
 		 reply->cnt == 1 ? "" : "s", (int)sizeof(reply->why), reply->why, next);
 }
 
-/* The loop blocks these signals, and reads them when it is back. */
-static bool is_told_to_end(void)
-{
-	sigset_t set;
-
-	return !sigpending(&set) && (sigismember(&set, SIGTERM) || sigismember(&set, SIGINT));
-}
-
 void guardian_while_waiting(struct guardian *g, void (*fn)(void *ctx), void *ctx)
 {
 	g->on_wait = fn;
@@ -189,22 +183,38 @@ static void tell_waiting(struct guardian *g)
 	g->on_wait(g->on_wait_ctx);
 }
 
+static bool is_out_of_time(struct guardian *g, uint64_t now)
+{
+	if (!loop_is_told_to_end())
+		g->told_ns = 0;
+	else if (!g->told_ns)
+		g->told_ns = now;
+	return (g->end_ns && now >= g->end_ns) ||
+	       (g->told_ns && now >= g->told_ns + LAST_ANSWERS_MS * NS_PER_MS);
+}
+
+bool guardian_has_time(struct guardian *g)
+{
+	return !is_out_of_time(g, now_ns());
+}
+
 /* -EAGAIN: nothing happened in that time; -ECANCELED: this process is to end. */
 static int wait_for(struct guardian *g, short events, int timeout_ms)
 {
 	const uint64_t begin_ns = now_ns();
 	struct pollfd p = { .fd = g->fd, .events = events };
-	int waited_ms = 0;
+	int waited_ms = 0, slice_ms = timeout_ms < LOOK_MS ? timeout_ms : LOOK_MS;
 
+	if (timeout_ms && is_out_of_time(g, begin_ns)) /* many short waits in a row */
+		slice_ms = 0;
 	tell_waiting(g);
-	while (poll(&p, 1, timeout_ms < LOOK_MS ? timeout_ms : LOOK_MS) <= 0) {
+	while (poll(&p, 1, slice_ms) <= 0) {
 		const uint64_t now = now_ns();
 
 		waited_ms = (int)((now - begin_ns) / NS_PER_MS);
 		if (waited_ms >= timeout_ms)
 			return -EAGAIN;
-		if ((g->end_ns && now >= g->end_ns) ||
-		    (waited_ms >= LAST_ANSWER_MS && is_told_to_end()))
+		if (is_out_of_time(g, now))
 			return -ECANCELED;
 		tell_waiting(g);
 	}
@@ -230,7 +240,7 @@ void guardian_begin_end(struct guardian *g)
 	const uint64_t now = now_ns();
 
 	if (!g->end_ns)
-		g->end_ns = now + END_TIMEOUT_MS * NS_PER_MS;
+		g->end_ns = now + (g->is_lost ? LOST_END_TIMEOUT_MS : END_TIMEOUT_MS) * NS_PER_MS;
 	else if (g->end_ns < now + END_LEAST_MS * NS_PER_MS)
 		g->end_ns = now + END_LEAST_MS * NS_PER_MS;
 }
@@ -246,7 +256,8 @@ void guardian_end(struct guardian *g)
 		g->is_given_up = !await_end(g);
 	}
 	part(g);
-	if (g->pid > 0 && !reap(g))
+	if (g->pid > 0 &&
+	    !reap(g, (g->end_ns ? g->end_ns : now_ns()) + EXIT_TIMEOUT_MS * NS_PER_MS))
 		log_warn(
 			"some probes are not removed yet (the kernel or a process does not respond "
 			"in time); process %d goes on removing them, and then ends",
@@ -264,11 +275,15 @@ const char *guardian_lost_why(const struct guardian *g)
 
 int guardian_restart(struct guardian *g)
 {
+	uint64_t end_ns = now_ns() + END_TIMEOUT_MS * NS_PER_MS;
+
 	if (g->is_given_up) /* it goes on by itself */
 		return -EBUSY;
 	part(g);
-	reap(g);
+	reap(g, g->end_ns && g->end_ns < end_ns ? g->end_ns : end_ns);
 	g->pid = 0;
+	if (g->end_ns)
+		guardian_begin_end(g); /* the new one has some time */
 	return start(g);
 }
 

@@ -37,10 +37,12 @@ struct tap_result;
 /* Call it before there are threads and much memory. The guardian does not keep descriptors that are open now. */
 int guardian_start(struct guardian **ret);
 /*
- * From here on nobody waits for it longer than 1.5 s in all: it goes on by itself then. Called again after other work, it has
- * what is left of that, and 0.3 s at least.
+ * From here on nobody waits for it longer than 1.5 s in all (3 s if it is lost already): it goes on by itself then. Called again
+ * after other work, it has what is left of that, and 0.3 s at least.
  */
 void guardian_begin_end(struct guardian *g);
+/* Is there time for another request, which may take long? Not long after SIGTERM or SIGINT. */
+bool guardian_has_time(struct guardian *g);
 /* Take out everything that is still held; wait until the guardian has ended. NULL is fine. */
 void guardian_end(struct guardian *g);
 /*

@@ -43,6 +43,9 @@ struct engine_ops {
 int engine_open(const struct engine_options *opts, const struct kernel_features *features,
 		const struct engine_ops *ops, void *ctx, struct engine **ret, struct err *why);
 void engine_close(struct engine *e);
+/* While a map is entered in another, fn is called ten times a second: the kernel may take seconds. fn must not use the engine.
+ * NULL: nobody. */
+void engine_while_waiting(struct engine *e, void (*fn)(void *ctx), void *ctx);
 
 int engine_events_fd(const struct engine *e);
 int engine_events_drain(struct engine *e);
@@ -204,7 +207,8 @@ int engine_add_inode(struct engine *e, uint64_t ino, uint32_t dev, uint32_t file
 int engine_del_inode(struct engine *e, uint64_t ino, uint32_t dev);
 /* map is sorted by start_addr; at most HT_MAPPINGS_CAP are used. jit_file_id: for mappings with HT_MAPPING_JIT
  * that the walk finds by itself; 0: none is known. The mappings are valid for this generation only. Takes
- * microseconds, but a grace period (tens of ms) when there are more processes at once than ever before. */
+ * microseconds, but a grace period (tens of ms, at times seconds) when there are more processes at once than ever before.
+ * So may engine_add_file(). -ECANCELED: this process is told to end meanwhile. */
 int engine_put_mappings(struct engine *e, pid_t tgid, uint32_t generation, uint32_t jit_file_id,
 			const struct ht_mapping *map, size_t cnt);
 int engine_del_mappings(struct engine *e, pid_t tgid);

@@ -48,6 +48,7 @@ struct engine {
 		int cpu_cnt;
 	} hits; /* see engine_read.c */
 	/* mappings and unwind tables: see engine_tables.c */
+	struct slow_caller *slow;
 	struct hmap mapping_set_of; /* tgid -> index of its set */
 	VEC(int) mapping_set_fds;
 	VEC(uint32_t) free_mapping_sets;

@@ -7,8 +7,8 @@
  * leaves behind (engine_del_file) is reused.
  *
  * Mapping sets are inner arrays too: `maps_of` has the set of each process. A set outlives its process and is
- * given to the next one, because entering a set in its outer map waits for a grace period, tens of
- * milliseconds.
+ * given to the next one, because entering a set in its outer map waits for a grace period: tens of
+ * milliseconds, at times seconds. A thread waits (put_inner()).
  *
  * The walk remembers its results (bpf/step.bpf.h): every change that affects them ends with forget_steps().
  *
@@ -24,6 +24,7 @@
 
 #include "elf/unwind_table.h"
 #include "kernel/engine_priv.h"
+#include "kernel/slow_call.h"
 
 #define SHARD_BYTES (HT_SHARD_ROWS * sizeof(struct ht_row))
 /* As many sets are made at once as exist, but at most this many. */
@@ -34,6 +35,8 @@ int engine_tables_init(struct engine *e)
 	int err = extents_init(&e->file_ids, 1, HT_FILES_CAP - 1);
 
 	hmap_init(&e->mapping_set_of, sizeof(uint32_t));
+	if (!err)
+		err = slow_caller_new(&e->slow);
 	return err ? err : extents_init(&e->pages, 0, HT_PAGES_CAP);
 }
 
@@ -42,6 +45,7 @@ void engine_tables_release(struct engine *e)
 	struct engine_shard *shard;
 	int *fd;
 
+	slow_caller_free(e->slow);
 	vec_each(&e->mapping_set_fds, fd)
 		close(*fd);
 	vec_each(&e->shards, shard) {
@@ -62,30 +66,66 @@ static void forget_steps(struct engine *e)
 	__atomic_fetch_add(&e->skel->bss->step_epoch, 1, __ATOMIC_SEQ_CST);
 }
 
+/* Inner maps that enter an outer map at these indexes. */
+struct inner_maps {
+	int outer_fd;
+	uint32_t cnt;
+	uint32_t idx[SETS_AT_ONCE];
+	int fds[SETS_AT_ONCE];
+};
+
+/* All in one grace period; before Linux 5.19 each has its own. */
+static int call_put_inner(void *args)
+{
+	struct inner_maps *in = args;
+	uint32_t cnt = in->cnt;
+
+	if (!bpf_map_update_batch(in->outer_fd, in->idx, in->fds, &cnt, NULL))
+		return 0;
+	for (uint32_t i = 0; i < in->cnt; i++)
+		if (bpf_map_update_elem(in->outer_fd, &in->idx[i], &in->fds[i], BPF_ANY))
+			return -errno;
+	return 0;
+}
+
+/* All updates of outer maps go through this. On failure the caller's maps are closed, except those that a call may use yet. */
+static int put_inner(struct engine *e, struct inner_maps *in)
+{
+	int err = slow_call(e->slow, call_put_inner, in, sizeof(*in));
+
+	for (uint32_t i = 0; err && err != -ECANCELED && i < in->cnt; i++)
+		close(in->fds[i]);
+	return err;
+}
+
+void engine_while_waiting(struct engine *e, void (*fn)(void *ctx), void *ctx)
+{
+	slow_caller_while_waiting(e->slow, fn, ctx);
+}
+
 static int shard_new(struct engine *e)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
-	struct engine_shard shard = { .fd = -1 };
-	uint32_t idx = e->shards.cnt;
+	struct inner_maps in = { .outer_fd = bpf_map__fd(e->skel->maps.rows), .cnt = 1 };
+	struct engine_shard shard = { 0 };
 	int err;
 
-	if (idx >= HT_SHARDS_CAP)
+	if (e->shards.cnt >= HT_SHARDS_CAP)
 		return -ENOSPC;
-	err = extents_init(&shard.rows, 0, HT_SHARD_ROWS);
+	err = vec_reserve(&e->shards, e->shards.cnt + 1);
+	if (!err)
+		err = extents_init(&shard.rows, 0, HT_SHARD_ROWS);
 	if (err)
 		return err;
 	shard.fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ht_shard", sizeof(uint32_t), SHARD_BYTES, 1,
 				  &opts);
-	if (shard.fd < 0 ||
-	    bpf_map_update_elem(bpf_map__fd(e->skel->maps.rows), &idx, &shard.fd, BPF_ANY))
-		err = -errno;
-	if (!err)
-		err = vec_push(&e->shards, shard);
-	if (err) {
-		if (shard.fd >= 0)
-			close(shard.fd);
+	in.idx[0] = e->shards.cnt;
+	in.fds[0] = shard.fd;
+	err = shard.fd < 0 ? -errno : put_inner(e, &in);
+	if (err)
 		extents_release(&shard.rows);
-	}
+	else
+		e->shards.data[e->shards.cnt++] = shard;
 	return err;
 }
 
@@ -294,8 +334,8 @@ int engine_del_inode(struct engine *e, uint64_t ino, uint32_t dev)
 static int make_sets(struct engine *e)
 {
 	uint32_t cnt = e->mapping_set_fds.cnt, more = cnt > SETS_AT_ONCE ? SETS_AT_ONCE : cnt;
-	uint32_t idx[SETS_AT_ONCE];
-	int fds[SETS_AT_ONCE], outer = bpf_map__fd(e->skel->maps.mapping_sets), err = 0;
+	struct inner_maps in = { .outer_fd = bpf_map__fd(e->skel->maps.mapping_sets) };
+	int err = 0;
 
 	more = more ? more : 1;
 	if (more > HT_PROCESSES_CAP - cnt)
@@ -305,26 +345,20 @@ static int make_sets(struct engine *e)
 	if (vec_reserve(&e->mapping_set_fds, cnt + more) ||
 	    vec_reserve(&e->free_mapping_sets, cnt + more))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < more; i++) {
-		idx[i] = cnt + i;
-		fds[i] = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ht_mappings", sizeof(uint32_t),
-					sizeof(struct ht_mappings), 1, NULL);
-		if (fds[i] < 0) {
+	for (; in.cnt < more && !err; in.cnt += !err) {
+		in.idx[in.cnt] = cnt + in.cnt;
+		in.fds[in.cnt] = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ht_mappings", sizeof(uint32_t),
+						sizeof(struct ht_mappings), 1, NULL);
+		if (in.fds[in.cnt] < 0)
 			err = -errno;
-			more = i;
-		}
 	}
-	for (uint32_t i = 0; i < more; i++) {
-		if (bpf_map_update_elem(outer, &idx[i], &fds[i], BPF_ANY)) {
-			err = -errno;
-			while (more > i)
-				close(fds[--more]);
-			break;
-		}
-		e->mapping_set_fds.data[e->mapping_set_fds.cnt++] = fds[i];
-		e->free_mapping_sets.data[e->free_mapping_sets.cnt++] = idx[i];
+	if (in.cnt)
+		err = put_inner(e, &in);
+	for (uint32_t i = 0; i < in.cnt && !err; i++) {
+		e->mapping_set_fds.data[e->mapping_set_fds.cnt++] = in.fds[i];
+		e->free_mapping_sets.data[e->free_mapping_sets.cnt++] = in.idx[i];
 	}
-	return more ? 0 : err;
+	return err;
 }
 
 /* Return a descriptor of the process's set; the process gets a set at the first call. */

@@ -227,7 +227,8 @@ static int set_up(struct daemon *d)
 	return err;
 }
 
-static void on_guardian_wait(void *ctx)
+/* This process waits for the guardian, or for the kernel. */
+static void on_wait(void *ctx)
 {
 	const struct daemon *d = ctx;
 
@@ -249,7 +250,8 @@ static void start(struct daemon *d)
 
 	saver_start(d->saver, &d->source, d->loop);
 	requests_start(d->requests, &parts);
-	guardian_while_waiting(d->guardian, on_guardian_wait, d);
+	guardian_while_waiting(d->guardian, on_wait, d);
+	engine_while_waiting(d->session->engine, on_wait, d);
 }
 
 int daemon_open(const struct daemon_options *opts, struct daemon **ret)

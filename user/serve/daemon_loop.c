@@ -143,19 +143,25 @@ static int wait_ms(const struct daemon *d)
 	return least(ms, profiles_wait_ms(d->profiles));
 }
 
-static int loop_once(struct daemon *d)
+static int follow_changes(struct daemon *d)
 {
-	int err = loop_turn(d->loop, wait_ms(d));
+	int err = tracker_work(d->session->tracker);
 
-	if (err)
-		return err;
-	err = tracker_work(d->session->tracker);
 	if (err) { /* one process's; the others go on */
 		log_warn("serve: cannot follow a change of a process: %s", strerror(-err));
 		if (err == -ENOMEM)
 			return err;
 	}
-	err = governor_work(d->session->governor);
+	return governor_work(d->session->governor);
+}
+
+/* At the end the last profiles are made, and nothing new is begun: the kernel may take seconds for a probe. */
+static int loop_once(struct daemon *d)
+{
+	int err = loop_turn(d->loop, wait_ms(d));
+
+	if (!err && !d->end.is_over)
+		err = follow_changes(d);
 	if (!err)
 		err = http_run(d->http);
 	if (!err)

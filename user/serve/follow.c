@@ -36,6 +36,7 @@
 #include "base/err.h"
 #include "base/hmap.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/vec.h"
 #include "guardian/guardian.h"
 #include "proc/select.h"
@@ -401,7 +402,8 @@ static void attach(struct follow *f, struct seen *s, const struct process_info *
 							   tracker_running_cnt(f->tracker));
 
 	s->is_refused = s->is_empty = s->is_silent = false;
-	s->is_late = err == -EAGAIN && (f->has_scanned || f->room.all_spent_ns >= FIRST_SCAN_NS);
+	s->is_late = loop_is_told_to_end() ||
+		     (err == -EAGAIN && (f->has_scanned || f->room.all_spent_ns >= FIRST_SCAN_NS));
 	if (s->is_late)
 		return;
 	if (!err || err == -EAGAIN)

@@ -253,6 +253,16 @@ static uint64_t reader_since_ns(const struct ticks *r)
 	return profiles_ns < saver_ns ? profiles_ns : saver_ns;
 }
 
+static void look_for_processes(struct ticks *r, uint64_t now)
+{
+	if (follow_look(r->d->follow))
+		log_warn("serve: out of memory: processes are followed late");
+	if (now >= r->scan_due_ns) {
+		ticks_scan(r);
+		pushes_offer(r->d->pushes, r->d->session->files);
+	}
+}
+
 void ticks_tick(struct ticks *r)
 {
 	uint64_t now = now_ns();
@@ -264,12 +274,8 @@ void ticks_tick(struct ticks *r)
 	}
 	http_end_slow(r->d->http);
 	live_view_tick(r->d->live_view);
-	if (follow_look(r->d->follow))
-		log_warn("serve: out of memory: processes are followed late");
-	if (now >= r->scan_due_ns) {
-		ticks_scan(r);
-		pushes_offer(r->d->pushes, r->d->session->files);
-	}
+	if (!r->d->end.is_over)
+		look_for_processes(r, now);
 	saver_tick(r->d->saver);
 	err = reclaim_run(tracker_reclaim(r->d->session->tracker), reader_since_ns(r), RECLAIM_NS);
 	if (err)

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/vec.h"
 #include "track/budget.h"
 #include "track/governor_priv.h"
@@ -470,6 +471,8 @@ int governor_pause(struct governor *g, bool pause)
 	vec_each(&g->governed, gd) {
 		int err;
 
+		if (loop_is_told_to_end()) /* then all is taken out */
+			break;
 		if (gd->is_ended)
 			continue;
 		change.rate_idx = budget_plan(gd->unit->budget)->coarse;

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/hmap.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "guardian/exec_hold.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
@@ -228,8 +229,8 @@ static void remove_tap(const struct tracked_process *p)
 			 p->pid, why.text, p->pid);
 }
 
-/* If the guardian was killed, perhaps just now: start another one, and remove what the old one left
- * in the processes. */
+/* If the guardian was killed, perhaps just now: start another one, and remove what the old one left in the processes, as far as
+ * there is time. The next heaptap removes the rest. */
 static void repair(struct tracker *t)
 {
 	struct tracked_process *p;
@@ -237,6 +238,8 @@ static void repair(struct tracker *t)
 	if (!guardian_is_lost(t->guardian) || guardian_restart(t->guardian))
 		return;
 	vec_each(&t->list, p) {
+		if (!guardian_has_time(t->guardian))
+			break;
 		p->may_have_leftovers = true;
 		refresh(t, p); /* attaches nothing any more */
 		remove_tap(p);
@@ -710,7 +713,8 @@ int tracker_work(struct tracker *t)
 		refresh_oldest(t);
 	probes_work(t->probes);
 	order_sharers(t);
-	for (size_t left = t->list.cnt; left && !err && now_ns() < end_ns; left--) {
+	for (size_t left = t->list.cnt; left && !err && now_ns() < end_ns && !loop_is_told_to_end();
+	     left--) {
 		if (t->next_idx >= t->list.cnt)
 			t->next_idx = 0;
 		err = work_for(t, &t->list.data[t->next_idx++]);
