@@ -32,8 +32,8 @@
 #define END_TIMEOUT_MS 1000
 #define END_LEAST_MS 300 /* ... of that, after other work */
 #define EXIT_TIMEOUT_MS 500 /* after that */
-/* One that was lost before is the reason of the end, which nobody else waits for: what it left is removed first. */
-#define LOST_END_TIMEOUT_MS 2500
+/* One that was killed before is the reason of the end, which nobody else waits for: what it left is removed first. */
+#define KILLED_END_TIMEOUT_MS 2500
 /* It may be in the kernel for as long: who is told to end (SIGTERM, Ctrl-C) has this for all answers together. */
 #define LAST_ANSWERS_MS 400
 #define LOOK_MS 100
@@ -238,9 +238,10 @@ static bool await_end(struct guardian *g)
 void guardian_begin_end(struct guardian *g)
 {
 	const uint64_t now = now_ns();
+	const bool is_killed = g->is_lost && !g->is_given_up;
 
 	if (!g->end_ns)
-		g->end_ns = now + (g->is_lost ? LOST_END_TIMEOUT_MS : END_TIMEOUT_MS) * NS_PER_MS;
+		g->end_ns = now + (is_killed ? KILLED_END_TIMEOUT_MS : END_TIMEOUT_MS) * NS_PER_MS;
 	else if (g->end_ns < now + END_LEAST_MS * NS_PER_MS)
 		g->end_ns = now + END_LEAST_MS * NS_PER_MS;
 }

@@ -37,7 +37,7 @@ struct tap_result;
 /* Call it before there are threads and much memory. The guardian does not keep descriptors that are open now. */
 int guardian_start(struct guardian **ret);
 /*
- * From here on nobody waits for it longer than 1.5 s in all (3 s if it is lost already): it goes on by itself then. Called again
+ * From here on nobody waits for it longer than 1.5 s in all (3 s if it was killed before): it goes on by itself then. Called again
  * after other work, it has what is left of that, and 0.3 s at least.
  */
 void guardian_begin_end(struct guardian *g);
