@@ -212,6 +212,9 @@ fails() {
 fails "no process" 1 'there is no process 4000000' -p 4000000
 fails "a kernel thread" 1 'is a kernel thread' -p "$(pgrep -o kthreadd || echo 2)"
 fails "no -p" 2 'use -p PID'
+fails "-p 0" 2 "'0' is not a process ID" -p 0
+fails "-p -1" 2 "'-1' is not a process ID" -p -1
+fails "-p 1,2" 2 "'1,2' means 2 processes; give one: -p 1, 2" -p 1,2
 fails "a process without -p" 2 "unexpected argument '1'" 1
 fails "another format" 2 "format" -p 1 -f xml
 if have setpriv; then

@@ -193,7 +193,7 @@ static int explain(struct explain_options *o)
 
 	if (status) {
 		log_error("explain: %s", why.text);
-		return 1;
+		return status == -EINVAL ? 2 : 1;
 	}
 	status = o->for_ns ? watch_signals() : 0;
 	if (!status)
