@@ -104,6 +104,14 @@ start "$bin/heaps" mapped "$work/info.xml"
 explain -p "$target" -f json
 judge "mapped: not malloc's" - - 'cause == "anonymous" and near(row("anonymous"), 32 * MiB) and row("live") < 65536'
 finish_target
+start "$bin/heaps" torn "$work/info.xml"
+explain -p "$target" -f json
+judge "torn: glibc's heap, which could not be read" - - \
+	'cause == "brk" and j["glibc"] is None and "main arena at 0x" in j["glibc_why_not"] and "glibc\x27s malloc could not be read (its main arena" in text and "runtime" not in text'
+explain -p "$target"
+[ $status = 0 ] && tr '\n' ' ' <"$work/out" | grep -q "The heap of glibc's malloc could not be read, so it is in other rows: its main arena at 0x" &&
+	ok "torn: the text says why" || not_ok "torn: the text says why" "status $status" "$work/out" "$work/err"
+kill_target
 
 # what is not malloc's, and what is besides it
 # cause HOW EXPRESSION

@@ -185,7 +185,11 @@ static void print_malloc(const struct explanation *x, int columns, FILE *out)
 	char text[LINE_BYTES], took[UNITS_BUF];
 
 	format_duration(x->took_ns, took, sizeof(took));
-	if (!g->main_arena)
+	if (g->is_mapped)
+		snprintf(text, sizeof(text),
+			 "The heap of glibc's malloc could not be read, so it is in other rows: %s.",
+			 g->why);
+	else if (!g->main_arena)
 		snprintf(
 			text, sizeof(text),
 			"No glibc malloc in use was found, so there are no malloc rows. Read in %s.",
