@@ -237,7 +237,8 @@ char *resident_range_words(double begin_bytes, double end_bytes, char buf[RESIDE
 char *resident_words(const struct profile *p, char buf[RESIDENT_WORDS])
 {
 	const struct resident_look *begin = &p->resident.begin, *end = &p->resident.end;
-	char range[RESIDENT_RANGE], parts[RESIDENT_WORDS];
+	char range[RESIDENT_RANGE], parts[RESIDENT_WORDS], age[UNITS_BUF],
+		when[UNITS_BUF + 24] = "";
 
 	buf[0] = '\0';
 	if (!end->is_known)
@@ -249,8 +250,12 @@ char *resident_words(const struct profile *p, char buf[RESIDENT_WORDS])
 	/* Without a change, what is there is the answer. */
 	if (!resident_growth_words(p, parts)[0])
 		add_parts(p, false, parts);
-	snprintf(buf, RESIDENT_WORDS, "Resident %s%s: %.900s", range,
-		 begin->is_known ? "" : " at the end", parts);
+	if (end->age_ns)
+		snprintf(when, sizeof(when), ", read %s before the end",
+			 format_duration(end->age_ns, age, sizeof(age)));
+	else if (!begin->is_known)
+		snprintf(when, sizeof(when), " at the end");
+	snprintf(buf, RESIDENT_WORDS, "Resident %s%s: %.900s", range, when, parts);
 	make_printable(buf); /* a file may have any labels */
 	return buf;
 }

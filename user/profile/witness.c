@@ -103,9 +103,12 @@ static void find_most(const struct profile *p, double held_bytes, struct witness
 static void find_rows(const struct profile *p, struct witness *w)
 {
 	bool is_proved = p->resident.begin.is_proved && p->resident.end.is_proved;
+	double since = (double)p->recording.rss_end_bytes - (double)p->resident.end.rss_bytes;
 	double from = (double)p->resident.begin.rss_bytes;
 	char words[RESIDENT_WORDS];
 
+	if (p->resident.end.age_ns && fabs(since) > EARLIER_SHARE * w->growth_bytes)
+		return; /* what came since is in no row */
 	snprintf(w->rows, sizeof(w->rows), "%s", resident_growth_words(p, words));
 	make_printable(w->rows);
 	if (from - (double)p->recording.rss_begin_bytes > EARLIER_SHARE * w->growth_bytes)
