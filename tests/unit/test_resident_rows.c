@@ -266,8 +266,9 @@ static void test_age(void **state)
 
 	(void)state;
 	p->resident.end.age_ns = 42000000000;
-	assert_non_null(strstr(resident_words(p, buf),
-			       "Resident 141 -> 225 MiB, read 42.0 s before the end: live +48.0 MiB"));
+	assert_non_null(
+		strstr(resident_words(p, buf),
+		       "Resident 141 -> 225 MiB, read 42.0 s before the end: live +48.0 MiB"));
 	assert_int_equal(pprof_write(p, fd), 0);
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 	assert_int_equal(pprof_read(fd, &back, &why), 0);
@@ -282,6 +283,11 @@ static void test_age(void **state)
 	p->recording.rss_end_bytes = 425 * MIB;
 	witness_find(p, &w);
 	assert_true(w.is_unexplained && !w.rows[0]);
+	text = report_of(p, REPORT_TEXT);
+	assert_non_null(strstr(
+		text, "\nResident 141 -> 225 MiB, read 42.0 s before the end: live +48.0 MiB,"));
+	assert_non_null(strstr(text, "\nResident 141 -> 425 MiB\n"));
+	free(text);
 	profile_free(p);
 }
 
@@ -491,14 +497,10 @@ static void test_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_check),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_new_heap),
-		cmocka_unit_test(test_file),
-		cmocka_unit_test(test_age),
-		cmocka_unit_test(test_unknown_in_reports),
-		cmocka_unit_test(test_witness),
-		cmocka_unit_test(test_before),
+		cmocka_unit_test(test_check),	 cmocka_unit_test(test_words),
+		cmocka_unit_test(test_new_heap), cmocka_unit_test(test_file),
+		cmocka_unit_test(test_age),	 cmocka_unit_test(test_unknown_in_reports),
+		cmocka_unit_test(test_witness),	 cmocka_unit_test(test_before),
 		cmocka_unit_test(test_limits),
 	};
 
