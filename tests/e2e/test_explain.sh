@@ -209,6 +209,37 @@ explain -v -p "$target"
 [ $status = 0 ] && [ "$(grep -cE '^0x[0-9a-f]+ ' "$work/out")" = 38 ] && ok "-v: every arena" || not_ok "-v: every arena" "status $status" "$work/out"
 finish_target
 
+# html: one page that fetches nothing, in which names are text
+cp "$bin/heaps" "$work/<b>ld&\""
+start "$work/<b>ld&\"" live "$work/info.xml"
+explain -f html --pins -p "$target"
+cat >"$work/page.py" <<'EOP'
+import html.parser, sys
+class Page(html.parser.HTMLParser):
+    stack, tags, text, bad = [], [], {}, []
+    void = {"meta", "i"}
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if {"src", "href", "onload"} & {name for name, value in attrs} or tag in ("script", "link", "img", "b"):
+            self.bad.append(self.get_starttag_text())
+        self.stack.append(tag)
+    def handle_data(self, data):
+        self.text[self.stack[-1] if self.stack else ""] = self.text.get(self.stack[-1] if self.stack else "", "") + data
+    def handle_endtag(self, tag):
+        while self.stack and self.stack.pop() != tag:
+            pass
+page = Page()
+page.feed(open(sys.argv[1]).read())
+rows = page.tags.count("tr")
+ok = not page.bad and '<b>ld&"' in page.text["h1"] and "Mostly live malloc blocks" in page.text["h2"] and rows > 5 and "pre" in page.tags
+print(page.bad, rows, page.text.get("h1"), page.text.get("h2"))
+sys.exit(not ok)
+EOP
+said=$(python3 "$work/page.py" "$work/out" 2>&1) && [ $status = 0 ] && grep -q 'class="r-live" style="flex-grow:0\.[0-9]*" title="malloc: live blocks: ' "$work/out" &&
+	grep -q '<td class="name">total (RSS)' "$work/out" && grep -q 'arenas read and verified' "$work/out" && ! grep -qE 'https?://|@import|url\(' "$work/out" &&
+	ok "html: one page" || not_ok "html: one page" "status $status, $said" "$work/err"
+finish_target
+
 # fails NAME STATUS PATTERN ARGS...
 fails() {
 	local name=$1 want=$2 pattern=$3

@@ -185,10 +185,11 @@ static void print_malloc(const struct explanation *x, int columns, FILE *out)
 	char text[LINE_BYTES], took[UNITS_BUF];
 
 	format_duration(x->took_ns, took, sizeof(took));
-	if (g->is_mapped)
-		snprintf(text, sizeof(text),
-			 "The heap of glibc's malloc could not be read, so it is in other rows: %s.",
-			 g->why);
+	if (g->is_unread)
+		snprintf(
+			text, sizeof(text),
+			"The heap of glibc's malloc could not be read, so it is in other rows: %s.",
+			g->why);
 	else if (!g->main_arena)
 		snprintf(
 			text, sizeof(text),
@@ -294,6 +295,13 @@ static void print_types(const struct explanation *x, int columns, FILE *out)
 		fprintf(out, "and %zu more classes\n", cnt - TYPES_SHOWN);
 }
 
+void explain_print_notes(const struct explanation *x, int columns, FILE *out)
+{
+	print_beside(x, columns, out);
+	print_malloc(x, columns, out);
+	print_jemalloc(x, columns, out);
+}
+
 void explain_print_text(const struct explanation *x, int columns, bool is_verbose, FILE *out)
 {
 	char line[LINE_BYTES], rss[UNITS_BUF];
@@ -307,9 +315,7 @@ void explain_print_text(const struct explanation *x, int columns, bool is_verbos
 	fprintf(out, "\n");
 	print_rows(x, columns, is_verbose, out);
 	fprintf(out, "\n");
-	print_beside(x, columns, out);
-	print_malloc(x, columns, out);
-	print_jemalloc(x, columns, out);
+	explain_print_notes(x, columns, out);
 	if (is_verbose && x->glibc.main_arena)
 		print_compared(&x->glibc, out);
 	if (is_verbose)
