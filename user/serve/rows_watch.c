@@ -16,6 +16,7 @@
 #include "track/tracker.h"
 
 #define KEEP_EVERY_NS NS_PER_S
+#define RETRY_NS NS_PER_S
 #define START_NS (5 * NS_PER_MS) /* what a job costs besides its reading */
 
 struct rows_watch {
@@ -117,8 +118,8 @@ static void begin(struct rows_watch *w, const struct result_source *src, uint64_
 		w->image = image;
 		w->began_ns = now;
 		rows_reader_begin_job(&w->reader, info.uid, pid, info.rss_bytes);
-		if (!rows_reader_is_at_work(&w->reader))
-			take(w, src, now);
+		if (!rows_reader_is_at_work(&w->reader)) /* other jobs have all places */
+			w->rest_until_ns = now + RETRY_NS;
 		return;
 	}
 }
