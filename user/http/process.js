@@ -434,6 +434,6 @@ if (isSide(from, said_before.get("from")) && isSide(to, said_before.get("to"))) 
 } else if (+said_before.get("from") && +said_before.get("to")) show(1000 * said_before.get("from"), 1000 * said_before.get("to"));
 else if (now.moments.length > 1) show(now.past_until_ms - 3600000, now.past_until_ms, true);
 new ResizeObserver(() => { drawChart(); drawRows(); }).observe(picture);
-// For tests: the chart, and what a drag does.
-window.heaptap = { chart, show, again };
+// For tests: the chart, what a drag does, and rows that are made up.
+window.heaptap = { chart, show, again, setRows: (rows) => { now = { ...now, rows }; drawRows(); } };
 })();
