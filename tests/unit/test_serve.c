@@ -29,6 +29,7 @@
 #include "metrics/stack_past.h"
 #include "metrics/view.h"
 #include "serve/daemon_priv.h"
+#include "serve/live_view_priv.h"
 
 static void test_paths(void **state)
 {
@@ -855,6 +856,21 @@ static void test_json_rows(void **state)
 	rows_past_free(past);
 }
 
+/* At most once in the interval, 1 % of a CPU for all, half of that for one; one that hangs costs the others little. */
+static void test_rows_pause(void **state)
+{
+	struct rows_pause p = rows_pause_after(8 * NS_PER_MS, false, 60 * NS_PER_S);
+
+	(void)state;
+	assert_true(p.own_ns == 60 * NS_PER_S && p.all_ns == 800 * NS_PER_MS);
+	p = rows_pause_after(2 * NS_PER_S, false, 60 * NS_PER_S);
+	assert_true(p.own_ns == 400 * NS_PER_S && p.all_ns == 200 * NS_PER_S);
+	p = rows_pause_after(8 * NS_PER_S, true, 60 * NS_PER_S);
+	assert_true(p.own_ns == 3600 * NS_PER_S && p.all_ns == 60 * NS_PER_S);
+	p = rows_pause_after(8 * NS_PER_S, true, 7200 * NS_PER_S);
+	assert_true(p.own_ns == 7200 * NS_PER_S);
+}
+
 /* Nothing is fetched from elsewhere, and foreign names never become markup. */
 static void test_page_files(void **state)
 {
@@ -912,6 +928,7 @@ int main(void)
 		cmocka_unit_test(test_page_of_many),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_json_rows),
+		cmocka_unit_test(test_rows_pause),
 		cmocka_unit_test(test_page_files),
 		cmocka_unit_test(test_args_together),
 		cmocka_unit_test(test_views),

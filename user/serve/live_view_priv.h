@@ -3,6 +3,7 @@
 #ifndef HT_SERVE_LIVE_VIEW_PRIV_H
 #define HT_SERVE_LIVE_VIEW_PRIV_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,12 +40,18 @@ int stack_watch_tick(const struct result_source *src);
  * A job of the reader reads (record/rows_reader.h), one at a time, so a process that makes it wait makes nobody else wait. After
  * a reading nothing is read for ROWS_REST times as long as it took, and its process not for ROWS_OWN_REST times as long, nor
  * before the interval is over. So all readings together take at most 1 % of one CPU's time, and those of one process half of
- * that. A process of which the job did not answer is left alone for an hour.
+ * that. A process of which the job did not answer is left alone for an hour, and all others for a minute.
  */
 
 #define ROWS_REST 100
 #define ROWS_OWN_REST 200
 #define ROWS_LATE_NS (3600 * NS_PER_S)
+
+/* How long nothing is read of a process after a reading of it, and of any. */
+struct rows_pause {
+	uint64_t own_ns, all_ns;
+};
+struct rows_pause rows_pause_after(uint64_t took_ns, bool is_late, uint64_t interval_ns);
 
 int rows_watch_new(uint64_t interval_ns, struct rows_watch **ret);
 void rows_watch_free(struct rows_watch *w);

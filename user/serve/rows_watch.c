@@ -13,6 +13,7 @@
 #include "proc/process.h"
 #include "record/rows_reader.h"
 #include "result/make.h"
+#include "serve/daemon.h"
 #include "track/tracker.h"
 
 #define KEEP_EVERY_NS NS_PER_S
@@ -53,30 +54,39 @@ static bool is_followed(const struct rows_watch *w, const struct result_source *
 	return tracker_follows(src->tracker, w->pid) && result_image(src, w->pid) == w->image;
 }
 
-/* A job without an answer took its wall-clock time, though it may have waited for most of that. */
+/* CPU time; without an answer it may have taken all of its time. */
 static uint64_t took_ns(const struct rows_watch *w, uint64_t now)
 {
 	const struct resident_reading *r = &w->reader.answer;
 	uint64_t wall_ns = now - w->began_ns;
 
-	return r->is_known && r->took_ns + START_NS < wall_ns ? r->took_ns + START_NS : wall_ns;
+	return r->cpu_ns && r->cpu_ns + START_NS < wall_ns ? r->cpu_ns + START_NS : wall_ns;
+}
+
+/* A late one has mostly waited. */
+struct rows_pause rows_pause_after(uint64_t took_ns, bool is_late, uint64_t interval_ns)
+{
+	struct rows_pause p = { took_ns * ROWS_OWN_REST, took_ns * ROWS_REST };
+
+	if (is_late)
+		p = (struct rows_pause){ ROWS_LATE_NS, ROWS_INTERVAL_MIN_NS };
+	if (p.own_ns < interval_ns)
+		p.own_ns = interval_ns;
+	return p;
 }
 
 static void take(struct rows_watch *w, const struct result_source *src, uint64_t now)
 {
 	struct resident_reading *r = &w->reader.answer;
-	uint64_t took = took_ns(w, now), pause_ns = took * ROWS_OWN_REST;
+	struct rows_pause pause =
+		rows_pause_after(took_ns(w, now), w->reader.is_late, w->interval_ns);
 	int err;
 
-	w->rest_until_ns = now + took * ROWS_REST;
+	w->rest_until_ns = now + pause.all_ns;
 	if (!is_followed(w, src) || process_has_ended(w->pid))
 		return; /* what was read before is the newest of it */
-	if (pause_ns < w->interval_ns)
-		pause_ns = w->interval_ns;
-	if (w->reader.is_late && pause_ns < ROWS_LATE_NS)
-		pause_ns = ROWS_LATE_NS;
 	r->is_counted = false; /* how often it was called meanwhile is not known */
-	err = rows_past_add(src->rows, w->image, w->began_ns, w->began_ns + pause_ns, r);
+	err = rows_past_add(src->rows, w->image, w->began_ns, w->began_ns + pause.own_ns, r);
 	if (err || !r->is_known)
 		log_debug("serve: resident memory of PID %d by row is not known: %s", w->pid,
 			  err ? strerror(-err) : r->why);
