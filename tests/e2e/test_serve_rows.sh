@@ -34,6 +34,17 @@ judge() {
 has_rows() { get -f -o "$work/metrics" "$url/metrics" && grep -q "^heaptap_resident_bytes{pid=\"$pid\"" "$work/metrics"; }
 has_no_rows() { get -f -o "$work/metrics" "$url/metrics" && ! grep -q "^heaptap_resident_[a-z]*{pid=\"$pid\"" "$work/metrics"; }
 
+# One that grows after its first reading; the second one comes after a minute, which is further down.
+start "$bin/grown" || not_ok start "the target did not start" "$work/target.err"
+pid=$target growing=$target
+mkdir "$work/growing"
+top=$work/growing
+serve --listen 127.0.0.1:0 --rate 1 --max-overhead off -p "$growing"
+growing_url=$url growing_server=$server top=$work
+await 20 has_rows && ok "before it grows" || not_ok "before it grows" "no rows within 20 s" "$work/serve.err"
+for how in "free 30" "mapp 16"; do step "$how"; done
+exec {growing_in}>&"$target_in"
+
 start "$bin/grown" || not_ok start "the target did not start" "$work/target.err"
 pid=$target
 for how in "live 48" "free 30" "mapp 16"; do step "$how"; done
@@ -93,4 +104,20 @@ has_no_rows && judge "--rows-interval 0: nothing is read" '"rows" not in data' "
 end_server "without rows"
 timeout 20 "$heaptap" serve --rows-interval 30s --comm '^rows-' >"$work/out" 2>&1
 [ $? = 2 ] && grep -q -- '--rows-interval is at least 1m' "$work/out" && ok "every 30 s: refused" || not_ok "every 30 s: refused" "not so" "$work/out"
+
+# after a minute: what it was and what it is
+pid=$growing url=$growing_url server=$growing_server
+has_two() {
+	get -f -o "$work/json" "$url/pid/$pid/api" && python3 -c "import json, sys; sys.exit(len(json.load(open('$work/json'))['rows']['hour']['times_ms']) < 2)"
+}
+await 90 has_two && has_rows || not_ok "a second reading" "none within 90 s" "$work/json"
+judge "a second reading: what was freed is kept" 'near(kind("trimmable") + kind("pinned") + kind("kept"), 30 * MiB, 0.1) and
+	near(rows["hour"]["bytes"]["anonymous"][1] - rows["hour"]["bytes"]["anonymous"][0], 16 * MiB, 0.1) and
+	rows["hour"]["times_ms"][1] - rows["hour"]["times_ms"][0] >= 59000 and len(rows["day"]["times_ms"]) in (1, 2)' "$work/json"
+judge "its growth is told by row" '"By row" in data["process"]["growth_note"] and "free kept by glibc +" in data["process"]["growth_note"]' "$work/json"
+get -f -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=$pid"
+"$heaptap" report "$work/p.pb.gz" 2>&1 | tr -s ' \n' ' ' | grep -qE 'By row[^.]*: free kept by glibc \+(29|30|31)|Resident [0-9.]+ -> [0-9.]+ MiB, read [0-9.]+ (s|ms) before the end: free kept by glibc \+' &&
+	ok "its profile has both readings" || not_ok "its profile has both readings" "not so" "$work/json"
+exec {growing_in}>&-
+end_server "growing"
 e2e_end
