@@ -104,6 +104,14 @@ start "$bin/heaps" mapped "$work/info.xml"
 explain -p "$target" -f json
 judge "mapped: not malloc's" - - 'cause == "anonymous" and near(row("anonymous"), 32 * MiB) and row("live") < 65536'
 finish_target
+start "$bin/heaps" torn "$work/info.xml"
+explain -p "$target" -f json
+judge "torn: glibc's heap, which could not be read" - - \
+	'cause == "brk" and j["glibc"] is None and "main arena at 0x" in j["glibc_why_not"] and "glibc\x27s malloc could not be read (its main arena" in text and "runtime" not in text'
+explain -p "$target"
+[ $status = 0 ] && tr '\n' ' ' <"$work/out" | grep -q "The heap of glibc's malloc could not be read, so it is in other rows: its main arena at 0x" &&
+	ok "torn: the text says why" || not_ok "torn: the text says why" "status $status" "$work/out" "$work/err"
+kill_target
 
 # what is not malloc's, and what is besides it
 # cause HOW EXPRESSION
@@ -201,6 +209,37 @@ explain -v -p "$target"
 [ $status = 0 ] && [ "$(grep -cE '^0x[0-9a-f]+ ' "$work/out")" = 38 ] && ok "-v: every arena" || not_ok "-v: every arena" "status $status" "$work/out"
 finish_target
 
+# html: one page that fetches nothing, in which names are text
+cp "$bin/heaps" "$work/<b>ld&\""
+start "$work/<b>ld&\"" live "$work/info.xml"
+explain -f html --pins -p "$target"
+cat >"$work/page.py" <<'EOP'
+import html.parser, sys
+class Page(html.parser.HTMLParser):
+    stack, tags, text, bad = [], [], {}, []
+    void = {"meta", "i"}
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if {"src", "href", "onload"} & {name for name, value in attrs} or tag in ("script", "link", "img", "b"):
+            self.bad.append(self.get_starttag_text())
+        self.stack.append(tag)
+    def handle_data(self, data):
+        self.text[self.stack[-1] if self.stack else ""] = self.text.get(self.stack[-1] if self.stack else "", "") + data
+    def handle_endtag(self, tag):
+        while self.stack and self.stack.pop() != tag:
+            pass
+page = Page()
+page.feed(open(sys.argv[1]).read())
+rows = page.tags.count("tr")
+ok = not page.bad and '<b>ld&"' in page.text["h1"] and "Mostly live malloc blocks" in page.text["h2"] and rows > 5 and "pre" in page.tags
+print(page.bad, rows, page.text.get("h1"), page.text.get("h2"))
+sys.exit(not ok)
+EOP
+said=$(python3 "$work/page.py" "$work/out" 2>&1) && [ $status = 0 ] && grep -q 'class="r-live" style="flex-grow:0\.[0-9]*" title="malloc: live blocks: ' "$work/out" &&
+	grep -q '<td class="name">total (RSS)' "$work/out" && grep -q 'arenas read and verified' "$work/out" && ! grep -qE 'https?://|@import|url\(' "$work/out" &&
+	ok "html: one page" || not_ok "html: one page" "status $status, $said" "$work/err"
+finish_target
+
 # fails NAME STATUS PATTERN ARGS...
 fails() {
 	local name=$1 want=$2 pattern=$3
@@ -212,6 +251,9 @@ fails() {
 fails "no process" 1 'there is no process 4000000' -p 4000000
 fails "a kernel thread" 1 'is a kernel thread' -p "$(pgrep -o kthreadd || echo 2)"
 fails "no -p" 2 'use -p PID'
+fails "-p 0" 2 "'0' is not a process ID" -p 0
+fails "-p -1" 2 "'-1' is not a process ID" -p -1
+fails "-p 1,2" 2 "'1,2' means 2 processes; give one: -p 1, 2" -p 1,2
 fails "a process without -p" 2 "unexpected argument '1'" 1
 fails "another format" 2 "format" -p 1 -f xml
 if have setpriv; then

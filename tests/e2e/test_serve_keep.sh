@@ -276,6 +276,8 @@ memory_limit() {
 		held=$(awk '$1 == "AT" { n = $2 } END { print n + 1048583 }' "$top/target.out")
 		is_kept "OOM kill: to the byte" last "$held"
 		says_why "OOM kill" "out of memory"
+		grep -qE '^resident by row, read [0-9.]+ s before the end: .*files ' "$top/comments" && ok "OOM kill: what was resident" ||
+			not_ok "OOM kill: what was resident" "not said" "$top/comments"
 		end_server "limit"
 		# heaptap in a container that is shown the host's cgroups: its neighbours are "/../..." to it
 		own=${cgroup%/*}/heaptap-own-$$

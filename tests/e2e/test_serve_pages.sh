@@ -90,8 +90,9 @@ seen() {
 }
 dom /
 seen "the index" "href=\"pid/$pid/\">&lt;/td&gt;&lt;script&gt;</a>" '>977 KiB</td>' '&lt;b&gt;/&lt;i onload=1&gt;' 'href="pid/[0-9]*/viewer"' 'Auto-refresh 10 s.*>Pause<'
+await 20 has_metric '^heaptap_resident_bytes{.*kind="files"} [1-9]' || not_ok "its resident memory by row" "is not read" "$top/serve.err"
 dom "/pid/$pid/"
-seen "a process" "<h1>&lt;/td&gt;&lt;script&gt;</h1>" '<b>977 KiB</b>' '&lt;script&gt;alert\(2\)&lt;\\/script&gt;' '&lt;b&gt;/&lt;i onload=1&gt;' 'Probe cost'
+seen "a process" '<section id="rows"><h2>Resident memory<small>[0-9.]+ MiB, read [0-9]+ s ago' '<i></i>file pages \(page cache\)</span>' "<h1>&lt;/td&gt;&lt;script&gt;</h1>" '<b>977 KiB</b>' '&lt;script&gt;alert\(2\)&lt;\\/script&gt;' '&lt;b&gt;/&lt;i onload=1&gt;' 'Probe cost'
 dom "/pid/$pid/?live=0"
 seen "a process, held still" '<h1>' 'class="paused"><span>Paused</span><button[^>]*>Resume<'
 get -H "Authorization: Bearer $secret" "$url/pid/$pid/" | sed -n '/<noscript>$/,/<.noscript>/p' >"$work/plain"
@@ -195,6 +196,9 @@ if have python3; then
 		screens page_drag.js "/pid/$pid/?live=0" 1000x900:light && grep -q ' changed .*img/src=x.* #from=[0-9]*&to=[0-9]*$' "$work/said"
 	}
 	await 60 drag_shows && ok "a span of the chart: what changed in it, by stack" || not_ok "a span of the chart" "does not show it" "$work/said" "$work/log"
+	screens page_rows.js "/pid/$pid/?live=0" 1000x900:light
+	grep -q 'bands 8 runs 2 stacked true newest .*55\.[0-9] MiB.* live 10\.0 MiB .* other 6\.[0-9]* MiB failed true without true hidden true markup 0$' "$work/said" &&
+		ok "resident memory by row over an hour" || not_ok "resident memory by row over an hour" "not so" "$work/said" "$work/log"
 	screens page_many.js / 1600x900:light
 	grep -q ' rows 300 found 38 groups 8 growing 75 sorted true folded true$' "$work/said" && ok "300 processes: groups, filter, order: $(sed -n 's/.* drawn/drawn/p' "$work/said")" ||
 		not_ok "300 processes" "not so" "$work/said" "$work/log"

@@ -33,7 +33,7 @@ struct made_heap {
 	uint64_t last_free; /* in the unsorted bin */
 	uint64_t cache; /* the thread's cache; 0: none */
 	uint64_t absent_addr; /* a page that is not there; 0: none */
-	uint64_t read_cnt;
+	uint64_t read_cnt, look_cnt; /* calls of read() and page() */
 	void (*on_read)(struct made_heap *h); /* NULL, or changes something */
 };
 
@@ -66,6 +66,7 @@ static enum page_state made_page(void *ctx, uint64_t addr)
 {
 	struct made_heap *h = ctx;
 
+	h->look_cnt++;
 	addr = page_down(addr);
 	return addr == h->absent_addr || !made_is_mapped(addr, MEMORY_PAGE) ? PAGE_ABSENT :
 									      PAGE_RESIDENT;

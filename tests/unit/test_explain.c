@@ -325,6 +325,24 @@ static void test_verdict(void **state)
 		strstr(v.text, "live malloc blocks (55.0 MiB, 55 %) and stacks (45.0 MiB, 45 %)"));
 	assert_string_equal(CAUSE(&g, 40, 0, 0, &v, ROW_LIVE, 100), "swapped");
 	assert_string_equal(CAUSE(&g, 0, 60, 0, &v, ROW_LIVE, 100), "forked");
+	/* whose memory it is depends on what could be read */
+	CAUSE(&g, 0, 0, 0, &v, ROW_BRK, 100);
+	assert_non_null(strstr(v.advice, "a runtime, another allocator or direct system calls"));
+	g.is_unread = true;
+	snprintf(g.why, sizeof(g.why), "its bins are torn");
+	CAUSE(&g, 0, 0, 0, &v, ROW_BRK, 100);
+	assert_null(strstr(v.advice, "a runtime"));
+	assert_non_null(
+		strstr(v.advice, "glibc's malloc could not be read (its bins are torn). This is"));
+	g.is_unread = false;
+	g.arenas.data = arenas;
+	g.arenas.cnt = 1;
+	arenas[0].system_bytes = 100 * MIB;
+	snprintf(arenas[0].why, sizeof(arenas[0].why), "its top keeps changing");
+	CAUSE(&g, 0, 0, 0, &v, ROW_ANONYMOUS, 100);
+	assert_non_null(strstr(v.advice, "malloc has 100 MiB in arenas that could not be verified: "
+					 "its top keeps changing."));
+	g.arenas.cnt = 0;
 	/* what a program never wrote of its huge pages */
 	assert_string_equal(CAUSE(&g, 0, 0, 40, &v, ROW_ANONYMOUS, 100), "huge_pages");
 	/* 9 arenas with 5 MiB of free memory each; then one with nearly all of it */

@@ -254,6 +254,102 @@ static void test_no_arena(void **state)
 	made_release(&h);
 }
 
+#define FALSE_LOOKS \
+	(126 +      \
+	 8) /* one for each of its bins that could be the last of another arena, which is not there */
+
+/* What looks like an arena and leads to none costs a look or two, not tries. It lies before the true one. */
+static void test_false_arena(void **state)
+{
+	static const uint64_t nexts[] = {
+		0, ~7ULL, MADE_HEAP - 8, MADE_DATA + 64, MADE_DATA - 64, 1ULL << 40
+	};
+	struct made_heap h;
+	struct glibc g;
+	uint64_t before;
+
+	(void)state;
+	made_heap_whole(&h);
+	assert_int_equal(made_walk(&h, &g), 0);
+	before = h.look_cnt;
+	glibc_release(&g);
+	for (size_t i = 0; i < sizeof(nexts) / sizeof(*nexts); i++) {
+		for (uint64_t at = MADE_DATA + 112; at < MADE_DATA + 112 + 127 * 16; at += 16)
+			*made_word(&h, at) = *made_word(&h, at + 8) = at - 16;
+		*made_word(&h, MADE_DATA + 2160) = nexts[i];
+		h.look_cnt = 0;
+		assert_int_equal(made_walk(&h, &g), 0);
+		assert_true(g.main_arena == MADE_ARENA);
+		assert_true(g.arenas.data->is_proved);
+		assert_true(h.look_cnt <= before + FALSE_LOOKS);
+		glibc_release(&g);
+	}
+	made_release(&h);
+}
+
+/* Threads change many bins of the main arena while it is looked for, then fewer. */
+static void keep_busy(struct made_heap *h)
+{
+	for (uint32_t i = 60; i < 80; i++)
+		*made_word(h, made_bin(i) + 16) = h->read_cnt < 300 ? MADE_HEAP : made_bin(i);
+}
+
+static void test_busy_main(void **state)
+{
+	struct made_heap h;
+	struct glibc g;
+
+	(void)state;
+	made_heap_whole(&h);
+	h.on_read = keep_busy;
+	assert_int_equal(made_walk(&h, &g), 0);
+	assert_true(h.read_cnt > 300);
+	assert_true(g.main_arena == MADE_ARENA);
+	assert_true(g.arenas.data->is_proved);
+	assert_string_equal(g.why, "");
+	glibc_release(&g);
+	made_release(&h);
+}
+
+/* Of a C library that is there, it is said why its heap was not read. */
+static void test_unread(void **state)
+{
+	static const struct {
+		uint64_t addr, value;
+		const char *why;
+	} cases[] = {
+		{ MADE_ARENA + 112 + 16 * 126, 0, "of no known version" }, /* the last bin */
+		{ MADE_ARENA + 2160, 0, "of no known version" },
+		{ MADE_ARENA + 2160, MADE_HEAP, "the list of its arenas leads to 0x555500000000" },
+		{ MADE_ARENA + 2184, 1ULL << 60, "its main arena at 0x7f0000000c60" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct made_heap h;
+		struct glibc g;
+
+		made_heap_whole(&h);
+		*made_word(&h, cases[i].addr) = cases[i].value;
+		assert_int_equal(made_walk(&h, &g), 0);
+		assert_true(!g.main_arena && g.is_unread);
+		assert_non_null(strstr(g.why, cases[i].why));
+		glibc_release(&g);
+		/* before the first call of malloc there is none */
+		h.map_list[0].rss_bytes = 0;
+		assert_int_equal(made_walk(&h, &g), 0);
+		assert_true(!g.main_arena && !g.is_unread);
+		glibc_release(&g);
+		h.map_list[0].rss_bytes = MADE_HEAP_BYTES;
+		/* a library of this name is no glibc */
+		h.map_list[1].map.path = h.map_list[2].map.path = "/usr/lib/libcrypto.so.3";
+		assert_int_equal(made_walk(&h, &g), 0);
+		assert_true(!g.main_arena && !g.is_unread);
+		glibc_release(&g);
+		made_release(&h);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,7 +357,8 @@ int main(void)
 		cmocka_unit_test(test_not_believed), cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_fast_loop),    cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_random),	     cmocka_unit_test(test_late),
-		cmocka_unit_test(test_no_arena),
+		cmocka_unit_test(test_no_arena),     cmocka_unit_test(test_false_arena),
+		cmocka_unit_test(test_busy_main),    cmocka_unit_test(test_unread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,9 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "metrics/metrics_page.h"
+#include "metrics/rows_past.h"
 #include "metrics/view.h"
 
 static void test_accept(void **state)
@@ -189,6 +191,7 @@ static const struct serve_scope unknown_scopes[] = {
 };
 static const struct serve_process processes[] = {
 	{ .pid = 17,
+	  .image = 1717,
 	  .comm = "a\"b",
 	  .exe = "/bin/a",
 	  .container = "0123",
@@ -205,6 +208,7 @@ static const struct serve_process processes[] = {
 	  .scope_cnt = 2 },
 	/* its frees are not watched */
 	{ .pid = 18,
+	  .image = 1818,
 	  .comm = "b",
 	  .exe = "/bin/b",
 	  .container = "",
@@ -251,16 +255,21 @@ static const struct serve_view view = {
 	.version = "1",
 };
 
-static char *page(enum metric_format format)
+static char *page_of(const struct serve_view *v, enum metric_format format)
 {
 	char *text = NULL;
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
 
 	assert_non_null(out);
-	metrics_page_write(&view, format, out);
+	metrics_page_write(v, format, out);
 	fclose(out);
 	return text;
+}
+
+static char *page(enum metric_format format)
+{
+	return page_of(&view, format);
 }
 
 static void has_line(const char *text, const char *line)
@@ -363,12 +372,64 @@ static void test_families(void **state)
 	free(text);
 }
 
+/* What is resident by kind: of what was read, with a 0 for what has gone; nothing of what could not be read. */
+static void test_rows(void **state)
+{
+	static const char *const families[] = { "heaptap_resident_bytes",
+						"heaptap_resident_age_seconds" };
+	struct resident_reading r = { .is_known = true, .row_cnt = 2, .rss_bytes = 4097 },
+				failed = { .why = "denied" };
+	struct rows_past *past;
+	struct serve_view v = view;
+	char *text;
+
+	(void)state;
+	assert_int_equal(rows_past_new(&past), 0);
+	v.rows = past;
+	text = page_of(&v, METRIC_PROMETHEUS);
+	assert_null(strstr(text, "heaptap_resident_bytes{"));
+	free(text);
+	snprintf(r.rows[0].name, sizeof(r.rows[0].name), "%s", row_name(ROW_LIVE));
+	snprintf(r.rows[1].name, sizeof(r.rows[1].name), "%s", row_name(ROW_MOVED));
+	r.rows[0].bytes = 4100;
+	r.rows[1].bytes = -3;
+	assert_int_equal(rows_past_add(past, 1717, now_ns(), 0, &r), 0);
+	r.row_cnt = 1;
+	r.rows[0].bytes = 40000000001;
+	assert_int_equal(rows_past_add(past, 1717, now_ns(), 0, &r), 0);
+	assert_int_equal(rows_past_add(past, 1818, now_ns(), 0, &r), 0);
+	assert_int_equal(rows_past_add(past, 1818, now_ns(), 0, &failed), 0);
+	text = page_of(&v, METRIC_PROMETHEUS);
+	assert_non_null(strstr(
+		text,
+		"\nheaptap_resident_bytes{pid=\"17\",comm=\"a\\\"b\",exe=\"/bin/a\",container=\"0123\",kind=\"live\"} 40000000001\n"
+		"heaptap_resident_bytes{pid=\"17\",comm=\"a\\\"b\",exe=\"/bin/a\",container=\"0123\",kind=\"moved\"} 0\n"
+		"# HELP heaptap_resident_age_seconds "));
+	assert_null(strstr(text, "heaptap_resident_bytes{pid=\"18\""));
+	assert_non_null(strstr(text, "\nheaptap_resident_age_seconds{pid=\"17\""));
+	assert_null(strstr(text, "heaptap_resident_age_seconds{pid=\"18\""));
+	for (size_t i = 0; i < 2; i++) {
+		char head[80];
+
+		snprintf(head, sizeof(head), "# TYPE %s gauge\n", families[i]);
+		assert_non_null(strstr(text, head));
+		assert_null(strstr(strstr(text, head) + 1, head));
+	}
+	free(text);
+	text = page_of(&v, METRIC_OPENMETRICS);
+	assert_non_null(strstr(text, "# UNIT heaptap_resident_bytes bytes\n"));
+	assert_non_null(strstr(text, "# UNIT heaptap_resident_age_seconds seconds\n"));
+	free(text);
+	rows_past_free(past);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_accept),	 cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_growth),	 cmocka_unit_test(test_page),
 		cmocka_unit_test(test_families), cmocka_unit_test(unknown_is_never_0),
+		cmocka_unit_test(test_rows),
 	};
 
 	return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);

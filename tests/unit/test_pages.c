@@ -17,6 +17,7 @@
 #include "http/page_json.h"
 #include "http/process_page.h"
 #include "metrics/inuse_past.h"
+#include "metrics/rows_past.h"
 #include "metrics/stack_past.h"
 #include "metrics/view.h"
 
@@ -300,6 +301,58 @@ static void test_json(void **state)
 	free(text);
 }
 
+/* What is resident by row: the words of explain, at the times of readings; null where one failed. */
+static void test_json_rows(void **state)
+{
+	static const struct resident_reading failed = { .why = "denied" };
+	struct resident_reading r = { .is_known = true, .is_proved = true, .row_cnt = 1 };
+	struct serve_process p = { .pid = 17,
+				   .comm = "a",
+				   .exe = "",
+				   .image = 1717,
+				   .inuse_words = "",
+				   .inuse_bytes = NAN,
+				   .overhead = NAN };
+	struct serve_view v = { .processes = &p, .process_cnt = 1, .version = "1" };
+	struct rows_past *past;
+	char *text = json_of(&v, &p);
+	uint64_t now = now_ns();
+
+	(void)state;
+	assert_null(strstr(text, "\"rows\"")); /* with --rows-interval 0 */
+	free(text);
+	assert_int_equal(rows_past_new(&past), 0);
+	v.rows = past;
+	text = json_of(&v, &p);
+	assert_non_null(strstr(text, "\"rows\":{\"note\":\"Not read yet.\"}"));
+	free(text);
+	snprintf(r.rows[0].name, sizeof(r.rows[0].name), "%s", row_name(ROW_LIVE));
+	r.rows[0].bytes = 4097;
+	r.rss_bytes = 4097;
+	r.took_ns = 2500000;
+	assert_int_equal(rows_past_add(past, 1717, now - 60 * NS_PER_S, 0, &failed), 0);
+	assert_int_equal(rows_past_add(past, 1717, now, 0, &r), 0);
+	text = json_of(&v, &p);
+	assert_non_null(strstr(text,
+			       "\"took_ms\":2.5,\"rss_bytes\":4097,\"list\":[{\"row\":\"live\","
+			       "\"what\":\"malloc: live blocks\",\"bytes\":4097}]"));
+	assert_non_null(strstr(text, "],\"bytes\":{\"live\":[null,4097]}}"));
+	assert_null(strstr(text, "why_not"));
+	free(text);
+	r.is_proved = false;
+	snprintf(r.why, sizeof(r.why), "torn");
+	assert_int_equal(rows_past_add(past, 1717, now + 1, 0, &r), 0);
+	text = json_of(&v, &p);
+	assert_non_null(strstr(text, "\"heap_why_not\":\"torn\""));
+	free(text);
+	assert_int_equal(rows_past_add(past, 1717, now + 2, 0, &failed), 0);
+	text = json_of(&v, &p);
+	assert_non_null(strstr(text, "\"rows\":{\"why_not\":\"denied\",\n\"hour\":{"));
+	assert_null(strstr(text, "\"list\""));
+	free(text);
+	rows_past_free(past);
+}
+
 /* Nothing is fetched from elsewhere, and foreign names never become markup. */
 static void test_page_files(void **state)
 {
@@ -379,7 +432,7 @@ int main(void)
 		cmocka_unit_test(test_process_page),
 		cmocka_unit_test(test_process_page_without_past),
 		cmocka_unit_test(test_page_of_many),
-		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_json), cmocka_unit_test(test_json_rows),
 		cmocka_unit_test(test_page_files),
 	};
 

@@ -354,6 +354,42 @@ static void test_file(void **state)
 	close(fd);
 }
 
+/* serve reads now and then: its last reading may be of some time before the end, and does not explain what came since. */
+static void test_age(void **state)
+{
+	struct profile *p = profile_of(first(), last()), *back;
+	char buf[RESIDENT_WORDS], *text;
+	int fd = memfd_create("p", MFD_CLOEXEC);
+	struct witness w;
+	struct err why;
+
+	(void)state;
+	p->resident.end.age_ns = 42000000000;
+	assert_non_null(
+		strstr(resident_words(p, buf),
+		       "Resident 141 -> 225 MiB, read 42.0 s before the end: live +48.0 MiB"));
+	assert_int_equal(pprof_write(p, fd), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(pprof_read(fd, &back, &why), 0);
+	assert_true(back->resident.end.age_ns == 42000000000);
+	profile_free(back);
+	close(fd);
+	text = report_of(p, REPORT_JSON);
+	assert_non_null(strstr(text, "\"end_age_s\":42.0,"));
+	free(text);
+	witness_find(p, &w);
+	assert_true(w.is_unexplained && w.rows[0]);
+	p->recording.rss_end_bytes = 425 * MIB;
+	witness_find(p, &w);
+	assert_true(w.is_unexplained && !w.rows[0]);
+	text = report_of(p, REPORT_TEXT);
+	assert_non_null(strstr(
+		text, "\nResident 141 -> 225 MiB, read 42.0 s before the end: live +48.0 MiB,"));
+	assert_non_null(strstr(text, "\nResident 141 -> 425 MiB\n"));
+	free(text);
+	profile_free(p);
+}
+
 static void test_unknown_in_reports(void **state)
 {
 	struct profile *p = profile_of(first(), unknown("the process had ended"));
@@ -570,7 +606,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_check),	 cmocka_unit_test(test_words),
 		cmocka_unit_test(test_moments),	 cmocka_unit_test(test_size_alone),
-		cmocka_unit_test(test_new_heap), cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_new_heap), cmocka_unit_test(test_wrap), cmocka_unit_test(test_age),
 		cmocka_unit_test(test_file),	 cmocka_unit_test(test_unknown_in_reports),
 		cmocka_unit_test(test_witness),	 cmocka_unit_test(test_before),
 		cmocka_unit_test(test_limits),

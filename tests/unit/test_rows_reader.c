@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "explain/reading.h"
+#include "proc/reader.h"
 #include "record/rows_reader.h"
 
 #define MAPPED_BYTES (48 << 20)
@@ -94,6 +95,46 @@ static void test_reads(void **state)
 	}
 	assert_int_equal(sum, r.answer.rss_bytes);
 	assert_true(unowned >= MAPPED_BYTES);
+	end(pid);
+}
+
+static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, int out_fd)
+{
+	assert_int_equal(kind, ROWS_READER_JOB);
+	assert_int_equal(fd, -1);
+	return rows_reader_run_job(args, args_bytes, out_fd);
+}
+
+/* For serve the reader's child reads: main has no child, and does not wait for it. */
+static void test_reads_by_job(void **state)
+{
+	struct rows_reader r = { 0 };
+	pid_t pid = start();
+	int64_t sum = 0;
+
+	(void)state;
+	assert_int_equal(reader_start(READER_PATIENT_MS, run_job), 0);
+	assert_false(rows_reader_is_at_work(&r));
+	rows_reader_begin_job(&r, getuid(), pid, MAPPED_BYTES);
+	assert_true(rows_reader_is_at_work(&r));
+	wait_for(&r);
+	assert_true(r.is_over && !r.is_late && !rows_reader_is_at_work(&r));
+	if (!r.answer.is_known)
+		fail_msg("not known: %s", r.answer.why);
+	for (uint32_t i = 0; i < r.answer.row_cnt; i++)
+		sum += r.answer.rows[i].bytes;
+	assert_int_equal(sum, r.answer.rss_bytes);
+	assert_true(sum >= MAPPED_BYTES);
+	assert_true(r.answer.cpu_ns && r.answer.cpu_ns < 10 * NS_PER_S);
+	rows_reader_begin_job(&r, getuid(), NO_PROCESS, 0);
+	wait_for(&r);
+	assert_true(!r.answer.is_known && strstr(r.answer.why, "4000000"));
+	/* one that is stopped does not answer in time; the others still do */
+	rows_reader_begin_job(&r, getuid(), pid, MAPPED_BYTES);
+	r.deadline_ns = 0;
+	assert_true(rows_reader_work(&r));
+	assert_true(r.is_late || r.answer.is_known);
+	reader_end();
 	end(pid);
 }
 
@@ -187,6 +228,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reads),
+		cmocka_unit_test(test_reads_by_job),
 		cmocka_unit_test(test_is_unknown),
 		cmocka_unit_test(test_size_alone),
 		cmocka_unit_test(test_does_not_believe),

@@ -19,6 +19,7 @@
 #include "http/listen.h"
 #include "http/token.h"
 #include "serve/daemon_priv.h"
+#include "serve/live_view_priv.h"
 
 static void test_paths(void **state)
 {
@@ -506,6 +507,21 @@ static void test_token_file(void **state)
 	assert_int_equal(token_read("/tmp", token, &why), -EINVAL);
 }
 
+/* At most once in the interval, 1 % of a CPU for all, half of that for one; one that hangs costs the others little. */
+static void test_rows_pause(void **state)
+{
+	struct rows_pause p = rows_pause_after(8 * NS_PER_MS, false, 60 * NS_PER_S);
+
+	(void)state;
+	assert_true(p.own_ns == 60 * NS_PER_S && p.all_ns == 800 * NS_PER_MS);
+	p = rows_pause_after(2 * NS_PER_S, false, 60 * NS_PER_S);
+	assert_true(p.own_ns == 400 * NS_PER_S && p.all_ns == 200 * NS_PER_S);
+	p = rows_pause_after(8 * NS_PER_S, true, 60 * NS_PER_S);
+	assert_true(p.own_ns == 3600 * NS_PER_S && p.all_ns == 60 * NS_PER_S);
+	p = rows_pause_after(8 * NS_PER_S, true, 7200 * NS_PER_S);
+	assert_true(p.own_ns == 7200 * NS_PER_S);
+}
+
 static void test_who_was_slow(void **state)
 {
 	struct slow_processes s = { 0 };
@@ -539,6 +555,7 @@ int main(void)
 		cmocka_unit_test(test_args_together), cmocka_unit_test(test_views),
 		cmocka_unit_test(test_times),	      cmocka_unit_test(test_addrs),
 		cmocka_unit_test(test_own_names),     cmocka_unit_test(test_who_was_slow),
+		cmocka_unit_test(test_rows_pause),
 	};
 
 	return cmocka_run_group_tests_name("serve", tests, NULL, NULL);

@@ -90,6 +90,7 @@ static void test_settings(void **state)
 	assert_int_equal(s.daemon.rate_bytes, 1);
 	assert_int_equal(s.daemon.live_cap, 1000000);
 	assert_int_equal(s.daemon.stack_cap, 65536);
+	assert_int_equal(s.daemon.rows_interval_ns, 60000000000);
 	assert_string_equal(s.daemon.listen, "127.0.0.1:7676");
 	assert_int_equal(s.daemon.pushes.target_cnt, 1);
 	assert_int_equal(s.daemon.pushes.interval_ns, 10000000000);
@@ -108,6 +109,7 @@ static void test_refused(void **state)
 		{ "-p1", "--push", "parca+http://a:1", "--push", "parca+http://a:1" },
 		{ "-p1", "--push", "http://a:1" },
 		{ "-p0" },
+		{ "-p1", "--rows-interval", "59s" },
 		{ "-p1", "--listen", "nowhere" },
 		{ "-p1", "--listen", "unix:" },
 		{ "-p1", "--attach-mode", "x" },

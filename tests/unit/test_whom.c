@@ -150,6 +150,7 @@ static void test_operands(void **state)
 		{ { "/bin/sleep" }, NULL },
 		{ { "sleep", "1" }, NULL },
 	};
+	static const char *const no_pids[] = { "0", "-1", "+7", "7,", "99999999999", "7,-1" };
 	struct whom none = { 0 }, some = { 0 };
 	struct err why;
 	pid_t pid = begin(), found = 0;
@@ -172,6 +173,10 @@ static void test_operands(void **state)
 	assert_int_equal(found, 7);
 	assert_int_equal(whom_find_one("7,8", &found, &why), -EINVAL);
 	assert_string_equal(why.text, "'7,8' means 2 processes; give one: -p 7, 8");
+	for (size_t i = 0; i < sizeof(no_pids) / sizeof(*no_pids); i++) {
+		assert_int_equal(whom_find_one(no_pids[i], &found, &why), -EINVAL);
+		assert_non_null(strstr(why.text, "is not a process ID"));
+	}
 	assert_int_equal(whom_find_one("no-such-program", &found, &why), -ESRCH);
 	assert_int_equal(whom_find_one("", &found, &why), -ESRCH);
 	assert_int_equal(whom_explain_pids("sleep", &why), -EINVAL);

@@ -406,16 +406,31 @@ static int printed_init(struct printed *p)
 	return 0;
 }
 
-static void run_reading(pid_t parent, int (*fn)(void *), void *arg, uint32_t wall_s,
-			const struct printed *printed)
+int sandbox_seal_reading(pid_t parent, uint64_t data_bytes)
 {
 	static const int needed[] = { CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE };
-	static const int kept_fd[] = { STDOUT_FILENO, STDERR_FILENO };
-	const struct sandbox_limits limits = { .data_bytes = READING_DATA_BYTES,
+	const struct sandbox_limits limits = { .data_bytes = data_bytes,
 					       .map_bytes = READING_MAP_BYTES };
 	/* Without that capability it reads as it is, and without openat2(), of which the filter does not see how it
 	 * opens. */
 	bool is_nobody = may_read_all();
+	int err;
+
+	if (is_nobody)
+		be_nobody_for_files();
+	err = die_with_parent(parent);
+	if (!err)
+		err = limit_memory(&limits);
+	if (!err)
+		err = is_nobody ? keep_capabilities(needed, sizeof(needed) / sizeof(needed[0])) :
+				  sandbox_keep_reading();
+	return err ? err : filter_system_calls(is_nobody ? OPENS_ALL : OPENS_PLAIN);
+}
+
+static void run_reading(pid_t parent, int (*fn)(void *), void *arg, uint32_t wall_s,
+			const struct printed *printed)
+{
+	static const int kept_fd[] = { STDOUT_FILENO, STDERR_FILENO };
 	int status;
 
 	/* First of all: a process that is killed cannot take probes out, so it must not be the last that has one
@@ -423,12 +438,8 @@ static void run_reading(pid_t parent, int (*fn)(void *), void *arg, uint32_t wal
 	if (dup2(printed->write_fd[0], STDOUT_FILENO) < 0 ||
 	    dup2(printed->write_fd[1], STDERR_FILENO) < 0 || close_others(kept_fd, 2))
 		_exit(SANDBOX_NOT_RUN);
-	if (is_nobody)
-		be_nobody_for_files();
-	if (sandbox_begin(parent, kept_fd, 2, wall_s) || limit_memory(&limits) ||
-	    (is_nobody ? keep_capabilities(needed, sizeof(needed) / sizeof(needed[0])) :
-			 sandbox_keep_reading()) ||
-	    filter_system_calls(is_nobody ? OPENS_ALL : OPENS_PLAIN))
+	if (sandbox_begin(parent, kept_fd, 2, wall_s) ||
+	    sandbox_seal_reading(parent, READING_DATA_BYTES))
 		_exit(SANDBOX_NOT_RUN);
 	status = fn(arg);
 	if (fflush(NULL) && !status)

@@ -30,6 +30,9 @@ int sandbox_seal(pid_t parent, const struct sandbox_limits *limits);
  * up its own.
  */
 int sandbox_keep_reading(void);
+/* The same for a child that has yet to open what it reads, as one of sandbox_run_reading(). data_bytes: private writable
+ * memory, added to what it has. 0 or a negative errno. */
+int sandbox_seal_reading(pid_t parent, uint64_t data_bytes);
 /*
  * Run fn(arg) in a child that can read whatever this process can, and write nothing but standard output and error
  * and files that everybody may write: no process is started, none changed. What it prints comes through a pipe, so it

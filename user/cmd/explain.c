@@ -41,8 +41,8 @@ static const char more[] =
 	"\n"
 	"Exit status: 0 success, 1 error, 2 wrong usage.\n";
 
-static const char *const formats[] = { "text", "json", NULL };
-enum format { FORMAT_TEXT, FORMAT_JSON };
+static const char *const formats[] = { "text", "json", "html", NULL };
+enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_HTML };
 
 struct explain_options {
 	char *process;
@@ -80,7 +80,7 @@ static const struct option_row rows[] = {
 	  .at = AT(format),
 	  .arg = "WHAT",
 	  .choices = formats,
-	  .help = "output format: text (default) or json, which has everything" },
+	  .help = "output format: text (default); json, which has everything; html, one page for a browser" },
 	{ .name = "verbose",
 	  .letter = 'v',
 	  .type = OPTION_FLAG,
@@ -177,6 +177,8 @@ static int explain_and_print(void *arg)
 		log_error("explain: %s", why.text);
 	else if (o->format == FORMAT_JSON)
 		explain_print_json(&x, stdout);
+	else if (o->format == FORMAT_HTML)
+		err = explain_print_html(&x, o->shows_pins, stdout);
 	else
 		explain_print_text(&x, o->columns, o->is_verbose, stdout);
 	if (!err && o->shows_pins && o->format == FORMAT_TEXT)
@@ -193,7 +195,7 @@ static int explain(struct explain_options *o)
 
 	if (status) {
 		log_error("explain: %s", why.text);
-		return 1;
+		return status == -EINVAL ? 2 : 1;
 	}
 	status = o->for_ns ? watch_signals() : 0;
 	if (!status)
@@ -217,6 +219,11 @@ static int run(int argc, char **argv, const struct option_args *args)
 	}
 	if (!o.process) {
 		log_error("explain: no process given: use -p PID");
+		goto out;
+	}
+	if (o.format == FORMAT_HTML && isatty(STDOUT_FILENO)) {
+		log_error(
+			"explain: html is for a browser, and standard output is a terminal: use > x.html");
 		goto out;
 	}
 	o.columns = terminal_columns(STDOUT_FILENO, COLUMNS_MIN, COLUMNS_MAX);

@@ -321,6 +321,15 @@ static const struct option_row rows[] = {
 	  .flags = OPTION_AT_START,
 	  .help = "read heap in use per stack every TIME, to show growth and changes within a day; "
 		  "0 = never" },
+	{ .name = "rows-interval",
+	  .type = OPTION_TIME,
+	  .at = AT(daemon.rows_interval_ns),
+	  .arg = "TIME",
+	  .value = "1m",
+	  .max = 24 * 3600 * NS_PER_S,
+	  .flags = OPTION_AT_START,
+	  .help = "read what the resident memory of each process is every TIME, at least 1m; "
+		  "0 = never" },
 
 	{ .type = OPTION_HEADING, .help = "pushing" },
 	{ .name = "push",

@@ -182,6 +182,9 @@ static int finish(struct serve_settings *s)
 		err = finish_pushes(s);
 	if (err)
 		return err;
+	if (s->daemon.rows_interval_ns && s->daemon.rows_interval_ns < ROWS_INTERVAL_MIN_NS)
+		return complain(s, "rows-interval",
+				"--rows-interval is at least 1m, or 0: never; reading costs time");
 	err = listen_check(s->daemon.listen, !s->daemon.token_file, &why);
 	if (err)
 		return complain(s, "listen", "%s", why.text);

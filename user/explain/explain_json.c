@@ -201,6 +201,8 @@ void explain_print_json(const struct explanation *x, FILE *out)
 		put_glibc(&j, &x->glibc);
 	else
 		json_null(&j, "glibc");
+	if (x->glibc.is_unread)
+		json_text(&j, "glibc_why_not", x->glibc.why);
 	json_begin(&j, "jemalloc", '[');
 	for (size_t i = 0; i < x->jemalloc.tree_cnt; i++)
 		put_tree(&j, &x->jemalloc.trees[i]);

@@ -183,7 +183,12 @@ static void print_malloc(const struct explanation *x, int columns, FILE *out)
 	char text[LINE_BYTES], took[UNITS_BUF];
 
 	format_duration(x->took_ns, took, sizeof(took));
-	if (!g->main_arena)
+	if (g->is_unread)
+		snprintf(
+			text, sizeof(text),
+			"The heap of glibc's malloc could not be read, so it is in other rows: %s.",
+			g->why);
+	else if (!g->main_arena)
 		snprintf(
 			text, sizeof(text),
 			"No glibc malloc in use was found, so there are no malloc rows. Read in %s.",
@@ -288,6 +293,13 @@ static void print_types(const struct explanation *x, int columns, FILE *out)
 		fprintf(out, "and %zu more classes\n", cnt - TYPES_SHOWN);
 }
 
+void explain_print_notes(const struct explanation *x, int columns, FILE *out)
+{
+	print_beside(x, columns, out);
+	print_malloc(x, columns, out);
+	print_jemalloc(x, columns, out);
+}
+
 void explain_print_text(const struct explanation *x, int columns, bool is_verbose, FILE *out)
 {
 	char line[LINE_BYTES], rss[UNITS_BUF];
@@ -301,9 +313,7 @@ void explain_print_text(const struct explanation *x, int columns, bool is_verbos
 	fprintf(out, "\n");
 	print_rows(x, columns, is_verbose, out);
 	fprintf(out, "\n");
-	print_beside(x, columns, out);
-	print_malloc(x, columns, out);
-	print_jemalloc(x, columns, out);
+	explain_print_notes(x, columns, out);
 	if (is_verbose && x->glibc.main_arena)
 		print_compared(&x->glibc, out);
 	if (is_verbose)

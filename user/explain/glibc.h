@@ -55,7 +55,9 @@ struct glibc_parameters {
 };
 
 struct glibc {
-	uint64_t main_arena; /* 0: no glibc malloc */
+	uint64_t main_arena; /* 0: no glibc malloc, or it could not be read */
+	bool is_unread; /* the library is mapped, and there is memory of the break, but no main arena was found... */
+	char why[160]; /* ... for this reason */
 	VEC(struct glibc_arena) arenas;
 	struct glibc_parameters parameters;
 	uint64_t cache_key; /* of blocks in a thread's cache; 0: not known */

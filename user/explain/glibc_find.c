@@ -18,6 +18,8 @@
 #define ARENAS_CAP 20000
 #define BIN_TRIES 3
 #define TORN_BINS 4 /* that a thread may be changing */
+/* So many are looked at again: of an arena no more are torn at once. */
+#define LOOKED_BINS (GLIBC_BIN_CNT / 2)
 #define ARENA_TRIES 40 /* for an arena in which a thread works */
 #define ARENA_PAUSE_US 50
 #define HEAP_SCORE 4
@@ -61,32 +63,49 @@ static bool bin_is_sound_now(struct memory *m, uint64_t bin)
 	return false;
 }
 
+/* First what costs nothing: of anything else hardly a bin is sound. */
 static bool bins_are_sound(struct memory *m, uint64_t addr, const char *state)
 {
-	uint32_t torn = 0;
+	uint32_t unsound[LOOKED_BINS], cnt = 0, torn = 0;
 
-	if (word_at(state, ARENA_BINS + 16 * (GLIBC_BIN_CNT - 1)) !=
-	    bin_addr(addr, GLIBC_BIN_CNT - 1))
-		return false;
-	for (uint32_t i = 0; i < GLIBC_BIN_CNT && torn <= TORN_BINS; i++) {
-		uint64_t bin = bin_addr(addr, i);
-
-		if (!bin_is_sound(m, bin, word_at(state, ARENA_BINS + 16 * i),
-				  word_at(state, ARENA_BINS + 16 * i + 8)))
-			torn += !bin_is_sound_now(m, bin);
+	for (uint32_t i = 0; i < GLIBC_BIN_CNT; i++) {
+		if (bin_is_sound(m, bin_addr(addr, i), word_at(state, ARENA_BINS + 16 * i),
+				 word_at(state, ARENA_BINS + 16 * i + 8)))
+			continue;
+		if (cnt == LOOKED_BINS)
+			return false;
+		unsound[cnt++] = i;
 	}
+	for (uint32_t i = 0; i < cnt && torn <= TORN_BINS; i++)
+		torn += !bin_is_sound_now(m, bin_addr(addr, unsound[i]));
 	return torn <= TORN_BINS;
 }
 
-/* An arena before its first block has no memory, and its first bin in place of a top. */
-static bool is_arena(struct memory *m, uint64_t addr, char *state)
+/*
+ * What no thread changes, so nothing else needs a second look: the last bin is never used, and the list of arenas leads to
+ * this one or to another, which is there.
+ */
+static bool may_be_arena(struct memory *m, uint64_t addr, const char *state)
 {
-	uint64_t top, system;
+	uint64_t last = bin_addr(addr, GLIBC_BIN_CNT - 1), next = word_at(state, ARENA_NEXT);
 
-	if (addr % 8 || memory_read(m, addr, state, ARENA_BYTES))
+	if (word_at(state, ARENA_BINS + 16 * (GLIBC_BIN_CNT - 1)) != last ||
+	    word_at(state, ARENA_BINS + 16 * (GLIBC_BIN_CNT - 1) + 8) != last)
 		return false;
-	top = word_at(state, ARENA_TOP);
-	system = word_at(state, ARENA_SYSTEM_MEM);
+	if (next == addr)
+		return true;
+	if (!next || next % 8 || next >= MEMORY_END ||
+	    (next + ARENA_BYTES > addr && next < addr + ARENA_BYTES))
+		return false;
+	m->refresh(m->ctx, next, ARENA_BYTES);
+	return m->page(m->ctx, next) != PAGE_ABSENT;
+}
+
+/* An arena before its first block has no memory, and its first bin in place of a top. */
+static bool is_arena(struct memory *m, uint64_t addr, const char *state)
+{
+	uint64_t top = word_at(state, ARENA_TOP), system = word_at(state, ARENA_SYSTEM_MEM);
+
 	if (system > word_at(state, ARENA_MAX_SYSTEM_MEM))
 		return false;
 	/* a heap that grows may have left what smaps said behind, so its page is what tells, as it is now */
@@ -98,38 +117,58 @@ static bool is_arena(struct memory *m, uint64_t addr, char *state)
 	return bins_are_sound(m, addr, state);
 }
 
-static bool is_arena_after_all(struct memory *m, uint64_t addr, char *state)
+enum arena_look { ARENA_NONE, ARENA_TORN, ARENA_SOUND };
+
+/* Threads may work in it, so what they change is looked at again for a while. state: as it was last read. */
+static enum arena_look look_at_arena(struct memory *m, uint64_t addr, char *state)
 {
 	for (int i = 0; i < ARENA_TRIES; i++) {
+		if (addr % 8 || memory_read(m, addr, state, ARENA_BYTES) ||
+		    !may_be_arena(m, addr, state))
+			return ARENA_NONE;
 		if (is_arena(m, addr, state))
-			return true;
+			return ARENA_SOUND;
 		usleep(ARENA_PAUSE_US);
 	}
-	return false;
+	return ARENA_TORN;
 }
 
-/* Follow the list of arenas round to its beginning. -ENOENT: it does not lead there. */
-static int find_ring(struct memory *m, uint64_t main_arena, char *state, struct glibc *g)
+/* Follow the list of arenas round to its beginning. -ENOENT: it does not lead there, or begins at none; g->why then says so. */
+static int find_ring(struct memory *m, uint64_t main_arena, struct glibc *g)
 {
 	uint64_t next = main_arena;
+	char state[ARENA_BYTES];
 	int err = -ENOENT;
 
 	do {
 		struct glibc_arena a = { .addr = next, .is_main = next == main_arena };
+		enum arena_look look = look_at_arena(m, next, state);
 
-		if (g->arenas.cnt >= ARENAS_CAP)
+		if (look == ARENA_NONE && a.is_main)
 			goto out;
-		if (!(a.is_main ? is_arena(m, next, state) : is_arena_after_all(m, next, state)))
+		if (look == ARENA_NONE || g->arenas.cnt >= ARENAS_CAP) {
+			snprintf(
+				g->why, sizeof(g->why),
+				"the list of its arenas leads to %#llx, which is none or swapped out",
+				(unsigned long long)next);
+			goto out;
+		}
+		if (look == ARENA_TORN)
 			snprintf(a.why, sizeof(a.why), "its bins are inconsistent");
-		if ((a.is_main && a.why[0]) || memory_read(m, next + ARENA_NEXT, &next, 8))
+		if (look == ARENA_TORN && a.is_main) {
+			snprintf(g->why, sizeof(g->why), "its main arena at %#llx is inconsistent",
+				 (unsigned long long)next);
 			goto out;
+		}
 		a.system_bytes = word_at(state, ARENA_SYSTEM_MEM);
 		if (vec_push(&g->arenas, a)) {
 			err = -ENOMEM;
 			goto out;
 		}
+		next = word_at(state, ARENA_NEXT);
 	} while (next != main_arena);
 	g->main_arena = main_arena;
+	g->why[0] = '\0'; /* of a false one before it */
 	return 0;
 out:
 	vec_release(&g->arenas);
@@ -149,15 +188,12 @@ struct scan {
 static int find_main(struct scan *s, uint64_t addr, const uint64_t *words, size_t cnt)
 {
 	const uint64_t before = ARENA_BINS + 16 * (GLIBC_BIN_CNT - 1);
-	char state[ARENA_BYTES];
 	int err;
 
 	for (size_t i = 0; i < cnt && !s->g->main_arena; i++) {
 		if (words[i] != addr + 8 * i - 16 || words[i + 1] != words[i])
 			continue;
-		if (!is_arena(s->memory, addr + 8 * i - before, state))
-			continue;
-		err = find_ring(s->memory, addr + 8 * i - before, state, s->g);
+		err = find_ring(s->memory, addr + 8 * i - before, s->g);
 		if (err && err != -ENOENT)
 			return err;
 	}
@@ -247,6 +283,35 @@ static bool is_libc(const struct mapping *map)
 	return name && !strncmp(name, "/libc", 5);
 }
 
+/* No other C library has a file of this name. */
+static bool is_glibc(const struct mapping *map)
+{
+	const char *name = strrchr(map->map.path, '/');
+
+	return name && (!strncmp(name, "/libc.so.6", 10) || !strncmp(name, "/libc-2.", 8));
+}
+
+/*
+ * Of a C library that is mapped the heap is not known: say why, unless a candidate has said it. Before the first call of malloc
+ * there is no heap: then its arena may not even be in memory, and the break is unused.
+ */
+static void set_why(const struct memory *m, const struct mappings *maps, struct glibc *g)
+{
+	bool is_mapped = false, has_break = false;
+	const struct mapping *map;
+
+	vec_each(&maps->list, map) {
+		is_mapped |= is_data(map) && is_glibc(map);
+		has_break |= map->rss_bytes && !strcmp(map->map.path, "[heap]");
+	}
+	g->is_unread = is_mapped && has_break;
+	if (memory_is_late(m))
+		snprintf(g->why, sizeof(g->why), "there was no time left to look for it");
+	else if (!g->why[0])
+		snprintf(g->why, sizeof(g->why),
+			 "its main arena is of no known version, or partly swapped out");
+}
+
 /* The C library first: other .data may be large. */
 static int scan_data(struct scan *s, uint64_t *buf)
 {
@@ -300,6 +365,8 @@ int glibc_find(struct memory *m, struct mappings *maps, struct glibc *g)
 	if (!buf)
 		return -ENOMEM;
 	err = scan_data(&s, buf);
+	if (!g->main_arena)
+		set_why(m, maps, g);
 	map = g->main_arena ? mappings_find(maps, g->main_arena) : NULL;
 	if (err || !map)
 		goto out;

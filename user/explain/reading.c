@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "explain/explain.h"
 
@@ -53,7 +54,9 @@ static bool find_heap(const struct explanation *x, char why[RESIDENT_WHY_BYTES])
 			snprintf(why, RESIDENT_WHY_BYTES, "jemalloc: %.128s",
 				 x->jemalloc.trees[i].why);
 	}
-	if (!has_heap)
+	if (x->glibc.is_unread && !why[0])
+		snprintf(why, RESIDENT_WHY_BYTES, "glibc's malloc: %.128s", x->glibc.why);
+	if (!has_heap && !why[0])
 		snprintf(why, RESIDENT_WHY_BYTES, "no glibc malloc or jemalloc in use was found");
 	return has_heap;
 }
@@ -94,6 +97,7 @@ void explain_make_reading(const struct explanation *x, struct resident_reading *
 
 void explain_read(pid_t pid, uint64_t limit_ns, struct resident_reading *ret)
 {
+	uint64_t begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	struct explanation x;
 	struct err why;
 
@@ -103,4 +107,5 @@ void explain_read(pid_t pid, uint64_t limit_ns, struct resident_reading *ret)
 	else
 		snprintf(ret->why, sizeof(ret->why), "%.159s", why.text);
 	explain_release(&x);
+	ret->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns;
 }

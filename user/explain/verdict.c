@@ -163,14 +163,44 @@ static void name_largest(struct finder *f, const struct row *row)
 		       format_bytes((double)row->parts[0].bytes, bytes, sizeof(bytes)));
 }
 
-static uint64_t unproved_bytes(const struct glibc *g)
+/* *ret_why: of the largest. */
+static uint64_t unproved_bytes(const struct glibc *g, const char **ret_why)
 {
 	const struct glibc_arena *a;
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, most = 0;
 
-	vec_each(&g->arenas, a)
-		bytes += a->is_proved ? 0 : a->system_bytes;
+	vec_each(&g->arenas, a) {
+		if (a->is_proved)
+			continue;
+		bytes += a->system_bytes;
+		if (a->system_bytes > most) {
+			most = a->system_bytes;
+			*ret_why = a->why;
+		}
+	}
 	return bytes;
+}
+
+/* Memory that no heap is known to have: which heap was not read, and why; else whose it can be. */
+static void advise_unowned(struct finder *f)
+{
+	const char *why = "";
+	double unproved = (double)unproved_bytes(f->g, &why);
+	char bytes[UNITS_BUF];
+
+	if (is_worth_it(f, unproved))
+		ADVISE(f->v, "malloc has %s in arenas that could not be verified: %s. ",
+		       format_bytes(unproved, bytes, sizeof(bytes)), why);
+	else if (f->g->is_unread)
+		ADVISE(f->v,
+		       "The heap of glibc's malloc could not be read (%s). This is that heap, unless the program "
+		       "uses another allocator. ",
+		       f->g->why);
+	else
+		ADVISE(f->v,
+		       "It comes from a runtime, another allocator or direct system calls; "
+		       "'heaptap doctor -p %d' names the allocators found. ",
+		       f->pid);
 }
 
 /* One that has a quarter of it, at least; the list begins with the largest. */
@@ -212,8 +242,6 @@ static void advise_mmapped(struct finder *f)
 
 static void advise_row(struct finder *f, const struct row *row)
 {
-	char bytes[UNITS_BUF];
-
 	switch (row->kind) {
 	case ROW_LIVE:
 		advise_mmapped(f);
@@ -224,15 +252,7 @@ static void advise_row(struct finder *f, const struct row *row)
 		break;
 	case ROW_ANONYMOUS:
 	case ROW_BRK:
-		if (is_worth_it(f, (double)unproved_bytes(f->g))) {
-			ADVISE(f->v, "malloc has %s in arenas that could not be verified. ",
-			       format_bytes((double)unproved_bytes(f->g), bytes, sizeof(bytes)));
-			break;
-		}
-		ADVISE(f->v,
-		       "It comes from a runtime, another allocator or direct system calls; "
-		       "'heaptap doctor -p %d' names the allocators found. ",
-		       f->pid);
+		advise_unowned(f);
 		break;
 	case ROW_STACKS:
 		ADVISE(f->v,

@@ -13,6 +13,7 @@
 #include "http/endpoints.h"
 #include "metrics/inuse_growth.h"
 #include "metrics/inuse_past.h"
+#include "metrics/rows_past.h"
 #include "metrics/stack_past.h"
 #include "metrics/view.h"
 
@@ -267,6 +268,74 @@ static void put_past(struct json *j, const struct serve_view *v, const struct se
 	json_end(j, '}');
 }
 
+/* Each row that has appeared, by its name, at these times. */
+static void put_row_points(struct json *j, const char *key, const struct rows_past_image *i,
+			   const struct rows_past_point *points, size_t cnt)
+{
+	json_line(j);
+	json_begin(j, key, '{');
+	json_begin(j, "times_ms", '[');
+	for (size_t k = 0; k < cnt; k++)
+		json_format(j, NULL, "%.0f", epoch_ms_of(points[k].time_ns));
+	json_end(j, ']');
+	json_begin(j, "bytes", '{');
+	for (int kind = 0; kind < ROW_CNT; kind++) {
+		if (!(i->seen >> kind & 1))
+			continue;
+		json_begin(j, row_name((enum row_kind)kind), '[');
+		for (size_t k = 0; k < cnt; k++)
+			json_number(j, NULL, 0, (double)points[k].rows[kind]);
+		json_end(j, ']');
+	}
+	json_end(j, '}');
+	json_end(j, '}');
+}
+
+/* The newest reading, with the words of heaptap explain. */
+static void put_row_list(struct json *j, const struct rows_past_image *i)
+{
+	json_format(j, "time_ms", "%.0f", epoch_ms_of(i->last_ns));
+	json_number(j, "took_ms", 1, (double)i->last.took_ns * MS_PER_NS);
+	json_number(j, "rss_bytes", 0, (double)i->last.rss_bytes);
+	put_words(j, "heap_why_not", i->last.is_proved ? NULL : i->last.why);
+	json_begin(j, "list", '[');
+	for (int kind = 0; kind < ROW_CNT; kind++) {
+		if (!(i->seen >> kind & 1))
+			continue;
+		json_begin(j, NULL, '{');
+		json_text(j, "row", row_name((enum row_kind)kind));
+		json_text(j, "what", row_label((enum row_kind)kind));
+		json_format(j, "bytes", "%lld", (long long)rows_past_bytes(i, (enum row_kind)kind));
+		json_end(j, '}');
+	}
+	json_end(j, ']');
+}
+
+/* What is resident, by row. Nothing if it is never read. */
+static void put_rows(struct json *j, const struct serve_view *v, const struct serve_process *p)
+{
+	const struct rows_past_image *i = v->rows ? rows_past_find(v->rows, p->image) : NULL;
+
+	if (!v->rows)
+		return;
+	json_line(j);
+	json_begin(j, "rows", '{');
+	if (!i)
+		json_text(j, "note",
+			  rows_past_is_full(v->rows) ?
+				  "Too many processes: this one's memory is not read." :
+				  "Not read yet.");
+	else if (rows_past_is_known(i))
+		put_row_list(j, i);
+	else
+		put_words(j, "why_not", i->why);
+	if (i && i->seen) {
+		put_row_points(j, "hour", i, i->hour, i->hour_cnt);
+		put_row_points(j, "day", i, i->day, i->day_cnt);
+	}
+	json_end(j, '}');
+}
+
 /* The moments that can be compared, in seconds since the epoch, as the page /pid/N/diff takes them. */
 static void put_moments(struct json *j, const struct serve_view *v, const struct serve_process *p)
 {
@@ -325,6 +394,7 @@ void page_json_process(const struct serve_view *v, const struct serve_process *p
 	put_growth(&j, &g);
 	json_end(&j, '}');
 	put_past(&j, v, p);
+	put_rows(&j, v, p);
 	put_moments(&j, v, p);
 	put_scopes(&j, p);
 	put_saved(&j, &v->keep, p);

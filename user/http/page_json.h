@@ -2,7 +2,7 @@
 /*
  * page_json.h - the data of the pages as JSON: at /api and /pid/N/api, and within the pages themselves. Pure.
  *
- * Bounded: a process takes some 450 bytes in the index besides its names, its own page 20 KiB besides its scopes; at
+ * Bounded: a process takes some 450 bytes in the index besides its names, its own page 50 KiB besides its scopes; at
  * most PAGE_JSON_SAVED_MAX saved profiles are listed. Numbers and texts that are not known are left out. The keys are
  * described in heaptap-serve(1), and stable: new ones may be added.
  */

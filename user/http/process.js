@@ -74,6 +74,17 @@ const marksOf = () => {
 	if (p.exec_ms) list.push({ t: p.exec_ms, text: "exec", title: "It executed its program." });
 	return list.concat(losses_seen).filter(Boolean).sort((a, b) => a.t - b.t);
 };
+const axes = ({ width, height, t0, t1, top, step, x, y }) => {
+	const parts = [], right = width - MARGIN.right, floor = height - MARGIN.bottom;
+	for (let n = 0; n <= top; n += step)
+		parts.push(svg("line", { x1: MARGIN.left, x2: right, y1: y(n), y2: y(n) }),
+			svg("text", { x: MARGIN.left - 8, y: y(n) + 4, "text-anchor": "end" }, n ? bytes(n).replace(/\.0+ /, " ") : "0"));
+	const every = timeStep((t1 - t0) * Math.max(1, 760 / width)), zone = new Date(t0).getTimezoneOffset() * 60000;
+	for (let t = Math.ceil((t0 - zone) / every) * every + zone; t <= t1; t += every)
+		if (x(t) < right - 20) parts.push(svg("line", { x1: x(t), x2: x(t), y1: floor, y2: floor + 4 }),
+			svg("text", { x: x(t), y: height - 5, "text-anchor": "middle" }, page.when(t, every < 60000)));
+	return parts;
+};
 let x = (t) => t, y = (n) => n, timeAt = (px) => px, height = 280, width = 800;
 const drawChart = () => {
 	const all = readPoints(), begin = Math.max(all.findIndex((d) => d.inuse !== null), 0);
@@ -97,14 +108,7 @@ const drawChart = () => {
 	x = (t) => MARGIN.left + (t - t0) / (t1 - t0) * (right - MARGIN.left);
 	y = (n) => floor - n / top * (floor - MARGIN.top);
 	timeAt = (px) => t0 + (px - MARGIN.left) / (right - MARGIN.left) * (t1 - t0);
-	const parts = [];
-	for (let n = 0; n <= top; n += step)
-		parts.push(svg("line", { x1: MARGIN.left, x2: right, y1: y(n), y2: y(n) }),
-			svg("text", { x: MARGIN.left - 8, y: y(n) + 4, "text-anchor": "end" }, n ? bytes(n).replace(/\.0+ /, " ") : "0"));
-	const every = timeStep((t1 - t0) * Math.max(1, 760 / width)), zone = new Date(t0).getTimezoneOffset() * 60000;
-	for (let t = Math.ceil((t0 - zone) / every) * every + zone; t <= t1; t += every)
-		if (x(t) < right - 20) parts.push(svg("line", { x1: x(t), x2: x(t), y1: floor, y2: floor + 4 }),
-			svg("text", { x: x(t), y: height - 5, "text-anchor": "middle" }, page.when(t, every < 60000)));
+	const parts = axes({ width, height, t0, t1, top, step, x, y });
 	let has_gap = false;
 	for (let i = 0, from = -1; i <= points.length; i++) {
 		const is_gap = i < points.length && points[i].inuse === null && points[i].t >= t0;
@@ -215,7 +219,85 @@ const rangeButtons = [["hour", "Hour"], ["day", "Day"]].map(([key, text]) => el(
 	chart.cursor = -1;
 	for (const button of rangeButtons) button.setAttribute("aria-pressed", button.textContent === text);
 	drawChart();
+	drawRows();
 } }, text));
+
+// ---- resident memory by row: areas on top of each other, and the newest reading ----
+const BANDS = 7;
+const rowsPicture = svg("svg", { role: "img", "aria-label": "Resident memory by row, over time." }), rowsLegend = el("div", { class: "legend" });
+const rowsSaid = el("div", { class: "chart-said" }), rowsWhen = el("small"), rowsNote = el("div"), rowsTable = el("div");
+const rowsChart = el("div", { class: "chart rows" }, el("div", { class: "chart-head" }, rowsLegend), rowsPicture, rowsSaid);
+const rowsPart = el("section", { id: "rows" }, el("h2", {}, "Resident memory", rowsWhen), rowsNote, rowsChart, rowsTable);
+const rowWords = (name) => ((now.rows.list || []).find((row) => row.row === name) || { what: name }).what;
+// The largest rows of these points, the largest at the bottom; the rest is one more. null: a reading that failed.
+const bandsOf = (points) => {
+	const bands = Object.entries(points.bytes).map(([name, values]) => ({ name, values, sum: values.reduce((all, n) => all + Math.max(n || 0, 0), 0) }))
+		.filter((band) => band.sum).sort((a, b) => b.sum - a.sum);
+	const rest = bands.splice(bands.length > BANDS + 1 ? BANDS : bands.length);
+	if (rest.length) bands.push({ name: "other", values: points.times_ms.map((t, i) => rest.reduce((all, band) => band.values[i] === null ? null : all + band.values[i], 0)) });
+	const floor = points.times_ms.map(() => 0);
+	for (const band of bands) {
+		band.from = [...floor];
+		band.values.forEach((n, i) => { floor[i] += Math.max(n || 0, 0); });
+		band.to = [...floor];
+	}
+	return bands;
+};
+// Between two lines, with gaps where a reading failed.
+const bandPath = (band, xs, y) => {
+	let d = "", run = [];
+	const end = () => {
+		const line = (key, order) => order.map((i) => `${xs[i].toFixed(1)} ${y(band[key][i]).toFixed(1)}`).join("L");
+		if (run.length > 1) d += `M${line("to", run)}L${line("from", [...run].reverse())}Z`;
+		run = [];
+	};
+	band.values.forEach((n, i) => { if (n === null) end(); else run.push(i); });
+	end();
+	return d;
+};
+const sayRows = (bands, i) => {
+	const points = now.rows[chart.range];
+	if (i < 0) return put(rowsSaid, "");
+	put(rowsSaid, `${chart.range}${points.times_ms[i]}`, page.time(points.times_ms[i]), bands.length && bands[0].values[i] === null ? " \u00b7 not known" : [" \u00b7 ", el("b", {}, bytes(bands.reduce((all, band) => all + band.values[i], 0))),
+		...bands.filter((band) => band.values[i]).map((band) => ` \u00b7 ${band.name.replace("_", " ")} ${bytes(band.values[i])}`)]);
+};
+const drawRowsChart = (points) => {
+	const bands = bandsOf(points), times = points.times_ms, width = Math.max(rowsPicture.clientWidth || 800, 200), height = rowsPicture.clientHeight || 190;
+	rowsPicture.setAttribute("viewBox", `0 0 ${width} ${height}`);
+	put(rowsLegend, JSON.stringify(bands.map((band) => band.name)), bands.map((band) => el("span", { class: "r-" + band.name, title: rowWords(band.name) }, el("i"), band.name.replace("_", " "))));
+	if (times.length < 2) {
+		rowsPicture.replaceChildren(svg("text", { x: width / 2, y: height / 2, "text-anchor": "middle" }, "The chart begins with the second reading."));
+		rowsPicture.onpointermove = null;
+		return;
+	}
+	const t0 = times[0], t1 = times[times.length - 1], most = Math.max(1024, ...bands[bands.length - 1] ? bands[bands.length - 1].to : []);
+	const step = niceStep(most * 1.04), top = Math.max(most * 1.04, step), right = width - MARGIN.right, floor = height - MARGIN.bottom;
+	const x = (t) => MARGIN.left + (t - t0) / (t1 - t0) * (right - MARGIN.left), y = (n) => floor - n / top * (floor - MARGIN.top);
+	const xs = times.map(x), mark = svg("line", { class: "cursor" });
+	mark.style.display = "none";
+	rowsPicture.replaceChildren(...axes({ width, height, t0, t1, top, step, x, y }),
+		...bands.map((band) => svg("path", { class: "r-" + band.name, d: bandPath(band, xs, y) }, svg("title", {}, rowWords(band.name)))), mark);
+	rowsPicture.onpointermove = (event) => {
+		const box = rowsPicture.getBoundingClientRect(), at = (event.clientX - box.left) * width / box.width;
+		const i = xs.reduce((best, px, k) => Math.abs(px - at) < Math.abs(xs[best] - at) ? k : best, 0);
+		for (const [key, value] of [["x1", xs[i]], ["x2", xs[i]], ["y1", MARGIN.top], ["y2", floor]]) mark.setAttribute(key, value);
+		mark.style.display = "";
+		sayRows(bands, i);
+	};
+	rowsPicture.onpointerleave = () => { mark.style.display = "none"; sayRows(bands, -1); };
+};
+const drawRows = () => {
+	const r = now.rows;
+	rowsPart.hidden = !r;
+	if (!r) return;
+	const note = r.why_not ? `Not known: ${r.why_not}.` : r.note || (r.heap_why_not ? `The heap was not read: ${r.heap_why_not}.` : "");
+	setText(rowsWhen, r.list ? `${bytes(r.rss_bytes)}, read ${page.span(Math.max(now.time_ms - r.time_ms, 0) / 1000)} ago` : "");
+	put(rowsNote, note, note && el("p", { class: "dim" }, note));
+	drawRowsChart(r[chart.range] || { times_ms: [], bytes: {} });
+	put(rowsTable, JSON.stringify(r.list || null), r.list && page.table([["Resident", "num"], ["Share", "num"], ["What", "where"], ["Kind"]],
+		r.list.filter((row) => row.bytes).sort((a, b) => b.bytes - a.bytes).map((row) => [bytes(row.bytes), r.rss_bytes ? percent(row.bytes / r.rss_bytes) : "",
+			el("span", { class: "row-what r-" + row.row }, el("i"), row.what), row.row])));
+};
 
 // ---- what changed ----
 const from = el("select", { "aria-label": "From" }), to = el("select", { "aria-label": "To" });
@@ -329,7 +411,7 @@ const drawTables = () => {
 
 app.replaceChildren(head, path, notes, cards,
 	el("div", { class: "chart" }, el("div", { class: "chart-head" }, el("h2", {}, "Memory over time"), legend, el("div", { class: "spans" }, rangeButtons)), picture, said),
-	comparePart, stacks, scopes, saved, losses);
+	rowsPart, comparePart, stacks, scopes, saved, losses);
 linkStacks();
 let is_first = true;
 const { again } = page.live((data) => {
@@ -339,6 +421,7 @@ const { again } = page.live((data) => {
 	drawHead();
 	fillSelects();
 	drawChart();
+	drawRows();
 	drawTables();
 	if (!is_first) againStacks().catch(() => {});
 	is_first = false;
@@ -350,7 +433,7 @@ if (isSide(from, said_before.get("from")) && isSide(to, said_before.get("to"))) 
 	showChosen();
 } else if (+said_before.get("from") && +said_before.get("to")) show(1000 * said_before.get("from"), 1000 * said_before.get("to"));
 else if (now.moments.length > 1) show(now.past_until_ms - 3600000, now.past_until_ms, true);
-new ResizeObserver(() => drawChart()).observe(picture);
-// For tests: the chart, and what a drag does.
-window.heaptap = { chart, show, again };
+new ResizeObserver(() => { drawChart(); drawRows(); }).observe(picture);
+// For tests: the chart, what a drag does, and rows that are made up.
+window.heaptap = { chart, show, again, setRows: (rows) => { now = { ...now, rows }; drawRows(); } };
 })();

@@ -11,6 +11,7 @@
 #include "http/process_page_priv.h"
 #include "metrics/inuse_growth.h"
 #include "metrics/inuse_past.h"
+#include "metrics/rows_past.h"
 #include "metrics/view.h"
 
 static void put_now(const struct serve_process *p, FILE *out)
@@ -87,6 +88,35 @@ static void put_scopes(const struct serve_process *p, FILE *out)
 	fputs("</table>\n", out);
 }
 
+/* The newest reading of what is resident. */
+static void put_rows(const struct serve_view *v, const struct serve_process *p, FILE *out)
+{
+	const struct rows_past_image *i = v->rows ? rows_past_find(v->rows, p->image) : NULL;
+	char text[UNITS_BUF];
+
+	if (!i)
+		return;
+	if (!rows_past_is_known(i)) {
+		fputs("<p>Resident memory by row is not known: ", out);
+		page_put_text(i->why, out);
+		fputs(".</p>\n", out);
+		return;
+	}
+	fprintf(out,
+		"<h2>Resident memory: %s, read %.0f s ago</h2>\n<table class=\"plain\"><tr><th>resident<th>what\n",
+		format_bytes((double)i->last.rss_bytes, text, sizeof(text)),
+		(double)(now_ns() - i->last_ns) / (double)NS_PER_S);
+	for (int kind = 0; kind < ROW_CNT; kind++) {
+		int64_t bytes = rows_past_bytes(i, (enum row_kind)kind);
+
+		if (bytes)
+			fprintf(out, "<tr><td>%s<td>%s\n",
+				format_bytes((double)bytes, text, sizeof(text)),
+				row_label((enum row_kind)kind));
+	}
+	fputs("</table>\n", out);
+}
+
 static void put_kept(const struct serve_keep *keep, pid_t pid, FILE *out)
 {
 	size_t cnt = 0;
@@ -109,6 +139,7 @@ static void put_plain(const struct serve_view *v, const struct serve_process *p,
 	page_begin_plain(head, out);
 	put_now(p, out);
 	put_growth(v, p, out);
+	put_rows(v, p, out);
 	moments_part_write(v, p, head->is_live, out);
 	put_scopes(p, out);
 	put_kept(&v->keep, p->pid, out);

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "metrics/rows_past.h"
 #include "metrics/view.h"
 
 /* A family whose samples are the doubles at offset in structs of one kind. */
@@ -189,6 +191,17 @@ static double field_of(const void *of, const struct field_family *f)
 	return value;
 }
 
+static void put_process_labels(struct metric_text *m, const struct serve_process *p)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", p->pid);
+	metric_label(m, "pid", pid);
+	metric_label(m, "comm", p->comm);
+	metric_label(m, "exe", p->exe);
+	metric_label(m, "container", p->container);
+}
+
 static void put_processes(struct metric_text *m, const struct serve_view *v)
 {
 	for (size_t i = 0; i < CNT(process_families); i++) {
@@ -196,18 +209,64 @@ static void put_processes(struct metric_text *m, const struct serve_view *v)
 		for (size_t k = 0; k < v->process_cnt; k++) {
 			const struct serve_process *p = &v->processes[k];
 			double value = field_of(p, &process_families[i]);
-			char pid[16];
 
 			if (isnan(value))
 				continue;
-			snprintf(pid, sizeof(pid), "%d", p->pid);
 			metric_begin(m);
-			metric_label(m, "pid", pid);
-			metric_label(m, "comm", p->comm);
-			metric_label(m, "exe", p->exe);
-			metric_label(m, "container", p->container);
+			put_process_labels(m, p);
 			metric_value(m, value);
 		}
+	}
+}
+
+/* What was never read, or could not be, is left out; a row that has appeared stays, with 0. */
+static const struct rows_past_image *rows_of(const struct serve_view *v,
+					     const struct serve_process *p)
+{
+	const struct rows_past_image *i = v->rows ? rows_past_find(v->rows, p->image) : NULL;
+
+	return rows_past_is_known(i) ? i : NULL;
+}
+
+static void put_rows_of(struct metric_text *m, const struct serve_process *p,
+			const struct rows_past_image *i)
+{
+	for (int kind = 0; kind < ROW_CNT; kind++) {
+		if (!(i->seen >> kind & 1))
+			continue;
+		metric_begin(m);
+		put_process_labels(m, p);
+		metric_label(m, "kind", row_name((enum row_kind)kind));
+		metric_value(m, (double)rows_past_bytes(i, (enum row_kind)kind));
+	}
+}
+
+static void put_rows(struct metric_text *m, const struct serve_view *v)
+{
+	static const struct metric_family rows = {
+		"heaptap_resident_bytes", METRIC_GAUGE, "bytes",
+		"Resident memory of the process by what it is, as heaptap explain says. The kinds add up to "
+		"the resident memory when it was read."
+	};
+	static const struct metric_family age = { "heaptap_resident_age_seconds", METRIC_GAUGE,
+						  "seconds",
+						  "Time since heaptap_resident_bytes was read." };
+	const struct rows_past_image *i;
+
+	metric_head(m, &rows);
+	for (size_t k = 0; k < v->process_cnt; k++) {
+		i = rows_of(v, &v->processes[k]);
+		if (i)
+			put_rows_of(m, &v->processes[k], i);
+	}
+	metric_head(m, &age);
+	for (size_t k = 0; k < v->process_cnt; k++) {
+		i = rows_of(v, &v->processes[k]);
+		if (!i)
+			continue;
+		metric_begin(m);
+		put_process_labels(m, &v->processes[k]);
+		metric_value(m, (double)(now_ns() - i->last_ns) / (double)NS_PER_S);
 	}
 }
 
@@ -347,6 +406,7 @@ void metrics_page_write(const struct serve_view *v, enum metric_format format, F
 	struct metric_text m = { .out = out, .format = format };
 
 	put_processes(&m, v);
+	put_rows(&m, v);
 	put_scopes(&m, v);
 	put_losses(&m, v);
 	put_pushes(&m, v);

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 struct inuse_past;
+struct rows_past;
 struct stack_past;
 
 /* A pair of scope and thread pool of a process; see series_table.c. */
@@ -27,7 +28,7 @@ struct serve_scope {
 
 struct serve_process {
 	pid_t pid;
-	uint64_t image; /* for stack_past.h */
+	uint64_t image; /* for rows_past.h and stack_past.h */
 	const char *comm, *exe;
 	const char *container; /* "": none */
 	const char
@@ -148,6 +149,7 @@ struct serve_view {
 	struct serve_keep keep;
 	const struct inuse_past *past; /* of the processes; NULL: none is kept */
 	const struct stack_past *stacks; /* likewise */
+	const struct rows_past *rows; /* likewise */
 	const char *version;
 };
 

@@ -155,6 +155,7 @@ static int read_look(struct reader *r, const Perftools__Profiles__ResidentLook *
 		.mmapped_cnt = m->mmapped_blocks,
 		.hit_cnt = m->hit_cnt,
 		.late_hit_cnt = m->late_hit_cnt,
+		.age_ns = m->age_ns,
 	};
 	return get_string(r, m->why, &ret->why_str);
 }

@@ -331,6 +331,7 @@ static Perftools__Profiles__ResidentLook look_message(const struct resident_look
 	m.mmapped_blocks = from->mmapped_cnt;
 	m.hit_cnt = from->hit_cnt;
 	m.late_hit_cnt = from->late_hit_cnt;
+	m.age_ns = from->age_ns;
 	return m;
 }
 

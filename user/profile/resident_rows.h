@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * resident_rows.h - the resident memory of a recorded process by what it is, when the recording began and when it ended.
+ * resident_rows.h - the resident memory of a recorded process by what it is, when the recording began and when it ended; of
+ * a process that serve follows, when it was first read and when last.
  *
  * explain/ reads it; each reading has rows that add up to RSS. What was not read is unknown, and never 0.
  */
@@ -46,7 +47,7 @@ struct resident_reading {
 	uint32_t has_brk; /* there is memory of the break */
 	char why[RESIDENT_WHY_BYTES]; /* it is not known, or not proved */
 	uint64_t rss_bytes; /* if the rows are not known: the size alone, when it was begun; 0: not known either */
-	uint64_t took_ns;
+	uint64_t took_ns, cpu_ns; /* cpu_ns: CPU time of the reading child */
 	/* Blocks that the program holds, resident or not, as malloc counts them, with their headers. is_counted: these are
 	 * all blocks of all allocators that were found, and none of them is in a thread's cache. */
 	uint32_t is_counted, row_cnt;
@@ -62,6 +63,7 @@ struct resident_look {
 	bool is_known, is_proved, is_counted;
 	int64_t why_str;
 	uint64_t rss_bytes, took_ns, live_cnt, live_bytes, mmapped_cnt, hit_cnt, late_hit_cnt;
+	uint64_t age_ns; /* it was read so long before the profile was made: serve reads now and then */
 };
 
 struct resident_row {

@@ -294,7 +294,7 @@ char *resident_range_words(double begin_bytes, double end_bytes, char buf[RESIDE
 char *resident_words(const struct profile *p, char buf[RESIDENT_WORDS])
 {
 	const struct resident_look *begin = &p->resident.begin, *end = &p->resident.end;
-	char range[RESIDENT_RANGE], parts[RESIDENT_WORDS];
+	char range[RESIDENT_RANGE], parts[RESIDENT_WORDS], age[UNITS_BUF];
 	struct resident_growth g;
 	bool is_known;
 
@@ -305,11 +305,14 @@ char *resident_words(const struct profile *p, char buf[RESIDENT_WORDS])
 	add(buf, "Resident %s",
 	    is_known ? resident_range_words(g.begin_bytes, g.end_bytes, range) :
 		       format_bytes((double)end->rss_bytes, range, UNITS_BUF));
-	if (!begin->is_known)
-		add(buf, "%s at the end", is_known ? "," : "");
-	else if (!g.is_by_row)
+	if (begin->is_known && !g.is_by_row)
 		add(buf, ", by row %s",
 		    resident_range_words((double)begin->rss_bytes, (double)end->rss_bytes, range));
+	if (end->age_ns)
+		add(buf, ", read %s before the end",
+		    format_duration(end->age_ns, age, sizeof(age)));
+	else if (!begin->is_known)
+		add(buf, "%s at the end", is_known ? "," : "");
 	/* Without a change, what is there is the answer. */
 	if (!resident_growth_words(p, parts)[0])
 		add_parts(p, false, parts);

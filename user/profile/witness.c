@@ -100,8 +100,11 @@ static void find_rows(const struct profile *p, struct witness *w)
 {
 	bool is_proved = p->resident.begin.is_proved && p->resident.end.is_proved;
 	char words[RESIDENT_WORDS], range[RESIDENT_RANGE];
+	double since = (double)p->recording.rss_end_bytes - (double)p->resident.end.rss_bytes;
 	struct resident_growth g;
 
+	if (p->resident.end.age_ns && fabs(since) > EARLIER_SHARE * w->growth_bytes)
+		return; /* what came since is in no row */
 	snprintf(w->rows, sizeof(w->rows), "%s", resident_growth_words(p, words));
 	make_printable(w->rows);
 	if (resident_growth(p, &g) && !g.is_by_row)

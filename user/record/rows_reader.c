@@ -3,6 +3,7 @@
 #include "record/rows_reader.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "explain/reading.h"
+#include "proc/reader.h"
 
 /* A GiB of small blocks takes 0.5 s, and more on a busy machine. */
 #define READ_NS (2 * NS_PER_S)
@@ -17,6 +19,8 @@
 /* A child that is on its way has this much more. */
 #define ANSWER_NS (2 * NS_PER_S)
 #define CHILD_CPU_S 10
+/* Of a job: for a heap of 24 GiB, where each bit of a map is for 16 bytes. */
+#define JOB_DATA_BYTES (256ULL << 20)
 
 struct job {
 	pid_t pid;
@@ -32,6 +36,15 @@ static int read_and_answer(void *arg)
 	return write_all(STDOUT_FILENO, &reading, sizeof(reading)) ? 1 : 0;
 }
 
+static void end_child(struct rows_reader *r)
+{
+	if (r->is_job)
+		close(r->child.fd);
+	else
+		sandbox_end_reading(&r->child);
+	r->is_job = false;
+}
+
 static void set_unknown(struct rows_reader *r, const char *why)
 {
 	r->is_over = true;
@@ -40,26 +53,70 @@ static void set_unknown(struct rows_reader *r, const char *why)
 	snprintf(r->answer.why, sizeof(r->answer.why), "%s", why);
 }
 
-void rows_reader_begin(struct rows_reader *r, pid_t pid, uint64_t rss_bytes, uint64_t most_ns)
+static uint64_t limit_ns(uint64_t rss_bytes)
 {
-	struct job job = { .pid = pid,
-			   .limit_ns = READ_NS + (uint64_t)((double)rss_bytes / (1ULL << 30) *
-							    (double)READ_PER_GIB_NS) };
-	int err;
+	uint64_t ns =
+		READ_NS + (uint64_t)((double)rss_bytes / (1ULL << 30) * (double)READ_PER_GIB_NS);
+
+	return ns < READ_MOST_NS ? ns : READ_MOST_NS;
+}
+
+static struct job begin(struct rows_reader *r, pid_t pid, uint64_t rss_bytes, uint64_t most_ns)
+{
+	struct job job = { .pid = pid, .limit_ns = limit_ns(rss_bytes) };
 
 	if (job.limit_ns > most_ns)
 		job.limit_ns = most_ns;
 	*r = (struct rows_reader){ .deadline_ns = now_ns() + job.limit_ns + ANSWER_NS,
 				   .rss_bytes = rss_bytes };
-	err = sandbox_begin_reading(read_and_answer, &job, CHILD_CPU_S, &r->child);
+	return job;
+}
+
+void rows_reader_begin(struct rows_reader *r, pid_t pid, uint64_t rss_bytes, uint64_t most_ns)
+{
+	struct job job = begin(r, pid, rss_bytes, most_ns);
+	int err = sandbox_begin_reading(read_and_answer, &job, CHILD_CPU_S, &r->child);
+
 	if (err)
 		set_unknown(r, strerror(-err));
+}
+
+void rows_reader_begin_job(struct rows_reader *r, uint32_t uid, pid_t pid, uint64_t rss_bytes)
+{
+	struct job job = begin(r, pid, rss_bytes, UINT64_MAX);
+	int err = reader_run_job(uid, ROWS_READER_JOB, -1, &job, sizeof(job), CHILD_CPU_S,
+				 &r->child.fd);
+
+	r->is_job = !err;
+	if (!err && fcntl(r->child.fd, F_SETFL, O_NONBLOCK)) {
+		err = -errno;
+		end_child(r);
+	}
+	if (err)
+		set_unknown(r, strerror(-err));
+}
+
+int rows_reader_run_job(const void *args, size_t args_bytes, int out_fd)
+{
+	struct resident_reading reading;
+	struct job job;
+
+	if (args_bytes != sizeof(job) || sandbox_seal_reading(getppid(), JOB_DATA_BYTES))
+		return 1;
+	memcpy(&job, args, sizeof(job));
+	explain_read(job.pid, job.limit_ns, &reading);
+	return write_all(out_fd, &reading, sizeof(reading)) ? 1 : 0;
+}
+
+bool rows_reader_is_at_work(const struct rows_reader *r)
+{
+	return r->child.child || r->is_job;
 }
 
 /* The child may have been taken over by what it read. */
 static void finish(struct rows_reader *r)
 {
-	sandbox_end_reading(&r->child);
+	end_child(r);
 	r->is_over = true;
 	memcpy(&r->answer, r->bytes, sizeof(r->answer));
 	if (r->byte_cnt != sizeof(r->answer))
@@ -88,19 +145,21 @@ static bool take(struct rows_reader *r)
 
 bool rows_reader_work(struct rows_reader *r)
 {
-	if (!r->child.child)
+	if (!rows_reader_is_at_work(r))
 		return true;
-	if (take(r))
+	if (take(r)) {
 		finish(r);
-	else if (r->byte_cnt == sizeof(r->bytes) || now_ns() >= r->deadline_ns)
+	} else if (r->byte_cnt == sizeof(r->bytes) || now_ns() >= r->deadline_ns) {
 		rows_reader_give_up(r, "it did not answer in time");
-	return !r->child.child;
+		r->is_late = true;
+	}
+	return !rows_reader_is_at_work(r);
 }
 
 void rows_reader_give_up(struct rows_reader *r, const char *why)
 {
 	if (r->is_over)
 		return;
-	sandbox_end_reading(&r->child);
+	end_child(r);
 	set_unknown(r, why);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rows_reader.h - reads what is resident of a process by row, beside the recording.
+ * rows_reader.h - reads what is resident of a process by row, beside the recording, or for serve.
  *
  * A sealed child reads, so nothing waits for the process but the child. What takes longer than its limit is told by
  * mapping, and a child that does not answer is killed: then the reading is unknown but for the size, with the reason.
@@ -18,17 +18,26 @@
 
 struct rows_reader {
 	struct sandbox_reading child;
+	bool is_job; /* the reader's child: child.fd is all that is known of it */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; the child is killed then */
 	uint64_t rss_bytes; /* as of the beginning */
 	/* what it has written, if that is not too much */
 	char bytes[sizeof(struct resident_reading) + 1];
 	size_t byte_cnt;
 	bool is_over; /* the answer is there, known or not */
+	bool is_late; /* ... and it did not come in time */
 	struct resident_reading answer;
 };
 
 /* rss_bytes: of the process now, which decides how long it may take, but no longer than most_ns. */
 void rows_reader_begin(struct rows_reader *r, pid_t pid, uint64_t rss_bytes, uint64_t most_ns);
+/* The same by a job of the reader (proc/reader.h), for a caller that serves others: uid owns the process, so jobs that wait
+ * for ever for processes of one user cannot be many. */
+void rows_reader_begin_job(struct rows_reader *r, uint32_t uid, pid_t pid, uint64_t rss_bytes);
+/* That job. */
+#define ROWS_READER_JOB 4
+int rows_reader_run_job(const void *args, size_t args_bytes, int out_fd);
+bool rows_reader_is_at_work(const struct rows_reader *r);
 /* Take what has come; waits for nothing. true: nothing more comes. */
 bool rows_reader_work(struct rows_reader *r);
 /* Unless the answer is there, it is unknown for this reason. Ends the child, if one was begun. */

@@ -297,12 +297,23 @@ static size_t running_cnt(const char *name, size_t *ret_chars)
 
 #define NAMED_SHOWN 8
 
+/* Written as a number or several: nobody means a name by it. */
+static bool is_numeric(const char *word)
+{
+	return strpbrk(word, "0123456789") && !word[strspn(word, "0123456789+-, \t\n")];
+}
+
 int whom_find_one(const char *word, pid_t *ret, struct err *why)
 {
 	struct whom found = { 0 };
 	bool is_cut;
 	int err = whom_add_pids(&found, word);
+	bool is_list = !err && found.pids.cnt > 1;
 
+	if (err == -EINVAL && is_numeric(word)) {
+		whom_release(&found);
+		return err_set(why, err, "'%s' is not a process ID", word);
+	}
 	if (err == -EINVAL) {
 		found.pids.cnt = 0;
 		err = *word ? add_named(word, &found, &is_cut) : 0;
@@ -313,8 +324,8 @@ int whom_find_one(const char *word, pid_t *ret, struct err *why)
 		err = err_set(why, -ESRCH,
 			      "no running process has the name '%s' (ps -e lists them)", word);
 	} else if (found.pids.cnt > 1) {
-		err = err_set(why, -EINVAL, "'%s' means %zu processes; give one: -p", word,
-			      found.pids.cnt);
+		err = err_set(why, is_list ? -EINVAL : -ENOTUNIQ,
+			      "'%s' means %zu processes; give one: -p", word, found.pids.cnt);
 		for (size_t i = 0; i < found.pids.cnt && i < NAMED_SHOWN; i++)
 			err_add(why, "%s %d", i ? "," : "", found.pids.data[i]);
 		if (found.pids.cnt > NAMED_SHOWN)

@@ -38,7 +38,8 @@ struct whom_found {
 /* -ESRCH: there are none; -EINVAL: an impossible cgroup. A sentence in why. */
 int whom_find(const struct whom *w, struct whom_found *ret, struct err *why);
 
-/* The process of a pid, or the only one of exactly this name. -ESRCH: there is none; -EINVAL: several. A sentence in why. */
+/* The process of a pid, or the only one of exactly this name. -ESRCH: there is none; -ENOTUNIQ: several have that name;
+ * -EINVAL: the word is a number that is no pid, or several pids. A sentence in why. */
 int whom_find_one(const char *word, pid_t *ret, struct err *why);
 
 /*

@@ -389,12 +389,15 @@ static void put_resident(const struct report *r, FILE *out)
 	const struct recording *rec = recording_of(r);
 	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
 	char range[RESIDENT_RANGE], why[RESIDENT_WORDS];
+	const struct resident_rows *rows = &r->p->resident;
 	double growth = witness_growth(r->p);
+	bool has_rows = rec->is_known && rows->is_asked && rows->end.is_known;
 
-	if (rec->is_known && r->p->resident.is_asked && r->p->resident.end.is_known) {
+	if (has_rows)
 		put_rows(r, out);
+	/* Rows of some time before do not say what is resident at the end. */
+	if (has_rows && !rows->end.age_ns)
 		return;
-	}
 	if (!rec->is_known || !rec->rss_begin_bytes || !rec->rss_end_bytes)
 		return;
 	report_line_add(&l, "", "Resident %s",
@@ -402,9 +405,10 @@ static void put_resident(const struct report *r, FILE *out)
 					     (double)rec->rss_end_bytes, range));
 	if (growth >= GROWTH_BYTES_MIN &&
 	    growth >= GROWTH_SHARE_MIN * (double)rec->rss_begin_bytes && r->is_inuse &&
-	    rec->inuse == RECORDING_INUSE_ALL && !r->opts->scope && !r->opts->older_than)
+	    !(has_rows && rows->begin.is_known) && rec->inuse == RECORDING_INUSE_ALL &&
+	    !r->opts->scope && !r->opts->older_than)
 		add_explained(r, growth, &l);
-	if (r->p->resident.is_asked)
+	if (rows->is_asked && !has_rows)
 		report_line_add(&l, "; ", "%s", resident_why_words(r->p, why));
 	report_line_end(&l);
 }

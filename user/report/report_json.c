@@ -366,6 +366,8 @@ static void put_resident(const struct report *r, struct json *j)
 	put_optional(j, "begin_bytes", is_size(rows->begin.rss_bytes),
 		     (int64_t)rows->begin.rss_bytes);
 	put_optional(j, "end_bytes", is_size(rows->end.rss_bytes), (int64_t)rows->end.rss_bytes);
+	if (rows->end.age_ns)
+		json_number(j, "end_age_s", 1, (double)rows->end.age_ns / 1e9);
 	json_bool(j, "begin_heap_is_read", rows->begin.is_known && rows->begin.is_proved);
 	json_bool(j, "end_heap_is_read", rows->end.is_known && rows->end.is_proved);
 	json_text(j, "why_not", resident_why_words(r->p, why)[0] ? why : NULL);

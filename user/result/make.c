@@ -17,6 +17,7 @@
 #include "http/endpoints.h"
 #include "http/process_page.h"
 #include "kernel/engine.h"
+#include "metrics/rows_past.h"
 #include "metrics/stack_past.h"
 #include "proc/process.h"
 #include "profile/pprof.h"
@@ -229,6 +230,26 @@ static void set_resident(const struct result_source *src, const struct result_re
 	f->rss_file_growth_bytes = (int64_t)info->file_bytes - (int64_t)image->file_begin_bytes;
 }
 
+/* What was resident of the image by row when it was first read, and when last. The readings stay in the past and in *once. */
+static void set_rows(const struct result_source *src, const struct result_moment *m,
+		     const struct result_request *r, struct resident_reading *once,
+		     struct recording_facts *f)
+{
+	uint64_t image =
+		r->is_image ? (uint64_t)r->pid << 32 | r->generation : result_image(src, r->pid);
+	const struct rows_past_image *i =
+		src->rows && !r->base ? rows_past_find(src->rows, image) : NULL;
+
+	if (!i)
+		return;
+	memset(once, 0, sizeof(*once));
+	snprintf(once->why, sizeof(once->why), "%s", i->last_ns ? "it was read only once" : i->why);
+	f->rows_begin = i->first_ns < i->last_ns ? &i->first : once;
+	f->rows_end = i->last_ns ? &i->last : once;
+	if (i->last_ns && i->last_ns < m->monotonic_ns)
+		f->rows_age_ns = m->monotonic_ns - i->last_ns;
+}
+
 static int add_notes(struct profile *p, const struct result_source *src,
 		     const struct result_moment *m, const struct result_request *r)
 {
@@ -255,6 +276,7 @@ static int add_notes(struct profile *p, const struct result_source *src,
 		.rate_bytes = src->rate_bytes,
 		.stats = m->snapshot->stats,
 	};
+	struct resident_reading once;
 	uint64_t stats[HT_STAT_CNT];
 	struct process_info info;
 	int err = 0;
@@ -262,6 +284,7 @@ static int add_notes(struct profile *p, const struct result_source *src,
 	if (r->pid) {
 		err = own_stats(&wanted, m->snapshot, stats);
 		facts.stats = stats;
+		set_rows(src, m, r, &once, &facts);
 	}
 	set_times(src, m, r, &facts);
 	if (r->pid && !r->is_over && !process_glance(r->pid, &info))

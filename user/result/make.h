@@ -19,6 +19,7 @@ struct governor;
 struct name_cache;
 struct profile;
 struct result_request;
+struct rows_past;
 struct slow_files;
 struct snapshot;
 struct stack_past;
@@ -34,6 +35,7 @@ struct result_source {
 	struct name_cache *names; /* likewise */
 	const struct governor *governor;
 	struct stack_past *stacks; /* what processes held before; NULL: not kept */
+	struct rows_past *rows; /* what was resident of them by row; NULL: not read */
 	uint64_t rate_bytes;
 	enum attach_mode mode;
 	int64_t begin_epoch_ns;

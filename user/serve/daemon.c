@@ -25,6 +25,7 @@
 #include "saved/saver.h"
 #include "track/session.h"
 #include "guardian/guardian.h"
+#include "metrics/rows_past.h"
 #include "metrics/stack_past.h"
 #include "kernel/engine.h"
 #include "http/http.h"
@@ -32,6 +33,7 @@
 #include "proc/process.h"
 #include "proc/reader.h"
 #include "proc/select.h"
+#include "record/rows_reader.h"
 #include "track/file_content.h"
 #include "track/tracker.h"
 
@@ -51,6 +53,8 @@ static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, i
 	switch (kind) {
 	case TARGET_MEMORY_JOB:
 		return target_memory_run_job(args, args_bytes, out_fd);
+	case ROWS_READER_JOB:
+		return rows_reader_run_job(args, args_bytes, out_fd);
 	case DEBUG_JOB:
 		return debug_job_run(fd, args, args_bytes, out_fd);
 	default:
@@ -144,6 +148,7 @@ static int open_profiles(struct daemon *d)
 		.scopes_max = d->opts.metrics_scopes,
 		.live_cap = d->opts.live_cap,
 		.stack_cap = d->opts.stack_cap,
+		.rows_interval_ns = d->opts.rows_interval_ns,
 	};
 	int err;
 
@@ -165,6 +170,12 @@ static int open_profiles(struct daemon *d)
 		if (err)
 			return err;
 		d->source.stacks = d->stacks;
+	}
+	if (d->opts.rows_interval_ns) {
+		err = rows_past_new(&d->rows);
+		if (err)
+			return err;
+		d->source.rows = d->rows;
 	}
 	err = profiles_new(&d->source, d->pushes, d->loop, &d->profiles);
 	return err ? err : live_view_new(&d->source, &view_opts, &d->live_view);
@@ -397,6 +408,7 @@ void daemon_close(struct daemon *d)
 	ticks_close(d->ticks);
 	live_view_free(d->live_view);
 	stack_past_free(d->stacks);
+	rows_past_free(d->rows);
 	session_free(d->session);
 	select_rules_free(d->tap_rules);
 	select_rules_free(d->rules);

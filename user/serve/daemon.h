@@ -21,6 +21,8 @@
 
 struct daemon;
 
+#define ROWS_INTERVAL_MIN_NS 60000000000ULL
+
 /* Everything pointed to must stay valid. cmd/serve_options.c writes the values of options here. */
 struct daemon_options {
 	struct select_options select;
@@ -33,6 +35,8 @@ struct daemon_options {
 	double max_overhead_host; /* share of the time of all CPUs */
 	uint64_t live_cap, stack_cap;
 	uint64_t past_interval_ns; /* between reads of what stacks hold; 0: never read */
+	/* Between readings of resident memory by row, at least ROWS_INTERVAL_MIN_NS; 0: never read. */
+	uint64_t rows_interval_ns;
 	uint64_t metrics_scopes; /* series of a process in the metrics; 0: of processes only */
 	enum attach_mode mode;
 	enum probes_source source;

@@ -28,6 +28,7 @@ struct profiles;
 struct pushes;
 struct requests;
 struct result_request;
+struct rows_past;
 struct saver;
 struct serve_process;
 struct serve_view;
@@ -66,6 +67,7 @@ struct daemon {
 	struct slow_files *slow;
 	struct name_cache *names;
 	struct stack_past *stacks; /* NULL: none is kept */
+	struct rows_past *rows; /* likewise */
 };
 
 /*
@@ -191,6 +193,7 @@ bool slow_processes_has(const struct slow_processes *s, pid_t pid, uint32_t gene
 struct live_view_options {
 	size_t scopes_max; /* maximum series of a process: see metrics/series_table.c */
 	uint64_t live_cap, stack_cap; /* the engine's */
+	uint64_t rows_interval_ns; /* between readings of a process: see live_view_priv.h */
 };
 
 /* src is copied. */

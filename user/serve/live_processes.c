@@ -21,8 +21,10 @@
 #include "result/make.h"
 #include "serve/daemon_priv.h"
 #include "profile/profile.h"
+#include "profile/resident_words.h"
 #include "profile/thread_pool.h"
 #include "profile/witness.h"
+#include "metrics/rows_past.h"
 #include "metrics/series.h"
 #include "metrics/view.h"
 #include "snapshot/recording_notes.h"
@@ -30,6 +32,8 @@
 #include "snapshot/snapshot.h"
 #include "proc/process.h"
 #include "track/tracker.h"
+
+#define ROWS_CHANGE 0.1 /* of the growth: so much may have come since the rows were read */
 
 struct cell_key {
 	uint64_t process; /* index in facts */
@@ -265,13 +269,43 @@ static int add_scope(struct maker *m, const struct series_cell *cell, bool is_in
 	return vec_push(&m->lp->scopes, s);
 }
 
+/* By which rows it grew, if they are of about now. */
+static int find_rows(const struct maker *m, const struct facts *f, struct witness *w)
+{
+	const struct rows_past_image *i =
+		m->src->rows ? rows_past_find(m->src->rows, f->shown.image) : NULL;
+	double most = ROWS_CHANGE * w->growth_bytes;
+	char words[RESIDENT_WORDS];
+	struct profile *p;
+	int err;
+
+	if (!rows_past_is_known(i) || i->first_ns == i->last_ns ||
+	    fabs((double)i->last.rss_bytes - f->shown.rss_bytes) > most)
+		return 0;
+	err = profile_new(&p);
+	if (err)
+		return err;
+	err = resident_rows_set(p, &i->first, &i->last);
+	if (!err)
+		snprintf(w->rows, sizeof(w->rows), "%s", resident_growth_words(p, words));
+	if ((double)i->first.rss_bytes - f->rss_begin_bytes > most)
+		w->rows_begin_bytes = (double)i->first.rss_bytes;
+	profile_free(p);
+	return err;
+}
+
 /* Without in-use, nothing is said. */
 static int add_growth_words(struct maker *m, struct facts *f)
 {
 	char words[WITNESS_WORDS] = "";
 	struct witness w;
+	int err = 0;
 
 	witness_judge(f->rss_begin_bytes, f->growth_bytes, f->shown.inuse_bytes, &w);
+	if (w.is_unexplained)
+		err = find_rows(m, f, &w);
+	if (err)
+		return err;
 	if (w.is_unexplained)
 		witness_words(&w, words);
 	f->shown.growth_words = keep_text(m, words);

@@ -155,6 +155,7 @@ struct live_view {
 	struct series_table *book;
 	struct target_memory *memory;
 	struct inuse_past *past;
+	struct rows_watch *rows_watch;
 	struct live_processes processes;
 	struct live_files files;
 	struct serve_counter losses[LEDGER_LINE_CNT], lost_bytes[1];
@@ -181,6 +182,8 @@ int live_view_new(const struct result_source *src, const struct live_view_option
 		err = target_memory_new(&lv->memory);
 	if (!err)
 		err = inuse_past_new(&lv->past);
+	if (!err)
+		err = rows_watch_new(opts->rows_interval_ns, &lv->rows_watch);
 	if (err)
 		live_view_free(lv);
 	else
@@ -197,6 +200,7 @@ void live_view_free(struct live_view *lv)
 	series_table_free(lv->book);
 	target_memory_free(lv->memory);
 	inuse_past_free(lv->past);
+	rows_watch_free(lv->rows_watch);
 	free(lv);
 }
 
@@ -321,6 +325,7 @@ int live_view_get(struct live_view *lv, struct serve_view *ret)
 	*ret = lv->view;
 	ret->past = lv->past;
 	ret->stacks = lv->src.stacks;
+	ret->rows = lv->src.rows;
 	ret->own.snapshot_age_seconds = (double)(now_ns() - lv->made_ns) / (double)NS_PER_S;
 	return 0;
 }
@@ -335,4 +340,5 @@ void live_view_tick(struct live_view *lv)
 	if (err)
 		log_debug("serve: what stacks hold is not kept now: %s", strerror(-err));
 	target_memory_work(lv->memory);
+	rows_watch_tick(lv->rows_watch, &lv->src);
 }

@@ -3,12 +3,16 @@
 #ifndef HT_SERVE_LIVE_VIEW_PRIV_H
 #define HT_SERVE_LIVE_VIEW_PRIV_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/clock.h"
 #include "base/vec.h"
 
 struct inuse_past;
 struct profile;
+struct rows_watch;
 struct result_source;
 struct series_table;
 struct serve_process;
@@ -29,6 +33,30 @@ int inuse_watch_tick(const struct result_source *src, struct inuse_past *past);
 
 /* As inuse_watch_tick(); when there is something to do, it reads the live map. */
 int stack_watch_tick(const struct result_source *src);
+
+/*
+ * rows_watch.c: reads now and then what is resident of each process by row: see metrics/rows_past.h.
+ *
+ * A job of the reader reads (record/rows_reader.h), one at a time, so a process that makes it wait makes nobody else wait. After
+ * a reading nothing is read for ROWS_REST times as long as it took, and its process not for ROWS_OWN_REST times as long, nor
+ * before the interval is over. So all readings together take at most 1 % of one CPU's time, and those of one process half of
+ * that. A process of which the job did not answer is left alone for an hour, and all others for a minute.
+ */
+
+#define ROWS_REST 100
+#define ROWS_OWN_REST 200
+#define ROWS_LATE_NS (3600 * NS_PER_S)
+
+/* How long nothing is read of a process after a reading of it, and of any. */
+struct rows_pause {
+	uint64_t own_ns, all_ns;
+};
+struct rows_pause rows_pause_after(uint64_t took_ns, bool is_late, uint64_t interval_ns);
+
+int rows_watch_new(uint64_t interval_ns, struct rows_watch **ret);
+void rows_watch_free(struct rows_watch *w);
+/* Call a few times a second. Nothing is done if src keeps no rows. */
+void rows_watch_tick(struct rows_watch *w, const struct result_source *src);
 
 /* live_processes.c: turns a snapshot into what each followed process holds, by scope and thread pool. */
 

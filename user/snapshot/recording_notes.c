@@ -635,6 +635,7 @@ static int set_rows(const struct recording_facts *f, const struct processes *ps,
 	bool is_doubtful = ps->unseen_allocator_cnt || ps->late_cnt;
 	const struct process *process;
 
+	p->resident.end.age_ns = f->rows_age_ns;
 	vec_each(&ps->list, process)
 		is_doubtful |= process->image->unseen[0] || process->image->own_heap[0];
 	return err || !is_doubtful ? err : resident_rows_doubt(p);
@@ -642,14 +643,17 @@ static int set_rows(const struct recording_facts *f, const struct processes *ps,
 
 static int comment_rows(struct profile *p)
 {
-	char words[RESIDENT_WORDS], why[RESIDENT_WORDS];
+	char words[RESIDENT_WORDS], why[RESIDENT_WORDS], took[UNITS_BUF], age[UNITS_BUF + 24] = "";
 
 	if (!p->resident.is_asked)
 		return 0;
 	resident_list_words(p, words);
 	resident_why_words(p, why);
-	return profile_comment(p, "resident by row: %s%s%s", words, *words && *why ? "; " : "",
-			       why);
+	if (p->resident.end.age_ns)
+		snprintf(age, sizeof(age), ", read %s before the end",
+			 format_duration(p->resident.end.age_ns, took, sizeof(took)));
+	return profile_comment(p, "resident by row%s: %s%s%s", age, words,
+			       *words && *why ? "; " : "", why);
 }
 
 static int comment_cost(const struct recording_facts *f, struct profile *p)

@@ -10,6 +10,7 @@
  *	...                                     what it cost: see track/governor_text.c
  *	resident: 9.50 MiB -> 13.4 MiB
  *	resident by row: live 7.20 -> 11.1 MiB, files 2.30 -> 2.30 MiB
+ *						(serve: by row, read 42.0 s before the end: ...)
  *	counters: alloc_hits=90123 ...          see ledger_notes.h, with a line for each loss
  *
  * Expected facts (frees are watched, nothing was lost) have no line, because `go tool pprof -top`
@@ -58,6 +59,7 @@ struct recording_facts {
 	int64_t rss_file_growth_bytes;
 	/* Resident memory by row at both times; NULL: it was not looked at. */
 	const struct resident_reading *rows_begin, *rows_end;
+	uint64_t rows_age_ns; /* of the second, when the profile is made; 0: it is of the end */
 	const struct snapshot_held *exec_held; /* see snapshot_part_replaced() */
 	size_t exec_held_cnt;
 	enum attach_mode mode;

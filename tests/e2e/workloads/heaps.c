@@ -243,6 +243,18 @@ static void plant_smashed(void)
 	memset((char *)blocks[SMALL_CNT / 2] + 200, 0x41, 40);
 }
 
+/* Bins of malloc lead nowhere. A chunk that is freed leads to the first of them. */
+static void plant_torn(void)
+{
+	uintptr_t *volatile hole = malloc(5000), *bin;
+
+	plant_live();
+	free(hole);
+	bin = (uintptr_t *)hole[0];
+	for (size_t i = 40; i < 60; i++)
+		bin[2 * i + 2] = bin[2 * i + 3] = 16;
+}
+
 static void *mapped(int flags, int protection, int fd)
 {
 	void *p = mmap(NULL, POOL_BYTES, protection, flags, fd, 0);
@@ -389,7 +401,7 @@ static const struct {
 	{ "huge", plant_huge },	      { "pool", plant_pool },	  { "code", plant_code },
 	{ "memfd", plant_memfd },     { "shared", plant_shared }, { "file", plant_file },
 	{ "data", plant_data },	      { "stacks", plant_stacks }, { "ended", plant_ended },
-	{ "child", plant_child },     { "leak", plant_leak },
+	{ "child", plant_child },     { "leak", plant_leak },	  { "torn", plant_torn },
 };
 
 static long anonymous_kb(void)
