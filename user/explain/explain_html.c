@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/markup.h"
+#include "base/printable.h"
 #include "base/units.h"
 #include "http/page_files.h"
 

@@ -17,6 +17,7 @@
 #define GROWTH_BYTES_MIN (32 << 20)
 #define GROWTH_SHARE_MIN 0.25
 #define EXPLAINED_SHARE 0.5
+#define EARLIER_SHARE 0.1
 /* A server computes the begin anew for each profile. */
 #define SAME_BEGIN_NS 1000000000
 

@@ -16,6 +16,7 @@
 /* A GiB of small blocks takes 0.5 s, and more on a busy machine. */
 #define READ_NS (2 * NS_PER_S)
 #define READ_PER_GIB_NS NS_PER_S
+#define READ_MOST_NS (6 * NS_PER_S)
 /* A child that is on its way has this much more. */
 #define ANSWER_NS (2 * NS_PER_S)
 #define CHILD_CPU_S 10

@@ -275,7 +275,7 @@ static int find_rows(const struct maker *m, const struct facts *f, struct witnes
 	const struct rows_past_image *i =
 		m->src->rows ? rows_past_find(m->src->rows, f->shown.image) : NULL;
 	double most = ROWS_CHANGE * w->growth_bytes;
-	char words[RESIDENT_WORDS];
+	char words[RESIDENT_WORDS], range[RESIDENT_RANGE];
 	struct profile *p;
 	int err;
 
@@ -289,7 +289,9 @@ static int find_rows(const struct maker *m, const struct facts *f, struct witnes
 	if (!err)
 		snprintf(w->rows, sizeof(w->rows), "%s", resident_growth_words(p, words));
 	if ((double)i->first.rss_bytes - f->rss_begin_bytes > most)
-		w->rows_begin_bytes = (double)i->first.rss_bytes;
+		snprintf(w->rows_range, sizeof(w->rows_range), ", %s",
+			 resident_range_words((double)i->first.rss_bytes,
+					      (double)i->last.rss_bytes, range));
 	profile_free(p);
 	return err;
 }
