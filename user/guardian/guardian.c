@@ -494,12 +494,13 @@ int guardian_tap(struct guardian *g, const struct attach_request *req,
 		 struct err *why)
 {
 	struct request r = { .head = { .kind = WIRE_TAP, .id = ++g->last_number, .order_cnt = 1 } };
-	struct attach_request no_file = *req;
+	struct attach_request part = *req;
 	struct wire_reply reply = { 0 };
 	int err;
 
-	no_file.file_fd = req->prog_fd;
-	add_part(&r, &no_file);
+	if (!order->has_seeds) /* some descriptor has to be there */
+		part.file_fd = req->prog_fd;
+	add_part(&r, &part);
 	r.body[r.body_cnt++] = (struct iovec){ (void *)order, sizeof(*order) };
 	err = exchange(g, &r, &reply);
 	if (err)

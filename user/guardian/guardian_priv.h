@@ -24,7 +24,8 @@ struct tap_result;
 /* At most WIRE_SITES_CAP sites. */
 int guardian_attach(struct guardian *g, const struct attach_request *req, uint64_t *ret_id);
 int guardian_add_to_events(struct guardian *g, uint64_t events, pid_t tid, uint64_t *ret_id);
-/* See tap/tap.h; req is the request for the tap's probes, without a file. why: set on error. */
+/* See tap/tap.h; req is the request for the tap's probes, with the file of the order's seeds, or none. why: set on
+ * error. */
 int guardian_tap(struct guardian *g, const struct attach_request *req,
 		 const struct tap_order *order, uint64_t *ret_id, struct tap_result *ret,
 		 struct err *why);
@@ -67,7 +68,7 @@ struct held_taps {
 };
 
 void held_taps_init(struct held_taps *ht, struct err *why);
-/* *ret_fd belongs to the tap. It is held under the number, without a rate yet. */
+/* *ret_fd: as tap_put_in(); it belongs to the tap, which is held under the number, without a rate yet. */
 int held_taps_put_in(struct held_taps *ht, uint64_t number, const struct tap_order *order,
 		     int *ret_fd, struct tap_result *result, struct err *why);
 /* -ENOENT: there is no such tap. rate_bytes 0: unchanged. */

@@ -37,7 +37,7 @@ enum wire_request_kind {
 	WIRE_FREE_EVENTS,
 	WIRE_START_TRACER, /* the descriptor is its socket */
 	/* Put in a tap by the order, with the probes of part 0 in its code, as the links `id`: tap and probes
-	 * go together. The tap makes the file itself: the descriptor for a file is not used. */
+	 * go together. The tap makes the file itself: the descriptor for a file is that of the seeds. */
 	WIRE_TAP,
 	/* set the rate of the tap `id`; 0: unchanged. The answer has its losses so far. */
 	WIRE_SET_TAP,
