@@ -12,7 +12,7 @@
 
 static bool shares_for_good(const struct file_probes *fp)
 {
-	return policy_is_shared(fp->all->policy);
+	return probes_are_shared(fp->all);
 }
 
 /* Probes for everyone stay while only one process is to keep less. */
@@ -80,6 +80,15 @@ void file_probes_stop_sharing(struct file_probes *fp, enum sharing sharing)
 			fp->all->guardian); /* links that still use an event keep it */
 		file_links_free_events(fp);
 	}
+}
+
+void file_probes_unshare(struct file_probes *fp)
+{
+	file_probes_stop_sharing(fp, SHARING_ALL);
+	stop_member(&fp->everyone);
+	fp->has_shared_tags = false;
+	fp->sharing = SHARING_AUTO;
+	file_sharing_plan(fp, fp->members.cnt);
 }
 
 void file_probes_gather_allocs(struct file_probes *fp, struct held_links *gone)

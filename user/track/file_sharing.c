@@ -42,7 +42,7 @@ static bool is_anyone_limited(const struct file_probes *fp)
 static struct plan_input plan_input_of(const struct file_probes *fp, size_t process_cnt)
 {
 	const struct track_policy *policy = fp->all->policy;
-	const bool is_shared = policy_is_shared(policy);
+	const bool is_shared = probes_are_shared(fp->all);
 
 	return (struct plan_input){
 		.process_cnt = process_cnt,
