@@ -197,3 +197,22 @@ int budget_unit_untrack_frees(struct budget_unit *u, enum probes_kept kept,
 		err = drop_live(u);
 	return err;
 }
+
+int budget_unit_tap(struct budget_unit *u)
+{
+	struct engine_change change = { .rate_idx = budget_plan(u->budget)->coarse,
+					.is_alloc_only = true };
+	bool keeps_inuse = true;
+	int err = change_unit(u, &change), change_err;
+
+	if (!err)
+		err = tracker_tap(u->policy->tracker, u->pid, &keeps_inuse);
+	if (!err && !keeps_inuse) {
+		err = drop_live(u);
+		u->inuse_ns = now_ns();
+		u->has_inuse = true;
+	}
+	change.is_alloc_only = false;
+	change_err = change_unit(u, &change);
+	return err ? err : change_err;
+}
