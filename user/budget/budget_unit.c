@@ -203,8 +203,10 @@ int budget_unit_tap(struct budget_unit *u)
 	struct engine_change change = { .rate_idx = budget_plan(u->budget)->coarse,
 					.is_alloc_only = true };
 	bool keeps_inuse = true;
-	int err = change_unit(u, &change), change_err;
+	int err, change_err;
 
+	engine_prog_fd(u->policy->engine, ENGINE_SAMPLED); /* loading it takes a while */
+	err = change_unit(u, &change);
 	if (!err)
 		err = tracker_tap(u->policy->tracker, u->pid, &keeps_inuse);
 	if (!err && !keeps_inuse) {
@@ -214,5 +216,9 @@ int budget_unit_tap(struct budget_unit *u)
 	}
 	change.is_alloc_only = false;
 	change_err = change_unit(u, &change);
+	if (!u->pid && !change_err) { /* children that were forked meanwhile have a copy of it */
+		engine_events_drain(u->policy->engine);
+		change_err = change_unit(u, &change);
+	}
 	return err ? err : change_err;
 }

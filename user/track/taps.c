@@ -33,9 +33,16 @@ bool tracker_wants_taps(const struct tracker *t)
 	return t->policy->tap_rate_bytes && (!t->policy->taps_on_request || t->are_taps_requested);
 }
 
-bool tracker_taps_on_request(const struct tracker *t)
+bool tracker_may_tap(const struct tracker *t, pid_t pid)
 {
-	return t->policy->tap_rate_bytes && t->policy->taps_on_request;
+	const struct tracked_process *p = pid ? tracked_find(t, pid) : NULL;
+
+	if (!t->policy->tap_rate_bytes || !t->policy->taps_on_request || t->is_stopped)
+		return false;
+	if (!pid)
+		return !t->are_taps_requested;
+	return p && !p->is_tap_requested &&
+	       (p->tap != TAP_REFUSED || p->tap_generation != p->generation);
 }
 
 /* Where probes are shared, a request is one for all. */
@@ -395,16 +402,13 @@ static int tap_family(struct tracker *t, bool *ret_keeps_inuse)
 int tracker_tap(struct tracker *t, pid_t pid, bool *ret_keeps_inuse)
 {
 	struct tracked_process *p = pid ? tracked_find(t, pid) : NULL;
-	int err = -EPERM;
+	int err;
 
 	*ret_keeps_inuse = true;
-	if (!tracker_taps_on_request(t) || t->is_stopped)
-		return err;
+	if (!tracker_may_tap(t, pid))
+		return -EPERM;
 	t->is_requesting = true;
-	if (!pid && !t->are_taps_requested)
-		err = tap_family(t, ret_keeps_inuse);
-	else if (p && !p->is_tap_requested)
-		err = tap_probed(t, p, ret_keeps_inuse);
+	err = pid ? tap_probed(t, p, ret_keeps_inuse) : tap_family(t, ret_keeps_inuse);
 	t->is_requesting = false;
 	if (err || !pid)
 		return err;

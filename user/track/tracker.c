@@ -476,7 +476,7 @@ int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept, uin
 	*ret_ticket = 0;
 	if (t->is_stopped)
 		return 0;
-	if (!pid && tracker_taps_on_request(t) && t->are_taps_requested)
+	if (!pid && t->policy->taps_on_request && t->are_taps_requested)
 		return keep_probes_of_refused(t, kept);
 	return p ? probes_keep(t->probes, p->pid, p->live_tid, kept, ret_ticket) : -ESRCH;
 }

@@ -48,8 +48,8 @@ int tracker_read_hits(const struct tracker *t, pid_t pid, struct ht_hits *ret);
 int tracker_read_cpu(const struct tracker *t, pid_t pid, uint64_t *ret_ns);
 /* Are processes tapped, or to be tapped, where allowed? */
 bool tracker_wants_taps(const struct tracker *t);
-/* May tracker_tap() be called? */
-bool tracker_taps_on_request(const struct tracker *t);
+/* May tracker_tap() be asked for it? Not twice. */
+bool tracker_may_tap(const struct tracker *t, pid_t pid);
 /*
  * With policy.taps_on_request: tap a process now that has probes (pid 0: all that share them), and detach these. What the
  * probes have sampled stays, as far as it is in use: its frees are seen by the tap. Allocations must go into the sums only
