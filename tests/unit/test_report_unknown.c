@@ -305,7 +305,7 @@ static void pictures_of_nothing_are_an_error(void **state)
 
 		assert_int_equal(report_check(p, &o, &why), -ENODATA);
 		want(why.text, "in use is unknown. Tracking frees costs 53 %");
-		want(why.text, "heaptap record --max-overhead 80 -d 10s -p 6426");
+		want(why.text, "heaptap record --tap -d 10s -p 6426");
 		want(why.text, "--value alloc");
 		o.value = REPORT_VALUE_ALLOC;
 		assert_int_equal(report_check(p, &o, &why), 0);

@@ -481,7 +481,7 @@ char *recording_inuse_words(const struct recording *r, const char *comm, uint64_
 		snprintf(buf, RECORDING_INUSE_BUF, "%s", why);
 	else
 		snprintf(buf, RECORDING_INUSE_BUF, "%s To measure it: %s", why,
-			 recording_advice(r, rate_bytes, out));
+			 recording_advice_best(r, rate_bytes, out));
 	return buf;
 }
 
