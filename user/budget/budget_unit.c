@@ -209,6 +209,7 @@ int budget_unit_tap(struct budget_unit *u)
 	err = change_unit(u, &change);
 	if (!err)
 		err = tracker_tap(u->policy->tracker, u->pid, &keeps_inuse);
+	change.rate_idx = err ? change.rate_idx : 0;
 	if (!err && !keeps_inuse) {
 		err = drop_live(u);
 		u->inuse_ns = now_ns();

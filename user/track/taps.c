@@ -347,9 +347,7 @@ static int begin_request(struct tracker *t, struct tracked_process *p)
 /* -EPERM: refused; -ENOENT: it has no allocator. */
 static int tap_probed(struct tracker *t, struct tracked_process *p, bool *ret_keeps_inuse)
 {
-	const uint64_t begin_ns = now_ns();
 	const struct tap_news *last = NULL;
-	struct track_instance *inst;
 	int err = begin_request(t, p), fd = -1;
 
 	if (err || is_tap_of_other(t, p))
@@ -366,13 +364,27 @@ static int tap_probed(struct tracker *t, struct tracked_process *p, bool *ret_ke
 	if (!err)
 		err = last ? note_tapped(t, p, last) : -ENOENT;
 	p->is_tap_requested |= !err;
-	inst = instances_find(&t->instances, p->pid, p->generation);
-	if (inst)
-		inst->tap_gap_ns = now_ns() - begin_ns;
 	return err;
 }
 
-/* Probes that were shared stay in those that could not be tapped, as their own. */
+/*
+ * After the shared probes are gone. Who could not be tapped gets probes of its own, but until then its frees were not seen.
+ * Who was in the middle of a fork or an exec is tapped later, and what it has is not known to be in use.
+ */
+static int leave_sharing(struct tracker *t, struct tracked_process *p, bool *ret_keeps_inuse)
+{
+	int err;
+
+	p->is_dirty = true;
+	if (p->is_tap_requested || p->tap == TAP_REFUSED) {
+		*ret_keeps_inuse &= p->is_tap_requested;
+		p->is_tap_requested = true;
+		return probes_set_sampled(t->probes, p->pid, p->live_tid, p->tap != TAP_REFUSED);
+	}
+	err = taps_await(t, p, 0);
+	return err ? err : engine_drop_live(t->engine, p->pid, p->generation, NULL);
+}
+
 static int tap_family(struct tracker *t, bool *ret_keeps_inuse)
 {
 	struct tracked_process *p;
@@ -385,23 +397,30 @@ static int tap_family(struct tracker *t, bool *ret_keeps_inuse)
 		return -EPERM;
 	t->are_taps_requested = true;
 	probes_unshare(t->probes);
-	vec_each(&t->list, p) {
-		if (err)
-			break;
-		if (!p->is_tap_requested && p->tap != TAP_REFUSED)
-			err = taps_await(t, p, 0);
-		else
-			err = probes_set_sampled(t->probes, p->pid, p->live_tid,
-						 p->tap != TAP_REFUSED);
-		p->is_tap_requested = true;
-		p->is_dirty = true;
-	}
+	vec_each(&t->list, p)
+		if (!err)
+			err = leave_sharing(t, p, ret_keeps_inuse);
 	return err;
+}
+
+/* Allocations went into the sums only, since then. */
+static void note_gap(struct tracker *t, pid_t pid, uint64_t begin_ns)
+{
+	const struct tracked_process *p;
+
+	vec_each(&t->list, p) {
+		struct track_instance *inst =
+			instances_find(&t->instances, p->pid, p->generation);
+
+		if (inst && (!pid || p->pid == pid))
+			inst->tap_gap_ns = now_ns() - begin_ns;
+	}
 }
 
 int tracker_tap(struct tracker *t, pid_t pid, bool *ret_keeps_inuse)
 {
 	struct tracked_process *p = pid ? tracked_find(t, pid) : NULL;
+	const uint64_t begin_ns = now_ns();
 	int err;
 
 	*ret_keeps_inuse = true;
@@ -410,6 +429,7 @@ int tracker_tap(struct tracker *t, pid_t pid, bool *ret_keeps_inuse)
 	t->is_requesting = true;
 	err = pid ? tap_probed(t, p, ret_keeps_inuse) : tap_family(t, ret_keeps_inuse);
 	t->is_requesting = false;
+	note_gap(t, pid, begin_ns);
 	if (err || !pid)
 		return err;
 	t->are_taps_requested = true;
