@@ -350,8 +350,12 @@ static int tap_probed(struct tracker *t, struct tracked_process *p, bool *ret_ke
 	const struct tap_news *last = NULL;
 	int err = begin_request(t, p), fd = -1;
 
-	if (err || is_tap_of_other(t, p))
+	if (err)
 		return err;
+	if (is_tap_of_other(t, p)) {
+		p->is_tap_requested = true;
+		return 0;
+	}
 	if (make_seeds(t, p, &fd))
 		*ret_keeps_inuse = false;
 	probes_seed_taps(t->probes, fd);
