@@ -88,7 +88,7 @@ void file_probes_unshare(struct file_probes *fp)
 	stop_member(&fp->everyone);
 	fp->has_shared_tags = false;
 	fp->sharing = SHARING_AUTO;
-	file_sharing_plan(fp, fp->members.cnt);
+	file_sharing_plan(fp, fp->members.cnt ? fp->members.cnt : 1);
 }
 
 void file_probes_gather_allocs(struct file_probes *fp, struct held_links *gone)

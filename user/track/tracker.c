@@ -453,16 +453,16 @@ void tracker_remove(struct tracker *t, pid_t pid)
 		end_process(t, p, process_has_ended(pid));
 }
 
-/* Of a family that shares no probes any more: those that cannot be tapped have their own. */
-static int keep_probes_of_refused(struct tracker *t, enum probes_kept kept)
+/* A family with taps shares no probes. */
+static int keep_probes_of_each(struct tracker *t, enum probes_kept kept)
 {
 	const struct tracked_process *p;
 	uint64_t ticket;
 	int err = 0;
 
 	vec_each(&t->list, p) {
-		if (p->tap != TAP_REFUSED || err)
-			continue;
+		if (err)
+			break;
 		err = probes_keep(t->probes, p->pid, p->live_tid, kept, &ticket);
 		guardian_wait_detached(t->guardian, ticket);
 	}
@@ -476,8 +476,8 @@ int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept, uin
 	*ret_ticket = 0;
 	if (t->is_stopped)
 		return 0;
-	if (!pid && t->policy->taps_on_request && t->are_taps_requested)
-		return keep_probes_of_refused(t, kept);
+	if (!pid && t->policy->follow && tracker_wants_taps(t))
+		return keep_probes_of_each(t, kept);
 	return p ? probes_keep(t->probes, p->pid, p->live_tid, kept, ret_ticket) : -ESRCH;
 }
 
