@@ -203,9 +203,10 @@ int budget_unit_tap(struct budget_unit *u)
 	struct engine_change change = { .rate_idx = budget_plan(u->budget)->coarse,
 					.is_alloc_only = true };
 	bool keeps_inuse = true;
-	int err, change_err;
+	int err = tracker_prepare_tap(u->policy->tracker, u->pid), change_err;
 
-	engine_prog_fd(u->policy->engine, ENGINE_SAMPLED); /* loading it takes a while */
+	if (err)
+		return err;
 	err = change_unit(u, &change);
 	if (!err)
 		err = tracker_tap(u->policy->tracker, u->pid, &keeps_inuse);

@@ -348,10 +348,10 @@ static int begin_request(struct tracker *t, struct tracked_process *p)
 static int tap_probed(struct tracker *t, struct tracked_process *p, bool *ret_keeps_inuse)
 {
 	const struct tap_news *last = NULL;
-	int err = begin_request(t, p), fd = -1;
+	int err, fd = -1;
 
-	if (err)
-		return err;
+	if (p->tap == TAP_REFUSED || !tracked_is_current(t, p))
+		return -EAGAIN;
 	if (is_tap_of_other(t, p)) {
 		p->is_tap_requested = true;
 		return 0;
@@ -421,6 +421,24 @@ static void note_gap(struct tracker *t, pid_t pid, uint64_t begin_ns)
 	}
 }
 
+int tracker_prepare_tap(struct tracker *t, pid_t pid)
+{
+	struct tracked_process *p;
+	int err = tracker_may_tap(t, pid) ? 0 : -EPERM, prog_fd;
+
+	vec_each(&t->list, p) {
+		if (err || (pid && p->pid != pid))
+			continue;
+		err = begin_request(t, p);
+		if (!pid && err == -EAGAIN)
+			err = 0; /* in the middle of an exec */
+	}
+	if (err)
+		return err;
+	prog_fd = engine_prog_fd(t->engine, ENGINE_SAMPLED); /* loads it */
+	return prog_fd < 0 ? prog_fd : 0;
+}
+
 int tracker_tap(struct tracker *t, pid_t pid, bool *ret_keeps_inuse)
 {
 	struct tracked_process *p = pid ? tracked_find(t, pid) : NULL;
@@ -428,8 +446,8 @@ int tracker_tap(struct tracker *t, pid_t pid, bool *ret_keeps_inuse)
 	int err;
 
 	*ret_keeps_inuse = true;
-	if (!tracker_may_tap(t, pid))
-		return -EPERM;
+	if (pid && !p)
+		return -ESRCH;
 	t->is_requesting = true;
 	err = pid ? tap_probed(t, p, ret_keeps_inuse) : tap_family(t, ret_keeps_inuse);
 	t->is_requesting = false;

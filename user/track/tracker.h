@@ -54,9 +54,11 @@ bool tracker_may_tap(const struct tracker *t, pid_t pid);
  * With policy.taps_on_request: tap a process now that has probes (pid 0: all that share them), and detach these. What the
  * probes have sampled stays, as far as it is in use: its frees are seen by the tap. Allocations must go into the sums only
  * (engine_change_target()) from before until afterwards. *ret_keeps_inuse: false: there was no room for all of that. -EPERM:
- * not allowed, or refused; the reason was logged.
+ * refused, and the reason was logged.
  */
 int tracker_tap(struct tracker *t, pid_t pid, bool *ret_keeps_inuse);
+/* Call it before: what takes its time, and need not be in that. -EPERM: it may not be tapped. */
+int tracker_prepare_tap(struct tracker *t, pid_t pid);
 /* pid 0: are all of them? */
 bool tracker_is_tapped(const struct tracker *t, pid_t pid);
 /* Set what samples of a process may cost (pid 0: those of all processes, with policy.follow). Samples
