@@ -17,14 +17,16 @@ record() {
 		>"$work/target.out" 2>"$work/heaptap.err" </dev/null
 	record_status=$? target_status=0
 	comments >"$work/notes"
+	tr -s '\n ' ' ' <"$work/notes" >"$work/flat"
 }
 was_tapped() { says "$work/heaptap.err" 'PID [0-9]* is tapped: '; }
 # tapped NAME: by itself, and the profile says how
 tapped() {
 	was_tapped && says "$work/heaptap.err" 'the tap instead of probes, which cost [0-9.]* % of its CPU time' &&
 		says "$work/notes" 'source: tap' && says "$work/notes" 'source: uprobe' &&
-		says "$work/notes" 'ledger: tap_gap 1 (.* is not counted as in use' &&
-		says "$work/notes" 'budget: after .*: the tap instead of probes' && ! says "$work/notes" 'UNKNOWN' &&
+		says "$work/flat" 'ledger: tap_gap [0-9]* (ms of blocks in use, while the tap was put in)' &&
+		says "$work/flat" 'recorded: [^:]*, since the program was started source' &&
+		says "$work/flat" 'budget: after [^:]*: the tap instead of probes' && ! says "$work/notes" 'UNKNOWN' &&
 		ok "$1: is tapped by itself" || not_ok "$1" "is not tapped, or it is not said" "$work/heaptap.err" "$work/notes"
 }
 # near NAME [FACTOR [SITES]]: what is in use of each site, within a fifth; FACTOR: so many processes have it
@@ -64,7 +66,7 @@ tapped "by default"
 record --rate 64k -- $large "$bin/early"
 near "one rate"
 tapped "one rate"
-"$heaptap" report "$work/p.pb.gz" | grep -q 'lost: .*tap_gap' && ok "what was missed is a loss" || not_ok "what was missed" "is no loss" "$work/notes"
+"$heaptap" report "$work/p.pb.gz" | grep -q '^lost: [0-9]* ms of blocks in use, while the tap was put in; see' && ok "what was missed is a loss" || not_ok "what was missed" "is no loss" "$work/notes"
 
 # Who does not want it, or wants it exact.
 for args in --tap=no "--max-overhead off"; do
@@ -116,7 +118,7 @@ fi
 # With its children: all of them over the limit together.
 record --rate 64k --follow -- env E2E_CHILDREN=2 E2E_BUSY_MS=4000 E2E_BLOCKS=20000 E2E_BYTES=500 "$bin/early"
 near "--follow" 3
-[ "$(grep -c 'is tapped' "$work/heaptap.err")" = 3 ] && says "$work/notes" 'ledger: tap_gap 3 ' && ok "--follow: each is tapped" ||
+[ "$(grep -c 'is tapped' "$work/heaptap.err")" = 3 ] && says "$work/notes" 'ledger: tap_gap [0-9]* (ms' && ok "--follow: each is tapped" ||
 	not_ok "--follow" "they are not each tapped" "$work/heaptap.err" "$work/notes"
 
 # Of a running process: probes first, and nothing of the tap is left.

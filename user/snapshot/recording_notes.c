@@ -203,8 +203,8 @@ struct tap_sums {
 	size_t tapped_cnt;
 	size_t probed_cnt; /* those that have probes, or had some before their tap */
 	size_t untapped_cnt; /* should be tapped, but are neither that nor refused */
-	size_t gap_cnt, from_probes_cnt; /* tried while they had probes, and of these the tapped ones */
-	uint64_t gap_ns; /* the longest such try */
+	size_t from_probes_cnt; /* tapped while they had probes */
+	uint64_t gap_ns; /* the longest time that this, or trying it, took */
 	size_t late_cnt; /* tapped processes that began while followed */
 	uint64_t late_ns; /* the longest time one ran before its tap */
 	uint64_t stopped_ns; /* the longest stop, and its number of threads */
@@ -225,7 +225,6 @@ static struct tap_sums sum_taps(const struct processes *ps)
 		sums.probed_cnt += inst->is_tap_refused || inst->tap_gap_ns || !inst->is_tap_awaited;
 		sums.untapped_cnt += inst->is_tap_awaited && !inst->is_tapped &&
 				     !inst->is_tap_refused && !inst->is_tap_of_other;
-		sums.gap_cnt += inst->tap_gap_ns != 0;
 		sums.from_probes_cnt += inst->is_tapped && inst->tap_gap_ns;
 		if (inst->tap_gap_ns > sums.gap_ns)
 			sums.gap_ns = inst->tap_gap_ns;
@@ -290,7 +289,7 @@ static int fill(const struct recording_facts *f, const struct ledger_lines *ledg
 	if (sampler_of(ps))
 		p->period = (int64_t)sampler_rate(ps);
 	if (ledger_lines_are_lossy(ledger) || taps.late_cnt || taps.dropped_cnt ||
-	    taps.failed_cnt || taps.untapped_cnt || taps.gap_cnt)
+	    taps.failed_cnt || taps.untapped_cnt || taps.gap_ns)
 		r->is_lossy = true;
 	return 0;
 }
@@ -385,7 +384,7 @@ static int comment_tap_loss(struct profile *p, const char *name, uint64_t cnt, c
 
 static int comment_tap_losses(const struct tap_sums *sums, struct profile *p)
 {
-	char late[UNITS_BUF], late_words[160], gap[UNITS_BUF], gap_words[160];
+	char late[UNITS_BUF], late_words[128];
 	int err;
 
 	snprintf(late_words, sizeof(late_words),
@@ -393,12 +392,9 @@ static int comment_tap_losses(const struct tap_sums *sums, struct profile *p)
 		 "what they allocated before, for up to %s",
 		 format_duration(sums->late_ns, late, sizeof(late)));
 	err = comment_tap_loss(p, "tap_late", sums->late_cnt, late_words);
-	snprintf(gap_words, sizeof(gap_words),
-		 "processes that got the tap while they were probed: what they allocated in the %s of "
-		 "that is not counted as in use",
-		 format_duration(sums->gap_ns, gap, sizeof(gap)));
 	if (!err)
-		err = comment_tap_loss(p, "tap_gap", sums->gap_cnt, gap_words);
+		err = comment_tap_loss(p, "tap_gap", (sums->gap_ns + NS_PER_MS - 1) / NS_PER_MS,
+				       "ms of blocks in use, while the tap was put in");
 	if (!err)
 		err = comment_tap_loss(p, "tap_never", sums->untapped_cnt,
 				       "processes that ended before they were tapped, or have no "

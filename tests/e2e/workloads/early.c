@@ -3,7 +3,7 @@
  * early.c - has blocks from its first moment on, then does nothing but allocate and free, so that probes cost too much;
  * then frees and reallocates blocks of before, and allocates more.
  *
- * E2E_BLOCKS: blocks of each kind (1000). E2E_BYTES: of each (200). E2E_BUSY_MS: of CPU time that it is busy (1500).
+ * E2E_BLOCKS: blocks of each kind (1000). E2E_BYTES: of each (200). E2E_BUSY_MS: of CPU time that it is busy (1200).
  * E2E_CHILDREN: that many forked children do the same, beside it, and its own account is theirs, too (0).
  */
 #include <sys/wait.h>
@@ -98,7 +98,7 @@ static void work(long busy_ms)
 
 int main(void)
 {
-	long child_cnt = number("E2E_CHILDREN", 0), busy_ms = number("E2E_BUSY_MS", 1500);
+	long child_cnt = number("E2E_CHILDREN", 0), busy_ms = number("E2E_BUSY_MS", 1200);
 
 	cnt = (size_t)number("E2E_BLOCKS", (long)cnt);
 	bytes = (size_t)number("E2E_BYTES", (long)bytes);
