@@ -187,9 +187,9 @@ static void test_several(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_advice), cmocka_unit_test(test_tap),	cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_kill),	cmocka_unit_test(test_cost),
-		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_advice), cmocka_unit_test(test_tap),
+		cmocka_unit_test(test_steps),  cmocka_unit_test(test_kill),
+		cmocka_unit_test(test_cost),   cmocka_unit_test(test_several),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -301,8 +301,8 @@ static bool wants_tap(const struct governor *g, const struct governed *gd,
 {
 	const struct budget *b = gd->unit->budget;
 
-	if (gd->is_tap_tried || from->step >= BUDGET_ALLOCS ||
-	    !budget_has_limit(budget_limit(b)) || !tracker_may_tap(g->policy.tracker, gd->unit->pid))
+	if (gd->is_tap_tried || from->step >= BUDGET_ALLOCS || !budget_has_limit(budget_limit(b)) ||
+	    !tracker_may_tap(g->policy.tracker, gd->unit->pid))
 		return false;
 	return budget_plan(b)->step >= BUDGET_ALLOCS ||
 	       (g->opts.tap_share > 0 && budget_costs(b, g->opts.tap_share));

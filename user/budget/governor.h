@@ -72,7 +72,8 @@ struct governor_record {
 /* A recording is short, and its user sees the cost; a daemon stays. */
 #define GOVERNOR_RECORD_LIMIT ((struct recording_limit){ 0.25, 0.25 })
 #define GOVERNOR_SERVE_DEFAULT_PERCENT 5
-#define GOVERNOR_TAP_SHARE 0.1 /* for programs that are started: the tap costs some percent at most */
+#define GOVERNOR_TAP_SHARE \
+	0.1 /* for programs that are started: the tap costs some percent at most */
 #define GOVERNOR_FLOOR 0.01 /* of one CPU, the least limit that a percentage gives */
 #define GOVERNOR_HOST_DEFAULT_PERCENT 2
 

@@ -324,8 +324,7 @@ static int check_dry_run(const struct record_options *o)
 {
 	const enum tap_wish tap = o->with.recorder.tap;
 
-	if (!o->is_dry_run ||
-	    (tap != TAP_STARTED && tap != TAP_NEVER && !o->with.recorder.argv))
+	if (!o->is_dry_run || (tap != TAP_STARTED && tap != TAP_NEVER && !o->with.recorder.argv))
 		return 0;
 	log_error("record: --dry-run needs --tap and -p PID: it shows what the tap would change");
 	return -EINVAL;

@@ -273,9 +273,8 @@ static int start_session(struct recorder *r)
 		.follow = r->opts.follow,
 		.alloc = r->opts.alloc,
 		.source = r->opts.source,
-		.tap_rate_bytes = is_tapped_at_once(r) || r->opts.tap == TAP_AUTO ?
-					  r->opts.rate_bytes :
-					  0,
+		.tap_rate_bytes =
+			is_tapped_at_once(r) || r->opts.tap == TAP_AUTO ? r->opts.rate_bytes : 0,
 		.taps_on_request = r->opts.tap == TAP_AUTO,
 		.may_tap = may_tap,
 		.may_tap_ctx = r,

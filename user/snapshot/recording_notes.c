@@ -222,7 +222,8 @@ static struct tap_sums sum_taps(const struct processes *ps)
 		const struct track_instance *inst = process->image;
 
 		sums.tapped_cnt += inst->is_tapped;
-		sums.probed_cnt += inst->is_tap_refused || inst->tap_gap_ns || !inst->is_tap_awaited;
+		sums.probed_cnt +=
+			inst->is_tap_refused || inst->tap_gap_ns || !inst->is_tap_awaited;
 		sums.untapped_cnt += inst->is_tap_awaited && !inst->is_tapped &&
 				     !inst->is_tap_refused && !inst->is_tap_of_other;
 		sums.from_probes_cnt += inst->is_tapped && inst->tap_gap_ns;

@@ -353,9 +353,9 @@ static int map_control(struct tap *t)
 /* NULL: there are none, or they cannot be had. */
 static void *map_seeds(const struct tap_order *order, int fd)
 {
-	void *p = order->has_seeds ? mmap(NULL, sizeof(struct tap_seeds), PROT_READ, MAP_SHARED, fd,
-					  0) :
-				     MAP_FAILED;
+	void *p = order->has_seeds ?
+			  mmap(NULL, sizeof(struct tap_seeds), PROT_READ, MAP_SHARED, fd, 0) :
+			  MAP_FAILED;
 
 	return p == MAP_FAILED ? NULL : p;
 }

@@ -240,7 +240,7 @@ enum probes_kept probes_allocator_kept_of(const struct probes *p, pid_t pid)
 	uint32_t key = (uint32_t)pid;
 
 	return !probes_are_shared(p) && hmap_get(&p->sampled, &key) ? PROBES_NONE :
-									     probes_kept_of(p, pid);
+								      probes_kept_of(p, pid);
 }
 
 void probes_pause_attaching(struct probes *p, bool pause)

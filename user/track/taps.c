@@ -336,8 +336,8 @@ static int begin_request(struct tracker *t, struct tracked_process *p)
 	p->tap_due_ns = 0;
 	if (!tracked_is_current(t, p))
 		return -EAGAIN;
-	if (p->tap == TAP_REFUSED || (t->policy->may_tap &&
-				      !t->policy->may_tap(t->policy->may_tap_ctx, p->pid)))
+	if (p->tap == TAP_REFUSED ||
+	    (t->policy->may_tap && !t->policy->may_tap(t->policy->may_tap_ctx, p->pid)))
 		return -EPERM;
 	inst->is_tap_awaited = true;
 	inst->has_loader = false;
@@ -413,8 +413,7 @@ static void note_gap(struct tracker *t, pid_t pid, uint64_t begin_ns)
 	const struct tracked_process *p;
 
 	vec_each(&t->list, p) {
-		struct track_instance *inst =
-			instances_find(&t->instances, p->pid, p->generation);
+		struct track_instance *inst = instances_find(&t->instances, p->pid, p->generation);
 
 		if (inst && (!pid || p->pid == pid))
 			inst->tap_gap_ns = now_ns() - begin_ns;
