@@ -132,6 +132,16 @@ same_text "a running process, after the end"
 record_start --max-overhead 25 -d 6s -p "$target"
 wait_recorder
 ! was_tapped && ok "a running process is not tapped by itself" || not_ok "a running process" "is tapped" "$work/heaptap.err"
+# Stopped when it is tapped, with requests to the guardian under way: the tap goes out, and comes back.
+record_start --tap=auto --max-overhead 25 -p "$target"
+await 30 was_tapped || not_ok "stopped" "it is not tapped" "$work/heaptap.err"
+kill -STOP "$recorder"
+await 10 is_same_text && ok "stopped: the tap is out" || not_ok "stopped" "the text differs" "$work/differences"
+kill -CONT "$recorder"
+await 20 says "$work/heaptap.err" 'heaptap was stopped .* heap in use counts from now' && await 20 eval '! is_same_text' &&
+	ok "stopped: it is back" || not_ok "stopped" "the tap does not come back, or it is not said" "$work/heaptap.err"
+stop_recorder
+same_text "stopped, after the end"
 # Killed when it is tapped.
 record_start --tap=auto --max-overhead 25 -p "$target"
 await 30 was_tapped || not_ok "killed" "it is not tapped" "$work/heaptap.err"
