@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The tap that takes over from probes: a program that heaptap starts is recorded from its first allocation on, and what
-# it has in use stays known when probes cost too much. timeout: 600
+# it has in use stays known when probes cost too much. timeout: 900
 . "$(dirname "$0")/lib.sh"
 e2e_init tap_auto
 [ "$(uname -m)" = x86_64 ] || skip_all "it is for x86-64"
