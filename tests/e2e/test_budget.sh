@@ -35,7 +35,7 @@ tight_loop() {
 		grep -q 'in-use: UNKNOWN' <<<"$notes" &&
 		ok "tight loop: the profile says what was given up" ||
 		not_ok "tight loop: notes" "$notes" "$work/heaptap.err"
-	says "$work/heaptap.err" 'PID [0-9]*: after [^:]*: stopped recording.* % of its CPU time.*retrying in .*to measure it: heaptap record --max-overhead [0-9a-z]* .*, or use --tap .about 1 %' &&
+	says "$work/heaptap.err" 'PID [0-9]*: after [^:]*: stopped recording.* % of its CPU time.*retrying in .*to measure it, use --tap .about 1 %.*, or heaptap record --max-overhead [0-9a-z]* ' &&
 		ok "tight loop: it is told when it happens" ||
 		not_ok "tight loop: message" "nothing is said" "$work/heaptap.err"
 	"$heaptap" report "$work/p.pb.gz" | grep -q busy_site &&
@@ -119,7 +119,7 @@ bursts_limited() {
 	settled=$(settled)
 	below "$settled" 7.5 && ok "bursts: $settled % after the first 4 s" ||
 		not_ok "bursts: overhead" "'$settled' % after the first 4 s" "$work/heaptap.err"
-	way_out=$(sed -nE 's/.*To measure it: (heaptap record --max-overhead [0-9a-z]+ -d 10s -p [0-9]+).*/\1/p' <<<"$notes")
+	way_out=$(sed -nE 's/.*To measure it: (heaptap record --tap -d 10s -p [0-9]+).*/\1/p' <<<"$notes")
 	# shellcheck disable=SC2086
 	timeout 60 "$heaptap" $(advised "$way_out") --force -o "$work/p.pb.gz" >/dev/null 2>"$work/heaptap.err"
 	[ -n "$way_out" ] && json | grep -q '"inuse":"known"' && ok "bursts: what is advised gives it ($way_out)" ||

@@ -47,13 +47,13 @@ grep -q "^heaptap_inuse_bytes{pid=\"$steady\"" "$top/metrics" && grep -q "^heapt
 
 page index ""
 row=$(grep "<tr><td>$busy<td><a href=\"pid/$busy/\">busy</a>" "$top/index")
-[[ $row == *"</a><td>not known<td><td>"*"in use is not known: "*"heaptap record --max-overhead "*"-p $busy"* ]] &&
+[[ $row == *"</a><td>not known<td><td>"*"in use is not known: "*"heaptap record --tap "*"-p $busy"* ]] &&
 	ok "page: not known, why, and the way out" || not_ok "page" "$row"
 
 profile one "debug/pprof/heap?pid=$busy"
 [ "$(default_type "$top/one.pb.gz")" = alloc_space ] && ok "pprof: opens on what was allocated" ||
 	not_ok "pprof: opens on what was allocated" "$(default_type "$top/one.pb.gz")"
-grep -q "^in-use: UNKNOWN\. .*heaptap record --max-overhead .* -p $busy$" "$top/one.comments" && ok "pprof: says so, and the way out" ||
+grep -q "^in-use: UNKNOWN\. .*heaptap record --tap .* -p $busy$" "$top/one.comments" && ok "pprof: says so, and the way out" ||
 	not_ok "pprof: says so" "no" "$top/one.comments"
 profile all debug/pprof/heap
 [ "$(default_type "$top/all.pb.gz")" = inuse_space ] && grep -q "^in-use: UNKNOWN for 1 of 2 processes.*: PID $busy (busy)$" "$top/all.comments" &&
@@ -62,7 +62,7 @@ profile all debug/pprof/heap
 # forms that could not say it
 for path in "debug/pprof/heap?debug=1&pid=$busy" "pid/$busy/pprof/heap"; do
 	answers 503 "$url/$path"
-	grep -q "^What is in use is not known\. .*heaptap record --max-overhead .* -p $busy$" "$top/body" && ok "$path says why" ||
+	grep -q "^What is in use is not known\. .*heaptap record --tap .* -p $busy$" "$top/body" && ok "$path says why" ||
 		not_ok "$path says why" "no" "$top/body"
 done
 answers 200 "$url/debug/pprof/allocs?debug=1&pid=$busy"

@@ -651,6 +651,36 @@ static void test_applied(void **state)
 }
 
 /* The host's limit makes all others smaller while it is exceeded. */
+/* The tap takes over from probes: soon, if they cost much, and then nothing is given up, if somebody else sees to it. */
+static void test_tap(void **state)
+{
+	struct sim s;
+
+	(void)state;
+	sim_open(&s, &record_limit);
+	set_full_share(&s, 0.2);
+	sim_for(&s, 100 * MS);
+	assert_false(budget_costs(s.budget, 0.1));
+	sim_for(&s, 200 * MS);
+	assert_true(budget_costs(s.budget, 0.1));
+	assert_false(budget_costs(s.budget, 0.3));
+	budget_free(s.budget);
+
+	sim_open(&s, &record_limit);
+	set_full_share(&s, 0.9);
+	sim_for(&s, 5 * S);
+	assert_int_equal(step_of(&s), BUDGET_OFF);
+	budget_restart(s.budget);
+	budget_applied(s.budget, &s.now);
+	budget_hold(s.budget, true);
+	sim_for(&s, 30 * S);
+	assert_int_equal(step_of(&s), BUDGET_FULL);
+	budget_hold(s.budget, false);
+	sim_for(&s, 5 * S);
+	assert_int_equal(step_of(&s), BUDGET_OFF);
+	budget_free(s.budget);
+}
+
 static void test_host(void **state)
 {
 	double f = 1;
@@ -693,6 +723,7 @@ int main(void)
 		cmocka_unit_test(test_no_limit),
 		cmocka_unit_test(test_other_limits),
 		cmocka_unit_test(test_applied),
+		cmocka_unit_test(test_tap),
 		cmocka_unit_test(test_host),
 	};
 

@@ -94,10 +94,31 @@ static void test_advice(void **state)
 	(void)state;
 	s.pid = 12;
 	governor_step_words(&s, true, buf, sizeof(buf));
-	assert_non_null(strstr(buf, " -d 10s -p 12, or use --tap (about 1 %"));
+	assert_non_null(strstr(buf, "; to measure it, use --tap (about 1 %"));
+	assert_non_null(strstr(buf, "), or heaptap record --max-overhead "));
+	assert_non_null(strstr(buf, " -d 10s -p 12"));
 	s.program_argv = argv;
 	governor_step_words(&s, true, buf, sizeof(buf));
-	assert_non_null(strstr(buf, " -- make -j2, or use --tap (about 1 %"));
+	assert_non_null(strstr(buf, " -- make -j2"));
+	s.is_tap_refused = true;
+	governor_step_words(&s, true, buf, sizeof(buf));
+	assert_null(strstr(buf, "--tap"));
+	assert_non_null(strstr(buf, "; to measure it: heaptap record --max-overhead "));
+}
+
+static void test_tap(void **state)
+{
+	const struct governor_step s = {
+		.pid = 12,
+		.after_ns = 400000000,
+		.from = { .step = BUDGET_COARSE, .coarse = 2 },
+		.is_tap = true,
+		.verdict = { .before = { 0.34, 0.2 } },
+	};
+
+	(void)state;
+	want_step(&s, "after 400 ms: the tap instead of probes, which cost 34 % of its CPU time");
+	assert_false(governor_step_is_down(&s));
 }
 
 static void want_cost(const struct governor_view *view, const char *words)
@@ -166,9 +187,9 @@ static void test_several(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_advice),	cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_kill),	cmocka_unit_test(test_cost),
-		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_advice), cmocka_unit_test(test_tap),
+		cmocka_unit_test(test_steps),  cmocka_unit_test(test_kill),
+		cmocka_unit_test(test_cost),   cmocka_unit_test(test_several),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -167,7 +167,7 @@ static void inuse_in_words(void **state)
 	r.full_share = 0.53;
 	assert_string_equal(recording_inuse_words(&r, "server", 65536, false, buf),
 			    "Tracking frees costs 53 % of server's CPU time; the limit is 5 %. To "
-			    "measure it: heaptap record --max-overhead 80 -d 10s -p 6426");
+			    "measure it: heaptap record --tap -d 10s -p 6426");
 	/* who has ended cannot be recorded */
 	assert_string_equal(recording_inuse_words(&r, "server", 65536, true, buf),
 			    "Tracking frees costs 53 % of server's CPU time; the limit is 5 %.");

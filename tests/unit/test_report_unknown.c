@@ -110,7 +110,8 @@ static void text_says_so_and_who_allocates(void **state)
 	(void)state;
 	want(text, "In use: UNKNOWN. Tracking frees costs 53 % of redis-server's CPU time; the "
 		   "limit is 25 %.");
-	want(text, "To measure it: heaptap record --max-overhead 80 -d 10s -p 6426\n");
+	want(text, "To measure it: heaptap record --tap -d 10s -p 6426\n");
+	want(text, "Or with probes: heaptap record --max-overhead 80 -d 10s -p 6426\n");
 	want(text, "(about half the throughput for 10 s; nothing remains afterwards)");
 	want(text, "Allocated 489 KiB in 3 blocks\n");
 	want(text, "ALLOCATED");
@@ -304,7 +305,7 @@ static void pictures_of_nothing_are_an_error(void **state)
 
 		assert_int_equal(report_check(p, &o, &why), -ENODATA);
 		want(why.text, "in use is unknown. Tracking frees costs 53 %");
-		want(why.text, "heaptap record --max-overhead 80 -d 10s -p 6426");
+		want(why.text, "heaptap record --tap -d 10s -p 6426");
 		want(why.text, "--value alloc");
 		o.value = REPORT_VALUE_ALLOC;
 		assert_int_equal(report_check(p, &o, &why), 0);

@@ -386,6 +386,30 @@ static void test_crowd(void **state)
 	assert_int_equal(inside_cnt(data()), 0);
 }
 
+/* Blocks that probes have sampled before the tap came are freed like its own, each once. */
+static void test_seeds(void **state)
+{
+	static const uint8_t no_filter[TAP_FILTER_CNT];
+	static struct tap_seeds seeds;
+	static uint64_t ptr[TAP_SET_SLOTS + 1];
+	uint64_t random = 7, cnt = 0;
+
+	(void)state;
+	begin(RATE_BYTES, 1);
+	do
+		ptr[cnt] = draw_random(&random) >> 17 << 4 | 0x100000000000;
+	while (tap_seeds_add(&seeds, ptr[cnt]) && ++cnt < TAP_SET_SLOTS);
+	assert_in_range(cnt, TAP_SET_SLOTS / 4, TAP_SET_SLOTS);
+	memcpy(tap_memory.filter, seeds.filter, sizeof(seeds.filter));
+	memcpy(tap_memory.set, seeds.set, sizeof(seeds.set));
+	assert_int_equal(tap_freed(ptr[cnt]), 0); /* the one without room */
+	for (uint64_t i = 0; i < cnt; i++)
+		assert_int_equal(tap_freed(ptr[i]), ptr[i]);
+	for (uint64_t i = 0; i < cnt; i++)
+		assert_int_equal(tap_freed(ptr[i]), 0);
+	assert_memory_equal(tap_memory.filter, no_filter, sizeof(no_filter));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -395,6 +419,7 @@ int main(void)
 		cmocka_unit_test(test_peers),	cmocka_unit_test(test_never_back),
 		cmocka_unit_test(test_handler), cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_plain),	cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_seeds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

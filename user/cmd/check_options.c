@@ -207,7 +207,8 @@ static const struct option_row rows[] = {
 	  .type = OPTION_CHOICE,
 	  .flags = OPTION_MAY_HAVE_VALUE,
 	  .at = AT(with.recorder.tap),
-	  .arg = "only",
+	  .arg = "auto|only|no",
+	  .value = "no",
 	  .choices = tap_wish_names,
 	  .help = "as with heaptap record: for programs that allocate all the time" },
 

@@ -217,11 +217,12 @@ static const struct option_row rows[] = {
 	  .type = OPTION_CHOICE,
 	  .flags = OPTION_MAY_HAVE_VALUE,
 	  .at = AT(with.recorder.tap),
-	  .arg = "only",
+	  .arg = "auto|only|no",
 	  .choices = tap_wish_names,
 	  .help = "let the process choose its samples: only these trap, other allocations cost some ns. "
 		  "Pauses its threads for milliseconds and patches its allocator until the end. "
-		  "=only: fail instead of falling back to probes" },
+		  "=auto: once probes cost too much (default for COMMAND); =only: fail instead of "
+		  "falling back to probes; =no: probes only (default for running processes)" },
 	{ .name = "dry-run",
 	  .type = OPTION_FLAG,
 	  .at = AT(is_dry_run),
@@ -321,7 +322,9 @@ static int take_operands(char **argv, size_t first, struct record_options *o)
 
 static int check_dry_run(const struct record_options *o)
 {
-	if (!o->is_dry_run || (o->with.recorder.tap != TAP_NEVER && !o->with.recorder.argv))
+	const enum tap_wish tap = o->with.recorder.tap;
+
+	if (!o->is_dry_run || (tap != TAP_STARTED && tap != TAP_NEVER && !o->with.recorder.argv))
 		return 0;
 	log_error("record: --dry-run needs --tap and -p PID: it shows what the tap would change");
 	return -EINVAL;

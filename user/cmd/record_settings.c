@@ -34,23 +34,27 @@ static void settle_limit(struct record_settings *s, const char *command, bool is
 	}
 }
 
+/* Who asks for the tap is told why it cannot be; who only allows it gets probes. */
 static int settle_tap(struct record_settings *s, const char *command)
 {
 	const char *with = s->recorder.source == SOURCE_USDT ? "--source usdt" :
 			   s->recorder.alloc.naive	     ? "--naive-placement" :
 							       NULL;
+	const bool is_exact = s->recorder.rate_bytes == 1 && !s->tap_exactly;
+	enum tap_wish *tap = &s->recorder.tap;
 
-	if (s->recorder.tap == TAP_NEVER)
+	if (*tap == TAP_NEVER || (!with && !is_exact))
 		return 0;
-	if (with) {
-		log_error("%s: --tap and %s exclude each other", command, with);
-		return -EINVAL;
+	if (*tap == TAP_STARTED || *tap == TAP_AUTO) {
+		*tap = TAP_NEVER;
+		return 0;
 	}
-	if (s->recorder.rate_bytes > 1 || s->tap_exactly)
-		return 0;
-	log_error("%s: --tap and --rate 1 exclude each other: only probes can record every "
-		  "allocation",
-		  command);
+	if (with)
+		log_error("%s: --tap and %s exclude each other", command, with);
+	else
+		log_error("%s: --tap and --rate 1 exclude each other: only probes can record every "
+			  "allocation",
+			  command);
 	return -EINVAL;
 }
 
@@ -106,6 +110,8 @@ int record_settings_operands(struct record_settings *s, const char *command, cha
 		return -EINVAL;
 	}
 	s->recorder.argv = operands;
+	if (s->recorder.tap == TAP_STARTED)
+		s->recorder.tap = TAP_AUTO;
 	return 0;
 }
 

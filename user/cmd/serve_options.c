@@ -271,6 +271,12 @@ static const struct option_row rows[] = {
 	  .check = select_check_pattern,
 	  .flags = OPTION_AT_START,
 	  .help = "the same for those whose executable's path matches; with --tap both must match" },
+	{ .name = "tap-auto",
+	  .type = OPTION_FLAG,
+	  .at = AT(daemon.taps_on_request),
+	  .flags = OPTION_AT_START,
+	  .help = "tap them only once probes cost more than --max-overhead; without --tap and "
+		  "--tap-exe, all followed processes" },
 	{ .name = "attach-mode",
 	  .type = OPTION_CHOICE,
 	  .at = AT(daemon.mode),

@@ -27,6 +27,7 @@ static const char more[] = "\n"
 struct top_cli {
 	uint64_t pid, interval_ns, rate_bytes;
 	int by, sort;
+	int tap; /* enum tap_wish */
 	struct option_limit max_overhead;
 };
 
@@ -87,14 +88,30 @@ static const struct option_row rows[] = {
 	  .max = 99,
 	  .help = "maximum overhead of probes, in % of the process's CPU time (default 25, of it or of "
 		  "one CPU), as with heaptap record; off = no limit" },
+	{ .name = "tap",
+	  .type = OPTION_CHOICE,
+	  .flags = OPTION_MAY_HAVE_VALUE,
+	  .at = AT(tap),
+	  .arg = "auto|only|no",
+	  .value = "no",
+	  .choices = tap_wish_names,
+	  .help = "as with heaptap record: for programs that allocate all the time. =auto: only once "
+		  "probes cost too much" },
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };
 
 static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
 
-static int check(const struct top_cli *o)
+static int check(struct top_cli *o)
 {
+	if (o->rate_bytes == 1 && o->tap == TAP_AUTO)
+		o->tap = TAP_NEVER;
+	if (o->rate_bytes == 1 && o->tap != TAP_NEVER) {
+		log_error("top: --tap and --rate 1 exclude each other: only probes can record "
+			  "every allocation");
+		return -EINVAL;
+	}
 	if (o->pid)
 		return 0;
 	log_error("top: nothing to show: give -p PID; heaptap serve shows what it follows on its "
@@ -121,6 +138,7 @@ static int show(const struct top_cli *o, const struct option_args *args, int arg
 		.interval_ns = o->interval_ns,
 		.rate_bytes = o->rate_bytes,
 		.rate_is_fixed = option_args_find(args, "rate") != NULL,
+		.tap = (enum tap_wish)o->tap,
 		.max_overhead = GOVERNOR_RECORD_LIMIT,
 		.command_argv = argv,
 		.command_argc = argc,

@@ -48,7 +48,7 @@ enum wire_request_kind {
 	WIRE_FREE_EVENTS,
 	WIRE_START_TRACER, /* the descriptor is its socket */
 	/* Put in a tap by the order, with the probes of part 0 in its code, as the links `id`: tap and probes
-	 * go together. The tap makes the file itself: the descriptor for a file is not used. */
+	 * go together. The tap makes the file itself: the descriptor for a file is that of the seeds. */
 	WIRE_TAP,
 	/* set the rate of the tap `id`; 0: unchanged. The answer has its losses so far. */
 	WIRE_SET_TAP,
@@ -184,7 +184,7 @@ struct held_taps {
 };
 
 void held_taps_init(struct held_taps *ht, struct err *why);
-/* *ret_fd belongs to the tap. It is held under the number, without a rate yet. */
+/* *ret_fd: as tap_put_in(); it belongs to the tap, which is held under the number, without a rate yet. */
 int held_taps_put_in(struct held_taps *ht, uint64_t number, const struct tap_order *order,
 		     int *ret_fd, struct tap_result *result, struct err *why);
 /* -ENOENT: there is no such tap. rate_bytes 0: unchanged. */

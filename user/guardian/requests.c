@@ -48,19 +48,20 @@ static int attach(struct guardian *g, const struct attach_request *req, uint64_t
 	return err;
 }
 
-/* See tap/tap.h; req is for the probes of the tap, without a file. */
+/* See tap/tap.h; req is for the probes of the tap, with the file of the order's seeds, or none. */
 static int tap(struct guardian *g, const struct attach_request *req, const struct tap_order *order,
 	       uint64_t *ret_id, struct tap_result *ret, struct err *why)
 {
 	struct guardian_request r = {
 		.head = { .kind = WIRE_TAP, .id = guardian_new_number(g), .order_cnt = 1 }
 	};
-	struct attach_request no_file = *req;
+	struct attach_request part = *req;
 	struct wire_reply reply = { 0 };
 	int err;
 
-	no_file.file_fd = req->prog_fd;
-	add_part(&r, &no_file);
+	if (!order->has_seeds) /* some descriptor has to be there */
+		part.file_fd = req->prog_fd;
+	add_part(&r, &part);
 	r.body[r.body_cnt++] = (struct iovec){ (void *)order, sizeof(*order) };
 	err = guardian_exchange(g, &r, &reply);
 	if (err)

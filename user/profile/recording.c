@@ -136,6 +136,12 @@ char *recording_advice_tap(const struct recording *r, char buf[RECORDING_TEXT_BU
 	return buf;
 }
 
+char *recording_advice_best(const struct recording *r, uint64_t rate_bytes,
+			    char buf[RECORDING_TEXT_BUF])
+{
+	return recording_advice_tap(r, buf)[0] ? buf : recording_advice(r, rate_bytes, buf);
+}
+
 char *recording_limit_text(const struct recording_limit *l, char buf[RECORDING_TEXT_BUF])
 {
 	double share = 100 * l->cpu_share, one_cpu = 100 * l->one_cpu;

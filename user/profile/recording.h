@@ -103,6 +103,9 @@ char *recording_advice(const struct recording *r, uint64_t rate_bytes,
 char *recording_advice_cost(const struct recording *r, char buf[RECORDING_TEXT_BUF]);
 /* The command that uses a tap instead (tap/tap.h); "": a recording like this one cannot use it. */
 char *recording_advice_tap(const struct recording *r, char buf[RECORDING_TEXT_BUF]);
+/* The one of both to name where there is room for one: by the tap, if it can be used. */
+char *recording_advice_best(const struct recording *r, uint64_t rate_bytes,
+			    char buf[RECORDING_TEXT_BUF]);
 #define RECORDING_TAP_COST \
 	"about 1 % of its CPU time; pauses it for milliseconds and patches its allocator while recording"
 /*

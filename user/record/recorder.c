@@ -181,11 +181,8 @@ void recorder_on_guardian_news(void *ctx, int fd)
 	struct recorder *r = ctx;
 
 	(void)fd;
-	if (!guardian_work(r->guardian) || r->is_over) {
-		if (guardian_take_dropped(r->guardian) && !r->is_over)
-			governor_resume_after_stop(r->session->governor, "record");
+	if (!guardian_work(r->guardian) || r->is_over)
 		return;
-	}
 	log_error("record: %s (heaptap-guard, PID %d): the recording ends here",
 		  guardian_lost_why(r->guardian), guardian_pid(r->guardian));
 	end_early(r, guardian_lost_why(r->guardian));
@@ -312,6 +309,9 @@ static int loop_once(struct recorder *r)
 	if (r->opts.duration_ns && now_ns() >= r->facts.begin_ns + r->opts.duration_ns)
 		end(r, "the time was up");
 	err = tracker_work(r->session->tracker);
+	/* Whoever asked the guardian for something may have received that news, too. */
+	if (guardian_take_dropped(r->guardian) && !r->is_over)
+		governor_resume_after_stop(r->session->governor, "record");
 	if (!err)
 		err = governor_work(r->session->governor);
 	if (!tracker_running_cnt(r->session->tracker))

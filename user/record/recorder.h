@@ -42,7 +42,7 @@ struct recorder_options {
 	uint32_t live_cap, stack_cap;
 	enum attach_mode mode;
 	enum probes_source source;
-	enum tap_wish tap;
+	enum tap_wish tap; /* TAP_STARTED has no effect here: nothing is tapped */
 	bool rate_is_fixed; /* else it follows the cost: track/auto_rate.c, track/taps.c */
 	bool realloc_keeps_scope; /* false: a realloc charges the current scope */
 	bool follow;

@@ -208,14 +208,32 @@ static void on_lost(void *ctx, uint64_t cnt)
 	tracker_on_lost(r->session->tracker);
 }
 
+static bool is_tapped_at_once(const struct recorder *r)
+{
+	return r->opts.tap == TAP_IF_POSSIBLE || r->opts.tap == TAP_ONLY;
+}
+
 static bool holds_programs(const struct recorder *r)
 {
-	return r->launch && !r->opts.no_hold && !r->opts.tap;
+	return r->launch && !r->opts.no_hold && !is_tapped_at_once(r);
 }
 
 static bool is_auto_rate(const struct recorder *r)
 {
-	return !r->opts.rate_is_fixed && !r->opts.tap;
+	return !r->opts.rate_is_fixed && !is_tapped_at_once(r);
+}
+
+/* Who traces the program keeps the tap out. */
+static bool may_tap(void *ctx, pid_t pid)
+{
+	struct recorder *r = ctx;
+
+	(void)pid;
+	if (r->holds)
+		loop_unwatch(r->loop, holds_fd(r->holds));
+	holds_end(r->holds);
+	r->holds = NULL;
+	return true;
 }
 
 static int start_session(struct recorder *r)
@@ -237,6 +255,8 @@ static int start_session(struct recorder *r)
 			.limit = r->opts.max_overhead,
 			.rate_bytes = is_auto_rate(r) ? 0 : r->opts.rate_bytes,
 			.program_argv = r->opts.argv,
+			/* Children that come later would miss their first allocations. */
+			.tap_share = r->launch && !r->opts.follow ? GOVERNOR_TAP_SHARE : 0,
 			.keeps_ended = true,
 			.is_one = r->opts.follow,
 		},
@@ -253,7 +273,11 @@ static int start_session(struct recorder *r)
 		.follow = r->opts.follow,
 		.alloc = r->opts.alloc,
 		.source = r->opts.source,
-		.tap_rate_bytes = r->opts.tap ? r->opts.rate_bytes : 0,
+		.tap_rate_bytes =
+			is_tapped_at_once(r) || r->opts.tap == TAP_AUTO ? r->opts.rate_bytes : 0,
+		.taps_on_request = r->opts.tap == TAP_AUTO,
+		.may_tap = may_tap,
+		.may_tap_ctx = r,
 		.tap_rate_is_fixed = r->opts.rate_is_fixed,
 	};
 	err = session_start(r->session, &opts);
@@ -379,7 +403,7 @@ static void say_start(struct recorder *r)
 			 "allocate is missing; --probe-throwing-new records it at that risk",
 			 counts.throwing_cnt);
 	say_heaps(r, counts.site_cnt, counts.failed_cnt);
-	if (r->opts.follow && !r->opts.tap)
+	if (r->opts.follow && !is_tapped_at_once(r))
 		log_info("record: --follow: until the end, every process that uses the same "
 			 "allocator pays about %.0f ns per malloc and per free",
 			 r->session->costs.emulated_ns);

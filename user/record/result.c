@@ -181,11 +181,12 @@ static void set_instances(const struct recorder *r, struct nothing *n)
 			n->unseen = inst->unseen;
 		n->is_tapped |= inst->is_tapped;
 		n->is_partly_tapped |= inst->tap_missed[0] != '\0';
-		has_untapped |= !inst->is_tapped && !inst->is_tap_refused && !inst->is_tap_of_other;
+		has_untapped |= inst->is_tap_awaited && !inst->is_tapped && !inst->is_tap_refused &&
+				!inst->is_tap_of_other;
 		if (inst->is_tapped && inst->tap_late_ns > n->late_ns)
 			n->late_ns = inst->tap_late_ns;
 	}
-	n->is_untapped = has_untapped && tracker_wants_taps(t);
+	n->is_untapped = has_untapped;
 }
 
 /* Say why nothing was sampled, and what to do. -ENODATA: nothing could have been. */

@@ -119,11 +119,11 @@ static void say_unknown(const struct profile *p, struct limit_result *res)
 		snprintf(res->why, sizeof(res->why), "In use is unknown. %s", why);
 	else if (percent)
 		snprintf(res->why, sizeof(res->why),
-			 "In use is unknown. %s To measure it, use --max-overhead %u or --tap", why,
+			 "In use is unknown. %s To measure it, use --tap or --max-overhead %u", why,
 			 percent);
 	else
 		snprintf(res->why, sizeof(res->why),
-			 "In use is unknown. %s To measure it, use --max-overhead off or --tap",
+			 "In use is unknown. %s To measure it, use --tap or --max-overhead off",
 			 why);
 }
 

@@ -314,14 +314,17 @@ static void put_unknown(const struct report *r, FILE *out)
 	const struct recording *rec = recording_of(r);
 	const char *comm = profile_text(r->p, rec->comm_str);
 	char text[RECORDING_TEXT_BUF], line[RECORDING_TEXT_BUF + 32], cost[RECORDING_TEXT_BUF];
+	const char *what = "To measure it";
 
 	recording_why_unknown(rec, comm, text);
 	snprintf(line, sizeof(line), "In use: UNKNOWN. %s", text);
 	report_put_wrapped(line, 2, report_columns(r), out);
+	if (recording_advice_tap(rec, text)[0]) {
+		put_way(r, what, text, RECORDING_TAP_COST, out);
+		what = "Or with probes";
+	}
 	recording_advice(rec, r->rate_bytes, text);
-	put_way(r, "To measure it", text, recording_advice_cost(rec, cost), out);
-	if (recording_advice_tap(rec, text)[0])
-		put_way(r, "Or with the tap", text, RECORDING_TAP_COST, out);
+	put_way(r, what, text, recording_advice_cost(rec, cost), out);
 }
 
 /* Does what is held explain the growth of the process? */

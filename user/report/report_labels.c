@@ -215,7 +215,7 @@ static int check_inuse(const struct profile *p, const struct report_options *o, 
 	    !wants_inuse || says_so)
 		return 0;
 	recording_why_unknown(&p->recording, profile_text(p, p->recording.comm_str), reason);
-	recording_advice(&p->recording, p->period > 0 ? (uint64_t)p->period : 0, command);
+	recording_advice_best(&p->recording, p->period > 0 ? (uint64_t)p->period : 0, command);
 	return err_set(
 		why, -ENODATA, "heap in use is unknown. %s To measure it: %s%s", reason, command,
 		/* a dump has nothing else */

@@ -133,8 +133,9 @@ static int start_session(struct daemon *d)
 		.refresh_ns = REFRESH_NS,
 		.is_all_agreed = opts->select.is_all || opts->sharing == SHARING_ALL,
 		.source = opts->source,
-		.tap_rate_bytes = d->tap_rules ? TAP_RATE_FINEST : 0,
-		.may_tap = may_tap,
+		.tap_rate_bytes = d->tap_rules || opts->taps_on_request ? TAP_RATE_FINEST : 0,
+		.taps_on_request = opts->taps_on_request,
+		.may_tap = d->tap_rules ? may_tap : NULL,
 		.may_tap_ctx = d,
 		.sharing = opts->sharing,
 	};

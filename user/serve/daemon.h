@@ -42,6 +42,7 @@ struct daemon_options {
 	enum probes_source source;
 	struct texts tap,
 		tap_exe; /* names and executables (expressions) of processes that may be tapped */
+	bool taps_on_request; /* as in struct track_policy; of all processes if there are no expressions */
 	enum sharing
 		sharing; /* SHARING_AUTO: the best for each file; SHARING_ALL agrees to it as well */
 	struct saver_options keep;

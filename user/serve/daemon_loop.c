@@ -64,11 +64,8 @@ static void on_guardian_news(void *ctx, int fd)
 	struct daemon *d = ctx;
 
 	(void)fd;
-	if (!guardian_work(d->guardian)) {
-		if (guardian_take_dropped(d->guardian))
-			governor_resume_after_stop(d->session->governor, "serve");
+	if (!guardian_work(d->guardian))
 		return;
-	}
 	log_error("serve: %s (heaptap-guard, PID %d)", guardian_lost_why(d->guardian),
 		  guardian_pid(d->guardian));
 	d->end.has_lost_guardian = d->end.is_over = true;
@@ -147,6 +144,9 @@ static int follow_changes(struct daemon *d)
 {
 	int err = tracker_work(d->session->tracker);
 
+	/* Whoever asked the guardian for something may have received that news, too. */
+	if (guardian_take_dropped(d->guardian))
+		governor_resume_after_stop(d->session->governor, "serve");
 	if (err) { /* one process's; the others go on */
 		log_warn("serve: cannot follow a change of a process: %s", strerror(-err));
 		if (err == -ENOMEM)

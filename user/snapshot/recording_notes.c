@@ -200,8 +200,11 @@ static const char *sampler_of(const struct processes *ps)
 
 /* What taps did, and what they missed, over all processes. */
 struct tap_sums {
-	size_t tapped_cnt, refused_cnt; /* these are probed */
-	size_t lent_cnt; /* in the memory of a tapped one */
+	size_t tapped_cnt;
+	size_t probed_cnt; /* those that have probes, or had some before their tap */
+	size_t untapped_cnt; /* should be tapped, but are neither that nor refused */
+	size_t from_probes_cnt; /* tapped while they had probes */
+	uint64_t gap_ns; /* the longest time that this, or trying it, took */
 	size_t late_cnt; /* tapped processes that began while followed */
 	uint64_t late_ns; /* the longest time one ran before its tap */
 	uint64_t stopped_ns; /* the longest stop, and its number of threads */
@@ -219,8 +222,13 @@ static struct tap_sums sum_taps(const struct processes *ps)
 		const struct track_instance *inst = process->image;
 
 		sums.tapped_cnt += inst->is_tapped;
-		sums.refused_cnt += inst->is_tap_refused;
-		sums.lent_cnt += inst->is_tap_of_other;
+		sums.probed_cnt +=
+			inst->is_tap_refused || inst->tap_gap_ns || !inst->is_tap_awaited;
+		sums.untapped_cnt += inst->is_tap_awaited && !inst->is_tapped &&
+				     !inst->is_tap_refused && !inst->is_tap_of_other;
+		sums.from_probes_cnt += inst->is_tapped && inst->tap_gap_ns;
+		if (inst->tap_gap_ns > sums.gap_ns)
+			sums.gap_ns = inst->tap_gap_ns;
 		sums.late_cnt += inst->tap_late_ns != 0;
 		sums.dropped_cnt += inst->tap_dropped_cnt;
 		sums.failed_cnt += inst->tap_failed_cnt;
@@ -234,15 +242,6 @@ static struct tap_sums sum_taps(const struct processes *ps)
 		sums.thread_cnt = inst->tap_thread_cnt;
 	}
 	return sums;
-}
-
-/* Number of processes that should be tapped, but are neither tapped nor refused. */
-static size_t untapped_cnt(const struct recording_facts *f, const struct processes *ps,
-			   const struct tap_sums *sums)
-{
-	return tracker_wants_taps(f->tracker) ?
-		       ps->list.cnt - sums->tapped_cnt - sums->refused_cnt - sums->lent_cnt :
-		       0;
 }
 
 /* The coarsest of the samplers' rates; 0: not known. */
@@ -273,7 +272,7 @@ static int fill(const struct recording_facts *f, const struct ledger_lines *ledg
 	r->has_ended = f->is_over;
 	if (f->is_over && f->program_argv)
 		recording_program_text(f->program_argv, r->program, sizeof(r->program));
-	r->is_from_start = f->was_started && !taps.tapped_cnt;
+	r->is_from_start = f->was_started && taps.tapped_cnt == taps.from_probes_cnt;
 	r->begin_ns = f->begin_ns;
 	r->end_ns = f->end_ns;
 	r->duration_ns = (int64_t)f->duration_ns;
@@ -291,7 +290,7 @@ static int fill(const struct recording_facts *f, const struct ledger_lines *ledg
 	if (sampler_of(ps))
 		p->period = (int64_t)sampler_rate(ps);
 	if (ledger_lines_are_lossy(ledger) || taps.late_cnt || taps.dropped_cnt ||
-	    taps.failed_cnt || untapped_cnt(f, ps, &taps))
+	    taps.failed_cnt || taps.untapped_cnt || taps.gap_ns)
 		r->is_lossy = true;
 	return 0;
 }
@@ -384,7 +383,7 @@ static int comment_tap_loss(struct profile *p, const char *name, uint64_t cnt, c
 		     0;
 }
 
-static int comment_tap_losses(const struct tap_sums *sums, size_t untapped, struct profile *p)
+static int comment_tap_losses(const struct tap_sums *sums, struct profile *p)
 {
 	char late[UNITS_BUF], late_words[128];
 	int err;
@@ -395,7 +394,10 @@ static int comment_tap_losses(const struct tap_sums *sums, size_t untapped, stru
 		 format_duration(sums->late_ns, late, sizeof(late)));
 	err = comment_tap_loss(p, "tap_late", sums->late_cnt, late_words);
 	if (!err)
-		err = comment_tap_loss(p, "tap_never", untapped,
+		err = comment_tap_loss(p, "tap_gap", (sums->gap_ns + NS_PER_MS - 1) / NS_PER_MS,
+				       "ms of blocks in use, while the tap was put in");
+	if (!err)
+		err = comment_tap_loss(p, "tap_never", sums->untapped_cnt,
 				       "processes that ended before they were tapped, or have no "
 				       "allocator");
 	if (!err)
@@ -407,7 +409,7 @@ static int comment_tap_losses(const struct tap_sums *sums, size_t untapped, stru
 }
 
 /* Say how long putting the taps in stopped the processes, and what taps do not see. */
-static int comment_tap(const struct tap_sums *sums, size_t untapped, struct profile *p)
+static int comment_tap(const struct tap_sums *sums, struct profile *p)
 {
 	int err = 0;
 
@@ -422,7 +424,7 @@ static int comment_tap(const struct tap_sums *sums, size_t untapped, struct prof
 		err = profile_comment(
 			p, "missing: what these functions allocate, which cannot be tapped: %s",
 			sums->missed);
-	return err ? err : comment_tap_losses(sums, untapped, p);
+	return err ? err : comment_tap_losses(sums, p);
 }
 
 static int comment_source(const struct recording_facts *f, const struct processes *ps,
@@ -438,12 +440,12 @@ static int comment_source(const struct recording_facts *f, const struct processe
 		snprintf(every, sizeof(every), "one sample per %s allocated",
 			 format_bytes((double)f->rate_bytes, rate, sizeof(rate)));
 	if (tracker_wants_taps(f->tracker)) {
-		err = comment_tap(&sums, untapped_cnt(f, ps, &sums), p);
-		/* Refused processes have probes: add the line on these, too. */
-		if (err || !sums.refused_cnt)
+		err = comment_tap(&sums, p);
+		/* Add the line on probes, where there are, or were, some. */
+		if (err || !sums.probed_cnt)
 			return err;
 	}
-	if (sampler)
+	if (sampler && !sums.tapped_cnt)
 		return profile_comment(p, "source: usdt (%s), of the program's own sampler",
 				       sampler);
 	if (f->says_sites && !counts.site_cnt)
@@ -476,7 +478,7 @@ char *recording_inuse_words(const struct recording *r, const char *comm, uint64_
 		snprintf(buf, RECORDING_INUSE_BUF, "%s", why);
 	else
 		snprintf(buf, RECORDING_INUSE_BUF, "%s To measure it: %s", why,
-			 recording_advice(r, rate_bytes, out));
+			 recording_advice_best(r, rate_bytes, out));
 	return buf;
 }
 

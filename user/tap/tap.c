@@ -367,6 +367,16 @@ static int map_control(struct tap *t)
 	return 0;
 }
 
+/* NULL: there are none, or they cannot be had. */
+static void *map_seeds(const struct tap_order *order, int fd)
+{
+	void *p = order->has_seeds ?
+			  mmap(NULL, sizeof(struct tap_seeds), PROT_READ, MAP_SHARED, fd, 0) :
+			  MAP_FAILED;
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
 int tap_put_in(const struct tap_order *order, const struct tap_files *own, struct tap **ret,
 	       int *ret_fd, struct tap_result *result, struct err *why)
 {
@@ -380,6 +390,7 @@ int tap_put_in(const struct tap_order *order, const struct tap_files *own, struc
 				      .mem_fd = -1,
 				      .file_fd = -1 } };
 	struct visit_report report;
+	void *seeds;
 	int err;
 
 	*result = (struct tap_result){ 0 };
@@ -389,8 +400,16 @@ int tap_put_in(const struct tap_order *order, const struct tap_files *own, struc
 		tap_free(t);
 		return err_set(why, -ENOTSUP, "the processor or the kernel has no rdfsbase");
 	}
+	seeds = map_seeds(order, *ret_fd);
+	if (order->has_seeds && !seeds) {
+		tap_free(t);
+		return err_set(why, -ENOMEM, "no memory for the blocks that it has");
+	}
+	p.work.seeds = seeds;
 	p.work.header = &t->header;
 	err = visit_process(order->pid, &work, &p, &report, &t->file_fd);
+	if (seeds)
+		munmap(seeds, sizeof(struct tap_seeds));
 	*result = result_of(&report);
 	t->ino = inode_of(t->file_fd);
 	if (err)

@@ -39,7 +39,8 @@ struct tap_order {
 	/* Places of tap memory. If one still has the tap of a heaptap that is gone, that tap is taken out
 	 * first. */
 	uint64_t old_addr[TAP_OLD_CAP];
-	uint32_t old_cnt, reserved;
+	uint32_t old_cnt;
+	uint32_t has_seeds; /* the tap begins with a struct tap_seeds */
 	struct tap_code code;
 };
 
@@ -59,7 +60,7 @@ struct tap_files {
 };
 
 /*
- * *ret_fd: the file of the code, for probes. -EEXIST: something is mapped at code_addr by now: try another one.
+ * *ret_fd: before, the file of the seeds, if the order has some; afterwards the file of the code, for probes. -EEXIST: something is mapped at code_addr by now: try another one.
  * -EALREADY: the same owner has tapped it. With any error why has a sentence. After an error *ret may be a tap that is perhaps in, because the
  * process did not answer: take it out later.
  */

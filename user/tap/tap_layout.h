@@ -12,6 +12,7 @@
 #ifndef HT_TAP_TAP_LAYOUT_H
 #define HT_TAP_TAP_LAYOUT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define TAP_MAGIC 0x7061742d70616568ULL /* "heap-tap" as bytes */
@@ -128,5 +129,39 @@ struct tap_data {
 	uint8_t filter[TAP_FILTER_CNT]; /* number of blocks in the set with this hash */
 	uint64_t set[TAP_SET_SLOTS]; /* addresses of kept blocks that are not freed */
 };
+
+static inline uint64_t tap_filter_idx(uint64_t ptr)
+{
+	return ptr >> 4 & (TAP_FILTER_CNT - 1);
+}
+
+/* A block is in one of the 2 * TAP_LINE_SLOTS slots from here on. */
+static inline uint64_t tap_set_first(uint64_t ptr)
+{
+	return ((ptr >> 4) * 0xd6e8feb86659fd93ULL >> (64 - TAP_LINE_SHIFT)) * TAP_LINE_SLOTS;
+}
+
+/* Filter and set of a new tap: blocks that are kept already, because probes have sampled them before. */
+struct tap_seeds {
+	uint8_t filter[TAP_FILTER_CNT];
+	uint64_t set[TAP_SET_SLOTS];
+};
+
+/* false: there is no room for the block. */
+static inline bool tap_seeds_add(struct tap_seeds *s, uint64_t ptr)
+{
+	uint8_t *cnt = &s->filter[tap_filter_idx(ptr)];
+
+	for (uint64_t i = 0, first = tap_set_first(ptr); i < 2 * TAP_LINE_SLOTS; i++) {
+		uint64_t *at = &s->set[(first + i) & (TAP_SET_SLOTS - 1)];
+
+		if (*at)
+			continue;
+		*at = ptr;
+		*cnt += *cnt != UINT8_MAX;
+		return true;
+	}
+	return false;
+}
 
 #endif

@@ -24,6 +24,7 @@ struct tap_work {
 	pid_t pid;
 	const struct tap_order *order; /* to put a tap in; else NULL */
 	const struct tap_files *own;
+	const struct tap_seeds *seeds; /* NULL: none */
 	const struct tap_header *header; /* of the tap that goes in or out */
 	const uint64_t *old_addr;
 	uint32_t old_cnt;

@@ -29,6 +29,11 @@
 #define WRITE_BYTES_CAP 4096
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
+_Static_assert(offsetof(struct tap_data, set) - offsetof(struct tap_data, filter) ==
+		       offsetof(struct tap_seeds, set),
+	       "seeds are written as they are");
+_Static_assert(sizeof(struct tap_seeds) % WRITE_BYTES_CAP == 0, "written in parts of this size");
+
 /*
  * Returns the number of bytes that can be read, or -errno. A page may wait for a file that does not answer (FUSE). A read
  * of /proc/PID/mem has the lock of the process's memory meanwhile: who probes its libraries then waits for that lock, and
@@ -632,6 +637,20 @@ static int make_peers(const struct tap_work *w)
 	return err;
 }
 
+/* All of it is zero until now, and mostly stays so. */
+static int write_seeds(const struct tap_work *w)
+{
+	static const uint8_t nothing[WRITE_BYTES_CAP];
+	const uint64_t addr = w->header->data_addr + offsetof(struct tap_data, filter);
+	const uint8_t *from = (const uint8_t *)w->seeds;
+	int err = 0;
+
+	for (size_t at = 0; from && at < sizeof(*w->seeds) && !err; at += sizeof(nothing))
+		if (memcmp(from + at, nothing, sizeof(nothing)) != 0)
+			err = write_at(w, addr + at, from + at, sizeof(nothing));
+	return err;
+}
+
 int tap_step_change(void *work, struct visit_shared *s)
 {
 	static const uint64_t mark = TAP_MAGIC;
@@ -640,6 +659,8 @@ int tap_step_change(void *work, struct visit_shared *s)
 
 	if (!err)
 		err = make_peers(w);
+	if (!err)
+		err = write_seeds(w);
 	if (!err)
 		err = write_at(w, w->header->data_addr + offsetof(struct tap_data, mark), &mark,
 			       sizeof(mark));

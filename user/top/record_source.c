@@ -235,6 +235,7 @@ int top_record(const struct top_record_options *opts)
 		.live_cap = LIVE_CAP,
 		.stack_cap = STACK_CAP,
 		.rate_is_fixed = opts->rate_is_fixed,
+		.tap = opts->tap,
 		.is_quiet = true,
 		.max_overhead = opts->max_overhead,
 		.stdout_fd = -1,

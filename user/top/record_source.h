@@ -8,11 +8,13 @@
 
 #include "profile/recording.h"
 #include "top/ui.h"
+#include "track/policy.h"
 
 struct top_record_options {
 	struct top_ui_options ui; /* pid: whom */
 	uint64_t interval_ns, rate_bytes;
 	bool rate_is_fixed; /* as in struct recorder_options */
+	enum tap_wish tap;
 	struct recording_limit max_overhead;
 	char *const *command_argv; /* for the profile's notes */
 	int command_argc;

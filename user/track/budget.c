@@ -71,6 +71,7 @@
 #define TRIAL_NS (3 * NS_PER_S)
 #define TRIAL_COST_NS (400 * NS_PER_MS) /* CPU time until the probes are out again */
 #define TRIAL_PART (1 / 3.0)
+#define MOMENT_CPU_NS (200 * NS_PER_MS)
 #define HOST_AIM 0.7
 #define HOST_ROOM 0.6
 #define HOST_FACTOR_MIN 0.1
@@ -477,6 +478,18 @@ static bool end_trial(struct budget *b)
 	if (plan.step < BUDGET_ALLOCS)
 		plan = (struct budget_plan){ BUDGET_ALLOCS, 0, false };
 	return take_step(b, &seen, &plan);
+}
+
+bool budget_costs(const struct budget *b, double share)
+{
+	return b->recent.cpu >= MOMENT_CPU_NS && flow_cost(&b->recent) > share * b->recent.cpu;
+}
+
+void budget_restart(struct budget *b)
+{
+	b->plan = (struct budget_plan){ BUDGET_FULL, 0, false };
+	b->up_ns = b->off_wait_ns = 0;
+	begin_step(b);
 }
 
 void budget_hold(struct budget *b, bool is_held)

@@ -112,6 +112,10 @@ void budget_end(struct budget *b, const struct budget_reading *now);
  */
 void budget_hold(struct budget *b, bool is_held);
 const struct recording_limit *budget_limit(const struct budget *b);
+/* Do the probes cost more than this share of its CPU time, over a moment of work? */
+bool budget_costs(const struct budget *b, double share);
+/* Nothing is given up any more, whatever the last update said: the process is seen in another way from now on. */
+void budget_restart(struct budget *b);
 /* Change the rate of step `full`; coarser steps follow it. */
 void budget_set_rate(struct budget *b, uint64_t rate_bytes);
 /* Change the limit from the next update on. If it leaves room, what was given up comes back. */

@@ -197,3 +197,30 @@ int budget_unit_untrack_frees(struct budget_unit *u, enum probes_kept kept,
 		err = drop_live(u);
 	return err;
 }
+
+int budget_unit_tap(struct budget_unit *u)
+{
+	struct engine_change change = { .rate_idx = budget_plan(u->budget)->coarse,
+					.is_alloc_only = true };
+	bool keeps_inuse = true;
+	int err = tracker_prepare_tap(u->policy->tracker, u->pid), change_err;
+
+	if (err)
+		return err;
+	err = change_unit(u, &change);
+	if (!err)
+		err = tracker_tap(u->policy->tracker, u->pid, &keeps_inuse);
+	change.rate_idx = err ? change.rate_idx : 0;
+	if (!err && !keeps_inuse) {
+		err = drop_live(u);
+		u->inuse_ns = now_ns();
+		u->has_inuse = true;
+	}
+	change.is_alloc_only = false;
+	change_err = change_unit(u, &change);
+	if (!u->pid && !change_err) { /* children that were forked meanwhile have a copy of it */
+		engine_events_drain(u->policy->engine);
+		change_err = change_unit(u, &change);
+	}
+	return err ? err : change_err;
+}

@@ -360,6 +360,7 @@ static int try_tap(struct file_probes *fp, const struct file_member *m,
 	req.prog_fd = engine_prog_fd(fp->all->engine, ENGINE_SAMPLED);
 	req.sites = sites;
 	req.site_cnt = 2;
+	req.file_fd = fp->all->seeds_fd;
 	if (!err && req.prog_fd < 0)
 		err = req.prog_fd;
 	if (!err)
@@ -381,6 +382,7 @@ static int tap_copy(struct file_probes *fp, const struct file_member *m, unsigne
 		news->why.text[0] = '\0';
 		err = tap_order_make(fp->file, m->pid, m->live_tid, fp->all->policy->tap_rate_bytes,
 				     copy, nth, order, &news->why);
+		order->has_seeds = fp->all->seeds_fd >= 0;
 		if (!err)
 			err = try_tap(fp, m, order, links);
 	}

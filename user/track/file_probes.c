@@ -15,7 +15,7 @@
 
 static bool shares_for_good(const struct file_probes *fp)
 {
-	return policy_is_shared(fp->all->policy);
+	return probes_are_shared(fp->all);
 }
 
 /* Probes for everyone stay while only one process is to keep less. */
@@ -83,6 +83,15 @@ static void stop_sharing(struct file_probes *fp, enum sharing sharing)
 			fp->all->guardian); /* links that still use an event keep it */
 		file_links_free_events(fp);
 	}
+}
+
+void file_probes_unshare(struct file_probes *fp)
+{
+	stop_sharing(fp, SHARING_ALL);
+	stop_member(&fp->everyone);
+	fp->has_shared_tags = false;
+	fp->sharing = SHARING_AUTO;
+	file_sharing_plan(fp, fp->members.cnt ? fp->members.cnt : 1);
 }
 
 void file_probes_gather_allocs(struct file_probes *fp, struct held_links *gone)
@@ -435,7 +444,7 @@ static bool is_anyone_limited(const struct file_probes *fp)
 static struct plan_input plan_input_of(const struct file_probes *fp, size_t process_cnt)
 {
 	const struct track_policy *policy = fp->all->policy;
-	const bool is_shared = policy_is_shared(policy);
+	const bool is_shared = probes_are_shared(fp->all);
 
 	return (struct plan_input){
 		.process_cnt = process_cnt,

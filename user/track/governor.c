@@ -37,6 +37,8 @@ struct governed {
 	struct budget_unit *unit;
 	uint32_t generation; /* image that the budget is for */
 	bool is_ended;
+	bool is_tap_tried; /* of this image */
+	bool is_advised; /* its user knows how to measure what is given up */
 	/* Time of the next try to put the plan into effect; 0: it is in effect */
 	uint64_t retry_ns;
 	uint64_t retry_after_ns; /* last wait for that */
@@ -193,8 +195,10 @@ static int apply(struct governor *g, struct governed *gd)
 	return err;
 }
 
-static void log_step(struct governor *g, const struct governor_step *step)
+/* The advice is given once. */
+static void log_step(struct governor *g, struct governed *gd, const struct governor_step *step)
 {
+	const bool is_unknown = step->plan.step >= BUDGET_ALLOCS;
 	char text[GOVERNOR_TEXT_CAP];
 	uint64_t cnt;
 
@@ -204,7 +208,8 @@ static void log_step(struct governor *g, const struct governor_step *step)
 	if (cnt)
 		log_warn("%s: %llu more steps to keep the overhead limit are not listed",
 			 g->opts.command, (unsigned long long)cnt);
-	governor_step_words(step, true, text, sizeof(text));
+	governor_step_words(step, !gd->is_advised, text, sizeof(text));
+	gd->is_advised |= is_unknown && governor_step_is_down(step);
 	log_msg(governor_step_is_down(step) ? LOG_WARN : LOG_INFO, "%s: PID %d: %s",
 		g->opts.command, step->pid, text);
 }
@@ -233,6 +238,7 @@ static int take_step(struct governor *g, struct governed *gd, const struct budge
 		.after_ns = u->now.time_ns - u->begin.time_ns,
 		.from = { from->is_trial ? BUDGET_OFF : from->step, from->coarse, false },
 		.plan = *plan,
+		.is_tap_refused = gd->is_tap_tried,
 		.rate_bytes = budget_rate_bytes(g->opts.rate_bytes, plan->coarse),
 		.base_rate_bytes = g->opts.rate_bytes,
 		.verdict = *budget_verdict(u->budget),
@@ -242,7 +248,7 @@ static int take_step(struct governor *g, struct governed *gd, const struct budge
 
 	if (is_told) {
 		governor_history_add(&gd->history, &step);
-		log_step(g, &step);
+		log_step(g, gd, &step);
 	} else {
 		log_debug("%s: PID %d: a trial %s", g->opts.command, step.pid,
 			  plan->is_trial ? "begins" : "has failed");
@@ -273,6 +279,7 @@ static int renew(struct governor *g, struct governed *gd)
 	int err;
 
 	gd->generation = tracker_generation(g->policy.tracker, gd->unit->pid);
+	gd->is_tap_tried = false;
 	if (from.step == BUDGET_FULL) {
 		gd->unit->inuse_ns = 0; /* this image was seen from its first block on */
 		return 0;
@@ -288,6 +295,43 @@ static bool is_quiet(const struct budget_unit *u, const struct ht_hits *hits)
 	       hits->free_cnt == u->now.free_cnt && now_ns() - u->now.time_ns < QUIET_NS;
 }
 
+/* Is the tap better than the step that the budget takes, or than the probes as they are? */
+static bool wants_tap(const struct governor *g, const struct governed *gd,
+		      const struct budget_plan *from)
+{
+	const struct budget *b = gd->unit->budget;
+
+	if (gd->is_tap_tried || from->step >= BUDGET_ALLOCS || !budget_has_limit(budget_limit(b)) ||
+	    !tracker_may_tap(g->policy.tracker, gd->unit->pid))
+		return false;
+	return budget_plan(b)->step >= BUDGET_ALLOCS ||
+	       (g->opts.tap_share > 0 && budget_costs(b, g->opts.tap_share));
+}
+
+static int try_tap(struct governor *g, struct governed *gd, const struct budget_plan *from)
+{
+	struct budget_unit *u = gd->unit;
+	const struct governor_step step = {
+		.pid = budget_unit_pid_at(u, 0),
+		.after_ns = u->now.time_ns - u->begin.time_ns,
+		.from = *from,
+		.is_tap = true,
+		.verdict = { .before = budget_now(u->budget) },
+	};
+	int err = budget_unit_tap(u);
+
+	gd->is_tap_tried = true;
+	if (!err)
+		err = budget_unit_read(u, &u->now);
+	if (err)
+		return err;
+	budget_restart(u->budget);
+	budget_applied(u->budget, &u->now);
+	governor_history_add(&gd->history, &step);
+	log_step(g, gd, &step);
+	return 0;
+}
+
 static int look_at(struct governor *g, struct governed *gd, double *cost_ns)
 {
 	const struct tracker *t = g->policy.tracker;
@@ -295,6 +339,7 @@ static int look_at(struct governor *g, struct governed *gd, double *cost_ns)
 	const struct budget_plan from = *budget_plan(u->budget);
 	struct budget_reading now = u->now, diff;
 	struct ht_hits hits;
+	bool has_step;
 	int err = retry(g, gd);
 
 	if (!err)
@@ -314,7 +359,10 @@ static int look_at(struct governor *g, struct governed *gd, double *cost_ns)
 		return renew(g, gd);
 	/* A tapped process costs only samples, so only fewer of them can be given up. */
 	budget_hold(u->budget, tracker_is_tapped(t, u->pid));
-	if (!budget_update(u->budget, &now, g->host_factor)) {
+	has_step = budget_update(u->budget, &now, g->host_factor);
+	if (wants_tap(g, gd, &from) && !try_tap(g, gd, &from))
+		return 0;
+	if (!has_step) {
 		tracker_limit_tap(g->policy.tracker, u->pid, budget_limit(u->budget));
 		return 0;
 	}

@@ -29,6 +29,8 @@ struct governor_step {
 	bool follows_children; /* of a recording with --follow */
 	uint64_t after_ns; /* since the process is followed */
 	struct budget_plan from, plan; /* before, and from here on */
+	bool is_tap; /* instead of the plan: the tap takes over from the probes, whose price is verdict.before */
+	bool is_tap_refused; /* no advice to use it */
 	uint64_t rate_bytes, base_rate_bytes; /* from here on, and that of BUDGET_FULL */
 	struct budget_verdict verdict;
 };
@@ -70,6 +72,8 @@ struct governor_record {
 /* A recording is short, and its user sees the cost; a daemon stays. */
 #define GOVERNOR_RECORD_LIMIT ((struct recording_limit){ 0.25, 0.25 })
 #define GOVERNOR_SERVE_DEFAULT_PERCENT 5
+#define GOVERNOR_TAP_SHARE \
+	0.1 /* for programs that are started: the tap costs some percent at most */
 #define GOVERNOR_FLOOR 0.01 /* of one CPU, the least limit that a percentage gives */
 #define GOVERNOR_HOST_DEFAULT_PERCENT 2
 
@@ -80,6 +84,9 @@ struct governor_options {
 	uint64_t rate_bytes; /* 0: auto_rate_update() */
 	struct budget_costs costs;
 	char *const *program_argv; /* of a program that was started for the recording, or NULL */
+	/* Where tracker_tap() may: tap what costs more than this share of its CPU time. 0: tap only instead of giving up
+	 * frees. */
+	double tap_share;
 	bool keeps_ended; /* keep the data of ended processes */
 	bool is_one; /* all processes of the tracker are one unit: they share their probes */
 };

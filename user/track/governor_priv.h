@@ -71,6 +71,9 @@ int budget_unit_track_frees(struct budget_unit *u, struct engine_change *change)
 /* Stop seeing frees, and drop its live samples. Probes of `kept` stay; the others are detached without waiting. */
 int budget_unit_untrack_frees(struct budget_unit *u, enum probes_kept kept,
 			      const struct engine_change *change);
+/* Tap its processes instead of probing them (tracker_tap()). What they have in use stays known, or counts from now where there
+ * is no room for it. After an error it is as before. */
+int budget_unit_tap(struct budget_unit *u);
 /* Time in which allocations were seen so far. */
 uint64_t budget_unit_watched_ns(const struct budget_unit *u);
 

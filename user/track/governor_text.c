@@ -16,6 +16,8 @@
 
 bool governor_step_is_down(const struct governor_step *s)
 {
+	if (s->is_tap)
+		return false;
 	return s->plan.step > s->from.step ||
 	       (s->plan.step == s->from.step && s->plan.coarse > s->from.coarse);
 }
@@ -113,6 +115,14 @@ static void up_words(const struct governor_step *s, char *buf, size_t buf_bytes)
 			 format_bytes((double)s->rate_bytes, rate, sizeof(rate)));
 }
 
+static void tap_words(const struct governor_step *s, char *buf, size_t buf_bytes)
+{
+	char cost[UNITS_BUF];
+
+	snprintf(buf, buf_bytes, "the tap instead of probes, which cost %s %% of its CPU time",
+		 format_percent(s->verdict.before.cpu_share, cost, sizeof(cost)));
+}
+
 /* Say by which options everything would be seen. */
 static void add_advice(const struct governor_step *s, char *buf, size_t buf_bytes)
 {
@@ -126,9 +136,11 @@ static void add_advice(const struct governor_step *s, char *buf, size_t buf_byte
 	if (s->program_argv)
 		recording_program_text(s->program_argv, r.program, sizeof(r.program));
 	recording_advice(&r, s->base_rate_bytes, way_out);
-	used += (size_t)snprintf(buf + used, buf_bytes - used, "; to measure it: %s", way_out);
-	if (used < buf_bytes)
-		snprintf(buf + used, buf_bytes - used, ", or use --tap (%s)", RECORDING_TAP_COST);
+	if (s->is_tap_refused)
+		snprintf(buf + used, buf_bytes - used, "; to measure it: %s", way_out);
+	else
+		snprintf(buf + used, buf_bytes - used, "; to measure it, use --tap (%s), or %s",
+			 RECORDING_TAP_COST, way_out);
 }
 
 char *governor_step_words(const struct governor_step *s, bool has_advice, char *buf,
@@ -138,7 +150,9 @@ char *governor_step_words(const struct governor_step *s, bool has_advice, char *
 	char after[UNITS_BUF], what[GOVERNOR_TEXT_CAP - UNITS_BUF];
 
 	format_duration(s->after_ns, after, sizeof(after));
-	if (is_down)
+	if (s->is_tap)
+		tap_words(s, what, sizeof(what));
+	else if (is_down)
 		down_words(s, what, sizeof(what));
 	else
 		up_words(s, what, sizeof(what));

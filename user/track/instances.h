@@ -48,6 +48,8 @@ struct track_instance {
 	uint64_t sampler_rate_bytes; /* as the sampler reports it; 0: not known */
 	bool is_tapped; /* sampler_ns and sampler_rate_bytes are the tap's */
 	bool is_tap_refused; /* it could not be tapped, and is probed */
+	bool is_tap_awaited; /* it is tapped, or was to be */
+	uint64_t tap_gap_ns; /* it was probed before; so long, what it allocated is not known to be in use */
 	bool is_tap_of_other; /* what it allocates counts for the process whose memory it is in */
 	uint64_t tap_late_ns; /* from its exec or fork until it was tapped; 0: it ran already */
 	uint64_t tap_stopped_ns; /* how long putting the tap in stopped the process */

@@ -82,9 +82,11 @@ extern const char *const probes_source_names[]; /* by number; ends with NULL */
 
 /* Should allocators be tapped (tap/tap.h)? */
 enum tap_wish {
-	TAP_NEVER,
+	TAP_STARTED, /* TAP_AUTO for a program that heaptap starts, else TAP_NEVER */
 	TAP_IF_POSSIBLE, /* else probe them */
 	TAP_ONLY,
+	TAP_AUTO, /* probe them, and tap them where probes cost too much */
+	TAP_NEVER,
 };
 extern const char *const tap_wish_names[]; /* by number; ends with NULL */
 
@@ -114,6 +116,7 @@ struct track_policy {
 	 * that cannot be tapped is probed, and this is said. 0: never tap. Tapped processes share
 	 * no probes, also with `follow`. */
 	uint64_t tap_rate_bytes;
+	bool taps_on_request; /* probe a process, and tap it only when tracker_tap() says so */
 	bool (*may_tap)(void *ctx, pid_t pid); /* NULL: everyone */
 	void *may_tap_ctx;
 	bool taps_are_patient; /* nobody else waits: a process that cannot be tapped just now is tried again at once; can change */
@@ -124,10 +127,10 @@ struct track_policy {
 	uint64_t refresh_ns;
 };
 
-/* Is there, for good, one set of probes for every process that maps a file? */
+/* Is there one set of probes for every process that maps a file, as long as nothing is tapped? */
 static inline bool policy_is_shared(const struct track_policy *policy)
 {
-	return policy->follow && !policy->tap_rate_bytes;
+	return policy->follow && (!policy->tap_rate_bytes || policy->taps_on_request);
 }
 
 #endif

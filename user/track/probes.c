@@ -13,7 +13,7 @@
 #include "tap/tap.h"
 #include "track/file.h"
 
-const char *const tap_wish_names[] = { "no", "yes", "only", NULL };
+const char *const tap_wish_names[] = { "started", "yes", "only", "auto", "no", NULL };
 const char *const probes_source_names[] = { "auto", "probes", "usdt", NULL };
 
 int probes_new(struct engine *e, struct guardian *guardian, const struct track_policy *policy,
@@ -26,6 +26,7 @@ int probes_new(struct engine *e, struct guardian *guardian, const struct track_p
 	p->engine = e;
 	p->guardian = guardian;
 	p->policy = policy;
+	p->seeds_fd = -1;
 	hmap_init(&p->kept, sizeof(uint32_t));
 	hmap_init(&p->sampled, sizeof(uint32_t));
 	*ret = p;
@@ -220,7 +221,7 @@ void probes_order(struct probes *p, const struct probes_activity *a)
 
 static uint32_t kept_key(const struct probes *p, pid_t pid)
 {
-	return policy_is_shared(p->policy) ? 0 : (uint32_t)pid;
+	return probes_are_shared(p) ? 0 : (uint32_t)pid;
 }
 
 enum probes_kept probes_kept_of(const struct probes *p, pid_t pid)
@@ -237,8 +238,8 @@ enum probes_kept probes_allocator_kept_of(const struct probes *p, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 
-	return !policy_is_shared(p->policy) && hmap_get(&p->sampled, &key) ? PROBES_NONE :
-									     probes_kept_of(p, pid);
+	return !probes_are_shared(p) && hmap_get(&p->sampled, &key) ? PROBES_NONE :
+								      probes_kept_of(p, pid);
 }
 
 void probes_pause_attaching(struct probes *p, bool pause)
@@ -280,7 +281,7 @@ int probes_set_sampled(struct probes *p, pid_t pid, pid_t live_tid, bool is_samp
 
 	if (!is_sampled)
 		hmap_del(&p->sampled, &key);
-	return err || policy_is_shared(p->policy) ? err : apply_kept(p, pid, live_tid, &ticket);
+	return err || probes_are_shared(p) ? err : apply_kept(p, pid, live_tid, &ticket);
 }
 
 /*
@@ -300,6 +301,11 @@ int probes_tap(struct probes *p, const struct track_file *file, pid_t pid, bool 
 		return 0;
 	*ret_news = &fp->tap_news;
 	return file_probes_tap(fp, m);
+}
+
+void probes_seed_taps(struct probes *p, int seeds_fd)
+{
+	p->seeds_fd = seeds_fd;
 }
 
 void probes_untap(struct probes *p, pid_t pid)
@@ -331,6 +337,15 @@ void probes_set_taps(const struct probes *p, pid_t pid, uint64_t rate_bytes, str
 		ret->dropped_cnt += lost.dropped_cnt;
 		ret->failed_cnt += lost.failed_cnt;
 	}
+}
+
+void probes_unshare(struct probes *p)
+{
+	struct file_probes *fp;
+
+	p->is_unshared = true;
+	vec_each(&p->files, fp)
+		file_probes_unshare(fp);
 }
 
 /*
@@ -405,7 +420,7 @@ void probes_del_process(struct probes *p, pid_t pid, bool has_ended)
 			continue;
 		file_probes_del(fp, m, has_ended);
 		fp->has_changed = true;
-		if (!fp->members.cnt && !policy_is_shared(p->policy))
+		if (!fp->members.cnt && !probes_are_shared(p))
 			del_file(p, fp);
 	}
 }

@@ -101,6 +101,10 @@ int probes_set_sampled(struct probes *p, pid_t pid, pid_t live_tid, bool is_samp
  */
 int probes_tap(struct probes *p, const struct track_file *file, pid_t pid, bool has_new_maps,
 	       const struct tap_news **ret_news);
+/* The taps that are put in from now on begin with the blocks of this file (struct tap_seeds). -1: with none. */
+void probes_seed_taps(struct probes *p, int seeds_fd);
+/* From now on processes do not share probes for good: those of everyone are detached. See probes_set_sampled(). */
+void probes_unshare(struct probes *p);
 /* Remove the taps of all its files: it executes another program, or one file could not be tapped. */
 void probes_untap(struct probes *p, pid_t pid);
 /* Set the rate of its taps (0: unchanged), and return what they have lost. */

@@ -72,10 +72,18 @@ struct probes {
 	const struct track_policy *policy;
 	struct hmap kept; /* pid (0: all) -> enum probes_kept, unless it is PROBES_ALL */
 	struct hmap sampled; /* pid -> 1: the process samples itself */
+	bool is_unshared; /* what policy_is_shared() says does not hold any more */
+	int seeds_fd; /* of the next tap: a struct tap_seeds; -1: none */
 	bool is_paused; /* processes without an entry in `kept` keep PROBES_NONE; else PROBES_ALL */
 	VEC(struct file_probes) files; /* each valid until the next add or del */
 	struct probes_counts counts;
 };
+
+/* Is there one set of probes for every process that maps a file, also when other sharings would be cheaper? */
+static inline bool probes_are_shared(const struct probes *p)
+{
+	return policy_is_shared(p->policy) && !p->is_unshared;
+}
 
 /* Where probes are shared, one setting for all processes, whichever pid is asked for. */
 enum probes_kept probes_kept_of(const struct probes *p, pid_t pid);
@@ -109,6 +117,8 @@ int file_probes_tap(struct file_probes *fp, struct file_member *m);
 /* Of the members that share an event, bring one to the front if that is worth it: see plan_front().
  * -ESRCH: it has ended. After any other error, too, everything is as before. */
 int file_probes_order(struct file_probes *fp, const struct probes_activity *a);
+/* Detach what is there for everyone. Members get their own probes when they are to keep some. */
+void file_probes_unshare(struct file_probes *fp);
 /* Move the allocation probes of all members and sharings to `gone`. Samplers stay: one probe set
  * covers their allocations and frees. */
 void file_probes_gather_allocs(struct file_probes *fp, struct held_links *gone);

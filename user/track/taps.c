@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -61,14 +62,46 @@ uint64_t tap_rate_next(uint64_t rate_bytes, const struct tap_rate_cost *cost, ui
 
 bool tracker_wants_taps(const struct tracker *t)
 {
-	return t->policy->tap_rate_bytes;
+	return t->policy->tap_rate_bytes && (!t->policy->taps_on_request || t->are_taps_requested);
+}
+
+bool tracker_may_tap(const struct tracker *t, pid_t pid)
+{
+	const struct tracked_process *p = pid ? tracked_find(t, pid) : NULL;
+
+	if (!t->policy->tap_rate_bytes || !t->policy->taps_on_request || t->is_stopped)
+		return false;
+	if (!pid)
+		return !t->are_taps_requested;
+	return p && !p->is_tap_requested &&
+	       (p->tap != TAP_REFUSED || p->tap_generation != p->generation);
+}
+
+/* Where probes are shared, a request is one for all. */
+bool taps_are_for_new(const struct tracker *t)
+{
+	return tracker_wants_taps(t) && (!t->policy->taps_on_request || t->policy->follow);
+}
+
+bool taps_are_for(const struct tracker *t, const struct tracked_process *p)
+{
+	return tracker_wants_taps(t) && (!t->policy->taps_on_request || p->is_tap_requested);
 }
 
 int taps_await(const struct tracker *t, struct tracked_process *p, uint64_t not_before_ns)
 {
+	p->is_tap_requested = true;
 	p->tap_generation = HT_GENERATION_NONE;
 	p->tap_due_ns = not_before_ns;
 	return probes_set_sampled(t->probes, p->pid, p->pid, true);
+}
+
+void taps_note_begin(const struct tracker *t, const struct tracked_process *p, uint32_t generation)
+{
+	struct track_instance *inst = instances_find(&t->instances, p->pid, generation);
+
+	if (inst && taps_are_for(t, p))
+		inst->is_tap_awaited = true;
 }
 
 /* The process has another image, which has no tap. */
@@ -85,7 +118,14 @@ static int begin_tap(struct tracker *t, struct tracked_process *p)
 			 TAP_NOT_TRIED :
 			 TAP_REFUSED;
 	inst->is_tap_refused = p->tap == TAP_REFUSED;
+	inst->is_tap_awaited = true;
 	return probes_set_sampled(t->probes, p->pid, p->live_tid, p->tap == TAP_NOT_TRIED);
+}
+
+/* Does nobody else wait meanwhile? */
+static bool is_patient(const struct tracker *t)
+{
+	return t->policy->taps_are_patient || t->is_requesting;
 }
 
 static int refuse_tap(struct tracker *t, struct tracked_process *p, const struct track_file *file,
@@ -107,7 +147,7 @@ static int refuse_tap(struct tracker *t, struct tracked_process *p, const struct
 	probes_untap(t->probes, p->pid);
 	p->tap = TAP_REFUSED;
 	p->is_sampled = false;
-	if (p->tap_tries > 1 && !t->policy->taps_are_patient)
+	if (p->tap_tries > 1 && !is_patient(t))
 		inst->tap_late_ns = now_ns() - p->followed_ns;
 	inst->is_tap_refused = true;
 	return probes_set_sampled(t->probes, p->pid, p->live_tid, false);
@@ -139,7 +179,9 @@ static int note_tapped(struct tracker *t, struct tracked_process *p, const struc
 	inst->is_tapped = true;
 	snprintf(inst->sampler, sizeof(inst->sampler), "tap");
 	inst->sampler_ns = now_ns();
-	if (inst->exec_ns)
+	if (t->is_requesting)
+		inst->tap_late_ns = 0; /* it was probed before */
+	else if (inst->exec_ns)
 		inst->tap_late_ns = inst->sampler_ns - inst->exec_ns;
 	else if (p->is_child || (p->tap_tries && !t->policy->taps_are_patient))
 		inst->tap_late_ns = inst->sampler_ns - p->followed_ns;
@@ -167,7 +209,7 @@ static void note_visit(struct tracker *t, uint64_t begin_ns, int err)
 
 static uint64_t tap_pause_ns(const struct tracker *t, const struct tracked_process *p)
 {
-	if (!p->tap_tries)
+	if (!p->tap_tries || t->is_requesting)
 		return TAP_FIRST_RETRY_NS;
 	return t->policy->taps_are_patient ? TAP_RETRY_NS : TAP_RETRY_NS << (p->tap_tries - 1);
 }
@@ -179,7 +221,7 @@ static bool is_tried_again(const struct tracker *t, struct tracked_process *p, i
 	if ((err != -ETIME && err != -EAGAIN && err != -EFAULT) || p->tap == TAP_IN ||
 	    ++p->tap_tries >= TAP_VISITS)
 		return false;
-	if (t->policy->taps_are_patient)
+	if (is_patient(t))
 		usleep((useconds_t)(pause_ns / 1000));
 	else
 		p->tap_due_ns = now_ns() + pause_ns;
@@ -206,7 +248,7 @@ static int tap_files(struct tracker *t, struct tracked_process *p, const struct 
 		/* Half a tap sees frees of blocks that it never saw. */
 		probes_untap(t->probes, p->pid);
 		*last = NULL;
-		return t->policy->taps_are_patient ? tap_files(t, p, last) : 0;
+		return is_patient(t) ? tap_files(t, p, last) : 0;
 	}
 	note_visit(t, begin_ns, err);
 	if (err && err != -ESRCH)
@@ -265,6 +307,186 @@ int taps_process(struct tracker *t, struct tracked_process *p)
 		return 0;
 	err = tap_files(t, p, &last);
 	return err || !last || p->tap == TAP_REFUSED ? err : note_tapped(t, p, last);
+}
+
+/*
+ * On request.
+ */
+
+struct seeding {
+	const struct tracked_process *process;
+	struct tap_seeds *seeds;
+	bool is_full;
+};
+
+static int add_seed(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
+{
+	struct seeding *s = ctx;
+
+	(void)v;
+	if ((pid_t)k->tgid == s->process->pid && k->generation == s->process->generation)
+		s->is_full |= !tap_seeds_add(s->seeds, k->addr);
+	return 0;
+}
+
+/* A file of the blocks that the process has. -ENOSPC: they are too many. */
+static int make_seeds(const struct tracker *t, const struct tracked_process *p, int *ret_fd)
+{
+	struct seeding s = { .process = p, .seeds = MAP_FAILED };
+	int fd = memfd_create("seeds", MFD_CLOEXEC), err;
+
+	err = fd < 0 || ftruncate(fd, sizeof(*s.seeds)) ? -errno : 0;
+	if (!err)
+		s.seeds = mmap(NULL, sizeof(*s.seeds), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (!err && s.seeds == MAP_FAILED)
+		err = -errno;
+	if (!err)
+		err = engine_each_live(t->engine, add_seed, &s);
+	if (!err && s.is_full)
+		err = -ENOSPC;
+	if (s.seeds != MAP_FAILED)
+		munmap(s.seeds, sizeof(*s.seeds));
+	if (!err)
+		*ret_fd = fd;
+	else if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* It may be held at an exec no more: who traces it keeps the tap out. */
+static int begin_request(struct tracker *t, struct tracked_process *p)
+{
+	struct track_instance *inst = instances_get(&t->instances, p->pid, p->generation);
+
+	if (!inst)
+		return -ENOMEM;
+	if (p->tap_generation != p->generation) {
+		p->tap_generation = p->generation;
+		p->tap = TAP_NOT_TRIED;
+	}
+	p->tap_tries = 0;
+	p->tap_due_ns = 0;
+	if (!tracked_is_current(t, p))
+		return -EAGAIN;
+	if (p->tap == TAP_REFUSED ||
+	    (t->policy->may_tap && !t->policy->may_tap(t->policy->may_tap_ctx, p->pid)))
+		return -EPERM;
+	inst->is_tap_awaited = true;
+	inst->has_loader = false;
+	return engine_mark_target(t->engine, p->pid, 0, HT_TARGET_HELD);
+}
+
+/* -EPERM: refused; -ENOENT: it has no allocator. */
+static int tap_probed(struct tracker *t, struct tracked_process *p, bool *ret_keeps_inuse)
+{
+	const struct tap_news *last = NULL;
+	int err, fd = -1;
+
+	if (p->tap == TAP_REFUSED || !tracked_is_current(t, p))
+		return -EAGAIN;
+	if (is_tap_of_other(t, p)) {
+		p->is_tap_requested = true;
+		return 0;
+	}
+	if (make_seeds(t, p, &fd))
+		*ret_keeps_inuse = false;
+	probes_seed_taps(t->probes, fd);
+	err = tap_files(t, p, &last);
+	probes_seed_taps(t->probes, -1);
+	if (fd >= 0)
+		close(fd);
+	if (!err && p->tap == TAP_REFUSED)
+		err = -EPERM;
+	if (!err)
+		err = last ? note_tapped(t, p, last) : -ENOENT;
+	p->is_tap_requested |= !err;
+	return err;
+}
+
+/*
+ * After the shared probes are gone. Who could not be tapped gets probes of its own, but until then its frees were not seen.
+ * Who was in the middle of a fork or an exec is tapped later, and what it has is not known to be in use.
+ */
+static int leave_sharing(struct tracker *t, struct tracked_process *p, bool *ret_keeps_inuse)
+{
+	int err;
+
+	p->is_dirty = true;
+	if (p->is_tap_requested || p->tap == TAP_REFUSED) {
+		*ret_keeps_inuse &= p->is_tap_requested;
+		p->is_tap_requested = true;
+		return probes_set_sampled(t->probes, p->pid, p->live_tid, p->tap != TAP_REFUSED);
+	}
+	err = taps_await(t, p, 0);
+	return err ? err : engine_drop_live(t->engine, p->pid, p->generation, NULL);
+}
+
+static int tap_family(struct tracker *t, bool *ret_keeps_inuse)
+{
+	struct tracked_process *p;
+	size_t tapped_cnt = 0;
+	int err = 0;
+
+	vec_each(&t->list, p)
+		tapped_cnt += !tap_probed(t, p, ret_keeps_inuse);
+	if (!tapped_cnt)
+		return -EPERM;
+	t->are_taps_requested = true;
+	probes_unshare(t->probes);
+	vec_each(&t->list, p)
+		if (!err)
+			err = leave_sharing(t, p, ret_keeps_inuse);
+	return err;
+}
+
+/* Allocations went into the sums only, since then. */
+static void note_gap(struct tracker *t, pid_t pid, uint64_t begin_ns)
+{
+	const struct tracked_process *p;
+
+	vec_each(&t->list, p) {
+		struct track_instance *inst = instances_find(&t->instances, p->pid, p->generation);
+
+		if (inst && (!pid || p->pid == pid))
+			inst->tap_gap_ns = now_ns() - begin_ns;
+	}
+}
+
+int tracker_prepare_tap(struct tracker *t, pid_t pid)
+{
+	struct tracked_process *p;
+	int err = tracker_may_tap(t, pid) ? 0 : -EPERM, prog_fd;
+
+	vec_each(&t->list, p) {
+		if (err || (pid && p->pid != pid))
+			continue;
+		err = begin_request(t, p);
+		if (!pid && err == -EAGAIN)
+			err = 0; /* in the middle of an exec */
+	}
+	if (err)
+		return err;
+	prog_fd = engine_prog_fd(t->engine, ENGINE_SAMPLED); /* loads it */
+	return prog_fd < 0 ? prog_fd : 0;
+}
+
+int tracker_tap(struct tracker *t, pid_t pid, bool *ret_keeps_inuse)
+{
+	struct tracked_process *p = pid ? tracked_find(t, pid) : NULL;
+	const uint64_t begin_ns = now_ns();
+	int err;
+
+	*ret_keeps_inuse = true;
+	if (pid && !p)
+		return -ESRCH;
+	t->is_requesting = true;
+	err = pid ? tap_probed(t, p, ret_keeps_inuse) : tap_family(t, ret_keeps_inuse);
+	t->is_requesting = false;
+	note_gap(t, pid, begin_ns);
+	if (err || !pid)
+		return err;
+	t->are_taps_requested = true;
+	return probes_set_sampled(t->probes, p->pid, p->live_tid, true);
 }
 
 /*

@@ -129,6 +129,7 @@ static void note_unread(struct tracker *t, const struct tracked_process *p)
 	if (engine_get_target(t->engine, p->pid, &target) ||
 	    !instances_get(&t->instances, p->pid, target.generation))
 		return;
+	taps_note_begin(t, p, target.generation);
 	if (p->held_until_ns < now)
 		instances_note_end(&t->instances, p->pid, target.generation, now);
 }
@@ -200,7 +201,7 @@ static int refresh(struct tracker *t, struct tracked_process *p)
 	find_sampler(t, p);
 	for (size_t i = 0; i < p->mapped.cnt && !err; i++)
 		err = probe_file(t, p, p->mapped.data[i]);
-	if (!err && tracker_wants_taps(t) && !t->is_stopped)
+	if (!err && taps_are_for(t, p) && !t->is_stopped)
 		err = taps_process(t, p);
 	if (!err)
 		find_late_files(t, p);
@@ -325,7 +326,7 @@ int tracker_add(struct tracker *t, pid_t pid)
 	if (err)
 		return err;
 	p->may_have_leftovers = true;
-	err = tracker_wants_taps(t) ? taps_await(t, p, 0) : 0;
+	err = taps_are_for_new(t) ? taps_await(t, p, 0) : 0;
 	if (!err)
 		err = refresh(t, p);
 	if (!err)
@@ -341,7 +342,7 @@ int tracker_add_launch(struct tracker *t, pid_t pid, const char *const *paths, s
 	struct tracked_process *p;
 	int err = new_target(t, pid, HT_TARGET_WAITS_EXEC, &p);
 
-	if (!err && tracker_wants_taps(t))
+	if (!err && taps_are_for_new(t))
 		err = taps_await(t, p, 0);
 	if (!err && t->policy->holds)
 		err = loaders_new(t->engine, t->guardian, t->policy->follow ? 0 : pid, &t->loaders);
@@ -373,9 +374,10 @@ static void add_child(struct tracker *t, const struct ht_event *event)
 	if (parent && parent->jit_code)
 		p->jit_parent = jit_code_ref(parent->jit_code);
 	p->is_child = true;
-	if (tracker_wants_taps(t))
+	if (taps_are_for_new(t))
 		taps_await(t, p, p->followed_ns + TAP_CHILD_NS);
 	instances_note_begin(&t->instances, child, target.generation, event);
+	taps_note_begin(t, p, target.generation);
 	p->is_dirty = true;
 }
 
@@ -428,7 +430,7 @@ static int follow_sampler(struct tracker *t, struct tracked_process *p)
 	if (is_sampled == p->is_sampled)
 		return 0;
 	p->is_sampled = false;
-	if (tracker_wants_taps(t) && p->tap != TAP_REFUSED)
+	if (taps_are_for(t, p) && p->tap != TAP_REFUSED)
 		return 0; /* the next image is tapped, too */
 	return probes_set_sampled(t->probes, p->pid, p->live_tid, false);
 }
@@ -454,6 +456,22 @@ void tracker_remove(struct tracker *t, pid_t pid)
 		end_process(t, p, process_has_ended(pid));
 }
 
+/* A family with taps shares no probes. */
+static int keep_probes_of_each(struct tracker *t, enum probes_kept kept)
+{
+	const struct tracked_process *p;
+	uint64_t ticket;
+	int err = 0;
+
+	vec_each(&t->list, p) {
+		if (err)
+			break;
+		err = probes_keep(t->probes, p->pid, p->live_tid, kept, &ticket);
+		guardian_wait_detached(t->guardian, ticket);
+	}
+	return err;
+}
+
 int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept, uint64_t *ret_ticket)
 {
 	const struct tracked_process *p = tracker_find(t, pid);
@@ -461,6 +479,8 @@ int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept, uin
 	*ret_ticket = 0;
 	if (t->is_stopped)
 		return 0;
+	if (!pid && t->policy->follow && tracker_wants_taps(t))
+		return keep_probes_of_each(t, kept);
 	return p ? probes_keep(t->probes, p->pid, p->live_tid, kept, ret_ticket) : -ESRCH;
 }
 
@@ -497,6 +517,7 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 	switch (event->kind) {
 	case HT_EVENT_EXEC:
 		instances_note_begin(&t->instances, p->pid, event->generation, event);
+		taps_note_begin(t, p, event->generation);
 		instances_note_end(&t->instances, p->pid, event->generation - 1, event->time_ns);
 		p->is_dirty = true;
 		p->held_until_ns = event->other ? event->time_ns + HOLD_LIMIT_NS : 0;

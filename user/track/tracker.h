@@ -47,6 +47,17 @@ int tracker_read_hits(const struct tracker *t, pid_t pid, struct ht_hits *ret);
 int tracker_read_cpu(const struct tracker *t, pid_t pid, uint64_t *ret_ns);
 /* Are processes tapped, or to be tapped, where allowed? */
 bool tracker_wants_taps(const struct tracker *t);
+/* May tracker_tap() be asked for it? Not twice. */
+bool tracker_may_tap(const struct tracker *t, pid_t pid);
+/*
+ * With policy.taps_on_request: tap a process now that has probes (pid 0: all that share them), and detach these. What the
+ * probes have sampled stays, as far as it is in use: its frees are seen by the tap. Allocations must go into the sums only
+ * (engine_change_target()) from before until afterwards. *ret_keeps_inuse: false: there was no room for all of that. -EPERM:
+ * refused, and the reason was logged.
+ */
+int tracker_tap(struct tracker *t, pid_t pid, bool *ret_keeps_inuse);
+/* Call it before: what takes its time, and need not be in that. -EPERM: it may not be tapped. */
+int tracker_prepare_tap(struct tracker *t, pid_t pid);
 /* pid 0: are all of them? */
 bool tracker_is_tapped(const struct tracker *t, pid_t pid);
 /* Set what samples of a process may cost (pid 0: those of all processes, with policy.follow). Samples

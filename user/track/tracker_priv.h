@@ -81,6 +81,7 @@ struct tracked_process {
 	uint32_t tap_generation; /* the image to which `tap` applies */
 	uint64_t tap_due_ns; /* do not tap before then; 0: now */
 	uint32_t tap_tries; /* that did not succeed */
+	bool is_tap_requested; /* with policy.taps_on_request: do not probe it any more */
 	/* How many mappings have code of an allocator: now, and when they were tapped. */
 	uint32_t allocator_maps_cnt, tapped_maps_cnt;
 	bool is_child; /* it was forked while its parent was tracked */
@@ -155,6 +156,8 @@ struct tracker {
 	int failed_err; /* error of the first; 0: none */
 	/* Kept by taps.c. */
 	uint64_t taps_quiet_until_ns; /* no process is tapped before */
+	bool are_taps_requested; /* some process is, or was, to be tapped on request */
+	bool is_requesting; /* somebody waits for a tap: try again at once */
 	struct tap_unit family; /* with policy.follow: all processes, which count hits together */
 };
 
@@ -192,8 +195,14 @@ bool tracked_is_current(const struct tracker *t, const struct tracked_process *p
  * are not seen, and this is logged.
  */
 
+/* Are processes that come from now on tapped, where allowed? */
+bool taps_are_for_new(const struct tracker *t);
+/* Is this one? */
+bool taps_are_for(const struct tracker *t, const struct tracked_process *p);
 /* For a new process: do not probe it until it is known whether it can be tapped. not_before_ns: when to try. */
 int taps_await(const struct tracker *t, struct tracked_process *p, uint64_t not_before_ns);
+/* Its image with that generation is known now. */
+void taps_note_begin(const struct tracker *t, const struct tracked_process *p, uint32_t generation);
 /* After its mappings were read: tap what is not tapped yet. -ESRCH: it is gone. */
 int taps_process(struct tracker *t, struct tracked_process *p);
 /* Update its rate, if it is time. */

@@ -94,7 +94,7 @@ static inline struct tap_slot *slot_of(struct tap_data *d, uint64_t sp)
 
 static inline uint8_t *filter_of(struct tap_data *d, uint64_t ptr)
 {
-	return &d->filter[ptr >> 4 & (TAP_FILTER_CNT - 1)];
+	return &d->filter[tap_filter_idx(ptr)];
 }
 
 static void filter_add(struct tap_data *d, uint64_t ptr, int step)
@@ -108,15 +108,10 @@ static void filter_add(struct tap_data *d, uint64_t ptr, int step)
 		;
 }
 
-static inline uint64_t first_slot(uint64_t ptr)
-{
-	return ((ptr >> 4) * 0xd6e8feb86659fd93ULL >> (64 - TAP_LINE_SHIFT)) * TAP_LINE_SLOTS;
-}
-
 /* In the block's line or the next one: change the first slot that is `from` to `to`. */
 static int set_change(struct tap_data *d, uint64_t ptr, uint64_t from, uint64_t to)
 {
-	for (uint64_t i = 0, first = first_slot(ptr); i < 2 * TAP_LINE_SLOTS; i++) {
+	for (uint64_t i = 0, first = tap_set_first(ptr); i < 2 * TAP_LINE_SLOTS; i++) {
 		uint64_t *at = &d->set[(first + i) & (TAP_SET_SLOTS - 1)], expected = from;
 
 		if (__atomic_load_n(at, __ATOMIC_RELAXED) == from &&
