@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "kernel/engine_priv.h"
 
 uint32_t engine_hits_take(struct engine *e)
@@ -183,11 +184,23 @@ static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live 
 	return 0;
 }
 
+/* What was dropped is in no sum any more, so it must not be in the peak: the peak begins anew. */
+static void restart_peak(struct engine *e)
+{
+	struct ht_peak *peak = &e->skel->bss->ht_peak;
+
+	peak->bytes_8 = peak->held_bytes_8;
+	peak->time_ns = now_ns();
+	__atomic_fetch_add(&peak->number, 1, __ATOMIC_SEQ_CST);
+}
+
 int engine_drop_live(struct engine *e, pid_t tgid, uint32_t generation, size_t *ret_cnt)
 {
 	struct drop d = { e, tgid, generation, 0 };
 	int err = engine_each_live(e, on_live, &d);
 
+	if (d.cnt && e->skel->rodata->ht_keeps_peak)
+		restart_peak(e);
 	if (ret_cnt)
 		*ret_cnt = d.cnt;
 	return err;
