@@ -29,6 +29,7 @@
 #include "reclaim.bpf.h"
 #include "sample.bpf.h"
 #include "scope.bpf.h"
+#include "peak.bpf.h"
 #include "bins.bpf.h"
 #include "live.bpf.h"
 #include "step.bpf.h"

@@ -39,6 +39,7 @@ static __always_inline void lifecycle_exec(__u32 old_tid)
 	if (!t)
 		return;
 	tags_drop(tgid);
+	peak_image_over(tgid, t->generation);
 	t->name_cnt = 0;
 	t->mm = mm_current();
 	__sync_fetch_and_add(&t->generation, 1);
@@ -71,6 +72,7 @@ static __always_inline void lifecycle_exit(struct task_struct *task)
 		return;
 	if (BPF_CORE_READ(task, signal, live.counter))
 		return;
+	peak_image_over(tgid, t->generation);
 	if (t->flags & HT_TARGET_BORROWS)
 		bpf_map_delete_elem(&targets, &tgid); /* nobody else knows it */
 	else

@@ -12,7 +12,8 @@
 static __noinline struct ht_total *total_make(const struct ht_live_key *of,
 					      const struct ht_total_key *key)
 {
-	struct ht_total *t, zero = {};
+	static const struct ht_total zero; /* the BPF stack is short */
+	struct ht_total *t;
 
 	if (!share_take(of->tgid, of->generation, HT_SHARED_TOTALS))
 		return NULL;
@@ -61,7 +62,8 @@ static __always_inline void total_free(const struct ht_live_key *of, const struc
 		bin_add_life(of, l);
 }
 
-static __always_inline void image_charge(const struct ht_live_key *of, __s64 bytes_8, __u64 now_ns)
+static __always_inline void image_charge(const struct ht_live_key *of, const struct ht_live *l,
+					 __s64 bytes_8)
 {
 	struct ht_image_key key = { of->tgid, of->generation };
 	struct ht_image *image = ht_sum_images ? image_get(&key) : NULL;
@@ -70,16 +72,22 @@ static __always_inline void image_charge(const struct ht_live_key *of, __s64 byt
 	if (!image)
 		return;
 	sum = __sync_fetch_and_add(&image->inuse_bytes_8, bytes_8) + bytes_8;
-	peak_raise(&image->peak_bytes_8, &image->peak_ns, sum, now_ns);
+	peak_raise(&image->peak_bytes_8, &image->peak_ns, sum, l->time_ns);
+	if (ht_keeps_peak && !image->over_peak)
+		peak_change(l, 1);
 }
 
-static __always_inline void image_discharge(const struct ht_live_key *of, __s64 bytes_8)
+static __always_inline void image_discharge(const struct ht_live_key *of, const struct ht_live *l,
+					    __s64 bytes_8)
 {
 	struct ht_image_key key = { of->tgid, of->generation };
 	struct ht_image *image = ht_sum_images ? bpf_map_lookup_elem(&images, &key) : NULL;
 
-	if (image)
-		__sync_fetch_and_add(&image->inuse_bytes_8, -bytes_8);
+	if (!image)
+		return;
+	__sync_fetch_and_add(&image->inuse_bytes_8, -bytes_8);
+	if (ht_keeps_peak && !image->over_peak)
+		peak_change(l, -1);
 }
 
 /* Call it before the block is in `live`: its free may come at any time after. */
@@ -95,7 +103,7 @@ static __always_inline void live_charge(const struct ht_live_key *key, struct ht
 			l->instance = 0;
 	}
 	scope_add(l->scope_slot, bytes_8, l->time_ns);
-	image_charge(key, bytes_8, l->time_ns);
+	image_charge(key, l, bytes_8);
 }
 
 static __always_inline void live_discharge(const struct ht_live_key *key, const struct ht_live *l)
@@ -106,7 +114,7 @@ static __always_inline void live_discharge(const struct ht_live_key *key, const 
 		instance_sub(scope_task_slot(l->scope_slot), l->instance, bytes_8,
 			     sample_weight_16(l->threshold));
 	scope_add(l->scope_slot, -bytes_8, 0);
-	image_discharge(key, bytes_8);
+	image_discharge(key, l, bytes_8);
 }
 
 /* A block was taken out of `live` for good. Global, as live_add(): the verifier looks at it once, and not once

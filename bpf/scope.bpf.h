@@ -16,9 +16,9 @@
 #define SCOPE_CHAIN_CAP HT_SCOPE_DEPTH_CAP
 #define PEAK_TRIES 4
 
-/* Raise a peak. When two CPUs raise it at once the higher value stays, unless four tries in a row are lost:
- * then the peak is too low by what the others added meanwhile. */
-static __always_inline void peak_raise(__s64 *peak, __u64 *peak_ns, __s64 value, __u64 now_ns)
+/* Raise a peak; false: it is not lower. When two CPUs raise it at once the higher value stays, unless four tries in a
+ * row are lost: then the peak is too low by what the others added meanwhile. */
+static __always_inline bool peak_raise(__s64 *peak, __u64 *peak_ns, __s64 value, __u64 now_ns)
 {
 	__s64 seen = *(volatile __s64 *)peak;
 
@@ -26,14 +26,15 @@ static __always_inline void peak_raise(__s64 *peak, __u64 *peak_ns, __s64 value,
 		__s64 before;
 
 		if (value <= seen)
-			return;
+			return false;
 		before = __sync_val_compare_and_swap(peak, seen, value);
 		if (before == seen) {
 			*peak_ns = now_ns;
-			return;
+			return true;
 		}
 		seen = before;
 	}
+	return false;
 }
 
 /* Add to one slot; returns its parent's slot. Global: the verifier looks at it once. */

@@ -445,10 +445,11 @@ struct ht_image {
 	__s64 inuse_bytes_8;
 	__s64 peak_bytes_8;
 	__u64 peak_ns; /* CLOCK_MONOTONIC */
+	__u64 over_peak; /* number of the peak (struct ht_peak) when the image was over; 0: it was not */
 	__u32 used[HT_SHARED_CNT]; /* entries in these tables */
 	__u32 refused[HT_SHARED_CNT];
 };
-_Static_assert(sizeof(struct ht_image) == 24 + 8 * HT_SHARED_CNT, "value of map `images`");
+_Static_assert(sizeof(struct ht_image) == 32 + 8 * HT_SHARED_CNT, "value of map `images`");
 /* Images that run, and images that have ended and are not forgotten yet: a fast machine does 4 000 execs a
  * second. */
 #define HT_IMAGES_CAP 65536
@@ -646,6 +647,11 @@ struct ht_total_key {
 	__u32 context_id;
 	__u32 reserved;
 };
+/* What samples hold: a sum that they are added to and taken out of. */
+struct ht_held {
+	__s64 bytes_8, objects_16, samples;
+	struct ht_variance variance; /* of the bytes */
+};
 struct ht_total {
 	__u64 alloc_samples;
 	struct ht_sum alloc_objects_16; /* 2^-16 */
@@ -654,8 +660,19 @@ struct ht_total {
 	__u64 free_samples;
 	struct ht_sum free_objects_16;
 	struct ht_sum free_bytes_8;
+	/* Only where the peak is kept: what is held now, and what was held at the peak of this number. */
+	struct ht_held held, at_peak;
+	__u64 peak_number;
 };
-_Static_assert(sizeof(struct ht_total) == 96, "value of map `totals`");
+_Static_assert(sizeof(struct ht_total) == 184, "value of map `totals`");
+
+/* The most that all targets held together: see bpf/peak.bpf.h. number: how often it rose; 0: nothing was held yet. */
+struct ht_peak {
+	__s64 held_bytes_8; /* now */
+	__s64 bytes_8;
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+	__u64 number;
+};
 
 /*
  * The same sums, divided: allocations by size, frees by lifetime. Value of map `bins`, which has only those

@@ -133,6 +133,7 @@ static inline void rig_attach(struct rig *rig, const struct rig_options *opts)
 		.live_cap = opts->live_cap,
 		.stack_cap = opts->stack_cap,
 		.only_tgid = opts->is_one_of_many ? 0 : rig->pid,
+		.keeps_peak = true,
 	};
 	struct kernel_features features;
 	struct err why = { 0 };

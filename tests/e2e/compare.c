@@ -350,7 +350,7 @@ static int open_profile(const char *path, struct profile **ret)
 	close(fd);
 	if (err)
 		printf("cannot read %s: %s (%s)\n", path, strerror(-err), why.text);
-	else if ((*ret)->types.cnt != PROFILE_VALUE_CNT) {
+	else if ((*ret)->types.cnt < PROFILE_VALUE_CNT || (*ret)->types.cnt > PROFILE_VALUE_CAP) {
 		printf("%s has %zu sample types\n", path, (*ret)->types.cnt);
 		err = -EBADMSG;
 	}

@@ -55,6 +55,11 @@ timeout 20 "$heaptap" diff --token-file "$top/token" -f html -o "$top/d.html" "$
 	grep -q 'at=peak' "$top/d.html" && ok "as html" || not_ok "as html" "" "$top/err"
 timeout 20 "$heaptap" report --token-file "$top/token" --by function "$heap" >"$top/out" 2>"$top/err"
 grep -q 'site_up' "$top/out" && ok "report of a moment" || not_ok "report of a moment" "" "$top/out" "$top/err"
+# the address of the page, as it stands in the browser
+for page in "$url/pid/$pid/" "$url/pid/$pid" "$url/pid/$pid/?live=0"; do
+	timeout 20 "$heaptap" report --token-file "$top/token" --by function "$page" >"$top/out" 2>"$top/err"
+	grep -q 'site_up' "$top/out" && ok "report of ${page#"$url"}" || not_ok "report of ${page#"$url"}" "" "$top/out" "$top/err"
+done
 
 # fails NAME SENTENCE ARGS...
 fails() {

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,14 +20,32 @@
 #include "profile/profile.h"
 #include "symbol/profile_symbols.h"
 
-/* Return a descriptor of the server's answer, in memory. */
-static int fetch(const char *command, const char *url, const char *token_file, int *ret_fd)
+/* The page of a process, http://HOST/pid/14/ as it stands in the browser, means the process's profile. NULL: no memory. */
+static char *address_of_profile(const char *page)
 {
-	char token[TOKEN_BYTES_CAP + 2] = "";
-	struct err why = { 0 };
-	int fd = -1, err = 0;
+	const char *path = strchr(strstr(page, "://") + 3, '/');
+	const char *pid = path ? strstr(path, "/pid/") : NULL;
+	size_t len = pid ? strspn(pid + 5, "0123456789") : 0;
+	const char *rest = len ? pid + 5 + len : "";
+	char *url = NULL;
 
-	if (token_file)
+	rest += *rest == '/';
+	if (!len || (*rest && *rest != '?' && *rest != '#'))
+		return strdup(page);
+	return asprintf(&url, "%.*s/debug/pprof/heap?pid=%.*s", (int)(pid - page), page, (int)len,
+			pid + 5) < 0 ?
+		       NULL :
+		       url;
+}
+
+/* Return a descriptor of the server's answer, in memory. */
+static int fetch(const char *command, const char *page, const char *token_file, int *ret_fd)
+{
+	char *url = address_of_profile(page), token[TOKEN_BYTES_CAP + 2] = "";
+	struct err why = { 0 };
+	int fd = -1, err = url ? 0 : -ENOMEM;
+
+	if (!err && token_file)
 		err = token_read(token_file, token, &why);
 	if (!err) {
 		fd = memfd_create("heaptap-profile", MFD_CLOEXEC);
@@ -38,8 +58,9 @@ static int fetch(const char *command, const char *url, const char *token_file, i
 		why.text[0] = '\0'; /* it tells of a success */
 	}
 	explicit_bzero(token, sizeof(token));
+	free(url);
 	if (err) {
-		log_error("%s: cannot read '%s': %s", command, url,
+		log_error("%s: cannot read '%s': %s", command, page,
 			  why.text[0] ? why.text : strerror(-err));
 		if (fd >= 0)
 			close(fd);

@@ -34,6 +34,7 @@ static const char more[] = "\n"
 			   "examples:\n"
 			   "  heaptap report FILE\n"
 			   "  heaptap report --by thread FILE\n"
+			   "  heaptap report --at peak FILE\n"
 			   "  heaptap report --sort growth FILE\n"
 			   "  heaptap report --sort temporary FILE\n"
 			   "  heaptap report --module my_app,libmine FILE\n"
@@ -187,7 +188,9 @@ static int report_file(const struct report_cli *c)
 	err = keep_older(c, p);
 	if (err)
 		goto out;
-	err = report_check(p, &c->report, &why);
+	err = before ? 0 : report_move(p, &c->report, &why);
+	if (!err)
+		err = report_check(p, &c->report, &why);
 	if (err == -ENOENT || err == -ENODATA) {
 		log_error("report: '%s': %s", c->path, why.text);
 		goto out;

@@ -11,6 +11,7 @@
 #include "base/names.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "cmd/cmd.h"
 #include "http/http_get.h"
 #include "profile/match_list.h"
@@ -20,9 +21,9 @@
 #define FRAMES_DEFAULT 12
 
 /* In the order of enum report_by; the last is followed by KEY. */
-static const char *const by_names[] = { "stack", "function", "module", "thread",
-					"scope", "instance", "age",    "lifetime",
-					"size",	 "label:",   NULL };
+static const char *const by_names[] = { "stack",    "function", "module",   "thread",
+					"process",  "scope",	"instance", "age",
+					"lifetime", "size",	"label:",   NULL };
 /* In the order of enum report_format, report_sort, terminal_color. */
 static const char *const formats[] = { "text", "json", "collapsed", "heap", "html", NULL };
 static const char *const diff_formats[] = { "text", "json", "html", "pprof", NULL };
@@ -55,7 +56,27 @@ static int check_by(const char *text, struct err *why)
 
 	return err_set(
 		why, parse_by(text, &by, &key),
-		"stack, function, module, thread, scope, instance, age, lifetime, size or label:KEY");
+		"stack, function, module, thread, process, scope, instance, age, lifetime, size or "
+		"label:KEY");
+}
+
+static const char *const at_names[] = { "peak", "end", NULL };
+
+static int parse_at(const char *text, enum report_at *ret, uint64_t *ret_ns)
+{
+	*ret = !strcmp(text, "peak") ? REPORT_AT_PEAK :
+	       !strcmp(text, "end")  ? REPORT_AT_END :
+				       REPORT_AT_TIME;
+	return *ret == REPORT_AT_TIME ? parse_duration(text, ret_ns) : 0;
+}
+
+static int check_at(const char *text, struct err *why)
+{
+	enum report_at at;
+	uint64_t ns;
+
+	return err_set(why, parse_at(text, &at, &ns),
+		       "peak, end, or a time since the begin, such as 2.5s");
 }
 
 static int check_match(const char *text, struct err *why)
@@ -159,8 +180,8 @@ static const struct option_row rows[] = {
 	  .arg = "WHAT",
 	  .choices = by_names,
 	  .check = check_by,
-	  .help = "group rows by stack, function, module, thread, scope (a tree), instance (tasks, "
-		  "running and ended), age (of heap in use), lifetime or size (of blocks "
+	  .help = "group rows by stack, function, module, thread, process, scope (a tree), instance "
+		  "(tasks, running and ended), age (of heap in use), lifetime or size (of blocks "
 		  "allocated) or label:KEY. Default: scope if the profile has scopes, else stack; "
 		  "in formats other than text: stack" },
 	COMMON_ROWS,
@@ -186,6 +207,15 @@ static const struct option_row rows[] = {
 	  .help = "sort rows by inuse (default), objects (blocks in use), alloc, name, growth "
 		  "(bytes per second, with a verdict) or temporary (blocks that lived for less "
 		  "than 1 ms)" },
+	{ .name = "at",
+	  .type = OPTION_TEXT,
+	  .at = AT(at),
+	  .arg = "peak|end|TIME",
+	  .choices = at_names,
+	  .check = check_at,
+	  .help = "show what was in use at the peak, at the end, or at the kept moment nearest to TIME "
+		  "since the begin. Default: end; as text and html, the peak of a command that "
+		  "heaptap record started and that has ended" },
 	{ .name = "older-than",
 	  .type = OPTION_TIME,
 	  .at = AT(older_than_ns),
@@ -227,7 +257,7 @@ static const struct option_row diff_rows[] = {
 	  .arg = "WHAT",
 	  .choices = by_names,
 	  .check = check_by,
-	  .help = "group rows by stack, function, module, thread, scope, age or label:KEY. "
+	  .help = "group rows by stack, function, module, thread, process, scope, age or label:KEY. "
 		  "Default: scope if both profiles have scopes, else stack" },
 	COMMON_ROWS,
 	{ .name = "format",
@@ -316,6 +346,8 @@ static int settle(struct report_cli *c, const struct option_args *args)
 		o->value = c->value ? REPORT_VALUE_ALLOC : REPORT_VALUE_INUSE;
 	if (c->by)
 		parse_by(c->by, &o->by, &o->label_key);
+	if (c->at)
+		parse_at(c->at, &o->at, &o->at_ns);
 	return c->match ? match_list_new(c->match, &o->match) : 0;
 }
 
@@ -363,6 +395,13 @@ static const char *refuse_rows(const struct report_cli *c)
 	     c->base_path || c->older_than_ns))
 		return "--sort temporary needs --format text or json: not with --by instance, age, "
 		       "lifetime or size, --verbose, --frames, --older-than or --base";
+	if (o->at > REPORT_AT_END &&
+	    (o->by == REPORT_BY_INSTANCE || o->by == REPORT_BY_AGE || o->by == REPORT_BY_LIFETIME ||
+	     o->by == REPORT_BY_SIZE || o->value == REPORT_VALUE_ALLOC || is_ranked ||
+	     c->older_than_ns || c->base_path))
+		return "--at shows heap in use of one profile: not with --by instance, age, "
+		       "lifetime or size, --value alloc, --sort growth or temporary, "
+		       "--older-than or --base";
 	if (c->older_than_ns && (c->base_path || o->value == REPORT_VALUE_ALLOC))
 		return "--older-than shows heap in use of one profile: not with --base or --value "
 		       "alloc";

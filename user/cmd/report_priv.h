@@ -17,7 +17,7 @@
 struct report_cli {
 	struct report_options report;
 	/* Option values that it is made of. */
-	char *by, *scope, *match, *thread_globs, *output, *base, *token_file;
+	char *by, *at, *scope, *match, *thread_globs, *output, *base, *token_file;
 	struct texts modules, own;
 	int value, diff_format; /* index of the choice */
 	bool is_pprof; /* diff: write a profile of the changes */

@@ -138,7 +138,8 @@ static int load(struct engine *e, const struct engine_options *opts,
 	e->skel->rodata->ht_use_find_vma = features->find_vma;
 	e->skel->rodata->ht_only_tgid = opts->only_tgid;
 	e->skel->rodata->ht_only_hits = opts->only_tgid && opts->mode == ATTACH_SESSION;
-	e->skel->rodata->ht_sum_images = opts->sums_images || !opts->only_tgid;
+	e->skel->rodata->ht_sum_images = opts->keeps_peak || !opts->only_tgid;
+	e->skel->rodata->ht_keeps_peak = opts->keeps_peak;
 	e->skel->rodata->ht_realloc_keeps_scope = opts->realloc_keeps_scope;
 	if (!opts->only_tgid)
 		share_out(e->skel, opts);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/hmap.h"
 #include "heaptap/abi.h"
 #include "kernel/attach.h"
 
@@ -30,7 +31,7 @@ struct engine_options {
 	pid_t only_tgid; /* the only process that will ever be a target, or 0: several */
 	bool has_events; /* also load the programs of shared probes (kernel/uprobe_events.h) */
 	bool holds; /* processes may be HT_TARGET_HELD */
-	bool sums_images; /* for engine_each_image(); always so without only_tgid */
+	bool keeps_peak; /* for engine_peak_begin(), and for engine_each_image() with only_tgid */
 	bool realloc_keeps_scope; /* else realloc charges the current scope */
 	bool is_verbose; /* libbpf's own messages */
 };
@@ -154,11 +155,26 @@ int engine_each_bin(struct engine *e, engine_bin_fn fn, void *ctx);
 typedef int (*engine_context_fn)(void *ctx, const struct ht_context *k,
 				 const struct ht_context_value *v);
 int engine_each_context(struct engine *e, engine_context_fn fn, void *ctx);
-/* What every process holds, without walking the live map; needs sums_images. */
+/* What every process holds, without walking the live map; needs several targets, or keeps_peak. */
 typedef int (*engine_image_fn)(void *ctx, const struct ht_image_key *k, const struct ht_image *v);
 int engine_each_image(struct engine *e, engine_image_fn fn, void *ctx);
 /* -ENOENT: the image has no samples. */
 int engine_get_image(struct engine *e, pid_t tgid, uint32_t generation, struct ht_image *ret);
+/*
+ * The most that all targets held together, with keeps_peak. Read it before the totals, and call engine_peak_end() after
+ * them. false: nothing was ever held, or it is not kept.
+ */
+struct engine_peak {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint64_t number;
+	struct hmap over; /* image (tgid << 32 | generation) -> number of the peak when it was over */
+};
+int engine_peak_begin(struct engine *e, struct engine_peak *p, bool *ret_is_known);
+/* What this sum's stack held at that peak. image: of its context. */
+struct estimate;
+void engine_peak_of(const struct engine *e, const struct engine_peak *p, uint64_t image,
+		    const struct ht_total *total, struct estimate *ret);
+void engine_peak_end(struct engine_peak *p);
 /* -ENOENT: no such stack. */
 int engine_get_stack(struct engine *e, uint64_t stack_id, struct ht_stack *ret);
 

@@ -4,11 +4,14 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "kernel/engine_priv.h"
 #include "kernel/map_walk.h"
+#include "profile/estimate.h"
 
 /*
  * Hits per target, and removal of samples whose frees cannot be seen.
@@ -187,11 +190,23 @@ static int drop_if_of(void *ctx, const struct ht_live_key *k, const struct ht_li
 	return 0;
 }
 
+/* What was dropped is in no sum any more, so it must not be in the peak: the peak begins anew. */
+static void restart_peak(struct engine *e)
+{
+	struct ht_peak *peak = &e->skel->bss->ht_peak;
+
+	peak->bytes_8 = peak->held_bytes_8;
+	peak->time_ns = now_ns();
+	__atomic_fetch_add(&peak->number, 1, __ATOMIC_SEQ_CST);
+}
+
 int engine_drop_live(struct engine *e, pid_t tgid, uint32_t generation, size_t *ret_cnt)
 {
 	struct drop d = { e, tgid, generation, 0 };
 	int err = engine_each_live(e, drop_if_of, &d);
 
+	if (d.cnt && e->skel->rodata->ht_keeps_peak)
+		restart_peak(e);
 	if (ret_cnt)
 		*ret_cnt = d.cnt;
 	return err;
@@ -360,6 +375,58 @@ int engine_get_image(struct engine *e, pid_t tgid, uint32_t generation, struct h
 	const struct ht_image_key key = { (uint32_t)tgid, generation };
 
 	return bpf_map_lookup_elem(bpf_map__fd(e->skel->maps.images), &key, ret) ? -errno : 0;
+}
+
+static int note_over(void *ctx, const struct ht_image_key *k, const struct ht_image *v)
+{
+	struct engine_peak *p = ctx;
+	uint64_t image = (uint64_t)k->tgid << 32 | k->generation;
+
+	return v->over_peak ? hmap_put(&p->over, &image, v->over_peak) : 0;
+}
+
+int engine_peak_begin(struct engine *e, struct engine_peak *p, bool *ret_is_known)
+{
+	const struct ht_peak *peak = &e->skel->bss->ht_peak;
+
+	hmap_init(&p->over, sizeof(uint64_t));
+	p->time_ns = peak->time_ns;
+	p->number = __atomic_load_n(&peak->number, __ATOMIC_ACQUIRE);
+	*ret_is_known = e->skel->rodata->ht_keeps_peak && p->number && peak->bytes_8 > 0;
+	return *ret_is_known ? engine_each_image(e, note_over, p) : 0;
+}
+
+/* Losses, and other CPUs at the same time, may have taken out what was not added. */
+static double at_least_0(int64_t sum, double unit)
+{
+	return sum > 0 ? (double)sum / unit : 0;
+}
+
+void engine_peak_of(const struct engine *e, const struct engine_peak *p, uint64_t image,
+		    const struct ht_total *total, struct estimate *ret)
+{
+	const uint64_t *over = hmap_get(&p->over, &image);
+	const struct ht_held *h = &total->held;
+	double variance;
+
+	*ret = (struct estimate){ 0 };
+	if (total->peak_number == p->number)
+		h = &total->at_peak;
+	else if (over && *over < p->number) /* it was over when the peak came */
+		return;
+	if (h->samples <= 0)
+		return;
+	variance = engine_variance(e, &h->variance);
+	ret->samples = (uint64_t)h->samples;
+	ret->bytes = at_least_0(h->bytes_8, 256);
+	ret->objects = at_least_0(h->objects_16, 65536);
+	/* a sum that was torn is larger than any: its bytes are all that is known */
+	ret->bytes_variance = fmin(variance, ret->bytes * ret->bytes);
+}
+
+void engine_peak_end(struct engine_peak *p)
+{
+	hmap_release(&p->over);
 }
 
 int engine_get_stack(struct engine *e, uint64_t stack_id, struct ht_stack *ret)

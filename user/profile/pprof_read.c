@@ -231,6 +231,8 @@ static int read_recording(struct reader *r, const Perftools__Profiles__Recording
 		.exec_held_bytes = m->exec_held_bytes,
 		.exec_held_objects = m->exec_held_objects,
 		.has_ended = m->has_ended,
+		.peak_ns = sound_time(m->peak_ns),
+		.unrecorded_cnt = m->unrecorded_cnt,
 	};
 	snprintf(to->program, sizeof(to->program), "%s", m->program);
 	make_printable(to->program);
@@ -553,6 +555,9 @@ static int add_sample(struct reader *r, const Perftools__Profiles__Sample *m)
 		s->alloc_samples = m->error_bar->alloc_samples;
 		s->alloc_bytes_variance = sound_variance(m->error_bar->alloc_bytes_variance);
 		s->alloc_bytes_beyond = sound_variance(m->error_bar->alloc_bytes_beyond);
+		s->peak_samples = m->error_bar->peak_samples;
+		s->peak_bytes_variance = sound_variance(m->error_bar->peak_bytes_variance);
+		s->peak_objects = sound_variance(m->error_bar->peak_objects);
 		s->freed_objects = sound_variance(m->error_bar->freed_objects);
 		s->freed_bytes = sound_variance(m->error_bar->freed_bytes);
 		err = add_lives(r, m->error_bar);

@@ -206,6 +206,9 @@ static int put_sample(struct writer *w, const struct profile *p, const struct pr
 		error_bar.alloc_samples = s->alloc_samples;
 		error_bar.alloc_bytes_variance = s->alloc_bytes_variance;
 		error_bar.alloc_bytes_beyond = s->alloc_bytes_beyond;
+		error_bar.peak_samples = s->peak_samples;
+		error_bar.peak_bytes_variance = s->peak_bytes_variance;
+		error_bar.peak_objects = s->peak_objects;
 		if (fill_lives(w, p, s, &error_bar) || fill_ages(w, p, s, &error_bar) ||
 		    fill_bins(w, p, s, &error_bar))
 			return -ENOMEM;
@@ -313,6 +316,8 @@ static Perftools__Profiles__Recording recording_message(const struct recording *
 	m.exec_held_objects = from->exec_held_objects;
 	m.program = (char *)from->program;
 	m.has_ended = from->has_ended;
+	m.peak_ns = from->peak_ns;
+	m.unrecorded_cnt = from->unrecorded_cnt;
 	return m;
 }
 

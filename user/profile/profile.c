@@ -118,6 +118,13 @@ int profile_set_heap_types(struct profile *p, uint64_t rate_bytes)
 	return p->period_type.type_str < 0 || p->period_type.unit_str < 0 ? -ENOMEM : 0;
 }
 
+int profile_add_peak_type(struct profile *p)
+{
+	struct profile_type type = { profile_str(p, "peak_space"), profile_str(p, "bytes") };
+
+	return type.type_str < 0 || type.unit_str < 0 ? -ENOMEM : vec_push(&p->types, type);
+}
+
 int profile_find_type(const struct profile *p, const char *name)
 {
 	for (size_t i = 0; i < p->types.cnt; i++)

@@ -4,8 +4,8 @@
  *
  * The shape is pprof's, because pprof is what is read and written, but nothing here knows the file format. All strings
  * are ids of `strings`; all other references are indexes into the arrays (HT_NO_INDEX = none). The profile owns
- * everything. A profile that heaptap wrote has the four heap sample types in the order of enum profile_value; another
- * tool's may have others.
+ * everything. A profile that heaptap wrote has the heap sample types in the order of enum profile_value, the last only
+ * if the peak is known; another tool's may have others.
  */
 #ifndef HT_PROFILE_PROFILE_H
 #define HT_PROFILE_PROFILE_H
@@ -17,6 +17,7 @@
 #include "base/strset.h"
 #include "base/vec.h"
 #include "profile/bins.h"
+#include "profile/estimate.h"
 #include "profile/history.h"
 #include "profile/recording.h"
 #include "profile/resident_rows.h"
@@ -29,7 +30,9 @@ enum profile_value {
 	PROFILE_ALLOC_SPACE,
 	PROFILE_INUSE_OBJECTS,
 	PROFILE_INUSE_SPACE,
-	PROFILE_VALUE_CNT
+	PROFILE_VALUE_CNT, /* that every profile of heaptap has */
+	PROFILE_PEAK_SPACE = PROFILE_VALUE_CNT, /* in use at the peak; absent: it is not known */
+	PROFILE_VALUE_CAP
 };
 
 struct profile_type {
@@ -80,6 +83,9 @@ struct profile_sample {
 	double alloc_bytes_variance;
 	/* what the value of alloc_space lacks when it is INT64_MAX; else 0 */
 	double alloc_bytes_beyond;
+	/* of what was in use at the peak; valid only with the type of PROFILE_PEAK_SPACE */
+	uint64_t peak_samples;
+	double peak_bytes_variance, peak_objects;
 	/* in `ages`: memory in use, divided by age; none: the ages are not known */
 	uint32_t age_first, age_cnt;
 	uint64_t oldest_ns; /* age of the oldest sampled block */
@@ -92,6 +98,14 @@ struct profile_sample {
 struct profile_texts {
 	int64_t *data;
 	size_t cnt, cap; /* as VEC() */
+};
+
+/* The moment that the in-use values are of: see profile/moment.h. */
+enum profile_at { PROFILE_AT_END, PROFILE_AT_PEAK, PROFILE_AT_TIME };
+struct profile_moment {
+	enum profile_at at;
+	int64_t ns; /* since the begin of the recording; not at the end */
+	struct estimate end; /* all that was in use at the end; not at the end */
 };
 
 struct profile {
@@ -124,6 +138,7 @@ struct profile {
 	int64_t duration_ns;
 	struct recording recording;
 	struct resident_rows resident; /* of its process */
+	struct profile_moment moment; /* in no file: there it is the end */
 };
 
 /* Round a sum to a value. pprof's values have 64 bits: a larger sum becomes INT64_MAX, it does not wrap. NAN becomes 0. */
@@ -142,6 +157,8 @@ int profile_add_scope_note(struct profile *p, const struct scope_note *note, con
 
 /* Set the four heap sample types, default type and period. */
 int profile_set_heap_types(struct profile *p, uint64_t rate_bytes);
+/* Add the type of PROFILE_PEAK_SPACE to these, before there are samples. */
+int profile_add_peak_type(struct profile *p);
 /* Index of the sample type named `name` ("inuse_space"), or -ENOENT. */
 int profile_find_type(const struct profile *p, const char *name);
 

@@ -137,6 +137,9 @@ static int append_sample(struct append *a, const struct profile_sample *s, int s
 	copy->alloc_samples = s->alloc_samples;
 	copy->alloc_bytes_variance = s->alloc_bytes_variance;
 	copy->alloc_bytes_beyond = s->alloc_bytes_beyond;
+	copy->peak_samples = s->peak_samples;
+	copy->peak_bytes_variance = s->peak_bytes_variance;
+	copy->peak_objects = s->peak_objects;
 	return 0;
 }
 

@@ -60,6 +60,10 @@ struct recording {
 	int64_t inuse_since_ns; /* since the epoch, with RECORDING_INUSE_SINCE */
 	/* With RECORDING_INUSE_UNKNOWN: blocks are freed by a function that has no name, so nothing else helps. */
 	bool has_nameless_frees;
+	/* When most was in use, since begin_ns. 0: not known; then the profile has no peak_space either. */
+	int64_t peak_ns;
+	/* Children that processes had and that were not recorded. */
+	uint32_t unrecorded_cnt;
 	/* Part of duration_ns in which allocations were watched; duration_ns when they were all the time. The
 	 * alloc_* values cover only that time. */
 	int64_t watched_ns;

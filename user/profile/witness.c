@@ -34,6 +34,8 @@ static double held_of(const struct profile *p)
 	const struct profile_sample *s;
 	double sum = 0;
 
+	if (p->moment.at != PROFILE_AT_END)
+		return p->moment.end.bytes;
 	vec_each(&p->samples, s)
 		if (type >= 0)
 			sum += (double)p->values.data[s->value_first + (size_t)type];

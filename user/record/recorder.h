@@ -63,6 +63,7 @@ struct recorder_facts {
 	char comm[16];
 	const char *exe;
 	size_t process_cnt; /* recorded processes, children included */
+	uint32_t unrecorded_cnt; /* children that were not recorded */
 	bool was_started; /* by us: nothing was allocated before the recording */
 	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
 	int64_t begin_epoch_ns, end_epoch_ns;

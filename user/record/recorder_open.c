@@ -182,6 +182,7 @@ static void on_event(void *ctx, const struct ht_event *event)
 {
 	struct recorder *r = ctx;
 
+	r->facts.unrecorded_cnt += event->kind == HT_EVENT_FORK && !r->opts.follow;
 	tracker_on_event(r->session->tracker, event);
 }
 
@@ -245,7 +246,7 @@ static int start_session(struct recorder *r)
 			.live_cap = r->opts.live_cap,
 			.stack_cap = r->opts.stack_cap,
 			.only_tgid = is_several ? 0 : r->targets.list.data[0].pid,
-			.sums_images = !r->opts.is_quiet, /* for the status line */
+			.keeps_peak = true, /* and the sums of images, for the status line */
 			.realloc_keeps_scope = r->opts.realloc_keeps_scope,
 		},
 		.ops = { .on_event = on_event },

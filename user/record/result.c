@@ -114,6 +114,10 @@ static int add_notes(const struct result_options *opts, struct profile *p,
 		.begin_ns = f->begin_epoch_ns,
 		.end_ns = f->end_epoch_ns,
 		.duration_ns = f->end_ns - f->begin_ns,
+		.peak_ns = !s->peak_ns		    ? 0 :
+			   s->peak_ns > f->begin_ns ? (int64_t)(s->peak_ns - f->begin_ns) :
+						      1,
+		.unrecorded_cnt = f->unrecorded_cnt,
 		.rss_begin_bytes = f->rss_begin_bytes,
 		.rss_end_bytes = f->rss_bytes,
 		.rss_file_growth_bytes = f->rss_file_growth_bytes,
@@ -311,13 +315,15 @@ static FILE *shown_on(const struct result_options *opts)
 }
 
 /* Print the largest rows, and below them what grows. */
-static int show(const struct result *res, const struct profile *p, struct report_options *opts)
+static int show(const struct result *res, struct profile *p, struct report_options *opts)
 {
 	FILE *out = shown_on(&res->opts);
 	char grows[REPORT_GROWS_BUF];
 	int err = report_grows(p, grows);
 
 	if (!err && res->opts.top_cnt) {
+		(void)report_move(p, opts,
+				  NULL); /* where the peak is not known, there is the end */
 		opts->lines -= opts->lines && *grows;
 		err = report_write(p, opts, out);
 	}

@@ -14,6 +14,7 @@ enum report_by {
 	REPORT_BY_FUNCTION,
 	REPORT_BY_MODULE,
 	REPORT_BY_THREAD,
+	REPORT_BY_PROCESS,
 	REPORT_BY_SCOPE, /* a tree: rows of depth 0 add up, each including everything below it */
 	REPORT_BY_INSTANCE, /* a task of a scope */
 	REPORT_BY_AGE, /* time since the allocation, of blocks in use */
@@ -43,6 +44,14 @@ enum report_sort {
 	REPORT_SORT_TEMPORARY /* by the number of blocks that live less than BIN_TEMPORARY_NS */
 };
 
+/* The moment that in-use values are of: see report_moment.c. */
+enum report_at {
+	REPORT_AT_DEFAULT, /* for people, and of a command that has ended: the peak; else the end */
+	REPORT_AT_END,
+	REPORT_AT_PEAK,
+	REPORT_AT_TIME /* the kept moment nearest to at_ns */
+};
+
 /* The profile's values that rows show. */
 enum report_value {
 	REPORT_VALUE_DEFAULT, /* in-use; in text, allocated where in-use is not known */
@@ -64,6 +73,8 @@ struct report_options {
 	enum report_format format;
 	enum report_sort sort;
 	enum report_value value;
+	enum report_at at; /* for report_move() */
+	uint64_t at_ns; /* since the begin of the recording */
 	size_t row_cap; /* 0 = all; further rows become one row "(other)" */
 	/* Prefixes for REPORT_BY_MODULE; none: use the first own module */
 	const char *const *module;

@@ -24,6 +24,12 @@ struct profile;
 int report_check(const struct profile *p, const struct report_options *opts, struct err *why);
 
 /*
+ * Move the profile to the moment that opts->at asks for. 0; -ENODATA: it is not known, and why (if not NULL) gets a
+ * sentence.
+ */
+int report_move(struct profile *p, const struct report_options *opts, struct err *why);
+
+/*
  * Write one sentence on what grows: "Grows: Store::put store.cc:12 by 10.2 KiB/s (95 %: 8.1 to
  * 12.3)"; "" if nothing is known to grow. Names only what is far from chance, because many stacks
  * and scopes are looked at. 0 or -ENOMEM.

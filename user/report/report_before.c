@@ -37,9 +37,10 @@ static const struct resident_look *comparable_heap(const struct report *r)
 	size_t at = 0;
 
 	if (!rec->is_known || rec->is_from_start || rec->process_cnt > 1 || r->is_lossy ||
-	    rec->inuse != RECORDING_INUSE_ALL || !r->is_inuse || r->objects_type < 0 ||
-	    r->alloc_type < 0 || r->alloc_objects_type < 0 || !r->has_interval || r->opts->scope ||
-	    r->opts->older_than || report_next_unseen(r->p, &at))
+	    !report_is_at_end(r) || rec->inuse != RECORDING_INUSE_ALL || !r->is_inuse ||
+	    r->objects_type < 0 || r->alloc_type < 0 || r->alloc_objects_type < 0 ||
+	    !r->has_interval || r->opts->scope || r->opts->older_than ||
+	    report_next_unseen(r->p, &at))
 		return NULL;
 	return r->p->resident.is_asked && end->is_known && end->is_proved && end->is_counted ? end :
 											       NULL;

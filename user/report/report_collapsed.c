@@ -57,6 +57,9 @@ static bool put_base(const struct report *r, const struct profile_sample *s, FIL
 	case REPORT_BY_THREAD:
 		put_name(report_sample_thread(r, s, buf), out);
 		return true;
+	case REPORT_BY_PROCESS:
+		put_name(report_sample_process(r, s, buf), out);
+		return true;
 	case REPORT_BY_MODULE:
 		put_name(report_sample_module(r, s), out);
 		return true;

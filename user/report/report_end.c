@@ -169,7 +169,7 @@ bool report_is_mostly_unseen(const struct report *r)
 	return rec->is_known && r->is_inuse && rec->rss_end_bytes &&
 	       (rec->rss_begin_bytes || rec->is_from_start) && growth >= GROWTH_BYTES_MIN &&
 	       growth >= GROWTH_SHARE_MIN * (double)rec->rss_begin_bytes &&
-	       (double)r->total.value < SEEN_SHARE * growth;
+	       (double)report_end_total(r)->value < SEEN_SHARE * growth;
 }
 
 /* The most that was in use at a moment; without moments, what is now. */

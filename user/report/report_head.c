@@ -134,6 +134,16 @@ static void put_who(const struct report *r, FILE *out)
 	report_line_end(&l);
 }
 
+/* What children allocated is in no row. */
+static void put_unrecorded(const struct report *r, FILE *out)
+{
+	uint32_t cnt = recording_of(r)->unrecorded_cnt;
+
+	if (cnt)
+		fprintf(out, "%u child process%s not recorded: --follow records children\n", cnt,
+			cnt == 1 ? " was" : "es were");
+}
+
 /* Head of a profile that does not say how it was recorded. */
 static void put_what(const struct report *r, FILE *out)
 {
@@ -198,11 +208,17 @@ static int64_t held_ns(const struct report *r)
 	return rec->duration_ns;
 }
 
-double report_per_minute(const struct report *r, int64_t value)
+static double per_minute(const struct report *r, int64_t value)
 {
 	int64_t ns = r->is_inuse && !r->opts->older_than ? held_ns(r) : 0;
 
 	return ns > 0 ? (double)value * NS_PER_MINUTE / (double)ns : NAN;
+}
+
+/* It is about what is left at the end. */
+double report_per_minute(const struct report *r, int64_t value)
+{
+	return report_is_at_end(r) ? per_minute(r, value) : NAN;
 }
 
 static void add_blocks(int64_t objects, bool is_known, struct report_line *l)
@@ -218,7 +234,8 @@ static void add_blocks(int64_t objects, bool is_known, struct report_line *l)
 static void add_held(const struct report *r, struct report_line *l)
 {
 	char title[64] = "", text[REPORT_INTERVAL_BUF], value[UNITS_BUF];
-	double per_minute = report_per_minute(r, r->total.value);
+	const struct report_row *row = report_end_total(r);
+	double growth = per_minute(r, row->value);
 	bool is_least = report_is_least(r);
 
 	if (r->is_inuse && r->opts->older_than)
@@ -235,13 +252,15 @@ static void add_held(const struct report *r, struct report_line *l)
 	else
 		snprintf(title, sizeof(title), "Held of what was allocated meanwhile: ");
 	report_line_add(l, "", "%s%s%s", title, is_least ? "at least " : "",
-			report_format_value(r, report_value(&r->total), value));
-	report_format_unit_interval(r, &r->total, text);
+			report_format_value(r, report_value(row), value));
+	report_format_unit_interval(r, row, text);
 	if (text[0] && !(is_least && !strcmp(text, "exact")))
 		report_line_add(l, " ", strcmp(text, "exact") != 0 ? "%s (95 %%)" : "(%s)", text);
-	add_blocks(r->total.objects, r->objects_type >= 0, l);
-	if (!isnan(per_minute))
-		report_line_add(l, ", ", "%s/min", format_bytes(per_minute, value, sizeof(value)));
+	add_blocks(row->objects, r->objects_type >= 0, l);
+	if (!report_is_at_end(r))
+		report_line_add(l, " ", "at the end");
+	if (!isnan(growth))
+		report_line_add(l, ", ", "%s/min", format_bytes(growth, value, sizeof(value)));
 }
 
 static bool was_watched_in_part(const struct recording *rec)
@@ -264,6 +283,7 @@ static void put_values(const struct report *r, FILE *out)
 {
 	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
 	char value[UNITS_BUF], interval[REPORT_INTERVAL_BUF];
+	bool has_held;
 
 	if (r->is_unknown && !r->is_inuse) { /* known instead of in-use */
 		report_line_add(&l, "", "Allocated %s",
@@ -276,10 +296,12 @@ static void put_values(const struct report *r, FILE *out)
 		report_line_end(&l);
 		return;
 	}
-	if (!r->is_unknown)
+	/* Of a scope only the shown moment is known. */
+	has_held = !r->is_unknown && (report_is_at_end(r) || !r->opts->scope);
+	if (has_held)
 		add_held(r, &l);
 	if (r->alloc_type >= 0) {
-		report_line_add(&l, "; ", "%s %s", r->is_unknown ? "Allocated" : "allocated",
+		report_line_add(&l, "; ", "%s %s", has_held ? "allocated" : "Allocated",
 				format_bytes(report_alloc(&r->total), value, sizeof(value)));
 		report_format_alloc_interval(r, &r->total, interval);
 		if (interval[0] && strcmp(interval, "exact") != 0)
@@ -330,9 +352,10 @@ static void put_unknown(const struct report *r, FILE *out)
 /* Does what is held explain the growth of the process? */
 static void add_explained(const struct report *r, double growth, struct report_line *l)
 {
-	double low = (double)r->total.value, high = low, held = low;
+	const struct report_row *row = report_end_total(r);
+	double low = (double)row->value, high = low, held = low;
 
-	if (!report_interval(r, &r->total, &low, &high))
+	if (!report_interval(r, row, &low, &high))
 		low = high = held;
 	if ((growth >= low && growth <= high) || held >= EXPLAINED_SHARE * growth)
 		report_line_add(l, ": ", "explained");
@@ -470,15 +493,18 @@ void report_put_head(const struct report *r, FILE *out)
 	bool is_unseen_first = report_is_mostly_unseen(r);
 
 	put_reason(r, out);
-	if (recording_of(r)->is_known)
+	if (recording_of(r)->is_known) {
 		put_who(r, out);
-	else
+		put_unrecorded(r, out);
+	} else {
 		put_what(r, out);
+	}
 	put_unexplained(r, out);
 	if (is_unseen_first)
 		put_not_seen(r, out);
 	if (r->is_unknown)
 		put_unknown(r, out);
+	report_put_moment(r, out);
 	put_values(r, out);
 	put_old_inuse(r, out);
 	put_exec_held(r, out);

@@ -56,7 +56,7 @@ struct measure {
 	int variance; /* 0: of the value, 1: of the allocated value; -1 = none */
 	bool is_known;
 };
-#define MEASURES_MAX 4
+#define MEASURES_MAX 5
 #define PLAIN_ROWS 50
 
 struct picture {
@@ -444,6 +444,11 @@ static void add_measure(struct picture *pic, const char *key, const char *title,
 
 static void choose_measures(struct picture *pic)
 {
+	static const char *const inuse[] = {
+		[PROFILE_AT_END] = "in use",
+		[PROFILE_AT_PEAK] = "in use at the peak",
+		[PROFILE_AT_TIME] = "in use at that moment",
+	};
 	const struct report *r = pic->r;
 	bool is_known = !(r->is_unknown && r->is_inuse);
 	const char *type = r->value_type < 0 ?
@@ -452,13 +457,16 @@ static void choose_measures(struct picture *pic)
 	bool has_alloc = r->alloc_type >= 0 && r->alloc_type != r->value_type;
 
 	add_measure(pic, type,
-		    r->is_inuse ? "in use" :
+		    r->is_inuse ? inuse[r->p->moment.at] :
 		    r->is_alloc ? "allocated" :
 				  type,
 		    r->value_type, r->objects_type >= 0 ? 1 : -1,
 		    r->has_interval && is_known ? 0 : -1, is_known);
 	add_measure(pic, "objects", r->is_inuse ? "blocks in use" : "blocks", r->objects_type, -1,
 		    -1, is_known);
+	if (r->is_inuse && is_known && report_is_at_end(r) && !pic->diff)
+		add_measure(pic, "peak_space", "in use at the peak",
+			    profile_find_type(r->p, "peak_space"), -1, -1, true);
 	if (has_alloc) {
 		int objects = r->alloc_objects_type >= 0 ? pic->measure_cnt + 1 : -1;
 

@@ -435,14 +435,43 @@ static void put_recording(const struct report *r, struct json *j)
 		json_null(j, "is_lossy");
 }
 
+/* The moment of the in-use values, since the begin of the recording; and the peak, whatever that moment is. */
+static void put_moment(const struct report *r, struct json *j)
+{
+	static const char *const names[] = {
+		[PROFILE_AT_END] = "end",
+		[PROFILE_AT_PEAK] = "peak",
+		[PROFILE_AT_TIME] = "time",
+	};
+	const struct profile *p = r->p;
+	const struct estimate *peak = &r->at_peak.estimate;
+	double low, high;
+
+	json_text(j, "at", names[p->moment.at]);
+	put_optional(j, "at_ns", !report_is_at_end(r), p->moment.ns);
+	if (!r->at_peak.value) {
+		json_null(j, "peak");
+		return;
+	}
+	estimate_interval(peak, &low, &high);
+	json_begin(j, "peak", '{');
+	json_number(j, "bytes", 0, peak->bytes);
+	json_number(j, "bytes_low", 0, low);
+	json_number(j, "bytes_high", 0, high);
+	json_number(j, "objects", 0, peak->objects);
+	json_format(j, "at_ns", "%" PRId64, p->recording.peak_ns);
+	json_end(j, '}');
+}
+
 static void put_head(const struct report *r, struct json *j)
 {
 	static const char *const by[] = {
-		[REPORT_BY_STACK] = "stack",   [REPORT_BY_FUNCTION] = "function",
-		[REPORT_BY_MODULE] = "module", [REPORT_BY_THREAD] = "thread",
-		[REPORT_BY_SCOPE] = "scope",   [REPORT_BY_INSTANCE] = "instance",
-		[REPORT_BY_LABEL] = "label",   [REPORT_BY_AGE] = "age",
-		[REPORT_BY_SIZE] = "size",     [REPORT_BY_LIFETIME] = "lifetime",
+		[REPORT_BY_STACK] = "stack",	 [REPORT_BY_FUNCTION] = "function",
+		[REPORT_BY_MODULE] = "module",	 [REPORT_BY_THREAD] = "thread",
+		[REPORT_BY_SCOPE] = "scope",	 [REPORT_BY_INSTANCE] = "instance",
+		[REPORT_BY_LABEL] = "label",	 [REPORT_BY_AGE] = "age",
+		[REPORT_BY_SIZE] = "size",	 [REPORT_BY_LIFETIME] = "lifetime",
+		[REPORT_BY_PROCESS] = "process",
 	};
 	const struct profile *p = r->p;
 	int64_t duration_ns = p->duration_ns > 0    ? p->duration_ns :
@@ -459,6 +488,7 @@ static void put_head(const struct report *r, struct json *j)
 	put_optional(j, "time_ns", p->time_ns > 0, p->time_ns);
 	put_optional(j, "duration_ns", duration_ns > 0, duration_ns);
 	put_optional(j, "rate_bytes", is_by_bytes, p->period);
+	put_moment(r, j);
 	put_recording(r, j);
 	json_line(j);
 	json_begin(j, "total", '{');

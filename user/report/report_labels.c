@@ -33,6 +33,23 @@ const char *report_sample_thread(const struct report *r, const struct profile_sa
 	return rc > 0 ? buf : thread;
 }
 
+const char *report_sample_process(const struct report *r, const struct profile_sample *s, char *buf)
+{
+	const char *pid = profile_sample_label(r->p, s, "pid");
+	const char *comm = profile_sample_label(r->p, s, "comm");
+	const struct recording *rec = &r->p->recording;
+
+	/* samples of one process do not name it */
+	if (pid)
+		snprintf(buf, REPORT_NAME_BUF, "%.200s (PID %.20s)", comm ? comm : "?", pid);
+	else if (rec->is_known && rec->process_cnt <= 1)
+		snprintf(buf, REPORT_NAME_BUF, "%.200s (PID %" PRId32 ")",
+			 profile_text(r->p, rec->comm_str), rec->pid);
+	else
+		snprintf(buf, REPORT_NAME_BUF, "%s", SCOPE_NONE);
+	return buf;
+}
+
 const char *report_sample_label(const struct report *r, const struct profile_sample *s, char *buf)
 {
 	const struct profile_label *l = profile_find_label(r->p, s, r->opts->label_key);

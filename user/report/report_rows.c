@@ -103,6 +103,8 @@ static void choose_types(struct report *r)
 	name = profile_text(p, p->types.data[r->value_type].type_str);
 	r->is_alloc = !strcmp(name, "alloc_space");
 	r->objects_type = find_objects_type(p, name);
+	if (r->is_inuse && p->moment.at == PROFILE_AT_TIME) /* blocks are not kept for it */
+		r->objects_type = -1;
 	/* allocated values are not divided by age */
 	has_alloc = r->is_inuse && r->opts->by != REPORT_BY_AGE;
 	r->alloc_type = has_alloc ? profile_find_type(p, "alloc_space") : -1;
@@ -412,6 +414,8 @@ static const char *row_name(const struct report *r, const struct profile_sample 
 		return report_sample_module(r, s);
 	case REPORT_BY_THREAD:
 		return report_sample_thread(r, s, buf);
+	case REPORT_BY_PROCESS:
+		return report_sample_process(r, s, buf);
 	case REPORT_BY_LABEL:
 		return report_sample_label(r, s, buf);
 	default:
@@ -610,6 +614,7 @@ int report_open(const struct profile *p, const struct report_options *opts, stru
 	err = strset_new(&r->names);
 	if (!err)
 		err = report_select(r);
+	report_set_moments(r);
 	if (!err)
 		err = make_rows(r);
 	if (!err && r->has_unmatched)

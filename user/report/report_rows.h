@@ -98,6 +98,9 @@ struct report {
 	bool has_unmatched;
 	struct report_row unmatched;
 	struct report_row total; /* of all rows */
+	struct report_row
+		end; /* of the whole profile at its end, if the report is of another moment */
+	struct report_row at_peak; /* of the whole profile; no value: it is not known */
 	struct report_row whole; /* of the profile; with opts->scope more than total */
 };
 
@@ -127,6 +130,9 @@ const char *report_frame_module(const struct profile *p, const struct report_fra
 /* The function that a sample is charged to: its first own one. The text is in buf or in the profile. */
 const char *report_sample_function(const struct report *r, const struct profile_sample *s,
 				   char *buf);
+/* "server (PID 14)" of a sample. The text is in buf. */
+const char *report_sample_process(const struct report *r, const struct profile_sample *s,
+				  char *buf);
 /* Row name of a sample in a report by module. */
 const char *report_sample_module(const struct report *r, const struct profile_sample *s);
 /* Thread or pool of a sample. The text is in buf or in the profile. */
@@ -136,6 +142,12 @@ const char *report_sample_label(const struct report *r, const struct profile_sam
 const char *report_sample_scope(const struct report *r, const struct profile_sample *s);
 
 bool report_has_scopes(const struct profile *p);
+
+/* report_moment.c: is the report of the end of the recording? And the total of the end in any case: what is resident, and
+ * what the process holds, is of the end. */
+bool report_is_at_end(const struct report *r);
+const struct report_row *report_end_total(const struct report *r);
+void report_set_moments(struct report *r);
 
 /* Fill scopes, chosen, unmatched, total and whole; name the unmatched row. */
 int report_select(struct report *r);

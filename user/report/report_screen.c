@@ -98,11 +98,12 @@ static void measure(struct screen *s)
 static void put_titles(const struct screen *s)
 {
 	static const char *const what[] = {
-		[REPORT_BY_STACK] = "WHERE",	[REPORT_BY_FUNCTION] = "FUNCTION",
-		[REPORT_BY_MODULE] = "MODULE",	[REPORT_BY_THREAD] = "THREAD",
-		[REPORT_BY_LABEL] = "LABEL",	[REPORT_BY_AGE] = "AGE",
-		[REPORT_BY_LIFETIME] = "LIVED", [REPORT_BY_SIZE] = "SIZE",
-		[REPORT_BY_SCOPE] = "SCOPE",	[REPORT_BY_INSTANCE] = "SCOPE",
+		[REPORT_BY_STACK] = "WHERE",	 [REPORT_BY_FUNCTION] = "FUNCTION",
+		[REPORT_BY_MODULE] = "MODULE",	 [REPORT_BY_THREAD] = "THREAD",
+		[REPORT_BY_LABEL] = "LABEL",	 [REPORT_BY_AGE] = "AGE",
+		[REPORT_BY_LIFETIME] = "LIVED",	 [REPORT_BY_SIZE] = "SIZE",
+		[REPORT_BY_SCOPE] = "SCOPE",	 [REPORT_BY_INSTANCE] = "SCOPE",
+		[REPORT_BY_PROCESS] = "PROCESS",
 	};
 	const char *key = s->r->opts->by == REPORT_BY_LABEL ? s->r->opts->label_key : "";
 
@@ -261,6 +262,7 @@ static const char *word_of(const struct report *r, size_t cnt)
 		[REPORT_BY_AGE] = { "age", "ages" },
 		[REPORT_BY_LIFETIME] = { "lifetime", "lifetimes" },
 		[REPORT_BY_SIZE] = { "size", "sizes" },
+		[REPORT_BY_PROCESS] = { "process", "processes" },
 	};
 
 	return words[r->opts->by][cnt != 1];

@@ -75,6 +75,9 @@ bool report_is_mostly_unseen(const struct report *r);
  * was that lost, or the process, which ran before, grew by twice of what was ever seen in use. */
 bool report_is_least(const struct report *r);
 
+/* report_moment.c: what was in use at the peak, or at the moment that the report is of. */
+void report_put_moment(const struct report *r, FILE *out);
+
 /* report_before.c: blocks that were allocated before the recording and live at its end, as malloc counts their bytes. */
 struct report_before {
 	double objects, objects_low, objects_high;

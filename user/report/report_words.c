@@ -139,7 +139,9 @@ char *report_format_value(const struct report *r, double value, char *buf)
 
 static const char *exact_words(const struct report *r, const struct report_row *row)
 {
-	return r->is_lossy || (r->lacks_stacks && row != &r->total) ? "" : "exact";
+	bool is_sum = row == &r->total || row == &r->end || row == &r->at_peak;
+
+	return r->is_lossy || (r->lacks_stacks && !is_sum) ? "" : "exact";
 }
 
 static char *format_interval(const struct report *r, const struct report_row *row, double value,

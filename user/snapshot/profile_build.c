@@ -39,6 +39,7 @@ struct row {
 	uint64_t instance;
 	struct estimate inuse;
 	struct estimate alloc;
+	struct estimate peak;
 	uint32_t from; /* a row of the snapshot with the same labels */
 	uint32_t first_from; /* head + 1 of the list of its rows in the snapshot: see next_from */
 };
@@ -132,6 +133,7 @@ static int add_row(struct builder *b, const struct snapshot_row *from)
 	}
 	estimate_merge(&into->inuse, &from->inuse);
 	estimate_merge(&into->alloc, &from->alloc);
+	estimate_merge(&into->peak, &from->peak);
 	if (vec_push(&b->next_from, into->first_from))
 		return -ENOMEM;
 	into->first_from = (uint32_t)b->next_from.cnt;
@@ -358,11 +360,12 @@ static int add_moments(struct builder *b)
 /* The only place where values are rounded. */
 static int emit_row(struct builder *b, const struct row *row)
 {
-	int64_t values[PROFILE_VALUE_CNT] = {
+	int64_t values[PROFILE_VALUE_CAP] = {
 		[PROFILE_ALLOC_OBJECTS] = profile_value(row->alloc.objects),
 		[PROFILE_ALLOC_SPACE] = profile_value(row->alloc.bytes),
 		[PROFILE_INUSE_OBJECTS] = profile_value(row->inuse.objects),
 		[PROFILE_INUSE_SPACE] = profile_value(row->inuse.bytes),
+		[PROFILE_PEAK_SPACE] = profile_value(row->peak.bytes),
 	};
 	struct profile_label labels[LABELS_CAP];
 	struct profile_sample *sample;
@@ -382,6 +385,9 @@ static int emit_row(struct builder *b, const struct row *row)
 	sample->alloc_samples = row->alloc.samples;
 	sample->alloc_bytes_variance = row->alloc.bytes_variance;
 	sample->alloc_bytes_beyond = fmax(row->alloc.bytes - PROFILE_VALUE_MAX, 0);
+	sample->peak_samples = row->peak.samples;
+	sample->peak_bytes_variance = row->peak.bytes_variance;
+	sample->peak_objects = row->peak.objects;
 	err = emit_ages(b, row, sample);
 	if (!err && b->p->has_bins)
 		err = emit_bins(b, row, sample);
@@ -422,6 +428,8 @@ int profile_build(const struct snapshot *s, struct engine *e, const struct track
 	hmap_init(&b.row_by_key, sizeof(struct row_key));
 	b.p->has_bins = !opts->is_delta;
 	err = profile_set_heap_types(b.p, opts->rate_bytes);
+	if (!err && s->peak_ns)
+		err = profile_add_peak_type(b.p);
 	if (!err)
 		err = scope_labels_new(s, e, t, b.p, opts->labels, &b.labels);
 	if (!err)

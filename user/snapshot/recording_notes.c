@@ -18,6 +18,7 @@
 #include "base/printable.h"
 #include "base/units.h"
 #include "base/vec.h"
+#include "profile/moment.h"
 #include "track/governor.h"
 #include "profile/profile.h"
 #include "profile/resident_words.h"
@@ -276,6 +277,8 @@ static int fill(const struct recording_facts *f, const struct ledger_lines *ledg
 	r->begin_ns = f->begin_ns;
 	r->end_ns = f->end_ns;
 	r->duration_ns = (int64_t)f->duration_ns;
+	r->peak_ns = f->peak_ns;
+	r->unrecorded_cnt = f->unrecorded_cnt;
 	r->rss_begin_bytes = f->rss_begin_bytes;
 	r->rss_end_bytes = f->rss_end_bytes;
 	r->rss_file_growth_bytes = f->rss_file_growth_bytes;
@@ -740,6 +743,8 @@ int recording_notes_add(const struct recording_facts *f, struct profile *p)
 		err = comment(f, &ledger, &ps, p);
 	if (p->recording.has_nameless_frees)
 		forget_inuse(p);
+	if (p->recording.inuse == RECORDING_INUSE_UNKNOWN || !p->recording.peak_ns)
+		profile_drop_peak(p);
 	if (!err && p->recording.inuse == RECORDING_INUSE_UNKNOWN) {
 		p->default_type_str = profile_str(p, "alloc_space");
 		err = p->default_type_str < 0 ? -ENOMEM : 0;

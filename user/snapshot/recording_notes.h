@@ -55,6 +55,8 @@ struct recording_facts {
 	bool is_delta; /* alloc_* values count since begin_ns, in-use values all that is known */
 	int64_t followed_ns, begin_ns, end_ns; /* since the epoch */
 	uint64_t duration_ns;
+	int64_t peak_ns; /* since begin_ns; 0: not known */
+	uint32_t unrecorded_cnt; /* children */
 	uint64_t rss_begin_bytes, rss_end_bytes; /* 0: not known */
 	int64_t rss_file_growth_bytes;
 	/* Resident memory by row at both times; NULL: it was not looked at. */

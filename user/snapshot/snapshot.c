@@ -55,6 +55,7 @@ struct builder {
 	bool has_stacks; /* rows also differ by stack and task */
 	struct history *history; /* NULL: not a moment of a history, and ages are not wanted */
 	VEC(struct row_bin) bins;
+	struct engine_peak peak; /* valid if the snapshot has the time of one */
 	struct hmap age_by_key; /* row << 8 | class -> index in the snapshot's ages */
 	uint64_t now_ns;
 };
@@ -317,7 +318,7 @@ static int on_total(void *ctx, const struct ht_total_key *k, const struct ht_tot
 {
 	struct builder *b = ctx;
 	int64_t row = row_of_sum(b, k->stack_id, k->context_id);
-	struct estimate *alloc;
+	struct estimate *alloc, peak;
 
 	b->s->total_cnt++;
 	if (row < 0)
@@ -329,6 +330,10 @@ static int on_total(void *ctx, const struct ht_total_key *k, const struct ht_tot
 	alloc->bytes_variance += engine_variance(b->engine, &v->alloc_variance);
 	b->s->rows.data[row].freed_objects += ht_sum_value(&v->free_objects_16, 16);
 	b->s->rows.data[row].freed_bytes += ht_sum_value(&v->free_bytes_8, 8);
+	if (b->s->peak_ns) {
+		engine_peak_of(b->engine, &b->peak, b->cells[row].key.image, v, &peak);
+		estimate_merge(&b->s->rows.data[row].peak, &peak);
+	}
 	return 0;
 }
 
@@ -389,6 +394,19 @@ static int builder_end(struct builder *b, int err, struct snapshot **ret)
 	return err;
 }
 
+static int take_totals(struct builder *b)
+{
+	bool is_known;
+	int err = engine_peak_begin(b->engine, &b->peak, &is_known);
+
+	if (!err && is_known && b->has_stacks)
+		b->s->peak_ns = b->peak.time_ns;
+	if (!err)
+		err = engine_each_total(b->engine, on_total, b);
+	engine_peak_end(&b->peak);
+	return err;
+}
+
 static int take(struct engine *e, bool has_stacks, struct history *h, struct snapshot **ret)
 {
 	struct builder b;
@@ -409,7 +427,7 @@ static int take(struct engine *e, bool has_stacks, struct history *h, struct sna
 	if (!err && has_stacks)
 		err = engine_each_bin(e, on_bin, &b);
 	if (!err)
-		err = engine_each_total(e, on_total, &b);
+		err = take_totals(&b);
 	if (!err)
 		err = take_bins(&b);
 	if (!err && has_stacks)

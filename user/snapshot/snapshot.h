@@ -36,6 +36,7 @@ struct snapshot_row {
 	uint64_t instance; /* innermost task of the scope; 0: none, or several summed up */
 	struct estimate inuse;
 	struct estimate alloc; /* not in rows with an instance; has no variance of objects */
+	struct estimate peak; /* in use at the peak; likewise */
 	double freed_objects, freed_bytes; /* not in rows with an instance */
 	uint32_t bin_first, bin_cnt; /* in bins; not in rows with an instance */
 };
@@ -68,6 +69,7 @@ struct snapshot_held {
 struct snapshot {
 	VEC(struct snapshot_row) rows;
 	struct estimate inuse; /* of all rows */
+	uint64_t peak_ns; /* CLOCK_MONOTONIC, of the most in use; 0: it is not known */
 	VEC(struct snapshot_age) ages; /* by row, then by class; only from snapshot_take_moment() */
 	VEC(struct bin_part)
 	bins; /* a row's are adjacent, ascending; not from snapshot_take_contexts() */

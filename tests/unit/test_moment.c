@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_moment.c - a profile at its peak and at other moments: its values and what belongs to them, through a file; which
+ * moment a report shows, and what it says of it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../lib/pprof_check.h"
+#include "base/err.h"
+#include "profile/moment.h"
+#include "profile/pprof.h"
+#include "profile/profile.h"
+#include "profile/witness.h"
+#include "report/report.h"
+#include "report/report_rows.h"
+
+#define MS_NS 1000000LL
+#define MOMENTS 3
+
+struct site {
+	const char *function;
+	int64_t end_bytes, end_blocks, peak_bytes;
+	double peak_blocks;
+	struct history_life life; /* .samples 0: none */
+};
+
+/* Most of the peak is gone at the end; at 200 ms `parse` holds a part of it. */
+static const struct site sites[] = {
+	{ "parse", 0, 0, 50000000, 100, { 0, 0, 10, 10000000, 0 } },
+	{ "table", 60000, 6, 80000, 8, { 0, 2, 6, 60000, 0 } },
+	{ "late", 7000, 7, 0, 0, { 2, 2, 7, 7000, 0 } },
+};
+#define PEAK_BYTES 50080000
+#define END_BYTES 67000
+#define EARLY_BYTES 10060000
+
+static void add_site(struct profile *p, const struct site *site, const char *pid)
+{
+	struct profile_function f = { .name_str = profile_str(p, site->function) };
+	struct profile_line line = { .function = (uint32_t)p->functions.cnt };
+	struct profile_location l = { .mapping = HT_NO_INDEX,
+				      .address = 0x1000 + p->locations.cnt,
+				      .line_first = (uint32_t)p->lines.cnt,
+				      .line_cnt = 1 };
+	const struct profile_label labels[] = {
+		{ .key_str = profile_str(p, "pid"), .str = pid ? profile_str(p, pid) : 0 },
+		{ .key_str = profile_str(p, "comm"), .str = profile_str(p, "cc1plus") },
+	};
+	const int64_t values[PROFILE_VALUE_CAP] = {
+		[PROFILE_ALLOC_OBJECTS] = 1000,
+		[PROFILE_ALLOC_SPACE] = 60000000,
+		[PROFILE_INUSE_OBJECTS] = site->end_blocks,
+		[PROFILE_INUSE_SPACE] = site->end_bytes,
+		[PROFILE_PEAK_SPACE] = site->peak_bytes,
+	};
+	const struct age_part age = { .samples = 1, .bytes = (double)site->end_bytes };
+	uint32_t loc = (uint32_t)p->locations.cnt;
+	struct profile_sample *s;
+
+	assert_int_equal(vec_push(&p->functions, f), 0);
+	assert_int_equal(vec_push(&p->lines, line), 0);
+	assert_int_equal(vec_push(&p->locations, l), 0);
+	assert_int_equal(profile_add_sample(p, &loc, 1, values, labels, pid ? 2 : 0, &s), 0);
+	s->has_error = true;
+	s->inuse_samples = (uint64_t)site->end_blocks;
+	s->alloc_samples = 1000;
+	s->peak_samples = (uint64_t)site->peak_blocks;
+	s->peak_objects = site->peak_blocks;
+	if (site->life.samples)
+		assert_int_equal(profile_add_lives(p, &site->life, 1), 0);
+	if (site->end_bytes)
+		assert_int_equal(profile_add_age(p, &age), 0);
+}
+
+/* As it comes out of a file. */
+static struct profile *reread(struct profile *p)
+{
+	int fd = memfd_create("profile", MFD_CLOEXEC);
+	static char bytes[1 << 16];
+	struct profile *again;
+	struct err why;
+	ssize_t n;
+
+	assert_true(fd >= 0);
+	assert_int_equal(pprof_write(p, fd), 0);
+	profile_free(p);
+	n = pread(fd, bytes, sizeof(bytes), 0);
+	assert_true(n > 0);
+	close(fd);
+	if (pprof_check(bytes, (size_t)n, &why))
+		fail_msg("%s", why.text);
+	assert_int_equal(pprof_read_mem(bytes, (size_t)n, &again, &why), 0);
+	return again;
+}
+
+static struct profile *make(bool has_peak)
+{
+	static const int64_t moments_ns[MOMENTS] = { 200 * MS_NS, 1000 * MS_NS, 2400 * MS_NS };
+	struct profile *p;
+
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_set_heap_types(p, 1), 0);
+	if (has_peak)
+		assert_int_equal(profile_add_peak_type(p), 0);
+	p->time_ns = 1700000000000000000;
+	p->recording.is_known = true;
+	p->recording.pid = 14;
+	p->recording.process_cnt = 1;
+	p->recording.comm_str = profile_str(p, "ffmpeg");
+	p->recording.begin_ns = p->time_ns - 2400 * MS_NS;
+	p->recording.end_ns = p->time_ns;
+	p->recording.duration_ns = p->recording.watched_ns = 2400 * MS_NS;
+	p->recording.peak_ns = has_peak ? 410 * MS_NS : 0;
+	p->recording.is_from_start = true;
+	for (int i = 0; i < MOMENTS; i++)
+		assert_int_equal(vec_push(&p->moments_ns, moments_ns[i]), 0);
+	for (size_t i = 0; i < sizeof(sites) / sizeof(*sites); i++)
+		add_site(p, &sites[i], NULL);
+	return p;
+}
+
+static struct profile *record(bool has_peak, bool has_ended)
+{
+	struct profile *p = make(has_peak);
+
+	p->recording.has_ended = has_ended;
+	if (has_ended)
+		snprintf(p->recording.program, sizeof(p->recording.program), "ffmpeg -i x");
+	return reread(p);
+}
+
+static int64_t sum_of(const struct profile *p, const char *type)
+{
+	int idx = profile_find_type(p, type);
+	const struct profile_sample *s;
+	int64_t sum = 0;
+
+	assert_true(idx >= 0);
+	vec_each(&p->samples, s)
+		sum += p->values.data[s->value_first + (size_t)idx];
+	return sum;
+}
+
+static char *text_of(const struct profile *p, const struct report_options *opts)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+
+	assert_non_null(f);
+	assert_int_equal(report_write(p, opts, f), 0);
+	assert_int_equal(fclose(f), 0);
+	return text;
+}
+
+static void test_peak(void **state)
+{
+	struct profile *p = record(true, false);
+	struct estimate peak;
+	struct witness w;
+
+	(void)state;
+	assert_int_equal(p->types.cnt, PROFILE_VALUE_CAP);
+	assert_int_equal(p->recording.peak_ns, 410 * MS_NS);
+	assert_true(profile_peak(p, &peak));
+	assert_true(peak.bytes == PEAK_BYTES && peak.objects == 108 && peak.samples == 108);
+	assert_int_equal(profile_move_to_peak(p), 0);
+	assert_int_equal(sum_of(p, "inuse_space"), PEAK_BYTES);
+	assert_int_equal(sum_of(p, "inuse_objects"), 108);
+	assert_int_equal(sum_of(p, "alloc_space"), 180000000);
+	assert_int_equal(p->samples.data[0].inuse_samples, 100);
+	assert_int_equal(p->samples.data[1].age_cnt, 0);
+	assert_true(p->moment.end.bytes == END_BYTES && p->moment.end.objects == 13);
+	/* what is resident is of the end */
+	witness_find(p, &w);
+	assert_true(w.held_bytes == END_BYTES);
+	assert_int_equal(profile_move_to_peak(p), -ENODATA); /* once */
+	profile_free(p);
+}
+
+static void test_time(void **state)
+{
+	static const struct {
+		int64_t ns, at_ns, bytes;
+	} cases[] = { { 0, 200 * MS_NS, EARLY_BYTES },
+		      { 599 * MS_NS, 200 * MS_NS, EARLY_BYTES },
+		      { 601 * MS_NS, 1000 * MS_NS, 60000 },
+		      { INT64_MAX, 2400 * MS_NS, END_BYTES } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct profile *p = record(false, false);
+
+		assert_int_equal(profile_move_to_time(p, cases[i].ns), 0);
+		assert_int_equal(p->moment.ns, cases[i].at_ns);
+		assert_int_equal(sum_of(p, "inuse_space"), cases[i].bytes);
+		assert_int_equal(sum_of(p, "inuse_objects"), 0); /* not kept */
+		profile_free(p);
+	}
+}
+
+static void test_unknown(void **state)
+{
+	struct profile *p = record(false, false);
+	struct estimate peak;
+
+	(void)state;
+	assert_int_equal(p->types.cnt, PROFILE_VALUE_CNT);
+	assert_false(profile_peak(p, &peak));
+	assert_int_equal(profile_move_to_peak(p), -ENODATA);
+	assert_int_equal(sum_of(p, "inuse_space"), END_BYTES);
+	p->moments_ns.cnt = 0;
+	assert_int_equal(profile_move_to_time(p, 0), -ENODATA);
+	profile_free(p);
+}
+
+/* What turns out to be unknown is not 0 in the file: it is not there. */
+static void test_drop(void **state)
+{
+	struct profile *p = make(true);
+
+	(void)state;
+	profile_drop_peak(p);
+	p = reread(p);
+	assert_int_equal(p->types.cnt, PROFILE_VALUE_CNT);
+	assert_int_equal(p->recording.peak_ns, 0);
+	assert_int_equal(sum_of(p, "inuse_space"), END_BYTES);
+	assert_int_equal(sum_of(p, "inuse_objects"), 13);
+	assert_int_equal(sum_of(p, "alloc_objects"), 3000);
+	profile_drop_peak(p); /* of a profile that has none */
+	assert_int_equal(p->types.cnt, PROFILE_VALUE_CNT);
+	profile_free(p);
+}
+
+/* Which moment a report chooses by itself. */
+static void test_choice(void **state)
+{
+	static const struct {
+		struct report_options opts;
+		bool has_peak, has_ended;
+		enum profile_at at;
+	} cases[] = {
+		{ { .format = REPORT_TEXT }, true, true, PROFILE_AT_PEAK },
+		{ { .format = REPORT_HTML }, true, true, PROFILE_AT_PEAK },
+		{ { .format = REPORT_TEXT, .by = REPORT_BY_FUNCTION }, true, true, PROFILE_AT_PEAK },
+		/* of what runs, or ran before */
+		{ { .format = REPORT_TEXT }, true, false, PROFILE_AT_END },
+		{ { .format = REPORT_TEXT }, false, true, PROFILE_AT_END },
+		/* for programs */
+		{ { .format = REPORT_JSON }, true, true, PROFILE_AT_END },
+		{ { .format = REPORT_COLLAPSED }, true, true, PROFILE_AT_END },
+		/* of the end alone */
+		{ { .format = REPORT_TEXT, .by = REPORT_BY_INSTANCE }, true, true, PROFILE_AT_END },
+		{ { .format = REPORT_TEXT, .by = REPORT_BY_AGE }, true, true, PROFILE_AT_END },
+		{ { .format = REPORT_TEXT, .sort = REPORT_SORT_GROWTH },
+		  true,
+		  true,
+		  PROFILE_AT_END },
+		{ { .format = REPORT_TEXT, .value = REPORT_VALUE_ALLOC },
+		  true,
+		  true,
+		  PROFILE_AT_END },
+		/* as it was told */
+		{ { .format = REPORT_TEXT, .at = REPORT_AT_END }, true, true, PROFILE_AT_END },
+		{ { .format = REPORT_JSON, .at = REPORT_AT_PEAK }, true, false, PROFILE_AT_PEAK },
+		{ { .format = REPORT_JSON, .at = REPORT_AT_TIME }, false, false, PROFILE_AT_TIME },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct profile *p = record(cases[i].has_peak, cases[i].has_ended);
+
+		assert_int_equal(report_move(p, &cases[i].opts, NULL), 0);
+		if (p->moment.at != cases[i].at)
+			fail_msg("case %zu: moment %d", i, p->moment.at);
+		profile_free(p);
+	}
+}
+
+static void test_refused(void **state)
+{
+	const struct report_options peak = { .at = REPORT_AT_PEAK };
+	struct profile *p = record(false, true);
+	struct err why = { 0 };
+
+	(void)state;
+	assert_int_equal(report_move(p, &peak, &why), -ENODATA);
+	assert_non_null(strstr(why.text, "its peak is unknown"));
+	p->recording.inuse = RECORDING_INUSE_UNKNOWN;
+	assert_int_equal(report_move(p, &peak, &why), -ENODATA);
+	assert_non_null(strstr(why.text, "heap in use"));
+	profile_free(p);
+}
+
+static void expect(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+static void test_words(void **state)
+{
+	struct report_options opts = { .row_cap = 10, .columns = 100, .by = REPORT_BY_FUNCTION };
+	struct profile *p = record(true, true);
+	char *text;
+
+	(void)state;
+	assert_int_equal(report_move(p, &opts, NULL), 0);
+	text = text_of(p, &opts);
+	expect(text,
+	       "\nPeak: 47.8 MiB (exact) in 108 blocks at 410 ms; the rows are of this moment");
+	expect(text, "(--at end: of the end)\n");
+	expect(text, "\nHeld: 65.4 KiB (exact) in 13 blocks at the end, ");
+	expect(text, "; allocated 172 MiB in 3.00k blocks\n");
+	expect(text, "parse");
+	free(text);
+	profile_free(p);
+
+	/* of the end, with the peak said */
+	p = record(true, false);
+	p->recording.unrecorded_cnt = 3;
+	text = text_of(p, &opts);
+	expect(text, "\nPeak: 47.8 MiB (exact) in 108 blocks at 410 ms, 100 % of it by parse\n");
+	expect(text, "\nHeld: 65.4 KiB (exact) in 13 blocks, ");
+	expect(text, "\n3 child processes were not recorded: --follow records children\n");
+	free(text);
+	profile_free(p);
+
+	p = record(true, false);
+	opts.at = REPORT_AT_TIME;
+	assert_int_equal(report_move(p, &opts, NULL), 0);
+	text = text_of(p, &opts);
+	expect(text, "\nAt 200 ms: 9.59 MiB (exact); the rows are of this moment");
+	assert_null(strstr(text, "BLOCKS")); /* not known */
+	free(text);
+	profile_free(p);
+}
+
+static void test_json(void **state)
+{
+	struct report_options opts = { .format = REPORT_JSON, .at = REPORT_AT_PEAK };
+	struct profile *p = record(true, true);
+	char *text;
+
+	(void)state;
+	assert_int_equal(report_move(p, &opts, NULL), 0);
+	text = text_of(p, &opts);
+	expect(text, "\"at\":\"peak\",\"at_ns\":410000000,\"peak\":{\"bytes\":50080000,");
+	expect(text, "\"inuse_bytes\":50080000");
+	free(text);
+	profile_free(p);
+
+	p = record(false, true);
+	opts.at = REPORT_AT_DEFAULT;
+	text = text_of(p, &opts);
+	expect(text, "\"at\":\"end\",\"at_ns\":null,\"peak\":null");
+	expect(text, "\"inuse_bytes\":67000");
+	free(text);
+	profile_free(p);
+}
+
+static void test_by_process(void **state)
+{
+	struct report_options opts = { .by = REPORT_BY_PROCESS, .format = REPORT_JSON };
+	struct profile *p = record(true, false);
+	struct report *r;
+
+	(void)state;
+	assert_int_equal(report_open(p, &opts, &r), 0);
+	assert_int_equal(r->rows.cnt, 1);
+	assert_string_equal(strset_get(r->names, r->rows.data[0].name), "ffmpeg (PID 14)");
+	assert_int_equal(r->rows.data[0].value, END_BYTES);
+	report_close(r);
+	profile_free(p);
+
+	/* several, which the samples name */
+	p = make(true);
+	add_site(p, &sites[1], "15");
+	add_site(p, &sites[2], "15");
+	p->recording.process_cnt = 2;
+	assert_int_equal(report_open(p, &opts, &r), 0);
+	assert_int_equal(r->rows.cnt, 2);
+	assert_string_equal(strset_get(r->names, r->rows.data[0].name), "(none)");
+	assert_string_equal(strset_get(r->names, r->rows.data[1].name), "cc1plus (PID 15)");
+	assert_int_equal(r->rows.data[1].value, 67000);
+	report_close(r);
+	profile_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_peak),	   cmocka_unit_test(test_time),
+		cmocka_unit_test(test_unknown),	   cmocka_unit_test(test_drop),
+		cmocka_unit_test(test_choice),	   cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_words),	   cmocka_unit_test(test_json),
+		cmocka_unit_test(test_by_process),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
