@@ -432,7 +432,8 @@ int main(void)
 		cmocka_unit_test(test_process_page),
 		cmocka_unit_test(test_process_page_without_past),
 		cmocka_unit_test(test_page_of_many),
-		cmocka_unit_test(test_json), cmocka_unit_test(test_json_rows),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_json_rows),
 		cmocka_unit_test(test_page_files),
 	};
 

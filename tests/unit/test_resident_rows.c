@@ -604,11 +604,17 @@ static void test_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_check),	 cmocka_unit_test(test_words),
-		cmocka_unit_test(test_moments),	 cmocka_unit_test(test_size_alone),
-		cmocka_unit_test(test_new_heap), cmocka_unit_test(test_wrap), cmocka_unit_test(test_age),
-		cmocka_unit_test(test_file),	 cmocka_unit_test(test_unknown_in_reports),
-		cmocka_unit_test(test_witness),	 cmocka_unit_test(test_before),
+		cmocka_unit_test(test_check),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_moments),
+		cmocka_unit_test(test_size_alone),
+		cmocka_unit_test(test_new_heap),
+		cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_age),
+		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_unknown_in_reports),
+		cmocka_unit_test(test_witness),
+		cmocka_unit_test(test_before),
 		cmocka_unit_test(test_limits),
 	};
 

@@ -548,14 +548,14 @@ static void test_who_was_slow(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_paths), cmocka_unit_test(test_of_past),	      cmocka_unit_test(test_args),
-		cmocka_unit_test(test_listen),	      cmocka_unit_test(test_not_local),
-		cmocka_unit_test(test_in_use),	      cmocka_unit_test(test_unix_socket),
-		cmocka_unit_test(test_token_compare), cmocka_unit_test(test_token_file),
-		cmocka_unit_test(test_args_together), cmocka_unit_test(test_views),
-		cmocka_unit_test(test_times),	      cmocka_unit_test(test_addrs),
-		cmocka_unit_test(test_own_names),     cmocka_unit_test(test_who_was_slow),
-		cmocka_unit_test(test_rows_pause),
+		cmocka_unit_test(test_paths),	     cmocka_unit_test(test_of_past),
+		cmocka_unit_test(test_args),	     cmocka_unit_test(test_listen),
+		cmocka_unit_test(test_not_local),    cmocka_unit_test(test_in_use),
+		cmocka_unit_test(test_unix_socket),  cmocka_unit_test(test_token_compare),
+		cmocka_unit_test(test_token_file),   cmocka_unit_test(test_args_together),
+		cmocka_unit_test(test_views),	     cmocka_unit_test(test_times),
+		cmocka_unit_test(test_addrs),	     cmocka_unit_test(test_own_names),
+		cmocka_unit_test(test_who_was_slow), cmocka_unit_test(test_rows_pause),
 	};
 
 	return cmocka_run_group_tests_name("serve", tests, NULL, NULL);

@@ -290,8 +290,8 @@ static int find_rows(const struct maker *m, const struct facts *f, struct witnes
 		snprintf(w->rows, sizeof(w->rows), "%s", resident_growth_words(p, words));
 	if ((double)i->first.rss_bytes - f->rss_begin_bytes > most)
 		snprintf(w->rows_range, sizeof(w->rows_range), ", %s",
-			 resident_range_words((double)i->first.rss_bytes,
-					      (double)i->last.rss_bytes, range));
+			 resident_range_words((double)i->first.rss_bytes, (double)i->last.rss_bytes,
+					      range));
 	profile_free(p);
 	return err;
 }
