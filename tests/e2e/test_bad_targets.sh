@@ -310,6 +310,25 @@ test_options() {
 	fi
 }
 
+# It executes copies of the code that it reads: a breakpoint there would end the program.
+test_valgrind() {
+	local pid way
+	have valgrind || { skip valgrind "it is not installed"; return; }
+	for way in "" --follow; do
+		timeout 60 "$heaptap" record $way --force -o "$work/v.pb.gz" -- valgrind -q --tool=none ls / \
+			>"$work/v.out" 2>"$work/v.err"
+		[ $? = 0 ] && grep -q 'executes valgrind' "$work/v.err" && ok "valgrind: record $way: it lives" ||
+			not_ok "valgrind: record $way" "it does not live, or nothing is said" "$work/v.err"
+	done
+	valgrind -q --tool=none sleep 60 &
+	pid=$!
+	e2e_pids="$e2e_pids $pid"
+	await 10 eval '[ "$(cat /proc/$pid/comm)" != valgrind ]'
+	run record -d 1 -o "$work/v.pb.gz" -p "$pid"
+	refused "valgrind: record -p" "valgrind"
+	kill -9 "$pid" 2>/dev/null
+}
+
 test_bad_pid
 test_commands
 test_output
@@ -322,4 +341,5 @@ test_other_user
 test_32bit
 test_custom_arena
 test_go
+test_valgrind
 e2e_end

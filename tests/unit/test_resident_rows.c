@@ -384,8 +384,9 @@ static void test_age(void **state)
 	assert_true(w.is_unexplained && !w.rows[0]);
 	text = report_of(p, REPORT_TEXT);
 	assert_non_null(strstr(
-		text, "\nResident 141 -> 225 MiB, read 42.0 s before the end: live +48.0 MiB,"));
-	assert_non_null(strstr(text, "\nResident 141 -> 425 MiB\n"));
+		text,
+		"\nResident 141 -> 425 MiB, by row 141 -> 225 MiB, read 42.0 s before the end:"));
+	assert_null(strstr(text, "\nResident 141 -> 425 MiB\n"));
 	free(text);
 	profile_free(p);
 }

@@ -225,7 +225,7 @@ static void test_long_names(void **state)
 	whom_release(&w);
 	assert_int_equal(whom_find_one(other, &one_pid, &why), 0);
 	assert_int_equal(one_pid, pid[1]);
-	assert_int_equal(whom_find_one("heaptap-whom-lo", &one_pid, &why), -EINVAL); /* both */
+	assert_int_equal(whom_find_one("heaptap-whom-lo", &one_pid, &why), -ENOTUNIQ); /* both */
 	assert_int_equal(whom_find_one("heaptap-whom-long-none", &one_pid, &why), -ESRCH);
 	whom_explain_pids(one, &why);
 	assert_string_equal(why.text, "1 process of this name runs: --comm heaptap-whom-long-one, "

@@ -100,7 +100,7 @@ static void examine_process(struct doctor_report *r)
 	r->has_info = true;
 	process_read_pss(&r->info);
 	r->seccomp_kills_returns &= r->info.seccomp != 0;
-	r->process_err = process_check(&r->info, &r->process_why);
+	r->process_err = process_check_probing(&r->info, &r->process_why);
 	if (r->process_err)
 		return;
 	heap_kind_read(&r->info, &r->heap);

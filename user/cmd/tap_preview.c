@@ -185,7 +185,7 @@ int tap_preview(pid_t pid, FILE *out)
 	if (err)
 		err_set(&v.why, err, "there is no such process (ps -e lists them)");
 	else
-		err = process_check(&v.info, &v.why);
+		err = process_check_probing(&v.info, &v.why);
 	if (!err) {
 		err = survey_process(&v.info, &s);
 		if (err)

@@ -232,6 +232,13 @@ bool process_has_ended(pid_t pid)
 	return err == -ESRCH || (!err && info.is_zombie);
 }
 
+bool process_is_emulated(const struct process_info *info)
+{
+	const char *name = strrchr(info->exe, '/'), *dash = name ? strstr(name, "-amd64-") : NULL;
+
+	return dash && strstr(info->exe, "/valgrind/");
+}
+
 int process_check(const struct process_info *info, struct err *why)
 {
 	int err;
@@ -267,6 +274,18 @@ int process_check(const struct process_info *info, struct err *why)
 			"only; record a 64-bit build of it",
 			info->pid, info->comm);
 	return 0;
+}
+
+int process_check_probing(const struct process_info *info, struct err *why)
+{
+	int err = process_check(info, why);
+
+	if (err || !process_is_emulated(info))
+		return err;
+	return err_set(why, -ENOTSUP,
+		       "process %d (%s) runs under valgrind, which would execute heaptap's "
+		       "breakpoints; use valgrind's own: --tool=massif, --tool=dhat",
+		       info->pid, info->comm);
 }
 
 int process_memory_read(pid_t tid, uint64_t addr, void *buf, size_t bytes)

@@ -37,12 +37,16 @@ int process_read_cmdline(pid_t pid, char *buf, size_t buf_bytes, size_t *ret_byt
 /* The environment at the process's start, entries separated by NUL, one NUL behind the last. The caller frees
  * it. */
 int process_read_environ(pid_t pid, char **ret, size_t *ret_bytes);
+/* Does the process run under valgrind? That executes copies of the code which it reads: a breakpoint in it, too. */
+bool process_is_emulated(const struct process_info *info);
 /*
- * Can the process be recorded? 0, or a negative errno with a sentence for the user in why: its kind (kernel
+ * Can the process be read? 0, or a negative errno with a sentence for the user in why: its kind (kernel
  * thread, zombie, 32-bit, not ours), and what to do. -EINVAL kernel thread or a thread's id, -ESRCH ended,
  * -ENOTSUP 32-bit, -EACCES not ours.
  */
 int process_check(const struct process_info *info, struct err *why);
+/* The same, and can it be probed? -ENOTSUP also: it runs under valgrind. */
+int process_check_probing(const struct process_info *info, struct err *why);
 /* The length of its text in pages; 0: it has none (a kernel thread, a thread that has ended), or executes a program
  * just now. Waits for nobody. */
 uint64_t process_text_pages(pid_t pid, pid_t tid);

@@ -49,7 +49,7 @@ static int add_child(struct family *f, pid_t pid)
 
 	if (err || info.is_zombie)
 		return err == -ENOMEM ? err : 0; /* it has ended */
-	if (process_check(&info, &why))
+	if (process_check_probing(&info, &why))
 		return leave_out(f, &info, why.text);
 	err = tracker_add(f->tracker, pid);
 	if (err == -ESRCH || err == -ENOENT) {

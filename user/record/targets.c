@@ -88,7 +88,7 @@ static int check_now(pid_t pid, struct process_info *info, struct err *why)
 		err_set_os(why, err, "cannot read /proc/%d", pid);
 	if (err)
 		return err;
-	err = process_check(info, &what);
+	err = process_check_probing(info, &what);
 	return err ? err_set(why, err, "cannot record PID %d: %s", pid, what.text) : 0;
 }
 

@@ -416,13 +416,14 @@ static void put_resident(const struct report *r, FILE *out)
 	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
 	char range[RESIDENT_RANGE], why[RESIDENT_WORDS];
 	const struct resident_rows *rows = &r->p->resident;
+	struct resident_growth g;
 	double growth = witness_growth(r->p);
 	bool has_rows = rec->is_known && rows->is_asked && rows->end.is_known;
 
 	if (has_rows)
 		put_rows(r, out);
-	/* Rows of some time before do not say what is resident at the end. */
-	if (has_rows && !rows->end.age_ns)
+	/* Rows of some time before may not say what is resident at the end. */
+	if (has_rows && (!rows->end.age_ns || (resident_growth(r->p, &g) && !g.is_by_row)))
 		return;
 	if (!rec->is_known || !rec->rss_begin_bytes || !rec->rss_end_bytes)
 		return;

@@ -317,7 +317,7 @@ static const char *why_refused(const struct follow *f, const struct process_info
 	int err;
 
 	*ret_may_pass = false;
-	if (process_check(info, why))
+	if (process_check_probing(info, why))
 		return why->text;
 	if (info->is_main_thread_gone && engine_mode(f->engine) != ATTACH_PERF)
 		return "its main thread has ended: only 'heaptap record' can attach to it";

@@ -589,8 +589,10 @@ static int bring_up_to_date(struct tracker *t, struct tracked_process *p)
 	has_info = !process_info_read(p->pid, &info);
 	if (has_info && info.live_tid)
 		p->live_tid = info.live_tid;
-	if (has_info)
+	if (has_info) {
 		p->uid = info.uid;
+		p->is_emulated = process_is_emulated(&info);
+	}
 	/* If an exec happens in between, the set is the old image's. It does not count then: the
 	 * walk asks the kernel, and the exec's event leads to another refresh. */
 	err = read_mappings(t, p, target.generation);

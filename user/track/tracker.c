@@ -193,11 +193,38 @@ static void find_late_files(const struct tracker *t, struct tracked_process *p)
 	late_files_find(p, t->probes, inst);
 }
 
+/* What its image had before is taken out before it runs on. Where one set of probes is in all processes it would be in this
+ * one, too. */
+static void unprobe(struct tracker *t, const struct tracked_process *p)
+{
+	const bool is_of_all = policy_is_shared(t->policy);
+
+	log_warn(
+		"PID %d executes valgrind, which would execute breakpoints, too: %s is recorded from "
+		"here on; use valgrind's own: --tool=massif, --tool=dhat",
+		p->pid, is_of_all ? "nothing" : "nothing of it");
+	t->failed_cnt++;
+	if (!t->failed_err)
+		t->failed_err = -ENOTSUP;
+	loaders_free(t->loaders);
+	t->loaders = NULL;
+	if (is_of_all)
+		probes_unshare(t->probes);
+	probes_del_process(t->probes, p->pid, false);
+	guardian_wait_all_detached(t->guardian);
+}
+
 static int refresh(struct tracker *t, struct tracked_process *p)
 {
 	size_t site_cnt = probes_counts(t->probes)->site_cnt;
+	bool was_emulated = p->is_emulated;
 	int err = tracked_refresh(t, p);
 
+	if (p->is_emulated) {
+		if (!was_emulated)
+			unprobe(t, p);
+		return err;
+	}
 	find_sampler(t, p);
 	for (size_t i = 0; i < p->mapped.cnt && !err; i++)
 		err = probe_file(t, p, p->mapped.data[i]);
@@ -272,7 +299,7 @@ void tracker_read_held(struct tracker *t, pid_t pid, bool is_exec, uint64_t unti
 		return;
 	p->held_until_ns = until_ns;
 	if (!refresh(t, p)) {
-		if (is_exec && !loaders_add(t->loaders, t->files, pid))
+		if (is_exec && t->loaders && !loaders_add(t->loaders, t->files, pid))
 			instances_note_loader(&t->instances, pid, p->generation);
 		if (!is_exec)
 			instances_note_loaded(&t->instances, pid, p->generation,

@@ -72,6 +72,7 @@ struct tracked_process {
 	pid_t live_tid;
 	uint32_t generation; /* of the image read last */
 	bool is_dirty; /* its mappings must be read again */
+	bool is_emulated; /* see process_is_emulated(): it must have no probe */
 	bool has_new_sites; /* sites were probed in its image, or in the next one */
 	uint64_t held_until_ns; /* it does not run before then; 0: it runs */
 	const struct track_file *sampler; /* the file whose sampler is read; NULL: none */
