@@ -110,13 +110,13 @@ static void test_told_to_end(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(sigwaitinfo(&set, NULL), SIGTERM);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	/* nor for its end */
+	/* nor for its end; it may have ended by now, as nobody asks it any more */
 	pid = guardian_pid(g);
 	assert_int_equal(kill(pid, SIGSTOP), 0);
 	begin_ns = now_ns();
 	guardian_begin_end(g);
 	guardian_end(g);
-	assert_in_range(now_ns() - begin_ns, 1 * NS_PER_S, 2500 * NS_PER_MS);
+	assert_true(now_ns() - begin_ns < 2500 * NS_PER_MS);
 	kill(pid, SIGCONT);
 }
 
