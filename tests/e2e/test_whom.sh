@@ -78,8 +78,8 @@ beside ran holds "-p \$(pidof NAME): pids as words" "$a $a2 $b" -- --rate 1 -d 5
 beside ran holds "-p \"\$(pidof NAME)\"" "$a $a2" -- --rate 1 -d 500ms -p "$a $a2"
 beside ran refused "-p NAME" 2 "bad value 'whom-b' for --pid: 1 process of this name runs: --comm whom-b, instead of -p" -- -d 1 -p whom-b
 beside ran refused "-p 1 2 -d 1" 2 "did you mean: heaptap record -d 1 -p $a,$a2\$" -- -p "$a" "$a2" -d 1
-sleep 0 & gone=$!
-wait "$gone"
+gone=$(($(cat /proc/sys/kernel/pid_max) - 1)) # a number that was just free is given again, here after some minutes
+while [ -e "/proc/$gone" ]; do gone=$((gone - 1)); done
 beside ran refused "one that does not exist: named, and nobody is attached to" 1 "no process with PID $gone" -- -d 1 -p "$a,$gone"
 run -d 1 -p "$a" -p 2
 [ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ] && refused "one that cannot be recorded" 1 "PID 2.*kernel thread"
