@@ -114,10 +114,12 @@ static void find_rows(const struct profile *p, struct witness *w)
 		snprintf(w->rows_range, sizeof(w->rows_range), ", %s",
 			 resident_range_words((double)p->resident.begin.rss_bytes,
 					      (double)p->resident.end.rss_bytes, range));
-	if (w->rows[0] && is_proved)
-		w->is_kept_free = (double)resident_bytes(p, RESIDENT_FREE, true) -
-					  (double)resident_bytes(p, RESIDENT_FREE, false) >=
-				  EXPLAINED_SHARE * w->growth_bytes;
+	if (!w->rows[0] || !is_proved)
+		return;
+	w->is_kept_free = (double)resident_bytes(p, RESIDENT_FREE, true) -
+				  (double)resident_bytes(p, RESIDENT_FREE, false) >=
+			  EXPLAINED_SHARE * w->growth_bytes;
+	w->was_freed &= w->is_kept_free; /* what was freed may have been given back */
 }
 
 void witness_judge(double begin_bytes, double growth_bytes, double held_bytes, struct witness *ret)
@@ -200,15 +202,15 @@ char *witness_words(const struct witness *w, char buf[WITNESS_WORDS])
 			 w->unseen);
 	else if (w->unseen[0])
 		snprintf(unseen, sizeof(unseen), " (%s)", w->unseen);
-	if (w->was_freed)
+	if (w->rows[0]) /* read, where what was freed is concluded */
+		snprintf(buf, WITNESS_WORDS,
+			 "The process grew by %s, of which %s is in use. By row%s: %s.%s", growth,
+			 held, w->rows_range, w->rows, unseen);
+	else if (w->was_freed)
 		snprintf(buf, WITNESS_WORDS,
 			 "The process grew by %s, but only %s %sis in use. %s were in use at %s: "
 			 "its allocator keeps freed blocks.",
 			 growth, held, more, most, when);
-	else if (w->rows[0])
-		snprintf(buf, WITNESS_WORDS,
-			 "The process grew by %s, of which %s is in use. By row%s: %s.%s", growth,
-			 held, w->rows_range, w->rows, unseen);
 	else
 		snprintf(buf, WITNESS_WORDS,
 			 "The process grew by %s, of which %.0f %% is explained: %s %sis in use. "
