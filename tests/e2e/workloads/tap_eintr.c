@@ -140,11 +140,12 @@ static void send_one(struct waiter *w, pid_t pid, int sig)
 {
 	unsigned returned = w->returned_cnt, handled = w->handled_cnt;
 	struct seen s = { .signal = sig, .outcome = NOTHING };
-	long end = now_us() + AWAIT_US;
+	long end;
 
 	if (!await_asleep(w, pid) || w->returned_cnt != returned)
 		return;
 	syscall(SYS_tgkill, pid, w->tid, sig);
+	end = now_us() + AWAIT_US; /* the wait for its sleep may have been long */
 	all->sent_cnt++;
 	while (now_us() < end && s.outcome == NOTHING) {
 		if (w->returned_cnt != returned)
