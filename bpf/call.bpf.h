@@ -287,24 +287,6 @@ static __always_inline bool call_describe(struct ht_walk *w, struct pt_regs *ctx
 	return true;
 }
 
-/*
- * Does the thread handle its system calls itself (syscall user dispatch, as Wine's do)? A return probe ends in a
- * system call since 6.11, which it would be given, and would crash on.
- */
-static __always_inline bool is_dispatching(void)
-{
-#if defined(__TARGET_ARCH_x86)
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	if (bpf_core_field_exists(task->thread_info.syscall_work))
-		return task->thread_info.syscall_work >>
-			       bpf_core_enum_value(enum syscall_work_bit,
-						   SYSCALL_WORK_BIT_SYSCALL_USER_DISPATCH) &
-		       1;
-#endif
-	return false;
-}
-
 /* Begin a call that is kept, that takes a sampled block out, or that may jump on. true: its return must be
  * seen. nest_mask: rows (HT_ROW_*) of functions that would have seen an outer call of this size. */
 static __always_inline bool call_begin(struct pt_regs *ctx, struct ht_target *t, __u64 cookie,
@@ -316,7 +298,7 @@ static __always_inline bool call_begin(struct pt_regs *ctx, struct ht_target *t,
 	struct ht_walk *w;
 	struct ht_call *c;
 
-	if (!always_returns && is_dispatching()) {
+	if (!always_returns && thread_is_dispatching(bpf_get_current_task_btf())) {
 		if (threshold)
 			stat_inc(HT_STAT_DISPATCHED);
 		return false;

@@ -25,6 +25,7 @@
 #include "maps.bpf.h"
 #include "stats.bpf.h"
 #include "target.bpf.h"
+#include "threads.bpf.h"
 #include "share.bpf.h"
 #include "reclaim.bpf.h"
 #include "sample.bpf.h"
@@ -231,6 +232,24 @@ int ht_drop_block(struct bpf_raw_tracepoint_args *ctx)
 	if (!live_take(&key, &old))
 		return 1;
 	live_drop(&key, &old);
+	return 0;
+}
+
+/* Read by user space: a byte for each thread of the process that has one of HT_THREAD_*. */
+SEC("iter/task")
+int ht_threads(struct bpf_iter__task *ctx)
+{
+	const struct task_struct *task = ctx->task;
+	__u8 flags = 0;
+
+	if (!task)
+		return 0;
+	if (thread_is_dispatching(task))
+		flags |= HT_THREAD_DISPATCHES;
+	if (thread_may_not_restart(task))
+		flags |= HT_THREAD_MAY_NOT_RESTART;
+	if (flags)
+		bpf_seq_write(ctx->meta->seq, &flags, sizeof(flags));
 	return 0;
 }
 

@@ -306,6 +306,11 @@ _Static_assert(sizeof(struct ht_target) == 48, "value of map `targets`");
 #define HT_TARGET_BORROWS 0x40
 #define HT_TARGETS_CAP 4096
 
+/* What the program ht_threads says of a thread. */
+#define HT_THREAD_DISPATCHES \
+	0x1 /* handles its system calls itself (syscall user dispatch, as Wine does) */
+#define HT_THREAD_MAY_NOT_RESTART 0x2 /* a seccomp filter may forbid restart_syscall() */
+
 /*
  * Samplers of others
  * ------------------

@@ -57,12 +57,6 @@ int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, uint32_t *ret_c
 	return 0;
 }
 
-int tap_check_dispatch(pid_t pid)
-{
-	(void)pid;
-	return 0;
-}
-
 pid_t tap_pid(const struct tap *t)
 {
 	return t->pid;

@@ -84,9 +84,6 @@ int guardian_clean(struct guardian *g, const struct attach_request *req);
 /* Number of these requests under way. */
 size_t guardian_cleaning_cnt(struct guardian *g);
 
-/* See tap_check_dispatch(). */
-int guardian_check_dispatch(struct guardian *g, pid_t pid);
-
 /*
  * Probes that processes share (kernel/uprobe_events.h). First open the definitions, see uprobe_events_open().
  * *ret_events: a number, or 0.

@@ -52,7 +52,6 @@ enum wire_request_kind {
 	WIRE_TAP,
 	/* set the rate of the tap `id`; 0: unchanged. The answer has its losses so far. */
 	WIRE_SET_TAP,
-	WIRE_CHECK_DISPATCH, /* tap_check_dispatch() of `pid` */
 };
 
 struct wire_part {

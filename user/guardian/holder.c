@@ -361,9 +361,6 @@ static void handle(struct holder *h)
 	case WIRE_SET_TAP:
 		reply.err = held_taps_set(&h->taps, h->head.id, h->head.rate_bytes, &reply.lost);
 		break;
-	case WIRE_CHECK_DISPATCH:
-		reply.err = tap_check_dispatch(h->head.pid);
-		break;
 	case WIRE_START_TRACER:
 		reply.err = start_tracer(h);
 		break;

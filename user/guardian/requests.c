@@ -86,14 +86,6 @@ int guardian_set_tap(struct guardian *g, uint64_t id, uint64_t rate_bytes, struc
 	return err;
 }
 
-int guardian_check_dispatch(struct guardian *g, pid_t pid)
-{
-	struct guardian_request r = { .head = { .kind = WIRE_CHECK_DISPATCH, .pid = pid } };
-	struct wire_reply reply;
-
-	return guardian_exchange(g, &r, &reply);
-}
-
 int guardian_clean(struct guardian *g, const struct attach_request *req)
 {
 	struct guardian_request r = { .head = { .kind = WIRE_CLEAN } };

@@ -437,3 +437,36 @@ int engine_get_stack(struct engine *e, uint64_t stack_id, struct ht_stack *ret)
 		ret->frame_cnt = HT_FRAMES_CAP;
 	return 0;
 }
+
+/*
+ * Threads of a process, asked of the kernel by an iterator.
+ */
+
+static int read_flags(int fd, uint32_t *ret_flags)
+{
+	uint8_t flags[4096];
+	ssize_t n;
+
+	*ret_flags = 0;
+	while ((n = read(fd, flags, sizeof(flags))) > 0)
+		for (ssize_t i = 0; i < n; i++)
+			*ret_flags |= flags[i];
+	return n < 0 ? -errno : 0;
+}
+
+/* Before 6.1 an iterator goes over all processes of the machine: such a kernel refuses the longer `info`. */
+int engine_ask_threads(const struct engine *e, pid_t pid, uint32_t *ret_flags)
+{
+	union bpf_iter_link_info info = { .task.pid = (uint32_t)pid };
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .iter_info = &info, .iter_info_len = sizeof(info));
+	int link = bpf_link_create(bpf_program__fd(e->skel->progs.ht_threads), 0, BPF_TRACE_ITER,
+				   &opts);
+	int fd = link < 0 ? link : bpf_iter_create(link), err;
+
+	err = fd < 0 ? fd : read_flags(fd, ret_flags);
+	if (fd >= 0)
+		close(fd);
+	if (link >= 0)
+		close(link);
+	return err == -E2BIG ? -ENOTSUP : err;
+}

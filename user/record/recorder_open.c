@@ -80,18 +80,11 @@ static int check_seccomp(const struct recorder *r)
 static int check_dispatch(const struct recorder *r)
 {
 	const struct target *t;
+	uint32_t flags;
 
 	vec_each(&r->targets.list, t) {
-		int err = t->catches_sigsys ? guardian_check_dispatch(r->guardian, t->pid) : 0;
-
-		if (err == -EAGAIN) {
-			log_error("record: PID %d did not stop within 0.2 s, so it is unknown "
-				  "whether it handles its system calls itself (syscall user "
-				  "dispatch, as Wine does), and probes could harm it: try again",
-				  t->pid);
-			return err;
-		}
-		if (err != -EOPNOTSUPP)
+		if (!t->catches_sigsys || engine_ask_threads(r->session->engine, t->pid, &flags) ||
+		    !(flags & HT_THREAD_DISPATCHES))
 			continue;
 		log_error(
 			"record: PID %d handles its system calls itself (syscall user dispatch, as "
@@ -161,8 +154,6 @@ int recorder_open(const struct recorder_options *opts, struct recorder **ret)
 		err = choose_mode(r);
 	if (!err)
 		err = check_seccomp(r);
-	if (!err)
-		err = check_dispatch(r);
 	if (!err && !opts->pid_cnt)
 		err = prepare_launch(r);
 	if (err) {
@@ -524,6 +515,8 @@ int recorder_start(struct recorder *r)
 		return err;
 	}
 	err = start_session(r);
+	if (!err)
+		err = check_dispatch(r);
 	if (!err)
 		err = open_loop(r);
 	if (err)

@@ -312,11 +312,10 @@ static int judge(const struct follow *f, const struct process_info *info, enum v
 
 /* Return why this process cannot be followed; NULL: it can. */
 static const char *why_refused(const struct follow *f, const struct process_info *info,
-			       struct err *why, bool *ret_may_pass)
+			       struct err *why)
 {
-	int err;
+	uint32_t flags;
 
-	*ret_may_pass = false;
 	if (process_check_probing(info, why))
 		return why->text;
 	if (info->is_main_thread_gone && engine_mode(f->engine) != ATTACH_PERF)
@@ -324,16 +323,10 @@ static const char *why_refused(const struct follow *f, const struct process_info
 	if (info->seccomp && !f->returns_are_safe)
 		return "it runs under seccomp, and on this kernel its filter would kill it at the "
 		       "end of a return probe";
-	err = info->catches_sigsys && f->guardian ?
-		      guardian_check_dispatch(f->guardian, info->pid) :
-		      0;
-	if (err == -EOPNOTSUPP)
+	if (info->catches_sigsys && !engine_ask_threads(f->engine, info->pid, &flags) &&
+	    flags & HT_THREAD_DISPATCHES)
 		return "it handles its system calls itself (syscall user dispatch, as Wine does), "
 		       "also that in which a return probe ends";
-	*ret_may_pass = err == -EAGAIN;
-	if (*ret_may_pass)
-		return "it did not stop within 0.2 s, so whether it handles its system calls itself, "
-		       "as Wine does, is not known; it is tried again";
 	return NULL;
 }
 
@@ -416,7 +409,7 @@ static void attach(struct follow *f, struct seen *s, const struct process_info *
 		s->is_refused = true;
 		return;
 	}
-	refusal = why_refused(f, &info, &why, &s->waits_for_room);
+	refusal = why_refused(f, &info, &why);
 	if (refusal) {
 		s->is_refused = true;
 		f->room_tries -= s->waits_for_room && f->room_tries > 0;

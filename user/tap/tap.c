@@ -26,7 +26,8 @@
 #define MFD_EXEC 0x10U
 #endif
 #define HWCAP2_FSGSBASE 2
-#define DISPATCH_TRIES 3
+/* Without CAP_SYS_ADMIN it cannot be read, and counts as one that does not. */
+#define FORBIDDEN "its seccomp filter does not allow the system calls that put a tap in"
 
 struct tap {
 	pid_t pid;
@@ -80,6 +81,8 @@ static int call_error(int64_t got, struct err *why)
 	if (got == -EFAULT)
 		return err_set(why, -EFAULT,
 			       "a signal came in place of the result of a system call");
+	if (got == -EOPNOTSUPP)
+		return err_set(why, -EPERM, FORBIDDEN);
 	return got == -ESRCH ? err_set(why, -ESRCH, "it has ended") : 0;
 }
 
@@ -209,9 +212,7 @@ static int begin_calls(struct visit *v, const struct put_in *p, struct err *why)
 	int err = threads_begin_calls(v->threads, &how);
 
 	if (err == -EPERM)
-		return err_set(why, err,
-			       "a seccomp filter watches its system calls, and may not be "
-			       "suspended (CAP_SYS_ADMIN)");
+		return err_set(why, err, FORBIDDEN);
 	if (err == -EOPNOTSUPP)
 		return err_set(why, err,
 			       "it handles its system calls itself (syscall user dispatch, as "
@@ -305,21 +306,6 @@ static int clear_stopped(void *ctx, struct visit *v, struct err *why)
 	(void)ctx;
 	(void)why;
 	return visit_do(v, tap_step_clear);
-}
-
-/* Does one of its threads handle its system calls itself? */
-static int ask_stopped(void *ctx, struct visit *v, struct err *why)
-{
-	(void)ctx;
-	(void)why;
-	return threads_are_dispatching(v->threads) ? -EOPNOTSUPP : 0;
-}
-
-static int nothing_to_prepare(void *ctx, struct visit_shared *s)
-{
-	(void)ctx;
-	(void)s;
-	return 0;
 }
 
 /*
@@ -441,23 +427,6 @@ int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, uint32_t *ret_c
 
 	*ret_cnt = (uint32_t)report.result;
 	return err && err != -EALREADY ? err_set(why, err, "%s", report.why.text) : 0;
-}
-
-static bool may_pass(int err)
-{
-	return err == -EAGAIN || err == -ETIME || err == -ETIMEDOUT;
-}
-
-int tap_check_dispatch(pid_t pid)
-{
-	static const struct visit_work work = { nothing_to_prepare, ask_stopped };
-	struct visit_report report;
-
-	int err = -EAGAIN;
-
-	for (int i = 0; i < DISPATCH_TRIES && may_pass(err); i++)
-		err = visit_process(pid, &work, NULL, &report, NULL);
-	return may_pass(err) ? -EAGAIN : err == -EOPNOTSUPP ? err : 0;
 }
 
 pid_t tap_pid(const struct tap *t)

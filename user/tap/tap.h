@@ -69,12 +69,6 @@ int tap_put_in(const struct tap_order *order, const struct tap_files *own, struc
 /* Take out what gone heaptaps have left at these places in the process's memory; *ret_cnt: their number. */
 int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, uint32_t *ret_cnt,
 	      struct err *why);
-/*
- * -EOPNOTSUPP: a thread of the process handles system calls itself (syscall user dispatch, as Wine does). It would
- * be given the system call in which a return probe ends, and come to harm. Stops the process for a moment. -EAGAIN: it
- * did not stop; 0 also where the kernel or another tracer does not let it be found out.
- */
-int tap_check_dispatch(pid_t pid);
 pid_t tap_pid(const struct tap *t);
 uint64_t tap_ino(const struct tap *t);
 /* Of its memory file; -1: it has none yet. */

@@ -32,16 +32,14 @@
 #define RESTART_BLOCK (-516)
 #define GRACE_NS \
 	50000000ULL /* at the end of the stop: to get back a thread whose call does not return */
-#ifndef PTRACE_O_SUSPEND_SECCOMP
-#define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
-#endif
 #define REQUEST_GET_FILTER 0x420c
 #define REQUEST_GET_RSEQ 0x420f
 #define REQUEST_GET_DISPATCH 0x4211
 #define ARCH_X86_64 0xc000003e
 
 /*
- * Seccomp.
+ * Seccomp. A call that a filter does not allow is not made. The tracer could suspend the filters for it
+ * (PTRACE_O_SUSPEND_SECCOMP), but not if it is killed between the thread's last stop and the call.
  */
 
 static bool is_filtered(pid_t tid)
@@ -50,9 +48,8 @@ static bool is_filtered(pid_t tid)
 }
 
 /* A tracer that has filters itself may not read those of others. */
-bool threads_may_restart(pid_t tid)
+static bool may_call(pid_t tid, const struct seccomp_data *data)
 {
-	const struct seccomp_data data = { .nr = SYS_restart_syscall, .arch = ARCH_X86_64 };
 	struct sock_filter *f = calloc(BPF_MAXINSNS, sizeof(*f));
 	bool may = f;
 	long cnt;
@@ -62,15 +59,45 @@ bool threads_may_restart(pid_t tid)
 
 		cnt = ptrace(REQUEST_GET_FILTER, tid, (void *)i, f);
 		if (cnt < 0) {
-			may = errno == ENOENT || errno == EINVAL || /* no more; no filter */
-			      (errno == EACCES && !is_filtered(tid));
+			may = errno == ENOENT || !is_filtered(tid); /* no more; none */
 			break;
 		}
-		action = filter_run(f, (size_t)cnt, &data);
+		action = filter_run(f, (size_t)cnt, data);
 		may = action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG;
 	}
 	free(f);
 	return may;
+}
+
+static bool may_call_nr(pid_t tid, int nr)
+{
+	const struct seccomp_data data = { .nr = nr, .arch = ARCH_X86_64 };
+
+	return may_call(tid, &data);
+}
+
+bool threads_may_restart(pid_t tid)
+{
+	return may_call_nr(tid, SYS_restart_syscall);
+}
+
+/* Whatever else is allowed, it can be undone. */
+static bool may_go_back(pid_t tid)
+{
+	return may_call_nr(tid, SYS_rt_sigreturn) && may_call_nr(tid, SYS_munmap) &&
+	       may_call_nr(tid, SYS_close);
+}
+
+static bool may_call_with(pid_t tid, const struct user_regs_struct *regs)
+{
+	const struct seccomp_data data = {
+		.nr = (int)regs->rax,
+		.arch = ARCH_X86_64,
+		.instruction_pointer = regs->rip + 2, /* behind `syscall` */
+		.args = { regs->rdi, regs->rsi, regs->rdx, regs->r10, regs->r8, regs->r9 },
+	};
+
+	return may_call(tid, &data);
 }
 
 /*
@@ -103,16 +130,6 @@ static bool is_dispatching(const struct stopped *s)
 	struct dispatch d;
 
 	return !ptrace(REQUEST_GET_DISPATCH, s->tid, (void *)sizeof(d), &d) && d.mode;
-}
-
-bool threads_are_dispatching(const struct threads *t)
-{
-	const struct stopped *s;
-
-	vec_each(&t->list, s)
-		if (s->is_stopped && !s->is_gone && is_dispatching(s))
-			return true;
-	return false;
 }
 
 /* Choose the calling thread: one that executes the program (those of the kernel's vhost have no rip). For threads in a
@@ -191,12 +208,8 @@ int threads_begin_calls(struct threads *t, const struct threads_calls *how)
 
 	if (!s)
 		return err;
-	if (is_filtered(s->tid)) {
-		if (ptrace(PTRACE_SETOPTIONS, s->tid, NULL,
-			   (void *)(THREADS_OPTIONS | PTRACE_O_SUSPEND_SECCOMP)))
-			return -EPERM;
-		t->is_suspended = true;
-	}
+	if (!may_go_back(s->tid))
+		return -EPERM;
 	if (ptrace(PTRACE_GETSIGMASK, s->tid, (void *)sizeof(t->saved_mask), &t->saved_mask))
 		return -errno;
 	t->caller = s;
@@ -287,6 +300,8 @@ int64_t threads_call(struct threads *t, long nr, uint64_t a, uint64_t b, uint64_
 	regs.r10 = d;
 	regs.r8 = e;
 	regs.r9 = f;
+	if (!may_call_with(s->tid, &regs))
+		return -EOPNOTSUPP;
 	if (ptrace(PTRACE_SETREGS, s->tid, NULL, &regs))
 		return -ESRCH;
 	err = run_to(t, PTRACE_SYSCALL, 0, SYSCALL_STOP);
@@ -321,8 +336,6 @@ static int restore_caller(struct threads *t, uint64_t end_ns)
 	}
 	ptrace(PTRACE_SETSIGMASK, s->tid, (void *)sizeof(t->saved_mask), &t->saved_mask);
 	ptrace(PTRACE_SETREGS, s->tid, NULL, &s->regs);
-	if (t->is_suspended)
-		ptrace(PTRACE_SETOPTIONS, s->tid, NULL, (void *)THREADS_OPTIONS);
 	send_kept(t);
 	t->caller = NULL;
 	return 0;

@@ -65,8 +65,6 @@ size_t threads_places(const struct threads *t, struct thread_place *ret, size_t 
 bool threads_has_pinned_at(const struct threads *t, uint64_t addr);
 /* If a thread is at from_addr, let it go on at to_addr. */
 void threads_move_pc(struct threads *t, uint64_t from_addr, uint64_t to_addr);
-/* Does a thread handle its system calls itself (syscall user dispatch)? Kernels before 6.4 do not say. */
-bool threads_are_dispatching(const struct threads *t);
 
 /* How one of the threads makes calls, and where its memory is reached: each function returns 0 or -errno. */
 struct threads_calls {
@@ -83,13 +81,14 @@ struct threads_calls {
 
 /*
  * Let one of the threads make system calls; begin and end save and restore the thread. -EAGAIN: no thread is at a place
- * where it can; -EPERM: a seccomp filter would see the call, and may not be suspended; -EOPNOTSUPP: it dispatches its
- * system calls itself.
+ * where it can; -EPERM: a seccomp filter does not allow rt_sigreturn, munmap or close; -EOPNOTSUPP: it dispatches its system
+ * calls itself.
  */
 int threads_begin_calls(struct threads *t, const struct threads_calls *how);
 void threads_end_calls(struct threads *t);
 /* Return the call's result, -errno as it is; -ESRCH: the process has ended; -ETIMEDOUT: it has not returned;
- * -EFAULT: a signal came instead of the result. Between begin and end. */
+ * -EFAULT: a signal came instead of the result; -EOPNOTSUPP: a seccomp filter does not allow the call, which is not made.
+ * Between begin and end. */
 int64_t threads_call(struct threads *t, long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
 		     uint64_t e, uint64_t f);
 /* A place below the stack of that thread, for a few bytes. */

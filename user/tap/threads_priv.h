@@ -47,7 +47,6 @@ struct threads {
 	uint64_t saved_mask;
 	uint64_t kept_mask; /* signals that it gets afterwards */
 	int passed; /* the signal that it gets when it goes on from this stop; 0: none */
-	bool is_suspended; /* its seccomp filters */
 	bool is_running; /* the caller is in a call that has not returned */
 };
 

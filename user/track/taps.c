@@ -228,17 +228,35 @@ static bool is_tried_again(const struct tracker *t, struct tracked_process *p, i
 	return true;
 }
 
+/* What its threads are, is known before one is stopped: the visitor may be killed before it has mended anything. */
+static const char *why_not_stopped(const struct tracker *t, const struct tracked_process *p)
+{
+	uint32_t flags;
+
+	if (engine_ask_threads(t->engine, p->pid, &flags))
+		return NULL; /* the visitor finds out by itself */
+	if (flags & HT_THREAD_DISPATCHES)
+		return "it handles its system calls itself (syscall user dispatch, as Wine does)";
+	if (flags & HT_THREAD_MAY_NOT_RESTART)
+		return "its seccomp filter may forbid restart_syscall(), which it needs after a "
+		       "stop";
+	return NULL;
+}
+
 static int tap_files(struct tracker *t, struct tracked_process *p, const struct tap_news **last)
 {
 	const bool has_new_maps = p->allocator_maps_cnt != p->tapped_maps_cnt;
 	const struct tap_news *news = NULL;
 	uint64_t begin_ns = now_ns();
+	const char *why = why_not_stopped(t, p);
 	struct track_file **file;
 	int err = 0;
 
 	vec_each(&p->mapped, file) {
 		if (!(*file)->alloc)
 			continue;
+		if (why)
+			return refuse_tap(t, p, *file, why);
 		err = probes_tap(t->probes, *file, p->pid, has_new_maps, &news);
 		if (err)
 			break;

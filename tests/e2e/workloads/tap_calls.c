@@ -4,9 +4,10 @@
  *
  *	tap_calls HOW
  *
- *	kill, trap, errno, notify	a seccomp filter has its list of calls; another one kills the process, raises SIGSYS,
+ *	restart, trap, errno, notify	a seccomp filter has its list of calls; another one kills the process, raises SIGSYS,
  *			fails, or waits for a supervisor that never answers
- *	restart		the same list and kill, with restart_syscall on it
+ *	kill		as restart, but restart_syscall is not on the list
+ *	allow		as restart, but a list of a few calls that are not allowed
  *	dispatch	what it calls is raised as SIGSYS, which its handler serves (as in Wine), but for the calls
  *			that it makes with the selector at "allow"
  *	dispatch-later	when told to "do" it
@@ -29,6 +30,27 @@
 static volatile char selector; /* 0: calls are made, 1: raised */
 static volatile unsigned long served_cnt, foreign_cnt;
 
+static void add_filter(struct sock_fprog program, unsigned long flags)
+{
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC | flags,
+		    &program) < 0)
+		bad("seccomp");
+}
+
+static void forbid_little(void)
+{
+	struct sock_filter f[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_acct, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+
+	add_filter((struct sock_fprog){ sizeof(f) / sizeof(*f), f }, 0);
+}
+
 static void set_filter(uint32_t action, int with_restart)
 {
 	static const int listed[] = { SYS_read,		 SYS_write,  SYS_clock_nanosleep,
@@ -39,7 +61,6 @@ static void set_filter(uint32_t action, int with_restart)
 				      SYS_tgkill };
 	struct sock_filter f[64];
 	unsigned n = 0;
-	struct sock_fprog program = { 0, f };
 
 	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0);
 	for (unsigned i = 0; i < sizeof(listed) / sizeof(*listed); i++) {
@@ -60,15 +81,10 @@ static void set_filter(uint32_t action, int with_restart)
 	f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0);
 	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action);
-	program.len = (unsigned short)n;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-		    SECCOMP_FILTER_FLAG_TSYNC |
-			    (action == SECCOMP_RET_USER_NOTIF ?
-				     SECCOMP_FILTER_FLAG_NEW_LISTENER | FLAG_TSYNC_ESRCH :
-				     0),
-		    &program) < 0)
-		bad("seccomp");
+	add_filter((struct sock_fprog){ (unsigned short)n, f },
+		   action == SECCOMP_RET_USER_NOTIF ?
+			   SECCOMP_FILTER_FLAG_NEW_LISTENER | FLAG_TSYNC_ESRCH :
+			   0);
 }
 
 static void *sleep_relative(void *arg)
@@ -142,12 +158,14 @@ static void on_unexpected(int sig)
 
 static void watch(const char *how)
 {
-	if (!strcmp(how, "trap"))
-		set_filter(SECCOMP_RET_TRAP, 0);
+	if (!strcmp(how, "allow"))
+		forbid_little();
+	else if (!strcmp(how, "trap"))
+		set_filter(SECCOMP_RET_TRAP, 1);
 	else if (!strcmp(how, "errno"))
-		set_filter(SECCOMP_RET_ERRNO | EPERM, 0);
+		set_filter(SECCOMP_RET_ERRNO | EPERM, 1);
 	else if (!strcmp(how, "notify"))
-		set_filter(SECCOMP_RET_USER_NOTIF, 0);
+		set_filter(SECCOMP_RET_USER_NOTIF, 1);
 	else
 		set_filter(SECCOMP_RET_KILL_PROCESS, !strcmp(how, "restart"));
 }
