@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "config/option.h"
+#include "cmd/option.h"
 
 #define VERSION_LINE "heaptap " HEAPTAP_VERSION "\n" /* of --version, in every command */
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "config/option.h"
+#include "cmd/option.h"
 #include "record/recorder.h"
 #include "record/whom.h"
 

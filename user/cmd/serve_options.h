@@ -12,11 +12,11 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
-#include "config/option.h"
-#include "serve/daemon.h"
+#include "cmd/option.h"
+#include "proc/cgroup.h"
 #include "push/push_message.h"
 #include "push/push_target.h"
-#include "proc/cgroup.h"
+#include "serve/daemon.h"
 
 struct serve_settings {
 	struct daemon_options daemon;

@@ -6,7 +6,7 @@
  * this is the part of the format that they need. A reader moves over the text and never past its end. Every function
  * that fails has reported why, and leaves the rest of the line, or of the array, to skip_rest().
  */
-#include "config/toml.h"
+#include "cmd/toml.h"
 
 #include <errno.h>
 #include <stdarg.h>

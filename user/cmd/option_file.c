@@ -8,8 +8,8 @@
 
 #include "base/err.h"
 #include "base/names.h"
-#include "config/option.h"
-#include "config/toml.h"
+#include "cmd/option.h"
+#include "cmd/toml.h"
 
 struct problem_sink {
 	option_error_fn on_error;

@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 #include "base/names.h"
-#include "config/option.h"
+#include "cmd/option.h"
 
 /* getopt_long() returns ROW_BASE plus the index of the option's row. Letters are below. */
 #define ROW_BASE 256

@@ -15,16 +15,16 @@
  *
  * option.c has the values, option_args.c the command line, option_file.c the file, option_print.c the output.
  */
-#ifndef HT_CONFIG_OPTION_H
-#define HT_CONFIG_OPTION_H
+#ifndef HT_CMD_OPTION_H
+#define HT_CMD_OPTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/vec.h"
 #include "base/units.h"
+#include "base/vec.h"
 
 struct err;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* option.c - the values of option.h: parsed from texts, compared, copied. */
-#include "config/option.h"
+#include "cmd/option.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -12,8 +12,8 @@
  *
  * All errors of a file are reported, at most one for each key: after an error reading goes on with the next key.
  */
-#ifndef HT_CONFIG_TOML_H
-#define HT_CONFIG_TOML_H
+#ifndef HT_CMD_TOML_H
+#define HT_CMD_TOML_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/option.h"
+#include "cmd/option.h"
 
 #define HELP_COLUMN_MAX 26
 #define HELP_WIDTH 98
