@@ -22,9 +22,9 @@
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "record/recorder.h"
-#include "record/result.h"
+#include "result/record_result.h"
+#include "result/scope_labels.h"
 #include "result/worker.h"
-#include "snapshot/scope_labels.h"
 #include "top/ui.h"
 #include "track/tracker.h"
 

@@ -2,13 +2,13 @@
 /*
  * saver.c - see saver.h.
  *
- * Compares reasons (watch.c) with the rules (rules.c), decides which profiles are made now (jobs.c), and what becomes
+ * Compares reasons (saved_watch.c) with the rules (saved_rules.c), decides which profiles are made now (saved_jobs.c), and what becomes
  * of those saved before.
  *
- * Jobs of ended processes wait in a list (jobs.c), because nothing else knows of them any more. For running
+ * Jobs of ended processes wait in a list (saved_jobs.c), because nothing else knows of them any more. For running
  * processes the reason (peak, limit) is stored as a want of the process until a child is started.
  */
-#include "saved/saver.h"
+#include "result/saver.h"
 
 #include <errno.h>
 #include <math.h>
@@ -26,9 +26,9 @@
 #include "http/endpoints.h"
 #include "kernel/engine.h"
 #include "metrics/view.h"
-#include "saved/saver_priv.h"
 #include "result/make.h"
-#include "snapshot/snapshot.h"
+#include "result/saver_priv.h"
+#include "result/snapshot.h"
 #include "track/tracker.h"
 
 static enum endpoint_moment moment_of(const struct saved_name *n)

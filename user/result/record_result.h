@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * result.h - the result of a recording: the profile file, its largest rows, the ledger.
+ * record_result.h - the result of a recording: the profile file, its largest rows, the ledger.
  *
  * The rows go to stdout, or to stderr where stdout belongs to a started program or to the profile.
  */
-#ifndef HT_RECORD_RESULT_H
-#define HT_RECORD_RESULT_H
+#ifndef HT_RESULT_RECORD_RESULT_H
+#define HT_RESULT_RECORD_RESULT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ struct result_options {
 	bool is_quiet; /* prints no rows either */
 	bool keep_allocator_frames;
 	bool no_lines;
-	unsigned labels; /* LABEL_* of snapshot/scope_labels.h */
+	unsigned labels; /* LABEL_* of result/scope_labels.h */
 	bool group_threads;
 	char *const *program_argv; /* of the started program, or NULL */
 	char *const *command_argv; /* for the profile's notes */

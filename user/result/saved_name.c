@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* name.c - see saver_priv.h. */
-#include "saved/saver_priv.h"
+/* saved_name.c - see saver_priv.h. */
+#include "result/saver_priv.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * A profile of several processes has one sum. It lacks what processes hold whose frees are not
  * watched, so these are named. In-use is unknown only if that is so for all of them.
  */
-#include "snapshot/recording_notes.h"
+#include "result/recording_notes.h"
 
 #include <errno.h>
 #include <math.h>
@@ -19,11 +19,11 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "profile/moment.h"
-#include "track/governor.h"
 #include "profile/profile.h"
 #include "profile/resident_words.h"
-#include "snapshot/ledger_notes.h"
-#include "snapshot/snapshot.h"
+#include "result/ledger_notes.h"
+#include "result/snapshot.h"
+#include "track/governor.h"
 #include "track/tracker.h"
 
 #define NAMED_MAX 8 /* in one line */

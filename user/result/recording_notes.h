@@ -16,8 +16,8 @@
  * Expected facts (frees are watched, nothing was lost) have no line, because `go tool pprof -top`
  * prints all comments before its table.
  */
-#ifndef HT_SNAPSHOT_RECORDING_NOTES_H
-#define HT_SNAPSHOT_RECORDING_NOTES_H
+#ifndef HT_RESULT_RECORDING_NOTES_H
+#define HT_RESULT_RECORDING_NOTES_H
 
 #include <stdbool.h>
 #include <stddef.h>

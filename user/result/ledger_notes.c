@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ledger_notes.c - see ledger_notes.h. */
-#include "snapshot/ledger_notes.h"
+#include "result/ledger_notes.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,8 +7,8 @@
  * that stay are seen exactly once. In-use values come from the live map alone, so they are never
  * negative. Peaks, and what a task has allocated, come from sums that BPF keeps.
  */
-#ifndef HT_SNAPSHOT_SNAPSHOT_H
-#define HT_SNAPSHOT_SNAPSHOT_H
+#ifndef HT_RESULT_SNAPSHOT_H
+#define HT_RESULT_SNAPSHOT_H
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rules.c - see saver_priv.h. */
-#include "saved/saver_priv.h"
+/* saved_rules.c - see saver_priv.h. */
+#include "result/saver_priv.h"
 
 bool saved_has_grown(double inuse_bytes, double kept_bytes, uint64_t rate_bytes)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* profile_build_priv.h - a part of profile_build.c: stacks of a snapshot -> locations of a profile. */
-#ifndef HT_SNAPSHOT_PROFILE_BUILD_PRIV_H
-#define HT_SNAPSHOT_PROFILE_BUILD_PRIV_H
+#ifndef HT_RESULT_PROFILE_BUILD_PRIV_H
+#define HT_RESULT_PROFILE_BUILD_PRIV_H
 
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "snapshot/profile_build.h"
+#include "result/profile_build.h"
 
 struct profile_stacks;
 struct track_instance;

@@ -2,8 +2,8 @@
 /*
  * profile_build.h - snapshot + stacks + files + names -> a profile.
  */
-#ifndef HT_SNAPSHOT_PROFILE_BUILD_H
-#define HT_SNAPSHOT_PROFILE_BUILD_H
+#ifndef HT_RESULT_PROFILE_BUILD_H
+#define HT_RESULT_PROFILE_BUILD_H
 
 #include <stdbool.h>
 #include <stddef.h>

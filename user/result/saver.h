@@ -4,14 +4,14 @@
  * its limit, and before it ended.
  *
  * BPF sums up what each process holds (engine_each_image()), so watching costs one small read in a tick, and no
- * walk of the samples. When there are reasons (rules.c says when), one snapshot is taken for all processes that
+ * walk of the samples. When there are reasons (saved_rules.c says when), one snapshot is taken for all processes that
  * have one, and a child process makes the files from it, as for serve/profiles.c.
  *
  * The kernel's event reports the end of a process. Its samples are still in the live map then: the saver keeps them
  * there (tracker_pin_image()) until the last profile is made.
  */
-#ifndef HT_SAVED_SAVER_H
-#define HT_SAVED_SAVER_H
+#ifndef HT_RESULT_SAVER_H
+#define HT_RESULT_SAVER_H
 
 #include <stdbool.h>
 #include <stddef.h>

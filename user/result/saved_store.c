@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* store.c - see saver_priv.h. */
-#include "saved/saver_priv.h"
+/* saved_store.c - see saver_priv.h. */
+#include "result/saver_priv.h"
 
 #include <dirent.h>
 #include <errno.h>

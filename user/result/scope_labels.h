@@ -6,8 +6,8 @@
  * "\/"). LABEL nodes, and labels of other formats, are labels beside the path; of each key the
  * innermost.
  */
-#ifndef HT_SNAPSHOT_SCOPE_LABELS_H
-#define HT_SNAPSHOT_SCOPE_LABELS_H
+#ifndef HT_RESULT_SCOPE_LABELS_H
+#define HT_RESULT_SCOPE_LABELS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * watch.c - see saver_priv.h.
+ * saved_watch.c - see saver_priv.h.
  */
-#include "saved/saver_priv.h"
+#include "result/saver_priv.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* result.c - see result.h. */
-#include "record/result.h"
+/* record_result.c - see record_result.h. */
+#include "result/record_result.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -17,7 +17,6 @@
 #include "base/units.h"
 #include "proc/runtime_kind.h"
 #include "profile/pprof.h"
-#include "report/report.h"
 #include "profile/profile.h"
 #include "profile/resident_words.h"
 #include "profile/witness.h"
@@ -25,10 +24,11 @@
 #include "record/out_file.h"
 #include "record/recorder.h"
 #include "record/targets.h"
-#include "snapshot/profile_build.h"
-#include "snapshot/recording_notes.h"
-#include "snapshot/scope_labels.h"
-#include "snapshot/snapshot.h"
+#include "report/report.h"
+#include "result/profile_build.h"
+#include "result/recording_notes.h"
+#include "result/scope_labels.h"
+#include "result/snapshot.h"
 #include "track/files.h"
 #include "track/tracker.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jobs.c - see saver_priv.h.
+ * saved_jobs.c - see saver_priv.h.
  */
-#include "saved/saver_priv.h"
+#include "result/saver_priv.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 #include "heaptap/abi.h"
 #include "http/endpoints.h"
 #include "result/make.h"
-#include "snapshot/snapshot.h"
+#include "result/snapshot.h"
 #include "track/tracker.h"
 
 #define ENDED_CAP 64

@@ -3,8 +3,8 @@
  * saver_priv.h - the parts of saver.c: names, rules and the store, which are tested alone; the processes that are
  * watched, the profiles that are to be made, and several profiles of one snapshot.
  */
-#ifndef HT_SAVED_SAVER_PRIV_H
-#define HT_SAVED_SAVER_PRIV_H
+#ifndef HT_RESULT_SAVER_PRIV_H
+#define HT_RESULT_SAVER_PRIV_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,9 +15,9 @@
 #include "base/hmap.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "track/governor.h"
 #include "proc/cgroup.h"
 #include "result/worker.h"
+#include "track/governor.h"
 
 struct engine;
 struct err;
@@ -30,7 +30,7 @@ struct saved_store;
 struct tracker;
 
 /*
- * name.c: the file name of a saved profile: the time, the process and the reason. Pure.
+ * saved_name.c: the file name of a saved profile: the time, the process and the reason. Pure.
  *
  * 	TAKEN-PID-COMM-REASON.pb.gz
  * 	20260131T093012.250Z-4711-server-oom.pb.gz
@@ -75,7 +75,7 @@ void saved_name_format(const struct saved_name *n, char buf[static KEEP_NAME_BYT
 int saved_name_parse(const char *file, struct saved_name *ret);
 
 /*
- * rules.c: when a profile is saved, and which one is removed when there are too many. Pure.
+ * saved_rules.c: when a profile is saved, and which one is removed when there are too many. Pure.
  *
  * Three rules keep the cost low. A new peak is saved only when in-use has grown by KEEP_GROWTH over the saved one.
  * A process that grows all the time is checked after 1, 2, 4, 8 and then every 10 s (struct saved_pace), so that a
@@ -132,14 +132,14 @@ struct saved_candidate {
 int saved_candidate_order(const void *a, const void *b);
 
 /*
- * store.c: the saved profiles: files in a folder, or in memory, bounded in number and bytes.
+ * saved_store.c: the saved profiles: files in a folder, or in memory, bounded in number and bytes.
  *
  * A profile comes as a file in memory, made by a child process. With a folder the child also writes it there
  * (saved_store_write(): under another name, synced, renamed, the folder synced), so that a file under its own name
  * is complete and survives a crash, and no slow disk holds up the daemon. Files that the folder does not take stay
  * in memory, within KEEP_MEMORY_MAX and, because each is an open descriptor there, KEEP_MEMORY_FILES_MAX.
  *
- * Only files with names of name.c count, are served and are removed; everything else in the folder is left alone.
+ * Only files with names of saved_name.c count, are served and are removed; everything else in the folder is left alone.
  * Files of an earlier process count too. The folder belongs to one process at a time.
  */
 
@@ -202,7 +202,7 @@ int saved_store_fetch(const struct saved_store *s, const struct kept_file *f);
 void saved_store_stats(const struct saved_store *s, struct saved_store_stats *ret);
 
 /*
- * jobs.c: profiles that are to be saved, and those of them that wait, because their processes (or images, after an
+ * saved_jobs.c: profiles that are to be saved, and those of them that wait, because their processes (or images, after an
  * exec) have ended.
  *
  * Their samples are still in the live map and are kept there (tracker_pin_image()) from when a job is added until it is
@@ -252,7 +252,7 @@ void saved_ended_take(struct saved_ended *ke, const struct saved_job *job);
 void saved_ended_skip_late(struct saved_ended *ke, struct tracker *t, uint64_t now_ns);
 
 /*
- * watch.c: the running processes of which profiles may be saved: what each holds, how near its cgroup is to its
+ * saved_watch.c: the running processes of which profiles may be saved: what each holds, how near its cgroup is to its
  * limit, and which reasons that gives to save a profile.
  *
  * This part reports the reasons. saver.c decides whether and when to act.

@@ -3,8 +3,8 @@
  * ledger_notes.h - what was done and what was lost, by name, as comments of a profile: the counters
  * of the BPF object and those kept elsewhere.
  */
-#ifndef HT_SNAPSHOT_LEDGER_NOTES_H
-#define HT_SNAPSHOT_LEDGER_NOTES_H
+#ifndef HT_RESULT_LEDGER_NOTES_H
+#define HT_RESULT_LEDGER_NOTES_H
 
 #include <stdbool.h>
 #include <stddef.h>
