@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "http/page_json.h"
 #include "http/page_parts.h"
-#include "metrics/view.h"
+#include "http/view.h"
 
 #define KEPT_SHOWN_MAX 50
 

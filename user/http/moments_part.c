@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "http/endpoints.h"
-#include "metrics/stack_past.h"
-#include "metrics/view.h"
+#include "http/stack_past.h"
+#include "http/view.h"
 
 static int64_t seconds_of(const struct stack_past_moment *m)
 {

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/printable.h"
-#include "track/budget.h"
 #include "http/endpoints.h"
-#include "metrics/view.h"
+#include "http/view.h"
+#include "track/budget.h"
 
 void page_put_text(const char *text, FILE *out)
 {

@@ -6,13 +6,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "http/inuse_growth.h"
+#include "http/inuse_past.h"
 #include "http/page_json.h"
 #include "http/page_parts.h"
 #include "http/process_page_priv.h"
-#include "metrics/inuse_growth.h"
-#include "metrics/inuse_past.h"
-#include "metrics/rows_past.h"
-#include "metrics/view.h"
+#include "http/rows_past.h"
+#include "http/view.h"
 
 static void put_now(const struct serve_process *p, FILE *out)
 {

@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "base/vec.h"
+#include "http/series.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "push/profile_copy.h"
 #include "push/push_queue.h"
-#include "metrics/series.h"
 
 #define PROFILE_NAME "memory"
 

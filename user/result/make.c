@@ -15,9 +15,9 @@
 #include "base/vec.h"
 #include "http/endpoints.h"
 #include "http/process_page.h"
+#include "http/rows_past.h"
+#include "http/stack_past.h"
 #include "kernel/engine.h"
-#include "metrics/rows_past.h"
-#include "metrics/stack_past.h"
 #include "proc/process.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
@@ -367,7 +367,7 @@ out:
 	return err;
 }
 
-/* The past: what stacks held at other moments (metrics/stack_past.h). */
+/* The past: what stacks held at other moments (http/stack_past.h). */
 
 _Static_assert(STACK_PAST_REST == SNAPSHOT_STACK_REST, "one number");
 

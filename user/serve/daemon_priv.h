@@ -191,7 +191,7 @@ bool slow_processes_has(const struct slow_processes *s, pid_t pid, uint32_t gene
 #define LIVE_VIEW_REST 20
 
 struct live_view_options {
-	size_t scopes_max; /* maximum series of a process: see metrics/series_table.c */
+	size_t scopes_max; /* maximum series of a process: see http/series_table.c */
 	uint64_t live_cap, stack_cap; /* the engine's */
 	uint64_t rows_interval_ns; /* between readings of a process: see live_view_priv.h */
 };

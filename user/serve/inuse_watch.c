@@ -9,11 +9,11 @@
 
 #include "base/clock.h"
 #include "base/hmap.h"
-#include "track/governor.h"
+#include "http/inuse_past.h"
 #include "kernel/engine.h"
-#include "metrics/inuse_past.h"
 #include "proc/process.h"
 #include "result/make.h"
+#include "track/governor.h"
 #include "track/tracker.h"
 
 _Static_assert(INUSE_PAST_PROCESSES_CAP >= HT_TARGETS_CAP, "each that is followed has a past");

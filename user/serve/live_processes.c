@@ -4,7 +4,7 @@
  *
  * The snapshot has one row per context, which is finer than what is shown: threads of a pool, and labels, are
  * summed up to cells of {process, scope, pool}. Then a process's cells are placed side by side, and the book
- * (metrics/series_table.c) chooses those that are shown.
+ * (http/series_table.c) chooses those that are shown.
  */
 #include "serve/live_view_priv.h"
 
@@ -17,9 +17,9 @@
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/printable.h"
-#include "metrics/rows_past.h"
-#include "metrics/series.h"
-#include "metrics/view.h"
+#include "http/rows_past.h"
+#include "http/series.h"
+#include "http/view.h"
 #include "proc/process.h"
 #include "profile/profile.h"
 #include "profile/resident_words.h"

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "base/log.h"
-#include "metrics/rows_past.h"
+#include "http/rows_past.h"
 #include "proc/process.h"
 #include "record/rows_reader.h"
 #include "result/make.h"

@@ -6,11 +6,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "track/governor.h"
+#include "http/stack_past.h"
 #include "kernel/engine.h"
-#include "metrics/stack_past.h"
 #include "profile/estimate.h"
 #include "result/make.h"
+#include "track/governor.h"
 #include "track/tracker.h"
 
 static uint64_t image_of(pid_t pid, uint32_t generation)

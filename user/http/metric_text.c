@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* metric_text.c - see metrics_page.h. */
-#include "metrics/metrics_page.h"
+#include "http/metrics_page.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -13,8 +13,8 @@
  * for each profile. Rows that do not differ any more become one; error bars and notes, which no backend reads, are
  * left out.
  */
-#ifndef HT_METRICS_SERIES_H
-#define HT_METRICS_SERIES_H
+#ifndef HT_HTTP_SERIES_H
+#define HT_HTTP_SERIES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * the other: heaptap_inuse_bytes / heaptap_target_resident_bytes. Families heaptap_scope_* have pid, comm, scope
  * and thread (the thread's pool).
  */
-#ifndef HT_METRICS_PAGE_H
-#define HT_METRICS_PAGE_H
+#ifndef HT_HTTP_METRICS_PAGE_H
+#define HT_HTTP_METRICS_PAGE_H
 
 #include <stdio.h>
 

@@ -6,8 +6,8 @@
  * An image is {pid, generation}, as in stack_past.h: another program of a process has a past of its own. What an ended one
  * had is kept for a while, for the profile that is saved of it.
  */
-#ifndef HT_METRICS_ROWS_PAST_H
-#define HT_METRICS_ROWS_PAST_H
+#ifndef HT_HTTP_ROWS_PAST_H
+#define HT_HTTP_ROWS_PAST_H
 
 #include <stdbool.h>
 #include <stddef.h>

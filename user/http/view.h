@@ -5,8 +5,8 @@
  * Numbers are doubles, because metrics are, so that a page is a table of fields (see metrics_page.c). NAN: not
  * known, and not shown.
  */
-#ifndef HT_METRICS_VIEW_H
-#define HT_METRICS_VIEW_H
+#ifndef HT_HTTP_VIEW_H
+#define HT_HTTP_VIEW_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * of each five minutes of the last day. Pure, and bounded: INUSE_PAST_PROCESS_BYTES for each process, at most
  * INUSE_PAST_PROCESSES_CAP of them.
  */
-#ifndef HT_METRICS_INUSE_PAST_H
-#define HT_METRICS_INUSE_PAST_H
+#ifndef HT_HTTP_INUSE_PAST_H
+#define HT_HTTP_INUSE_PAST_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* inuse_growth.c - see inuse_growth.h. */
-#include "metrics/inuse_growth.h"
+#include "http/inuse_growth.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* series.c - see series.h. */
-#include "metrics/series.h"
+#include "http/series.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
 
 #include "base/hmap.h"
 #include "base/vec.h"
-#include "metrics/series.h"
+#include "http/series.h"
 
 struct member {
 	struct series_cell cell; /* of the program that runs now */

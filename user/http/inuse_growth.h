@@ -6,8 +6,8 @@
  * line's own ups and downs, or than sampling may err, is no growth. It "grew" when it has been flat since: a program
  * that warmed up. Which stacks grow, and with what certainty, is another question: profile/growth.h.
  */
-#ifndef HT_METRICS_INUSE_GROWTH_H
-#define HT_METRICS_INUSE_GROWTH_H
+#ifndef HT_HTTP_INUSE_GROWTH_H
+#define HT_HTTP_INUSE_GROWTH_H
 
 #include <stddef.h>
 

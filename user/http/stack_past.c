@@ -29,7 +29,7 @@
  * A moment is identified by the clock of the samples, which never jumps. The time of the wall clock is kept beside
  * it.
  */
-#include "metrics/stack_past.h"
+#include "http/stack_past.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * Time is cut into slots. A process has a ring of slots for an hour and one for a day; a slot of a day is DAY_STEPS
  * slots of an hour. Slots in which nobody looked (the machine slept) are not known.
  */
-#include "metrics/inuse_past.h"
+#include "http/inuse_past.h"
 
 #include <errno.h>
 #include <math.h>

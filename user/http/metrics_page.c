@@ -5,15 +5,15 @@
  * Each metric is a line in a table: the family, and the field of view.h that it shows. A new metric of a process, a
  * scope, a push target or heaptap itself only needs a field and a line here.
  */
-#include "metrics/metrics_page.h"
+#include "http/metrics_page.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "metrics/rows_past.h"
-#include "metrics/view.h"
+#include "http/rows_past.h"
+#include "http/view.h"
 
 /* A family whose samples are the doubles at offset in structs of one kind. */
 struct field_family {

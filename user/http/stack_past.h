@@ -6,8 +6,8 @@
  * An image is {tgid, generation} of one process between two execs, as in struct history_key: a process that gets
  * the pid of an ended one has a past of its own.
  */
-#ifndef HT_METRICS_STACK_PAST_H
-#define HT_METRICS_STACK_PAST_H
+#ifndef HT_HTTP_STACK_PAST_H
+#define HT_HTTP_STACK_PAST_H
 
 #include <stdbool.h>
 #include <stddef.h>
