@@ -18,7 +18,7 @@
 #include "http/series.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
-#include "push/profile_copy.h"
+#include "profile/profile_copy.h"
 
 static const char *const none_taken[] = { NULL };
 

@@ -12,8 +12,8 @@
 
 #include "base/strset.h"
 #include "profile/profile.h"
+#include "profile/profile_copy.h"
 #include "profile/thread_pool.h"
-#include "push/profile_copy.h"
 
 /* Pyroscope accepts by default 30 labels of a series, and values of 2048 bytes. The labels of the whole profile
  * need their share. */

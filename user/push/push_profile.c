@@ -14,7 +14,7 @@
 #include "http/series.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
-#include "push/profile_copy.h"
+#include "profile/profile_copy.h"
 #include "push/push_queue.h"
 
 #define PROFILE_NAME "memory"

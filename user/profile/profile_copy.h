@@ -5,8 +5,8 @@
  * A copy has only the locations, functions and strings that its rows need, but all mappings (the first one is the
  * program).
  */
-#ifndef HT_PUSH_PROFILE_COPY_H
-#define HT_PUSH_PROFILE_COPY_H
+#ifndef HT_PROFILE_PROFILE_COPY_H
+#define HT_PROFILE_PROFILE_COPY_H
 
 #include <stdbool.h>
 #include <stddef.h>

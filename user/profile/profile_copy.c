@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* profile_copy.c - see profile_copy.h. */
-#include "push/profile_copy.h"
+#include "profile/profile_copy.h"
 
 #include <errno.h>
 #include <inttypes.h>
