@@ -16,10 +16,10 @@
 #include "made_frame.h"
 #include "profile/profile.h"
 #include "profile/resident_words.h"
-#include "top/page.h"
-#include "top/rates.h"
-#include "top/table.h"
-#include "top/view.h"
+#include "record/top_page.h"
+#include "record/top_rates.h"
+#include "record/top_table.h"
+#include "record/top_view.h"
 
 #define MIB (1 << 20)
 

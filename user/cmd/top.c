@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "track/governor.h"
 #include "cmd/cmd.h"
-#include "top/record_source.h"
+#include "record/top.h"
+#include "track/governor.h"
 
 static const char usage[] =
 	"usage: heaptap top [OPTIONS] -p PID\n"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* ui.h - joins screen, keys and table; record_source.c provides the data. */
-#ifndef HT_TOP_UI_H
-#define HT_TOP_UI_H
+/* top_ui.h - joins screen, keys and table; top.c provides the data. */
+#ifndef HT_RECORD_TOP_UI_H
+#define HT_RECORD_TOP_UI_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "top/table.h"
-#include "top/view.h"
+#include "record/top_table.h"
+#include "record/top_view.h"
 
 struct profile;
 struct top_ui;

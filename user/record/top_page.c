@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * page.c - see page.h.
+ * top_page.c - see top_page.h.
  *
  * From the top: what is shown; cost and losses; titles; rows; what is resident; a line with keys or the last message. On a low screen
  * the lines that help least are left out first, so that one line is left for rows.
  */
-#include "top/page.h"
+#include "record/top_page.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,8 +16,8 @@
 
 #include "base/printable.h"
 #include "base/units.h"
+#include "record/top_view.h"
 #include "report/report_list.h"
-#include "top/view.h"
 
 #define NAME_COLUMNS_GOOD 24
 #define LINES_FOR_COST 6

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* view.c - see view.h. */
-#include "top/view.h"
+/* top_view.c - see top_view.h. */
+#include "record/top_view.h"
 
 #include <errno.h>
 #include <math.h>

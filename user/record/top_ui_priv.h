@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* ui_priv.h - the parts of ui.c: the terminal. */
-#ifndef HT_TOP_UI_PRIV_H
-#define HT_TOP_UI_PRIV_H
+/* top_ui_priv.h - the parts of top_ui.c: the terminal. */
+#ifndef HT_RECORD_TOP_UI_PRIV_H
+#define HT_RECORD_TOP_UI_PRIV_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@ struct top_page;
 struct top_screen;
 
 /*
- * screen.c: the terminal: its size, its keys, and a page on it. Thin: page.h decides what is on the page.
+ * top_screen.c: the terminal: its size, its keys, and a page on it. Thin: top_page.h decides what is on the page.
  *
  * A terminal that is unknown, or that cannot place a cursor ("dumb"), gets one page below the other as plain text.
  */

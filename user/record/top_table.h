@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table.h - the data of heaptap top at one moment: the process as one row, or its stacks, functions, scopes or
+ * top_table.h - the data of heaptap top at one moment: the process as one row, or its stacks, functions, scopes or
  * threads. Pure.
  */
-#ifndef HT_TOP_TABLE_H
-#define HT_TOP_TABLE_H
+#ifndef HT_RECORD_TOP_TABLE_H
+#define HT_RECORD_TOP_TABLE_H
 
 #include <math.h>
 #include <stdbool.h>
@@ -33,7 +33,7 @@ struct top_row {
 	bool is_weak; /* too few samples */
 	double held_bytes, held_variance, blocks, alloc_bytes;
 	double cost_share, resident_bytes;
-	/* Filled by rates.h from here on. */
+	/* Filled by top_rates.h from here on. */
 	double growth_per_min, alloc_per_s;
 	bool growth_is_weak; /* it may be chance */
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * record_source.c - see record_source.h.
+ * top.c - see top.h.
  *
  * The recording's loop runs, and the screen is its guest. Every few seconds a forked child takes a snapshot, looks
  * up names and hands over a profile, as if the recording ended then: the loop never waits for names. A child takes
  * at most a tenth of the time of one CPU: the next one waits accordingly.
  */
-#include "top/record_source.h"
+#include "record/top.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -22,10 +22,10 @@
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "record/recorder.h"
+#include "record/top_ui.h"
 #include "result/record_result.h"
 #include "result/scope_labels.h"
 #include "result/worker.h"
-#include "top/ui.h"
 #include "track/tracker.h"
 
 #define FIRST_NS (NS_PER_S / 2)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* screen.c - see ui_priv.h. */
-#include "top/ui_priv.h"
+/* top_screen.c - see top_ui_priv.h. */
+#include "record/top_ui_priv.h"
 
 #include <curses.h>
 #include <errno.h>
@@ -14,8 +14,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "top/page.h"
-#include "top/view.h"
+#include "record/top_page.h"
+#include "record/top_view.h"
 
 #define ESCAPE_MS 25 /* after this, a lone Escape is one */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * messages.h - messages to standard error while the screen is drawn on: kept, shown in a line, and written when the
+ * top_messages.h - messages to standard error while the screen is drawn on: kept, shown in a line, and written when the
  * screen is gone. Of this process and of those that it starts meanwhile.
  */
-#ifndef HT_TOP_MESSAGES_H
-#define HT_TOP_MESSAGES_H
+#ifndef HT_RECORD_TOP_MESSAGES_H
+#define HT_RECORD_TOP_MESSAGES_H
 
 #include <stddef.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * page.h - a table as lines of text for a screen of any size. Pure.
+ * top_page.h - a table as lines of text for a screen of any size. Pure.
  *
  * No line is wider than the screen, and numbers are never cut: columns without room are left out, the least needed
  * first. The text is UTF-8 without control characters.
  */
-#ifndef HT_TOP_PAGE_H
-#define HT_TOP_PAGE_H
+#ifndef HT_RECORD_TOP_PAGE_H
+#define HT_RECORD_TOP_PAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rates.h - computes from tables of several moments how fast rows grow and allocate. Pure.
+ * top_rates.h - computes from tables of several moments how fast rows grow and allocate. Pure.
  *
  * Growth is what a row holds now minus what it held at the oldest moment of the last minute, or at the last one
  * before if moments are further apart. It may be chance when it is within the error bars of both moments together.
  * This is too careful, since part of what is held is the same at both moments: heaptap record, which knows every
  * sample's age, can be surer.
  */
-#ifndef HT_TOP_RATES_H
-#define HT_TOP_RATES_H
+#ifndef HT_RECORD_TOP_RATES_H
+#define HT_RECORD_TOP_RATES_H
 
 #include <stdint.h>
 

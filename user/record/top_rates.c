@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rates.c - see rates.h. */
-#include "top/rates.h"
+/* top_rates.c - see top_rates.h. */
+#include "record/top_rates.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/vec.h"
-#include "top/table.h"
+#include "record/top_table.h"
 
 #define POINT_CNT (TOP_RATES_SPAN_NS / TOP_RATES_STEP_NS + 2)
 

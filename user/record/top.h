@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* record_source.h - `heaptap top`: records one process, as heaptap record does, until it ends or the user quits. */
-#ifndef HT_TOP_RECORD_SOURCE_H
-#define HT_TOP_RECORD_SOURCE_H
+/* top.h - `heaptap top`: records one process, as heaptap record does, until it ends or the user quits. */
+#ifndef HT_RECORD_TOP_H
+#define HT_RECORD_TOP_H
 
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "profile/recording.h"
-#include "top/ui.h"
+#include "record/top_ui.h"
 #include "track/policy.h"
 
 struct top_record_options {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* table.c - see table.h. */
-#include "top/table.h"
+/* top_table.c - see top_table.h. */
+#include "record/top_table.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,9 +13,9 @@
 #include "base/strset.h"
 #include "base/units.h"
 #include "profile/profile.h"
-#include "report/report_list.h"
 #include "profile/resident_words.h"
 #include "profile/witness.h"
+#include "report/report_list.h"
 #include "report/report_losses.h"
 
 const char *const top_what_names[] = { "process", "stack", "function", "scope", "thread", NULL };

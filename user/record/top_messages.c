@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* messages.c - see messages.h. */
-#include "top/messages.h"
+/* top_messages.c - see top_messages.h. */
+#include "record/top_messages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/fd.h"
+#include "base/log.h"
 
 #define TAIL_BYTES 1024 /* searched for the last line */
 #define SAID_BYTES 65536 /* of all messages, the last ones */

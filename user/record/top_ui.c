@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ui.c - see ui.h. */
-#include "top/ui.h"
+/* top_ui.c - see top_ui.h. */
+#include "record/top_ui.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -12,10 +12,10 @@
 #include "base/clock.h"
 #include "base/terminal.h"
 #include "profile/profile.h"
-#include "top/messages.h"
-#include "top/page.h"
-#include "top/rates.h"
-#include "top/ui_priv.h"
+#include "record/top_messages.h"
+#include "record/top_page.h"
+#include "record/top_rates.h"
+#include "record/top_ui_priv.h"
 
 struct top_ui {
 	struct top_view view;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* view.h - which rows of a table are shown, and in which order: the state that keys change. Pure. */
-#ifndef HT_TOP_VIEW_H
-#define HT_TOP_VIEW_H
+/* top_view.h - which rows of a table are shown, and in which order: the state that keys change. Pure. */
+#ifndef HT_RECORD_TOP_VIEW_H
+#define HT_RECORD_TOP_VIEW_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include "base/hmap.h"
 #include "base/vec.h"
-#include "top/table.h"
+#include "record/top_table.h"
 
 enum top_sort { TOP_BY_HELD, TOP_BY_GROWTH, TOP_BY_ALLOC };
 extern const char *const top_sort_names[];
