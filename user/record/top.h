@@ -7,11 +7,13 @@
 #include <sys/types.h>
 
 #include "profile/recording.h"
-#include "record/top_ui.h"
+#include "record/top_view.h"
 #include "track/policy.h"
 
 struct top_record_options {
-	struct top_ui_options ui; /* pid: whom */
+	pid_t pid;
+	enum top_what what; /* the first view */
+	enum top_sort sort;
 	uint64_t interval_ns, rate_bytes;
 	bool rate_is_fixed; /* as in struct recorder_options */
 	enum tap_wish tap;
