@@ -6,15 +6,16 @@
  * still seen; then the other probes are taken out. If the guardian is killed, the recording ends with what there
  * is.
  */
-#include "record/recorder_priv.h"
-
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "guardian/guardian.h"
@@ -23,15 +24,83 @@
 #include "proc/launch.h"
 #include "proc/process.h"
 #include "proc/reader.h"
+#include "proc/runtime_kind.h"
 #include "profile/history.h"
 #include "record/holds.h"
 #include "record/idle_tasks.h"
 #include "record/live_line.h"
+#include "record/recorder_priv.h"
 #include "record/targets.h"
 #include "result/snapshot.h"
 #include "track/files.h"
 #include "track/governor.h"
 #include "track/tracker.h"
+
+static void ask_jvm(pid_t pid, size_t *jvm_cnt)
+{
+	struct process_info info;
+	struct err why;
+
+	if (process_info_read(pid, &info) || info.is_zombie || !jvm_is_hotspot(&info))
+		return;
+	++*jvm_cnt;
+	if (jvm_write_perfmap(&info, &why))
+		log_warn(
+			"record: the JVM %d (%s) was not asked for its functions' names, or did not "
+			"write them: %s",
+			pid, info.comm, why.text);
+}
+
+/* Ask all JVMs that are followed and run for the names of their code. Log those that did not answer. */
+static void jvm_names_ask(const struct tracker *t)
+{
+	size_t jvm_cnt = 0;
+
+	for (size_t i = 0; i < tracker_running_cnt(t); i++)
+		ask_jvm(tracker_running_at(t, i), &jvm_cnt);
+	if (!jvm_cnt)
+		log_warn("record: --jvm-perfmap: no JVM runs any more, or none was recorded");
+}
+
+/* The highest cost of probes among running processes, and whether all their frees are watched. */
+struct cost_view {
+	pid_t pid; /* the process with that cost */
+	struct budget_price now;
+	double share_overall, one_cpu_overall; /* of pid */
+	bool is_of_one_cpu; /* its limit in force is of one CPU */
+	bool has_inuse, is_out;
+	size_t cnt;
+};
+
+/* is_one: all share one budget. */
+static struct cost_view cost_view_read(const struct tracker *t, const struct governor *g, bool is_one)
+{
+	struct cost_view all = { .now = { -1, -1 }, .has_inuse = true };
+	size_t running_cnt = tracker_running_cnt(t);
+
+	if (is_one && running_cnt > 1)
+		running_cnt = 1;
+	for (size_t i = 0; i < running_cnt; i++) {
+		pid_t pid = tracker_running_at(t, i);
+		struct governor_view view;
+
+		if (governor_view(g, pid, &view))
+			continue;
+		all.cnt++;
+		all.has_inuse &= view.has_inuse;
+		all.is_out |= view.step == BUDGET_OFF;
+		if (view.now.cpu_share > all.now.cpu_share) {
+			all.now = view.now;
+			all.is_of_one_cpu = view.limit.one_cpu > 0;
+		}
+		if (view.overall.cpu_share >= all.share_overall) {
+			all.share_overall = view.overall.cpu_share;
+			all.one_cpu_overall = view.overall.one_cpu;
+			all.pid = pid;
+		}
+	}
+	return all;
+}
 
 #define COUNTERS_INTERVAL_NS 1000000000ULL /* of the programs' own counters and key names */
 /* Interval of looks at processes if all are tapped; otherwise each status line looks. */
@@ -469,29 +538,14 @@ const struct snapshot *recorder_snapshot(const struct recorder *r)
 	return r->snapshot;
 }
 
-struct engine *recorder_engine(const struct recorder *r)
+const struct session *recorder_session(const struct recorder *r)
 {
-	return r->session->engine;
-}
-
-const struct track_files *recorder_files(const struct recorder *r)
-{
-	return r->session->files;
-}
-
-const struct tracker *recorder_tracker(const struct recorder *r)
-{
-	return r->session->tracker;
+	return r->session;
 }
 
 const struct history *recorder_history(const struct recorder *r)
 {
 	return r->history;
-}
-
-const struct governor *recorder_governor(const struct recorder *r)
-{
-	return r->session->governor;
 }
 
 void recorder_facts(const struct recorder *r, struct recorder_facts *ret)

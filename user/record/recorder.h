@@ -13,18 +13,15 @@
 #include <sys/types.h>
 
 #include "kernel/attach.h"
-#include "track/policy.h"
 #include "profile/recording.h"
+#include "track/policy.h"
 
-struct engine;
-struct governor;
 struct history;
 struct recorder;
 struct resident_reading;
+struct session;
 struct snapshot;
 struct targets;
-struct track_files;
-struct tracker;
 
 /* A guest that looks on in the loop of a running recording. */
 struct recorder_guest {
@@ -110,9 +107,6 @@ const struct snapshot *recorder_snapshot(const struct recorder *r);
 /* The history of what was in use; NULL: none was kept. */
 const struct history *recorder_history(const struct recorder *r);
 void recorder_facts(const struct recorder *r, struct recorder_facts *ret);
-struct engine *recorder_engine(const struct recorder *r);
-const struct track_files *recorder_files(const struct recorder *r);
-const struct tracker *recorder_tracker(const struct recorder *r);
-const struct governor *recorder_governor(const struct recorder *r);
+const struct session *recorder_session(const struct recorder *r);
 
 #endif

@@ -13,29 +13,29 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "alloc/allocators.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/thread.h"
 #include "base/units.h"
-#include "track/budget.h"
-#include "track/governor.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
-#include "profile/history.h"
 #include "kernel/features.h"
 #include "kernel/privileges.h"
+#include "proc/events.h"
+#include "proc/launch.h"
+#include "proc/reader.h"
+#include "proc/runtime_kind.h"
+#include "profile/history.h"
 #include "record/holds.h"
 #include "record/idle_tasks.h"
 #include "record/targets.h"
-#include "alloc/allocators.h"
-#include "proc/events.h"
-#include "proc/runtime_kind.h"
-#include "proc/launch.h"
-#include "proc/reader.h"
+#include "track/budget.h"
 #include "track/file_content.h"
 #include "track/files.h"
+#include "track/governor.h"
 #include "track/tracker.h"
 
 #define TICK_NS 200000000ULL /* for the status line and for work that waits */
@@ -361,7 +361,7 @@ static bool has_unseen(const struct recorder *r)
 {
 	const struct track_instance *inst;
 
-	vec_each(&tracker_instances(recorder_tracker(r))->list, inst)
+	vec_each(&tracker_instances(r->session->tracker)->list, inst)
 		if (inst->unseen[0])
 			return true;
 	return false;

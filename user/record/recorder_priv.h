@@ -12,11 +12,11 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
-#include "track/budget.h"
 #include "record/live_line.h"
 #include "record/recorder.h"
 #include "record/rows_reader.h"
 #include "record/targets.h"
+#include "track/budget.h"
 #include "track/session.h"
 
 struct engine;
@@ -66,39 +66,5 @@ void recorder_visit(void *ctx, int fd);
 const char *recorder_failed_why(const struct recorder *r, int err);
 /* Report what a heap other than malloc's means for the recording. */
 void recorder_say_heap(const struct target *t);
-
-/* cost_view.c: the highest cost of probes among running processes, and whether all their frees are watched. */
-
-struct cost_view {
-	pid_t pid; /* the process with that cost */
-	struct budget_price now;
-	double share_overall, one_cpu_overall; /* of pid */
-	bool is_of_one_cpu; /* its limit in force is of one CPU */
-	bool has_inuse, is_out;
-	size_t cnt;
-};
-
-/* is_one: all share one budget. */
-struct cost_view cost_view_read(const struct tracker *t, const struct governor *g, bool is_one);
-
-/* family.c: children and further descendants that the followed processes already have. */
-
-/*
- * Follow all descendants of the followed processes, and add them to targets. The engine's events report forks from
- * when the parent is followed on; /proc shows what was forked before. So it misses none if it starts after
- * following began and repeats until there are no new ones. A process whose parent has ended meanwhile is not
- * recognised as a descendant. Processes that cannot be recorded are left out, and logged.
- */
-int family_add(struct engine *e, struct tracker *t, struct targets *targets);
-
-/* started.c: probes the files of a program before it is started. */
-
-/* Follow the process t that waits to execute argv; fill its heap. */
-int started_track(struct tracker *tracker, struct target *t, char *const argv[]);
-
-/* jvm_names.c: asks JVMs for the names of their code at the end of a recording. */
-
-/* Ask all JVMs that are followed and run. Log those that did not answer. */
-void jvm_names_ask(const struct tracker *t);
 
 #endif

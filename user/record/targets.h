@@ -16,7 +16,9 @@
 #include "base/vec.h"
 #include "proc/runtime_kind.h"
 
+struct engine;
 struct process_info;
+struct tracker;
 
 struct target {
 	pid_t pid;
@@ -49,13 +51,23 @@ bool target_may_return(pid_t pid, int *looks);
  * Faults, and processes that are left out, were logged.
  */
 int targets_check(struct targets *t, const pid_t *pids, size_t cnt, size_t named_cnt);
-/* Add one that runs and was checked. */
-int targets_add(struct targets *t, const struct process_info *info);
 /* Add a program that waits to be executed: only its path is known. */
 int targets_add_launched(struct targets *t, pid_t pid, const char *path);
 /* Remove one that ended before it could be attached to. */
 void targets_drop(struct targets *t, pid_t pid);
-bool targets_have(const struct targets *t, pid_t pid);
+
+/*
+ * Follow all children and further descendants that the followed processes already have, and add them to targets. The engine's events report forks from
+ * when the parent is followed on; /proc shows what was forked before. So it misses none if it starts after
+ * following began and repeats until there are no new ones. A process whose parent has ended meanwhile is not
+ * recognised as a descendant. Processes that cannot be recorded are left out, and logged.
+ */
+int family_add(struct engine *e, struct tracker *t, struct targets *targets);
+/*
+ * Follow the process t that waits to execute argv: probes the files of the program before it is started, and fills its
+ * heap.
+ */
+int started_track(struct tracker *tracker, struct target *t, char *const argv[]);
 
 /* Read again what /proc says of some of them, in turn. */
 void targets_refresh(struct targets *t);

@@ -38,6 +38,7 @@
 #include "result/record_result.h"
 #include "result/scope_labels.h"
 #include "result/worker.h"
+#include "track/session.h"
 #include "track/tracker.h"
 
 #define FIRST_NS (NS_PER_S / 2)
@@ -569,7 +570,7 @@ static int run(struct source *s)
 		log_error("top: cannot show what was recorded: %s", strerror(-s->err));
 		err = s->err;
 	}
-	if (!err && !s->wants_end && !tracker_running_cnt(recorder_tracker(s->recorder)))
+	if (!err && !s->wants_end && !tracker_running_cnt(recorder_session(s->recorder)->tracker))
 		err = stay(s);
 	return err;
 }

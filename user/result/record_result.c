@@ -30,6 +30,7 @@
 #include "result/scope_labels.h"
 #include "result/snapshot.h"
 #include "track/files.h"
+#include "track/session.h"
 #include "track/tracker.h"
 
 /* For all names of a recording; names not known by then are left out. */
@@ -92,19 +93,19 @@ static void on_symbols(void *ctx, const char *file, size_t done, size_t total)
 /* True if labels must distinguish several processes, or several images of one. */
 static bool labels_processes(const struct recorder *r, const struct recorder_facts *f)
 {
-	return f->follow || tracker_instances(recorder_tracker(r))->list.cnt > 1;
+	return f->follow || tracker_instances(recorder_session(r)->tracker)->list.cnt > 1;
 }
 
 static int add_notes(const struct result_options *opts, struct profile *p,
 		     const struct recorder_facts *f, const struct recorder *r)
 {
-	const struct tracker *t = recorder_tracker(r);
+	const struct tracker *t = recorder_session(r)->tracker;
 	const struct snapshot *s = recorder_snapshot(r);
 	const struct recording_facts facts = {
 		.command_argv = opts->command_argv,
 		.command_argc = opts->command_argc,
 		.tracker = t,
-		.governor = recorder_governor(r),
+		.governor = recorder_session(r)->governor,
 		.main_pid = f->pid,
 		.end_reason = f->end_reason,
 		.was_started = f->was_started,
@@ -137,7 +138,7 @@ static int add_notes(const struct result_options *opts, struct profile *p,
 	};
 	int err = recording_notes_add(&facts, p);
 
-	return err ? err : scope_notes_add(s, recorder_engine(r), t, &scopes, p);
+	return err ? err : scope_notes_add(s, recorder_session(r)->engine, t, &scopes, p);
 }
 
 /* Report on stderr, whatever the verbosity, the losses that matter to readers of the numbers. */
@@ -176,7 +177,7 @@ static void say_losses(const uint64_t stats[HT_STAT_CNT], const struct recorder_
 /* What is known of the processes. */
 static void set_instances(const struct recorder *r, struct nothing *n)
 {
-	const struct tracker *t = recorder_tracker(r);
+	const struct tracker *t = recorder_session(r)->tracker;
 	bool has_untapped = false;
 	const struct track_instance *inst;
 
@@ -219,7 +220,7 @@ static int say_nothing(const struct result_options *opts, const struct recorder 
 	int err;
 
 	/* The number is of all processes, but shown as of one. */
-	track_files_counts(recorder_files(r), &files);
+	track_files_counts(recorder_session(r)->files, &files);
 	heap.unread_cnt = files.unread_cnt;
 	if (heap.unread_cnt > heap.file_cnt)
 		heap.unread_cnt = heap.file_cnt;
@@ -302,8 +303,8 @@ static int build(const struct result_options *wanted, const struct recorder *r,
 	int err;
 
 	opts.label_processes = labels_processes(r, f);
-	err = profile_build(recorder_snapshot(r), recorder_engine(r), recorder_files(r),
-			    recorder_tracker(r), &opts, ret);
+	err = profile_build(recorder_snapshot(r), recorder_session(r)->engine, recorder_session(r)->files,
+			    recorder_session(r)->tracker, &opts, ret);
 	log_status_end();
 	return err;
 }
