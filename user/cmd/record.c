@@ -19,7 +19,6 @@
 #include "proc/select.h"
 #include "record/out_file.h"
 #include "record/recorder.h"
-#include "record/whom.h"
 #include "result/record_result.h"
 #include "result/scope_labels.h"
 
