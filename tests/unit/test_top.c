@@ -16,10 +16,7 @@
 #include "made_frame.h"
 #include "profile/profile.h"
 #include "profile/resident_words.h"
-#include "record/top_page.h"
-#include "record/top_rates.h"
-#include "record/top_table.h"
-#include "record/top_view.h"
+#include "record/top_priv.h"
 
 #define MIB (1 << 20)
 

@@ -30,11 +30,7 @@
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "record/recorder.h"
-#include "record/top_messages.h"
-#include "record/top_page.h"
-#include "record/top_rates.h"
-#include "record/top_table.h"
-#include "record/top_view.h"
+#include "record/top_priv.h"
 #include "result/record_result.h"
 #include "result/scope_labels.h"
 #include "result/worker.h"
@@ -51,7 +47,7 @@
 enum pair { PAIR_NONE, PAIR_HEAD, PAIR_WARN };
 
 /*
- * The terminal: its size, its keys, and a page on it. Thin: top_page.h decides what is on the page. One that is
+ * The terminal: its size, its keys, and a page on it. Thin: top_page.c decides what is on the page. One that is
  * unknown, or that cannot place a cursor ("dumb"), gets one page below the other as plain text.
  */
 struct top_screen {

@@ -7,8 +7,12 @@
 #include <sys/types.h>
 
 #include "profile/recording.h"
-#include "record/top_view.h"
 #include "track/policy.h"
+
+enum top_what { TOP_PROCESSES, TOP_STACKS, TOP_FUNCTIONS, TOP_SCOPES, TOP_THREADS };
+extern const char *const top_what_names[]; /* "process", "stack", as in --by of a report */
+enum top_sort { TOP_BY_HELD, TOP_BY_GROWTH, TOP_BY_ALLOC };
+extern const char *const top_sort_names[];
 
 struct top_record_options {
 	pid_t pid;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* top_messages.c - see top_messages.h. */
-#include "record/top_messages.h"
+/* top_messages.c - see top_priv.h. */
+#include "record/top_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

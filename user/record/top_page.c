@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * top_page.c - see top_page.h.
+ * top_page.c - see top_priv.h.
  *
  * From the top: what is shown; cost and losses; titles; rows; what is resident; a line with keys or the last message. On a low screen
  * the lines that help least are left out first, so that one line is left for rows.
  */
-#include "record/top_page.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,7 +15,7 @@
 
 #include "base/printable.h"
 #include "base/units.h"
-#include "record/top_view.h"
+#include "record/top_priv.h"
 #include "report/report_list.h"
 
 #define NAME_COLUMNS_GOOD 24

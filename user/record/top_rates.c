@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* top_rates.c - see top_rates.h. */
-#include "record/top_rates.h"
+/* top_rates.c - see top_priv.h. */
 
 #include <errno.h>
 #include <math.h>
@@ -10,7 +9,7 @@
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/vec.h"
-#include "record/top_table.h"
+#include "record/top_priv.h"
 
 #define POINT_CNT (TOP_RATES_SPAN_NS / TOP_RATES_STEP_NS + 2)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* top_table.c - see top_table.h. */
-#include "record/top_table.h"
+/* top_table.c - see top_priv.h. */
+#include "record/top_priv.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* top_view.c - see top_view.h. */
-#include "record/top_view.h"
+/* top_view.c - see top_priv.h. */
+#include "record/top_priv.h"
 
 #include <errno.h>
 #include <math.h>
