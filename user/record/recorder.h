@@ -43,7 +43,7 @@ struct recorder_options {
 	bool rate_is_fixed; /* else it follows the cost: track/auto_rate.c, track/taps.c */
 	bool realloc_keeps_scope; /* false: a realloc charges the current scope */
 	bool follow;
-	bool no_hold; /* a started program does not wait at an exec: see record/holds.h */
+	bool no_hold; /* a started program does not wait at an exec: see record/recorder_priv.h */
 	struct alloc_options alloc; /* how functions are probed; see struct track_policy */
 	bool jvm_perfmap; /* ask JVMs for the names of their code */
 	bool is_quiet;

@@ -29,7 +29,6 @@
 #include "proc/reader.h"
 #include "proc/runtime_kind.h"
 #include "profile/history.h"
-#include "record/holds.h"
 #include "record/idle_tasks.h"
 #include "record/targets.h"
 #include "track/budget.h"

@@ -12,7 +12,6 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
-#include "record/live_line.h"
 #include "record/recorder.h"
 #include "record/rows_reader.h"
 #include "record/targets.h"
@@ -29,6 +28,33 @@ struct tracker;
 	200000000ULL /* between moments of what is in use, at first: see profile/history.h */
 
 #define ROWS_MOST_NS (6 * NS_PER_S) /* for a reading of what is resident by row */
+
+/* live_line.c: the text of the status line while a recording runs. Pure. */
+
+/* The last seconds, for the rate. Zero-initialised. */
+#define LIVE_LINE_POINTS 16
+struct live_line {
+	struct live_point {
+		uint64_t time_ns;
+		double held_bytes;
+	} points[LIVE_LINE_POINTS];
+	size_t cnt; /* ever added */
+};
+
+struct live_now {
+	uint64_t time_ns, elapsed_ns;
+	bool has_held; /* false: frees are not watched */
+	double held_bytes;
+	double cost; /* share of CPU time, or of one CPU; NAN: not known */
+	bool is_of_one_cpu; /* cost is in one CPU, as the limit in force */
+	bool is_largest_cost; /* the largest of several processes */
+	const char *loss; /* loss to show at once; NULL: none */
+};
+
+#define LIVE_LINE_BYTES 128
+/* "12.4 s: held 451 KiB (+110 KiB/s), cost 9 %", "... cost 4 % of one CPU" */
+void live_line_text(struct live_line *l, const struct live_now *now,
+		    char buf[static LIVE_LINE_BYTES]);
 
 struct recorder {
 	struct recorder_options opts;
@@ -66,5 +92,29 @@ void recorder_visit(void *ctx, int fd);
 const char *recorder_failed_why(const struct recorder *r, int err);
 /* Report what a heap other than malloc's means for the recording. */
 void recorder_say_heap(const struct target *t);
+
+/*
+ * holds.c: makes a started program wait at each exec until it is probed, with --follow also its children.
+ * guardian/exec_hold.h says how, guardian/tracer.c what the program can see of it.
+ */
+
+struct guardian;
+struct holds;
+struct process_events;
+
+struct holds_parts {
+	struct guardian *guardian;
+	struct engine *engine;
+	struct tracker *tracker;
+	struct process_events *events; /* NULL: there are none */
+};
+
+/* Begin with the process that waits to be executed. Logs what is not possible. -errno: nothing is held. */
+int holds_begin(const struct holds_parts *parts, pid_t pid, bool is_family, struct holds **ret);
+/* Let all go on. NULL is fine. */
+void holds_end(struct holds *h);
+int holds_fd(const struct holds *h);
+/* Handle the processes that are held now. */
+void holds_work(struct holds *h);
 
 #endif

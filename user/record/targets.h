@@ -30,7 +30,7 @@ struct target {
 	uint64_t rss_begin_bytes,
 		rss_bytes; /* before it was attached to, and when last seen; 0: not known */
 	uint64_t file_begin_bytes, file_bytes; /* the part of it that is pages of files */
-	uint64_t throw_limit_bytes; /* see record/throw_limit.h */
+	uint64_t throw_limit_bytes; /* see throw_limit_bytes() */
 	struct heap_kind heap;
 	bool has_other_heap; /* another heap since its exec; the reporter clears it */
 };
@@ -71,7 +71,16 @@ int started_track(struct tracker *tracker, struct target *t, char *const argv[])
 
 /* Read again what /proc says of some of them, in turn. */
 void targets_refresh(struct targets *t);
-/* The least limit of all; see record/throw_limit.h. */
+/*
+ * Up to which size may the return of a throwing function be probed?
+ *
+ * A return probe replaces the return address on the stack. If an exception leaves the function, the unwinder meets
+ * that address, knows nothing about it, and ends the program. So a call that is going to fail must not be probed:
+ * sizes that the process cannot get any more are left out, with a margin for what it may take until the next look.
+ * Limit in bytes for the process as it is now. address_limit_bytes: its RLIMIT_AS, 0 = none.
+ */
+uint64_t throw_limit_bytes(pid_t pid, uint64_t address_limit_bytes);
+/* The least limit of all. */
 uint64_t targets_throw_limit(const struct targets *t);
 uint64_t targets_rss_begin(const struct targets *t);
 uint64_t targets_rss(const struct targets *t);
