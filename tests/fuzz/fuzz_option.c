@@ -13,7 +13,6 @@
 #include "base/printable.h"
 #include "cmd/option.h"
 #include "cmd/serve_options.h"
-#include "cmd/serve_settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -14,7 +14,6 @@
 
 #include "debuginfo.pb-c.h"
 #include "profile/profile.h"
-#include "push/debuginfo_message.h"
 #include "profile/profile_copy.h"
 #include "push/push_message.h"
 

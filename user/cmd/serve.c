@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/serve_options.h"
-#include "cmd/serve_settings.h"
 #include "serve/daemon.h"
 
 static const char usage[] =

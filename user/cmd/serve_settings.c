@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd/serve_settings.c - see cmd/serve_settings.h. */
-#include "cmd/serve_settings.h"
+/* cmd/serve_settings.c - see cmd/serve_options.h. */
 
 #include <errno.h>
 #include <stdarg.h>
@@ -12,10 +11,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "track/governor.h"
 #include "cmd/cmd.h"
 #include "cmd/serve_options.h"
 #include "http/listen.h"
+#include "track/governor.h"
 
 /* Log a conflict of an option with others, with the place where it is given. */
 __attribute__((format(printf, 3, 4))) static int complain(const struct serve_settings *s,

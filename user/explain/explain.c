@@ -8,8 +8,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "explain/target.h"
-#include "explain/type_files.h"
+#include "explain/explain_priv.h"
 #include "proc/process.h"
 
 /* The heaps, and then the rows, which get what the heaps leave. */

@@ -16,7 +16,6 @@
 #include "explain/mappings.h"
 #include "explain/rows.h"
 #include "explain/types.h"
-#include "explain/verdict.h"
 
 struct err;
 

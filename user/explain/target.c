@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * explain/target.c - see explain/target.h.
+ * explain/target.c - see explain/explain_priv.h.
  *
  * Anonymous memory is read through /proc/PID/mem, because process_vm_readv() pins pages, for which the kernel copies those
  * that are shared with a forked process. The price: such a read waits for a page with the lock of the process's memory, for
@@ -15,7 +15,7 @@
  * only a stop of all threads would keep them from remapping. (userfaultfd makes nobody wait: without leave to drop the
  * lock it gives an error.)
  */
-#include "explain/target.h"
+#include "explain/explain_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * explain/type_files.c - see explain/type_files.h.
+ * explain/type_files.c - see explain/explain_priv.h.
  *
  * Even fstat() waits for the server of a file system. So a file is touched only if the mounts of the process, or ours, say
  * that its device has a file system of the kernel's own.
  */
-#include "explain/type_files.h"
+#include "explain/explain_priv.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -21,7 +21,6 @@
 #include "profile/moment.h"
 #include "profile/profile.h"
 #include "profile/resident_words.h"
-#include "result/ledger_notes.h"
 #include "result/snapshot.h"
 #include "track/governor.h"
 #include "track/tracker.h"

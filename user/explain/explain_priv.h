@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * explain/target.h - a running process, read by /proc/PID/smaps, pagemap and mem, with pauses.
+ * explain_priv.h - the parts of explain.c. target.c: a running process, read by /proc/PID/smaps, pagemap and mem, with pauses.
  *
  * Each reading holds a lock for which the process's mmap() and munmap() wait, so it is cut into short ones: their
  * 99th percentile stays below 1 ms. process_vm_readv() is not used for anonymous memory: it takes pages like a writer, so
  * a process that shares them with a forked one gets a copy of each.
  */
-#ifndef HT_EXPLAIN_TARGET_H
-#define HT_EXPLAIN_TARGET_H
+#ifndef HT_EXPLAIN_EXPLAIN_PRIV_H
+#define HT_EXPLAIN_EXPLAIN_PRIV_H
 
 #include <sys/types.h>
 
 #include "explain/mappings.h"
 #include "explain/memory.h"
+#include "explain/types.h"
 
 struct target;
 
@@ -25,5 +26,13 @@ bool target_is_there(struct target *t);
 
 /* -ESRCH, -EACCES; -ETIMEDOUT: it took until the deadline. */
 int target_read_mappings(pid_t tid, uint64_t deadline_ns, struct mappings *ret);
+
+/* type_files.c: struct type_files of a process: one file is open at a time. */
+
+struct open_file;
+
+/* tid: any live thread of the process. A file whose file system may wait for ever (FUSE, NFS) is not opened. */
+int type_files_open(pid_t tid, struct open_file **ret_open, struct type_files *ret);
+void type_files_close(struct open_file *f);
 
 #endif
