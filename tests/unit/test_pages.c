@@ -12,11 +12,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "http/index_page.h"
 #include "http/inuse_past.h"
-#include "http/page_files.h"
-#include "http/page_json.h"
-#include "http/process_page.h"
+#include "http/pages.h"
 #include "http/rows_past.h"
 #include "http/stack_past.h"
 #include "http/view.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd/serve_settings.c - see cmd/serve_options.h. */
+#include "cmd/serve_options.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -12,7 +13,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
-#include "cmd/serve_options.h"
 #include "http/listen.h"
 #include "track/governor.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * moments_part.c - see process_page_priv.h.
+ * moments_part.c - see pages.h.
  *
  * Moments are shown by the wall clock's time then, and by how long ago that was, which is right even if the clock
  * was set since. A page that reloads would forget the choice, so the form is only on the still one.
  */
-#include "http/process_page_priv.h"
+#include "http/pages.h"
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* page_json.c - see page_json.h. */
-#include "http/page_json.h"
+/* page_json.c - see pages.h. */
+#include "http/pages.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* page_parts.c - see page_parts.h. */
-#include "http/page_parts.h"
+/* page_parts.c - see pages.h. */
+#include "http/pages.h"
 
 #include <math.h>
 #include <string.h>

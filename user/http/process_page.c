@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* process_page.c - see process_page.h. */
-#include "http/process_page.h"
+/* process_page.c - see pages.h. */
+#include "http/pages.h"
 
 #include <errno.h>
 #include <math.h>
@@ -8,9 +8,6 @@
 
 #include "http/inuse_growth.h"
 #include "http/inuse_past.h"
-#include "http/page_json.h"
-#include "http/page_parts.h"
-#include "http/process_page_priv.h"
 #include "http/rows_past.h"
 #include "http/view.h"
 

@@ -5,6 +5,7 @@
  * From the top: what is shown; cost and losses; titles; rows; what is resident; a line with keys or the last message. On a low screen
  * the lines that help least are left out first, so that one line is left for rows.
  */
+#include "record/top_priv.h"
 
 #include <errno.h>
 #include <math.h>
@@ -15,7 +16,6 @@
 
 #include "base/printable.h"
 #include "base/units.h"
-#include "record/top_priv.h"
 #include "report/report_list.h"
 
 #define NAME_COLUMNS_GOOD 24

@@ -150,7 +150,6 @@ enum top_wish top_view_key(struct top_view *v, const struct top_table *t, int ke
  * first. The text is UTF-8 without control characters.
  */
 
-
 #define TOP_COLUMNS_MAX 400
 #define TOP_LINE_BUF (4 * TOP_COLUMNS_MAX + 1) /* bytes of UTF-8 */
 

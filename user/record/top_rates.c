@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* top_rates.c - see top_priv.h. */
+#include "record/top_priv.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +10,6 @@
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/vec.h"
-#include "record/top_priv.h"
 
 #define POINT_CNT (TOP_RATES_SPAN_NS / TOP_RATES_STEP_NS + 2)
 

@@ -14,7 +14,7 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "http/endpoints.h"
-#include "http/process_page.h"
+#include "http/pages.h"
 #include "http/rows_past.h"
 #include "http/stack_past.h"
 #include "kernel/engine.h"

@@ -20,7 +20,7 @@
 #include "base/vec.h"
 #include "http/endpoints.h"
 #include "http/http.h"
-#include "http/process_page.h"
+#include "http/pages.h"
 #include "proc/process.h"
 #include "result/make.h"
 #include "result/recording_notes.h"
