@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * explain_priv.h - the parts of explain.c. target.c: a running process, read by /proc/PID/smaps, pagemap and mem, with pauses.
+ * explain_priv.h - what explain.c shows to its tests: a running process, read by /proc/PID/smaps, pagemap and mem, with pauses.
  *
  * Each reading holds a lock for which the process's mmap() and munmap() wait, so it is cut into short ones: their
  * 99th percentile stays below 1 ms. process_vm_readv() is not used for anonymous memory: it takes pages like a writer, so
@@ -27,7 +27,7 @@ bool target_is_there(struct target *t);
 /* -ESRCH, -EACCES; -ETIMEDOUT: it took until the deadline. */
 int target_read_mappings(pid_t tid, uint64_t deadline_ns, struct mappings *ret);
 
-/* type_files.c: struct type_files of a process: one file is open at a time. */
+/* struct type_files of a process: one file is open at a time. */
 
 struct open_file;
 

@@ -10,7 +10,6 @@
 
 struct explanation;
 
-void explain_make_reading(const struct explanation *x, struct resident_reading *ret);
 /* explain_process(), in a child as there. If it fails, the reading is not known. */
 void explain_read(pid_t pid, uint64_t limit_ns, struct resident_reading *ret);
 

@@ -14,7 +14,7 @@
 struct serve_view;
 
 /*
- * metric_text.c: metrics as text, in Prometheus' format or OpenMetrics. Pure.
+ * Metrics as text, in Prometheus' format or OpenMetrics. Pure.
  *
  * 	https://prometheus.io/docs/instrumenting/exposition_formats/
  * 	https://prometheus.io/docs/specs/om/open_metrics_spec/
@@ -47,7 +47,7 @@ struct metric_family {
 struct metric_text {
 	FILE *out;
 	enum metric_format format;
-	/* Private to metric_text.c from here on. */
+	/* Private to metrics_page.c from here on. */
 	const struct metric_family *family;
 	int label_cnt;
 };

@@ -13,7 +13,8 @@
 #include "profile/pprof.h"
 #include "profile/profile.h"
 
-int64_t profile_copy_str(struct profile_copy *c, int64_t id)
+/* Return a text of `from` as a string of c->to. */
+static int64_t profile_copy_str(struct profile_copy *c, int64_t id)
 {
 	return profile_str(c->to, profile_text(c->from, id));
 }
@@ -191,7 +192,8 @@ int profile_copy_stack(struct profile_copy *c, const uint32_t *locs, size_t cnt)
 	return 0;
 }
 
-int64_t profile_copy_named(struct profile_copy *c, const char *name)
+/* Return the index of a location that is no address, such as "[other]". -ENOMEM. */
+static int64_t profile_copy_named(struct profile_copy *c, const char *name)
 {
 	struct profile_location l = { .mapping = HT_NO_INDEX, .line_cnt = 1 };
 

@@ -35,10 +35,6 @@ void profile_copy_release(struct profile_copy *c);
 
 /* Copy a stack into c->stack, as indexes in c->to. */
 int profile_copy_stack(struct profile_copy *c, const uint32_t *locs, size_t cnt);
-/* Return the index of a location that is no address, such as "[other]". -ENOMEM. */
-int64_t profile_copy_named(struct profile_copy *c, const char *name);
-/* Return a text of `from` as a string of c->to. */
-int64_t profile_copy_str(struct profile_copy *c, int64_t id);
 
 /*
  * A profile within the bounds of a backend that would refuse a larger one whole.

@@ -98,9 +98,6 @@ void push_queue_close(struct push_queue *q);
 int push_queue_fd(const struct push_queue *q);
 void push_queue_run(struct push_queue *q);
 
-/* As push_http_set_identity(). */
-void push_queue_set_identity(struct push_queue *q, const struct push_http_options *opts);
-
 /* Add one request of these series. -ENOMEM; -E2BIG: larger than the target accepts, or than the spool holds (this
  * is counted as added and dropped). */
 int push_queue_add(struct push_queue *q, const struct push_series *series, size_t cnt);

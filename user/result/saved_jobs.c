@@ -50,7 +50,8 @@ enum saved_class saved_job_class(const struct saved_job *j)
 	}
 }
 
-bool saved_job_has_inuse(const struct saved_job *j)
+/* True if in use is known: frees are watched, or nothing says that they are not. */
+static bool saved_job_has_inuse(const struct saved_job *j)
 {
 	return !j->budget.is_known || j->budget.view.has_inuse;
 }

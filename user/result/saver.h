@@ -4,7 +4,7 @@
  * its limit, and before it ended.
  *
  * BPF sums up what each process holds (engine_each_image()), so watching costs one small read in a tick, and no
- * walk of the samples. When there are reasons (saved_rules.c says when), one snapshot is taken for all processes that
+ * walk of the samples. When there are reasons (saver.c says when), one snapshot is taken for all processes that
  * have one, and a child process makes the files from it, as for serve/profiles.c.
  *
  * The kernel's event reports the end of a process. Its samples are still in the live map then: the saver keeps them

@@ -30,7 +30,7 @@ struct saved_store;
 struct tracker;
 
 /*
- * saved_name.c: the file name of a saved profile: the time, the process and the reason. Pure.
+ * saved_store.c: the file name of a saved profile: the time, the process and the reason. Pure.
  *
  * 	TAKEN-PID-COMM-REASON.pb.gz
  * 	20260131T093012.250Z-4711-server-oom.pb.gz
@@ -75,7 +75,7 @@ void saved_name_format(const struct saved_name *n, char buf[static KEEP_NAME_BYT
 int saved_name_parse(const char *file, struct saved_name *ret);
 
 /*
- * saved_rules.c: when a profile is saved, and which one is removed when there are too many. Pure.
+ * saver.c: when a profile is saved, and which one is removed when there are too many. Pure.
  *
  * Three rules keep the cost low. A new peak is saved only when in-use has grown by KEEP_GROWTH over the saved one.
  * A process that grows all the time is checked after 1, 2, 4, 8 and then every 10 s (struct saved_pace), so that a
@@ -139,7 +139,7 @@ int saved_candidate_order(const void *a, const void *b);
  * is complete and survives a crash, and no slow disk holds up the daemon. Files that the folder does not take stay
  * in memory, within KEEP_MEMORY_MAX and, because each is an open descriptor there, KEEP_MEMORY_FILES_MAX.
  *
- * Only files with names of saved_name.c count, are served and are removed; everything else in the folder is left alone.
+ * Only files with such names count, are served and are removed; everything else in the folder is left alone.
  * Files of an earlier process count too. The folder belongs to one process at a time.
  */
 
@@ -230,8 +230,6 @@ struct saved_job {
 };
 
 enum saved_class saved_job_class(const struct saved_job *j);
-/* True if in use is known: frees are watched, or nothing says that they are not. */
-bool saved_job_has_inuse(const struct saved_job *j);
 /* True for a process or an image that has ended: this is the last chance to save a profile of it. */
 bool saved_job_is_last(const struct saved_job *j);
 /* For qsort(): by class, in each the largest in use first. */

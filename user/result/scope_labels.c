@@ -148,7 +148,8 @@ static const char *special_name(uint32_t source)
 	}
 }
 
-int64_t scope_labels_path(struct scope_labels *sl, const struct snapshot_scope *scope)
+/* Return the string (of the profile) of a scope's shown path; 0: the scope is a process. */
+static int64_t scope_labels_path(struct scope_labels *sl, const struct snapshot_scope *scope)
 {
 	char path[PATH_BYTES];
 	struct chain chain;

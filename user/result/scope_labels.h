@@ -48,8 +48,6 @@ void scope_labels_free(struct scope_labels *sl);
 /* Valid until the next call. */
 int scope_labels_of(struct scope_labels *sl, const struct snapshot_row *row,
 		    struct row_labels *ret);
-/* Return the string (of the profile) of a scope's shown path; 0: the scope is a process. */
-int64_t scope_labels_path(struct scope_labels *sl, const struct snapshot_scope *scope);
 
 /* Peaks of scopes, and tasks, as notes of a profile (profile/scope_note.h). */
 
