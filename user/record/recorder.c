@@ -531,19 +531,9 @@ void recorder_close(struct recorder *r)
 	free(r);
 }
 
-const struct snapshot *recorder_snapshot(const struct recorder *r)
-{
-	return r->snapshot;
-}
-
 const struct session *recorder_session(const struct recorder *r)
 {
 	return r->session;
-}
-
-const struct history *recorder_history(const struct recorder *r)
-{
-	return r->history;
 }
 
 void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
@@ -553,6 +543,8 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	const struct track_instance *inst;
 
 	*ret = r->facts;
+	ret->snapshot = r->snapshot;
+	ret->history = r->history;
 	ret->pid = first->pid;
 	ret->exe = first->exe;
 	memcpy(ret->comm, first->comm, sizeof(ret->comm));

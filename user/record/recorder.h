@@ -54,8 +54,9 @@ struct recorder_options {
 	bool refreshes_rows; /* for a guest: the last reading is made again and again, and its end is not waited for */
 };
 
-/* Facts about a recording besides its snapshot. */
 struct recorder_facts {
+	const struct snapshot *snapshot;
+	const struct history *history; /* of what was in use; NULL: none was kept */
 	pid_t pid; /* the first of several; also for comm and exe */
 	char comm[16];
 	const char *exe;
@@ -103,9 +104,6 @@ int recorder_peek(struct recorder *r);
 void recorder_close(struct recorder *r);
 
 /* Valid after recorder_run() or recorder_peek(). */
-const struct snapshot *recorder_snapshot(const struct recorder *r);
-/* The history of what was in use; NULL: none was kept. */
-const struct history *recorder_history(const struct recorder *r);
 void recorder_facts(const struct recorder *r, struct recorder_facts *ret);
 const struct session *recorder_session(const struct recorder *r);
 

@@ -257,7 +257,7 @@ static int add_notes(const struct result_options *opts, struct profile *p,
 		     const struct recorder_facts *f, const struct recorder *r)
 {
 	const struct tracker *t = recorder_session(r)->tracker;
-	const struct snapshot *s = recorder_snapshot(r);
+	const struct snapshot *s = f->snapshot;
 	const struct recording_facts facts = {
 		.command_argv = opts->command_argv,
 		.command_argc = opts->command_argc,
@@ -299,8 +299,9 @@ static int add_notes(const struct result_options *opts, struct profile *p,
 }
 
 /* Report on stderr, whatever the verbosity, the losses that matter to readers of the numbers. */
-static void say_losses(const uint64_t stats[HT_STAT_CNT], const struct recorder_facts *f)
+static void say_losses(const struct recorder_facts *f)
 {
+	const uint64_t *stats = f->snapshot->stats;
 	uint64_t cut = 0, all = stats[HT_STAT_END_COMPLETE];
 	char bytes[UNITS_BUF];
 
@@ -356,7 +357,7 @@ static int say_nothing(const struct result_options *opts, const struct recorder 
 		       const struct recorder_facts *f)
 {
 	const struct targets *targets = recorder_targets(r);
-	const struct snapshot *s = recorder_snapshot(r);
+	const struct snapshot *s = f->snapshot;
 	char name[TARGETS_NAME_BYTES], pids[TARGETS_NAME_BYTES], text[NOTHING_BYTES];
 	struct heap_kind heap = targets->list.data[0].heap;
 	struct nothing n = {
@@ -389,8 +390,7 @@ static int say_nothing(const struct result_options *opts, const struct recorder 
 	return err;
 }
 
-static void say_end(const struct result *res, const struct recorder_facts *f,
-		    const struct snapshot *s, int write_err)
+static void say_end(const struct result *res, const struct recorder_facts *f, int write_err)
 {
 	const char *path = out_file_path(res->out);
 
@@ -401,7 +401,7 @@ static void say_end(const struct result *res, const struct recorder_facts *f,
 			 WTERMSIG(f->exit_status), strsignal(WTERMSIG(f->exit_status)));
 	if (res->opts.stdout_fd >= 0 || write_err)
 		return;
-	if (!s->stats[HT_STAT_SAMPLES]) {
+	if (!f->snapshot->stats[HT_STAT_SAMPLES]) {
 		log_info("wrote %s, which has no samples", path);
 		return;
 	}
@@ -450,7 +450,7 @@ static int build(const struct result_options *wanted, const struct recorder *r,
 		.keep_allocator_frames = wanted->keep_allocator_frames,
 		.labels = wanted->labels,
 		.group_threads = wanted->group_threads,
-		.history = recorder_history(r),
+		.history = f->history,
 		.begin_ns = f->begin_ns,
 		.symbols = { .lines = !wanted->no_lines,
 			     .demangle = true,
@@ -460,7 +460,7 @@ static int build(const struct result_options *wanted, const struct recorder *r,
 	int err;
 
 	opts.label_processes = labels_processes(r, f);
-	err = profile_build(recorder_snapshot(r), recorder_session(r)->engine, recorder_session(r)->files,
+	err = profile_build(f->snapshot, recorder_session(r)->engine, recorder_session(r)->files,
 			    recorder_session(r)->tracker, &opts, ret);
 	log_status_end();
 	return err;
@@ -527,24 +527,22 @@ static void say_resident(const struct profile *p)
 int result_explain(const struct result_options *opts, const struct recorder *r,
 		   const struct profile *p)
 {
-	const struct snapshot *s = recorder_snapshot(r);
 	char words[WITNESS_WORDS];
 	struct recorder_facts f;
 	struct witness w;
 
 	recorder_facts(r, &f);
 	witness_find(p, &w);
-	if (w.is_unexplained && (opts->is_quiet || !s->stats[HT_STAT_SAMPLES]))
+	if (w.is_unexplained && (opts->is_quiet || !f.snapshot->stats[HT_STAT_SAMPLES]))
 		log_warn("record: %s", witness_words(&w, words)); /* no report says it */
-	if (!s->stats[HT_STAT_SAMPLES])
+	if (!f.snapshot->stats[HT_STAT_SAMPLES])
 		say_resident(p);
-	say_losses(s->stats, &f);
-	return s->stats[HT_STAT_SAMPLES] ? 0 : say_nothing(opts, r, &f);
+	say_losses(&f);
+	return f.snapshot->stats[HT_STAT_SAMPLES] ? 0 : say_nothing(opts, r, &f);
 }
 
 int result_write(struct result *res, const struct recorder *r)
 {
-	const struct snapshot *s = recorder_snapshot(r);
 	int shown_fd = fileno(shown_on(&res->opts));
 	struct report_options report = {
 		.by = REPORT_BY_STACK,
@@ -570,10 +568,10 @@ int result_write(struct result *res, const struct recorder *r)
 	nothing_err = result_explain(&res->opts, r, p);
 	if (res->opts.stdout_fd < 0 && !write_err)
 		report.path = out_file_path(res->out);
-	has_samples = s->stats[HT_STAT_SAMPLES] > 0;
+	has_samples = f.snapshot->stats[HT_STAT_SAMPLES] > 0;
 	if (has_samples && !res->opts.is_quiet)
 		err = show(res, p, &report);
-	say_end(res, &f, s, write_err);
+	say_end(res, &f, write_err);
 	err = write_err ? write_err : err ? err : nothing_err;
 	profile_free(p);
 	return err;

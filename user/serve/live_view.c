@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* live_view.c - see daemon_priv.h. */
-#include "serve/daemon_priv.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
@@ -10,22 +8,170 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hmap.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "http/inuse_past.h"
 #include "http/series.h"
+#include "http/stack_past.h"
 #include "http/view.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
 #include "proc/process.h"
+#include "profile/estimate.h"
 #include "result/make.h"
 #include "result/recording_notes.h"
 #include "result/snapshot.h"
+#include "serve/daemon_priv.h"
 #include "serve/live_view_priv.h"
 #include "track/files.h"
 #include "track/governor.h"
 #include "track/probes.h"
 #include "track/tracker.h"
+
+static uint64_t image_of(pid_t pid, uint32_t generation)
+{
+	return (uint64_t)pid << 32 | generation;
+}
+
+static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
+{
+	const struct history_key key = { .stack_id = v->stack_id,
+					 .image = image_of((pid_t)k->tgid, k->generation),
+					 .context_id = v->context_id };
+
+	return stack_past_add(ctx, &key, v->time_ns, v->size_bytes,
+			      estimate_threshold_probability(v->threshold));
+}
+
+/* Name the images whose in-use is known. */
+static int name_images(const struct result_source *src)
+{
+	size_t cnt = tracker_running_cnt(src->tracker);
+	int err = 0;
+
+	for (size_t i = 0; i < cnt && !err; i++) {
+		pid_t pid = tracker_running_at(src->tracker, i);
+		struct governor_view view;
+
+		if (governor_view(src->governor, pid, &view) || !view.has_inuse)
+			continue;
+		err = stack_past_name_image(src->stacks, result_image(src, pid),
+					    view.inuse_ns ? view.inuse_ns :
+							    tracker_followed_ns(src->tracker, pid));
+		if (err == -ENOSPC)
+			err = 0; /* its page says so */
+	}
+	return err;
+}
+
+/* Record now and then what the stacks of each process hold: see http/stack_past.h. Then it reads the live map. */
+static int stack_watch_tick(const struct result_source *src)
+{
+	const struct stack_past_moment now = { now_ns(), (int64_t)clock_ns(CLOCK_REALTIME) };
+	uint64_t begin_ns;
+	int err;
+
+	if (!src->stacks || now.time_ns < stack_past_due_ns(src->stacks))
+		return 0;
+	if (!tracker_running_cnt(src->tracker)) {
+		stack_past_forget(src->stacks);
+		return 0;
+	}
+	begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	stack_past_begin(src->stacks, &now);
+	err = name_images(src);
+	if (!err)
+		err = engine_each_live(src->engine, on_live, src->stacks);
+	if (err)
+		stack_past_forget(src->stacks);
+	else
+		err = stack_past_end(src->stacks, clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns);
+	log_debug("serve: a moment of stacks took %.1f ms of CPU, %.1f MiB are kept",
+		  (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns) / (double)NS_PER_MS,
+		  (double)stack_past_bytes(src->stacks) / (1 << 20));
+	return err;
+}
+
+_Static_assert(INUSE_PAST_PROCESSES_CAP >= HT_TARGETS_CAP, "each that is followed has a past");
+
+struct sums {
+	const struct result_source *src;
+	struct hmap by_pid; /* uint32_t -> bytes, a double's bits */
+};
+
+/*
+ * Skip images before an exec and ended processes: what they held is gone, and only running processes are shown
+ * here. (record/recorder.c keeps ended ones: what a process held at its end is what a recording is for.)
+ */
+static int add_image(void *ctx, const struct ht_image_key *key, const struct ht_image *image)
+{
+	struct sums *s = ctx;
+	double bytes = (double)image->inuse_bytes_8 / 256, before;
+	const uint64_t *known;
+	uint64_t bits;
+
+	if (tracker_is_over(s->src->tracker, (pid_t)key->tgid, key->generation))
+		return 0;
+	known = hmap_get(&s->by_pid, &key->tgid);
+	if (known) {
+		memcpy(&before, known, sizeof(before));
+		bytes += before;
+	}
+	memcpy(&bits, &bytes, sizeof(bits));
+	return hmap_put(&s->by_pid, &key->tgid, bits);
+}
+
+/* A process without a sum has allocated no sample yet: it holds nothing that was seen. */
+static double held(const struct sums *s, pid_t pid)
+{
+	struct governor_view view;
+	uint32_t key = (uint32_t)pid;
+	const uint64_t *known = hmap_get(&s->by_pid, &key);
+	double bytes = 0;
+
+	if (governor_view(s->src->governor, pid, &view) || !view.has_inuse)
+		return NAN;
+	if (known)
+		memcpy(&bytes, known, sizeof(bytes));
+	return fmax(bytes, 0);
+}
+
+static double resident(pid_t pid)
+{
+	struct process_info info;
+
+	return process_glance(pid, &info) ? NAN : (double)info.rss_bytes;
+}
+
+/*
+ * Record now and then what each followed process holds, and its resident memory: see http/inuse_past.h. It uses the sums
+ * that BPF keeps of each process, so it costs one small read, and a look at /proc for each process. There is seldom
+ * anything to do. 0 or a negative errno.
+ */
+static int inuse_watch_tick(const struct result_source *src, struct inuse_past *past)
+{
+	struct sums s = { .src = src };
+	size_t cnt = tracker_running_cnt(src->tracker);
+	int err;
+
+	if (!inuse_past_begin(past, now_ns()))
+		return 0;
+	hmap_init(&s.by_pid, sizeof(uint32_t));
+	err = engine_each_image(src->engine, add_image, &s);
+	for (size_t i = 0; i < cnt && !err; i++) {
+		pid_t pid = tracker_running_at(src->tracker, i);
+		const double bytes[] = {
+			[INUSE_PAST_INUSE] = held(&s, pid), [INUSE_PAST_RESIDENT] = resident(pid)
+		};
+
+		err = inuse_past_add(past, pid, tracker_followed_ns(src->tracker, pid), bytes);
+		if (err == -ENOSPC)
+			err = 0; /* ended ones make room next time; its page says so */
+	}
+	hmap_release(&s.by_pid);
+	return err ? err : inuse_past_end(past);
+}
 
 /* The probed files for the pages: their sharing, and the number of their processes. */
 

@@ -21,20 +21,6 @@ struct snapshot;
 struct target_memory;
 
 /*
- * inuse_watch.c: records now and then what each followed process holds, and its resident memory: see
- * http/inuse_past.h. It uses the sums that BPF keeps of each process, so it costs one small read, and a look at /proc
- * for each process.
- */
-
-/* Call a few times a second; there is seldom anything to do. Return 0 or a negative errno. */
-int inuse_watch_tick(const struct result_source *src, struct inuse_past *past);
-
-/* stack_watch.c: records now and then what the stacks of each process hold: see http/stack_past.h. */
-
-/* As inuse_watch_tick(); when there is something to do, it reads the live map. */
-int stack_watch_tick(const struct result_source *src);
-
-/*
  * rows_watch.c: reads now and then what is resident of each process by row: see http/rows_past.h.
  *
  * A job of the reader reads (record/rows_reader.h), one at a time, so a process that makes it wait makes nobody else wait. After
