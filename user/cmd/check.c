@@ -19,7 +19,6 @@
 #include "base/printable.h"
 #include "cmd/check_priv.h"
 #include "cmd/cmd.h"
-#include "cmd/profile_in.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "record/out_file.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* profile_in.c - see profile_in.h. */
-#include "cmd/profile_in.h"
+/* profile_in.c - see cmd.h. */
+#include "cmd/cmd.h"
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/printable.h"
 #include "base/sandbox.h"
-#include "http/token.h"
+#include "http/http.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "symbol/profile_symbols.h"

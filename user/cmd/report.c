@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/terminal.h"
 #include "cmd/cmd.h"
-#include "cmd/profile_in.h"
 #include "cmd/report_priv.h"
 #include "profile/match_list.h"
 #include "profile/moment.h"

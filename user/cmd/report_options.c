@@ -13,7 +13,6 @@
 #include "base/names.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
-#include "cmd/profile_in.h"
 #include "profile/match_list.h"
 
 #define ROWS_DEFAULT 20

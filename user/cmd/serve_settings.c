@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
-#include "http/listen.h"
+#include "http/http.h"
 #include "track/governor.h"
 
 /* Log a conflict of an option with others, with the place where it is given. */

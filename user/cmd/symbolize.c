@@ -27,7 +27,6 @@
 #include "base/sandbox.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
-#include "cmd/profile_in.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "record/out_file.h"

@@ -9,6 +9,9 @@
 #ifndef HT_EXPLAIN_EXPLAIN_PRIV_H
 #define HT_EXPLAIN_EXPLAIN_PRIV_H
 
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "explain/mappings.h"
@@ -34,5 +37,19 @@ struct open_file;
 /* tid: any live thread of the process. A file whose file system may wait for ever (FUSE, NFS) is not opened. */
 int type_files_open(pid_t tid, struct open_file **ret_open, struct type_files *ret);
 void type_files_close(struct open_file *f);
+
+/* Sentences, one behind the other. */
+
+/* Append to text, an array of so many bytes. What does not fit is cut. */
+__attribute__((format(printf, 3, 4))) static inline void add_text(char *text, size_t bytes,
+								  const char *fmt, ...)
+{
+	size_t len = strlen(text);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text + len, bytes - len, fmt, args);
+	va_end(args);
+}
 
 #endif

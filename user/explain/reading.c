@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* explain/reading.c - see explain/reading.h. */
-#include "explain/reading.h"
+/* explain/reading.c - see explain/explain.h. */
 
 #include <stdio.h>
 #include <string.h>

@@ -16,7 +16,7 @@
 #include "explain/rows.h"
 
 #include "base/units.h"
-#include "explain/add_text.h"
+#include "explain/explain_priv.h"
 
 #define ARENA_FREE_BYTES (256u << 10)
 #define ARENA_CNT 8

@@ -27,8 +27,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "http/http_priv.h"
-#include "http/listen.h"
-#include "http/token.h"
 
 /* Includes held connections, and a few that are ended but not closed yet. */
 #define SOCKETS_CAP (2 * CONNECTIONS_CAP)

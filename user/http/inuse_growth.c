@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* inuse_growth.c - see inuse_growth.h. */
-#include "http/inuse_growth.h"
+/* inuse_growth.c - see inuse_past.h. */
+#include "http/inuse_past.h"
 
 #include <math.h>
 

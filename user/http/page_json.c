@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "http/endpoints.h"
-#include "http/inuse_growth.h"
 #include "http/inuse_past.h"
 #include "http/rows_past.h"
 #include "http/stack_past.h"

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "http/inuse_growth.h"
 #include "http/inuse_past.h"
 #include "http/rows_past.h"
 #include "http/view.h"

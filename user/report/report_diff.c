@@ -31,7 +31,7 @@
 #include "base/vec.h"
 #include "profile/profile.h"
 #include "report/report_diff_rows.h"
-#include "report/report_own.h"
+#include "report/report_places.h"
 #include "report/report_text.h"
 
 /* Appends samples of one profile to another: for sums and differences of profiles. */

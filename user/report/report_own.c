@@ -2,7 +2,7 @@
 /* report_own.c - finds the user's own frames of a stack; report_own_names.c lists those that are not. */
 #include <string.h>
 
-#include "report/report_own.h"
+#include "report/report_places.h"
 #include "report/report_rows.h"
 
 static bool begins_with_own(const struct report *r, const char *text)

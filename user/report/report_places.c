@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/hmap.h"
-#include "report/report_own.h"
 #include "report/report_places.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"

@@ -13,11 +13,10 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "report/report_own.h"
+#include "profile/scope_tree.h"
 #include "report/report_places.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
-#include "profile/scope_tree.h"
 
 #define NAME_COLUMNS_MIN 20
 #define CALLER_COLUMNS_MIN 12

@@ -16,7 +16,6 @@
 #include "http/metrics_page.h"
 #include "http/pages.h"
 #include "http/stack_past.h"
-#include "http/token.h"
 #include "http/view.h"
 #include "report/report.h"
 #include "result/make.h"
