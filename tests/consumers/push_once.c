@@ -26,7 +26,6 @@
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "push/push_http.h"
-#include "push/push_profile.h"
 #include "push/push_queue.h"
 
 #define LABELS_MAX 16

@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "explain/explain.h"
 #include "explain/explain_priv.h"
-#include "explain/heap_pages.h"
+#include "explain/glibc.h"
 #include "explain/rows.h"
 
 #define MIB (1ULL << 20)

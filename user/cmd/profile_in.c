@@ -21,7 +21,7 @@
 #include "http/http.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
-#include "symbol/profile_symbols.h"
+#include "symbol/symbol.h"
 
 #define CONNECT_S 10L
 /* Seconds without data: a server may record for minutes before it answers (?seconds=300). */

@@ -15,7 +15,7 @@
 #include "http/http.h"
 #include "proc/facts.h"
 #include "push/push_http.h"
-#include "push/push_profile.h"
+#include "push/push_queue.h"
 
 static int check_listen(const char *text, struct err *why)
 {

@@ -31,7 +31,7 @@
 #include "profile/profile.h"
 #include "record/out_file.h"
 #include "symbol/debug_files.h"
-#include "symbol/profile_symbols.h"
+#include "symbol/symbol.h"
 
 /*
  * Fetches files by build id from servers that speak debuginfod's protocol. It waits for the network: only for commands

@@ -14,7 +14,7 @@
 
 #include "explain/glibc.h"
 #include "explain/jemalloc.h"
-#include "explain/mappings.h"
+#include "explain/memory.h"
 #include "explain/rows.h"
 #include "explain/types.h"
 #include "profile/resident_rows.h"

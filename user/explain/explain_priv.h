@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include "explain/mappings.h"
 #include "explain/memory.h"
 #include "explain/types.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* explain/heap_pages.c - see explain/heap_pages.h. */
-#include "explain/heap_pages.h"
+/* explain/heap_pages.c - see explain/glibc.h. */
+#include "explain/glibc.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "explain/bss.h"
+#include "explain/memory.h"
 
 #define WINDOW_BYTES (256u << 10)
 #define LEAF_WINDOW (64u << 10)

@@ -10,7 +10,7 @@
 
 #include "explain/glibc.h"
 #include "explain/jemalloc.h"
-#include "explain/mappings.h"
+#include "explain/memory.h"
 
 enum row_kind {
 	ROW_LIVE,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* push_profile.c - see push_profile.h. */
-#include "push/push_profile.h"
+/* push_profile.c - see push_queue.h. */
+#include "push/push_queue.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -15,7 +15,6 @@
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "profile/profile_copy.h"
-#include "push/push_queue.h"
 
 #define PROFILE_NAME "memory"
 

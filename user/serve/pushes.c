@@ -32,7 +32,6 @@
 #include "profile/profile.h"
 #include "profile/profile_copy.h"
 #include "push/debuginfo_upload.h"
-#include "push/push_profile.h"
 #include "push/push_queue.h"
 #include "result/make.h"
 #include "track/files.h"
