@@ -296,6 +296,15 @@ int option_apply_defaults(const struct option_table *t, void *settings)
 	return err;
 }
 
+static bool texts_equal(const struct texts *a, const struct texts *b)
+{
+	bool is = a->cnt == b->cnt;
+
+	for (size_t i = 0; i < a->cnt && is; i++)
+		is = !strcmp(a->data[i], b->data[i]);
+	return is;
+}
+
 bool option_is_equal(const struct option_row *row, const void *a, const void *b)
 {
 	const void *va = (const char *)a + row->at, *vb = (const char *)b + row->at;

@@ -66,7 +66,6 @@ static inline uint64_t heap_sum_resident(const struct heap_sum *s)
 {
 	return s->live + s->trim + s->pinned + s->kept + s->own + s->unknown;
 }
-void heap_sum_add(struct heap_sum *to, const struct heap_sum *s);
 
 uint32_t heap_class_of(uint64_t chunk_bytes);
 /* The smallest and largest block of a class, as the program asked for it. */

@@ -105,16 +105,6 @@ static int glibc_find_heaps(struct memory *m, struct mappings *maps, const struc
 	return a->is_main ? find_break(maps, g, a) : find_list(m, a);
 }
 
-struct glibc_heap *glibc_heap_of(struct glibc_arena *a, uint64_t addr)
-{
-	struct glibc_heap *heap;
-
-	vec_each(&a->heaps, heap)
-		if (addr >= heap->first_chunk && addr < heap->end)
-			return heap;
-	return NULL;
-}
-
 #define WINDOW_BYTES (256u << 10)
 #define SCAN_BYTES_CAP (256ULL << 20) /* of all .data together */
 #define ARENAS_CAP 20000

@@ -28,9 +28,6 @@ static inline uint64_t word_at(const void *bytes, size_t off)
 	return *(const uint64_t *)((const char *)bytes + off);
 }
 
-/* glibc_find.c */
-struct glibc_heap *glibc_heap_of(struct glibc_arena *a, uint64_t addr);
-
 /* glibc_mmapped.c */
 void glibc_walk_mmapped(struct memory *m, struct mappings *maps, struct glibc *g);
 

@@ -30,6 +30,16 @@
 #define CACHE_WORDS 80 /* 64 counts of 2 bytes, 64 pointers */
 #define KEY_CNT 8 /* different ones that are remembered */
 
+static struct glibc_heap *glibc_heap_of(struct glibc_arena *a, uint64_t addr)
+{
+	struct glibc_heap *heap;
+
+	vec_each(&a->heaps, heap)
+		if (addr >= heap->first_chunk && addr < heap->end)
+			return heap;
+	return NULL;
+}
+
 /* false: the list breaks, or is too long. */
 static bool read_bin(struct memory *m, struct glibc_arena *a, uint64_t bin, uint64_t *left)
 {
@@ -535,6 +545,20 @@ static void walk_heaps(struct walk *w)
 			heap_pages_add(&w->pages, w->at, a->top + a->top_bytes - w->at, HEAP_TOP);
 		heap_pages_end(&w->pages);
 	}
+}
+
+static void heap_sum_add(struct heap_sum *to, const struct heap_sum *s)
+{
+	for (size_t i = 0; i < HEAP_USE_CNT; i++) {
+		to->cnt[i] += s->cnt[i];
+		to->bytes[i] += s->bytes[i];
+	}
+	to->live += s->live;
+	to->trim += s->trim;
+	to->pinned += s->pinned;
+	to->kept += s->kept;
+	to->own += s->own;
+	to->unknown += s->unknown;
 }
 
 /* Believe what was found, or call all of it unknown. */

@@ -96,7 +96,7 @@ size_t memory_window(struct memory *m, uint64_t addr, void *buf, size_t bytes)
 	return done;
 }
 
-/* Explain/mappings.c - see explain/memory.h. */
+/* The mappings. */
 
 #define LINE_CAP (32u << 10) /* a path in which every byte is written as four */
 
@@ -264,7 +264,6 @@ struct mapping *mappings_find(struct mappings *m, uint64_t addr)
 	return &m->list.data[low - 1];
 }
 
-/* Explain/bss.c - see explain/memory.h. */
 
 bool is_bss(const struct mapping *map, const struct mapping *below)
 {

@@ -48,9 +48,6 @@ int push_target_parse(const char *text, struct push_target *ret, struct err *why
 void push_target_redact(const char *text, char *buf, size_t buf_bytes);
 
 #define PUSH_TARGET_URL_BYTES 640
-/* Make the address of another gRPC call of the same server: path is "/SERVICE/METHOD". */
-void push_target_call_url(const struct push_target *t, const char *path,
-			  char ret[PUSH_TARGET_URL_BYTES]);
 
 #define PUSH_TARGET_FILE_BYTES 128
 /* Make a name for a file or folder of this target alone: its kind, host and port, readable, and a hash of the whole

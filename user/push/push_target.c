@@ -187,11 +187,3 @@ void push_target_file_name(const struct push_target *t, char ret[PUSH_TARGET_FIL
 			*c = '_';
 }
 
-void push_target_call_url(const struct push_target *t, const char *path,
-			  char ret[PUSH_TARGET_URL_BYTES])
-{
-	bool is_v6 = strchr(t->host, ':');
-
-	snprintf(ret, PUSH_TARGET_URL_BYTES, "%s://%s%s%s:%u%s", t->is_tls ? "https" : "http",
-		 is_v6 ? "[" : "", t->host, is_v6 ? "]" : "", t->port, path);
-}

@@ -428,6 +428,20 @@ static int add_running(struct recorder *r, pid_t pid)
 	return err;
 }
 
+/* Remove one that ended before it could be attached to. */
+static void targets_drop(struct targets *t, pid_t pid)
+{
+	for (size_t i = 0; i < t->list.cnt; i++) {
+		if (t->list.data[i].pid != pid)
+			continue;
+		free(t->list.data[i].exe);
+		memmove(&t->list.data[i], &t->list.data[i + 1],
+			(t->list.cnt - i - 1) * sizeof(*t->list.data));
+		t->list.cnt--;
+		return;
+	}
+}
+
 /* A process found by a rule may have ended meanwhile: the others are recorded. */
 static int track_running(struct recorder *r)
 {

@@ -220,19 +220,6 @@ int targets_check(struct targets *t, const pid_t *pids, size_t cnt, size_t named
 	return 0;
 }
 
-void targets_drop(struct targets *t, pid_t pid)
-{
-	for (size_t i = 0; i < t->list.cnt; i++) {
-		if (t->list.data[i].pid != pid)
-			continue;
-		free(t->list.data[i].exe);
-		memmove(&t->list.data[i], &t->list.data[i + 1],
-			(t->list.cnt - i - 1) * sizeof(*t->list.data));
-		t->list.cnt--;
-		return;
-	}
-}
-
 /* Started programs are often scripts that execute the program that is meant. */
 static void note_exec(struct target *one, const struct process_info *info)
 {
@@ -339,22 +326,6 @@ void targets_name(const struct targets *t, char buf[static TARGETS_NAME_BYTES])
 		shown_cnt++;
 	}
 	snprintf(buf + len, TARGETS_NAME_BYTES - len, ")");
-}
-
-void targets_pids(const struct targets *t, char buf[static TARGETS_NAME_BYTES])
-{
-	const size_t spare = 16; /* for one more, and a note that there are more */
-	const struct target *one;
-	size_t len = 0;
-
-	vec_each(&t->list, one) {
-		if (len + spare > TARGETS_NAME_BYTES) {
-			snprintf(buf + len, TARGETS_NAME_BYTES - len, ",...");
-			return;
-		}
-		len += (size_t)snprintf(buf + len, TARGETS_NAME_BYTES - len, "%s%d", len ? "," : "",
-					one->pid);
-	}
 }
 
 #define ROUNDS 100 /* for a family that grows faster than this reads it, events report the rest */

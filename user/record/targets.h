@@ -53,8 +53,6 @@ bool target_may_return(pid_t pid, int *looks);
 int targets_check(struct targets *t, const pid_t *pids, size_t cnt, size_t named_cnt);
 /* Add a program that waits to be executed: only its path is known. */
 int targets_add_launched(struct targets *t, pid_t pid, const char *path);
-/* Remove one that ended before it could be attached to. */
-void targets_drop(struct targets *t, pid_t pid);
 
 /*
  * Follow all children and further descendants that the followed processes already have, and add them to targets. The engine's events report forks from
@@ -89,7 +87,5 @@ int64_t targets_rss_file_growth(const struct targets *t);
 /* "PID 12 (server)", "3 processes (redis-server, nginx, ...)" */
 #define TARGETS_NAME_BYTES 128
 void targets_name(const struct targets *t, char buf[static TARGETS_NAME_BYTES]);
-/* "12,13", for -p; "12,13,..." when there are many. */
-void targets_pids(const struct targets *t, char buf[static TARGETS_NAME_BYTES]);
 
 #endif

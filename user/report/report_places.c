@@ -293,28 +293,6 @@ void report_names_put(const struct report_names *t, const struct report_named_pl
 	report_line_end(&l);
 }
 
-int report_names_of(struct report_names *t, const struct report *r, size_t used,
-		    const struct report_places *rows, size_t cnt)
-{
-	struct report_named_place p;
-	int err = report_names_init(t, r, used);
-
-	for (size_t i = 0; i < cnt && !err; i++) {
-		report_name_row(r, &rows->data[i], &p);
-		err = report_names_add(t, &p);
-	}
-	return err;
-}
-
-void report_names_put_row(const struct report_names *t, const struct report *r,
-			  const struct report_row *row, FILE *out)
-{
-	struct report_named_place p;
-
-	report_name_row(r, row, &p);
-	report_names_put(t, &p, out);
-}
-
 void report_names_release(struct report_names *t)
 {
 	strset_free(t->texts);

@@ -52,11 +52,6 @@ int report_names_init(struct report_names *t, const struct report *r, size_t use
 int report_names_add(struct report_names *t, const struct report_named_place *p);
 void report_names_put(const struct report_names *t, const struct report_named_place *p, FILE *out);
 void report_names_release(struct report_names *t);
-/* The same for the first cnt rows: init, all of add, and put. */
-int report_names_of(struct report_names *t, const struct report *r, size_t used,
-		    const struct report_places *rows, size_t cnt);
-void report_names_put_row(const struct report_names *t, const struct report *r,
-			  const struct report_row *row, FILE *out);
 void report_name_frame(const struct report *r, const struct report_frame *f,
 		       struct report_named *ret);
 /* Shorten to `columns`: cuts the name, not its line. */

@@ -221,6 +221,19 @@ static void put_place(struct screen *s, const struct report_row *row)
 	fputc('\n', s->out);
 }
 
+static const char *report_row_title(const struct report *r, const struct report_row *row, char *buf)
+{
+	const char *what = r->opts->by == REPORT_BY_SCOPE    ? "scope" :
+			   r->opts->by == REPORT_BY_INSTANCE ? "task" :
+							       "row";
+
+	if (!row->row_cnt)
+		return strset_get(r->names, row->name);
+	snprintf(buf, REPORT_INTERVAL_BUF, "(other: %zu %s%s)", row->row_cnt, what,
+		 row->row_cnt == 1 ? "" : "s");
+	return buf;
+}
+
 static void put_named(const struct screen *s, const struct report_row *row)
 {
 	const char *pid = row->task.pid ? strset_get(s->r->names, row->task.pid) : "";

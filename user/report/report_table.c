@@ -261,6 +261,17 @@ bool report_temporary(const struct report *r, const struct report_row *row, stru
 	return bin_share(&row->bins, bin_temporary_objects(&row->bins), ret);
 }
 
+/* The bin of the size that most objects have; HT_BIN_SIZE_CNT: no size is known. */
+static uint32_t bin_most_size(const struct bin_sums *sums)
+{
+	uint32_t most = HT_BIN_SIZE_CNT;
+
+	for (uint32_t i = 0; i < HT_BIN_SIZE_CNT; i++)
+		if (sums->objects[i] > (most < HT_BIN_SIZE_CNT ? sums->objects[most] : 0))
+			most = i;
+	return most;
+}
+
 static char *most_size_name(const struct bin_sums *sums, char buf[BIN_NAME_BUF])
 {
 	uint32_t most = bin_most_size(sums);
@@ -455,6 +466,29 @@ void report_table_put_row(const struct report_table *t, const struct report_row 
 		if (cell == REPORT_CELL_VALUE)
 			report_paint(t->r, REPORT_PLAIN, out);
 	}
+}
+
+/* The same for the first cnt rows: init, all of add, and put. */
+static int report_names_of(struct report_names *t, const struct report *r, size_t used,
+		    const struct report_places *rows, size_t cnt)
+{
+	struct report_named_place p;
+	int err = report_names_init(t, r, used);
+
+	for (size_t i = 0; i < cnt && !err; i++) {
+		report_name_row(r, &rows->data[i], &p);
+		err = report_names_add(t, &p);
+	}
+	return err;
+}
+
+static void report_names_put_row(const struct report_names *t, const struct report *r,
+			  const struct report_row *row, FILE *out)
+{
+	struct report_named_place p;
+
+	report_name_row(r, row, &p);
+	report_names_put(t, &p, out);
 }
 
 /* Write a table by growth or by temporary blocks, at most row_cap rows. Stacks of one place are one row. */

@@ -44,7 +44,6 @@ char *report_format_rate(double bytes, char *buf);
 char *report_format_share(const struct report *r, int64_t value, char *buf);
 const char *report_value_title(const struct report *r);
 bool report_is_weak(const struct report *r, const struct report_row *row);
-const char *report_row_title(const struct report *r, const struct report_row *row, char *buf);
 
 /* A text that is wrapped only between its parts. `used` must be 0 at the beginning. */
 struct report_line {
@@ -85,7 +84,6 @@ struct report_before {
 };
 /* false: it is not known. */
 bool report_find_before(const struct report *r, struct report_before *ret);
-void report_put_before(const struct report *r, FILE *out);
 
 /* Growth of value per minute, NAN: not known. */
 double report_per_minute(const struct report *r, int64_t value);

@@ -352,6 +352,23 @@ static void set_instances(const struct recorder *r, struct nothing *n)
 	n->is_untapped = has_untapped;
 }
 
+/* "12,13", for -p; "12,13,..." when there are many. */
+static void targets_pids(const struct targets *t, char buf[static TARGETS_NAME_BYTES])
+{
+	const size_t spare = 16; /* for one more, and a note that there are more */
+	const struct target *one;
+	size_t len = 0;
+
+	vec_each(&t->list, one) {
+		if (len + spare > TARGETS_NAME_BYTES) {
+			snprintf(buf + len, TARGETS_NAME_BYTES - len, ",...");
+			return;
+		}
+		len += (size_t)snprintf(buf + len, TARGETS_NAME_BYTES - len, "%s%d", len ? "," : "",
+					one->pid);
+	}
+}
+
 /* Say why nothing was sampled, and what to do. -ENODATA: nothing could have been. */
 static int say_nothing(const struct result_options *opts, const struct recorder *r,
 		       const struct recorder_facts *f)
