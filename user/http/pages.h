@@ -62,14 +62,6 @@ int process_page_write(const struct serve_view *v, const struct serve_process *p
 		       FILE *out);
 
 /*
- * moments_part.c: the part of a process's page for choosing two moments, to see what changed: links, and a form if
- * the page is still. Pure.
- */
-
-void moments_part_write(const struct serve_view *v, const struct serve_process *p, bool is_live,
-			FILE *out);
-
-/*
  * page_json.c: the data of the pages as JSON: at /api and /pid/N/api, and within the pages themselves. Pure.
  *
  * Bounded: a process takes some 450 bytes in the index besides its names, its own page 50 KiB besides its scopes; at
