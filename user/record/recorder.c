@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +101,7 @@ static struct cost_view cost_view_read(const struct tracker *t, const struct gov
 	return all;
 }
 
+#define TICK_NS 200000000ULL /* for the status line and for work that waits */
 #define COUNTERS_INTERVAL_NS 1000000000ULL /* of the programs' own counters and key names */
 /* Interval of looks at processes if all are tapped; otherwise each status line looks. */
 #define LOOK_TAPPED_NS 1000000000ULL
@@ -243,7 +245,7 @@ const char *recorder_failed_why(const struct recorder *r, int err)
 }
 
 /* What it has recorded is complete up to here. */
-void recorder_on_guardian_news(void *ctx, int fd)
+static void on_guardian_news(void *ctx, int fd)
 {
 	struct recorder *r = ctx;
 
@@ -255,7 +257,7 @@ void recorder_on_guardian_news(void *ctx, int fd)
 	end_early(r, guardian_lost_why(r->guardian));
 }
 
-void recorder_on_child_end(void *ctx, int fd)
+static void on_child_end(void *ctx, int fd)
 {
 	struct recorder *r = ctx;
 
@@ -265,7 +267,7 @@ void recorder_on_child_end(void *ctx, int fd)
 }
 
 /* A stopped ssh sends no signal: without this the probes would stay in until the process ends. */
-void recorder_on_reader_gone(void *ctx, int fd)
+static void on_reader_gone(void *ctx, int fd)
 {
 	struct recorder *r = ctx;
 
@@ -296,7 +298,7 @@ static void read_moment(struct recorder *r)
 		drop_history(r, err);
 }
 
-void recorder_visit(void *ctx, int fd)
+static void visit(void *ctx, int fd)
 {
 	struct recorder *r = ctx;
 
@@ -323,7 +325,7 @@ static void refresh_rows(struct recorder *r)
 	}
 }
 
-void recorder_on_tick(void *ctx)
+static void on_tick(void *ctx)
 {
 	struct recorder *r = ctx;
 
@@ -336,10 +338,10 @@ void recorder_on_tick(void *ctx)
 	refresh_rows(r);
 	show_status(r);
 	read_moment(r);
-	recorder_visit(r, -1);
+	visit(r, -1);
 }
 
-void recorder_on_signal(void *ctx, int signal)
+static void on_signal(void *ctx, int signal)
 {
 	struct recorder *r = ctx;
 
@@ -347,6 +349,29 @@ void recorder_on_signal(void *ctx, int signal)
 	if (r->is_over) /* he does not want to wait */
 		rows_reader_give_up(&r->rows_end, "stopped by the user");
 	end_early(r, "stopped by the user");
+}
+
+int recorder_loop_new(struct recorder *r)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, 0 };
+	int err = loop_new(&r->loop);
+
+	return err ? err : loop_watch_signals(r->loop, signals, on_signal, r);
+}
+
+int recorder_watch(struct recorder *r)
+{
+	int err = loop_every(r->loop, TICK_NS, on_tick, r);
+
+	if (!err)
+		err = loop_watch(r->loop, guardian_fd(r->guardian), on_guardian_news, r);
+	if (!err && r->launch)
+		err = loop_watch(r->loop, r->launch->wait_fd, on_child_end, r);
+	if (!err && r->opts.stdout_fd >= 0) /* the end of a file cannot be gone */
+		(void)loop_watch_end(r->loop, r->opts.stdout_fd, on_reader_gone, r);
+	if (!err && r->opts.guest)
+		err = loop_watch(r->loop, r->opts.guest->fd, visit, r);
+	return err;
 }
 
 /* Milliseconds until something is due. */
@@ -394,7 +419,7 @@ static void settle(struct recorder *r)
 	if (r->launch && r->facts.exit_status < 0 && !tracker_running_cnt(r->session->tracker)) {
 		for (int i = 0; i < 100 && launch_reap(r->launch, &status); i++)
 			usleep(10000);
-		recorder_on_child_end(r, -1);
+		on_child_end(r, -1);
 	}
 }
 

@@ -8,7 +8,6 @@
 #include "record/recorder_priv.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +35,6 @@
 #include "track/files.h"
 #include "track/governor.h"
 #include "track/tracker.h"
-
-#define TICK_NS 200000000ULL /* for the status line and for work that waits */
 
 static int choose_mode(struct recorder *r)
 {
@@ -328,19 +325,11 @@ static int open_loop(struct recorder *r)
 			 strerror(-err), privileges_perf_advice(err));
 		r->events = NULL;
 	}
-	err = loop_every(r->loop, TICK_NS, recorder_on_tick, r);
+	err = recorder_watch(r);
 	if (!err)
 		err = loop_watch(r->loop, engine_events_fd(r->session->engine), on_ring, r);
-	if (!err)
-		err = loop_watch(r->loop, guardian_fd(r->guardian), recorder_on_guardian_news, r);
 	if (!err && r->events)
 		err = loop_watch(r->loop, process_events_fd(r->events), on_mapping_events, r);
-	if (!err && r->launch)
-		err = loop_watch(r->loop, r->launch->wait_fd, recorder_on_child_end, r);
-	if (!err && r->opts.stdout_fd >= 0) /* the end of a file cannot be gone */
-		(void)loop_watch_end(r->loop, r->opts.stdout_fd, recorder_on_reader_gone, r);
-	if (!err && r->opts.guest)
-		err = loop_watch(r->loop, r->opts.guest->fd, recorder_visit, r);
 	if (err)
 		log_error("record: cannot set up: %s", strerror(-err));
 	return err;
@@ -527,11 +516,8 @@ static void begin_rows(struct recorder *r)
 
 int recorder_start(struct recorder *r)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, 0 };
-	int err = loop_new(&r->loop);
+	int err = recorder_loop_new(r);
 
-	if (!err)
-		err = loop_watch_signals(r->loop, signals, recorder_on_signal, r);
 	if (err) {
 		log_error("record: cannot set up: %s", strerror(-err));
 		return err;

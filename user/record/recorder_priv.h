@@ -80,13 +80,10 @@ struct recorder {
 	uint64_t rows_due_ns;
 };
 
-/* Callbacks of the loop; ctx is the recorder. */
-void recorder_on_signal(void *ctx, int signal);
-void recorder_on_tick(void *ctx);
-void recorder_on_child_end(void *ctx, int fd);
-void recorder_on_guardian_news(void *ctx, int fd);
-void recorder_on_reader_gone(void *ctx, int fd);
-void recorder_visit(void *ctx, int fd);
+/* Make the loop; signals end the recording from here on. */
+int recorder_loop_new(struct recorder *r);
+/* Run it several times a second, and watch what ends it: the guardian, the program, the reader of its output, a guest. */
+int recorder_watch(struct recorder *r);
 
 /* Why probe sites could not be had; err: of the last of them. */
 const char *recorder_failed_why(const struct recorder *r, int err);

@@ -170,35 +170,6 @@ size_t report_name_place(const struct report *r, const struct report_row *row,
 	return ret->caller_cnt;
 }
 
-static int compare_rows(const void *a, const void *b, void *ctx)
-{
-	return report_compare_rows(a, b, ctx);
-}
-
-int report_find_ranked(const struct report *r, bool (*is_about)(const struct report_row *row),
-		       struct report_places *ret)
-{
-	const struct report_row *row;
-	size_t kept = 0;
-	int err = 0;
-
-	if (r->opts->by == REPORT_BY_STACK)
-		err = report_find_places(r, ret);
-	else
-		vec_each(&r->rows, row)
-			if (!err)
-				err = vec_push(ret, *row);
-	for (size_t i = 0; i < ret->cnt; i++) {
-		report_rank(r, &ret->data[i]);
-		if (is_about(&ret->data[i]))
-			ret->data[kept++] = ret->data[i];
-	}
-	ret->cnt = kept;
-	if (!err && kept)
-		qsort_r(ret->data, kept, sizeof(*ret->data), compare_rows, (void *)r);
-	return err;
-}
-
 void report_name_row(const struct report *r, const struct report_row *row,
 		     struct report_named_place *ret)
 {

@@ -27,12 +27,6 @@ struct report_places {
 
 /* Group the stacks of r->rows by place, largest first. 0 or -ENOMEM. */
 int report_find_places(const struct report *r, struct report_places *ret);
-/*
- * Find the rows for a table of its own: those that is_about() accepts, by report_compare_rows().
- * Stacks of one place are one row. 0 or -ENOMEM.
- */
-int report_find_ranked(const struct report *r, bool (*is_about)(const struct report_row *row),
-		       struct report_places *ret);
 /* A row of any kind: its name, and for a stack as report_name_place(). */
 void report_name_row(const struct report *r, const struct report_row *row,
 		     struct report_named_place *ret);
