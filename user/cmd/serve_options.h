@@ -40,9 +40,9 @@ struct serve_settings {
 extern const struct option_table serve_option_table;
 
 /*
- * serve_settings.c: the settings of `heaptap serve`, made of defaults, a configuration file and the command line.
+ * serve.c: the settings of `heaptap serve`, made of defaults, a configuration file and the command line.
  *
- * Checks and settings that involve several options belong into finish() in serve_settings.c; the rule of a single
+ * Checks and settings that involve several options belong into finish() in serve.c; the rule of a single
  * option stands in the table, cmd/serve_options.c.
  */
 

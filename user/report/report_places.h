@@ -54,7 +54,7 @@ char *report_fit_named(const struct report_named *n, size_t columns, char buf[RE
 size_t report_name_place(const struct report *r, const struct report_row *row,
 			 struct report_named_place *ret);
 
-/* report_own.c: the user's own frames of a stack, and files and functions that are not. */
+/* The user's own frames of a stack, and files and functions that are not. */
 
 /* The place that a stack is charged to. */
 struct report_place {
@@ -72,9 +72,6 @@ bool report_find_place(const struct report *r, const struct profile_sample *s,
 /* Is this frame the user's own, by --own or by the tables? */
 bool report_is_own(const struct report *r, const struct profile_sample *s,
 		   const struct report_frame *f);
-/* Find the next own frame from pos on, by the tables alone; false: none. */
-bool report_next_own(const struct report *r, const struct profile_sample *s,
-		     struct report_frame_pos *pos, struct report_frame *ret);
 
 /* report_own_names.c */
 
