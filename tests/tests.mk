@@ -78,7 +78,7 @@ SAN_MAKE = $(SUB_MAKE) $(BUILD_JOBS) SAN=1 B=$(B)-san G=$(G)
 # million (`make fuzz`), not for the few thousand of `make check`.
 FUZZ_O := -O0
 FUZZ_MAKE = $(SUB_MAKE) $(BUILD_JOBS) CC=$(CLANG) B=$(B)-fuzz G=$(G) CFLAGS='$(FUZZ_O) -g1' SANFLAGS='$(FUZZ_SAN)' \
-	OMIT='record result serve snapshot'
+	OMIT='record serve'
 
 ifneq ($(strip $(T)),)
 # Found by tests/run, then built and run by a sub-make that gets their sources as NAMED.

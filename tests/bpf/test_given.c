@@ -3,9 +3,9 @@
 #include "rig.h"
 
 #include "profile/profile.h"
-#include "snapshot/profile_build.h"
-#include "snapshot/scope_labels.h"
-#include "snapshot/snapshot.h"
+#include "result/profile_build.h"
+#include "result/scope_labels.h"
+#include "result/snapshot.h"
 
 static void *(*volatile do_malloc)(size_t) = malloc;
 

@@ -11,7 +11,7 @@
 #include <fcntl.h>
 #include <math.h>
 
-#include "snapshot/snapshot.h"
+#include "result/snapshot.h"
 
 #define SLOT_CNT 64
 #define SITE_CNT 4

@@ -25,9 +25,8 @@
 #include "base/log.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
-#include "push/push_profile.h"
+#include "push/push_http.h"
 #include "push/push_queue.h"
-#include "push/push_target.h"
 
 #define LABELS_MAX 16
 

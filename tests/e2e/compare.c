@@ -35,10 +35,10 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "profile/pprof.h"
 #include "profile/estimate.h"
+#include "profile/pprof.h"
 #include "profile/profile.h"
-#include "snapshot/ledger_notes.h"
+#include "result/recording_notes.h"
 
 #define ROWS_CAP 8192
 #define SITE_BYTES 64

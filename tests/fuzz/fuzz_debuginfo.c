@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "push/debuginfo_message.h"
 #include "push/push_message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

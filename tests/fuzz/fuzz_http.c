@@ -7,8 +7,7 @@
 
 #include "base/err.h"
 #include "http/endpoints.h"
-#include "http/listen.h"
-#include "http/token.h"
+#include "http/http.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -11,9 +11,8 @@
 #include <string.h>
 
 #include "base/printable.h"
+#include "cmd/option.h"
 #include "cmd/serve_options.h"
-#include "cmd/serve_settings.h"
-#include "config/option.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/toml.h"
+#include "cmd/toml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -20,11 +20,10 @@
 #include "base/err.h"
 #include "base/hmap.h"
 #include "base/vec.h"
-#include "profile/gunzip.h"
 #include "profile/pprof.h"
-#include "profile/wire.h"
 #include "profile/profile.h"
 #include "profile/scope_note.h"
+#include "profile/wire.h"
 #include "profile.pb-c.h"
 
 #define FIELD_STRING 6

@@ -53,12 +53,12 @@ fresh
 has report/rows.c proc/maps.h
 look "report/ includes what is not pure" 'report/ is pure'
 fresh
-has metrics/page.c base/vec.h
+has http/page.c base/vec.h
 has serve/page.c serve/daemon_priv.h
 has serve/daemon.c serve/daemon_priv.h
 has serve/daemon_priv.h base/vec.h
 look "a private header" ''
-has metrics/page.c base/vec.h serve/daemon_priv.h
+has http/page.c base/vec.h serve/daemon_priv.h
 look "another folder's private header" 'serve/daemon_priv.h is for the parts of its module'
 fresh
 has elf/file.h base/vec.h

@@ -21,7 +21,7 @@
 #include "base/err.h"
 #include "profile/bins.h"
 #include "profile/estimate.h"
-#include "profile/older.h"
+#include "profile/moment.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "report/report.h"

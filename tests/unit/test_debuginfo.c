@@ -14,8 +14,7 @@
 
 #include "debuginfo.pb-c.h"
 #include "profile/profile.h"
-#include "push/debuginfo_message.h"
-#include "push/profile_copy.h"
+#include "profile/profile_copy.h"
 #include "push/push_message.h"
 
 typedef Parca__Debuginfo__V1alpha1__ShouldInitiateUploadRequest ShouldPb;

@@ -17,10 +17,9 @@
 
 #include "base/clock.h"
 #include "explain/explain.h"
-#include "explain/heap_pages.h"
+#include "explain/explain_priv.h"
+#include "explain/glibc.h"
 #include "explain/rows.h"
-#include "explain/target.h"
-#include "explain/verdict.h"
 
 #define MIB (1ULL << 20)
 

@@ -13,8 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "explain/target.h"
-#include "explain/type_files.h"
+#include "explain/explain_priv.h"
 #include "explain/types.h"
 #include "made_class.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "metrics/inuse_growth.h"
+#include "http/inuse_past.h"
 
 #define CNT 360
 #define STEP_S 10

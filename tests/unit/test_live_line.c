@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "record/live_line.h"
+#include "record/recorder_priv.h"
 
 #define KIB 1024.0
 

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "metrics/metrics_page.h"
-#include "metrics/rows_past.h"
-#include "metrics/view.h"
+#include "http/metrics_page.h"
+#include "http/rows_past.h"
+#include "http/view.h"
 
 static void test_accept(void **state)
 {

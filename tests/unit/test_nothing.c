@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "record/nothing.h"
 #include "proc/runtime_kind.h"
+#include "result/record_result.h"
 
 static struct heap_kind kind;
 static char *ls[] = { (char *)"ls", (char *)"-l", (char *)"/", NULL };

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "config/option.h"
+#include "cmd/option.h"
 
 struct settings {
 	bool quiet;

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "config/option.h"
+#include "cmd/option.h"
 
 #define ARGV_CAP 16
 

@@ -12,14 +12,11 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "http/index_page.h"
-#include "http/page_files.h"
-#include "http/page_json.h"
-#include "http/process_page.h"
-#include "metrics/inuse_past.h"
-#include "metrics/rows_past.h"
-#include "metrics/stack_past.h"
-#include "metrics/view.h"
+#include "http/inuse_past.h"
+#include "http/pages.h"
+#include "http/rows_past.h"
+#include "http/stack_past.h"
+#include "http/view.h"
 
 static char *index_text(const struct serve_view *v)
 {

@@ -17,7 +17,7 @@
 #include "../lib/pprof_check.h"
 #include "made_note.h"
 #include "base/err.h"
-#include "profile/gunzip.h"
+#include "profile/wire.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 

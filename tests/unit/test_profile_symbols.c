@@ -15,7 +15,7 @@
 
 #include "elf/elf_file.h"
 #include "profile/profile.h"
-#include "symbol/profile_symbols.h"
+#include "symbol/symbol.h"
 
 int named_in_this_test(int n);
 int another_in_this_test(int n);

@@ -18,7 +18,6 @@
 #include "pyroscope.pb-c.h"
 #include "push/push_message.h"
 #include "push/push_http.h"
-#include "push/push_target.h"
 
 static void targets_that_are_right(void **state)
 {

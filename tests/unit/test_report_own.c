@@ -13,7 +13,6 @@
 
 #include <cmocka.h>
 
-#include "report/report_own.h"
 #include "report/report_places.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"

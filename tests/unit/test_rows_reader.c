@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "explain/reading.h"
+#include "explain/explain.h"
 #include "proc/reader.h"
 #include "record/rows_reader.h"
 

@@ -17,8 +17,8 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "saved/saver_priv.h"
 #include "heaptap/abi.h"
+#include "result/saver_priv.h"
 #include "temp_folder.h"
 
 #define MIB (1024.0 * 1024)

@@ -15,10 +15,10 @@
 
 #include "../lib/pprof_check.h"
 #include "base/err.h"
+#include "http/series.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
-#include "push/profile_copy.h"
-#include "metrics/series.h"
+#include "profile/profile_copy.h"
 
 static const char *const none_taken[] = { NULL };
 

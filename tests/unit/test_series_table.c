@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "metrics/series.h"
+#include "http/series.h"
 
 static struct series_cell cell(const char *scope, double inuse, double alloc)
 {

@@ -16,8 +16,7 @@
 
 #include "base/err.h"
 #include "http/endpoints.h"
-#include "http/listen.h"
-#include "http/token.h"
+#include "http/http.h"
 #include "serve/daemon_priv.h"
 #include "serve/live_view_priv.h"
 

@@ -14,9 +14,8 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "track/budget.h"
 #include "cmd/serve_options.h"
-#include "cmd/serve_settings.h"
+#include "track/budget.h"
 
 #define EXAMPLE "tools/packaging/serve.toml"
 

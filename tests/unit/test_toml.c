@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "config/toml.h"
+#include "cmd/toml.h"
 
 struct errors {
 	size_t cnt;

@@ -16,10 +16,7 @@
 #include "made_frame.h"
 #include "profile/profile.h"
 #include "profile/resident_words.h"
-#include "top/page.h"
-#include "top/rates.h"
-#include "top/table.h"
-#include "top/view.h"
+#include "record/top_priv.h"
 
 #define MIB (1 << 20)
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "top/messages.h"
+#include "record/top_priv.h"
 
 #define LINE_BYTES 100
 

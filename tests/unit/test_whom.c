@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "record/whom.h"
+#include "cmd/record_settings.h"
 #include "temp_folder.h"
 
 static void test_pids(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * past.c - what the past of stacks (user/metrics/stack_past.c) takes of 300 processes: time is simulated, memory and CPU
+ * past.c - what the past of stacks (user/http/stack_past.c) takes of 300 processes: time is simulated, memory and CPU
  * are measured. Each process has SAMPLES samples that are live, of STACKS stacks: a third stays, a tenth leaks, the rest
  * lives from seconds to an hour. Reading the samples from the kernel is not in it: tools/soak/past measures that.
  *
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "metrics/stack_past.h"
+#include "http/stack_past.h"
 
 #define SAMPLES 200
 #define STACKS 40

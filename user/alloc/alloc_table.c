@@ -9,7 +9,7 @@
  * Not here, because their size is not an argument or the block is not one: strdup-like functions (they call an entry
  * point), mi_reallocarr (pointer to pointer), mi_heap_destroy (frees a whole heap at once), obstacks and arenas.
  */
-#include "alloc/alloc_table.h"
+#include "alloc/allocators.h"
 
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "alloc/alloc_table.h"
 #include "alloc/allocators_priv.h"
 #include "elf/elf_file.h"
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "alloc/alloc_table.h"
+#include "alloc/allocators.h"
 #include "alloc/placement.h"
 #include "base/vec.h"
 #include "elf/elf_symbols.h"

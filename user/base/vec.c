@@ -45,11 +45,3 @@ void texts_release(struct texts *t)
 	vec_release(t);
 }
 
-bool texts_equal(const struct texts *a, const struct texts *b)
-{
-	bool is = a->cnt == b->cnt;
-
-	for (size_t i = 0; i < a->cnt && is; i++)
-		is = !strcmp(a->data[i], b->data[i]);
-	return is;
-}

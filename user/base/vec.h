@@ -50,6 +50,5 @@ struct texts {
 /* Add a copy of text. -ENOMEM leaves the list as it was. */
 int texts_add(struct texts *t, const char *text);
 void texts_release(struct texts *t);
-bool texts_equal(const struct texts *a, const struct texts *b);
 
 #endif

@@ -14,18 +14,17 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/printable.h"
-#include "base/fd.h"
 #include "cmd/check_priv.h"
 #include "cmd/cmd.h"
-#include "cmd/profile_in.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "record/out_file.h"
 #include "record/recorder.h"
-#include "record/result.h"
-#include "snapshot/scope_labels.h"
+#include "result/record_result.h"
+#include "result/scope_labels.h"
 
 static const char usage[] =
 	"usage: heaptap check [OPTIONS] -p PID\n"

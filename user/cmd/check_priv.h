@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cmd/option.h"
 #include "cmd/record_settings.h"
-#include "config/option.h"
 #include "report/limits.h"
 
 /* check_options.c: the options of `heaptap check`, and the limits they ask for. */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "config/option.h"
+#include "cmd/option.h"
 
 #define VERSION_LINE "heaptap " HEAPTAP_VERSION "\n" /* of --version, in every command */
 
@@ -52,5 +52,18 @@ enum completion_shell { COMPLETION_BASH, COMPLETION_ZSH, COMPLETION_FISH };
 /* Write a script with which a shell completes command lines. */
 void completion_print(enum completion_shell shell, const struct command *const *commands,
 		      size_t cnt, FILE *out);
+
+/* profile_in.c: reads the profile that a command is given. Errors are logged with the command's name. */
+
+struct profile;
+
+/* "http://..." or "https://..." */
+bool http_get_is_url(const char *text);
+/* path "-": the standard input; all forms of pprof_read(). A path that begins with http:// or https:// is fetched.
+ * token_file: as that of the heaptap that serves; NULL: none. */
+int profile_in_read(const char *command, const char *path, const char *token_file,
+		    struct profile **ret);
+/* Look up functions and lines for a profile without them: other allocators' dumps. */
+int profile_in_name(const char *command, struct profile *p);
 
 #endif

@@ -8,12 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/names.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "base/fd.h"
+#include "base/log.h"
+#include "base/names.h"
 #include "cmd/cmd.h"
-#include "cmd/profile_in.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "record/out_file.h"

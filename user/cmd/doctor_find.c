@@ -298,6 +298,47 @@ static bool has_names_but_no_lines(const struct survey_file *file)
 	       file->debug == SURVEY_DEBUG_NONE && strcmp(file->path, "[vdso]");
 }
 
+/* Where stacks end, and what to do about it. */
+static void runtime_words_stacks(const struct runtime *r, struct runtime_words *ret)
+{
+	*ret = (struct runtime_words){ 0 };
+	if (!r->has_jit)
+		return;
+	if (r->kind == RUNTIME_JAVA && !r->was_told) {
+		ret->what = "stacks end in compiled Java code: this JVM was started without frame "
+			    "pointers";
+		ret->advice = "start it with -XX:+PreserveFramePointer";
+	} else if (r->kind == RUNTIME_LUAJIT) {
+		ret->what = "stacks end in compiled Lua code: LuaJIT has no frame pointers";
+		ret->advice = "no option helps; totals and the frames up to there are right";
+	} else if (r->kind == RUNTIME_NONE) {
+		ret->what = "stacks end at JIT-compiled code built without frame pointers";
+		ret->advice = "totals are not affected";
+	}
+}
+
+/* Which functions have no names. */
+static void runtime_words_names(const struct runtime *r, struct runtime_words *ret)
+{
+	*ret = (struct runtime_words){ 0 };
+	if (r->kind == RUNTIME_JAVA && r->has_jit && !r->has_names) {
+		ret->what = "Java's functions have no names yet";
+		ret->advice = "heaptap record --jvm-perfmap asks the JVM for them (17 or later)";
+	} else if (r->kind == RUNTIME_NODE && r->has_jit && !r->has_names) {
+		ret->what = "JavaScript's functions have no names";
+		ret->advice = "start it with --perf-basic-prof --interpreted-frames-native-stack";
+	} else if (r->kind == RUNTIME_NODE && r->has_jit && !r->was_told) {
+		ret->what = "JavaScript's functions have no names until they are compiled";
+		ret->advice = "start it with --interpreted-frames-native-stack as well";
+	} else if (r->kind == RUNTIME_PYTHON && !r->has_names) {
+		ret->what = "stacks have the interpreter's functions, not Python's";
+		ret->advice = "start it with -X perf or PYTHONPERFSUPPORT=1 (Python 3.12 or later)";
+	} else if (r->kind == RUNTIME_NONE && r->has_jit && !r->has_names) {
+		ret->what = "JIT-compiled functions have no names";
+		ret->advice = "have the runtime write /tmp/perf-PID.map or a jitdump";
+	}
+}
+
 static void find_stacks(struct doctor_report *r)
 {
 	struct runtime_words words;

@@ -16,9 +16,9 @@
 #include "base/sandbox.h"
 #include "base/terminal.h"
 #include "cmd/cmd.h"
+#include "cmd/record_settings.h"
 #include "explain/explain.h"
 #include "proc/process.h"
-#include "record/whom.h"
 
 #define COLUMNS_MIN 80
 #define COLUMNS_MAX 100 /* longer lines are hard to read */

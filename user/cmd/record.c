@@ -2,7 +2,7 @@
 /*
  * cmd/record.c - `heaptap record`: options in, a recording through its phases, results out.
  *
- * Wiring only: the recording itself is record/recorder.c, the profile record/result.c.
+ * Wiring only: the recording itself is record/recorder.c, the profile result/record_result.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,18 +10,17 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/names.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/names.h"
 #include "base/sandbox.h"
 #include "cmd/cmd.h"
 #include "cmd/record_settings.h"
+#include "proc/select.h"
 #include "record/out_file.h"
 #include "record/recorder.h"
-#include "record/result.h"
-#include "record/whom.h"
-#include "snapshot/scope_labels.h"
-#include "proc/select.h"
+#include "result/record_result.h"
+#include "result/scope_labels.h"
 
 static const char usage[] =
 	"usage: heaptap record [OPTIONS] -p PID\n"

@@ -8,14 +8,13 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/terminal.h"
-#include "base/fd.h"
 #include "cmd/cmd.h"
-#include "cmd/profile_in.h"
 #include "cmd/report_priv.h"
 #include "profile/match_list.h"
-#include "profile/older.h"
+#include "profile/moment.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "record/out_file.h"

@@ -8,12 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/names.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/names.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
-#include "http/http_get.h"
 #include "profile/match_list.h"
 
 #define ROWS_DEFAULT 20

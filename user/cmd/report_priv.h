@@ -8,7 +8,7 @@
 
 #include "base/terminal.h"
 #include "base/vec.h"
-#include "config/option.h"
+#include "cmd/option.h"
 #include "profile/bins.h"
 #include "report/report.h"
 

@@ -13,11 +13,9 @@
 #include "base/err.h"
 #include "cmd/cmd.h"
 #include "http/http.h"
-#include "http/listen.h"
-#include "push/push_http.h"
-#include "push/push_profile.h"
-#include "http/token.h"
 #include "proc/facts.h"
+#include "push/push_http.h"
+#include "push/push_queue.h"
 
 static int check_listen(const char *text, struct err *why)
 {

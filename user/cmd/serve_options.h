@@ -12,11 +12,11 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
-#include "config/option.h"
-#include "serve/daemon.h"
-#include "push/push_message.h"
-#include "push/push_target.h"
+#include "cmd/option.h"
 #include "proc/cgroup.h"
+#include "push/push_http.h"
+#include "push/push_message.h"
+#include "serve/daemon.h"
 
 struct serve_settings {
 	struct daemon_options daemon;
@@ -38,5 +38,23 @@ struct serve_settings {
 
 /* Sets members of struct serve_settings. */
 extern const struct option_table serve_option_table;
+
+/*
+ * serve.c: the settings of `heaptap serve`, made of defaults, a configuration file and the command line.
+ *
+ * Checks and settings that involve several options belong into finish() in serve.c; the rule of a single
+ * option stands in the table, cmd/serve_options.c.
+ */
+
+struct option_args;
+
+/*
+ * Make settings from defaults, the file that args name, if any, and args. All errors are logged. -EINVAL: something
+ * is wrong; -errno: the file cannot be read. Release it in any case.
+ */
+int serve_settings_make(const struct option_args *args, struct serve_settings *ret);
+/* Keep the old values of options that need a new start, after settings were read again; each is logged. */
+int serve_settings_keep_fixed(struct serve_settings *fresh, const struct serve_settings *old);
+void serve_settings_release(struct serve_settings *s);
 
 #endif

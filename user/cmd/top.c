@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "track/governor.h"
 #include "cmd/cmd.h"
-#include "top/record_source.h"
+#include "record/top.h"
+#include "track/governor.h"
 
 static const char usage[] =
 	"usage: heaptap top [OPTIONS] -p PID\n"
@@ -132,9 +132,9 @@ static int check_terminal(const struct top_cli *o)
 static int show(const struct top_cli *o, const struct option_args *args, int argc, char **argv)
 {
 	struct top_record_options opts = {
-		.ui = { .pid = (pid_t)o->pid,
-			.what = TOP_STACKS + (enum top_what)o->by,
-			.sort = (enum top_sort)o->sort },
+		.pid = (pid_t)o->pid,
+		.what = TOP_STACKS + (enum top_what)o->by,
+		.sort = (enum top_sort)o->sort,
 		.interval_ns = o->interval_ns,
 		.rate_bytes = o->rate_bytes,
 		.rate_is_fixed = option_args_find(args, "rate") != NULL,

@@ -8,15 +8,16 @@
 #ifndef HT_EXPLAIN_EXPLAIN_H
 #define HT_EXPLAIN_EXPLAIN_H
 
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
 #include "explain/glibc.h"
 #include "explain/jemalloc.h"
-#include "explain/mappings.h"
+#include "explain/memory.h"
 #include "explain/rows.h"
 #include "explain/types.h"
-#include "explain/verdict.h"
+#include "profile/resident_rows.h"
 
 struct err;
 
@@ -62,5 +63,10 @@ void explain_print_notes(const struct explanation *x, int columns, FILE *out);
 void explain_print_json(const struct explanation *x, FILE *out);
 /* A page for a browser. 0 or -ENOMEM. */
 int explain_print_html(const struct explanation *x, bool shows_pins, FILE *out);
+
+/* reading.c: an explanation as a recording keeps it: its rows with short labels. */
+
+/* explain_process(), in a child as there. If it fails, the reading is not known. */
+void explain_read(pid_t pid, uint64_t limit_ns, struct resident_reading *ret);
 
 #endif

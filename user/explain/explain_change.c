@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "explain/add_text.h"
+#include "explain/explain_priv.h"
 
 /* Less is called no change: of RSS, and in all. */
 #define CHANGE_SHARE 0.01

@@ -8,7 +8,7 @@
 
 #include "base/printable.h"
 #include "base/units.h"
-#include "http/page_files.h"
+#include "http/pages.h"
 
 #define NOTE_COLUMNS 10000 /* the browser breaks lines */
 #define PIN_COLUMNS 100

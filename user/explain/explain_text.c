@@ -7,7 +7,7 @@
 
 #include "base/printable.h"
 #include "base/units.h"
-#include "explain/add_text.h"
+#include "explain/explain_priv.h"
 
 #define SMALL_SHARE 0.005 /* rows below are one line... */
 #define ROWS_SHOWN 10 /* ... and so are those after so many */

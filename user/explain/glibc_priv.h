@@ -28,24 +28,6 @@ static inline uint64_t word_at(const void *bytes, size_t off)
 	return *(const uint64_t *)((const char *)bytes + off);
 }
 
-/* glibc_heaps.c */
-/* Fill heaps of an arena, or say in why that they are not as they should be. -ENOMEM. */
-int glibc_find_heaps(struct memory *m, struct mappings *maps, const struct glibc *g,
-		     struct glibc_arena *a);
-struct glibc_heap *glibc_heap_of(struct glibc_arena *a, uint64_t addr);
-
-/* glibc_lists.c */
-/* Count the chunks in bins. */
-void glibc_read_bins(struct memory *m, struct glibc_arena *a);
-/* Mark the chunks in fastbins. -ENOMEM. */
-int glibc_read_fast(struct memory *m, struct glibc_arena *a);
-/* Learn the key from the caches at the beginning of the heaps. */
-void glibc_learn_key(struct memory *m, struct glibc *g);
-/* Is it the cache of a thread? words: what is in a chunk of chunk_bytes. *ret_cnt: blocks in it; *ret_entry: one, 0: none. */
-bool glibc_is_cache(const struct glibc *g, const uint64_t *words, uint64_t chunk_bytes,
-		    uint64_t *ret_cnt, uint64_t *ret_entry);
-#define CACHE_WORDS 80 /* 64 counts of 2 bytes, 64 pointers */
-
 /* glibc_mmapped.c */
 void glibc_walk_mmapped(struct memory *m, struct mappings *maps, struct glibc *g);
 

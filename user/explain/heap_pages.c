@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* explain/heap_pages.c - see explain/heap_pages.h. */
-#include "explain/heap_pages.h"
+/* explain/heap_pages.c - see explain/glibc.h. */
+#include "explain/glibc.h"
 
 #include <string.h>
 
@@ -8,20 +8,6 @@
 	48 /* sizeof(struct malloc_chunk): malloc_trim() leaves so much of a free chunk */
 #define LATE_BYTES (16u << 20) /* after so many it is asked how late it is */
 #define TOP_LEFT_BYTES 33 /* MINSIZE + 1: systrim() leaves so much of the top */
-
-void heap_sum_add(struct heap_sum *to, const struct heap_sum *s)
-{
-	for (size_t i = 0; i < HEAP_USE_CNT; i++) {
-		to->cnt[i] += s->cnt[i];
-		to->bytes[i] += s->bytes[i];
-	}
-	to->live += s->live;
-	to->trim += s->trim;
-	to->pinned += s->pinned;
-	to->kept += s->kept;
-	to->own += s->own;
-	to->unknown += s->unknown;
-}
 
 uint32_t heap_class_of(uint64_t chunk_bytes)
 {

@@ -21,7 +21,6 @@
 #ifndef HT_EXPLAIN_JEMALLOC_H
 #define HT_EXPLAIN_JEMALLOC_H
 
-#include "explain/mappings.h"
 #include "explain/memory.h"
 #include "explain/types.h"
 

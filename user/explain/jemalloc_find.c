@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "explain/bss.h"
+#include "explain/memory.h"
 
 #define WINDOW_BYTES (256u << 10)
 #define LEAF_WINDOW (64u << 10)
@@ -28,7 +28,8 @@ const struct jemalloc_layout jemalloc_layouts[JEMALLOC_LAYOUT_CNT] = {
 	{ "5.2", 0xffffffffffc0, false, 16, 3, 18, 26 },
 };
 
-bool jemalloc_extent_of(struct memory *m, const struct jemalloc_layout *l, uint64_t word,
+/* Does a word of a leaf, which is for the page at addr, agree with the descriptor that it names? */
+static bool jemalloc_extent_of(struct memory *m, const struct jemalloc_layout *l, uint64_t word,
 			uint64_t addr, struct jemalloc_extent *ret)
 {
 	uint64_t at = word & l->descriptor_mask, bits, first, bytes;

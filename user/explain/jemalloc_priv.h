@@ -33,9 +33,6 @@ struct jemalloc_extent {
 };
 
 /* jemalloc_find.c */
-/* Does a word of a leaf, which is for the page at addr, agree with the descriptor that it names? */
-bool jemalloc_extent_of(struct memory *m, const struct jemalloc_layout *l, uint64_t word,
-			uint64_t addr, struct jemalloc_extent *ret);
 /*
  * The same, but either may have changed since the word was read at word_addr: then both are read again. The extent is of
  * 0 bytes if the word is 0 by now.

@@ -12,6 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/vec.h"
+#include "proc/facts.h"
+
 #define MEMORY_PAGE 4096ULL
 #define MEMORY_END (1ULL << 47) /* of a process's addresses */
 #define MEMORY_CACHE_PAGES 512
@@ -64,5 +67,58 @@ static inline uint64_t page_up(uint64_t addr)
 {
 	return page_down(addr + MEMORY_PAGE - 1);
 }
+
+/*
+ * The mappings of a process with what is resident of each, from the text of smaps (proc_pid_smaps(5)).
+ */
+
+#define MAPPINGS_CAP (1u << 20)
+
+struct mapping {
+	struct proc_map map;
+	/* RSS; what of it no file has; what of it another process has as well; huge pages of it */
+	uint64_t rss_bytes, anon_bytes, shared_bytes, huge_bytes;
+	uint64_t pss_bytes, swap_bytes;
+	uint64_t hugetlb_bytes; /* not in RSS */
+	uint64_t taken_bytes; /* what of rss_bytes was found to be an allocator's */
+	bool is_shared; /* MAP_SHARED */
+};
+
+struct mappings {
+	VEC(struct mapping) list; /* sorted by address */
+	struct proc_maps maps; /* owns the paths */
+	size_t last; /* where mappings_find() found something */
+};
+
+/* Reads the text piece by piece. Zero-initialised; released by mappings_finish(). */
+struct mappings_reader {
+	VEC(struct mapping) list;
+	VEC(char) heads; /* the lines that maps has too */
+	VEC(char) line; /* the beginning of one */
+};
+
+/* 0, -ENOMEM, -EINVAL: it is not such a text, -EFBIG. */
+int mappings_feed(struct mappings_reader *r, const char *text, size_t bytes);
+/* After the last piece, or, with ret NULL, after an error. */
+int mappings_finish(struct mappings_reader *r, struct mappings *ret);
+void mappings_release(struct mappings *m);
+
+/* The mapping of an address, or NULL. */
+struct mapping *mappings_find(struct mappings *m, uint64_t addr);
+
+static inline bool mapping_is_anonymous(const struct mapping *m)
+{
+	return !m->map.path[0] || m->map.path[0] == '[';
+}
+
+/* The .bss of programs and libraries: anonymous memory behind their .data. */
+
+/* It lies right behind the .data of a file. below: the mapping before, or NULL. */
+bool is_bss(const struct mapping *map, const struct mapping *below);
+/*
+ * Where the .bss that begins the mapping ends: the kernel merges it with what is mapped behind it. 0: the file's program
+ * headers are not there. first: of all mappings.
+ */
+uint64_t bss_end(struct memory *m, const struct mapping *map, const struct mapping *first);
 
 #endif

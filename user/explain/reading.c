@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* explain/reading.c - see explain/reading.h. */
-#include "explain/reading.h"
+/* explain/reading.c - see explain/explain.h. */
 
 #include <stdio.h>
 #include <string.h>
@@ -73,7 +72,7 @@ static void set_row(const struct row *row, bool is_proved, struct resident_readi
 	ret->bytes = row->bytes;
 }
 
-void explain_make_reading(const struct explanation *x, struct resident_reading *ret)
+static void explain_make_reading(const struct explanation *x, struct resident_reading *ret)
 {
 	const struct glibc *g = &x->glibc;
 

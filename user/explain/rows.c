@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explain/bss.h"
+#include "explain/memory.h"
 
 #define HUGE_BYTES (2ULL << 20)
 #define HUGE_CNT 512

@@ -6,9 +6,11 @@
 #ifndef HT_EXPLAIN_ROWS_H
 #define HT_EXPLAIN_ROWS_H
 
+#include <sys/types.h>
+
 #include "explain/glibc.h"
 #include "explain/jemalloc.h"
-#include "explain/mappings.h"
+#include "explain/memory.h"
 
 enum row_kind {
 	ROW_LIVE,
@@ -65,5 +67,18 @@ const struct row *rows_find(const struct rows *r, enum row_kind kind);
 /* For programs, and for people. */
 const char *row_name(enum row_kind kind);
 const char *row_label(enum row_kind kind);
+
+/* verdict.c: what most of the memory is, and what can be done about it. */
+
+struct verdict {
+	const char *cause; /* for programs: the name of a row, or what is said below */
+	char text[768];
+	char advice[768]; /* "": nothing is worth it */
+	bool is_compared; /* set by the caller: this is the second of two looks */
+};
+
+/* pid: for the commands that are advised. */
+void verdict_find(struct verdict *v, pid_t pid, const struct rows *r, const struct glibc *g,
+		  const struct jemalloc *je);
 
 #endif

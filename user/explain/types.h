@@ -17,7 +17,6 @@
 #ifndef HT_EXPLAIN_TYPES_H
 #define HT_EXPLAIN_TYPES_H
 
-#include "explain/mappings.h"
 #include "explain/memory.h"
 
 #define TYPE_CNT_CAP 4096
@@ -25,7 +24,7 @@
 
 struct type_sum {
 	uint64_t cnt, bytes; /* live blocks */
-	double pinned_bytes; /* free memory that they are charged with: explain/heap_pages.h */
+	double pinned_bytes; /* free memory that they are charged with: explain/glibc.h */
 };
 
 struct type {

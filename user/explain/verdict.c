@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * explain/verdict.c - see explain/verdict.h. The first of these that holds:
+ * explain/verdict.c - see explain/rows.h. The first of these that holds:
  *
  *	swapped		a quarter of RSS and swap together is swapped out
  *	forked		half of RSS is also in another process, since one was forked from the other
@@ -13,10 +13,10 @@
  *
  * What is advised has a number of bytes, and is worth 5 % of RSS and 1 MiB.
  */
-#include "explain/verdict.h"
+#include "explain/rows.h"
 
 #include "base/units.h"
-#include "explain/add_text.h"
+#include "explain/explain_priv.h"
 
 #define ARENA_FREE_BYTES (256u << 10)
 #define ARENA_CNT 8

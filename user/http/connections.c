@@ -11,13 +11,11 @@
 #define ASK_NS (15 * NS_PER_S) /* from connecting, or the last answer, to a complete request */
 #define READ_NS (120 * NS_PER_S) /* to read an answer */
 
-enum state { ASKS, READS, HELD, ENDED };
-
 struct connection {
 	struct connection *next;
 	struct connection **link; /* the pointer to this one */
 	int fd;
-	enum state state;
+	enum connection_state state;
 	uint64_t deadline_ns;
 	/* The part of the address that a client cannot choose: an IPv6 host has 2^64 addresses. 0: a unix socket. */
 	uint64_t address;
@@ -45,7 +43,7 @@ static uint64_t address_of(const struct sockaddr *addr)
 /* Shut down: the kernel tells the library, which closes. */
 static void end(struct connection *c)
 {
-	c->state = ENDED;
+	c->state = CONNECTION_ENDED;
 	shutdown(c->fd, SHUT_RDWR);
 }
 
@@ -65,16 +63,16 @@ static void make_room(struct connections *cs, uint64_t address)
 	struct crowd all = { 0 }, same = { 0 };
 
 	for (struct connection *c = cs->first; c; c = c->next) {
-		if (c->state != ASKS && c->state != READS)
+		if (c->state != CONNECTION_ASKS && c->state != CONNECTION_READS)
 			continue;
 		count(&all, c);
 		if (address && c->address == address)
 			count(&same, c);
 	}
 	if (same.cnt >= CONNECTIONS_EACH_CAP)
-		end(same.oldest[ASKS] ? same.oldest[ASKS] : same.oldest[READS]);
+		end(same.oldest[CONNECTION_ASKS] ? same.oldest[CONNECTION_ASKS] : same.oldest[CONNECTION_READS]);
 	else if (all.cnt >= CONNECTIONS_CAP)
-		end(all.oldest[ASKS] ? all.oldest[ASKS] : all.oldest[READS]);
+		end(all.oldest[CONNECTION_ASKS] ? all.oldest[CONNECTION_ASKS] : all.oldest[CONNECTION_READS]);
 }
 
 struct connection *connections_add(struct connections *cs, int fd, const struct sockaddr *addr)
@@ -86,7 +84,7 @@ struct connection *connections_add(struct connections *cs, int fd, const struct 
 	c->fd = fd;
 	c->address = address_of(addr);
 	make_room(cs, c->address);
-	connection_asks(c);
+	connection_set(c, CONNECTION_ASKS);
 	c->next = cs->first;
 	c->link = &cs->first;
 	if (c->next)
@@ -105,27 +103,15 @@ void connections_remove(struct connection *c)
 	free(c);
 }
 
-static void set(struct connection *c, enum state state, uint64_t ns)
+void connection_set(struct connection *c, enum connection_state state)
 {
-	if (!c || c->state == ENDED)
+	static const uint64_t limit_ns[] = { [CONNECTION_ASKS] = ASK_NS, [CONNECTION_READS] = READ_NS };
+
+	if (!c || c->state == CONNECTION_ENDED)
 		return;
 	c->state = state;
-	c->deadline_ns = now_ns() + ns;
-}
-
-void connection_asks(struct connection *c)
-{
-	set(c, ASKS, ASK_NS);
-}
-
-void connection_reads(struct connection *c)
-{
-	set(c, READS, READ_NS);
-}
-
-void connection_is_deferred(struct connection *c)
-{
-	set(c, HELD, 0);
+	if (state == CONNECTION_ASKS || state == CONNECTION_READS)
+		c->deadline_ns = now_ns() + limit_ns[state];
 }
 
 /* True at the end of the stream, when nothing before it is unread. */
@@ -143,7 +129,7 @@ void connections_end_slow(struct connections *cs)
 	/* The library does not see a client hang up right behind half a request: both are one event, and it does
 	 * not read on after the data. */
 	for (struct connection *c = cs->first; c; c = c->next)
-		if ((c->state == ASKS && has_hung_up(c->fd)) ||
-		    ((c->state == ASKS || c->state == READS) && c->deadline_ns < now))
+		if ((c->state == CONNECTION_ASKS && has_hung_up(c->fd)) ||
+		    ((c->state == CONNECTION_ASKS || c->state == CONNECTION_READS) && c->deadline_ns < now))
 			end(c);
 }

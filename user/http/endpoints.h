@@ -100,7 +100,7 @@ struct result_request {
 	struct endpoint_addrs addrs;
 	int saved_fd; /* the saved profile of at, or of from_at */
 	int after_fd; /* that of to_at */
-	char *page; /* of ENDPOINT_PROCESS, with a place for its stacks: see http/process_page.h */
+	char *page; /* of ENDPOINT_PROCESS, with a place for its stacks: see http/pages.h */
 	struct {
 		uint64_t before_ns, after_ns; /* as stack_past_moments() has them */
 		char before[ENDPOINT_TIME_BUF], after[ENDPOINT_TIME_BUF];

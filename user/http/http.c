@@ -27,8 +27,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "http/http_priv.h"
-#include "http/listen.h"
-#include "http/token.h"
 
 /* Includes held connections, and a few that are ended but not closed yet. */
 #define SOCKETS_CAP (2 * CONNECTIONS_CAP)
@@ -143,7 +141,7 @@ static void on_completed(void *ctx, struct MHD_Connection *mhd, void **of_reques
 	struct http_exchange *x = *of_request;
 
 	(void)code;
-	connection_asks(connection_of(mhd));
+	connection_set(connection_of(mhd), CONNECTION_ASKS);
 	if (!x)
 		return;
 	if (x->is_deferred && s->ops.on_abandon)
@@ -350,14 +348,14 @@ static enum MHD_Result on_access(void *ctx, struct MHD_Connection *mhd, const ch
 			return MHD_NO;
 		*of_request = x;
 		if (!x->is_post)
-			connection_reads(connection_of(mhd));
+			connection_set(connection_of(mhd), CONNECTION_READS);
 		refuse(x, method, version);
 		return x->queued;
 	}
 	*upload_bytes = 0;
 	if (!x->is_admitted && bytes)
 		return take_body(x, upload, bytes);
-	connection_reads(connection_of(mhd));
+	connection_set(connection_of(mhd), CONNECTION_READS);
 	if (!x->is_admitted) {
 		admit(s, x);
 		return x->queued;
@@ -370,7 +368,7 @@ static enum MHD_Result on_access(void *ctx, struct MHD_Connection *mhd, const ch
 void http_defer(struct http_exchange *x)
 {
 	x->is_deferred = true;
-	connection_is_deferred(connection_of(x->mhd));
+	connection_set(connection_of(x->mhd), CONNECTION_HELD);
 	MHD_suspend_connection(x->mhd);
 }
 

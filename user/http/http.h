@@ -96,4 +96,55 @@ void http_reply(struct http_exchange *x, const struct http_answer *a);
 void http_error(struct http_exchange *x, unsigned status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* token.c: the secret that clients must have. */
+
+#define TOKEN_BYTES_MIN 16
+#define TOKEN_BYTES_CAP 512
+
+/*
+ * Read the first line of a file that nobody but its owner (us, or root) may read. buf has room for TOKEN_BYTES_CAP
+ * + 1. On failure why says what is wrong and what to do.
+ */
+int token_read(const char *path, char *buf, struct err *why);
+
+/* Takes equally long for a wrong token and the right one; the length of `given` may show. */
+bool token_equal(const char *given, const char *token);
+
+/* Is an Authorization header "Bearer TOKEN"? It may be NULL. */
+bool token_authorizes(const char *header, const char *token);
+
+/* listen.c: the socket that a server listens on. */
+
+#define LISTEN_HOST_BYTES 256
+
+/*
+ * Split "HOST:PORT" or "[V6]:PORT". port points into text. Pure; -EINVAL: it is neither, or the port is no number
+ * from 0 (any) to 65535.
+ */
+int listen_parse(const char *text, char host[static LISTEN_HOST_BYTES], const char **ret_port);
+
+/* Read the name in a Host header: NAME, NAME:PORT, [V6], [V6]:PORT. Pure; -EINVAL: none of these. */
+int listen_split_host(const char *header, char host[static LISTEN_HOST_BYTES]);
+/*
+ * Does a Host header name an address, localhost, a name below it, or own (a host, or "")? Name servers decide what
+ * other names mean. Pure.
+ */
+bool listen_is_own_name(const char *host_header, const char *own);
+
+struct listen_socket {
+	int fd;
+	char address[320]; /* "http://127.0.0.1:7676/" or "unix:PATH" */
+	const char *unix_path; /* points into address, or NULL; only its owner may connect */
+	bool is_local; /* loopback, or a unix socket */
+};
+
+/*
+ * text as in listen_parse(), or "unix:PATH". must_be_local: refuse other addresses, before anything is bound.
+ * Replaces a unix socket that nobody listens on any more. On failure why says what is wrong and what to do.
+ */
+int listen_open(const char *text, bool must_be_local, struct listen_socket *ret, struct err *why);
+/* Check what listen_open() would refuse before it binds anything, except its port and its path. */
+int listen_check(const char *text, bool must_be_local, struct err *why);
+void listen_close(struct listen_socket *s);
+
 #endif

@@ -23,6 +23,8 @@ struct connection;
 #define CONNECTIONS_CAP 128
 #define CONNECTIONS_EACH_CAP 32
 
+enum connection_state { CONNECTION_ASKS, CONNECTION_READS, CONNECTION_HELD, CONNECTION_ENDED };
+
 struct connections {
 	struct connection *first; /* the newest */
 };
@@ -32,9 +34,8 @@ struct connection *connections_add(struct connections *cs, int fd, const struct 
 /* Remove a connection that has been closed. NULL is fine. */
 void connections_remove(struct connection *c);
 
-void connection_asks(struct connection *c);
-void connection_reads(struct connection *c);
-void connection_is_deferred(struct connection *c);
+/* Say what it does from now on. NULL is fine. */
+void connection_set(struct connection *c, enum connection_state state);
 
 /* Shut connections that are over their time, or have hung up while they asked. */
 void connections_end_slow(struct connections *cs);

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* index_page.c - see index_page.h. */
-#include "http/index_page.h"
+/* index_page.c - see pages.h. */
+#include "http/pages.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/units.h"
-#include "http/page_json.h"
-#include "http/page_parts.h"
-#include "metrics/view.h"
+#include "http/view.h"
 
 #define KEPT_SHOWN_MAX 50
 

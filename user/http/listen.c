@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* listen.c - see listen.h. */
-#include "http/listen.h"
+/* listen.c - see http.h. */
+#include "http/http.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

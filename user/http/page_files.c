@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* page_files.c - see page_files.h. The Makefile makes a C string of each file. */
-#include "http/page_files.h"
+/* page_files.c - see pages.h. The Makefile makes a C string of each file. */
+#include "http/pages.h"
 
 static const char style[] =
 #include "page.css.h"

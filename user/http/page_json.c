@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* page_json.c - see page_json.h. */
-#include "http/page_json.h"
+/* page_json.c - see pages.h. */
+#include "http/pages.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -9,13 +9,12 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "track/budget.h"
 #include "http/endpoints.h"
-#include "metrics/inuse_growth.h"
-#include "metrics/inuse_past.h"
-#include "metrics/rows_past.h"
-#include "metrics/stack_past.h"
-#include "metrics/view.h"
+#include "http/inuse_past.h"
+#include "http/rows_past.h"
+#include "http/stack_past.h"
+#include "http/view.h"
+#include "track/budget.h"
 
 #define POINT_TOP 100 /* the value of the largest point of a small line */
 #define MS_PER_NS (1 / 1e6)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* page_parts.c - see page_parts.h. */
-#include "http/page_parts.h"
+/* page_parts.c - see pages.h. */
+#include "http/pages.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/printable.h"
-#include "track/budget.h"
 #include "http/endpoints.h"
-#include "metrics/view.h"
+#include "http/view.h"
+#include "track/budget.h"
 
 void page_put_text(const char *text, FILE *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* token.c - see token.h. */
-#include "http/token.h"
+/* token.c - see http.h. */
+#include "http/http.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -56,10 +56,6 @@ struct runtime_words {
  * their NULs; with the switch in it all is malloc's. */
 void runtime_words_heap(enum runtime_kind kind, const char *environ, size_t bytes,
 			struct runtime_words *ret);
-/* Where stacks end, and what to do about it. */
-void runtime_words_stacks(const struct runtime *r, struct runtime_words *ret);
-/* Which functions have no names. */
-void runtime_words_names(const struct runtime *r, struct runtime_words *ret);
 
 /*
  * heap_kind.c: which part of a program's memory would be seen in a recording? Probes on malloc do not see the memory

@@ -143,16 +143,6 @@ double bin_temporary_objects(const struct bin_sums *sums)
 	return sum;
 }
 
-uint32_t bin_most_size(const struct bin_sums *sums)
-{
-	uint32_t most = HT_BIN_SIZE_CNT;
-
-	for (uint32_t i = 0; i < HT_BIN_SIZE_CNT; i++)
-		if (sums->objects[i] > (most < HT_BIN_SIZE_CNT ? sums->objects[most] : 0))
-			most = i;
-	return most;
-}
-
 double bin_sized_objects(const struct bin_sums *sums)
 {
 	double sum = 0;

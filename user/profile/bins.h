@@ -44,8 +44,6 @@ struct bin_sums {
 
 void bin_sums_merge(struct bin_sums *sums, const struct bin_sums *other);
 double bin_temporary_objects(const struct bin_sums *sums);
-/* The bin of the size that most objects have; HT_BIN_SIZE_CNT: no size is known. */
-uint32_t bin_most_size(const struct bin_sums *sums);
 
 /* Add one part of a sample. */
 void bin_sums_add(struct bin_sums *sums, const struct bin_part *part);

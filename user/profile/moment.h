@@ -25,4 +25,11 @@ int profile_move_to_time(struct profile *p, int64_t ns);
 /* In use at the peak is not known after all: take it out. */
 void profile_drop_peak(struct profile *p);
 
+/*
+ * Keep in p only what has been in use for at least bound_ns, which must be the begin of a class of bins.h. Allocated
+ * memory is not told apart by age, so these values are removed, and so are moments, bins and notes. -ENODATA: the file
+ * has no ages, and p is unchanged.
+ */
+int profile_keep_older(struct profile *p, uint64_t bound_ns);
+
 #endif

@@ -20,11 +20,10 @@
 #include "base/hmap.h"
 #include "base/printable.h"
 #include "base/vec.h"
-#include "profile/gunzip.h"
 #include "profile/import.h"
 #include "profile/pprof.h"
-#include "profile/wire.h"
 #include "profile/profile.h"
+#include "profile/wire.h"
 #include "profile.pb-c.h"
 
 struct reader {

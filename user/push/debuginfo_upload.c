@@ -20,7 +20,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
-#include "push/debuginfo_message.h"
+#include "push/push_message.h"
 #include "push/push_queue.h"
 
 /* gRPC's codes; the first two mean here: somebody else has sent the file meanwhile. */

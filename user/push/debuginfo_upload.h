@@ -33,7 +33,7 @@ struct debuginfo_upload_options {
 	 * reason, and may never end. */
 	uint64_t ask_again_ns;
 	/*
-	 * Open the file that is best for a build id, reduced (debuginfo_message.h); the caller closes its descriptor.
+	 * Open the file that is best for a build id, reduced (push_message.h); the caller closes its descriptor.
 	 * -ENODATA: no file has names; -EMFILE, -ENFILE, -ENOMEM, -EAGAIN: it is asked again; other errors: the
 	 * file cannot be had (any more), which counts as -ENODATA.
 	 */

@@ -248,6 +248,16 @@ static const char *ca_file(const struct push_http_options *opts)
 	return opts->ca_file ? opts->ca_file : curl_setup_ca_file();
 }
 
+/* Make the address of another gRPC call of the same server: path is "/SERVICE/METHOD". */
+static void push_target_call_url(const struct push_target *t, const char *path,
+			  char ret[PUSH_TARGET_URL_BYTES])
+{
+	bool is_v6 = strchr(t->host, ':');
+
+	snprintf(ret, PUSH_TARGET_URL_BYTES, "%s://%s%s%s:%u%s", t->is_tls ? "https" : "http",
+		 is_v6 ? "[" : "", t->host, is_v6 ? "]" : "", t->port, path);
+}
+
 /* Set everything but the headers anew for each request: the previous one may have been of another kind. */
 static int set_up_easy(struct push_http *h, const void *body, size_t bytes)
 {

@@ -15,9 +15,45 @@
 
 #include "base/clock.h"
 #include "push/push_message.h"
-#include "push/push_target.h"
 
 struct err;
+
+/*
+ * push_target.c: where profiles are pushed to, as `--push` says it.
+ *
+ *	parca+http://HOST:PORT		Parca or Polar Signals, gRPC over HTTP/2 without TLS
+ *	parca+https://HOST:PORT		the same over TLS
+ *	pyroscope+http://HOST:PORT[/PREFIX]
+ *	pyroscope+https://HOST:PORT[/PREFIX]
+ *
+ * HOST is a name, an IPv4 address or an IPv6 address in brackets. Pure.
+ */
+
+enum push_kind { PUSH_PARCA, PUSH_PYROSCOPE };
+
+struct push_target {
+	enum push_kind kind;
+	bool is_tls;
+	uint16_t port;
+	char host[256]; /* without brackets */
+	char name[512]; /* as the user gave it: for messages and metrics */
+	char url[640]; /* of the call */
+};
+
+/* 0, or -EINVAL with a sentence for the user in why. A password in the address is refused: every list of processes
+ * would show it. The sentence does not repeat it. */
+int push_target_parse(const char *text, struct push_target *ret, struct err *why);
+
+/* Copy text with "***" for the user and password of an address, if there are any: for messages. Cut to buf_bytes. */
+void push_target_redact(const char *text, char *buf, size_t buf_bytes);
+
+#define PUSH_TARGET_URL_BYTES 640
+
+#define PUSH_TARGET_FILE_BYTES 128
+/* Make a name for a file or folder of this target alone: its kind, host and port, readable, and a hash of the whole
+ * target. */
+void push_target_file_name(const struct push_target *t, char ret[PUSH_TARGET_FILE_BYTES]);
+
 struct push_http;
 
 #define PUSH_TENANT_MAX 1024

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* push_profile.c - see push_profile.h. */
-#include "push/push_profile.h"
+/* push_profile.c - see push_queue.h. */
+#include "push/push_queue.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -11,11 +11,10 @@
 #include <unistd.h>
 
 #include "base/vec.h"
+#include "http/series.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
-#include "push/profile_copy.h"
-#include "push/push_queue.h"
-#include "metrics/series.h"
+#include "profile/profile_copy.h"
 
 #define PROFILE_NAME "memory"
 

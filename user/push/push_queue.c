@@ -189,7 +189,8 @@ void push_queue_run(struct push_queue *q)
 	set_timer(q);
 }
 
-void push_queue_set_identity(struct push_queue *q, const struct push_http_options *opts)
+/* As push_http_set_identity(). */
+static void push_queue_set_identity(struct push_queue *q, const struct push_http_options *opts)
 {
 	push_http_set_identity(q->http, opts);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * push_spool.c - see push_spool.h.
+ * push_spool.c - see push_queue.h.
  *
  * The list of waiting requests is in memory: sequence number, size and, for those not in a file, the bytes. A
  * file's name is its sequence number in 16 hexadecimal digits and ".push"; its content is a header and the request.
  * Numbers rise for ever, across processes.
  */
-#include "push/push_spool.h"
+#include "push/push_queue.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,9 +21,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/fd.h"
 #include "base/folder.h"
 #include "base/vec.h"
-#include "base/fd.h"
 
 #define NAME_BYTES 32
 #define SUFFIX ".push"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* push_target.c - see push_target.h. */
-#include "push/push_target.h"
+/* push_target.c - see push_http.h. */
+#include "push/push_http.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -187,11 +187,3 @@ void push_target_file_name(const struct push_target *t, char ret[PUSH_TARGET_FIL
 			*c = '_';
 }
 
-void push_target_call_url(const struct push_target *t, const char *path,
-			  char ret[PUSH_TARGET_URL_BYTES])
-{
-	bool is_v6 = strchr(t->host, ':');
-
-	snprintf(ret, PUSH_TARGET_URL_BYTES, "%s://%s%s%s:%u%s", t->is_tls ? "https" : "http",
-		 is_v6 ? "[" : "", t->host, is_v6 ? "]" : "", t->port, path);
-}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* holds.c - see holds.h. */
-#include "record/holds.h"
+/* holds.c - see recorder_priv.h. */
+#include "record/recorder_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>

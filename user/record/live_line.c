@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* live_line.c - see live_line.h. */
-#include "record/live_line.h"
+/* live_line.c - see recorder_priv.h. */
+#include "record/recorder_priv.h"
 
 #include <math.h>
 #include <stdio.h>

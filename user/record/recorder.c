@@ -6,33 +6,102 @@
  * still seen; then the other probes are taken out. If the guardian is killed, the recording ends with what there
  * is.
  */
-#include "record/recorder_priv.h"
-
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/loop.h"
-#include "track/governor.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
-#include "profile/history.h"
-#include "record/holds.h"
-#include "record/idle_tasks.h"
-#include "record/live_line.h"
-#include "record/targets.h"
-#include "snapshot/snapshot.h"
 #include "proc/events.h"
 #include "proc/launch.h"
 #include "proc/process.h"
 #include "proc/reader.h"
+#include "proc/runtime_kind.h"
+#include "profile/history.h"
+#include "record/idle_tasks.h"
+#include "record/recorder_priv.h"
+#include "record/targets.h"
+#include "result/snapshot.h"
 #include "track/files.h"
+#include "track/governor.h"
 #include "track/tracker.h"
 
+static void ask_jvm(pid_t pid, size_t *jvm_cnt)
+{
+	struct process_info info;
+	struct err why;
+
+	if (process_info_read(pid, &info) || info.is_zombie || !jvm_is_hotspot(&info))
+		return;
+	++*jvm_cnt;
+	if (jvm_write_perfmap(&info, &why))
+		log_warn(
+			"record: the JVM %d (%s) was not asked for its functions' names, or did not "
+			"write them: %s",
+			pid, info.comm, why.text);
+}
+
+/* Ask all JVMs that are followed and run for the names of their code. Log those that did not answer. */
+static void jvm_names_ask(const struct tracker *t)
+{
+	size_t jvm_cnt = 0;
+
+	for (size_t i = 0; i < tracker_running_cnt(t); i++)
+		ask_jvm(tracker_running_at(t, i), &jvm_cnt);
+	if (!jvm_cnt)
+		log_warn("record: --jvm-perfmap: no JVM runs any more, or none was recorded");
+}
+
+/* The highest cost of probes among running processes, and whether all their frees are watched. */
+struct cost_view {
+	pid_t pid; /* the process with that cost */
+	struct budget_price now;
+	double share_overall, one_cpu_overall; /* of pid */
+	bool is_of_one_cpu; /* its limit in force is of one CPU */
+	bool has_inuse, is_out;
+	size_t cnt;
+};
+
+/* is_one: all share one budget. */
+static struct cost_view cost_view_read(const struct tracker *t, const struct governor *g, bool is_one)
+{
+	struct cost_view all = { .now = { -1, -1 }, .has_inuse = true };
+	size_t running_cnt = tracker_running_cnt(t);
+
+	if (is_one && running_cnt > 1)
+		running_cnt = 1;
+	for (size_t i = 0; i < running_cnt; i++) {
+		pid_t pid = tracker_running_at(t, i);
+		struct governor_view view;
+
+		if (governor_view(g, pid, &view))
+			continue;
+		all.cnt++;
+		all.has_inuse &= view.has_inuse;
+		all.is_out |= view.step == BUDGET_OFF;
+		if (view.now.cpu_share > all.now.cpu_share) {
+			all.now = view.now;
+			all.is_of_one_cpu = view.limit.one_cpu > 0;
+		}
+		if (view.overall.cpu_share >= all.share_overall) {
+			all.share_overall = view.overall.cpu_share;
+			all.one_cpu_overall = view.overall.one_cpu;
+			all.pid = pid;
+		}
+	}
+	return all;
+}
+
+#define TICK_NS 200000000ULL /* for the status line and for work that waits */
 #define COUNTERS_INTERVAL_NS 1000000000ULL /* of the programs' own counters and key names */
 /* Interval of looks at processes if all are tapped; otherwise each status line looks. */
 #define LOOK_TAPPED_NS 1000000000ULL
@@ -176,7 +245,7 @@ const char *recorder_failed_why(const struct recorder *r, int err)
 }
 
 /* What it has recorded is complete up to here. */
-void recorder_on_guardian_news(void *ctx, int fd)
+static void on_guardian_news(void *ctx, int fd)
 {
 	struct recorder *r = ctx;
 
@@ -188,7 +257,7 @@ void recorder_on_guardian_news(void *ctx, int fd)
 	end_early(r, guardian_lost_why(r->guardian));
 }
 
-void recorder_on_child_end(void *ctx, int fd)
+static void on_child_end(void *ctx, int fd)
 {
 	struct recorder *r = ctx;
 
@@ -198,7 +267,7 @@ void recorder_on_child_end(void *ctx, int fd)
 }
 
 /* A stopped ssh sends no signal: without this the probes would stay in until the process ends. */
-void recorder_on_reader_gone(void *ctx, int fd)
+static void on_reader_gone(void *ctx, int fd)
 {
 	struct recorder *r = ctx;
 
@@ -229,7 +298,7 @@ static void read_moment(struct recorder *r)
 		drop_history(r, err);
 }
 
-void recorder_visit(void *ctx, int fd)
+static void visit(void *ctx, int fd)
 {
 	struct recorder *r = ctx;
 
@@ -256,7 +325,7 @@ static void refresh_rows(struct recorder *r)
 	}
 }
 
-void recorder_on_tick(void *ctx)
+static void on_tick(void *ctx)
 {
 	struct recorder *r = ctx;
 
@@ -269,10 +338,10 @@ void recorder_on_tick(void *ctx)
 	refresh_rows(r);
 	show_status(r);
 	read_moment(r);
-	recorder_visit(r, -1);
+	visit(r, -1);
 }
 
-void recorder_on_signal(void *ctx, int signal)
+static void on_signal(void *ctx, int signal)
 {
 	struct recorder *r = ctx;
 
@@ -280,6 +349,29 @@ void recorder_on_signal(void *ctx, int signal)
 	if (r->is_over) /* he does not want to wait */
 		rows_reader_give_up(&r->rows_end, "stopped by the user");
 	end_early(r, "stopped by the user");
+}
+
+int recorder_loop_new(struct recorder *r)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, 0 };
+	int err = loop_new(&r->loop);
+
+	return err ? err : loop_watch_signals(r->loop, signals, on_signal, r);
+}
+
+int recorder_watch(struct recorder *r)
+{
+	int err = loop_every(r->loop, TICK_NS, on_tick, r);
+
+	if (!err)
+		err = loop_watch(r->loop, guardian_fd(r->guardian), on_guardian_news, r);
+	if (!err && r->launch)
+		err = loop_watch(r->loop, r->launch->wait_fd, on_child_end, r);
+	if (!err && r->opts.stdout_fd >= 0) /* the end of a file cannot be gone */
+		(void)loop_watch_end(r->loop, r->opts.stdout_fd, on_reader_gone, r);
+	if (!err && r->opts.guest)
+		err = loop_watch(r->loop, r->opts.guest->fd, visit, r);
+	return err;
 }
 
 /* Milliseconds until something is due. */
@@ -327,7 +419,7 @@ static void settle(struct recorder *r)
 	if (r->launch && r->facts.exit_status < 0 && !tracker_running_cnt(r->session->tracker)) {
 		for (int i = 0; i < 100 && launch_reap(r->launch, &status); i++)
 			usleep(10000);
-		recorder_on_child_end(r, -1);
+		on_child_end(r, -1);
 	}
 }
 
@@ -464,34 +556,9 @@ void recorder_close(struct recorder *r)
 	free(r);
 }
 
-const struct snapshot *recorder_snapshot(const struct recorder *r)
+const struct session *recorder_session(const struct recorder *r)
 {
-	return r->snapshot;
-}
-
-struct engine *recorder_engine(const struct recorder *r)
-{
-	return r->session->engine;
-}
-
-const struct track_files *recorder_files(const struct recorder *r)
-{
-	return r->session->files;
-}
-
-const struct tracker *recorder_tracker(const struct recorder *r)
-{
-	return r->session->tracker;
-}
-
-const struct history *recorder_history(const struct recorder *r)
-{
-	return r->history;
-}
-
-const struct governor *recorder_governor(const struct recorder *r)
-{
-	return r->session->governor;
+	return r->session;
 }
 
 void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
@@ -501,6 +568,8 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	const struct track_instance *inst;
 
 	*ret = r->facts;
+	ret->snapshot = r->snapshot;
+	ret->history = r->history;
 	ret->pid = first->pid;
 	ret->exe = first->exe;
 	memcpy(ret->comm, first->comm, sizeof(ret->comm));

@@ -13,18 +13,15 @@
 #include <sys/types.h>
 
 #include "kernel/attach.h"
-#include "track/policy.h"
 #include "profile/recording.h"
+#include "track/policy.h"
 
-struct engine;
-struct governor;
 struct history;
 struct recorder;
 struct resident_reading;
+struct session;
 struct snapshot;
 struct targets;
-struct track_files;
-struct tracker;
 
 /* A guest that looks on in the loop of a running recording. */
 struct recorder_guest {
@@ -46,7 +43,7 @@ struct recorder_options {
 	bool rate_is_fixed; /* else it follows the cost: track/auto_rate.c, track/taps.c */
 	bool realloc_keeps_scope; /* false: a realloc charges the current scope */
 	bool follow;
-	bool no_hold; /* a started program does not wait at an exec: see record/holds.h */
+	bool no_hold; /* a started program does not wait at an exec: see record/recorder_priv.h */
 	struct alloc_options alloc; /* how functions are probed; see struct track_policy */
 	bool jvm_perfmap; /* ask JVMs for the names of their code */
 	bool is_quiet;
@@ -57,8 +54,9 @@ struct recorder_options {
 	bool refreshes_rows; /* for a guest: the last reading is made again and again, and its end is not waited for */
 };
 
-/* Facts about a recording besides its snapshot. */
 struct recorder_facts {
+	const struct snapshot *snapshot;
+	const struct history *history; /* of what was in use; NULL: none was kept */
 	pid_t pid; /* the first of several; also for comm and exe */
 	char comm[16];
 	const char *exe;
@@ -106,13 +104,7 @@ int recorder_peek(struct recorder *r);
 void recorder_close(struct recorder *r);
 
 /* Valid after recorder_run() or recorder_peek(). */
-const struct snapshot *recorder_snapshot(const struct recorder *r);
-/* The history of what was in use; NULL: none was kept. */
-const struct history *recorder_history(const struct recorder *r);
 void recorder_facts(const struct recorder *r, struct recorder_facts *ret);
-struct engine *recorder_engine(const struct recorder *r);
-const struct track_files *recorder_files(const struct recorder *r);
-const struct tracker *recorder_tracker(const struct recorder *r);
-const struct governor *recorder_governor(const struct recorder *r);
+const struct session *recorder_session(const struct recorder *r);
 
 #endif

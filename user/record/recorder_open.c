@@ -8,37 +8,33 @@
 #include "record/recorder_priv.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "alloc/allocators.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/thread.h"
 #include "base/units.h"
-#include "track/budget.h"
-#include "track/governor.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
-#include "profile/history.h"
 #include "kernel/features.h"
 #include "kernel/privileges.h"
-#include "record/holds.h"
-#include "record/idle_tasks.h"
-#include "record/targets.h"
-#include "alloc/allocators.h"
 #include "proc/events.h"
-#include "proc/runtime_kind.h"
 #include "proc/launch.h"
 #include "proc/reader.h"
+#include "proc/runtime_kind.h"
+#include "profile/history.h"
+#include "record/idle_tasks.h"
+#include "record/targets.h"
+#include "track/budget.h"
 #include "track/file_content.h"
 #include "track/files.h"
+#include "track/governor.h"
 #include "track/tracker.h"
-
-#define TICK_NS 200000000ULL /* for the status line and for work that waits */
 
 static int choose_mode(struct recorder *r)
 {
@@ -320,19 +316,11 @@ static int open_loop(struct recorder *r)
 			 strerror(-err), privileges_perf_advice(err));
 		r->events = NULL;
 	}
-	err = loop_every(r->loop, TICK_NS, recorder_on_tick, r);
+	err = recorder_watch(r);
 	if (!err)
 		err = loop_watch(r->loop, engine_events_fd(r->session->engine), on_ring, r);
-	if (!err)
-		err = loop_watch(r->loop, guardian_fd(r->guardian), recorder_on_guardian_news, r);
 	if (!err && r->events)
 		err = loop_watch(r->loop, process_events_fd(r->events), on_mapping_events, r);
-	if (!err && r->launch)
-		err = loop_watch(r->loop, r->launch->wait_fd, recorder_on_child_end, r);
-	if (!err && r->opts.stdout_fd >= 0) /* the end of a file cannot be gone */
-		(void)loop_watch_end(r->loop, r->opts.stdout_fd, recorder_on_reader_gone, r);
-	if (!err && r->opts.guest)
-		err = loop_watch(r->loop, r->opts.guest->fd, recorder_visit, r);
 	if (err)
 		log_error("record: cannot set up: %s", strerror(-err));
 	return err;
@@ -352,7 +340,7 @@ static bool has_unseen(const struct recorder *r)
 {
 	const struct track_instance *inst;
 
-	vec_each(&tracker_instances(recorder_tracker(r))->list, inst)
+	vec_each(&tracker_instances(r->session->tracker)->list, inst)
 		if (inst->unseen[0])
 			return true;
 	return false;
@@ -418,6 +406,20 @@ static int add_running(struct recorder *r, pid_t pid)
 		err = tracker_add(r->session->tracker, pid);
 	}
 	return err;
+}
+
+/* Remove one that ended before it could be attached to. */
+static void targets_drop(struct targets *t, pid_t pid)
+{
+	for (size_t i = 0; i < t->list.cnt; i++) {
+		if (t->list.data[i].pid != pid)
+			continue;
+		free(t->list.data[i].exe);
+		memmove(&t->list.data[i], &t->list.data[i + 1],
+			(t->list.cnt - i - 1) * sizeof(*t->list.data));
+		t->list.cnt--;
+		return;
+	}
 }
 
 /* A process found by a rule may have ended meanwhile: the others are recorded. */
@@ -505,11 +507,8 @@ static void begin_rows(struct recorder *r)
 
 int recorder_start(struct recorder *r)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, 0 };
-	int err = loop_new(&r->loop);
+	int err = recorder_loop_new(r);
 
-	if (!err)
-		err = loop_watch_signals(r->loop, signals, recorder_on_signal, r);
 	if (err) {
 		log_error("record: cannot set up: %s", strerror(-err));
 		return err;

@@ -12,11 +12,10 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
-#include "track/budget.h"
-#include "record/live_line.h"
 #include "record/recorder.h"
 #include "record/rows_reader.h"
 #include "record/targets.h"
+#include "track/budget.h"
 #include "track/session.h"
 
 struct engine;
@@ -29,6 +28,33 @@ struct tracker;
 	200000000ULL /* between moments of what is in use, at first: see profile/history.h */
 
 #define ROWS_MOST_NS (6 * NS_PER_S) /* for a reading of what is resident by row */
+
+/* live_line.c: the text of the status line while a recording runs. Pure. */
+
+/* The last seconds, for the rate. Zero-initialised. */
+#define LIVE_LINE_POINTS 16
+struct live_line {
+	struct live_point {
+		uint64_t time_ns;
+		double held_bytes;
+	} points[LIVE_LINE_POINTS];
+	size_t cnt; /* ever added */
+};
+
+struct live_now {
+	uint64_t time_ns, elapsed_ns;
+	bool has_held; /* false: frees are not watched */
+	double held_bytes;
+	double cost; /* share of CPU time, or of one CPU; NAN: not known */
+	bool is_of_one_cpu; /* cost is in one CPU, as the limit in force */
+	bool is_largest_cost; /* the largest of several processes */
+	const char *loss; /* loss to show at once; NULL: none */
+};
+
+#define LIVE_LINE_BYTES 128
+/* "12.4 s: held 451 KiB (+110 KiB/s), cost 9 %", "... cost 4 % of one CPU" */
+void live_line_text(struct live_line *l, const struct live_now *now,
+		    char buf[static LIVE_LINE_BYTES]);
 
 struct recorder {
 	struct recorder_options opts;
@@ -54,51 +80,38 @@ struct recorder {
 	uint64_t rows_due_ns;
 };
 
-/* Callbacks of the loop; ctx is the recorder. */
-void recorder_on_signal(void *ctx, int signal);
-void recorder_on_tick(void *ctx);
-void recorder_on_child_end(void *ctx, int fd);
-void recorder_on_guardian_news(void *ctx, int fd);
-void recorder_on_reader_gone(void *ctx, int fd);
-void recorder_visit(void *ctx, int fd);
+/* Make the loop; signals end the recording from here on. */
+int recorder_loop_new(struct recorder *r);
+/* Run it several times a second, and watch what ends it: the guardian, the program, the reader of its output, a guest. */
+int recorder_watch(struct recorder *r);
 
 /* Why probe sites could not be had; err: of the last of them. */
 const char *recorder_failed_why(const struct recorder *r, int err);
 /* Report what a heap other than malloc's means for the recording. */
 void recorder_say_heap(const struct target *t);
 
-/* cost_view.c: the highest cost of probes among running processes, and whether all their frees are watched. */
+/*
+ * holds.c: makes a started program wait at each exec until it is probed, with --follow also its children.
+ * guardian/exec_hold.h says how, guardian/tracer.c what the program can see of it.
+ */
 
-struct cost_view {
-	pid_t pid; /* the process with that cost */
-	struct budget_price now;
-	double share_overall, one_cpu_overall; /* of pid */
-	bool is_of_one_cpu; /* its limit in force is of one CPU */
-	bool has_inuse, is_out;
-	size_t cnt;
+struct guardian;
+struct holds;
+struct process_events;
+
+struct holds_parts {
+	struct guardian *guardian;
+	struct engine *engine;
+	struct tracker *tracker;
+	struct process_events *events; /* NULL: there are none */
 };
 
-/* is_one: all share one budget. */
-struct cost_view cost_view_read(const struct tracker *t, const struct governor *g, bool is_one);
-
-/* family.c: children and further descendants that the followed processes already have. */
-
-/*
- * Follow all descendants of the followed processes, and add them to targets. The engine's events report forks from
- * when the parent is followed on; /proc shows what was forked before. So it misses none if it starts after
- * following began and repeats until there are no new ones. A process whose parent has ended meanwhile is not
- * recognised as a descendant. Processes that cannot be recorded are left out, and logged.
- */
-int family_add(struct engine *e, struct tracker *t, struct targets *targets);
-
-/* started.c: probes the files of a program before it is started. */
-
-/* Follow the process t that waits to execute argv; fill its heap. */
-int started_track(struct tracker *tracker, struct target *t, char *const argv[]);
-
-/* jvm_names.c: asks JVMs for the names of their code at the end of a recording. */
-
-/* Ask all JVMs that are followed and run. Log those that did not answer. */
-void jvm_names_ask(const struct tracker *t);
+/* Begin with the process that waits to be executed. Logs what is not possible. -errno: nothing is held. */
+int holds_begin(const struct holds_parts *parts, pid_t pid, bool is_family, struct holds **ret);
+/* Let all go on. NULL is fine. */
+void holds_end(struct holds *h);
+int holds_fd(const struct holds *h);
+/* Handle the processes that are held now. */
+void holds_work(struct holds *h);
 
 #endif

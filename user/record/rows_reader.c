@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "explain/reading.h"
+#include "explain/explain.h"
 #include "proc/reader.h"
 
 /* A GiB of small blocks takes 0.5 s, and more on a busy machine. */

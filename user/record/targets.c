@@ -3,7 +3,9 @@
 #include "record/targets.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +13,83 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "record/throw_limit.h"
+#include "base/vec.h"
+#include "kernel/engine.h"
+#include "proc/launch.h"
+#include "proc/proc_text.h"
 #include "proc/process.h"
+#include "track/tracker.h"
+
+/*
+ * Memory is refused (not just slow, or paid for by the OOM killer) for three reasons: the address space limit of
+ * the process; the commit limit of a machine that does not overcommit; and, on one that does, a request larger than
+ * the machine.
+ */
+
+/* What a process may take between two looks; with less left, no throwing function is probed. */
+#define MARGIN_BYTES (64ULL << 20)
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* Return the address space in use. */
+static uint64_t address_space_bytes(pid_t pid)
+{
+	uint64_t pages = 0;
+	char text[64];
+
+	proc_read_start(pid, text, sizeof(text), "statm");
+	sscanf(text, "%" SCNu64, &pages);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* vm.overcommit_memory = 2: the kernel accounts for every byte of address space. */
+static int never_overcommits(void)
+{
+	FILE *f = fopen("/proc/sys/vm/overcommit_memory", "re");
+	int mode = 0;
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%d", &mode) != 1)
+		mode = 0;
+	fclose(f);
+	return mode == 2;
+}
+
+static uint64_t commit_left_bytes(void)
+{
+	uint64_t limit_kib = UINT64_MAX >> 10, committed_kib = 0;
+	FILE *f = fopen("/proc/meminfo", "re");
+	char line[256];
+
+	if (!f)
+		return UINT64_MAX;
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "CommitLimit: %" SCNu64, &limit_kib) != 1 &&
+		    sscanf(line, "Committed_AS: %" SCNu64, &committed_kib) != 1)
+			continue;
+	}
+	fclose(f);
+	return minus(limit_kib, committed_kib) << 10;
+}
+
+uint64_t throw_limit_bytes(pid_t pid, uint64_t address_limit_bytes)
+{
+	uint64_t limit = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE), left;
+
+	if (address_limit_bytes) {
+		left = minus(address_limit_bytes, address_space_bytes(pid));
+		limit = left < limit ? left : limit;
+	}
+	if (never_overcommits()) {
+		left = commit_left_bytes();
+		limit = left < limit ? left : limit;
+	}
+	return minus(limit, MARGIN_BYTES);
+}
 
 #define LOOK_CNT 8 /* processes checked in one call */
 #define EXEC_LOOKS 20
@@ -28,7 +105,7 @@ void targets_release(struct targets *t)
 	vec_release(&t->list);
 }
 
-bool targets_have(const struct targets *t, pid_t pid)
+static bool targets_have(const struct targets *t, pid_t pid)
 {
 	const struct target *one;
 
@@ -50,7 +127,8 @@ static int add(struct targets *t, struct target *one, const char *comm, const ch
 	return err;
 }
 
-int targets_add(struct targets *t, const struct process_info *info)
+/* Add one that runs and was checked. */
+static int targets_add(struct targets *t, const struct process_info *info)
 {
 	struct target one = {
 		.pid = info->pid,
@@ -140,19 +218,6 @@ int targets_check(struct targets *t, const pid_t *pids, size_t cnt, size_t named
 		return last_err;
 	}
 	return 0;
-}
-
-void targets_drop(struct targets *t, pid_t pid)
-{
-	for (size_t i = 0; i < t->list.cnt; i++) {
-		if (t->list.data[i].pid != pid)
-			continue;
-		free(t->list.data[i].exe);
-		memmove(&t->list.data[i], &t->list.data[i + 1],
-			(t->list.cnt - i - 1) * sizeof(*t->list.data));
-		t->list.cnt--;
-		return;
-	}
 }
 
 /* Started programs are often scripts that execute the program that is meant. */
@@ -263,18 +328,150 @@ void targets_name(const struct targets *t, char buf[static TARGETS_NAME_BYTES])
 	snprintf(buf + len, TARGETS_NAME_BYTES - len, ")");
 }
 
-void targets_pids(const struct targets *t, char buf[static TARGETS_NAME_BYTES])
-{
-	const size_t spare = 16; /* for one more, and a note that there are more */
-	const struct target *one;
-	size_t len = 0;
+#define ROUNDS 100 /* for a family that grows faster than this reads it, events report the rest */
 
-	vec_each(&t->list, one) {
-		if (len + spare > TARGETS_NAME_BYTES) {
-			snprintf(buf + len, TARGETS_NAME_BYTES - len, ",...");
-			return;
-		}
-		len += (size_t)snprintf(buf + len, TARGETS_NAME_BYTES - len, "%s%d", len ? "," : "",
-					one->pid);
+struct family {
+	struct engine *engine;
+	struct tracker *tracker;
+	struct targets *targets;
+	VEC(pid_t) left_out;
+};
+
+static bool is_left_out(const struct family *f, pid_t pid)
+{
+	const pid_t *one;
+
+	vec_each(&f->left_out, one)
+		if (*one == pid)
+			return true;
+	return false;
+}
+
+static int leave_out(struct family *f, const struct process_info *info, const char *why)
+{
+	log_warn("record: left out: %s", why);
+	return vec_push(&f->left_out, info->pid);
+}
+
+static int add_child(struct family *f, pid_t pid)
+{
+	struct process_info info;
+	struct err why;
+	int err = process_info_read(pid, &info);
+
+	if (err || info.is_zombie)
+		return err == -ENOMEM ? err : 0; /* it has ended */
+	if (process_check_probing(&info, &why))
+		return leave_out(f, &info, why.text);
+	err = tracker_add(f->tracker, pid);
+	if (err == -ESRCH || err == -ENOENT) {
+		tracker_remove(f->tracker, pid);
+		return 0;
 	}
+	return err ? err : targets_add(f->targets, &info);
+}
+
+/*
+ * A child appears in /proc a moment before its fork is reported; then the kernel's side makes its target anew, with
+ * another generation.
+ */
+static bool was_made_anew(const struct family *f, pid_t pid)
+{
+	struct ht_target target;
+
+	return !engine_get_target(f->engine, pid, &target) &&
+	       target.generation / HT_GENERATION_STEP !=
+		       tracker_generation(f->tracker, pid) / HT_GENERATION_STEP;
+}
+
+static int look_at(struct family *f, pid_t pid, bool *has_news)
+{
+	struct process_info info;
+	struct ht_target target;
+
+	if (pid == getpid() || process_glance(pid, &info) || info.is_zombie || info.tgid != pid)
+		return 0;
+	if (tracker_follows(f->tracker, pid)) {
+		if (!targets_have(f->targets, pid) || !was_made_anew(f, pid))
+			return 0;
+		tracker_remove(f->tracker, pid);
+		*has_news = true;
+		return tracker_add(f->tracker, pid);
+	}
+	/* it has a target, but is not followed: its fork is being reported */
+	if (!tracker_follows(f->tracker, info.ppid) || is_left_out(f, pid) ||
+	    !engine_get_target(f->engine, pid, &target))
+		return 0;
+	*has_news = true;
+	return add_child(f, pid);
+}
+
+static int look(struct family *f, bool *has_news)
+{
+	struct process_list all;
+	const pid_t *pid;
+	int err = engine_events_drain(f->engine);
+
+	*has_news = false;
+	if (!err)
+		err = process_list_read(&all);
+	if (err)
+		return err;
+	vec_each(&all.pids, pid) {
+		err = look_at(f, *pid, has_news);
+		if (err == -ESRCH || err == -ENOENT)
+			err = 0; /* it has ended meanwhile */
+		if (err)
+			break;
+	}
+	process_list_release(&all);
+	return err;
+}
+
+int family_add(struct engine *e, struct tracker *t, struct targets *targets)
+{
+	struct family f = { .engine = e, .tracker = t, .targets = targets };
+	bool has_news = true;
+	int err = 0;
+
+	for (int i = 0; i < ROUNDS && has_news && !err; i++)
+		err = look(&f, &has_news);
+	vec_release(&f.left_out);
+	return err;
+}
+
+/* Paths that the program will map, from launch_libraries(). */
+struct path_list {
+	VEC(char *) path;
+	int err;
+};
+
+static void on_library(void *ctx, const char *path)
+{
+	struct path_list *list = ctx;
+	char *copy = strdup(path);
+
+	if (!copy || vec_push(&list->path, copy)) {
+		free(copy);
+		list->err = -ENOMEM;
+	}
+}
+
+int started_track(struct tracker *tracker, struct target *t, char *const argv[])
+{
+	struct path_list list = { 0 };
+	int err = launch_libraries(argv, on_library, &list);
+
+	if (err >= 0)
+		err = list.err;
+	if (!err) {
+		const char *const *paths = (const char *const *)list.path.data;
+
+		heap_kind_of_files(paths, list.path.cnt, &t->heap);
+		err = tracker_add_launch(tracker, t->pid, paths, list.path.cnt);
+	}
+	for (size_t i = 0; i < list.path.cnt; i++)
+		free(list.path.data[i]);
+	vec_release(&list.path);
+	return err;
 }

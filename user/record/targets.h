@@ -16,7 +16,9 @@
 #include "base/vec.h"
 #include "proc/runtime_kind.h"
 
+struct engine;
 struct process_info;
+struct tracker;
 
 struct target {
 	pid_t pid;
@@ -28,7 +30,7 @@ struct target {
 	uint64_t rss_begin_bytes,
 		rss_bytes; /* before it was attached to, and when last seen; 0: not known */
 	uint64_t file_begin_bytes, file_bytes; /* the part of it that is pages of files */
-	uint64_t throw_limit_bytes; /* see record/throw_limit.h */
+	uint64_t throw_limit_bytes; /* see throw_limit_bytes() */
 	struct heap_kind heap;
 	bool has_other_heap; /* another heap since its exec; the reporter clears it */
 };
@@ -49,17 +51,34 @@ bool target_may_return(pid_t pid, int *looks);
  * Faults, and processes that are left out, were logged.
  */
 int targets_check(struct targets *t, const pid_t *pids, size_t cnt, size_t named_cnt);
-/* Add one that runs and was checked. */
-int targets_add(struct targets *t, const struct process_info *info);
 /* Add a program that waits to be executed: only its path is known. */
 int targets_add_launched(struct targets *t, pid_t pid, const char *path);
-/* Remove one that ended before it could be attached to. */
-void targets_drop(struct targets *t, pid_t pid);
-bool targets_have(const struct targets *t, pid_t pid);
+
+/*
+ * Follow all children and further descendants that the followed processes already have, and add them to targets. The engine's events report forks from
+ * when the parent is followed on; /proc shows what was forked before. So it misses none if it starts after
+ * following began and repeats until there are no new ones. A process whose parent has ended meanwhile is not
+ * recognised as a descendant. Processes that cannot be recorded are left out, and logged.
+ */
+int family_add(struct engine *e, struct tracker *t, struct targets *targets);
+/*
+ * Follow the process t that waits to execute argv: probes the files of the program before it is started, and fills its
+ * heap.
+ */
+int started_track(struct tracker *tracker, struct target *t, char *const argv[]);
 
 /* Read again what /proc says of some of them, in turn. */
 void targets_refresh(struct targets *t);
-/* The least limit of all; see record/throw_limit.h. */
+/*
+ * Up to which size may the return of a throwing function be probed?
+ *
+ * A return probe replaces the return address on the stack. If an exception leaves the function, the unwinder meets
+ * that address, knows nothing about it, and ends the program. So a call that is going to fail must not be probed:
+ * sizes that the process cannot get any more are left out, with a margin for what it may take until the next look.
+ * Limit in bytes for the process as it is now. address_limit_bytes: its RLIMIT_AS, 0 = none.
+ */
+uint64_t throw_limit_bytes(pid_t pid, uint64_t address_limit_bytes);
+/* The least limit of all. */
 uint64_t targets_throw_limit(const struct targets *t);
 uint64_t targets_rss_begin(const struct targets *t);
 uint64_t targets_rss(const struct targets *t);
@@ -68,7 +87,5 @@ int64_t targets_rss_file_growth(const struct targets *t);
 /* "PID 12 (server)", "3 processes (redis-server, nginx, ...)" */
 #define TARGETS_NAME_BYTES 128
 void targets_name(const struct targets *t, char buf[static TARGETS_NAME_BYTES]);
-/* "12,13", for -p; "12,13,..." when there are many. */
-void targets_pids(const struct targets *t, char buf[static TARGETS_NAME_BYTES]);
 
 #endif

@@ -26,14 +26,6 @@
 #define CALLER_COLUMNS 35
 #define CALLERS_MAX 2
 
-const char *limit_name(enum limit_kind kind)
-{
-	static const char *const names[] = { "growth",	     "inuse",	    "inuse_more",
-					     "exited_scope", "unexplained", "retained" };
-
-	return names[kind];
-}
-
 struct limit_result *limits_add_result(struct limits *l, enum limit_kind kind)
 {
 	struct limit_result *res = &l->results[l->cnt++];

@@ -83,8 +83,6 @@ int limits_judge(const struct profile *p, const struct profile *before,
 void limits_fail(struct limits *l, const char *failure);
 void limits_release(struct limits *l);
 
-/* "growth", "inuse", "inuse_more", "exited_scope", "unexplained", "retained" */
-const char *limit_name(enum limit_kind kind);
 /* 0 or -EIO. */
 int limits_write(const struct limits *l, enum limit_format format, FILE *out);
 

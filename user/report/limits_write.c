@@ -202,6 +202,15 @@ static void put_bounds(struct json *j, enum limit_kind kind, double value, doubl
 	json_number(j, keys[kind][2], decimals, high);
 }
 
+/* "growth", "inuse", "inuse_more", "exited_scope", "unexplained", "retained" */
+static const char *limit_name(enum limit_kind kind)
+{
+	static const char *const names[] = { "growth",	     "inuse",	    "inuse_more",
+					     "exited_scope", "unexplained", "retained" };
+
+	return names[kind];
+}
+
 static void put_json_result(const struct limits *l, const struct limit_result *res, struct json *j)
 {
 	const struct limit_row *row;

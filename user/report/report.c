@@ -2,11 +2,151 @@
 /* report.c - see report.h. */
 #include "report/report.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/vec.h"
+#include "profile/scope_tree.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
+
+/*
+ * Lines "root;caller;leaf value", the format of flame graph programs.
+ *
+ * By thread, module or label, the stack begins with a frame of that name; by scope, with one frame
+ * for each name of its path; by instance, with one more for the task. The format has no escapes: a
+ * semicolon in a name becomes ':', a line break a space. Values of 0 and below have no width in a
+ * flame graph and are left out.
+ */
+
+static void put_text(const char *s, size_t len, FILE *out)
+{
+	for (const char *end = s + len; s < end; s++)
+		fputc(*s == ';' ? ':' : iscntrl((unsigned char)*s) ? ' ' : *s, out);
+}
+
+static void put_name(const char *name, FILE *out)
+{
+	put_text(name, strlen(name), out);
+}
+
+static void put_path(const char *path, FILE *out)
+{
+	struct scope_name name;
+	bool is_first = true;
+
+	while (scope_path_next(&path, &name)) {
+		if (!is_first)
+			fputc(';', out);
+		is_first = false;
+		put_text(name.text, name.len, out);
+	}
+}
+
+static void put_task(const struct report *r, const struct profile_sample *s, FILE *out)
+{
+	const struct profile_label *l = profile_find_label(r->p, s, "task");
+
+	if (l && !l->str)
+		fprintf(out, ";task %" PRIu64, (uint64_t)l->num);
+}
+
+/* Write the frames at the stack's bottom; false: none. */
+static bool put_base(const struct report *r, const struct profile_sample *s, FILE *out)
+{
+	char buf[REPORT_NAME_BUF];
+
+	switch (r->opts->by) {
+	case REPORT_BY_THREAD:
+		put_name(report_sample_thread(r, s, buf), out);
+		return true;
+	case REPORT_BY_PROCESS:
+		put_name(report_sample_process(r, s, buf), out);
+		return true;
+	case REPORT_BY_MODULE:
+		put_name(report_sample_module(r, s), out);
+		return true;
+	case REPORT_BY_LABEL:
+		put_name(report_sample_label(r, s, buf), out);
+		return true;
+	case REPORT_BY_SCOPE:
+	case REPORT_BY_INSTANCE:
+		put_path(report_sample_scope(r, s), out);
+		if (r->opts->by == REPORT_BY_INSTANCE)
+			put_task(r, s, out);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The frames of a location, root first: its lines from the last to the first. */
+static void put_location(const struct profile *p, uint32_t index, bool is_first, FILE *out)
+{
+	struct report_frame f = { .location = &p->locations.data[index] };
+	uint32_t cnt = f.location->line_cnt;
+	char buf[REPORT_NAME_BUF];
+
+	for (uint32_t i = cnt ? cnt : 1; i-- > 0;) {
+		f.line = cnt ? &p->lines.data[f.location->line_first + i] : NULL;
+		if (!is_first)
+			fputc(';', out);
+		is_first = false;
+		put_name(report_frame_name(p, &f, buf, sizeof(buf)), out);
+	}
+}
+
+static void put_stack(const struct report *r, const struct profile_sample *s, int64_t value,
+		      FILE *out)
+{
+	bool has_base = put_base(r, s, out);
+
+	for (uint32_t i = s->loc_cnt; i-- > 0;)
+		put_location(r->p, r->p->sample_locs.data[s->loc_first + i],
+			     !has_base && i + 1 == s->loc_cnt, out);
+	if (!has_base && !s->loc_cnt)
+		fputs("(no stack)", out);
+	fprintf(out, " %" PRId64 "\n", value);
+}
+
+static void put_row(const struct report *r, const struct report_row *row, FILE *out)
+{
+	if (row->value <= 0)
+		return;
+	if (row->sample_cnt) {
+		put_stack(r, &r->p->samples.data[r->order.data[row->sample_first]], row->value,
+			  out);
+		return;
+	}
+	put_name(strset_get(r->names, row->name), out);
+	fprintf(out, " %" PRId64 "\n", row->value);
+}
+
+static int report_write_collapsed(const struct report *r, FILE *out)
+{
+	const struct report_row *row;
+	const uint32_t *i;
+
+	if (r->opts->by == REPORT_BY_STACK) {
+		vec_each(&r->rows, row)
+			put_row(r, row, out);
+		return 0;
+	}
+	vec_each(&r->chosen, i) {
+		const struct profile_sample *s = &r->p->samples.data[*i];
+		int64_t value = r->p->values.data[s->value_first + r->value_type];
+
+		if (value > 0)
+			put_stack(r, s, value, out);
+	}
+	if (r->has_unmatched)
+		put_row(r, &r->unmatched, out);
+	return 0;
+}
 
 /* Write a table by growth or by temporary blocks. */
 static int write_ranked(const struct profile *p, const struct report_options *opts, FILE *out)

@@ -96,26 +96,3 @@ bool report_find_before(const struct report *r, struct report_before *ret)
 	return !isnan(ret->objects_high) && !isnan(ret->bytes_high);
 }
 
-void report_put_before(const struct report *r, FILE *out)
-{
-	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
-	char cnt[UNITS_BUF], bytes[UNITS_BUF], low[UNITS_BUF], high[UNITS_BUF];
-	struct report_before b;
-
-	if (!report_find_before(r, &b))
-		return;
-	if (b.bytes_low <= 0 || b.objects_low <= 0) {
-		report_line_add(&l, "",
-				"Allocated before, and live at the end: at most %s blocks, %s",
-				format_count(ceil(b.objects_high), cnt, sizeof(cnt)),
-				format_bytes(b.bytes_high, bytes, sizeof(bytes)));
-		report_line_end(&l);
-		return;
-	}
-	report_line_add(&l, "", "Allocated before, and live at the end: %s blocks, %s",
-			format_count(round(b.objects), cnt, sizeof(cnt)),
-			format_bytes(b.bytes, bytes, sizeof(bytes)));
-	report_line_add(&l, " ", "(%s to %s)", format_bytes(b.bytes_low, low, sizeof(low)),
-			format_bytes(b.bytes_high, high, sizeof(high)));
-	report_line_end(&l);
-}

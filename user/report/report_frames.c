@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/report_own.h"
+#include "report/report_places.h"
 #include "report/report_rows.h"
 
 static const char *base_name(const char *path)

@@ -18,7 +18,7 @@
 
 struct report_tree_function {
 	int64_t name, module, file; /* in names; "": none */
-	bool is_own; /* the user's own: see report_own.h */
+	bool is_own; /* the user's own: see report_places.h */
 };
 
 struct report_tree_node {

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "report/report_own.h"
 #include "report/report_places.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"

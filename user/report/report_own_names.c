@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/report_own.h"
+#include "report/report_places.h"
 
 #define ARRAY_CNT(a) (sizeof(a) / sizeof((a)[0]))
 #define BARE_BUF 256

@@ -3,6 +3,8 @@
 #ifndef HT_REPORT_PLACES_H
 #define HT_REPORT_PLACES_H
 
+#include <stdbool.h>
+
 #include "report/report_rows.h"
 #include "report/report_text.h"
 
@@ -25,12 +27,6 @@ struct report_places {
 
 /* Group the stacks of r->rows by place, largest first. 0 or -ENOMEM. */
 int report_find_places(const struct report *r, struct report_places *ret);
-/*
- * Find the rows for a table of its own: those that is_about() accepts, by report_compare_rows().
- * Stacks of one place are one row. 0 or -ENOMEM.
- */
-int report_find_ranked(const struct report *r, bool (*is_about)(const struct report_row *row),
-		       struct report_places *ret);
 /* A row of any kind: its name, and for a stack as report_name_place(). */
 void report_name_row(const struct report *r, const struct report_row *row,
 		     struct report_named_place *ret);
@@ -50,11 +46,6 @@ int report_names_init(struct report_names *t, const struct report *r, size_t use
 int report_names_add(struct report_names *t, const struct report_named_place *p);
 void report_names_put(const struct report_names *t, const struct report_named_place *p, FILE *out);
 void report_names_release(struct report_names *t);
-/* The same for the first cnt rows: init, all of add, and put. */
-int report_names_of(struct report_names *t, const struct report *r, size_t used,
-		    const struct report_places *rows, size_t cnt);
-void report_names_put_row(const struct report_names *t, const struct report *r,
-			  const struct report_row *row, FILE *out);
 void report_name_frame(const struct report *r, const struct report_frame *f,
 		       struct report_named *ret);
 /* Shorten to `columns`: cuts the name, not its line. */
@@ -62,5 +53,46 @@ char *report_fit_named(const struct report_named *n, size_t columns, char buf[RE
 /* Return the number of callers. */
 size_t report_name_place(const struct report *r, const struct report_row *row,
 			 struct report_named_place *ret);
+
+/* The user's own frames of a stack, and files and functions that are not. */
+
+/* The place that a stack is charged to. */
+struct report_place {
+	struct report_frame frame;
+	struct report_frame_pos behind; /* position of its first caller */
+	const char *hint; /* what it was doing, "vector grows", or NULL */
+};
+
+/*
+ * Find the first own frame from the leaf: by --own, else by the tables. In a stack without one: the first frame with a
+ * name that is in no system library, else the first with a name, else the leaf. false: no frames.
+ */
+bool report_find_place(const struct report *r, const struct profile_sample *s,
+		       struct report_place *ret);
+/* Is this frame the user's own, by --own or by the tables? */
+bool report_is_own(const struct report *r, const struct profile_sample *s,
+		   const struct report_frame *f);
+
+/* report_own_names.c */
+
+/* Does this file allocate on behalf of others? (An allocator, the C or C++ library.) */
+bool report_is_system_module(const char *module);
+/* Does this function allocate on behalf of others, or start threads or programs? */
+bool report_is_system_function(const char *name);
+/* Is this source file of a language's library, compiled into the program? */
+bool report_is_system_source(const char *file);
+/*
+ * Does this file belong to a runtime: a JVM, Node, Python? In a stack with a frame of code that a
+ * runtime compiled or interpreted, the runtime's frames are not the user's own.
+ */
+bool report_is_runtime_module(const char *module);
+/* Is this code, made at run time, of the runtime or its language's library? name: as in the profile. */
+bool report_is_runtime_code(const char *name, const char *file);
+/* Skip the result type of a name: "f(int)" of "int* f(int)". */
+const char *report_skip_result(const char *name);
+/* Cut what a runtime marks a function with that it has compiled again: for comparing, not for showing. */
+void report_strip_tier(char *name);
+/* What a container's function does when it allocates: "vector grows", or NULL. */
+const char *report_growth_hint(const char *name);
 
 #endif

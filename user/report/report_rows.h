@@ -15,12 +15,12 @@
 #include "base/hmap.h"
 #include "base/strset.h"
 #include "base/vec.h"
-#include "report/options.h"
 #include "profile/bins.h"
 #include "profile/estimate.h"
 #include "profile/growth.h"
 #include "profile/profile.h"
 #include "profile/scope_tree.h"
+#include "report/options.h"
 
 /* By scope: a row's place in the tree, and its part without scopes below. */
 struct report_scope {
@@ -192,7 +192,6 @@ int report_write_text(const struct report *r, FILE *out);
 /* By growth or temporary blocks; at most row_cap rows, 0 = all. */
 int report_write_ranked(const struct report *r, size_t row_cap, FILE *out);
 int report_write_json(const struct report *r, FILE *out);
-int report_write_collapsed(const struct report *r, FILE *out);
 int report_write_heap(const struct report *r, FILE *out); /* by stack, all rows */
 int report_write_heap_v2(const struct report *r, FILE *out); /* the same */
 int report_write_html(const struct report *r, FILE *out); /* the same */

@@ -13,11 +13,10 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "report/report_own.h"
+#include "profile/scope_tree.h"
 #include "report/report_places.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
-#include "profile/scope_tree.h"
 
 #define NAME_COLUMNS_MIN 20
 #define CALLER_COLUMNS_MIN 12
@@ -220,6 +219,19 @@ static void put_place(struct screen *s, const struct report_row *row)
 		}
 	}
 	fputc('\n', s->out);
+}
+
+static const char *report_row_title(const struct report *r, const struct report_row *row, char *buf)
+{
+	const char *what = r->opts->by == REPORT_BY_SCOPE    ? "scope" :
+			   r->opts->by == REPORT_BY_INSTANCE ? "task" :
+							       "row";
+
+	if (!row->row_cnt)
+		return strset_get(r->names, row->name);
+	snprintf(buf, REPORT_INTERVAL_BUF, "(other: %zu %s%s)", row->row_cnt, what,
+		 row->row_cnt == 1 ? "" : "s");
+	return buf;
 }
 
 static void put_named(const struct screen *s, const struct report_row *row)

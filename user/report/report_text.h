@@ -44,7 +44,6 @@ char *report_format_rate(double bytes, char *buf);
 char *report_format_share(const struct report *r, int64_t value, char *buf);
 const char *report_value_title(const struct report *r);
 bool report_is_weak(const struct report *r, const struct report_row *row);
-const char *report_row_title(const struct report *r, const struct report_row *row, char *buf);
 
 /* A text that is wrapped only between its parts. `used` must be 0 at the beginning. */
 struct report_line {
@@ -62,10 +61,10 @@ void report_put_wrapped(const char *text, size_t indent, size_t columns, FILE *o
 enum report_paint { REPORT_PLAIN, REPORT_BOLD, REPORT_DIM };
 void report_paint(const struct report *r, enum report_paint paint, FILE *out);
 
-/* Write what precedes the rows, and what follows them. */
+/* Write what precedes the rows. */
 void report_put_head(const struct report *r, FILE *out);
-void report_put_end(const struct report *r, FILE *out);
-/* report_end.c: memory that a profile cannot have, and whether that matters. */
+
+/* Memory that a profile cannot have, and whether that matters. */
 
 /* The next sentence about memory that is not seen; *at: 0 at first. NULL: none. */
 const char *report_next_unseen(const struct profile *p, size_t *at);
@@ -85,17 +84,13 @@ struct report_before {
 };
 /* false: it is not known. */
 bool report_find_before(const struct report *r, struct report_before *ret);
-void report_put_before(const struct report *r, FILE *out);
 
 /* Growth of value per minute, NAN: not known. */
 double report_per_minute(const struct report *r, int64_t value);
-/* Write the profile's comments. */
-void report_put_notes(const struct report *r, FILE *out);
 /* Marks that shown rows have. */
 struct report_marks {
 	bool has_weak, has_minimum;
 };
-void report_put_legend(const struct report *r, const struct report_marks *marks, FILE *out);
 /* Write the rows in at most line_cap lines, 0 = any number; adds to marks. 0 or -ENOMEM. */
 int report_put_screen_rows(const struct report *r, size_t line_cap, struct report_marks *marks,
 			   FILE *out);
@@ -148,12 +143,5 @@ void report_table_fit(struct report_table *t);
 size_t report_table_columns(const struct report_table *t);
 void report_table_put_titles(const struct report_table *t, FILE *out);
 void report_table_put_row(const struct report_table *t, const struct report_row *row, FILE *out);
-
-/* What the table by growth has of its own. */
-char *report_format_growth(const struct report *r, const struct report_row *row,
-			   enum report_cell cell, char *buf);
-bool report_row_has_inuse(const struct report_row *row);
-void report_put_growth_legend(const struct report *r, const struct report_row *rows, size_t cnt,
-			      FILE *out);
 
 #endif

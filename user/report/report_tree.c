@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/hmap.h"
-#include "report/report_own.h"
+#include "report/report_places.h"
 
 /* Used while building: indexes of functions and nodes. */
 struct maker {

@@ -205,19 +205,6 @@ bool report_is_weak(const struct report *r, const struct report_row *row)
 	       estimate_is_weak(&row->estimate);
 }
 
-const char *report_row_title(const struct report *r, const struct report_row *row, char *buf)
-{
-	const char *what = r->opts->by == REPORT_BY_SCOPE    ? "scope" :
-			   r->opts->by == REPORT_BY_INSTANCE ? "task" :
-							       "row";
-
-	if (!row->row_cnt)
-		return strset_get(r->names, row->name);
-	snprintf(buf, REPORT_INTERVAL_BUF, "(other: %zu %s%s)", row->row_cnt, what,
-		 row->row_cnt == 1 ? "" : "s");
-	return buf;
-}
-
 void report_put_tail(FILE *out, const char *name, size_t columns)
 {
 	size_t width = report_width(name), skip = 0;

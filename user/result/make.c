@@ -13,24 +13,24 @@
 #include "base/fd.h"
 #include "base/hmap.h"
 #include "base/vec.h"
-#include "track/governor.h"
 #include "http/endpoints.h"
-#include "http/process_page.h"
+#include "http/pages.h"
+#include "http/rows_past.h"
+#include "http/stack_past.h"
 #include "kernel/engine.h"
-#include "metrics/rows_past.h"
-#include "metrics/stack_past.h"
 #include "proc/process.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "report/report.h"
 #include "report/report_diff.h"
 #include "result/make_priv.h"
-#include "snapshot/profile_build.h"
-#include "snapshot/recording_notes.h"
-#include "snapshot/scope_labels.h"
-#include "snapshot/snapshot.h"
+#include "result/profile_build.h"
+#include "result/recording_notes.h"
+#include "result/scope_labels.h"
+#include "result/snapshot.h"
 #include "symbol/name_cache.h"
 #include "symbol/symbol.h"
+#include "track/governor.h"
 #include "track/instances.h"
 #include "track/tracker.h"
 
@@ -367,7 +367,7 @@ out:
 	return err;
 }
 
-/* The past: what stacks held at other moments (metrics/stack_past.h). */
+/* The past: what stacks held at other moments (http/stack_past.h). */
 
 _Static_assert(STACK_PAST_REST == SNAPSHOT_STACK_REST, "one number");
 

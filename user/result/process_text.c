@@ -17,7 +17,7 @@
 #include "profile/profile.h"
 #include "report/report.h"
 #include "result/make.h"
-#include "snapshot/profile_build.h"
+#include "result/profile_build.h"
 #include "symbol/symbol.h"
 #include "track/file.h"
 #include "track/files.h"

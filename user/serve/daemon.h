@@ -12,11 +12,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "saved/saver.h"
-#include "serve/pushes.h"
-#include "proc/select.h"
 #include "kernel/attach.h"
+#include "proc/select.h"
 #include "profile/recording.h"
+#include "result/saver.h"
+#include "serve/pushes.h"
 #include "track/policy.h"
 
 struct daemon;

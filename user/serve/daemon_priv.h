@@ -191,7 +191,7 @@ bool slow_processes_has(const struct slow_processes *s, pid_t pid, uint32_t gene
 #define LIVE_VIEW_REST 20
 
 struct live_view_options {
-	size_t scopes_max; /* maximum series of a process: see metrics/series_table.c */
+	size_t scopes_max; /* maximum series of a process: see http/series_table.c */
 	uint64_t live_cap, stack_cap; /* the engine's */
 	uint64_t rows_interval_ns; /* between readings of a process: see live_view_priv.h */
 };
@@ -237,7 +237,7 @@ void target_memory_work(struct target_memory *tm);
 int target_memory_run_job(const void *args, size_t args_bytes, int out_fd);
 
 /*
- * ticks.c: the daemon's periodic work: finds processes to follow, reads what processes count themselves, and
+ * daemon_loop.c, too: the daemon's periodic work: finds processes to follow, reads what processes count themselves, and
  * reclaims what ended ones left.
  *
  * /proc is scanned each second, and sooner after a followed process has forked; in a storm of forks only a small
@@ -251,15 +251,9 @@ int ticks_open(const struct daemon *d, struct ticks **ret);
 /* Does not use the parts, which may be gone. */
 void ticks_close(struct ticks *r);
 
-/* Readable when there are mapping events: then call ticks_drain(). -1: there are none. */
-int ticks_fd(const struct ticks *r);
-void ticks_drain(struct ticks *r);
-
 /* Pass an event of the engine on to the parts; it may bring the next scan forward. */
 void ticks_on_event(struct ticks *r, const struct ht_event *event);
 /* Scan now: follow the selected processes and let the others go. */
 int ticks_scan(struct ticks *r);
-/* Call a few times a second. */
-void ticks_tick(struct ticks *r);
 
 #endif

@@ -13,12 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/sandbox.h"
 #include "base/fd.h"
+#include "base/sandbox.h"
 #include "elf/debug_only.h"
 #include "elf/elf_file.h"
 #include "proc/reader.h"
-#include "push/debuginfo_message.h"
+#include "push/push_message.h"
 #include "symbol/debug_files.h"
 #include "track/file.h"
 

@@ -39,12 +39,12 @@
 #include "base/loop.h"
 #include "base/vec.h"
 #include "guardian/guardian.h"
-#include "proc/select.h"
 #include "kernel/engine.h"
 #include "kernel/features.h"
-#include "record/throw_limit.h"
 #include "proc/proc_text.h"
 #include "proc/process.h"
+#include "proc/select.h"
+#include "record/targets.h"
 #include "track/tracker.h"
 
 /* Processes to check soon; if there are more, all are checked. */

@@ -4,7 +4,7 @@
  *
  * The snapshot has one row per context, which is finer than what is shown: threads of a pool, and labels, are
  * summed up to cells of {process, scope, pool}. Then a process's cells are placed side by side, and the book
- * (metrics/series_table.c) chooses those that are shown.
+ * (http/series_table.c) chooses those that are shown.
  */
 #include "serve/live_view_priv.h"
 
@@ -17,20 +17,20 @@
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/printable.h"
-#include "track/governor.h"
-#include "result/make.h"
-#include "serve/daemon_priv.h"
+#include "http/rows_past.h"
+#include "http/series.h"
+#include "http/view.h"
+#include "proc/process.h"
 #include "profile/profile.h"
 #include "profile/resident_words.h"
 #include "profile/thread_pool.h"
 #include "profile/witness.h"
-#include "metrics/rows_past.h"
-#include "metrics/series.h"
-#include "metrics/view.h"
-#include "snapshot/recording_notes.h"
-#include "snapshot/scope_labels.h"
-#include "snapshot/snapshot.h"
-#include "proc/process.h"
+#include "result/make.h"
+#include "result/recording_notes.h"
+#include "result/scope_labels.h"
+#include "result/snapshot.h"
+#include "serve/daemon_priv.h"
+#include "track/governor.h"
 #include "track/tracker.h"
 
 #define ROWS_CHANGE 0.1 /* of the growth: so much may have come since the rows were read */

@@ -1,31 +1,316 @@
 /* SPDX-License-Identifier: MIT */
 /* live_view.c - see daemon_priv.h. */
-#include "serve/daemon_priv.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hmap.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "track/governor.h"
+#include "http/inuse_past.h"
+#include "http/rows_past.h"
+#include "http/series.h"
+#include "http/stack_past.h"
+#include "http/view.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
-#include "metrics/inuse_past.h"
-#include "metrics/series.h"
-#include "metrics/view.h"
 #include "proc/process.h"
-#include "serve/live_view_priv.h"
+#include "profile/estimate.h"
+#include "record/rows_reader.h"
 #include "result/make.h"
-#include "snapshot/ledger_notes.h"
-#include "snapshot/snapshot.h"
+#include "result/recording_notes.h"
+#include "result/snapshot.h"
+#include "serve/daemon.h"
+#include "serve/daemon_priv.h"
+#include "serve/live_view_priv.h"
 #include "track/files.h"
+#include "track/governor.h"
 #include "track/probes.h"
 #include "track/tracker.h"
+
+#define KEEP_EVERY_NS NS_PER_S
+#define RETRY_NS NS_PER_S
+#define START_NS (5 * NS_PER_MS) /* what a job costs besides its reading */
+
+struct rows_watch {
+	uint64_t interval_ns;
+	struct rows_reader reader;
+	/* What it reads. */
+	pid_t pid;
+	uint64_t image, began_ns;
+	size_t next; /* the process that is looked at next */
+	uint64_t rest_until_ns, keep_due_ns;
+};
+
+static int rows_watch_new(uint64_t interval_ns, struct rows_watch **ret)
+{
+	struct rows_watch *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	w->interval_ns = interval_ns;
+	*ret = w;
+	return 0;
+}
+
+static void rows_watch_free(struct rows_watch *w)
+{
+	if (!w)
+		return;
+	rows_reader_give_up(&w->reader, "");
+	free(w);
+}
+
+static bool is_followed(const struct rows_watch *w, const struct result_source *src)
+{
+	return tracker_follows(src->tracker, w->pid) && result_image(src, w->pid) == w->image;
+}
+
+/* CPU time; without an answer it may have taken all of its time. */
+static uint64_t took_ns(const struct rows_watch *w, uint64_t now)
+{
+	const struct resident_reading *r = &w->reader.answer;
+	uint64_t wall_ns = now - w->began_ns;
+
+	return r->cpu_ns && r->cpu_ns + START_NS < wall_ns ? r->cpu_ns + START_NS : wall_ns;
+}
+
+/* A late one has mostly waited. */
+struct rows_pause rows_pause_after(uint64_t took_ns, bool is_late, uint64_t interval_ns)
+{
+	struct rows_pause p = { took_ns * ROWS_OWN_REST, took_ns * ROWS_REST };
+
+	if (is_late)
+		p = (struct rows_pause){ ROWS_LATE_NS, ROWS_INTERVAL_MIN_NS };
+	if (p.own_ns < interval_ns)
+		p.own_ns = interval_ns;
+	return p;
+}
+
+static void take(struct rows_watch *w, const struct result_source *src, uint64_t now)
+{
+	struct resident_reading *r = &w->reader.answer;
+	struct rows_pause pause =
+		rows_pause_after(took_ns(w, now), w->reader.is_late, w->interval_ns);
+	int err;
+
+	w->rest_until_ns = now + pause.all_ns;
+	if (!is_followed(w, src) || process_has_ended(w->pid))
+		return; /* what was read before is the newest of it */
+	r->is_counted = false; /* how often it was called meanwhile is not known */
+	err = rows_past_add(src->rows, w->image, w->began_ns, w->began_ns + pause.own_ns, r);
+	if (err || !r->is_known)
+		log_debug("serve: resident memory of PID %d by row is not known: %s", w->pid,
+			  err ? strerror(-err) : r->why);
+}
+
+/* What is not followed any more is kept for a while, and then forgotten. */
+static void keep_followed(struct rows_watch *w, const struct result_source *src, uint64_t now)
+{
+	size_t cnt = tracker_running_cnt(src->tracker);
+
+	if (now < w->keep_due_ns)
+		return;
+	w->keep_due_ns = now + KEEP_EVERY_NS;
+	for (size_t i = 0; i < cnt; i++)
+		rows_past_keep(src->rows, result_image(src, tracker_running_at(src->tracker, i)),
+			       now);
+	rows_past_forget(src->rows, now);
+}
+
+static bool is_due(const struct result_source *src, uint64_t image, uint64_t now)
+{
+	const struct rows_past_image *i = rows_past_find(src->rows, image);
+
+	return i ? now >= i->due_ns : !rows_past_is_full(src->rows);
+}
+
+static void begin(struct rows_watch *w, const struct result_source *src, uint64_t now)
+{
+	size_t cnt = tracker_running_cnt(src->tracker);
+	struct process_info info;
+
+	for (size_t i = 0; i < cnt; i++) {
+		pid_t pid = tracker_running_at(src->tracker, w->next++ % cnt);
+		uint64_t image = result_image(src, pid);
+
+		if (!is_due(src, image, now) || process_glance(pid, &info) || info.is_zombie)
+			continue;
+		w->pid = pid;
+		w->image = image;
+		w->began_ns = now;
+		rows_reader_begin_job(&w->reader, info.uid, pid, info.rss_bytes);
+		if (!rows_reader_is_at_work(&w->reader)) /* other jobs have all places */
+			w->rest_until_ns = now + RETRY_NS;
+		return;
+	}
+}
+
+/* Call a few times a second. Nothing is done if src keeps no rows. */
+static void rows_watch_tick(struct rows_watch *w, const struct result_source *src)
+{
+	uint64_t now = now_ns();
+
+	if (!src->rows)
+		return;
+	keep_followed(w, src, now);
+	if (rows_reader_is_at_work(&w->reader)) {
+		if (rows_reader_work(&w->reader))
+			take(w, src, now);
+	} else if (now >= w->rest_until_ns) {
+		begin(w, src, now);
+	}
+}
+
+static uint64_t image_of(pid_t pid, uint32_t generation)
+{
+	return (uint64_t)pid << 32 | generation;
+}
+
+static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
+{
+	const struct history_key key = { .stack_id = v->stack_id,
+					 .image = image_of((pid_t)k->tgid, k->generation),
+					 .context_id = v->context_id };
+
+	return stack_past_add(ctx, &key, v->time_ns, v->size_bytes,
+			      estimate_threshold_probability(v->threshold));
+}
+
+/* Name the images whose in-use is known. */
+static int name_images(const struct result_source *src)
+{
+	size_t cnt = tracker_running_cnt(src->tracker);
+	int err = 0;
+
+	for (size_t i = 0; i < cnt && !err; i++) {
+		pid_t pid = tracker_running_at(src->tracker, i);
+		struct governor_view view;
+
+		if (governor_view(src->governor, pid, &view) || !view.has_inuse)
+			continue;
+		err = stack_past_name_image(src->stacks, result_image(src, pid),
+					    view.inuse_ns ? view.inuse_ns :
+							    tracker_followed_ns(src->tracker, pid));
+		if (err == -ENOSPC)
+			err = 0; /* its page says so */
+	}
+	return err;
+}
+
+/* Record now and then what the stacks of each process hold: see http/stack_past.h. Then it reads the live map. */
+static int stack_watch_tick(const struct result_source *src)
+{
+	const struct stack_past_moment now = { now_ns(), (int64_t)clock_ns(CLOCK_REALTIME) };
+	uint64_t begin_ns;
+	int err;
+
+	if (!src->stacks || now.time_ns < stack_past_due_ns(src->stacks))
+		return 0;
+	if (!tracker_running_cnt(src->tracker)) {
+		stack_past_forget(src->stacks);
+		return 0;
+	}
+	begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	stack_past_begin(src->stacks, &now);
+	err = name_images(src);
+	if (!err)
+		err = engine_each_live(src->engine, on_live, src->stacks);
+	if (err)
+		stack_past_forget(src->stacks);
+	else
+		err = stack_past_end(src->stacks, clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns);
+	log_debug("serve: a moment of stacks took %.1f ms of CPU, %.1f MiB are kept",
+		  (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns) / (double)NS_PER_MS,
+		  (double)stack_past_bytes(src->stacks) / (1 << 20));
+	return err;
+}
+
+_Static_assert(INUSE_PAST_PROCESSES_CAP >= HT_TARGETS_CAP, "each that is followed has a past");
+
+struct sums {
+	const struct result_source *src;
+	struct hmap by_pid; /* uint32_t -> bytes, a double's bits */
+};
+
+/*
+ * Skip images before an exec and ended processes: what they held is gone, and only running processes are shown
+ * here. (record/recorder.c keeps ended ones: what a process held at its end is what a recording is for.)
+ */
+static int add_image(void *ctx, const struct ht_image_key *key, const struct ht_image *image)
+{
+	struct sums *s = ctx;
+	double bytes = (double)image->inuse_bytes_8 / 256, before;
+	const uint64_t *known;
+	uint64_t bits;
+
+	if (tracker_is_over(s->src->tracker, (pid_t)key->tgid, key->generation))
+		return 0;
+	known = hmap_get(&s->by_pid, &key->tgid);
+	if (known) {
+		memcpy(&before, known, sizeof(before));
+		bytes += before;
+	}
+	memcpy(&bits, &bytes, sizeof(bits));
+	return hmap_put(&s->by_pid, &key->tgid, bits);
+}
+
+/* A process without a sum has allocated no sample yet: it holds nothing that was seen. */
+static double held(const struct sums *s, pid_t pid)
+{
+	struct governor_view view;
+	uint32_t key = (uint32_t)pid;
+	const uint64_t *known = hmap_get(&s->by_pid, &key);
+	double bytes = 0;
+
+	if (governor_view(s->src->governor, pid, &view) || !view.has_inuse)
+		return NAN;
+	if (known)
+		memcpy(&bytes, known, sizeof(bytes));
+	return fmax(bytes, 0);
+}
+
+static double resident(pid_t pid)
+{
+	struct process_info info;
+
+	return process_glance(pid, &info) ? NAN : (double)info.rss_bytes;
+}
+
+/*
+ * Record now and then what each followed process holds, and its resident memory: see http/inuse_past.h. It uses the sums
+ * that BPF keeps of each process, so it costs one small read, and a look at /proc for each process. There is seldom
+ * anything to do. 0 or a negative errno.
+ */
+static int inuse_watch_tick(const struct result_source *src, struct inuse_past *past)
+{
+	struct sums s = { .src = src };
+	size_t cnt = tracker_running_cnt(src->tracker);
+	int err;
+
+	if (!inuse_past_begin(past, now_ns()))
+		return 0;
+	hmap_init(&s.by_pid, sizeof(uint32_t));
+	err = engine_each_image(src->engine, add_image, &s);
+	for (size_t i = 0; i < cnt && !err; i++) {
+		pid_t pid = tracker_running_at(src->tracker, i);
+		const double bytes[] = {
+			[INUSE_PAST_INUSE] = held(&s, pid), [INUSE_PAST_RESIDENT] = resident(pid)
+		};
+
+		err = inuse_past_add(past, pid, tracker_followed_ns(src->tracker, pid), bytes);
+		if (err == -ENOSPC)
+			err = 0; /* ended ones make room next time; its page says so */
+	}
+	hmap_release(&s.by_pid);
+	return err ? err : inuse_past_end(past);
+}
 
 /* The probed files for the pages: their sharing, and the number of their processes. */
 

@@ -21,21 +21,7 @@ struct snapshot;
 struct target_memory;
 
 /*
- * inuse_watch.c: records now and then what each followed process holds, and its resident memory: see
- * metrics/inuse_past.h. It uses the sums that BPF keeps of each process, so it costs one small read, and a look at /proc
- * for each process.
- */
-
-/* Call a few times a second; there is seldom anything to do. Return 0 or a negative errno. */
-int inuse_watch_tick(const struct result_source *src, struct inuse_past *past);
-
-/* stack_watch.c: records now and then what the stacks of each process hold: see metrics/stack_past.h. */
-
-/* As inuse_watch_tick(); when there is something to do, it reads the live map. */
-int stack_watch_tick(const struct result_source *src);
-
-/*
- * rows_watch.c: reads now and then what is resident of each process by row: see metrics/rows_past.h.
+ * live_view.c reads now and then what is resident of each process by row: see http/rows_past.h.
  *
  * A job of the reader reads (record/rows_reader.h), one at a time, so a process that makes it wait makes nobody else wait. After
  * a reading nothing is read for ROWS_REST times as long as it took, and its process not for ROWS_OWN_REST times as long, nor
@@ -52,11 +38,6 @@ struct rows_pause {
 	uint64_t own_ns, all_ns;
 };
 struct rows_pause rows_pause_after(uint64_t took_ns, bool is_late, uint64_t interval_ns);
-
-int rows_watch_new(uint64_t interval_ns, struct rows_watch **ret);
-void rows_watch_free(struct rows_watch *w);
-/* Call a few times a second. Nothing is done if src keeps no rows. */
-void rows_watch_tick(struct rows_watch *w, const struct result_source *src);
 
 /* live_processes.c: turns a snapshot into what each followed process holds, by scope and thread pool. */
 

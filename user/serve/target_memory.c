@@ -13,7 +13,7 @@
 
 #include "base/hmap.h"
 #include "base/vec.h"
-#include "metrics/view.h"
+#include "http/view.h"
 #include "proc/cgroup.h"
 #include "proc/facts.h"
 #include "proc/proc_text.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* profile_symbols.c - see profile_symbols.h. */
-#include "symbol/profile_symbols.h"
+/* profile_symbols.c - see symbol.h. */
+#include "symbol/symbol.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "alloc/allocators.h"
-#include "base/hmap.h"
 #include "base/fd.h"
+#include "base/hmap.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 #include "profile/profile.h"

@@ -105,7 +105,7 @@ struct track_policy {
 	bool holds; /* processes are held at an exec: tracker_read_held() */
 	/* With probe_throwing functions that throw are probed also where every return is probed (no
 	 * session attachment). An exception through a return probe ends the program: see
-	 * record/throw_limit.h. */
+	 * record/targets.h. */
 	struct alloc_options alloc;
 	enum probes_source source;
 	enum sharing sharing; /* SHARING_AUTO, or the sharing to use wherever possible */

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * inuse_past.c - see inuse_past.h.
+ *
+ * Time is cut into slots. A process has a ring of slots for an hour and one for a day; a slot of a day is DAY_STEPS
+ * slots of an hour. Slots in which nobody looked (the machine slept) are not known.
+ */
+#include "http/inuse_past.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/hmap.h"
+#include "base/vec.h"
+
+#define STEP_NS (INUSE_PAST_STEP_S * NS_PER_S)
+
+struct process {
+	pid_t pid;
+	uint64_t since_ns;
+	uint64_t first, last; /* slots */
+	float hour[INUSE_PAST_LINE_CNT][INUSE_PAST_HOUR_CNT];
+	float day[INUSE_PAST_LINE_CNT][INUSE_PAST_DAY_CNT];
+};
+_Static_assert(sizeof(struct process) <= INUSE_PAST_PROCESS_BYTES, "the bound holds");
+
+struct inuse_past {
+	VEC(struct process *) all;
+	struct hmap by_pid; /* pid_t -> index in all */
+	uint64_t slot, time_ns; /* of the current moment; 0: there was none */
+};
+
+int inuse_past_new(struct inuse_past **ret)
+{
+	struct inuse_past *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	hmap_init(&p->by_pid, sizeof(pid_t));
+	*ret = p;
+	return 0;
+}
+
+void inuse_past_free(struct inuse_past *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->all.cnt; i++)
+		free(p->all.data[i]);
+	vec_release(&p->all);
+	hmap_release(&p->by_pid);
+	free(p);
+}
+
+bool inuse_past_begin(struct inuse_past *p, uint64_t time_ns)
+{
+	uint64_t slot = time_ns / STEP_NS + 1;
+
+	if (slot <= p->slot)
+		return false;
+	p->slot = slot;
+	p->time_ns = time_ns;
+	return true;
+}
+
+uint64_t inuse_past_time_ns(const struct inuse_past *p)
+{
+	return p->time_ns;
+}
+
+static struct process *find(const struct inuse_past *p, pid_t pid)
+{
+	const uint64_t *known = hmap_get(&p->by_pid, &pid);
+
+	return known ? p->all.data[*known] : NULL;
+}
+
+static void put(struct process *one, uint64_t slot, const double bytes[INUSE_PAST_LINE_CNT])
+{
+	uint64_t point = slot / INUSE_PAST_DAY_STEPS;
+	bool is_fresh = slot == one->first || slot % INUSE_PAST_DAY_STEPS == 0;
+
+	for (int line = 0; line < INUSE_PAST_LINE_CNT; line++) {
+		float *most = &one->day[line][point % INUSE_PAST_DAY_CNT];
+		float value = (float)bytes[line];
+
+		one->hour[line][slot % INUSE_PAST_HOUR_CNT] = value;
+		if (is_fresh || isnan(*most) || value > *most)
+			*most = value;
+	}
+	one->last = slot;
+}
+
+bool inuse_past_is_full(const struct inuse_past *p)
+{
+	return p->all.cnt >= INUSE_PAST_PROCESSES_CAP;
+}
+
+static int make(struct inuse_past *p, pid_t pid, struct process **ret)
+{
+	struct process *one;
+	int err;
+
+	if (inuse_past_is_full(p))
+		return -ENOSPC;
+	one = calloc(1, sizeof(*one));
+	if (!one)
+		return -ENOMEM;
+	one->pid = pid;
+	err = vec_push(&p->all, one);
+	if (err) {
+		free(one);
+		return err;
+	}
+	err = hmap_put(&p->by_pid, &pid, p->all.cnt - 1);
+	if (err) {
+		free(one);
+		p->all.cnt--;
+		return err;
+	}
+	*ret = one;
+	return 0;
+}
+
+int inuse_past_add(struct inuse_past *p, pid_t pid, uint64_t since_ns,
+		   const double bytes[static INUSE_PAST_LINE_CNT])
+{
+	static const double nothing[INUSE_PAST_LINE_CNT] = { NAN, NAN };
+	struct process *one = find(p, pid);
+	int err = one ? 0 : make(p, pid, &one);
+	uint64_t slot;
+
+	if (err)
+		return err;
+	if (!one->last || one->since_ns != since_ns) { /* new, or another process with this pid */
+		one->since_ns = since_ns;
+		one->first = p->slot;
+		one->last = 0;
+	}
+	if (one->last == p->slot) /* already added */
+		return 0;
+	slot = one->last ? one->last + 1 : p->slot;
+	/* After a day nothing older is left anyway. */
+	if (p->slot - slot > INUSE_PAST_DAY_CNT * INUSE_PAST_DAY_STEPS)
+		one->first = slot = p->slot;
+	for (; slot < p->slot; slot++)
+		put(one, slot, nothing);
+	put(one, slot, bytes);
+	return 0;
+}
+
+int inuse_past_end(struct inuse_past *p)
+{
+	size_t kept = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < p->all.cnt; i++) {
+		if (p->all.data[i]->last == p->slot)
+			p->all.data[kept++] = p->all.data[i];
+		else
+			free(p->all.data[i]);
+	}
+	if (kept == p->all.cnt)
+		return 0;
+	p->all.cnt = kept;
+	hmap_release(&p->by_pid);
+	hmap_init(&p->by_pid, sizeof(pid_t));
+	for (size_t i = 0; i < kept && !err; i++)
+		err = hmap_put(&p->by_pid, &p->all.data[i]->pid, i);
+	return err;
+}
+
+/* Copy slots or points `first` to `last` out of a ring. */
+static size_t copy(const float *ring, size_t ring_cnt, uint64_t first, uint64_t last, float *ret)
+{
+	size_t cnt = 0;
+
+	if (last - first >= ring_cnt)
+		first = last - ring_cnt + 1;
+	for (; first <= last; first++)
+		ret[cnt++] = ring[first % ring_cnt];
+	return cnt;
+}
+
+size_t inuse_past_hour(const struct inuse_past *p, pid_t pid, enum inuse_past_line line,
+		       float ret[static INUSE_PAST_HOUR_CNT])
+{
+	const struct process *one = find(p, pid);
+
+	return one ? copy(one->hour[line], INUSE_PAST_HOUR_CNT, one->first, one->last, ret) : 0;
+}
+
+size_t inuse_past_day(const struct inuse_past *p, pid_t pid, enum inuse_past_line line,
+		      float ret[static INUSE_PAST_DAY_CNT])
+{
+	const struct process *one = find(p, pid);
+
+	return one ? copy(one->day[line], INUSE_PAST_DAY_CNT, one->first / INUSE_PAST_DAY_STEPS,
+			  one->last / INUSE_PAST_DAY_STEPS, ret) :
+		     0;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* top_rates.c - see top_priv.h. */
+#include "record/top_priv.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hmap.h"
+#include "base/vec.h"
+
+#define POINT_CNT (TOP_RATES_SPAN_NS / TOP_RATES_STEP_NS + 2)
+
+struct point {
+	uint64_t time_ns;
+	double held_bytes, variance, alloc_bytes;
+};
+
+struct past {
+	uint64_t id; /* of the row */
+	uint32_t update; /* the last one with this row */
+	enum top_what what;
+	size_t cnt;
+	struct point points[POINT_CNT]; /* the oldest first */
+};
+
+struct top_rates {
+	VEC(struct past) all;
+	struct hmap by_id; /* uint64_t -> index in all */
+	uint32_t update;
+};
+
+int top_rates_new(struct top_rates **ret)
+{
+	struct top_rates *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	hmap_init(&r->by_id, sizeof(uint64_t));
+	*ret = r;
+	return 0;
+}
+
+void top_rates_free(struct top_rates *r)
+{
+	if (!r)
+		return;
+	vec_release(&r->all);
+	hmap_release(&r->by_id);
+	free(r);
+}
+
+static int get_past(struct top_rates *r, enum top_what what, const char *key, struct past **ret)
+{
+	struct past fresh = { .id = top_row_id(what, key), .what = what };
+	const uint64_t *known = hmap_get(&r->by_id, &fresh.id);
+	int err = 0;
+
+	if (!known) {
+		err = vec_push(&r->all, fresh);
+		if (!err)
+			err = hmap_put(&r->by_id, &fresh.id, r->all.cnt - 1);
+	}
+	if (!err)
+		*ret = &r->all.data[known ? *known : r->all.cnt - 1];
+	return err;
+}
+
+/* The last point that is old enough for comparison; NULL: none is. */
+static const struct point *last_before(const struct past *p, uint64_t now)
+{
+	for (size_t i = p->cnt; i--;)
+		if (now >= p->points[i].time_ns + TOP_RATES_STEP_NS)
+			return &p->points[i];
+	return NULL;
+}
+
+/*
+ * Drop points older than a minute, but keep the last of them while no later point is old enough: then growth covers
+ * a longer time, which is better than none.
+ */
+static void drop_old(struct past *p, uint64_t now)
+{
+	size_t gone = 0;
+
+	while (gone + 1 < p->cnt && now > p->points[gone].time_ns + TOP_RATES_SPAN_NS &&
+	       now >= p->points[gone + 1].time_ns + TOP_RATES_STEP_NS)
+		gone++;
+	p->cnt -= gone;
+	memmove(p->points, p->points + gone, p->cnt * sizeof(*p->points));
+}
+
+static double seconds(uint64_t from_ns, uint64_t to_ns)
+{
+	return (double)(to_ns - from_ns) / (double)NS_PER_S;
+}
+
+static void fill(const struct past *p, uint64_t now, struct top_row *row)
+{
+	const struct point *first = p->points, *last = last_before(p, now);
+	double change, variance;
+
+	row->growth_per_min = row->alloc_per_s = NAN;
+	row->growth_is_weak = false;
+	if (!last) /* then the first is not old enough either */
+		return;
+	change = row->held_bytes - first->held_bytes;
+	variance = row->held_variance + first->variance;
+	row->growth_per_min = 60 * change / seconds(first->time_ns, now);
+	row->growth_is_weak = change != 0 && !(fabs(change) > 1.96 * sqrt(variance));
+	/* A process that restarts under the same pid begins at 0. */
+	if (row->alloc_bytes >= last->alloc_bytes)
+		row->alloc_per_s =
+			(row->alloc_bytes - last->alloc_bytes) / seconds(last->time_ns, now);
+}
+
+static void add_point(struct past *p, uint64_t now, const struct top_row *row)
+{
+	const struct point fresh = { now, row->held_bytes, row->held_variance, row->alloc_bytes };
+
+	/* A row whose value was unknown, or is unknown now, has no past. */
+	if (p->cnt && isnan(p->points[p->cnt - 1].held_bytes) != isnan(row->held_bytes))
+		p->cnt = 0;
+	if (p->cnt && now < p->points[p->cnt - 1].time_ns + TOP_RATES_STEP_NS)
+		return;
+	p->points[p->cnt++] = fresh; /* drop_old() has made room: STEP apart, in one SPAN */
+}
+
+/* Rows that have gone have no past. */
+static bool is_over(const struct top_rates *r, const struct past *p, enum top_what what)
+{
+	return p->what == what && p->update != r->update;
+}
+
+static int sweep(struct top_rates *r, enum top_what what)
+{
+	size_t kept = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < r->all.cnt; i++)
+		if (!is_over(r, &r->all.data[i], what))
+			r->all.data[kept++] = r->all.data[i];
+	if (kept == r->all.cnt)
+		return 0;
+	r->all.cnt = kept;
+	hmap_release(&r->by_id);
+	hmap_init(&r->by_id, sizeof(uint64_t));
+	for (size_t i = 0; i < kept && !err; i++)
+		err = hmap_put(&r->by_id, &r->all.data[i].id, i);
+	return err;
+}
+
+static int update_row(struct top_rates *r, enum top_what what, uint64_t now, struct top_row *row)
+{
+	struct past *p;
+	int err = get_past(r, what, row->key, &p);
+
+	if (err)
+		return err;
+	drop_old(p, now);
+	fill(p, now, row);
+	if (p->update != r->update) /* two with one key: use the first */
+		add_point(p, now, row);
+	p->update = r->update;
+	return 0;
+}
+
+int top_rates_update(struct top_rates *r, uint64_t time_ns, struct top_table *t)
+{
+	struct top_row *row;
+	int err;
+
+	r->update++;
+	/* a process's total does not depend on its rows */
+	err = update_row(r, t->what == TOP_PROCESSES ? TOP_PROCESSES : TOP_STACKS, time_ns,
+			 &t->total);
+	vec_each(&t->rows, row)
+		if (!err)
+			err = update_row(r, t->what, time_ns, row);
+	return err ? err : sweep(r, t->what);
+}

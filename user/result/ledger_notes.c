@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* ledger_notes.c - see recording_notes.h. */
+#include "result/recording_notes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "profile/profile.h"
+#include "track/tracker.h"
+
+#define STAT_LINE(id, kind, name, meaning) { LEDGER_##kind, name, meaning, 0 },
+
+/* indices in the lines beside the counters */
+#define UNSEEN_EXECS 2
+#define MISJUDGED 3
+#define UNSEEN_ALLOCATORS 4
+#define LATE_FILES 5
+#define SCOPES 6 /* and two more */
+
+/*
+ * Calls that are left out because of their caller's place are a part of another call, which is as likely to be sampled.
+ * So of those whose samples add up to this many, none or few being found is no chance: fewer than a quarter of 24
+ * happen once in a million times.
+ */
+#define NESTED_DUE_MIN 24
+#define NESTED_FOUND_SHARE 4
+
+static const struct ledger_line stat_lines[] = { HT_STATS(STAT_LINE) };
+
+static struct scope_counters sum_scope_counters(const struct tracker *t)
+{
+	struct scope_counters sum = { 0 };
+	const struct track_instance *inst;
+
+	vec_each(&tracker_instances(t)->list, inst) {
+		sum.overflows += inst->scope_counters.overflows;
+		sum.underflows += inst->scope_counters.underflows;
+		sum.truncations += inst->scope_counters.truncations;
+	}
+	return sum;
+}
+
+static uint64_t count_unseen_execs(const struct tracker *t)
+{
+	const struct track_instance *inst;
+	uint64_t sum = 0;
+
+	vec_each(&tracker_instances(t)->list, inst)
+		sum += inst->unseen_until_ns != 0;
+	return sum;
+}
+
+/* The number of calls that were left out, if it is certain that some of them should not have been. */
+static uint64_t count_misjudged(const uint64_t stats[HT_STAT_CNT], const struct tracker *t,
+				const char **ret_path)
+{
+	uint64_t due = stats[HT_STAT_NESTED_DUE_16] >> 16, cnt = 0;
+	const char *path = NULL;
+
+	*ret_path = NULL;
+	if (!stats[HT_STAT_NESTED_UNPROVEN] &&
+	    (due < NESTED_DUE_MIN || stats[HT_STAT_NESTED_FOUND] * NESTED_FOUND_SHARE >= due))
+		return 0;
+	if (t)
+		path = tracker_most_unproven(t, &cnt);
+	*ret_path = path;
+	return stats[HT_STAT_NESTED_UNPROVEN] ? 0 : cnt ? cnt : due;
+}
+
+void ledger_lines_set_unseen_execs(struct ledger_lines *l, uint64_t cnt)
+{
+	l->line[HT_STAT_CNT + UNSEEN_EXECS].value = cnt;
+}
+
+static uint64_t count_unseen_allocators(const struct tracker *t)
+{
+	const struct track_instance *inst;
+	uint64_t sum = 0;
+
+	vec_each(&tracker_instances(t)->list, inst)
+		sum += inst->unseen_cnt;
+	return sum;
+}
+
+static uint64_t count_late_files(const struct tracker *t)
+{
+	const struct track_instance *inst;
+	uint64_t sum = 0;
+
+	vec_each(&tracker_instances(t)->list, inst)
+		sum += inst->late_file_cnt;
+	return sum;
+}
+
+void ledger_lines_set_unseen_allocators(struct ledger_lines *l, uint64_t cnt, uint64_t late_cnt)
+{
+	l->line[HT_STAT_CNT + UNSEEN_ALLOCATORS].value = cnt;
+	l->line[HT_STAT_CNT + LATE_FILES].value = late_cnt;
+}
+
+void ledger_lines_set_scopes(struct ledger_lines *l, const struct scope_counters *scopes)
+{
+	struct ledger_line *line = &l->line[HT_STAT_CNT + SCOPES];
+
+	line[0].value = scopes->overflows;
+	line[1].value = scopes->underflows;
+	line[2].value = scopes->truncations;
+}
+
+/* Is the counter one for all processes, and not one for each? */
+static bool is_common(size_t i)
+{
+	return i < HT_STAT_CNT + UNSEEN_EXECS || i == HT_STAT_CNT + MISJUDGED;
+}
+
+void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT],
+		       const struct tracker *t)
+{
+	struct ledger_line more[LEDGER_MORE_CNT] = {
+		{ LEDGER_SUM, "failed_sites", "probe sites and files that could not be probed", 0 },
+		{ LEDGER_SUM, "throwing_sites",
+		  "operator new not probed: it may throw, see record --probe-throwing-new", 0 },
+		[UNSEEN_EXECS] = { LEDGER_SUM, "unseen_execs",
+				   "programs that may have allocated unseen after an exec, until "
+				   "they were probed or ended",
+				   0 },
+		[MISJUDGED] = { LEDGER_SUM, "nested_misjudged",
+				"sampled calls that were wrongly left out as the allocator's own",
+				0 },
+		[UNSEEN_ALLOCATORS] = { LEDGER_SUM, "unseen_allocators",
+					"files with an allocator whose functions have no names: "
+					"what it allocates or frees is not seen",
+					0 },
+		[LATE_FILES] = { LEDGER_SUM, "late_files",
+				 "files with an allocator that were probed after they were mapped: "
+				 "what it allocated before is not seen",
+				 0 },
+		{ LEDGER_LOSS, "scope_overflows",
+		  "pushes of a scope that the program's own table had no room for", 0 },
+		{ LEDGER_LOSS, "scope_underflows", "pops without a push", 0 },
+		{ LEDGER_LOSS, "scope_truncations",
+		  "pushes beyond the depth limit of scopes, charged to the last one", 0 },
+	};
+	struct probes_counts counts;
+
+	if (t) {
+		counts = tracker_counts(t).probes;
+		more[0].value = counts.failed_cnt;
+		more[1].value = counts.throwing_cnt;
+		more[UNSEEN_EXECS].value = count_unseen_execs(t);
+		more[UNSEEN_ALLOCATORS].value = count_unseen_allocators(t);
+		more[LATE_FILES].value = count_late_files(t);
+	}
+	more[MISJUDGED].value = count_misjudged(stats, t, &l->misjudged_path);
+	for (size_t i = 0; i < HT_STAT_CNT; i++) {
+		l->line[i] = stat_lines[i];
+		l->line[i].value = stats[i];
+	}
+	memcpy(&l->line[HT_STAT_CNT], more, sizeof(more));
+	if (t) {
+		const struct scope_counters scopes = sum_scope_counters(t);
+
+		ledger_lines_set_scopes(l, &scopes);
+	}
+	l->is_of_all = false;
+}
+
+bool ledger_lines_are_lossy(const struct ledger_lines *l)
+{
+	for (size_t i = 0; i < LEDGER_LINE_CNT; i++)
+		if (l->line[i].kind == LEDGER_SUM && l->line[i].value)
+			return true;
+	return false;
+}
+
+static int add_counters(struct profile *p, const struct ledger_lines *l)
+{
+	char text[2048] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < HT_STAT_CNT && used < sizeof(text); i++)
+		if (l->line[i].kind == LEDGER_ACTIVITY && l->line[i].value)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, " %s=%llu",
+						 l->line[i].name,
+						 (unsigned long long)l->line[i].value);
+	return *text ? profile_comment(p, "counters:%s", text) : 0;
+}
+
+int ledger_notes_add(struct profile *p, const struct ledger_lines *l)
+{
+	int err = add_counters(p, l);
+
+	if (!err && l->misjudged_path)
+		err = profile_comment(p,
+				      "not exact: calls of the allocator in '%s' were taken for a "
+				      "part of its own work; what they allocated is missing",
+				      l->misjudged_path);
+	for (size_t i = 0; i < LEDGER_LINE_CNT && !err; i++)
+		if (l->line[i].kind != LEDGER_ACTIVITY && l->line[i].value)
+			err = profile_comment(p, "ledger: %s %llu (%s%s)", l->line[i].name,
+					      (unsigned long long)l->line[i].value,
+					      l->line[i].meaning,
+					      l->is_of_all && is_common(i) ?
+						      "; of all followed processes together" :
+						      "");
+	return err;
+}

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * saver.c - see saver.h.
+ *
+ * Compares reasons (saved_watch.c) with the rules, decides which profiles are made now (saved_jobs.c), and what becomes
+ * of those saved before.
+ *
+ * Jobs of ended processes wait in a list (saved_jobs.c), because nothing else knows of them any more. For running
+ * processes the reason (peak, limit) is stored as a want of the process until a child is started.
+ */
+#include "result/saver.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/vec.h"
+#include "heaptap/abi.h"
+#include "http/endpoints.h"
+#include "http/view.h"
+#include "kernel/engine.h"
+#include "result/make.h"
+#include "result/saver_priv.h"
+#include "result/snapshot.h"
+#include "track/tracker.h"
+
+bool saved_has_grown(double inuse_bytes, double kept_bytes, uint64_t rate_bytes)
+{
+	double more = inuse_bytes - kept_bytes;
+
+	if (kept_bytes <= 0)
+		return inuse_bytes > 0;
+	return more >= kept_bytes * KEEP_GROWTH && more >= (double)rate_bytes * 2;
+}
+
+bool saved_pace_allows(const struct saved_pace *p, uint64_t now_ns)
+{
+	return !p->taken_ns || now_ns >= p->taken_ns + p->interval_ns;
+}
+
+void saved_pace_take(struct saved_pace *p, uint64_t now_ns)
+{
+	/* Growth had stopped for a while: this is another burst. */
+	bool has_rested = !p->taken_ns || now_ns >= p->taken_ns + 2 * KEEP_PACE_MAX_NS;
+
+	p->interval_ns = has_rested ? KEEP_PACE_MIN_NS : p->interval_ns * 2;
+	if (p->interval_ns > KEEP_PACE_MAX_NS)
+		p->interval_ns = KEEP_PACE_MAX_NS;
+	p->taken_ns = now_ns;
+}
+
+bool saved_rest_is_over(const struct saved_rest *r, uint64_t now_ns, enum saved_class of)
+{
+	static const uint64_t times[] = {
+		[KEEP_DEATH] = 5, [KEEP_NEAR_LIMIT] = 10, [KEEP_ENDED] = 10, [KEEP_AT_PEAK] = 32
+	};
+
+	return now_ns >= r->end_ns + r->took_ns * times[of];
+}
+
+bool saved_limit_reached(struct saved_limit *l, uint64_t used_bytes, uint64_t limit_bytes,
+			 uint64_t event_cnt, double share)
+{
+	double used = limit_bytes ? (double)used_bytes / (double)limit_bytes : 0;
+	bool was_near = l->is_near;
+	bool has_new = l->has_events && event_cnt > l->event_cnt;
+
+	l->event_cnt = event_cnt;
+	l->has_events = true; /* events before the first look are not new */
+	if (used >= share)
+		l->is_near = true;
+	else if (used < share - KEEP_LIMIT_SLACK)
+		l->is_near = false;
+	return has_new || (l->is_near && !was_near);
+}
+
+int saved_candidate_order(const void *a, const void *b)
+{
+	const struct saved_candidate *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return (x->taken_epoch_ms > y->taken_epoch_ms) - (x->taken_epoch_ms < y->taken_epoch_ms);
+}
+
+static enum endpoint_moment moment_of(const struct saved_name *n)
+{
+	return n->reason == KEEP_PEAK  ? ENDPOINT_AT_PEAK :
+	       n->reason == KEEP_LIMIT ? ENDPOINT_AT_LIMIT :
+					 ENDPOINT_AT_LAST;
+}
+
+static void view_file(const struct kept_file *f, struct serve_kept *ret)
+{
+	ret->pid = f->name.pid;
+	ret->bytes = (double)f->bytes;
+	ret->inuse_bytes = f->inuse_bytes < 0 ? NAN : f->inuse_bytes;
+	ret->at = endpoint_moment_text(moment_of(&f->name));
+	memcpy(ret->comm, f->name.comm, sizeof(ret->comm));
+	saved_reason_words(&f->name, ret->why, sizeof(ret->why));
+	ret->epoch_ms = f->name.taken_epoch_ms;
+}
+
+struct saver {
+	struct saved_store *store;
+	struct saved_watch watch;
+	struct saved_batch batch;
+	struct result_source src;
+	struct loop *loop;
+	struct saved_ended ended;
+	struct saved_rest rest;
+	bool is_hurried;
+	uint64_t failed_cnt;
+};
+
+int saver_open(const struct saver_options *opts, struct saver **ret)
+{
+	const struct saved_store_options store_opts = { .dir = opts->dir,
+							.file_max = opts->file_max,
+							.bytes_max = opts->bytes_max };
+	struct saver *k;
+	struct err why;
+	int err;
+
+	if (!opts->file_max) {
+		*ret = NULL;
+		return 0;
+	}
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return -ENOMEM;
+	saved_ended_init(&k->ended);
+	saved_watch_init(&k->watch, opts->limit_percent / 100);
+	err = saved_store_open(&store_opts, &k->store, &why);
+	if (err) {
+		log_error("serve: %s", why.text);
+		saver_close(k);
+		return err;
+	}
+	k->batch.store = k->store;
+	*ret = k;
+	return 0;
+}
+
+void saver_start(struct saver *k, const struct result_source *src, struct loop *loop)
+{
+	if (!k)
+		return;
+	k->src = *src;
+	k->loop = loop;
+}
+
+void saver_change(struct saver *k, const struct saver_options *opts)
+{
+	if (!k)
+		return;
+	saved_store_set_bounds(k->store, opts->file_max, opts->bytes_max);
+	k->watch.limit_share = opts->limit_percent / 100;
+}
+
+void saver_close(struct saver *k)
+{
+	if (!k)
+		return;
+	saved_batch_release(&k->batch);
+	saved_watch_release(&k->watch);
+	vec_release(&k->ended.jobs); /* samples stay held: the tracker ends as well */
+	saved_store_close(k->store);
+	free(k);
+}
+
+/* Watched processes, and their ends. */
+
+/* Add a job for an image that is over, unless nothing of it was ever sampled. */
+static void add_ended(struct saver *k, const struct watched *w, const struct saved_name *name)
+{
+	struct saved_job job = {
+		.name = *name, .generation = w->generation, .usage = w->usage, .fd = -1
+	};
+	struct ht_image image;
+
+	if (engine_get_image(k->src.engine, name->pid, w->generation, &image))
+		return;
+	saved_usage_set_sums(&job.usage, &image);
+	governor_take_record(k->src.governor, name->pid, &job.budget);
+	job.queued_ns = now_ns();
+	saved_ended_add(&k->ended, k->src.tracker, &job);
+}
+
+static void end_process(struct saver *k, struct watched *w, const struct saved_name *name)
+{
+	add_ended(k, w, name);
+	saved_store_set_rank(k->store, name->pid, saved_rank_of(name));
+	saved_watch_del(&k->watch, w);
+}
+
+/* Return the watch of the process that is followed now; NULL: no memory for it. comm: as for saved_watch_add(). */
+static struct watched *get_watched(struct saver *k, pid_t pid, const char *comm, size_t comm_bytes)
+{
+	struct watched *w = saved_watch_find(&k->watch, pid);
+
+	if (w && !tracker_is_of(k->src.tracker, pid, w->generation)) {
+		struct saved_name name = w->name;
+
+		name.reason = KEEP_GONE; /* its end was not reported before the pid was reused */
+		end_process(k, w, &name);
+		w = NULL;
+	}
+	if (!w && !saved_watch_add(&k->watch, k->src.tracker, pid, comm, comm_bytes))
+		w = saved_watch_find(&k->watch, pid);
+	return w;
+}
+
+void saver_on_event(struct saver *k, const struct ht_event *event)
+{
+	struct watched *w;
+	struct saved_name name;
+	pid_t pid;
+
+	if (!k || (event->kind != HT_EVENT_EXIT && event->kind != HT_EVENT_EXEC))
+		return;
+	pid = (pid_t)event->tgid;
+	if (!tracker_is_of(k->src.tracker, pid, event->generation))
+		return;
+	w = get_watched(k, pid, event->comm, sizeof(event->comm));
+	if (!w)
+		return;
+	name = w->name;
+	if (event->kind == HT_EVENT_EXEC) {
+		if (w->generation == event->generation)
+			return; /* it was first watched after that exec */
+		name.reason = KEEP_EXEC;
+		add_ended(k, w, &name);
+		saved_store_set_rank(k->store, pid, saved_rank_of(&name));
+		watched_begin_image(w, event);
+	} else {
+		w->generation = event->generation;
+		saved_name_set_end(&name, event->other);
+		end_process(k, w, &name);
+	}
+}
+
+void saver_sync(struct saver *k)
+{
+	struct watched *w;
+
+	if (!k)
+		return;
+	vec_each(&k->watch.list, w)
+		w->is_followed = false;
+	for (size_t i = 0; i < tracker_running_cnt(k->src.tracker); i++) {
+		pid_t pid = tracker_running_at(k->src.tracker, i);
+
+		w = get_watched(k, pid, "", 0);
+		if (w)
+			w->is_followed = true;
+	}
+	for (size_t i = k->watch.list.cnt; i-- > 0;) {
+		struct saved_name name;
+
+		w = &k->watch.list.data[i];
+		if (w->is_followed)
+			continue;
+		name = w->name;
+		name.reason = KEEP_GONE;
+		end_process(k, w, &name);
+	}
+}
+
+/* A process without a budget yet has all its probes. */
+static void set_has_inuse(const struct saver *k, struct watched *w)
+{
+	struct governor_view view;
+
+	w->has_inuse = governor_view(k->src.governor, w->name.pid, &view) || view.has_inuse;
+}
+
+void saver_tick(struct saver *k)
+{
+	uint64_t now = now_ns();
+	struct watched *w;
+
+	if (!k)
+		return;
+	vec_each(&k->watch.list, w)
+		set_has_inuse(k, w);
+	saved_watch_tick(&k->watch, k->src.engine, k->src.rate_bytes, now);
+	if (!k->batch.worker.pid)
+		saved_ended_skip_late(&k->ended, k->src.tracker, now);
+}
+
+/* Choose what is made now. */
+
+/* True for a reason that may be acted upon now. */
+static bool may_keep(const struct saved_want *want, uint64_t now)
+{
+	return want->is_wanted && saved_pace_allows(&want->pace, now);
+}
+
+/* Near its limit; but a profile that shows who holds the memory must not be replaced by one that does not. */
+static bool may_keep_limit(const struct saver *k, struct watched *w, uint64_t now)
+{
+	if (!may_keep(&w->limit, now))
+		return false;
+	set_has_inuse(k, w);
+	if (w->limit.has_inuse && !w->has_inuse)
+		w->limit.is_wanted = false;
+	return w->limit.is_wanted;
+}
+
+/* Return the want of a running process; NULL: the job is a last one, or the process has ended. */
+static struct saved_want *want_of(struct watched *w, enum saved_reason reason)
+{
+	if (!w)
+		return NULL;
+	return reason == KEEP_PEAK ? &w->peak : reason == KEEP_LIMIT ? &w->limit : NULL;
+}
+
+static struct saved_job job_of(const struct saver *k, const struct watched *w,
+			       enum saved_reason reason)
+{
+	struct saved_job job = {
+		.name = w->name, .generation = w->generation, .usage = w->usage, .fd = -1
+	};
+
+	job.name.reason = reason;
+	governor_take_record(k->src.governor, w->name.pid, &job.budget);
+	return job;
+}
+
+static bool is_rested(const struct saver *k, uint64_t now, enum saved_class of)
+{
+	return k->is_hurried || saved_rest_is_over(&k->rest, now, of);
+}
+
+static void choose_jobs(struct saver *k, uint64_t now)
+{
+	VEC(struct saved_job) all = { 0 };
+	const struct saved_job *j;
+	struct watched *w;
+	int err = 0;
+
+	if (!is_rested(k, now, KEEP_DEATH))
+		return;
+	vec_each(&k->ended.jobs, j)
+		if (!err && is_rested(k, now, saved_job_class(j)))
+			err = vec_push(&all, *j);
+	vec_each(&k->watch.list, w) {
+		if (!err && is_rested(k, now, KEEP_NEAR_LIMIT) && may_keep_limit(k, w, now))
+			err = vec_push(&all, job_of(k, w, KEEP_LIMIT));
+		if (!err && is_rested(k, now, KEEP_AT_PEAK) && may_keep(&w->peak, now))
+			err = vec_push(&all, job_of(k, w, KEEP_PEAK));
+	}
+	if (all.cnt)
+		qsort(all.data, all.cnt, sizeof(*all.data), saved_job_by_worth);
+	saved_batch_set(&k->batch, all.data, all.cnt);
+	vec_release(&all);
+}
+
+/* Clear the wants and waiting jobs that are now being handled; their paces begin, whatever the result. */
+static void note_begun(struct saver *k, uint64_t now)
+{
+	for (size_t i = 0; i < k->batch.job_cnt; i++) {
+		const struct saved_job *job = &k->batch.jobs[i];
+		struct saved_want *want =
+			want_of(saved_watch_find(&k->watch, job->name.pid), job->name.reason);
+
+		if (want) {
+			saved_pace_take(&want->pace, now);
+			want->is_wanted = false;
+		}
+		saved_ended_take(&k->ended, job);
+	}
+}
+
+/* From here on the child has a copy of the samples: those of ended processes can go. */
+static void let_go_dead(struct saver *k)
+{
+	for (size_t i = 0; i < k->batch.job_cnt; i++) {
+		const struct saved_job *job = &k->batch.jobs[i];
+
+		if (saved_job_is_last(job))
+			tracker_unpin_image(k->src.tracker, job->name.pid, job->generation);
+	}
+}
+
+/* Start a child for what is due. false: nothing was started. */
+static bool begin(struct saver *k)
+{
+	struct result_moment moment = { .monotonic_ns = now_ns() };
+	struct snapshot *s = NULL;
+	int err;
+
+	choose_jobs(k, moment.monotonic_ns);
+	if (!k->batch.job_cnt)
+		return false;
+	moment.epoch_ns = (int64_t)clock_ns(CLOCK_REALTIME);
+	note_begun(k, moment.monotonic_ns);
+	err = saved_batch_open_files(&k->batch, moment.epoch_ns);
+	if (!err)
+		err = snapshot_take(k->src.engine, &s);
+	k->rest.end_ns = now_ns();
+	k->rest.took_ns = k->rest.end_ns - moment.monotonic_ns;
+	moment.snapshot = s;
+	if (!err)
+		err = saved_batch_start(&k->batch, &k->src, &moment);
+	let_go_dead(k);
+	if (err) {
+		log_warn("serve: cannot keep profiles: %s", strerror(-err));
+		k->failed_cnt += k->batch.job_cnt;
+		saved_batch_clear(&k->batch);
+	}
+	snapshot_free(s);
+	return !err;
+}
+
+/* Handle what has been made. */
+
+/* Replace the earlier saved file of the running process. */
+static void replace(struct saver *k, const struct saved_job *job, const struct saved_result *r)
+{
+	struct watched *w = saved_watch_find(&k->watch, job->name.pid);
+	struct saved_want *want = want_of(w, job->name.reason);
+
+	if (!want || w->generation != job->generation)
+		return;
+	if (want->file.pid)
+		saved_store_drop(k->store, &want->file);
+	want->file = job->name;
+	want->kept_bytes = r->inuse_bytes < 0 ? 0 : r->inuse_bytes;
+	want->has_inuse = r->inuse_bytes >= 0;
+	want->is_wanted = false; /* the next tick finds out whether it has grown since */
+}
+
+static enum saved_rank rank_of(const struct saver *k, const struct saved_job *job)
+{
+	return !saved_job_is_last(job) && saved_watch_find(&k->watch, job->name.pid) ?
+		       KEEP_RANK_RUNS :
+		       saved_rank_of(&job->name);
+}
+
+static void take_result(struct saver *k, size_t i, int err)
+{
+	const struct saved_result *r = &k->batch.results[i];
+	struct saved_job *job = &k->batch.jobs[i];
+
+	if (!err) {
+		err = saved_store_add(k->store, &job->name, job->fd, r->write_err, r->inuse_bytes,
+				      rank_of(k, job));
+		job->fd = -1;
+	}
+	if (err)
+		k->failed_cnt++;
+	else if (!saved_job_is_last(job))
+		replace(k, job, r);
+}
+
+/* false: the child has not ended. */
+static bool reap(struct saver *k)
+{
+	int err;
+
+	if (!worker_reap(&k->batch.worker))
+		return !k->batch.worker.pid;
+	k->rest.took_ns += k->batch.worker.cpu_ns;
+	k->rest.end_ns = now_ns();
+	for (size_t i = 0; i < k->batch.job_cnt; i++) {
+		if (worker_result(&k->batch.worker, i, &err) == WORKER_OVER && err != -EINTR)
+			take_result(k, i, err);
+		else /* the child was killed */
+			k->failed_cnt += !saved_store_recover(k->store, &k->batch.jobs[i].name);
+	}
+	saved_batch_clear(&k->batch);
+	return true;
+}
+
+/* As in serve/profiles.c. */
+static void on_child(void *ctx, int fd)
+{
+	struct saver *k = ctx;
+
+	if (!reap(k))
+		loop_watch_once(k->loop, fd, on_child, k);
+}
+
+int saver_work(struct saver *k)
+{
+	if (!k)
+		return 0;
+	if (!k->batch.worker.pid)
+		return begin(k) ? loop_watch_once(k->loop, k->batch.worker.fd, on_child, k) : 0;
+	if (worker_check(&k->batch.worker))
+		reap(k);
+	return 0;
+}
+
+void saver_hurry(struct saver *k)
+{
+	if (k)
+		k->is_hurried = true;
+}
+
+bool saver_is_busy(const struct saver *k)
+{
+	return k && (k->batch.worker.pid || k->ended.jobs.cnt);
+}
+
+uint64_t saver_reader_since_ns(const struct saver *k)
+{
+	return k ? worker_reader_since_ns(&k->batch.worker) : UINT64_MAX;
+}
+
+int saver_fetch(const struct saver *k, pid_t pid, enum endpoint_moment at)
+{
+	const struct kept_file *f = NULL;
+	size_t cnt = 0;
+
+	if (k)
+		f = saved_store_files(k->store, &cnt);
+	while (cnt--) /* the newest that matches */
+		if (f[cnt].name.pid == pid && moment_of(&f[cnt].name) == at)
+			return saved_store_fetch(k->store, &f[cnt]);
+	return -ENOENT;
+}
+
+int saver_view(const struct saver *k, struct serve_keep *ret)
+{
+	struct saved_store_stats stats;
+	const struct kept_file *f;
+	struct serve_kept *kept;
+	size_t cnt;
+
+	*ret = (struct serve_keep){ NULL, 0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
+	if (!k)
+		return 0;
+	saved_store_stats(k->store, &stats);
+	f = saved_store_files(k->store, &cnt);
+	kept = calloc(cnt + 1, sizeof(*kept));
+	if (!kept)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++) /* the newest first */
+		view_file(&f[cnt - 1 - i], &kept[i]);
+	*ret = (struct serve_keep){
+		.kept = kept,
+		.kept_cnt = cnt,
+		.file_cnt = (double)stats.cnt,
+		.bytes = (double)stats.bytes,
+		.memory_bytes = (double)stats.memory_bytes,
+		.taken_cnt = (double)stats.added_cnt,
+		.removed_cnt = (double)stats.removed_cnt,
+		.unwritten_cnt = (double)stats.unwritten_cnt,
+		.failed_cnt = (double)k->failed_cnt,
+		.skipped_cnt = (double)k->ended.skipped_cnt,
+	};
+	return 0;
+}
+
+void saver_view_release(struct serve_keep *v)
+{
+	free((void *)v->kept);
+	memset(v, 0, sizeof(*v));
+}
