@@ -597,8 +597,7 @@ static void test_inlined(void **state)
 		assert_int_equal(unseen.kind, cases[i].kind);
 		if (unseen.kind)
 			assert_string_equal(alloc_unseen_words(&unseen, words),
-					    "contains jemalloc, inlined into its callers: what "
-					    "these allocate is not seen");
+					    "contains jemalloc, inlined into its callers: their allocations are not seen");
 		drop(&s);
 		unlink(path);
 	}

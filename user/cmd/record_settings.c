@@ -26,8 +26,8 @@ static void settle_limit(struct record_settings *s, const char *command, bool is
 			governor_limit(s->max_overhead.percent, s->max_overhead.is_strict);
 	} else if (s->recorder.rate_bytes == 1) {
 		s->recorder.max_overhead = BUDGET_NO_LIMIT;
-		log_info("%s: --rate 1 records every allocation, so the overhead is not limited; "
-			 "--max-overhead PCT limits it",
+		log_info("%s: --rate 1 records every allocation, so the overhead is not limited "
+			 "(--max-overhead PCT limits it)",
 			 command);
 	} else {
 		s->recorder.max_overhead = GOVERNOR_RECORD_LIMIT;

@@ -14,10 +14,10 @@
 #include "serve/daemon.h"
 
 static const char usage[] =
-	"usage: heaptap serve [OPTIONS] -a | [-p PID]... [--comm RE]... [--exe RE]... [--user USER]...\n"
-	"                               [--cgroup PATH]... [--container ID]...\n"
-	"\n"
-	"Follow processes from outside, and serve who holds their memory over HTTP, until SIGTERM.\n";
+	"usage: heaptap serve [OPTIONS] -a | [-p PID]... [--comm RE]... [--exe RE]... [--user "
+	"USER]...\n "
+	"                              [--cgroup PATH]... [--container ID]...\n\nFollow processes "
+	"from outside, and serve profiles of their memory over HTTP, until SIGTERM.\n";
 
 static const char more[] =
 	"\n"
@@ -59,7 +59,7 @@ static int reload(struct daemon *d, const struct option_args *args,
 		err = daemon_reconfigure(d, &ret->daemon);
 	}
 	if (err) {
-		log_error("serve: the configuration stays as it was");
+		log_error("serve: the configuration has not changed");
 		serve_settings_release(ret);
 		return err;
 	}

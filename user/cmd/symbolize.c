@@ -26,12 +26,10 @@
 #include "symbol/profile_symbols.h"
 
 static const char usage[] =
-	"usage: heaptap symbolize [OPTIONS] FILE\n"
-	"\n"
-	"Fill in the names, lines and inlined functions that a profile was recorded without, from files of\n"
-	"the same build id: programs, libraries, and debug information that was split off.\n"
-	"FILE is replaced, unless --output names another file. FILE may be - for standard input.\n"
-	"\n";
+	"usage: heaptap symbolize [OPTIONS] FILE\n\nAdd names, lines and inlined functions to a "
+	"profile, from files with the same build ids: programs,\nlibraries, and separate debug "
+	"information.\nFILE is replaced, unless --output names another file. FILE may be - for "
+	"standard input.\n\n";
 
 static const char more[] = "\n"
 			   "examples:\n"
@@ -57,7 +55,7 @@ static const struct option_row rows[] = {
 	{ .name = "debuginfod",
 	  .type = OPTION_FLAG,
 	  .at = AT(asks_debuginfod),
-	  .help = "ask the servers of $DEBUGINFOD_URLS for what is not found here" },
+	  .help = "ask the servers of $DEBUGINFOD_URLS for files that are not found here" },
 	{ .name = "output",
 	  .letter = 'o',
 	  .type = OPTION_TEXT,
@@ -69,7 +67,7 @@ static const struct option_row rows[] = {
 	  .letter = 'q',
 	  .type = OPTION_FLAG,
 	  .at = AT(is_quiet),
-	  .help = "do not print what was found and what was not" },
+	  .help = "do not print a summary" },
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };
@@ -169,8 +167,8 @@ static int open_servers(const struct symbolize_options *o, struct debuginfod **r
 
 	if (err == -ENOENT)
 		log_error(
-			"symbolize: --debuginfod asks the servers of DEBUGINFOD_URLS, which is not set; for "
-			"those of all distributions: DEBUGINFOD_URLS=https://debuginfod.elfutils.org/");
+			"symbolize: --debuginfod needs DEBUGINFOD_URLS; for all distributions: "
+			"DEBUGINFOD_URLS=https://debuginfod.elfutils.org/");
 	else if (err)
 		log_error("symbolize: %s", strerror(-err));
 	return err;
@@ -239,7 +237,7 @@ out:
 
 const struct command command_symbolize = {
 	.name = "symbolize",
-	.summary = "fill in names and lines of a profile that was recorded elsewhere",
+	.summary = "add names and lines to a profile that was recorded elsewhere",
 	.example = "heaptap symbolize --debug-dir DIR FILE",
 	.options = &table,
 	.usage = usage,

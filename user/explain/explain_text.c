@@ -186,7 +186,7 @@ static void print_malloc(const struct explanation *x, int columns, FILE *out)
 	if (g->is_unread)
 		snprintf(
 			text, sizeof(text),
-			"The heap of glibc's malloc could not be read, so it is in other rows: %s.",
+			"The heap of glibc's malloc could not be read, and is in other rows: %s.",
 			g->why);
 	else if (!g->main_arena)
 		snprintf(
@@ -232,7 +232,8 @@ static void print_jemalloc(const struct explanation *x, int columns, FILE *out)
 	}
 	if (x->jemalloc.is_mapped && !x->jemalloc.tree_cnt)
 		print_wrapped(
-			"jemalloc is loaded, but what it manages was not found: it is not in use, or not a known version.",
+			"jemalloc is loaded, but its heap was not found: it is not in use, or not "
+			"a known version.",
 			columns, out);
 }
 

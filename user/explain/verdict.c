@@ -193,8 +193,8 @@ static void advise_unowned(struct finder *f)
 		       format_bytes(unproved, bytes, sizeof(bytes)), why);
 	else if (f->g->is_unread)
 		ADVISE(f->v,
-		       "The heap of glibc's malloc could not be read (%s). This is that heap, unless the program "
-		       "uses another allocator. ",
+		       "The heap of glibc's malloc could not be read (%s). This memory is that "
+		       "heap, unless the program uses another allocator. ",
 		       f->g->why);
 	else
 		ADVISE(f->v,

@@ -149,7 +149,7 @@ static int resolve(const char *text, bool must_be_local, struct addrinfo **ret, 
 	int rc, err = listen_parse(text, host, &port);
 
 	if (err)
-		return err_set(why, err, "bad address '%s': ADDR:PORT or unix:PATH is wanted",
+		return err_set(why, err, "bad address '%s': expected ADDR:PORT or unix:PATH",
 			       text);
 	rc = getaddrinfo(host, port, &hints, &ai);
 	if (rc)
@@ -158,7 +158,7 @@ static int resolve(const char *text, bool must_be_local, struct addrinfo **ret, 
 		freeaddrinfo(ai);
 		return err_set(
 			why, -EPERM,
-			"'%s' can be reached from other machines: that needs --token-file FILE",
+			"other machines can reach '%s': this needs --token-file FILE",
 			text);
 	}
 	*ret = ai;
@@ -250,7 +250,7 @@ static int open_unix(const char *path, struct listen_socket *s, struct err *why)
 	int err;
 
 	if (!*path || strlen(path) >= sizeof(sun.sun_path))
-		return err_set(why, -EINVAL, "bad path '%s' of a socket: 1 to %zu bytes", path,
+		return err_set(why, -EINVAL, "bad socket path '%s': expected 1 to %zu bytes", path,
 			       sizeof(sun.sun_path) - 1);
 	err = check_folder(path, why);
 	if (err)

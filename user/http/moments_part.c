@@ -42,7 +42,7 @@ static void put_links(const struct stack_past_moment *m, size_t cnt, FILE *out)
 	size_t at = cnt - 1, shown = cnt - 1;
 
 	endpoint_time_text(seconds_of(&m[cnt - 1]), to);
-	fputs("<p>What changed by stack within the last ", out);
+	fputs("<p>Changes by stack in the last ", out);
 	for (size_t i = 0; i < sizeof(least_s) / sizeof(*least_s); i++) {
 		while (at && seconds_between(m[at].time_ns, m[cnt - 1].time_ns) < least_s[i])
 			at--;
@@ -86,13 +86,13 @@ static void put_form(const struct stack_past_moment *m, size_t cnt, FILE *out)
 static void put_nothing(const struct serve_view *v, const struct serve_process *p, size_t cnt,
 			FILE *out)
 {
-	fputs("<p>What changed by stack is not known", out);
+	fputs("<p>No changes by stack", out);
 	if (!v->stacks)
-		fputs(": with --past-interval 0 nothing is kept", out);
+		fputs(": with --past-interval 0 nothing is stored", out);
 	else if (!cnt && p->is_inuse_unknown)
-		fputs(", as in use is not", out);
+		fputs(": heap in use is unknown", out);
 	else if (!cnt && stack_past_is_full(v->stacks))
-		fprintf(out, ": what stacks held is kept of %d processes, and there are more",
+		fprintf(out, ": they are stored for %d processes, and there are more",
 			STACK_PAST_IMAGES_CAP);
 	else
 		fputs(" yet", out);

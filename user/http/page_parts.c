@@ -90,7 +90,7 @@ void page_put_overhead(const struct serve_process *p, FILE *out)
 		fprintf(out, " %s", budget_step_name((enum budget_step)p->overhead_step));
 	if (!*p->inuse_words)
 		return;
-	fputs(p->is_inuse_unknown ? "<br>in use is not known: " : "<br>in use: ", out);
+	fputs(p->is_inuse_unknown ? "<br>heap in use is unknown: " : "<br>in use: ", out);
 	page_put_text(p->inuse_words, out);
 }
 

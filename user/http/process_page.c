@@ -25,10 +25,10 @@ static void put_now(const struct serve_process *p, FILE *out)
 			format_bytes(1.96 * p->inuse_error_bytes, text, sizeof(text)));
 	if (!isnan(p->inuse_objects))
 		fprintf(out, " in %s blocks", format_count(p->inuse_objects, text, sizeof(text)));
-	fprintf(out, "; allocated since it was followed: %s",
+	fprintf(out, "; allocated since heaptap follows it: %s",
 		format_bytes(p->alloc_bytes, text, sizeof(text)));
 	fprintf(out, "; resident %s.", format_bytes(p->rss_bytes, text, sizeof(text)));
-	fputs("<br>Probe cost, of its CPU time: ", out);
+	fputs("<br>Probe cost, share of its CPU time: ", out);
 	if (isnan(p->overhead))
 		fputs("not known yet. ", out);
 	page_put_overhead(p, out);
@@ -46,14 +46,14 @@ static void put_growth(const struct serve_view *v, const struct serve_process *p
 
 	if (!cnt && v->past && inuse_past_is_full(v->past)) {
 		fprintf(out,
-			"<p>Whether it grows is not known: what processes held is kept of %d of them, and "
-			"there are more.</p>\n",
+			"<p>Growth is unknown: it is computed for %d processes, and there are "
+			"more.</p>\n",
 			INUSE_PAST_PROCESSES_CAP);
 		return;
 	}
 	inuse_growth(hour, cnt, INUSE_PAST_STEP_S, p->inuse_error_bytes, &g);
 	if (g.trend == INUSE_TREND_UNKNOWN)
-		fputs("<p>Whether it grows is not known yet.</p>\n", out);
+		fputs("<p>Growth is not known yet.</p>\n", out);
 	else
 		fprintf(out, "<p>Growth: %s%s/min over %.0f minutes: %s.</p>\n",
 			g.bytes_per_min > 0 ? "+" :
@@ -97,7 +97,7 @@ static void put_rows(const struct serve_view *v, const struct serve_process *p, 
 	if (!i)
 		return;
 	if (!rows_past_is_known(i)) {
-		fputs("<p>Resident memory by row is not known: ", out);
+		fputs("<p>Resident memory by row is unknown: ", out);
 		page_put_text(i->why, out);
 		fputs(".</p>\n", out);
 		return;

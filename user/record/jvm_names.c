@@ -21,8 +21,7 @@ static void ask(pid_t pid, size_t *jvm_cnt)
 	++*jvm_cnt;
 	if (jvm_write_perfmap(&info, &why))
 		log_warn(
-			"record: the JVM %d (%s) was not asked for its functions' names, or did not "
-			"write them: %s",
+			"record: no function names from the JVM %d (%s): %s",
 			pid, info.comm, why.text);
 }
 

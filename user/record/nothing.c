@@ -59,7 +59,7 @@ static void explain_no_sampler(const struct nothing *n, const char *name,
 	snprintf(buf, NOTHING_BYTES, "nothing was recorded: %s %s; to probe its allocator: %s",
 		 name,
 		 n->site_cnt ?
-			 "has a sampler that reported nothing (is it on?)" :
+			 "has a sampler that reported nothing (is it switched on?)" :
 			 "has no sampler of its own (looked for USDT probes of otel_memory and "
 			 "ddheap)",
 		 again);
@@ -74,8 +74,8 @@ static void explain_too_little(const struct nothing *n, const char *name,
 	/* Allocating more than three times the rate without a sample happens once in twenty times. */
 	snprintf(
 		buf, NOTHING_BYTES,
-		"nothing was sampled: %s called its allocator %s time%s, for less than about %s in "
-		"all, and one sample is taken per %s; to record every call: %s",
+		"nothing was sampled: %s called its allocator only %s time%s, for less than about "
+		"%s in all (one sample is taken per %s); to record every call: %s",
 		name, format_count((double)n->call_cnt, calls, sizeof(calls)),
 		n->call_cnt == 1 ? "" : "s",
 		format_bytes(3.0 * (double)n->rate_bytes, most, sizeof(most)),
@@ -94,15 +94,15 @@ static void explain_tapped(const struct nothing *n, const char *name, const char
 	format_bytes(3.0 * (double)n->rate_bytes, most, sizeof(most));
 	if (n->late_ns >= n->duration_ns / 4)
 		snprintf(buf, NOTHING_BYTES,
-			 "nothing was sampled: %s ran for %s, and %s of that before it was tapped; "
-			 "to record it from the beginning, use probes: %s",
+			 "nothing was sampled: %s ran for %s, %s of that before it was tapped; to "
+			 "record it from the beginning, use probes: %s",
 			 name, duration, late, all);
 	else
 		snprintf(buf, NOTHING_BYTES,
-			 "nothing was sampled: %s allocated less than about %s in %s%s, and one "
-			 "sample is taken per %s; to record every call: %s",
+			 "nothing was sampled: %s allocated less than about %s in %s%s (one "
+			 "sample is taken per %s); to record every call: %s",
 			 name, most, duration,
-			 n->is_partly_tapped ? " by the functions that are tapped" : "", rate, all);
+			 n->is_partly_tapped ? " in tapped functions" : "", rate, all);
 }
 
 int nothing_explain(const struct nothing *n, const char *name, char buf[static NOTHING_BYTES])
@@ -138,8 +138,8 @@ int nothing_explain(const struct nothing *n, const char *name, char buf[static N
 			 "nothing was sampled: %s %s when the recording ended, after %s; to record "
 			 "it %s, use probes: %s",
 			 name,
-			 n->is_tapped ? "was tapped in part only (of the programs or processes "
-					"that it became, some were not yet)" :
+			 n->is_tapped ? "was tapped only in part (not all of its programs or "
+					"processes)" :
 					"was not tapped yet",
 			 duration, n->argv ? "from the beginning" : "at once", again);
 	} else if (n->is_tapped && !n->heap->own.what) {

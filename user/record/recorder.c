@@ -86,8 +86,9 @@ static void warn_overhead(struct recorder *r, const struct cost_view *costs, uin
 		return;
 	r->has_warned = true;
 	log_warn(
-		"record: the probes take about %.0f %% of the CPU time of PID %d: it allocates very "
-		"often; keep the recording short (Ctrl-C ends it), or limit it with --max-overhead",
+		"record: the probes take about %.0f %% of the CPU time of PID %d, which allocates "
+		"very often; keep the recording short (Ctrl-C ends it), or limit it with "
+		"--max-overhead",
 		100 * costs->share_overall, costs->pid);
 }
 
@@ -363,7 +364,7 @@ static void read_last_rows(struct recorder *r)
 	if (!r->has_rows)
 		return;
 	rows_reader_work(&r->rows_begin);
-	rows_reader_give_up(&r->rows_begin, "the recording ended before it was read");
+	rows_reader_give_up(&r->rows_begin, "the recording ended before the reading");
 	if (!tracker_running_cnt(r->session->tracker)) {
 		rows_reader_give_up(&r->rows_end, "");
 		r->rows_end = (struct rows_reader){ 0 }; /* also an answer from before */

@@ -168,8 +168,8 @@ static void say_losses(const uint64_t stats[HT_STAT_CNT], const struct recorder_
 		log_warn("record: %llu samples were lost: no scratch space",
 			 (unsigned long long)stats[HT_STAT_SCRATCH_BUSY]);
 	if (cut * 100 > all)
-		log_warn("record: %.1f %% of the stacks are cut short; the profile's comments say "
-			 "why",
+		log_warn("record: %.1f %% of the stacks are truncated; heaptap report --notes "
+			 "says why",
 			 100.0 * cut / all);
 }
 
@@ -248,7 +248,7 @@ static void say_end(const struct result *res, const struct recorder_facts *f,
 		return;
 	}
 	if (!res->opts.top_cnt) /* otherwise the report has said it */
-		log_info("wrote %s; look at it with: heaptap report %s, or go tool pprof %s", path,
+		log_info("wrote %s; to read it: heaptap report %s, or go tool pprof %s", path,
 			 path, path);
 }
 
@@ -259,8 +259,8 @@ static void say_unwritten(const char *path, int err)
 
 	if (err == -EFBIG && !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY)
 		log_error(
-			"record: cannot write '%s': no file may be larger than %s here (ulimit -f); "
-			"the profile is lost",
+			"record: cannot write '%s': no file may be larger than %s here (ulimit "
+			"-f); the profile is lost",
 			path, format_bytes(limit.rlim_cur, bytes, sizeof(bytes)));
 	else
 		log_error("record: cannot write '%s': %s; the profile is lost", path,
@@ -278,7 +278,7 @@ static int write_file(struct result *res, const struct profile *p)
 	if (err)
 		say_unwritten(wanted, err);
 	else if (strcmp(wanted, out_file_path(res->out)) != 0)
-		log_warn("record: '%s' was made meanwhile by somebody else and is left alone: the "
+		log_warn("record: another program has created '%s', which stays as it is: the "
 			 "profile is in '%s'",
 			 wanted, out_file_path(res->out));
 	return err;

@@ -163,9 +163,8 @@ static int explain_none(const struct whom *w, struct err *why)
 	err_add(why, "%s", w->comms.cnt && w->cgroups.cnt ? " and is in " : "");
 	add_rules(why, "--cgroup", &w->cgroups);
 	err_add(why,
-		": 'ps -e' lists names, up to %d characters; more are known if the name is the "
-		"executable's own, not that of a link or a script. Processes that come later are "
-		"recorded by heaptap serve",
+		": ps -e lists names, of which the kernel keeps %d characters. Processes that "
+		"start later: heaptap serve",
 		SELECT_COMM_CHARS);
 	return -ESRCH;
 }
@@ -191,7 +190,7 @@ static int find_by_rules(const struct whom *w, struct whom *found, struct err *w
 	if (!err) {
 		err = look_through_all(rules, found);
 		if (err)
-			err_set_os(why, err, "cannot look through /proc");
+			err_set_os(why, err, "cannot read /proc");
 	}
 	select_rules_free(rules);
 	vec_each(&places, place)
@@ -325,7 +324,8 @@ int whom_find_one(const char *word, pid_t *ret, struct err *why)
 			      "no running process has the name '%s' (ps -e lists them)", word);
 	} else if (found.pids.cnt > 1) {
 		err = err_set(why, is_list ? -EINVAL : -ENOTUNIQ,
-			      "'%s' means %zu processes; give one: -p", word, found.pids.cnt);
+			      "'%s' is the name of %zu processes; give one: "
+			      "-p", word, found.pids.cnt);
 		for (size_t i = 0; i < found.pids.cnt && i < NAMED_SHOWN; i++)
 			err_add(why, "%s %d", i ? "," : "", found.pids.data[i]);
 		if (found.pids.cnt > NAMED_SHOWN)
@@ -411,11 +411,10 @@ int whom_explain_pids(const char *list, struct err *why)
 
 	if (!*list || *list == '-')
 		return err_set(why, -EINVAL,
-			       "a process id, or several: 12,34; there is none: is the program "
-			       "running?");
+			       "it is empty: is the program running? Give process ids: 12,34");
 	if (!cnt)
 		return err_set(why, -EINVAL,
-			       "a process id, or several: 12,34; processes are named by --comm");
+			       "give process ids: 12,34; by name: --comm");
 	escape(list, chars, pattern);
 	return err_set(why, -EINVAL, "%zu process%s of this name run%s: --comm %s, instead of -p",
 		       cnt, cnt == 1 ? "" : "es", cnt == 1 ? "s" : "", pattern);

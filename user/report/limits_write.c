@@ -119,7 +119,8 @@ static void format_advice(const struct limits *l, const struct limit_result *res
 		snprintf(buf, SENTENCE_BUF,
 			 "A finer rate would probably settle it: --rate %" PRIu64, res->rate_bytes);
 	else if (res->rate_bytes == 1)
-		snprintf(buf, SENTENCE_BUF, "Only --rate 1, every allocation, would settle it");
+		snprintf(buf, SENTENCE_BUF, "Only --rate 1, which records every allocation, would "
+					    "settle it");
 }
 
 /* ---- text ---- */
@@ -130,7 +131,7 @@ static void put_who(const struct limits *l, FILE *out)
 	char comm[64] = "", duration[UNITS_BUF], rate[UNITS_BUF];
 
 	if (!rec->is_known) {
-		fputs("a profile that does not say how it was recorded\n", out);
+		fputs("a profile without facts of its recording\n", out);
 		return;
 	}
 	snprintf(comm, sizeof(comm), "%.48s", profile_text(l->p, rec->comm_str));

@@ -101,7 +101,7 @@ void report_put_growth_legend(const struct report *r, const struct report_row *r
 	if (has_grown)
 		report_put_wrapped(
 			"grew? growth slowed down, or old blocks are being freed: it may only be "
-			"warming up. Record for about this much longer to tell",
+			"warming up; record for about this much longer",
 			2, report_columns(r), out);
 	if (has_unknown)
 		report_put_wrapped(

@@ -51,14 +51,14 @@ int report_move(struct profile *p, const struct report_options *o, struct err *w
 		return 0;
 	if (p->recording.is_known && p->recording.inuse == RECORDING_INUSE_UNKNOWN)
 		return err_set(why, -ENODATA,
-			       "what was in use at another moment is unknown, because heap in use "
-			       "is: see heaptap report");
+			       "heap in use at that moment is unknown, because frees were not "
+			       "tracked: see heaptap report");
 	if (at == REPORT_AT_PEAK)
 		return err_set(why, profile_move_to_peak(p),
-			       "its peak is unknown: only files that heaptap record wrote have it");
+			       "its peak is unknown: only profiles of heaptap record have it");
 	return err_set(why, profile_move_to_time(p, (int64_t)o->at_ns),
-		       "what was in use at other moments is unknown: only files that heaptap "
-		       "record wrote have it");
+		       "heap in use at other moments is unknown: only profiles of heaptap record "
+		       "have it");
 }
 
 bool report_is_at_end(const struct report *r)

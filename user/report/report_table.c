@@ -317,7 +317,7 @@ int report_write_ranked(const struct report *r, size_t row_cap, FILE *out)
 	else
 		report_put_wrapped(rows.cnt ? "temporary: blocks that were freed within 1 ms; of "
 					      "all blocks that were allocated while recording" :
-					      "No block that was sampled was freed within 1 ms.",
+					      "No sampled block was freed within 1 ms.",
 				   2, report_columns(r), out);
 out:
 	report_names_release(&names);

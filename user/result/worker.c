@@ -88,7 +88,7 @@ static void kill_and_reap(pid_t pid, const char *command)
 	for (; ms < KILL_WAIT_MS && !waitpid(pid, NULL, WNOHANG); ms++)
 		usleep(1000);
 	if (ms == KILL_WAIT_MS)
-		log_warn("%s: process %d does not end when it is killed: it is left alone", command,
+		log_warn("%s: cannot kill process %d: left behind", command,
 			 pid);
 }
 
@@ -217,8 +217,8 @@ static bool leave_alone(struct worker *w)
 	if (!place)
 		return false;
 	log_warn(
-		"%s: %s: process %d does not end when it is killed, because what it reads does not "
-		"answer. It is left alone",
+		"%s: %s: cannot kill process %d, because the file or memory that it reads does "
+		"not respond: left behind",
 		w->opts.command, w->opts.what, w->pid);
 	*place = w->pid;
 	forget(w);

@@ -22,9 +22,9 @@ static const struct {
 	[KEEP_LIMIT] = { "limit", "near its memory limit" },
 	[KEEP_OOM] = { "oom", "out of memory" },
 	[KEEP_SIGNAL] = { "signal", "ended by signal " },
-	[KEEP_EXIT] = { "exit", "ended with status " },
-	[KEEP_EXEC] = { "exec", "became another program" },
-	[KEEP_GONE] = { "gone", "no longer followed, or its end went unseen" },
+	[KEEP_EXIT] = { "exit", "exited with status " },
+	[KEEP_EXEC] = { "exec", "executed another program" },
+	[KEEP_GONE] = { "gone", "no longer followed, or its end was not seen" },
 };
 #define REASON_CNT (sizeof(reasons) / sizeof(*reasons))
 

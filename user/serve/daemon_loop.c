@@ -54,9 +54,9 @@ static void on_signal(void *ctx, int signal)
 	}
 	err = governor_pause(d->session->governor, pauses);
 	if (err)
-		log_warn("serve: some probes could not be changed: %s", strerror(-err));
-	log_warn(pauses ? "serve: all probes are taken out (SIGUSR1), until SIGUSR2" :
-			  "serve: probes are put in again (SIGUSR2)");
+		log_warn("serve: cannot change some probes: %s", strerror(-err));
+	log_warn(pauses ? "serve: all probes are removed (SIGUSR1), until SIGUSR2" :
+			  "serve: probes are attached again (SIGUSR2)");
 }
 
 static void on_guardian_news(void *ctx, int fd)

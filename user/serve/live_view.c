@@ -335,10 +335,11 @@ void live_view_tick(struct live_view *lv)
 	int err = inuse_watch_tick(&lv->src, lv->past);
 
 	if (err)
-		log_debug("serve: what processes hold is not kept now: %s", strerror(-err));
+		log_debug("serve: heap in use over time is not recorded: %s", strerror(-err));
 	err = stack_watch_tick(&lv->src);
 	if (err)
-		log_debug("serve: what stacks hold is not kept now: %s", strerror(-err));
+		log_debug("serve: heap in use of stacks over time is not recorded: "
+			  "%s", strerror(-err));
 	target_memory_work(lv->memory);
 	rows_watch_tick(lv->rows_watch, &lv->src);
 }

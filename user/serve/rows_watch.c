@@ -88,7 +88,7 @@ static void take(struct rows_watch *w, const struct result_source *src, uint64_t
 	r->is_counted = false; /* how often it was called meanwhile is not known */
 	err = rows_past_add(src->rows, w->image, w->began_ns, w->began_ns + pause.own_ns, r);
 	if (err || !r->is_known)
-		log_debug("serve: resident memory of PID %d by row is not known: %s", w->pid,
+		log_debug("serve: resident memory of PID %d by row is unknown: %s", w->pid,
 			  err ? strerror(-err) : r->why);
 }
 

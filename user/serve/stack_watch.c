@@ -70,7 +70,7 @@ int stack_watch_tick(const struct result_source *src)
 		stack_past_forget(src->stacks);
 	else
 		err = stack_past_end(src->stacks, clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns);
-	log_debug("serve: a moment of stacks took %.1f ms of CPU, %.1f MiB are kept",
+	log_debug("serve: a moment of stacks took %.1f ms of CPU, %.1f MiB are stored",
 		  (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns) / (double)NS_PER_MS,
 		  (double)stack_past_bytes(src->stacks) / (1 << 20));
 	return err;

@@ -162,8 +162,7 @@ static void note_costly(struct tracker *t, struct tracked_process *p)
 	p->has_costly_files = true;
 	note_failure(t, -EFBIG);
 	log_warn(
-		"PID %d maps more files than are read at once: those that come last are unknown in its stacks "
-		"for a while",
+		"PID %d maps many files: the last ones are unknown in its stacks for a while",
 		p->pid);
 }
 
