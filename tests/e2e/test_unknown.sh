@@ -47,7 +47,7 @@ grep -q "^heaptap_inuse_bytes{pid=\"$steady\"" "$top/metrics" && grep -q "^heapt
 
 page index ""
 row=$(grep "<tr><td>$busy<td><a href=\"pid/$busy/\">busy</a>" "$top/index")
-[[ $row == *"</a><td>not known<td><td>"*"heap in use is unknown: "*"heaptap record --tap "*"-p $busy"* ]] &&
+[[ $row == *"</a><td>unknown<td><td>"*"heap in use is unknown: "*"heaptap record --tap "*"-p $busy"* ]] &&
 	ok "page: not known, why, and the way out" || not_ok "page" "$row"
 
 profile one "debug/pprof/heap?pid=$busy"
@@ -80,7 +80,7 @@ grep . "$top/last.comments" | head -n 1 | grep -q '^kept: ended by signal 9, 20.
 	not_ok "kept: the first line" "no" "$top/last.comments"
 [ "$(default_type "$top/last.pb.gz")" = alloc_space ] && ok "kept: opens on what was allocated" || not_ok "kept: opens on" "$(default_type "$top/last.pb.gz")"
 page index ""
-grep "<tr><td>$busy<td>busy<td>not known<td>.*ended by signal 9" "$top/index" >/dev/null && ok "kept: the page says not known" ||
+grep "<tr><td>$busy<td>busy<td>unknown<td>.*ended by signal 9" "$top/index" >/dev/null && ok "kept: the page says not known" ||
 	not_ok "kept: the page" "no" "$top/index"
 end_server "in-use unknown"
 e2e_end

@@ -80,13 +80,13 @@ static void test_index(void **state)
 	assert_non_null(strstr(text, "\"name\":\"a\\\"\\u003cb>&\\\\"));
 	assert_non_null(strstr(text, "<a href=\"pid/17/\">"));
 	assert_null(strstr(text, "none of these"));
-	assert_non_null(strstr(text, "<td>not known<td><td>0 B<td>"));
+	assert_non_null(strstr(text, "<td>unknown<td><td>0 B<td>"));
 	assert_non_null(strstr(text, "heap in use is unknown: Tracking frees costs &lt;53&gt; %. To "
 				     "measure it: heaptap record\n"));
 	assert_non_null(strstr(text, "<td>2.00 KiB<td>"));
 	assert_non_null(strstr(text, "in use: of what was allocated since 12:03:05"));
 	assert_non_null(strstr(text, "c</a><td>0 B<td>"));
-	assert_non_null(strstr(text, "<tr><td>20<td>d<td>not known<td>"));
+	assert_non_null(strstr(text, "<tr><td>20<td>d<td>unknown<td>"));
 	free(text);
 }
 
@@ -134,7 +134,7 @@ static void test_process_page(void **state)
 		assert_null(strstr(
 			text, ((const char *const[]){ "<img", "<i>", "<u>", "<s>", "\x1b" })[i]));
 	assert_non_null(strstr(text, "<title>&lt;/h1&gt;&lt;b&gt; (PID 17)</title>"));
-	assert_non_null(strstr(text, "In use: <b>not known</b>"));
+	assert_non_null(strstr(text, "In use: <b>unknown</b>"));
 	assert_non_null(strstr(text, "Growth is not known yet."));
 	assert_non_null(strstr(text, "<td>&lt;/table&gt; [1m<td>&lt;img src=x&gt;/&quot;y&quot;"));
 	assert_non_null(strstr(text, "\"../17/viewer?at=peak\""));

@@ -262,7 +262,8 @@ static void print_compared(const struct glibc *g, FILE *out)
 			bytes_of((double)s->kept, b[4]), differs);
 	}
 	fprintf(out,
-		"differs: free chunks in the heap minus those in bins; 0 unless it allocated meanwhile; -: unknown\n");
+		"differs: free chunks in the heap minus those in bins; 0 if it did not allocate "
+		"during the reading; -: unknown\n");
 	if (p->is_known)
 		fprintf(out, "mmapped blocks: %llu found, %llu counted by malloc\n",
 			(unsigned long long)g->mmapped.cnt[HEAP_LIVE],

@@ -118,7 +118,7 @@ static void advise_pinned(struct finder *f)
 	       (unsigned long long)from, (unsigned long long)to,
 	       format_bytes(f->g->classes[best].pinned_bytes, bytes, sizeof(bytes)));
 	name_pinning_type(f, f->g->classes[best].pinned_bytes);
-	ADVISE(f->v, "'heaptap record -p %d' shows who allocates them. ", f->pid);
+	ADVISE(f->v, "'heaptap record -p %d' shows which code allocates them. ", f->pid);
 }
 
 /* The slabs of one size class have blocks of no other. */
@@ -137,7 +137,7 @@ static void advise_slabs(struct finder *f)
 	jemalloc_bin_range(best, &from, &to);
 	ADVISE(f->v,
 	       "Slabs for blocks of %llu to %llu bytes have %s free, which jemalloc cannot return while one block "
-	       "of each lives; 'heaptap record -p %d' shows who allocates them. ",
+	       "of each lives; 'heaptap record -p %d' shows which code allocates them. ",
 	       (unsigned long long)from, (unsigned long long)to,
 	       format_bytes((double)bins[best].pinned_bytes, bytes, sizeof(bytes)), f->pid);
 }

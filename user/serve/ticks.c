@@ -44,12 +44,12 @@ static const struct {
 	[HT_SHARED_TOTALS] = { "sums (--max-stacks)",
 			       "its new allocations are missing from allocated" },
 	[HT_SHARED_STACKS] = { "stacks (--max-stacks)", "its new stacks are missing" },
-	[HT_SHARED_CONTEXTS] = { "threads and scopes", "its new ones are not told apart" },
+	[HT_SHARED_CONTEXTS] = { "threads and scopes", "its new ones are not distinguished" },
 	[HT_SHARED_SCOPES] = { "scopes", "its new ones are shown as (other)" },
 	[HT_SHARED_LABELS] = { "labels", "its new ones are missing" },
 	[HT_SHARED_BINS] = { "sizes and lifetimes (--max-stacks)",
 			     "those of its new allocations are not all known" },
-	[HT_SHARED_INSTANCES] = { "live tasks", "its new ones are not told apart" },
+	[HT_SHARED_INSTANCES] = { "live tasks", "its new ones are not distinguished" },
 };
 _Static_assert(sizeof(words) / sizeof(*words) == HT_SHARED_CNT, "one for each table");
 
