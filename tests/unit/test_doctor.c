@@ -484,7 +484,7 @@ static void test_printed(void **state)
 	} cases[] = {
 		{ nothing,
 		  "heaptap can record this process: yes\n"
-		  "  recorded  what glibc (/lib/libc.so.6) hands out once heaptap is attached. ",
+		  "  recorded  allocations of glibc (/lib/libc.so.6) from the attach on; ",
 		  "{\"can_record\":\"yes\"" },
 		{ stepped, "heaptap can record this process: with limits (1)\n",
 		  "{\"can_record\":\"limits\"" },
