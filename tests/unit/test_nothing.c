@@ -153,7 +153,8 @@ static void test_no_allocator(void **state)
 	expect(&n, -ENODATA, "in its 2 mapped files (1 of them could not be read)",
 	       "it may be in a file that could not be read");
 	kind.is_go = true;
-	expect(&n, -ENODATA, "a Go program, whose heap is not malloc's", "heaptap sees the memory of C code");
+	expect(&n, -ENODATA, "a Go program, whose heap is not malloc's",
+	       "heaptap sees the memory of C code");
 }
 
 static void test_samplers(void **state)

@@ -81,8 +81,9 @@ static void test_index(void **state)
 	assert_non_null(strstr(text, "<a href=\"pid/17/\">"));
 	assert_null(strstr(text, "none of these"));
 	assert_non_null(strstr(text, "<td>unknown<td><td>0 B<td>"));
-	assert_non_null(strstr(text, "heap in use is unknown: Tracking frees costs &lt;53&gt; %. To "
-				     "measure it: heaptap record\n"));
+	assert_non_null(strstr(text,
+			       "heap in use is unknown: Tracking frees costs &lt;53&gt; %. To "
+			       "measure it: heaptap record\n"));
 	assert_non_null(strstr(text, "<td>2.00 KiB<td>"));
 	assert_non_null(strstr(text, "in use: of what was allocated since 12:03:05"));
 	assert_non_null(strstr(text, "c</a><td>0 B<td>"));

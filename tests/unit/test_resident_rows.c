@@ -429,7 +429,8 @@ static void test_witness(void **state)
 		witness_words(&w, words),
 		"The process grew by 84.0 MiB, of which 0 B is in use. By row: free kept by glibc "
 		"+84.0 MiB.");
-	w.was_freed = true; /* what is read is more than what is concluded of blocks that were freed */
+	w.was_freed =
+		true; /* what is read is more than what is concluded of blocks that were freed */
 	assert_non_null(strstr(witness_words(&w, words), "By row: free kept by glibc +84.0 MiB."));
 	p->recording.rss_begin_bytes = 121 * MIB; /* it grew while heaptap attached */
 	witness_find(p, &w);

@@ -516,7 +516,8 @@ static bool step(struct search *sc, const char **ret_why)
 	struct insn_effect e = insn_effect(sc->h, sc->in);
 
 	*ret_why = sc->req->is_free ? "the argument is lost, or the path "
-				      "ends" : "the state at the entry is lost";
+				      "ends" :
+				      "the state at the entry is lost";
 	sc->tests_null = is_null_test(sc->in);
 	if (sc->in->id == X86_INS_ENDBR64 || insn_is_nop(sc->in))
 		return true;

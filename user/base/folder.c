@@ -85,9 +85,8 @@ static int judge(int fd, enum folder_rule rule, const char *path, size_t shown, 
 			       "the folder '%.*s' belongs to user %u, who can change the files in "
 			       "it",
 			       (int)shown, path, st.st_uid);
-	return err_set(why, -EPERM,
-		       "others can change the files in the folder '%.*s'",
-		       (int)shown, path);
+	return err_set(why, -EPERM, "others can change the files in the folder '%.*s'", (int)shown,
+		       path);
 }
 
 /* In a safe folder nobody can change what was checked, except his own entries: those are no links, or are refused. */

@@ -330,10 +330,9 @@ static int check_limits(const struct check_options *o)
 		return -EINVAL;
 	}
 	if ((o->max_unexplained || o->max_retained) && o->with.recorder.argv) {
-		log_error(
-			"check: --max-%s needs a running process, or a profile of one: give -p "
-			"PID or a FILE",
-			o->max_unexplained ? "unexplained" : "retained");
+		log_error("check: --max-%s needs a running process, or a profile of one: give -p "
+			  "PID or a FILE",
+			  o->max_unexplained ? "unexplained" : "retained");
 		return -EINVAL;
 	}
 	if (o->confidence < 50 || o->confidence >= 100) {

@@ -209,7 +209,8 @@ static int convert(const struct convert_options *o)
 		err = report_check(p, &o->report, &why);
 		if (err)
 			log_error("convert: cannot convert '%s' to %s: "
-				  "%s", o->in, form_names[o->form],
+				  "%s",
+				  o->in, form_names[o->form],
 				  err == -ENODATA ? why.text : strerror(-err));
 	}
 	if (!err)

@@ -329,8 +329,7 @@ static void put_site(const struct doctor_report *r, const struct alloc_site *sit
 		is_probed ? " (probed)" : "");
 	if (use == TAP_USE_NOTHING)
 		fprintf(page, "; a tap does not sample its blocks: %s",
-			tap->vaddr ? "it may throw, and there is no nothrow variant" :
-				     tap->why);
+			tap->vaddr ? "it may throw, and there is no nothrow variant" : tap->why);
 	else if (!tap->vaddr)
 		fprintf(page, "; no tap: %s%s", tap->why,
 			use == TAP_USE_INSIDE ? " (what it calls is tapped)" : "");

@@ -163,10 +163,9 @@ static int keep_older(const struct report_cli *c, struct profile *p)
 	int err = c->older_than_ns ? profile_keep_older(p, c->older_than_ns) : 0;
 
 	if (err == -ENODATA)
-		log_error(
-			"report: '%s': the ages of its blocks are unknown: only profiles of "
-			"heaptap record have them",
-			c->path);
+		log_error("report: '%s': the ages of its blocks are unknown: only profiles of "
+			  "heaptap record have them",
+			  c->path);
 	return err;
 }
 

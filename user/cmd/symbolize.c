@@ -166,9 +166,8 @@ static int open_servers(const struct symbolize_options *o, struct debuginfod **r
 	int err = o->asks_debuginfod ? debuginfod_open(ret) : 0;
 
 	if (err == -ENOENT)
-		log_error(
-			"symbolize: --debuginfod needs DEBUGINFOD_URLS; for all distributions: "
-			"DEBUGINFOD_URLS=https://debuginfod.elfutils.org/");
+		log_error("symbolize: --debuginfod needs DEBUGINFOD_URLS; for all distributions: "
+			  "DEBUGINFOD_URLS=https://debuginfod.elfutils.org/");
 	else if (err)
 		log_error("symbolize: %s", strerror(-err));
 	return err;

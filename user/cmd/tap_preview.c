@@ -66,8 +66,7 @@ static void check_process(struct preview *v)
 		refuse(v, -EPERM, "%s (PID %d) is debugging or tracing it: end that first",
 		       name_of(tracer, name), tracer);
 	if (!privileges_read(&p) && !privileges_have(&p, CAP_SYS_PTRACE))
-		refuse(v, -EPERM,
-		       "heaptap needs CAP_SYS_PTRACE to stop it: run heaptap as root");
+		refuse(v, -EPERM, "heaptap needs CAP_SYS_PTRACE to stop it: run heaptap as root");
 }
 
 static const struct alloc_site *site_at(const struct alloc_file *alloc, uint64_t vaddr)

@@ -58,8 +58,9 @@ static int explain_memory(struct explanation *x, pid_t tid, bool wants_types, ui
 			       err_set(why, err,
 				       "process %d (%s) has too many mappings to read them in time",
 				       x->pid, x->comm) :
-			       err_set_os(why, err, "no permission to read the memory of process "
-						    "%d (%s)",
+			       err_set_os(why, err,
+					  "no permission to read the memory of process "
+					  "%d (%s)",
 					  x->pid, x->comm);
 	err = wants_types ? explain_with_types(x, tid, target_memory(t)) :
 			    explain_heaps(x, target_memory(t));

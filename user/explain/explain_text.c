@@ -184,10 +184,9 @@ static void print_malloc(const struct explanation *x, int columns, FILE *out)
 
 	format_duration(x->took_ns, took, sizeof(took));
 	if (g->is_unread)
-		snprintf(
-			text, sizeof(text),
-			"The heap of glibc's malloc could not be read, and is in other rows: %s.",
-			g->why);
+		snprintf(text, sizeof(text),
+			 "The heap of glibc's malloc could not be read, and is in other rows: %s.",
+			 g->why);
 	else if (!g->main_arena)
 		snprintf(
 			text, sizeof(text),

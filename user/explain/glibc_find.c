@@ -147,11 +147,10 @@ static int find_ring(struct memory *m, uint64_t main_arena, struct glibc *g)
 		if (look == ARENA_NONE && a.is_main)
 			goto out;
 		if (look == ARENA_NONE || g->arenas.cnt >= ARENAS_CAP) {
-			snprintf(
-				g->why, sizeof(g->why),
-				"the list of arenas leads to %#llx, which is not an arena or "
-				"swapped out",
-				(unsigned long long)next);
+			snprintf(g->why, sizeof(g->why),
+				 "the list of arenas leads to %#llx, which is not an arena or "
+				 "swapped out",
+				 (unsigned long long)next);
 			goto out;
 		}
 		if (look == ARENA_TORN)

@@ -247,8 +247,10 @@ static void expect_body(struct http_exchange *x, size_t cap)
 	if (!text)
 		http_error(x, MHD_HTTP_LENGTH_REQUIRED, "a body needs a Content-Length\n");
 	else if (bytes > cap)
-		http_error(x, MHD_HTTP_CONTENT_TOO_LARGE, "a body may have at most %zu "
-							  "bytes\n", cap);
+		http_error(x, MHD_HTTP_CONTENT_TOO_LARGE,
+			   "a body may have at most %zu "
+			   "bytes\n",
+			   cap);
 	else if (x->server->bodies_bytes + bytes > BODIES_BYTES_CAP)
 		http_error(x, MHD_HTTP_SERVICE_UNAVAILABLE, "too many requests at once\n");
 	else if (!(x->body = malloc(bytes + 1)))
@@ -281,8 +283,9 @@ static void refuse(struct http_exchange *x, const char *method, const char *vers
 		http_error(x, MHD_HTTP_METHOD_NOT_ALLOWED, "%s are known here\n",
 			   cap ? "GET, HEAD and POST" : "only GET and HEAD");
 	else if (has_body(x->mhd))
-		http_error(x, MHD_HTTP_BAD_REQUEST, "a request with a body is not accepted "
-						    "here\n");
+		http_error(x, MHD_HTTP_BAD_REQUEST,
+			   "a request with a body is not accepted "
+			   "here\n");
 	x->is_admitted = x->has_answer;
 }
 

@@ -149,17 +149,14 @@ static int resolve(const char *text, bool must_be_local, struct addrinfo **ret, 
 	int rc, err = listen_parse(text, host, &port);
 
 	if (err)
-		return err_set(why, err, "bad address '%s': expected ADDR:PORT or unix:PATH",
-			       text);
+		return err_set(why, err, "bad address '%s': expected ADDR:PORT or unix:PATH", text);
 	rc = getaddrinfo(host, port, &hints, &ai);
 	if (rc)
 		return err_set(why, -EINVAL, "cannot resolve '%s': %s", host, gai_strerror(rc));
 	if (must_be_local && !is_loopback(ai->ai_addr)) {
 		freeaddrinfo(ai);
-		return err_set(
-			why, -EPERM,
-			"other machines can reach '%s': this needs --token-file FILE",
-			text);
+		return err_set(why, -EPERM,
+			       "other machines can reach '%s': this needs --token-file FILE", text);
 	}
 	*ret = ai;
 	return 0;

@@ -180,7 +180,8 @@ void heap_words_none(const struct heap_kind *k, struct heap_words *ret)
 	if (k->is_go)
 		snprintf(ret->advice, sizeof(ret->advice),
 			 "%s; in a program with cgo, heaptap sees the memory of C "
-			 "code", go.advice);
+			 "code",
+			 go.advice);
 	else if (k->unread_cnt)
 		snprintf(ret->advice, sizeof(ret->advice),
 			 "it may be in a file that could not be read");

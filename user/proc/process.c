@@ -244,10 +244,9 @@ int process_check(const struct process_info *info, struct err *why)
 	int err;
 
 	if (info->is_kernel_thread)
-		return err_set(
-			why, -EINVAL,
-			"process %d (%s) is a kernel thread, which has no heap",
-			info->pid, info->comm);
+		return err_set(why, -EINVAL,
+			       "process %d (%s) is a kernel thread, which has no heap", info->pid,
+			       info->comm);
 	if (info->is_zombie)
 		return err_set(why, -ESRCH,
 			       "process %d (%s) has ended (a zombie); record it while it runs, or "
@@ -268,11 +267,10 @@ int process_check(const struct process_info *info, struct err *why)
 				       "CAP_SYS_PTRACE is missing here, or a security module or "
 				       "another user namespace forbids it");
 	if (info->is_32bit)
-		return err_set(
-			why, -ENOTSUP,
-			"process %d (%s) is a 32-bit program; heaptap records only 64-bit "
-			"programs",
-			info->pid, info->comm);
+		return err_set(why, -ENOTSUP,
+			       "process %d (%s) is a 32-bit program; heaptap records only 64-bit "
+			       "programs",
+			       info->pid, info->comm);
 	return 0;
 }
 

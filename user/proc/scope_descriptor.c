@@ -83,8 +83,8 @@ static int check_values(const struct scope_descriptor *d, struct err *why)
 		return err_set(why, -EPROTO, "its TLS mode %u is unknown in version %u",
 			       d->tls_mode, SCOPE_DESCRIPTOR_MAJOR);
 	if (d->node_capacity > CHUNKS_CAP << CHUNK_SHIFT || d->node_cnt > d->node_capacity)
-		return err_set(why, -EPROTO, "it has %u nodes of %u; the limit is %u",
-			       d->node_cnt, d->node_capacity, CHUNKS_CAP << CHUNK_SHIFT);
+		return err_set(why, -EPROTO, "it has %u nodes of %u; the limit is %u", d->node_cnt,
+			       d->node_capacity, CHUNKS_CAP << CHUNK_SHIFT);
 	if (d->tls_mode == HT_TLS_STATIC && (d->tls_off > INT32_MAX || d->tls_off < INT32_MIN))
 		return err_set(why, -EPROTO, "its record is %lld bytes from the thread pointer",
 			       (long long)d->tls_off);

@@ -92,8 +92,9 @@ char *recording_advice(const struct recording *r, uint64_t rate_bytes, char buf[
 	unsigned percent = recording_advised_percent(r);
 
 	if (r->has_nameless_frees) {
-		snprintf(buf, RECORDING_TEXT_BUF, "use a build that keeps the names of its "
-						  "allocator");
+		snprintf(buf, RECORDING_TEXT_BUF,
+			 "use a build that keeps the names of its "
+			 "allocator");
 		return buf;
 	}
 	return command_text(r, percent, rate_bytes, buf);
@@ -178,10 +179,9 @@ char *recording_why_unknown(const struct recording *r, const char *comm,
 	char limit[RECORDING_TEXT_BUF], cost[UNITS_BUF], whose[48] = "its";
 
 	if (r->has_nameless_frees) {
-		snprintf(
-			buf, RECORDING_TEXT_BUF,
-			"The function of its allocator that frees has no name (a stripped "
-			"program).");
+		snprintf(buf, RECORDING_TEXT_BUF,
+			 "The function of its allocator that frees has no name (a stripped "
+			 "program).");
 		return buf;
 	}
 	recording_limit_text(&r->limit, limit);

@@ -74,8 +74,9 @@ static void log_dropped(struct push_queue *q)
 		"push: '%s' %s: %zu profiles wait, and there is no room for more; the oldest are dropped (%llu so far)",
 		q->opts.http.target.name,
 		q->stats.is_failing ? "does not "
-				      "respond" : "is too slow for the profiles", s.cnt,
-		(unsigned long long)s.dropped_cnt);
+				      "respond" :
+				      "is too slow for the profiles",
+		s.cnt, (unsigned long long)s.dropped_cnt);
 }
 
 static void log_refused(struct push_queue *q, const char *text)

@@ -31,8 +31,7 @@ int holds_begin(const struct holds_parts *parts, pid_t pid, bool is_family, stru
 	if (err) {
 		log_warn("record: cannot pause the program at an exec (%s%s): allocations right "
 			 "after one will be missing",
-			 strerror(-err),
-			 err == -EPERM ? "; it may be traced already" : "");
+			 strerror(-err), err == -EPERM ? "; it may be traced already" : "");
 		holds_end(h);
 		return err;
 	}

@@ -20,9 +20,8 @@ static void ask(pid_t pid, size_t *jvm_cnt)
 		return;
 	++*jvm_cnt;
 	if (jvm_write_perfmap(&info, &why))
-		log_warn(
-			"record: no function names from the JVM %d (%s): %s",
-			pid, info.comm, why.text);
+		log_warn("record: no function names from the JVM %d (%s): %s", pid, info.comm,
+			 why.text);
 }
 
 void jvm_names_ask(const struct tracker *t)

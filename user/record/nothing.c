@@ -72,14 +72,13 @@ static void explain_too_little(const struct nothing *n, const char *name,
 
 	command(n, "--rate 1", all);
 	/* Allocating more than three times the rate without a sample happens once in twenty times. */
-	snprintf(
-		buf, NOTHING_BYTES,
-		"nothing was sampled: %s called its allocator only %s time%s, for less than about "
-		"%s in all (one sample is taken per %s); to record every call: %s",
-		name, format_count((double)n->call_cnt, calls, sizeof(calls)),
-		n->call_cnt == 1 ? "" : "s",
-		format_bytes(3.0 * (double)n->rate_bytes, most, sizeof(most)),
-		format_bytes((double)n->rate_bytes, rate, sizeof(rate)), all);
+	snprintf(buf, NOTHING_BYTES,
+		 "nothing was sampled: %s called its allocator only %s time%s, for less than about "
+		 "%s in all (one sample is taken per %s); to record every call: %s",
+		 name, format_count((double)n->call_cnt, calls, sizeof(calls)),
+		 n->call_cnt == 1 ? "" : "s",
+		 format_bytes(3.0 * (double)n->rate_bytes, most, sizeof(most)),
+		 format_bytes((double)n->rate_bytes, rate, sizeof(rate)), all);
 }
 
 static void explain_tapped(const struct nothing *n, const char *name, const char *duration,
@@ -101,8 +100,8 @@ static void explain_tapped(const struct nothing *n, const char *name, const char
 		snprintf(buf, NOTHING_BYTES,
 			 "nothing was sampled: %s allocated less than about %s in %s%s (one "
 			 "sample is taken per %s); to record every call: %s",
-			 name, most, duration,
-			 n->is_partly_tapped ? " in tapped functions" : "", rate, all);
+			 name, most, duration, n->is_partly_tapped ? " in tapped functions" : "",
+			 rate, all);
 }
 
 int nothing_explain(const struct nothing *n, const char *name, char buf[static NOTHING_BYTES])

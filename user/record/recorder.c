@@ -85,11 +85,10 @@ static void warn_overhead(struct recorder *r, const struct cost_view *costs, uin
 	    costs->one_cpu_overall < OVERHEAD_WARN_ONE_CPU)
 		return;
 	r->has_warned = true;
-	log_warn(
-		"record: the probes take about %.0f %% of the CPU time of PID %d, which allocates "
-		"very often; keep the recording short (Ctrl-C ends it), or limit it with "
-		"--max-overhead",
-		100 * costs->share_overall, costs->pid);
+	log_warn("record: the probes take about %.0f %% of the CPU time of PID %d, which allocates "
+		 "very often; keep the recording short (Ctrl-C ends it), or limit it with "
+		 "--max-overhead",
+		 100 * costs->share_overall, costs->pid);
 }
 
 struct held_sum {

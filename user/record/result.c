@@ -248,8 +248,8 @@ static void say_end(const struct result *res, const struct recorder_facts *f,
 		return;
 	}
 	if (!res->opts.top_cnt) /* otherwise the report has said it */
-		log_info("wrote %s; to read it: heaptap report %s, or go tool pprof %s", path,
-			 path, path);
+		log_info("wrote %s; to read it: heaptap report %s, or go tool pprof %s", path, path,
+			 path);
 }
 
 static void say_unwritten(const char *path, int err)
@@ -258,10 +258,9 @@ static void say_unwritten(const char *path, int err)
 	char bytes[UNITS_BUF];
 
 	if (err == -EFBIG && !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY)
-		log_error(
-			"record: cannot write '%s': no file may be larger than %s here (ulimit "
-			"-f); the profile is lost",
-			path, format_bytes(limit.rlim_cur, bytes, sizeof(bytes)));
+		log_error("record: cannot write '%s': no file may be larger than %s here (ulimit "
+			  "-f); the profile is lost",
+			  path, format_bytes(limit.rlim_cur, bytes, sizeof(bytes)));
 	else
 		log_error("record: cannot write '%s': %s; the profile is lost", path,
 			  strerror(-err));

@@ -325,7 +325,8 @@ int whom_find_one(const char *word, pid_t *ret, struct err *why)
 	} else if (found.pids.cnt > 1) {
 		err = err_set(why, is_list ? -EINVAL : -ENOTUNIQ,
 			      "'%s' is the name of %zu processes; give one: "
-			      "-p", word, found.pids.cnt);
+			      "-p",
+			      word, found.pids.cnt);
 		for (size_t i = 0; i < found.pids.cnt && i < NAMED_SHOWN; i++)
 			err_add(why, "%s %d", i ? "," : "", found.pids.data[i]);
 		if (found.pids.cnt > NAMED_SHOWN)
@@ -413,8 +414,7 @@ int whom_explain_pids(const char *list, struct err *why)
 		return err_set(why, -EINVAL,
 			       "it is empty: is the program running? Give process ids: 12,34");
 	if (!cnt)
-		return err_set(why, -EINVAL,
-			       "give process ids: 12,34; by name: --comm");
+		return err_set(why, -EINVAL, "give process ids: 12,34; by name: --comm");
 	escape(list, chars, pattern);
 	return err_set(why, -EINVAL, "%zu process%s of this name run%s: --comm %s, instead of -p",
 		       cnt, cnt == 1 ? "" : "es", cnt == 1 ? "s" : "", pattern);

@@ -38,10 +38,9 @@ static bool check_rows(const struct limits *l, bool wants_begin, struct limit_re
 	if (l->opts.is_share[res->kind])
 		res->limit = NAN;
 	if (!l->p->recording.is_known || !rows->is_asked) {
-		snprintf(
-			res->why, sizeof(res->why),
-			"Resident memory by row is unknown: it is read only when one running "
-			"process is recorded");
+		snprintf(res->why, sizeof(res->why),
+			 "Resident memory by row is unknown: it is read only when one running "
+			 "process is recorded");
 		return false;
 	}
 	if (rows->end.is_known && l->opts.is_share[res->kind])

@@ -119,8 +119,9 @@ static void format_advice(const struct limits *l, const struct limit_result *res
 		snprintf(buf, SENTENCE_BUF,
 			 "A finer rate would probably settle it: --rate %" PRIu64, res->rate_bytes);
 	else if (res->rate_bytes == 1)
-		snprintf(buf, SENTENCE_BUF, "Only --rate 1, which records every allocation, would "
-					    "settle it");
+		snprintf(buf, SENTENCE_BUF,
+			 "Only --rate 1, which records every allocation, would "
+			 "settle it");
 }
 
 /* ---- text ---- */

@@ -233,10 +233,10 @@ static int check_inuse(const struct profile *p, const struct report_options *o, 
 		return 0;
 	recording_why_unknown(&p->recording, profile_text(p, p->recording.comm_str), reason);
 	recording_advice_best(&p->recording, p->period > 0 ? (uint64_t)p->period : 0, command);
-	return err_set(
-		why, -ENODATA, "heap in use is unknown. %s To measure it: %s%s", reason, command,
-		/* a dump has nothing else */
-		o->format == REPORT_HEAP_V2 ? "" : ". --value alloc shows allocations");
+	return err_set(why, -ENODATA, "heap in use is unknown. %s To measure it: %s%s", reason,
+		       command,
+		       /* a dump has nothing else */
+		       o->format == REPORT_HEAP_V2 ? "" : ". --value alloc shows allocations");
 }
 
 static bool has_type(const struct profile *p, const char *name)
@@ -253,8 +253,7 @@ static int check_types(const struct profile *p, const struct report_options *o, 
 		err_set(why, -ENODATA, "it has no allocations (alloc_space)");
 	else if (o->format == REPORT_HEAP_V2 &&
 		 (!has_type(p, "inuse_space") || !has_type(p, "inuse_objects")))
-		err_set(why, -ENODATA,
-			"it has no heap in use (inuse_space, inuse_objects)");
+		err_set(why, -ENODATA, "it has no heap in use (inuse_space, inuse_objects)");
 	else
 		return 0;
 	vec_each(&p->types, type)

@@ -89,8 +89,8 @@ static void count_skipped(struct saved_ended *ke, const struct saved_job *job, c
 	if (saved_job_class(job) != KEEP_DEATH || !log_limit_allows(&ke->log, now_ns()))
 		return;
 	more = log_limit_left_out(&ke->log);
-	log_warn("serve: no last profile of PID %d (%s), %s: %s%s", job->name.pid,
-		 job->name.comm, saved_reason_words(&job->name, words, sizeof(words)), why,
+	log_warn("serve: no last profile of PID %d (%s), %s: %s%s", job->name.pid, job->name.comm,
+		 saved_reason_words(&job->name, words, sizeof(words)), why,
 		 more ? "; nor for some before it" : "");
 }
 

@@ -134,11 +134,10 @@ void saved_watch_init(struct saved_watch *kw, double limit_share)
 	kw->limit_share = limit_share;
 	kw->has_mount = !cgroup_find_mount(&kw->mount);
 	if (kw->has_mount && cgroup_is_outside(kw->mount.root))
-		log_warn(
-			"serve: no profiles are saved when other containers come near their "
-			"memory limit: heaptap's own cgroup is not below %s, where the host's "
-			"cgroups are mounted",
-			kw->mount.point);
+		log_warn("serve: no profiles are saved when other containers come near their "
+			 "memory limit: heaptap's own cgroup is not below %s, where the host's "
+			 "cgroups are mounted",
+			 kw->mount.point);
 }
 
 void saved_watch_release(struct saved_watch *kw)

@@ -278,10 +278,9 @@ int daemon_open(const struct daemon_options *opts, struct daemon **ret)
 	d->opts = *opts;
 	err = set_up(d);
 	if (!err && opts->select.is_all)
-		log_warn(
-			"serve: --all slows down every process with a known allocator at each "
-			"allocation and free ('heaptap doctor' prints the cost); --exclude and "
-			"--min-rss leave processes out");
+		log_warn("serve: --all slows down every process with a known allocator at each "
+			 "allocation and free ('heaptap doctor' prints the cost); --exclude and "
+			 "--min-rss leave processes out");
 	if (!err) {
 		start(d);
 		err = ticks_scan(d->ticks);

@@ -115,8 +115,7 @@ static int find_named(pid_t pid, enum log_level level, struct seen *ret)
 	int err = process_glance(pid, &info);
 
 	if (err == -ETIMEDOUT || err == -EPIPE) {
-		log_msg(level, "serve: PID %d does not respond (is it executing a program?)",
-			pid);
+		log_msg(level, "serve: PID %d does not respond (is it executing a program?)", pid);
 		return -ESRCH;
 	}
 	if (err || info.is_kernel_thread || info.tgid != pid) {
@@ -360,10 +359,9 @@ static void refuse(struct follow *f, struct seen *s, const struct process_info *
 	s->waits_for_room = is_want_of_room(err);
 	if (err == -EDQUOT) {
 		if (!was_told && log_limit_allows(&f->log, now_ns()))
-			log_warn(
-				"serve: PID %d (%s) is not followed: too many processes of user "
-				"%u are followed",
-				s->pid, info->comm, info->uid);
+			log_warn("serve: PID %d (%s) is not followed: too many processes of user "
+				 "%u are followed",
+				 s->pid, info->comm, info->uid);
 	} else if (s->waits_for_room) {
 		f->room_tries -= f->room_tries > 0;
 		log_msg(was_told ? LOG_DEBUG : LOG_WARN,
@@ -586,10 +584,9 @@ static bool find_named_again(const struct follow *f, pid_t pid, struct seen *ret
 			continue;
 		*ret = *n;
 		if (runs && n->start_time_ticks != now.start_time_ticks)
-			log_warn(
-				"serve: PID %d has ended; the process that has this PID now is "
-				"not followed",
-				pid);
+			log_warn("serve: PID %d has ended; the process that has this PID now is "
+				 "not followed",
+				 pid);
 		return true;
 	}
 	if (runs)

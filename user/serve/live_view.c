@@ -339,7 +339,8 @@ void live_view_tick(struct live_view *lv)
 	err = stack_watch_tick(&lv->src);
 	if (err)
 		log_debug("serve: heap in use of stacks over time is not recorded: "
-			  "%s", strerror(-err));
+			  "%s",
+			  strerror(-err));
 	target_memory_work(lv->memory);
 	rows_watch_tick(lv->rows_watch, &lv->src);
 }

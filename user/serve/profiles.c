@@ -504,10 +504,9 @@ static void answer_failure(const struct profiles *p, struct http_exchange *x,
 	if (err == -ENODATA)
 		answer_unknown(p, x, r);
 	else if (err == -EDOM && r->has_from)
-		http_error(
-			x, 409,
-			"Cannot compare: heap in use is unknown in one of the two, or they have "
-			"different values\n");
+		http_error(x, 409,
+			   "Cannot compare: heap in use is unknown in one of the two, or they have "
+			   "different values\n");
 	else if (err == -EDOM)
 		http_error(x, 409,
 			   "Cannot compare: heap in use is unknown now, or in the saved profile. "

@@ -158,10 +158,9 @@ static int check_spool_dir(const char *dir)
 	if (!err)
 		close(fd);
 	else if (why.text[0])
-		log_error(
-			"serve: profiles to push cannot wait in '%s': %s; it must be a folder "
-			"that only its owner can write to (chmod go-w, chown)",
-			dir, why.text);
+		log_error("serve: profiles to push cannot wait in '%s': %s; it must be a folder "
+			  "that only its owner can write to (chmod go-w, chown)",
+			  dir, why.text);
 	else
 		log_error("serve: cannot create or open the folder '%s': %s", dir, strerror(-err));
 	return err;

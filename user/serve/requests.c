@@ -205,11 +205,10 @@ static pid_t only_process(const struct requests_parts *parts, struct http_exchan
 		used += (size_t)snprintf(list + used, sizeof(list) - used, " %d",
 					 tracker_running_at(parts->tracker, i));
 	if (cnt)
-		http_error(
-			x, 400,
-			"this page is of one process: ask for /pid/PID%s (or ?pid=PID); "
-			"followed:%s%s\n",
-			http_path(x), list, used < sizeof(list) - 16 ? "" : " ...");
+		http_error(x, 400,
+			   "this page is of one process: ask for /pid/PID%s (or ?pid=PID); "
+			   "followed:%s%s\n",
+			   http_path(x), list, used < sizeof(list) - 16 ? "" : " ...");
 	else
 		http_error(x, 404, "no process is followed now\n");
 	return 0;
@@ -398,11 +397,10 @@ static void answer_moments(const struct requests_parts *parts, struct http_excha
 		return;
 	}
 	if (before >= after) {
-		http_error(
-			x, 400,
-			"no two moments are stored there, the first before the second: "
-			"/pid/%d/?live=0 lists them\n",
-			r->pid);
+		http_error(x, 400,
+			   "no two moments are stored there, the first before the second: "
+			   "/pid/%d/?live=0 lists them\n",
+			   r->pid);
 		return;
 	}
 	r->moments.before_ns = m[before].time_ns;
@@ -479,8 +477,9 @@ static void on_request(void *ctx, struct http_exchange *x)
 	if (endpoint_parse_path(http_path(x), &r)) {
 		lacks_slash = !endpoint_parse_folder(http_path(x), &r);
 		if (!lacks_slash) {
-			http_error(x, 404, "no such page; / lists the processes, heaptap serve "
-					   "--help the pages\n");
+			http_error(x, 404,
+				   "no such page; / lists the processes, heaptap serve "
+				   "--help the pages\n");
 			return;
 		}
 	}

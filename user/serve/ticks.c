@@ -80,10 +80,9 @@ static void tell(const struct ht_image_key *key, const struct ht_image *image, e
 	struct process_info info = { 0 };
 
 	process_glance((pid_t)key->tgid, &info);
-	log_warn(
-		"serve: PID %u (%s) has used up its share of the table of %s (%u entries): %s; "
-		"other processes lose nothing",
-		key->tgid, info.comm, words[table].table, image->used[table], words[table].loss);
+	log_warn("serve: PID %u (%s) has used up its share of the table of %s (%u entries): %s; "
+		 "other processes lose nothing",
+		 key->tgid, info.comm, words[table].table, image->used[table], words[table].loss);
 }
 
 static int on_image(void *ctx, const struct ht_image_key *key, const struct ht_image *image)

@@ -582,8 +582,9 @@ static int comment_not_seen(const struct recording_facts *f, struct profile *p)
 			said_cnt++;
 		}
 		if (!err && inst[i].late_file_cnt) {
-			err = profile_comment(p, "not seen: %s; heap in use is at least the "
-						 "number shown",
+			err = profile_comment(p,
+					      "not seen: %s; heap in use is at least the "
+					      "number shown",
 					      late_files_words(&inst[i], late));
 			said_cnt++;
 		}

@@ -620,10 +620,9 @@ static int leave_alone(struct track_files *files, const struct file_key *key,
 		       const struct proc_map *map)
 {
 	if (log_limit_allows(&files->partly_limit, now_ns()))
-		log_warn(
-			"'%s' is neither read nor probed: it is on a file system that another "
-			"user serves (FUSE), who could block heaptap; 'heaptap record' reads it",
-			map->path);
+		log_warn("'%s' is neither read nor probed: it is on a file system that another "
+			 "user serves (FUSE), who could block heaptap; 'heaptap record' reads it",
+			 map->path);
 	return enter(files, key, NULL);
 }
 

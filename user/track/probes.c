@@ -448,10 +448,9 @@ void probes_clean_leftovers(struct probes *p, const struct leftovers *l, pid_t p
 			 "profiler: %s",
 			 l->sites.cnt, l->file->path, pid, strerror(-err));
 	else
-		log_info(
-			"PID %d: %zu breakpoints in %s are not in the file; those that a killed "
-			"profiler left are removed now",
-			pid, l->sites.cnt, l->file->path);
+		log_info("PID %d: %zu breakpoints in %s are not in the file; those that a killed "
+			 "profiler left are removed now",
+			 pid, l->sites.cnt, l->file->path);
 }
 
 bool probes_next_file(const struct probes *p, size_t *i, struct probes_file *ret)

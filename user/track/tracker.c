@@ -199,10 +199,9 @@ static void unprobe(struct tracker *t, const struct tracked_process *p)
 {
 	const bool is_of_all = policy_is_shared(t->policy);
 
-	log_warn(
-		"PID %d executes valgrind, which would execute breakpoints: %s is recorded from "
-		"here on; use valgrind's own tools: --tool=massif, --tool=dhat",
-		p->pid, is_of_all ? "nothing" : "nothing of it");
+	log_warn("PID %d executes valgrind, which would execute breakpoints: %s is recorded from "
+		 "here on; use valgrind's own tools: --tool=massif, --tool=dhat",
+		 p->pid, is_of_all ? "nothing" : "nothing of it");
 	t->failed_cnt++;
 	if (!t->failed_err)
 		t->failed_err = -ENOTSUP;
