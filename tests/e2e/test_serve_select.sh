@@ -353,7 +353,7 @@ END
 	refused "a cgroup with .. in it" "not the path of a cgroup" --cgroup /a/../b
 	refused "all, and some" "--all excludes --comm" --all --comm a
 	refused "nothing selected" "nothing to follow" --min-rss 1m
-	refused "a container with a path" "is no container" --container /docker/x
+	refused "a container with a path" "is not a container id" --container /docker/x
 	refused "an unknown option" "unknown option '--pidd': did you mean --pid" --pidd 1
 	refused "an address that is none" "ADDR:PORT" --listen nowhere -p $$
 	refused "a target that does not parse" "push: 'parca+ftp:" --push parca+ftp://127.0.0.1 -p $$

@@ -84,7 +84,7 @@ static void targets_that_are_wrong(void **state)
 		{ "parca+http://::1:7070", "in brackets" },
 		{ "parca+http://[::1", "no closing bracket" },
 		{ "parca+http://[::1]", "no port" },
-		{ "parca+http://[::1]7070", "comes ':PORT'" },
+		{ "parca+http://[::1]7070", "':PORT' must follow" },
 		{ "parca+http://[nonsense]:7070", "neither a host name nor an address" },
 		{ "parca+http://-x:7070", "neither a host name nor an address" },
 		{ "parca+http://a%2fb:7070", "neither a host name nor an address" },

@@ -179,7 +179,7 @@ static int remove_tap(pid_t pid)
 		return 1;
 	}
 	printf("PID %d: %s\n", pid,
-	       cnt ? "the tap that was left in it has been removed" : "no tap was left in it");
+	       cnt ? "the tap that was left in it is removed" : "no tap was left in it");
 	return 0;
 }
 

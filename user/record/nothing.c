@@ -73,8 +73,8 @@ static void explain_too_little(const struct nothing *n, const char *name,
 	command(n, "--rate 1", all);
 	/* Allocating more than three times the rate without a sample happens once in twenty times. */
 	snprintf(buf, NOTHING_BYTES,
-		 "nothing was sampled: %s called its allocator only %s time%s, for less than about "
-		 "%s in all (one sample is taken per %s); to record every call: %s",
+		 "nothing was sampled: %s called its allocator %s time%s, for less than about %s "
+		 "in all (one sample is taken per %s); to record every call: %s",
 		 name, format_count((double)n->call_cnt, calls, sizeof(calls)),
 		 n->call_cnt == 1 ? "" : "s",
 		 format_bytes(3.0 * (double)n->rate_bytes, most, sizeof(most)),

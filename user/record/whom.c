@@ -324,9 +324,7 @@ int whom_find_one(const char *word, pid_t *ret, struct err *why)
 			      "no running process has the name '%s' (ps -e lists them)", word);
 	} else if (found.pids.cnt > 1) {
 		err = err_set(why, is_list ? -EINVAL : -ENOTUNIQ,
-			      "'%s' is the name of %zu processes; give one: "
-			      "-p",
-			      word, found.pids.cnt);
+			      "'%s' means %zu processes; give one: -p", word, found.pids.cnt);
 		for (size_t i = 0; i < found.pids.cnt && i < NAMED_SHOWN; i++)
 			err_add(why, "%s %d", i ? "," : "", found.pids.data[i]);
 		if (found.pids.cnt > NAMED_SHOWN)
