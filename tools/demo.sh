@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# demo.sh - records a real program for some seconds and shows who holds its memory: redis-server
+# demo.sh - records a real program for some seconds and shows which code holds its memory: redis-server
 # under a load of growing lists where it is installed, else python3. Leaves demo.pb.gz. Needs root.
 # DEMO_SECONDS (6); DEMO_OUT names another file.
 set -eu
@@ -69,8 +69,8 @@ else
 	echo "demo: neither redis-server nor python3 is installed" >&2
 	exit 1
 fi
-# A server under full load: within the default limit its frees could not be watched, and what it
-# holds would not be known.
+# A server under full load: within the default limit its frees could not be tracked, and heap in use
+# would be unknown.
 echo "+ ./heaptap record --force --max-overhead off -p $target -d $seconds -o $out" >&2
 ./heaptap record --force --max-overhead off -p "$target" -d "$seconds" -o "$out"
 echo "+ ./heaptap report $out --by function -n 15" >&2

@@ -171,13 +171,13 @@ static void check_tries(struct rig *rig, struct follow *f)
 	log_set_level(LOG_DEBUG);
 	messages_begin(&m);
 	assert_int_equal(follow_scan(f), 0);
-	before = messages_cnt(&m, "for want of room");
+	before = messages_cnt(&m, "no room");
 	for (int i = 0; i < SCAN_CNT; i++) {
 		size_t now;
 
 		usleep(100000);
 		assert_int_equal(follow_scan(f), 0);
-		now = messages_cnt(&m, "for want of room");
+		now = messages_cnt(&m, "no room");
 		assert_in_range(now - before, 0, TRIES_PER_SCAN);
 		before = now;
 	}
@@ -210,7 +210,7 @@ static void test_waits_for_room(void **state)
 	messages_begin(&m);
 	assert_int_equal(follow_scan(f), 0);
 	assert_int_equal(follow_scan(f), 0);
-	assert_int_equal(messages_cnt(&m, "for want of room"), WAITING_CNT);
+	assert_int_equal(messages_cnt(&m, "no room"), WAITING_CNT);
 	messages_end(&m);
 	check_tries(&rig, f);
 

@@ -13,7 +13,7 @@ start "$bin/ddheap"
 "$heaptap" doctor -p "$target" >"$work/doctor" 2>&1
 says "$work/doctor" ddheap && ok "doctor finds it" || not_ok "doctor" "does not name ddheap" "$work/doctor"
 record_start -p "$target"
-await 20 says "$work/heaptap.err" "has a sampler of its own (ddheap of" || :
+await 20 says "$work/heaptap.err" "has its own sampler (ddheap of" || :
 tell go
 await 30 says "$work/target.out" '^DONE'
 stop_recorder

@@ -67,7 +67,7 @@ say("address " + location.hash);
 say("bar " + document.getElementById("bar").hidden + " plain " + document.getElementById("plain").hidden);
 ' && {
 	expect "what is drawn" "$work/said" '^rows 4$' '^top run\|main$' '^total 7796$' '^share 0\.525$' \
-		'^where everything in use: 7\.61 KiB'
+		'^where all in use: 7\.61 KiB'
 	expect "numbers" "$work/said" '^numbers 632k;1.00M;under 0\.01 %;0\.00 %;\+-0 k \(95 %\);154 k to 156 k \(95 %\)$'
 	expect "inverted" "$work/said" '^inverted libother\.so\+0x1234\|app::parse.*\|größe_ändern\(Übergröße\) 7796$'
 	expect "under threads" "$work/said" '^threads worker-1\|main 7796$'
@@ -94,7 +94,7 @@ say("inverted " + (h.tree().value[0] - h.tree().was.value[0]));
 	expect "a difference: the larger of both is drawn" "$work/said" '^top main$' '^before 7796 after 9000700$' \
 		'^width 9004796$' '^title profile.pb.gz → later.pb.gz – heaptap$'
 	expect "a difference: what changed, and whether that is sure" "$work/said" \
-		'^where everything in use: 7\.61 KiB → 8\.58 MiB, \+8\.58 MiB, \+[67]\.[0-9]+ MiB to \+1[0-9]\.[0-9]+ MiB \(95 %\), beyond sampling noise'
+		'^where all in use: 7\.61 KiB → 8\.58 MiB, \+8\.58 MiB, \+[67]\.[0-9]+ MiB to \+1[0-9]\.[0-9]+ MiB \(95 %\), beyond sampling noise'
 	expect "a difference: in two colours" "$work/said" '^leaf app::parse.* 8997000 true hsl\(8$' \
 		'^leaf größe_ändern.* 0 false hsl\(40$' '^leaf libother.* -4096 false hsl\(40$'
 	expect "a difference: the table" "$work/said" '^table .*\+8\.58 MiB\+8\.58 MiBapp::parse' '^table .*-4\.00 KiB-4\.00 KiBlibother'

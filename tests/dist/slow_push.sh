@@ -83,7 +83,7 @@ enter "$root" /heaptap serve --listen 127.0.0.1:0 -p $target --push-interval 1 -
 	>"$work/serve.err" 2>&1 &
 pid=$!
 pids="$pids $pid"
-await 20 grep -q 'no certificates of authorities' "$work/serve.err" && ok "no certificates: that is said" ||
+await 20 grep -q 'no CA certificates' "$work/serve.err" && ok "no certificates: that is said" ||
 	not_ok "no certificates: that is said" "it is not" "$work/serve.err"
 kill $pid
 wait $pid 2>/dev/null

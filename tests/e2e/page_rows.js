@@ -17,5 +17,5 @@
 	heaptap.setRows({ why_not: "denied", hour: points, day: points });
 	const without = part.innerText.includes("Not known: denied.") && !part.querySelector("table");
 	heaptap.setRows(undefined);
-	return `bands ${paths.length} runs ${[...runs]} stacked ${is_stacked} newest ${newest.replace(/^[^\u00b7]*/, "")} failed ${failed.includes("not known")} without ${without} hidden ${part.hidden} markup ${part.querySelectorAll("b b, td b").length}`;
+	return `bands ${paths.length} runs ${[...runs]} stacked ${is_stacked} newest ${newest.replace(/^[^\u00b7]*/, "")} failed ${failed.includes("unknown")} without ${without} hidden ${part.hidden} markup ${part.querySelectorAll("b b, td b").length}`;
 })()

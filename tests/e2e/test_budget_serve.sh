@@ -59,7 +59,7 @@ other_limits() {
 	await_pace 30
 	[ "$(metric heaptap_overhead_step "$target")" = 0 ] || not_ok "no limit" "something is given up" "$work/serve.err"
 	kill -USR1 $server
-	await 10 says "$work/serve.err" 'all probes are taken out' || not_ok "SIGUSR1" "is not heard" "$work/serve.err"
+	await 10 says "$work/serve.err" 'all probes are removed' || not_ok "SIGUSR1" "is not heard" "$work/serve.err"
 	hits() { curl -s -S -m 30 -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=$target" && ledger alloc_hits; }
 	before=$(hits)
 	await_pace 5
@@ -71,7 +71,7 @@ other_limits() {
 	sed -i '3s/.*/max-overhead = "5%"/' "$work/serve.toml"
 	kill -HUP $server
 	is_at_step() { [ "$(metric heaptap_overhead_step "$target")" = "$1" ]; }
-	await_used 20 "$target" is_at_step 3 && says "$work/serve.err" 'the overhead limit of each process is 5 % (or 1 % of one CPU) from now on, that of the host none' &&
+	await_used 20 "$target" is_at_step 3 && says "$work/serve.err" 'overhead limits are now: 5 % (or 1 % of one CPU) of each process, none of the host' &&
 		ok "SIGHUP: a limit where there was none" || not_ok "SIGHUP: a limit" "it is not kept" "$work/serve.err"
 	sed -i '3s/.*/max-overhead = "off"/' "$work/serve.toml"
 	kill -HUP $server

@@ -135,7 +135,7 @@ run version --licences
 	ok "version --licences" || not_ok "version --licences" "status $status" "$work/out" "$work/err"
 wrong "version " "version: unexpected argument 'x'" version x
 wrong "convert " "convert: give IN and OUT" convert x.heap
-wrong "convert " "convert: unexpected argument 'c': only IN and OUT are taken" convert a b.heap c
+wrong "convert " "convert: unexpected argument 'c' after IN and OUT" convert a b.heap c
 wrong "symbolize " "symbolize: give a FILE" symbolize
 wrong "symbolize " "symbolize: unexpected argument 'b': one FILE at a time" symbolize a b
 wrong "check " "check: unexpected argument '--max-growth': options go before the FILE" check x.pb.gz --max-growth 1

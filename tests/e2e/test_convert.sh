@@ -71,9 +71,9 @@ refused 2 "bad value 'speedscope' for --to: pprof, collapsed or heap_v2" --to sp
 refused 2 "standard output has no ending: give the format, --to" - -
 refused 2 "--value does not apply to pprof" --value alloc - "$work/no.pb.gz"
 refused 2 "--value does not apply to heap_v2" --value inuse - "$work/no.heap"
-refused 1 "cannot become heap_v2: it does not say what is in use (inuse_space, inuse_objects); it has objects, space" \
+refused 1 "to heap_v2: it has no heap in use (inuse_space, inuse_objects); it has objects, space" \
 	"$dumps/gperf-growth.heap" "$work/no.heap"
-refused 1 "cannot become collapsed: it does not say what was allocated (alloc_space); it has inuse_objects, inuse_space" \
+refused 1 "to collapsed: it has no allocations (alloc_space); it has inuse_objects, inuse_space" \
 	--value alloc "$dumps/jemalloc-inuse.heap" "$work/no.collapsed"
 refused 1 "cannot read '$work/absent': No such file" "$work/absent" "$work/no.heap"
 head -c 300 "$dumps/jemalloc.heap" >"$work/cut"

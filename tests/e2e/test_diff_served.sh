@@ -71,11 +71,11 @@ fails() {
 		! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f]' "$top/err" && ok "$name" || not_ok "$name" "status $got" "$top/err"
 }
 fails "no token" "the server wants a token (--token-file FILE" "$top/before.pb.gz" "$heap"
-fails "another token" "another token than that of --token-file" --token-file "$top/other" "$top/before.pb.gz" "$heap"
+fails "another token" "another token than that in --token-file" --token-file "$top/other" "$top/before.pb.gz" "$heap"
 fails "a token that others can read" "token" --token-file "$0" "$top/before.pb.gz" "$heap"
 fails "a process that is not followed" "HTTP status" --token-file "$top/token" "$top/before.pb.gz" "$url/debug/pprof/heap?pid=4194303"
 fails "a page" "is not a readable profile" --token-file "$top/token" "$top/before.pb.gz" "$url/metrics"
-fails "a password in the address" "no name and password" "$top/before.pb.gz" "http://a:b@127.0.0.1:1/"
+fails "a password in the address" "must not contain a name and password" "$top/before.pb.gz" "http://a:b@127.0.0.1:1/"
 fails "nobody is there" "onnect" "$top/before.pb.gz" "http://127.0.0.1:1/"
 end_server "serve"
 

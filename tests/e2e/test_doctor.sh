@@ -116,7 +116,7 @@ test_process() {
 	run_program sleep 120
 	doctor -p "$pid"
 	told "process: text" 0 "^Process $pid \(sleep\)" "executable +/.*(sleep|coreutils)" "resident" \
-		"^  recorded +what glibc" "before that stays" "^  command +heaptap record -p $pid -d 30s$"
+		"^  recorded +allocations of glibc" "earlier ones are not seen" "^  command +heaptap record -p $pid -d 30s$"
 	first_line "process: verdict" "^heaptap can record this process: (yes|with limits)"
 	# without the note of probes that a neighbour has in the C library for a moment
 	await 20 eval 'doctor -p "$pid"; ! says "$work/out" "breakpoints that are not in the file"'
@@ -295,7 +295,7 @@ test_tags() {
 
 	run_program sleep 120
 	doctor -p "$pid"
-	told "tags: none" 0 "^  tags +none: include heaptap/scope.h to see who the memory is for$"
+	told "tags: none" 0 "^  tags +none: include heaptap/scope.h to see what the memory is for$"
 	doctor -p "$pid" --json
 	check "tags: none, JSON" 'files and not any(f["tags"] for f in files)'
 }
@@ -323,7 +323,7 @@ test_no_allocator() {
 	told "no allocator: which were looked for" 1 "no known allocator" \
 		"looked for" "malloc.* calloc|calloc.* malloc" "_Znwm|_rjem_|je_" "cannot attribute"
 	first_line "no allocator: verdict" "^Cannot record this process: no known allocator"
-	told "no unwind tables" 1 "no unwind tables" "frame pointers" "^ +-> it may get memory with mmap"
+	told "no unwind tables" 1 "without unwind tables" "frame pointers" "^ +-> it may get memory with mmap"
 	doctor -p "$pid" --json
 	check "no allocator: JSON" 'j["can_record"] == "no" and "malloc" in j["looked_for"]'
 }
@@ -333,7 +333,7 @@ test_go() {
 	build_go go_grows || { not_ok "Go program" "cannot be built"; return; }
 	run_program "$bin/go_grows"
 	doctor -p "$pid"
-	told "Go program" 1 "no known allocator" "Go program: its heap is not malloc.s" "use its own pprof"
+	told "Go program" 1 "no known allocator" "Go program, whose heap is not malloc.s" "use its own pprof"
 }
 
 test_odd_processes() {
@@ -414,7 +414,7 @@ test_unprivileged() {
 		"$work/heaptap-nobody" doctor -p "$pid" >"$work/out" 2>"$work/err" </dev/null
 	status=$?
 	told "without privileges: what is missing" 1 "missing capabilities: .*CAP_BPF" \
-		"may not be read by uid 65534" "CAP_SYS_PTRACE +NO"
+		"as uid 65534" "CAP_SYS_PTRACE +NO"
 	first_line "without privileges: verdict" "^Cannot record this process: .*(root|CAP_BPF)"
 }
 

@@ -164,7 +164,7 @@ strace_is_said() {
 under_strace() { # the program that heaptap starts is strace's already
 	E2E_NOWAIT=1 timeout 60 strace -f -e trace=none -o /dev/null "$heaptap" record --max-overhead off --rate 1 --force \
 		-n 0 -o "$work/p.pb.gz" -- env "$bin/planted-static" >"$work/target.out" 2>"$work/heaptap.err"
-	grep -q "cannot be paused .* traced already" "$work/heaptap.err" && [ "$(ledger unseen_execs)" -gt 0 ] &&
+	grep -q "cannot pause .* traced already" "$work/heaptap.err" && [ "$(ledger unseen_execs)" -gt 0 ] &&
 		grep -q ^EUID "$work/target.out" && ok "heaptap under strace" ||
 		not_ok "heaptap under strace" "" "$work/heaptap.err" "$work/target.out"
 }

@@ -123,13 +123,13 @@ end
 begin
 kill_target
 end
-[ $status = 0 ] && grep -q 'only the first look is shown: the process has ended' "$work/err" && grep -q 'malloc: live blocks' "$work/out" &&
+[ $status = 0 ] && grep -q 'this is only the first reading: the process has ended' "$work/err" && grep -q 'malloc: live blocks' "$work/out" &&
 	! grep -q 'RSS grew' "$work/out" && ok "--for: the process ends" || not_ok "--for: the process ends" "status $status" "$work/out" "$work/err"
 sh -c 'sleep 3; exec sleep 30' &
 target=$!
 e2e_pids="$e2e_pids $target"
 explain --for 5s -p "$target"
-[ $status = 0 ] && grep -q 'only the first look is shown: the process has executed another program' "$work/err" && grep -q 'total (RSS)' "$work/out" &&
+[ $status = 0 ] && grep -q 'this is only the first reading: the process has executed another program' "$work/err" && grep -q 'total (RSS)' "$work/out" &&
 	ok "--for: another program" || not_ok "--for: another program" "status $status" "$work/out" "$work/err"
 kill "$target" && wait "$target" 2>/dev/null
 start "$bin/classes" held

@@ -98,7 +98,7 @@ timeout 60 "$heaptap" check -d 3s --max-retained 10M --max-unexplained 1% -f jun
 [ $? = 0 ] && grep -q 'tests="2" failures="0" errors="0"' "$work/check" && ok "check -p: kept" || not_ok "check -p: kept" "status" "$work/check" "$work/err"
 finish_target
 timeout 60 "$heaptap" check --max-retained 10M -- true >"$work/check" 2>&1
-[ $? = 2 ] && grep -q -- '--max-retained is of a running process' "$work/check" && ok "check of a command: refused" ||
+[ $? = 2 ] && grep -q -- '--max-retained needs a running process' "$work/check" && ok "check of a command: refused" ||
 	not_ok "check of a command: refused" "status" "$work/check"
 
 # So many mappings cannot be read in time: the size is known at once, and the end does not wait for long.

@@ -113,7 +113,7 @@ for i in 1 2 3 4 5 6 7 8; do
 done
 refused_cnt() { cat "$top"/code* | grep -o 503 | wc -l; }
 four_are_refused() { [ "$(refused_cnt)" = 4 ]; }
-await 10 four_are_refused && grep -q "4 profiles of more than 60 seconds are under way.*ask for at most 60 seconds" "$top/long8" &&
+await 10 four_are_refused && grep -q "4 profiles of more than 60 seconds are being made.*ask for at most 60 seconds" "$top/long8" &&
 	ok "eight profiles of an hour: four are refused, and told why" || not_ok "eight profiles of an hour" "$(refused_cnt) are refused" "$top/long8"
 answers 200 -m 30 "$all?seconds=1"
 answers 200 -m 30 "$all"
@@ -161,7 +161,7 @@ answers 200 "$all?pid=${pid_of[http-a]}"
 if have prlimit; then
 	prlimit --pid "$server" --fsize=512:unlimited
 	answers 500 "$all?pid=${pid_of[http-a]}"
-	grep -q "could not be made: File too large" "$top/body" && ok "no room: it is said" ||
+	grep -q "cannot make the profile: File too large" "$top/body" && ok "no room: it is said" ||
 		not_ok "no room: it is said" "no" "$top/body"
 	answers 200 "$url/healthz"
 	prlimit --pid "$server" --fsize=unlimited:unlimited

@@ -74,7 +74,7 @@ in_memory() {
 	tell "exit 3"
 	end_target
 	is_kept "last" last "$held_last"
-	says_why "last" "ended with status 3"
+	says_why "last" "exited with status 3"
 	is_kept "the peak of one that has ended" peak "$peak"
 	code=$(get -o "$top/body" -w '%{http_code}' "$url/pid/$target/diff?from=peak&to=last&format=text")
 	[ "$code" = 200 ] && grep -q '^peak -> last$' "$top/body" && ok "what changed from the peak to the end of one that has ended" ||
@@ -143,7 +143,7 @@ in_folder() {
 	end_server "folder"
 	exec {target_in}>&-
 	chmod 777 "$dir"
-	refused "a folder that others can write to" "others may write" --listen 127.0.0.1:0 --comm nobody --keep-dir "$dir"
+	refused "a folder that others can write to" "others can change the files" --listen 127.0.0.1:0 --comm nobody --keep-dir "$dir"
 	chmod 700 "$dir"
 	mkdir "$top/strange" "$top/strange/inner"
 	chown 65534:65534 "$top/strange"

@@ -101,7 +101,7 @@ get -H "Authorization: Bearer $secret" "$url/" | sed -n '/<noscript>$/,/<.noscri
 grep -q "<tr><td>$pid<td>.*<td>977 KiB" "$work/plain" && ! grep -qE '<img|<script' "$work/plain" && ok "the index without a script" || not_ok "the index without a script" "not there" "$work/plain"
 dom "/pid/$pid/viewer"
 seen "the viewer draws" '<canvas id="picture"[^>]*style="height: [1-9][0-9]+px' '<pre id="plain" hidden="">' \
-	'<b>everything</b> in use: 977 KiB' 'img/src=x'
+	'<b>all</b> in use: 977 KiB' 'img/src=x'
 dom "/viewer#g=scope"
 seen "of all, another view by its address" '<canvas id="picture"[^>]*style="height' 'in use: 977 KiB'
 dom "/pid/$pid/viewer?seconds=1"
@@ -156,12 +156,12 @@ refuses() {
 	get -H "Authorization: Bearer $secret" "$url/pid/$pid/diff?$2" >"$work/body"
 	grep -qE -- "$3" "$work/body" && ok "says why: $2" || not_ok "says why: $2" "no '$3'" "$work/body"
 }
-refuses 404 "from=peak&to=limit" "no profile at=limit is kept of process $pid"
+refuses 404 "from=peak&to=limit" "no profile at=limit is saved of process $pid"
 for time in 2020-01-01T00:00:00Z 1960-01-01T00:00:00Z 2999-12-31T23:59:59Z; do
-	refuses 404 "from=$time" "it is kept what stacks held from 20[0-9TZ:-]+ to 20[0-9TZ:-]+, and not at that time"
-	refuses 404 "from=peak&to=$time" "it is kept what stacks held from 20[0-9TZ:-]+ to 20[0-9TZ:-]+, and not at that time"
+	refuses 404 "from=$time" "no moment of process [0-9]+ is stored near that time, only from 20[0-9TZ:-]+ to 20[0-9TZ:-]+"
+	refuses 404 "from=peak&to=$time" "no moment of process [0-9]+ is stored near that time, only from 20[0-9TZ:-]+ to 20[0-9TZ:-]+"
 done
-refuses 400 "from=2026-02-30T00:00:00Z" "bad from: a time in UTC is wanted"
+refuses 400 "from=2026-02-30T00:00:00Z" "bad from: expected a time in UTC"
 # leads NAME TO: /pid/N and the like are their pages without the slash
 leads() {
 	local head
@@ -207,7 +207,7 @@ kill -USR1 "$server" # takes the probes out
 is_paused() { get -H "Authorization: Bearer $secret" "$url/" | grep -q 'SIGUSR1'; }
 await 10 is_paused || not_ok "the probes are out" "they are not" "$top/serve.err"
 answers 409 -H "Authorization: Bearer $secret" "$url/pid/$pid/diff?at=peak"
-grep -q "in use is not known now.*/pid/$pid/viewer?at=peak$" "$top/body" && ! grep -q -- --value "$top/body" && ok "what cannot be compared: why, and what there is" ||
+grep -q "heap in use is unknown now.*/pid/$pid/viewer?at=peak$" "$top/body" && ! grep -q -- --value "$top/body" && ok "what cannot be compared: why, and what there is" ||
 	not_ok "what cannot be compared" "not so" "$top/body"
 answers 200 -H "Authorization: Bearer $secret" "$url/pid/$pid/viewer?at=peak"
 kill -USR2 "$server"

@@ -96,13 +96,13 @@ grep -q "^content-security-policy: default-src 'none'; script-src 'self'; style-
 	not_ok "as pictures" "not so" "$top/head" "$top/body"
 answers 404 "$page/diff?from=9999-12-31T23:59:59Z"
 answers 404 "$page/diff?from=2020-01-01T00:00:00Z"
-grep -q "it is kept what stacks held from 20.*/pid/$pid/?live=0 has the moments" "$top/body" && ok "which moments there are" || not_ok "which moments" "not said" "$top/body"
+grep -q "is stored near that time, only from 20.*/pid/$pid/?live=0 lists them" "$top/body" && ok "which moments there are" || not_ok "which moments" "not said" "$top/body"
 answers 400 "$page/diff?from=$(date -u -d "30 seconds" +%FT%TZ)"
 
 answers 200 "$url/pid/$other/?live=0"
 grep -q '<h2>What grows' "$top/body" && not_ok "nothing grows of nothing" "but it says so" "$top/body" || ok "of what holds nothing there is no table"
 kill -USR1 "$server" # takes the probes out
-is_unknown() { get "$page/" | grep -q 'What changed by stack is not known, as in use is not'; }
+is_unknown() { get "$page/" | grep -q 'No changes by stack: heap in use is unknown'; }
 await 10 is_unknown && ok "while in use is not known: that is said" || not_ok "while in use is not known" "not said"
 answers 404 "$page/diff?from=$from"
 kill -USR2 "$server"
@@ -113,7 +113,7 @@ end_server "with a past"
 
 serve --listen 127.0.0.1:0 --past-interval 0 -p "$other"
 answers 200 "$url/pid/$other/"
-grep -q 'with --past-interval 0 nothing is kept' "$top/body" && ok "without a past: that is said" || not_ok "without a past" "not said" "$top/body"
+grep -q 'with --past-interval 0 nothing is stored' "$top/body" && ok "without a past: that is said" || not_ok "without a past" "not said" "$top/body"
 answers 404 "$url/pid/$other/diff?from=$from"
 answers 404 "$url/pid/$other/growth"
 end_server "without a past"

@@ -131,7 +131,7 @@ END
 		bare=$!
 		e2e_pids="$e2e_pids $bare"
 		serve --listen 127.0.0.1:0 --all --min-rss 600m
-		says "$top/serve.err" 'slows down every process that uses a known allocator' && ok "--all says what it means" ||
+		says "$top/serve.err" 'slows down every process with a known allocator' && ok "--all says what it means" ||
 			not_ok "--all says what it means" "it does not" "$top/serve.err"
 		READY=ready begin large python3 -c 'import sys
 block = b"x" * (700 << 20)
@@ -232,7 +232,7 @@ rat = 1
 rate = "64q"
 min-rss = true
 END
-	reload 'stays as it was'
+	reload 'has not changed'
 	bad=
 	for want in ":1: comm: .*regular expression '('" ":2: rat: unknown key: did you mean rate?" ":3: rate: .*a size" \
 		":4: min-rss: .*true or false"; do
@@ -322,7 +322,7 @@ END
 		e2e_pids="$e2e_pids $stranger"
 		for title in "SIGHUP: a stranger with the pid" "... and once more"; do
 			reload 'was read again'
-			says "$top/serve.err" "PID $stranger has ended; another process has this number now, and is not followed" &&
+			says "$top/serve.err" "PID $stranger has ended; the process that has this PID now is not followed" &&
 				follows_not "$stranger" && ok "$title is not followed" ||
 				not_ok "$title is not followed" "it is, or nothing is said" "$top/serve.err"
 		done
@@ -350,10 +350,10 @@ END
 
 	# --- refused at start, before anything is attached
 	refused "a cgroup that does not exist" "no cgroup '/no/such'" --cgroup /no/such
-	refused "a cgroup with .. in it" "no path of a cgroup" --cgroup /a/../b
+	refused "a cgroup with .. in it" "not the path of a cgroup" --cgroup /a/../b
 	refused "all, and some" "--all excludes --comm" --all --comm a
 	refused "nothing selected" "nothing to follow" --min-rss 1m
-	refused "a container with a path" "is no container" --container /docker/x
+	refused "a container with a path" "is not a container id" --container /docker/x
 	refused "an unknown option" "unknown option '--pidd': did you mean --pid" --pidd 1
 	refused "an address that is none" "ADDR:PORT" --listen nowhere -p $$
 	refused "a target that does not parse" "push: 'parca+ftp:" --push parca+ftp://127.0.0.1 -p $$
@@ -381,7 +381,7 @@ few_descriptors() {
 	await 20 all_are_known && sleep 3 && all_are_known && ok "few descriptors: who is not followed is counted" ||
 		not_ok "few descriptors: who is not followed is counted" "$(get "$url/metrics" | grep -E '^heaptap_(followed|refused)_' | xargs)" "$top/serve.err"
 	[ "$(few_metric heaptap_followed_processes)" -gt 0 ] && ! says "$top/serve.err" 'no longer following' &&
-		says "$top/serve.err" 'want of room (Too many open files)' && ok "few descriptors: who is followed stays so" ||
+		says "$top/serve.err" 'no room (Too many open files)' && ok "few descriptors: who is followed stays so" ||
 		not_ok "few descriptors: who is followed stays so" "nobody is, or one was let go, or it is not said" "$top/serve.err"
 	for i in 0 1 2 3 4 5 6 7 8 9; do follows "${pid_of[few-$i]}" && break; done
 	work_of "few-$i"

@@ -97,7 +97,7 @@ exact_of heapy-late "who comes later is served"
 begin_wave
 sleep 1
 kill -USR1 "$server"
-await 2 says "$top/serve.err" 'all probes are taken out' && await 2 same_memory heapy-late &&
+await 2 says "$top/serve.err" 'all probes are removed' && await 2 same_memory heapy-late &&
 	ok "SIGUSR1 takes the probes out meanwhile" || not_ok "SIGUSR1" "not within 4 s" "$top/serve.err"
 started=$SECONDS
 end_server "in the middle of it"

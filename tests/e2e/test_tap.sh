@@ -33,12 +33,12 @@ done
 
 # A realloc that throws has no other function that gives such blocks: that is said.
 comments >"$work/notes"
-[ -z "$other" ] || says "$work/notes" 'missing: what these functions allocate, which cannot be tapped: mi_new_realloc' &&
+[ -z "$other" ] || says "$work/notes" 'missing: allocations of these functions, which cannot be tapped: mi_new_realloc' &&
 	ok "mimalloc: what is missing" || not_ok "mimalloc: what is missing" "is not said" "$work/notes"
 if have musl-gcc && CC=musl-gcc OUT=family-musl build_c family -idirafter/usr/include; then
 	exact "musl" $every -- "$bin/family-musl"
 	comments >"$work/notes"
-	says "$work/notes" 'missing: what these functions' && not_ok "musl: what is missing" "is not nothing" "$work/notes" ||
+	says "$work/notes" 'missing: allocations of these functions' && not_ok "musl: what is missing" "is not nothing" "$work/notes" ||
 		ok "musl: nothing is missing"
 else
 	skip "musl" "musl-gcc is not installed"
@@ -63,7 +63,7 @@ for pid in $(awk '$1 == "PID" { print $2 }' "$work/all.out"); do
 	same "--follow: $who" --alloc --label pid="$pid"
 done
 comments >"$work/notes"
-says "$work/notes" 'ledger: tap_late 2 (processes that started during the recording' && ! says "$work/notes" 'tap_never' &&
+says "$work/notes" 'ledger: tap_late 2 (processes that were tapped some time after' && ! says "$work/notes" 'tap_never' &&
 	ok "--follow: what came before is counted" || not_ok "--follow: what came before" "is not counted" "$work/notes"
 [ "$(grep -c 'is tapped: [0-9]* thread' "$work/heaptap.err")" = 3 ] && ok "--follow: each is tapped" ||
 	not_ok "--follow" "they are not each tapped" "$work/heaptap.err"
@@ -107,7 +107,7 @@ same_text "--dry-run"
 # Two at once: the second is told, and nothing happens to the first.
 record_start --tap -p "$target"
 first=$recorder
-! dry_run && says "$work/dry" 'would be refused: its code at .* is not that of the file: another heaptap has it' && ok "--dry-run beside it" ||
+! dry_run && says "$work/dry" 'would be refused: its code at .* differs from its file: another heaptap' && ok "--dry-run beside it" ||
 	not_ok "--dry-run beside it" "does not say it" "$work/dry"
 "$heaptap" record --tap=only -p "$target" -d 1s --force -o "$work/second.pb.gz" >"$work/second.out" 2>"$work/second.err"
 status=$?

@@ -22,11 +22,11 @@ record() {
 was_tapped() { says "$work/heaptap.err" 'PID [0-9]* is tapped: '; }
 # tapped NAME: by itself, and the profile says how
 tapped() {
-	was_tapped && says "$work/heaptap.err" 'the tap instead of probes, which cost [0-9.]* % of its CPU time' &&
+	was_tapped && says "$work/heaptap.err" 'the tap replaces probes, which cost [0-9.]* % of its CPU time' &&
 		says "$work/notes" 'source: tap' && says "$work/notes" 'source: uprobe' &&
 		says "$work/flat" 'ledger: tap_gap [0-9]* (ms of blocks in use, while the tap was put in)' &&
 		says "$work/flat" 'recorded: [^:]*, since the program was started source' &&
-		says "$work/flat" 'budget: after [^:]*: the tap instead of probes' && ! says "$work/notes" 'UNKNOWN' &&
+		says "$work/flat" 'budget: after [^:]*: the tap replaces probes' && ! says "$work/notes" 'UNKNOWN' &&
 		ok "$1: is tapped by itself" || not_ok "$1" "is not tapped, or it is not said" "$work/heaptap.err" "$work/notes"
 }
 # near NAME [FACTOR [SITES]]: what is in use of each site, within a fifth; FACTOR: so many processes have it
@@ -154,7 +154,7 @@ if have curl; then
 	. "$e2e_dir/serve_lib.sh"
 	start $own "$bin/busy" 1
 	serve --listen 127.0.0.1:0 --comm '^busy' --tap-auto
-	await 20 follows "$target" && await 30 says "$top/serve.err" "PID $target: after .*: the tap instead of probes" ||
+	await 20 follows "$target" && await 30 says "$top/serve.err" "PID $target: after .*: the tap replaces probes" ||
 		not_ok "serve" "it is not tapped" "$top/serve.err"
 	[ "$(metric "heaptap_inuse_complete{pid=\"$target\"")" = 1 ] && ok "serve --tap-auto: in use is known" ||
 		not_ok "serve --tap-auto" "it is unknown" "$top/serve.err"

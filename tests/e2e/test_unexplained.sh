@@ -32,7 +32,7 @@ grown() {
 	sed -n '2,$p' "$work/shown" >"$work/second"
 }
 by_row='The process grew by 6[0-9.]+ MiB, of which ([0-9.]+ K|0 )i?B is in use. By row: mapped directly \+6[0-9.]+ MiB'
-grew='The process grew by 6[0-9.]+ MiB, of which [0-9]+ % is explained: [0-9.]+ KiB is in use. The rest can be memory that it mapped'
+grew='The process grew by 6[0-9.]+ MiB, of which [0-9]+ % is explained: [0-9.]+ KiB is in use. The rest may be memory that it mapped'
 
 grown map "$bin/unexplained" --rate 1
 told "mapped: said first" "^$by_row" "$work/second"

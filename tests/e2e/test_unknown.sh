@@ -47,7 +47,7 @@ grep -q "^heaptap_inuse_bytes{pid=\"$steady\"" "$top/metrics" && grep -q "^heapt
 
 page index ""
 row=$(grep "<tr><td>$busy<td><a href=\"pid/$busy/\">busy</a>" "$top/index")
-[[ $row == *"</a><td>not known<td><td>"*"in use is not known: "*"heaptap record --tap "*"-p $busy"* ]] &&
+[[ $row == *"</a><td>unknown<td><td>"*"heap in use is unknown: "*"heaptap record --tap "*"-p $busy"* ]] &&
 	ok "page: not known, why, and the way out" || not_ok "page" "$row"
 
 profile one "debug/pprof/heap?pid=$busy"
@@ -62,7 +62,7 @@ profile all debug/pprof/heap
 # forms that could not say it
 for path in "debug/pprof/heap?debug=1&pid=$busy" "pid/$busy/pprof/heap"; do
 	answers 503 "$url/$path"
-	grep -q "^What is in use is not known\. .*heaptap record --tap .* -p $busy$" "$top/body" && ok "$path says why" ||
+	grep -q "^Heap in use is unknown\. .*heaptap record --tap .* -p $busy$" "$top/body" && ok "$path says why" ||
 		not_ok "$path says why" "no" "$top/body"
 done
 answers 200 "$url/debug/pprof/allocs?debug=1&pid=$busy"
@@ -76,11 +76,11 @@ sleep 3
 kill -9 "$busy"
 is_kept() { get -f -o "$top/last.pb.gz" "$url/debug/pprof/heap?pid=$busy&at=last"; }
 await 20 is_kept 2>/dev/null && comments "$top/last.pb.gz" >"$top/last.comments"
-grep . "$top/last.comments" | head -n 1 | grep -q '^kept: ended by signal 9, 20.*, in use: not known$' && ok "kept: the first line says why, and that it is not known" ||
+grep . "$top/last.comments" | head -n 1 | grep -q '^kept: ended by signal 9, 20.*, in use unknown$' && ok "kept: the first line says why, and that it is not known" ||
 	not_ok "kept: the first line" "no" "$top/last.comments"
 [ "$(default_type "$top/last.pb.gz")" = alloc_space ] && ok "kept: opens on what was allocated" || not_ok "kept: opens on" "$(default_type "$top/last.pb.gz")"
 page index ""
-grep "<tr><td>$busy<td>busy<td>not known<td>.*ended by signal 9" "$top/index" >/dev/null && ok "kept: the page says not known" ||
+grep "<tr><td>$busy<td>busy<td>unknown<td>.*ended by signal 9" "$top/index" >/dev/null && ok "kept: the page says not known" ||
 	not_ok "kept: the page" "no" "$top/index"
 end_server "in-use unknown"
 e2e_end

@@ -133,7 +133,7 @@ else
 	skip "--cgroup" "no control group can be made here"
 fi
 beside ran refused "--cgroup that does not exist" 1 "there is no cgroup '/no/such/cgroup'" -- -d 1 --cgroup /no/such/cgroup
-beside ran refused "--cgroup with .. in it" 1 "no path of a cgroup" -- -d 1 --cgroup /a/../b
+beside ran refused "--cgroup with .. in it" 1 "not the path of a cgroup" -- -d 1 --cgroup /a/../b
 
 # operands that are no command
 beside ran refused "a pid as operand" 2 "did you mean: heaptap record -p $b\$" -- "$b"
@@ -197,9 +197,9 @@ of_go() {
 	e2e_pids="$e2e_pids $go"
 	await 5 says "/proc/$go/comm" go_grows
 	run -d 20 -p $go
-	refused "Go: at once, and what to use instead" 1 "PID $go \(go_grows\): a Go program: its heap is not malloc's.*use its own pprof: go tool pprof http"
+	refused "Go: at once, and what to use instead" 1 "PID $go \(go_grows\): a Go program, whose heap is not malloc's.*use its own pprof: go tool pprof http"
 	run -d 1 -- "$bin/go_grows"
-	told "Go, started" 125 "a Go program: its heap is not malloc's.*use its own pprof"
+	told "Go, started" 125 "a Go program, whose heap is not malloc's.*use its own pprof"
 	kill $go "$(sed -n 's/^heaptap: recording PID \([0-9]*\) .*/\1/p' "$work/err")"
 }
 have go && build_go go_grows && beside of_go || skip "Go" "no go here"

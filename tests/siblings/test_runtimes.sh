@@ -11,7 +11,7 @@ of() { only "$1" || return 0; have "$4" || [ "$4" = env ] || [ -x "$4" ] && sibl
 
 of php own USE_ZEND_ALLOC=0 php -d memory_limit=-1 "$run/hold.php"
 of php-malloc seen - env USE_ZEND_ALLOC=0 php -d memory_limit=-1 "$run/hold.php"
-of ruby own 'Ruby keeps objects in pages of its own' ruby "$run/hold.rb"
+of ruby own 'Ruby keeps objects in its own pages' ruby "$run/hold.rb"
 of lua seen - lua5.4 "$run/hold.lua"
 of perl seen - perl "$run/hold.pl"
 of node own "V8's own heap" node "$here/library.js" v8
@@ -40,7 +40,7 @@ if only go-pure && [ -x "$work/go_pure" ]; then
 	run_target
 	stop_recorder
 	finish_target
-	[ "$record_status" = 1 ] && grep -q 'a Go program: its heap is not malloc' "$work/heaptap.err" && ok "go-pure: said" ||
+	[ "$record_status" = 1 ] && grep -q 'a Go program, whose heap is not malloc' "$work/heaptap.err" && ok "go-pure: said" ||
 		not_ok "go-pure: said" "status $record_status" "$work/heaptap.err"
 fi
 e2e_end

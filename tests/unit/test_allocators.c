@@ -596,9 +596,9 @@ static void test_inlined(void **state)
 		alloc_unseen_find(s.ef, s.af, &unseen);
 		assert_int_equal(unseen.kind, cases[i].kind);
 		if (unseen.kind)
-			assert_string_equal(alloc_unseen_words(&unseen, words),
-					    "contains jemalloc, inlined into its callers: what "
-					    "these allocate is not seen");
+			assert_string_equal(
+				alloc_unseen_words(&unseen, words),
+				"contains jemalloc, inlined into its callers: their allocations are not seen");
 		drop(&s);
 		unlink(path);
 	}

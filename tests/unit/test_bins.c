@@ -433,7 +433,7 @@ static void test_text(void **state)
 	/* a table without rows has no head */
 	opts = (struct report_options){ .format = REPORT_TEXT, .sort = REPORT_SORT_TEMPORARY };
 	text = write_report(p, &opts);
-	has(text, "No block that was sampled was freed within 1 ms.\n");
+	has(text, "No sampled block was freed within 1 ms.\n");
 	assert_null(strstr(text, "WHERE"));
 	free(text);
 	profile_free(p);

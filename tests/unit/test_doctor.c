@@ -357,7 +357,7 @@ static void test_findings(void **state)
 		{ "stripped static", stripped_static, DOCTOR_BLOCK, "no known allocator",
 		  "static and stripped" },
 		{ "Go", go_only, DOCTOR_BLOCK,
-		  "a Go program: its heap is not malloc's; no known allocator",
+		  "a Go program, whose heap is not malloc's; no known allocator",
 		  "go tool pprof http://HOST:PORT/debug/pprof/heap" },
 		{ "cgo", cgo, DOCTOR_LIMIT, "only memory that C code allocates", "runtime/pprof" },
 		{ "CPython", cpython, DOCTOR_LIMIT, "small objects (up to 512 bytes)",
@@ -366,7 +366,7 @@ static void test_findings(void **state)
 		{ "stepped", stepped, DOCTOR_LIMIT,
 		  "1 of 2 probes in /lib/libc.so.6 are single-stepped", "nothing is missing" },
 		{ "probed", probed, DOCTOR_NOTE, "in /lib/libc.so.6 now: malloc", "debugger" },
-		{ "no rows", no_rows, DOCTOR_LIMIT, "only frame pointers are followed: /srv/app",
+		{ "no rows", no_rows, DOCTOR_LIMIT, "no frame pointers either: /srv/app",
 		  "-fno-omit-frame-pointer" },
 		{ "data only", no_code, DOCTOR_NOTE, NULL, NULL },
 		{ "unreadable", unreadable, DOCTOR_LIMIT, "could not be read: /srv/app", "root" },
@@ -394,7 +394,7 @@ static void test_findings(void **state)
 		{ "scopes of another version", tags_of_other_version, DOCTOR_LIMIT,
 		  "the tags of /srv/app are left out: it has version 2.0", "newer heaptap" },
 		{ "labels of another version", foreign_tags_of_other_version, DOCTOR_LIMIT,
-		  "left out: its custom labels", "all else is recorded" },
+		  "left out: its custom labels", "the rest is recorded" },
 		{ "paused", paused_by_itself, DOCTOR_LIMIT, "/srv/app has paused the recording",
 		  "heaptap_unpause_all" },
 		{ "paused, not ready", paused_before_ready, DOCTOR_NOTE, NULL, NULL },
@@ -484,7 +484,7 @@ static void test_printed(void **state)
 	} cases[] = {
 		{ nothing,
 		  "heaptap can record this process: yes\n"
-		  "  recorded  what glibc (/lib/libc.so.6) hands out once heaptap is attached. ",
+		  "  recorded  allocations of glibc (/lib/libc.so.6) from the attach on; ",
 		  "{\"can_record\":\"yes\"" },
 		{ stepped, "heaptap can record this process: with limits (1)\n",
 		  "{\"can_record\":\"limits\"" },
@@ -576,7 +576,7 @@ static void test_tags_printed(void **state)
 		const char *text, *json;
 	} cases[] = {
 		{ nothing,
-		  "\n  tags         none: include heaptap/scope.h to see who the memory is ",
+		  "\n  tags         none: include heaptap/scope.h to see what the memory is ",
 		  "\"tags\":[]" },
 		{ tagged,
 		  "\nTags\n"
@@ -663,7 +663,7 @@ static void test_short_text(void **state)
 		const char *text, *not ; /* in it, not in it */
 	} cases[] = {
 		{ nothing, "\n  command   heaptap record -p 42 -d 30s\n", "uprobe_" },
-		{ nothing, "\n  cost      about 1 us (glibc) for a malloc and its free that ",
+		{ nothing, "\n  cost      about 1 us (glibc) for a malloc and a free that ",
 		  "CAP_" },
 		{ nothing, "\n  kernel       Linux 6.18.0, , 0 CPUs, all features\n",
 		  "\nAllocator" },
@@ -673,7 +673,7 @@ static void test_short_text(void **state)
 		{ old_kernel, ", 3 features missing: see below\n", "uprobe_multi" },
 		{ old_kernel,
 		  "\nKernel features\n"
-		  "  feature         here  since  if it is missing\n"
+		  "  feature         here  since  without it\n"
 		  "  uprobe_session  NO    6.13   recording costs more: every allocation pays for a "
 		  "return probe\n"
 		  "  find_vma        NO    5.17   stacks through a library that was just loaded are "
@@ -681,9 +681,9 @@ static void test_short_text(void **state)
 		  "  shared_events   NO    4.17   ",
 		  "attached by" },
 		/* what could not be tried is not said to be missing */
-		{ no_rights, ", its features cannot be tried\n  ", "Kernel features" },
+		{ no_rights, ", its features cannot be tested\n  ", "Kernel features" },
 		{ no_rights, "\n  CAP_BPF                 NO    ", "ringbuf" },
-		{ no_bpf, ", its features cannot be tried\n", "ringbuf" },
+		{ no_bpf, ", its features cannot be tested\n", "ringbuf" },
 		{ no_bpf, "\n  bpf      NO           nothing can be", "ringbuf" },
 		{ tagged, "\n  /srv/app  scope.h 1.0  static TLS  2 nodes\n", "none: include" },
 		{ few_capabilities, "uid 0, some are missing: see below\n", "uprobe_" },

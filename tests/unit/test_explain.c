@@ -331,8 +331,8 @@ static void test_verdict(void **state)
 	snprintf(g.why, sizeof(g.why), "its bins are torn");
 	CAUSE(&g, 0, 0, 0, &v, ROW_BRK, 100);
 	assert_null(strstr(v.advice, "a runtime"));
-	assert_non_null(
-		strstr(v.advice, "glibc's malloc could not be read (its bins are torn). This is"));
+	assert_non_null(strstr(
+		v.advice, "glibc's malloc could not be read (its bins are torn). This memory is"));
 	g.is_unread = false;
 	g.arenas.data = arenas;
 	g.arenas.cnt = 1;

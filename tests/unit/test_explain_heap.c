@@ -318,9 +318,9 @@ static void test_unread(void **state)
 		uint64_t addr, value;
 		const char *why;
 	} cases[] = {
-		{ MADE_ARENA + 112 + 16 * 126, 0, "of no known version" }, /* the last bin */
-		{ MADE_ARENA + 2160, 0, "of no known version" },
-		{ MADE_ARENA + 2160, MADE_HEAP, "the list of its arenas leads to 0x555500000000" },
+		{ MADE_ARENA + 112 + 16 * 126, 0, "of an unknown version" }, /* the last bin */
+		{ MADE_ARENA + 2160, 0, "of an unknown version" },
+		{ MADE_ARENA + 2160, MADE_HEAP, "the list of arenas leads to 0x555500000000" },
 		{ MADE_ARENA + 2184, 1ULL << 60, "its main arena at 0x7f0000000c60" },
 	};
 

@@ -79,7 +79,7 @@ static void whose_it_is(void **state)
 	/* what heaptap keeps for itself */
 	check(state, "own", FOLDER_OURS, 0, NULL);
 	check(state, "made", FOLDER_OURS, 0, NULL);
-	check(state, "sticky", FOLDER_OURS, -EPERM, "others may write");
+	check(state, "sticky", FOLDER_OURS, -EPERM, "others can change the files");
 	check(state, "strange/made", FOLDER_OURS, -EPERM, "belongs to user 65534");
 	assert_int_equal(access(at(state, "strange/made", path), F_OK), -1);
 	/* links on the way: root's own, and one that a stranger has laid */
@@ -87,12 +87,12 @@ static void whose_it_is(void **state)
 	check(state, "link", FOLDER_SHARED, 0, NULL);
 	assert_int_equal(symlink(target, at(state, "sticky/link", path)), 0);
 	assert_int_equal(lchown(path, STRANGER, STRANGER), 0);
-	check(state, "sticky/link", FOLDER_SHARED, -EPERM, "the link 'link' on the way");
+	check(state, "sticky/link", FOLDER_SHARED, -EPERM, "the link 'link' in the path");
 	/* Who became root by sudo is no stranger, and has his own group. */
 	setenv("SUDO_UID", "65534", 1);
 	check(state, "strange", FOLDER_SHARED, 0, NULL);
 	assert_int_equal(chmod(at(state, "strange", path), 0775), 0);
-	check(state, "strange", FOLDER_SHARED, -EPERM, "others may write");
+	check(state, "strange", FOLDER_SHARED, -EPERM, "others can change the files");
 	setenv("SUDO_GID", "65534", 1);
 	check(state, "strange", FOLDER_SHARED, 0, NULL);
 	unsetenv("SUDO_UID");

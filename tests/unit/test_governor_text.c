@@ -75,7 +75,7 @@ static void test_kill(void **state)
 	want_step(
 		&s,
 		"after 3.0 s: stopped recording at once (recording costs 93 % of its CPU time, the "
-		"limit is 2.5 % (5 %, reduced as all processes together are near theirs)); retrying "
+		"limit is 2.5 % (5 %, reduced because all processes together are near their limit)); retrying "
 		"in 9.0 s");
 	s.verdict.is_of_one_cpu = true;
 	want_step(
@@ -117,7 +117,7 @@ static void test_tap(void **state)
 	};
 
 	(void)state;
-	want_step(&s, "after 400 ms: the tap instead of probes, which cost 34 % of its CPU time");
+	want_step(&s, "after 400 ms: the tap replaces probes, which cost 34 % of its CPU time");
 	assert_false(governor_step_is_down(&s));
 }
 

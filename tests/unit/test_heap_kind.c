@@ -98,7 +98,7 @@ static void test_words(void **state)
 	assert_non_null(strstr(words.advice, "static and stripped"));
 	kind.is_go = true;
 	heap_words_none(&kind, &words);
-	assert_non_null(strstr(words.what, "a Go program: its heap is not malloc's"));
+	assert_non_null(strstr(words.what, "a Go program, whose heap is not malloc's"));
 	assert_non_null(strstr(words.advice, "use its own pprof"));
 	assert_true(heap_words_partial(&kind, &words));
 	assert_non_null(strstr(words.what, "cgo"));

@@ -277,7 +277,7 @@ static void test_cannot_start(void **state)
 		{ "not in PATH", "no-such-command-anywhere", false, -ENOENT,
 		  "no such command in PATH" },
 		{ "no such file", "/no/such/file", false, -ENOENT, "no such file" },
-		{ "plain", NULL, false, -EACCES, "may not be executed" },
+		{ "plain", NULL, false, -EACCES, "no execute permission" },
 		{ "sub", NULL, false, -EISDIR, "is a directory" },
 		{ "badinterp", NULL, false, -ENOENT, "bad interpreter '/no/such/interpreter'" },
 		{ "garbage", NULL, true, -ENOEXEC, "not a program for this machine" },

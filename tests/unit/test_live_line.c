@@ -35,7 +35,7 @@ static void test_growth(void **state)
 	struct live_line l = { 0 };
 
 	(void)state;
-	assert_string_equal(at(&l, 0.2, 100 * KIB, NAN), "200 ms: in use 100 KiB, cost not known");
+	assert_string_equal(at(&l, 0.2, 100 * KIB, NAN), "200 ms: in use 100 KiB, cost unknown");
 	assert_string_equal(at(&l, 0.8, 200 * KIB, 0.004), "800 ms: in use 200 KiB, cost 0.4 %");
 	assert_string_equal(at(&l, 1.2, 300 * KIB, 0.094),
 			    "1.2 s: in use 300 KiB (+200 KiB/s), cost 9 %");

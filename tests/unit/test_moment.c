@@ -339,10 +339,15 @@ static void test_words(void **state)
 
 	p = record(true, false);
 	opts.at = REPORT_AT_TIME;
+	opts.at_ns = 200000000;
 	assert_int_equal(report_move(p, &opts, NULL), 0);
 	text = text_of(p, &opts);
 	expect(text, "\nAt 200 ms: 9.59 MiB (exact); the rows are of this moment");
 	assert_null(strstr(text, "BLOCKS")); /* not known */
+	free(text);
+	opts.at_ns = 1000000;
+	text = text_of(p, &opts);
+	expect(text, "\nAt 200 ms (nearest to 1.00 ms): 9.59 MiB (exact)");
 	free(text);
 	profile_free(p);
 }

@@ -77,13 +77,14 @@ static void test_index(void **state)
 	assert_non_null(strstr(text, "\"name\":\"a\\\"\\u003cb>&\\\\"));
 	assert_non_null(strstr(text, "<a href=\"pid/17/\">"));
 	assert_null(strstr(text, "none of these"));
-	assert_non_null(strstr(text, "<td>not known<td><td>0 B<td>"));
-	assert_non_null(strstr(text, "in use is not known: Tracking frees costs &lt;53&gt; %. To "
-				     "measure it: heaptap record\n"));
+	assert_non_null(strstr(text, "<td>unknown<td><td>0 B<td>"));
+	assert_non_null(strstr(text,
+			       "heap in use is unknown: Tracking frees costs &lt;53&gt; %. To "
+			       "measure it: heaptap record\n"));
 	assert_non_null(strstr(text, "<td>2.00 KiB<td>"));
 	assert_non_null(strstr(text, "in use: of what was allocated since 12:03:05"));
 	assert_non_null(strstr(text, "c</a><td>0 B<td>"));
-	assert_non_null(strstr(text, "<tr><td>20<td>d<td>not known<td>"));
+	assert_non_null(strstr(text, "<tr><td>20<td>d<td>unknown<td>"));
 	free(text);
 }
 
@@ -131,8 +132,8 @@ static void test_process_page(void **state)
 		assert_null(strstr(
 			text, ((const char *const[]){ "<img", "<i>", "<u>", "<s>", "\x1b" })[i]));
 	assert_non_null(strstr(text, "<title>&lt;/h1&gt;&lt;b&gt; (PID 17)</title>"));
-	assert_non_null(strstr(text, "In use: <b>not known</b>"));
-	assert_non_null(strstr(text, "Whether it grows is not known yet."));
+	assert_non_null(strstr(text, "In use: <b>unknown</b>"));
+	assert_non_null(strstr(text, "Growth is not known yet."));
 	assert_non_null(strstr(text, "<td>&lt;/table&gt; [1m<td>&lt;img src=x&gt;/&quot;y&quot;"));
 	assert_non_null(strstr(text, "\"../17/viewer?at=peak\""));
 	assert_null(strstr(text, "other"));
@@ -162,13 +163,13 @@ static void test_process_page_without_past(void **state)
 	v.past = past;
 	process_page_write(&v, &p, false, out);
 	fflush(out);
-	assert_non_null(strstr(text, "Whether it grows is not known yet."));
+	assert_non_null(strstr(text, "Growth is not known yet."));
 	rewind(out);
 	for (pid_t pid = 1; pid <= INUSE_PAST_PROCESSES_CAP; pid++)
 		assert_int_equal(inuse_past_add(past, pid, 1, (const double[]){ 1, 2 }), 0);
 	process_page_write(&v, &p, false, out);
 	fclose(out);
-	assert_non_null(strstr(text, "is kept of 4096 of them, and there are more."));
+	assert_non_null(strstr(text, "is computed for 4096 processes, and there are more."));
 	assert_null(strstr(text, "known yet."));
 	inuse_past_free(past);
 	free(text);
@@ -393,12 +394,12 @@ static void test_process_page_moments(void **state)
 	struct stack_past *past;
 
 	(void)state;
-	check_page(&v, false, "with --past-interval 0 nothing is kept.", "<form");
+	check_page(&v, false, "with --past-interval 0 nothing is stored.", "<form");
 	assert_int_equal(stack_past_new(1, &past), 0);
 	v.stacks = past;
-	check_page(&v, false, "What changed by stack is not known yet.", "<form");
+	check_page(&v, false, "No changes by stack yet.", "<form");
 	p.is_inuse_unknown = true;
-	check_page(&v, false, "What changed by stack is not known, as in use is not.", "<form");
+	check_page(&v, false, "No changes by stack: heap in use is unknown.", "<form");
 	p.is_inuse_unknown = false;
 	for (size_t i = 0; i < 5; i++) {
 		const struct stack_past_moment m = { (uint64_t)((1 + at_s[i]) * 1e9),

@@ -68,7 +68,7 @@ static void targets_that_are_wrong(void **state)
 		{ "grafana+http://localhost:7070", "does not begin with" },
 		{ "parca+http://", "no host" },
 		{ "parca+http://:7070", "no host" },
-		{ "parca+http://localhost", "no port: write it, as in localhost:7070" },
+		{ "parca+http://localhost", "no port, as in localhost:7070" },
 		{ "pyroscope+http://localhost", "as in localhost:4040" },
 		{ "parca+http://localhost:", "no port after the colon" },
 		{ "parca+http://localhost:http", "the port 'http' is not a number" },
@@ -83,10 +83,10 @@ static void targets_that_are_wrong(void **state)
 		{ "parca+http://::1:7070", "in brackets" },
 		{ "parca+http://[::1", "no closing bracket" },
 		{ "parca+http://[::1]", "no port" },
-		{ "parca+http://[::1]7070", "comes ':PORT'" },
-		{ "parca+http://[nonsense]:7070", "no host name and no address" },
-		{ "parca+http://-x:7070", "no host name and no address" },
-		{ "parca+http://a%2fb:7070", "no host name and no address" },
+		{ "parca+http://[::1]7070", "':PORT' must follow" },
+		{ "parca+http://[nonsense]:7070", "neither a host name nor an address" },
+		{ "parca+http://-x:7070", "neither a host name nor an address" },
+		{ "parca+http://a%2fb:7070", "neither a host name nor an address" },
 	};
 	char *longer = malloc(2000);
 	struct err why;

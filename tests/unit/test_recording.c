@@ -121,7 +121,7 @@ static void test_why(void **state)
 		0.075; /* over all less than the limit: that is not why, and with it frees would be lost again */
 	assert_string_equal(
 		recording_why_unknown(&r, "node", buf),
-		"At times tracking frees cost more than the limit of 25 %; over all it is 7.5 %.");
+		"At times, tracking frees cost more than the limit of 25 %; on average it costs 7.5 %.");
 	assert_string_equal(recording_advice(&r, 0, buf),
 			    "heaptap record --max-overhead off -d 10s -p 6426");
 	r.full_share = NAN;

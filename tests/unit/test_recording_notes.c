@@ -174,8 +174,7 @@ static void inuse_in_words(void **state)
 	r.has_nameless_frees = true;
 	assert_string_equal(
 		recording_inuse_words(&r, "server", 65536, false, buf),
-		"Its allocator frees by a function that has no name (a stripped program). To "
-		"measure it: a build that keeps the names of its allocator");
+		"The function of its allocator that frees has no name (a stripped program). To measure it: use a build that keeps the names of its allocator");
 	assert_string_equal(recording_advice_tap(&r, buf), "");
 }
 

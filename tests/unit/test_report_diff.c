@@ -380,8 +380,7 @@ static void other_values_cannot_be_compared(void **state)
 	o.value = REPORT_VALUE_INUSE;
 	assert_int_equal(diff(a, a, &o, &text, &why), -EINVAL);
 	assert_string_equal(
-		why.text,
-		"in use is unknown in a.pb.gz; --value alloc compares what was allocated");
+		why.text, "heap in use is unknown in a.pb.gz; --value alloc compares allocations");
 	free(text);
 	profile_free(a);
 	profile_free(b);

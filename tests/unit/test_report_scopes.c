@@ -494,7 +494,7 @@ static void what_is_not_there_is_named(void **state)
 		{ { .scope = "Tpo/B" }, "did you mean Top/A/B, Top/B?" },
 		{ { .scope = "B" }, "did you mean Top/A/B, Top/B?" },
 		{ { .scope = "x/comn" }, "did you mean conn?" },
-		{ { .scope = "something" }, "at the top there are: Top, conn, (none)" },
+		{ { .scope = "something" }, "the top scopes are: Top, conn, (none)" },
 		{ { .by = REPORT_BY_LABEL, .label_key = "task_state" }, NULL },
 		{ { .by = REPORT_BY_LABEL, .label_key = "colour" },
 		  "no sample has the label 'colour'; the labels are: thread, scope, size, task, "

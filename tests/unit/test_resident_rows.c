@@ -220,7 +220,7 @@ static void test_moments(void **state)
 /* The size alone may be known of a reading. */
 static void test_size_alone(void **state)
 {
-	struct resident_reading begin = unknown("the recording ended before it was read");
+	struct resident_reading begin = unknown("the recording ended before the reading");
 	struct profile *p;
 	char *text;
 
@@ -447,7 +447,7 @@ static void test_witness(void **state)
 	witness_find(p, &w);
 	assert_non_null(strstr(
 		witness_words(&w, words),
-		" Some of it can be blocks of an allocator that is not seen (/usr/lib/libx.so)."));
+		" Some of it may be blocks of an allocator that is not seen (/usr/lib/libx.so)."));
 	profile_free(p);
 }
 

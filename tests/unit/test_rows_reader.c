@@ -181,7 +181,7 @@ static void test_size_alone(void **state)
 	assert_non_null(strstr(r.answer.why, "too many mappings to read them in time"));
 	assert_int_equal(r.answer.rss_bytes, MAPPED_BYTES);
 	rows_reader_begin(&r, pid, MAPPED_BYTES, MOST_NS);
-	rows_reader_give_up(&r, "the recording ended before it was read");
+	rows_reader_give_up(&r, "the recording ended before the reading");
 	assert_false(r.answer.is_known);
 	assert_int_equal(r.answer.rss_bytes, MAPPED_BYTES);
 	end(pid);

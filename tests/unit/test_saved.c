@@ -432,7 +432,7 @@ static void test_store_refused(void **state)
 
 	assert_int_equal(chmod(f->path, 0770), 0);
 	assert_int_equal(saved_store_open(&opts, &s, &why), -EPERM);
-	assert_non_null(strstr(why.text, "others may write"));
+	assert_non_null(strstr(why.text, "others can change the files"));
 	assert_int_equal(chmod(f->path, 0755), 0);
 	assert_int_equal(saved_store_open(&opts, &s, &why), 0);
 	saved_store_close(s);

@@ -97,7 +97,7 @@ static void test_refused(void **state)
 		{ 18, 2, 0, "node size is 0" },
 		{ 21, 1, 4, "pointer size is 4" },
 		{ 56, 4, 0x7fffffff, "chunk shift is 2147483647" },
-		{ 20, 1, 4, "TLS mode is 4" },
+		{ 20, 1, 4, "TLS mode 4 is unknown" },
 		{ 48, 4, 262145, "1 nodes of 262145" },
 		{ 52, 4, 262145, "262145 nodes of 262144" },
 	};

@@ -226,7 +226,7 @@ static void test_views(void **state)
 	assert_int_equal(endpoint_check(&r, &why), 0);
 	r.to_s = r.from_s;
 	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
-	assert_string_equal(why.text, "from is not before to");
+	assert_string_equal(why.text, "from must be before to");
 	r.to_s = r.from_s + 1;
 	assert_int_equal(endpoint_check(&r, &why), 0);
 	r.at = ENDPOINT_AT_PEAK;

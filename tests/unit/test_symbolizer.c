@@ -482,7 +482,7 @@ static void a_slow_file_is_remembered(void **state)
 		symbol_result_free(r); /* it was done before it could be stopped */
 	}
 	print_message("# '%s'\n", r->note);
-	assert_non_null(strstr(r->note, "does not answer"));
+	assert_non_null(strstr(r->note, "does not respond"));
 	assert_true(r->is_slow && !r->has_functions);
 	symbol_result_free(r);
 	clock_gettime(CLOCK_MONOTONIC, &start);

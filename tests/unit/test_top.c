@@ -209,7 +209,7 @@ static void growth_that_rows_do_not_explain_comes_first(void **state)
 	make(TOP_STACKS);
 	text = draw(200, 12);
 	has(text,
-	    "\nThe process grew by 100 MiB, of which 8 % is explained: 8.00 MiB is in use. The rest can be");
+	    "\nThe process grew by 100 MiB, of which 8 % is explained: 8.00 MiB is in use. The rest may be");
 	has_not(text, "lost:");
 	p->recording.rss_file_growth_bytes = 90 * MIB; /* of which files are most */
 	make(TOP_STACKS);
@@ -311,7 +311,7 @@ static void search_is_typed_and_taken_back(void **state)
 	type("/q"); /* does not quit */
 	assert_true(v.is_typing);
 	assert_string_equal(order(), "");
-	has(draw(80, 12), "no name here matches");
+	has(draw(80, 12), "no name matches");
 	top_view_key(&v, t, TOP_KEY_ERASE);
 	type("PUT");
 	assert_string_equal(order(), "put app.c:3");

@@ -141,7 +141,7 @@ static int find_spot(const struct taps *t, size_t i, bool multibyte_nop_ok, stru
 	if (!err)
 		err = tap_spot_find(t->ac->ef, &t->ac->fdes, t->ac->syms, &req, gaps, &site->tap);
 	if (err == -EFBIG || err == -ENOENT) {
-		site->tap = (struct tap_spot){ .why = "its file is too costly to look through" };
+		site->tap = (struct tap_spot){ .why = "analysing its file takes too long" };
 		err = 0; /* it can still be probed */
 	}
 	site->tap.uses_scratch |= !t->is_exported[i] || site->tap.fn_vaddr != site->fn_vaddr;
@@ -157,7 +157,8 @@ static void drop_doubles(struct alloc_file *af)
 		for (size_t k = 0; k < i && site->tap.vaddr; k++) {
 			if (af->sites.data[k].tap.vaddr != site->tap.vaddr)
 				continue;
-			site->tap = (struct tap_spot){ .why = "its code is another function's" };
+			site->tap = (struct tap_spot){ .why = "its code belongs to another "
+							      "function" };
 			site->tap_is_inside = true;
 		}
 	}

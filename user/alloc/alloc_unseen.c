@@ -78,7 +78,7 @@ const char *alloc_unseen_words(const struct alloc_unseen *u, char buf[ALLOC_UNSE
 	static const char *const words[ALLOC_UNSEEN_CNT] = {
 		[ALLOC_UNSEEN_NONE] = "",
 		[ALLOC_UNSEEN_ALL] =
-			"contains %s, whose functions have no names: what it allocates is not seen",
+			"contains %s, whose functions have no names: its allocations are not seen",
 		[ALLOC_UNSEEN_PARTS] =
 			"contains %s, of which only malloc and free have names: aligned blocks are "
 			"not seen",
@@ -86,10 +86,10 @@ const char *alloc_unseen_words(const struct alloc_unseen *u, char buf[ALLOC_UNSE
 			"contains %s, of which only malloc and free have names: other frees are not "
 			"seen",
 		[ALLOC_UNSEEN_INLINED] =
-			"contains %s, inlined into its callers: what these allocate is not seen",
+			"contains %s, inlined into its callers: their allocations are not seen",
 		[ALLOC_UNSEEN_FOREIGN] =
-			"contains %s, but is on a file system that another user serves (FUSE) and is not "
-			"probed: what it allocates is not seen",
+			"contains %s, but is on a file system that another user serves (FUSE) and "
+			"is not probed: its allocations are not seen",
 	};
 
 	/* NOLINTNEXTLINE(clang-diagnostic-format-nonliteral) */

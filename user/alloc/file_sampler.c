@@ -48,7 +48,8 @@ static int add_site(struct file_sampler *s, const struct usdt_note *note, bool i
 		err = -ENOTSUP; /* it would never be switched on */
 	if (err) {
 		snprintf(s->problem, sizeof(s->problem),
-			 "the arguments of %s:%s are at a place that is not read (\"%.60s\")",
+			 "the arguments of %s:%s are in a place that heaptap does not read "
+			 "(\"%.60s\")",
 			 s->provider, note->name, note->args);
 		return 0;
 	}

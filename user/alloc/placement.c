@@ -368,7 +368,7 @@ static void search(csh h, cs_insn *in, const struct code *c, const struct placem
 	memset(st.holds, NO_ARG, sizeof(st.holds));
 	for (i = 0; i < ARG_CNT; i++)
 		st.holds[arg_reg[i]] = (uint8_t)i;
-	snprintf(ret->why, sizeof(ret->why), "no instruction that can be emulated");
+	snprintf(ret->why, sizeof(ret->why), "no instruction that the kernel emulates");
 	for (i = 0; i < insn_cnt && cs_disasm_iter(h, &p, &left, &vaddr, in); i++) {
 		enum kind k = insn_classify(in, &target);
 		bool is_null_check = k == KIND_JCC && in->id == X86_INS_JE && st.tests == 0;

@@ -313,7 +313,7 @@ static const char *examine(struct search *sc, const uint8_t *at, size_t left, st
 		return "cannot be moved: ";
 	choose_form(sc, s);
 	if (s->is_watched && !s->keeps_prefix && !s->keeps_opcode)
-		return "other tools' breakpoints go there: ";
+		return "other tools put breakpoints there: ";
 	if (sc->flags_insn != NO_FLAGS && flags_matter(sc, at, left, in->address)) {
 		if (sc->flags_insn == LOST_FLAGS)
 			return "flags are in use";
@@ -515,7 +515,9 @@ static bool step(struct search *sc, const char **ret_why)
 	bool was_null_test = sc->tests_null, is_fine;
 	struct insn_effect e = insn_effect(sc->h, sc->in);
 
-	*ret_why = sc->req->is_free ? "the argument or the way ends" : "the entry's state is lost";
+	*ret_why = sc->req->is_free ? "the argument is lost, or the path "
+				      "ends" :
+				      "the state at the entry is lost";
 	sc->tests_null = is_null_test(sc->in);
 	if (sc->in->id == X86_INS_ENDBR64 || insn_is_nop(sc->in))
 		return true;
@@ -631,7 +633,7 @@ int tap_spot_find(const struct elf_file *ef, const struct fde_index *fdes,
 		return err;
 	*ret = c.best;
 	if (gaps->cnt + 2 > TAP_GAPS_CAP && (ret->gap_vaddr || ret->branch_gap_vaddr))
-		*ret = (struct tap_spot){ .why = "too many gaps are taken" };
+		*ret = (struct tap_spot){ .why = "too many gaps are in use" };
 	if (ret->gap_vaddr)
 		gaps->vaddr[gaps->cnt++] = ret->gap_vaddr;
 	if (ret->branch_gap_vaddr)
@@ -640,6 +642,6 @@ int tap_spot_find(const struct elf_file *ef, const struct fde_index *fdes,
 		snprintf(ret->why, sizeof(ret->why), "%s",
 			 c.why[0]	? c.why :
 			 c.why_entry[0] ? c.why_entry :
-					  "no instruction that would do");
+					  "no suitable instruction");
 	return 0;
 }

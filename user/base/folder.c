@@ -82,12 +82,11 @@ static int judge(int fd, enum folder_rule rule, const char *path, size_t shown, 
 		shown = SHOWN_BYTES;
 	if (has_other_owner(&st, rule))
 		return err_set(why, -EPERM,
-			       "the folder '%.*s' belongs to user %u, who can change what is "
-			       "written there",
+			       "the folder '%.*s' belongs to user %u, who can change the files in "
+			       "it",
 			       (int)shown, path, st.st_uid);
-	return err_set(why, -EPERM,
-		       "others may write to the folder '%.*s', and change what is written there",
-		       (int)shown, path);
+	return err_set(why, -EPERM, "others can change the files in the folder '%.*s'", (int)shown,
+		       path);
 }
 
 /* In a safe folder nobody can change what was checked, except his own entries: those are no links, or are refused. */
@@ -102,8 +101,8 @@ static int step(int fd, const char *name, int *ret_fd, struct err *why)
 	if (is_link && !is_own(&st))
 		return err_set(
 			why, -EPERM,
-			"the link '%.200s' on the way belongs to user %u, who can change where it "
-			"leads",
+			"the link '%.200s' in the path belongs to user %u, who can change its "
+			"target",
 			name, st.st_uid);
 	*ret_fd = openat(fd, name, PATH_FLAGS | (is_link ? 0 : O_NOFOLLOW));
 	return *ret_fd < 0 ? -errno : 0;

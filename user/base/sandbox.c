@@ -581,9 +581,9 @@ void sandbox_end_reading(struct sandbox_reading *r)
 const char *sandbox_reading_error(int err)
 {
 	return err == -ENOSPC ?
-		       "standard output could not be written" :
+		       "cannot write to standard output" :
 	       err == -ETIMEDOUT ?
-		       "its files or memory do not answer" :
+		       "its files or memory do not respond" :
 	       err == -EIO ?
 		       "the process that reads its files has crashed, or could not be sealed" :
 		       strerror(-err);

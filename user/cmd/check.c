@@ -147,7 +147,7 @@ static int judge(const struct check_options *o, const struct profile *p,
 	int err = limits_judge(p, before, &o->limits, &l);
 
 	if (err == -EINVAL)
-		log_error("check: the profile has no values that could be checked");
+		log_error("check: the profile has no values to check");
 	else if (err)
 		log_error("check: cannot check the profile: %s", strerror(-err));
 	if (!err && failure[0])

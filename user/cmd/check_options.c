@@ -129,7 +129,7 @@ static const struct option_row rows[] = {
 	  .at = AT(max_inuse),
 	  .arg = "BYTES",
 	  .check = check_size,
-	  .help = "maximum heap in use at the end, of what was allocated during the recording" },
+	  .help = "maximum heap in use at the end" },
 	{ .name = "base",
 	  .type = OPTION_TEXT,
 	  .at = AT(base),
@@ -152,8 +152,8 @@ static const struct option_row rows[] = {
 	  .at = AT(max_unexplained),
 	  .arg = "BYTES",
 	  .check = check_resident_part,
-	  .help = "maximum growth of resident memory that is neither malloc's nor files, stacks and the "
-		  "like, in bytes or percent of resident memory" },
+	  .help = "maximum growth of resident memory outside of malloc heaps, files, stacks and "
+		  "the like, in bytes or percent of resident memory" },
 	{ .name = "max-retained",
 	  .type = OPTION_TEXT,
 	  .at = AT(max_retained),
@@ -210,7 +210,7 @@ static const struct option_row rows[] = {
 	  .arg = "auto|only|no",
 	  .value = "no",
 	  .choices = tap_wish_names,
-	  .help = "as with heaptap record: for programs that allocate all the time" },
+	  .help = "as with heaptap record, for programs that allocate all the time" },
 
 	{ .type = OPTION_HEADING, .help = "output" },
 	{ .name = "format",
@@ -330,10 +330,9 @@ static int check_limits(const struct check_options *o)
 		return -EINVAL;
 	}
 	if ((o->max_unexplained || o->max_retained) && o->with.recorder.argv) {
-		log_error(
-			"check: --max-%s is of a running process, or a profile of one: give -p PID or "
-			"a FILE",
-			o->max_unexplained ? "unexplained" : "retained");
+		log_error("check: --max-%s needs a running process, or a profile of one: give -p "
+			  "PID or a FILE",
+			  o->max_unexplained ? "unexplained" : "retained");
 		return -EINVAL;
 	}
 	if (o->confidence < 50 || o->confidence >= 100) {

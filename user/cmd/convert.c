@@ -19,16 +19,14 @@
 #include "report/report.h"
 
 static const char usage[] =
-	"usage: heaptap convert [OPTIONS] IN OUT\n"
-	"\n"
-	"Write a heap profile in another form. IN is what heaptap report reads: pprof, a heap dump of\n"
-	"jemalloc, a heap profile of gperftools. The ending of OUT selects the format:\n"
-	"  .pb.gz, .pprof       pprof, for go tool pprof, Parca, Pyroscope; all that heaptap knows\n"
-	"  .collapsed, .folded  one line per stack with its bytes, for flame graph programs\n"
-	"  .heap                heap_v2, a dump as jemalloc writes it, for jeprof; by thread\n"
-	"Samples are scaled up as by jeprof. Names come from the files on this machine.\n"
-	"IN may be - for standard input, OUT - for standard output.\n"
-	"\n";
+	"usage: heaptap convert [OPTIONS] IN OUT\n\nWrite a heap profile in another format. IN is "
+	"anything that heaptap report reads: pprof, a heap dump of\njemalloc, a heap profile of "
+	"gperftools. The ending of OUT selects the format:\n "
+	" .pb.gz, .pprof       pprof, for go tool pprof, Parca, Pyroscope; has everything\n "
+	" .collapsed, .folded  one line per stack with its bytes, for flame graph programs\n "
+	" .heap                heap_v2, a dump as jemalloc writes it, for jeprof; by "
+	"thread\nSamples are scaled up as by jeprof. Names come from the files on this "
+	"machine.\nIN may be - for standard input, OUT - for standard output.\n\n";
 
 static const char more[] = "\n"
 			   "examples:\n"
@@ -71,8 +69,8 @@ static const struct option_row rows[] = {
 	  .at = AT(value),
 	  .arg = "WHAT",
 	  .choices = value_names,
-	  .help = "values of collapsed: inuse (default), or alloc: all that was allocated, freed "
-		  "or not" },
+	  .help = "values of collapsed: inuse (default), or alloc: all allocations, freed or "
+		  "not" },
 	{ .name = "force",
 	  .type = OPTION_FLAG,
 	  .at = AT(is_forced),
@@ -133,7 +131,7 @@ static int take_operands(int argc, char **argv, const struct option_args *args,
 		return -EINVAL;
 	}
 	if (cnt > 2) {
-		log_error("convert: unexpected argument '%s': only IN and OUT are taken",
+		log_error("convert: unexpected argument '%s' after IN and OUT",
 			  argv[args->first + 2]);
 		return -EINVAL;
 	}
@@ -209,7 +207,9 @@ static int convert(const struct convert_options *o)
 	if (!err && o->form != FORM_PPROF) {
 		err = report_check(p, &o->report, &why);
 		if (err)
-			log_error("convert: '%s' cannot become %s: %s", o->in, form_names[o->form],
+			log_error("convert: cannot convert '%s' to %s: "
+				  "%s",
+				  o->in, form_names[o->form],
 				  err == -ENODATA ? why.text : strerror(-err));
 	}
 	if (!err)
@@ -237,7 +237,7 @@ static int run(int argc, char **argv, const struct option_args *args)
 
 const struct command command_convert = {
 	.name = "convert",
-	.summary = "write a profile, or another allocator's dump, in another form",
+	.summary = "write a profile, or another allocator's dump, in another format",
 	.example = "heaptap convert x.heap x.pb.gz",
 	.options = &table,
 	.usage = usage,

@@ -28,14 +28,11 @@
 #define WALL_S 60 /* for a process of many large files */
 
 static const char usage[] =
-	"usage: heaptap doctor [-p PID] [-v | --json]\n"
-	"\n"
-	"Say whether heaptap can record on this machine, or the process PID: what, at what cost,\n"
-	"what would be missing, and what to do about it. Nothing is attached to the process.\n"
-	"\n";
+	"usage: heaptap doctor [-p PID] [-v | --json]\n\nCheck what heaptap can record on this "
+	"machine, or of the process PID, at what cost, what would\nbe missing, and what to do "
+	"about it. Nothing is attached to the process.\n\n";
 
-static const char more[] = "\n"
-			   "Exit status: 0 it can be recorded, 1 it cannot, 2 wrong usage.\n";
+static const char more[] = "\nExit status: 0 it can be recorded, 1 it cannot, 2 wrong usage.\n";
 
 #define AT(member) offsetof(struct doctor_report, member)
 
@@ -206,7 +203,7 @@ static int run(int argc, char **argv, const struct option_args *args)
 
 const struct command command_doctor = {
 	.name = "doctor",
-	.summary = "say what can be recorded here, and what would be missing",
+	.summary = "check what can be recorded here, and what would be missing",
 	.example = "heaptap doctor -p PID",
 	.options = &table,
 	.usage = usage,

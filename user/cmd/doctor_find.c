@@ -130,7 +130,7 @@ static void find_machine(struct doctor_report *r)
 	else if (r->features.has_blind_multi)
 		add(r, DOCTOR_NOTE,
 		    "attaching takes longer on this kernel: its uprobe_multi sees only one thread "
-		    "of a process (mended in 6.10 and later stable kernels), so perf events are "
+		    "of a process (fixed in 6.10 and later stable kernels), so perf events are "
 		    "used",
 		    "");
 	if (suffices && !r->features.uprobe_session)
@@ -197,7 +197,7 @@ static void find_stepped(struct doctor_report *r, const struct survey_file *file
 	if (!cnt)
 		return;
 	f = add(r, DOCTOR_LIMIT, "recording costs more: ",
-		"nothing is missing. It matters where these are called often; --rate does not "
+		"nothing is missing. This matters if they are called often; --rate does not "
 		"change it");
 	say(f, "%u of %zu probes in %s are single-stepped", cnt, file->alloc->sites.cnt,
 	    file->path);
@@ -250,7 +250,8 @@ static void find_allocators(struct doctor_report *r)
 				file->unseen.kind == ALLOC_UNSEEN_FOREIGN ?
 					"run it from another file system" :
 					"a build that keeps its symbols, or its debug file (found "
-					"by build id), shows it; in use is at least what is seen"),
+					"by build id), shows it; heap in use is at least the "
+					"number shown"),
 			    "%.300s %s", file->path, alloc_unseen_words(&file->unseen, words));
 	if (!found)
 		find_no_allocator(r, &kind);
@@ -310,7 +311,7 @@ static void runtime_words_stacks(const struct runtime *r, struct runtime_words *
 		ret->advice = "start it with -XX:+PreserveFramePointer";
 	} else if (r->kind == RUNTIME_LUAJIT) {
 		ret->what = "stacks end in compiled Lua code: LuaJIT has no frame pointers";
-		ret->advice = "no option helps; totals and the frames up to there are right";
+		ret->advice = "no option helps; totals, and frames up to there, are right";
 	} else if (r->kind == RUNTIME_NONE) {
 		ret->what = "stacks end at JIT-compiled code built without frame pointers";
 		ret->advice = "totals are not affected";
@@ -344,13 +345,13 @@ static void find_stacks(struct doctor_report *r)
 	struct runtime_words words;
 
 	find_files(r, DOCTOR_LIMIT,
-		   "stacks may end in these files, and their allocators are not seen, because they "
-		   "could not be read: ",
+		   "files that could not be read; stacks may end in them, and their allocators "
+		   "are not seen: ",
 		   is_unreadable,
 		   "run heaptap as root (CAP_SYS_ADMIN) and outside the process's container");
 	find_files(r, DOCTOR_LIMIT,
-		   "stacks may end in these files: they have no unwind tables (.eh_frame), so only "
-		   "frame pointers are followed: ",
+		   "files without unwind tables (.eh_frame); stacks may end in them if they have "
+		   "no frame pointers either: ",
 		   has_no_rows,
 		   "build with -fasynchronous-unwind-tables or -fno-omit-frame-pointer");
 	find_files(r, DOCTOR_NOTE, "only exported functions have names: ", has_exported_names_only,
@@ -388,14 +389,14 @@ static void find_tags(struct doctor_report *r)
 			if (tag->problem.text[0])
 				say(add(r, DOCTOR_LIMIT, "the tags of ",
 					tag->kind == HT_TAG_SCOPE ?
-						"all else is recorded; build it with the "
+						"the rest is recorded; build it with the "
 						"heaptap/scope.h of this heaptap, or use a newer "
 						"heaptap" :
-						"all else is recorded"),
+						"the rest is recorded"),
 				    "%s are left out: %s", file->path, tag->problem.text);
 			else if (doctor_is_paused(tag))
 				say(add(r, DOCTOR_LIMIT, "no allocation is recorded now: ",
-					"it has to call heaptap_unpause_all() first"),
+					"it must call heaptap_unpause_all() first"),
 				    "%s has paused the recording (heaptap_pause_all)", file->path);
 		}
 	if (source_cnt > HT_TAG_SOURCES_CAP)
@@ -420,8 +421,8 @@ int doctor_find(struct doctor_report *r)
 		find_stacks(r);
 		if (r->info.seccomp && r->seccomp_kills_returns)
 			add(r, DOCTOR_BLOCK,
-			    "it could be killed: it runs under seccomp, and on this kernel a return "
-			    "probe ends with a system call that a strict filter kills for",
+			    "recording could kill it: it runs under seccomp, and on this kernel a "
+			    "return probe ends with a system call that a strict filter may forbid",
 			    "update the kernel: 6.14 or later, or a stable one with that fix");
 	}
 	return r->find_err;

@@ -61,14 +61,14 @@ static void put_prospect(const struct doctor_report *r, FILE *page)
 	char ns[UNITS_BUF];
 	uint32_t nth = 0, cost_cnt = 0;
 
-	put_fact(page, "recorded\twhat ");
+	put_fact(page, "recorded\tallocations of ");
 	vec_each(&r->survey->files, file)
 		if (file->alloc && put_separator(page, nth++))
 			fprintf(page, "%s (%s)", file->alloc->family, file->path);
 	put_rest(page, nth);
 	fprintf(page,
-		" hands out once heaptap is attached. What it holds before that stays unknown; "
-		"'heaptap record -- COMMAND' sees everything");
+		" from the attach on; earlier ones are not seen ('heaptap record -- COMMAND' sees "
+		"all)");
 	vec_each(&r->survey->files, file) {
 		double pair_ns = file->alloc ? doctor_pair_ns(r, file->alloc) : 0;
 
@@ -81,7 +81,7 @@ static void put_prospect(const struct doctor_report *r, FILE *page)
 	}
 	put_rest(page, cost_cnt);
 	if (cost_cnt)
-		fprintf(page, " for a malloc and its free that are not sampled");
+		fprintf(page, " for a malloc and a free that are not sampled");
 	put_fact(page, "command\theaptap record -p %d -d 30s", (int)r->pid);
 }
 
@@ -142,7 +142,7 @@ static const char *state_name(const struct process_info *info)
 	};
 
 	if (info->is_main_thread_gone)
-		return "its main thread has ended, others live";
+		return "its main thread has ended, others run";
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (names[i].state == info->state)
 			return names[i].name;
@@ -191,7 +191,7 @@ static void put_samplers(const struct survey *s, FILE *page)
 				 file->sampler->problem[0] ?
 					 file->sampler->problem :
 				 file->sampler->is_whole ?
-					 "read instead of its allocator when it is on" :
+					 "read instead of the allocator when it reports samples" :
 					 "read with --source usdt");
 }
 
@@ -287,7 +287,7 @@ static void put_machine(const struct doctor_report *r, FILE *page)
 	put_fact(page, "kernel\tLinux %s, %s, %ld CPU%s", r->uts.release, r->uts.machine,
 		 r->cpu_cnt, plural((size_t)r->cpu_cnt));
 	if (!r->features.bpf)
-		fprintf(page, ", its features cannot be tried");
+		fprintf(page, ", its features cannot be tested");
 	else if (missing_cnt)
 		fprintf(page, ", %zu feature%s missing: see below", missing_cnt,
 			plural(missing_cnt));
@@ -329,15 +329,14 @@ static void put_site(const struct doctor_report *r, const struct alloc_site *sit
 		is_probed ? " (probed)" : "");
 	if (use == TAP_USE_NOTHING)
 		fprintf(page, "; a tap does not sample its blocks: %s",
-			tap->vaddr ? "it may throw, and no other function gives such blocks" :
-				     tap->why);
+			tap->vaddr ? "it may throw, and there is no nothrow variant" : tap->why);
 	else if (!tap->vaddr)
 		fprintf(page, "; no tap: %s%s", tap->why,
 			use == TAP_USE_INSIDE ? " (what it calls is tapped)" : "");
 	else if (use == TAP_USE_FREES)
-		fprintf(page, "; a tap does not sample what it gives: it may throw");
+		fprintf(page, "; a tap does not sample it: it may throw");
 	if (tap->is_watched)
-		fprintf(page, "; another tool's breakpoint at the tap would hide calls");
+		fprintf(page, "; another tool's breakpoint there would hide calls from the tap");
 }
 
 /* The whole table, so that nobody has to guess what "known" means. */
@@ -437,7 +436,8 @@ static void put_tags(const struct survey *s, FILE *page)
 	vec_each(&s->files, file)
 		found |= file->tags.all.cnt > 0;
 	if (!found)
-		put_fact(page, "tags\tnone: include heaptap/scope.h to see who the memory is for");
+		put_fact(page, "tags\tnone: include heaptap/scope.h to see what the memory is "
+			       "for");
 	put_title(page, "Tags");
 	put_head(page, "file\tformat\tfound by\tsays");
 	vec_each(&s->files, file)
@@ -487,7 +487,7 @@ static void put_features(const struct doctor_report *r, FILE *page)
 	size_t cnt;
 
 	put_title(page, "Kernel features");
-	put_head(page, "feature\there\tsince\tif it is missing");
+	put_head(page, "feature\there\tsince\twithout it");
 	infos = kernel_feature_infos(&cnt);
 	for (size_t i = 0; i < cnt; i++) {
 		bool is_missing = lacks_feature(r, &infos[i]);
@@ -506,11 +506,11 @@ static void put_sharings(const struct doctor_report *r, FILE *page)
 {
 	static const char *const what[] = {
 		[SHARING_OWN] = "links of each process",
-		[SHARING_EVENT] = "an event that they share",
+		[SHARING_EVENT] = "one event that they share",
 		[SHARING_ALL] = "one link; others pay too",
 	};
 
-	put_title(page, "Ways to attach, ns a hit of one of so many processes");
+	put_title(page, "Ways to attach: ns per hit, by number of processes");
 	put_head(page, "way\twhat");
 	for (size_t i = 0; i < DOCTOR_SHARING_CNTS; i++)
 		fprintf(page, "\t%zu", doctor_sharing_process_cnts[i]);
@@ -557,11 +557,11 @@ static void put_privileges(const struct doctor_report *r, FILE *page)
 		put_detail(page, "%s\t", sysctls[i].name);
 		fprintf(page, sysctls[i].value == INT_MIN ? "none" : "%d", sysctls[i].value);
 		fprintf(page, "\t%s %s",
-			privileges_have(p, sysctls[i].number) ? "does not matter with" :
+			privileges_have(p, sysctls[i].number) ? "not needed with" :
 								"matters without",
 			sysctls[i].capability);
 	}
-	put_detail(page, "kptr_restrict\t%d\tdoes not matter: no kernel address is used",
+	put_detail(page, "kptr_restrict\t%d\tnot needed: no kernel address is used",
 		   p->kptr_restrict);
 }
 

@@ -36,10 +36,8 @@ static const char usage[] =
 	"\n";
 
 static const char more[] =
-	"\n"
-	"With --for, it ends at once, with what there is, on Ctrl-C or when the process ends.\n"
-	"\n"
-	"Exit status: 0 success, 1 error, 2 wrong usage.\n";
+	"\nWith --for, Ctrl-C takes the second reading at once.\n\nExit status: 0 success, 1 "
+	"error, 2 wrong usage.\n";
 
 static const char *const formats[] = { "text", "json", "html", NULL };
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_HTML };
@@ -60,7 +58,7 @@ static const struct option_row rows[] = {
 	  .type = OPTION_TEXT,
 	  .at = AT(process),
 	  .arg = "PID",
-	  .help = "the running process, or the name of one if no other has it" },
+	  .help = "the running process: its PID, or its name if no other process has it" },
 	{ .name = "for",
 	  .type = OPTION_TIME,
 	  .at = AT(for_ns),
@@ -68,7 +66,7 @@ static const struct option_row rows[] = {
 	  .min = NS_PER_S,
 	  .max = FOR_CAP_S * NS_PER_S,
 	  .wanted = "a time from 1s to 24h, such as 60s",
-	  .help = "look again after TIME, and show what changed: 60s, 5m, 1h" },
+	  .help = "read again after TIME, and show the changes: 60s, 5m, 1h" },
 	{ .name = "pins",
 	  .type = OPTION_FLAG,
 	  .at = AT(shows_pins),
@@ -130,7 +128,7 @@ static int wait_between(const struct explain_options *o, uint64_t start_ns)
 			return 0;
 		if (*is_over)
 			return passed_ns < NS_PER_S ? -EINTR : 0;
-		log_status("explain: second look in %llu s (Ctrl-C: now)",
+		log_status("explain: second reading in %llu s (Ctrl-C: now)",
 			   (unsigned long long)((o->for_ns - passed_ns) / NS_PER_S));
 		usleep(TURN_US);
 	}
@@ -149,10 +147,10 @@ static void look_again(const struct explain_options *o, struct explanation *x)
 	if (!err && !explain_is_same_program(&again, x))
 		err = again.start_time_ticks == x->start_time_ticks ? -ESTALE : -ESRCH;
 	if (err) {
-		log_warn("explain: only the first look is shown: %s",
+		log_warn("explain: this is only the first reading: %s",
 			 err == -ESRCH	? "the process has ended" :
 			 err == -ESTALE ? "the process has executed another program" :
-			 err == -EINTR	? "it was ended before a second one" :
+			 err == -EINTR	? "heaptap was stopped before the second" :
 					  why.text);
 		explain_release(&again);
 		return;
@@ -223,7 +221,8 @@ static int run(int argc, char **argv, const struct option_args *args)
 	}
 	if (o.format == FORMAT_HTML && isatty(STDOUT_FILENO)) {
 		log_error(
-			"explain: html is for a browser, and standard output is a terminal: use > x.html");
+			"explain: html is for a browser, and standard output is a terminal: add > "
+			"x.html");
 		goto out;
 	}
 	o.columns = terminal_columns(STDOUT_FILENO, COLUMNS_MIN, COLUMNS_MAX);

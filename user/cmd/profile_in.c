@@ -104,7 +104,7 @@ static int explain_status(struct download *d, bool has_token, struct err *why)
 	make_printable(d->answer);
 	if (status == 401 || status == 403)
 		return err_set(why, -EACCES, "the server wants %s (HTTP status %ld)",
-			       has_token ? "another token than that of --token-file" :
+			       has_token ? "another token than that in --token-file" :
 					   "a token (--token-file FILE of heaptap diff and report)",
 			       status);
 	return err_set(why, -EIO, "HTTP status %ld%s%s", status, d->answer[0] ? ": " : "",
@@ -140,7 +140,7 @@ static int http_get(const char *url, const char *token, int fd, struct err *why)
 	int err = err_set(why, -ENOMEM, "out of memory");
 
 	if (has_user(url))
-		return err_set(why, -EINVAL, "no name and password in an address");
+		return err_set(why, -EINVAL, "an address must not contain a name and password");
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return -ENOMEM;
 	d.easy = curl_easy_init();

@@ -23,13 +23,11 @@
 #include "result/scope_labels.h"
 
 static const char usage[] =
-	"usage: heaptap record [OPTIONS] -p PID\n"
-	"       heaptap record [OPTIONS] --comm NAME | --cgroup PATH\n"
-	"       heaptap record [OPTIONS] -- COMMAND [ARG...]\n"
-	"\n"
-	"Record who allocates, and who holds, the memory of a process. Ends when the time is up, all\n"
-	"processes have ended, or with Ctrl-C; then saves a profile (pprof) and prints the largest\n"
-	"holders.\n";
+	"usage: heaptap record [OPTIONS] -p PID\n "
+	"      heaptap record [OPTIONS] --comm NAME | --cgroup PATH\n "
+	"      heaptap record [OPTIONS] -- COMMAND [ARG...]\n\nRecord which code allocates and "
+	"holds the memory of a process. Ends when the time is up, when\nall processes have ended, "
+	"or with Ctrl-C; then saves a profile (pprof) and prints the largest\nholders.\n";
 
 static const char more[] =
 	"\n"
@@ -115,8 +113,7 @@ static const struct option_row rows[] = {
 	  .at = AT(with.whom.cgroups),
 	  .arg = "PATH",
 	  .help = "running processes in this cgroup or below it; may be repeated. With --comm a "
-		  "process must match both. Processes are looked up once, at the start: add "
-		  "--follow for children, or use serve for later ones" },
+		  "process must match both. Processes that start later: heaptap serve" },
 	{ .name = "follow",
 	  .type = OPTION_FLAG,
 	  .at = AT(with.recorder.follow),
@@ -170,8 +167,8 @@ static const struct option_row rows[] = {
 	  .value = "64k",
 	  .min = 1,
 	  .max = 1ULL << 40,
-	  .help = "one sample per BYTES allocated, on average; 1 = every allocation. Without this option "
-		  "also finer, down to 4k, while that gives at most 500 samples a second" },
+	  .help = "one sample per BYTES allocated, on average; 1 = every allocation. Without this "
+		  "option finer, down to 4k, at up to 500 samples a second" },
 	{ .name = "max-overhead",
 	  .type = OPTION_LIMIT,
 	  .at = AT(with.max_overhead),
@@ -209,8 +206,8 @@ static const struct option_row rows[] = {
 	  .at = AT(with.recorder.source),
 	  .arg = "auto|probes|usdt",
 	  .choices = probes_source_names,
-	  .help = "source of samples: probes on the allocator, or the USDT probes of a sampler in the "
-		  "program (otel_memory, ddheap). auto: probes, until a sampler of the whole program "
+	  .help = "source of samples: probes on the allocator, or the USDT probes of a sampler in "
+		  "the program (otel_memory, ddheap). auto: probes, until such a sampler "
 		  "reports" },
 	{ .name = "tap",
 	  .type = OPTION_CHOICE,
@@ -218,10 +215,11 @@ static const struct option_row rows[] = {
 	  .at = AT(with.recorder.tap),
 	  .arg = "auto|only|no",
 	  .choices = tap_wish_names,
-	  .help = "let the process choose its samples: only these trap, other allocations cost some ns. "
-		  "Pauses its threads for milliseconds and patches its allocator until the end. "
-		  "=auto: once probes cost too much (default for COMMAND); =only: fail instead of "
-		  "falling back to probes; =no: probes only (default for running processes)" },
+	  .help = "for programs that allocate all the time: the process chooses its samples, and "
+		  "other allocations cost some ns. Pauses its threads for milliseconds and "
+		  "patches its allocator until the end. auto: only when probes cost too much "
+		  "(default for COMMAND); only: or record nothing; no: never (default for running "
+		  "processes)" },
 	{ .name = "dry-run",
 	  .type = OPTION_FLAG,
 	  .at = AT(is_dry_run),
@@ -230,8 +228,8 @@ static const struct option_row rows[] = {
 	{ .name = "probe-throwing-new",
 	  .type = OPTION_FLAG,
 	  .at = AT(with.recorder.alloc.probe_throwing),
-	  .help = "before Linux 6.13: record operator new of jemalloc, tcmalloc and mimalloc, too. A "
-		  "new that throws then ends the program" },
+	  .help = "before Linux 6.13: record operator new of jemalloc, tcmalloc and mimalloc, "
+		  "too. If it throws, the program is ended" },
 	{ .name = "keep-allocator-frames",
 	  .type = OPTION_FLAG,
 	  .at = AT(result.keep_allocator_frames),
@@ -460,7 +458,7 @@ static int run(int argc, char **argv, const struct option_args *args)
 
 const struct command command_record = {
 	.name = "record",
-	.summary = "record a process and show who holds its memory (as root)",
+	.summary = "record a process and show which code holds its memory (as root)",
 	.example = "heaptap record -p PID -d 30s",
 	.options = &table,
 	.usage = usage,

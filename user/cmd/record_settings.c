@@ -165,9 +165,8 @@ static int explain_none(const struct whom *w, struct err *why)
 	err_add(why, "%s", w->comms.cnt && w->cgroups.cnt ? " and is in " : "");
 	add_rules(why, "--cgroup", &w->cgroups);
 	err_add(why,
-		": 'ps -e' lists names, up to %d characters; more are known if the name is the "
-		"executable's own, not that of a link or a script. Processes that come later are "
-		"recorded by heaptap serve",
+		": ps -e lists names, of which the kernel keeps %d characters. Processes that "
+		"start later: heaptap serve",
 		SELECT_COMM_CHARS);
 	return -ESRCH;
 }
@@ -193,7 +192,7 @@ static int find_by_rules(const struct whom *w, struct whom *found, struct err *w
 	if (!err) {
 		err = look_through_all(rules, found);
 		if (err)
-			err_set_os(why, err, "cannot look through /proc");
+			err_set_os(why, err, "cannot read /proc");
 	}
 	select_rules_free(rules);
 	vec_each(&places, place)
@@ -414,11 +413,9 @@ int whom_explain_pids(const char *list, struct err *why)
 
 	if (!*list || *list == '-')
 		return err_set(why, -EINVAL,
-			       "a process id, or several: 12,34; there is none: is the program "
-			       "running?");
+			       "it is empty: is the program running? Give process ids: 12,34");
 	if (!cnt)
-		return err_set(why, -EINVAL,
-			       "a process id, or several: 12,34; processes are named by --comm");
+		return err_set(why, -EINVAL, "give process ids: 12,34; by name: --comm");
 	escape(list, chars, pattern);
 	return err_set(why, -EINVAL, "%zu process%s of this name run%s: --comm %s, instead of -p",
 		       cnt, cnt == 1 ? "" : "es", cnt == 1 ? "s" : "", pattern);
@@ -441,8 +438,8 @@ static void settle_limit(struct record_settings *s, const char *command, bool is
 			governor_limit(s->max_overhead.percent, s->max_overhead.is_strict);
 	} else if (s->recorder.rate_bytes == 1) {
 		s->recorder.max_overhead = BUDGET_NO_LIMIT;
-		log_info("%s: --rate 1 records every allocation, so the overhead is not limited; "
-			 "--max-overhead PCT limits it",
+		log_info("%s: --rate 1 records every allocation, so the overhead is not limited "
+			 "(--max-overhead PCT limits it)",
 			 command);
 	} else {
 		s->recorder.max_overhead = GOVERNOR_RECORD_LIMIT;

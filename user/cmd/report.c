@@ -22,12 +22,10 @@
 #include "report/report_diff.h"
 
 static const char usage[] =
-	"usage: heaptap report [OPTIONS] FILE\n"
-	"\n"
-	"Read a pprof heap profile, heaptap's own or another tool's, or a heap dump of jemalloc or\n"
-	"gperftools, and say who holds the memory.\n"
-	"FILE may be - for standard input, or the address of a profile that heaptap serves.\n"
-	"\n";
+	"usage: heaptap report [OPTIONS] FILE\n\nRead a pprof heap profile, heaptap's own or "
+	"another tool's, or a heap dump of jemalloc or\ngperftools, and show which code holds the "
+	"memory.\nFILE may be - for standard input, or the address of a profile that heaptap "
+	"serves.\n\n";
 
 static const char more[] = "\n"
 			   "examples:\n"
@@ -42,13 +40,11 @@ static const char more[] = "\n"
 			   "  heaptap report --format html -o heap.html FILE\n";
 
 static const char diff_usage[] =
-	"usage: heaptap diff [OPTIONS] BEFORE AFTER\n"
-	"\n"
-	"Show what changed from one pprof heap profile to another, with the 95 % interval of each change.\n"
-	"Changes within sampling noise are summed up. The profiles may be of different processes, builds\n"
-	"and rates: rows are compared by name. AFTER may be - for standard input; both may be addresses of\n"
-	"profiles that heaptap serves, current or saved.\n"
-	"\n";
+	"usage: heaptap diff [OPTIONS] BEFORE AFTER\n\nShow the changes from one pprof heap "
+	"profile to another, with 95 % intervals.\nChanges within sampling noise are summed up. "
+	"The profiles may be of different processes, builds\nand rates: rows are compared by "
+	"name. AFTER may be - for standard input; both may be addresses of\nprofiles that heaptap "
+	"serves, current or saved.\n\n";
 
 static const char diff_more[] =
 	"\n"
@@ -166,10 +162,9 @@ static int keep_older(const struct report_cli *c, struct profile *p)
 	int err = c->older_than_ns ? profile_keep_older(p, c->older_than_ns) : 0;
 
 	if (err == -ENODATA)
-		log_error(
-			"report: '%s': the ages of its blocks are unknown: only files that heaptap "
-			"record wrote have them",
-			c->path);
+		log_error("report: '%s': the ages of its blocks are unknown: only profiles of "
+			  "heaptap record have them",
+			  c->path);
 	return err;
 }
 
@@ -246,7 +241,7 @@ const struct command command_report = {
 
 const struct command command_diff = {
 	.name = "diff",
-	.summary = "show what changed from one profile to another",
+	.summary = "show the changes from one profile to another",
 	.example = "heaptap diff BEFORE AFTER",
 	.options = &diff_table,
 	.usage = diff_usage,

@@ -75,7 +75,7 @@ static int check_at(const char *text, struct err *why)
 	uint64_t ns;
 
 	return err_set(why, parse_at(text, &at, &ns),
-		       "peak, end, or a time since the begin, such as 2.5s");
+		       "peak, end, or a time since the beginning, such as 2.5s");
 }
 
 static int check_match(const char *text, struct err *why)
@@ -212,23 +212,24 @@ static const struct option_row rows[] = {
 	  .arg = "peak|end|TIME",
 	  .choices = at_names,
 	  .check = check_at,
-	  .help = "show what was in use at the peak, at the end, or at the kept moment nearest to TIME "
-		  "since the begin. Default: end; as text and html, the peak of a command that "
-		  "heaptap record started and that has ended" },
+	  .help = "show the heap in use at the peak, at the end, or at the recorded moment "
+		  "nearest to TIME since the beginning. Default: end; in text and html, the peak "
+		  "of a command that heaptap record started and that has ended" },
 	{ .name = "older-than",
 	  .type = OPTION_TIME,
 	  .at = AT(older_than_ns),
 	  .arg = "TIME",
 	  .min = 1,
 	  .wanted = "a time such as 30s, 10m or 2h",
-	  .help = "show only blocks in use for at least TIME, one of the bounds of --by age" },
+	  .help = "show only blocks that have been in use for at least TIME (a bound of --by "
+		  "age)" },
 	{ .name = "top",
 	  .letter = 'n',
 	  .type = OPTION_COUNT,
 	  .at = AT(report.row_cap),
 	  .arg = "N",
-	  .help = "rows to show, the rest is summed up; 0 = all (default: as many as fit 24 lines, "
-		  "at most 10 stacks; all in formats other than text)" },
+	  .help = "rows to show; the rest is summed up; 0 = all (default: as many as fit 24 "
+		  "lines, at most 10 stacks; all in formats other than text)" },
 	{ .name = "verbose",
 	  .letter = 'v',
 	  .type = OPTION_FLAG,
@@ -315,8 +316,8 @@ static int choose_format(struct report_cli *c, bool is_diff)
 		return 0;
 	}
 	if (has_ending(c->output, ".pb.gz") || has_ending(c->output, ".pprof")) {
-		log_error("report: '%s' has the ending of a profile: use heaptap convert for "
-			  "profiles, or --format",
+		log_error("report: '%s' has the ending of a profile: use heaptap convert, or "
+			  "--format",
 			  c->output);
 		return -EINVAL;
 	}
@@ -450,7 +451,7 @@ static const char *refuse_diff(const struct report_cli *c)
 		return "a difference compares rows by name: not with --by instance, --verbose or "
 		       "--frames";
 	if (!strcmp(c->base_path, "-"))
-		return "only the later profile can come from standard input";
+		return "only AFTER can be standard input";
 	return NULL;
 }
 
@@ -500,7 +501,7 @@ static int take_operands(char **argv, const struct option_args *args, bool is_di
 	if (operands[is_diff ? 2 : 1]) {
 		log_error("%s: unexpected argument '%s': %s", is_diff ? "diff" : "report",
 			  operands[is_diff ? 2 : 1],
-			  is_diff ? "only BEFORE and AFTER are taken" : "one FILE at a time");
+			  is_diff ? "give only BEFORE and AFTER" : "one FILE at a time");
 		return -EINVAL;
 	}
 	if (is_diff)

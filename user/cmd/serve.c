@@ -283,23 +283,23 @@ void serve_settings_release(struct serve_settings *s)
 }
 
 static const char usage[] =
-	"usage: heaptap serve [OPTIONS] -a | [-p PID]... [--comm RE]... [--exe RE]... [--user USER]...\n"
-	"                               [--cgroup PATH]... [--container ID]...\n"
-	"\n"
-	"Follow processes from outside, and serve who holds their memory over HTTP, until SIGTERM.\n";
+	"usage: heaptap serve [OPTIONS] -a | [-p PID]... [--comm RE]... [--exe RE]... [--user "
+	"USER]...\n "
+	"                              [--cgroup PATH]... [--container ID]...\n\nFollow processes "
+	"from outside, and serve profiles of their memory over HTTP, until SIGTERM.\n";
 
 static const char more[] =
 	"\n"
 	"pages:\n"
 	"  /                       the processes; /pid/N/ one of them\n"
 	"  /viewer, /pid/N/viewer  flame graph of heap in use; ?seconds=N, at=peak\n"
-	"  /pid/N/diff?at=peak     what changed since a saved profile; between two moments of a day:\n"
+	"  /pid/N/diff?at=peak     changes since a saved profile; between two moments of a day:\n"
 	"                          ?from=2026-11-26T14:05:00Z&to=2026-11-26T14:40:00Z\n"
 	"  /pid/N/growth           which stacks grow, as JSON\n"
-	"  /debug/pprof/heap       pprof profile of all; ?pid=N of one; ?seconds=N what is allocated\n"
+	"  /debug/pprof/heap       pprof profile of all; ?pid=N of one; ?seconds=N allocations\n"
 	"                          within N seconds; also /pid/N/debug/pprof/heap;\n"
 	"                          ?pid=N&at=peak, at=limit, at=last: a saved one\n"
-	"  /debug/pprof/allocs     the same, opens on what was allocated\n"
+	"  /debug/pprof/allocs     the same, opens on allocations\n"
 	"  /pid/N/pprof/heap       for jeprof and google-pprof; also growth, symbol, cmdline\n"
 	"  /metrics                for Prometheus, as text or OpenMetrics\n"
 	"  /healthz\n"
@@ -328,7 +328,7 @@ static int reload(struct daemon *d, const struct option_args *args,
 		err = daemon_reconfigure(d, &ret->daemon);
 	}
 	if (err) {
-		log_error("serve: the configuration stays as it was");
+		log_error("serve: the configuration has not changed");
 		serve_settings_release(ret);
 		return err;
 	}

@@ -250,8 +250,8 @@ static const struct option_row rows[] = {
 	  .arg = "auto|probes|usdt",
 	  .choices = probes_source_names,
 	  .flags = OPTION_AT_START,
-	  .help = "source of samples: probes on the allocator, or the USDT probes of a sampler in the "
-		  "program (otel_memory, ddheap). auto: probes, until a sampler of the whole program "
+	  .help = "source of samples: probes on the allocator, or the USDT probes of a sampler in "
+		  "the program (otel_memory, ddheap). auto: probes, until such a sampler "
 		  "reports" },
 	{ .name = "tap",
 	  .type = OPTION_TEXTS,
@@ -259,9 +259,9 @@ static const struct option_row rows[] = {
 	  .arg = "RE",
 	  .check = select_check_pattern,
 	  .flags = OPTION_AT_START,
-	  .help = "tap the followed processes whose name matches: only samples trap, other "
-		  "allocations cost some ns. Pauses their threads for milliseconds and patches "
-		  "their allocator (THE TAP in heaptap-record(1)); may be repeated" },
+	  .help = "tap the followed processes whose name matches, so that only samples trap. "
+		  "Pauses their threads for milliseconds and patches their allocator (THE TAP in "
+		  "heaptap-record(1)); may be repeated" },
 	{ .name = "tap-exe",
 	  .type = OPTION_TEXTS,
 	  .at = AT(daemon.tap_exe),
@@ -273,7 +273,7 @@ static const struct option_row rows[] = {
 	  .type = OPTION_FLAG,
 	  .at = AT(daemon.taps_on_request),
 	  .flags = OPTION_AT_START,
-	  .help = "tap them only once probes cost more than --max-overhead; without --tap and "
+	  .help = "tap them only when probes cost more than --max-overhead; without --tap and "
 		  "--tap-exe, all followed processes" },
 	{ .name = "attach-mode",
 	  .type = OPTION_CHOICE,
@@ -323,8 +323,8 @@ static const struct option_row rows[] = {
 	  .value = "10s",
 	  .max = 3600 * NS_PER_S,
 	  .flags = OPTION_AT_START,
-	  .help = "read heap in use per stack every TIME, to show growth and changes within a day; "
-		  "0 = never" },
+	  .help = "read heap in use per stack every TIME, to show growth and changes of a day; 0 "
+		  "= never" },
 	{ .name = "rows-interval",
 	  .type = OPTION_TIME,
 	  .at = AT(daemon.rows_interval_ns),
@@ -332,8 +332,8 @@ static const struct option_row rows[] = {
 	  .value = "1m",
 	  .max = 24 * 3600 * NS_PER_S,
 	  .flags = OPTION_AT_START,
-	  .help = "read what the resident memory of each process is every TIME, at least 1m; "
-		  "0 = never" },
+	  .help = "break down the resident memory of each process every TIME, at least 1m; 0 = "
+		  "never" },
 
 	{ .type = OPTION_HEADING, .help = "pushing" },
 	{ .name = "push",
@@ -383,13 +383,13 @@ static const struct option_row rows[] = {
 	  .at = AT(daemon.pushes.spool_dir),
 	  .arg = "DIR",
 	  .check = check_folder,
-	  .help = "keep in DIR what cannot be sent yet (default: in memory)" },
+	  .help = "keep profiles that wait in DIR (default: in memory)" },
 	{ .name = "push-debuginfo",
 	  .type = OPTION_FLAG,
 	  .at = AT(daemon.pushes.sends_debuginfo),
 	  .flags = OPTION_AT_START,
 	  .help = "send Parca destinations the debug information of followed programs and "
-		  "libraries, so that they name the functions; never code and data" },
+		  "libraries, for names; never code and data" },
 	{ .name = "push-debuginfo-cap",
 	  .type = OPTION_SIZE,
 	  .at = AT(daemon.pushes.debuginfo_bytes_max),
@@ -397,13 +397,13 @@ static const struct option_row rows[] = {
 	  .value = "500m",
 	  .min = 1,
 	  .flags = OPTION_AT_START,
-	  .help = "... but no file with more of it than SIZE" },
+	  .help = "... at most SIZE per file" },
 	{ .name = "label",
 	  .type = OPTION_TEXTS,
 	  .at = AT(labels),
 	  .arg = "KEY=VALUE",
 	  .check = check_label,
-	  .help = "add this label to all that is pushed; may be repeated" },
+	  .help = "add this label to pushed profiles; may be repeated" },
 
 	{ .type = OPTION_HEADING, .help = "saved profiles" },
 	{ .name = "keep-dir",
@@ -436,8 +436,8 @@ static const struct option_row rows[] = {
 	  .value = "90",
 	  .min = 1,
 	  .max = 100,
-	  .help = "a cgroup is near its limit when it uses this much of it, without page cache that "
-		  "the kernel can take back" },
+	  .help = "a cgroup is near its limit when it uses this much of it, without reclaimable "
+		  "page cache" },
 
 	{ .type = OPTION_HEADING, .help = "general" },
 	{ .name = "config",
@@ -445,13 +445,13 @@ static const struct option_row rows[] = {
 	  .at = AT(config_file),
 	  .arg = "FILE",
 	  .flags = OPTION_NOT_IN_FILE,
-	  .help = "read options from FILE (TOML): keys are the names of options, and what may be "
-		  "repeated is a list. The command line wins. SIGHUP reads it again." },
+	  .help = "read options from FILE (TOML): keys are the names of options; repeated ones "
+		  "are a list. The command line wins. SIGHUP reads it again" },
 	{ .name = "check-config",
 	  .type = OPTION_FLAG,
 	  .at = AT(checks_config),
 	  .flags = OPTION_NOT_IN_FILE,
-	  .help = "only check the configuration: print what is wrong, or the configuration in "
+	  .help = "only check the configuration: print its errors, or the configuration in "
 		  "effect" },
 	{ .name = "quiet",
 	  .letter = 'q',

@@ -294,12 +294,10 @@ static int debuginfod_fetch(struct debuginfod *d, const char *build_id_hex, enum
 }
 
 static const char usage[] =
-	"usage: heaptap symbolize [OPTIONS] FILE\n"
-	"\n"
-	"Fill in the names, lines and inlined functions that a profile was recorded without, from files of\n"
-	"the same build id: programs, libraries, and debug information that was split off.\n"
-	"FILE is replaced, unless --output names another file. FILE may be - for standard input.\n"
-	"\n";
+	"usage: heaptap symbolize [OPTIONS] FILE\n\nAdd names, lines and inlined functions to a "
+	"profile, from files with the same build ids: programs,\nlibraries, and separate debug "
+	"information.\nFILE is replaced, unless --output names another file. FILE may be - for "
+	"standard input.\n\n";
 
 static const char more[] = "\n"
 			   "examples:\n"
@@ -325,7 +323,7 @@ static const struct option_row rows[] = {
 	{ .name = "debuginfod",
 	  .type = OPTION_FLAG,
 	  .at = AT(asks_debuginfod),
-	  .help = "ask the servers of $DEBUGINFOD_URLS for what is not found here" },
+	  .help = "ask the servers of $DEBUGINFOD_URLS for files that are not found here" },
 	{ .name = "output",
 	  .letter = 'o',
 	  .type = OPTION_TEXT,
@@ -337,7 +335,7 @@ static const struct option_row rows[] = {
 	  .letter = 'q',
 	  .type = OPTION_FLAG,
 	  .at = AT(is_quiet),
-	  .help = "do not print what was found and what was not" },
+	  .help = "do not print a summary" },
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };
@@ -436,9 +434,8 @@ static int open_servers(const struct symbolize_options *o, struct debuginfod **r
 	int err = o->asks_debuginfod ? debuginfod_open(ret) : 0;
 
 	if (err == -ENOENT)
-		log_error(
-			"symbolize: --debuginfod asks the servers of DEBUGINFOD_URLS, which is not set; for "
-			"those of all distributions: DEBUGINFOD_URLS=https://debuginfod.elfutils.org/");
+		log_error("symbolize: --debuginfod needs DEBUGINFOD_URLS; for all distributions: "
+			  "DEBUGINFOD_URLS=https://debuginfod.elfutils.org/");
 	else if (err)
 		log_error("symbolize: %s", strerror(-err));
 	return err;
@@ -507,7 +504,7 @@ out:
 
 const struct command command_symbolize = {
 	.name = "symbolize",
-	.summary = "fill in names and lines of a profile that was recorded elsewhere",
+	.summary = "add names and lines to a profile that was recorded elsewhere",
 	.example = "heaptap symbolize --debug-dir DIR FILE",
 	.options = &table,
 	.usage = usage,

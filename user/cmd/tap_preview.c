@@ -63,11 +63,10 @@ static void check_process(struct preview *v)
 	char name[NAME_BYTES];
 
 	if (tracer)
-		refuse(v, -EPERM, "it is being debugged or traced, by %s (PID %d): end that first",
+		refuse(v, -EPERM, "%s (PID %d) is debugging or tracing it: end that first",
 		       name_of(tracer, name), tracer);
 	if (!privileges_read(&p) && !privileges_have(&p, CAP_SYS_PTRACE))
-		refuse(v, -EPERM,
-		       "heaptap has no CAP_SYS_PTRACE, which stopping it takes: run it as root");
+		refuse(v, -EPERM, "heaptap needs CAP_SYS_PTRACE to stop it: run heaptap as root");
 }
 
 static const struct alloc_site *site_at(const struct alloc_file *alloc, uint64_t vaddr)
@@ -112,8 +111,8 @@ static void show_patch(struct preview *v, const struct survey_file *file,
 		refuse(v, err, "its memory cannot be read: %s", strerror(-err));
 	else if (memcmp(there, patch->original, patch->byte_cnt) != 0)
 		refuse(v, -EBUSY,
-		       "its code at 0x%llx is not that of the file: another heaptap has it, or "
-		       "another tool's probe or breakpoint is there",
+		       "its code at 0x%llx differs from its file: another heaptap, or another "
+		       "tool's probe or breakpoint",
 		       (unsigned long long)patch->addr);
 }
 
@@ -133,7 +132,7 @@ static void show_order(struct preview *v, const struct survey_file *file,
 		fprintf(v->out, "  uses the memory of an earlier tap at 0x%llx\n",
 			(unsigned long long)order->code_addr);
 	else
-		fprintf(v->out, "  maps %s of code and %s of data at 0x%llx, which stay\n",
+		fprintf(v->out, "  maps %s of code and %s of data at 0x%llx; they stay mapped\n",
 			format_bytes(TAP_CODE_BYTES, code, sizeof(code)),
 			format_bytes((double)data_bytes, data, sizeof(data)),
 			(unsigned long long)order->code_addr);
@@ -143,7 +142,7 @@ static void show_order(struct preview *v, const struct survey_file *file,
 		show_patch(v, file, &h->patch[i]);
 	tap_code_missed(file->alloc, missed, sizeof(missed));
 	if (missed[0])
-		fprintf(v->out, "  does not sample what these allocate: %s\n", missed);
+		fprintf(v->out, "  does not sample calls to: %s\n", missed);
 }
 
 static void show_files(struct preview *v, const struct survey *s)
@@ -171,7 +170,7 @@ static void show_files(struct preview *v, const struct survey *s)
 			show_order(v, file, order);
 	}
 	if (!cnt)
-		refuse(v, -ENOENT, "it maps no allocator that heaptap knows");
+		refuse(v, -ENOENT, "it maps no known allocator");
 	free(order);
 }
 
@@ -194,7 +193,7 @@ int tap_preview(pid_t pid, FILE *out)
 	v.err = err;
 	fprintf(out, "A tap of PID %d (%s)\n", pid, name_of(pid, name));
 	if (!err) {
-		fprintf(out, "  stops it for milliseconds, %u thread%s, now and at the end\n",
+		fprintf(out, "  stops its %u thread%s for milliseconds, now and at the end\n",
 			v.info.thread_cnt, v.info.thread_cnt == 1 ? "" : "s");
 		check_process(&v);
 		show_files(&v, s);

@@ -103,9 +103,9 @@ static int check_text(struct reader *r)
 		size_t bytes = c < 0x80 ? 1 : utf8_len(r->at, (size_t)(r->end - r->at));
 
 		if (!bytes)
-			err = fail(r, "this is not UTF-8");
+			err = fail(r, "not UTF-8");
 		else if ((c < ' ' && c != '\t' && !is_line_end(r)) || c == 0x7f)
-			err = fail(r, "there is a control character (0x%02x)", c);
+			err = fail(r, "control character (0x%02x)", c);
 		if (c == '\n')
 			r->line++;
 		r->at += bytes;
@@ -122,7 +122,7 @@ static int end_line(struct reader *r)
 	if (peek(r) == '#')
 		skip_line(r);
 	if (!is_line_end(r))
-		return fail(r, "the line goes on after the value: only a comment (#) can");
+		return fail(r, "only a comment (#) can follow the value");
 	next_line(r);
 	return 0;
 }
@@ -225,7 +225,7 @@ static int read_hex(struct reader *r, int digits, struct buffer *b)
 			return fail(r, "\\u wants 4 and \\U 8 hexadecimal digits");
 	}
 	if (!c || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-		return fail(r, "\\u%04x is no character that can stand here", c);
+		return fail(r, "\\u%04x is not a valid character", c);
 	return put_character(b, c);
 }
 
@@ -240,8 +240,8 @@ static int read_escape(struct reader *r, struct buffer *b)
 		return put(b, &meant[at - names], 1);
 	}
 	if (c != 'u' && c != 'U')
-		return fail(r, "after a backslash stands one of b t n f r \" \\ u U: in '...' "
-			       "backslashes stand for themselves");
+		return fail(r, "after a backslash expected one of b t n f r \" \\ u U; in '...' a "
+			       "backslash is literal");
 	r->at++;
 	return read_hex(r, c == 'u' ? 4 : 8, b);
 }
@@ -257,7 +257,7 @@ static int read_string(struct reader *r, struct buffer *b)
 	r->at++;
 	while (!err && peek(r) != quote) {
 		if (is_line_end(r))
-			return fail(r, "the string has no end on its line");
+			return fail(r, "the string does not end on its line");
 		if (quote == '"' && *r->at == '\\') {
 			r->at++;
 			err = read_escape(r, b);
@@ -278,7 +278,7 @@ static int read_digits(struct reader *r, struct buffer *b)
 
 	for (; !err && (is_digit(peek(r)) || peek(r) == '_'); r->at++) {
 		if (*r->at == '_' && (!after_digit || r->end - r->at < 2 || !is_digit(r->at[1])))
-			return fail(r, "'_' stands between digits only");
+			return fail(r, "'_' is allowed only between digits");
 		after_digit = *r->at != '_';
 		if (after_digit)
 			err = put(b, r->at, 1);
@@ -302,7 +302,7 @@ static int read_number(struct reader *r, struct buffer *b, enum toml_type *ret)
 	if (!err)
 		err = read_digits(r, b);
 	if (!err && b->bytes.cnt > begin + 1 && b->bytes.data[begin] == '0')
-		return fail(r, "a number does not begin with 0");
+		return fail(r, "a number must not begin with 0");
 	if (!err && peek(r) == '.') {
 		*ret = TOML_FLOAT;
 		err = put(b, r->at++, 1);
@@ -318,7 +318,7 @@ static int read_number(struct reader *r, struct buffer *b, enum toml_type *ret)
 			err = read_digits(r, b);
 	}
 	if (!err && (is_bare(peek(r)) || peek(r) == '.' || peek(r) == ':'))
-		return fail(r, "this is no number: a size or time with a unit is a string, such as "
+		return fail(r, "not a number: a size or time with a unit is a string, such as "
 			       "\"64k\"");
 	return err;
 }
@@ -340,7 +340,7 @@ static int read_bool(struct reader *r, struct buffer *b)
 		return put(b, "true", 4);
 	if (take_word(r, "false"))
 		return put(b, "false", 5);
-	return fail(r, "this is no value: strings are in quotes");
+	return fail(r, "not a value: strings are in quotes");
 }
 
 static int read_value(struct reader *r, struct toml_entry *entry)
@@ -393,7 +393,7 @@ static int read_array(struct reader *r, struct toml_entry *entry)
 		if (peek(r) == ',')
 			r->at++;
 		else if (peek(r) != ']')
-			return fail(r, "in an array ',' or ']' follows a value");
+			return fail(r, "in an array, ',' or ']' must follow a value");
 	}
 	r->at++;
 	return 0;
@@ -416,10 +416,10 @@ static int read_key(struct reader *r, const struct toml_doc *doc, struct toml_en
 	const char *begin = r->at;
 
 	if (*begin == '[')
-		return fail(r, "tables are not supported: every key stands at the top of the file");
+		return fail(r, "tables are not supported: all keys are at the top level");
 	if (!is_bare(*begin))
 		return fail(r,
-			    "a line is 'key = value', and a key has letters, digits, '-' and '_'");
+			    "expected 'key = value', with a key of letters, digits, '-' and '_'");
 	while (is_bare(peek(r)))
 		r->at++;
 	entry->line = r->line;

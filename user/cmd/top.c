@@ -11,10 +11,8 @@
 #include "track/governor.h"
 
 static const char usage[] =
-	"usage: heaptap top [OPTIONS] -p PID\n"
-	"\n"
-	"Show who holds the memory of a process, live in the terminal. Records the process (as root).\n"
-	"Ends with q; then no probe is left. What a heaptap serve follows is live on its pages.\n";
+	"usage: heaptap top [OPTIONS] -p PID\n\nRecord a process (as root), and show which code "
+	"holds its memory, live in the terminal. The key\nq ends it, and no probe is left.\n";
 
 static const char more[] = "\n"
 			   "keys: ? shows them\n"
@@ -95,8 +93,8 @@ static const struct option_row rows[] = {
 	  .arg = "auto|only|no",
 	  .value = "no",
 	  .choices = tap_wish_names,
-	  .help = "as with heaptap record: for programs that allocate all the time. =auto: only once "
-		  "probes cost too much" },
+	  .help = "as with heaptap record, for programs that allocate all the time. auto: only "
+		  "when probes cost too much" },
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };
@@ -114,8 +112,7 @@ static int check(struct top_cli *o)
 	}
 	if (o->pid)
 		return 0;
-	log_error("top: nothing to show: give -p PID; heaptap serve shows what it follows on its "
-		  "pages");
+	log_error("top: nothing to show: give -p PID");
 	return -EINVAL;
 }
 
@@ -123,8 +120,8 @@ static int check_terminal(const struct top_cli *o)
 {
 	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
 		return 0;
-	log_error("top: standard input or output is no terminal: use heaptap record -p %llu, and "
-		  "heaptap report FILE",
+	log_error("top: standard input or output is not a terminal: use heaptap record -p %llu, "
+		  "and heaptap report FILE",
 		  (unsigned long long)o->pid);
 	return -ENOTTY;
 }
@@ -170,7 +167,7 @@ static int run(int argc, char **argv, const struct option_args *args)
 
 const struct command command_top = {
 	.name = "top",
-	.summary = "show who holds memory, live in the terminal",
+	.summary = "show which code holds memory, live in the terminal",
 	.example = "heaptap top -p PID",
 	.options = &table,
 	.usage = usage,

@@ -26,7 +26,7 @@ static const struct option_row rows[] = {
 	{ .name = "licences",
 	  .type = OPTION_FLAG,
 	  .at = offsetof(struct version_options, shows_licences),
-	  .help = "show the licences of heaptap and of what is inside" },
+	  .help = "show the licences of heaptap and of the libraries inside" },
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };
@@ -91,10 +91,7 @@ const struct command command_version = {
 	.name = "version",
 	.summary = "show the version, and the licences of what is inside",
 	.options = &table,
-	.usage = "usage: heaptap version [--licences]\n"
-		 "\n"
-		 "Show which version this is.\n"
-		 "\n",
+	.usage = "usage: heaptap version [--licences]\n\nShow the version.\n\n",
 	.more = "",
 	.run = run,
 };

@@ -444,7 +444,9 @@ static int explain_memory(struct explanation *x, pid_t tid, bool wants_types, ui
 			       err_set(why, err,
 				       "process %d (%s) has too many mappings to read them in time",
 				       x->pid, x->comm) :
-			       err_set_os(why, err, "the memory of process %d (%s) may not be read",
+			       err_set_os(why, err,
+					  "no permission to read the memory of process "
+					  "%d (%s)",
 					  x->pid, x->comm);
 	err = wants_types ? explain_with_types(x, tid, target_memory(t)) :
 			    explain_heaps(x, target_memory(t));
@@ -453,7 +455,7 @@ static int explain_memory(struct explanation *x, pid_t tid, bool wants_types, ui
 	else if (!target_is_there(t))
 		err = err_set(
 			why, -ESRCH,
-			"process %d (%s) ended, or executed another program, while it was read",
+			"process %d (%s) ended, or executed another program, during the reading",
 			x->pid, x->comm);
 	target_close(t);
 	return err;
@@ -468,7 +470,7 @@ int explain_process(pid_t pid, bool wants_types, uint64_t limit_ns, struct expla
 
 	memset(ret, 0, sizeof(*ret));
 	if (sysconf(_SC_PAGESIZE) != MEMORY_PAGE)
-		return err_set(why, -ENOTSUP, "explain knows pages of 4 KiB only");
+		return err_set(why, -ENOTSUP, "explain needs pages of 4 KiB");
 	if (err)
 		return err_set(why, err, "there is no process %d (ps -e lists them)", pid);
 	/* No file of the process is opened here, which may wait for ever. Only if its main thread has ended, a living one is looked for. */

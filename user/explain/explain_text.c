@@ -184,10 +184,9 @@ static void print_malloc(const struct explanation *x, int columns, FILE *out)
 
 	format_duration(x->took_ns, took, sizeof(took));
 	if (g->is_unread)
-		snprintf(
-			text, sizeof(text),
-			"The heap of glibc's malloc could not be read, so it is in other rows: %s.",
-			g->why);
+		snprintf(text, sizeof(text),
+			 "The heap of glibc's malloc could not be read, and is in other rows: %s.",
+			 g->why);
 	else if (!g->main_arena)
 		snprintf(
 			text, sizeof(text),
@@ -232,7 +231,8 @@ static void print_jemalloc(const struct explanation *x, int columns, FILE *out)
 	}
 	if (x->jemalloc.is_mapped && !x->jemalloc.tree_cnt)
 		print_wrapped(
-			"jemalloc is loaded, but what it manages was not found: it is not in use, or not a known version.",
+			"jemalloc is loaded, but its heap was not found: it is not in use, or not "
+			"a known version.",
 			columns, out);
 }
 
@@ -261,7 +261,8 @@ static void print_compared(const struct glibc *g, FILE *out)
 			bytes_of((double)s->kept, b[4]), differs);
 	}
 	fprintf(out,
-		"differs: free chunks in the heap minus those in bins; 0 unless it allocated meanwhile; -: unknown\n");
+		"differs: free chunks in the heap minus those in bins; 0 if it did not allocate "
+		"during the reading; -: unknown\n");
 	if (p->is_known)
 		fprintf(out, "mmapped blocks: %llu found, %llu counted by malloc\n",
 			(unsigned long long)g->mmapped.cnt[HEAP_LIVE],

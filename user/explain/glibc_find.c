@@ -239,10 +239,10 @@ static int find_ring(struct memory *m, uint64_t main_arena, struct glibc *g)
 		if (look == ARENA_NONE && a.is_main)
 			goto out;
 		if (look == ARENA_NONE || g->arenas.cnt >= ARENAS_CAP) {
-			snprintf(
-				g->why, sizeof(g->why),
-				"the list of its arenas leads to %#llx, which is none or swapped out",
-				(unsigned long long)next);
+			snprintf(g->why, sizeof(g->why),
+				 "the list of arenas leads to %#llx, which is not an arena or "
+				 "swapped out",
+				 (unsigned long long)next);
 			goto out;
 		}
 		if (look == ARENA_TORN)
@@ -398,10 +398,10 @@ static void set_why(const struct memory *m, const struct mappings *maps, struct 
 	}
 	g->is_unread = is_mapped && has_break;
 	if (memory_is_late(m))
-		snprintf(g->why, sizeof(g->why), "there was no time left to look for it");
+		snprintf(g->why, sizeof(g->why), "no time was left to search for it");
 	else if (!g->why[0])
 		snprintf(g->why, sizeof(g->why),
-			 "its main arena is of no known version, or partly swapped out");
+			 "its main arena is of an unknown version, or partly swapped out");
 }
 
 /* The C library first: other .data may be large. */

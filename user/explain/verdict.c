@@ -118,7 +118,7 @@ static void advise_pinned(struct finder *f)
 	       (unsigned long long)from, (unsigned long long)to,
 	       format_bytes(f->g->classes[best].pinned_bytes, bytes, sizeof(bytes)));
 	name_pinning_type(f, f->g->classes[best].pinned_bytes);
-	ADVISE(f->v, "'heaptap record -p %d' shows who allocates them. ", f->pid);
+	ADVISE(f->v, "'heaptap record -p %d' shows which code allocates them. ", f->pid);
 }
 
 /* The slabs of one size class have blocks of no other. */
@@ -137,7 +137,7 @@ static void advise_slabs(struct finder *f)
 	jemalloc_bin_range(best, &from, &to);
 	ADVISE(f->v,
 	       "Slabs for blocks of %llu to %llu bytes have %s free, which jemalloc cannot return while one block "
-	       "of each lives; 'heaptap record -p %d' shows who allocates them. ",
+	       "of each lives; 'heaptap record -p %d' shows which code allocates them. ",
 	       (unsigned long long)from, (unsigned long long)to,
 	       format_bytes((double)bins[best].pinned_bytes, bytes, sizeof(bytes)), f->pid);
 }
@@ -193,8 +193,8 @@ static void advise_unowned(struct finder *f)
 		       format_bytes(unproved, bytes, sizeof(bytes)), why);
 	else if (f->g->is_unread)
 		ADVISE(f->v,
-		       "The heap of glibc's malloc could not be read (%s). This is that heap, unless the program "
-		       "uses another allocator. ",
+		       "The heap of glibc's malloc could not be read (%s). This memory is that "
+		       "heap, unless the program uses another allocator. ",
 		       f->g->why);
 	else
 		ADVISE(f->v,

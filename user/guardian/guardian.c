@@ -259,10 +259,9 @@ void guardian_end(struct guardian *g)
 	part(g);
 	if (g->pid > 0 &&
 	    !reap(g, (g->end_ns ? g->end_ns : now_ns()) + EXIT_TIMEOUT_MS * NS_PER_MS))
-		log_warn(
-			"some probes are not removed yet (the kernel or a process does not respond "
-			"in time); process %d goes on removing them, and then ends",
-			g->pid);
+		log_warn("some probes are not removed yet, because the kernel or a process does "
+			 "not respond; process %d goes on removing them, and then ends",
+			 g->pid);
 	vec_release(&g->under_way);
 	vec_release(&g->unsent);
 	free(g);

@@ -92,9 +92,9 @@ static int set_pid(struct result_request *r, const char *value, struct err *why)
 	uint32_t n;
 
 	if (parse_number(value, INT32_MAX, &n, &end) || *end)
-		return err_set(why, -EINVAL, "bad pid: a process id is wanted");
+		return err_set(why, -EINVAL, "bad pid: expected a process id");
 	if (r->pid && r->pid != (pid_t)n)
-		return err_set(why, -EINVAL, "two different processes are named");
+		return err_set(why, -EINVAL, "pid names two different processes");
 	r->pid = (pid_t)n;
 	return 0;
 }
@@ -110,7 +110,7 @@ static int set_seconds(struct result_request *r, const char *value, struct err *
 		return 0;
 	}
 	if (parse_number(value, ENDPOINT_SECONDS_CAP, &n, &end) || *end)
-		return err_set(why, -EINVAL, "bad seconds: a number from 0 to %d is wanted",
+		return err_set(why, -EINVAL, "bad seconds: expected a number from 0 to %d",
 			       ENDPOINT_SECONDS_CAP);
 	r->seconds = n;
 	return 0;
@@ -172,7 +172,7 @@ static int set_moment(struct result_request *r, const char *value, struct err *w
 {
 	if (find_moment(value, &r->at))
 		return 0;
-	return err_set(why, -EINVAL, "bad at: peak, limit, last or now is wanted");
+	return err_set(why, -EINVAL, "bad at: expected peak, limit, last or now");
 }
 
 char *endpoint_time_text(int64_t epoch_s, char buf[ENDPOINT_TIME_BUF])
@@ -221,7 +221,7 @@ static int set_time(int64_t *to, const char *key, const char *value, struct err 
 		return 0;
 	return err_set(
 		why, -EINVAL,
-		"bad %s: a time in UTC is wanted, as 2026-11-26T14:05:00Z; or peak, limit or last",
+		"bad %s: expected a time in UTC, as 2026-11-26T14:05:00Z; or peak, limit or last",
 		key);
 }
 
@@ -243,7 +243,7 @@ static int set_diff_arg(struct result_request *r, const char *key, const char *v
 	r->is_plain = !strcmp(value, "text");
 	if (r->is_json || r->is_plain || !strcmp(value, "html"))
 		return 0;
-	return err_set(why, -EINVAL, "bad format: html, text or json is wanted");
+	return err_set(why, -EINVAL, "bad format: expected html, text or json");
 }
 
 static int set_growth_arg(struct result_request *r, const char *key, const char *value,
@@ -253,14 +253,14 @@ static int set_growth_arg(struct result_request *r, const char *key, const char 
 		r->of_day = !strcmp(value, "day");
 		if (r->of_day || !strcmp(value, "hour"))
 			return 0;
-		return err_set(why, -EINVAL, "bad of: hour or day is wanted");
+		return err_set(why, -EINVAL, "bad of: expected hour or day");
 	}
 	if (strcmp(key, "by"))
 		return 0;
 	r->by_scope = !strcmp(value, "scope");
 	if (r->by_scope || !strcmp(value, "stack"))
 		return 0;
-	return err_set(why, -EINVAL, "bad by: stack or scope is wanted");
+	return err_set(why, -EINVAL, "bad by: expected stack or scope");
 }
 
 int endpoint_set_arg(struct result_request *r, const char *key, const char *value, struct err *why)
@@ -298,17 +298,17 @@ int endpoint_check(const struct result_request *r, struct err *why)
 	if (r->endpoint == ENDPOINT_DIFF && (!(is_of_two || is_of_saved) || r->seconds || !r->pid))
 		return err_set(
 			why, -EINVAL,
-			"a difference is of one process, from a saved profile until now or of two "
-			"moments: /pid/N/diff?at=peak, limit or last; or ?from=TIME&to=TIME");
+			"a difference needs a saved profile or two moments: /pid/N/diff?at=peak, "
+			"limit or last; or ?from=TIME&to=TIME");
 	if (r->to_s && r->from_s >= r->to_s)
-		return err_set(why, -EINVAL, "from is not before to");
+		return err_set(why, -EINVAL, "from must be before to");
 	if (r->at != ENDPOINT_NOW && (!has_moments || !r->pid || r->is_text || r->seconds))
 		return err_set(
 			why, -EINVAL,
-			"at= is for the heap profile of one process, without seconds and debug");
+			"at= needs the heap profile of one process, without seconds and debug");
 	if (!r->is_text || !r->seconds)
 		return 0;
-	return err_set(why, -EINVAL, "seconds and debug do not go together");
+	return err_set(why, -EINVAL, "seconds and debug exclude each other");
 }
 
 void result_request_release(struct result_request *r)
@@ -381,7 +381,7 @@ int endpoint_parse_addrs(const char *text, size_t bytes, struct endpoint_addrs *
 	while (text < end) {
 		if (parse_addr(&text, end, &a.addrs[a.addr_cnt]) || (text < end && *text != '+')) {
 			free(a.addrs);
-			return err_set(why, -EINVAL, "addresses are wanted, as in 0x1234+0x5678");
+			return err_set(why, -EINVAL, "expected addresses, as in 0x1234+0x5678");
 		}
 		a.addr_cnt++;
 		text += text < end;

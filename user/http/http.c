@@ -215,13 +215,13 @@ static const char *find_ambiguity(const struct http_exchange *x, const char *ver
 	char name[LISTEN_HOST_BYTES];
 
 	if (host_cnt != 1 && (host_cnt || strcmp(version, MHD_HTTP_VERSION_1_0)))
-		return "a request has one Host header\n";
+		return "a request must have one Host header\n";
 	if (host && listen_split_host(host, name))
-		return "a Host header is NAME or NAME:PORT\n";
+		return "a Host header must be NAME or NAME:PORT\n";
 	if (header_cnt(x, MHD_HTTP_HEADER_CONTENT_LENGTH) > 1 ||
 	    (bytes && (!*bytes || bytes[strspn(bytes, "0123456789")])) ||
 	    (bytes && header_cnt(x, MHD_HTTP_HEADER_TRANSFER_ENCODING)))
-		return "a body has one length, a number\n";
+		return "a body must have one length, a number\n";
 	return NULL;
 }
 
@@ -245,7 +245,10 @@ static void expect_body(struct http_exchange *x, size_t cap)
 	if (!text)
 		http_error(x, MHD_HTTP_LENGTH_REQUIRED, "a body needs a Content-Length\n");
 	else if (bytes > cap)
-		http_error(x, MHD_HTTP_CONTENT_TOO_LARGE, "at most %zu bytes are taken\n", cap);
+		http_error(x, MHD_HTTP_CONTENT_TOO_LARGE,
+			   "a body may have at most %zu "
+			   "bytes\n",
+			   cap);
 	else if (x->server->bodies_bytes + bytes > BODIES_BYTES_CAP)
 		http_error(x, MHD_HTTP_SERVICE_UNAVAILABLE, "too many requests at once\n");
 	else if (!(x->body = malloc(bytes + 1)))
@@ -268,8 +271,8 @@ static void refuse(struct http_exchange *x, const char *method, const char *vers
 		http_error(x, MHD_HTTP_BAD_REQUEST, "%s", ambiguity);
 	else if (!is_for_us(x))
 		http_error(x, MHD_HTTP_MISDIRECTED_REQUEST,
-			   "this name may be anybody's: ask for the address, or have a token "
-			   "(--token-file)\n");
+			   "use an IP address, localhost or the HOST of --listen in the URL, or "
+			   "start heaptap with --token-file\n");
 	else if (x->is_post && cap && !is_authorized(x))
 		http_error(x, MHD_HTTP_UNAUTHORIZED, "this server wants its token\n");
 	else if (x->is_post && cap)
@@ -278,7 +281,9 @@ static void refuse(struct http_exchange *x, const char *method, const char *vers
 		http_error(x, MHD_HTTP_METHOD_NOT_ALLOWED, "%s are known here\n",
 			   cap ? "GET, HEAD and POST" : "only GET and HEAD");
 	else if (has_body(x->mhd))
-		http_error(x, MHD_HTTP_BAD_REQUEST, "a request with a body is not known here\n");
+		http_error(x, MHD_HTTP_BAD_REQUEST,
+			   "a request with a body is not accepted "
+			   "here\n");
 	x->is_admitted = x->has_answer;
 }
 
@@ -622,7 +627,7 @@ int http_open(const struct http_options *opts, const struct http_ops *ops, void 
 		s->name[0] = '\0';
 	err = start(s);
 	if (err) {
-		err_set(why, err, "the HTTP library does not start");
+		err_set(why, err, "cannot start the HTTP library");
 		http_close(s);
 		return err;
 	}
@@ -634,7 +639,7 @@ int http_set_token(struct http_server *s, const char *token, struct err *why)
 {
 	if (!token && !s->socket.is_local)
 		return err_set(why, -EPERM,
-			       "'%s' can be reached from other machines: that needs a token file",
+			       "other machines can reach '%s': this needs a token file",
 			       s->socket.address);
 	explicit_bzero(s->token, sizeof(s->token));
 	if (token)

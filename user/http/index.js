@@ -145,7 +145,7 @@ const makeRow = (key, is_group) => {
 			words || (p.is_inuse_unknown ? "" : "too new")));
 		growth.title = g && !is_group ? `${page.trends[g.trend][1]} Over ${page.span(60 * g.minutes)}.` : "";
 		setText(cost, p.overhead === undefined ? "" : percent(p.overhead));
-		cost.title = is_group ? "the most of one of them" : "of its CPU time";
+		cost.title = is_group ? "the highest of the group" : "of its CPU time";
 		const shown = !is_group && opened.has(key) ? page.badges(p) : [];
 		if (!shown.length) made.notes = null;
 		else {
@@ -202,11 +202,11 @@ const drawCards = () => {
 	cards.total(bytes(sum(known, (p) => p.inuse_bytes)), `of ${bytes(sum(list, (p) => p.rss_bytes))} resident`);
 	cards.growing(String(growing.length), growing.length ? signedBytes(sum(growing, (p) => p.growth.bytes_per_min)) + "/min" : "none grows", growing.length ? "bad" : "");
 	cards.near(String(near), near ? "an OOM kill may be near" : "none near its limit", near ? "bad" : "");
-	cards.unknown(String(unknown), unknown ? "what to do: press" : "in use is known of all", unknown ? "note" : "");
+	cards.unknown(String(unknown), unknown ? "click for the remedy" : "none", unknown ? "note" : "");
 };
 const drawNotes = () => {
 	const list = [];
-	if (now.is_paused) list.push("Nothing is recorded: SIGUSR1 took all probes out, SIGUSR2 puts them in again.");
+	if (now.is_paused) list.push("Recording is paused: SIGUSR1 removed all probes, SIGUSR2 attaches them again.");
 	if (now.refused_cnt) list.push(`${now.refused_cnt} selected process${now.refused_cnt === 1 ? "" : "es"} cannot be followed; the log says why.`);
 	put(notes, JSON.stringify(list), ...list.map((text) => el("p", { class: "banner" }, text)));
 };

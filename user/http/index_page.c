@@ -63,7 +63,8 @@ static void put_rate(const struct serve_view *v, FILE *out)
 			format_bytes(v->rate_bytes, rate, sizeof(rate)));
 	fputs("Allocations from before a process was followed are not included.</p>\n", out);
 	if (v->is_paused > 0)
-		fputs("<p>Nothing is recorded: SIGUSR1 took all probes out, SIGUSR2 puts them in again.</p>\n",
+		fputs("<p>Recording is paused: SIGUSR1 removed all probes, SIGUSR2 attaches them "
+		      "again.</p>\n",
 		      out);
 	if (v->refused_cnt)
 		fprintf(out,

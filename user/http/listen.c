@@ -149,17 +149,14 @@ static int resolve(const char *text, bool must_be_local, struct addrinfo **ret, 
 	int rc, err = listen_parse(text, host, &port);
 
 	if (err)
-		return err_set(why, err, "bad address '%s': ADDR:PORT or unix:PATH is wanted",
-			       text);
+		return err_set(why, err, "bad address '%s': expected ADDR:PORT or unix:PATH", text);
 	rc = getaddrinfo(host, port, &hints, &ai);
 	if (rc)
 		return err_set(why, -EINVAL, "cannot resolve '%s': %s", host, gai_strerror(rc));
 	if (must_be_local && !is_loopback(ai->ai_addr)) {
 		freeaddrinfo(ai);
-		return err_set(
-			why, -EPERM,
-			"'%s' can be reached from other machines: that needs --token-file FILE",
-			text);
+		return err_set(why, -EPERM,
+			       "other machines can reach '%s': this needs --token-file FILE", text);
 	}
 	*ret = ai;
 	return 0;
@@ -250,7 +247,7 @@ static int open_unix(const char *path, struct listen_socket *s, struct err *why)
 	int err;
 
 	if (!*path || strlen(path) >= sizeof(sun.sun_path))
-		return err_set(why, -EINVAL, "bad path '%s' of a socket: 1 to %zu bytes", path,
+		return err_set(why, -EINVAL, "bad socket path '%s': expected 1 to %zu bytes", path,
 			       sizeof(sun.sun_path) - 1);
 	err = check_folder(path, why);
 	if (err)

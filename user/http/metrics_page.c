@@ -301,10 +301,10 @@ static const struct field_family process_families[] = {
 	PROCESS(overhead_rate_bytes, "heaptap_process_sample_rate_bytes", METRIC_GAUGE, "bytes",
 		"One sample of the process per this many bytes, on average."),
 	PROCESS(is_inuse_complete, "heaptap_inuse_complete", METRIC_GAUGE, NULL,
-		"1: heaptap_inuse_bytes covers all that was allocated since heaptap follows the "
-		"process. 0: frees are not tracked, to limit the overhead, and the process has no "
-		"heaptap_inuse_*; or they were not tracked for a while, and it covers what was "
-		"allocated since. heaptap serve --tap tracks the frees of busy processes too."),
+		"1: heaptap_inuse_bytes covers all allocations since heaptap follows the process. "
+		"0: frees are not tracked, to limit the overhead, and the process has no "
+		"heaptap_inuse_*; or frees were not tracked for a while, and it covers "
+		"allocations since then. heaptap serve --tap tracks frees of busy processes."),
 };
 
 /* The series of a process sum up to the process. */
@@ -365,7 +365,7 @@ static const struct field_family map_families[] = {
 	    "Entries of a table of heaptap in the kernel: live has the samples in use (--max-live), "
 	    "stacks the distinct call stacks (--max-stacks)."),
 	MAP(entry_cap, "heaptap_map_capacity", METRIC_GAUGE, NULL,
-	    "Capacity of the table; what does not fit is counted in heaptap_losses_total."),
+	    "Capacity of the table; heaptap_losses_total counts entries that do not fit."),
 };
 
 /* Families with one value each. */
@@ -376,9 +376,9 @@ static const struct field_family view_families[] = {
 	VIEW(followed_cnt, "heaptap_followed_processes", METRIC_GAUGE, NULL,
 	     "Processes followed now."),
 	VIEW(host_overhead, "heaptap_host_overhead_ratio", METRIC_GAUGE, "ratio",
-	     "Share of the time of all CPUs that all probes take together."),
+	     "Share of the time of all CPUs that all probes together take."),
 	VIEW(is_paused, "heaptap_paused", METRIC_GAUGE, NULL,
-	     "1: all probes are out, after SIGUSR1 and until SIGUSR2."),
+	     "1: all probes are removed, from SIGUSR1 until SIGUSR2."),
 	VIEW(began_cnt, "heaptap_processes_followed", METRIC_COUNTER, NULL,
 	     "Processes followed since the start, including those that are followed now."),
 	VIEW(ended_cnt, "heaptap_processes_ended", METRIC_COUNTER, NULL,
@@ -401,7 +401,7 @@ static const struct field_family view_families[] = {
 	VIEW(keep.failed_cnt, "heaptap_kept_failed", METRIC_COUNTER, NULL,
 	     "Profiles that could not be made and so were not saved."),
 	VIEW(keep.skipped_cnt, "heaptap_kept_skipped", METRIC_COUNTER, NULL,
-	     "Last profiles of ended processes that were not made: too many had ended."),
+	     "Last profiles of ended processes that were not made, because too many had ended."),
 	VIEW(own.snapshot_seconds, "heaptap_snapshot_seconds", METRIC_GAUGE, "seconds",
 	     "Time that the last snapshot for pages and metrics took."),
 	VIEW(own.snapshot_age_seconds, "heaptap_snapshot_age_seconds", METRIC_GAUGE, "seconds",
@@ -478,12 +478,13 @@ static void put_rows(struct metric_text *m, const struct serve_view *v)
 {
 	static const struct metric_family rows = {
 		"heaptap_resident_bytes", METRIC_GAUGE, "bytes",
-		"Resident memory of the process by what it is, as heaptap explain says. The kinds add up to "
-		"the resident memory when it was read."
+		"Resident memory of the process by kind, as in heaptap explain. The kinds add up "
+		"to the resident memory at the reading."
 	};
 	static const struct metric_family age = { "heaptap_resident_age_seconds", METRIC_GAUGE,
 						  "seconds",
-						  "Time since heaptap_resident_bytes was read." };
+						  "Time since the reading of "
+						  "heaptap_resident_bytes." };
 	const struct rows_past_image *i;
 
 	metric_head(m, &rows);
@@ -602,7 +603,7 @@ static void put_reclaimed(struct metric_text *m, const struct serve_view *v)
 {
 	static const struct metric_family family = {
 		"heaptap_reclaimed", METRIC_COUNTER, NULL,
-		"Entries that ended processes left in the tables of the kernel, and that were removed."
+		"Entries of ended processes that were removed from the tables of the kernel."
 	};
 
 	metric_head(m, &family);

@@ -76,10 +76,10 @@ const paths = (points, floor) => {
 
 // ---- what a process says of itself, in both pages ----
 const trends = {
-	grows: ["grows", "It holds more and more."],
-	grew: ["grew, now flat", "It grew, and has not grown since."],
-	steady: ["steady", "What changes is within its own ups and downs, or the sampling error."],
-	shrinks: ["shrinks", "It holds less and less."],
+	grows: ["grows", "Heap in use keeps growing."],
+	grew: ["grew, now flat", "Heap in use grew, and then stayed."],
+	steady: ["steady", "Changes are within its usual fluctuations, or the sampling error."],
+	shrinks: ["shrinks", "Heap in use keeps shrinking."],
 };
 const OOM_NEAR = 0.9;
 const limitShare = (p) => p.limit_bytes > 0 && p.limit_used_bytes !== undefined ? p.limit_used_bytes / p.limit_bytes : 0;
@@ -91,7 +91,7 @@ const badges = (p) => [
 	isNear(p) && [`OOM near: ${percent(limitShare(p))}`, "bad",
 		`Its control group uses ${bytes(p.limit_used_bytes)} of its limit of ${bytes(p.limit_bytes)}.`],
 	p.growth_note && ["unexplained growth", "warn", p.growth_note],
-	p.step && !p.is_inuse_unknown && [p.step, "warn", "The probes would cost more than the limit, so a part of the precision is given up."],
+	p.step && !p.is_inuse_unknown && [p.step, "warn", "Probes would exceed the overhead limit, so the recording is less precise."],
 	p.is_tapped && ["tapped", "good", "Its allocator is tapped: about 1 % of its CPU time."],
 ].filter(Boolean);
 
@@ -118,7 +118,7 @@ const live = (show) => {
 			if (!is_paused) say(`Auto-refresh ${period} s`, "");
 		} catch (e) {
 			is_over = e.status === 404;
-			say(is_over ? "No longer followed" : "No answer, trying again", "lost");
+			say(is_over ? "No longer followed" : "No answer, retrying", "lost");
 			button.hidden = is_over;
 		}
 		plan();

@@ -322,7 +322,7 @@ static void put_rows(struct json *j, const struct serve_view *v, const struct se
 	if (!i)
 		json_text(j, "note",
 			  rows_past_is_full(v->rows) ?
-				  "Too many processes: this one's memory is not read." :
+				  "Too many processes: the memory of this one is not read." :
 				  "Not read yet.");
 	else if (rows_past_is_known(i))
 		put_row_list(j, i);
@@ -348,11 +348,11 @@ static void put_moments(struct json *j, const struct serve_view *v, const struct
 	json_end(j, ']');
 	json_text(j, "moments_note",
 		  cnt > 1    ? NULL :
-		  !v->stacks ? "With --past-interval 0 no moments are kept." :
+		  !v->stacks ? "With --past-interval 0 no moments are stored." :
 		  !cnt && p->is_inuse_unknown ?
-			       "No moments are kept while in use is unknown." :
+			       "No moments are stored while heap in use is unknown." :
 		  !cnt && stack_past_is_full(v->stacks) ?
-			       "Too many processes: this one's moments are not kept." :
+			       "Too many processes: no moments of this one are stored." :
 			       "No two moments yet.");
 }
 

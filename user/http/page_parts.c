@@ -69,7 +69,7 @@ void page_end_plain(FILE *out)
 
 const char *page_bytes(double bytes, char buf[UNITS_BUF])
 {
-	return isnan(bytes) ? "not known" : format_bytes(bytes, buf, UNITS_BUF);
+	return isnan(bytes) ? "unknown" : format_bytes(bytes, buf, UNITS_BUF);
 }
 
 void page_put_growth_words(const struct serve_process *p, const char *before, FILE *out)
@@ -90,7 +90,7 @@ void page_put_overhead(const struct serve_process *p, FILE *out)
 		fprintf(out, " %s", budget_step_name((enum budget_step)p->overhead_step));
 	if (!*p->inuse_words)
 		return;
-	fputs(p->is_inuse_unknown ? "<br>in use is not known: " : "<br>in use: ", out);
+	fputs(p->is_inuse_unknown ? "<br>heap in use is unknown: " : "<br>in use: ", out);
 	page_put_text(p->inuse_words, out);
 }
 
@@ -107,7 +107,7 @@ void page_put_kept(const struct serve_kept *k, const char *base, FILE *out)
 	fprintf(out,
 		"<a href=\"%s%d/debug/pprof/heap?at=%s\">pprof</a> "
 		"<a href=\"%s%d/viewer?at=%s\">flame graph</a> "
-		"<a href=\"%s%d/diff?at=%s\">what changed since</a><td>",
+		"<a href=\"%s%d/diff?at=%s\">changes since</a><td>",
 		base, k->pid, k->at, base, k->pid, k->at, base, k->pid, k->at);
 	page_put_text(k->why, out);
 	fputc('\n', out);

@@ -28,7 +28,7 @@ const drawHead = () => {
 	put(head, JSON.stringify([p.name, list]), el("h1", {}, p.name || "(no name)"), el("small", {}, `PID ${p.pid}`),
 		list.map(([text, kind, why]) => el("span", { class: "badge " + kind, title: why }, text)));
 	setText(path, [p.exe, p.container && "container " + p.container.slice(0, 12), p.cgroup && "control group " + p.cgroup].filter(Boolean).join(" \u00b7 "));
-	put(notes, JSON.stringify([list, now.is_paused]), now.is_paused && el("p", { class: "banner" }, "Nothing is recorded: SIGUSR1 took all probes out, SIGUSR2 puts them in again."),
+	put(notes, JSON.stringify([list, now.is_paused]), now.is_paused && el("p", { class: "banner" }, "Recording is paused: SIGUSR1 removed all probes, SIGUSR2 attaches them again."),
 		list.filter(([, kind]) => kind !== "good").map(([text, kind, why]) => el("p", { class: "banner " + kind }, el("b", {}, text + ". "), why)));
 	put(cards, JSON.stringify(p),
 		card("In use", is_known ? bytes(p.inuse_bytes) : "unknown", is_known ? `${errorText(p)} in ${count(p.inuse_objects || 0)} blocks` : "see above", is_known ? "" : "note"),
@@ -37,7 +37,7 @@ const drawHead = () => {
 			card("Control group", "no limit", ""),
 		card("Growth", !g ? "not yet" : g.trend === "steady" ? "steady" : signedBytes(g.bytes_per_min),
 			!g ? "after two minutes" : `${g.trend === "steady" ? "" : "a minute, "}${page.trends[g.trend][0]}, over ${page.span(60 * g.minutes)}`, g && g.trend === "grows" ? "bad" : ""),
-		card("Allocated", bytes(p.alloc_bytes || 0), "since it was followed"),
+		card("Allocated", bytes(p.alloc_bytes || 0), "since heaptap follows it"),
 		card("Probe cost", p.overhead === undefined ? "not yet" : percent(p.overhead), `of its CPU time${p.step ? `, ${p.step}` : ""}`));
 };
 
@@ -71,7 +71,7 @@ const marksOf = () => {
 	const p = now.process, names = { peak: "peak", limit: "near limit" };
 	const list = (now.saved || []).map((s) => s.pid === p.pid ? { t: s.time_ms, text: names[s.at] || s.why, title: `Saved profile: ${s.why}${s.inuse_bytes === undefined ? "" : `, in use ${bytes(s.inuse_bytes)}`}` } :
 		s.at === "last" && { t: s.time_ms, text: "restart", title: `PID ${s.pid} of this name ended: ${s.why}` });
-	if (p.exec_ms) list.push({ t: p.exec_ms, text: "exec", title: "It executed its program." });
+	if (p.exec_ms) list.push({ t: p.exec_ms, text: "exec", title: "The process executed its program." });
 	return list.concat(losses_seen).filter(Boolean).sort((a, b) => a.t - b.t);
 };
 const axes = ({ width, height, t0, t1, top, step, x, y }) => {
@@ -95,7 +95,7 @@ const drawChart = () => {
 	picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
 	if (known.length < 2) {
 		picture.replaceChildren(svg("text", { x: width / 2, y: height / 2, "text-anchor": "middle" },
-			now.is_past_full ? "Too many processes are followed: there is no past of this one." : "The chart begins when there are two points, ten seconds apart."));
+			now.is_past_full ? "Too many processes are followed: this one has no chart." : "The chart begins when there are two points, ten seconds apart."));
 		drawLegend(false, false);
 		return;
 	}
@@ -258,7 +258,7 @@ const bandPath = (band, xs, y) => {
 const sayRows = (bands, i) => {
 	const points = now.rows[chart.range];
 	if (i < 0) return put(rowsSaid, "");
-	put(rowsSaid, `${chart.range}${points.times_ms[i]}`, page.time(points.times_ms[i]), bands.length && bands[0].values[i] === null ? " \u00b7 not known" : [" \u00b7 ", el("b", {}, bytes(bands.reduce((all, band) => all + band.values[i], 0))),
+	put(rowsSaid, `${chart.range}${points.times_ms[i]}`, page.time(points.times_ms[i]), bands.length && bands[0].values[i] === null ? " \u00b7 unknown" : [" \u00b7 ", el("b", {}, bytes(bands.reduce((all, band) => all + band.values[i], 0))),
 		...bands.filter((band) => band.values[i]).map((band) => ` \u00b7 ${band.name.replace("_", " ")} ${bytes(band.values[i])}`)]);
 };
 const drawRowsChart = (points) => {
@@ -290,7 +290,7 @@ const drawRows = () => {
 	const r = now.rows;
 	rowsPart.hidden = !r;
 	if (!r) return;
-	const note = r.why_not ? `Not known: ${r.why_not}.` : r.note || (r.heap_why_not ? `The heap was not read: ${r.heap_why_not}.` : "");
+	const note = r.why_not ? `Unknown: ${r.why_not}.` : r.note || (r.heap_why_not ? `The heap was not read: ${r.heap_why_not}.` : "");
 	setText(rowsWhen, r.list ? `${bytes(r.rss_bytes)}, read ${page.span(Math.max(now.time_ms - r.time_ms, 0) / 1000)} ago` : "");
 	put(rowsNote, note, note && el("p", { class: "dim" }, note));
 	drawRowsChart(r[chart.range] || { times_ms: [], bytes: {} });

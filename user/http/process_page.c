@@ -49,7 +49,7 @@ static void put_links(const struct stack_past_moment *m, size_t cnt, FILE *out)
 	size_t at = cnt - 1, shown = cnt - 1;
 
 	endpoint_time_text(seconds_of(&m[cnt - 1]), to);
-	fputs("<p>What changed by stack within the last ", out);
+	fputs("<p>Changes by stack in the last ", out);
 	for (size_t i = 0; i < sizeof(least_s) / sizeof(*least_s); i++) {
 		while (at && seconds_between(m[at].time_ns, m[cnt - 1].time_ns) < least_s[i])
 			at--;
@@ -93,13 +93,13 @@ static void put_form(const struct stack_past_moment *m, size_t cnt, FILE *out)
 static void put_nothing(const struct serve_view *v, const struct serve_process *p, size_t cnt,
 			FILE *out)
 {
-	fputs("<p>What changed by stack is not known", out);
+	fputs("<p>No changes by stack", out);
 	if (!v->stacks)
-		fputs(": with --past-interval 0 nothing is kept", out);
+		fputs(": with --past-interval 0 nothing is stored", out);
 	else if (!cnt && p->is_inuse_unknown)
-		fputs(", as in use is not", out);
+		fputs(": heap in use is unknown", out);
 	else if (!cnt && stack_past_is_full(v->stacks))
-		fprintf(out, ": what stacks held is kept of %d processes, and there are more",
+		fprintf(out, ": they are stored for %d processes, and there are more",
 			STACK_PAST_IMAGES_CAP);
 	else
 		fputs(" yet", out);
@@ -136,10 +136,10 @@ static void put_now(const struct serve_process *p, FILE *out)
 			format_bytes(1.96 * p->inuse_error_bytes, text, sizeof(text)));
 	if (!isnan(p->inuse_objects))
 		fprintf(out, " in %s blocks", format_count(p->inuse_objects, text, sizeof(text)));
-	fprintf(out, "; allocated since it was followed: %s",
+	fprintf(out, "; allocated since heaptap follows it: %s",
 		format_bytes(p->alloc_bytes, text, sizeof(text)));
 	fprintf(out, "; resident %s.", format_bytes(p->rss_bytes, text, sizeof(text)));
-	fputs("<br>Probe cost, of its CPU time: ", out);
+	fputs("<br>Probe cost, share of its CPU time: ", out);
 	if (isnan(p->overhead))
 		fputs("not known yet. ", out);
 	page_put_overhead(p, out);
@@ -157,14 +157,14 @@ static void put_growth(const struct serve_view *v, const struct serve_process *p
 
 	if (!cnt && v->past && inuse_past_is_full(v->past)) {
 		fprintf(out,
-			"<p>Whether it grows is not known: what processes held is kept of %d of them, and "
-			"there are more.</p>\n",
+			"<p>Growth is unknown: it is computed for %d processes, and there are "
+			"more.</p>\n",
 			INUSE_PAST_PROCESSES_CAP);
 		return;
 	}
 	inuse_growth(hour, cnt, INUSE_PAST_STEP_S, p->inuse_error_bytes, &g);
 	if (g.trend == INUSE_TREND_UNKNOWN)
-		fputs("<p>Whether it grows is not known yet.</p>\n", out);
+		fputs("<p>Growth is not known yet.</p>\n", out);
 	else
 		fprintf(out, "<p>Growth: %s%s/min over %.0f minutes: %s.</p>\n",
 			g.bytes_per_min > 0 ? "+" :
@@ -208,7 +208,7 @@ static void put_rows(const struct serve_view *v, const struct serve_process *p, 
 	if (!i)
 		return;
 	if (!rows_past_is_known(i)) {
-		fputs("<p>Resident memory by row is not known: ", out);
+		fputs("<p>Resident memory by row is unknown: ", out);
 		page_put_text(i->why, out);
 		fputs(".</p>\n", out);
 		return;

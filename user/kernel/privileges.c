@@ -21,7 +21,7 @@ static const struct capability_info infos[] = {
 	{ "CAP_BPF", CAP_BPF, "loads BPF programs and makes their maps", true },
 	{ "CAP_PERFMON", CAP_PERFMON, "attaches probes, sees mappings as they happen", true },
 	{ "CAP_SYS_PTRACE", CAP_SYS_PTRACE, "reads /proc of other users' processes", true },
-	{ "CAP_SYS_ADMIN", CAP_SYS_ADMIN, "stands in for the first two and the next", false },
+	{ "CAP_SYS_ADMIN", CAP_SYS_ADMIN, "replaces the first two and the next", false },
 	{ "CAP_CHECKPOINT_RESTORE", CAP_CHECKPOINT_RESTORE, "opens deleted and replaced files",
 	  false },
 	{ "CAP_DAC_READ_SEARCH", CAP_DAC_READ_SEARCH,

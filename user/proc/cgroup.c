@@ -484,7 +484,10 @@ int cgroup_find(const char *text, struct cgroup_place *ret, struct err *why)
 		mount.origin[0] = '\0';
 	err = cgroup_parse(text, mountinfo, mount.origin, &place);
 	if (err) {
-		err_set(why, err, err == -EINVAL ? "'%s' is no path of a cgroup" : "out of memory",
+		err_set(why, err,
+			err == -EINVAL ? "'%s' is not the path of a "
+					 "cgroup" :
+					 "out of memory",
 			text);
 		goto out;
 	}

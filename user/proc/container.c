@@ -236,7 +236,7 @@ int container_check_given(const char *given, struct err *why)
 	if (len && len < CONTAINER_ID_BYTES && !strpbrk(skip_scheme(given), "/ \t\n"))
 		return 0;
 	return err_set(why, -EINVAL,
-		       "'%s' is no container: give its id or the beginning of it, or for lxc and "
-		       "systemd-nspawn its name",
+		       "'%s' is not a container id: give the id or its beginning, or for lxc and "
+		       "systemd-nspawn the name",
 		       given);
 }

@@ -116,8 +116,8 @@ static void explain_missing(const char *cmd, struct err *why)
 			path, script.interp);
 	} else {
 		err_set(why, -ENOENT,
-			"cannot start '%s': the loader (ELF interpreter) that it asks for is not "
-			"installed; 'readelf -l' shows its name",
+			"cannot start '%s': its loader (ELF interpreter) is not installed; "
+			"'readelf -l' shows which",
 			path);
 	}
 	free(path);
@@ -130,13 +130,13 @@ static void explain_forbidden(const char *cmd, struct err *why)
 
 	if (!find_program(cmd, &path) && !script_line_read(path, &script))
 		err_set(why, -EACCES,
-			"cannot start '%s': its interpreter '%s' may not be executed: check its "
+			"cannot start '%s': its interpreter '%s' is not executable: check its "
 			"permissions",
 			path, script.interp);
 	else
 		err_set(why, -EACCES,
-			"cannot start '%s': it may not be executed (no execute permission, or its "
-			"file system is mounted noexec): chmod +x, or name another file",
+			"cannot start '%s': no execute permission, or its file system is mounted "
+			"noexec",
 			cmd);
 	free(path);
 }
@@ -161,8 +161,8 @@ const char *find_program_explain(const char *cmd, int err, struct err *why)
 		break;
 	case ENOTSUP:
 		err_set(why, err,
-			"cannot record '%s': it is a 32-bit program, and heaptap records 64-bit "
-			"programs only; use a 64-bit build of it",
+			"cannot record '%s': it is a 32-bit program; heaptap records only 64-bit "
+			"programs",
 			cmd);
 		break;
 	case ESRCH:

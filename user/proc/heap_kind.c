@@ -175,11 +175,13 @@ void heap_words_none(const struct heap_kind *k, struct heap_words *ret)
 		snprintf(unread, sizeof(unread), " (%zu of them could not be read)", k->unread_cnt);
 	snprintf(ret->what, sizeof(ret->what),
 		 "%sno known allocator found in its %zu mapped file%s%s",
-		 k->is_go ? "a Go program: its heap is not malloc's; " : "", k->file_cnt,
+		 k->is_go ? "a Go program, whose heap is not malloc's; " : "", k->file_cnt,
 		 k->file_cnt == 1 ? "" : "s", unread);
 	if (k->is_go)
 		snprintf(ret->advice, sizeof(ret->advice),
-			 "%s; a cgo program's C memory would be seen", go.advice);
+			 "%s; in a program with cgo, heaptap sees the memory of C "
+			 "code",
+			 go.advice);
 	else if (k->unread_cnt)
 		snprintf(ret->advice, sizeof(ret->advice),
 			 "it may be in a file that could not be read");

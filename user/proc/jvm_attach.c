@@ -108,7 +108,7 @@ static int enter(const struct process_info *info, struct outcome *o)
 
 	snprintf(path, sizeof(path), "/proc/%d/root/tmp", info->live_tid);
 	if (chdir(path))
-		return fail(o, -errno, "its /tmp cannot be entered");
+		return fail(o, -errno, "cannot enter its /tmp");
 	snprintf(path, sizeof(path), "/proc/%d", info->tgid);
 	/* The owner of the process's own folder: its effective user and group. */
 	if (stat(path, &st))
@@ -117,7 +117,7 @@ static int enter(const struct process_info *info, struct outcome *o)
 		return fail(o, -EPERM, "it does not belong to the user that it runs as");
 	if (setgroups(0, NULL) || setresgid(st.st_gid, st.st_gid, st.st_gid) ||
 	    setresuid(st.st_uid, st.st_uid, st.st_uid))
-		return fail(o, -errno, "its user cannot be taken on");
+		return fail(o, -errno, "cannot become its user");
 	return 0;
 }
 
@@ -159,15 +159,15 @@ static int trigger(struct attach *a, struct outcome *o)
 		return fail(o, -EPERM, "it was started with -XX:+DisableAttachMechanism");
 	fd = open(a->trigger, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return fail(o, -errno, "its /tmp cannot be written to");
+		return fail(o, -errno, "cannot write to its /tmp");
 	close(fd);
 	a->has_trigger = true;
 	if (!catches_sigquit(a->info))
 		return fail(o, -EPERM,
-			    "it does not catch SIGQUIT (it has just begun, or runs with -Xrs), and "
-			    "would die of it");
+			    "it does not catch SIGQUIT (it has just started, or runs with -Xrs), "
+			    "which would kill it");
 	if (syscall(SYS_pidfd_send_signal, a->pidfd, SIGQUIT, NULL, 0))
-		return fail(o, -errno, "it cannot be sent a signal");
+		return fail(o, -errno, "cannot send it a signal");
 	return 0;
 }
 
@@ -186,7 +186,7 @@ static int get_socket(struct attach *a, struct outcome *o)
 		return fail(o, -ESRCH, "it has ended");
 	if (fd == -ENOENT)
 		return fail(o, -ETIMEDOUT, "it does not answer");
-	return fd < 0 ? fail(o, fd, "its socket cannot be used") : fd;
+	return fd < 0 ? fail(o, fd, "cannot use its socket") : fd;
 }
 
 /* "0\n..." is a success; any other answer has the reason in its next line. */
@@ -273,7 +273,7 @@ int jvm_write_perfmap(const struct process_info *info, struct err *why)
 	/* The descriptor must be of the process that info is about. */
 	if (process_info_read(info->tgid, &now) || now.start_time_ticks != info->start_time_ticks ||
 	    !jvm_is_hotspot(info)) {
-		err = fail(&o, -ESRCH, "it is no JVM any more");
+		err = fail(&o, -ESRCH, "it is no longer a JVM");
 	} else {
 		err = in_child(&a, &o);
 		err = err ? fail(&o, err, strerror(-err)) : o.err;

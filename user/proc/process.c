@@ -244,14 +244,13 @@ int process_check(const struct process_info *info, struct err *why)
 	int err;
 
 	if (info->is_kernel_thread)
-		return err_set(
-			why, -EINVAL,
-			"process %d (%s) is a kernel thread: it has no heap; name a user process",
-			info->pid, info->comm);
+		return err_set(why, -EINVAL,
+			       "process %d (%s) is a kernel thread, which has no heap", info->pid,
+			       info->comm);
 	if (info->is_zombie)
 		return err_set(why, -ESRCH,
-			       "process %d (%s) is a zombie: it has ended and its memory is gone; "
-			       "record it while it runs, or start it with 'heaptap record -- CMD'",
+			       "process %d (%s) has ended (a zombie); record it while it runs, or "
+			       "start it with 'heaptap record -- CMD'",
 			       info->pid, info->comm);
 	if (info->pid != info->tgid)
 		return err_set(why, -EINVAL, "%d is a thread of process %d (%s): use -p %d",
@@ -261,18 +260,17 @@ int process_check(const struct process_info *info, struct err *why)
 		return err_set(why, err, "process %d (%s) has just ended", info->pid, info->comm);
 	if (err)
 		return err_set(why, -EACCES,
-			       "process %d (%s) of uid %u may not be read by uid %u (%s): %s",
+			       "cannot read process %d (%s) of uid %u as uid %u (%s): %s",
 			       info->pid, info->comm, info->uid, geteuid(), strerror(-err),
 			       geteuid() ?
 				       "run heaptap as root, or with CAP_SYS_PTRACE" :
 				       "CAP_SYS_PTRACE is missing here, or a security module or "
 				       "another user namespace forbids it");
 	if (info->is_32bit)
-		return err_set(
-			why, -ENOTSUP,
-			"process %d (%s) is a 32-bit program: heaptap records 64-bit programs "
-			"only; record a 64-bit build of it",
-			info->pid, info->comm);
+		return err_set(why, -ENOTSUP,
+			       "process %d (%s) is a 32-bit program; heaptap records only 64-bit "
+			       "programs",
+			       info->pid, info->comm);
 	return 0;
 }
 
@@ -284,7 +282,7 @@ int process_check_probing(const struct process_info *info, struct err *why)
 		return err;
 	return err_set(why, -ENOTSUP,
 		       "process %d (%s) runs under valgrind, which would execute heaptap's "
-		       "breakpoints; use valgrind's own: --tool=massif, --tool=dhat",
+		       "breakpoints; use valgrind's own tools: --tool=massif, --tool=dhat",
 		       info->pid, info->comm);
 }
 

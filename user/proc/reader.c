@@ -192,8 +192,8 @@ static void note_stuck(struct reader *r, pid_t pid, bool is_glance, uint64_t now
 	s->until_ns = now + s->wait_ns;
 	r->ever_given_up++;
 	if (log_limit_allows(&r->log, now))
-		log_warn("PID %d cannot be read: a page of its memory, a file or a lock of its "
-			 "address space does not respond; retrying in %llu s",
+		log_warn("cannot read PID %d: a page, a file or a lock of its address space does "
+			 "not respond; retrying in %llu s",
 			 pid, (unsigned long long)(s->wait_ns / NS_PER_S));
 }
 

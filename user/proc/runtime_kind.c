@@ -83,19 +83,19 @@ static const struct {
 			   NULL,
 			   { NULL } },
 	[RUNTIME_PYTHON] = { "CPython keeps small objects (up to 512 bytes) in its own arenas: they are not seen",
-			     "start it with PYTHONMALLOC=malloc in its environment, which shows them",
+			     "to see them: start it with PYTHONMALLOC=malloc in its environment",
 			     "PYTHONMALLOC=",
 			     { "malloc", "malloc_debug" } },
 	[RUNTIME_LUAJIT] = { "LuaJIT keeps Lua's objects in its own arenas: only native memory is seen",
-			     "a LuaJIT that is built with LUAJIT_USE_SYSMALLOC shows them",
+			     "to see them: build LuaJIT with LUAJIT_USE_SYSMALLOC",
 			     NULL,
 			     { NULL } },
 	[RUNTIME_PHP] = { "PHP keeps a script's data in its own heap (the Zend allocator): it is not seen",
-			  "start it with USE_ZEND_ALLOC=0 in its environment, which shows it",
+			  "to see it: start it with USE_ZEND_ALLOC=0 in its environment",
 			  "USE_ZEND_ALLOC=",
 			  { "0" } },
-	[RUNTIME_RUBY] = { "Ruby keeps objects in pages of its own: only what they own outside (long strings, arrays, extensions) is "
-			   "seen",
+	[RUNTIME_RUBY] = { "Ruby keeps objects in its own pages: only their memory outside (long "
+			   "strings, arrays, extensions) is seen",
 			   "for objects: ObjectSpace.trace_object_allocations_start and ObjectSpace.dump_all (require 'objspace')",
 			   NULL,
 			   { NULL } },
@@ -115,8 +115,10 @@ static const struct {
 			 "use its own pprof: go tool pprof http://HOST:PORT/debug/pprof/heap (net/http/pprof), or runtime/pprof",
 			 NULL,
 			 { NULL } },
-	[RUNTIME_ERLANG] = { "Erlang keeps its processes' data in carriers of its own: they are not seen",
-			     "start it with erl +Mea min, or ERL_ZFLAGS='+Mea min' in its environment, which shows it",
+	[RUNTIME_ERLANG] = { "Erlang keeps its processes' data in carriers of its own: it is not "
+			     "seen",
+			     "to see it: start it with erl +Mea min, or ERL_ZFLAGS='+Mea min' in "
+			     "its environment",
 			     "ERL_ZFLAGS=",
 			     { "+Mea min" } },
 };

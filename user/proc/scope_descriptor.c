@@ -71,7 +71,7 @@ static int check_layout(const uint8_t *raw, struct err *why)
 		memcpy(&v, raw + fields[i].off, fields[i].bytes);
 		if (v == fields[i].expected)
 			continue;
-		return err_set(why, -EPROTO, "its %s is %u and must be %u", fields[i].what, v,
+		return err_set(why, -EPROTO, "its %s is %u instead of %u", fields[i].what, v,
 			       fields[i].expected);
 	}
 	return 0;
@@ -80,11 +80,11 @@ static int check_layout(const uint8_t *raw, struct err *why)
 static int check_values(const struct scope_descriptor *d, struct err *why)
 {
 	if (d->tls_mode > HT_TLS_REGISTRY)
-		return err_set(why, -EPROTO, "its TLS mode is %u, which version %u does not have",
+		return err_set(why, -EPROTO, "its TLS mode %u is unknown in version %u",
 			       d->tls_mode, SCOPE_DESCRIPTOR_MAJOR);
 	if (d->node_capacity > CHUNKS_CAP << CHUNK_SHIFT || d->node_cnt > d->node_capacity)
-		return err_set(why, -EPROTO, "it says %u nodes of %u, and %u are the limit",
-			       d->node_cnt, d->node_capacity, CHUNKS_CAP << CHUNK_SHIFT);
+		return err_set(why, -EPROTO, "it has %u nodes of %u; the limit is %u", d->node_cnt,
+			       d->node_capacity, CHUNKS_CAP << CHUNK_SHIFT);
 	if (d->tls_mode == HT_TLS_STATIC && (d->tls_off > INT32_MAX || d->tls_off < INT32_MIN))
 		return err_set(why, -EPROTO, "its record is %lld bytes from the thread pointer",
 			       (long long)d->tls_off);
@@ -101,7 +101,7 @@ int scope_descriptor_parse(const uint8_t raw[static SCOPE_DESCRIPTOR_BYTES],
 	if (is_zero(raw + 2, 22))
 		return -EAGAIN;
 	if (memcmp(raw + 8, MAGIC, sizeof(MAGIC)))
-		return err_set(why, -EBADMSG, "there is no scope descriptor where the probe says");
+		return err_set(why, -EBADMSG, "no scope descriptor at the address of the probe");
 	if (get_u16(raw, 2) != SCOPE_DESCRIPTOR_MAJOR)
 		return err_set(why, -EPROTO,
 			       "it has version %u.%u of the scope ABI, this heaptap reads %u.x",

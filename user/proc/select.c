@@ -34,7 +34,9 @@ static int compile(regex_t *re, const char *text, struct err *why)
 	if (!rc)
 		return 0;
 	regerror(rc, re, reason, sizeof(reason));
-	return err_set(why, rc == REG_ESPACE ? -ENOMEM : -EINVAL, "bad regular expression '%s': %s",
+	return err_set(why, rc == REG_ESPACE ? -ENOMEM : -EINVAL,
+		       "bad regular expression '%s': "
+		       "%s",
 		       text, reason);
 }
 

@@ -21,7 +21,7 @@ static int add_unread(struct survey_tags *ret, struct survey_tag *tag, int err)
 	if (err == -ESRCH || err == -ENOMEM)
 		return err;
 	if (err == -EPERM || err == -EACCES)
-		err_set_os(&tag->problem, err, "the memory of the process cannot be read");
+		err_set_os(&tag->problem, err, "cannot read the memory of the process");
 	return add(ret, tag);
 }
 

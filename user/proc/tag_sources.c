@@ -76,7 +76,7 @@ static bool scan_pointer(struct elf_file *ef, struct tag_file *f, uint32_t kind,
 	if (err == -ENODATA) {
 		f->problem_kind = kind;
 		snprintf(f->problem, sizeof(f->problem),
-			 "it has %s, but nothing in it says where a thread keeps that", name);
+			 "it has %s, but no record of where threads keep it", name);
 	}
 	return !err;
 }
@@ -95,7 +95,7 @@ int tag_file_scan(struct elf_file *ef, struct tag_file *ret)
 	    (elf_data_symbol_u32(ef, "custom_labels_abi_version", &version) || version != 1)) {
 		f.problem_kind = HT_TAG_CUSTOM;
 		snprintf(f.problem, sizeof(f.problem),
-			 "its custom labels are not of version 1 of their ABI, the only one known");
+			 "its custom labels have an unknown ABI version (known: 1)");
 		f.has_custom = false;
 	}
 	if (!f.descriptor_cnt && !f.has_otel && !f.has_custom && !*f.problem)

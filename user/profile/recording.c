@@ -92,7 +92,9 @@ char *recording_advice(const struct recording *r, uint64_t rate_bytes, char buf[
 	unsigned percent = recording_advised_percent(r);
 
 	if (r->has_nameless_frees) {
-		snprintf(buf, RECORDING_TEXT_BUF, "a build that keeps the names of its allocator");
+		snprintf(buf, RECORDING_TEXT_BUF,
+			 "use a build that keeps the names of its "
+			 "allocator");
 		return buf;
 	}
 	return command_text(r, percent, rate_bytes, buf);
@@ -120,7 +122,7 @@ static const char *part_words(double share)
 char *recording_advice_cost(const struct recording *r, char buf[RECORDING_TEXT_BUF])
 {
 	if (r->has_nameless_frees)
-		snprintf(buf, RECORDING_TEXT_BUF, "its debug file, found by build id, is enough");
+		snprintf(buf, RECORDING_TEXT_BUF, "or install its debug file (found by build id)");
 	else
 		snprintf(buf, RECORDING_TEXT_BUF, "%s the throughput%s; nothing remains afterwards",
 			 part_words(r->full_share), r->program[0] ? "" : " for 10 s");
@@ -177,9 +179,9 @@ char *recording_why_unknown(const struct recording *r, const char *comm,
 	char limit[RECORDING_TEXT_BUF], cost[UNITS_BUF], whose[48] = "its";
 
 	if (r->has_nameless_frees) {
-		snprintf(
-			buf, RECORDING_TEXT_BUF,
-			"Its allocator frees by a function that has no name (a stripped program).");
+		snprintf(buf, RECORDING_TEXT_BUF,
+			 "The function of its allocator that frees has no name (a stripped "
+			 "program).");
 		return buf;
 	}
 	recording_limit_text(&r->limit, limit);
@@ -188,8 +190,8 @@ char *recording_why_unknown(const struct recording *r, const char *comm,
 	make_printable(whose);
 	if (is_within_limit(r))
 		snprintf(buf, RECORDING_TEXT_BUF,
-			 "At times tracking frees cost more than the limit of %.60s; over all it "
-			 "is %s %%.",
+			 "At times, tracking frees cost more than the limit of %.60s; on average "
+			 "it costs %s %%.",
 			 limit,
 			 format_percent(recording_is_of_one_cpu(r) ? r->full_one_cpu :
 								     r->full_share,

@@ -171,8 +171,8 @@ static int refuse_large(size_t unpacked_bytes, size_t max, bool is_by_ratio, str
 	if (is_by_ratio)
 		return format_fail(
 			why, unpacked_bytes,
-			"unpacks to more than %zu MiB, far more than profiles of its size do; if "
-			"it is a profile, unpack it first (gzip -d)",
+			"unpacks to more than %zu MiB, unusual for a profile of its size; if it "
+			"is one, unpack it first (gzip -d)",
 			unpacked_bytes >> 20);
 	return format_fail(why, unpacked_bytes, "unpacks to more than %zu MiB, which is the limit",
 			   max >> 20);
@@ -220,7 +220,7 @@ static int inflate_all(z_stream *z, const uint8_t *data, size_t bytes, size_t ma
 				return 0;
 			if (z->next_in[0] != 0x1f || inflateReset(z) != Z_OK)
 				return format_fail(why, z->next_in - data,
-						   "something else follows the compressed data");
+						   "other data follows the compressed data");
 			continue;
 		}
 		if (rc == Z_MEM_ERROR)
@@ -231,8 +231,8 @@ static int inflate_all(z_stream *z, const uint8_t *data, size_t bytes, size_t ma
 					   z->msg ? z->msg : "gzip");
 		if (!z->avail_in && z->avail_out)
 			return format_fail(why, bytes,
-					   "cut off: the compressed data ends before its end "
-					   "mark, after %zu unpacked bytes",
+					   "truncated after %zu unpacked bytes: the compressed "
+					   "data has no end mark",
 					   out->cnt);
 	}
 }

@@ -198,7 +198,7 @@ char *witness_words(const struct witness *w, char buf[WITNESS_WORDS])
 	format_bytes(w->most_bytes, most, sizeof(most));
 	if (w->unseen[0] && w->rows[0])
 		snprintf(unseen, sizeof(unseen),
-			 " Some of it can be blocks of an allocator that is not seen (%s).",
+			 " Some of it may be blocks of an allocator that is not seen (%s).",
 			 w->unseen);
 	else if (w->unseen[0])
 		snprintf(unseen, sizeof(unseen), " (%s)", w->unseen);
@@ -214,7 +214,7 @@ char *witness_words(const struct witness *w, char buf[WITNESS_WORDS])
 	else
 		snprintf(buf, WITNESS_WORDS,
 			 "The process grew by %s, of which %.0f %% is explained: %s %sis in use. "
-			 "The rest can be memory that it mapped directly, blocks of an allocator "
+			 "The rest may be memory that it mapped directly, blocks of an allocator "
 			 "that is not seen%s, or freed blocks that its allocator keeps.",
 			 growth, 100 * w->held_bytes / w->growth_bytes, held, more, unseen);
 	return buf;

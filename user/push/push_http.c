@@ -356,11 +356,9 @@ static void warn_of_clear_secrets(const struct push_http_options *opts)
 static void warn_of_no_authorities(const struct push_http_options *opts)
 {
 	if (opts->target.is_tls && !ca_file(opts) && !curl_version_info(CURLVERSION_NOW)->cainfo)
-		log_warn(
-			"push: this machine has no certificates of authorities where distributions "
-			"keep them, so '%s' cannot be trusted; install ca-certificates, or give "
-			"--push-ca-file FILE",
-			opts->target.name);
+		log_warn("push: this machine has no CA certificates, so '%s' cannot be trusted; "
+			 "install ca-certificates, or give --push-ca-file FILE",
+			 opts->target.name);
 }
 
 void push_http_set_identity(struct push_http *h, const struct push_http_options *opts)
@@ -582,10 +580,9 @@ int push_secret_read(const char *path, char ret[PUSH_SECRET_MAX], struct err *wh
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		err = err_set_os(why, -errno, "push: cannot read '%s'", path);
 	} else if (!S_ISREG(st.st_mode)) {
-		err = err_set(why, -EINVAL, "push: '%s' is not a file", path);
+		err = err_set(why, -EINVAL, "push: '%s' is not a regular file", path);
 	} else if (st.st_mode & (S_IROTH | S_IWOTH)) {
-		err = err_set(why, -EACCES,
-			      "push: others can read or write '%s': take that away (chmod o= '%s')",
+		err = err_set(why, -EACCES, "push: others can read or write '%s': chmod o= '%s'",
 			      path, path);
 	} else if ((n = read(fd, ret, PUSH_SECRET_MAX)) < 0) {
 		err = err_set_os(why, -errno, "push: cannot read '%s'", path);

@@ -73,8 +73,10 @@ static void log_dropped(struct push_queue *q)
 	log_warn(
 		"push: '%s' %s: %zu profiles wait, and there is no room for more; the oldest are dropped (%llu so far)",
 		q->opts.http.target.name,
-		q->stats.is_failing ? "does not answer" : "is slower than profiles are made", s.cnt,
-		(unsigned long long)s.dropped_cnt);
+		q->stats.is_failing ? "does not "
+				      "respond" :
+				      "is too slow for the profiles",
+		s.cnt, (unsigned long long)s.dropped_cnt);
 }
 
 static void log_refused(struct push_queue *q, const char *text)
@@ -88,7 +90,7 @@ static void log_refused(struct push_queue *q, const char *text)
 static void on_recovery(struct push_queue *q)
 {
 	if (q->stats.is_failing)
-		log_info("push: '%s' answers again", q->opts.http.target.name);
+		log_info("push: '%s' responds again", q->opts.http.target.name);
 	q->stats.is_failing = false;
 	q->fails = 0;
 	q->few_tries = 0;
@@ -256,7 +258,7 @@ int push_queue_open(const struct push_queue_options *opts, struct push_queue **r
 		err = push_spool_open(&opts->spool, &q->spool);
 		if (err)
 			log_error("push: cannot use the folder '%s': %s", opts->spool.dir,
-				  err == -EBUSY ? "another heaptap does" : strerror(-err));
+				  err == -EBUSY ? "another heaptap uses it" : strerror(-err));
 	}
 	if (err) {
 		push_queue_close(q);

@@ -113,12 +113,12 @@ static int parse_authority(const char *s, size_t n, const struct complaint *c,
 		host_bytes = bracket - host;
 		colon = bracket + 1 < s + n && bracket[1] == ':' ? bracket + 1 : NULL;
 		if (!colon && bracket + 1 < s + n)
-			return refuse(c, "after the IPv6 address comes ':PORT'");
+			return refuse(c, "':PORT' must follow the IPv6 address");
 	} else {
 		colon = memchr(s, ':', n);
 		host_bytes = colon ? (size_t)(colon - s) : n;
 		if (colon && memchr(colon + 1, ':', s + n - colon - 1))
-			return refuse(c, "an IPv6 address stands in brackets: [ADDRESS]:PORT");
+			return refuse(c, "write an IPv6 address in brackets: [ADDRESS]:PORT");
 	}
 	if (!host_bytes)
 		return refuse(c, "no host");
@@ -127,9 +127,9 @@ static int parse_authority(const char *s, size_t n, const struct complaint *c,
 	memcpy(t->host, host, host_bytes);
 	t->host[host_bytes] = 0;
 	if (host == s ? !is_host_name(t->host) : inet_pton(AF_INET6, t->host, &addr) != 1)
-		return refuse(c, "'%s' is no host name and no address", t->host);
+		return refuse(c, "'%s' is neither a host name nor an address", t->host);
 	if (!colon)
-		return refuse(c, "no port: write it, as in %s:%s", t->host,
+		return refuse(c, "no port, as in %s:%s", t->host,
 			      t->kind == PUSH_PARCA ? "7070" : "4040");
 	return parse_port(colon + 1, s + n - colon - 1, c, &t->port);
 }

@@ -29,10 +29,9 @@ int holds_begin(const struct holds_parts *parts, pid_t pid, bool is_family, stru
 	if (!err)
 		err = engine_mark_target(parts->engine, pid, HT_TARGET_HELD, 0);
 	if (err) {
-		log_warn("record: the program cannot be paused at an exec (%s%s): what it "
-			 "allocates between an exec and its probes will be missing",
-			 strerror(-err),
-			 err == -EPERM ? "; it is traced already, or may not be" : "");
+		log_warn("record: cannot pause the program at an exec (%s%s): allocations right "
+			 "after one will be missing",
+			 strerror(-err), err == -EPERM ? "; it may be traced already" : "");
 		holds_end(h);
 		return err;
 	}

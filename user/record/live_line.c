@@ -52,7 +52,7 @@ static void add_cost(const struct live_now *now, char buf[static LIVE_LINE_BYTES
 	double percent = 100 * now->cost;
 
 	if (isnan(percent))
-		snprintf(buf + len, LIVE_LINE_BYTES - len, ", cost not known");
+		snprintf(buf + len, LIVE_LINE_BYTES - len, ", cost unknown");
 	else
 		snprintf(buf + len, LIVE_LINE_BYTES - len, ", cost %s%.*f %%%s",
 			 now->is_largest_cost ? "up to " : "", percent < 0.95 ? 1 : 0, percent,

@@ -44,10 +44,8 @@ static void ask_jvm(pid_t pid, size_t *jvm_cnt)
 		return;
 	++*jvm_cnt;
 	if (jvm_write_perfmap(&info, &why))
-		log_warn(
-			"record: the JVM %d (%s) was not asked for its functions' names, or did not "
-			"write them: %s",
-			pid, info.comm, why.text);
+		log_warn("record: no function names from the JVM %d (%s): %s", pid, info.comm,
+			 why.text);
 }
 
 /* Ask all JVMs that are followed and run for the names of their code. Log those that did not answer. */
@@ -154,10 +152,10 @@ static void warn_overhead(struct recorder *r, const struct cost_view *costs, uin
 	    costs->one_cpu_overall < OVERHEAD_WARN_ONE_CPU)
 		return;
 	r->has_warned = true;
-	log_warn(
-		"record: the probes take about %.0f %% of the CPU time of PID %d: it allocates very "
-		"often; keep the recording short (Ctrl-C ends it), or limit it with --max-overhead",
-		100 * costs->share_overall, costs->pid);
+	log_warn("record: the probes take about %.0f %% of the CPU time of PID %d, which allocates "
+		 "very often; keep the recording short (Ctrl-C ends it), or limit it with "
+		 "--max-overhead",
+		 100 * costs->share_overall, costs->pid);
 }
 
 struct held_sum {
@@ -455,7 +453,7 @@ static void read_last_rows(struct recorder *r)
 	if (!r->has_rows)
 		return;
 	rows_reader_work(&r->rows_begin);
-	rows_reader_give_up(&r->rows_begin, "the recording ended before it was read");
+	rows_reader_give_up(&r->rows_begin, "the recording ended before the reading");
 	if (!tracker_running_cnt(r->session->tracker)) {
 		rows_reader_give_up(&r->rows_end, "");
 		r->rows_end = (struct rows_reader){ 0 }; /* also an answer from before */

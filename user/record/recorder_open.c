@@ -65,9 +65,9 @@ static int check_seccomp(const struct recorder *r)
 	if (!pid || seccomp_probe_returns(&is_safe) || is_safe)
 		return 0;
 	log_error(
-		"record: PID %d runs under seccomp, and on this kernel its filter would kill it at "
-		"the end of a return probe; needs a kernel older than 6.11, or 6.14 and later (or "
-		"a stable one with its fix)",
+		"record: cannot record PID %d: its seccomp filter would kill it at the end of a "
+		"return probe; needs a kernel older than 6.11, or 6.14 and later (or a stable one "
+		"with the fix)",
 		pid);
 	return -ENOTSUP;
 }
@@ -83,8 +83,8 @@ static int check_dispatch(const struct recorder *r)
 		    !(flags & HT_THREAD_DISPATCHES))
 			continue;
 		log_error(
-			"record: PID %d handles its system calls itself (syscall user dispatch, as "
-			"Wine does): neither probes nor a tap can be used without harming it",
+			"record: cannot record PID %d: it handles its system calls itself "
+			"(syscall user dispatch, as Wine does), so probes and a tap would harm it",
 			t->pid);
 		return -ENOTSUP;
 	}
@@ -311,8 +311,8 @@ static int open_loop(struct recorder *r)
 	int err = process_events_open(&ops, r, &r->events);
 
 	if (err) {
-		log_warn("record: mapping events are not available (%s%s): libraries that are "
-			 "loaded later are found late",
+		log_warn("record: no mapping events (%s%s): libraries that are loaded later are "
+			 "found late",
 			 strerror(-err), privileges_perf_advice(err));
 		r->events = NULL;
 	}
@@ -360,12 +360,12 @@ static void say_heaps(const struct recorder *r, size_t site_cnt, size_t failed_c
 	targets_name(&r->targets, name);
 	if (r->opts.source == SOURCE_USDT)
 		log_warn("record: no sampler in %s yet (looked for USDT probes of otel_memory and "
-			 "ddheap): nothing will be seen until one is loaded; without --source usdt "
+			 "ddheap): nothing is recorded until one is loaded; without --source usdt "
 			 "its allocator is probed",
 			 name);
 	else
 		log_warn("record: no known allocator in %s yet (looked for " HEAP_KIND_LOOKED_FOR
-			 "): nothing will be seen until one is loaded; see: heaptap doctor -p %d",
+			 "): nothing is recorded until one is loaded; see: heaptap doctor -p %d",
 			 name, r->targets.list.data[0].pid);
 }
 
@@ -378,14 +378,14 @@ static void say_start(struct recorder *r)
 		log_warn("record: %zu probe sites or files could not be probed: %s",
 			 counts.failed_cnt, recorder_failed_why(r, counts.failed_err));
 	if (counts.throwing_cnt)
-		log_warn("record: %zu functions that throw (operator new of the allocator) are not "
-			 "probed: on this kernel a new that fails would end the program. What they "
-			 "allocate is missing; --probe-throwing-new records it at that risk",
+		log_warn("record: not probed, and missing: %zu functions that throw (operator "
+			 "new). On this kernel, a new that fails would end the program; "
+			 "--probe-throwing-new takes that risk",
 			 counts.throwing_cnt);
 	say_heaps(r, counts.site_cnt, counts.failed_cnt);
 	if (r->opts.follow && !is_tapped_at_once(r))
-		log_info("record: --follow: until the end, every process that uses the same "
-			 "allocator pays about %.0f ns per malloc and per free",
+		log_info("record: --follow: during the recording, every process that uses the "
+			 "same allocator pays about %.0f ns per malloc and per free",
 			 r->session->costs.emulated_ns);
 	if (r->opts.is_quiet)
 		return;

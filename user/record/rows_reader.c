@@ -151,7 +151,7 @@ bool rows_reader_work(struct rows_reader *r)
 	if (take(r)) {
 		finish(r);
 	} else if (r->byte_cnt == sizeof(r->bytes) || now_ns() >= r->deadline_ns) {
-		rows_reader_give_up(r, "it did not answer in time");
+		rows_reader_give_up(r, "it did not respond in time");
 		r->is_late = true;
 	}
 	return !rows_reader_is_at_work(r);

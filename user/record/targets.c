@@ -161,7 +161,7 @@ static int check_now(pid_t pid, struct process_info *info, struct err *why)
 	int err = process_info_read(pid, info);
 
 	if (err == -ESRCH)
-		err_set(why, err, "no process with PID %d; list them with: ps -e", pid);
+		err_set(why, err, "no process with PID %d (ps -e lists them)", pid);
 	else if (err)
 		err_set_os(why, err, "cannot read /proc/%d", pid);
 	if (err)
@@ -214,7 +214,7 @@ int targets_check(struct targets *t, const pid_t *pids, size_t cnt, size_t named
 		return err;
 	}
 	if (!t->list.cnt) {
-		log_error("record: none of the processes that were found can be recorded");
+		log_error("record: none of the matching processes can be recorded");
 		return last_err;
 	}
 	return 0;

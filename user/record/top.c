@@ -456,7 +456,7 @@ static int make_profile(void *ctx, size_t i)
 	if (!err)
 		err = pprof_write(p, s->fd);
 	if (err)
-		log_warn("top: a profile could not be made: %s", strerror(-err));
+		log_warn("top: cannot make a profile: %s", strerror(-err));
 	return err;
 }
 

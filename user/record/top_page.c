@@ -355,7 +355,7 @@ static void put_rows(struct drawing *d, size_t room)
 		}
 	}
 	if (!d->v->order.cnt)
-		put(d, TOP_DIM, d->v->search[0] ? "no name here matches" : "nothing yet");
+		put(d, TOP_DIM, d->v->search[0] ? "no name matches" : "nothing yet");
 }
 
 /* Add a part only if it fits: half a number is a wrong number. */
@@ -447,10 +447,10 @@ static void put_help(struct drawing *d)
 		"p      pause the display; the recording goes on",
 		"Up, Down, PgUp, PgDn, Home, End: move",
 		"",
-		"HELD is in use: allocated since heaptap attached, and not freed.",
-		"A ? after it: fewer than four samples. After GROWTH: it may be chance.",
-		"GROWTH is of the last minute at most, ALLOC of the last seconds.",
-		"- means unknown: at first there is nothing to compare with.",
+		"HELD: bytes in use: allocated since heaptap attached, and not freed.",
+		"A ? after HELD: fewer than four samples; after GROWTH: may be noise.",
+		"GROWTH: of the last minute. ALLOC: of the last seconds.",
+		"-: unknown (at first there is nothing to compare with).",
 	};
 
 	for (size_t i = 0; i < sizeof(help) / sizeof(*help); i++)

@@ -52,7 +52,7 @@ static void set_cost(struct top_table *t, const struct profile *p)
 	size_t used;
 
 	if (isnan(r->overhead_share))
-		used = (size_t)snprintf(t->cost, sizeof(t->cost), "cost not known yet");
+		used = (size_t)snprintf(t->cost, sizeof(t->cost), "cost unknown yet");
 	else
 		used = (size_t)snprintf(t->cost, sizeof(t->cost),
 					"cost %s %% of its CPU time (limit: %s)",
@@ -63,7 +63,7 @@ static void set_cost(struct top_table *t, const struct profile *p)
 			 recording_why_unknown(r, "", why));
 	else if (r->inuse == RECORDING_INUSE_SINCE)
 		snprintf(t->cost + used, sizeof(t->cost) - used,
-			 ". In use counts what was allocated since frees are tracked again");
+			 ". In use counts allocations since frees are tracked again");
 }
 
 /* Write the largest loss, and the number of further kinds; before that, what the rows cannot explain. */

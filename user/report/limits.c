@@ -127,7 +127,7 @@ static bool check_inuse(const struct report *r, struct limit_result *res)
 		return false;
 	}
 	if (!r->is_inuse) {
-		snprintf(res->why, sizeof(res->why), "The profile has no values of heap in use");
+		snprintf(res->why, sizeof(res->why), "The profile has no heap in use");
 		return false;
 	}
 	return true;
@@ -176,8 +176,8 @@ static void decide(const struct report *r, struct limit_result *res)
 			 "not tracked before");
 	} else if (res->high <= res->limit && r->is_lossy) {
 		snprintf(res->why, sizeof(res->why),
-			 "Something was lost that belongs to the sum; the profile's notes name it "
-			 "(--profile FILE, heaptap report --notes FILE)");
+			 "A part of the sum was lost; the profile's notes name it (--profile "
+			 "FILE, heaptap report --notes FILE)");
 	} else if (res->high <= res->limit && is_least) {
 		say_least(r, res);
 	} else if (res->high <= res->limit) {
@@ -246,7 +246,7 @@ static void say_growth(const struct growth_plan *plan, const struct growth_limit
 			 "coarser --rate");
 	else if (g->slows)
 		snprintf(res->why, sizeof(res->why),
-			 "It grew beyond the limit, but its growth slowed down: it may only have "
+			 "It grew beyond the limit, but more slowly at the end: it may only have "
 			 "warmed up (--warm-up TIME)");
 	else if (g->is_replaced)
 		snprintf(res->why, sizeof(res->why),
@@ -369,8 +369,7 @@ static int judge_exited(struct limits *l)
 		goto out;
 	if (!report_has_scopes(l->p) && !r->outstanding.cnt) {
 		snprintf(res->why, sizeof(res->why),
-			 "No scope was seen: the program has no tags, or none of its samples is of "
-			 "a scope");
+			 "No sample has a scope; perhaps the program has no tags");
 		goto out;
 	}
 	take_estimate(l, r, &r->outstanding_total, res);
@@ -463,7 +462,7 @@ static int judge_more(struct limits *l, const struct profile *before)
 	if (res->verdict == LIMIT_BROKEN && (d.side[0].r->is_lossy || is_since(d.side[0].r))) {
 		res->verdict = LIMIT_UNKNOWN;
 		snprintf(res->why, sizeof(res->why),
-			 "Something was lost in the baseline: it may have had as much in use");
+			 "A part of the baseline was lost: it may have had as much in use");
 	}
 	advise_rate(d.side[1].r, res);
 	if (res->verdict != LIMIT_KEPT)

@@ -38,17 +38,16 @@ static bool check_rows(const struct limits *l, bool wants_begin, struct limit_re
 	if (l->opts.is_share[res->kind])
 		res->limit = NAN;
 	if (!l->p->recording.is_known || !rows->is_asked) {
-		snprintf(
-			res->why, sizeof(res->why),
-			"What is resident is not known by row: it is read when one running process is "
-			"recorded");
+		snprintf(res->why, sizeof(res->why),
+			 "Resident memory by row is unknown: it is read only when one running "
+			 "process is recorded");
 		return false;
 	}
 	if (rows->end.is_known && l->opts.is_share[res->kind])
 		res->limit = l->opts.limit[res->kind] * (double)rows->end.rss_bytes;
 	if (rows->end.is_known && (rows->begin.is_known || !wants_begin))
 		return true;
-	snprintf(res->why, sizeof(res->why), "Resident memory is not known: %.640s",
+	snprintf(res->why, sizeof(res->why), "Resident memory is unknown: %.640s",
 		 resident_why_words(l->p, words));
 	return false;
 }
@@ -63,9 +62,9 @@ static void decide(const struct limits *l, const char *doubt, struct limit_resul
 	else if (res->high <= res->limit)
 		res->verdict = LIMIT_KEPT;
 	else if (resident_why_words(l->p, words)[0])
-		snprintf(res->why, sizeof(res->why), "It is not known for sure: %.640s", words);
+		snprintf(res->why, sizeof(res->why), "It is uncertain: %.640s", words);
 	else
-		snprintf(res->why, sizeof(res->why), "It is not known for sure: %s", doubt);
+		snprintf(res->why, sizeof(res->why), "It is uncertain: %s", doubt);
 }
 
 static int add_rows(const struct limits *l, struct limit_result *res, enum resident_kind kind,

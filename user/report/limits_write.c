@@ -87,9 +87,9 @@ static void format_sentence(const struct limit_result *res, char buf[SENTENCE_BU
 			 format_value(res, res->low, low), format_value(res, res->high, high));
 	format_value(res, res->limit, limit);
 	if (isnan(res->limit))
-		snprintf(buf, SENTENCE_BUF, "%s: not known", title_of(res->kind));
+		snprintf(buf, SENTENCE_BUF, "%s: unknown", title_of(res->kind));
 	else if (isnan(res->value))
-		snprintf(buf, SENTENCE_BUF, "%s: not known; limit %s", title_of(res->kind), limit);
+		snprintf(buf, SENTENCE_BUF, "%s: unknown; limit %s", title_of(res->kind), limit);
 	else
 		snprintf(buf, SENTENCE_BUF, "%s: %s%s; limit %s", title_of(res->kind),
 			 format_value(res, res->value, value), sure, limit);
@@ -119,7 +119,9 @@ static void format_advice(const struct limits *l, const struct limit_result *res
 		snprintf(buf, SENTENCE_BUF,
 			 "A finer rate would probably settle it: --rate %" PRIu64, res->rate_bytes);
 	else if (res->rate_bytes == 1)
-		snprintf(buf, SENTENCE_BUF, "Only --rate 1, every allocation, would settle it");
+		snprintf(buf, SENTENCE_BUF,
+			 "Only --rate 1, which records every allocation, would "
+			 "settle it");
 }
 
 /* ---- text ---- */
@@ -130,7 +132,7 @@ static void put_who(const struct limits *l, FILE *out)
 	char comm[64] = "", duration[UNITS_BUF], rate[UNITS_BUF];
 
 	if (!rec->is_known) {
-		fputs("a profile that does not say how it was recorded\n", out);
+		fputs("a profile without facts of its recording\n", out);
 		return;
 	}
 	snprintf(comm, sizeof(comm), "%.48s", profile_text(l->p, rec->comm_str));

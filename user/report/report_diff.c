@@ -347,8 +347,8 @@ static int check_sides(const struct diff *d, struct err *why)
 				  profile_text(r->p, r->p->types.data[r->value_type].type_str);
 		if (r->is_unknown && r->is_inuse)
 			return err_set(why, -EINVAL,
-				       "in use is unknown in %s; --value alloc compares what was "
-				       "allocated",
+				       "heap in use is unknown in %s; --value alloc compares "
+				       "allocations",
 				       d->side[i].name);
 	}
 	if (!strcmp(type[0], type[1]))

@@ -187,7 +187,7 @@ static int hint(const struct scope_tree *t, const struct paths *all, const char 
 	for (i = 0; i < t->nodes.cnt; i++)
 		if (t->nodes.data[i].parent == SCOPE_NO_NODE)
 			add_word(&words, all->path.data[i]);
-	return err_set(why, -ENOENT, "there is no scope '%s'; at the top there are: %s", scope,
+	return err_set(why, -ENOENT, "there is no scope '%s'; the top scopes are: %s", scope,
 		       words.text);
 }
 
@@ -233,10 +233,10 @@ static int check_inuse(const struct profile *p, const struct report_options *o, 
 		return 0;
 	recording_why_unknown(&p->recording, profile_text(p, p->recording.comm_str), reason);
 	recording_advice_best(&p->recording, p->period > 0 ? (uint64_t)p->period : 0, command);
-	return err_set(
-		why, -ENODATA, "heap in use is unknown. %s To measure it: %s%s", reason, command,
-		/* a dump has nothing else */
-		o->format == REPORT_HEAP_V2 ? "" : ". --value alloc shows what was allocated");
+	return err_set(why, -ENODATA, "heap in use is unknown. %s To measure it: %s%s", reason,
+		       command,
+		       /* a dump has nothing else */
+		       o->format == REPORT_HEAP_V2 ? "" : ". --value alloc shows allocations");
 }
 
 static bool has_type(const struct profile *p, const char *name)
@@ -250,12 +250,10 @@ static int check_types(const struct profile *p, const struct report_options *o, 
 	const struct profile_type *type;
 
 	if (o->value == REPORT_VALUE_ALLOC && !has_type(p, "alloc_space"))
-		err_set(why, -ENODATA, "it does not say what was allocated (alloc_space)");
+		err_set(why, -ENODATA, "it has no allocations (alloc_space)");
 	else if (o->format == REPORT_HEAP_V2 &&
 		 (!has_type(p, "inuse_space") || !has_type(p, "inuse_objects")))
-		err_set(why, -ENODATA,
-			"it does not say what is in use (inuse_space, "
-			"inuse_objects)");
+		err_set(why, -ENODATA, "it has no heap in use (inuse_space, inuse_objects)");
 	else
 		return 0;
 	vec_each(&p->types, type)
@@ -275,8 +273,8 @@ static int check_growth(const struct profile *p, const struct report_options *o,
 	if (!p->moments_ns.cnt)
 		return err_set(
 			why, -ENODATA,
-			"growth is unknown: only files that heaptap record wrote have heap in use "
-			"over time. heaptap diff compares two files");
+			"growth is unknown: only profiles of heaptap record have heap in use over "
+			"time; heaptap diff compares two files");
 	return 0;
 }
 
@@ -286,8 +284,7 @@ static int check_ages(const struct profile *p, const struct report_options *o, s
 		return 0;
 	return err_set(
 		why, -ENODATA,
-		"the ages of its blocks are unknown: only files that heaptap record wrote have "
-		"them");
+		"the ages of its blocks are unknown: only profiles of heaptap record have them");
 }
 
 static int check_bins(const struct profile *p, const struct report_options *o, struct err *why)
@@ -300,8 +297,8 @@ static int check_bins(const struct profile *p, const struct report_options *o, s
 	if (!p->has_bins)
 		return err_set(
 			why, -ENODATA,
-			"the %s of its blocks are unknown: only profiles that heaptap recorded "
-			"have them, and none of what changed in a time",
+			"the %s of its blocks are unknown: only profiles of heaptap have them, "
+			"and not those of a span of time",
 			wants_lifetimes ? "lifetimes" : "sizes");
 	if (wants_lifetimes && is_unknown)
 		return err_set(

@@ -51,14 +51,14 @@ int report_move(struct profile *p, const struct report_options *o, struct err *w
 		return 0;
 	if (p->recording.is_known && p->recording.inuse == RECORDING_INUSE_UNKNOWN)
 		return err_set(why, -ENODATA,
-			       "what was in use at another moment is unknown, because heap in use "
-			       "is: see heaptap report");
+			       "heap in use at that moment is unknown, because frees were not "
+			       "tracked: see heaptap report");
 	if (at == REPORT_AT_PEAK)
 		return err_set(why, profile_move_to_peak(p),
-			       "its peak is unknown: only files that heaptap record wrote have it");
+			       "its peak is unknown: only profiles of heaptap record have it");
 	return err_set(why, profile_move_to_time(p, (int64_t)o->at_ns),
-		       "what was in use at other moments is unknown: only files that heaptap "
-		       "record wrote have it");
+		       "heap in use at other moments is unknown: only profiles of heaptap record "
+		       "have it");
 }
 
 bool report_is_at_end(const struct report *r)
@@ -159,13 +159,19 @@ static void put_moment(const struct report *r, FILE *out)
 {
 	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
 	bool is_peak = r->p->moment.at == PROFILE_AT_PEAK;
-	char when[UNITS_BUF + 3];
+	char when[UNITS_BUF], asked[UNITS_BUF], title[2 * UNITS_BUF + 16];
 
-	snprintf(when, sizeof(when), "At ");
-	format_duration((uint64_t)r->p->moment.ns, when + 3, UNITS_BUF);
-	add_total(r, is_peak ? "Peak" : when, &r->total, &l);
+	format_duration((uint64_t)r->p->moment.ns, when, sizeof(when));
+	format_duration(r->opts->at_ns, asked, sizeof(asked));
 	if (is_peak)
-		report_line_add(&l, " ", "at %s", when + 3);
+		snprintf(title, sizeof(title), "Peak");
+	else if (!strcmp(when, asked))
+		snprintf(title, sizeof(title), "At %s", when);
+	else
+		snprintf(title, sizeof(title), "At %s (nearest to %s)", when, asked);
+	add_total(r, title, &r->total, &l);
+	if (is_peak)
+		report_line_add(&l, " ", "at %s", when);
 	report_line_add(&l, "; ", "the rows are of this moment (--at end: of the end)");
 	report_line_end(&l);
 }

@@ -115,7 +115,7 @@ static void report_put_growth_legend(const struct report *r, const struct report
 	if (has_grown)
 		report_put_wrapped(
 			"grew? growth slowed down, or old blocks are being freed: it may only be "
-			"warming up. Record for about this much longer to tell",
+			"warming up; record for about this much longer",
 			2, report_columns(r), out);
 	if (has_unknown)
 		report_put_wrapped(
@@ -563,7 +563,7 @@ int report_write_ranked(const struct report *r, size_t row_cap, FILE *out)
 	else
 		report_put_wrapped(rows.cnt ? "temporary: blocks that were freed within 1 ms; of "
 					      "all blocks that were allocated while recording" :
-					      "No block that was sampled was freed within 1 ms.",
+					      "No sampled block was freed within 1 ms.",
 				   2, report_columns(r), out);
 out:
 	report_names_release(&names);

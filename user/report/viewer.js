@@ -122,9 +122,9 @@ for (let i = 1; i < data.samples.node.length; i++) data.samples.node[i] += data.
 
 // ---- the tree ----
 // Functions are names with a module; a group (a scope, a thread) is a function too, behind those of the file.
-const groups = [{ key: "none", title: "nothing" }];
-if (data.scopes.length > 1) groups.push({ key: "scope", title: "scopes" });
-if (data.threads.length > 2) groups.push({ key: "thread", title: "threads" });
+const groups = [{ key: "none", title: "none" }];
+if (data.scopes.length > 1) groups.push({ key: "scope", title: "scope" });
+if (data.threads.length > 2) groups.push({ key: "thread", title: "thread" });
 // A difference is shown as such, or one of its sides alone.
 const sides = [{ key: "both", title: "difference" }, ...(data.sides ? data.sides.names : []).map((name, i) => ({ key: "ab"[i], title: `${"AB"[i]}: ${name}` }))];
 const view = { measure: data.measures.findIndex((m) => m.is_known), group: 0, side: 0, inverted: false, at: 0, find: "" };
@@ -327,7 +327,7 @@ const draw = () => {
 			c.globalAlpha = 1;
 			if (i === pick) { c.strokeStyle = colors.hit; c.lineWidth = 2; c.strokeRect(x + 1, y * ROW + 1, Math.max(w - 2, 1), ROW - 3); }
 			if (w < 4 * letter) continue;
-			let name = i === 0 ? "everything" : funcName(f);
+			let name = i === 0 ? "all" : funcName(f);
 			const room = Math.floor((w - 7) / letter);
 			if (name.length > room) name = name.slice(0, Math.max(room - 1, 1)) + "\u2026";
 			c.fillStyle = matches && matches[i] ? "#fff" : colors.label;
@@ -367,11 +367,11 @@ const bold = (text) => { const b = document.createElement("b"); b.textContent = 
 const small = (text) => { const s = document.createElement("small"); s.textContent = text; return s; };
 const say = () => {
 	const m = data.measures[view.measure];
-	if (!m.is_known) { put($("where"), bold(m.title + ": not known"), ". " + m.why); return; }
+	if (!m.is_known) { put($("where"), bold(m.title + ": unknown"), ". " + m.why); return; }
 	const i = pick >= 0 ? pick : view.at;
-	const parts = [bold(i ? funcName(tree.func[i]) : "everything"), " " + m.title + ": " + describe(i).join(", ")];
+	const parts = [bold(i ? funcName(tree.func[i]) : "all"), " " + m.title + ": " + describe(i).join(", ")];
 	if (matches) parts.push(` \u2013 ${shownText(m, matched)}${tree.was ? "" : ` (${percentText(matched, tree.value[0])})`} through \u201c${view.find}\u201d`);
-	if (!(tree.width[0] > 0)) parts.push(" \u2013 there is nothing to draw");
+	if (!(tree.width[0] > 0)) parts.push(" \u2013 nothing to draw");
 	put($("where"), ...parts);
 };
 const nodeAt = (event) => {
@@ -386,10 +386,10 @@ const showTip = (event) => {
 	tip.hidden = i <= 0;
 	if (i <= 0) return;
 	const f = tree.func[i], file = f < funcCount ? data.names[data.funcs.file[f]] : "";
-	const own = shownOf(i, "own") ? `, of it itself ${shownText(m, shownOf(i, "own"))}` : "";
+	const own = shownOf(i, "own") ? `, itself ${shownText(m, shownOf(i, "own"))}` : "";
 	put(tip, bold(funcName(f)), small([funcModule(f), file].filter((text) => text).join(" \u2013 ")),
 		`${m.title}: ${describe(i).join(", ")}${own}`,
-		...(view.at && !tree.was ? [small(percentText(tree.value[i], tree.value[view.at]) + " of what is shown")] : []));
+		...(view.at && !tree.was ? [small(percentText(tree.value[i], tree.value[view.at]) + " of the view")] : []));
 	const box = tip.getBoundingClientRect();
 	tip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 6)) + "px";
 	tip.style.top = (event.clientY + 18 + box.height > innerHeight ? event.clientY - box.height - 10 : event.clientY + 18) + "px";
@@ -422,7 +422,7 @@ const fillTable = () => {
 	const row = document.querySelector("#table thead tr"), body = document.querySelector("#table tbody");
 	row.replaceChildren(...head.map(([key, title]) => {
 		const th = document.createElement("th"), button = document.createElement("button");
-		button.textContent = (title || (key === "self" ? "callers' end" : "allocates")) + (sortBy === key ? " \u25be" : "");
+		button.textContent = (title || (key === "self" ? "outermost" : "allocates")) + (sortBy === key ? " \u25be" : "");
 		button.onclick = () => { sortBy = key; fillTable(); };
 		th.append(button);
 		return th;

@@ -125,15 +125,15 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 				   "they were probed or ended",
 				   0 },
 		[MISJUDGED] = { LEDGER_SUM, "nested_misjudged",
-				"sampled calls that were wrongly left out as the allocator's own",
+				"sampled calls that were wrongly taken for the allocator's own",
 				0 },
 		[UNSEEN_ALLOCATORS] = { LEDGER_SUM, "unseen_allocators",
 					"files with an allocator whose functions have no names: "
-					"what it allocates or frees is not seen",
+					"its allocations or frees are not seen",
 					0 },
 		[LATE_FILES] = { LEDGER_SUM, "late_files",
-				 "files with an allocator that were probed after they were mapped: "
-				 "what it allocated before is not seen",
+				 "files with an allocator that were probed after they were "
+				 "mapped: earlier allocations are not seen",
 				 0 },
 		{ LEDGER_LOSS, "scope_overflows",
 		  "pushes of a scope that the program's own table had no room for", 0 },
@@ -192,8 +192,8 @@ int ledger_notes_add(struct profile *p, const struct ledger_lines *l)
 
 	if (!err && l->misjudged_path)
 		err = profile_comment(p,
-				      "not exact: calls of the allocator in '%s' were taken for a "
-				      "part of its own work; what they allocated is missing",
+				      "not exact: calls of the allocator in '%s' were taken for "
+				      "its own; their allocations are missing",
 				      l->misjudged_path);
 	for (size_t i = 0; i < LEDGER_LINE_CNT && !err; i++)
 		if (l->line[i].kind != LEDGER_ACTIVITY && l->line[i].value)

@@ -243,7 +243,10 @@ static void set_rows(const struct result_source *src, const struct result_moment
 	if (!i)
 		return;
 	memset(once, 0, sizeof(*once));
-	snprintf(once->why, sizeof(once->why), "%s", i->last_ns ? "it was read only once" : i->why);
+	snprintf(once->why, sizeof(once->why), "%s",
+		 i->last_ns ? "it was read only "
+			      "once" :
+			      i->why);
 	f->rows_begin = i->first_ns < i->last_ns ? &i->first : once;
 	f->rows_end = i->last_ns ? &i->last : once;
 	if (i->last_ns && i->last_ns < m->monotonic_ns)

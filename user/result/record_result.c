@@ -82,7 +82,7 @@ static void explain_no_sampler(const struct nothing *n, const char *name,
 	snprintf(buf, NOTHING_BYTES, "nothing was recorded: %s %s; to probe its allocator: %s",
 		 name,
 		 n->site_cnt ?
-			 "has a sampler that reported nothing (is it on?)" :
+			 "has a sampler that reported nothing (is it switched on?)" :
 			 "has no sampler of its own (looked for USDT probes of otel_memory and "
 			 "ddheap)",
 		 again);
@@ -95,14 +95,13 @@ static void explain_too_little(const struct nothing *n, const char *name,
 
 	command(n, "--rate 1", all);
 	/* Allocating more than three times the rate without a sample happens once in twenty times. */
-	snprintf(
-		buf, NOTHING_BYTES,
-		"nothing was sampled: %s called its allocator %s time%s, for less than about %s in "
-		"all, and one sample is taken per %s; to record every call: %s",
-		name, format_count((double)n->call_cnt, calls, sizeof(calls)),
-		n->call_cnt == 1 ? "" : "s",
-		format_bytes(3.0 * (double)n->rate_bytes, most, sizeof(most)),
-		format_bytes((double)n->rate_bytes, rate, sizeof(rate)), all);
+	snprintf(buf, NOTHING_BYTES,
+		 "nothing was sampled: %s called its allocator %s time%s, for less than about %s "
+		 "in all (one sample is taken per %s); to record every call: %s",
+		 name, format_count((double)n->call_cnt, calls, sizeof(calls)),
+		 n->call_cnt == 1 ? "" : "s",
+		 format_bytes(3.0 * (double)n->rate_bytes, most, sizeof(most)),
+		 format_bytes((double)n->rate_bytes, rate, sizeof(rate)), all);
 }
 
 static void explain_tapped(const struct nothing *n, const char *name, const char *duration,
@@ -117,15 +116,15 @@ static void explain_tapped(const struct nothing *n, const char *name, const char
 	format_bytes(3.0 * (double)n->rate_bytes, most, sizeof(most));
 	if (n->late_ns >= n->duration_ns / 4)
 		snprintf(buf, NOTHING_BYTES,
-			 "nothing was sampled: %s ran for %s, and %s of that before it was tapped; "
-			 "to record it from the beginning, use probes: %s",
+			 "nothing was sampled: %s ran for %s, %s of that before it was tapped; to "
+			 "record it from the beginning, use probes: %s",
 			 name, duration, late, all);
 	else
 		snprintf(buf, NOTHING_BYTES,
-			 "nothing was sampled: %s allocated less than about %s in %s%s, and one "
-			 "sample is taken per %s; to record every call: %s",
-			 name, most, duration,
-			 n->is_partly_tapped ? " by the functions that are tapped" : "", rate, all);
+			 "nothing was sampled: %s allocated less than about %s in %s%s (one "
+			 "sample is taken per %s); to record every call: %s",
+			 name, most, duration, n->is_partly_tapped ? " in tapped functions" : "",
+			 rate, all);
 }
 
 int nothing_explain(const struct nothing *n, const char *name, char buf[static NOTHING_BYTES])
@@ -161,8 +160,8 @@ int nothing_explain(const struct nothing *n, const char *name, char buf[static N
 			 "nothing was sampled: %s %s when the recording ended, after %s; to record "
 			 "it %s, use probes: %s",
 			 name,
-			 n->is_tapped ? "was tapped in part only (of the programs or processes "
-					"that it became, some were not yet)" :
+			 n->is_tapped ? "was tapped only in part (not all of its programs or "
+					"processes)" :
 					"was not tapped yet",
 			 duration, n->argv ? "from the beginning" : "at once", again);
 	} else if (n->is_tapped && !n->heap->own.what) {
@@ -327,8 +326,8 @@ static void say_losses(const struct recorder_facts *f)
 		log_warn("record: %llu samples were lost: no scratch space",
 			 (unsigned long long)stats[HT_STAT_SCRATCH_BUSY]);
 	if (cut * 100 > all)
-		log_warn("record: %.1f %% of the stacks are cut short; the profile's comments say "
-			 "why",
+		log_warn("record: %.1f %% of the stacks are truncated; heaptap report --notes "
+			 "says why",
 			 100.0 * cut / all);
 }
 
@@ -423,8 +422,8 @@ static void say_end(const struct result *res, const struct recorder_facts *f, in
 		return;
 	}
 	if (!res->opts.top_cnt) /* otherwise the report has said it */
-		log_info("wrote %s; look at it with: heaptap report %s, or go tool pprof %s", path,
-			 path, path);
+		log_info("wrote %s; to read it: heaptap report %s, or go tool pprof %s", path, path,
+			 path);
 }
 
 static void say_unwritten(const char *path, int err)
@@ -433,10 +432,9 @@ static void say_unwritten(const char *path, int err)
 	char bytes[UNITS_BUF];
 
 	if (err == -EFBIG && !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY)
-		log_error(
-			"record: cannot write '%s': no file may be larger than %s here (ulimit -f); "
-			"the profile is lost",
-			path, format_bytes(limit.rlim_cur, bytes, sizeof(bytes)));
+		log_error("record: cannot write '%s': no file may be larger than %s here (ulimit "
+			  "-f); the profile is lost",
+			  path, format_bytes(limit.rlim_cur, bytes, sizeof(bytes)));
 	else
 		log_error("record: cannot write '%s': %s; the profile is lost", path,
 			  strerror(-err));
@@ -453,7 +451,7 @@ static int write_file(struct result *res, const struct profile *p)
 	if (err)
 		say_unwritten(wanted, err);
 	else if (strcmp(wanted, out_file_path(res->out)) != 0)
-		log_warn("record: '%s' was made meanwhile by somebody else and is left alone: the "
+		log_warn("record: another program has created '%s', which stays as it is: the "
 			 "profile is in '%s'",
 			 wanted, out_file_path(res->out));
 	return err;

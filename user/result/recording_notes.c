@@ -368,12 +368,12 @@ static int comment_time(const struct recording_facts *f, struct profile *p)
 	if (f->is_delta)
 		return profile_comment(
 			p,
-			"recorded: what was allocated in %s until %s, and what is in "
-			"use of all since attach",
+			"recorded: allocations in %s until %s, and heap in use of all since "
+			"attach",
 			elapsed, end);
 	return profile_comment(p,
-			       "recorded: %s until %s, since attach (what was allocated before is "
-			       "not included)",
+			       "recorded: %s until %s, since attach (earlier allocations are not "
+			       "included)",
 			       elapsed, f->end_reason ? f->end_reason : end);
 }
 
@@ -391,8 +391,8 @@ static int comment_tap_losses(const struct tap_sums *sums, struct profile *p)
 	int err;
 
 	snprintf(late_words, sizeof(late_words),
-		 "processes that started during the recording, or could not be tapped at first: "
-		 "what they allocated before, for up to %s",
+		 "processes that were tapped some time after they began: allocations of up to %s "
+		 "are missing",
 		 format_duration(sums->late_ns, late, sizeof(late)));
 	err = comment_tap_loss(p, "tap_late", sums->late_cnt, late_words);
 	if (!err)
@@ -424,7 +424,7 @@ static int comment_tap(const struct tap_sums *sums, struct profile *p)
 			sums->thread_cnt == 1 ? "" : "s");
 	if (!err && sums->missed[0])
 		err = profile_comment(
-			p, "missing: what these functions allocate, which cannot be tapped: %s",
+			p, "missing: allocations of these functions, which cannot be tapped: %s",
 			sums->missed);
 	return err ? err : comment_tap_losses(sums, p);
 }
@@ -471,7 +471,7 @@ char *recording_inuse_words(const struct recording *r, const char *comm, uint64_
 	buf[0] = '\0';
 	if (r->inuse == RECORDING_INUSE_SINCE)
 		snprintf(buf, RECORDING_INUSE_BUF,
-			 "of what was allocated since %s: frees were not tracked before",
+			 "of allocations since %s: frees were not tracked before",
 			 time_text(r->inuse_since_ns, since));
 	if (r->inuse != RECORDING_INUSE_UNKNOWN)
 		return buf;
@@ -523,7 +523,7 @@ static int comment_unseen(const struct track_instance *inst, int64_t epoch_off_n
 
 	return profile_comment(p,
 			       "not exact since the exec at %s: %s ran %s before it was probed%s; "
-			       "what it allocated in that time may be missing",
+			       "its allocations in that time may be missing",
 			       time_text((int64_t)inst->exec_ns + epoch_off_ns, when),
 			       image_text(inst->pid, inst, image),
 			       format_duration(inst->unseen_until_ns - inst->exec_ns, elapsed,
@@ -581,7 +581,9 @@ static int comment_not_seen(const struct recording_facts *f, struct profile *p)
 			said_cnt++;
 		}
 		if (!err && inst[i].late_file_cnt) {
-			err = profile_comment(p, "not seen: %s; in use is at least what is seen",
+			err = profile_comment(p,
+					      "not seen: %s; heap in use is at least the "
+					      "number shown",
 					      late_files_words(&inst[i], late));
 			said_cnt++;
 		}

@@ -90,9 +90,9 @@ static void count_skipped(struct saved_ended *ke, const struct saved_job *job, c
 	if (saved_job_class(job) != KEEP_DEATH || !log_limit_allows(&ke->log, now_ns()))
 		return;
 	more = log_limit_left_out(&ke->log);
-	log_warn("serve: PID %d (%s), %s: no profile of its end is kept: %s%s", job->name.pid,
-		 job->name.comm, saved_reason_words(&job->name, words, sizeof(words)), why,
-		 more ? "; nor were some before it" : "");
+	log_warn("serve: no last profile of PID %d (%s), %s: %s%s", job->name.pid, job->name.comm,
+		 saved_reason_words(&job->name, words, sizeof(words)), why,
+		 more ? "; nor for some before it" : "");
 }
 
 static void skip(struct saved_ended *ke, struct tracker *t, size_t i, const char *why)
@@ -117,7 +117,7 @@ static size_t least_worth(const struct saved_ended *ke)
 void saved_ended_add(struct saved_ended *ke, struct tracker *t, const struct saved_job *job)
 {
 	if (ke->jobs.cnt == ENDED_CAP)
-		skip(ke, t, least_worth(ke), "too many have ended at once");
+		skip(ke, t, least_worth(ke), "too many ended at once");
 	if (vec_reserve(&ke->jobs, ke->jobs.cnt + 1) ||
 	    tracker_pin_image(t, job->name.pid, job->generation)) {
 		count_skipped(ke, job, "no memory");
@@ -227,7 +227,7 @@ static void inuse_text(const struct saved_job *job, const struct estimate *inuse
 
 	format_bytes(inuse->bytes, value, sizeof(value));
 	if (!saved_job_has_inuse(job)) {
-		snprintf(buf, buf_bytes, "in use: not known");
+		snprintf(buf, buf_bytes, "in use unknown");
 	} else if (inuse->bytes_variance <= 0) {
 		snprintf(buf, buf_bytes, "in use %s", value);
 	} else {
@@ -304,7 +304,7 @@ static int make_job(void *ctx, size_t i)
 	else if (saved_store_has_dir(store))
 		told->write_err = saved_store_write(store, &job->name, job->fd);
 	if (told->write_err)
-		log_warn("serve: cannot write %s: %s: it is kept in memory", file,
+		log_warn("serve: cannot write %s: %s; the profile stays in memory", file,
 			 strerror(-told->write_err));
 	return err;
 }

@@ -30,9 +30,9 @@ static const struct {
 	[KEEP_LIMIT] = { "limit", "near its memory limit" },
 	[KEEP_OOM] = { "oom", "out of memory" },
 	[KEEP_SIGNAL] = { "signal", "ended by signal " },
-	[KEEP_EXIT] = { "exit", "ended with status " },
-	[KEEP_EXEC] = { "exec", "became another program" },
-	[KEEP_GONE] = { "gone", "no longer followed, or its end went unseen" },
+	[KEEP_EXIT] = { "exit", "exited with status " },
+	[KEEP_EXEC] = { "exec", "executed another program" },
+	[KEEP_GONE] = { "gone", "no longer followed, or its end was not seen" },
 };
 #define REASON_CNT (sizeof(reasons) / sizeof(*reasons))
 
@@ -331,21 +331,24 @@ static int open_dir(struct saved_store *s, const char *dir, struct err *why)
 
 	if (folder_why.text[0])
 		return err_set(why, err,
-			       "profiles cannot be kept in '%s': %s; make it a folder that only "
+			       "cannot save profiles in '%s': %s; it must be a folder that only "
 			       "its owner can write to (chmod go-w, chown)",
 			       dir, folder_why.text);
 	if (err)
 		return err_set_os(why, err,
-				  "cannot make or open '%s', where profiles are to be kept", dir);
+				  "cannot create or open the folder '%s' for saved profiles", dir);
 	err = try_to_write(s);
 	if (err)
-		return err_set_os(why, err, "cannot write to '%s', where profiles are to be kept",
+		return err_set_os(why, err, "cannot write to the folder '%s' for saved profiles",
 				  dir);
 	if (flock(s->dir_fd, LOCK_EX | LOCK_NB))
-		return err_set(why, -errno, "'%s' is in use by another process that keeps profiles",
-			       dir);
+		return err_set(why, -errno, "another process saves profiles in '%s'", dir);
 	err = load(s);
-	return err ? err_set_os(why, err, "cannot read '%s', where profiles are kept", dir) : 0;
+	return err ? err_set_os(why, err,
+				"cannot read the folder '%s' of saved "
+				"profiles",
+				dir) :
+		     0;
 }
 
 int saved_store_open(const struct saved_store_options *opts, struct saved_store **ret,

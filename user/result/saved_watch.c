@@ -121,7 +121,7 @@ static void read_cgroups(struct saved_watch *kw, uint64_t now_ns)
 		read_cgroup(*c, kw->limit_share, now_ns);
 		if (!(*c)->has_come_near || !log_limit_allows(&(*c)->log, now_ns))
 			continue;
-		log_info("serve: cgroup %s uses %llu of %llu bytes: keeping the profiles of its "
+		log_info("serve: cgroup %s uses %llu of %llu bytes: saving profiles of its "
 			 "processes",
 			 (*c)->dir, (unsigned long long)(*c)->reading.working_bytes,
 			 (unsigned long long)(*c)->reading.limit_bytes);
@@ -134,10 +134,10 @@ void saved_watch_init(struct saved_watch *kw, double limit_share)
 	kw->limit_share = limit_share;
 	kw->has_mount = !cgroup_find_mount(&kw->mount);
 	if (kw->has_mount && cgroup_is_outside(kw->mount.root))
-		log_warn(
-			"serve: nothing is kept when another container comes near its memory limit: this "
-			"container's place in the host's cgroups, mounted at %s, is not found",
-			kw->mount.point);
+		log_warn("serve: no profiles are saved when other containers come near their "
+			 "memory limit: heaptap's own cgroup is not below %s, where the host's "
+			 "cgroups are mounted",
+			 kw->mount.point);
 }
 
 void saved_watch_release(struct saved_watch *kw)

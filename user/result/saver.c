@@ -413,7 +413,7 @@ static bool begin(struct saver *k)
 		err = saved_batch_start(&k->batch, &k->src, &moment);
 	let_go_dead(k);
 	if (err) {
-		log_warn("serve: cannot keep profiles: %s", strerror(-err));
+		log_warn("serve: cannot save profiles: %s", strerror(-err));
 		k->failed_cnt += k->batch.job_cnt;
 		saved_batch_clear(&k->batch);
 	}

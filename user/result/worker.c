@@ -88,8 +88,7 @@ static void kill_and_reap(pid_t pid, const char *command)
 	for (; ms < KILL_WAIT_MS && !waitpid(pid, NULL, WNOHANG); ms++)
 		usleep(1000);
 	if (ms == KILL_WAIT_MS)
-		log_warn("%s: process %d does not end when it is killed: it is left alone", command,
-			 pid);
+		log_warn("%s: cannot kill process %d: left behind", command, pid);
 }
 
 static int prepare_news(struct worker *w, size_t file_cnt)
@@ -216,10 +215,9 @@ static bool leave_alone(struct worker *w)
 
 	if (!place)
 		return false;
-	log_warn(
-		"%s: %s: process %d does not end when it is killed, because what it reads does not "
-		"answer. It is left alone",
-		w->opts.command, w->opts.what, w->pid);
+	log_warn("%s: %s: cannot kill process %d, because the file or memory that it reads does "
+		 "not respond: left behind",
+		 w->opts.command, w->opts.what, w->pid);
 	*place = w->pid;
 	forget(w);
 	return true;

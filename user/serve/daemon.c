@@ -70,7 +70,7 @@ static int open_uprobe_events(struct guardian *guardian, enum sharing wanted, bo
 	int err = guardian_open_events(guardian, &removed_cnt, &why);
 
 	if (removed_cnt)
-		log_info("serve: removed %zu probe definitions that a killed heaptap has left",
+		log_info("serve: removed %zu probe definitions that a killed heaptap left behind",
 			 removed_cnt);
 	*ret_has_events = !err;
 	if (!err)
@@ -278,10 +278,9 @@ int daemon_open(const struct daemon_options *opts, struct daemon **ret)
 	d->opts = *opts;
 	err = set_up(d);
 	if (!err && opts->select.is_all)
-		log_warn(
-			"serve: --all slows down every process that uses a known allocator, at each "
-			"allocation and free. 'heaptap doctor' says what one costs here; --exclude "
-			"and --min-rss leave processes out");
+		log_warn("serve: --all slows down every process with a known allocator at each "
+			 "allocation and free ('heaptap doctor' prints the cost); --exclude and "
+			 "--min-rss leave processes out");
 	if (!err) {
 		start(d);
 		err = ticks_scan(d->ticks);
@@ -316,7 +315,7 @@ static int change_token_and_pushes(struct daemon *d, const struct daemon_options
 		return err;
 	err = pushes_change(d->pushes, &opts->pushes);
 	if (err && requests_set_token(d->requests, d->opts.token_file))
-		log_warn("serve: the old token could not be put back: the new one holds");
+		log_warn("serve: cannot restore the old token: the new one is in effect");
 	return err;
 }
 
@@ -329,7 +328,7 @@ static void change_selection(struct daemon *d, const struct daemon_options *opts
 	int err = follow_select(d->follow, rules, opts->pids, opts->pid_cnt);
 
 	if (err) {
-		log_warn("serve: the selection stays as it was: %s", strerror(-err));
+		log_warn("serve: the selection has not changed: %s", strerror(-err));
 		select_rules_free(rules);
 		return;
 	}
@@ -361,7 +360,7 @@ static void change_budget(struct daemon *d, const struct daemon_options *opts)
 	    opts->max_overhead_host == d->opts.max_overhead_host)
 		return;
 	governor_set_limits(d->session->governor, &opts->max_overhead, opts->max_overhead_host);
-	log_info("serve: the overhead limit of each process is %s from now on, that of the host %s",
+	log_info("serve: overhead limits are now: %s of each process, %s of the host",
 		 recording_limit_text(&opts->max_overhead, process),
 		 limit_text(opts->max_overhead_host, host, sizeof(host)));
 }

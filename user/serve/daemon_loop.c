@@ -43,16 +43,16 @@ static const struct {
 	const char *table, *loss;
 } words[] = {
 	[HT_SHARED_LIVE] = { "live samples (--max-live)",
-			     "what it allocates from now on is missing from in-use" },
+			     "its new allocations are missing from heap in use" },
 	[HT_SHARED_TOTALS] = { "sums (--max-stacks)",
-			       "what it allocates from now on is missing from allocated" },
-	[HT_SHARED_STACKS] = { "stacks (--max-stacks)", "its new stacks are not kept" },
-	[HT_SHARED_CONTEXTS] = { "threads and scopes", "its new ones are not told apart" },
+			       "its new allocations are missing from allocated" },
+	[HT_SHARED_STACKS] = { "stacks (--max-stacks)", "its new stacks are missing" },
+	[HT_SHARED_CONTEXTS] = { "threads and scopes", "its new ones are not distinguished" },
 	[HT_SHARED_SCOPES] = { "scopes", "its new ones are shown as (other)" },
-	[HT_SHARED_LABELS] = { "labels", "its new ones are not kept" },
+	[HT_SHARED_LABELS] = { "labels", "its new ones are missing" },
 	[HT_SHARED_BINS] = { "sizes and lifetimes (--max-stacks)",
-			     "those of what it allocates from now on are not all known" },
-	[HT_SHARED_INSTANCES] = { "live tasks", "its new ones are not told apart" },
+			     "those of its new allocations are not all known" },
+	[HT_SHARED_INSTANCES] = { "live tasks", "its new ones are not distinguished" },
 };
 _Static_assert(sizeof(words) / sizeof(*words) == HT_SHARED_CNT, "one for each table");
 
@@ -83,10 +83,9 @@ static void tell(const struct ht_image_key *key, const struct ht_image *image, e
 	struct process_info info = { 0 };
 
 	process_glance((pid_t)key->tgid, &info);
-	log_warn(
-		"serve: PID %u (%s) has used up its share of the table of %s, with %u entries: %s; "
-		"no other process loses anything",
-		key->tgid, info.comm, words[table].table, image->used[table], words[table].loss);
+	log_warn("serve: PID %u (%s) has used up its share of the table of %s (%u entries): %s; "
+		 "other processes lose nothing",
+		 key->tgid, info.comm, words[table].table, image->used[table], words[table].loss);
 }
 
 static int on_image(void *ctx, const struct ht_image_key *key, const struct ht_image *image)
@@ -244,7 +243,7 @@ int ticks_scan(struct ticks *r)
 	/* In a storm of forks only a part of the time goes to scans. */
 	r->scan_least_ns = end_ns + SCAN_REST * (end_ns - begin_ns);
 	if (err)
-		log_warn("serve: cannot look at /proc: %s", strerror(-err));
+		log_warn("serve: cannot read /proc: %s", strerror(-err));
 	return err;
 }
 
@@ -284,7 +283,7 @@ static void ticks_tick(struct ticks *r)
 	saver_tick(r->d->saver);
 	err = reclaim_run(tracker_reclaim(r->d->session->tracker), reader_since_ns(r), RECLAIM_NS);
 	if (err)
-		log_debug("serve: cannot take out what ended processes left: %s", strerror(-err));
+		log_debug("serve: cannot remove entries of ended processes: %s", strerror(-err));
 	if (now >= r->trim_due_ns) {
 		r->trim_due_ns = now + TRIM_NS;
 		malloc_trim(0);
@@ -294,7 +293,7 @@ static void ticks_tick(struct ticks *r)
 		r->shares_due_ns = now + SHARES_NS;
 		err = share_log_look(r->share_log);
 		if (err)
-			log_debug("serve: cannot look at the shares of tables: %s", strerror(-err));
+			log_debug("serve: cannot read the shares of tables: %s", strerror(-err));
 	}
 	err = idle_tasks_run(r->idle_tasks);
 	if (err)
@@ -334,9 +333,9 @@ static void on_signal(void *ctx, int signal)
 	}
 	err = governor_pause(d->session->governor, pauses);
 	if (err)
-		log_warn("serve: some probes could not be changed: %s", strerror(-err));
-	log_warn(pauses ? "serve: all probes are taken out (SIGUSR1), until SIGUSR2" :
-			  "serve: probes are put in again (SIGUSR2)");
+		log_warn("serve: cannot change some probes: %s", strerror(-err));
+	log_warn(pauses ? "serve: all probes are removed (SIGUSR1), until SIGUSR2" :
+			  "serve: probes are attached again (SIGUSR2)");
 }
 
 static void on_guardian_news(void *ctx, int fd)

@@ -115,8 +115,7 @@ static int find_named(pid_t pid, enum log_level level, struct seen *ret)
 	int err = process_glance(pid, &info);
 
 	if (err == -ETIMEDOUT || err == -EPIPE) {
-		log_msg(level, "serve: PID %d does not answer (it executes a program just now?)",
-			pid);
+		log_msg(level, "serve: PID %d does not respond (is it executing a program?)", pid);
 		return -ESRCH;
 	}
 	if (err || info.is_kernel_thread || info.tgid != pid) {
@@ -326,7 +325,7 @@ static const char *why_refused(const struct follow *f, const struct process_info
 	if (info->catches_sigsys && !engine_ask_threads(f->engine, info->pid, &flags) &&
 	    flags & HT_THREAD_DISPATCHES)
 		return "it handles its system calls itself (syscall user dispatch, as Wine does), "
-		       "also that in which a return probe ends";
+		       "so a return probe would harm it";
 	return NULL;
 }
 
@@ -353,14 +352,14 @@ static void refuse(struct follow *f, struct seen *s, const struct process_info *
 	s->waits_for_room = is_want_of_room(err);
 	if (err == -EDQUOT) {
 		if (!was_told && log_limit_allows(&f->log, now_ns()))
-			log_warn(
-				"serve: PID %d (%s) is not followed: too many processes of user %u are",
-				s->pid, info->comm, info->uid);
+			log_warn("serve: PID %d (%s) is not followed: too many processes of user "
+				 "%u are followed",
+				 s->pid, info->comm, info->uid);
 	} else if (s->waits_for_room) {
 		f->room_tries -= f->room_tries > 0;
 		log_msg(was_told ? LOG_DEBUG : LOG_WARN,
-			"serve: PID %d (%s) is not followed for want of room (%s): it is tried "
-			"again when others may have ended",
+			"serve: PID %d (%s) is not followed yet: no room (%s); retrying when "
+			"others have ended",
 			s->pid, info->comm, err == -E2BIG ? "too many processes" : strerror(-err));
 	} else if (err != -ESRCH && err != -ENOENT) { /* else it has ended */
 		log_warn("serve: cannot attach to PID %d (%s): %s", s->pid, info->comm,
@@ -516,7 +515,7 @@ static int look_closely(struct follow *f, pid_t pid, const struct seen *known, b
 static void note_unseen(struct follow *f, pid_t pid, int err)
 {
 	if (err != -ESRCH && log_limit_allows(&f->log, now_ns()))
-		log_warn("serve: cannot look at PID %d: %s%s", pid, strerror(-err),
+		log_warn("serve: cannot read PID %d: %s%s", pid, strerror(-err),
 			 err == -EMFILE ?
 				 ": heaptap needs a higher limit (ulimit -n, LimitNOFILE=)" :
 				 "");
@@ -578,10 +577,9 @@ static bool find_named_again(const struct follow *f, pid_t pid, struct seen *ret
 			continue;
 		*ret = *n;
 		if (runs && n->start_time_ticks != now.start_time_ticks)
-			log_warn(
-				"serve: PID %d has ended; another process has this number now, and is not "
-				"followed",
-				pid);
+			log_warn("serve: PID %d has ended; the process that has this PID now is "
+				 "not followed",
+				 pid);
 		return true;
 	}
 	if (runs)

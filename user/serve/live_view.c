@@ -106,7 +106,7 @@ static void take(struct rows_watch *w, const struct result_source *src, uint64_t
 	r->is_counted = false; /* how often it was called meanwhile is not known */
 	err = rows_past_add(src->rows, w->image, w->began_ns, w->began_ns + pause.own_ns, r);
 	if (err || !r->is_known)
-		log_debug("serve: resident memory of PID %d by row is not known: %s", w->pid,
+		log_debug("serve: resident memory of PID %d by row is unknown: %s", w->pid,
 			  err ? strerror(-err) : r->why);
 }
 
@@ -226,7 +226,7 @@ static int stack_watch_tick(const struct result_source *src)
 		stack_past_forget(src->stacks);
 	else
 		err = stack_past_end(src->stacks, clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns);
-	log_debug("serve: a moment of stacks took %.1f ms of CPU, %.1f MiB are kept",
+	log_debug("serve: a moment of stacks took %.1f ms of CPU, %.1f MiB are stored",
 		  (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns) / (double)NS_PER_MS,
 		  (double)stack_past_bytes(src->stacks) / (1 << 20));
 	return err;
@@ -620,10 +620,12 @@ void live_view_tick(struct live_view *lv)
 	int err = inuse_watch_tick(&lv->src, lv->past);
 
 	if (err)
-		log_debug("serve: what processes hold is not kept now: %s", strerror(-err));
+		log_debug("serve: heap in use over time is not recorded: %s", strerror(-err));
 	err = stack_watch_tick(&lv->src);
 	if (err)
-		log_debug("serve: what stacks hold is not kept now: %s", strerror(-err));
+		log_debug("serve: heap in use of stacks over time is not recorded: "
+			  "%s",
+			  strerror(-err));
 	target_memory_work(lv->memory);
 	rows_watch_tick(lv->rows_watch, &lv->src);
 }

@@ -199,13 +199,13 @@ static int base_get(struct profiles *p, bool for_long, struct base **ret, struct
 	if (for_long && long_cnt >= BASES_CAP / 2 && !(shared && (*shared)->is_long))
 		return err_set(
 			why, -EBUSY,
-			"%d profiles of more than %d seconds are under way, and each keeps a copy of "
-			"all samples: ask for at most %d seconds, or later",
+			"%d profiles of more than %d seconds are being made, and each keeps a "
+			"copy of all samples: ask for at most %d seconds, or later",
 			BASES_CAP / 2, LONG_S, LONG_S);
 	if (!place)
 		return err_set(
 			why, -EBUSY,
-			"%d profiles with seconds= are under way, and each keeps a copy of all "
+			"%d profiles with seconds= are being made, and each keeps a copy of all "
 			"samples: ask again later",
 			BASES_CAP);
 	if (!shared)
@@ -234,8 +234,8 @@ static int waiters_check(const struct profiles *p, bool for_long, struct err *wh
 /* Answer with the page without its stacks. */
 static void answer_page(const struct waiter *w)
 {
-	static const char why[] = "<p>Which stacks grow took too long to find out: "
-				  "<a href=\"growth\">as JSON</a>, it may take its time.</p>\n";
+	static const char why[] = "<p>Growth by stack took too long to compute: <a "
+				  "href=\"growth\">wait for it as JSON</a>.</p>\n";
 	const char *page = w->request.page, *place = strstr(page, PROCESS_PAGE_STACKS);
 	struct http_answer a = { .status = 200 };
 	char *text;
@@ -495,7 +495,7 @@ static void answer_unknown(const struct profiles *p, struct http_exchange *x,
 	governor_fill_recording(p->src.governor, r->pid, 0, &rec);
 	rec.inuse = RECORDING_INUSE_UNKNOWN; /* as it was then */
 	recording_inuse_words(&rec, "", p->src.rate_bytes, !r->pid, words);
-	http_error(x, 503, "What is in use is not known. %s\n", words);
+	http_error(x, 503, "Heap in use is unknown. %s\n", words);
 }
 
 static void answer_failure(const struct profiles *p, struct http_exchange *x,
@@ -504,24 +504,23 @@ static void answer_failure(const struct profiles *p, struct http_exchange *x,
 	if (err == -ENODATA)
 		answer_unknown(p, x, r);
 	else if (err == -EDOM && r->has_from)
-		http_error(
-			x, 409,
-			"What changed cannot be said: in use is not known of one of the two, or they do not "
-			"go together\n");
+		http_error(x, 409,
+			   "Cannot compare: heap in use is unknown in one of the two, or they have "
+			   "different values\n");
 	else if (err == -EDOM)
 		http_error(x, 409,
-			   "What changed cannot be said: in use is not known now, or not in the "
-			   "saved profile. Each for itself: /pid/%d/viewer, /pid/%d/viewer?at=%s\n",
+			   "Cannot compare: heap in use is unknown now, or in the saved profile. "
+			   "Each by itself: /pid/%d/viewer, /pid/%d/viewer?at=%s\n",
 			   r->pid, r->pid, endpoint_moment_text(r->at));
 	else if (err == -ENOENT)
-		http_error(x, 404, "what the stacks of process %d held then is not kept any more\n",
+		http_error(x, 404, "the stacks of process %d at that time are no longer stored\n",
 			   r->pid);
 	else if (err == -ESRCH)
 		http_error(x, 404, "process %d has ended\n", r->pid);
 	else if (err == -EINTR)
-		http_error(x, 500, "making the profile was ended: see heaptap's log\n");
+		http_error(x, 500, "the making of the profile was stopped: see heaptap's log\n");
 	else
-		http_error(x, 500, "the profile could not be made: %s\n", strerror(-err));
+		http_error(x, 500, "cannot make the profile: %s\n", strerror(-err));
 }
 
 void profile_answer_type(const struct result_request *r, struct http_answer *ret)

@@ -157,12 +157,11 @@ static int check_spool_dir(const char *dir)
 	if (!err)
 		close(fd);
 	else if (why.text[0])
-		log_error(
-			"serve: what is to be pushed cannot wait in '%s': %s; make it a folder that "
-			"only its owner can write to (chmod go-w, chown)",
-			dir, why.text);
+		log_error("serve: profiles to push cannot wait in '%s': %s; it must be a folder "
+			  "that only its owner can write to (chmod go-w, chown)",
+			  dir, why.text);
 	else
-		log_error("serve: cannot make or open the folder '%s': %s", dir, strerror(-err));
+		log_error("serve: cannot create or open the folder '%s': %s", dir, strerror(-err));
 	return err;
 }
 
@@ -392,7 +391,8 @@ static int make_request(const struct pushes *p, size_t i, struct profile *profil
 			_exit(1);
 	}
 	if (!err && (lost.folded_series || lost.folded_rows || lost.cut_stacks))
-		log_debug("push: for '%s' %zu series and %zu rows were folded, %zu stacks cut",
+		log_debug("push: for '%s', %zu series and %zu rows were merged, %zu stacks "
+			  "truncated",
 			  p->opts.targets[i].name, lost.folded_series, lost.folded_rows,
 			  lost.cut_stacks);
 	free(body);
@@ -472,7 +472,7 @@ void pushes_take(struct pushes *p, int fd)
 			return; /* for targets that were changed meanwhile */
 		body = malloc(head.bytes + 1);
 		if (!body || pread(fd, body, head.bytes, at) != (ssize_t)head.bytes) {
-			log_warn("push: cannot take a request over");
+			log_warn("push: cannot take over a request");
 			free(body);
 			return;
 		}

@@ -175,14 +175,14 @@ static void answer_pprof_index(struct http_exchange *x)
 	static const struct http_answer a = {
 		.status = 200,
 		.type = "text/html; charset=utf-8",
-		.text = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-			"<title>/debug/pprof/</title></head><body>\n"
-			"<p>Profiles for <code>go tool pprof</code>; debug=1: as text</p>\n<ul>\n"
-			"<li><a href=\"allocs?debug=1\">allocs</a> what was allocated since a "
-			"process is followed; seconds=N: within N seconds\n"
-			"<li><a href=\"heap?debug=1\">heap</a> what is in use\n"
-			"<li><a href=\"cmdline\">cmdline</a> the command line of the process\n"
-			"</ul></body></html>\n",
+		.text = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta "
+			"charset=\"utf-8\"><title>/debug/pprof/</title></head><body>\n<p>Profiles "
+			"for <code>go tool pprof</code>; debug=1: as text</p>\n<ul>\n<li><a "
+			"href=\"allocs?debug=1\">allocs</a> allocations since a process is "
+			"followed; seconds=N: within N seconds\n<li><a "
+			"href=\"heap?debug=1\">heap</a> heap in use\n<li><a "
+			"href=\"cmdline\">cmdline</a> the command line of the "
+			"process\n</ul></body></html>\n",
 	};
 
 	http_reply(x, &a);
@@ -201,10 +201,10 @@ static pid_t only_process(const struct requests_parts *parts, struct http_exchan
 		used += (size_t)snprintf(list + used, sizeof(list) - used, " %d",
 					 tracker_running_at(parts->tracker, i));
 	if (cnt)
-		http_error(
-			x, 400,
-			"this is of one process: ask for /pid/PID%s (or ?pid=PID); followed:%s%s\n",
-			http_path(x), list, used < sizeof(list) - 16 ? "" : " ...");
+		http_error(x, 400,
+			   "this page is of one process: ask for /pid/PID%s (or ?pid=PID); "
+			   "followed:%s%s\n",
+			   http_path(x), list, used < sizeof(list) - 16 ? "" : " ...");
 	else
 		http_error(x, 404, "no process is followed now\n");
 	return 0;
@@ -248,7 +248,7 @@ static void answer_profile(const struct requests_parts *parts, struct http_excha
 
 static void refuse_saved(struct http_exchange *x, pid_t pid, enum endpoint_moment at)
 {
-	http_error(x, 404, "no profile at=%s is kept of process %d: / lists those that are\n",
+	http_error(x, 404, "no profile at=%s is saved of process %d: / lists those that are\n",
 		   endpoint_moment_text(at), pid);
 }
 
@@ -298,11 +298,11 @@ static void refuse_past(const struct requests_parts *parts, struct http_exchange
 			const struct result_request *r)
 {
 	if (!parts->source->stacks)
-		http_error(x, 404, "what stacks held is not kept: --past-interval is 0\n");
+		http_error(x, 404, "no moments are stored: --past-interval is 0\n");
 	else
 		http_error(x, 404,
-			   "what the stacks of process %d held is not kept yet, or in use is not "
-			   "known: see /pid/%d/\n",
+			   "no moments of process %d are stored yet, or its heap in use is "
+			   "unknown: see /pid/%d/\n",
 			   r->pid, r->pid);
 }
 
@@ -312,8 +312,8 @@ static void refuse_moment(struct http_exchange *x, const struct result_request *
 	char first[ENDPOINT_TIME_BUF], last[ENDPOINT_TIME_BUF];
 
 	http_error(x, 404,
-		   "of process %d it is kept what stacks held from %s to %s, and not at that time: "
-		   "/pid/%d/?live=0 has the moments\n",
+		   "no moment of process %d is stored near that time, only from %s to %s: "
+		   "/pid/%d/?live=0 lists them\n",
 		   r->pid, endpoint_time_text(seconds_of(&m[0]), first),
 		   endpoint_time_text(seconds_of(&m[cnt - 1]), last), r->pid);
 }
@@ -393,11 +393,10 @@ static void answer_moments(const struct requests_parts *parts, struct http_excha
 		return;
 	}
 	if (before >= after) {
-		http_error(
-			x, 400,
-			"no two moments are kept there, one after the other: /pid/%d/?live=0 has "
-			"those that are\n",
-			r->pid);
+		http_error(x, 400,
+			   "no two moments are stored there, the first before the second: "
+			   "/pid/%d/?live=0 lists them\n",
+			   r->pid);
 		return;
 	}
 	r->moments.before_ns = m[before].time_ns;
@@ -474,7 +473,9 @@ static void on_request(void *ctx, struct http_exchange *x)
 	if (endpoint_parse_path(http_path(x), &r)) {
 		lacks_slash = !endpoint_parse_folder(http_path(x), &r);
 		if (!lacks_slash) {
-			http_error(x, 404, "no such page: / lists what there is\n");
+			http_error(x, 404,
+				   "no such page; / lists the processes, heaptap serve "
+				   "--help the pages\n");
 			return;
 		}
 	}

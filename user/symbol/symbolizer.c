@@ -191,7 +191,7 @@ static void judge(struct outcome *o, const struct wire_reader *r, int err, int s
 		fail(o, "time limit");
 		o->is_slow = true;
 	} else if (err == -ETIME) {
-		fail(o, "the file does not answer");
+		fail(o, "the file does not respond");
 		o->is_slow = o->is_idle = true;
 	} else if (err == -ECANCELED) {
 		fail(o, "no time is left");
@@ -202,12 +202,12 @@ static void judge(struct outcome *o, const struct wire_reader *r, int err, int s
 		   (WIFEXITED(status) && WEXITSTATUS(status) == DWARF_EXIT_NO_MEMORY)) {
 		fail(o, "memory limit");
 	} else if (err) {
-		fail(o, "helper could not be read");
+		fail(o, "cannot read from the helper");
 	} else if (WIFSIGNALED(status)) {
 		o->is_ok = false;
 		snprintf(o->why, sizeof(o->why), "helper crashed (signal %d)", WTERMSIG(status));
 	} else if (!r->is_done || (WIFEXITED(status) && WEXITSTATUS(status) != 0)) {
-		fail(o, "helper gave up");
+		fail(o, "the helper gave up");
 	} else {
 		o->is_ok = true;
 	}
@@ -219,8 +219,8 @@ static void say_hung(const struct symbol_file *file, pid_t pid)
 
 	snprintf(name, sizeof(name), "%s", file->name);
 	make_printable(name);
-	log_warn("symbols: process %d, which reads '%s', cannot be killed: its file does not "
-		 "respond; going on without it",
+	log_warn("symbols: cannot kill process %d, because its file '%s' does not respond; going "
+		 "on without it",
 		 pid, name);
 }
 
@@ -267,7 +267,7 @@ static void note_flags(struct symbol_result *res, uint32_t flags)
 	} notes[] = {
 		{ WIRE_BAD_FILE, "file is missing or no ELF file" },
 		{ WIRE_NO_DEBUG_INFO, "no debug info" },
-		{ WIRE_BAD_DEBUG_INFO, "debug info cannot be read" },
+		{ WIRE_BAD_DEBUG_INFO, "cannot read the debug info" },
 		{ WIRE_SPLIT_DEBUG_INFO, "split debug info is not read: no inlines" },
 		{ WIRE_NO_SYMBOLS, "no symbols" },
 	};
@@ -455,7 +455,7 @@ static void try_helpers(const struct symbol_options *opts, struct helper_job *jo
 	} else if (part == SLOW_FILE_ALL) {
 		note_append(res, "was too slow lately");
 	} else if (slow_files_is_full(opts->slow, job->file->key.dev)) {
-		note_append(res, "too many files do not answer");
+		note_append(res, "too many files do not respond");
 	} else {
 		res->is_slow = part == SLOW_FILE_DWARF && job->use_dwarf;
 		job->use_dwarf = job->use_dwarf && part != SLOW_FILE_DWARF;

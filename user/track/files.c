@@ -169,9 +169,8 @@ static void say_partly_read(struct track_files *files, const struct track_file *
 {
 	files->partly_read_cnt++;
 	if (log_limit_allows(&files->partly_limit, now_ns()))
-		log_warn("'%s' was read in part: it takes more work than a file of its size should "
-			 "(it is damaged, or costly on purpose); some of its functions may be "
-			 "missing in stacks",
+		log_warn("'%s' was read only in part, because it takes too much work for its size "
+			 "(is it damaged?); some of its functions may be missing in stacks",
 			 file->path);
 }
 
@@ -496,8 +495,8 @@ static int give_up(struct track_files *files, const struct file_key *key,
 	else if (entry->retry_ns)
 		wait_ns = entry->wait_ns < RETRY_LAST_NS / 2 ? entry->wait_ns * 2 : RETRY_LAST_NS;
 	if (log_limit_allows(&files->partly_limit, now))
-		log_warn("'%s' could not be read in time (it does not respond, or is too costly): "
-			 "its functions are missing in stacks; retrying in %llu s",
+		log_warn("'%s' could not be read in time: its functions are missing in stacks; "
+			 "retrying in %llu s",
 			 r->path, (unsigned long long)(wait_ns / NS_PER_S));
 	if (!entry)
 		err = enter(files, key, NULL);
@@ -621,10 +620,9 @@ static int leave_alone(struct track_files *files, const struct file_key *key,
 		       const struct proc_map *map)
 {
 	if (log_limit_allows(&files->partly_limit, now_ns()))
-		log_warn(
-			"'%s' is neither read nor probed: it is on a file system that another user "
-			"serves (FUSE) and could block heaptap with; 'heaptap record' reads it",
-			map->path);
+		log_warn("'%s' is neither read nor probed: it is on a file system that another "
+			 "user serves (FUSE), who could block heaptap; 'heaptap record' reads it",
+			 map->path);
 	return enter(files, key, NULL);
 }
 

@@ -254,8 +254,8 @@ static int take_step(struct governor *g, struct governed *gd, const struct budge
 			  plan->is_trial ? "begins" : "has failed");
 	}
 	if (err && err != -ESRCH)
-		log_warn("%s: PID %d: the probes could not be changed: %s", g->opts.command,
-			 step.pid, strerror(-err));
+		log_warn("%s: PID %d: cannot change the probes: %s", g->opts.command, step.pid,
+			 strerror(-err));
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -539,10 +539,9 @@ void governor_resume_after_stop(struct governor *g, const char *who)
 
 	if (g->is_paused)
 		return;
-	log_warn(
-		"%s: heaptap was stopped (Ctrl-Z, SIGSTOP), and its probes were out for that time; "
-		"heap in use counts from now",
-		who);
+	log_warn("%s: heaptap was stopped (Ctrl-Z, SIGSTOP), and its probes were removed for that "
+		 "time; heap in use counts from now",
+		 who);
 	err = governor_pause(g, true);
 	if (!err)
 		err = governor_pause(g, false);

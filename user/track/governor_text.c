@@ -36,7 +36,7 @@ static char *reduced_words(double limit, double given, char *buf, size_t buf_byt
 	buf[0] = '\0';
 	if (given > 1.001 * limit)
 		snprintf(buf, buf_bytes,
-			 " (%.3g %%, reduced as all processes together are near theirs)",
+			 " (%.3g %%, reduced because all processes together are near their limit)",
 			 100 * given);
 	return buf;
 }
@@ -119,7 +119,7 @@ static void tap_words(const struct governor_step *s, char *buf, size_t buf_bytes
 {
 	char cost[UNITS_BUF];
 
-	snprintf(buf, buf_bytes, "the tap instead of probes, which cost %s %% of its CPU time",
+	snprintf(buf, buf_bytes, "the tap replaces probes, which cost %s %% of its CPU time",
 		 format_percent(s->verdict.before.cpu_share, cost, sizeof(cost)));
 }
 

@@ -129,13 +129,13 @@ const char *late_files_words(const struct track_instance *inst, char buf[LATE_FI
 		snprintf(more, sizeof(more), " (%u more files were late)", inst->late_file_cnt - 1);
 	if (inst->late_file_ns == UINT64_MAX)
 		snprintf(buf, LATE_FILES_WORDS,
-			 "'%s' was loaded after the tap was put in, and cannot be tapped: what it "
-			 "allocates is not seen%s",
+			 "'%s' was loaded after the tap was put in, and cannot be tapped: its "
+			 "allocations are not seen%s",
 			 inst->late_file, more);
 	else
 		snprintf(buf, LATE_FILES_WORDS,
-			 "'%s' was probed %s after it was mapped: blocks from before that are not "
-			 "in the numbers%s",
+			 "'%s' was probed %s after it was mapped: earlier blocks are not "
+			 "included%s",
 			 inst->late_file, format_duration(inst->late_file_ns, text, sizeof(text)),
 			 more);
 	return buf;

@@ -444,14 +444,13 @@ void probes_clean_leftovers(struct probes *p, const struct leftovers *l, pid_t p
 		return; /* they are our own */
 	err = guardian_clean(p->guardian, &req);
 	if (err)
-		log_warn("%zu breakpoints in %s of PID %d, perhaps left by a profiler that was "
-			 "killed, stay: %s",
+		log_warn("cannot remove %zu breakpoints in %s of PID %d, perhaps of a killed "
+			 "profiler: %s",
 			 l->sites.cnt, l->file->path, pid, strerror(-err));
 	else
-		log_info(
-			"PID %d: %zu breakpoints in %s are not in the file: if a killed profiler left "
-			"them, they are removed now",
-			pid, l->sites.cnt, l->file->path);
+		log_info("PID %d: %zu breakpoints in %s are not in the file; those that a killed "
+			 "profiler left are removed now",
+			 pid, l->sites.cnt, l->file->path);
 }
 
 bool probes_next_file(const struct probes *p, size_t *i, struct probes_file *ret)

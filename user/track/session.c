@@ -22,7 +22,9 @@ int session_new(const char *command, enum attach_mode wanted, struct session **r
 	s->command = command;
 	err = kernel_features_probe(&s->features);
 	if (err) {
-		log_error("%s: cannot probe the kernel: %s", command, strerror(-err));
+		log_error("%s: cannot find out what the kernel can do: "
+			  "%s",
+			  command, strerror(-err));
 		goto out;
 	}
 	if (!kernel_features_suffice(&s->features)) {

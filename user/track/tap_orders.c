@@ -143,13 +143,14 @@ int tap_order_make(const struct track_file *file, pid_t pid, pid_t live_tid, uin
 	if (err)
 		return err_set(why, err, "%s",
 			       err == -ENOENT ?
-				       "it maps memory faster than a place for the tap is found" :
+				       "it maps memory faster than heaptap finds a place for the "
+				       "tap" :
 				       strerror(-err));
 	m = find_file(&maps, file->dev, file->ino, copy);
 	if (!m && copy)
 		err = err_set(why, -ENODATA, "there is no other copy");
 	else if (!m || track_file_bias(file, m->start_addr, m->off, &req.bias))
-		err = err_set(why, -ESRCH, "it does not map its allocator any more");
+		err = err_set(why, -ESRCH, "it no longer maps its allocator");
 	else
 		err = make_near(&maps, m, nth, &req, ret, why);
 	ret->pid = pid;

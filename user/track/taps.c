@@ -137,7 +137,7 @@ static int refuse_tap(struct tracker *t, struct tracked_process *p, const struct
 		return -ENOMEM;
 	if (p->tap == TAP_IN) {
 		log_warn("PID %d: '%s', which was loaded after the tap was put in, cannot be "
-			 "tapped: %s; what it allocates is not seen",
+			 "tapped: %s; its allocations are not seen",
 			 p->pid, file->path, why);
 		late_files_note_never(inst, file);
 		return 0;

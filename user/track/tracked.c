@@ -161,10 +161,8 @@ static void note_costly(struct tracker *t, struct tracked_process *p)
 		return;
 	p->has_costly_files = true;
 	note_failure(t, -EFBIG);
-	log_warn(
-		"PID %d maps more files than are read at once: those that come last are unknown in its stacks "
-		"for a while",
-		p->pid);
+	log_warn("PID %d maps many files: the last ones are unknown in its stacks for a while",
+		 p->pid);
 }
 
 static bool has_mapped(const struct tracked_process *p, const struct track_file *file)

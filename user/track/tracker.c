@@ -199,10 +199,9 @@ static void unprobe(struct tracker *t, const struct tracked_process *p)
 {
 	const bool is_of_all = policy_is_shared(t->policy);
 
-	log_warn(
-		"PID %d executes valgrind, which would execute breakpoints, too: %s is recorded from "
-		"here on; use valgrind's own: --tool=massif, --tool=dhat",
-		p->pid, is_of_all ? "nothing" : "nothing of it");
+	log_warn("PID %d executes valgrind, which would execute breakpoints: %s is recorded from "
+		 "here on; use valgrind's own tools: --tool=massif, --tool=dhat",
+		 p->pid, is_of_all ? "nothing" : "nothing of it");
 	t->failed_cnt++;
 	if (!t->failed_err)
 		t->failed_err = -ENOTSUP;
@@ -423,8 +422,8 @@ static int begin_sampled(struct tracker *t, struct tracked_process *p)
 	inst->sampler_ns = now_ns();
 	inst->forgotten_cnt = dropped_cnt;
 	snprintf(inst->sampler, sizeof(inst->sampler), "%s", p->sampler->sampler->provider);
-	log_info("PID %d has a sampler of its own (%s of %s): heaptap reads that, and does not "
-		 "probe the allocator",
+	log_info("PID %d has its own sampler (%s of %s): heaptap reads it, and does not probe the "
+		 "allocator",
 		 p->pid, inst->sampler, p->sampler->path);
 	return 0;
 }
