@@ -352,6 +352,51 @@ static void test_words(void **state)
 	profile_free(p);
 }
 
+/* What is not seen may be any amount, at the peak, too. */
+static void test_least(void **state)
+{
+	struct report_options opts = { .row_cap = 10, .columns = 100 };
+	struct profile *p = record(true, true);
+	char *text;
+
+	(void)state;
+	p->recording.inuse = RECORDING_INUSE_SINCE;
+	p->recording.inuse_since_ns = p->recording.begin_ns + 300 * MS_NS;
+	assert_int_equal(report_move(p, &opts, NULL), 0);
+	text = text_of(p, &opts);
+	expect(text, "\nPeak: at least 47.8 MiB in 108 blocks at 410 ms; ");
+	free(text);
+	profile_free(p);
+
+	p = record(true, false);
+	p->recording.rss_begin_bytes = 1 << 20;
+	p->recording.rss_end_bytes = 900 << 20;
+	assert_int_equal(profile_comment(p, "not seen: an allocator without names"), 0);
+	text = text_of(p, &opts);
+	expect(text, "\nPeak: at least 47.8 MiB in 108 blocks at 410 ms, ");
+	expect(text, "\nHeld: at least 65.4 KiB in 13 blocks, ");
+	free(text);
+	profile_free(p);
+
+	p = record(false, false);
+	p->recording.inuse = RECORDING_INUSE_SINCE;
+	p->recording.inuse_since_ns = p->recording.begin_ns + 300 * MS_NS;
+	opts.at = REPORT_AT_TIME;
+	assert_int_equal(report_move(p, &opts, NULL), 0);
+	text = text_of(p, &opts);
+	expect(text, "\nAt 200 ms: at least 9.59 MiB; the rows are of this moment");
+	free(text);
+	profile_free(p);
+
+	p = record(false, false);
+	p->is_history_partial = true; /* there were too many stacks */
+	assert_int_equal(report_move(p, &opts, NULL), 0);
+	text = text_of(p, &opts);
+	expect(text, "\nAt 200 ms: at least 9.59 MiB; ");
+	free(text);
+	profile_free(p);
+}
+
 static void test_json(void **state)
 {
 	struct report_options opts = { .format = REPORT_JSON, .at = REPORT_AT_PEAK };
@@ -406,11 +451,11 @@ static void test_by_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_peak),	   cmocka_unit_test(test_time),
-		cmocka_unit_test(test_unknown),	   cmocka_unit_test(test_drop),
-		cmocka_unit_test(test_choice),	   cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_words),	   cmocka_unit_test(test_json),
-		cmocka_unit_test(test_by_process),
+		cmocka_unit_test(test_peak),	cmocka_unit_test(test_time),
+		cmocka_unit_test(test_unknown), cmocka_unit_test(test_drop),
+		cmocka_unit_test(test_choice),	cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_words),	cmocka_unit_test(test_least),
+		cmocka_unit_test(test_json),	cmocka_unit_test(test_by_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,16 +121,26 @@ static double find_top(const struct report *r, char name[REPORT_NAME_BUF])
 	return most;
 }
 
+/* Is something of it not known? Where frees were unknown for a time, so are the blocks of that time, and those from before it
+ * that were in use then. Of other moments not every stack may be kept. */
+static bool is_least(const struct report *r)
+{
+	return report_is_least(r) || r->p->recording.inuse == RECORDING_INUSE_SINCE ||
+	       (r->p->moment.at == PROFILE_AT_TIME && r->p->is_history_partial);
+}
+
 static void add_total(const struct report *r, const char *title, const struct report_row *row,
 		      struct report_line *l)
 {
 	char value[UNITS_BUF], interval[REPORT_INTERVAL_BUF], count[UNITS_BUF];
+	bool is_exact;
 
-	report_line_add(l, "", "%s: %s", title, report_format_value(r, report_value(row), value));
+	report_line_add(l, "", "%s: %s%s", title, is_least(r) ? "at least " : "",
+			report_format_value(r, report_value(row), value));
 	report_format_unit_interval(r, row, interval);
-	if (interval[0])
-		report_line_add(l, " ", strcmp(interval, "exact") != 0 ? "%s (95 %%)" : "(%s)",
-				interval);
+	is_exact = !strcmp(interval, "exact");
+	if (interval[0] && !(is_exact && is_least(r)))
+		report_line_add(l, " ", is_exact ? "(%s)" : "%s (95 %%)", interval);
 	if (r->p->moment.at != PROFILE_AT_TIME)
 		report_line_add(l, " ", "in %s block%s",
 				format_count((double)row->objects, count, sizeof(count)),

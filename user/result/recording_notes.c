@@ -167,18 +167,16 @@ static void set_exec_held(const struct recording_facts *f, struct recording *r)
 	r->exec_held_objects = (uint64_t)profile_value(objects);
 }
 
-/* When a process's own sampler first reported, the blocks of its allocator's probes were forgotten:
- * in-use is known only from then on. */
-static void set_sampler(const struct processes *ps, struct recording *r)
+static void set_since(const struct processes *ps, struct recording *r)
 {
 	int64_t epoch_off_ns = (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)now_ns();
 	const struct process *process;
 
 	vec_each(&ps->list, process) {
 		const struct track_instance *image = process->image;
-		int64_t since_ns = (int64_t)image->sampler_ns + epoch_off_ns;
+		int64_t since_ns = (int64_t)image->inuse_since_ns + epoch_off_ns;
 
-		if (!image->forgotten_cnt || r->inuse == RECORDING_INUSE_UNKNOWN)
+		if (!image->inuse_since_ns || r->inuse == RECORDING_INUSE_UNKNOWN)
 			continue;
 		if (r->inuse == RECORDING_INUSE_SINCE && r->inuse_since_ns >= since_ns)
 			continue;
@@ -288,7 +286,7 @@ static int fill(const struct recording_facts *f, const struct ledger_lines *ledg
 		r->inuse = RECORDING_INUSE_SINCE;
 		r->inuse_since_ns = f->followed_ns;
 	}
-	set_sampler(ps, r);
+	set_since(ps, r);
 	if (sampler_of(ps))
 		p->period = (int64_t)sampler_rate(ps);
 	if (ledger_lines_are_lossy(ledger) || taps.late_cnt || taps.dropped_cnt ||

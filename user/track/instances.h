@@ -56,7 +56,8 @@ struct track_instance {
 	uint32_t tap_thread_cnt;
 	char tap_missed[160]; /* tap_code_missed() of the first of its allocators that missed any */
 	uint64_t tap_dropped_cnt, tap_failed_cnt; /* as struct tap_lost */
-	uint64_t forgotten_cnt; /* samples of its allocator, taken out at sampler_ns */
+	/* What it had in use then was taken out, because its frees would not be seen; 0: it was not */
+	uint64_t inuse_since_ns;
 	char sampler[16]; /* USDT provider of its sampler */
 	/* Files with an allocator whose functions have no names: their number, what is said of the first, and whether
 	 * frees go unseen */

@@ -339,10 +339,17 @@ void probes_set_taps(const struct probes *p, pid_t pid, uint64_t rate_bytes, str
 	}
 }
 
+bool probes_are_shared(const struct probes *p)
+{
+	return policy_is_shared(p->policy) && !p->is_unshared;
+}
+
 void probes_unshare(struct probes *p)
 {
 	struct file_probes *fp;
 
+	if (!probes_are_shared(p))
+		return;
 	p->is_unshared = true;
 	vec_each(&p->files, fp)
 		file_probes_unshare(fp);

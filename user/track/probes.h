@@ -91,6 +91,8 @@ bool probes_are_moving(const struct probes *p);
  */
 int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept kept,
 		uint64_t *ret_ticket);
+/* Where probes are shared, one setting for all processes, whichever pid is asked for. */
+enum probes_kept probes_kept_of(const struct probes *p, pid_t pid);
 /* true: the process's own sampler has reported a sample; detach its allocator's probes, also in
  * files that it maps later. false: it executes another program now; attach them again. */
 int probes_set_sampled(struct probes *p, pid_t pid, pid_t live_tid, bool is_sampled);
@@ -103,7 +105,9 @@ int probes_tap(struct probes *p, const struct track_file *file, pid_t pid, bool 
 	       const struct tap_news **ret_news);
 /* The taps that are put in from now on begin with the blocks of this file (struct tap_seeds). -1: with none. */
 void probes_seed_taps(struct probes *p, int seeds_fd);
-/* From now on processes do not share probes for good: those of everyone are detached. See probes_set_sampled(). */
+/* Is there one set of probes for every process that maps a file, also when other sharings would be cheaper? */
+bool probes_are_shared(const struct probes *p);
+/* From now on there is not: those of everyone are detached, and each process needs its own (probes_keep()). */
 void probes_unshare(struct probes *p);
 /* Remove the taps of all its files: it executes another program, or one file could not be tapped. */
 void probes_untap(struct probes *p, pid_t pid);

@@ -79,15 +79,7 @@ struct probes {
 	struct probes_counts counts;
 };
 
-/* Is there one set of probes for every process that maps a file, also when other sharings would be cheaper? */
-static inline bool probes_are_shared(const struct probes *p)
-{
-	return policy_is_shared(p->policy) && !p->is_unshared;
-}
-
-/* Where probes are shared, one setting for all processes, whichever pid is asked for. */
-enum probes_kept probes_kept_of(const struct probes *p, pid_t pid);
-/* The same for the allocator's probes: a process that samples itself keeps none. Where probes are shared, BPF
+/* As probes_kept_of(), for the allocator's probes: a process that samples itself keeps none. Where probes are shared, BPF
  * ignores its hits. */
 enum probes_kept probes_allocator_kept_of(const struct probes *p, pid_t pid);
 

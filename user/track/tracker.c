@@ -193,24 +193,47 @@ static void find_late_files(const struct tracker *t, struct tracked_process *p)
 	late_files_find(p, t->probes, inst);
 }
 
-/* What its image had before is taken out before it runs on. Where one set of probes is in all processes it would be in this
- * one, too. */
+/* After the shared probes are gone. Until each has its own no frees were seen, so what it had is not known to be in use. */
+static void probe_each(struct tracker *t, enum probes_kept kept)
+{
+	const struct tracked_process *p;
+	struct track_instance *inst;
+	uint64_t ticket;
+	int err;
+
+	vec_each(&t->list, p) {
+		if (p->is_emulated)
+			continue;
+		err = probes_keep(t->probes, p->pid, p->live_tid, kept, &ticket);
+		if (!err)
+			err = engine_drop_live(t->engine, p->pid, p->generation, NULL);
+		if (err && err != -ESRCH)
+			log_warn("PID %d cannot be probed by itself: %s", p->pid, strerror(-err));
+		inst = instances_find(&t->instances, p->pid, p->generation);
+		if (inst)
+			inst->inuse_since_ns = now_ns();
+	}
+}
+
+/* What its image had before is taken out before it runs on. One set of probes in all processes would be in this one, too. */
 static void unprobe(struct tracker *t, const struct tracked_process *p)
 {
-	const bool is_of_all = policy_is_shared(t->policy);
+	const bool is_of_all = probes_are_shared(t->probes);
+	const enum probes_kept kept = probes_kept_of(t->probes, p->pid);
 
-	log_warn("PID %d executes valgrind, which would execute breakpoints: %s is recorded from "
-		 "here on; use valgrind's own tools: --tool=massif, --tool=dhat",
-		 p->pid, is_of_all ? "nothing" : "nothing of it");
+	log_warn("PID %d executes valgrind, which would execute breakpoints: nothing of it is recorded "
+		 "from here on%s; use valgrind's own tools: --tool=massif, --tool=dhat",
+		 p->pid, is_of_all ? ", and heap in use of the others counts from now" : "");
 	t->failed_cnt++;
 	if (!t->failed_err)
 		t->failed_err = -ENOTSUP;
 	loaders_free(t->loaders);
 	t->loaders = NULL;
-	if (is_of_all)
-		probes_unshare(t->probes);
+	probes_unshare(t->probes);
 	probes_del_process(t->probes, p->pid, false);
 	guardian_wait_all_detached(t->guardian);
+	if (is_of_all && !t->is_stopped)
+		probe_each(t, kept);
 }
 
 static int refresh(struct tracker *t, struct tracked_process *p)
@@ -420,7 +443,7 @@ static int begin_sampled(struct tracker *t, struct tracked_process *p)
 		return err;
 	p->is_sampled = true;
 	inst->sampler_ns = now_ns();
-	inst->forgotten_cnt = dropped_cnt;
+	inst->inuse_since_ns = dropped_cnt ? inst->sampler_ns : 0;
 	snprintf(inst->sampler, sizeof(inst->sampler), "%s", p->sampler->sampler->provider);
 	log_info("PID %d has its own sampler (%s of %s): heaptap reads it, and does not probe the "
 		 "allocator",
@@ -482,7 +505,6 @@ void tracker_remove(struct tracker *t, pid_t pid)
 		end_process(t, p, process_has_ended(pid));
 }
 
-/* A family with taps shares no probes. */
 static int keep_probes_of_each(struct tracker *t, enum probes_kept kept)
 {
 	const struct tracked_process *p;
@@ -505,7 +527,7 @@ int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept, uin
 	*ret_ticket = 0;
 	if (t->is_stopped)
 		return 0;
-	if (!pid && t->policy->follow && tracker_wants_taps(t))
+	if (!pid && t->policy->follow && !probes_are_shared(t->probes))
 		return keep_probes_of_each(t, kept);
 	return p ? probes_keep(t->probes, p->pid, p->live_tid, kept, ret_ticket) : -ESRCH;
 }
