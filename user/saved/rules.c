@@ -33,6 +33,8 @@ bool saved_rest_is_over(const struct saved_rest *r, uint64_t now_ns, enum saved_
 		[KEEP_DEATH] = 5, [KEEP_NEAR_LIMIT] = 10, [KEEP_ENDED] = 10, [KEEP_AT_PEAK] = 32
 	};
 
+	if (of == KEEP_ENDED && r->had_ended)
+		of = KEEP_AT_PEAK;
 	return now_ns >= r->end_ns + r->took_ns * times[of];
 }
 
