@@ -73,7 +73,7 @@ static struct parts peak_parts(struct rig *rig)
 	const struct snapshot_row *row;
 	struct snapshot *s;
 
-	assert_int_equal(snapshot_take(rig->engine, &s), 0);
+	assert_int_equal(snapshot_take(rig->engine, NULL, &s), 0);
 	vec_each(&s->rows, row) {
 		all.bytes += row->peak.bytes;
 		all.variance += row->peak.bytes_variance;

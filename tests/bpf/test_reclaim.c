@@ -15,6 +15,7 @@
 #include "heaptap/scope.h"
 #include "kernel/engine_priv.h"
 #include "kernel/reclaim.h"
+#include "snapshot/snapshot.h"
 
 #define DEEPEST 40
 #define NO_READER UINT64_MAX
@@ -228,6 +229,60 @@ static void test_ended(void **state)
 	after = contents(&rig);
 	assert_int_equal(after.live, DEEPEST);
 	assert_true(after.highest_context <= before.highest_context);
+	rig_close(&rig);
+}
+
+/* Each row has its bins, in order. */
+static void check_bins(const struct snapshot *s)
+{
+	const struct snapshot_row *row;
+	size_t cnt = 0;
+
+	vec_each(&s->rows, row) {
+		const struct bin_part *bins = s->bins.data + row->bin_first;
+
+		cnt += row->bin_cnt;
+		for (uint32_t i = 0; i < row->bin_cnt; i++) {
+			assert_true(bins[i].samples && bins[i].samples <= row->alloc.samples);
+			assert_true(!i || bins[i - 1].bin < bins[i].bin);
+		}
+	}
+	assert_int_equal(cnt, s->bins.cnt);
+}
+
+static size_t row_cnt(const struct rig *rig, const struct tracker *t)
+{
+	struct snapshot *s;
+	size_t cnt;
+
+	assert_int_equal(snapshot_take(rig->engine, t, &s), 0);
+	assert_true(s->live_cnt >= DEEPEST && s->total_cnt >= DEEPEST);
+	check_bins(s);
+	cnt = s->rows.cnt;
+	snapshot_free(s);
+	return cnt;
+}
+
+/* A snapshot leaves out what waits to be reclaimed, if it is told so, and nothing that is still wanted. */
+static void test_left_out(void **state)
+{
+	struct rig rig;
+	uint32_t generation;
+	pid_t pid;
+
+	open_many(&rig, state, 1024);
+	rig_do(&rig, step_fill);
+	rig_do(&rig, step_free_all);
+	rig_do(&rig, step_fill);
+	pid = rig.pid;
+	generation = tracker_generation(rig.tracker, pid);
+	assert_true(row_cnt(&rig, rig.tracker) >= DEEPEST);
+	assert_int_equal(tracker_pin_image(rig.tracker, pid, generation), 0);
+	end_target(&rig);
+	assert_true(row_cnt(&rig, rig.tracker) >= DEEPEST);
+	tracker_unpin_image(rig.tracker, pid, generation);
+	assert_int_equal(row_cnt(&rig, rig.tracker), 0);
+	assert_true(row_cnt(&rig, NULL) >= DEEPEST);
 	rig_close(&rig);
 }
 
@@ -523,9 +578,10 @@ static void test_files(void **state)
 int main(void)
 {
 	static const struct rig_test tests[] = {
-		{ "ended", test_ended },     { "every_map", test_every_map },
-		{ "running", test_running }, { "reader", test_reader },
-		{ "stacks", test_shift },    { "files", test_files },
+		{ "ended", test_ended },       { "every_map", test_every_map },
+		{ "running", test_running },   { "reader", test_reader },
+		{ "stacks", test_shift },      { "files", test_files },
+		{ "left_out", test_left_out },
 	};
 
 	return rig_run("reclaim", tests, sizeof(tests) / sizeof(*tests));

@@ -26,7 +26,10 @@ static struct attach_links *links_of(int cnt, int *reader)
 	for (int i = 0; i < cnt; i++) {
 		assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 		reader[i] = fds[0];
-		assert_int_equal(attach_links_take(links, fds[1]), 0);
+		if (i % 2)
+			assert_int_equal(attach_links_take_member(links, fds[1]), 0);
+		else
+			assert_int_equal(attach_links_take(links, fds[1]), 0);
 	}
 	return links;
 }

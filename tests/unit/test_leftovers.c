@@ -19,7 +19,7 @@
 #include "track/file.h"
 #include "track/probes.h"
 
-#define FILE_BYTES 8192
+#define FILE_BYTES 65536
 #define VADDR 0x401000
 #define FN_OFF 1000
 #define FN_BYTES 600
@@ -126,11 +126,57 @@ static void test_patches(void **state)
 	}
 }
 
+/* Functions are searched to their ends wherever they lie: what is near is read together, and what is far is not. */
+static void test_places(void **state)
+{
+	static const struct {
+		uint64_t off, bytes;
+		size_t cnt; /* of breakpoints that are found */
+	} functions[] = {
+		{ 60000, 20, 2 },
+		{ FN_OFF + FN_BYTES + 5, 300, 2 },
+		{ 3000, 3000, 2 },
+		{ 6500, 4000, 2 },
+		{ 11000, 4000, 2 },
+		{ 15500, 4000, 2 },
+		{ 24000, 9000, 1 }, /* only its beginning */
+		{ FILE_BYTES - 7, 7, 2 },
+		{ FILE_BYTES - 50, 100, 1 }, /* not all of it is mapped */
+		{ FILE_BYTES + 300, 50, 0 },
+	};
+	struct alloc_site site;
+	size_t cnt = 0;
+	uint64_t off;
+
+	(void)state;
+	only_x86();
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+		site = (struct alloc_site){ .fn_vaddr = VADDR + functions[i].off,
+					    .fn_bytes = functions[i].bytes,
+					    .probe_off = functions[i].off };
+		assert_int_equal(vec_push(&alloc.sites, site), 0);
+	}
+	assert_int_equal(found(&off), 0);
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+		if (functions[i].off >= FILE_BYTES)
+			continue;
+		memory[functions[i].off] = 0xcc;
+		if (functions[i].off + functions[i].bytes <= FILE_BYTES)
+			memory[functions[i].off + functions[i].bytes - 1] = 0xcc;
+		cnt += functions[i].cnt;
+		assert_int_equal(found(&off), cnt);
+	}
+	assert_int_equal(off, FN_OFF + FN_BYTES + 5);
+	memory[FN_OFF - 1] = memory[2500] = memory[40000] = 0xcc; /* in no function */
+	assert_int_equal(found(&off), cnt);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_breakpoints, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_patches, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_places, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

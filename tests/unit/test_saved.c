@@ -17,9 +17,11 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "kernel/reclaim.h"
 #include "heaptap/abi.h"
 #include "result/saver_priv.h"
 #include "temp_folder.h"
+#include "track/tracker_priv.h"
 
 #define MIB (1024.0 * 1024)
 
@@ -77,7 +79,7 @@ static void test_rest(void **state)
 {
 	static const uint64_t costs_ns[] = { NS_PER_S / 100, NS_PER_S / 4, 30 * NS_PER_S };
 	static const uint64_t batches[] = {
-		[KEEP_DEATH] = 33, [KEEP_NEAR_LIMIT] = 18, [KEEP_ENDED] = 18, [KEEP_AT_PEAK] = 6
+		[KEEP_DEATH] = 33, [KEEP_NEAR_LIMIT] = 18, [KEEP_ENDED] = 6, [KEEP_AT_PEAK] = 6
 	}; /* in 200 times the cost */
 
 	(void)state;
@@ -93,9 +95,12 @@ static void test_rest(void **state)
 				continue;
 			now_ns += cost_ns;
 			cnt++;
-			r = (struct saved_rest){ cost_ns, now_ns };
+			r = (struct saved_rest){ cost_ns, now_ns, of == KEEP_ENDED };
 		}
 		assert_in_range(cnt, batches[of], batches[of] + 1);
+		/* an end after others waits no longer than it has to */
+		r.had_ended = false;
+		assert_true(saved_rest_is_over(&r, r.end_ns + 10 * cost_ns, KEEP_ENDED));
 	}
 }
 
@@ -550,6 +555,45 @@ static void test_batch_names(void **state)
 	saved_batch_clear(b);
 }
 
+static void add_ended(struct saved_ended *ke, struct tracker *t, enum saved_reason reason, int cnt)
+{
+	static pid_t pid;
+
+	for (int i = 0; i < cnt; i++) {
+		const struct saved_job job = { .name = { .pid = ++pid, .reason = reason },
+					       .usage = { .inuse_bytes = i } };
+
+		saved_ended_add(ke, t, &job);
+	}
+}
+
+/* What waits is held in the maps. Of many that end well, those wait that are worth most and are made at once. */
+static void test_waiting(void **state)
+{
+	static const struct reclaim_ops none;
+	struct saved_ended ke = { 0 };
+	struct tracker t = { 0 };
+	const struct saved_job *j;
+
+	(void)state;
+	hmap_init(&t.pinned, sizeof(uint64_t));
+	assert_int_equal(reclaim_new(NULL, &none, NULL, 0, &t.reclaim), 0);
+	saved_ended_init(&ke);
+	add_ended(&ke, &t, KEEP_EXIT, 100);
+	assert_int_equal(ke.jobs.cnt, KEEP_BATCH_CAP);
+	assert_int_equal(ke.skipped_cnt, 100 - KEEP_BATCH_CAP);
+	vec_each(&ke.jobs, j)
+		assert_true(j->usage.inuse_bytes >= 100 - KEEP_BATCH_CAP);
+	add_ended(&ke, &t, KEEP_SIGNAL, 40); /* evidence: all wait, and nobody goes for them */
+	assert_int_equal(ke.jobs.cnt, KEEP_BATCH_CAP + 40);
+	add_ended(&ke, &t, KEEP_EXIT, 1);
+	assert_int_equal(ke.jobs.cnt, KEEP_BATCH_CAP + 40);
+	assert_int_equal(t.pinned.cnt, ke.jobs.cnt);
+	vec_release(&ke.jobs);
+	hmap_release(&t.pinned);
+	reclaim_free(t.reclaim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -571,6 +615,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_store_unwritten, new_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_store_recover, new_folder, remove_folder),
 		cmocka_unit_test(test_batch_names),
+		cmocka_unit_test(test_waiting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,8 +29,13 @@
 #include "base/vec.h"
 #include "kernel/uapi.h"
 
+struct link {
+	int fd;
+	bool is_member; /* one process's event of probes that stay: nobody waits for its close */
+};
+
 struct attach_links {
-	VEC(int) fds; /* link fds, and perf event fds after the fd of their link */
+	VEC(struct link) fds; /* of links, and of perf events after that of their link */
 };
 
 static const char *const mode_names[] = {
@@ -60,12 +65,13 @@ int attach_links_new(struct attach_links **ret)
  * -------
  * Detaching a probe waits for grace periods, tens of milliseconds in which nothing is done. One grace period
  * serves everything that waits for it, so many probes (perf: two descriptors a site) are closed by several
- * threads. A link keeps the event it sits on, so the order does not matter.
+ * threads, one for each that waits: a thread costs more than most closes. A link keeps the event it sits on, so the
+ * order does not matter.
  */
 #define CLOSERS_CAP 32
 
 struct closing {
-	const int *fds;
+	const struct link *fds;
 	size_t cnt;
 	size_t next;
 };
@@ -76,7 +82,7 @@ static void *close_some(void *arg)
 	size_t i;
 
 	while ((i = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED)) < c->cnt)
-		close(c->fds[i]);
+		close(c->fds[i].fd);
 	return NULL;
 }
 
@@ -85,9 +91,11 @@ void attach_links_cut(struct attach_links *links, size_t cnt)
 {
 	struct closing c = { .fds = links->fds.data + cnt, .cnt = links->fds.cnt - cnt };
 	pthread_t thread[CLOSERS_CAP];
-	size_t thread_cnt = 0;
+	size_t thread_cnt = 0, waiting_cnt = 0;
 
-	while (thread_cnt + 1 < c.cnt && thread_cnt < CLOSERS_CAP &&
+	for (size_t i = 0; i < c.cnt; i++)
+		waiting_cnt += !c.fds[i].is_member;
+	while (thread_cnt + 1 < waiting_cnt && thread_cnt < CLOSERS_CAP &&
 	       !thread_start(&thread[thread_cnt], close_some, &c))
 		thread_cnt++;
 	close_some(&c);
@@ -117,9 +125,9 @@ void attach_links_free(struct attach_links *links)
 	free(links);
 }
 
-static int compare_fds(const void *a, const void *b)
+static int compare_links(const void *a, const void *b)
 {
-	return *(const int *)a - *(const int *)b;
+	return ((const struct link *)a)->fd - ((const struct link *)b)->fd;
 }
 
 /*
@@ -131,8 +139,8 @@ static void close_as_child(struct attach_links *links, const int pipe_fds[2])
 {
 	struct pollfd parent_is_done = { .fd = pipe_fds[0] };
 	unsigned int next = 0;
+	const struct link *link;
 	sigset_t all;
-	int *fd;
 
 	/* the child in between is not waited for */
 	if (syscall(__NR_clone, 0, NULL, NULL, NULL, 0))
@@ -142,15 +150,15 @@ static void close_as_child(struct attach_links *links, const int pipe_fds[2])
 	setsid();
 	close(pipe_fds[1]);
 	poll(&parent_is_done, 1, 1000);
-	qsort(links->fds.data, links->fds.cnt, sizeof(*links->fds.data), compare_fds);
-	vec_each(&links->fds, fd) {
-		if ((unsigned int)*fd > next)
-			syscall(__NR_close_range, next, *fd - 1, 0);
-		next = *fd + 1;
+	qsort(links->fds.data, links->fds.cnt, sizeof(*links->fds.data), compare_links);
+	vec_each(&links->fds, link) {
+		if ((unsigned int)link->fd > next)
+			syscall(__NR_close_range, next, link->fd - 1, 0);
+		next = link->fd + 1;
 	}
 	syscall(__NR_close_range, next, ~0U, 0);
-	vec_each(&links->fds, fd)
-		close(*fd);
+	vec_each(&links->fds, link)
+		close(link->fd);
 	_exit(0);
 }
 
@@ -161,7 +169,8 @@ static void close_as_child(struct attach_links *links, const int pipe_fds[2])
  */
 void attach_links_free_later(struct attach_links *links)
 {
-	int *fd, status, pipe_fds[2];
+	const struct link *link;
+	int status, pipe_fds[2];
 	pid_t pid;
 
 	if (!links)
@@ -174,8 +183,8 @@ void attach_links_free_later(struct attach_links *links)
 	if (!pid)
 		close_as_child(links, pipe_fds);
 	if (pid > 0 && waitpid(pid, &status, __WALL) == pid && !status) {
-		vec_each(&links->fds, fd)
-			close(*fd);
+		vec_each(&links->fds, link)
+			close(link->fd);
 		links->fds.cnt = 0;
 	}
 	attach_links_free(links);
@@ -188,13 +197,23 @@ size_t attach_links_cnt(const struct attach_links *links)
 	return links->fds.cnt;
 }
 
-int attach_links_take(struct attach_links *links, int fd)
+static int take(struct attach_links *links, struct link link)
 {
-	int err = vec_push(&links->fds, fd);
+	int err = vec_push(&links->fds, link);
 
 	if (err)
-		close(fd);
+		close(link.fd);
 	return err;
+}
+
+int attach_links_take(struct attach_links *links, int fd)
+{
+	return take(links, (struct link){ .fd = fd });
+}
+
+int attach_links_take_member(struct attach_links *links, int fd)
+{
+	return take(links, (struct link){ .fd = fd, .is_member = true });
 }
 
 /* Sites in the form that bpf(2) wants: one array per member. */

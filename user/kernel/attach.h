@@ -59,6 +59,8 @@ size_t attach_links_cnt(const struct attach_links *links);
 int attach_links_move(struct attach_links *from, struct attach_links *to);
 /* Add fd to the links; closed on failure. */
 int attach_links_take(struct attach_links *links, int fd);
+/* The same, for one process's event of probes that others keep: its close waits for no grace period. */
+int attach_links_take_member(struct attach_links *links, int fd);
 /* Detach all but the first cnt links, and wait until that is done. */
 void attach_links_cut(struct attach_links *links, size_t cnt);
 /* Detach all, and wait until that is done. */

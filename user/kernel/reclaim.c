@@ -36,12 +36,11 @@
 #include "kernel/map_walk.h"
 
 /*
- * While a cycle lasts, more processes end and leave something for the next one. With slices of a fixed length the next
- * cycle may take longer than this one, and the one after it longer still, until the maps are full. So slices grow with
- * the age of a cycle that finds many entries to delete.
+ * While a cycle lasts, more processes end and leave something for the next one: the next cycle may take longer than
+ * this one, and the one after it longer still, until the maps are full; and each snapshot reads what is left. So
+ * slices are longer while a cycle finds many entries to delete.
  */
-#define SLICE_GROWS_NS (2 * NS_PER_S)
-#define SLICE_GROWTH_MAX 4
+#define SLICE_GROWTH 4
 /* Entries read for each one to be deleted: with more, what is left is little beside what is in use. */
 #define READ_PER_DOOMED 4
 
@@ -606,12 +605,9 @@ static int step(struct reclaim *r, uint64_t readers_since_ns, bool *ret_waits)
 /* By what the length of a slice is multiplied. */
 static uint64_t slice_growth(const struct reclaim *r)
 {
-	uint64_t growth;
+	bool is_little = r->doomed_cnt * READ_PER_DOOMED < r->read_cnt;
 
-	if (r->phase == PHASE_IDLE || r->doomed_cnt * READ_PER_DOOMED < r->read_cnt)
-		return 1;
-	growth = 1 + (now_ns() - r->began_ns) / SLICE_GROWS_NS;
-	return growth < SLICE_GROWTH_MAX ? growth : SLICE_GROWTH_MAX;
+	return r->phase == PHASE_IDLE || is_little ? 1 : SLICE_GROWTH;
 }
 
 int reclaim_run(struct reclaim *r, uint64_t readers_since_ns, uint64_t budget_ns)

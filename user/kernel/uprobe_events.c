@@ -526,7 +526,7 @@ int shared_probes_add(const struct shared_probes *sp, pid_t tid, struct attach_l
 	vec_each(&sp->sites, site) {
 		int fd = open_event(&site->event, tid, site->has_breakpoint);
 
-		err = fd < 0 ? fd : attach_links_take(links, fd);
+		err = fd < 0 ? fd : attach_links_take_member(links, fd);
 		if (err)
 			break;
 	}

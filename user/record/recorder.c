@@ -427,7 +427,7 @@ int recorder_peek(struct recorder *r)
 	int err;
 
 	if (!r->history)
-		err = snapshot_take(r->session->engine, &r->snapshot);
+		err = snapshot_take(r->session->engine, NULL, &r->snapshot);
 	else
 		err = snapshot_take_moment(r->session->engine, r->history, &r->snapshot);
 	if (!err && r->history)

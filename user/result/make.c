@@ -128,14 +128,17 @@ static int choose_rows(const struct result_source *src, const struct result_mome
 	hmap_init(&idx, sizeof(struct row_key));
 	err = index_base(r->base, &idx);
 	vec_each(&m->snapshot->rows, from) {
-		const struct row_key key = key_of(from);
-		const uint64_t *known = hmap_get(&idx, &key);
-		struct snapshot_row row = *from;
+		struct snapshot_row row;
+		struct row_key key;
+		const uint64_t *known;
 
 		if (err)
 			break;
-		if (!is_wanted(src, r, row.pid, row.generation))
+		if (!is_wanted(src, r, from->pid, from->generation))
 			continue;
+		key = key_of(from);
+		known = hmap_get(&idx, &key);
+		row = *from;
 		if (known) /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there is a base */
 			estimate_subtract(&row.alloc, &r->base->rows.data[*known].alloc);
 		if (row.alloc.objects > 0 || row.inuse.samples)
@@ -207,9 +210,17 @@ static int add_shares(void *ctx, const struct ht_image_key *key, const struct ht
 static int own_stats(const struct wanted *wanted, const struct snapshot *s,
 		     uint64_t ret[HT_STAT_CNT])
 {
+	struct engine *e = wanted->src->engine;
+	const struct result_request *r = wanted->r;
+	const struct ht_image_key key = { (uint32_t)r->pid, r->generation };
 	struct own_shares own = { .wanted = wanted };
-	int err = engine_each_image(wanted->src->engine, add_shares, &own);
+	struct ht_image image;
+	int err = 0;
 
+	if (!r->is_image)
+		err = engine_each_image(e, add_shares, &own);
+	else if (!engine_get_image(e, r->pid, r->generation, &image))
+		add_shares(&own, &key, &image);
 	memcpy(ret, s->stats, sizeof(s->stats));
 	for (int table = 0; table < HT_SHARED_CNT && !err; table++)
 		ret[HT_STAT_SHARE_LIVE + table] = own.refused[table];

@@ -114,9 +114,21 @@ static size_t least_worth(const struct saved_ended *ke)
 	return least;
 }
 
+/* What waits is in the maps, and in every snapshot: of those that are worth least, no more than are made at once. */
+static bool has_room(const struct saved_ended *ke, const struct saved_job *job)
+{
+	const struct saved_job *j;
+	size_t cnt = 0;
+
+	vec_each(&ke->jobs, j)
+		cnt += saved_job_class(j) == KEEP_ENDED;
+	return ke->jobs.cnt < ENDED_CAP &&
+	       (cnt < KEEP_BATCH_CAP || saved_job_class(job) != KEEP_ENDED);
+}
+
 void saved_ended_add(struct saved_ended *ke, struct tracker *t, const struct saved_job *job)
 {
-	if (ke->jobs.cnt == ENDED_CAP)
+	if (!has_room(ke, job))
 		skip(ke, t, least_worth(ke), "too many ended at once");
 	if (vec_reserve(&ke->jobs, ke->jobs.cnt + 1) ||
 	    tracker_pin_image(t, job->name.pid, job->generation)) {

@@ -62,6 +62,8 @@ bool saved_rest_is_over(const struct saved_rest *r, uint64_t now_ns, enum saved_
 		[KEEP_DEATH] = 5, [KEEP_NEAR_LIMIT] = 10, [KEEP_ENDED] = 10, [KEEP_AT_PEAK] = 32
 	};
 
+	if (of == KEEP_ENDED && r->had_ended)
+		of = KEEP_AT_PEAK;
 	return now_ns >= r->end_ns + r->took_ns * times[of];
 }
 
@@ -395,6 +397,7 @@ static void let_go_dead(struct saver *k)
 static bool begin(struct saver *k)
 {
 	struct result_moment moment = { .monotonic_ns = now_ns() };
+	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct snapshot *s = NULL;
 	int err;
 
@@ -405,9 +408,12 @@ static bool begin(struct saver *k)
 	note_begun(k, moment.monotonic_ns);
 	err = saved_batch_open_files(&k->batch, moment.epoch_ns);
 	if (!err)
-		err = snapshot_take(k->src.engine, &s);
+		err = snapshot_take(k->src.engine, k->src.tracker, &s);
 	k->rest.end_ns = now_ns();
-	k->rest.took_ns = k->rest.end_ns - moment.monotonic_ns;
+	k->rest.took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+	k->rest.had_ended = false;
+	for (size_t i = 0; i < k->batch.job_cnt; i++)
+		k->rest.had_ended |= saved_job_class(&k->batch.jobs[i]) == KEEP_ENDED;
 	moment.snapshot = s;
 	if (!err)
 		err = saved_batch_start(&k->batch, &k->src, &moment);

@@ -81,7 +81,8 @@ int saved_name_parse(const char *file, struct saved_name *ret);
  * A process that grows all the time is checked after 1, 2, 4, 8 and then every 10 s (struct saved_pace), so that a
  * burst is caught soon and a leak costs little. And after a batch of profiles there is a rest, some times as long as
  * the CPU time that it took: 5 times before a death by a signal, which nothing else tells of, 10 times before another
- * end or a nearly reached limit, 32 times before a peak. So peaks take at most 3 % of one CPU.
+ * end or a nearly reached limit, 32 times before a peak, or before another end if there were such ends in that batch. So
+ * peaks take at most 3 % of one CPU, and so do programs that come and go all the time.
  */
 
 #define KEEP_GROWTH 0.05
@@ -105,6 +106,7 @@ enum saved_class { KEEP_DEATH, KEEP_NEAR_LIMIT, KEEP_ENDED, KEEP_AT_PEAK };
 /* The last batch; all 0: there was none. */
 struct saved_rest {
 	uint64_t took_ns, end_ns;
+	bool had_ended; /* some of its profiles were KEEP_ENDED */
 };
 bool saved_rest_is_over(const struct saved_rest *r, uint64_t now_ns, enum saved_class of);
 

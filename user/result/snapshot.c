@@ -44,11 +44,17 @@ struct row_bin {
 	struct bin_part part;
 };
 
+struct known_context {
+	struct ht_context context;
+	bool is_known;
+	bool is_left_out; /* its image is to be taken out of the maps */
+};
+
 struct builder {
 	struct engine *engine;
+	const struct tracker *tracker; /* NULL: nothing is left out */
 	struct snapshot *s;
-	struct hmap contexts; /* id -> index in context */
-	VEC(struct ht_context) context;
+	VEC(struct known_context) contexts; /* by id: BPF gives out the smallest that are free */
 	uint32_t *slots; /* index of a cell + 1; 0: empty. At most half are used */
 	unsigned slot_bits; /* 2^slot_bits slots; 0: none yet */
 	struct cell *cells; /* aligned; half as many as slots */
@@ -63,17 +69,34 @@ struct builder {
 static int on_context(void *ctx, const struct ht_context *k, const struct ht_context_value *v)
 {
 	struct builder *b = ctx;
-	int err = vec_push(&b->context, *k);
 
 	b->s->context_cnt++;
-	return err ? err : hmap_put(&b->contexts, &v->id, b->context.cnt - 1);
+	if (vec_reserve(&b->contexts, (size_t)v->id + 1))
+		return -ENOMEM;
+	while (b->contexts.cnt <= v->id)
+		b->contexts.data[b->contexts.cnt++] = (struct known_context){ 0 };
+	b->contexts.data[v->id] = (struct known_context){
+		.context = *k,
+		.is_known = true,
+		.is_left_out =
+			b->tracker && tracker_is_let_go(b->tracker, (pid_t)k->tgid, k->generation),
+	};
+	return 0;
 }
 
-static const struct ht_context *context_by_id(const struct builder *b, uint32_t id)
+/* NULL: unknown. */
+static const struct known_context *context_by_id(const struct builder *b, uint32_t id)
 {
-	const uint64_t *idx = hmap_get(&b->contexts, &id);
+	bool is_known = id < b->contexts.cnt && b->contexts.data[id].is_known;
 
-	return idx ? &b->context.data[*idx] : NULL;
+	return is_known ? &b->contexts.data[id] : NULL;
+}
+
+static bool is_left_out(const struct builder *b, uint32_t context_id)
+{
+	const struct known_context *c = context_by_id(b, context_id);
+
+	return c && c->is_left_out;
 }
 
 static uint64_t image_of(uint32_t tgid, uint32_t generation)
@@ -125,7 +148,8 @@ static int grow(struct builder *b)
 
 static int add_row(struct builder *b, const struct row_key *key)
 {
-	const struct ht_context *context = context_by_id(b, (uint32_t)key->context_id);
+	const struct known_context *known = context_by_id(b, (uint32_t)key->context_id);
+	const struct ht_context *context = known ? &known->context : NULL;
 	struct snapshot_row row = {
 		.stack_id = key->stack_id,
 		.pid = (pid_t)(key->image >> 32),
@@ -222,6 +246,8 @@ static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live 
 	int64_t row;
 
 	b->s->live_cnt++;
+	if (is_left_out(b, v->context_id))
+		return 0;
 	if (b->history && add_to_history(b->history, k, v))
 		return -ENOMEM;
 	if (b->has_stacks) {
@@ -258,26 +284,29 @@ static void add_certain(struct builder *b)
 /* Find the row of a sum or of one of its bins; -ENOMEM. */
 static int64_t row_of_sum(struct builder *b, uint64_t stack_id, uint32_t context_id)
 {
-	const struct ht_context *context = context_by_id(b, context_id);
+	const struct known_context *known = context_by_id(b, context_id);
 	struct row_key key = { .context_id = context_id };
 
 	if (b->has_stacks)
 		key.stack_id = stack_id;
-	if (context)
-		key.image = image_of(context->tgid, context->generation);
+	if (known)
+		key.image = image_of(known->context.tgid, known->context.generation);
 	return get_row(b, &key);
 }
 
 static int on_bin(void *ctx, const struct ht_bin_key *k, const struct ht_bin *v)
 {
 	struct builder *b = ctx;
-	int64_t row = row_of_sum(b, k->stack_id, k->context_id);
-	struct row_bin bin = { .row = (uint32_t)row };
+	struct row_bin bin;
+	int64_t row;
 
+	/* without samples it is just being made */
+	if (is_left_out(b, k->context_id) || !v->samples || k->bin >= HT_BIN_CNT)
+		return 0;
+	row = row_of_sum(b, k->stack_id, k->context_id);
 	if (row < 0)
 		return (int)row;
-	if (!v->samples || k->bin >= HT_BIN_CNT) /* is just being made */
-		return 0;
+	bin.row = (uint32_t)row;
 	bin.part = (struct bin_part){ .bin = k->bin,
 				      .samples = v->samples,
 				      .objects = ht_sum_value(&v->objects_16, 16),
@@ -286,30 +315,34 @@ static int on_bin(void *ctx, const struct ht_bin_key *k, const struct ht_bin *v)
 	return vec_push(&b->bins, bin);
 }
 
-static int compare_bins(const void *a, const void *b)
+/* Insert into the row's bins, of which there are few. */
+static void insert_bin(struct bin_part *bins, uint32_t *cnt, const struct bin_part *part)
 {
-	const struct row_bin *x = a, *y = b;
+	uint32_t i = (*cnt)++;
 
-	if (x->row != y->row)
-		return x->row < y->row ? -1 : 1;
-	return x->part.bin < y->part.bin ? -1 : x->part.bin > y->part.bin;
+	for (; i && bins[i - 1].bin > part->bin; i--)
+		bins[i] = bins[i - 1];
+	bins[i] = *part;
 }
 
 static int take_bins(struct builder *b)
 {
+	struct snapshot_row *rows = b->s->rows.data, *row;
 	const struct row_bin *bin;
 	int err = vec_reserve(&b->s->bins, b->bins.cnt + 1);
 
 	if (err)
 		return err;
-	if (b->bins.cnt)
-		qsort(b->bins.data, b->bins.cnt, sizeof(*b->bins.data), compare_bins);
+	vec_each(&b->bins, bin)
+		rows[bin->row].bin_cnt++;
+	vec_each(&b->s->rows, row) {
+		row->bin_first = (uint32_t)b->s->bins.cnt;
+		b->s->bins.cnt += row->bin_cnt;
+		row->bin_cnt = 0;
+	}
 	vec_each(&b->bins, bin) {
-		struct snapshot_row *row = &b->s->rows.data[bin->row];
-
-		if (!row->bin_cnt++)
-			row->bin_first = (uint32_t)b->s->bins.cnt;
-		b->s->bins.data[b->s->bins.cnt++] = bin->part;
+		row = &rows[bin->row];
+		insert_bin(b->s->bins.data + row->bin_first, &row->bin_cnt, &bin->part);
 	}
 	return 0;
 }
@@ -317,10 +350,13 @@ static int take_bins(struct builder *b)
 static int on_total(void *ctx, const struct ht_total_key *k, const struct ht_total *v)
 {
 	struct builder *b = ctx;
-	int64_t row = row_of_sum(b, k->stack_id, k->context_id);
 	struct estimate *alloc, peak;
+	int64_t row;
 
 	b->s->total_cnt++;
+	if (is_left_out(b, k->context_id))
+		return 0;
+	row = row_of_sum(b, k->stack_id, k->context_id);
 	if (row < 0)
 		return (int)row;
 	alloc = &b->s->rows.data[row].alloc;
@@ -366,7 +402,6 @@ static int builder_init(struct builder *b, struct engine *e)
 	*b = (struct builder){ .engine = e, .s = calloc(1, sizeof(*b->s)), .now_ns = now_ns() };
 	if (!b->s)
 		return -ENOMEM;
-	hmap_init(&b->contexts, sizeof(uint32_t));
 	hmap_init(&b->age_by_key, sizeof(uint64_t));
 	hmap_init(&b->s->scope_by_key, sizeof(struct ht_scope_key));
 	hmap_init(&b->s->scope_by_slot, sizeof(uint32_t));
@@ -385,12 +420,11 @@ static int builder_end(struct builder *b, int err, struct snapshot **ret)
 		snapshot_free(b->s);
 	else
 		*ret = b->s;
-	hmap_release(&b->contexts);
 	hmap_release(&b->age_by_key);
 	free(b->slots);
 	free(b->cells);
 	vec_release(&b->bins);
-	vec_release(&b->context);
+	vec_release(&b->contexts);
 	return err;
 }
 
@@ -407,13 +441,15 @@ static int take_totals(struct builder *b)
 	return err;
 }
 
-static int take(struct engine *e, bool has_stacks, struct history *h, struct snapshot **ret)
+static int take(struct engine *e, const struct tracker *t, bool has_stacks, struct history *h,
+		struct snapshot **ret)
 {
 	struct builder b;
 	int err = builder_init(&b, e);
 
 	if (err)
 		return err;
+	b.tracker = t;
 	b.has_stacks = has_stacks;
 	b.history = h;
 	/* A context that is made after this belongs to samples newer than the snapshot. The scope
@@ -464,9 +500,9 @@ int snapshot_of(struct engine *e, const struct snapshot_given *given, size_t cnt
 	return builder_end(&b, err, ret);
 }
 
-int snapshot_take(struct engine *e, struct snapshot **ret)
+int snapshot_take(struct engine *e, const struct tracker *t, struct snapshot **ret)
 {
-	return take(e, true, NULL, ret);
+	return take(e, t, true, NULL, ret);
 }
 
 int snapshot_take_moment(struct engine *e, struct history *h, struct snapshot **ret)
@@ -475,7 +511,7 @@ int snapshot_take_moment(struct engine *e, struct history *h, struct snapshot **
 	int err;
 
 	history_begin(h, now_ns());
-	err = take(e, true, h, ret);
+	err = take(e, NULL, true, h, ret);
 	return err ? err : history_end(h, clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns);
 }
 
@@ -494,9 +530,9 @@ int snapshot_read_moment(struct engine *e, struct history *h)
 	return err ? err : history_end(h, clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns);
 }
 
-int snapshot_take_contexts(struct engine *e, struct snapshot **ret)
+int snapshot_take_contexts(struct engine *e, const struct tracker *t, struct snapshot **ret)
 {
-	return take(e, false, NULL, ret);
+	return take(e, t, false, NULL, ret);
 }
 
 static int add_exec_held(struct snapshot *s, const struct snapshot_row *row)

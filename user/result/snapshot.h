@@ -83,8 +83,9 @@ struct snapshot {
 	struct hmap instance_by_key; /* struct ht_instance_key -> index in instances */
 };
 
-int snapshot_take(struct engine *e, struct snapshot **ret);
-/* The same; also adds a moment to h. */
+/* t: leave out what waits to be reclaimed (tracker_is_let_go()); NULL: take all. */
+int snapshot_take(struct engine *e, const struct tracker *t, struct snapshot **ret);
+/* Take all, and add a moment to h. */
 int snapshot_take_moment(struct engine *e, struct history *h, struct snapshot **ret);
 /* Only add a moment to h. Reads the live map. */
 int snapshot_read_moment(struct engine *e, struct history *h);
@@ -92,7 +93,7 @@ int snapshot_read_moment(struct engine *e, struct history *h);
  * Like snapshot_take(), without stacks and tasks: one row for each {process instance, thread name,
  * scope, labels}, no instances. Most of its time is the kernel's copying of the live map.
  */
-int snapshot_take_contexts(struct engine *e, struct snapshot **ret);
+int snapshot_take_contexts(struct engine *e, const struct tracker *t, struct snapshot **ret);
 /* What a stack held, known from elsewhere: see snapshot_of(). */
 struct snapshot_given {
 	uint64_t stack_id, image; /* tgid << 32 | generation */

@@ -559,7 +559,7 @@ static int make(struct live_view *lv)
 	struct live_processes processes = { 0 };
 	struct snapshot *s = NULL;
 	uint64_t begin_ns = now_ns();
-	int err = snapshot_take_contexts(lv->src.engine, &s);
+	int err = snapshot_take_contexts(lv->src.engine, lv->src.tracker, &s);
 
 	if (err)
 		return err;

@@ -138,7 +138,7 @@ double profiles_snapshot_seconds(const struct profiles *p)
 static int take(struct profiles *p, struct snapshot **ret)
 {
 	uint64_t begin_ns = now_ns();
-	int err = snapshot_take(p->src.engine, ret);
+	int err = snapshot_take(p->src.engine, p->src.tracker, ret);
 
 	p->snapshot_ns = now_ns() - begin_ns;
 	if (err)

@@ -379,16 +379,29 @@ int file_probes_add(struct file_probes *fp, pid_t pid, pid_t live_tid, bool *ret
 	return err;
 }
 
-/* Detach without waiting: no code that its links could see runs any more. */
-static void abandon_member(struct file_member *m)
+static void join(struct held_links *links, struct held_links **all)
 {
+	if (*all && links)
+		held_links_move(links, *all); /* what has no room is detached by itself */
+	if (*all)
+		held_links_detach(links);
+	else
+		*all = links;
+}
+
+/* Detach all at once, without waiting: no code that its links could see runs any more. */
+static void abandon_member(const struct file_member *m)
+{
+	struct held_links *all = NULL;
+
 	for (enum sharing sharing = SHARING_OWN; sharing < HT_SHARING_CNT; sharing++) {
-		held_links_detach(m->allocs[sharing]);
-		held_links_detach(m->frees[sharing]);
+		join(m->allocs[sharing], &all);
+		join(m->frees[sharing], &all);
 	}
-	held_links_detach(m->tags);
-	held_links_detach(m->sampler);
-	held_links_detach(m->tap);
+	join(m->tags, &all);
+	join(m->sampler, &all);
+	join(m->tap, &all);
+	held_links_detach(all);
 }
 
 void file_probes_del(struct file_probes *fp, struct file_member *m, bool has_ended)

@@ -20,6 +20,10 @@
 /* The longest instruction: the bytes of one patch are no farther apart. */
 #define PATCH_BYTES_CAP 15
 
+/* Of what is read at once, and of what lies unsearched in between. */
+#define WINDOW_BYTES (16 << 10)
+#define GAP_BYTES_CAP 4096
+
 /* The kernel's breakpoint: UPROBE_SWBP_INSN of asm/uprobes.h. */
 #if defined(__x86_64__)
 static const uint8_t breakpoint[] = { 0xcc };
@@ -56,36 +60,86 @@ static bool is_breakpoint(const uint8_t *here, const uint8_t *there, size_t byte
 	return true;
 }
 
-/* Search [off, off + bytes) of the file. */
-static int look(pid_t tid, const struct proc_map *map, uint64_t off, size_t bytes,
-		struct leftovers *ret)
-{
-	uint8_t here[FUNCTION_BYTES_CAP], there[FUNCTION_BYTES_CAP];
-	const uint64_t map_end = map->off + (map->end_addr - map->start_addr);
-	const size_t step = sizeof(breakpoint);
-	uint64_t from = off, to;
-	int err = 0, fd;
-	bool is_read;
+/* What is searched, as offsets of the file. */
+struct place {
+	uint64_t off, end_off;
+};
 
-	if (bytes > FUNCTION_BYTES_CAP - 2 * PATCH_BYTES_CAP)
-		bytes = FUNCTION_BYTES_CAP - 2 * PATCH_BYTES_CAP;
-	to = off + bytes;
-	if (off < map->off || to > map_end)
+struct search {
+	pid_t tid;
+	const struct proc_map *map;
+	VEC(struct place) places;
+	struct leftovers *found;
+	/* The bytes from `from` on, in the file and in the process. */
+	uint64_t from;
+	uint8_t here[WINDOW_BYTES], there[WINDOW_BYTES];
+};
+
+static uint64_t map_end_off(const struct proc_map *map)
+{
+	return map->off + (map->end_addr - map->start_addr);
+}
+
+/* What is not in the mapping is left out. */
+static int add_place(struct search *s, uint64_t off, uint64_t bytes)
+{
+	const uint64_t end_off = map_end_off(s->map);
+
+	if (bytes > FUNCTION_BYTES_CAP)
+		bytes = FUNCTION_BYTES_CAP;
+	if (off < s->map->off || off > end_off || bytes > end_off - off)
 		return 0;
-	/* with what is around it */
-	from -= off - map->off < PATCH_BYTES_CAP ? off - map->off : PATCH_BYTES_CAP;
-	to += map_end - to < PATCH_BYTES_CAP ? map_end - to : PATCH_BYTES_CAP;
-	fd = regular_file_reopen(ret->file->fd);
-	if (fd < 0)
-		return 0;
-	is_read = pread(fd, here, to - from, (off_t)from) == (ssize_t)(to - from);
-	close(fd);
-	if (!is_read ||
-	    process_memory_read(tid, map->start_addr + (from - map->off), there, to - from))
-		return 0;
-	for (uint64_t at = off; at + step <= off + bytes && !err; at += step)
-		if (is_breakpoint(here, there, to - from, at - from) && !has_site(ret, at))
-			err = vec_push(&ret->sites, (struct attach_site){ .off = at });
+	return vec_push(&s->places, (struct place){ off, off + bytes });
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+static int look(struct search *s, const struct place *place, size_t bytes)
+{
+	const size_t step = sizeof(breakpoint);
+	int err = 0;
+
+	for (uint64_t at = place->off; at + step <= place->end_off && !err; at += step)
+		if (is_breakpoint(s->here, s->there, bytes, at - s->from) &&
+		    !has_site(s->found, at))
+			err = vec_push(&s->found->sites, (struct attach_site){ .off = at });
+	return err;
+}
+
+/*
+ * Each reading of a process is a message to the reader, and some 30 functions of an allocator lie side by side: what
+ * is near is read at once, with what is around it. fd: the file.
+ */
+static int look_at_all(struct search *s, int fd)
+{
+	const struct place *place = s->places.data, *end = place + s->places.cnt, *next;
+	int err = 0;
+
+	for (; place < end && !err; place = next) {
+		const uint64_t end_off = map_end_off(s->map);
+		uint64_t to = place->off;
+		size_t bytes;
+		bool is_read;
+
+		s->from = to -
+			  (to - s->map->off < PATCH_BYTES_CAP ? to - s->map->off : PATCH_BYTES_CAP);
+		for (next = place; next < end && next->off <= to + GAP_BYTES_CAP &&
+				   next->end_off + PATCH_BYTES_CAP <= s->from + WINDOW_BYTES;
+		     next++)
+			to = next->end_off > to ? next->end_off : to;
+		to += end_off - to < PATCH_BYTES_CAP ? end_off - to : PATCH_BYTES_CAP;
+		bytes = to - s->from;
+		is_read = pread(fd, s->here, bytes, (off_t)s->from) == (ssize_t)bytes &&
+			  !process_memory_read(s->tid, s->map->start_addr + (s->from - s->map->off),
+					       s->there, bytes);
+		for (; is_read && place < next && !err; place++)
+			err = look(s, place, bytes);
+	}
 	return err;
 }
 
@@ -102,8 +156,7 @@ static bool find_off(const struct track_file *file, uint64_t vaddr, uint64_t *re
 	return false;
 }
 
-int leftovers_find(pid_t tid, const struct proc_map *map, const struct track_file *file,
-		   struct leftovers *ret)
+static int add_places(struct search *s, const struct track_file *file)
 {
 	size_t alloc_cnt = file->alloc ? file->alloc->sites.cnt : 0;
 	size_t ready_cnt = file->tags ? file->tags->readies.cnt : 0;
@@ -111,17 +164,35 @@ int leftovers_find(pid_t tid, const struct proc_map *map, const struct track_fil
 	uint64_t off;
 	int err = 0;
 
-	ret->file = file;
 	for (size_t i = 0; i < alloc_cnt && !err; i++) {
 		const struct alloc_site *site = &file->alloc->sites.data[i];
 
-		err = look(tid, map, site->probe_off, sizeof(breakpoint), ret);
+		err = add_place(s, site->probe_off, sizeof(breakpoint));
 		if (!err && find_off(file, site->fn_vaddr, &off))
-			err = look(tid, map, off, site->fn_bytes, ret);
+			err = add_place(s, off, site->fn_bytes);
 	}
 	for (size_t i = 0; i < ready_cnt && !err; i++)
-		err = look(tid, map, file->tags->readies.data[i].off, sizeof(breakpoint), ret);
+		err = add_place(s, file->tags->readies.data[i].off, sizeof(breakpoint));
 	for (size_t i = 0; i < exit_cnt && !err; i++)
-		err = look(tid, map, file->tags->task_exits.data[i].off, sizeof(breakpoint), ret);
+		err = add_place(s, file->tags->task_exits.data[i].off, sizeof(breakpoint));
+	return err;
+}
+
+int leftovers_find(pid_t tid, const struct proc_map *map, const struct track_file *file,
+		   struct leftovers *ret)
+{
+	struct search s = { .tid = tid, .map = map, .found = ret };
+	int err = add_places(&s, file), fd = -1;
+
+	ret->file = file;
+	if (s.places.cnt && !err) {
+		qsort(s.places.data, s.places.cnt, sizeof(*s.places.data), compare_places);
+		fd = regular_file_reopen(file->fd);
+	}
+	if (fd >= 0) {
+		err = look_at_all(&s, fd);
+		close(fd);
+	}
+	vec_release(&s.places);
 	return err;
 }

@@ -52,12 +52,16 @@ struct pinned_key {
 	uint32_t generation;
 };
 
-static bool is_image_over(void *ctx, pid_t pid, uint32_t generation)
+bool tracker_is_let_go(const struct tracker *t, pid_t pid, uint32_t generation)
 {
 	const struct pinned_key key = { (uint32_t)pid, generation };
-	const struct tracker *t = ctx;
 
 	return tracker_is_over(t, pid, generation) && !hmap_get(&t->pinned, &key);
+}
+
+static bool is_image_over(void *ctx, pid_t pid, uint32_t generation)
+{
+	return tracker_is_let_go(ctx, pid, generation);
 }
 
 static void on_reclaim_begin(void *ctx)

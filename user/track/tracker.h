@@ -86,6 +86,8 @@ bool tracker_is_over(const struct tracker *t, pid_t pid, uint32_t generation);
  */
 int tracker_pin_image(struct tracker *t, pid_t pid, uint32_t generation);
 void tracker_unpin_image(struct tracker *t, pid_t pid, uint32_t generation);
+/* Is it over, and not pinned? */
+bool tracker_is_let_go(const struct tracker *t, pid_t pid, uint32_t generation);
 /*
  * Removes what images that are over (ended, removed, or replaced by an exec) left behind: samples,
  * instances, files that nobody maps. For reclaim_run(), reclaim_ask() and reclaim_counts(): see kernel/reclaim.h.
