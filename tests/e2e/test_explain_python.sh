@@ -30,8 +30,8 @@ d = json.load(open(sys.argv[1]))
 rows = {row["row"]: row["bytes"] for row in d["rows"]}
 live, free = said("bytes in allocated blocks"), said("bytes in available blocks")
 assert abs(rows["python_live"] - live) < 0.005 * live + 20000, (rows, live)
-# beside free blocks there are headers, and ends of pools; pools that have no block are free, too
-assert free <= rows["python_free"] * 1.02 + 20000, (rows, free)
+# beside free blocks there are headers and ends of pools; blocks that were never used may not be resident
+assert free <= rows["python_free"] * 1.02 + 600000, (rows, free)
 assert sum(rows.values()) == d["rss_bytes"], (rows, d["rss_bytes"])
 if len(sys.argv) > 3:
     assert d["verdict"]["cause"] == sys.argv[3], d["verdict"]
