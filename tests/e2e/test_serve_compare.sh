@@ -67,7 +67,7 @@ if [ -n "$browser" ]; then
 	await 30 has_100 || not_ok "100 processes" "$(metric heaptap_probed_processes) are followed" "$top/serve.err"
 	bytes=$(get "$url/" | wc -c)
 	is_fast() {
-		screens page_checks.js / 1400x900:light
+		screens page_checks.js "/#by=none" 1400x900:light
 		painted=$(sed -n 's/.* painted after \([0-9]*\) ms$/\1/p' "$work/said")
 		[ "${painted:-9999}" -lt 300 ]
 	}
