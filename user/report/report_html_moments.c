@@ -25,6 +25,7 @@
 #define TOP 22 /* pixels above the plot, for the peak's words */
 #define HEIGHT 84 /* of the plot */
 #define WIDTH 1000 /* of the plot, before it is stretched */
+#define STEPS_MAX 3 /* of bytes */
 #define TICKS_MAX 5
 #define RSS_TIMES \
 	4 /* resident memory that is larger than so many times what is in use would flatten the line */
@@ -178,7 +179,7 @@ static double bytes_step(double most)
 
 	for (double unit = 1;; unit *= 1024)
 		for (size_t i = 0; i < sizeof(round) / sizeof(*round); i++)
-			if (3 * unit * round[i] >= most)
+			if (STEPS_MAX * unit * round[i] >= most)
 				return unit * round[i];
 }
 
@@ -281,13 +282,13 @@ static void put_bytes_axis(const struct report_time_line *l, FILE *out)
 	double step = bytes_step(l->top_bytes);
 	char text[UNITS_BUF];
 
-	for (double n = 0; n <= l->top_bytes; n += step) {
-		double y = TOP + height_at(l, n);
+	for (int i = 0; i <= STEPS_MAX && i * step <= l->top_bytes; i++) {
+		double y = TOP + height_at(l, i * step);
 
 		fprintf(out, "<line x1=\"0\" x2=\"100%%\" y1=\"%.1f\" y2=\"%.1f\"/>", y, y);
-		if (n > 0)
+		if (i)
 			fprintf(out, "<text x=\"4\" y=\"%.1f\">%s</text>", y + 12,
-				format_bytes(n, text, sizeof(text)));
+				format_bytes(i * step, text, sizeof(text)));
 	}
 	fputc('\n', out);
 }
@@ -385,20 +386,12 @@ static void put_peak(const struct report_time_line *l, FILE *out)
 
 static void put_words(const struct report_time_line *l, FILE *out)
 {
-	const struct recording *rec = &l->r->p->recording;
 	char text[3 * UNITS_BUF];
 
 	fputs("Heap in use over time: ", out);
 	if (l->peak.bytes > 0)
 		fprintf(out, "%s, ", peak_words(l, text, sizeof(text)));
-	fprintf(out, "%s at the end", format_bytes(l->end.bytes, text, sizeof(text)));
-	if (rec->rss_begin_bytes)
-		fprintf(out, "; resident %s at the begin",
-			format_bytes((double)rec->rss_begin_bytes, text, sizeof(text)));
-	if (rec->rss_end_bytes)
-		fprintf(out, "%s %s at the end", rec->rss_begin_bytes ? "," : "; resident",
-			format_bytes((double)rec->rss_end_bytes, text, sizeof(text)));
-	fputc('.', out);
+	fprintf(out, "%s at the end.", format_bytes(l->end.bytes, text, sizeof(text)));
 }
 
 void report_time_line_put(const struct report_time_line *l, FILE *out)
