@@ -3,11 +3,11 @@
  * make_profile.c - writes a small profile with everything that consumers stumble over: inlined
  * frames, labels, two mappings, names that are not ASCII, an allocation that is freed, error bars.
  *
- *	make_profile [--check | --scopes | --later] FILE
+ *	make_profile [--check | --scopes | --later | --moments] FILE
  *
  * --check runs pprof_check() on FILE instead, --scopes writes the profile of a program that says what
  * its bytes are for (fill_scopes()), --later one of the same program later: parse holds 9 000 000 bytes then, and
- * libother.so nothing. Every expectation of the tests is about these rows:
+ * libother.so nothing; --moments adds what was in use in between, see add_moments(). Every expectation of the tests is about these rows:
  *
  *	thread     objects  in use   allocated  stack, root first
  *	main             3    3000        9000  main > load (inlined in main) > parse
@@ -89,21 +89,64 @@ static void add_sample(struct profile *p, const char *thread, const uint32_t *lo
 		       const int64_t values[PROFILE_VALUE_CNT], double variance)
 {
 	struct profile_label label = { .key_str = str(p, "thread"), .str = str(p, thread) };
+	int64_t all[PROFILE_VALUE_CAP];
 	struct profile_sample *s;
 
-	check(profile_add_sample(p, locs, loc_cnt, values, &label, 1, &s));
+	memcpy(all, values, PROFILE_VALUE_CNT * sizeof(*values));
+	all[PROFILE_PEAK_SPACE] = values[PROFILE_ALLOC_SPACE];
+	check(profile_add_sample(p, locs, loc_cnt, all, &label, 1, &s));
 	s->has_error = true;
+	s->peak_samples = (uint64_t)values[PROFILE_ALLOC_OBJECTS];
 	s->inuse_samples = values[PROFILE_INUSE_OBJECTS];
 	s->inuse_bytes_variance = variance;
 	s->inuse_objects_variance = variance / 1e6;
 }
 
-static void fill(struct profile *p, bool is_later)
+/* Four moments, of three seconds; the peak, when all that was allocated was in use, after the second. */
+static void begin_moments(struct profile *p)
+{
+	const int64_t moments_ns[] = { 0, 1000000000, 2000000000, 2900000000 };
+
+	check(profile_add_peak_type(p));
+	p->recording.is_known = true;
+	p->recording.pid = 42;
+	p->recording.process_cnt = 1;
+	p->recording.comm_str = str(p, "server");
+	p->recording.duration_ns = p->recording.watched_ns = 3000000000;
+	p->recording.peak_ns = 1500000000;
+	p->recording.rss_begin_bytes = 3000;
+	p->recording.rss_end_bytes = 15000;
+	for (int i = 0; i < 4; i++)
+		check(vec_push(&p->moments_ns, moments_ns[i]));
+}
+
+/* parse of main holds 5000 bytes more for a while, libother.so's block is of the second half. */
+static void add_moments(struct profile *p)
+{
+	static const struct {
+		size_t sample;
+		struct history_life life;
+	} lives[] = { { 0, { 1, 3, 3, 3000, 40000 } },
+		      { 0, { 1, 2, 5, 5000, 50000 } },
+		      { 2, { 2, 3, 1, 4096, 160000 } } };
+
+	for (size_t i = 0; i < 3; i++) {
+		struct profile_sample *s = &p->samples.data[lives[i].sample];
+
+		if (!s->life_cnt++)
+			s->life_first = (uint32_t)p->lives.cnt;
+		check(vec_push(&p->lives, lives[i].life));
+	}
+}
+
+static void fill(struct profile *p, bool is_later, bool has_moments)
 {
 	uint32_t f_main, f_load, f_parse, f_unicode, f_run, f_bare;
 	uint32_t l_main, l_parse, l_unicode, l_run, l_bare;
 
 	check(profile_set_heap_types(p, 65536));
+	if (has_moments)
+		begin_moments(p);
 	p->time_ns = 1700000000123456789;
 	add_mapping(p, "/usr/bin/server", "0123456789abcdef0123456789abcdef01234567");
 	add_mapping(p, "/usr/lib/libother.so", "fedcba9876543210");
@@ -139,6 +182,8 @@ static void fill(struct profile *p, bool is_later)
 		   is_later ? 0 : 160000);
 	add_sample(p, "worker-1", (uint32_t[]){ l_parse, l_run }, 2, (int64_t[]){ 1, 1000, 0, 0 },
 		   0);
+	if (has_moments)
+		add_moments(p);
 	check(profile_comment(p, "heaptap test profile"));
 	check(profile_comment(p, "target: PID 42 (server) /usr/bin/server"));
 	check(profile_comment(p, "ledger: live_full 0 (samples that found the live map full)"));
@@ -241,21 +286,23 @@ int main(int argc, char **argv)
 {
 	bool has_scopes = argc == 3 && !strcmp(argv[1], "--scopes");
 	bool is_later = argc == 3 && !strcmp(argv[1], "--later");
+	bool has_moments = argc == 3 && !strcmp(argv[1], "--moments");
 	const char *path = argv[argc - 1];
 	struct profile *p;
 	int fd;
 
 	if (argc == 3 && !strcmp(argv[1], "--check"))
 		return check_file(argv[2]);
-	if (argc != 2 && !has_scopes && !is_later) {
-		fputs("usage: make_profile [--check | --scopes | --later] FILE\n", stderr);
+	if (argc != 2 && !has_scopes && !is_later && !has_moments) {
+		fputs("usage: make_profile [--check | --scopes | --later | --moments] FILE\n",
+		      stderr);
 		return 2;
 	}
 	check(profile_new(&p));
 	if (has_scopes)
 		fill_scopes(p);
 	else
-		fill(p, is_later);
+		fill(p, is_later, has_moments);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	if (fd < 0)
 		check(-errno);

@@ -104,6 +104,40 @@ before=$work/later.pb.gz look less "$profile" '
 for (let i = 1; i < h.tree().parent.length; i++) if (h.name(h.tree().func[i]).startsWith("app::parse"))
 	say("leaf " + h.change(i).value + " " + h.shade(i).split(" ")[0]);' &&
 	expect "a difference: less is in the other colour" "$work/said" '^leaf -8997000 hsl\(212$'
+"$work/make_profile" --moments "$work/moments.pb.gz" && look moments "$work/moments.pb.gz" '
+const time = document.getElementById("time"), box = time.getBoundingClientRect();
+const told = () => document.getElementById("time-said").textContent;
+const state = (what) => say(what + " " + h.tree().value[0] + " " + document.getElementById("measure").selectedOptions[0].textContent + "; " + told());
+const key = (name) => time.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true }));
+say("points " + h.points.map((p) => p.words + " " + p.bytes + " " + p.at).join(";"));
+say("svg " + [...time.querySelectorAll("text.peak")].map((text) => text.textContent) + " " + time.querySelectorAll("circle.rss").length + " " + time.getAttribute("role"));
+state("first");
+time.dispatchEvent(new MouseEvent("click", { clientX: box.left + 0.66 * box.width, clientY: box.top + 50, bubbles: true }));
+state("click");
+say("where " + document.getElementById("where").textContent);
+say("address " + location.hash);
+key("ArrowLeft");
+state("left");
+key("ArrowLeft");
+state("left");
+key("End");
+state("end");
+document.getElementById("measure").value = "4"; document.getElementById("measure").onchange();
+state("allocated");
+' && {
+	expect "the time line" "$work/said" '^points 0 ns 0 0;1\.0 s 8000 1;1\.5 s 14796 peak_space;2\.0 s 12096 2;2\.9 s 7096 3;3\.0 s 7796 inuse_space$' \
+		'^svg peak 14\.4 KiB at 1\.5 s 2 slider$' '^first 7796 in use; 7\.61 KiB at 3\.0 s is shown'
+	expect "a moment, by a click" "$work/said" '^click 12096 in use at 2\.0 s; 11\.8 KiB at 2\.0 s is shown' '^where everything in use at 2\.0 s: 11\.8 KiB, .*95 %' \
+		'^address #m=moment&g=none&t=2000000000$'
+	expect "the peak and the end, by keys" "$work/said" '^left 14796 in use at the peak; ' '^left 8000 in use at 1\.0 s; ' '^end 7796 in use; ' \
+		'^allocated 14796 allocated; Click a moment'
+}
+# faults PAGE SCREEN...: none that page_checks.js finds
+faults() {
+	python3 tests/e2e/browser.py "$browser" "$work/chromium" "file://$work/$1.html" tests/e2e/page_checks.js "${@:2}" >"$work/said" 2>"$work/log"
+	[ "$(grep -c ' checked ' "$work/said")" = $(($# - 1)) ] && ! grep -qv ' checked ' "$work/said" && ok "$1 on $(($# - 1)) screens" || not_ok "$1 on screens" "faults" "$work/said" "$work/log"
+}
+faults moments 400x900:light 400x900:dark 1400x900:light 1400x900:dark
 "$heaptap" report --format json "$profile" >"$work/json"
 look intervals "$profile" '
 for (let i = 1; i < h.tree().parent.length; i++) {

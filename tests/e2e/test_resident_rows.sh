@@ -5,7 +5,7 @@
 COMPARE=none
 . "$(dirname "$0")/lib.sh"
 e2e_init resident_rows
-build_c grown || { not_ok build "grown.c"; e2e_end; }
+build_c grown && build_c peaks || { not_ok build "workloads"; e2e_end; }
 
 cat >"$work/judge.py" <<'EOP'
 import json, sys
@@ -122,9 +122,18 @@ start "$bin/grown"
 record_start -p "$first,$target" --rate 1
 step "live 48"
 stop_recorder
-judge "two processes: no rows" 'r is None and j["rss_end_bytes"] > 80 * MiB'
-shows "two processes: one sentence" "$work/heaptap.out" 'Resident [0-9.]+ -> [0-9.]+ MiB: explained'
+judge "two processes: no rows, and why" 'not r["rows"] and r["why_not"] == "by row: unknown (several processes were recorded)" and
+	j["rss_end_bytes"] > 80 * MiB'
+shows "two processes: one sentence" "$work/heaptap.out" 'Resident [0-9.]+ -> [0-9.]+ MiB: explained; by row: unknown \(several processes were recorded\)'
 finish_target
 echo end >&"$first_in"
 await 10 is_gone "$first"
+
+# A started program had nothing before; at the end it runs on, or has ended.
+{ printf 'live 48\nmapp 16\n'; sleep 20; } | timeout -s INT -k 10 60 "$heaptap" record --max-overhead off --rate 1 -d 8s -o "$work/p.pb.gz" -- "$bin/grown" \
+	>"$work/target.out" 2>"$work/heaptap.err"
+judge "a program that was started, and runs on" 'near(change("live"), 68 * MiB, 0.1) and near(change("mapped directly"), 16 * MiB, 0.2) and
+	r["end_heap_is_read"] and r["why_not"] is None and j["allocated_before"] is None'
+launch --rate 1 -- "$bin/peaks" 0
+judge "a program that has ended: why not" 'not r["rows"] and r["why_not"] == "by row at the end: unknown (the process had ended)"'
 e2e_end

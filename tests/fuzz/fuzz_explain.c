@@ -4,8 +4,8 @@
  * any content.
  *
  * The first byte chooses: 0: the rest is a text of smaps, in pieces. Otherwise the rest is changes, of 12 bytes each: which
- * word of a heap that was right, and its value; with 255 and 254 the heap is jemalloc's, with descriptors of 5.3 and 5.2. The
- * tables of a C++ class are among what may be changed. What is found of a heap is never more than the heap.
+ * word of a heap that was right, and its value; with 255 and 254 the heap is jemalloc's, with descriptors of 5.3 and 5.2, with
+ * 253 it is a pool of CPython. The tables of a C++ class are among what may be changed. What is found of a heap is never more than the heap.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -14,9 +14,11 @@
 
 #include "../unit/made_heap.h"
 #include "../unit/made_jemalloc.h"
+#include "../unit/made_pool.h"
 
 #define READ_CAP 1000000 /* calls, for 260 pages */
 #define JEMALLOC 254 /* and more */
+#define PYTHON 253
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -127,8 +129,42 @@ static void walk_tree(const uint8_t *data, size_t bytes)
 	release(&h);
 }
 
+static void walk_pools(const uint8_t *data, size_t bytes)
+{
+	static uint64_t words[POOLS_BYTES / 8];
+	struct memory m = pool_memory(words);
+	struct mapping list[] = { { .map = { .path = "/python" } },
+				  { .map = { .start_addr = POOLS_ADDR,
+					     .end_addr = POOLS_ADDR + POOLS_BYTES,
+					     .path = "",
+					     .is_read = true,
+					     .is_write = true },
+				    .rss_bytes = POOLS_BYTES } };
+	struct mappings maps = { .list = { list, 2, 2 } };
+	struct python_pools found;
+
+	make_pool(words, POOLS_ADDR);
+	make_pool(words + POOL_WORDS, POOLS_ADDR + POOL_WORDS * 8);
+	for (data++, bytes--; bytes >= 12; data += 12, bytes -= 12) {
+		uint32_t word;
+
+		memcpy(&word, data, sizeof(word));
+		/* most likely in the header */
+		memcpy(&words[word & 1 ? (word >> 1) % 6 : (word >> 1) % (POOLS_BYTES / 8)],
+		       data + 4, 8);
+	}
+	python_pools_read(&m, &maps, &found);
+	if (list[1].taken_bytes > POOLS_BYTES || found.live + found.free != list[1].taken_bytes ||
+	    found.live_cnt * 16 > found.live)
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
+	if (bytes && data[0] == PYTHON) {
+		walk_pools(data, bytes);
+		return 0;
+	}
 	if (bytes && data[0] >= JEMALLOC)
 		walk_tree(data, bytes);
 	else if (bytes && data[0])

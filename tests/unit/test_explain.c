@@ -20,6 +20,7 @@
 #include "explain/explain_priv.h"
 #include "explain/glibc.h"
 #include "explain/rows.h"
+#include "made_pool.h"
 
 #define MIB (1ULL << 20)
 
@@ -145,6 +146,7 @@ static void test_rows(void **state)
 	struct mappings maps = { 0 };
 	struct glibc g = { 0 };
 	struct jemalloc je = { 0 };
+	struct python_pools py = { 0 };
 	struct rows r;
 	int64_t sum = 0;
 
@@ -154,7 +156,7 @@ static void test_rows(void **state)
 	g.sum.live = 600 << 10;
 	g.sum.trim = 200 << 10;
 	g.sum.kept = 100 << 10;
-	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je), 0);
+	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je, &py), 0);
 	for (size_t i = 0; i < ROW_CNT; i++)
 		sum += r.list[i].bytes;
 	assert_true(sum == (int64_t)r.rss_bytes);
@@ -172,13 +174,13 @@ static void test_rows(void **state)
 	assert_string_equal(rows_find(&r, ROW_FILES)->parts[0].name, "/usr/bin/a b");
 	/* what follows .bss in its mapping is something else */
 	program_bytes = 0x101000;
-	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je), 0);
+	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je, &py), 0);
 	assert_int_equal(row_bytes(&r, ROW_DATA), 4 << 10);
 	assert_int_equal(row_bytes(&r, ROW_ANONYMOUS), 104 << 10);
 	/* the heap shrank after smaps was read: what is missing is told */
 	maps.list.data[3].taken_bytes = 1100 << 10;
 	g.sum.live = 800 << 10;
-	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je), 0);
+	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je, &py), 0);
 	assert_int_equal(row_bytes(&r, ROW_MOVED), -(100 << 10));
 	/* jemalloc's are rows of their own */
 	maps.list.data[3].taken_bytes = 0;
@@ -187,10 +189,71 @@ static void test_rows(void **state)
 	je.sum = (struct jemalloc_sum){
 		.live = 40 << 10, .pinned = 30 << 10, .dirty = 20 << 10, .own = 10 << 10
 	};
-	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je), 0);
+	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je, &py), 0);
 	assert_int_equal(row_bytes(&r, ROW_JE_PINNED), 30 << 10);
 	assert_int_equal(row_bytes(&r, ROW_ANONYMOUS), 4 << 10);
 	assert_int_equal(row_bytes(&r, ROW_MOVED), 0);
+	mappings_release(&maps);
+}
+
+/* Pools are believed if their lists are what their headers say. */
+static void test_python(void **state)
+{
+	static const char python[] =
+		"55e000000000-55e000100000 r-xp 00000000 08:01 11 /usr/bin/python3.11\n"
+		"Rss: 400 kB\nVmFlags: rd ex mr mw me\n"
+		"7f0000500000-7f0000508000 rw-p 00000000 00:00 0 \n"
+		"Rss: 32 kB\nAnonymous: 32 kB\nVmFlags: rd wr\n";
+	static uint64_t words[POOLS_BYTES / 8];
+	/* what is wrong: a word, and its value there */
+	static const struct {
+		size_t word;
+		uint64_t value;
+	} wrong[] = {
+		{ 0, 96 },
+		{ 0, 98 },
+		{ 0, 1000 },
+		{ 1, POOLS_ADDR + 48 + 7 * 48 + 8 },
+		{ 1, POOLS_ADDR + 48 + 100 * 48 },
+		{ 4, 5 | 3ULL << 32 },
+		{ 4, 5 | 40ULL << 32 },
+		{ 5, (48 + 100 * 48 + 16) | (16384ULL - 48) << 32 },
+		{ 5, (48 + 100 * 48) | (16384ULL - 64) << 32 },
+		{ (48 + 99 * 48) / 8, POOLS_ADDR + 48 + 7 * 48 }, /* a circle */
+	};
+	struct memory m = pool_memory(words);
+	struct mappings maps = { 0 };
+	struct python_pools py;
+
+	(void)state;
+	assert_int_equal(parse(python, 100, &maps), 0);
+	make_pool(words, POOLS_ADDR);
+	python_pools_read(&m, &maps, &py);
+	assert_int_equal(py.pool_cnt, 1);
+	assert_int_equal(py.live_cnt, 97);
+	assert_int_equal(py.live, 97 * 48);
+	assert_int_equal(py.free, 16384 - 97 * 48);
+	assert_int_equal(maps.list.data[1].taken_bytes, 16384);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		make_pool(words, POOLS_ADDR);
+		words[wrong[i].word] = wrong[i].value;
+		maps.list.data[1].taken_bytes = 0;
+		python_pools_read(&m, &maps, &py);
+		if (py.pool_cnt || maps.list.data[1].taken_bytes)
+			fail_msg("case %zu is a pool", i);
+	}
+	/* at a multiple of its size only, and nowhere else than in a Python */
+	memset(words, 0, sizeof(words));
+	make_pool(words + 512, POOLS_ADDR + 4096);
+	python_pools_read(&m, &maps, &py);
+	assert_int_equal(py.pool_cnt, 0);
+	make_pool(words + POOL_WORDS, POOLS_ADDR + 16384);
+	python_pools_read(&m, &maps, &py);
+	assert_int_equal(py.pool_cnt, 1);
+	mappings_release(&maps);
+	assert_int_equal(parse(smaps, 100, &maps), 0);
+	python_pools_read(&m, &maps, &py);
+	assert_int_equal(py.pool_cnt, 0);
 	mappings_release(&maps);
 }
 
@@ -380,6 +443,31 @@ static void test_verdict_jemalloc(void **state)
 	assert_non_null(strstr(v.advice, "cannot tell a leak from a cache"));
 }
 
+/* What is not read is named, once. */
+static void test_unread(void **state)
+{
+	static const char loaded[] =
+		"7f0000000000-7f0000100000 r-xp 00000000 08:01 11 /usr/lib/libtcmalloc_minimal.so.4\n"
+		"Rss: 4 kB\nVmFlags: rd ex\n"
+		"7f0000100000-7f0000200000 r--p 00000000 08:01 11 /usr/lib/libtcmalloc_minimal.so.4\n"
+		"Rss: 4 kB\nVmFlags: rd\n";
+	struct explanation x = { 0 };
+	char *text, *first;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+
+	(void)state;
+	assert_non_null(f);
+	assert_int_equal(parse(loaded, 100, &x.maps), 0);
+	explain_print_notes(&x, 200, f);
+	fclose(f);
+	first = strstr(text, "libtcmalloc_minimal.so.4 is loaded. heaptap does not read its heap");
+	assert_non_null(first);
+	assert_null(strstr(first + 1, "libtcmalloc"));
+	free(text);
+	mappings_release(&x.maps);
+}
+
 static void test_dead_stacks(void **state)
 {
 	struct glibc g = { 0 };
@@ -524,6 +612,8 @@ int main(void)
 		cmocka_unit_test(test_smaps),
 		cmocka_unit_test(test_smaps_moving),
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_python),
+		cmocka_unit_test(test_unread),
 		cmocka_unit_test(test_heap_pages),
 		cmocka_unit_test(test_classes),
 		cmocka_unit_test(test_verdict),

@@ -420,6 +420,68 @@ static void test_json(void **state)
 	profile_free(p);
 }
 
+/* The picture has the end, the peak and the moments, whichever it opens on. */
+static void test_picture(void **state)
+{
+	static const struct report_options opts[] = {
+		{ .format = REPORT_HTML },
+		{ .format = REPORT_HTML, .at = REPORT_AT_TIME, .at_ns = 1000 * MS_NS },
+		{ .format = REPORT_HTML, .at = REPORT_AT_END },
+	};
+	static const char *const opens[] = { "\"opens\":\"peak_space\"", "\"opens\":\"moment\"",
+					     "\"opens\":\"\"" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(opts) / sizeof(*opts); i++) {
+		struct profile *p = record(true, true);
+		char *text;
+
+		assert_int_equal(report_move(p, &opts[i], NULL), 0);
+		text = text_of(p, &opts[i]);
+		expect(text, opens[i]);
+		expect(text, "\"values\":[[0,60000,7000],"); /* at the end */
+		expect(text, "[50000000,80000,0]"); /* at the peak */
+		expect(text, "\"begin_ns\":200000000,\"end_ns\":2400000000,\"points\":["
+			     "[200000000,10060000,\"200 ms\",0],"
+			     "[410000000,50080000,\"410 ms\",\"peak_space\"],"
+			     "[1000000000,60000,\"1.0 s\",1],");
+		expect(text, "[2400000000,67000,\"2.4 s\",2]");
+		expect(text, "[2400000000,67000,\"2.4 s\",\"inuse_space\"]");
+		expect(text, "\"lives\":{\"sample\":[0,1,1],\"first\":[0,0,2],\"last\":[0,2,2],"
+			     "\"bytes\":[10000000,60000,7000]");
+		expect(text, ">peak 47.8 MiB at 410 ms</text>");
+		expect(text,
+		       "Heap in use over time: peak 47.8 MiB at 410 ms, 65.4 KiB at the end.");
+		free(text);
+		profile_free(p);
+	}
+}
+
+/* Many lives: fewer moments, the last among them, and none that is made up. */
+static void test_picture_is_bounded(void **state)
+{
+	const struct report_options opts = { .format = REPORT_HTML };
+	struct profile *p = make(false);
+	char *text;
+
+	(void)state;
+	p->samples.data[2].life_cnt = 0;
+	for (uint32_t i = 0; i < 60000; i++) {
+		const struct history_life life = { i % MOMENTS, i % MOMENTS, 1, 1, 0 };
+
+		assert_int_equal(profile_add_lives(p, &life, 1), 0);
+	}
+	text = text_of(p, &opts);
+	expect(text, "\"points\":[[2400000000,80000,\"2.4 s\",0],"); /* 20000 beside the table */
+	assert_true(strlen(text) < 1500000);
+	free(text);
+	p->is_history_partial = true;
+	text = text_of(p, &opts);
+	assert_null(strstr(text, "Heap in use over time"));
+	free(text);
+	profile_free(p);
+}
+
 static void test_by_process(void **state)
 {
 	struct report_options opts = { .by = REPORT_BY_PROCESS, .format = REPORT_JSON };
@@ -451,11 +513,18 @@ static void test_by_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_peak),	cmocka_unit_test(test_time),
-		cmocka_unit_test(test_unknown), cmocka_unit_test(test_drop),
-		cmocka_unit_test(test_choice),	cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_words),	cmocka_unit_test(test_least),
-		cmocka_unit_test(test_json),	cmocka_unit_test(test_by_process),
+		cmocka_unit_test(test_peak),
+		cmocka_unit_test(test_time),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_drop),
+		cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_least),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_by_process),
+		cmocka_unit_test(test_picture),
+		cmocka_unit_test(test_picture_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

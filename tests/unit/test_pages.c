@@ -110,7 +110,7 @@ static void test_process_page(void **state)
 					 .scope_cnt = 1 };
 	const struct serve_kept kept[] = {
 		{ .pid = 17, .comm = "<s>", .at = "peak", .why = "peak" },
-		{ .pid = 18, .comm = "other", .at = "peak", .why = "" }
+		{ .pid = 18, .comm = "another", .at = "peak", .why = "" }
 	};
 	const struct serve_counter losses[] = { { "a", "all is well", 0 }, { "b", "lost it", 3 } };
 	struct serve_view v = { .processes = &p,
@@ -136,7 +136,7 @@ static void test_process_page(void **state)
 	assert_non_null(strstr(text, "Growth is not known yet."));
 	assert_non_null(strstr(text, "<td>&lt;/table&gt; [1m<td>&lt;img src=x&gt;/&quot;y&quot;"));
 	assert_non_null(strstr(text, "\"../17/viewer?at=peak\""));
-	assert_null(strstr(text, "other"));
+	assert_null(strstr(text, "another"));
 	assert_non_null(strstr(text, "<p>None.</p>"));
 	assert_non_null(strstr(text, "<li>3 lost it"));
 	assert_non_null(strstr(text, "http-equiv=\"refresh\" content=\"10\""));

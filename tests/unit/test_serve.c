@@ -248,6 +248,26 @@ static void test_views(void **state)
 	assert_int_equal(set("/pid/3/diff", "format", "text", &r), 0);
 	assert_true(r.is_plain && !r.is_json);
 	assert_int_equal(set("/pid/3/diff", "format", "xml", &r), -EINVAL);
+	/* another process: now, and at any two moments */
+	assert_int_equal(set("/pid/3/diff", "from_pid", "4", &r), 0);
+	assert_int_equal(r.from_pid, 4);
+	assert_int_equal(endpoint_check(&r, &why), 0);
+	assert_false(endpoint_is_of_moments(&r));
+	assert_true(result_needs(&r) == 3 && result_needs_from(&r) == 4);
+	r.has_from = true;
+	r.from_s = 2;
+	r.to_s = 1;
+	assert_int_equal(endpoint_check(&r, &why), 0);
+	r.from_at = ENDPOINT_AT_LAST;
+	assert_true(result_needs(&r) == 3 && !result_needs_from(&r));
+	r.to_at = ENDPOINT_AT_PEAK;
+	assert_false(result_needs(&r));
+	r.at = ENDPOINT_AT_PEAK;
+	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
+	assert_int_equal(set("/pid/3/diff", "from_pid", "3", &r), 0);
+	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
+	assert_string_equal(why.text, "from_pid is the process itself");
+	assert_int_equal(set("/pid/3/diff", "from_pid", "x", &r), -EINVAL);
 	assert_int_equal(set("/pid/3/growth", "of", "day", &r), 0);
 	assert_true(r.of_day && r.endpoint == ENDPOINT_GROWTH);
 	assert_int_equal(set("/pid/3/growth", "by", "scope", &r), 0);

@@ -401,13 +401,17 @@ int target_read_mappings(pid_t tid, uint64_t deadline_ns, struct mappings *ret)
 /* The heaps, and then the rows, which get what the heaps leave. */
 static int explain_heaps(struct explanation *x, struct memory *m)
 {
+	struct python_pools python;
 	int err = glibc_find(m, &x->maps, &x->glibc);
 
 	if (!err)
 		err = glibc_walk(m, &x->maps, &x->glibc);
 	if (!err)
 		err = jemalloc_read(m, &x->maps, &x->jemalloc);
-	return err ? err : rows_fill(&x->rows, m, &x->maps, &x->glibc, &x->jemalloc);
+	if (err)
+		return err;
+	python_pools_read(m, &x->maps, &python);
+	return rows_fill(&x->rows, m, &x->maps, &x->glibc, &x->jemalloc, &python);
 }
 
 static int explain_with_types(struct explanation *x, pid_t tid, struct memory *m)

@@ -236,6 +236,32 @@ static void print_jemalloc(const struct explanation *x, int columns, FILE *out)
 			columns, out);
 }
 
+/* Allocators whose structures are not known. */
+static void print_unread(const struct explanation *x, int columns, FILE *out)
+{
+	static const char *const names[] = { "/libtcmalloc", "/libmimalloc" };
+	const struct mapping *map;
+	char text[LINE_BYTES];
+	bool is_told[2] = { false };
+
+	vec_each(&x->maps.list, map) {
+		const char *file = strrchr(map->map.path, '/');
+
+		for (int i = 0; i < 2 && file; i++) {
+			if (is_told[i] || strncmp(file, names[i], strlen(names[i])) != 0)
+				continue;
+			is_told[i] = true;
+			snprintf(
+				text, sizeof(text),
+				"%.60s is loaded. heaptap does not read its heap: it is in the rows for brk and "
+				"anonymous memory.",
+				file + 1);
+			make_printable(text);
+			print_wrapped(text, columns, out);
+		}
+	}
+}
+
 static void print_compared(const struct glibc *g, FILE *out)
 {
 	const struct glibc_parameters *p = &g->parameters;
@@ -299,6 +325,7 @@ void explain_print_notes(const struct explanation *x, int columns, FILE *out)
 	print_beside(x, columns, out);
 	print_malloc(x, columns, out);
 	print_jemalloc(x, columns, out);
+	print_unread(x, columns, out);
 }
 
 void explain_print_text(const struct explanation *x, int columns, bool is_verbose, FILE *out)

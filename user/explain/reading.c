@@ -23,6 +23,8 @@ static const struct {
 	[ROW_JE_PINNED] = { "free kept by jemalloc", RESIDENT_FREE },
 	[ROW_JE_DIRTY] = { "free kept by jemalloc", RESIDENT_FREE },
 	[ROW_JE_OWN] = { "metadata of malloc", RESIDENT_METADATA },
+	[ROW_PY_LIVE] = { "Python objects", RESIDENT_OTHER },
+	[ROW_PY_FREE] = { "free kept by Python", RESIDENT_FREE },
 	[ROW_BRK] = { "brk heap", RESIDENT_UNOWNED },
 	[ROW_ANONYMOUS] = { "anonymous", RESIDENT_UNOWNED },
 	[ROW_NAMED] = { "named anonymous", RESIDENT_OTHER },

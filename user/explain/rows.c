@@ -29,6 +29,8 @@ static const struct {
 	[ROW_JE_DIRTY] = { "jemalloc_dirty",
 			   "jemalloc: free, dirty or muzzy pages not returned yet" },
 	[ROW_JE_OWN] = { "jemalloc_own", "jemalloc: its own metadata" },
+	[ROW_PY_LIVE] = { "python_live", "Python: objects (pymalloc, up to 512 bytes)" },
+	[ROW_PY_FREE] = { "python_free", "Python: free in pymalloc's pools" },
 	[ROW_BRK] = { "brk", "other brk heap memory" },
 	[ROW_ANONYMOUS] = { "anonymous", "other anonymous memory" },
 	[ROW_NAMED] = { "named", "named anonymous memory" },
@@ -273,7 +275,8 @@ static int compare_rows(const void *a, const void *b)
 	return x->kind < y->kind ? -1 : 1;
 }
 
-static void finish(struct rows *r, const struct glibc *g, const struct jemalloc *je)
+static void finish(struct rows *r, const struct glibc *g, const struct jemalloc *je,
+		   const struct python_pools *py)
 {
 	const struct glibc_arena *a;
 	int64_t sum = 0;
@@ -291,6 +294,8 @@ static void finish(struct rows *r, const struct glibc *g, const struct jemalloc 
 	r->list[ROW_JE_PINNED].bytes = (int64_t)je->sum.pinned;
 	r->list[ROW_JE_DIRTY].bytes = (int64_t)je->sum.dirty;
 	r->list[ROW_JE_OWN].bytes = (int64_t)je->sum.own;
+	r->list[ROW_PY_LIVE].bytes = (int64_t)py->live;
+	r->list[ROW_PY_FREE].bytes = (int64_t)py->free;
 	for (size_t i = 0; i < ROW_CNT; i++)
 		sum += r->list[i].bytes;
 	r->list[ROW_MOVED].bytes = (int64_t)r->rss_bytes - sum;
@@ -298,7 +303,7 @@ static void finish(struct rows *r, const struct glibc *g, const struct jemalloc 
 }
 
 int rows_fill(struct rows *r, struct memory *m, const struct mappings *maps, const struct glibc *g,
-	      const struct jemalloc *je)
+	      const struct jemalloc *je, const struct python_pools *py)
 {
 	const struct mapping *map, *below = NULL;
 	struct parts parts = { 0 };
@@ -326,7 +331,7 @@ int rows_fill(struct rows *r, struct memory *m, const struct mappings *maps, con
 		below = map;
 	}
 	choose_parts(r, &parts);
-	finish(r, g, je);
+	finish(r, g, je, py);
 out:
 	vec_release(&parts.list);
 	return err;

@@ -23,6 +23,8 @@ enum row_kind {
 	ROW_JE_PINNED,
 	ROW_JE_DIRTY,
 	ROW_JE_OWN,
+	ROW_PY_LIVE,
+	ROW_PY_FREE,
 	ROW_BRK,
 	ROW_ANONYMOUS,
 	ROW_NAMED, /* by prctl(PR_SET_VMA_ANON_NAME) */
@@ -60,9 +62,18 @@ struct rows {
 	uint64_t dead_stack_cnt, dead_stack_bytes; /* of these, of threads that have ended */
 };
 
+/* Of CPython's pymalloc (pymalloc.c): resident bytes of blocks in use, and of the rest of their pools; all blocks. */
+struct python_pools {
+	uint64_t live, free;
+	uint64_t live_cnt, pool_cnt;
+};
+
+/* Find its pools, and take them from the mappings. */
+void python_pools_read(struct memory *m, struct mappings *maps, struct python_pools *ret);
+
 /* Add up what the walk left to the mappings, and what it took from them. -ENOMEM. */
 int rows_fill(struct rows *r, struct memory *m, const struct mappings *maps, const struct glibc *g,
-	      const struct jemalloc *je);
+	      const struct jemalloc *je, const struct python_pools *py);
 const struct row *rows_find(const struct rows *r, enum row_kind kind);
 /* For programs, and for people. */
 const char *row_name(enum row_kind kind);

@@ -33,6 +33,8 @@ static const char *const phrases[ROW_CNT] = {
 	[ROW_JE_PINNED] = "free memory in jemalloc's slabs, pinned by live blocks",
 	[ROW_JE_DIRTY] = "free pages that jemalloc has not returned to the kernel",
 	[ROW_JE_OWN] = "metadata of jemalloc",
+	[ROW_PY_LIVE] = "small Python objects",
+	[ROW_PY_FREE] = "free memory in Python's pools, pinned by live objects",
 	[ROW_BRK] = "brk heap memory outside of verified malloc heaps",
 	[ROW_ANONYMOUS] = "anonymous memory outside of verified malloc heaps",
 	[ROW_NAMED] = "named anonymous memory",
@@ -249,6 +251,13 @@ static void advise_row(struct finder *f, const struct row *row)
 		break;
 	case ROW_JE_LIVE:
 		advise_live(f);
+		break;
+	case ROW_PY_LIVE:
+		ADVISE(f->v,
+		       "tracemalloc, in the program, shows which lines of Python made them. ");
+		break;
+	case ROW_PY_FREE:
+		ADVISE(f->v, "Python returns 1 MiB at a time, when no object is left in it. ");
 		break;
 	case ROW_ANONYMOUS:
 	case ROW_BRK:

@@ -86,16 +86,27 @@ int endpoint_parse_folder(const char *path, struct result_request *ret)
 	return endpoint_parse_path(page, ret);
 }
 
-static int set_pid(struct result_request *r, const char *value, struct err *why)
+static int parse_pid(const char *key, const char *value, pid_t *ret, struct err *why)
 {
 	const char *end = "";
 	uint32_t n;
 
 	if (parse_number(value, INT32_MAX, &n, &end) || *end)
-		return err_set(why, -EINVAL, "bad pid: expected a process id");
-	if (r->pid && r->pid != (pid_t)n)
+		return err_set(why, -EINVAL, "bad %s: expected a process id", key);
+	*ret = (pid_t)n;
+	return 0;
+}
+
+static int set_pid(struct result_request *r, const char *value, struct err *why)
+{
+	pid_t pid;
+	int err = parse_pid("pid", value, &pid, why);
+
+	if (err)
+		return err;
+	if (r->pid && r->pid != pid)
 		return err_set(why, -EINVAL, "pid names two different processes");
-	r->pid = (pid_t)n;
+	r->pid = pid;
 	return 0;
 }
 
@@ -154,7 +165,7 @@ const char *endpoint_moment_text(enum endpoint_moment at)
 
 bool endpoint_is_of_moments(const struct result_request *r)
 {
-	return r->has_from && !r->from_at && !r->to_at;
+	return r->has_from && !r->from_at && !r->to_at && !r->from_pid;
 }
 
 static bool find_moment(const char *value, enum endpoint_moment *ret)
@@ -235,6 +246,8 @@ static int set_diff_arg(struct result_request *r, const char *key, const char *v
 			       0 :
 			       set_time(&r->from_s, key, value, why);
 	}
+	if (!strcmp(key, "from_pid"))
+		return parse_pid(key, value, &r->from_pid, why);
 	if (!strcmp(key, "to") && value[0])
 		return find_moment(value, &r->to_at) ? 0 : set_time(&r->to_s, key, value, why);
 	if (strcmp(key, "format"))
@@ -292,15 +305,17 @@ int endpoint_check(const struct result_request *r, struct err *why)
 {
 	bool has_moments = r->endpoint == ENDPOINT_HEAP || is_view(r->endpoint);
 
-	bool is_of_two = r->at == ENDPOINT_NOW && r->has_from;
-	bool is_of_saved = r->at != ENDPOINT_NOW && !r->has_from && !r->to_s;
+	bool is_of_two = r->at == ENDPOINT_NOW && (r->has_from || r->from_pid);
+	bool is_of_saved = r->at != ENDPOINT_NOW && !r->has_from && !r->to_s && !r->from_pid;
 
 	if (r->endpoint == ENDPOINT_DIFF && (!(is_of_two || is_of_saved) || r->seconds || !r->pid))
 		return err_set(
 			why, -EINVAL,
-			"a difference needs a saved profile or two moments: /pid/N/diff?at=peak, "
-			"limit or last; or ?from=TIME&to=TIME");
-	if (r->to_s && r->from_s >= r->to_s)
+			"a difference needs a saved profile, two moments or another process: "
+			"/pid/N/diff?at=peak, limit or last; ?from=TIME&to=TIME; ?from_pid=N");
+	if (r->from_pid && r->from_pid == r->pid)
+		return err_set(why, -EINVAL, "from_pid is the process itself");
+	if (r->to_s && r->from_s >= r->to_s && !r->from_pid)
 		return err_set(why, -EINVAL, "from must be before to");
 	if (r->at != ENDPOINT_NOW && (!has_moments || !r->pid || r->is_text || r->seconds))
 		return err_set(
@@ -331,6 +346,18 @@ bool result_is_of_past(const struct result_request *r)
 	if (r->endpoint == ENDPOINT_DIFF)
 		return r->from_at != ENDPOINT_NOW && r->to_at != ENDPOINT_NOW;
 	return r->endpoint == ENDPOINT_VIEWER && r->at != ENDPOINT_NOW;
+}
+
+pid_t result_needs(const struct result_request *r)
+{
+	bool is_saved = r->from_pid ? r->to_at != ENDPOINT_NOW : result_is_of_past(r);
+
+	return is_saved ? 0 : r->pid;
+}
+
+pid_t result_needs_from(const struct result_request *r)
+{
+	return r->from_at != ENDPOINT_NOW ? 0 : r->from_pid;
 }
 
 static int hex_digit(char c)

@@ -8,7 +8,8 @@
  * 	/viewer			pictures of a profile; uses /viewer.js, /viewer.css
  * 	/pid/N/			a process
  * 	/pid/N/api		what its page shows, as JSON
- * 	/pid/N/diff		what changed since a saved profile, or between two moments: pictures, text, JSON
+ * 	/pid/N/diff		what changed since a saved profile, or between two moments, or what differs from another
+ *				process, from_pid=N: pictures, text, JSON
  * 	/pid/N/growth		what grows, as JSON
  * 	/debug/pprof/			what there is
  * 	/debug/pprof/{heap,allocs}	as Go serves them: pprof files; debug=1: text
@@ -92,6 +93,7 @@ struct result_request {
 	bool has_from;
 	int64_t from_s, to_s;
 	enum endpoint_moment from_at, to_at; /* ENDPOINT_NOW: not a saved profile */
+	pid_t from_pid; /* the side from which is another process's; without a moment it is of now. 0: it is pid's */
 	bool is_json, is_plain; /* of a difference: JSON, or text; else pictures */
 	bool of_day; /* growth in the last day; false: in the last hour */
 	bool by_scope; /* growth by scope; false: by stack */
@@ -107,7 +109,7 @@ struct result_request {
 	} moments; /* of has_from: times of sides that are not saved, 0 for now; names of both */
 
 	/* Set before it is made. */
-	uint32_t generation; /* of the process, when it was asked for */
+	uint32_t generation, from_generation; /* of the processes, when it was asked for */
 	bool is_image; /* only this generation of pid, whether it has ended or not */
 	bool wants_growth; /* adds what the process held before; for one process, without base */
 	/* Not NULL: alloc_* counts only what was added since base, which was taken at base_ns. */
@@ -126,6 +128,9 @@ struct result_request {
 bool result_has_saved(const struct result_request *r);
 /* Is it made of saved profiles alone? Then the process may have ended. */
 bool result_is_of_past(const struct result_request *r);
+/* The processes that must run, because what they hold is not saved; 0: none. */
+pid_t result_needs(const struct result_request *r);
+pid_t result_needs_from(const struct result_request *r);
 /* Free what comes with it. */
 void result_request_release(struct result_request *r);
 
@@ -141,7 +146,7 @@ int endpoint_parse_time(const char *text, int64_t *ret);
 char *endpoint_time_text(int64_t epoch_s, char buf[ENDPOINT_TIME_BUF]);
 /* Call after all arguments: do they go together? */
 int endpoint_check(const struct result_request *r, struct err *why);
-/* Are two moments compared, without a saved profile? */
+/* Are two moments of one process compared, without a saved profile? */
 bool endpoint_is_of_moments(const struct result_request *r);
 /* Is it a page of one process, and not of all? */
 bool endpoint_is_of_one(enum endpoint endpoint);

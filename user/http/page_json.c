@@ -356,6 +356,22 @@ static void put_moments(struct json *j, const struct serve_view *v, const struct
 			       "No two moments yet.");
 }
 
+/* With which it can be compared. */
+static void put_others(struct json *j, const struct serve_view *v, const struct serve_process *p)
+{
+	json_line(j);
+	json_begin(j, "others", '[');
+	for (size_t i = 0; i < v->process_cnt && i < PAGE_JSON_OTHERS_MAX; i++) {
+		if (v->processes[i].pid == p->pid)
+			continue;
+		json_begin(j, NULL, '{');
+		json_format(j, "pid", "%d", v->processes[i].pid);
+		json_text(j, "name", v->processes[i].comm);
+		json_end(j, '}');
+	}
+	json_end(j, ']');
+}
+
 static void put_scopes(struct json *j, const struct serve_process *p)
 {
 	json_line(j);
@@ -395,6 +411,7 @@ void page_json_process(const struct serve_view *v, const struct serve_process *p
 	put_past(&j, v, p);
 	put_rows(&j, v, p);
 	put_moments(&j, v, p);
+	put_others(&j, v, p);
 	put_scopes(&j, p);
 	put_saved(&j, &v->keep, p);
 	put_losses(&j, v);

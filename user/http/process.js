@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * process.js - the page of one process: what it holds, a chart of that over time, what changed within a span of the chart,
- * what grows, and what was saved.
+ * process.js - the page of one process: what it holds, a chart of that over time within what is resident, what changed within
+ * a span of the chart, what grows, and what was saved.
  *
  * The tables of what grows come with the page (report_growth_html.c), as they take the server a while: they are fetched again
  * once a minute only.
@@ -45,8 +45,8 @@ const drawHead = () => {
 const MARGIN = { left: 68, right: 14, top: 24, bottom: 24 };
 const picture = svg("svg", { tabindex: "0", role: "img", "aria-label":
 	"In use over time. Arrow keys move along it, with Shift they choose a span, Enter shows what changed in it." });
-const said = el("div", { class: "chart-said", "aria-live": "polite" }), legend = el("div", { class: "legend" });
-const chart = { range: "hour", is_inuse_only: false, points: [], cursor: -1, from: null, to: null };
+const said = el("div", { class: "chart-said", "aria-live": "polite" }), legend = el("div", { class: "legend" }), bandLegend = el("div", { class: "legend bands" });
+const chart = { range: "hour", is_inuse_only: false, is_folded: false, points: [], bands: [], times: [], cursor: -1, from: null, to: null };
 const niceStep = (most) => {
 	for (let unit = 1; ; unit *= 1024) for (const n of [1, 2, 5, 10, 20, 50, 100, 200, 500]) if (n * unit * 4.5 >= most) return n * unit;
 };
@@ -85,6 +85,39 @@ const axes = ({ width, height, t0, t1, top, step, x, y }) => {
 			svg("text", { x: x(t), y: height - 5, "text-anchor": "middle" }, page.when(t, every < 60000)));
 	return parts;
 };
+// Resident memory by row, as areas on top of each other: the largest rows in the server's order, in which live blocks come
+// first, so that in use lies beside them; the rest is one more. null: a reading that failed.
+const BANDS = 7;
+const rowWords = (name) => ((now.rows.list || []).find((row) => row.row === name) || { what: name }).what;
+const readBands = (t0, t1) => {
+	const points = now.rows && now.rows[chart.range] || { times_ms: [], bytes: {} }, is_in = (value, i) => points.times_ms[i] >= t0 && points.times_ms[i] <= t1;
+	chart.times = points.times_ms.filter(is_in);
+	const rows = Object.entries(points.bytes).map(([name, values]) => ({ name, values: values.filter(is_in) }))
+		.map((band) => ({ ...band, sum: band.values.reduce((all, n) => all + Math.max(n || 0, 0), 0) })).filter((band) => band.sum);
+	const least = rows.map((band) => band.sum).sort((a, b) => b - a)[rows.length > BANDS + 1 ? BANDS - 1 : rows.length - 1];
+	const bands = rows.filter((band) => band.sum >= least), rest = rows.filter((band) => band.sum < least), floor = chart.times.map(() => 0);
+	if (rest.length) bands.push({ name: "other", values: chart.times.map((t, i) => rest.reduce((all, band) => band.values[i] === null ? null : all + band.values[i], 0)) });
+	for (const band of bands) {
+		band.from = [...floor];
+		band.values.forEach((n, i) => { floor[i] += Math.max(n || 0, 0); });
+		band.to = [...floor];
+	}
+	const has_rows = chart.times.length > 1 && bands.length > 0;
+	chart.bands = has_rows && !chart.is_inuse_only && !chart.is_folded ? bands : [];
+	return has_rows;
+};
+// Between two lines, with gaps where a reading failed.
+const bandPath = (band, xs, y) => {
+	let d = "", run = [];
+	const end = () => {
+		const line = (key, order) => order.map((i) => `${xs[i].toFixed(1)} ${y(band[key][i]).toFixed(1)}`).join("L");
+		if (run.length > 1) d += `M${line("to", run)}L${line("from", [...run].reverse())}Z`;
+		run = [];
+	};
+	band.values.forEach((n, i) => { if (n === null) end(); else run.push(i); });
+	end();
+	return d;
+};
 let x = (t) => t, y = (n) => n, timeAt = (px) => px, height = 280, width = 800;
 const drawChart = () => {
 	const all = readPoints(), begin = Math.max(all.findIndex((d) => d.inuse !== null), 0);
@@ -96,11 +129,13 @@ const drawChart = () => {
 	if (known.length < 2) {
 		picture.replaceChildren(svg("text", { x: width / 2, y: height / 2, "text-anchor": "middle" },
 			now.is_past_full ? "Too many processes are followed: this one has no chart." : "The chart begins when there are two points, ten seconds apart."));
-		drawLegend(false, false);
+		chart.bands = [];
+		drawLegend(false, false, false);
 		return;
 	}
 	const t1 = points[points.length - 1].t, t0 = Math.min(points[0].t, t1 - 60000);
-	let most = Math.max(1024, ...known.map((d) => Math.max((d.inuse || 0) + d.error, !chart.is_inuse_only && d.resident || 0)));
+	const has_rows = readBands(t0, t1), bands = chart.bands;
+	let most = Math.max(1024, ...bands.length ? bands[bands.length - 1].to : [], ...known.map((d) => Math.max((d.inuse || 0) + d.error, !chart.is_inuse_only && d.resident || 0)));
 	const has_limit = p.limit_bytes > 0 && p.limit_bytes < 2 * most;
 	if (has_limit) most = Math.max(most, p.limit_bytes);
 	const step = niceStep(most * 1.04), top = Math.max(most * 1.04, step);
@@ -120,13 +155,17 @@ const drawChart = () => {
 		has_gap = true;
 		from = -1;
 	}
+	const xs = chart.times.map(x), over = bands.length ? " over" : "";
+	for (const one of bands) parts.push(svg("path", { class: "row r-" + one.name, d: bandPath(one, xs, y) }, svg("title", {}, rowWords(one.name))));
 	const band = page.paths(points.map((d) => [x(d.t), d.inuse === null ? null : y(Math.min(d.inuse + d.error, top))]), floor);
 	const low = page.paths(points.map((d) => [x(d.t), d.inuse === null || !d.error ? null : y(Math.max(d.inuse - d.error, 0))]), floor);
-	parts.push(svg("path", { class: "area", d: page.paths(points.map((d) => [x(d.t), d.inuse === null ? null : y(d.inuse)]), floor).area, opacity: ".45" }));
+	const inuse = page.paths(points.map((d) => [x(d.t), d.inuse === null ? null : y(d.inuse)]), floor);
+	if (!over) parts.push(svg("path", { class: "area", d: inuse.area, opacity: ".45" }));
 	// Between the two bounds: the area below the upper one, without the one below the lower.
-	if (low.area) parts.push(svg("path", { class: "area", "fill-rule": "evenodd", d: band.area + low.area }));
+	if (low.area) parts.push(svg("path", { class: "area" + over, "fill-rule": "evenodd", d: band.area + low.area }));
 	if (!chart.is_inuse_only) parts.push(svg("path", { class: "rss", d: page.paths(points.map((d) => [x(d.t), d.resident === null ? null : y(d.resident)]), floor).line }));
-	parts.push(svg("path", { d: page.paths(points.map((d) => [x(d.t), d.inuse === null ? null : y(d.inuse)]), floor).line }));
+	if (over) parts.push(svg("path", { class: "halo", d: inuse.line }));
+	parts.push(svg("path", { class: "inuse" + over, d: inuse.line }));
 	if (has_limit) parts.push(svg("line", { class: "limit", x1: MARGIN.left, x2: right, y1: y(p.limit_bytes), y2: y(p.limit_bytes) }),
 		svg("text", { class: "limit", x: right, y: y(p.limit_bytes) - 5, "text-anchor": "end" }, `limit ${bytes(p.limit_bytes)}`));
 	let free = MARGIN.left;
@@ -139,17 +178,27 @@ const drawChart = () => {
 		if (has_text) free = at + 8 + (is_left ? 0 : long);
 	}
 	picture.replaceChildren(...parts, pick, cursor, dot);
-	drawLegend(has_gap, has_limit);
+	drawLegend(has_gap, has_limit, has_rows);
 	drawPick();
 	drawCursor();
 };
-const drawLegend = (has_gap, has_limit) => {
-	const p = now.process, item = (css, text) => el("span", { class: css }, el("i"), text);
-	put(legend, JSON.stringify([has_gap, has_limit, p.limit_bytes, p.inuse_error_bytes > 0, chart.is_inuse_only]), item("l-inuse", "in use"),
-		p.inuse_error_bytes > 0 && item("l-band", "95 % interval"), el("button", { type: "button", class: "l-rss", "aria-pressed": String(!chart.is_inuse_only), title: "Show or hide it",
-			onclick: () => { chart.is_inuse_only = !chart.is_inuse_only; drawChart(); } }, el("i"), "resident"),
+const drawLegend = (has_gap, has_limit, has_rows) => {
+	const p = now.process, item = (css, text) => el("span", { class: css }, el("i"), text), has_bands = chart.bands.length > 0;
+	put(legend, JSON.stringify([has_gap, has_limit, has_rows, has_bands, p.limit_bytes, p.inuse_error_bytes > 0, chart.is_inuse_only, chart.is_folded]),
+		item(has_bands ? "l-over" : "l-inuse", "in use"),
+		p.inuse_error_bytes > 0 && item(has_bands ? "l-band l-over" : "l-band", "95 % interval"), el("button", { type: "button", class: "l-rss", "aria-pressed": String(!chart.is_inuse_only), title: "Show or hide it",
+			onclick: () => { chart.is_inuse_only = !chart.is_inuse_only; drawChart(); legend.querySelector(".l-rss").focus(); } }, el("i"), "resident"),
+		has_rows && !chart.is_inuse_only && el("button", { type: "button", class: "fold", "aria-expanded": String(!chart.is_folded),
+			onclick: () => { chart.is_folded = !chart.is_folded; drawChart(); legend.querySelector(".fold").focus(); } }, "by row"),
 		has_limit && item("l-limit", "limit of its control group"),
 		!has_limit && p.limit_bytes > 0 && el("span", {}, `limit ${bytes(p.limit_bytes)}: above the chart`), has_gap && item("l-gap", "unknown"));
+	put(bandLegend, JSON.stringify(chart.bands.map((band) => band.name)), chart.bands.map((band) => el("span", { class: "r-" + band.name, title: rowWords(band.name) },
+		el("i"), band.name.replace("_", " ") + " ", el("b"))));
+};
+// The rows at the reading next to the cursor; without one, the newest.
+const sayBands = (t) => {
+	const i = chart.times.reduce((best, one, k) => Math.abs(one - t) < Math.abs(chart.times[best] - t) ? k : best, chart.times.length - 1);
+	chart.bands.forEach((band, k) => setText(bandLegend.children[k].lastChild, band.values[i] === null ? "unknown" : bytes(band.values[i])));
 };
 
 // ---- pointing, and choosing a span ----
@@ -165,6 +214,7 @@ const drawPick = () => {
 const drawCursor = () => {
 	const d = chart.points[chart.cursor];
 	cursor.style.display = dot.style.display = d ? "" : "none";
+	sayBands(d ? d.t : Infinity);
 	if (!d) {
 		const many = (now.moments || []).length > 1;
 		put(said, "hint" + many, many ? "Drag over a span, or use Shift and the arrow keys, to see what changed in it." : now.moments_note || "");
@@ -219,73 +269,11 @@ const rangeButtons = [["hour", "Hour"], ["day", "Day"]].map(([key, text]) => el(
 	chart.cursor = -1;
 	for (const button of rangeButtons) button.setAttribute("aria-pressed", button.textContent === text);
 	drawChart();
-	drawRows();
 } }, text));
 
-// ---- resident memory by row: areas on top of each other, and the newest reading ----
-const BANDS = 7;
-const rowsPicture = svg("svg", { role: "img", "aria-label": "Resident memory by row, over time." }), rowsLegend = el("div", { class: "legend" });
-const rowsSaid = el("div", { class: "chart-said" }), rowsWhen = el("small"), rowsNote = el("div"), rowsTable = el("div");
-const rowsChart = el("div", { class: "chart rows" }, el("div", { class: "chart-head" }, rowsLegend), rowsPicture, rowsSaid);
-const rowsPart = el("section", { id: "rows" }, el("h2", {}, "Resident memory", rowsWhen), rowsNote, rowsChart, rowsTable);
-const rowWords = (name) => ((now.rows.list || []).find((row) => row.row === name) || { what: name }).what;
-// The largest rows of these points, the largest at the bottom; the rest is one more. null: a reading that failed.
-const bandsOf = (points) => {
-	const bands = Object.entries(points.bytes).map(([name, values]) => ({ name, values, sum: values.reduce((all, n) => all + Math.max(n || 0, 0), 0) }))
-		.filter((band) => band.sum).sort((a, b) => b.sum - a.sum);
-	const rest = bands.splice(bands.length > BANDS + 1 ? BANDS : bands.length);
-	if (rest.length) bands.push({ name: "other", values: points.times_ms.map((t, i) => rest.reduce((all, band) => band.values[i] === null ? null : all + band.values[i], 0)) });
-	const floor = points.times_ms.map(() => 0);
-	for (const band of bands) {
-		band.from = [...floor];
-		band.values.forEach((n, i) => { floor[i] += Math.max(n || 0, 0); });
-		band.to = [...floor];
-	}
-	return bands;
-};
-// Between two lines, with gaps where a reading failed.
-const bandPath = (band, xs, y) => {
-	let d = "", run = [];
-	const end = () => {
-		const line = (key, order) => order.map((i) => `${xs[i].toFixed(1)} ${y(band[key][i]).toFixed(1)}`).join("L");
-		if (run.length > 1) d += `M${line("to", run)}L${line("from", [...run].reverse())}Z`;
-		run = [];
-	};
-	band.values.forEach((n, i) => { if (n === null) end(); else run.push(i); });
-	end();
-	return d;
-};
-const sayRows = (bands, i) => {
-	const points = now.rows[chart.range];
-	if (i < 0) return put(rowsSaid, "");
-	put(rowsSaid, `${chart.range}${points.times_ms[i]}`, page.time(points.times_ms[i]), bands.length && bands[0].values[i] === null ? " \u00b7 unknown" : [" \u00b7 ", el("b", {}, bytes(bands.reduce((all, band) => all + band.values[i], 0))),
-		...bands.filter((band) => band.values[i]).map((band) => ` \u00b7 ${band.name.replace("_", " ")} ${bytes(band.values[i])}`)]);
-};
-const drawRowsChart = (points) => {
-	const bands = bandsOf(points), times = points.times_ms, width = Math.max(rowsPicture.clientWidth || 800, 200), height = rowsPicture.clientHeight || 190;
-	rowsPicture.setAttribute("viewBox", `0 0 ${width} ${height}`);
-	put(rowsLegend, JSON.stringify(bands.map((band) => band.name)), bands.map((band) => el("span", { class: "r-" + band.name, title: rowWords(band.name) }, el("i"), band.name.replace("_", " "))));
-	if (times.length < 2) {
-		rowsPicture.replaceChildren(svg("text", { x: width / 2, y: height / 2, "text-anchor": "middle" }, "The chart begins with the second reading."));
-		rowsPicture.onpointermove = null;
-		return;
-	}
-	const t0 = times[0], t1 = times[times.length - 1], most = Math.max(1024, ...bands[bands.length - 1] ? bands[bands.length - 1].to : []);
-	const step = niceStep(most * 1.04), top = Math.max(most * 1.04, step), right = width - MARGIN.right, floor = height - MARGIN.bottom;
-	const x = (t) => MARGIN.left + (t - t0) / (t1 - t0) * (right - MARGIN.left), y = (n) => floor - n / top * (floor - MARGIN.top);
-	const xs = times.map(x), mark = svg("line", { class: "cursor" });
-	mark.style.display = "none";
-	rowsPicture.replaceChildren(...axes({ width, height, t0, t1, top, step, x, y }),
-		...bands.map((band) => svg("path", { class: "r-" + band.name, d: bandPath(band, xs, y) }, svg("title", {}, rowWords(band.name)))), mark);
-	rowsPicture.onpointermove = (event) => {
-		const box = rowsPicture.getBoundingClientRect(), at = (event.clientX - box.left) * width / box.width;
-		const i = xs.reduce((best, px, k) => Math.abs(px - at) < Math.abs(xs[best] - at) ? k : best, 0);
-		for (const [key, value] of [["x1", xs[i]], ["x2", xs[i]], ["y1", MARGIN.top], ["y2", floor]]) mark.setAttribute(key, value);
-		mark.style.display = "";
-		sayRows(bands, i);
-	};
-	rowsPicture.onpointerleave = () => { mark.style.display = "none"; sayRows(bands, -1); };
-};
+// ---- resident memory by row: the newest reading ----
+const rowsWhen = el("small"), rowsNote = el("div"), rowsTable = el("div");
+const rowsPart = el("section", { id: "rows" }, el("h2", {}, "Resident memory", rowsWhen), rowsNote, rowsTable);
 const drawRows = () => {
 	const r = now.rows;
 	rowsPart.hidden = !r;
@@ -293,7 +281,6 @@ const drawRows = () => {
 	const note = r.why_not ? `Unknown: ${r.why_not}.` : r.note || (r.heap_why_not ? `The heap was not read: ${r.heap_why_not}.` : "");
 	setText(rowsWhen, r.list ? `${bytes(r.rss_bytes)}, read ${page.span(Math.max(now.time_ms - r.time_ms, 0) / 1000)} ago` : "");
 	put(rowsNote, note, note && el("p", { class: "dim" }, note));
-	drawRowsChart(r[chart.range] || { times_ms: [], bytes: {} });
 	put(rowsTable, JSON.stringify(r.list || null), r.list && page.table([["Resident", "num"], ["Share", "num"], ["What", "where"], ["Kind"]],
 		r.list.filter((row) => row.bytes).sort((a, b) => b.bytes - a.bytes).map((row) => [bytes(row.bytes), r.rss_bytes ? percent(row.bytes / r.rss_bytes) : "",
 			el("span", { class: "row-what r-" + row.row }, el("i"), row.what), row.row])));
@@ -306,24 +293,32 @@ const asPicture = el("a", {}, "As a flame graph");
 const compareTools = el("div", { class: "compare" }, el("label", {}, "From", from), el("label", {}, "to", to),
 	el("button", { type: "button", class: "main", onclick: () => showChosen(false) }, "Compare"), asPicture);
 const comparePart = el("section", {}, el("h2", {}, "What changed"), compareTools, changed);
-// Either side is a moment, in seconds, or a saved profile: "peak".
+// Either side is a moment, in seconds, or a saved profile: "peak". The first may be of another process: "@14" is now, "@14 last" saved.
 const fillSelects = () => {
-	const moments = now.moments || [];
+	const moments = now.moments || [], others = now.others || [];
+	const past = (now.saved || []).filter((s, i, all) => s.pid !== now.process.pid && all.findIndex((one) => one.pid === s.pid && one.at === s.at) === i);
 	// The newest of each kind: that is what the server gives.
 	const saved = (now.saved || []).filter((s) => s.pid === now.process.pid && s.at !== "last").filter((s, i, all) => all.findIndex((one) => one.at === s.at) === i);
 	const kept = [from.value, to.value];
 	const option = (value, text) => el("option", { value }, text);
 	for (const side of [from, to])
-		put(side, JSON.stringify([moments, saved]), moments.map((s, i) => option(s, page.when(1000 * s) + (i === moments.length - 1 ? " (last)" : ""))).reverse(),
-			saved.length ? el("optgroup", { label: "Saved profiles" }, saved.map((s) => option(s.at, `${s.at}, ${page.when(s.time_ms)}`))) : null);
+		put(side, JSON.stringify([moments, saved, others, past]), moments.map((s, i) => option(s, page.when(1000 * s) + (i === moments.length - 1 ? " (last)" : ""))).reverse(),
+			saved.length ? el("optgroup", { label: "Saved profiles" }, saved.map((s) => option(s.at, `${s.at}, ${page.when(s.time_ms)}`))) : null,
+			side === from && others.length ? el("optgroup", { label: "Other processes, now" }, others.map((p) => option("@" + p.pid, `${p.name} (PID ${p.pid})`))) : null,
+			side === from && past.length ? el("optgroup", { label: "Other processes, saved profiles" }, past.map((s) => option(`@${s.pid} ${s.at}`,
+				`${s.name} (PID ${s.pid}) ${s.at}, ${page.when(s.time_ms)}`))) : null);
 	if ([...from.options].some((o) => o.value === kept[0])) from.value = kept[0]; else if (moments.length) from.value = moments[0];
 	if ([...to.options].some((o) => o.value === kept[1])) to.value = kept[1];
-	comparePart.hidden = moments.length < 2 && !(moments.length && saved.length);
+	comparePart.hidden = moments.length < 2 && !(moments.length && saved.length + others.length + past.length);
 	point();
 };
 const side = (value) => isNaN(+value) ? value : page.utc(1000 * value);
 const timeOf = (value) => isNaN(+value) ? (now.saved.find((s) => s.pid === now.process.pid && s.at === value) || {}).time_ms || 0 : 1000 * value;
-const point = () => { asPicture.href = `diff?from=${side(from.value)}&to=${side(to.value)}`; };
+const query = () => {
+	const [, pid, at] = from.value.match(/^@(\d+) ?(.*)/) || [];
+	return `diff?${!pid ? `from=${side(from.value)}` : `from_pid=${pid}${at && `&from=${at}`}`}&to=${side(to.value)}`;
+};
+const point = () => { asPicture.href = query(); };
 from.onchange = to.onchange = point;
 const nearestMoment = (ms) => now.moments.reduce((best, s) => Math.abs(1000 * s - ms) < Math.abs(1000 * best - ms) ? s : best, now.moments[0]);
 // A span of the chart: from the nearest moment to the nearest one.
@@ -343,14 +338,15 @@ const showChosen = async (is_quiet) => {
 	point();
 	const [a, b] = [from.value, to.value], mine = ++asked;
 	if (!a || !b) return;
-	chart.from = is_quiet ? null : timeOf(a);
-	chart.to = is_quiet ? null : timeOf(b);
+	const is_of_two = a.startsWith("@");
+	chart.from = is_quiet || is_of_two ? null : timeOf(a);
+	chart.to = is_quiet || is_of_two ? null : timeOf(b);
 	drawPick();
 	if (+a >= +b) { changed.replaceChildren(el("p", { class: "dim" }, "The first moment must be before the second.")); return; }
-	if (!is_quiet) history.replaceState(null, "", `#from=${a}&to=${b}`);
+	if (!is_quiet) history.replaceState(null, "", `#from=${encodeURIComponent(a)}&to=${b}`);
 	changed.replaceChildren(el("p", { class: "dim" }, "Comparing\u2026"));
 	try {
-		const d = await (await page.get(`diff?from=${side(a)}&to=${side(b)}&format=json`)).json();
+		const d = await (await page.get(query() + "&format=json")).json();
 		if (mine === asked) drawChanged(d);
 	} catch (e) {
 		if (mine === asked) changed.replaceChildren(el("p", { class: "banner" }, e.message));
@@ -363,12 +359,13 @@ const delta = (row) => el("span", { class: row.is_significant === false ? "dim" 
 const drawChanged = (d) => {
 	const total = d.total, rows = d.rows.filter((row) => row.inuse_bytes_delta !== 0);
 	const noise = total.is_significant === false ? ": within sampling noise" : "";
-	const sideName = (name) => isNaN(Date.parse(name)) ? name : page.time(Date.parse(name));
-	changed.replaceChildren(el("p", {}, sideName(d.before), " \u2192 ", sideName(d.after), `: in use ${bytes(total.inuse_bytes_before || 0)} \u2192 ${
+	const sideName = (name) => name.replace(/\d{4}-\d\d-\d\dT[\d:]+Z/, (utc) => page.when(Date.parse(utc)));
+	const [a, b] = from.value.startsWith("@") ? ["A", "B"] : ["Before", "After"], only = (words) => a === "A" ? "" : words;
+	changed.replaceChildren(el("p", {}, a === "A" && "A: ", sideName(d.before), a === "A" ? ", B: " : " \u2192 ", sideName(d.after), `: in use ${bytes(total.inuse_bytes_before || 0)} \u2192 ${
 		bytes(total.inuse_bytes_after || 0)}, `, el("b", {}, delta(total)), noise),
-		rows.length ? page.table([["Change", "num"], ["95 %", "num"], ["Before", "num"], ["After", "num"], ["Where", "where"]],
+		rows.length ? page.table([["Change", "num"], ["95 %", "num"], [a, "num"], [b, "num"], ["Where", "where"]],
 			rows.slice(0, ROWS).map((row) => [delta(row), el("small", {}, row.is_significant === false ? "within noise" : intervalText(row)),
-				row.inuse_bytes_before === null ? "new" : bytes(row.inuse_bytes_before), row.inuse_bytes_after === null ? "gone" : bytes(row.inuse_bytes_after),
+				row.inuse_bytes_before === null ? only("new") : bytes(row.inuse_bytes_before), row.inuse_bytes_after === null ? only("gone") : bytes(row.inuse_bytes_after),
 				where(row.name)])) : el("div", { class: "sheet empty" }, "Nothing changed."),
 		rows.length > ROWS ? el("p", { class: "dim" }, `And ${rows.length - ROWS} smaller ones: `, el("a", { href: asPicture.href }, "all, as a flame graph"), ".") : "");
 };
@@ -410,7 +407,7 @@ const drawTables = () => {
 };
 
 app.replaceChildren(head, path, notes, cards,
-	el("div", { class: "chart" }, el("div", { class: "chart-head" }, el("h2", {}, "Memory over time"), legend, el("div", { class: "spans" }, rangeButtons)), picture, said),
+	el("div", { class: "chart" }, el("div", { class: "chart-head" }, el("h2", {}, "Memory over time"), legend, el("div", { class: "spans" }, rangeButtons)), bandLegend, picture, said),
 	rowsPart, comparePart, stacks, scopes, saved, losses);
 linkStacks();
 let is_first = true;
@@ -433,7 +430,7 @@ if (isSide(from, said_before.get("from")) && isSide(to, said_before.get("to"))) 
 	showChosen();
 } else if (+said_before.get("from") && +said_before.get("to")) show(1000 * said_before.get("from"), 1000 * said_before.get("to"));
 else if (now.moments.length > 1) show(now.past_until_ms - 3600000, now.past_until_ms, true);
-new ResizeObserver(() => { drawChart(); drawRows(); }).observe(picture);
-// For tests: the chart, what a drag does, and rows that are made up.
-window.heaptap = { chart, show, again, setRows: (rows) => { now = { ...now, rows }; drawRows(); } };
+new ResizeObserver(drawChart).observe(picture);
+// For tests: the chart, what a drag does, and data that are made up.
+window.heaptap = { chart, show, again, set: (data) => { now = { ...now, ...data }; drawChart(); drawRows(); } };
 })();

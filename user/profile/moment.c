@@ -42,21 +42,29 @@ bool profile_peak(const struct profile *p, struct estimate *ret)
 	return ret->bytes > 0;
 }
 
-/* Note what was in use at the end. */
-static void leave_end(struct profile *p, const struct types *t, enum profile_at at, int64_t ns)
+/* Note what was in use at the end. 0 or -ENOMEM. */
+static int leave_end(struct profile *p, const struct types *t, enum profile_at at, int64_t ns)
 {
-	struct estimate *end = &p->moment.end;
+	struct estimate sum = { .rate_bytes = (double)p->period };
 	const struct profile_sample *s;
 
-	p->moment = (struct profile_moment){ .at = at, .ns = ns };
-	end->rate_bytes = (double)p->period;
+	if (vec_reserve(&p->ends, p->samples.cnt))
+		return -ENOMEM;
 	vec_each(&p->samples, s) {
-		end->samples += s->inuse_samples;
-		end->bytes += (double)*value_of(p, s, t->space);
-		end->bytes_variance += s->inuse_bytes_variance;
-		end->objects += t->objects < 0 ? 0 : (double)*value_of(p, s, t->objects);
+		struct estimate end = {
+			.samples = s->inuse_samples,
+			.bytes = (double)*value_of(p, s, t->space),
+			.bytes_variance = s->inuse_bytes_variance,
+			.objects = t->objects < 0 ? 0 : (double)*value_of(p, s, t->objects),
+			.rate_bytes = (double)p->period,
+		};
+
+		p->ends.data[p->ends.cnt++] = end;
+		estimate_merge(&sum, &end);
 	}
+	p->moment = (struct profile_moment){ .at = at, .ns = ns, .end = sum };
 	p->ages.cnt = 0;
+	return 0;
 }
 
 int profile_move_to_peak(struct profile *p)
@@ -67,7 +75,8 @@ int profile_move_to_peak(struct profile *p)
 
 	if (t.space < 0 || p->moment.at != PROFILE_AT_END || !profile_peak(p, &peak))
 		return -ENODATA;
-	leave_end(p, &t, PROFILE_AT_PEAK, p->recording.peak_ns);
+	if (leave_end(p, &t, PROFILE_AT_PEAK, p->recording.peak_ns))
+		return -ENOMEM;
 	vec_each(&p->samples, s) {
 		*value_of(p, s, t.space) = *value_of(p, s, t.peak);
 		if (t.objects >= 0)
@@ -99,7 +108,8 @@ int profile_move_to_time(struct profile *p, int64_t ns)
 	if (t.space < 0 || p->moment.at != PROFILE_AT_END || !p->moments_ns.cnt)
 		return -ENODATA;
 	at = nearest_moment(p, ns);
-	leave_end(p, &t, PROFILE_AT_TIME, p->moments_ns.data[at]);
+	if (leave_end(p, &t, PROFILE_AT_TIME, p->moments_ns.data[at]))
+		return -ENOMEM;
 	vec_each(&p->samples, s) {
 		struct estimate sum = { 0 };
 

@@ -53,6 +53,7 @@ void profile_free(struct profile *p)
 	vec_release(&p->lives);
 	vec_release(&p->ages);
 	vec_release(&p->bins);
+	vec_release(&p->ends);
 	vec_release(&p->comments);
 	vec_release(&p->scope_notes);
 	vec_release(&p->resident.list);

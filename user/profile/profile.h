@@ -139,6 +139,7 @@ struct profile {
 	struct recording recording;
 	struct resident_rows resident; /* of its process */
 	struct profile_moment moment; /* in no file: there it is the end */
+	VEC(struct estimate) ends; /* of each sample at the end, if moment is another one */
 };
 
 /* Round a sum to a value. pprof's values have 64 bits: a larger sum becomes INT64_MAX, it does not wrap. NAN becomes 0. */

@@ -358,8 +358,13 @@ char *resident_why_words(const struct profile *p, char buf[RESIDENT_WORDS])
 	buf[0] = '\0';
 	if (!p->resident.is_asked)
 		return buf;
-	add_why(p, &p->resident.begin, "at the beginning", buf);
-	add_why(p, &p->resident.end, "at the end", buf);
+	if (!p->resident.begin.is_known && !p->resident.end.is_known &&
+	    p->resident.begin.why_str == p->resident.end.why_str)
+		add(buf, "by row: unknown (%s)", profile_text(p, p->resident.end.why_str));
+	if (!buf[0]) {
+		add_why(p, &p->resident.begin, "at the beginning", buf);
+		add_why(p, &p->resident.end, "at the end", buf);
+	}
 	make_printable(buf);
 	return buf;
 }

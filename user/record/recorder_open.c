@@ -496,11 +496,14 @@ static void begin_holds(struct recorder *r)
 		(void)loop_watch(r->loop, holds_fd(r->holds), on_hold, r);
 }
 
-/* A program that was just started has nothing yet. */
 static void begin_rows(struct recorder *r)
 {
-	r->has_rows = r->opts.reads_rows && !r->launch && r->targets.list.cnt == 1;
-	if (r->has_rows)
+	r->has_rows = r->opts.reads_rows && r->targets.list.cnt == 1;
+	if (r->has_rows && r->launch) /* it has nothing yet */
+		r->rows_begin =
+			(struct rows_reader){ .is_over = true,
+					      .answer = { .is_known = true, .is_proved = true } };
+	else if (r->has_rows)
 		rows_reader_begin(&r->rows_begin, r->targets.list.data[0].pid,
 				  targets_rss_begin(&r->targets), ROWS_MOST_NS);
 }

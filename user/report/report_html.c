@@ -15,7 +15,9 @@
  *			arrays as long as node
  *	threads, scopes	of the samples; a scope is an array of its path's names
  *	measures	{ key, title, unit, objects, variance, is_known, why }: objects: the measure that counts the
- *			blocks, variance: index of variances and counts; -1 = none
+ *			blocks, variance: index of variances and counts (enum error); -1 = none
+ *	opens		the key of the measure that is shown first
+ *	moments		the time line, if there is one: see report_html_moments.c
  *	notes		the profile's comments
  * A difference also has:
  *	sides		{ names: before and after, rates: their rates, before: the number of samples of before }
@@ -48,15 +50,20 @@ static const char script[] =
 #include "viewer.js.h"
 	;
 
+/* Which error a value has. */
+enum error { ERROR_NONE = -1, ERROR_END, ERROR_ALLOC, ERROR_PEAK, ERROR_MOMENT, ERROR_CNT };
+
 /* A value that the picture can show. */
 struct measure {
-	const char *key, *title, *unit;
+	const char *key, *title;
 	int type; /* sample type of the profile */
+	bool is_of_end; /* whatever the moment of the profile */
+	bool is_peak_objects; /* which have no type */
 	int objects; /* index of a measure, or -1 */
-	int variance; /* 0: of the value, 1: of the allocated value; -1 = none */
+	enum error error;
 	bool is_known;
 };
-#define MEASURES_MAX 5
+#define MEASURES_MAX 7
 #define PLAIN_ROWS 50
 
 struct picture {
@@ -68,21 +75,37 @@ struct picture {
 	VEC(int64_t) scope_of;
 	struct measure measures[MEASURES_MAX];
 	int measure_cnt;
+	char moment[UNITS_BUF + 16]; /* title of the measure of a moment that was asked for */
+	struct report_time_line *time_line;
 };
 
-/* The process of a difference that a server shows, and what stands between it and what follows. */
-static void put_process(const struct picture *pic, const char *behind, FILE *out)
+/* The process of one side of a difference; of a profile, whatever the side. NULL: no single one is known. */
+static const struct profile *process_of(const struct picture *pic, int side)
 {
-	const struct profile *p = pic->diff ? pic->diff->side[1].r->p : pic->r->p;
+	const struct profile *p = pic->diff ? pic->diff->side[side].r->p : pic->r->p;
+
+	return p->recording.is_known && p->recording.process_cnt <= 1 ? p : NULL;
+}
+
+static void put_process(const struct profile *p, const char *behind, FILE *out)
+{
 	char text[96];
 	int n;
 
-	if (!pic->r->opts->html_base || !p->recording.is_known || p->recording.process_cnt > 1)
+	if (!p)
 		return;
 	n = snprintf(text, sizeof(text), "%.40s (PID %d)", profile_text(p, p->recording.comm_str),
 		     p->recording.pid);
 	markup_put(text, (size_t)n, out);
 	fputs(behind, out);
+}
+
+/* Another process on a server's page, with which this one is compared; NULL: there is none. */
+static const struct profile *other_process(const struct picture *pic)
+{
+	const struct profile *a = process_of(pic, 0), *b = process_of(pic, 1);
+
+	return pic->diff && a && b && a->recording.pid != b->recording.pid ? a : NULL;
 }
 
 static void put_title_of_one(const struct picture *pic, FILE *out)
@@ -101,13 +124,17 @@ static void put_title_of_one(const struct picture *pic, FILE *out)
 	fputs(" \xe2\x80\x93 heaptap\n", out);
 }
 
-/* On a server's page two moments are of one process, which the title names. */
+/* On a server's page two moments are of one process, which the title names; of two, the sides name them. */
 static void put_title(const struct picture *pic, FILE *out)
 {
 	if (pic->diff) {
-		put_process(pic, ": ", out);
+		bool is_of_two = pic->r->opts->html_base && other_process(pic);
+
+		if (pic->r->opts->html_base && !is_of_two)
+			put_process(process_of(pic, 1), ": ", out);
+		fputs(is_of_two ? "A: " : "", out);
 		markup_put(pic->diff->side[0].name, strlen(pic->diff->side[0].name), out);
-		fputs(" \xe2\x86\x92 ", out);
+		fputs(is_of_two ? " \xe2\x86\x92 B: " : " \xe2\x86\x92 ", out);
 		markup_put(pic->diff->side[1].name, strlen(pic->diff->side[1].name), out);
 		fputs(" \xe2\x80\x93 heaptap\n", out);
 		return;
@@ -187,9 +214,10 @@ static void put_measures(const struct picture *pic, struct json *j)
 		json_begin(j, NULL, '{');
 		json_text(j, "key", m->key);
 		json_text(j, "title", m->title);
-		json_text(j, "unit", m->unit);
+		json_text(j, "unit",
+			  profile_text(pic->r->p, pic->r->p->types.data[m->type].unit_str));
 		json_format(j, "objects", "%d", m->objects);
-		json_format(j, "variance", "%d", m->variance);
+		json_format(j, "variance", "%d", m->error);
 		json_bool(j, "is_known", m->is_known);
 		json_text(j, "why", m->is_known ? "" : why);
 		json_end(j, '}');
@@ -197,32 +225,59 @@ static void put_measures(const struct picture *pic, struct json *j)
 	json_end(j, ']');
 }
 
-/* Write the error of each sample, or the number of allocations kept for it. */
-static void put_errors(const struct picture *pic, bool counts, bool of_alloc, struct json *j)
+static struct estimate error_of(const struct report *r, enum error error, uint32_t sample)
 {
-	const struct report *r = pic->r;
+	const struct profile_sample *s = &r->p->samples.data[sample];
+	struct report_row row = { 0 };
+
+	if (error == ERROR_PEAK)
+		return (struct estimate){ .samples = s->peak_samples,
+					  .bytes_variance = s->peak_bytes_variance };
+	if (error == ERROR_END)
+		return report_end_of(r, sample);
+	report_add_sample(r, s, &row);
+	return error == ERROR_ALLOC ? row.alloc_estimate : row.estimate;
+}
+
+/* Write the error of each sample, or the number of allocations kept for it. */
+static void put_errors(const struct picture *pic, bool counts, enum error error, struct json *j)
+{
 	const uint32_t *i;
+	bool is_used = error == ERROR_END || error == ERROR_ALLOC;
 
+	for (int m = 0; m < pic->measure_cnt; m++)
+		is_used |= pic->measures[m].error == error;
 	json_begin(j, NULL, '[');
-	vec_each(&r->chosen, i) {
-		struct report_row row = { 0 };
-		const struct estimate *e = of_alloc ? &row.alloc_estimate : &row.estimate;
+	vec_each(&pic->r->chosen, i) {
+		struct estimate e;
 
-		report_add_sample(r, &r->p->samples.data[*i], &row);
+		if (!is_used)
+			break;
+		e = error_of(pic->r, error, *i);
 		if (counts)
-			json_format(j, NULL, "%llu", (unsigned long long)e->samples);
-		else if (isnan(e->bytes_variance))
+			json_format(j, NULL, "%llu", (unsigned long long)e.samples);
+		else if (isnan(e.bytes_variance))
 			json_null(j, NULL);
 		else
-			json_format(j, NULL, "%.7g", e->bytes_variance);
+			json_format(j, NULL, "%.7g", e.bytes_variance);
 	}
 	json_end(j, ']');
 }
 
+static int64_t value_of(const struct profile *p, const struct measure *m, uint32_t sample)
+{
+	const struct profile_sample *s = &p->samples.data[sample];
+	const struct estimate *end = m->is_of_end && p->ends.cnt ? &p->ends.data[sample] : NULL;
+
+	if (m->is_peak_objects)
+		return profile_value(s->peak_objects);
+	if (end)
+		return profile_value(strcmp(m->key, "objects") != 0 ? end->bytes : end->objects);
+	return p->values.data[s->value_first + (uint32_t)m->type];
+}
+
 static void put_samples(const struct picture *pic, struct json *j)
 {
-	const struct profile *p = pic->r->p;
-
 	json_begin(j, "samples", '{');
 	put_column(j, "node", &pic->tree->leaf, "%d", (int)*at - (i_ ? (int)at[-1] : 0));
 	put_column(j, "thread", &pic->thread_of, "%lld", (long long)*at);
@@ -230,17 +285,14 @@ static void put_samples(const struct picture *pic, struct json *j)
 	json_begin(j, "values", '[');
 	for (int m = 0; m < pic->measure_cnt; m++)
 		put_column(j, NULL, &pic->r->chosen, "%lld",
-			   (long long)p->values.data[p->samples.data[*at].value_first +
-						     (uint32_t)pic->measures[m].type]);
+			   (long long)value_of(pic->r->p, &pic->measures[m], *at));
 	json_end(j, ']');
-	json_begin(j, "variances", '[');
-	put_errors(pic, false, false, j);
-	put_errors(pic, false, true, j);
-	json_end(j, ']');
-	json_begin(j, "counts", '[');
-	put_errors(pic, true, false, j);
-	put_errors(pic, true, true, j);
-	json_end(j, ']');
+	for (int counts = 0; counts < 2; counts++) {
+		json_begin(j, counts ? "counts" : "variances", '[');
+		for (int error = 0; error < ERROR_CNT; error++)
+			put_errors(pic, counts, (enum error)error, j);
+		json_end(j, ']');
+	}
 	json_end(j, '}');
 }
 
@@ -287,6 +339,11 @@ static void put_json(const struct picture *pic, FILE *out)
 	if (pic->diff)
 		put_sides(pic->diff, &j);
 	put_measures(pic, &j);
+	json_text(&j, "opens",
+		  p->moment.at == PROFILE_AT_PEAK ? "peak_space" :
+		  p->moment.at == PROFILE_AT_TIME ? "moment" :
+						    "");
+	report_time_line_put_json(pic->time_line, &j);
 	put_names(&j, "names", pic->tree->names);
 	put_tree(pic->tree, &j);
 	put_names(&j, "threads", pic->threads);
@@ -388,13 +445,19 @@ static void put_script(const struct picture *pic, FILE *out)
 static void put_back(const struct picture *pic, FILE *out)
 {
 	const char *base = pic->r->opts->html_base;
+	const struct profile *other = other_process(pic);
 
 	if (!base)
 		return;
 	fprintf(out, "<nav><a class=\"brand\" href=\"%s\">heaptap</a>", *base ? base : "./");
 	if (*base) {
 		fputs(" \xe2\x80\xba <a id=\"back\" href=\"./\">", out);
-		put_process(pic, "", out);
+		put_process(process_of(pic, 1), "", out);
+		fputs("</a>", out);
+	}
+	if (*base && other) {
+		fprintf(out, ", <a href=\"../%d/\">", other->recording.pid);
+		put_process(other, "", out);
 		fputs("</a>", out);
 	}
 	fputs(" \xe2\x80\xba <a href=\"viewer\">Flame graph</a></nav>\n", out);
@@ -415,6 +478,8 @@ static int put_line(const struct picture *pic, const char *line, size_t len, FIL
 		put_back(pic, out);
 	else if (len == 6 && !strncmp(line, "@HEAD@", len))
 		return put_text(pic, write_head, out);
+	else if (len == 6 && !strncmp(line, "@TIME@", len))
+		report_time_line_put(pic->time_line, out);
 	else if (len == 7 && !strncmp(line, "@PLAIN@", len))
 		return put_text(pic, write_plain, out);
 	else if (len == 6 && !strncmp(line, "@DATA@", len))
@@ -424,57 +489,89 @@ static int put_line(const struct picture *pic, const char *line, size_t len, FIL
 	return 0;
 }
 
-static void add_measure(struct picture *pic, const char *key, const char *title, int type,
-			int objects, int variance, bool is_known)
+static void add_measure(struct picture *pic, struct measure m)
 {
-	const struct profile *p = pic->r->p;
+	if (m.type >= 0)
+		pic->measures[pic->measure_cnt++] = m;
+}
 
-	if (type < 0)
+/* The moment that the profile was moved to, and the peak. */
+static void add_moments(struct picture *pic)
+{
+	const struct report *r = pic->r;
+	bool has_error = r->has_interval, has_peak = profile_find_type(r->p, "peak_space") >= 0;
+	char when[UNITS_BUF];
+
+	if (r->p->moment.at == PROFILE_AT_TIME) {
+		snprintf(pic->moment, sizeof(pic->moment), "in use at %s",
+			 format_duration((uint64_t)r->p->moment.ns, when, sizeof(when)));
+		add_measure(pic, (struct measure){ .key = "moment",
+						   .title = pic->moment,
+						   .type = r->value_type,
+						   .objects = -1,
+						   .error = has_error ? ERROR_MOMENT : ERROR_NONE,
+						   .is_known = true });
+	}
+	if (!has_peak)
 		return;
-	pic->measures[pic->measure_cnt++] = (struct measure){
-		.key = key,
-		.title = title,
-		.unit = profile_text(p, p->types.data[type].unit_str),
-		.type = type,
-		.objects = objects,
-		.variance = variance,
-		.is_known = is_known,
-	};
+	add_measure(pic,
+		    (struct measure){ .key = "peak_space",
+				      .title = "in use at the peak",
+				      .type = profile_find_type(r->p, "peak_space"),
+				      .objects = r->objects_type < 0 ? -1 : pic->measure_cnt + 1,
+				      .error = has_error ? ERROR_PEAK : ERROR_NONE,
+				      .is_known = true });
+	add_measure(pic, (struct measure){ .key = "peak_objects",
+					   .title = "blocks at the peak",
+					   .type = r->objects_type,
+					   .is_peak_objects = true,
+					   .objects = -1,
+					   .error = ERROR_NONE,
+					   .is_known = true });
 }
 
 static void choose_measures(struct picture *pic)
 {
-	static const char *const inuse[] = {
-		[PROFILE_AT_END] = "in use",
-		[PROFILE_AT_PEAK] = "in use at the peak",
-		[PROFILE_AT_TIME] = "in use at that moment",
-	};
 	const struct report *r = pic->r;
 	bool is_known = !(r->is_unknown && r->is_inuse);
 	const char *type = r->value_type < 0 ?
 				   "" :
 				   profile_text(r->p, r->p->types.data[r->value_type].type_str);
-	bool has_alloc = r->alloc_type >= 0 && r->alloc_type != r->value_type;
 
-	add_measure(pic, type,
-		    r->is_inuse ? inuse[r->p->moment.at] :
-		    r->is_alloc ? "allocated" :
-				  type,
-		    r->value_type, r->objects_type >= 0 ? 1 : -1,
-		    r->has_interval && is_known ? 0 : -1, is_known);
-	add_measure(pic, "objects", r->is_inuse ? "blocks in use" : "blocks", r->objects_type, -1,
-		    -1, is_known);
-	if (r->is_inuse && is_known && report_is_at_end(r) && !pic->diff)
-		add_measure(pic, "peak_space", "in use at the peak",
-			    profile_find_type(r->p, "peak_space"), -1, -1, true);
-	if (has_alloc) {
-		int objects = r->alloc_objects_type >= 0 ? pic->measure_cnt + 1 : -1;
-
-		add_measure(pic, "alloc_space", "allocated", r->alloc_type, objects,
-			    r->has_alloc_interval ? 1 : -1, true);
-		add_measure(pic, "alloc_objects", "blocks allocated", r->alloc_objects_type, -1, -1,
-			    true);
-	}
+	add_measure(pic,
+		    (struct measure){ .key = type,
+				      .title = r->is_inuse ? "in use" :
+					       r->is_alloc ? "allocated" :
+							     type,
+				      .type = r->value_type,
+				      .is_of_end = r->is_inuse,
+				      .objects = r->objects_type >= 0 ? 1 : -1,
+				      .error = r->has_interval && is_known ? ERROR_END : ERROR_NONE,
+				      .is_known = is_known });
+	add_measure(pic, (struct measure){ .key = "objects",
+					   .title = r->is_inuse ? "blocks in use" : "blocks",
+					   .type = r->objects_type,
+					   .is_of_end = r->is_inuse,
+					   .objects = -1,
+					   .error = ERROR_NONE,
+					   .is_known = is_known });
+	if (r->is_inuse && is_known && !pic->diff)
+		add_moments(pic);
+	if (r->alloc_type < 0 || r->alloc_type == r->value_type)
+		return;
+	add_measure(pic, (struct measure){
+				 .key = "alloc_space",
+				 .title = "allocated",
+				 .type = r->alloc_type,
+				 .objects = r->alloc_objects_type < 0 ? -1 : pic->measure_cnt + 1,
+				 .error = r->has_alloc_interval ? ERROR_ALLOC : ERROR_NONE,
+				 .is_known = true });
+	add_measure(pic, (struct measure){ .key = "alloc_objects",
+					   .title = "blocks allocated",
+					   .type = r->alloc_objects_type,
+					   .objects = -1,
+					   .error = ERROR_NONE,
+					   .is_known = true });
 }
 
 /* Index in set, -1 without a text, or -ENOMEM. */
@@ -511,6 +608,8 @@ static int write_page(const struct report *r, const struct diff *diff, FILE *out
 		err = strset_new(&pic.scopes);
 	if (!err)
 		err = find_places(&pic);
+	if (!err && !diff)
+		err = report_time_line_new(r, &pic.time_line);
 	if (err)
 		goto out;
 	choose_measures(&pic);
@@ -519,6 +618,7 @@ static int write_page(const struct report *r, const struct diff *diff, FILE *out
 		err = put_line(&pic, line, (size_t)(end - line), out);
 	}
 out:
+	report_time_line_free(pic.time_line);
 	report_tree_free(pic.tree);
 	strset_free(pic.threads);
 	strset_free(pic.scopes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_html_priv.h - internal parts of report_html.c: the stacks of a report as a tree from the root down (report_tree.c).
+ * report_html_priv.h - internal parts of report_html.c: the stacks of a report as a tree from the root down (report_tree.c),
+ * and its time line (report_html_moments.c).
  *
  * Frames of one function, module and file below the same parent are one node, whatever their lines. Node 0 is the root,
  * without a function. A child comes after its parent.
@@ -11,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/strset.h"
 #include "base/vec.h"
@@ -35,5 +37,17 @@ struct report_tree {
 /* 0 or -ENOMEM. */
 int report_tree_new(const struct report *r, struct report_tree **ret);
 void report_tree_free(struct report_tree *t);
+
+/* What a sample held at the end, whatever the moment of the report. */
+struct estimate report_end_of(const struct report *r, uint32_t sample);
+
+/* The time line; NULL: what was in use at other moments is unknown. 0 or -ENOMEM. */
+struct json;
+struct report_time_line;
+int report_time_line_new(const struct report *r, struct report_time_line **ret);
+void report_time_line_free(struct report_time_line *l);
+/* Nothing of NULL. */
+void report_time_line_put(const struct report_time_line *l, FILE *out);
+void report_time_line_put_json(const struct report_time_line *l, struct json *j);
 
 #endif

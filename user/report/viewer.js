@@ -125,10 +125,33 @@ for (let i = 1; i < data.samples.node.length; i++) data.samples.node[i] += data.
 const groups = [{ key: "none", title: "none" }];
 if (data.scopes.length > 1) groups.push({ key: "scope", title: "scope" });
 if (data.threads.length > 2) groups.push({ key: "thread", title: "thread" });
+// A moment of the time line is a measure like others, whose values are added up from lives when it is chosen.
+const points = data.moments ? data.moments.points.map(([ns, bytes, words, at]) => ({ ns, bytes, words, at })) : [];
+const MOMENT_ERRORS = 3; // in variances and counts
+let momentMeasure = data.measures.findIndex((m) => m.key === "moment");
+let moment = momentMeasure < 0 ? null : points.find((p) => p.at >= 0 && data.measures[momentMeasure].title === `in use at ${p.words}`); // of that measure
+const fillMoment = (point) => {
+	const { sample, first, last, bytes, variance, count } = data.moments.lives, cnt = data.samples.node.length;
+	const values = new Array(cnt).fill(0), variances = new Array(cnt).fill(0), counts = new Array(cnt).fill(0);
+	for (let i = 0, s = 0; i < sample.length; i++) {
+		s += sample[i];
+		if (first[i] > point.at || last[i] < point.at) continue;
+		values[s] += bytes[i];
+		variances[s] += variance[i];
+		counts[s] += count[i];
+	}
+	if (momentMeasure < 0) momentMeasure = data.measures.push({ key: "moment", unit: "bytes", objects: -1,
+		variance: data.measures[0].variance < 0 ? -1 : MOMENT_ERRORS, is_known: true }) - 1;
+	moment = point;
+	data.measures[momentMeasure].title = `in use at ${point.words}`;
+	data.samples.values[momentMeasure] = values;
+	data.samples.variances[MOMENT_ERRORS] = variances;
+	data.samples.counts[MOMENT_ERRORS] = counts;
+};
 // A difference is shown as such, or one of its sides alone.
 const sides = [{ key: "both", title: "difference" }, ...(data.sides ? data.sides.names : []).map((name, i) => ({ key: "ab"[i], title: `${"AB"[i]}: ${name}` }))];
-const view = { measure: data.measures.findIndex((m) => m.is_known), group: 0, side: 0, inverted: false, at: 0, find: "" };
-if (view.measure < 0) view.measure = 0;
+const view = { measure: data.measures.findIndex((m) => m.key === data.opens), group: 0, side: 0, inverted: false, at: 0, find: "" };
+if (view.measure < 0) view.measure = Math.max(data.measures.findIndex((m) => m.is_known), 0);
 const funcCount = data.funcs.name.length;
 const groupNames = [];
 const funcName = (f) => f < funcCount ? data.names[data.funcs.name[f]] : groupNames[f - funcCount];
@@ -445,6 +468,52 @@ const fillTable = () => {
 	}));
 };
 
+// ---- the time line ----
+const time = $("time");
+const timePart = (ns) => (ns - data.moments.begin_ns) / (data.moments.end_ns - data.moments.begin_ns || 1);
+// The point that is shown: -1: what is shown is of no moment.
+const shownPoint = () => points.findIndex((p) => view.measure === momentMeasure ? p === moment : p.at === data.measures[view.measure].key);
+const cursor = document.createElementNS("http://www.w3.org/2000/svg", "line");
+const sayPoint = (i, how) => put($("time-said"), bold(`${valueText(data.measures[0], points[i].bytes)} at ${points[i].words}`), how);
+const drawTime = () => {
+	if (!points.length) return;
+	const i = shownPoint(), p = points[i];
+	cursor.style.display = p ? "" : "none";
+	if (!p) { put($("time-said"), "Click a moment to see what was in use then."); return; }
+	for (const key of ["x1", "x2"]) cursor.setAttribute(key, 100 * timePart(p.ns) + "%");
+	time.setAttribute("aria-valuenow", i);
+	time.setAttribute("aria-valuetext", `${valueText(data.measures[0], p.bytes)} at ${p.words}`);
+	sayPoint(i, " is shown. Click another moment, or use the arrow keys.");
+};
+const goTo = (i) => {
+	const p = points[i];
+	if (p.at >= 0) fillMoment(p);
+	view.measure = p.at >= 0 ? momentMeasure : data.measures.findIndex((m) => m.key === p.at);
+	fillChoices();
+	const at = view.inverted || view.group ? 0 : view.at; // these trees are not the same ones
+	rebuild();
+	if (at) zoom(at);
+};
+const pointAt = (event) => {
+	const box = time.getBoundingClientRect(), part = (event.clientX - box.left) / box.width;
+	return points.reduce((best, p, i) => Math.abs(timePart(p.ns) - part) < Math.abs(timePart(points[best].ns) - part) ? i : best, 0);
+};
+const beginTime = () => {
+	if (!points.length) return;
+	for (const [key, value] of [["role", "slider"], ["tabindex", 0], ["aria-valuemin", 0], ["aria-valuemax", points.length - 1]]) time.setAttribute(key, value);
+	for (const [key, value] of [["class", "cursor"], ["y1", 0], ["y2", time.getAttribute("height") - 20]]) cursor.setAttribute(key, value);
+	time.append(cursor);
+	time.onclick = (event) => goTo(pointAt(event));
+	time.onpointermove = (event) => sayPoint(pointAt(event), "");
+	time.onpointerleave = drawTime;
+	time.onkeydown = (event) => {
+		const at = shownPoint(), to = { ArrowLeft: Math.max(at - 1, 0), ArrowRight: Math.min(at + 1, points.length - 1), Home: 0, End: points.length - 1 }[event.key];
+		if (to === undefined) return;
+		event.preventDefault();
+		if (to !== at) goTo(to);
+	};
+};
+
 // ---- the controls ----
 const show = (what) => {
 	for (const name of ["picture", "table", "notes"]) {
@@ -456,12 +525,14 @@ const show = (what) => {
 	if (what === "picture") draw();
 };
 const shown = () => ["picture", "table", "notes"].find((name) => !$(name).hidden);
-const rebuild = () => { pick = -1; shades.clear(); build(); show(shown() || "picture"); say(); remember(); };
+const rebuild = () => { pick = -1; shades.clear(); build(); show(shown() || "picture"); say(); drawTime(); remember(); };
 // A view can be sent: its choice stands behind the '#'.
 const remember = () => history.replaceState(null, "", "#" + new URLSearchParams({ m: data.measures[view.measure].key,
-	g: groups[view.group].key, ...(view.side ? { s: sides[view.side].key } : {}), ...(view.inverted ? { i: 1 } : {}), ...(view.find ? { q: view.find } : {}) }));
+	g: groups[view.group].key, ...(moment && view.measure === momentMeasure ? { t: moment.ns } : {}), ...(view.side ? { s: sides[view.side].key } : {}), ...(view.inverted ? { i: 1 } : {}), ...(view.find ? { q: view.find } : {}) }));
 const recall = () => {
 	const said = new URLSearchParams(location.hash.slice(1));
+	const said_moment = points.find((p) => p.at >= 0 && p.ns === +said.get("t"));
+	if (said_moment) fillMoment(said_moment);
 	const m = data.measures.findIndex((one) => one.key === said.get("m")), g = groups.findIndex((one) => one.key === said.get("g"));
 	if (m >= 0) view.measure = m;
 	if (g >= 0) view.group = g;
@@ -474,12 +545,13 @@ const choices = (select, list, at, on) => {
 	select.onchange = () => { on(+select.value); rebuild(); };
 };
 recall();
-choices($("measure"), data.measures, view.measure, (i) => { view.measure = i; });
+const fillChoices = () => choices($("measure"), data.measures, view.measure, (i) => { view.measure = i; });
+fillChoices();
 choices($("group"), groups, view.group, (i) => { view.group = i; });
 choices($("side"), sides, view.side, (i) => { view.side = i; });
 $("side").parentElement.hidden = !data.sides;
 // The page of the process shows the same two moments again.
-if ($("back") && location.search.includes("from=")) {
+if ($("back") && location.search.includes("from=") && !location.search.includes("from_pid=")) {
 	const asked = new URLSearchParams(location.search), side = (key) => Date.parse(asked.get(key)) / 1000 || asked.get(key);
 	if (side("from") && side("to")) $("back").hash = `from=${side("from")}&to=${side("to")}`;
 }
@@ -513,7 +585,9 @@ press();
 readColors();
 build();
 show("picture");
+beginTime();
+drawTime();
 // For tests and for the curious: what is drawn, and the sums behind it.
-window.heaptap = { view, tree: () => tree, drawn: () => drawn, interval, change: changeOf, shade: shadeChange, name: funcName, zoom, rebuild,
+window.heaptap = { view, tree: () => tree, drawn: () => drawn, interval, change: changeOf, shade: shadeChange, name: funcName, zoom, rebuild, points,
 	countText, percentText, intervalText };
 })();

@@ -615,17 +615,36 @@ static struct report_options diff_options(const struct result_request *r)
 	};
 }
 
+#define SIDE_NAME_BUF 96
+
+/* "peak", "2026-11-26T14:05:00Z"; of two processes "postgres (PID 14), now". */
+static char *side_name(const struct profile *p, const struct result_request *r, bool is_after,
+		       char buf[SIDE_NAME_BUF])
+{
+	const char *moment = is_after ? r->moments.after : r->moments.before;
+
+	if (!moment[0])
+		moment = endpoint_moment_text(is_after ? ENDPOINT_NOW : r->at);
+	if (r->from_pid)
+		snprintf(buf, SIDE_NAME_BUF, "%.32s (PID %d), %s",
+			 profile_text(p, p->recording.comm_str), is_after ? r->pid : r->from_pid,
+			 moment);
+	else
+		snprintf(buf, SIDE_NAME_BUF, "%s", moment);
+	return buf;
+}
+
 static int write_diff(struct profile *const at[2], const struct result_request *r, int fd)
 {
 	const struct report_options opts = diff_options(r);
+	char before[SIDE_NAME_BUF], after[SIDE_NAME_BUF];
 	FILE *out;
 	int err = fd_stream_open(fd, &out);
 
 	if (err)
 		return err;
-	err = report_diff(at[0],
-			  r->moments.before[0] ? r->moments.before : endpoint_moment_text(r->at),
-			  at[1], r->moments.after[0] ? r->moments.after : "now", &opts, out, NULL);
+	err = report_diff(at[0], side_name(at[0], r, false, before), at[1],
+			  side_name(at[1], r, true, after), &opts, out, NULL);
 	/* the reason text is for users who compare files */
 	return fd_stream_close(out, err == -EINVAL ? -EDOM : err);
 }
@@ -734,7 +753,12 @@ static int side_of(const struct result_source *src, const struct result_moment *
 		   const struct result_request *r, bool is_after, struct profile **ret)
 {
 	uint64_t time_ns = is_after ? r->moments.after_ns : r->moments.before_ns;
+	struct result_request other = *r;
 
+	if (!is_after && r->from_pid) {
+		other.pid = r->from_pid;
+		r = &other;
+	}
 	if (is_after ? r->to_at != ENDPOINT_NOW : result_has_saved(r))
 		return read_saved(is_after ? r->after_fd : r->saved_fd, ret);
 	return time_ns ? build_moment(src, r, time_ns, ret) : result_build(src, m, r, ret);

@@ -259,6 +259,8 @@ static int set_up(struct profiles *p, struct waiter *w, struct err *why)
 
 	if (r->pid)
 		r->generation = tracker_generation(p->src.tracker, r->pid);
+	if (r->from_pid)
+		r->from_generation = tracker_generation(p->src.tracker, r->from_pid);
 	r->wants_growth = (r->endpoint == ENDPOINT_HEAP || r->endpoint == ENDPOINT_ALLOCS) &&
 			  r->pid && !r->seconds && !r->is_text;
 	/* a page leaves slow parts out */
@@ -358,12 +360,12 @@ bool slow_processes_has(const struct slow_processes *s, pid_t pid, uint32_t gene
 /* Do both get the same file? */
 static bool is_same(const struct result_request *a, const struct result_request *b)
 {
-	bool may_share = a->endpoint == ENDPOINT_CMDLINE || result_needs_snapshot(a);
+	bool may_share = a->endpoint == ENDPOINT_CMDLINE ||
+			 (a->endpoint != ENDPOINT_DIFF && result_needs_snapshot(a));
 
 	return may_share && a->endpoint == b->endpoint && !result_has_saved(a) &&
-	       !result_has_saved(b) && a->to_at == ENDPOINT_NOW && b->to_at == ENDPOINT_NOW &&
-	       a->pid == b->pid && a->base == b->base && a->is_text == b->is_text &&
-	       a->has_from == b->has_from;
+	       !result_has_saved(b) && a->pid == b->pid && a->base == b->base &&
+	       a->is_text == b->is_text;
 }
 
 /* Return the file for a request, added if it is new. -1: no room, the next child makes it. */
@@ -503,7 +505,7 @@ static void answer_failure(const struct profiles *p, struct http_exchange *x,
 {
 	if (err == -ENODATA)
 		answer_unknown(p, x, r);
-	else if (err == -EDOM && r->has_from)
+	else if (err == -EDOM && (r->has_from || r->from_pid))
 		http_error(x, 409,
 			   "Cannot compare: heap in use is unknown in one of the two, or they have "
 			   "different values\n");
@@ -515,6 +517,8 @@ static void answer_failure(const struct profiles *p, struct http_exchange *x,
 	else if (err == -ENOENT)
 		http_error(x, 404, "the stacks of process %d at that time are no longer stored\n",
 			   r->pid);
+	else if (err == -ESRCH && r->from_pid)
+		http_error(x, 404, "process %d or %d has ended\n", r->from_pid, r->pid);
 	else if (err == -ESRCH)
 		http_error(x, 404, "process %d has ended\n", r->pid);
 	else if (err == -EINTR)
@@ -641,12 +645,11 @@ static void refuse_due(struct profiles *p, struct batch *b, uint64_t now, int er
 /* Its pid may belong to another process now; an exec does not count as an end. */
 static bool has_ended(const struct profiles *p, const struct waiter *w)
 {
-	const struct tracker *t = p->src.tracker;
-	pid_t pid = w->request.pid;
+	const struct result_request *r = &w->request;
+	pid_t pid = result_needs(r), from_pid = result_needs_from(r);
 
-	if (result_is_of_past(&w->request))
-		return false;
-	return pid && !tracker_is_of(t, pid, w->request.generation);
+	return (pid && !tracker_is_of(p->src.tracker, pid, r->generation)) ||
+	       (from_pid && !tracker_is_of(p->src.tracker, from_pid, r->from_generation));
 }
 
 /* Refuse requests for ended processes: an empty profile would say that they hold nothing. */

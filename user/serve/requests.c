@@ -294,8 +294,7 @@ static int nearest_moment(const struct stack_past_moment *m, size_t cnt, int64_t
 }
 
 /* Say why nothing is kept of that process. */
-static void refuse_past(const struct requests_parts *parts, struct http_exchange *x,
-			const struct result_request *r)
+static void refuse_past(const struct requests_parts *parts, struct http_exchange *x, pid_t pid)
 {
 	if (!parts->source->stacks)
 		http_error(x, 404, "no moments are stored: --past-interval is 0\n");
@@ -303,34 +302,34 @@ static void refuse_past(const struct requests_parts *parts, struct http_exchange
 		http_error(x, 404,
 			   "no moments of process %d are stored yet, or its heap in use is "
 			   "unknown: see /pid/%d/\n",
-			   r->pid, r->pid);
+			   pid, pid);
 }
 
-static void refuse_moment(struct http_exchange *x, const struct result_request *r,
-			  const struct stack_past_moment *m, size_t cnt)
+static void refuse_moment(struct http_exchange *x, pid_t pid, const struct stack_past_moment *m,
+			  size_t cnt)
 {
 	char first[ENDPOINT_TIME_BUF], last[ENDPOINT_TIME_BUF];
 
 	http_error(x, 404,
 		   "no moment of process %d is stored near that time, only from %s to %s: "
 		   "/pid/%d/?live=0 lists them\n",
-		   r->pid, endpoint_time_text(seconds_of(&m[0]), first),
-		   endpoint_time_text(seconds_of(&m[cnt - 1]), last), r->pid);
+		   pid, endpoint_time_text(seconds_of(&m[0]), first),
+		   endpoint_time_text(seconds_of(&m[cnt - 1]), last), pid);
 }
 
 /* Say why there is no such side of a difference. */
-static void refuse_side(const struct requests_parts *parts, struct http_exchange *x,
-			const struct result_request *r, enum endpoint_moment at)
+static void refuse_side(const struct requests_parts *parts, struct http_exchange *x, pid_t pid,
+			enum endpoint_moment at)
 {
 	const struct stack_past_moment *m = NULL;
-	size_t cnt = at ? 0 : moments_of(parts, r->pid, &m);
+	size_t cnt = at ? 0 : moments_of(parts, pid, &m);
 
 	if (at)
-		refuse_saved(x, r->pid, at);
+		refuse_saved(x, pid, at);
 	else if (cnt)
-		refuse_moment(x, r, m, cnt);
+		refuse_moment(x, pid, m, cnt);
 	else
-		refuse_past(parts, x, r);
+		refuse_past(parts, x, pid);
 }
 
 /* Find one side of a difference with a saved profile: its descriptor, or a moment's time (0: now), and its name. */
@@ -355,23 +354,25 @@ static int find_side(const struct requests_parts *parts, pid_t pid, enum endpoin
 	return 0;
 }
 
-/* Answer with the difference from, or to, a saved profile. */
+/* Answer with the difference from, or to, a saved profile, or from another process. */
 static void answer_sides(const struct requests_parts *parts, struct http_exchange *x,
 			 struct result_request *r)
 {
 	enum endpoint_moment at = r->from_at;
-	int err = find_side(parts, r->pid, r->from_at, r->from_s, &r->saved_fd,
-			    &r->moments.before_ns, r->moments.before);
+	pid_t pid = r->from_pid ? r->from_pid : r->pid;
+	int err = find_side(parts, pid, r->from_at, r->from_s, &r->saved_fd, &r->moments.before_ns,
+			    r->moments.before);
 
 	if (!err) {
 		at = r->to_at;
+		pid = r->pid;
 		err = find_side(parts, r->pid, r->to_at, r->to_s, &r->after_fd,
 				&r->moments.after_ns, r->moments.after);
 		if (err && result_has_saved(r))
 			close(r->saved_fd);
 	}
 	if (err)
-		refuse_side(parts, x, r, at);
+		refuse_side(parts, x, pid, at);
 	else
 		answer_profile(parts, x, r);
 }
@@ -384,12 +385,12 @@ static void answer_moments(const struct requests_parts *parts, struct http_excha
 	size_t cnt = moments_of(parts, r->pid, &m), before = 0, after = cnt - 1;
 
 	if (!cnt) {
-		refuse_past(parts, x, r);
+		refuse_past(parts, x, r->pid);
 		return;
 	}
 	if (nearest_moment(m, cnt, r->from_s, &before) ||
 	    (r->to_s && nearest_moment(m, cnt, r->to_s, &after))) {
-		refuse_moment(x, r, m, cnt);
+		refuse_moment(x, r->pid, m, cnt);
 		return;
 	}
 	if (before >= after) {
@@ -419,8 +420,12 @@ static void answer_process(const struct requests_parts *parts, struct http_excha
 		if (!r->pid)
 			return;
 	}
-	if (r->pid && !result_is_of_past(r) && !tracker_follows(parts->tracker, r->pid)) {
-		http_error(x, 404, "process %d is not followed: / lists those that are\n", r->pid);
+	for (int i = 0; i < 2; i++) {
+		pid_t pid = i ? result_needs_from(r) : result_needs(r);
+
+		if (!pid || tracker_follows(parts->tracker, pid))
+			continue;
+		http_error(x, 404, "process %d is not followed: / lists those that are\n", pid);
 		return;
 	}
 	if (r->endpoint == ENDPOINT_PPROF_INDEX)
@@ -432,7 +437,7 @@ static void answer_process(const struct requests_parts *parts, struct http_excha
 	else if (r->endpoint == ENDPOINT_DIFF)
 		answer_moments(parts, x, r);
 	else if (r->endpoint == ENDPOINT_GROWTH && !has_moments(parts, r->pid))
-		refuse_past(parts, x, r);
+		refuse_past(parts, x, r->pid);
 	else
 		answer_profile(parts, x, r);
 }
