@@ -99,13 +99,14 @@ tapped "wrappers"
 record -- sh -c '"$0" >/dev/null; exec "$1"' "$bin/early" "$bin/family"
 [ $record_status = 0 ] && ok "a child that is not recorded" || not_ok "a child" "status $record_status" "$work/heaptap.err"
 
-# Refused: the probes stay, and that is said in one line, without the advice to tap.
+# Refused: the probes stay, and that is said in one line, without the advice to tap. What the try took is a loss, too.
 refused() {
 	local name=$1
 	shift
 	record --max-overhead 5 "$@"
 	[ $record_status = 0 ] && [ "$(grep -c 'cannot be tapped: .*; it is recorded with probes' "$work/heaptap.err")" = 1 ] &&
 		! was_tapped && says "$work/notes" 'source: uprobe' && ! says "$work/heaptap.err" 'use --tap' &&
+		says "$work/flat" 'ledger: tap_gap [0-9]* (ms of blocks in use' &&
 		ok "$name: probes" || not_ok "$name" "status $record_status" "$work/heaptap.err" "$work/notes"
 }
 refused "no descriptor left" -- bash -c 'ulimit -n 3; E2E_BUSY_MS=4000 exec "$0"' "$bin/early-static"

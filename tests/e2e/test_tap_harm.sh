@@ -20,7 +20,7 @@ family=$bin/tap_family
 
 # A process that shares descriptors puts a file of root's in the place of one that heaptap has opened in the target.
 swapped() {
-	local before i file=$work/victim
+	local before i why_cnt=0 file=$work/victim
 	head -c 100000 /dev/urandom >"$file"
 	chmod 600 "$file"
 	before=$(sha256sum <"$file")
@@ -29,7 +29,11 @@ swapped() {
 	for ((i = 0; i < 6; i++)); do
 		begin_record -d 0.1s
 		have_record 8
+		grep -q 'cannot be tapped: ' "$work/heaptap.err" || continue
+		grep -qE 'cannot be tapped: (its memory file|a system call)' "$work/heaptap.err" && why_cnt=$((why_cnt + 1)) ||
+			fault "the reason is not said" "$work/heaptap.err"
 	done
+	[ $why_cnt -gt 0 ] || fault "no descriptor was exchanged"
 	[ "$before" = "$(sha256sum <"$file")" ] || fault "a file of root's is overwritten"
 	ends_well
 }

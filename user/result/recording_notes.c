@@ -439,7 +439,7 @@ static int comment_source(const struct recording_facts *f, const struct processe
 	if (f->rate_bytes > 1)
 		snprintf(every, sizeof(every), "one sample per %s allocated",
 			 format_bytes((double)f->rate_bytes, rate, sizeof(rate)));
-	if (tracker_wants_taps(f->tracker)) {
+	if (tracker_wants_taps(f->tracker) || sums.gap_ns) {
 		err = comment_tap(&sums, p);
 		/* Add the line on probes, where there are, or were, some. */
 		if (err || !sums.probed_cnt)

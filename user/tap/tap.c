@@ -245,6 +245,8 @@ static int put_in_new(struct visit *v, const struct put_in *p, bool is_replaced,
 	err = make_file(v, order, is_replaced, why);
 	if (!err) /* after an error, too, it stays mapped: other taps may know it as a peer, or a patch lead there */
 		err = change(v, why);
+	if (err && !v->accessor_err && !why->text[0])
+		*why = v->shared->why; /* the end of the calls is a step, too */
 	threads_end_calls(v->threads);
 	/* Jumps of the parent lead there, and half of it may be replaced: it counts as one that may be in. */
 	return is_replaced && err == -ETIME ? -ETIMEDOUT : err;

@@ -176,8 +176,9 @@ static void *begin_sibling(void *arg)
 {
 	int is_files = arg != NULL;
 
+	/* who shares no memory is not stopped */
 	if (clone(is_files ? share_files : share_memory, sibling_stack + STACK_BYTES,
-		  CLONE_VM | (is_files ? CLONE_FILES : 0) | SIGCHLD, (void *)11) < 0)
+		  (is_files ? CLONE_FILES : CLONE_VM) | SIGCHLD, (void *)11) < 0)
 		bad("clone");
 	return wait_always(NULL);
 }
