@@ -51,7 +51,7 @@ size_t inuse_past_day(const struct inuse_past *p, pid_t pid, enum inuse_past_lin
 		      float ret[static INUSE_PAST_DAY_CNT]);
 
 /*
- * inuse_growth.c: whether a process holds more and more, from the line of what it held. Pure.
+ * Whether a process holds more and more, from the line of what it held. Pure.
  *
  * The time that is known is cut into quarters. The last one is compared with the first; what differs by less than the
  * line's own ups and downs, or than sampling may err, is no growth. It "grew" when it has been flat since: a program

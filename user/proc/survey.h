@@ -25,7 +25,7 @@ struct elf_file;
 struct file_sampler;
 
 /*
- * survey_tags.c: the tags that a mapped file publishes in a process: its scopes (heaptap/scope.h), and the
+ * The tags that a mapped file publishes in a process: its scopes (heaptap/scope.h), and the
  * labels of other formats that are read as well.
  */
 
