@@ -347,7 +347,7 @@ const showChosen = async (is_quiet) => {
 	changed.replaceChildren(el("p", { class: "dim" }, "Comparing\u2026"));
 	try {
 		const d = await (await page.get(query() + "&format=json")).json();
-		if (mine === asked) drawChanged(d);
+		if (mine === asked) drawChanged(d, is_of_two);
 	} catch (e) {
 		if (mine === asked) changed.replaceChildren(el("p", { class: "banner" }, e.message));
 	}
@@ -356,12 +356,12 @@ const intervalText = (row) => row.inuse_bytes_delta_low === null ? "" : row.inus
 	`${signedBytes(row.inuse_bytes_delta_low)} to ${signedBytes(row.inuse_bytes_delta_high)}`;
 const delta = (row) => el("span", { class: row.is_significant === false ? "dim" : row.inuse_bytes_delta > 0 ? "up" : row.inuse_bytes_delta < 0 ? "down" : "" },
 	signedBytes(row.inuse_bytes_delta));
-const drawChanged = (d) => {
+const drawChanged = (d, is_of_two) => {
 	const total = d.total, rows = d.rows.filter((row) => row.inuse_bytes_delta !== 0);
 	const noise = total.is_significant === false ? ": within sampling noise" : "";
 	const sideName = (name) => name.replace(/\d{4}-\d\d-\d\dT[\d:]+Z/, (utc) => page.when(Date.parse(utc)));
-	const [a, b] = from.value.startsWith("@") ? ["A", "B"] : ["Before", "After"], only = (words) => a === "A" ? "" : words;
-	changed.replaceChildren(el("p", {}, a === "A" && "A: ", sideName(d.before), a === "A" ? ", B: " : " \u2192 ", sideName(d.after), `: in use ${bytes(total.inuse_bytes_before || 0)} \u2192 ${
+	const [a, b] = is_of_two ? ["A", "B"] : ["Before", "After"], only = (words) => is_of_two ? "" : words;
+	changed.replaceChildren(el("p", {}, is_of_two && "A: ", sideName(d.before), is_of_two ? ", B: " : " \u2192 ", sideName(d.after), `: in use ${bytes(total.inuse_bytes_before || 0)} \u2192 ${
 		bytes(total.inuse_bytes_after || 0)}, `, el("b", {}, delta(total)), noise),
 		rows.length ? page.table([["Change", "num"], ["95 %", "num"], [a, "num"], [b, "num"], ["Where", "where"]],
 			rows.slice(0, ROWS).map((row) => [delta(row), el("small", {}, row.is_significant === false ? "within noise" : intervalText(row)),
