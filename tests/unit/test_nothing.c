@@ -91,7 +91,7 @@ static void test_tapped(void **state)
 	n.is_partly_tapped = true;
 	expect(&n, 0, "in 2.0 s in tapped functions (one sample", "");
 	n.late_ns = 1500000000;
-	expect(&n, 0, "PID 12 (ls) ran for 2.0 s, and 1.5 s of that before it was tapped",
+	expect(&n, 0, "PID 12 (ls) ran for 2.0 s, 1.5 s of that before it was tapped",
 	       ": heaptap record --rate 1 -p 12,13");
 }
 
