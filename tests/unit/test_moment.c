@@ -513,18 +513,12 @@ static void test_by_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_peak),
-		cmocka_unit_test(test_time),
-		cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_drop),
-		cmocka_unit_test(test_choice),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_least),
-		cmocka_unit_test(test_json),
-		cmocka_unit_test(test_by_process),
-		cmocka_unit_test(test_picture),
-		cmocka_unit_test(test_picture_is_bounded),
+		cmocka_unit_test(test_peak),	cmocka_unit_test(test_time),
+		cmocka_unit_test(test_unknown), cmocka_unit_test(test_drop),
+		cmocka_unit_test(test_choice),	cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_words),	cmocka_unit_test(test_least),
+		cmocka_unit_test(test_json),	cmocka_unit_test(test_by_process),
+		cmocka_unit_test(test_picture), cmocka_unit_test(test_picture_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,4 +44,3 @@ void texts_release(struct texts *t)
 		free(t->data[i]);
 	vec_release(t);
 }
-

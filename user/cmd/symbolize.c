@@ -276,7 +276,8 @@ static int fetch_unnamed(struct debuginfod *d, const char *build_id_hex, enum de
  * (DEBUGINFOD_CACHE_PATH, else debuginfod_client in XDG_CACHE_HOME or ~/.cache) if that is the user's own.
  * -ENOENT: no server has it. Others: debuginfod_why().
  */
-static int debuginfod_fetch(struct debuginfod *d, const char *build_id_hex, enum debuginfod_kind kind)
+static int debuginfod_fetch(struct debuginfod *d, const char *build_id_hex,
+			    enum debuginfod_kind kind)
 {
 	int folder_fd, fd;
 

@@ -95,7 +95,7 @@ static int find_list(struct memory *m, struct glibc_arena *a)
 
 /* Fill heaps of an arena, or say in why that they are not as they should be. -ENOMEM. */
 static int glibc_find_heaps(struct memory *m, struct mappings *maps, const struct glibc *g,
-		     struct glibc_arena *a)
+			    struct glibc_arena *a)
 {
 	a->heaps.cnt = 0;
 	if (a->top_bytes < CHUNK_MIN / 2 || a->top_bytes % 8) {

@@ -147,7 +147,7 @@ static int glibc_read_fast(struct memory *m, struct glibc_arena *a)
  * tcache_perthread_struct of 2.30 to 2.41; a chunk may be 16 bytes larger than is necessary.
  */
 static bool glibc_is_cache(const struct glibc *g, const uint64_t *words, uint64_t chunk_bytes,
-		    uint64_t *ret_cnt, uint64_t *ret_entry)
+			   uint64_t *ret_cnt, uint64_t *ret_entry)
 {
 	const uint64_t cap = g->parameters.is_known ? g->parameters.cache_cap : 7;
 	const uint16_t *cnts = (const uint16_t *)words;

@@ -30,7 +30,7 @@ const struct jemalloc_layout jemalloc_layouts[JEMALLOC_LAYOUT_CNT] = {
 
 /* Does a word of a leaf, which is for the page at addr, agree with the descriptor that it names? */
 static bool jemalloc_extent_of(struct memory *m, const struct jemalloc_layout *l, uint64_t word,
-			uint64_t addr, struct jemalloc_extent *ret)
+			       uint64_t addr, struct jemalloc_extent *ret)
 {
 	uint64_t at = word & l->descriptor_mask, bits, first, bytes;
 

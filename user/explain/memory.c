@@ -264,7 +264,6 @@ struct mapping *mappings_find(struct mappings *m, uint64_t addr)
 	return &m->list.data[low - 1];
 }
 
-
 bool is_bss(const struct mapping *map, const struct mapping *below)
 {
 	return below && below->map.end_addr == map->map.start_addr && below->map.path[0] == '/' &&

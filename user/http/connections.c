@@ -70,9 +70,11 @@ static void make_room(struct connections *cs, uint64_t address)
 			count(&same, c);
 	}
 	if (same.cnt >= CONNECTIONS_EACH_CAP)
-		end(same.oldest[CONNECTION_ASKS] ? same.oldest[CONNECTION_ASKS] : same.oldest[CONNECTION_READS]);
+		end(same.oldest[CONNECTION_ASKS] ? same.oldest[CONNECTION_ASKS] :
+						   same.oldest[CONNECTION_READS]);
 	else if (all.cnt >= CONNECTIONS_CAP)
-		end(all.oldest[CONNECTION_ASKS] ? all.oldest[CONNECTION_ASKS] : all.oldest[CONNECTION_READS]);
+		end(all.oldest[CONNECTION_ASKS] ? all.oldest[CONNECTION_ASKS] :
+						  all.oldest[CONNECTION_READS]);
 }
 
 struct connection *connections_add(struct connections *cs, int fd, const struct sockaddr *addr)
@@ -105,7 +107,9 @@ void connections_remove(struct connection *c)
 
 void connection_set(struct connection *c, enum connection_state state)
 {
-	static const uint64_t limit_ns[] = { [CONNECTION_ASKS] = ASK_NS, [CONNECTION_READS] = READ_NS };
+	static const uint64_t limit_ns[] = {
+		[CONNECTION_ASKS] = ASK_NS, [CONNECTION_READS] = READ_NS
+	};
 
 	if (!c || c->state == CONNECTION_ENDED)
 		return;
@@ -130,6 +134,7 @@ void connections_end_slow(struct connections *cs)
 	 * not read on after the data. */
 	for (struct connection *c = cs->first; c; c = c->next)
 		if ((c->state == CONNECTION_ASKS && has_hung_up(c->fd)) ||
-		    ((c->state == CONNECTION_ASKS || c->state == CONNECTION_READS) && c->deadline_ns < now))
+		    ((c->state == CONNECTION_ASKS || c->state == CONNECTION_READS) &&
+		     c->deadline_ns < now))
 			end(c);
 }

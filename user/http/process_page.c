@@ -106,8 +106,8 @@ static void put_nothing(const struct serve_view *v, const struct serve_process *
 	fputs(".</p>\n", out);
 }
 
-static void moments_part_write(const struct serve_view *v, const struct serve_process *p, bool is_live,
-			FILE *out)
+static void moments_part_write(const struct serve_view *v, const struct serve_process *p,
+			       bool is_live, FILE *out)
 {
 	const struct stack_past_moment *m;
 	size_t cnt = v->stacks ? stack_past_moments(v->stacks, p->image, &m) : 0;

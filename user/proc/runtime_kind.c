@@ -178,4 +178,3 @@ void runtime_read(const struct process_info *info, const struct proc_maps *maps,
 	else if (ret->kind == RUNTIME_NODE)
 		ret->was_told = runtime_has_option(info, "--interpreted-frames-native-stack") == 1;
 }
-

@@ -250,7 +250,7 @@ static const char *ca_file(const struct push_http_options *opts)
 
 /* Make the address of another gRPC call of the same server: path is "/SERVICE/METHOD". */
 static void push_target_call_url(const struct push_target *t, const char *path,
-			  char ret[PUSH_TARGET_URL_BYTES])
+				 char ret[PUSH_TARGET_URL_BYTES])
 {
 	bool is_v6 = strchr(t->host, ':');
 

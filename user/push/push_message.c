@@ -441,7 +441,7 @@ int debuginfo_encode_finished(const char *build_id, const char *upload_id, uint8
 
 /* The first message of the stream. */
 static int debuginfo_encode_info(const char *build_id, const char *upload_id, uint8_t **ret,
-			  size_t *ret_bytes)
+				 size_t *ret_bytes)
 {
 	UploadPb m = PARCA__DEBUGINFO__V1ALPHA1__UPLOAD_REQUEST__INIT;
 	InfoPb info = PARCA__DEBUGINFO__V1ALPHA1__UPLOAD_INFO__INIT;

@@ -186,4 +186,3 @@ void push_target_file_name(const struct push_target *t, char ret[PUSH_TARGET_FIL
 		if (!isalnum((unsigned char)*c) && !strchr("-._", *c))
 			*c = '_';
 }
-

@@ -70,7 +70,8 @@ struct cost_view {
 };
 
 /* is_one: all share one budget. */
-static struct cost_view cost_view_read(const struct tracker *t, const struct governor *g, bool is_one)
+static struct cost_view cost_view_read(const struct tracker *t, const struct governor *g,
+				       bool is_one)
 {
 	struct cost_view all = { .now = { -1, -1 }, .has_inuse = true };
 	size_t running_cnt = tracker_running_cnt(t);

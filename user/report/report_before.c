@@ -95,4 +95,3 @@ bool report_find_before(const struct report *r, struct report_before *ret)
 	ret->bytes_high = fmax(ret->bytes_high, 0);
 	return !isnan(ret->objects_high) && !isnan(ret->bytes_high);
 }
-

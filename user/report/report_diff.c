@@ -177,7 +177,7 @@ static int append_sample(struct append *a, const struct profile_sample *s, int s
  * bins. Nothing is merged: readers sum up by name. 0 or -ENOMEM; then `to` must be thrown away.
  */
 static int profile_append(struct profile *to, const struct profile *from, const uint32_t *samples,
-		   size_t cnt, int sign)
+			  size_t cnt, int sign)
 {
 	struct append a = { .to = to, .from = from };
 	int err = begin(&a);

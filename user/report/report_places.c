@@ -159,7 +159,7 @@ bool report_is_own(const struct report *r, const struct profile_sample *s,
 
 /* Find the next own frame from pos on, by the tables alone; false: none. */
 static bool report_next_own(const struct report *r, const struct profile_sample *s,
-		     struct report_frame_pos *pos, struct report_frame *ret)
+			    struct report_frame_pos *pos, struct report_frame *ret)
 {
 	enum rules rules = rules_of(r, s);
 

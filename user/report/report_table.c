@@ -78,7 +78,7 @@ static void format_verdict(const struct growth *g, char buf[REPORT_INTERVAL_BUF]
 
 /* What the table by growth has of its own. */
 static char *report_format_growth(const struct report *r, const struct report_row *row,
-			   enum report_cell cell, char *buf)
+				  enum report_cell cell, char *buf)
 {
 	struct growth g;
 	bool is_known = report_growth(r, row, 1, &g);
@@ -101,8 +101,8 @@ static bool report_row_has_inuse(const struct report_row *row)
 	return row->value || row->estimate.samples;
 }
 
-static void report_put_growth_legend(const struct report *r, const struct report_row *rows, size_t cnt,
-			      FILE *out)
+static void report_put_growth_legend(const struct report *r, const struct report_row *rows,
+				     size_t cnt, FILE *out)
 {
 	bool has_grown = false, has_unknown = false;
 	struct growth g;
@@ -170,8 +170,9 @@ static int compare_rows(const void *a, const void *b, void *ctx)
  * Find the rows for a table of its own: those that is_about() accepts, by report_compare_rows().
  * Stacks of one place are one row. 0 or -ENOMEM.
  */
-static int report_find_ranked(const struct report *r, bool (*is_about)(const struct report_row *row),
-		       struct report_places *ret)
+static int report_find_ranked(const struct report *r,
+			      bool (*is_about)(const struct report_row *row),
+			      struct report_places *ret)
 {
 	const struct report_row *row;
 	size_t kept = 0;
@@ -503,7 +504,7 @@ void report_table_put_row(const struct report_table *t, const struct report_row 
 
 /* The same for the first cnt rows: init, all of add, and put. */
 static int report_names_of(struct report_names *t, const struct report *r, size_t used,
-		    const struct report_places *rows, size_t cnt)
+			   const struct report_places *rows, size_t cnt)
 {
 	struct report_named_place p;
 	int err = report_names_init(t, r, used);
@@ -516,7 +517,7 @@ static int report_names_of(struct report_names *t, const struct report *r, size_
 }
 
 static void report_names_put_row(const struct report_names *t, const struct report *r,
-			  const struct report_row *row, FILE *out)
+				 const struct report_row *row, FILE *out)
 {
 	struct report_named_place p;
 
