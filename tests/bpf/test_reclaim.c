@@ -15,7 +15,7 @@
 #include "heaptap/scope.h"
 #include "kernel/engine_priv.h"
 #include "kernel/reclaim.h"
-#include "snapshot/snapshot.h"
+#include "result/snapshot.h"
 
 #define DEEPEST 40
 #define NO_READER UINT64_MAX

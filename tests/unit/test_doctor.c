@@ -369,7 +369,7 @@ static void test_findings(void **state)
 		{ "no rows", no_rows, DOCTOR_LIMIT, "no frame pointers either: /srv/app",
 		  "-fno-omit-frame-pointer" },
 		{ "data only", no_code, DOCTOR_NOTE, NULL, NULL },
-		{ "unreadable", unreadable, DOCTOR_LIMIT, "could not be read: /srv/app", "root" },
+		{ "unreadable", unreadable, DOCTOR_LIMIT, "are not seen: /srv/app", "root" },
 		{ "stripped", stripped, DOCTOR_NOTE, "only exported functions have names",
 		  "dbgsym" },
 		{ "no lines", no_lines, DOCTOR_NOTE, "no source lines: /srv/app", "-g" },

@@ -347,7 +347,7 @@ static void test_words(void **state)
 	free(text);
 	opts.at_ns = 1000000;
 	text = text_of(p, &opts);
-	expect(text, "\nAt 200 ms (nearest to 1.00 ms): 9.59 MiB (exact)");
+	expect(text, "\nAt 200 ms (nearest to 1 ms): 9.59 MiB (exact)");
 	free(text);
 	profile_free(p);
 }
@@ -382,6 +382,7 @@ static void test_least(void **state)
 	p->recording.inuse = RECORDING_INUSE_SINCE;
 	p->recording.inuse_since_ns = p->recording.begin_ns + 300 * MS_NS;
 	opts.at = REPORT_AT_TIME;
+	opts.at_ns = 200 * MS_NS;
 	assert_int_equal(report_move(p, &opts, NULL), 0);
 	text = text_of(p, &opts);
 	expect(text, "\nAt 200 ms: at least 9.59 MiB; the rows are of this moment");

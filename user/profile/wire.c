@@ -227,12 +227,12 @@ static int inflate_all(z_stream *z, const uint8_t *data, size_t bytes, size_t ma
 			return -ENOMEM;
 		if (rc != Z_OK && rc != Z_BUF_ERROR)
 			return format_fail(why, z->next_in - data,
-					   "the compressed data is damaged (%s)",
+					   "the compressed data are damaged (%s)",
 					   z->msg ? z->msg : "gzip");
 		if (!z->avail_in && z->avail_out)
 			return format_fail(why, bytes,
 					   "truncated after %zu unpacked bytes: the compressed "
-					   "data has no end mark",
+					   "data have no end mark",
 					   out->cnt);
 	}
 }
