@@ -429,8 +429,18 @@ static void test_witness(void **state)
 		witness_words(&w, words),
 		"The process grew by 84.0 MiB, of which 0 B is in use. By row: free kept by glibc "
 		"+84.0 MiB.");
-	w.was_freed = true; /* what is read says more than what is concluded of freed blocks */
+	/* What is read says more than what is concluded of blocks that were freed. */
+	assert_int_equal(vec_push(&p->moments_ns, 1), 0);
+	assert_int_equal(vec_push(&p->moments_ns, 2), 0);
+	assert_int_equal(vec_push(&p->lives, ((struct history_life){ .bytes = 90 * MIB })), 0);
+	witness_find(p, &w);
+	assert_true(w.is_kept_free && w.most_bytes == 90.0 * MIB);
 	assert_non_null(strstr(witness_words(&w, words), "By row: free kept by glibc +84.0 MiB."));
+	p->resident.begin.is_proved = false;
+	witness_find(p, &w);
+	assert_non_null(strstr(witness_words(&w, words), "its allocator keeps freed blocks"));
+	p->resident.begin.is_proved = true;
+	p->lives.cnt = 0;
 	p->recording.rss_begin_bytes = 121 * MIB; /* it grew while heaptap attached */
 	witness_find(p, &w);
 	assert_non_null(

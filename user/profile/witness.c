@@ -119,7 +119,7 @@ static void find_rows(const struct profile *p, struct witness *w)
 	w->is_kept_free = (double)resident_bytes(p, RESIDENT_FREE, true) -
 				  (double)resident_bytes(p, RESIDENT_FREE, false) >=
 			  EXPLAINED_SHARE * w->growth_bytes;
-	w->was_freed &= w->is_kept_free; /* what was freed may have been given back */
+	w->was_freed &= !w->is_kept_free; /* what is read says it better than what is concluded */
 }
 
 void witness_judge(double begin_bytes, double growth_bytes, double held_bytes, struct witness *ret)
@@ -202,15 +202,15 @@ char *witness_words(const struct witness *w, char buf[WITNESS_WORDS])
 			 w->unseen);
 	else if (w->unseen[0])
 		snprintf(unseen, sizeof(unseen), " (%s)", w->unseen);
-	if (w->rows[0]) /* read, where what was freed is concluded */
-		snprintf(buf, WITNESS_WORDS,
-			 "The process grew by %s, of which %s is in use. By row%s: %s.%s", growth,
-			 held, w->rows_range, w->rows, unseen);
-	else if (w->was_freed)
+	if (w->was_freed)
 		snprintf(buf, WITNESS_WORDS,
 			 "The process grew by %s, but only %s %sis in use. %s were in use at %s: "
 			 "its allocator keeps freed blocks.",
 			 growth, held, more, most, when);
+	else if (w->rows[0])
+		snprintf(buf, WITNESS_WORDS,
+			 "The process grew by %s, of which %s is in use. By row%s: %s.%s", growth,
+			 held, w->rows_range, w->rows, unseen);
 	else
 		snprintf(buf, WITNESS_WORDS,
 			 "The process grew by %s, of which %.0f %% is explained: %s %sis in use. "

@@ -404,7 +404,7 @@ static void put_rows(const struct report *r, FILE *out)
 
 	resident_words(r->p, words);
 	resident_why_words(r->p, why);
-	if (find_unexplained(r, &w) && w.rows[0])
+	if (find_unexplained(r, &w) && !w.was_freed && w.rows[0])
 		words[strcspn(words, ":")] = '\0';
 	snprintf(text, sizeof(text), "%s%s%s", words, *why ? "; " : "", why);
 	report_put_wrapped(text, 2, report_columns(r), out);
