@@ -127,7 +127,7 @@ state("allocated");
 ' && {
 	expect "the time line" "$work/said" '^points 0 ns 0 0;1\.0 s 8000 1;1\.5 s 14796 peak_space;2\.0 s 12096 2;2\.9 s 7096 3;3\.0 s 7796 inuse_space$' \
 		'^svg peak 14\.4 KiB at 1\.5 s 2 slider$' '^first 7796 in use; 7\.61 KiB at 3\.0 s is shown'
-	expect "a moment, by a click" "$work/said" '^click 12096 in use at 2\.0 s; 11\.8 KiB at 2\.0 s is shown' '^where everything in use at 2\.0 s: 11\.8 KiB, .*95 %' \
+	expect "a moment, by a click" "$work/said" '^click 12096 in use at 2\.0 s; 11\.8 KiB at 2\.0 s is shown' '^where all in use at 2\.0 s: 11\.8 KiB, .*95 %' \
 		'^address #m=moment&g=none&t=2000000000$'
 	expect "the peak and the end, by keys" "$work/said" '^left 14796 in use at the peak; ' '^left 8000 in use at 1\.0 s; ' '^end 7796 in use; ' \
 		'^allocated 14796 allocated; Click a moment'

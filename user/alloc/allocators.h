@@ -165,7 +165,7 @@ void alloc_unseen_find(struct elf_file *ef, const struct alloc_file *af, struct 
 
 /* Room for the words below. */
 #define ALLOC_UNSEEN_WORDS 160
-/* "contains jemalloc, whose functions have no names: what it allocates is not seen" */
+/* "contains jemalloc, whose functions have no names: its allocations are not seen" */
 const char *alloc_unseen_words(const struct alloc_unseen *u, char buf[ALLOC_UNSEEN_WORDS]);
 
 #endif

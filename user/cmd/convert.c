@@ -20,7 +20,7 @@
 
 static const char usage[] =
 	"usage: heaptap convert [OPTIONS] IN OUT\n\nWrite a heap profile in another format. IN is "
-	"anything that heaptap report reads: pprof, a heap dump of\njemalloc, a heap profile of "
+	"anything that heaptap report reads: pprof, a heap dump\nof jemalloc, a heap profile of "
 	"gperftools. The ending of OUT selects the format:\n "
 	" .pb.gz, .pprof       pprof, for go tool pprof, Parca, Pyroscope; has everything\n "
 	" .collapsed, .folded  one line per stack with its bytes, for flame graph programs\n "
