@@ -347,7 +347,7 @@ static void test_words(void **state)
 	free(text);
 	opts.at_ns = 1000000;
 	text = text_of(p, &opts);
-	expect(text, "\nAt 200 ms (nearest to 1.00 ms): 9.59 MiB (exact)");
+	expect(text, "\nAt 200 ms (nearest to 1 ms): 9.59 MiB (exact)");
 	free(text);
 	profile_free(p);
 }

@@ -162,7 +162,7 @@ static void inuse_in_words(void **state)
 	r.inuse_since_ns = 1700000000000000000;
 	assert_string_equal(
 		recording_inuse_words(&r, "server", 65536, false, buf),
-		"of what was allocated since 2023-11-14T22:13:20Z: frees were not tracked before");
+		"of allocations since 2023-11-14T22:13:20Z: frees were not tracked before");
 	r.inuse = RECORDING_INUSE_UNKNOWN;
 	r.full_share = 0.53;
 	assert_string_equal(recording_inuse_words(&r, "server", 65536, false, buf),
