@@ -15,7 +15,7 @@
 	const say = (part) => { chart.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + part * box.width, clientY: box.top + 50, bubbles: true })); return document.querySelector("#rows .chart-said").innerText; };
 	const newest = say(1), failed = say((68 + 10 / 29 * (box.width - 82)) / box.width);
 	heaptap.setRows({ why_not: "denied", hour: points, day: points });
-	const without = part.innerText.includes("Not known: denied.") && !part.querySelector("table");
+	const without = part.innerText.includes("Unknown: denied.") && !part.querySelector("table");
 	heaptap.setRows(undefined);
 	return `bands ${paths.length} runs ${[...runs]} stacked ${is_stacked} newest ${newest.replace(/^[^\u00b7]*/, "")} failed ${failed.includes("unknown")} without ${without} hidden ${part.hidden} markup ${part.querySelectorAll("b b, td b").length}`;
 })()

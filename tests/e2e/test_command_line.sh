@@ -54,7 +54,7 @@ for command in record report doctor explain top serve diff check symbolize conve
 		ok "$command --help" || not_ok "$command --help" "status $status" "$work/help"
 	# the options that --help lists are those that the manual explains
 	sed -nE 's/^ +(-., )?(--[a-z-]+).*/\2/p' "$work/help" | sort -u >"$work/told"
-	awk '/^\.SH EXAMPLES/ { exit } /^\.TP/ { getline; gsub(/\\-/, "-"); while (match($0, /--[a-z][a-z-]*/)) {
+	awk '/^\.SH EXAMPLES/ { exit } /^\.T[PQ]/ { getline; gsub(/\\-/, "-"); while (match($0, /--[a-z][a-z-]*/)) {
 		print substr($0, RSTART, RLENGTH); $0 = substr($0, RSTART + RLENGTH) } }' \
 		"$e2e_top/user/man/heaptap-$command.1" | sort -u >"$work/explained"
 	comm -3 "$work/told" "$work/explained" >"$work/differ"

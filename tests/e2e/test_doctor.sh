@@ -116,7 +116,7 @@ test_process() {
 	run_program sleep 120
 	doctor -p "$pid"
 	told "process: text" 0 "^Process $pid \(sleep\)" "executable +/.*(sleep|coreutils)" "resident" \
-		"^  recorded +allocations of glibc" "earlier ones are not seen" "^  command +heaptap record -p $pid -d 30s$"
+		"^  recorded +allocations of glibc" "COMMAND. sees all" "^  command +heaptap record -p $pid -d 30s$"
 	first_line "process: verdict" "^heaptap can record this process: (yes|with limits)"
 	# without the note of probes that a neighbour has in the C library for a moment
 	await 20 eval 'doctor -p "$pid"; ! says "$work/out" "breakpoints that are not in the file"'

@@ -127,7 +127,7 @@ URLS=$url symbolize
 bare "nobody is asked without --debuginfod"
 [ "$(asked)" = 0 ] && ok "nobody was asked" || not_ok "nobody was asked" "" "$work/requests"
 URLS= symbolize --debuginfod
-[ $status = 1 ] && grep -q "--debuginfod needs DEBUGINFOD_URLS" "$work/err" && ok "no servers: an error that says which variable" ||
+[ $status = 1 ] && grep -q "debuginfod needs DEBUGINFOD_URLS" "$work/err" && ok "no servers: an error that says which variable" ||
 	not_ok "no servers" "status $status" "$work/err"
 URLS="http://127.0.0.1:1 $url" symbolize --debuginfod
 named "debug information of the second server"

@@ -20,14 +20,15 @@
 #include "report/report.h"
 
 static const char usage[] =
-	"usage: heaptap convert [OPTIONS] IN OUT\n\nWrite a heap profile in another format. IN is "
-	"anything that heaptap report reads: pprof, a heap dump of\njemalloc, a heap profile of "
-	"gperftools. The ending of OUT selects the format:\n "
-	" .pb.gz, .pprof       pprof, for go tool pprof, Parca, Pyroscope; has everything\n "
-	" .collapsed, .folded  one line per stack with its bytes, for flame graph programs\n "
-	" .heap                heap_v2, a dump as jemalloc writes it, for jeprof; by "
-	"thread\nSamples are scaled up as by jeprof. Names come from the files on this "
-	"machine.\nIN may be - for standard input, OUT - for standard output.\n\n";
+	"usage: heaptap convert [OPTIONS] IN OUT\n\n"
+	"Write a heap profile in another format. IN is anything that heaptap report reads: "
+	"pprof, a heap\n"
+	"dump of jemalloc, a heap profile of gperftools. The ending of OUT selects the format:\n"
+	"  .pb.gz, .pprof       pprof, for go tool pprof, Parca, Pyroscope; has everything\n"
+	"  .collapsed, .folded  one line per stack with its bytes, for flame graph programs\n"
+	"  .heap                heap_v2, a dump as jemalloc writes it, for jeprof; by thread\n"
+	"Samples are scaled up as by jeprof. Names come from the files on this machine.\n"
+	"IN may be - for standard input, OUT - for standard output.\n\n";
 
 static const char more[] = "\n"
 			   "examples:\n"
