@@ -73,7 +73,7 @@ attach --rate 1
 run_target
 stop_recorder
 finish_target
-told "no names: said at once" "'[^']*/all' contains jemalloc, whose functions have no names: what it allocates is not seen" "$work/heaptap.err"
+told "no names: said at once" "'[^']*/all' contains jemalloc, whose functions have no names: its allocations are not seen" "$work/heaptap.err"
 told "no names: doctor" "/all contains jemalloc, whose functions have no names" "$work/doctor"
 "$heaptap" report "$work/p.pb.gz" >"$work/report" 2>&1
 sed -n 2p "$work/report" >"$work/second"
