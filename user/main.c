@@ -37,15 +37,16 @@ static const struct command *const commands[] = {
 
 static void print_usage(FILE *out)
 {
-	fputs("usage: heaptap COMMAND [OPTIONS]\n\nheaptap shows which code holds the memory of a "
-	      "running native process, from outside it.\n\n",
+	fputs("usage: heaptap COMMAND [OPTIONS]\n\n"
+	      "heaptap shows which code holds the memory of a running native process, from "
+	      "outside it.\n\n",
 	      out);
 	for (size_t i = 0; i < COMMAND_CNT && commands[i]->example; i++)
 		fprintf(out, "  %-9s %s\n              $ %s\n", commands[i]->name,
 			commands[i]->summary, commands[i]->example);
-	fputs("\nOptions of a command: heaptap COMMAND --help; in detail: man "
-	      "heaptap-COMMAND.\nLicences: heaptap version --licences. Completion in shells: "
-	      "heaptap completion.\n",
+	fputs("\n"
+	      "Options of a command: heaptap COMMAND --help; in detail: man heaptap-COMMAND.\n"
+	      "Licences: heaptap version --licences. Completion in shells: heaptap completion.\n",
 	      out);
 }
 

@@ -487,7 +487,7 @@ static void test_share_of_unknown(void **state)
 		assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 		assert_true(isnan(res->limit) && isnan(res->value));
 		text_has(&l, LIMIT_JSON, "\"limit_bytes\":null,", true);
-		text_has(&l, LIMIT_TEXT, "unknown  more in use: unknown\n", true);
+		text_has(&l, LIMIT_TEXT, "unknown  more in use: not known\n", true);
 		text_has(&l, LIMIT_TEXT, "limit 0", false);
 		limits_release(&l);
 		profile_free(p);
@@ -521,7 +521,7 @@ static void test_written(void **state)
 	assert_non_null(strstr(text, "(PID 7), 24.0 s, one sample per 4.00 KiB\n"
 				     "FAIL     in use: 800 KiB, at least "));
 	assert_non_null(strstr(text, "and 2 more\n"));
-	assert_non_null(strstr(text, "unknown  in use by ended tasks: unknown; limit 0 B\n"));
+	assert_non_null(strstr(text, "unknown  in use by ended tasks: not known; limit 0 B\n"));
 	assert_non_null(strstr(text, "\nFAIL (99 % confidence)\n"));
 	free(text);
 	text = written(&l, LIMIT_JSON);

@@ -28,9 +28,10 @@
 #define WALL_S 60 /* for a process of many large files */
 
 static const char usage[] =
-	"usage: heaptap doctor [-p PID] [-v | --json]\n\nCheck what heaptap can record on this "
-	"machine, or of the process PID, at what cost, what would\nbe missing, and what to do "
-	"about it. Nothing is attached to the process.\n\n";
+	"usage: heaptap doctor [-p PID] [-v | --json]\n\n"
+	"Check what heaptap can record on this machine, or of the process PID, at what cost, "
+	"what would\n"
+	"be missing, and what to do about it. Nothing is attached to the process.\n\n";
 
 static const char more[] = "\nExit status: 0 it can be recorded, 1 it cannot, 2 wrong usage.\n";
 

@@ -35,9 +35,9 @@ static const char usage[] =
 	"or changing it. No recording is needed.\n"
 	"\n";
 
-static const char more[] =
-	"\nWith --for, Ctrl-C takes the second reading at once.\n\nExit status: 0 success, 1 "
-	"error, 2 wrong usage.\n";
+static const char more[] = "\n"
+			   "With --for, Ctrl-C takes the second reading at once.\n\n"
+			   "Exit status: 0 success, 1 error, 2 wrong usage.\n";
 
 static const char *const formats[] = { "text", "json", "html", NULL };
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_HTML };

@@ -23,11 +23,14 @@
 #include "result/scope_labels.h"
 
 static const char usage[] =
-	"usage: heaptap record [OPTIONS] -p PID\n "
-	"      heaptap record [OPTIONS] --comm NAME | --cgroup PATH\n "
-	"      heaptap record [OPTIONS] -- COMMAND [ARG...]\n\nRecord which code allocates and "
-	"holds the memory of a process. Ends when the time is up, when\nall processes have ended, "
-	"or with Ctrl-C; then saves a profile (pprof) and prints the largest\nholders.\n";
+	"usage: heaptap record [OPTIONS] -p PID\n"
+	"       heaptap record [OPTIONS] --comm NAME | --cgroup PATH\n"
+	"       heaptap record [OPTIONS] -- COMMAND [ARG...]\n\n"
+	"Record which code allocates and holds the memory of a process. Ends when the time is "
+	"up, when\n"
+	"all processes have ended, or with Ctrl-C; then saves a profile (pprof) and prints the "
+	"largest\n"
+	"holders.\n";
 
 static const char more[] =
 	"\n"

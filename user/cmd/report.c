@@ -22,10 +22,11 @@
 #include "report/report_diff.h"
 
 static const char usage[] =
-	"usage: heaptap report [OPTIONS] FILE\n\nRead a pprof heap profile, heaptap's own or "
-	"another tool's, or a heap dump of jemalloc or\ngperftools, and show which code holds the "
-	"memory.\nFILE may be - for standard input, or the address of a profile that heaptap "
-	"serves.\n\n";
+	"usage: heaptap report [OPTIONS] FILE\n\n"
+	"Read a pprof heap profile, heaptap's own or another tool's, or a heap dump of jemalloc "
+	"or\n"
+	"gperftools, and show which code holds the memory.\n"
+	"FILE may be - for standard input, or the address of a profile that heaptap serves.\n\n";
 
 static const char more[] = "\n"
 			   "examples:\n"
@@ -40,11 +41,13 @@ static const char more[] = "\n"
 			   "  heaptap report --format html -o heap.html FILE\n";
 
 static const char diff_usage[] =
-	"usage: heaptap diff [OPTIONS] BEFORE AFTER\n\nShow the changes from one pprof heap "
-	"profile to another, with 95 % intervals.\nChanges within sampling noise are summed up. "
-	"The profiles may be of different processes, builds\nand rates: rows are compared by "
-	"name. AFTER may be - for standard input; both may be addresses of\nprofiles that heaptap "
-	"serves, current or saved.\n\n";
+	"usage: heaptap diff [OPTIONS] BEFORE AFTER\n\n"
+	"Show the changes from one pprof heap profile to another, with 95 % intervals.\n"
+	"Changes within sampling noise are summed up. The profiles may be of different "
+	"processes, builds\n"
+	"and rates: rows are compared by name. AFTER may be - for standard input; both may be "
+	"addresses of\n"
+	"profiles that heaptap serves, current or saved.\n\n";
 
 static const char diff_more[] =
 	"\n"

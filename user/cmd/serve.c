@@ -284,9 +284,10 @@ void serve_settings_release(struct serve_settings *s)
 
 static const char usage[] =
 	"usage: heaptap serve [OPTIONS] -a | [-p PID]... [--comm RE]... [--exe RE]... [--user "
-	"USER]...\n "
-	"                              [--cgroup PATH]... [--container ID]...\n\nFollow processes "
-	"from outside, and serve profiles of their memory over HTTP, until SIGTERM.\n";
+	"USER]...\n"
+	"                               [--cgroup PATH]... [--container ID]...\n\n"
+	"Follow processes from outside, and serve profiles of their memory over HTTP, until "
+	"SIGTERM.\n";
 
 static const char more[] =
 	"\n"

@@ -295,10 +295,12 @@ static int debuginfod_fetch(struct debuginfod *d, const char *build_id_hex,
 }
 
 static const char usage[] =
-	"usage: heaptap symbolize [OPTIONS] FILE\n\nAdd names, lines and inlined functions to a "
-	"profile, from files with the same build ids: programs,\nlibraries, and separate debug "
-	"information.\nFILE is replaced, unless --output names another file. FILE may be - for "
-	"standard input.\n\n";
+	"usage: heaptap symbolize [OPTIONS] FILE\n\n"
+	"Add names, lines and inlined functions to a profile, from files with the same build "
+	"ids: programs,\n"
+	"libraries, and separate debug information.\n"
+	"FILE is replaced, unless --output names another file. FILE may be - for standard "
+	"input.\n\n";
 
 static const char more[] = "\n"
 			   "examples:\n"

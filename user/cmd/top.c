@@ -11,8 +11,10 @@
 #include "track/governor.h"
 
 static const char usage[] =
-	"usage: heaptap top [OPTIONS] -p PID\n\nRecord a process (as root), and show which code "
-	"holds its memory, live in the terminal. The key\nq ends it, and no probe is left.\n";
+	"usage: heaptap top [OPTIONS] -p PID\n\n"
+	"Record a process (as root), and show which code holds its memory, live in the terminal. "
+	"The key\n"
+	"q ends it, and no probe is left.\n";
 
 static const char more[] = "\n"
 			   "keys: ? shows them\n"

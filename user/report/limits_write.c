@@ -87,9 +87,9 @@ static void format_sentence(const struct limit_result *res, char buf[SENTENCE_BU
 			 format_value(res, res->low, low), format_value(res, res->high, high));
 	format_value(res, res->limit, limit);
 	if (isnan(res->limit))
-		snprintf(buf, SENTENCE_BUF, "%s: unknown", title_of(res->kind));
+		snprintf(buf, SENTENCE_BUF, "%s: not known", title_of(res->kind));
 	else if (isnan(res->value))
-		snprintf(buf, SENTENCE_BUF, "%s: unknown; limit %s", title_of(res->kind), limit);
+		snprintf(buf, SENTENCE_BUF, "%s: not known; limit %s", title_of(res->kind), limit);
 	else
 		snprintf(buf, SENTENCE_BUF, "%s: %s%s; limit %s", title_of(res->kind),
 			 format_value(res, res->value, value), sure, limit);

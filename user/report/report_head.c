@@ -257,8 +257,10 @@ static void add_held(const struct report *r, struct report_line *l)
 	if (text[0] && !(is_least && !strcmp(text, "exact")))
 		report_line_add(l, " ", strcmp(text, "exact") != 0 ? "%s (95 %%)" : "(%s)", text);
 	add_blocks(row->objects, r->objects_type >= 0, l);
-	if (!report_is_at_end(r))
-		report_line_add(l, " ", "at the end");
+	if (!report_is_at_end(r)) /* more than the peak, perhaps: they did not all end at once */
+		report_line_add(l, " ",
+				recording_of(r)->process_cnt > 1 ? "at the end of each" :
+								   "at the end");
 	if (!isnan(growth))
 		report_line_add(l, ", ", "%s/min", format_bytes(growth, value, sizeof(value)));
 }

@@ -338,6 +338,8 @@ static void put_stacks(const struct report *r, struct report_marks *marks, FILE 
 static void put_nothing(const struct report *r, FILE *out)
 {
 	report_put_wrapped(
+		r->opts->older_than ?
+			"No sampled block has been in use for that long." :
 		r->rate_bytes > 1 ?
 			"Nothing was sampled. With --rate 1 every allocation is recorded." :
 			"Nothing was sampled.",

@@ -342,7 +342,10 @@ static int open_dir(struct saved_store *s, const char *dir, struct err *why)
 		return err_set_os(why, err, "cannot write to the folder '%s' for saved profiles",
 				  dir);
 	if (flock(s->dir_fd, LOCK_EX | LOCK_NB))
-		return err_set(why, -errno, "another process saves profiles in '%s'", dir);
+		return err_set(why, -errno,
+			       "'%s' is in use by another process that saves "
+			       "profiles",
+			       dir);
 	err = load(s);
 	return err ? err_set_os(why, err,
 				"cannot read the folder '%s' of saved "

@@ -175,14 +175,16 @@ static void answer_pprof_index(struct http_exchange *x)
 	static const struct http_answer a = {
 		.status = 200,
 		.type = "text/html; charset=utf-8",
-		.text = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta "
-			"charset=\"utf-8\"><title>/debug/pprof/</title></head><body>\n<p>Profiles "
-			"for <code>go tool pprof</code>; debug=1: as text</p>\n<ul>\n<li><a "
-			"href=\"allocs?debug=1\">allocs</a> allocations since a process is "
-			"followed; seconds=N: within N seconds\n<li><a "
-			"href=\"heap?debug=1\">heap</a> heap in use\n<li><a "
-			"href=\"cmdline\">cmdline</a> the command line of the "
-			"process\n</ul></body></html>\n",
+		.text = "<!DOCTYPE html>\n"
+			"<html lang=\"en\"><head><meta "
+			"charset=\"utf-8\"><title>/debug/pprof/</title></head><body>\n"
+			"<p>Profiles for <code>go tool pprof</code>; debug=1: as text</p>\n"
+			"<ul>\n"
+			"<li><a href=\"allocs?debug=1\">allocs</a> allocations since a process "
+			"is followed; seconds=N: within N seconds\n"
+			"<li><a href=\"heap?debug=1\">heap</a> heap in use\n"
+			"<li><a href=\"cmdline\">cmdline</a> the command line of the process\n"
+			"</ul></body></html>\n",
 	};
 
 	http_reply(x, &a);
