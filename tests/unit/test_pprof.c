@@ -227,7 +227,7 @@ static void cut_anywhere(void **state)
 		assert_int_equal(pprof_read_mem(exact, cut, &q, &why), -EBADMSG);
 		assert_true(why.text[0] && why.offset <= cut);
 		if (cut > 20)
-			assert_non_null(strstr(why.text, "truncated"));
+			assert_non_null(strstr(why.text, "cut off"));
 		free(exact);
 	}
 	for (size_t cut = 0; cut < bytes; cut++) {

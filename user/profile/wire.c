@@ -231,7 +231,7 @@ static int inflate_all(z_stream *z, const uint8_t *data, size_t bytes, size_t ma
 					   z->msg ? z->msg : "gzip");
 		if (!z->avail_in && z->avail_out)
 			return format_fail(why, bytes,
-					   "truncated after %zu unpacked bytes: the compressed "
+					   "cut off after %zu unpacked bytes: the compressed "
 					   "data have no end mark",
 					   out->cnt);
 	}
