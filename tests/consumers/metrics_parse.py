@@ -4,7 +4,7 @@
 
   metrics_parse.py TEXT_PAGE OPENMETRICS_PAGE
 
-The pages are of one moment, but for what a page costs itself. Prints one line for each fault.
+The pages are of one moment, but for what a page costs itself, and what others do. Prints one line for each fault.
 """
 import sys
 
@@ -12,7 +12,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
 OF_ITSELF = ("heaptap_cpu_seconds_total", "heaptap_resident_memory_bytes", "heaptap_open_fds",
-             "heaptap_snapshot_seconds", "heaptap_snapshot_age_seconds")
+             "heaptap_snapshot_seconds", "heaptap_snapshot_age_seconds", "heaptap_target_cgroup_usage_bytes",
+             "heaptap_resident_age_seconds")
 
 
 def samples(read, path):

@@ -24,6 +24,8 @@ held_in_all() { awk '$1 == "HOLDS" { n[$5 " " $6] = $2 } END { for (i in n) sum 
 step "grow 2"
 
 # files
+has_rows() { curl -s -f "http://$address/metrics" | grep -q '^heaptap_resident_bytes{'; }
+await 30 has_rows || not_ok "resident memory by row" "none within 30 s"
 curl -s -f -o "$work/text" "http://$address/metrics"
 curl -s -f -H 'Accept: application/openmetrics-text; version=1.0.0' -o "$work/open" "http://$address/metrics"
 timeout 30 promtool check metrics <"$work/text" >"$work/lint" 2>&1 && [ ! -s "$work/lint" ] &&
