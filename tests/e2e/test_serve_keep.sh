@@ -169,7 +169,7 @@ in_folder() {
 	moment=last
 	[ "$(cut -d- -f4 <<<"$survivor")" = peak.pb.gz ] && moment=peak
 	is_kept "after a restart: served" "$moment" "$("$compare" total "$dir/$survivor" | awk '{ print $2 }')"
-	refused "a folder in use" "another process saves profiles" --listen 127.0.0.1:0 --comm nobody --keep-dir "$dir"
+	refused "a folder in use" "in use by another process" --listen 127.0.0.1:0 --comm nobody --keep-dir "$dir"
 	end_server "after a restart"
 
 	# fewer and none, told while it runs

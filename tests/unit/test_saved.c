@@ -406,7 +406,7 @@ static void test_store_again(void **state)
 		add(s, &n, 10, KEEP_RANK_RUNS);
 	}
 	assert_int_equal(saved_store_open(&opts, &other, &why), -EWOULDBLOCK);
-	assert_non_null(strstr(why.text, "another process saves"));
+	assert_non_null(strstr(why.text, "in use by another process"));
 	saved_store_close(s);
 	for (size_t i = 0; i < 3; i++) {
 		snprintf(path, sizeof(path), "%s/%s", f->path, foreign[i]);
