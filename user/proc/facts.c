@@ -171,41 +171,33 @@ static bool pick_live_thread(struct process_info *info, pid_t tid)
 	return true;
 }
 
-/* text: the status file of a thread. */
-static void merge_seccomp(struct process_info *info, const char *text)
-{
-	const char *value = status_value(text, "Seccomp");
-	int mode = value ? (int)strtol(value, NULL, 10) : 0;
-
-	value = status_value(text, "SigCgt");
-	info->catches_sigsys |= value && strtoull(value, NULL, 16) >> (SIGSYS - 1) & 1;
-	if (mode > info->seccomp)
-		info->seccomp = mode;
-}
-
-static bool read_task_seccomp(struct process_info *info, pid_t tid)
+static bool merge_seccomp(struct process_info *info, pid_t tid)
 {
 	char name[64], *text;
+	const char *value;
+	int mode;
 
 	if (info->thread_cnt++ >= SECCOMP_THREADS_CAP)
 		return true;
 	snprintf(name, sizeof(name), "task/%d/status", tid);
 	if (proc_text_read(info->tgid, name, &text))
 		return false;
-	merge_seccomp(info, text);
+	value = status_value(text, "Seccomp");
+	mode = value ? (int)strtol(value, NULL, 10) : 0;
+	value = status_value(text, "SigCgt");
+	info->catches_sigsys |= value && strtoull(value, NULL, 16) >> (SIGSYS - 1) & 1;
 	free(text);
+	if (mode > info->seccomp)
+		info->seccomp = mode;
 	return false;
 }
 
-/* The only thread's status was read already. */
 static void read_seccomp(struct process_info *info)
 {
 	uint32_t thread_cnt = info->thread_cnt;
 
-	if (thread_cnt == 1 && info->live_tid == info->pid)
-		return;
 	info->thread_cnt = 0;
-	each_thread(info, read_task_seccomp);
+	each_thread(info, merge_seccomp);
 	info->thread_cnt = thread_cnt;
 }
 
@@ -313,7 +305,6 @@ static int read_status(struct process_info *info)
 	if (value)
 		info->file_bytes = strtoull(value, NULL, 10) * 1024;
 	/* one number per namespace, from that of this /proc inwards */
-	merge_seccomp(info, text);
 	value = status_value(text, "NSpid");
 	info->ns_pid = info->tgid;
 	while (value) {

@@ -24,8 +24,6 @@
 #define FILES_WAIT_NS (300 * NS_PER_MS)
 #define FILES_WAIT_PER_S 0.2 /* ... and spends at most this part of its time on waiting for all */
 
-#define DESCRIBED_NS NS_PER_S
-
 struct file_list {
 	VEC(struct track_file *) file;
 };
@@ -573,22 +571,12 @@ static void note_what_is_unseen(struct tracker *t, const struct tracked_process 
 	note_own_heap(p, inst);
 }
 
-/* Is it known what it is? A program that loads libraries all the time is asked once a second. */
-static bool is_described(const struct tracker *t, const struct tracked_process *p,
-			 uint32_t generation)
-{
-	const struct track_instance *inst = instances_find(&t->instances, p->pid, generation);
-
-	return inst && inst->exe[0] && p->live_tid == p->pid &&
-	       p->refreshed_ns < p->described_ns + DESCRIBED_NS;
-}
-
 static int bring_up_to_date(struct tracker *t, struct tracked_process *p)
 {
 	struct track_file **file;
 	struct ht_target target;
 	struct process_info info;
-	bool has_info, is_known;
+	bool has_info;
 	int err;
 
 	p->is_dirty = false;
@@ -596,22 +584,16 @@ static int bring_up_to_date(struct tracker *t, struct tracked_process *p)
 	err = engine_get_target(t->engine, p->pid, &target);
 	if (err)
 		return err;
-	is_known = is_described(t, p, target.generation);
-	has_info = !is_known && !process_info_read(p->pid, &info);
+	has_info = !process_info_read(p->pid, &info);
 	if (has_info && info.live_tid)
 		p->live_tid = info.live_tid;
 	if (has_info) {
 		p->uid = info.uid;
 		p->is_emulated = process_is_emulated(&info);
-		p->described_ns = p->refreshed_ns;
 	}
 	/* If an exec happens in between, the set is the old image's. It does not count then: the
 	 * walk asks the kernel, and the exec's event leads to another refresh. */
 	err = read_mappings(t, p, target.generation);
-	if (err == -ESRCH && is_known) { /* perhaps only its main thread has ended */
-		p->described_ns = 0;
-		p->is_dirty = true;
-	}
 	if (err)
 		return err;
 	p->may_have_leftovers &= p->is_waiting || p->has_busy_files;

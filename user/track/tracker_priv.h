@@ -89,7 +89,7 @@ struct tracked_process {
 	struct tap_unit tap_unit;
 	uint64_t tap_cpu_ns; /* its CPU time at the last look at its rate */
 	bool has_allocator; /* an allocator was mapped when its mappings were last read */
-	uint64_t refreshed_ns, described_ns; /* when it was read last, and when what it is was */
+	uint64_t refreshed_ns;
 	struct read_cost read_cost; /* cost of reading its files */
 	uint32_t uid;
 	bool is_waiting; /* some of its files are being read */
