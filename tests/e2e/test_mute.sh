@@ -85,7 +85,7 @@ hanging_disk() {
 	# of the file, not of what the program has in memory: its symbols
 	fuse "mute $(($(readelf -SW "$file" | sed -n 's/.* \.symtab *SYMTAB *[0-9a-f]* \([0-9a-f]*\).*/0x\1/p') / 4096 * 4096))"
 	serve --listen 127.0.0.1:0 --rate 1 --pid "${pid_of[heapx]}"
-	await 20 says "$top/serve.err" "mnt/file' could not be read in time .*retrying in 10 s" &&
+	await 20 says "$top/serve.err" "mnt/file' could not be read in time: .*retrying in 10 s" &&
 		ok "a disk that hangs for a while: said" || not_ok "a disk that hangs for a while" "not said" "$top/serve.err"
 	fuse "speak"
 	is_probed() { sleep 0.3 && ! same_memory heapx; }
