@@ -108,7 +108,8 @@ int engine_put_target(struct engine *e, pid_t tgid, const struct ht_target *t);
 /* -ENOENT: not a target. */
 int engine_get_target(struct engine *e, pid_t tgid, struct ht_target *ret);
 int engine_del_target(struct engine *e, pid_t tgid);
-/* HT_THREAD_* of all threads of any process, without a stop. -ENOTSUP: not on this kernel (6.1). */
+/* HT_THREAD_* of all threads of any process, without a stop. -ENOTSUP: not on this kernel (6.1). After another error
+ * but -ESRCH, all of them: nobody is harmed because the kernel did not answer. */
 int engine_ask_threads(const struct engine *e, pid_t pid, uint32_t *ret_flags);
 /* Set and clear flags (HT_TARGET_*); safe when an exec changes the target at the same time. */
 int engine_mark_target(struct engine *e, pid_t tgid, uint32_t set, uint32_t clear);

@@ -468,5 +468,8 @@ int engine_ask_threads(const struct engine *e, pid_t pid, uint32_t *ret_flags)
 		close(fd);
 	if (link >= 0)
 		close(link);
+	if (!err || err == -ESRCH)
+		return err;
+	*ret_flags = HT_THREAD_DISPATCHES | HT_THREAD_MAY_NOT_RESTART; /* not asked: the worst */
 	return err == -E2BIG ? -ENOTSUP : err;
 }

@@ -79,7 +79,9 @@ static int check_dispatch(const struct recorder *r)
 	uint32_t flags;
 
 	vec_each(&r->targets.list, t) {
-		if (!t->catches_sigsys || engine_ask_threads(r->session->engine, t->pid, &flags) ||
+		flags = 0;
+		if (!t->catches_sigsys ||
+		    engine_ask_threads(r->session->engine, t->pid, &flags) == -ENOTSUP ||
 		    !(flags & HT_THREAD_DISPATCHES))
 			continue;
 		log_error(

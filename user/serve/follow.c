@@ -313,7 +313,7 @@ static int judge(const struct follow *f, const struct process_info *info, enum v
 static const char *why_refused(const struct follow *f, const struct process_info *info,
 			       struct err *why)
 {
-	uint32_t flags;
+	uint32_t flags = 0;
 
 	if (process_check_probing(info, why))
 		return why->text;
@@ -322,7 +322,7 @@ static const char *why_refused(const struct follow *f, const struct process_info
 	if (info->seccomp && !f->returns_are_safe)
 		return "it runs under seccomp, and on this kernel its filter would kill it at the "
 		       "end of a return probe";
-	if (info->catches_sigsys && !engine_ask_threads(f->engine, info->pid, &flags) &&
+	if (info->catches_sigsys && engine_ask_threads(f->engine, info->pid, &flags) != -ENOTSUP &&
 	    flags & HT_THREAD_DISPATCHES)
 		return "it handles its system calls itself (syscall user dispatch, as Wine does), "
 		       "so a return probe would harm it";

@@ -39,7 +39,7 @@
 
 /*
  * Seccomp. A call that a filter does not allow is not made. The tracer could suspend the filters for it
- * (PTRACE_O_SUSPEND_SECCOMP), but not if it is killed between the thread's last stop and the call.
+ * (PTRACE_O_SUSPEND_SECCOMP), but they are back if it is killed before the call.
  */
 
 static bool is_filtered(pid_t tid)

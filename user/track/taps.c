@@ -231,9 +231,9 @@ static bool is_tried_again(const struct tracker *t, struct tracked_process *p, i
 /* What its threads are, is known before one is stopped: the visitor may be killed before it has mended anything. */
 static const char *why_not_stopped(const struct tracker *t, const struct tracked_process *p)
 {
-	uint32_t flags;
+	uint32_t flags = 0;
 
-	if (engine_ask_threads(t->engine, p->pid, &flags))
+	if (engine_ask_threads(t->engine, p->pid, &flags) == -ENOTSUP)
 		return NULL; /* the visitor finds out by itself */
 	if (flags & HT_THREAD_DISPATCHES)
 		return "it handles its system calls itself (syscall user dispatch, as Wine does)";
