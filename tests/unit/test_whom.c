@@ -151,6 +151,18 @@ static void test_operands(void **state)
 		{ { "sleep", "1" }, NULL },
 	};
 	static const char *const no_pids[] = { "0", "-1", "+7", "7,", "99999999999", "7,-1" };
+	static const struct option_row rows[] = {
+		{ "pid", .letter = 'p' },
+		{ "duration", .letter = 'd' },
+		{ .name = "follow" },
+		{ .name = "max-live" },
+	};
+	struct option_given given[] = { { &rows[0], "12" },
+					{ &rows[1], "3s" },
+					{ &rows[2], NULL },
+					{ &rows[3], "1 k" } };
+	const struct option_args no_args = { 0 };
+	const struct option_args args = { .given = { given, 4, 4 } };
 	struct whom none = { 0 }, some = { 0 };
 	struct err why;
 	pid_t pid = begin(), found = 0;
@@ -160,14 +172,16 @@ static void test_operands(void **state)
 		char *const *operands = (char *const *)cases[i].operands;
 
 		why.text[0] = '\0';
-		assert_int_equal(whom_is_mistaken("record", &none, operands, &why),
+		assert_int_equal(whom_is_mistaken("record", &none, &no_args, operands, &why),
 				 cases[i].why != NULL);
 		assert_string_equal(why.text, cases[i].why ? cases[i].why : "");
 	}
 	assert_int_equal(whom_add_pids(&some, "12"), 0);
-	assert_true(whom_is_mistaken("check", &some, (char *[]){ (char *)"13", (char *)"-q", NULL },
-				     &why));
-	assert_string_equal(why.text, "did you mean: heaptap check -q -p 12,13");
+	assert_true(whom_is_mistaken("check", &some, &args,
+				     (char *[]){ (char *)"13", (char *)"-q", NULL }, &why));
+	assert_string_equal(why.text,
+			    "did you mean: heaptap check -d 3s --follow --max-live='1 k' -q -p "
+			    "12,13");
 	whom_release(&some);
 	assert_int_equal(whom_find_one("7", &found, &why), 0);
 	assert_int_equal(found, 7);
@@ -186,7 +200,8 @@ static void test_operands(void **state)
 	assert_non_null(strstr(why.text, "by name: --comm"));
 	assert_int_equal(whom_explain_pids("", &why), -EINVAL);
 	assert_non_null(strstr(why.text, "is the program running?"));
-	assert_true(whom_is_mistaken("record", &none, (char *[]){ (char *)"sleep", NULL }, &why));
+	assert_true(whom_is_mistaken("record", &none, &no_args,
+				     (char *[]){ (char *)"sleep", NULL }, &why));
 	assert_non_null(strstr(why.text, "of the name 'sleep' run"));
 	assert_non_null(strstr(why.text,
 			       "did you mean: heaptap record --comm sleep, or to start it: "

@@ -377,7 +377,7 @@ static int take_operands(struct check_options *o, const struct option_args *args
 	}
 	if (!operands[0] || is_more_pids || !strcmp(operands[-1], "--")) {
 		o->first = operands[0] && !is_more_pids ? args->first : 0;
-		return record_settings_operands(&o->with, "check", operands);
+		return record_settings_operands(&o->with, "check", args, operands);
 	}
 	if (has_whom || operands[1]) {
 		log_error("check: unexpected argument '%s': %s", operands[has_whom ? 0 : 1],

@@ -305,9 +305,9 @@ static int settle(struct record_options *o, const struct option_args *args)
 	return record_settings_settle(&o->with, "record", args);
 }
 
-static int take_operands(char **argv, size_t first, struct record_options *o)
+static int take_operands(char **argv, const struct option_args *args, struct record_options *o)
 {
-	char **operands = argv + first;
+	char **operands = argv + args->first;
 	int err;
 
 	if (!operands[0] && !record_settings_has_targets(&o->with)) {
@@ -315,7 +315,7 @@ static int take_operands(char **argv, size_t first, struct record_options *o)
 			  "-- COMMAND");
 		return -EINVAL;
 	}
-	err = record_settings_operands(&o->with, "record", operands);
+	err = record_settings_operands(&o->with, "record", args, operands);
 	o->result.program_argv = o->with.recorder.argv;
 	return err;
 }
@@ -447,7 +447,7 @@ static int run(int argc, char **argv, const struct option_args *args)
 	if (!err)
 		err = settle(&o, args);
 	if (!err)
-		err = take_operands(argv, args->first, &o);
+		err = take_operands(argv, args, &o);
 	if (!err)
 		err = check_dry_run(&o);
 	if (!err)

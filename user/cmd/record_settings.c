@@ -363,14 +363,32 @@ static void escape(const char *name, size_t chars, char pattern[static PATTERN_B
 	}
 }
 
-/* "heaptap record -d 5 -p 1,2" for "1 2 -d 5" */
-static void suggest_pids(const char *command, const struct whom *w, char *const operands[],
-			 struct err *why)
+static void add_option(struct err *why, const struct option_given *given)
 {
+	const char *text = given->text, *quote;
+
+	if (given->row->letter)
+		err_add(why, " -%c", given->row->letter);
+	else
+		err_add(why, " --%s", given->row->name);
+	if (!text)
+		return;
+	quote = !*text || strpbrk(text, " \t\n\"$&|;<>()*?[]{}^#~\\`!") ? "'" : "";
+	err_add(why, "%c%s%s%s", given->row->letter ? ' ' : '=', quote, text, quote);
+}
+
+/* "heaptap record -d 5 -p 1,2" for "1 2 -d 5" and for "-d 5 1 2" */
+static void suggest_pids(const char *command, const struct whom *w, const struct option_args *args,
+			 char *const operands[], struct err *why)
+{
+	const struct option_given *given;
 	const pid_t *pid;
 	size_t cnt = pid_cnt(operands);
 
 	err_set(why, 0, "did you mean: heaptap %s", command);
+	vec_each(&args->given, given)
+		if (strcmp(given->row->name, "pid") != 0)
+			add_option(why, given);
 	for (size_t i = cnt; operands[i]; i++)
 		err_add(why, " %s", operands[i]);
 	err_add(why, " -p ");
@@ -380,15 +398,15 @@ static void suggest_pids(const char *command, const struct whom *w, char *const 
 		err_add(why, "%s%s", i ? "," : "", operands[i]);
 }
 
-bool whom_is_mistaken(const char *command, const struct whom *w, char *const operands[],
-		      struct err *why)
+bool whom_is_mistaken(const char *command, const struct whom *w, const struct option_args *args,
+		      char *const operands[], struct err *why)
 {
 	char pattern[PATTERN_BYTES];
 	const char *name = operands[0], *behind = operands[pid_cnt(operands)];
 	size_t cnt, chars;
 
 	if (is_pid(name) && (!behind || *behind == '-')) {
-		suggest_pids(command, w, operands, why);
+		suggest_pids(command, w, args, operands, why);
 		return true;
 	}
 	/* with arguments, or as a path, it is a command */
@@ -495,7 +513,8 @@ bool record_settings_has_more_pids(const struct record_settings *s, char *const 
 	       whom_are_pids(operands);
 }
 
-int record_settings_operands(struct record_settings *s, const char *command, char **operands)
+int record_settings_operands(struct record_settings *s, const char *command,
+			     const struct option_args *args, char **operands)
 {
 	struct err why;
 	int err = 0;
@@ -510,7 +529,7 @@ int record_settings_operands(struct record_settings *s, const char *command, cha
 		return err;
 	}
 	if (strcmp(operands[-1], "--") != 0 &&
-	    whom_is_mistaken(command, &s->whom, operands, &why)) {
+	    whom_is_mistaken(command, &s->whom, args, operands, &why)) {
 		log_error("%s: %s", command, why.text);
 		return -EINVAL;
 	}

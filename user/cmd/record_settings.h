@@ -50,10 +50,10 @@ int whom_find_one(const char *word, pid_t *ret, struct err *why);
 
 /*
  * Are the operands pids, or a name of running programs, rather than a command? Then a sentence in why says what may
- * have been meant: heaptap's command, with the pids of w. false: they are a command.
+ * have been meant: heaptap's command, with its options and the pids of w. false: they are a command.
  */
-bool whom_is_mistaken(const char *command, const struct whom *w, char *const operands[],
-		      struct err *why);
+bool whom_is_mistaken(const char *command, const struct whom *w, const struct option_args *args,
+		      char *const operands[], struct err *why);
 
 struct record_settings {
 	struct recorder_options recorder;
@@ -73,7 +73,8 @@ bool record_settings_has_targets(const struct record_settings *s);
 /* Do the operands go on with the pids of -p: "-p 12 13", as a shell makes it of -p $(pidof NAME)? */
 bool record_settings_has_more_pids(const struct record_settings *s, char *const *operands);
 /* More pids, or the command to start, or none; operands[-1] is the word before. 0 or -EINVAL. */
-int record_settings_operands(struct record_settings *s, const char *command, char **operands);
+int record_settings_operands(struct record_settings *s, const char *command,
+			     const struct option_args *args, char **operands);
 /* ret must stay as long as the settings are used. 0, -ESRCH or -EINVAL. */
 int record_settings_find(struct record_settings *s, const char *command, struct whom_found *ret);
 
