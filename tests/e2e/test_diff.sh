@@ -33,6 +33,9 @@ told "one that leaves ten times as much" "d['total']['is_significant'] and rows[
 told "by how much" "rows['request_site']['inuse_bytes_delta_low'] > rows['request_site']['inuse_bytes_before']"
 diff_of more same1
 told "and the other way round" "d['total']['inuse_bytes_delta_high'] < 0"
+"$heaptap" diff "$work/same1.pb.gz" "$work/same1.pb.gz" >"$work/text" 2>&1
+grep -qE '  [0-9]+ rows?: unchanged \(within sampling noise\)$' "$work/text" && ok "text: nothing has changed" ||
+	not_ok "text: nothing has changed" "not said so" "$work/text"
 "$heaptap" diff "$work/same1.pb.gz" "$work/more.pb.gz" >"$work/text" 2>&1
 grep -q 'beyond sampling noise$' "$work/text" && grep -qE '^ +\+[0-9.]+ .iB +\+[0-9.]+ \+[0-9.]+ .iB .* serve' "$work/text" &&
 	[ "$(awk '{ if (length > n) n = length } END { print n }' "$work/text")" -le 100 ] &&

@@ -153,9 +153,13 @@ static int put_text(const struct diff *d, FILE *out)
 		fprintf(out, "%50s", "");
 	else
 		put_cells(d, &d->rest, out);
-	fprintf(out, "  %s%s row%s, of which %zu unchanged (within sampling noise)\n",
-		d->shown_cnt ? "the other " : "", format_count((double)d->rest_cnt, a, sizeof(a)),
-		d->rest_cnt == 1 ? "" : "s", d->chance_cnt);
+	fprintf(out, "  %s%s row%s", d->shown_cnt ? "the other " : "",
+		format_count((double)d->rest_cnt, a, sizeof(a)), d->rest_cnt == 1 ? "" : "s");
+	if (d->chance_cnt == d->rest_cnt)
+		fputs(": unchanged (within sampling noise)", out);
+	else if (d->chance_cnt)
+		fprintf(out, ", %zu of them unchanged (within sampling noise)", d->chance_cnt);
+	fputc('\n', out);
 	return 0;
 }
 
