@@ -46,6 +46,11 @@ if [ -n "$browser" ] && await 20 has_two_moments; then
 	grep -q "with grows (PID $old): A: grows (PID $old), now, B: grows (PID $new), [0-9].* 977 KiB → 2.00 MiB.*site_up.* picture diff?from_pid=$old&to=20.*Z #from=%40$old&to=[0-9]*$" "$work/said" &&
 		ok "chosen on the page" || not_ok "chosen on the page" "not so" "$work/said" "$work/log"
 fi
+if [ -n "$browser" ]; then
+	screens page_pick.js "/?live=0#by=none&sort=name" 1400x900:light
+	grep -qE "light Compare=false Compare=false / Compare=true with ([0-9]+)=pid/[0-9]+/diff\?from_pid=\\1 / Compare=false Compare=false$" "$work/said" &&
+		ok "chosen on the index" || not_ok "chosen on the index" "not so" "$work/said" "$work/log"
+fi
 has_peak() { told peak "from_pid=$old&from=peak" "rows['site_up'] == ($held, $more)"; }
 await 20 has_peak || not_ok "a saved profile of the other" "there is none" "$work/err" "$work/told"
 end_process old

@@ -12,6 +12,7 @@ const app = document.getElementById("app");
 const chosen = { find: "", only: "", by: "name", sort: "inuse", up: false };
 const unfolded = new Set(), opened = new Set(); // names of groups; keys of rows whose notes are shown
 let now; // the data
+let first = null; // the pid of the process to compare another one with
 
 // ---- what is chosen ----
 const remember = () => {
@@ -110,7 +111,9 @@ const makeRow = (key, is_group) => {
 	} });
 	const cnt = el("small");
 	name.append(el("div", { class: "title" }, is_group ? [fold, cnt] : link, marks), sub);
-	if (!is_group) go.append(el("a", { href: `pid/${key}/viewer` }, "Flame graph"));
+	const flames = is_group ? null : el("a", { href: `pid/${key}/viewer` }, "Flame graph");
+	const pick = is_group ? null : el("button", { type: "button", class: "pick", title: "choose the process to compare it with",
+		onclick: () => { first = first === key ? null : key; drawRows(); } }, "Compare");
 	const open = () => { if (!opened.delete(key)) opened.add(key); draw(); };
 	made.update = (p, is_member) => {
 		made.p = p;
@@ -129,6 +132,10 @@ const makeRow = (key, is_group) => {
 			put(marks, JSON.stringify(list), ...list.map(([text, kind, why]) => el("button", { type: "button", class: "badge " + kind, title: why,
 				"aria-expanded": opened.has(key), onclick: open }, text)));
 			for (const mark of marks.children) mark.setAttribute("aria-expanded", opened.has(key));
+			const is_second = first !== null && first !== key;
+			put(go, String(is_second && first), flames, is_second ?
+				el("a", { class: "pick", href: `pid/${key}/diff?from_pid=${first}`, title: `what this process holds more or less than ${first}` }, `with ${first}`) : pick);
+			pick.setAttribute("aria-pressed", first === key);
 		}
 		const is_known = p.inuse_bytes !== undefined, share = is_known && p.rss_bytes ? p.inuse_bytes / p.rss_bytes : 0;
 		setText(used, is_known ? bytes(p.inuse_bytes) : "unknown");
@@ -292,6 +299,7 @@ const show = (data) => {
 	draw();
 	const pids = new Set(data.processes.map((p) => p.pid));
 	for (const [key, made] of rows) if (!made.p.list && !pids.has(key)) { rows.delete(key); opened.delete(key); }
+	if (first !== null && !pids.has(first)) { first = null; drawRows(); }
 };
 const { again } = page.live(show);
 // For tests: what is shown.
