@@ -19,7 +19,8 @@ WITH_DATA = {"In use", "95 % interval, +-", "Allocated", "Processes", "In use by
              "In use by scope", "In use by thread pool", "Largest scopes now", "Growth by scope",
              "Allocated by scope", "Allocated by thread pool", "Explained and what the kernel says",
              "Explained share of resident", "Fill of heaptap's tables", "Samples", "CPU", "Memory",
-             "Descriptors", "Snapshots", "Versions"}
+             "Descriptors", "Snapshots", "Versions",
+             "Resident memory by kind"}
 dashboard = json.load(open(dashboard_path, encoding="utf-8"))
 exported = set()
 for line in open(page_path, encoding="utf-8"):
