@@ -157,8 +157,8 @@ torture: ## the long forms of some tests: hundreds of kills, of recordings (root
 	@tools/setup.sh check
 	$(SUB_MAKE) $(BUILD_JOBS) all tests-plain
 	@$(TORTURE_ENV) tests/run $(TORTURE)
-siblings: ## libraries and runtimes from PyPI, npm, crates.io, Debian against their own counters (root, network, 20 minutes)
-	@tools/setup.sh check
+siblings: ## libraries, runtimes and programs from PyPI, npm, crates.io, Debian (root, network, half an hour)
+	@tools/setup.sh check siblings
 	$(SUB_MAKE) $(BUILD_JOBS) all
 	@tests/siblings/get_siblings $(B)/siblings
 	@tests/run $(sort $(wildcard tests/siblings/test_*.sh))

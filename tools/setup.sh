@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # setup.sh - installs what building and testing need, on Debian and Ubuntu (apt) and Fedora (dnf).
 #
-#   tools/setup.sh [build|demo|check|lint|kernels|bench|deb|packaging|dist|rpm|check-dist|all]...      build without an argument
+#   tools/setup.sh [build|demo|check|lint|kernels|bench|siblings|deb|packaging|dist|rpm|check-dist|all]...      build without an argument
 #
 # check and the others include build. When everything is there it does nothing, without root and
 # without the network. When something is missing and it is not run by root, it says what to install.
@@ -105,6 +105,12 @@ fedora_rpm() { need rpm-build; }
 debian_check_dist() { want debootstrap musl musl-tools buildah openssl openssh-server openssh-client nodejs \
 	python3 curl xz-utils; }
 fedora_check_dist() { :; }
+# Runtimes with a heap of their own, and programs as people have them.
+debian_siblings() {
+	want php-cli php-fpm ruby lua5.4 erlang-base mono-mcs mono-runtime mariadb-server memcached haproxy imagemagick ffmpeg \
+		libreoffice-writer-nogui ripgrep bat rsyslog
+}
+fedora_siblings() { want php-cli php-fpm ruby lua erlang mono-core mariadb-server memcached haproxy ImageMagick ripgrep bat rsyslog; }
 fedora_bench() { want bpftrace heaptrack jemalloc redis python3; }
 
 clang_version() {
@@ -158,7 +164,8 @@ install() {
 			--no-install-recommends install "$@" || return
 		for package; do
 			case $package in
-			redis-server | prometheus) update-rc.d "$package" disable >/dev/null 2>&1 || true ;;
+			redis-server | prometheus | memcached | haproxy | rsyslog) update-rc.d "$package" disable >/dev/null 2>&1 || true ;;
+			mariadb-server) update-rc.d mariadb disable >/dev/null 2>&1 || true ;;
 			openssh-server) update-rc.d ssh disable >/dev/null 2>&1 || true ;;
 			esac
 		done
@@ -178,12 +185,12 @@ plan() {
 	for what; do
 		case $what in
 		build) ;;
-		demo | check | lint | kernels | bench | deb | packaging | dist | rpm) "${family}_$what" ;;
+		demo | check | lint | kernels | bench | siblings | deb | packaging | dist | rpm) "${family}_$what" ;;
 		check-dist) "${family}_check_dist" ;;
-		all) for what in demo check lint kernels bench deb packaging dist rpm check_dist; do
+		all) for what in demo check lint kernels bench siblings deb packaging dist rpm check_dist; do
 			"${family}_$what"
 		done ;;
-		*) die "unknown part '$what': build, demo, check, lint, kernels, bench, deb, packaging, dist, rpm, check-dist, all" ;;
+		*) die "unknown part '$what': build, demo, check, lint, kernels, bench, siblings, deb, packaging, dist, rpm, check-dist, all" ;;
 		esac
 	done
 	need=$(missing $need)
