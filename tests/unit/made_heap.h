@@ -22,8 +22,26 @@
 #define MADE_HEAP_BYTES (1u << 20)
 #define MADE_KEY 0x1234567890abcdefULL
 
+/* What differs between versions. The bins are always where 2.36 has them: the arena begins elsewhere. */
+struct made_version {
+	const char *name;
+	uint32_t bins_off;
+	bool has_fast;
+	uint32_t cache_bytes, cache_entries_off, cache_cap; /* of a thread's cache: its chunk, its lists */
+	bool cache_counts_room; /* not blocks */
+	bool key_is_cache; /* its address */
+	uint32_t n_mmaps_max_off, sbrk_base_off, cache_bins_off, cache_cap_off; /* in the parameters */
+};
+static const struct made_version made_2_36 = { "2.36", 112, true, 0x290, 128, 7, false, false,
+					       64,     96,  104,  120 };
+static const struct made_version made_2_31 = { "2.31", 112, true, 0x290, 128, 7, false, true,
+					       44,     72,  80,   96 };
+static const struct made_version made_2_43 = { "2.43", 24, false, 0x300, 152, 16, true, false,
+					       72,     104, 112,  128 };
+
 struct made_heap {
 	struct memory memory;
+	const struct made_version *version;
 	struct mappings maps;
 	struct mapping map_list[3];
 	struct types *types; /* of the last walk */
@@ -84,9 +102,14 @@ static uint64_t made_bin(uint32_t bin)
 	return MADE_ARENA + 112 + 16ULL * bin - 16;
 }
 
-static void made_init(struct made_heap *h)
+static uint64_t made_arena(const struct made_heap *h)
 {
-	*h = (struct made_heap){ .at = MADE_HEAP };
+	return MADE_ARENA + made_2_36.bins_off - h->version->bins_off;
+}
+
+static void made_init_as(struct made_heap *h, const struct made_version *version)
+{
+	*h = (struct made_heap){ .at = MADE_HEAP, .version = version };
 	h->data = calloc(1, MADE_DATA_BYTES);
 	h->heap = calloc(1, MADE_HEAP_BYTES);
 	h->memory = (struct memory){ .read = made_read,
@@ -126,7 +149,12 @@ static void made_init(struct made_heap *h)
 	h->last_free = made_bin(0);
 	for (uint32_t i = 0; i < 127; i++)
 		*made_word(h, made_bin(i) + 16) = *made_word(h, made_bin(i) + 24) = made_bin(i);
-	*made_word(h, MADE_ARENA + 2160) = MADE_ARENA;
+	*made_word(h, MADE_ARENA + 2160) = made_arena(h);
+}
+
+static void made_init(struct made_heap *h)
+{
+	made_init_as(h, &made_2_36);
 }
 
 static void made_release(struct made_heap *h)
@@ -175,18 +203,24 @@ static uint64_t made_fast(struct made_heap *h, uint64_t bytes)
 
 static void made_cache(struct made_heap *h)
 {
-	h->cache = made_chunk(h, 0x290) + 16;
-	memset(made_word(h, h->cache), 0, 0x280);
+	uint16_t *cnts;
+
+	h->cache = made_chunk(h, h->version->cache_bytes) + 16;
+	cnts = (uint16_t *)made_word(h, h->cache);
+	memset(cnts, 0, h->version->cache_bytes - 16);
+	for (uint32_t i = 0; i < h->version->cache_entries_off / 2 && h->version->cache_counts_room; i++)
+		cnts[i] = (uint16_t)h->version->cache_cap;
 }
 
 static uint64_t made_cached(struct made_heap *h, uint64_t bytes)
 {
 	uint64_t at = made_chunk(h, bytes), i = bytes / 16 - 2;
-	uint64_t *entry = made_word(h, h->cache + 128 + 8 * i);
+	uint64_t *entry = made_word(h, h->cache + h->version->cache_entries_off + 8 * i);
+	uint16_t *cnt = &((uint16_t *)made_word(h, h->cache))[i];
 
-	((uint16_t *)made_word(h, h->cache))[i]++;
+	*cnt = (uint16_t)(*cnt + (h->version->cache_counts_room ? -1 : 1));
 	*made_word(h, at + 16) = (at + 16) >> 12 ^ *entry;
-	*made_word(h, at + 24) = MADE_KEY;
+	*made_word(h, at + 24) = h->version->key_is_cache ? h->cache : MADE_KEY;
 	*entry = at + 16;
 	return at;
 }
@@ -199,22 +233,22 @@ static void made_end(struct made_heap *h)
 	*made_word(h, MADE_ARENA + 2184) = *made_word(h, MADE_ARENA + 2192) = MADE_HEAP_BYTES;
 	*made_word(h, MADE_PARAMETERS) = *made_word(h, MADE_PARAMETERS + 8) = 131072;
 	*made_word(h, MADE_PARAMETERS + 24) = 8;
-	*made_word(h, MADE_PARAMETERS + 64) = 65536; /* n_mmaps_max */
-	*made_word(h, MADE_PARAMETERS + 96) = MADE_HEAP;
-	*made_word(h, MADE_PARAMETERS + 104) = 64;
-	*made_word(h, MADE_PARAMETERS + 120) = 7;
+	*(uint32_t *)((char *)made_word(h, MADE_PARAMETERS) + h->version->n_mmaps_max_off) = 65536;
+	*made_word(h, MADE_PARAMETERS + h->version->sbrk_base_off) = MADE_HEAP;
+	*made_word(h, MADE_PARAMETERS + h->version->cache_bins_off) = 64;
+	*made_word(h, MADE_PARAMETERS + h->version->cache_cap_off) = h->version->cache_cap;
 }
 
 /* 200 live, half of them objects of ns::Foo; 100 free, 50 fast, 5 cached; then a free run of 3 pages. */
-static void made_heap_whole(struct made_heap *h)
+static void made_heap_whole_as(struct made_heap *h, const struct made_version *version)
 {
-	made_init(h);
+	made_init_as(h, version);
 	made_cache(h);
 	for (int i = 0; i < 100; i++) {
 		*made_word(h, made_chunk(h, 208) + 16) = MADE_VTABLE;
 		made_free(h, 304);
 		made_chunk(h, 48);
-		if (i < 50)
+		if (i < 50 && version->has_fast)
 			made_fast(h, 32 + (uint64_t)i % 7 * 16);
 		if (i < 5)
 			made_cached(h, 64);
@@ -222,6 +256,11 @@ static void made_heap_whole(struct made_heap *h)
 	made_free(h, 3 * MEMORY_PAGE);
 	made_chunk(h, 64);
 	made_end(h);
+}
+
+static void made_heap_whole(struct made_heap *h)
+{
+	made_heap_whole_as(h, &made_2_36);
 }
 
 /* 0, or what failed. */

@@ -311,6 +311,53 @@ static void test_busy_main(void **state)
 	made_release(&h);
 }
 
+static void test_versions(void **state)
+{
+	static const struct made_version *const versions[] = { &made_2_31, &made_2_36, &made_2_43 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
+		uint64_t fast_cnt = versions[i]->has_fast ? 50 : 0;
+		const struct glibc_arena *a;
+		struct made_heap h;
+		struct glibc g;
+
+		made_heap_whole_as(&h, versions[i]);
+		assert_int_equal(made_walk(&h, &g), 0);
+		if (g.main_arena != made_arena(&h) || g.parameters.addr != MADE_PARAMETERS)
+			fail_msg("%s: %s", versions[i]->name, g.why);
+		a = g.arenas.data;
+		if (!a->is_proved || a->sum.cnt[HEAP_LIVE] != 201 || a->sum.cnt[HEAP_CACHED] != 5 ||
+		    a->cached_cnt != 5 || a->walked_fast_cnt != fast_cnt || a->bin_cnt != 101 ||
+		    a->sum.cnt[HEAP_FREE] != 101 + fast_cnt || a->sum.bytes[HEAP_UNKNOWN])
+			fail_msg("%s: %s, %llu live, %llu cached", versions[i]->name, a->why,
+				 (unsigned long long)a->sum.cnt[HEAP_LIVE],
+				 (unsigned long long)a->sum.cnt[HEAP_CACHED]);
+		glibc_release(&g);
+		made_release(&h);
+	}
+}
+
+/* A block of zeroes that is as large as a thread's cache is one of the program's. */
+static void test_no_cache(void **state)
+{
+	struct made_heap h;
+	struct glibc g;
+
+	(void)state;
+	made_init(&h);
+	made_cache(&h);
+	made_cached(&h, 64);
+	for (int i = 0; i < 50; i++)
+		memset(made_word(&h, made_chunk(&h, 0x290) + 16), 0, 0x280);
+	made_end(&h);
+	assert_int_equal(made_walk(&h, &g), 0);
+	assert_int_equal(g.arenas.data->sum.cnt[HEAP_LIVE], 50);
+	assert_int_equal(g.arenas.data->sum.cnt[HEAP_OWN], 1);
+	glibc_release(&g);
+	made_release(&h);
+}
+
 /* Of a C library that is there, it is said why its heap was not read. */
 static void test_unread(void **state)
 {
@@ -359,6 +406,7 @@ int main(void)
 		cmocka_unit_test(test_random),	     cmocka_unit_test(test_late),
 		cmocka_unit_test(test_no_arena),     cmocka_unit_test(test_false_arena),
 		cmocka_unit_test(test_busy_main),    cmocka_unit_test(test_unread),
+		cmocka_unit_test(test_versions),     cmocka_unit_test(test_no_cache),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,8 +14,8 @@
  * An arena that fails is not believed, and none of its memory is called live or free. Of the others struct glibc_arena
  * says as well how far bins, fastbins and the caches of threads agree with the chunks that were found.
  *
- * Known: x86-64, the malloc_state of 2.27 to 2.42. The caches of threads from 2.34 on; before, their blocks count as
- * live. Tried with 2.36.
+ * Known: x86-64, 2.26 to 2.43. The caches of threads from 2.29 on; before, their blocks count as live, and so do those up
+ * to 2.33 of threads that share an arena. Tried with 2.31, 2.36, 2.41 and 2.43 (tests/siblings/test_glibc.sh).
  */
 #ifndef HT_EXPLAIN_GLIBC_H
 #define HT_EXPLAIN_GLIBC_H
@@ -129,11 +129,13 @@ struct glibc_parameters {
 
 struct glibc {
 	uint64_t main_arena; /* 0: no glibc malloc, or it could not be read */
+	uint32_t bins_off; /* of an arena's bins in it, by which versions differ */
 	bool is_unread; /* the library is mapped, and there is memory of the break, but no main arena was found... */
 	char why[160]; /* ... for this reason */
 	VEC(struct glibc_arena) arenas;
 	struct glibc_parameters parameters;
 	uint64_t cache_key; /* of blocks in a thread's cache; 0: not known */
+	VEC(uint64_t) cache_keys; /* or of each thread, sorted */
 	struct heap_class *classes; /* HEAP_CLASS_CNT, of the proved arenas and mmapped blocks */
 	struct types *types; /* the caller's; NULL: not wanted. Blocks of these arenas are added */
 	struct heap_sum sum; /* of all of these */

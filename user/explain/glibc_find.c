@@ -53,7 +53,7 @@ static int find_break(struct mappings *maps, const struct glibc *g, struct glibc
 }
 
 /* From the heap with the top back to the one with the arena in it. */
-static int find_list(struct memory *m, struct glibc_arena *a)
+static int find_list(struct memory *m, const struct glibc *g, struct glibc_arena *a)
 {
 	uint64_t own = a->addr / GLIBC_HEAP_MAX * GLIBC_HEAP_MAX,
 		 heap = a->top / GLIBC_HEAP_MAX * GLIBC_HEAP_MAX;
@@ -74,7 +74,7 @@ static int find_list(struct memory *m, struct glibc_arena *a)
 		}
 		sum += size;
 		err = add_heap(a, heap,
-			       heap == own ? (a->addr + ARENA_BYTES + 15) & ~15ULL :
+			       heap == own ? (a->addr + arena_bytes(g->bins_off) + 15) & ~15ULL :
 					     heap + (a->addr - own),
 			       heap + size);
 		if (err || heap == own)
@@ -102,7 +102,7 @@ static int glibc_find_heaps(struct memory *m, struct mappings *maps, const struc
 		SAY(a, "its top has no valid size");
 		return 0;
 	}
-	return a->is_main ? find_break(maps, g, a) : find_list(m, a);
+	return a->is_main ? find_break(maps, g, a) : find_list(m, g, a);
 }
 
 #define WINDOW_BYTES (256u << 10)
@@ -116,17 +116,27 @@ static int glibc_find_heaps(struct memory *m, struct mappings *maps, const struc
 #define ARENA_PAUSE_US 50
 #define HEAP_SCORE 4
 
-/* struct malloc_par of two ages, as far as it is used. */
+/* struct malloc_par of three ages, as far as it is used. */
 static const struct parameters_layout {
 	uint32_t thp, mmapped_cnt, mmapped_bytes, sbrk_base, cache_bins, cache_cap;
 } layouts[] = {
+	{ 48, 68, 88, 104, 112, 128 }, /* 2.43 */
 	{ 40, 60, 80, 96, 104, 120 }, /* 2.35 to 2.42 */
 	{ 0, 40, 56, 72, 80, 96 }, /* 2.26 to 2.34 */
 };
 
-static uint64_t bin_addr(uint64_t arena, uint32_t bin)
+static const uint32_t arena_layouts[] = { ARENA_BINS_2_27, ARENA_BINS_2_43, ARENA_BINS_2_26 };
+
+/* An arena that is looked at. */
+struct candidate {
+	uint64_t addr;
+	uint32_t bins_off;
+	char state[ARENA_BYTES_CAP]; /* as it was last read */
+};
+
+static uint64_t bin_addr(const struct candidate *c, uint32_t bin)
 {
-	return arena + ARENA_BINS + 16ULL * bin - 16;
+	return c->addr + c->bins_off + 16ULL * bin - 16;
 }
 
 /* A bin is empty, or its first and last chunk lead back to it. */
@@ -156,20 +166,20 @@ static bool bin_is_sound_now(struct memory *m, uint64_t bin)
 }
 
 /* First what costs nothing: of anything else hardly a bin is sound. */
-static bool bins_are_sound(struct memory *m, uint64_t addr, const char *state)
+static bool bins_are_sound(struct memory *m, const struct candidate *c)
 {
 	uint32_t unsound[LOOKED_BINS], cnt = 0, torn = 0;
 
 	for (uint32_t i = 0; i < GLIBC_BIN_CNT; i++) {
-		if (bin_is_sound(m, bin_addr(addr, i), word_at(state, ARENA_BINS + 16 * i),
-				 word_at(state, ARENA_BINS + 16 * i + 8)))
+		if (bin_is_sound(m, bin_addr(c, i), word_at(c->state, c->bins_off + 16 * i),
+				 word_at(c->state, c->bins_off + 16 * i + 8)))
 			continue;
 		if (cnt == LOOKED_BINS)
 			return false;
 		unsound[cnt++] = i;
 	}
 	for (uint32_t i = 0; i < cnt && torn <= TORN_BINS; i++)
-		torn += !bin_is_sound_now(m, bin_addr(addr, unsound[i]));
+		torn += !bin_is_sound_now(m, bin_addr(c, unsound[i]));
 	return torn <= TORN_BINS;
 }
 
@@ -177,48 +187,50 @@ static bool bins_are_sound(struct memory *m, uint64_t addr, const char *state)
  * What no thread changes, so nothing else needs a second look: the last bin is never used, and the list of arenas leads to
  * this one or to another, which is there.
  */
-static bool may_be_arena(struct memory *m, uint64_t addr, const char *state)
+static bool may_be_arena(struct memory *m, const struct candidate *c)
 {
-	uint64_t last = bin_addr(addr, GLIBC_BIN_CNT - 1), next = word_at(state, ARENA_NEXT);
+	const uint64_t last = bin_addr(c, GLIBC_BIN_CNT - 1), bytes = arena_bytes(c->bins_off);
+	const uint64_t next = word_at(c->state, arena_next(c->bins_off));
+	const char *bin = c->state + c->bins_off + 16 * (GLIBC_BIN_CNT - 1);
 
-	if (word_at(state, ARENA_BINS + 16 * (GLIBC_BIN_CNT - 1)) != last ||
-	    word_at(state, ARENA_BINS + 16 * (GLIBC_BIN_CNT - 1) + 8) != last)
+	if (word_at(bin, 0) != last || word_at(bin, 8) != last)
 		return false;
-	if (next == addr)
+	if (next == c->addr)
 		return true;
 	if (!next || next % 8 || next >= MEMORY_END ||
-	    (next + ARENA_BYTES > addr && next < addr + ARENA_BYTES))
+	    (next + bytes > c->addr && next < c->addr + bytes))
 		return false;
-	m->refresh(m->ctx, next, ARENA_BYTES);
+	m->refresh(m->ctx, next, bytes);
 	return m->page(m->ctx, next) != PAGE_ABSENT;
 }
 
 /* An arena before its first block has no memory, and its first bin in place of a top. */
-static bool is_arena(struct memory *m, uint64_t addr, const char *state)
+static bool is_arena(struct memory *m, const struct candidate *c)
 {
-	uint64_t top = word_at(state, ARENA_TOP), system = word_at(state, ARENA_SYSTEM_MEM);
+	uint64_t top = word_at(c->state, arena_top(c->bins_off));
+	uint64_t system = word_at(c->state, arena_system_mem(c->bins_off));
 
-	if (system > word_at(state, ARENA_MAX_SYSTEM_MEM))
+	if (system > word_at(c->state, arena_max_system_mem(c->bins_off)))
 		return false;
 	/* a heap that grows may have left what smaps said behind, so its page is what tells, as it is now */
 	m->refresh(m->ctx, top, 16);
 	if (system ? top % 16 || top >= MEMORY_END || m->page(m->ctx, top) == PAGE_ABSENT :
-		     top && top != bin_addr(addr, 0))
+		     top && top != bin_addr(c, 0))
 		return false;
 	memory_forget(m);
-	return bins_are_sound(m, addr, state);
+	return bins_are_sound(m, c);
 }
 
 enum arena_look { ARENA_NONE, ARENA_TORN, ARENA_SOUND };
 
-/* Threads may work in it, so what they change is looked at again for a while. state: as it was last read. */
-static enum arena_look look_at_arena(struct memory *m, uint64_t addr, char *state)
+/* Threads may work in it, so what they change is looked at again for a while. */
+static enum arena_look look_at_arena(struct memory *m, struct candidate *c)
 {
 	for (int i = 0; i < ARENA_TRIES; i++) {
-		if (addr % 8 || memory_read(m, addr, state, ARENA_BYTES) ||
-		    !may_be_arena(m, addr, state))
+		if (c->addr % 8 || memory_read(m, c->addr, c->state, arena_bytes(c->bins_off)) ||
+		    !may_be_arena(m, c))
 			return ARENA_NONE;
-		if (is_arena(m, addr, state))
+		if (is_arena(m, c))
 			return ARENA_SOUND;
 		usleep(ARENA_PAUSE_US);
 	}
@@ -226,15 +238,14 @@ static enum arena_look look_at_arena(struct memory *m, uint64_t addr, char *stat
 }
 
 /* Follow the list of arenas round to its beginning. -ENOENT: it does not lead there, or begins at none; g->why then says so. */
-static int find_ring(struct memory *m, uint64_t main_arena, struct glibc *g)
+static int find_ring(struct memory *m, uint64_t main_arena, uint32_t bins_off, struct glibc *g)
 {
-	uint64_t next = main_arena;
-	char state[ARENA_BYTES];
+	struct candidate c = { .addr = main_arena, .bins_off = bins_off };
 	int err = -ENOENT;
 
 	do {
-		struct glibc_arena a = { .addr = next, .is_main = next == main_arena };
-		enum arena_look look = look_at_arena(m, next, state);
+		struct glibc_arena a = { .addr = c.addr, .is_main = c.addr == main_arena };
+		enum arena_look look = look_at_arena(m, &c);
 
 		if (look == ARENA_NONE && a.is_main)
 			goto out;
@@ -242,24 +253,25 @@ static int find_ring(struct memory *m, uint64_t main_arena, struct glibc *g)
 			snprintf(g->why, sizeof(g->why),
 				 "the list of arenas leads to %#llx, which is not an arena or "
 				 "swapped out",
-				 (unsigned long long)next);
+				 (unsigned long long)c.addr);
 			goto out;
 		}
 		if (look == ARENA_TORN)
 			snprintf(a.why, sizeof(a.why), "its bins are inconsistent");
 		if (look == ARENA_TORN && a.is_main) {
 			snprintf(g->why, sizeof(g->why), "its main arena at %#llx is inconsistent",
-				 (unsigned long long)next);
+				 (unsigned long long)c.addr);
 			goto out;
 		}
-		a.system_bytes = word_at(state, ARENA_SYSTEM_MEM);
+		a.system_bytes = word_at(c.state, arena_system_mem(bins_off));
 		if (vec_push(&g->arenas, a)) {
 			err = -ENOMEM;
 			goto out;
 		}
-		next = word_at(state, ARENA_NEXT);
-	} while (next != main_arena);
+		c.addr = word_at(c.state, arena_next(bins_off));
+	} while (c.addr != main_arena);
 	g->main_arena = main_arena;
+	g->bins_off = bins_off;
 	g->why[0] = '\0'; /* of a false one before it */
 	return 0;
 out:
@@ -277,19 +289,36 @@ struct scan {
 	int (*window)(struct scan *s, uint64_t addr, const uint64_t *words, size_t cnt);
 };
 
+/* With the last bin at last_bin. Of several reasons against it the first is kept. -ENOENT: it is none. */
+static int try_layouts(struct scan *s, uint64_t last_bin)
+{
+	const uint64_t bins = last_bin - 16 * (GLIBC_BIN_CNT - 1);
+	char why[sizeof(s->g->why)] = "";
+	int err = -ENOENT;
+
+	for (size_t i = 0; i < sizeof(arena_layouts) / sizeof(*arena_layouts); i++) {
+		err = find_ring(s->memory, bins - arena_layouts[i], arena_layouts[i], s->g);
+		if (err != -ENOENT)
+			return err;
+		if (!why[0])
+			snprintf(why, sizeof(why), "%s", s->g->why);
+	}
+	snprintf(s->g->why, sizeof(s->g->why), "%s", why);
+	return err;
+}
+
 static int find_main(struct scan *s, uint64_t addr, const uint64_t *words, size_t cnt)
 {
-	const uint64_t before = ARENA_BINS + 16 * (GLIBC_BIN_CNT - 1);
-	int err;
+	int err = 0;
 
-	for (size_t i = 0; i < cnt && !s->g->main_arena; i++) {
+	for (size_t i = 0; i < cnt && !s->g->main_arena && !err; i++) {
 		if (words[i] != addr + 8 * i - 16 || words[i + 1] != words[i])
 			continue;
-		err = find_ring(s->memory, addr + 8 * i - before, s->g);
-		if (err && err != -ENOENT)
-			return err;
+		err = try_layouts(s, addr + 8 * i);
+		if (err == -ENOENT)
+			err = 0;
 	}
-	return 0;
+	return err;
 }
 
 /* What is counted as 0 is 0 bytes, nothing is more than its maximum; then what is as it is in most programs. */
@@ -420,18 +449,17 @@ static int scan_data(struct scan *s, uint64_t *buf)
 /* The top of an arena in which threads work: its header and the arena must be of one moment. */
 static int read_top(struct memory *m, struct mappings *maps, struct glibc *g, struct glibc_arena *a)
 {
+	const uint64_t top_addr = a->addr + arena_top(g->bins_off);
 	uint64_t head, again;
-	char state[ARENA_BYTES];
 	int err = 0;
 
 	for (int i = 0; i < ARENA_TRIES; i++) {
 		snprintf(a->why, sizeof(a->why), "its top keeps changing");
-		if (memory_read(m, a->addr, state, ARENA_BYTES))
+		if (memory_read(m, top_addr, &a->top, 8) ||
+		    memory_read(m, a->addr + arena_system_mem(g->bins_off), &a->system_bytes, 8))
 			break;
-		a->top = word_at(state, ARENA_TOP);
-		a->system_bytes = word_at(state, ARENA_SYSTEM_MEM);
-		if (!memory_read(m, a->top + 8, &head, 8) &&
-		    !memory_read(m, a->addr + ARENA_TOP, &again, 8) && again == a->top) {
+		if (!memory_read(m, a->top + 8, &head, 8) && !memory_read(m, top_addr, &again, 8) &&
+		    again == a->top) {
 			a->top_bytes = head & ~CHUNK_FLAGS;
 			a->why[0] = '\0';
 			err = glibc_find_heaps(m, maps, g, a);
@@ -462,7 +490,7 @@ int glibc_find(struct memory *m, struct mappings *maps, struct glibc *g)
 	map = g->main_arena ? mappings_find(maps, g->main_arena) : NULL;
 	if (err || !map)
 		goto out;
-	if (!memory_read(m, g->main_arena + ARENA_TOP, &top, 8))
+	if (!memory_read(m, g->main_arena + arena_top(g->bins_off), &top, 8))
 		g->arenas.data[0].top = top;
 	s.window = find_parameters;
 	s.left_bytes = SCAN_BYTES_CAP;
@@ -487,6 +515,7 @@ void glibc_release(struct glibc *g)
 		vec_release(&a->heaps);
 	}
 	vec_release(&g->arenas);
+	vec_release(&g->cache_keys);
 	free(g->classes);
 	g->classes = NULL;
 }

@@ -2,8 +2,8 @@
 /*
  * explain/glibc_mmapped.c - the blocks for which malloc called mmap(): see explain/glibc.h.
  *
- * Such a block begins with a header at the start of its pages: no flag but one, and a size of whole pages. memalign() puts
- * a second one further inside, and leaves the first, whose size is that of all its pages. The kernel merges neighbours, so
+ * Such a block begins with a header at the start of its pages: no flag but one, and a size of whole pages, to which 2.43 does
+ * not count the header. memalign() puts a second one further inside, and leaves the first, whose size is that of all its pages. The kernel merges neighbours, so
  * one mapping may hold many blocks, and other things. They are searched for at the start of mappings and behind each
  * other; only if that does not give as many as malloc has counted, on every page. Foreign data may look like a header:
  * if there are more than malloc has counted, none is believed.
@@ -13,6 +13,7 @@
 #define REFRESH_BYTES (256ULL << 10)
 #define SPARSE_BYTES (1ULL << 30)
 #define SPARSE_PART 64
+#define HUGE_2_43 1 /* in place of the header's offset: of huge pages */
 
 struct search {
 	struct memory *memory;
@@ -24,14 +25,17 @@ struct search {
 };
 
 /* The pages of the block that begins at addr, or 0. room: bytes from there on. */
-static uint64_t block_at(struct memory *m, uint64_t addr, uint64_t room)
+static uint64_t block_at(const struct search *s, uint64_t addr, uint64_t room)
 {
+	const bool is_2_43 = s->g->bins_off == ARENA_BINS_2_43;
+	struct memory *m = s->memory;
 	uint64_t head[2], bytes;
 
 	if (m->page(m->ctx, addr) == PAGE_ABSENT || m->read(m->ctx, addr, head, sizeof(head)) ||
-	    head[0] || (head[1] & CHUNK_FLAGS) != CHUNK_MMAPPED)
+	    (head[0] && !(is_2_43 && head[0] == HUGE_2_43)) ||
+	    (head[1] & CHUNK_FLAGS) != CHUNK_MMAPPED)
 		return 0;
-	bytes = head[1] & ~CHUNK_FLAGS;
+	bytes = (head[1] & ~CHUNK_FLAGS) + (is_2_43 ? 16 : 0);
 	return bytes && bytes <= room && bytes % MEMORY_PAGE == 0 ? bytes : 0;
 }
 
@@ -67,7 +71,7 @@ static void search_mapping(struct search *s, const struct mapping *map)
 			continue;
 		if (at == map->map.start_addr || !(at % REFRESH_BYTES))
 			s->memory->refresh(s->memory->ctx, at, REFRESH_BYTES);
-		bytes = block_at(s->memory, at, end - at);
+		bytes = block_at(s, at, end - at);
 		next = bytes ? at + bytes : is_thorough ? at + MEMORY_PAGE : end;
 		if (!bytes)
 			continue;

@@ -5,14 +5,44 @@
 
 #include "explain/glibc.h"
 
-/* struct malloc_state, 2.27 to 2.42 */
-#define ARENA_FAST 16
-#define ARENA_TOP 96
-#define ARENA_BINS 112
-#define ARENA_NEXT 2160
-#define ARENA_SYSTEM_MEM 2184
-#define ARENA_MAX_SYSTEM_MEM 2192
-#define ARENA_BYTES 2200
+/*
+ * struct malloc_state. Versions differ in what stands before the bins, glibc.bins_off; the rest is as far from the bins in
+ * all of them.
+ */
+#define ARENA_BINS_2_27 112 /* to 2.42 */
+#define ARENA_BINS_2_43 24 /* there are no fastbins any more */
+#define ARENA_BINS_2_26 104
+#define ARENA_BYTES_CAP 2200
+
+static inline uint64_t arena_fast(uint32_t bins_off)
+{
+	return bins_off - 96;
+}
+
+static inline uint64_t arena_top(uint32_t bins_off)
+{
+	return bins_off - 16;
+}
+
+static inline uint64_t arena_next(uint32_t bins_off)
+{
+	return bins_off + 2048;
+}
+
+static inline uint64_t arena_system_mem(uint32_t bins_off)
+{
+	return bins_off + 2072;
+}
+
+static inline uint64_t arena_max_system_mem(uint32_t bins_off)
+{
+	return bins_off + 2080;
+}
+
+static inline uint64_t arena_bytes(uint32_t bins_off)
+{
+	return bins_off + 2088;
+}
 
 #define GLIBC_HEAP_MAX (64ULL << 20)
 

@@ -27,8 +27,9 @@
 	(1u      \
 	 << 18) /* chunks in all of an arena's: they are anywhere in it, so each costs a reading */
 #define KEY_CHUNKS 16 /* of a heap's first ones, which may be a cache */
-#define CACHE_WORDS 80 /* 64 counts of 2 bytes, 64 pointers */
+#define CACHE_WORDS 95 /* of the largest one */
 #define KEY_CNT 8 /* different ones that are remembered */
+#define THREAD_KEYS_CAP 65536
 
 static struct glibc_heap *glibc_heap_of(struct glibc_arena *a, uint64_t addr)
 {
@@ -62,14 +63,14 @@ static bool read_bin(struct memory *m, struct glibc_arena *a, uint64_t bin, uint
 }
 
 /* Count the chunks in bins. */
-static void glibc_read_bins(struct memory *m, struct glibc_arena *a)
+static void glibc_read_bins(struct memory *m, struct glibc_arena *a, uint32_t bins_off)
 {
 	uint64_t left = a->system_bytes / CHUNK_MIN;
 
 	left = left < BINS_CAP ? left : BINS_CAP;
 	a->bins_are_read = true;
 	for (uint32_t i = 0; i < GLIBC_BIN_CNT; i++)
-		if (!read_bin(m, a, a->addr + ARENA_BINS + 16ULL * i - 16, &left))
+		if (!read_bin(m, a, a->addr + bins_off + 16ULL * i - 16, &left))
 			a->bins_are_read = false;
 }
 
@@ -117,15 +118,17 @@ static int mark_fast(struct glibc_heap *heap, uint64_t at, bool *ret_is_new)
 }
 
 /* Mark the chunks in fastbins. -ENOMEM. */
-static int glibc_read_fast(struct memory *m, struct glibc_arena *a)
+static int glibc_read_fast(struct memory *m, struct glibc_arena *a, uint32_t bins_off)
 {
+	if (bins_off == ARENA_BINS_2_43)
+		return 0;
 	for (uint64_t i = 0; i < GLIBC_FAST_CNT; i++) {
 		const uint64_t bytes = CHUNK_MIN + 16 * i;
 		struct glibc_heap *heap;
 		bool is_new = true;
 		uint64_t at;
 
-		if (!memory_word(m, a->addr + ARENA_FAST + 8 * i, &at) || !at)
+		if (!memory_word(m, a->addr + arena_fast(bins_off) + 8 * i, &at) || !at)
 			continue;
 		heap = fast_chunk(m, a, at, bytes);
 		/* a list that leads to a chunk for the second time is moving */
@@ -142,87 +145,135 @@ static int glibc_read_fast(struct memory *m, struct glibc_arena *a)
 	return 0;
 }
 
-/*
- * Is it the cache of a thread? words: what is in a chunk of chunk_bytes. *ret_cnt: blocks in it; *ret_entry: one, 0: none.
- * tcache_perthread_struct of 2.30 to 2.41; a chunk may be 16 bytes larger than is necessary.
- */
-static bool glibc_is_cache(const struct glibc *g, const uint64_t *words, uint64_t chunk_bytes,
-			   uint64_t *ret_cnt, uint64_t *ret_entry)
+/* struct tcache_perthread_struct, the cache of a thread, by the size of its chunk. */
+struct cache_layout {
+	uint32_t chunk_bytes; /* or 16 more */
+	uint32_t list_cnt, entries_word; /* the first blocks of the lists begin at this word; before them stands... */
+	bool has_room; /* ... how many more blocks a list may have, not how many it has */
+};
+static const struct cache_layout cache_layouts[] = {
+	{ 0x290, 64, 16, false }, /* 2.30 to 2.41 */
+	{ 0x300, 76, 19, true }, /* from 2.42 on */
+};
+
+static const struct cache_layout *cache_layout_of(uint64_t chunk_bytes)
+{
+	for (size_t i = 0; i < sizeof(cache_layouts) / sizeof(*cache_layouts); i++)
+		if (chunk_bytes == cache_layouts[i].chunk_bytes ||
+		    chunk_bytes == cache_layouts[i].chunk_bytes + 16)
+			return &cache_layouts[i];
+	return NULL;
+}
+
+/* Is it the cache of a thread? words: what is in its chunk. *ret_cnt: blocks in it. */
+static bool is_cache(const struct glibc *g, const uint64_t *words, const struct cache_layout *l,
+		     uint64_t *ret_cnt)
 {
 	const uint64_t cap = g->parameters.is_known ? g->parameters.cache_cap : 7;
 	const uint16_t *cnts = (const uint16_t *)words;
 
-	if (chunk_bytes != 0x290 && chunk_bytes != 0x2a0)
-		return false;
-	*ret_cnt = *ret_entry = 0;
-	for (size_t i = 0; i < 64; i++) {
-		uint64_t entry = words[16 + i];
+	*ret_cnt = 0;
+	for (size_t i = 0; i < l->list_cnt; i++) {
+		uint64_t entry = words[l->entries_word + i], cnt = cnts[i];
 
-		if (cnts[i] > cap || !cnts[i] != !entry || entry % 16 || entry >= MEMORY_END)
+		if (cnt > cap)
 			return false;
-		*ret_cnt += cnts[i];
-		if (entry)
-			*ret_entry = entry;
+		if (l->has_room)
+			cnt = cap - cnt;
+		if (!cnt != !entry || entry % 16 || entry >= MEMORY_END)
+			return false;
+		*ret_cnt += cnt;
 	}
 	return true;
 }
 
-/* The word behind a cached block's first is the key. */
-static void vote(struct memory *m, const uint64_t *words, uint64_t keys[KEY_CNT],
-		 uint32_t votes[KEY_CNT])
+/* The keys of cached blocks that the caches at the beginning of the heaps lead to. */
+struct key_votes {
+	uint64_t keys[KEY_CNT];
+	uint32_t votes[KEY_CNT];
+};
+
+/*
+ * The word behind a cached block's first is the key. From 2.34 on it is one number for all, before it is the address of the
+ * cache.
+ */
+static int vote(struct memory *m, struct glibc *g, uint64_t cache, const uint64_t *words,
+		const struct cache_layout *l, struct key_votes *v)
 {
-	for (size_t i = 0; i < 64; i++) {
-		uint64_t key;
+	bool is_own = false;
+
+	for (size_t i = 0; i < l->list_cnt; i++) {
+		uint64_t entry = words[l->entries_word + i], key;
 		size_t k = 0;
 
-		if (!words[16 + i] || !memory_word(m, words[16 + i] + 8, &key) || !key)
+		if (!entry || !memory_word(m, entry + 8, &key) || !key)
 			continue;
-		while (k < KEY_CNT && votes[k] && keys[k] != key)
+		is_own |= key == cache;
+		while (k < KEY_CNT && v->votes[k] && v->keys[k] != key)
 			k++;
 		if (k < KEY_CNT) {
-			keys[k] = key;
-			votes[k]++;
+			v->keys[k] = key;
+			v->votes[k]++;
 		}
 	}
+	return is_own && g->cache_keys.cnt < THREAD_KEYS_CAP ? vec_push(&g->cache_keys, cache) : 0;
 }
 
-static void look_for_caches(struct memory *m, const struct glibc *g, const struct glibc_heap *heap,
-			    uint64_t keys[KEY_CNT], uint32_t votes[KEY_CNT])
+static int look_for_caches(struct memory *m, struct glibc *g, const struct glibc_heap *heap,
+			   struct key_votes *v)
 {
-	uint64_t at = heap->first_chunk, head, words[CACHE_WORDS], cnt, entry;
+	uint64_t at = heap->first_chunk, head, words[CACHE_WORDS], cnt;
+	int err = 0;
 
-	for (int i = 0; i < KEY_CHUNKS && memory_word(m, at + 8, &head); i++) {
+	for (int i = 0; i < KEY_CHUNKS && !err && memory_word(m, at + 8, &head); i++) {
 		uint64_t bytes = head & ~CHUNK_FLAGS;
+		const struct cache_layout *l = cache_layout_of(bytes);
 
 		if (bytes < CHUNK_MIN || bytes % 16 || bytes >= heap->end - at)
-			return;
-		if ((bytes == 0x290 || bytes == 0x2a0) &&
-		    !memory_read(m, at + 16, words, sizeof(words)) &&
-		    glibc_is_cache(g, words, bytes, &cnt, &entry))
-			vote(m, words, keys, votes);
+			break;
+		if (l && !memory_read(m, at + 16, words, sizeof(words)) && is_cache(g, words, l, &cnt))
+			err = vote(m, g, at + 16, words, l, v);
 		at += bytes;
 	}
+	return err;
 }
 
-/* Learn the key from the caches at the beginning of the heaps. */
-static void glibc_learn_key(struct memory *m, struct glibc *g)
+static int compare_keys(const void *a, const void *b)
 {
-	uint64_t keys[KEY_CNT] = { 0 };
-	uint32_t votes[KEY_CNT] = { 0 }, all = 0, best = 0;
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Learn the key, or the keys. -ENOMEM. */
+static int glibc_learn_key(struct memory *m, struct glibc *g)
+{
+	struct key_votes v = { 0 };
+	uint32_t all = 0, best = 0;
 	struct glibc_arena *a;
-	struct glibc_heap *heap;
+	int err = 0;
 
 	vec_each(&g->arenas, a)
-		vec_each(&a->heaps, heap)
-			if (heap == a->heaps.data)
-				look_for_caches(m, g, heap, keys, votes);
+		if (!err && a->heaps.cnt)
+			err = look_for_caches(m, g, a->heaps.data, &v);
 	for (uint32_t i = 0; i < KEY_CNT; i++) {
-		all += votes[i];
-		if (votes[i] > votes[best])
+		all += v.votes[i];
+		if (v.votes[i] > v.votes[best])
 			best = i;
 	}
-	if (votes[best] * 2 > all)
-		g->cache_key = keys[best];
+	if (g->cache_keys.cnt)
+		qsort(g->cache_keys.data, g->cache_keys.cnt, sizeof(uint64_t), compare_keys);
+	else if (v.votes[best] * 2 > all)
+		g->cache_key = v.keys[best];
+	return err;
+}
+
+static bool is_key(const struct glibc *g, uint64_t word)
+{
+	if (!g->cache_keys.cnt)
+		return g->cache_key && word == g->cache_key;
+	return word % 16 == 0 && word >= g->cache_keys.data[0] &&
+	       bsearch(&word, g->cache_keys.data, g->cache_keys.cnt, sizeof(word), compare_keys);
 }
 
 #define WINDOW_BYTES (256u << 10)
@@ -316,17 +367,17 @@ static bool read_far(struct walk *w, uint64_t at, uint64_t head, uint64_t next, 
 
 static enum heap_use use_of(const struct walk *w, const uint64_t *words, struct piece *ret)
 {
-	uint64_t cnt, entry;
+	const struct cache_layout *l = cache_layout_of(ret->bytes);
+	uint64_t cnt;
 
 	if (is_fast(w->heap, ret->addr)) {
 		ret->is_fast = true;
 		return HEAP_FREE;
 	}
-	if (w->g->cache_key && words[3] == w->g->cache_key)
+	if (is_key(w->g, words[3]))
 		return HEAP_CACHED;
-	if ((ret->bytes == 0x290 || ret->bytes == 0x2a0) &&
-	    is_inside(w, ret->addr + 16, 8 * CACHE_WORDS) &&
-	    glibc_is_cache(w->g, words + 2, ret->bytes, &cnt, &entry)) {
+	if (l && is_inside(w, ret->addr + 16, l->chunk_bytes - 16) &&
+	    is_cache(w->g, words + 2, l, &cnt) && cnt) { /* zeroes are the program's */
 		ret->cached_cnt = (uint32_t)cnt;
 		return HEAP_OWN;
 	}
@@ -491,7 +542,7 @@ static void read_end(struct walk *w)
 	struct glibc_arena *a = w->arena;
 	uint64_t top, head;
 
-	if (!w->has_top || memory_read(w->memory, a->addr + ARENA_TOP, &top, 8) || top % 16 ||
+	if (!w->has_top || memory_read(w->memory, a->addr + arena_top(w->g->bins_off), &top, 8) || top % 16 ||
 	    top < w->heap->first_chunk || (!a->is_main && (top ^ a->top) / GLIBC_HEAP_MAX) ||
 	    memory_read(w->memory, top + 8, &head, 8))
 		return;
@@ -606,9 +657,9 @@ static int walk_arena(struct walk *w, struct glibc_arena *a, struct heap_class *
 		w->pages.top_step = w->g->parameters.thp_bytes;
 	w->first_unknown = 0;
 	memory_forget(w->memory);
-	glibc_read_bins(w->memory, a);
+	glibc_read_bins(w->memory, a, w->g->bins_off);
 	memory_forget(w->memory);
-	err = glibc_read_fast(w->memory, a);
+	err = glibc_read_fast(w->memory, a, w->g->bins_off);
 	if (!err)
 		walk_heaps(w);
 	if (!err)
@@ -632,9 +683,8 @@ int glibc_walk(struct memory *m, struct mappings *maps, struct glibc *g)
 	w.pieces = malloc(PIECES_CAP * sizeof(*w.pieces));
 	if (!classes || !g->classes || !w.buf || !w.pieces)
 		goto out;
-	err = 0;
 	memory_forget(m);
-	glibc_learn_key(m, g);
+	err = glibc_learn_key(m, g);
 	vec_each(&g->arenas, a)
 		if (!err && a->heaps.cnt && !a->why[0])
 			err = walk_arena(&w, a, classes);
