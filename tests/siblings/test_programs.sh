@@ -168,10 +168,8 @@ if wanted nginx nginx; then
 fi
 wanted convert convert && started convert -- convert -size 1500x1500 plasma:red-blue -blur 0x4 "$own/x.png"
 wanted ffmpeg ffmpeg && started ffmpeg -- ffmpeg -nostdin -loglevel error -f lavfi -i testsrc=d=4:s=640x360 -y "$own/x.mp4"
-if wanted g++ g++; then
-	printf '#include <regex>\n#include <map>\n#include <iostream>\nint main() { std::regex r("a+b*"); std::map<int, std::string> m; std::cout << m[1]; }\n' >"$own/x.cc"
-	started g++ --follow -- g++ -O2 -c x.cc
-fi
+printf '#include <regex>\n#include <map>\n#include <iostream>\nint main() { std::regex r("a+b*"); std::map<int, std::string> m; std::cout << m[1]; }\n' >"$own/x.cc"
+wanted g++ g++ && started g++ --follow -- g++ -O2 -c x.cc
 if wanted git git; then
 	git init -q "$own/repo" && for i in {1..300}; do seq "$i" 3000 >"$own/repo/f$i"; done
 	git -C "$own/repo" add -A && git -C "$own/repo" -c user.name=x -c user.email=x@localhost commit -qm x
@@ -307,6 +305,27 @@ if wanted rsyslogd rsyslogd logger; then
 	of_running rsyslogd -p "$it"
 	end_it "$load" "$it"
 fi
+
+# peak_of NAME COMMAND...: its peak as heaptrack sees it, which counts every block
+peak_of() {
+	local name=$1 theirs ours
+	shift
+	wanted "$name" heaptrack heaptrack_print "$1" || return
+	rm -f "$work"/ht*
+	(cd "$own" && timeout 300 heaptrack --record-only -o "$work/ht" "$@") >"$work/log" 2>&1
+	theirs=$(heaptrack_print -f "$work"/ht.* -p 0 -a 0 -T 0 2>>"$work/log" | python3 -c "
+import re, sys
+unit = {'B': 1, 'K': 1e3, 'M': 1e6, 'G': 1e9}
+print(*[int(float(n) * unit[u]) for n, u in re.findall(r'peak heap memory consumption: ([0-9.]+)([BKMG])', sys.stdin.read())])")
+	(cd "$own" && timeout 300 "$heaptap" record --force --rate 1 -o "$work/p.pb.gz" -- "$@") >"$work/out" 2>"$work/said"
+	ours=$("$heaptap" report -f json "$work/p.pb.gz" 2>"$work/err" | python3 -c "import json, sys; print(json.load(sys.stdin)['peak']['bytes'])")
+	[ -n "$theirs" ] && [ -n "$ours" ] && [ $((ours * 100)) -ge $((theirs * 97)) ] && [ $((ours * 100)) -le $((theirs * 103)) ] &&
+		ok "$name | $ours bytes, heaptrack $theirs" || not_ok "$name" "${ours:-?} bytes, heaptrack ${theirs:-?}" "$work/said" "$work/log"
+}
+peak_of peak-sqlite3 sqlite3 :memory: "create table t (a integer primary key, b text);
+	insert into t select value, hex(randomblob(50)) from generate_series(1, 100000); select count(*), max(b) from t order by b"
+peak_of peak-ffmpeg ffmpeg -nostdin -loglevel error -f lavfi -i testsrc=d=2:s=640x360 -y x.mp4
+peak_of peak-g++ "$(g++ -print-prog-name=cc1plus 2>/dev/null || echo cc1plus)" -quiet -O1 x.cc -o x.s
 
 echo "# in use is known of $known of $asked programs; unknown:${unknown_ones:- none}"
 [ -n "${PROGRAMS_ONLY:-}" ] || { [ $((known * 24)) -ge $((asked * 20)) ] && [ "$asked" -ge 12 ] && ok "in use by default: $known of $asked" ||
