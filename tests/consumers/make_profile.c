@@ -107,7 +107,7 @@ static void begin_moments(struct profile *p)
 {
 	const int64_t moments_ns[] = { 0, 1000000000, 2000000000, 2900000000 };
 
-	check(profile_add_peak_type(p));
+	check(profile_add_type(p, "peak_space"));
 	p->recording.is_known = true;
 	p->recording.pid = 42;
 	p->recording.process_cnt = 1;

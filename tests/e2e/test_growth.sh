@@ -108,6 +108,6 @@ rows short 1 >"$work/rows"
 	ok "a few seconds at the default rate: it cannot be said yet" || not_ok "a few seconds" "" "$work/rows" "$work/short-0.out"
 
 "$heaptap" report --sort growth -f collapsed "$work/leak-0.pb.gz" >"$work/out" 2>"$work/err"
-[ $? = 2 ] && grep -q -- '--sort growth needs --format text or json' "$work/err" && ok "not as flame graph" ||
+[ $? = 2 ] && grep -q -- '--sort growth and pinned need --format text or json' "$work/err" && ok "not as flame graph" ||
 	not_ok "not as flame graph" "" "$work/err"
 e2e_end

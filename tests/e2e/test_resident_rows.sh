@@ -78,6 +78,8 @@ wait_recorder
 	not_ok "ended: check cannot say" "status" "$work/check"
 judge "ended: unknown" 'j["allocated_before"] is None and r["end_bytes"] is None and all(row["end_bytes"] is None for row in r["rows"]) and
 	near(at("begin_bytes", "live"), 20011 * 1008) and r["why_not"] == "by row at the end: unknown (the process had ended)"'
+"$heaptap" report --sort pinned "$work/p.pb.gz" >"$work/out" 2>&1
+[ $? = 1 ] && grep -q 'it has no pinned_space: only heaptap record' "$work/out" && ok "ended: not who pins" || not_ok "ended: not who pins" "" "$work/out"
 shows "ended: said" "$work/heaptap.out" 'Resident [0-9.]+ -> [0-9.]+ MiB[^;]*; by row at the end: unknown \(the process had ended\)'
 
 # The heap is not proved: what the mappings say, and why it is not more.
@@ -87,6 +89,8 @@ if [ "$(awk '/^Hugepagesize/ { print $2 }' /proc/meminfo)" = 2048 ]; then
 	stop_recorder
 	judge "not proved: by mapping" 'not r["end_heap_is_read"] and change("live") == 0 and change("mapped directly") == 0 and
 		near(change("anonymous") + change("brk heap") + change("heap not read"), 96 * MiB, 0.1) and "heap not read" in r["why_not"]'
+	"$heaptap" report --notes "$work/p.pb.gz" >"$work/notes" 2>&1
+	shows "not proved: not who pins" "$work/notes" 'pinned_space: unknown \(an arena of malloc: '
 	shows "not proved: said" "$work/heaptap.out" '(anonymous|anonymous memory|brk heap|heap not read) \+9[0-9.]+ MiB.*; heap not read: an arena of malloc'
 	finish_target
 fi

@@ -125,9 +125,9 @@ static int check_header(const Profile *p, struct err *why)
 	};
 	const char *default_type = text_of(p, p->default_sample_type);
 
-	/* the last only where the peak is known */
-	if (p->n_sample_type != 5 && p->n_sample_type != 4)
-		return broken("%zu sample types, not 4 or 5", p->n_sample_type);
+	/* then peak_space and pinned_space, where they are known */
+	if (p->n_sample_type < 4 || p->n_sample_type > 6)
+		return broken("%zu sample types, not 4 to 6", p->n_sample_type);
 	for (size_t i = 0; i < 4; i++)
 		if (!is_type(p, p->sample_type[i], types[i][0], types[i][1]))
 			return broken("sample type %zu is not %s/%s", i, types[i][0], types[i][1]);

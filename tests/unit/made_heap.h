@@ -45,6 +45,7 @@ struct made_heap {
 	struct mappings maps;
 	struct mapping map_list[3];
 	struct types *types; /* of the last walk */
+	struct resident_pins *pins; /* of the next one; NULL: none */
 	char *data, *heap;
 	uint64_t at; /* where the next chunk comes */
 	bool last_is_free;
@@ -275,6 +276,7 @@ static int made_walk(struct made_heap *h, struct glibc *g)
 	h->types = NULL;
 	err = types_new(&h->memory, &h->maps, NULL, &h->types);
 	g->types = h->types;
+	g->pins = h->pins;
 	if (!err)
 		err = glibc_find(&h->memory, &h->maps, g);
 	if (!err)

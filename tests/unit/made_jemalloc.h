@@ -44,6 +44,7 @@ struct made {
 	uint64_t read_cnt;
 	uint64_t *torn; /* changes with each reading; NULL: none */
 	struct types *types; /* of the last reading */
+	struct resident_pins *pins; /* of the next one; NULL: none */
 };
 
 static void *at(struct made *h, uint64_t addr, size_t bytes)
@@ -212,6 +213,7 @@ static int read_made_tree(struct made *h, struct jemalloc *je)
 	h->types = NULL;
 	err = types_new(&h->memory, &h->maps, NULL, &h->types);
 	je->types = h->types;
+	je->pins = h->pins;
 	if (!err)
 		err = jemalloc_read(&h->memory, &h->maps, je);
 	types_finish(h->types);

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <math.h>
+
 #include "made_heap.h"
 
 #define READ_CAP 100000 /* calls, for 256 pages */
@@ -63,6 +65,39 @@ static void test_whole(void **state)
 	assert_true(list->sum.pinned_bytes > 0 && list->sum.pinned_bytes < g.sum.pinned);
 	glibc_release(&g);
 	made_release(&h);
+}
+
+/* What all live blocks pin together is what is pinned, each block pins part of one page or two, and nobody else pins. */
+static void test_pins(void **state)
+{
+	struct resident_pins pins = { 0 };
+	struct made_heap h;
+	struct glibc g;
+	double sum = 0;
+	uint64_t live_cnt = 0;
+
+	(void)state;
+	made_heap_whole(&h);
+	for (uint64_t at = MADE_HEAP + MADE_HEAP_BYTES; at > MADE_HEAP; at -= 16)
+		assert_int_equal(vec_push(&pins.list, (struct resident_pin){ at - 16, at }), 0);
+	assert_int_equal(resident_pins_share(&pins), 0);
+	h.pins = &pins;
+	assert_int_equal(made_walk(&h, &g), 0);
+	for (uint64_t at = MADE_HEAP; at < MADE_HEAP + MADE_HEAP_BYTES; at += 16) {
+		double bytes = resident_pins_bytes(&pins, at, at + 16);
+
+		if (isnan(bytes))
+			continue;
+		assert_true(bytes >= 0 && bytes < 2 * MEMORY_PAGE);
+		live_cnt++;
+		sum += bytes;
+	}
+	assert_true(g.sum.pinned > 5 * MEMORY_PAGE);
+	assert_int_equal(live_cnt, g.sum.cnt[HEAP_LIVE]);
+	assert_true(fabs(sum - (double)g.sum.pinned) < 1);
+	glibc_release(&g);
+	made_release(&h);
+	resident_pins_release(&pins);
 }
 
 /* A page that is swapped out is not read; the rest is found again behind it. */
@@ -400,7 +435,8 @@ static void test_unread(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole),	     cmocka_unit_test(test_absent_page),
+		cmocka_unit_test(test_pins),	     cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_absent_page),
 		cmocka_unit_test(test_not_believed), cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_fast_loop),    cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_random),	     cmocka_unit_test(test_late),

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include <math.h>
+
 #include "made_jemalloc.h"
 
 #define LIMIT_NS (5 * NS_PER_S) /* of one reading, under sanitizers on a busy machine */
@@ -74,6 +76,35 @@ static void test_whole(void **state)
 			    SMALL_CNT * 48 * 64 / 16 + WIDE_CNT * 192 * 48 / 64);
 		release(&h);
 	}
+}
+
+/* The same of slabs; a block of its own pages pins nothing. */
+static void test_pins(void **state)
+{
+	struct resident_pins pins = { 0 };
+	struct made h;
+	struct jemalloc je;
+	double sum = 0;
+	uint64_t live_cnt = 0;
+
+	(void)state;
+	make(&h, false);
+	for (uint64_t at = HEAP; at < h.map_list[MAP_HEAP].map.end_addr; at += 16)
+		assert_int_equal(vec_push(&pins.list, (struct resident_pin){ at, at }), 0);
+	assert_int_equal(resident_pins_share(&pins), 0);
+	h.pins = &pins;
+	for (int i = 0; i < 2; i++) /* a second walk does not add to the first */
+		read_tree(&h, &je);
+	for (uint64_t at = HEAP; at < h.map_list[MAP_HEAP].map.end_addr; at += 16) {
+		double bytes = resident_pins_bytes(&pins, at, at);
+
+		live_cnt += !isnan(bytes);
+		sum += isnan(bytes) ? 0 : bytes;
+	}
+	assert_int_equal(live_cnt, LIVE_CNT);
+	assert_true(je.sum.pinned && fabs(sum - (double)je.sum.pinned) < 1);
+	release(&h);
+	resident_pins_release(&pins);
 }
 
 static void test_sizes(void **state)
@@ -268,7 +299,7 @@ int main(void)
 		cmocka_unit_test(test_absent), cmocka_unit_test(test_not_believed),
 		cmocka_unit_test(test_none),   cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_torn),   cmocka_unit_test(test_random),
-		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_late),   cmocka_unit_test(test_pins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

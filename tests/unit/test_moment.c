@@ -63,6 +63,7 @@ static void add_site(struct profile *p, const struct site *site, const char *pid
 		[PROFILE_INUSE_OBJECTS] = site->end_blocks,
 		[PROFILE_INUSE_SPACE] = site->end_bytes,
 		[PROFILE_PEAK_SPACE] = site->peak_bytes,
+		[PROFILE_PINNED_SPACE] = 2 * site->end_bytes,
 	};
 	const struct age_part age = { .samples = 1, .bytes = (double)site->end_bytes };
 	uint32_t loc = (uint32_t)p->locations.cnt;
@@ -112,7 +113,9 @@ static struct profile *make(bool has_peak)
 	assert_int_equal(profile_new(&p), 0);
 	assert_int_equal(profile_set_heap_types(p, 1), 0);
 	if (has_peak)
-		assert_int_equal(profile_add_peak_type(p), 0);
+		assert_int_equal(profile_add_type(p, "peak_space") |
+					 profile_add_type(p, "pinned_space"),
+				 0);
 	p->time_ns = 1700000000000000000;
 	p->recording.is_known = true;
 	p->recording.pid = 14;
@@ -233,12 +236,14 @@ static void test_drop(void **state)
 	(void)state;
 	profile_drop_peak(p);
 	p = reread(p);
-	assert_int_equal(p->types.cnt, PROFILE_VALUE_CNT);
+	assert_int_equal(p->types.cnt, PROFILE_VALUE_CNT + 1);
+	assert_int_equal(sum_of(p, "pinned_space"), 2 * END_BYTES);
 	assert_int_equal(p->recording.peak_ns, 0);
 	assert_int_equal(sum_of(p, "inuse_space"), END_BYTES);
 	assert_int_equal(sum_of(p, "inuse_objects"), 13);
 	assert_int_equal(sum_of(p, "alloc_objects"), 3000);
 	profile_drop_peak(p); /* of a profile that has none */
+	profile_drop_type(p, "pinned_space");
 	assert_int_equal(p->types.cnt, PROFILE_VALUE_CNT);
 	profile_free(p);
 }

@@ -59,6 +59,7 @@ static struct profile *make_profile(void)
 	s->inuse_samples = 1;
 	s->inuse_bytes_variance = 12.5;
 	s->inuse_objects_variance = 0.25;
+	s->pinned_bytes_variance = 7.5;
 	s->alloc_samples = 5;
 	s->alloc_bytes_variance = 2.5;
 	s->alloc_bytes_beyond = 0x1p70;
@@ -121,6 +122,7 @@ static void survives_the_way_there_and_back(void **state)
 	assert_int_equal(q->samples.data[0].inuse_samples, 1);
 	assert_true(q->samples.data[0].inuse_bytes_variance == 12.5);
 	assert_true(q->samples.data[0].inuse_objects_variance == 0.25);
+	assert_true(q->samples.data[0].pinned_bytes_variance == 7.5);
 	assert_int_equal(q->samples.data[0].alloc_samples, 5);
 	assert_true(q->samples.data[0].alloc_bytes_variance == 2.5);
 	assert_true(q->samples.data[0].alloc_bytes_beyond == 0x1p70);

@@ -614,9 +614,36 @@ static void test_limits(void **state)
 	}
 }
 
+/* A walk may go up or back, and a child may write anything: what is no part of pages is not known. */
+static void test_pins(void **state)
+{
+	static const float bad[] = { NAN, -1, INFINITY, -INFINITY, 1 << 21 };
+	struct resident_pins pins = { 0 };
+
+	(void)state;
+	assert_int_equal(resident_pins_share(&pins), -ENODATA);
+	assert_int_equal(resident_pins_found(&pins, 16) + resident_pins_found(NULL, 16), 0);
+	for (uint64_t i = 100; i > 0; i--)
+		assert_int_equal(vec_push(&pins.list, (struct resident_pin){ 32 * i, i }), 0);
+	assert_int_equal(resident_pins_share(&pins), 0);
+	for (uint64_t i = 0, at = 0; i < 4000; i++, at = i * 1601 % 400 * 16)
+		assert_int_equal(resident_pins_found(&pins, at), at % 32 || at > 3200 ? 0 : at / 32);
+	resident_pins_add(&pins, resident_pins_found(&pins, 256), 0.5);
+	resident_pins_add(&pins, 8, 2);
+	resident_pins_add(&pins, 0, 1);
+	assert_true(resident_pins_bytes(&pins, 256, 8) == 2.5);
+	assert_true(isnan(resident_pins_bytes(&pins, 256, 9))); /* a later block there */
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		pins.bytes[7] = bad[i];
+		assert_true(isnan(resident_pins_bytes(&pins, 256, 8)));
+	}
+	resident_pins_release(&pins);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pins),
 		cmocka_unit_test(test_check),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_moments),

@@ -83,7 +83,7 @@ static void test_reads(void **state)
 	int64_t sum = 0, unowned = 0;
 
 	(void)state;
-	rows_reader_begin(&r, pid, MAPPED_BYTES, MOST_NS);
+	rows_reader_begin(&r, pid, MAPPED_BYTES, MOST_NS, NULL);
 	wait_for(&r);
 	assert_true(r.is_over && !r.child.child);
 	if (!r.answer.is_known)
@@ -145,9 +145,9 @@ static void test_is_unknown(void **state)
 	pid_t pid;
 
 	(void)state;
-	explain_read(NO_PROCESS, NS_PER_S, &reading);
+	explain_read(NO_PROCESS, NULL, NS_PER_S, &reading);
 	assert_false(reading.is_known);
-	rows_reader_begin(&r, NO_PROCESS, 0, MOST_NS);
+	rows_reader_begin(&r, NO_PROCESS, 0, MOST_NS, NULL);
 	wait_for(&r);
 	assert_false(r.answer.is_known);
 	assert_string_equal(r.answer.why, reading.why);
@@ -159,7 +159,7 @@ static void test_is_unknown(void **state)
 	assert_string_equal(r.answer.why, "it ended");
 	assert_true(rows_reader_work(&r));
 	pid = start();
-	rows_reader_begin(&r, pid, MAPPED_BYTES, MOST_NS);
+	rows_reader_begin(&r, pid, MAPPED_BYTES, MOST_NS, NULL);
 	rows_reader_give_up(&r, "enough");
 	assert_true(r.is_over && !r.answer.is_known);
 	wait_for(&r);
@@ -175,12 +175,12 @@ static void test_size_alone(void **state)
 	pid_t pid = start_with(MAPPING_CNT);
 
 	(void)state;
-	rows_reader_begin(&r, pid, MAPPED_BYTES, NS_PER_S / 10);
+	rows_reader_begin(&r, pid, MAPPED_BYTES, NS_PER_S / 10, NULL);
 	wait_for(&r);
 	assert_false(r.answer.is_known);
 	assert_non_null(strstr(r.answer.why, "too many mappings to read them in time"));
 	assert_int_equal(r.answer.rss_bytes, MAPPED_BYTES);
-	rows_reader_begin(&r, pid, MAPPED_BYTES, MOST_NS);
+	rows_reader_begin(&r, pid, MAPPED_BYTES, MOST_NS, NULL);
 	rows_reader_give_up(&r, "the recording ended before the reading");
 	assert_false(r.answer.is_known);
 	assert_int_equal(r.answer.rss_bytes, MAPPED_BYTES);

@@ -143,7 +143,7 @@ static void look_again(const struct explain_options *o, struct explanation *x)
 
 	log_status_end();
 	if (!err)
-		err = explain_process(o->pid, true, READING_S * NS_PER_S, &again, &why);
+		err = explain_process(o->pid, true, NULL, READING_S * NS_PER_S, &again, &why);
 	if (!err && !explain_is_same_program(&again, x))
 		err = again.start_time_ticks == x->start_time_ticks ? -ESTALE : -ESRCH;
 	if (err) {
@@ -166,7 +166,7 @@ static int explain_and_print(void *arg)
 	const struct explain_options *o = arg;
 	struct explanation x;
 	struct err why;
-	int err = explain_process(o->pid, true, READING_S * NS_PER_S, &x, &why);
+	int err = explain_process(o->pid, true, NULL, READING_S * NS_PER_S, &x, &why);
 
 	log_set_terminal(o->has_terminal);
 	if (!err && o->for_ns)

@@ -28,7 +28,7 @@ static const char *const formats[] = { "text", "json", "collapsed", "heap", "htm
 static const char *const diff_formats[] = { "text", "json", "html", "pprof", NULL };
 enum { DIFF_FORMAT_TEXT, DIFF_FORMAT_JSON, DIFF_FORMAT_HTML, DIFF_FORMAT_PPROF };
 static const char *const sorts[] = { "inuse",  "objects",   "alloc", "name",
-				     "growth", "temporary", NULL };
+				     "growth", "temporary", "pinned", NULL };
 static const char *const colors[] = { "auto", "always", "never", NULL };
 static const char *const value_names[] = { "inuse", "alloc", NULL };
 
@@ -204,8 +204,8 @@ static const struct option_row rows[] = {
 	  .arg = "WHAT",
 	  .choices = sorts,
 	  .help = "sort rows by inuse (default), objects (blocks in use), alloc, name, growth "
-		  "(bytes per second, with a verdict) or temporary (blocks that lived for less "
-		  "than 1 ms)" },
+		  "(bytes per second, with a verdict), temporary (blocks that lived for less "
+		  "than 1 ms) or pinned (free memory that their blocks keep from being returned)" },
 	{ .name = "at",
 	  .type = OPTION_TEXT,
 	  .at = AT(at),
@@ -378,18 +378,19 @@ static const char *refuse_rows(const struct report_cli *c)
 {
 	const struct report_options *o = &c->report;
 	bool is_rows = o->format == REPORT_TEXT || o->format == REPORT_JSON;
-	bool is_ranked = o->sort == REPORT_SORT_GROWTH || o->sort == REPORT_SORT_TEMPORARY;
+	bool is_ranked = o->sort >= REPORT_SORT_GROWTH;
+	bool is_of_inuse = is_ranked && o->sort != REPORT_SORT_TEMPORARY;
 	bool has_stacks = o->shows_stacks || c->is_verbose;
 
 	if (o->by == REPORT_BY_AGE &&
-	    (!is_rows || o->value == REPORT_VALUE_ALLOC || o->sort == REPORT_SORT_GROWTH))
-		return "--by age shows heap in use as text or json: not with --value alloc or "
-		       "--sort growth";
+	    (!is_rows || o->value == REPORT_VALUE_ALLOC || is_of_inuse))
+		return "--by age shows heap in use as text or json: not with --value alloc, "
+		       "--sort growth or pinned";
 	if ((o->by == REPORT_BY_LIFETIME || o->by == REPORT_BY_SIZE) &&
 	    (!is_rows || o->value == REPORT_VALUE_INUSE || is_ranked || c->older_than_ns ||
 	     c->base_path))
 		return "--by lifetime and --by size show allocations as text or json: not with "
-		       "--value inuse, --sort growth or temporary, --older-than or --base";
+		       "--value inuse, --sort growth, temporary or pinned, --older-than or --base";
 	if (o->sort == REPORT_SORT_TEMPORARY &&
 	    (!is_rows || o->by == REPORT_BY_INSTANCE || o->by == REPORT_BY_AGE || has_stacks ||
 	     c->base_path || c->older_than_ns))
@@ -400,7 +401,7 @@ static const char *refuse_rows(const struct report_cli *c)
 	     o->by == REPORT_BY_SIZE || o->value == REPORT_VALUE_ALLOC || is_ranked ||
 	     c->older_than_ns || c->base_path))
 		return "--at shows heap in use of one profile: not with --by instance, age, "
-		       "lifetime or size, --value alloc, --sort growth or temporary, "
+		       "lifetime or size, --value alloc, --sort growth, temporary or pinned, "
 		       "--older-than or --base";
 	if (o->at == REPORT_AT_TIME && (o->sort == REPORT_SORT_OBJECTS || o->format == REPORT_HEAP))
 		return "--at TIME knows bytes, and no blocks: not with --sort objects or --format "
@@ -408,11 +409,11 @@ static const char *refuse_rows(const struct report_cli *c)
 	if (c->older_than_ns && (c->base_path || o->value == REPORT_VALUE_ALLOC))
 		return "--older-than shows heap in use of one profile: not with --base or --value "
 		       "alloc";
-	if (o->sort == REPORT_SORT_GROWTH &&
+	if (is_of_inuse &&
 	    (!is_rows || o->by == REPORT_BY_INSTANCE || o->value == REPORT_VALUE_ALLOC ||
 	     has_stacks || c->base_path || c->older_than_ns))
-		return "--sort growth needs --format text or json: not with --by instance, --value "
-		       "alloc, --verbose, --frames, --older-than or --base";
+		return "--sort growth and pinned need --format text or json: not with --by "
+		       "instance, --value alloc, --verbose, --frames, --older-than or --base";
 	if (c->is_verbose && o->by != REPORT_BY_STACK)
 		return "--verbose shows stacks: only with --by stack";
 	return NULL;

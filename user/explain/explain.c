@@ -465,8 +465,8 @@ static int explain_memory(struct explanation *x, pid_t tid, bool wants_types, ui
 	return err;
 }
 
-int explain_process(pid_t pid, bool wants_types, uint64_t limit_ns, struct explanation *ret,
-		    struct err *why)
+int explain_process(pid_t pid, bool wants_types, struct resident_pins *pins, uint64_t limit_ns,
+		    struct explanation *ret, struct err *why)
 {
 	uint64_t start_ns = now_ns();
 	struct process_info info;
@@ -485,6 +485,7 @@ int explain_process(pid_t pid, bool wants_types, uint64_t limit_ns, struct expla
 	if (err)
 		return err;
 	ret->pid = pid;
+	ret->glibc.pins = ret->jemalloc.pins = pins;
 	ret->start_time_ticks = info.start_time_ticks;
 	ret->looked_ns = start_ns;
 	memcpy(ret->comm, info.comm, sizeof(ret->comm));

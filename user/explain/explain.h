@@ -45,9 +45,10 @@ struct explanation {
 };
 
 /* What takes longer than the limit is left to its mapping. wants_types: live blocks by C++ class, too, for which files of
- * the process are opened. A negative errno, with a sentence in why. */
-int explain_process(pid_t pid, bool wants_types, uint64_t limit_ns, struct explanation *ret,
-		    struct err *why);
+ * the process are opened. pins: NULL, or blocks; what each pins is valid only if all heaps are proved. A negative
+ * errno, with a sentence in why. */
+int explain_process(pid_t pid, bool wants_types, struct resident_pins *pins, uint64_t limit_ns,
+		    struct explanation *ret, struct err *why);
 void explain_release(struct explanation *x);
 /* Is it the program that was looked at before? (Without address randomisation a program that executes itself seems to be.) */
 bool explain_is_same_program(const struct explanation *x, const struct explanation *before);
@@ -67,6 +68,7 @@ int explain_print_html(const struct explanation *x, bool shows_pins, FILE *out);
 /* reading.c: an explanation as a recording keeps it: its rows with short labels. */
 
 /* explain_process(), in a child as there. If it fails, the reading is not known. */
-void explain_read(pid_t pid, uint64_t limit_ns, struct resident_reading *ret);
+void explain_read(pid_t pid, struct resident_pins *pins, uint64_t limit_ns,
+		  struct resident_reading *ret);
 
 #endif

@@ -22,6 +22,7 @@
 
 #include "explain/memory.h"
 #include "explain/types.h"
+#include "profile/resident_rows.h"
 
 /*
  * heap_pages.c: what the resident pages of a heap hold.
@@ -77,6 +78,7 @@ struct heap_pages {
 	struct heap_sum *sum;
 	struct heap_class *classes; /* HEAP_CLASS_CNT; NULL: not wanted */
 	struct types *types; /* NULL: not wanted */
+	struct resident_pins *pins; /* likewise */
 	uint32_t type; /* of the live block that is added next */
 	bool top_is_given; /* malloc_trim() gives back the end of the top */
 	uint64_t top_step; /* in pieces of so many bytes */
@@ -86,6 +88,7 @@ struct heap_pages {
 	uint32_t on_page[HEAP_USE_CNT], live_cnt;
 	struct {
 		uint32_t class, type;
+		size_t pin; /* 0: none of pins */
 	} live[MEMORY_PAGE / 16 + 2];
 	/* the current run of free chunks */
 	uint64_t run_addr, run_end, run_trim;
@@ -138,6 +141,7 @@ struct glibc {
 	VEC(uint64_t) cache_keys; /* or of each thread, sorted */
 	struct heap_class *classes; /* HEAP_CLASS_CNT, of the proved arenas and mmapped blocks */
 	struct types *types; /* the caller's; NULL: not wanted. Blocks of these arenas are added */
+	struct resident_pins *pins; /* likewise, and of those that are not believed, too */
 	struct heap_sum sum; /* of all of these */
 	struct heap_sum mmapped;
 };

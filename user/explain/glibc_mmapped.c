@@ -119,6 +119,7 @@ void glibc_walk_mmapped(struct memory *m, struct mappings *maps, struct glibc *g
 		.sum = &g->mmapped,
 		.classes = g->classes,
 		.types = g->types,
+		.pins = g->pins,
 	};
 	struct search s = { .memory = m, .maps = maps, .g = g };
 	struct glibc_parameters *p = &g->parameters;

@@ -652,6 +652,7 @@ static int walk_arena(struct walk *w, struct glibc_arena *a, struct heap_class *
 					.sum = &a->sum,
 					.classes = classes,
 					.types = w->g->types,
+					.pins = w->g->pins,
 					.top_step = MEMORY_PAGE };
 	if (w->g->parameters.thp_bytes > MEMORY_PAGE)
 		w->pages.top_step = w->g->parameters.thp_bytes;

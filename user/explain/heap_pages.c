@@ -43,6 +43,7 @@ static void charge_pinned(struct heap_pages *h, uint32_t free_bytes)
 		if (h->classes)
 			h->classes[h->live[i].class].pinned_bytes += each;
 		types_pin(h->types, h->live[i].type, each);
+		resident_pins_add(h->pins, h->live[i].pin, each);
 	}
 	if (h->classes && is_alone)
 		h->classes[h->live[0].class].alone_bytes += free_bytes;
@@ -122,6 +123,7 @@ void heap_pages_add(struct heap_pages *h, uint64_t addr, uint64_t bytes, enum he
 {
 	uint32_t class = use == HEAP_LIVE ? heap_class_of(bytes) : 0;
 	uint64_t end = addr + bytes, part;
+	size_t pin = 0;
 
 	h->sum->cnt[use]++;
 	h->sum->bytes[use] += bytes;
@@ -129,8 +131,10 @@ void heap_pages_add(struct heap_pages *h, uint64_t addr, uint64_t bytes, enum he
 		h->classes[class].live_cnt++;
 		h->classes[class].live_bytes += bytes;
 	}
-	if (use == HEAP_LIVE)
+	if (use == HEAP_LIVE) {
 		types_add(h->types, h->type, bytes);
+		pin = resident_pins_found(h->pins, addr + 16); /* the program's block */
+	}
 	if (page_down(addr) != h->page) {
 		end_page(h); /* of a heap before, or empty */
 		h->page = page_down(addr);
@@ -146,6 +150,7 @@ void heap_pages_add(struct heap_pages *h, uint64_t addr, uint64_t bytes, enum he
 		h->on_page[use] += (uint32_t)part;
 		if (use == HEAP_LIVE && h->live_cnt < sizeof(h->live) / sizeof(*h->live)) {
 			h->live[h->live_cnt].class = class;
+			h->live[h->live_cnt].pin = pin;
 			h->live[h->live_cnt++].type = h->type;
 		}
 		if (addr + part == h->page + MEMORY_PAGE) {

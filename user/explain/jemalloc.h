@@ -23,6 +23,7 @@
 
 #include "explain/memory.h"
 #include "explain/types.h"
+#include "profile/resident_rows.h"
 
 #define JEMALLOC_TREE_CNT 4 /* a program may have one, and each of its libraries */
 #define JEMALLOC_BIN_CNT 36 /* size classes of blocks that share a slab */
@@ -59,6 +60,7 @@ struct jemalloc {
 	bool is_mapped; /* a file of that name */
 	struct types
 		*types; /* the caller's; NULL: not wanted. Blocks of the proved trees are added */
+	struct resident_pins *pins; /* likewise, and of those that are not believed, too */
 };
 
 /* Find the trees, and take what they hold from the mappings. 0 also if there is no jemalloc; -ENOMEM. */

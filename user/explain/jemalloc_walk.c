@@ -35,6 +35,7 @@ struct walk {
 	const struct jemalloc_layout *layout;
 	struct jemalloc_tree *tree;
 	struct types *types;
+	struct resident_pins *pins;
 	char *slab; /* SLAB_BYTES, for the blocks' first words; NULL: classes are not wanted */
 	uint64_t slab_addr, slab_bytes; /* what is there */
 	struct jemalloc_extent extent; /* the last one */
@@ -184,37 +185,49 @@ static bool read_bitmap(struct walk *w, const struct jemalloc_extent *e, uint64_
 	return free_cnt == e->free_cnt;
 }
 
-/* Each live block of the slab, by its class, is charged with an equal part of what is free. */
-static void add_types(struct walk *w, const struct jemalloc_extent *e, const uint64_t *bitmap,
-		      uint64_t region_bytes, double free_each)
+/* The class of a live block in a slab. */
+static void charge_type(struct walk *w, uint64_t addr, uint64_t bytes, double pinned_bytes)
 {
 	uint64_t word;
+	uint32_t type;
 
-	for (uint64_t i = 0; w->slab && i * region_bytes < e->bytes; i++) {
+	if (addr - w->slab_addr >= w->slab_bytes) {
+		w->slab_addr = page_down(addr);
+		w->slab_bytes = memory_window(w->memory, w->slab_addr, w->slab, SLAB_BYTES);
+		if (addr - w->slab_addr >= w->slab_bytes)
+			return;
+	}
+	memcpy(&word, w->slab + (addr - w->slab_addr), sizeof(word));
+	type = types_find(w->types, word);
+	types_add(w->types, type, bytes);
+	types_pin(w->types, type, pinned_bytes);
+}
+
+/* Each live block of the slab is charged with an equal part of what is free. */
+static void charge_slab(struct walk *w, const struct jemalloc_extent *e, const uint64_t *bitmap,
+			uint64_t region_bytes, double free_each)
+{
+	for (uint64_t i = 0; (w->slab || w->pins) && i * region_bytes < e->bytes; i++) {
 		const uint64_t addr = e->addr + i * region_bytes;
-		uint32_t type;
 
 		if (is_free(bitmap, i))
 			continue;
-		if (addr - w->slab_addr >= w->slab_bytes) {
-			w->slab_addr = page_down(addr);
-			w->slab_bytes = memory_window(w->memory, w->slab_addr, w->slab, SLAB_BYTES);
-			if (addr - w->slab_addr >= w->slab_bytes)
-				return;
-		}
-		memcpy(&word, w->slab + (addr - w->slab_addr), sizeof(word));
-		type = types_find(w->types, word);
-		types_add(w->types, type, region_bytes);
-		types_pin(w->types, type, free_each);
+		resident_pins_add(w->pins, resident_pins_found(w->pins, addr), free_each);
+		if (w->slab)
+			charge_type(w, addr, region_bytes, free_each);
 	}
 }
 
-static void add_type(struct walk *w, const struct jemalloc_extent *e)
+/* A block of its own pages begins anywhere on the first, and pins nothing. */
+static void add_large(struct walk *w, const struct jemalloc_extent *e)
 {
 	uint64_t first, word;
 
-	if (w->types && memory_word(w->memory, e->descriptor + DESCRIPTOR_ADDR, &first) &&
-	    !memory_read(w->memory, first, &word, sizeof(word)))
+	if ((!w->types && !w->pins) ||
+	    !memory_word(w->memory, e->descriptor + DESCRIPTOR_ADDR, &first))
+		return;
+	(void)resident_pins_found(w->pins, first);
+	if (w->types && !memory_read(w->memory, first, &word, sizeof(word)))
 		types_add(w->types, types_find(w->types, word),
 			  least(class_bytes(e->class), e->bytes));
 }
@@ -251,7 +264,7 @@ static void account_slab(struct walk *w, const struct jemalloc_extent *e)
 	}
 	bin->pinned_bytes += free_bytes;
 	if (live_cnt)
-		add_types(w, e, bitmap, region_bytes, (double)free_bytes / (double)live_cnt);
+		charge_slab(w, e, bitmap, region_bytes, (double)free_bytes / (double)live_cnt);
 }
 
 static void account(struct walk *w, const struct jemalloc_extent *e)
@@ -268,7 +281,7 @@ static void account(struct walk *w, const struct jemalloc_extent *e)
 		sum->live_cnt++;
 		sum->live_bytes += least(class_bytes(e->class), e->bytes);
 		sum->live += take_pages(w, e->addr, e->bytes);
-		add_type(w, e);
+		add_large(w, e);
 		break;
 	case STATE_DIRTY:
 		sum->dirty_bytes += e->bytes;
@@ -438,6 +451,7 @@ int jemalloc_read(struct memory *m, struct mappings *maps, struct jemalloc *je)
 					   .maps = maps,
 					   .tree = t,
 					   .types = je->types,
+					   .pins = je->pins,
 					   .layout = layout };
 			err = walk_tree(&w);
 		}

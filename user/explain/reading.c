@@ -96,14 +96,15 @@ static void explain_make_reading(const struct explanation *x, struct resident_re
 			set_row(&x->rows.list[i], ret->is_proved, &ret->rows[ret->row_cnt++]);
 }
 
-void explain_read(pid_t pid, uint64_t limit_ns, struct resident_reading *ret)
+void explain_read(pid_t pid, struct resident_pins *pins, uint64_t limit_ns,
+		  struct resident_reading *ret)
 {
 	uint64_t begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	struct explanation x;
 	struct err why;
 
 	memset(ret, 0, sizeof(*ret));
-	if (!explain_process(pid, false, limit_ns, &x, &why))
+	if (!explain_process(pid, false, pins, limit_ns, &x, &why))
 		explain_make_reading(&x, ret);
 	else
 		snprintf(ret->why, sizeof(ret->why), "%.159s", why.text);

@@ -135,28 +135,14 @@ int profile_move_to_time(struct profile *p, int64_t ns)
 
 void profile_drop_peak(struct profile *p)
 {
-	const struct types t = find_types(p);
 	struct profile_sample *s;
-	size_t to = 0;
 
 	p->recording.peak_ns = 0;
-	if (t.peak < 0)
-		return;
-	/* in the order of the samples, and never more than before */
+	profile_drop_type(p, "peak_space");
 	vec_each(&p->samples, s) {
-		const int64_t *from = p->values.data + s->value_first;
-
-		s->value_first = (uint32_t)to;
-		for (size_t i = 0; i < p->types.cnt; i++)
-			if (i != (size_t)t.peak)
-				p->values.data[to++] = from[i];
 		s->peak_samples = 0;
 		s->peak_bytes_variance = s->peak_objects = 0;
 	}
-	p->values.cnt = to;
-	p->types.cnt--;
-	for (size_t i = (size_t)t.peak; i < p->types.cnt; i++)
-		p->types.data[i] = p->types.data[i + 1];
 }
 
 #define VALUE_MAX 0x1p62 /* a file may contain anything */

@@ -557,6 +557,7 @@ static int add_sample(struct reader *r, const Perftools__Profiles__Sample *m)
 		s->peak_samples = m->error_bar->peak_samples;
 		s->peak_bytes_variance = sound_variance(m->error_bar->peak_bytes_variance);
 		s->peak_objects = sound_variance(m->error_bar->peak_objects);
+		s->pinned_bytes_variance = sound_variance(m->error_bar->pinned_bytes_variance);
 		s->freed_objects = sound_variance(m->error_bar->freed_objects);
 		s->freed_bytes = sound_variance(m->error_bar->freed_bytes);
 		err = add_lives(r, m->error_bar);

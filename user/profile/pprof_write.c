@@ -209,6 +209,7 @@ static int put_sample(struct writer *w, const struct profile *p, const struct pr
 		error_bar.peak_samples = s->peak_samples;
 		error_bar.peak_bytes_variance = s->peak_bytes_variance;
 		error_bar.peak_objects = s->peak_objects;
+		error_bar.pinned_bytes_variance = s->pinned_bytes_variance;
 		if (fill_lives(w, p, s, &error_bar) || fill_ages(w, p, s, &error_bar) ||
 		    fill_bins(w, p, s, &error_bar))
 			return -ENOMEM;

@@ -119,11 +119,34 @@ int profile_set_heap_types(struct profile *p, uint64_t rate_bytes)
 	return p->period_type.type_str < 0 || p->period_type.unit_str < 0 ? -ENOMEM : 0;
 }
 
-int profile_add_peak_type(struct profile *p)
+int profile_add_type(struct profile *p, const char *name)
 {
-	struct profile_type type = { profile_str(p, "peak_space"), profile_str(p, "bytes") };
+	struct profile_type type = { profile_str(p, name), profile_str(p, "bytes") };
 
 	return type.type_str < 0 || type.unit_str < 0 ? -ENOMEM : vec_push(&p->types, type);
+}
+
+void profile_drop_type(struct profile *p, const char *name)
+{
+	int type = profile_find_type(p, name);
+	struct profile_sample *s;
+	size_t to = 0;
+
+	if (type < 0)
+		return;
+	/* in the order of the samples, and never more than before */
+	vec_each(&p->samples, s) {
+		const int64_t *from = p->values.data + s->value_first;
+
+		s->value_first = (uint32_t)to;
+		for (size_t i = 0; i < p->types.cnt; i++)
+			if (i != (size_t)type)
+				p->values.data[to++] = from[i];
+	}
+	p->values.cnt = to;
+	p->types.cnt--;
+	for (size_t i = (size_t)type; i < p->types.cnt; i++)
+		p->types.data[i] = p->types.data[i + 1];
 }
 
 int profile_find_type(const struct profile *p, const char *name)

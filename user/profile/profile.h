@@ -4,8 +4,8 @@
  *
  * The shape is pprof's, because pprof is what is read and written, but nothing here knows the file format. All strings
  * are ids of `strings`; all other references are indexes into the arrays (HT_NO_INDEX = none). The profile owns
- * everything. A profile that heaptap wrote has the heap sample types in the order of enum profile_value, the last only
- * if the peak is known; another tool's may have others.
+ * everything. A profile that heaptap wrote has the heap sample types in the order of enum profile_value, each of the last
+ * two only if it is known; another tool's may have others.
  */
 #ifndef HT_PROFILE_PROFILE_H
 #define HT_PROFILE_PROFILE_H
@@ -32,6 +32,7 @@ enum profile_value {
 	PROFILE_INUSE_SPACE,
 	PROFILE_VALUE_CNT, /* that every profile of heaptap has */
 	PROFILE_PEAK_SPACE = PROFILE_VALUE_CNT, /* in use at the peak; absent: it is not known */
+	PROFILE_PINNED_SPACE, /* free memory that blocks in use pin; likewise. First without a peak */
 	PROFILE_VALUE_CAP
 };
 
@@ -86,6 +87,7 @@ struct profile_sample {
 	/* of what was in use at the peak; valid only with the type of PROFILE_PEAK_SPACE */
 	uint64_t peak_samples;
 	double peak_bytes_variance, peak_objects;
+	double pinned_bytes_variance; /* valid only with the type pinned_space */
 	/* in `ages`: memory in use, divided by age; none: the ages are not known */
 	uint32_t age_first, age_cnt;
 	uint64_t oldest_ns; /* age of the oldest sampled block */
@@ -158,8 +160,10 @@ int profile_add_scope_note(struct profile *p, const struct scope_note *note, con
 
 /* Set the four heap sample types, default type and period. */
 int profile_set_heap_types(struct profile *p, uint64_t rate_bytes);
-/* Add the type of PROFILE_PEAK_SPACE to these, before there are samples. */
-int profile_add_peak_type(struct profile *p);
+/* Add a type in bytes to these, before there are samples: "peak_space" or "pinned_space". */
+int profile_add_type(struct profile *p, const char *name);
+/* Take such a type out, with its values. */
+void profile_drop_type(struct profile *p, const char *name);
 /* Index of the sample type named `name` ("inuse_space"), or -ENOENT. */
 int profile_find_type(const struct profile *p, const char *name);
 

@@ -3,7 +3,10 @@
 #include "profile/resident_rows.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/printable.h"
 
@@ -33,4 +36,90 @@ int resident_reading_check(struct resident_reading *reading)
 		sum += row->bytes;
 	}
 	return !reading->is_known || sum == (int64_t)reading->rss_bytes ? 0 : -EINVAL;
+}
+
+#define PINNED_CAP (1 << 20) /* no block pins as much: its pages, or its slab, are smaller */
+
+static int compare_pins(const void *a, const void *b)
+{
+	const struct resident_pin *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+int resident_pins_share(struct resident_pins *p)
+{
+	if (!p->list.cnt)
+		return -ENODATA;
+	p->bytes = mmap(NULL, p->list.cnt * sizeof(*p->bytes), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (p->bytes == MAP_FAILED) {
+		p->bytes = NULL;
+		return -errno;
+	}
+	qsort(p->list.data, p->list.cnt, sizeof(*p->list.data), compare_pins);
+	for (size_t i = 0; i < p->list.cnt; i++)
+		p->bytes[i] = NAN;
+	return 0;
+}
+
+void resident_pins_release(struct resident_pins *p)
+{
+	if (p->bytes)
+		munmap(p->bytes, p->list.cnt * sizeof(*p->bytes));
+	vec_release(&p->list);
+	*p = (struct resident_pins){ 0 };
+}
+
+/* The first block that is not below addr. */
+static size_t first_pin(const struct resident_pins *p, uint64_t addr)
+{
+	size_t low = 0, high = p->list.cnt;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (p->list.data[mid].addr < addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* A walk goes up block by block, so mostly it is still the same one, or the next. */
+size_t resident_pins_found(struct resident_pins *p, uint64_t addr)
+{
+	const struct resident_pin *list;
+	size_t i;
+
+	if (!p || !p->bytes)
+		return 0;
+	list = p->list.data;
+	i = p->last;
+	i += i < p->list.cnt && list[i].addr < addr;
+	if ((i && list[i - 1].addr >= addr) || (i < p->list.cnt && list[i].addr < addr))
+		i = first_pin(p, addr);
+	p->last = i;
+	if (i == p->list.cnt || list[i].addr != addr)
+		return 0;
+	p->bytes[i] = 0;
+	return i + 1;
+}
+
+void resident_pins_add(struct resident_pins *p, size_t number, double bytes)
+{
+	if (number)
+		p->bytes[number - 1] += (float)bytes;
+}
+
+double resident_pins_bytes(const struct resident_pins *p, uint64_t addr, uint64_t time_ns)
+{
+	size_t i = first_pin(p, addr);
+	double bytes;
+
+	if (i == p->list.cnt || p->list.data[i].addr != addr || p->list.data[i].time_ns != time_ns)
+		return NAN;
+	bytes = p->bytes[i];
+	return bytes >= 0 && bytes < PINNED_CAP ? bytes : NAN;
 }

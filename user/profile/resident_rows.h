@@ -81,4 +81,29 @@ struct resident_rows {
 /* 0, or -EINVAL: it contradicts itself, or its texts are no texts. */
 int resident_reading_check(struct resident_reading *reading);
 
+/*
+ * Sampled blocks that are in use, and what each of them pins: free memory that cannot be returned before the block is
+ * freed, see explain/glibc.h. The child that reads the heap writes `bytes`, which is shared with it, and may write
+ * anything there.
+ */
+struct resident_pin {
+	uint64_t addr, time_ns; /* time_ns: when it was allocated */
+};
+
+struct resident_pins {
+	uint64_t image; /* whose they are: tgid << 32 | generation */
+	VEC(struct resident_pin) list; /* by address, after resident_pins_share() */
+	float *bytes; /* of each; NAN: it was found in no heap. NULL: not shared */
+	size_t last; /* where resident_pins_found() was */
+};
+
+/* All blocks are in the list. 0 or a negative errno; -ENODATA: there are none. */
+int resident_pins_share(struct resident_pins *p);
+void resident_pins_release(struct resident_pins *p);
+/* A heap has a live block at addr; it pins nothing so far. Its number for resident_pins_add(); 0: it is none of these. */
+size_t resident_pins_found(struct resident_pins *p, uint64_t addr);
+void resident_pins_add(struct resident_pins *p, size_t number, double bytes);
+/* What a block pins; NAN: not known. */
+double resident_pins_bytes(const struct resident_pins *p, uint64_t addr, uint64_t time_ns);
+
 #endif

@@ -50,6 +50,7 @@ static void merge(struct scope_sums *sums, const struct scope_sums *other)
 	sums->alloc_objects = add_saturating(sums->alloc_objects, other->alloc_objects);
 	estimate_merge(&sums->estimate, &other->estimate);
 	estimate_merge(&sums->alloc_estimate, &other->alloc_estimate);
+	estimate_merge(&sums->pinned, &other->pinned);
 	growth_merge(&sums->growth, &other->growth);
 	age_merge(&sums->ages, &other->ages);
 }

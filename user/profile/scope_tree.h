@@ -26,7 +26,7 @@ struct scope_sums {
 	int64_t bytes, objects; /* in use */
 	int64_t alloc_bytes, alloc_objects;
 	struct estimate estimate; /* of bytes and objects */
-	struct estimate alloc_estimate;
+	struct estimate alloc_estimate, pinned;
 	struct growth_sums growth;
 	struct age_sums ages;
 	const struct bin_sums *bins; /* to be added; NULL: none. The tree keeps its own elsewhere */

@@ -320,7 +320,7 @@ static void refresh_rows(struct recorder *r)
 		r->rows_due_ns = now + (pause_ns > ROWS_PAUSE_NS ? pause_ns : ROWS_PAUSE_NS);
 	} else if (!r->rows_end.child.child && now >= r->rows_due_ns) {
 		rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid,
-				  targets_rss(&r->targets), ROWS_MOST_NS);
+				  targets_rss(&r->targets), ROWS_MOST_NS, NULL);
 	}
 }
 
@@ -425,12 +425,11 @@ static void settle(struct recorder *r)
 /* This also reads the last moment. */
 int recorder_peek(struct recorder *r)
 {
-	int err;
+	const struct resident_reading *rows = &r->rows_end.answer;
+	bool is_pinned_known = r->pins.bytes && rows->is_known && rows->is_proved;
+	int err = snapshot_take_moment(r->session->engine, r->history,
+				       is_pinned_known ? &r->pins : NULL, &r->snapshot);
 
-	if (!r->history)
-		err = snapshot_take(r->session->engine, NULL, &r->snapshot);
-	else
-		err = snapshot_take_moment(r->session->engine, r->history, &r->snapshot);
 	if (!err && r->history)
 		err = history_finish(r->history);
 	if (!err)
@@ -439,6 +438,17 @@ int recorder_peek(struct recorder *r)
 	r->facts.end_epoch_ns = clock_ns(CLOCK_REALTIME);
 	r->facts.site_cnt = tracker_counts(r->session->tracker).probes.site_cnt;
 	return err;
+}
+
+/* Without the list, it is not known what blocks pin. */
+static void list_pins(struct recorder *r)
+{
+	pid_t pid = r->targets.list.data[0].pid;
+	uint32_t generation = tracker_generation(r->session->tracker, pid);
+
+	if (snapshot_list_blocks(r->session->engine, pid, generation, &r->pins) ||
+	    resident_pins_share(&r->pins))
+		resident_pins_release(&r->pins);
 }
 
 /*
@@ -469,9 +479,10 @@ static void read_last_rows(struct recorder *r)
 		return;
 	}
 	look_at_targets_now(r);
+	list_pins(r);
 	err = engine_read_stats(r->session->engine, before);
 	rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid, targets_rss(&r->targets),
-			  r->rows_begin.answer.is_known ? ROWS_MOST_NS : ROWS_ALONE_NS);
+			  r->rows_begin.answer.is_known ? ROWS_MOST_NS : ROWS_ALONE_NS, &r->pins);
 	while (!rows_reader_work(&r->rows_end))
 		if (loop_turn(r->loop, ROWS_LOOK_MS) || tracker_work(r->session->tracker) ||
 		    governor_work(r->session->governor))
@@ -541,6 +552,7 @@ void recorder_close(struct recorder *r)
 	holds_end(r->holds);
 	rows_reader_give_up(&r->rows_begin, "");
 	rows_reader_give_up(&r->rows_end, "");
+	resident_pins_release(&r->pins);
 	session_stop(r->session);
 	process_events_close(r->events);
 	idle_tasks_free(r->idle_tasks);

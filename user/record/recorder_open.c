@@ -507,7 +507,7 @@ static void begin_rows(struct recorder *r)
 					      .answer = { .is_known = true, .is_proved = true } };
 	else if (r->has_rows)
 		rows_reader_begin(&r->rows_begin, r->targets.list.data[0].pid,
-				  targets_rss_begin(&r->targets), ROWS_MOST_NS);
+				  targets_rss_begin(&r->targets), ROWS_MOST_NS, NULL);
 }
 
 int recorder_start(struct recorder *r)

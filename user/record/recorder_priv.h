@@ -76,6 +76,7 @@ struct recorder {
 	struct live_line live_line;
 	bool has_rows; /* both of these were begun */
 	struct rows_reader rows_begin, rows_end;
+	struct resident_pins pins; /* of rows_end */
 	struct resident_reading rows_latest; /* with refreshes_rows */
 	uint64_t rows_due_ns;
 };

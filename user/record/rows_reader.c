@@ -26,6 +26,7 @@
 struct job {
 	pid_t pid;
 	uint64_t limit_ns;
+	struct resident_pins *pins; /* only of a child that shares the memory of this process */
 };
 
 static int read_and_answer(void *arg)
@@ -33,7 +34,7 @@ static int read_and_answer(void *arg)
 	const struct job *job = arg;
 	struct resident_reading reading;
 
-	explain_read(job->pid, job->limit_ns, &reading);
+	explain_read(job->pid, job->pins, job->limit_ns, &reading);
 	return write_all(STDOUT_FILENO, &reading, sizeof(reading)) ? 1 : 0;
 }
 
@@ -73,11 +74,14 @@ static struct job begin(struct rows_reader *r, pid_t pid, uint64_t rss_bytes, ui
 	return job;
 }
 
-void rows_reader_begin(struct rows_reader *r, pid_t pid, uint64_t rss_bytes, uint64_t most_ns)
+void rows_reader_begin(struct rows_reader *r, pid_t pid, uint64_t rss_bytes, uint64_t most_ns,
+		       struct resident_pins *pins)
 {
 	struct job job = begin(r, pid, rss_bytes, most_ns);
-	int err = sandbox_begin_reading(read_and_answer, &job, CHILD_CPU_S, &r->child);
+	int err;
 
+	job.pins = pins;
+	err = sandbox_begin_reading(read_and_answer, &job, CHILD_CPU_S, &r->child);
 	if (err)
 		set_unknown(r, strerror(-err));
 }
@@ -105,7 +109,7 @@ int rows_reader_run_job(const void *args, size_t args_bytes, int out_fd)
 	if (args_bytes != sizeof(job) || sandbox_seal_reading(getppid(), JOB_DATA_BYTES))
 		return 1;
 	memcpy(&job, args, sizeof(job));
-	explain_read(job.pid, job.limit_ns, &reading);
+	explain_read(job.pid, NULL, job.limit_ns, &reading);
 	return write_all(out_fd, &reading, sizeof(reading)) ? 1 : 0;
 }
 

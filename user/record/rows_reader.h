@@ -29,8 +29,10 @@ struct rows_reader {
 	struct resident_reading answer;
 };
 
-/* rss_bytes: of the process now, which decides how long it may take, but no longer than most_ns. */
-void rows_reader_begin(struct rows_reader *r, pid_t pid, uint64_t rss_bytes, uint64_t most_ns);
+/* rss_bytes: of the process now, which decides how long it may take, but no longer than most_ns. pins: NULL, or what is
+ * filled in; it is valid if the answer is proved. */
+void rows_reader_begin(struct rows_reader *r, pid_t pid, uint64_t rss_bytes, uint64_t most_ns,
+		       struct resident_pins *pins);
 /* The same by a job of the reader (proc/reader.h), for a caller that serves others: uid owns the process, so jobs that wait
  * for ever for processes of one user cannot be many. */
 void rows_reader_begin_job(struct rows_reader *r, uint32_t uid, pid_t pid, uint64_t rss_bytes);

@@ -40,8 +40,10 @@ enum report_sort {
 	REPORT_SORT_OBJECTS,
 	REPORT_SORT_ALLOC,
 	REPORT_SORT_NAME,
+	/* From here on text is a table of its own. */
 	REPORT_SORT_GROWTH, /* growing rows first, then unknown ones, then steady ones */
-	REPORT_SORT_TEMPORARY /* by the number of blocks that live less than BIN_TEMPORARY_NS */
+	REPORT_SORT_TEMPORARY, /* by the number of blocks that live less than BIN_TEMPORARY_NS */
+	REPORT_SORT_PINNED /* by the free memory that blocks in use keep from being returned */
 };
 
 /* The moment that in-use values are of: see report_moment.c. */

@@ -148,7 +148,7 @@ static int report_write_collapsed(const struct report *r, FILE *out)
 	return 0;
 }
 
-/* Write a table by growth or by temporary blocks. */
+/* Write a table by growth, temporary blocks or pinned memory. */
 static int write_ranked(const struct profile *p, const struct report_options *opts, FILE *out)
 {
 	struct report_options all = *opts;
@@ -243,8 +243,7 @@ int report_write(const struct profile *p, const struct report_options *opts, FIL
 
 	if (o.format == REPORT_TEXT && o.by_is_default && !o.shows_stacks && report_has_scopes(p))
 		o.by = REPORT_BY_SCOPE;
-	if (o.format == REPORT_TEXT &&
-	    (o.sort == REPORT_SORT_GROWTH || o.sort == REPORT_SORT_TEMPORARY)) {
+	if (o.format == REPORT_TEXT && o.sort >= REPORT_SORT_GROWTH) {
 		err = write_ranked(p, &o, out);
 		goto out;
 	}

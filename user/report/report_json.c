@@ -78,6 +78,19 @@ static void put_growth(const struct report *r, const struct report_row *row, str
 		     (int64_t)g.more_s);
 }
 
+/* Most profiles have none. */
+static void put_pinned(const struct report *r, const struct report_row *row, struct json *j)
+{
+	double low, high;
+
+	if (r->pinned_type < 0)
+		return;
+	estimate_interval(&row->pinned, &low, &high);
+	json_number(j, "pinned_bytes", 0, row->pinned.bytes);
+	json_number(j, "pinned_bytes_low", 0, low);
+	json_number(j, "pinned_bytes_high", 0, high);
+}
+
 /* Half of the bytes in use are older than the median. */
 static void put_age(const struct report *r, const struct report_row *row, struct json *j)
 {
@@ -163,6 +176,7 @@ static void put_values(const struct report *r, const struct report_row *row, str
 	json_bool(j, "is_weak", r->has_interval && !is_void(r) && estimate_is_weak(&row->estimate));
 	json_number(j, "share", 6,
 		    r->total.value && !is_void(r) ? (double)row->value / r->total.value : NAN);
+	put_pinned(r, row, j);
 	put_growth(r, row, j);
 	put_age(r, row, j);
 	put_bins(r, row, j);

@@ -278,6 +278,15 @@ static int check_growth(const struct profile *p, const struct report_options *o,
 	return 0;
 }
 
+static int check_pinned(const struct profile *p, const struct report_options *o, struct err *why)
+{
+	if (o->sort != REPORT_SORT_PINNED || has_type(p, "pinned_space"))
+		return 0;
+	return err_set(why, -ENODATA,
+		       "it has no pinned_space: only heaptap record has it, of a process that runs "
+		       "on and whose heap could be read; --notes may say why it is missing");
+}
+
 static int check_ages(const struct profile *p, const struct report_options *o, struct err *why)
 {
 	if (o->by != REPORT_BY_AGE || p->ages.cnt)
@@ -322,6 +331,8 @@ int report_check(const struct profile *p, const struct report_options *opts, str
 		err = check_inuse(p, opts, why);
 	if (!err)
 		err = check_growth(p, opts, why);
+	if (!err)
+		err = check_pinned(p, opts, why);
 	if (!err)
 		err = check_ages(p, opts, why);
 	if (!err)

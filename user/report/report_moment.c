@@ -27,8 +27,7 @@
 static bool has_only_end(const struct report_options *o)
 {
 	return o->by == REPORT_BY_INSTANCE || report_is_by_class(o) ||
-	       o->value == REPORT_VALUE_ALLOC || o->sort == REPORT_SORT_GROWTH ||
-	       o->sort == REPORT_SORT_TEMPORARY || o->older_than;
+	       o->value == REPORT_VALUE_ALLOC || o->sort >= REPORT_SORT_GROWTH || o->older_than;
 }
 
 static enum report_at default_moment(const struct profile *p, const struct report_options *o)

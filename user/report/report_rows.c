@@ -109,6 +109,12 @@ static void choose_types(struct report *r)
 	has_alloc = r->is_inuse && r->opts->by != REPORT_BY_AGE;
 	r->alloc_type = has_alloc ? profile_find_type(p, "alloc_space") : -1;
 	r->alloc_objects_type = has_alloc ? profile_find_type(p, "alloc_objects") : -1;
+	/* it is of the end, and not divided by age or task */
+	r->pinned_type = r->is_inuse && p->moment.at == PROFILE_AT_END &&
+					 !report_is_by_class(r->opts) &&
+					 r->opts->by != REPORT_BY_INSTANCE ?
+				 profile_find_type(p, "pinned_space") :
+				 -1;
 }
 
 /* Older files have numbers of in-use samples, but none of alloc samples. */
@@ -248,6 +254,9 @@ void report_add_sample(const struct report *r, const struct profile_sample *s,
 		       struct report_row *row)
 {
 	struct estimate e = estimate_of(r, s), alloc = alloc_estimate_of(r, s);
+	const struct estimate pinned = { .samples = s->inuse_samples,
+					 .bytes = value_of(r, s, r->pinned_type),
+					 .bytes_variance = s->pinned_bytes_variance };
 
 	row->value = report_add_saturating(row->value, value_of(r, s, r->value_type));
 	row->objects = report_add_saturating(row->objects, value_of(r, s, r->objects_type));
@@ -256,6 +265,7 @@ void report_add_sample(const struct report *r, const struct profile_sample *s,
 		report_add_saturating(row->alloc_objects, value_of(r, s, r->alloc_objects_type));
 	estimate_merge(&row->estimate, &e);
 	estimate_merge(&row->alloc_estimate, &alloc);
+	estimate_merge(&row->pinned, &pinned);
 	add_growth(r, s, &row->growth);
 	add_ages(r, s, &row->ages);
 	add_bins(r, s, &row->bins);
@@ -289,6 +299,7 @@ void report_add_row(struct report_row *into, const struct report_row *row)
 	into->alloc_objects = report_add_saturating(into->alloc_objects, row->alloc_objects);
 	estimate_merge(&into->estimate, &row->estimate);
 	estimate_merge(&into->alloc_estimate, &row->alloc_estimate);
+	estimate_merge(&into->pinned, &row->pinned);
 	growth_merge(&into->growth, &row->growth);
 	age_merge(&into->ages, &row->ages);
 	bin_sums_merge(&into->bins, &row->bins);
@@ -305,6 +316,7 @@ struct scope_sums report_sums_of_row(const struct report_row *row)
 				    .alloc_objects = row->alloc_objects,
 				    .estimate = row->estimate,
 				    .alloc_estimate = row->alloc_estimate,
+				    .pinned = row->pinned,
 				    .growth = row->growth,
 				    .ages = row->ages };
 }
@@ -526,6 +538,9 @@ int report_compare_rows(const void *a, const void *b, void *ctx)
 	case REPORT_SORT_TEMPORARY:
 		order = (x->temporary_objects < y->temporary_objects) -
 			(x->temporary_objects > y->temporary_objects);
+		break;
+	case REPORT_SORT_PINNED:
+		order = (x->pinned.bytes < y->pinned.bytes) - (x->pinned.bytes > y->pinned.bytes);
 		break;
 	case REPORT_SORT_NAME:
 		order = strcmp(strset_get(r->names, x->name), strset_get(r->names, y->name));

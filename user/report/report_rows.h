@@ -53,6 +53,7 @@ struct report_row {
 	int64_t cumulative; /* by function: including what it called */
 	struct estimate estimate; /* of value and objects */
 	struct estimate alloc_estimate; /* variance NAN: not known */
+	struct estimate pinned; /* only its bytes; with pinned_type */
 	struct age_sums ages;
 	struct bin_sums bins;
 	uint32_t class_rank; /* by age, lifetime or size: sort position */
@@ -73,6 +74,7 @@ struct report {
 	const struct report_options *opts;
 	/* Indexes of the shown sample types; -1 = none. */
 	int value_type, objects_type, alloc_type, alloc_objects_type;
+	int pinned_type; /* -1: not known of these rows */
 	bool is_inuse; /* value is inuse_space */
 	bool is_alloc; /* value is alloc_space */
 	bool is_unknown; /* in-use is not known: its values mean nothing */
@@ -189,7 +191,7 @@ int report_compare_rows(const void *a, const void *b, void *ctx);
 /* Is it text that fits a screen? Such text chooses its rows itself, so report_fold_rows() leaves them. */
 bool report_is_screen(const struct report_options *opts);
 int report_write_text(const struct report *r, FILE *out);
-/* By growth or temporary blocks; at most row_cap rows, 0 = all. */
+/* By growth, temporary blocks or pinned memory; at most row_cap rows, 0 = all. */
 int report_write_ranked(const struct report *r, size_t row_cap, FILE *out);
 int report_write_json(const struct report *r, FILE *out);
 int report_write_heap(const struct report *r, FILE *out); /* by stack, all rows */

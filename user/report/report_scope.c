@@ -112,6 +112,7 @@ static int make_row(struct view *v, uint32_t node)
 				  .alloc_objects = n->inclusive.alloc_objects,
 				  .estimate = n->inclusive.estimate,
 				  .alloc_estimate = n->inclusive.alloc_estimate,
+				  .pinned = n->inclusive.pinned,
 				  .growth = n->inclusive.growth,
 				  .ages = n->inclusive.ages,
 				  .bins = n->bins };

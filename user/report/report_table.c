@@ -244,6 +244,8 @@ static const struct {
 	[REPORT_CELL_OF_ALL] = { .title = "OF ALL" },
 	[REPORT_CELL_OF_ALL_INTERVAL] = { .title = "95 %", .is_left = true },
 	[REPORT_CELL_MOST] = { .title = "MOST HAVE", .is_left = true },
+	[REPORT_CELL_PINNED] = { .title = "PINNED" },
+	[REPORT_CELL_PINNED_INTERVAL] = { .title = "95 % INTERVAL", .is_left = true },
 	[REPORT_CELL_GROWTH] = { .title = "GROWTH" },
 	[REPORT_CELL_GROWTH_INTERVAL] = { .title = "95 % INTERVAL", .is_left = true },
 	[REPORT_CELL_MARK] = { .title = "" },
@@ -341,6 +343,41 @@ static bool has_temporary(const struct report_row *row)
 	return row->temporary_objects > 0;
 }
 
+static bool pins_something(const struct report_row *row)
+{
+	return row->pinned.bytes > 0;
+}
+
+/* Never "exact": some blocks may have been allocated while the heap was read. */
+static char *format_pinned_interval(const struct report_row *row, char *buf)
+{
+	char text[2][UNITS_BUF];
+	double low, high;
+
+	estimate_interval(&row->pinned, &low, &high);
+	if (low < high)
+		snprintf(buf, CELL_BUF, "%s to %s", format_bytes(low, text[0], UNITS_BUF),
+			 format_bytes(high, text[1], UNITS_BUF));
+	return buf;
+}
+
+static void put_pinned_legend(const struct report *r, FILE *out)
+{
+	const struct resident_row *row;
+	char text[2][UNITS_BUF], words[256];
+	double all = 0;
+
+	vec_each(&r->p->resident.list, row)
+		if (strstr(profile_text(r->p, row->name_str), "pinned"))
+			all += (double)row->end_bytes;
+	snprintf(words, sizeof(words),
+		 "These blocks pin %s%s%s: free memory on their pages (jemalloc: slabs), divided "
+		 "equally among the blocks there. It is returned only after they are freed.",
+		 format_bytes(r->total.pinned.bytes, text[0], UNITS_BUF), all > 0 ? " of " : "",
+		 all > 0 ? format_bytes(all, text[1], UNITS_BUF) : "");
+	report_put_wrapped(words, 2, report_columns(r), out);
+}
+
 static char *format_cell(const struct report *r, const struct report_row *row,
 			 enum report_cell cell, char *buf)
 {
@@ -393,6 +430,10 @@ static char *format_cell(const struct report *r, const struct report_row *row,
 		if (row->task.is_task)
 			snprintf(buf, CELL_BUF, "%" PRIu64, (uint64_t)row->task.id);
 		return buf;
+	case REPORT_CELL_PINNED:
+		return format_bytes(row->pinned.bytes, buf, CELL_BUF);
+	case REPORT_CELL_PINNED_INTERVAL:
+		return format_pinned_interval(row, buf);
 	case REPORT_CELL_GROWTH:
 	case REPORT_CELL_GROWTH_INTERVAL:
 	case REPORT_CELL_VERDICT:
@@ -525,21 +566,29 @@ static void report_names_put_row(const struct report_names *t, const struct repo
 	report_names_put(t, &p, out);
 }
 
-/* Write a table by growth or by temporary blocks, at most row_cap rows. Stacks of one place are one row. */
+/* Write a table by growth, temporary blocks or pinned memory, at most row_cap rows. Stacks of one place are one row. */
 int report_write_ranked(const struct report *r, size_t row_cap, FILE *out)
 {
 	const bool is_growth = r->opts->sort == REPORT_SORT_GROWTH;
+	const bool is_pinned = r->opts->sort == REPORT_SORT_PINNED;
 	struct report_table t = { .r = r };
 	struct report_places rows = { 0 };
 	struct report_names names = { 0 };
 	size_t cnt;
-	int err = report_find_ranked(r, is_growth ? report_row_has_inuse : has_temporary, &rows);
+	int err = report_find_ranked(r,
+				     is_growth ? report_row_has_inuse :
+				     is_pinned ? pins_something :
+						 has_temporary,
+				     &rows);
 
 	for (int cell = REPORT_CELL_TEMPORARY; cell <= REPORT_CELL_MOST; cell++)
-		t.wants[cell] = !is_growth;
-	t.wants[REPORT_CELL_ALLOC] = !is_growth;
+		t.wants[cell] = !is_growth && !is_pinned;
+	t.wants[REPORT_CELL_ALLOC] = !is_growth && !is_pinned;
+	t.wants[REPORT_CELL_PINNED] = t.wants[REPORT_CELL_PINNED_INTERVAL] = is_pinned;
+	t.wants[REPORT_CELL_BLOCKS] = is_pinned;
 	t.wants[REPORT_CELL_GROWTH] = t.wants[REPORT_CELL_GROWTH_INTERVAL] = is_growth;
-	t.wants[REPORT_CELL_VALUE] = t.wants[REPORT_CELL_VERDICT] = is_growth;
+	t.wants[REPORT_CELL_VALUE] = is_growth || is_pinned;
+	t.wants[REPORT_CELL_VERDICT] = is_growth;
 	cnt = row_cap && row_cap < rows.cnt ? row_cap : rows.cnt;
 	for (size_t i = 0; i < cnt; i++)
 		report_table_widen(&t, &rows.data[i]);
@@ -561,6 +610,8 @@ int report_write_ranked(const struct report *r, size_t row_cap, FILE *out)
 			rows.cnt - cnt);
 	if (is_growth)
 		report_put_growth_legend(r, rows.data, cnt, out);
+	else if (is_pinned)
+		put_pinned_legend(r, out);
 	else
 		report_put_wrapped(rows.cnt ? "temporary: blocks that were freed within 1 ms; of "
 					      "all blocks that were allocated while recording" :

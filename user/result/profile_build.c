@@ -40,6 +40,7 @@ struct row {
 	struct estimate inuse;
 	struct estimate alloc;
 	struct estimate peak;
+	struct estimate pinned;
 	uint32_t from; /* a row of the snapshot with the same labels */
 	uint32_t first_from; /* head + 1 of the list of its rows in the snapshot: see next_from */
 };
@@ -134,6 +135,7 @@ static int add_row(struct builder *b, const struct snapshot_row *from)
 	estimate_merge(&into->inuse, &from->inuse);
 	estimate_merge(&into->alloc, &from->alloc);
 	estimate_merge(&into->peak, &from->peak);
+	estimate_merge(&into->pinned, &from->pinned);
 	if (vec_push(&b->next_from, into->first_from))
 		return -ENOMEM;
 	into->first_from = (uint32_t)b->next_from.cnt;
@@ -366,6 +368,7 @@ static int emit_row(struct builder *b, const struct row *row)
 		[PROFILE_INUSE_OBJECTS] = profile_value(row->inuse.objects),
 		[PROFILE_INUSE_SPACE] = profile_value(row->inuse.bytes),
 		[PROFILE_PEAK_SPACE] = profile_value(row->peak.bytes),
+		[PROFILE_PINNED_SPACE] = profile_value(row->pinned.bytes),
 	};
 	struct profile_label labels[LABELS_CAP];
 	struct profile_sample *sample;
@@ -374,6 +377,8 @@ static int emit_row(struct builder *b, const struct row *row)
 
 	if (err)
 		return err;
+	if (!b->s->peak_ns) /* then it has no type, and the next one has its place */
+		values[PROFILE_PEAK_SPACE] = values[PROFILE_PINNED_SPACE];
 	err = profile_add_sample(b->p, b->locs.loc.data + row->loc_first, row->loc_cnt, values,
 				 labels, label_cnt, &sample);
 	if (err)
@@ -388,6 +393,7 @@ static int emit_row(struct builder *b, const struct row *row)
 	sample->peak_samples = row->peak.samples;
 	sample->peak_bytes_variance = row->peak.bytes_variance;
 	sample->peak_objects = row->peak.objects;
+	sample->pinned_bytes_variance = row->pinned.bytes_variance;
 	err = emit_ages(b, row, sample);
 	if (!err && b->p->has_bins)
 		err = emit_bins(b, row, sample);
@@ -429,7 +435,9 @@ int profile_build(const struct snapshot *s, struct engine *e, const struct track
 	b.p->has_bins = !opts->is_delta;
 	err = profile_set_heap_types(b.p, opts->rate_bytes);
 	if (!err && s->peak_ns)
-		err = profile_add_peak_type(b.p);
+		err = profile_add_type(b.p, "peak_space");
+	if (!err && s->has_pinned)
+		err = profile_add_type(b.p, "pinned_space");
 	if (!err)
 		err = scope_labels_new(s, e, t, b.p, opts->labels, &b.labels);
 	if (!err)

@@ -744,6 +744,8 @@ int recording_notes_add(const struct recording_facts *f, struct profile *p)
 		forget_inuse(p);
 	if (p->recording.inuse == RECORDING_INUSE_UNKNOWN || !p->recording.peak_ns)
 		profile_drop_peak(p);
+	if (p->recording.inuse == RECORDING_INUSE_UNKNOWN)
+		profile_drop_type(p, "pinned_space");
 	if (!err && p->recording.inuse == RECORDING_INUSE_UNKNOWN) {
 		p->default_type_str = profile_str(p, "alloc_space");
 		err = p->default_type_str < 0 ? -ENOMEM : 0;

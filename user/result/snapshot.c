@@ -10,7 +10,7 @@
 #include "result/snapshot.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +18,7 @@
 #include "heaptap/sum.h"
 #include "kernel/engine.h"
 #include "profile/history.h"
+#include "profile/resident_rows.h"
 #include "track/tracker.h"
 
 struct row_key {
@@ -60,6 +61,7 @@ struct builder {
 	struct cell *cells; /* aligned; half as many as slots */
 	bool has_stacks; /* rows also differ by stack and task */
 	struct history *history; /* NULL: not a moment of a history, and ages are not wanted */
+	const struct resident_pins *pins; /* NULL: not known */
 	VEC(struct row_bin) bins;
 	struct engine_peak peak; /* valid if the snapshot has the time of one */
 	struct hmap age_by_key; /* row << 8 | class -> index in the snapshot's ages */
@@ -238,6 +240,24 @@ static void sort_ages(struct snapshot *s)
 		qsort(s->ages.data, s->ages.cnt, sizeof(*s->ages.data), compare_ages);
 }
 
+/* Like estimate_add(), which takes whole bytes: each block's part is small. */
+static void add_pinned(struct builder *b, struct estimate *e, const struct ht_live_key *k,
+		       const struct ht_live *v)
+{
+	double p = estimate_threshold_probability(v->threshold), bytes;
+
+	if (image_of(k->tgid, k->generation) != b->pins->image)
+		return;
+	bytes = resident_pins_bytes(b->pins, k->addr, v->time_ns);
+	if (isnan(bytes)) {
+		b->s->unpinned_cnt++;
+		return;
+	}
+	b->s->pinned_cnt++;
+	e->bytes += bytes / p;
+	e->bytes_variance += bytes * bytes * (1 - p) / (p * p);
+}
+
 static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
 {
 	struct builder *b = ctx;
@@ -259,6 +279,8 @@ static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live 
 		return (int)row;
 	if (b->history && add_age(b, (uint32_t)row, v))
 		return -ENOMEM;
+	if (b->pins)
+		add_pinned(b, &b->s->rows.data[row].pinned, k, v);
 	if (v->threshold == HT_KEEP_ALWAYS) {
 		b->cells[row].certain_cnt++;
 		b->cells[row].certain_bytes += v->size_bytes;
@@ -441,8 +463,11 @@ static int take_totals(struct builder *b)
 	return err;
 }
 
+/* A process that frees and allocates blocks all the time has others at the end than were listed. */
+#define UNPINNED_CAP 10 /* at most one block of so many */
+
 static int take(struct engine *e, const struct tracker *t, bool has_stacks, struct history *h,
-		struct snapshot **ret)
+		const struct resident_pins *pins, struct snapshot **ret)
 {
 	struct builder b;
 	int err = builder_init(&b, e);
@@ -452,6 +477,7 @@ static int take(struct engine *e, const struct tracker *t, bool has_stacks, stru
 	b.tracker = t;
 	b.has_stacks = has_stacks;
 	b.history = h;
+	b.pins = pins;
 	/* A context that is made after this belongs to samples newer than the snapshot. The scope
 	 * of a context existed before it. */
 	err = engine_each_context(e, on_context, &b);
@@ -470,6 +496,8 @@ static int take(struct engine *e, const struct tracker *t, bool has_stacks, stru
 		err = engine_each_instance(e, on_instance, &b);
 	if (!err)
 		err = engine_read_stats(e, b.s->stats);
+	b.s->has_pinned = pins && b.s->unpinned_cnt * UNPINNED_CAP <=
+					  b.s->unpinned_cnt + b.s->pinned_cnt;
 	add_certain(&b);
 	sort_ages(b.s);
 	return builder_end(&b, err, ret);
@@ -502,17 +530,35 @@ int snapshot_of(struct engine *e, const struct snapshot_given *given, size_t cnt
 
 int snapshot_take(struct engine *e, const struct tracker *t, struct snapshot **ret)
 {
-	return take(e, t, true, NULL, ret);
+	return take(e, t, true, NULL, NULL, ret);
 }
 
-int snapshot_take_moment(struct engine *e, struct history *h, struct snapshot **ret)
+int snapshot_take_moment(struct engine *e, struct history *h, const struct resident_pins *pins,
+			 struct snapshot **ret)
 {
 	uint64_t begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	int err;
 
-	history_begin(h, now_ns());
-	err = take(e, NULL, true, h, ret);
-	return err ? err : history_end(h, clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns);
+	if (h)
+		history_begin(h, now_ns());
+	err = take(e, NULL, true, h, pins, ret);
+	return err || !h ? err : history_end(h, clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns);
+}
+
+static int on_block(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
+{
+	struct resident_pins *to = ctx;
+
+	if (image_of(k->tgid, k->generation) != to->image)
+		return 0;
+	return vec_push(&to->list, (struct resident_pin){ k->addr, v->time_ns });
+}
+
+int snapshot_list_blocks(struct engine *e, pid_t pid, uint32_t generation,
+			 struct resident_pins *to)
+{
+	to->image = image_of((uint32_t)pid, generation);
+	return engine_each_live(e, on_block, to);
 }
 
 static int on_live_moment(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
@@ -532,7 +578,7 @@ int snapshot_read_moment(struct engine *e, struct history *h)
 
 int snapshot_take_contexts(struct engine *e, const struct tracker *t, struct snapshot **ret)
 {
-	return take(e, t, false, NULL, ret);
+	return take(e, t, false, NULL, NULL, ret);
 }
 
 static int add_exec_held(struct snapshot *s, const struct snapshot_row *row)
@@ -558,7 +604,7 @@ int snapshot_part_replaced(struct snapshot *s, const struct tracker *t)
 		if (instances_is_replaced(tracker_instances(t), row->pid, row->generation)) {
 			if (row->inuse.samples && !err)
 				err = add_exec_held(s, row);
-			row->inuse = (struct estimate){ 0 };
+			row->inuse = row->pinned = (struct estimate){ 0 };
 		}
 		estimate_merge(&s->inuse, &row->inuse);
 	}

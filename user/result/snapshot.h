@@ -10,6 +10,7 @@
 #ifndef HT_RESULT_SNAPSHOT_H
 #define HT_RESULT_SNAPSHOT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -21,6 +22,7 @@
 
 struct engine;
 struct history;
+struct resident_pins;
 struct tracker;
 
 #define SNAPSHOT_STACK_REST UINT64_MAX
@@ -37,6 +39,7 @@ struct snapshot_row {
 	struct estimate inuse;
 	struct estimate alloc; /* not in rows with an instance; has no variance of objects */
 	struct estimate peak; /* in use at the peak; likewise */
+	struct estimate pinned; /* by what is in use; only its bytes */
 	double freed_objects, freed_bytes; /* not in rows with an instance */
 	uint32_t bin_first, bin_cnt; /* in bins; not in rows with an instance */
 };
@@ -70,6 +73,8 @@ struct snapshot {
 	VEC(struct snapshot_row) rows;
 	struct estimate inuse; /* of all rows */
 	uint64_t peak_ns; /* CLOCK_MONOTONIC, of the most in use; 0: it is not known */
+	bool has_pinned; /* it is known what blocks pin */
+	size_t pinned_cnt, unpinned_cnt; /* blocks of which it is known, and of which it is not */
 	VEC(struct snapshot_age) ages; /* by row, then by class; only from snapshot_take_moment() */
 	VEC(struct bin_part)
 	bins; /* a row's are adjacent, ascending; not from snapshot_take_contexts() */
@@ -85,8 +90,12 @@ struct snapshot {
 
 /* t: leave out what waits to be reclaimed (tracker_is_let_go()); NULL: take all. */
 int snapshot_take(struct engine *e, const struct tracker *t, struct snapshot **ret);
-/* Take all, and add a moment to h. */
-int snapshot_take_moment(struct engine *e, struct history *h, struct snapshot **ret);
+/* Take all, and add a moment to h. pins: what the blocks pin. Either may be NULL. */
+int snapshot_take_moment(struct engine *e, struct history *h, const struct resident_pins *pins,
+			 struct snapshot **ret);
+/* Append the sampled blocks that a program's image holds now. 0, -ENOMEM, or why the live map cannot be read. */
+int snapshot_list_blocks(struct engine *e, pid_t pid, uint32_t generation,
+			 struct resident_pins *to);
 /* Only add a moment to h. Reads the live map. */
 int snapshot_read_moment(struct engine *e, struct history *h);
 /*

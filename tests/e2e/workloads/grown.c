@@ -2,7 +2,7 @@
 /*
  * grown.c - holds 20 011 blocks before it says READY, then grows as it is told, by so many MiB: "live 48" blocks that it keeps,
  * "free 30" blocks that it frees and malloc keeps, "mapp 16" memory that it maps. "drop 5" frees 5 of the first blocks, "maps 5"
- * makes 5 mappings of a page. It says what it holds.
+ * makes 5 mappings of a page, "pins 5" allocates 5 small blocks and frees all but every 32nd. It says what it holds.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -12,6 +12,8 @@
 
 #define FIRST_CNT 20011
 #define BLOCK_BYTES 1000
+#define SMALL_BYTES 64
+#define PINS_EACH 32
 #define MIB (1ul << 20)
 
 static void *first[FIRST_CNT];
@@ -38,6 +40,33 @@ static void allocate(size_t bytes, int is_freed)
 		if (i % 256)
 			free(blocks[i]);
 	kept_cnt += is_freed ? (cnt + 255) / 256 : cnt;
+	free(blocks);
+}
+
+static __attribute__((noinline)) void short_lived(void **blocks)
+{
+	for (size_t i = 1; i < PINS_EACH; i++)
+		blocks[i] = malloc(SMALL_BYTES);
+}
+
+static __attribute__((noinline)) void pins_them(void **blocks)
+{
+	blocks[0] = malloc(SMALL_BYTES);
+}
+
+static void pin(size_t cnt)
+{
+	void **blocks = calloc(cnt + PINS_EACH, sizeof(*blocks));
+
+	for (size_t i = 0; i < cnt; i += PINS_EACH) {
+		pins_them(blocks + i);
+		short_lived(blocks + i);
+	}
+	for (size_t i = 0; i < cnt; i++)
+		memset(blocks[i], 1, SMALL_BYTES);
+	for (size_t i = 0; i < cnt + PINS_EACH; i++)
+		if (i % PINS_EACH)
+			free(blocks[i]);
 	free(blocks);
 }
 
@@ -82,6 +111,8 @@ int main(void)
 			allocate(number * MIB, 0);
 		else if (!strncmp(line, "free ", 5))
 			allocate(number * MIB, 1);
+		else if (!strncmp(line, "pins ", 5))
+			pin(number);
 		else if (!strncmp(line, "mapp ", 5))
 			map(number * MIB);
 		else if (!strncmp(line, "maps ", 5))
