@@ -28,6 +28,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -94,6 +95,21 @@ static int add_sharer(struct threads *t, pid_t pid)
 	return t->sharers.cnt < SHARERS_CAP ? vec_push(&t->sharers, pid) : -E2BIG;
 }
 
+/* Of the pid namespace that this process is in, to which those of its children belong as well. -1: not known. */
+static int64_t read_last_pid(void)
+{
+	int fd = open("/proc/sys/kernel/ns_last_pid", O_RDONLY | O_CLOEXEC);
+	char text[32];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	return atoll(text);
+}
+
 /* Find all, before anything is stopped. -EPERM: processes may not be compared; -E2BIG: there are too many. */
 static int sharers_find(struct threads *t)
 {
@@ -103,6 +119,7 @@ static int sharers_find(struct threads *t)
 
 	if (!d)
 		return -errno;
+	t->last_pid = read_last_pid();
 	t->text_pages = process_text_pages(t->pid, t->live_tid);
 	while (!err && (e = readdir(d)))
 		err = add_sharer(t, atoi(e->d_name));
@@ -371,13 +388,15 @@ static void interrupt_all(struct threads *t)
 {
 	struct stopped *s;
 
+	if (!t->stopped_ns)
+		t->stopped_ns = now_ns();
 	vec_each(&t->list, s)
 		if (!s->is_stopped && !s->is_gone && ptrace(PTRACE_INTERRUPT, s->tid, NULL, NULL))
 			s->is_gone = errno == ESRCH && kill(s->tid, 0) && errno == ESRCH;
 }
 
 /* Done at once, because the tracer may be killed. */
-static void restart_call(struct stopped *s)
+static void restart_call(const struct threads *t, struct stopped *s)
 {
 	const int64_t result = (int64_t)s->regs.rax;
 
@@ -385,7 +404,7 @@ static void restart_call(struct stopped *s)
 		return;
 	if (result == -EINTR && s->regs.orig_rax != SYS_close)
 		s->regs.rax = (unsigned long long)RESTART_NO_HANDLER;
-	else if (result == RESTART_BLOCK && !threads_may_restart(s->tid))
+	else if (result == RESTART_BLOCK && !threads_may_restart(t, s->tid))
 		s->regs.rax = (unsigned long long)RESTART_NO_HANDLER;
 	else
 		return;
@@ -401,7 +420,7 @@ bool threads_has_executed(struct stopped *s, int status)
 	return s->is_gone = true;
 }
 
-static void note_status(struct stopped *s, int status)
+static void note_status(const struct threads *t, struct stopped *s, int status)
 {
 	if (!WIFSTOPPED(status)) {
 		s->is_gone = true;
@@ -416,7 +435,7 @@ static void note_status(struct stopped *s, int status)
 	if (ptrace(PTRACE_GETREGS, s->tid, NULL, &s->regs))
 		s->is_gone = true;
 	else
-		restart_call(s);
+		restart_call(t, s);
 }
 
 int threads_wait(pid_t tid, uint64_t end_ns, int *ret_status)
@@ -433,7 +452,7 @@ int threads_wait(pid_t tid, uint64_t end_ns, int *ret_status)
 	}
 }
 
-static int await(struct stopped *s, uint64_t end_ns)
+static int await(const struct threads *t, struct stopped *s, uint64_t end_ns)
 {
 	int status, err;
 
@@ -441,7 +460,7 @@ static int await(struct stopped *s, uint64_t end_ns)
 		return 0;
 	err = threads_wait(s->tid, end_ns, &status);
 	if (!err)
-		note_status(s, status);
+		note_status(t, s, status);
 	s->is_gone |= err == -ESRCH;
 	return err == -ETIMEDOUT ? err : 0;
 }
@@ -468,11 +487,26 @@ static int await_or_pin(const struct threads *t, struct stopped *s)
 	while (!s->is_pinned) {
 		uint64_t end_ns = now_ns() + PIN_NS;
 
-		err = await(s, end_ns < t->end_ns ? end_ns : t->end_ns);
+		err = await(t, s, end_ns < t->end_ns ? end_ns : t->end_ns);
 		if (err != -ETIMEDOUT || !pin(s))
 			return 0;
 		if (now_ns() > t->end_ns)
 			break;
+	}
+	return err;
+}
+
+/* Processes that the threads have made before they stopped. */
+static int find_new_sharers(struct threads *t)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < t->list.cnt && !err; i++) {
+		struct stopped *s = &t->list.data[i];
+
+		if (!s->is_gone && !s->has_told)
+			err = sharers_find_children(t, s->pid, s->tid);
+		s->has_told = s->is_stopped;
 	}
 	return err;
 }
@@ -492,9 +526,9 @@ static int stop_new(struct threads *t, bool with_first)
 		if (s->is_stopped || s->is_gone || s->is_pinned)
 			continue;
 		err = await_or_pin(t, s);
-		if (!err && !s->is_gone)
-			err = sharers_find_children(t, s->pid, s->tid);
 	}
+	if (!err && (t->last_pid < 0 || read_last_pid() != t->last_pid))
+		err = find_new_sharers(t);
 	return err ? err : 1;
 }
 
@@ -563,9 +597,9 @@ static void detach_stopped(struct threads *t, bool is_restarted)
 			detach(s);
 }
 
-static void detach_late(struct stopped *s, uint64_t end_ns)
+static void detach_late(const struct threads *t, struct stopped *s, uint64_t end_ns)
 {
-	while (await(s, now_ns() + LATE_ASLEEP_NS))
+	while (await(t, s, now_ns() + LATE_ASLEEP_NS))
 		if (threads_state(s->pid, s->tid) == 'D' || now_ns() > end_ns)
 			return;
 	detach(s);
@@ -575,11 +609,11 @@ uint64_t threads_resume(struct threads *t)
 {
 	struct stopped *first = find(t, t->pid);
 
-	if (first && first != t->caller && !first->is_pinned && !await(first, t->end_ns))
+	if (first && first != t->caller && !first->is_pinned && !await(t, first, t->end_ns))
 		detach(first);
 	detach_stopped(t, false);
 	detach_stopped(t, true);
-	return now_ns() - t->begin_ns;
+	return t->stopped_ns ? now_ns() - t->stopped_ns : 0;
 }
 
 void threads_free(struct threads *t)
@@ -598,7 +632,7 @@ void threads_free(struct threads *t)
 	end_ns = now_ns() + LATE_NS; /* for all of them together */
 	vec_each(&t->list, s)
 		if (!s->is_stopped && !s->is_gone)
-			detach_late(s, end_ns);
+			detach_late(t, s, end_ns);
 	vec_release(&t->list);
 	hmap_release(&t->by_tid);
 	hmap_release(&t->compared);

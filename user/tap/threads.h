@@ -50,8 +50,8 @@ pid_t threads_tracer(pid_t pid, char *name, size_t bytes);
  * resumed, and freed: *ret is NULL only without memory.
  */
 int threads_stop(pid_t pid, struct threads **ret);
-/* Let all stopped threads go on, but for one that is held by a call which has not returned. Returns how long they
- * were stopped, in ns. */
+/* Let all stopped threads go on, but for one that is held by a call which has not returned. Returns how long it is
+ * since the first was interrupted, in ns. */
 uint64_t threads_resume(struct threads *t);
 /* After that: wait for threads that did not stop in time, and free. NULL is fine. */
 void threads_free(struct threads *t);

@@ -23,6 +23,7 @@ struct stopped {
 	struct user_regs_struct regs; /* of a pinned thread only rip and rsp */
 	bool is_changed;
 	bool is_restarted; /* its call is begun again */
+	bool has_told; /* which processes it has made; it makes no more */
 };
 
 /* The frame of a signal, to be written at addr. */
@@ -40,6 +41,8 @@ struct threads {
 	VEC(struct stopped) list;
 	struct hmap by_tid; /* index in list */
 	uint64_t begin_ns, end_ns;
+	uint64_t stopped_ns; /* when the first thread was interrupted; 0: none */
+	int64_t last_pid; /* when sharers were looked for: the newest pid; -1: the kernel does not say */
 	/* The thread that makes calls; NULL: none, or its registers have been restored. */
 	struct stopped *caller;
 	struct threads_calls calls;
@@ -62,8 +65,8 @@ int threads_wait(pid_t tid, uint64_t end_ns, int *ret_status);
 
 /* thread_calls.c */
 
-/* Do the thread's seccomp filters, if it has any, allow restart_syscall()? */
-bool threads_may_restart(pid_t tid);
+/* Do the thread's seccomp filters, if it has any, allow restart_syscall()? It is in a call that is begun again so. */
+bool threads_may_restart(const struct threads *t, pid_t tid);
 /* Wait without a deadline for a caller whose call did not return in time, restore it and let it go on. */
 void threads_await_caller(struct threads *t);
 
