@@ -10,7 +10,7 @@ BPFTOOL ?= $(firstword $(wildcard /usr/lib/linux-tools/*/bpftool /usr/sbin/bpfto
 	/usr/local/sbin/bpftool) bpftool)
 PROTOC_C ?= protoc-c
 PREFIX  ?= /usr/local
-VERSION := 0.1.0
+VERSION := 1.0.0
 
 ARCH := $(shell uname -m | sed 's/aarch64/arm64/')
 BPF_ARCH := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
@@ -68,7 +68,7 @@ endif
 BUILT_WITH := $(strip $(CC) $(ALL_CFLAGS) : $(LDFLAGS) $(LIBS))
 BPF_BUILT_WITH := $(strip $(BPF_CC) : $(BPFTOOL))
 write_words = @mkdir -p $(@D) && printf '%s\n' '$(subst ','\'',$1)' > $@
-.PHONY: all help setup demo clean sampler FORCE
+.PHONY: all help setup demo picture clean sampler FORCE
 all: heaptap sampler ## build ./heaptap and the sampler; plain make does that
 
 help: ## list the targets
@@ -199,6 +199,11 @@ demo: ## set up, build, record a real program, show the top, leave demo.pb.gz (r
 	@tools/setup.sh demo
 	$(SUB_MAKE) all
 	@tools/demo.sh
+
+picture: ## .github/page.png, the page of a process that README.md shows (root)
+	@tools/setup.sh demo check
+	$(SUB_MAKE) all
+	@tools/demo.sh picture
 
 clean: ## remove everything that was built
 	rm -rf .build .build-* heaptap

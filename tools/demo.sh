@@ -3,18 +3,25 @@
 # demo.sh - records a real program for some seconds and shows which code holds its memory: redis-server
 # under a load of growing lists where it is installed, else python3. Leaves demo.pb.gz. Needs root.
 # DEMO_SECONDS (6); DEMO_OUT names another file.
+#
+#   tools/demo.sh picture     makes .github/page.png instead, the page of the process after DEMO_SECONDS (150) of serve
 set -eu
 cd "$(dirname "$0")/.."
-seconds=${DEMO_SECONDS:-6}
-out=${DEMO_OUT:-demo.pb.gz}
+what=${1:-record}
+[ "$what" = picture ] && seconds=150 out=.github/page.png || seconds=6 out=demo.pb.gz
+seconds=${DEMO_SECONDS:-$seconds}
+out=${DEMO_OUT:-$out}
 work=$(mktemp -d "${TMPDIR:-/tmp}/heaptap-demo-XXXXXX")
 target=
 load=
+server=
 
 cleanup() {
+	[ -z "$server" ] || kill "$server" 2>/dev/null || true
 	[ -z "$load" ] || kill "$load" 2>/dev/null || true
 	[ -z "$target" ] || kill "$target" 2>/dev/null || true
 	wait 2>/dev/null || true
+	[ -z "${cgroup:-}" ] || rmdir "$cgroup" 2>/dev/null || true
 	rm -rf "$work"
 }
 trap cleanup EXIT
@@ -68,6 +75,44 @@ elif command -v python3 >/dev/null 2>&1; then
 else
 	echo "demo: neither redis-server nor python3 is installed" >&2
 	exit 1
+fi
+# A control group of its own, with a limit that the page shows; where none can be made, the page has no limit.
+cgroup=
+limit_memory() {
+	local root
+	for root in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+		mkdir "$root/redis" 2>/dev/null || continue
+		cgroup=$root/redis
+		{ echo 1G >"$cgroup/memory.limit_in_bytes" || echo 1G >"$cgroup/memory.max"; } 2>/dev/null || true
+		echo "$target" >"$cgroup/cgroup.procs" && return
+	done
+}
+
+take_picture() {
+	local url browser
+	limit_memory
+	browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || {
+		echo "demo: a picture needs chromium" >&2
+		exit 1
+	}
+	./heaptap serve --tap . --past-interval 1s --listen 127.0.0.1:0 -p "$target" 2>"$work/serve.err" &
+	server=$!
+	for _ in $(seq 100); do
+		url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$work/serve.err")
+		[ -z "$url" ] || break
+		sleep 0.1
+	done
+	[ -n "$url" ] || { cat "$work/serve.err" >&2; exit 1; }
+	sleep "$seconds"
+	"$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$work/browser" \
+		--window-size=1200,1000 --virtual-time-budget=5000 --screenshot="$out" "$url/pid/$target/?live=0" >"$work/log" 2>&1 ||
+		{ cat "$work/log" >&2; exit 1; }
+	ls -l "$out"
+}
+
+if [ "$what" = picture ]; then
+	take_picture
+	exit
 fi
 # A server under full load: within the default limit its frees could not be tracked, and heap in use
 # would be unknown.
