@@ -26,7 +26,7 @@ man_path = $(MANDIR)/man$(subst .,,$(suffix $1))/$(notdir $1)
 FILL = sed -e 's,@PREFIX@,$(PREFIX),g' -e 's,@BINDIR@,$(BINDIR),g' \
 	-e 's,@SYSCONFDIR@,$(SYSCONFDIR),g' -e 's,@VERSION@,$(VERSION),g'
 
-.PHONY: install install-files uninstall deb check-packaging
+.PHONY: install install-files uninstall deb release check-packaging
 
 # A configuration that is there is somebody's: it stays as it is.
 install: $(B)/heaptap sampler install-files ## into PREFIX (/usr/local), under DESTDIR
@@ -47,7 +47,7 @@ install-files: $(B)/heaptap
 	$(FILL) $(P)/heaptap.pc.in > $(DESTDIR)$(PREFIX)/share/pkgconfig/heaptap.pc
 	$(FILL) $(P)/heaptap.service > $(DESTDIR)$(UNITDIR)/heaptap.service
 	chmod 644 $(DESTDIR)$(PREFIX)/share/pkgconfig/heaptap.pc $(DESTDIR)$(UNITDIR)/heaptap.service
-	install -m 644 LICENSE $(P)/README.md $(DESTDIR)$(DOCDIR)/
+	install -m 644 LICENSE $(P)/README.md .github/STABLE.md $(DESTDIR)$(DOCDIR)/
 	$(if $(EXAMPLES),install -m 644 $(EXAMPLES) $(DESTDIR)$(DOCDIR)/examples/)
 	test -e $(DESTDIR)$(CONFIG) || test ! -e $(P)/serve.toml || \
 		install -m 644 $(P)/serve.toml $(DESTDIR)$(CONFIG)
@@ -68,7 +68,15 @@ deb: ## a package for this Debian, in .build/deb
 	@tools/setup.sh build deb
 	$(P)/build-deb $(VERSION) $(B)/deb
 
-check-packaging: ## the .deb: built, installed, removed, under a real systemd; the image (root)
-	@tools/setup.sh build deb packaging kernels
+release: ## all files of a version, with checksums, an SBOM and notes: .build-dist/release (root)
+	@tools/setup.sh build dist rpm deb packaging
+	@$(P)/release check $(VERSION)
+	$(SUB_MAKE) rpm
+	$(SUB_MAKE) deb
+	@$(P)/release make $(VERSION) $(DIST) $(B)/deb
+
+check-packaging: ## the .deb: built, installed, removed, under a real systemd; the image; a release (root)
+	@tools/setup.sh build dist rpm deb packaging kernels
 	$(SUB_MAKE) all
+	$(SUB_MAKE) rpm
 	@tests/run $(sort $(wildcard tests/packaging/test_*.sh tests/packaging/slow_*.sh))

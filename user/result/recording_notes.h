@@ -3,7 +3,7 @@
  * recording_notes.h - how a profile was made: its struct recording for reports, and its comments
  * for people who read it with any tool.
  *
- *	heaptap 0.1.0: record -p 14662
+ *	heaptap 1.0.0: record -p 14662
  *	target: PID 14662 (server) /usr/bin/server
  *	recorded: 20.0 s until the time was up, since attach (what was allocated before is not included)
  *	source: uprobe (session), 9 sites; one sample per 64.0 KiB allocated
