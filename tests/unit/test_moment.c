@@ -113,9 +113,8 @@ static struct profile *make(bool has_peak)
 	assert_int_equal(profile_new(&p), 0);
 	assert_int_equal(profile_set_heap_types(p, 1), 0);
 	if (has_peak)
-		assert_int_equal(profile_add_type(p, "peak_space") |
-					 profile_add_type(p, "pinned_space"),
-				 0);
+		assert_int_equal(
+			profile_add_type(p, "peak_space") | profile_add_type(p, "pinned_space"), 0);
 	p->time_ns = 1700000000000000000;
 	p->recording.is_known = true;
 	p->recording.pid = 14;

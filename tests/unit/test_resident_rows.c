@@ -627,7 +627,8 @@ static void test_pins(void **state)
 		assert_int_equal(vec_push(&pins.list, (struct resident_pin){ 32 * i, i }), 0);
 	assert_int_equal(resident_pins_share(&pins), 0);
 	for (uint64_t i = 0, at = 0; i < 4000; i++, at = i * 1601 % 400 * 16)
-		assert_int_equal(resident_pins_found(&pins, at), at % 32 || at > 3200 ? 0 : at / 32);
+		assert_int_equal(resident_pins_found(&pins, at),
+				 at % 32 || at > 3200 ? 0 : at / 32);
 	resident_pins_add(&pins, resident_pins_found(&pins, 256), 0.5);
 	resident_pins_add(&pins, 8, 2);
 	resident_pins_add(&pins, 0, 1);
@@ -643,18 +644,12 @@ static void test_pins(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pins),
-		cmocka_unit_test(test_check),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_moments),
-		cmocka_unit_test(test_size_alone),
-		cmocka_unit_test(test_new_heap),
-		cmocka_unit_test(test_wrap),
-		cmocka_unit_test(test_age),
-		cmocka_unit_test(test_file),
-		cmocka_unit_test(test_unknown_in_reports),
-		cmocka_unit_test(test_witness),
-		cmocka_unit_test(test_before),
+		cmocka_unit_test(test_pins),	   cmocka_unit_test(test_check),
+		cmocka_unit_test(test_words),	   cmocka_unit_test(test_moments),
+		cmocka_unit_test(test_size_alone), cmocka_unit_test(test_new_heap),
+		cmocka_unit_test(test_wrap),	   cmocka_unit_test(test_age),
+		cmocka_unit_test(test_file),	   cmocka_unit_test(test_unknown_in_reports),
+		cmocka_unit_test(test_witness),	   cmocka_unit_test(test_before),
 		cmocka_unit_test(test_limits),
 	};
 

@@ -27,7 +27,7 @@ static const char *const by_names[] = { "stack",    "function", "module",   "thr
 static const char *const formats[] = { "text", "json", "collapsed", "heap", "html", NULL };
 static const char *const diff_formats[] = { "text", "json", "html", "pprof", NULL };
 enum { DIFF_FORMAT_TEXT, DIFF_FORMAT_JSON, DIFF_FORMAT_HTML, DIFF_FORMAT_PPROF };
-static const char *const sorts[] = { "inuse",  "objects",   "alloc", "name",
+static const char *const sorts[] = { "inuse",  "objects",   "alloc",  "name",
 				     "growth", "temporary", "pinned", NULL };
 static const char *const colors[] = { "auto", "always", "never", NULL };
 static const char *const value_names[] = { "inuse", "alloc", NULL };
@@ -382,8 +382,7 @@ static const char *refuse_rows(const struct report_cli *c)
 	bool is_of_inuse = is_ranked && o->sort != REPORT_SORT_TEMPORARY;
 	bool has_stacks = o->shows_stacks || c->is_verbose;
 
-	if (o->by == REPORT_BY_AGE &&
-	    (!is_rows || o->value == REPORT_VALUE_ALLOC || is_of_inuse))
+	if (o->by == REPORT_BY_AGE && (!is_rows || o->value == REPORT_VALUE_ALLOC || is_of_inuse))
 		return "--by age shows heap in use as text or json: not with --value alloc, "
 		       "--sort growth or pinned";
 	if ((o->by == REPORT_BY_LIFETIME || o->by == REPORT_BY_SIZE) &&

@@ -86,6 +86,7 @@ int resident_reading_check(struct resident_reading *reading);
  * freed, see explain/glibc.h. The child that reads the heap writes `bytes`, which is shared with it, and may write
  * anything there.
  */
+#define RESIDENT_PINS_CAP (1u << 20) /* these take two seconds at the end of a recording */
 struct resident_pin {
 	uint64_t addr, time_ns; /* time_ns: when it was allocated */
 };

@@ -269,7 +269,7 @@ static int comment_pinned(const struct recorder_facts *f, struct profile *p)
 	return profile_comment(p, "pinned_space: unknown (%s)",
 			       p->recording.inuse == RECORDING_INUSE_UNKNOWN ?
 				       "frees were not tracked" :
-			       rows->is_proved ? "no sampled block was in use" :
+			       rows->is_proved ? "no sampled blocks were in use, or too many" :
 						 rows->why);
 }
 

@@ -496,8 +496,8 @@ static int take(struct engine *e, const struct tracker *t, bool has_stacks, stru
 		err = engine_each_instance(e, on_instance, &b);
 	if (!err)
 		err = engine_read_stats(e, b.s->stats);
-	b.s->has_pinned = pins && b.s->unpinned_cnt * UNPINNED_CAP <=
-					  b.s->unpinned_cnt + b.s->pinned_cnt;
+	b.s->has_pinned =
+		pins && b.s->unpinned_cnt * UNPINNED_CAP <= b.s->unpinned_cnt + b.s->pinned_cnt;
 	add_certain(&b);
 	sort_ages(b.s);
 	return builder_end(&b, err, ret);
@@ -551,11 +551,12 @@ static int on_block(void *ctx, const struct ht_live_key *k, const struct ht_live
 
 	if (image_of(k->tgid, k->generation) != to->image)
 		return 0;
+	if (to->list.cnt == RESIDENT_PINS_CAP)
+		return -EFBIG;
 	return vec_push(&to->list, (struct resident_pin){ k->addr, v->time_ns });
 }
 
-int snapshot_list_blocks(struct engine *e, pid_t pid, uint32_t generation,
-			 struct resident_pins *to)
+int snapshot_list_blocks(struct engine *e, pid_t pid, uint32_t generation, struct resident_pins *to)
 {
 	to->image = image_of((uint32_t)pid, generation);
 	return engine_each_live(e, on_block, to);

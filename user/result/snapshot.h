@@ -93,7 +93,8 @@ int snapshot_take(struct engine *e, const struct tracker *t, struct snapshot **r
 /* Take all, and add a moment to h. pins: what the blocks pin. Either may be NULL. */
 int snapshot_take_moment(struct engine *e, struct history *h, const struct resident_pins *pins,
 			 struct snapshot **ret);
-/* Append the sampled blocks that a program's image holds now. 0, -ENOMEM, or why the live map cannot be read. */
+/* Append the sampled blocks that a program's image holds now. 0, -EFBIG: too many, -ENOMEM, or why the live map
+ * cannot be read. */
 int snapshot_list_blocks(struct engine *e, pid_t pid, uint32_t generation,
 			 struct resident_pins *to);
 /* Only add a moment to h. Reads the live map. */
