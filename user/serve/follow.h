@@ -60,7 +60,7 @@ void follow_note_lost(struct follow *f);
 size_t follow_refused_cnt(const struct follow *f);
 
 /*
- * follow_room.c: may one more process be followed, and now? Enough descriptors have to be left for it. And since a
+ * May one more process be followed, and now? Enough descriptors have to be left for it. And since a
  * user chooses the names and the number of his processes, no user may take the places and time of others:
  *
  *   places: a user's processes may be twice as many as places are free, as in bpf/share.bpf.h;
@@ -90,7 +90,5 @@ void follow_room_spend(struct follow_room *r, uint32_t uid, uint64_t ns);
 
 /* followed_cnt: of all users. -EDQUOT: the user has used up his share; -EAGAIN: try in the next scan. */
 int follow_room_check(const struct follow_room *r, uint32_t uid, size_t followed_cnt);
-/* 0, or -EMFILE, -ENFILE. */
-int follow_room_check_files(void);
 
 #endif
