@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "symbol/name_cache.h"
+#include "symbol/symbol.h"
 #include "symbol/symbol_wire.h"
 
 #define ADDR_CNT 3

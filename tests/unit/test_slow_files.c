@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbol/name_cache.h"
+#include "symbol/symbol.h"
 
 static const struct slow_file_key some = { 1, 2, 3 };
 

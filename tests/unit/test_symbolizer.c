@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "symbol/name_cache.h"
 #include "symbol/symbol.h"
 #include "whole.h"
 

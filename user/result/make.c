@@ -28,7 +28,6 @@
 #include "result/recording_notes.h"
 #include "result/scope_labels.h"
 #include "result/snapshot.h"
-#include "symbol/name_cache.h"
 #include "symbol/symbol.h"
 #include "track/governor.h"
 #include "track/instances.h"

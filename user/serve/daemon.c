@@ -31,7 +31,7 @@
 #include "result/saver.h"
 #include "serve/follow.h"
 #include "serve/pushes.h"
-#include "symbol/name_cache.h"
+#include "symbol/symbol.h"
 #include "track/file_content.h"
 #include "track/governor.h"
 #include "track/session.h"

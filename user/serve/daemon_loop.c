@@ -24,7 +24,7 @@
 #include "serve/daemon_priv.h"
 #include "serve/follow.h"
 #include "serve/pushes.h"
-#include "symbol/name_cache.h"
+#include "symbol/symbol.h"
 #include "track/governor.h"
 #include "track/session.h"
 #include "track/tracker.h"

@@ -567,7 +567,7 @@ static void answer_file(const struct profiles *p, const struct waiter *w, const 
 
 /*
  * A page that lacks names is made again with time for them, for nobody: it is the next page that has them, as they are
- * kept (symbol/name_cache.h).
+ * kept (symbol/symbol.h).
  */
 static bool wants_late_names(const struct profiles *p, struct waiter *w)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * name_cache.c - see name_cache.h.
+ * name_cache.c - see symbol.h.
  *
  * A table of slots with open addressing, and behind it the entries, one after the other. A slot is published by its
  * hash, which is written last. A process that is killed in between leaves an unused slot.
  */
-#include "symbol/name_cache.h"
+#include "symbol/symbol.h"
 
 #include <errno.h>
 #include <stdatomic.h>
