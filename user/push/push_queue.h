@@ -101,13 +101,7 @@ void push_queue_run(struct push_queue *q);
 /* Add one request of these series. -ENOMEM; -E2BIG: larger than the target accepts, or than the spool holds (this
  * is counted as added and dropped). */
 int push_queue_add(struct push_queue *q, const struct push_series *series, size_t cnt);
-/* The two halves of push_queue_add(), for a request made in another process. Encoding is pure; push_queue_take()
- * takes over body (malloc'd). */
-int push_queue_encode(const struct push_target *t, const struct push_series *series, size_t cnt,
-		      uint8_t **ret, size_t *ret_bytes);
-int push_queue_take(struct push_queue *q, uint8_t *body, size_t bytes);
 void push_queue_stats(const struct push_queue *q, struct push_queue_stats *ret);
-const struct push_target *push_queue_target(const struct push_queue *q);
 
 /*
  * A queue and the thread that runs it.
@@ -150,9 +144,8 @@ int push_clock_wait_ms(const struct push_clock *c, uint64_t now);
 uint64_t push_retry_delay_ns(uint64_t min_ns, uint64_t max_ns, unsigned int fail_cnt);
 
 /*
- * push_profile.c: pushes a process's profile to a destination in the form that loses least there: Parca gets a
- * series for each scope and thread pool, Pyroscope one series with labels at its rows, within its limits (series.h,
- * profile_copy.h).
+ * Pushes a process's profile to a destination in the form that loses least there: Parca gets a series for each scope
+ * and thread pool, Pyroscope one series with labels at its rows, within its limits (series.h, profile_copy.h).
  */
 
 struct profile;
@@ -172,7 +165,7 @@ struct push_lost {
  */
 int push_profile(struct push_queue *q, const struct profile *p, const struct push_label *labels,
 		 size_t label_cnt, struct push_lost *ret_lost);
-/* The same, but only make the request, for push_queue_take(). *ret is NULL when the profile is empty; the caller
+/* The same, but only make the request, for push_sender_take(). *ret is NULL when the profile is empty; the caller
  * frees it. Uses no queue, so a child process can do it. */
 int push_profile_encode(const struct push_target *t, const struct profile *p,
 			const struct push_label *labels, size_t label_cnt,
