@@ -4,19 +4,21 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
 #include "proc/jit_entry.h"
 #include "proc/process.h"
 #include "proc/runtime_kind.h"
+#include "tap/tap.h"
 #include "track/jit_code.h"
 
 /* Limits of waiting for new files. A server does not let one process hold it up... */
@@ -35,6 +37,100 @@ static void forget_leftovers(struct tracked_process *p)
 	vec_each(&p->leftovers, l)
 		vec_release(&l->sites);
 	vec_release(&p->leftovers);
+}
+
+/*
+ * Memory with code made at run time.
+ *
+ * Such code is in executable memory without a file, or of a file that is not ELF (memfd,
+ * /dev/zero). Compilers that keep memory either writable or executable make it non-executable while
+ * they write, and threads may be inside it meanwhile. So an area counts until it is unmapped, or
+ * something else is mapped there.
+ */
+
+/* A tap is our own code: it has no names to look up, and no stack begins in it. */
+static bool is_tap(const struct proc_map *m)
+{
+	return !strncmp(m->path, TAP_PATH, sizeof(TAP_PATH) - 1);
+}
+
+/* Can this mapping hold such code, if it is executable? */
+static bool jit_can_be_in(const struct proc_map *m, const struct track_files *files)
+{
+	static const char *const kernels[] = { "[vdso]", "[vvar", "[vsyscall]", "[uprobes]" };
+
+	if (is_tap(m))
+		return false;
+	if (m->ino)
+		return track_files_is_other(files, m);
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++)
+		if (!strncmp(m->path, kernels[i], strlen(kernels[i])))
+			return false;
+	return !(m->start_addr >> 63);
+}
+
+static int add_area(struct jit_areas *to, uint64_t start_addr, uint64_t end_addr)
+{
+	const struct jit_area area = { start_addr, end_addr };
+	size_t cnt = to->area.cnt;
+
+	if (cnt && to->area.data[cnt - 1].end_addr == start_addr) {
+		to->area.data[cnt - 1].end_addr = end_addr;
+		return 0;
+	}
+	return vec_push(&to->area, area);
+}
+
+/* Add the parts of a mapping that were code before. *next: the first area that may be in it, or behind it. */
+static int add_known_areas(struct jit_areas *to, const struct jit_areas *before, size_t *next,
+			   const struct proc_map *m)
+{
+	int err = 0;
+
+	while (*next < before->area.cnt && before->area.data[*next].end_addr <= m->start_addr)
+		++*next;
+	for (size_t i = *next; i < before->area.cnt && !err; i++) {
+		const struct jit_area *area = &before->area.data[i];
+		uint64_t start = area->start_addr, end = area->end_addr;
+
+		if (start >= m->end_addr)
+			break;
+		start = start > m->start_addr ? start : m->start_addr;
+		end = end < m->end_addr ? end : m->end_addr;
+		err = add_area(to, start, end);
+	}
+	return err;
+}
+
+static void jit_areas_release(struct jit_areas *a)
+{
+	vec_release(&a->area);
+}
+
+/* Update from all mappings of the process, after its files are known. 0 or -ENOMEM. */
+static int jit_areas_update(struct jit_areas *a, const struct proc_maps *maps,
+			    const struct track_files *files)
+{
+	struct jit_areas now = { 0 };
+	const struct proc_map *m;
+	size_t next = 0;
+	int err = 0;
+
+	vec_each(&maps->maps, m) {
+		if (!jit_can_be_in(m, files))
+			continue;
+		err = m->is_exec ? add_area(&now, m->start_addr, m->end_addr) :
+				   add_known_areas(&now, a, &next, m);
+		if (err)
+			break;
+	}
+	if (err) {
+		jit_areas_release(&now);
+		return err;
+	}
+	jit_areas_release(a);
+	*a = now;
+	return 0;
 }
 
 static void forget_jit(struct tracked_process *p)

@@ -254,22 +254,6 @@ void late_files_find(struct tracked_process *p, const struct probes *probes,
 void late_files_note_never(struct track_instance *inst, const struct track_file *file);
 
 /*
- * jit_areas.c: memory of a process with code made at run time.
- *
- * Such code is in executable memory without a file, or of a file that is not ELF (memfd,
- * /dev/zero). Compilers that keep memory either writable or executable make it non-executable while
- * they write, and threads may be inside it meanwhile. So an area counts until it is unmapped, or
- * something else is mapped there.
- */
-
-/* Can this mapping hold such code, if it is executable? */
-bool jit_can_be_in(const struct proc_map *m, const struct track_files *files);
-/* Update from all mappings of the process, after its files are known. 0 or -ENOMEM. */
-int jit_areas_update(struct jit_areas *a, const struct proc_maps *maps,
-		     const struct track_files *files);
-void jit_areas_release(struct jit_areas *a);
-
-/*
  * process_tags.c: the tags of one process: where they are, the names of its label keys, and what its own scope tables
  * could not hold.
  */
