@@ -51,13 +51,7 @@ int launch_libraries(char *const argv[], launch_file_fn fn, void *ctx);
 /* The same from the text that a loader prints in list mode (pure). */
 int launch_parse_list(const char *text, launch_file_fn fn, void *ctx);
 
-/* find_program.c: which file a command name means, and which interpreter a script names in its first line. */
-
-/*
- * Find the path that execvp would run: cmd itself when it has a slash, else the first executable file of that
- * name in PATH. -ENOENT; -EACCES: such a file exists but may not be executed; -EISDIR. *ret is malloc'ed.
- */
-int find_program(const char *cmd, char **ret);
+/* Which file a command name means, and which interpreter a script names in its first line. */
 
 #define SCRIPT_LINE_BYTES 256
 
