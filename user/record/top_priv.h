@@ -176,8 +176,8 @@ int top_page_draw(struct top_view *v, const struct top_table *t, const struct to
 void top_page_release(struct top_page *p);
 
 /*
- * top_messages.c: messages to standard error while the screen is drawn on: kept, shown in a line, and written when the
- * screen is gone. Of this process and of those that it starts meanwhile.
+ * top.c: messages to standard error while the screen is drawn on: kept, shown in a line, and written when the screen is
+ * gone. Of this process and of those that it starts meanwhile.
  */
 
 struct top_messages;
