@@ -92,7 +92,7 @@ const char *recorder_failed_why(const struct recorder *r, int err);
 void recorder_say_heap(const struct target *t);
 
 /*
- * holds.c: makes a started program wait at each exec until it is probed, with --follow also its children.
+ * Makes a started program wait at each exec until it is probed, with --follow also its children.
  * guardian/exec_hold.h says how, guardian/tracer.c what the program can see of it.
  */
 
@@ -107,12 +107,7 @@ struct holds_parts {
 	struct process_events *events; /* NULL: there are none */
 };
 
-/* Begin with the process that waits to be executed. Logs what is not possible. -errno: nothing is held. */
-int holds_begin(const struct holds_parts *parts, pid_t pid, bool is_family, struct holds **ret);
 /* Let all go on. NULL is fine. */
 void holds_end(struct holds *h);
-int holds_fd(const struct holds *h);
-/* Handle the processes that are held now. */
-void holds_work(struct holds *h);
 
 #endif
