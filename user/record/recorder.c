@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "guardian/exec_hold.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "proc/events.h"
@@ -520,8 +521,8 @@ int recorder_run(struct recorder *r)
 		r->error = err;
 	}
 	tracker_stop_allocs(r->session->tracker);
-	holds_end(r->holds); /* nothing has to wait any more */
-	r->holds = NULL;
+	exec_hold_free(r->hold); /* nothing has to wait any more */
+	r->hold = NULL;
 	err = recorder_peek(r);
 	tracker_stop(r->session->tracker);
 	if (r->opts.jvm_perfmap)
@@ -549,7 +550,7 @@ void recorder_close(struct recorder *r)
 {
 	if (!r)
 		return;
-	holds_end(r->holds);
+	exec_hold_free(r->hold);
 	rows_reader_give_up(&r->rows_begin, "");
 	rows_reader_give_up(&r->rows_end, "");
 	resident_pins_release(&r->pins);

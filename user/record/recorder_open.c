@@ -217,86 +217,73 @@ static bool is_auto_rate(const struct recorder *r)
 	return !r->opts.rate_is_fixed && !is_tapped_at_once(r);
 }
 
-struct holds {
-	struct holds_parts parts;
-	struct exec_hold *hold;
-};
-
-/* Begin with the process that waits to be executed. Logs what is not possible. -errno: nothing is held. */
-static int holds_begin(const struct holds_parts *parts, pid_t pid, bool is_family, struct holds **ret)
-{
-	struct holds *h = calloc(1, sizeof(*h));
-	int err = h ? exec_hold_new(parts->guardian, &h->hold) : -ENOMEM;
-
-	if (!err)
-		err = exec_hold_begin(h->hold, pid, is_family);
-	if (!err)
-		err = engine_mark_target(parts->engine, pid, HT_TARGET_HELD, 0);
-	if (err) {
-		log_warn("record: cannot pause the program at an exec (%s%s): allocations right "
-			 "after one will be missing",
-			 strerror(-err), err == -EPERM ? "; it may be traced already" : "");
-		holds_end(h);
-		return err;
-	}
-	h->parts = *parts;
-	*ret = h;
-	return 0;
-}
-
-void holds_end(struct holds *h)
-{
-	if (!h)
-		return;
-	exec_hold_free(h->hold);
-	free(h);
-}
-
-static int holds_fd(const struct holds *h)
-{
-	return exec_hold_fd(h->hold);
-}
-
-static pid_t process_of(const struct holds *h, const struct exec_hold_stop *stop)
+static pid_t process_of(const struct recorder *r, const struct exec_hold_stop *stop)
 {
 	struct process_info info;
 
-	if (stop->is_exec || tracker_follows(h->parts.tracker, stop->tid) ||
+	if (stop->is_exec || tracker_follows(r->session->tracker, stop->tid) ||
 	    process_glance(stop->tid, &info))
 		return stop->tid;
 	return info.tgid;
 }
 
 /* All that was reported of the process until now happened before its stop. */
-static void read_held(struct holds *h, const struct exec_hold_stop *stop)
+static void read_held(struct recorder *r, const struct exec_hold_stop *stop)
 {
-	pid_t pid = process_of(h, stop);
+	pid_t pid = process_of(r, stop);
 	bool traces = false;
 
-	tracker_read_held(h->parts.tracker, pid, stop->is_exec, stop->until_ns, &traces);
+	tracker_read_held(r->session->tracker, pid, stop->is_exec, stop->until_ns, &traces);
 	if (!traces) {
-		exec_hold_resume(h->hold, stop);
+		exec_hold_resume(r->hold, stop);
 		return;
 	}
 	log_info(
 		"record: PID %d uses ptrace itself, so heaptap cannot pause it at an exec: allocations "
 		"right after one may be missed",
 		pid);
-	engine_mark_target(h->parts.engine, pid, 0, HT_TARGET_HELD);
-	exec_hold_detach(h->hold, pid);
+	engine_mark_target(r->session->engine, pid, 0, HT_TARGET_HELD);
+	exec_hold_detach(r->hold, pid);
 }
 
-/* Handle the processes that are held now. */
-static void holds_work(struct holds *h)
+/* Processes are held. */
+static void on_hold(void *ctx, int fd)
 {
+	struct recorder *r = ctx;
 	struct exec_hold_stop stop;
 
-	while (!exec_hold_next(h->hold, &stop)) {
-		engine_events_drain(h->parts.engine);
-		if (h->parts.events)
-			process_events_drain(h->parts.events);
-		read_held(h, &stop);
+	(void)fd;
+	while (!exec_hold_next(r->hold, &stop)) {
+		engine_events_drain(r->session->engine);
+		if (r->events)
+			process_events_drain(r->events);
+		read_held(r, &stop);
 	}
+}
+
+/*
+ * Make a started program wait at each exec until it is probed, with --follow also its children. guardian/exec_hold.h
+ * says how, guardian/tracer.c what the program can see of it. Without holds the recording goes on; what it misses is
+ * logged.
+ */
+static void begin_holds(struct recorder *r)
+{
+	pid_t pid = r->launch->pid;
+	int err = exec_hold_new(r->guardian, &r->hold);
+
+	if (!err)
+		err = exec_hold_begin(r->hold, pid, r->opts.follow);
+	if (!err)
+		err = engine_mark_target(r->session->engine, pid, HT_TARGET_HELD, 0);
+	if (!err) {
+		(void)loop_watch(r->loop, exec_hold_fd(r->hold), on_hold, r);
+		return;
+	}
+	log_warn("record: cannot pause the program at an exec (%s%s): allocations right "
+		 "after one will be missing",
+		 strerror(-err), err == -EPERM ? "; it may be traced already" : "");
+	exec_hold_free(r->hold);
+	r->hold = NULL;
 }
 
 /* Who traces the program keeps the tap out. */
@@ -305,10 +292,10 @@ static bool may_tap(void *ctx, pid_t pid)
 	struct recorder *r = ctx;
 
 	(void)pid;
-	if (r->holds)
-		loop_unwatch(r->loop, holds_fd(r->holds));
-	holds_end(r->holds);
-	r->holds = NULL;
+	if (r->hold)
+		loop_unwatch(r->loop, exec_hold_fd(r->hold));
+	exec_hold_free(r->hold);
+	r->hold = NULL;
 	return true;
 }
 
@@ -383,14 +370,6 @@ static void on_mapping_events(void *ctx, int fd)
 
 	(void)fd;
 	process_events_drain(r->events);
-}
-
-static void on_hold(void *ctx, int fd)
-{
-	const struct recorder *r = ctx;
-
-	(void)fd;
-	holds_work(r->holds);
 }
 
 static int open_loop(struct recorder *r)
@@ -574,16 +553,6 @@ static int check_heaps(const struct recorder *r)
 	return -ENOTSUP;
 }
 
-/* Without holds the recording goes on; what it misses is logged. */
-static void begin_holds(struct recorder *r)
-{
-	const struct holds_parts parts = { r->guardian, r->session->engine, r->session->tracker,
-					   r->events };
-
-	if (holds_programs(r) && !holds_begin(&parts, r->launch->pid, r->opts.follow, &r->holds))
-		(void)loop_watch(r->loop, holds_fd(r->holds), on_hold, r);
-}
-
 static void begin_rows(struct recorder *r)
 {
 	r->has_rows = r->opts.reads_rows && r->targets.list.cnt == 1;
@@ -632,7 +601,8 @@ int recorder_start(struct recorder *r)
 	/* What a program maps in its first milliseconds must be read before its threads allocate. */
 	thread_use_short_slices();
 	if (r->launch) {
-		begin_holds(r);
+		if (holds_programs(r))
+			begin_holds(r);
 		err = launch_go(r->launch);
 		if (err) {
 			struct err why;

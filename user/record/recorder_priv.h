@@ -18,7 +18,7 @@
 #include "track/budget.h"
 #include "track/session.h"
 
-struct engine;
+struct exec_hold;
 struct governor;
 struct target;
 struct targets;
@@ -63,7 +63,7 @@ struct recorder {
 	struct session *session;
 	struct process_events *events;
 	struct launch *launch;
-	struct holds *holds; /* NULL: nobody is held at an exec */
+	struct exec_hold *hold; /* NULL: nobody is held at an exec */
 	struct snapshot *snapshot;
 	struct recorder_facts facts;
 	struct loop *loop;
@@ -90,24 +90,5 @@ int recorder_watch(struct recorder *r);
 const char *recorder_failed_why(const struct recorder *r, int err);
 /* Report what a heap other than malloc's means for the recording. */
 void recorder_say_heap(const struct target *t);
-
-/*
- * Makes a started program wait at each exec until it is probed, with --follow also its children.
- * guardian/exec_hold.h says how, guardian/tracer.c what the program can see of it.
- */
-
-struct guardian;
-struct holds;
-struct process_events;
-
-struct holds_parts {
-	struct guardian *guardian;
-	struct engine *engine;
-	struct tracker *tracker;
-	struct process_events *events; /* NULL: there are none */
-};
-
-/* Let all go on. NULL is fine. */
-void holds_end(struct holds *h);
 
 #endif
