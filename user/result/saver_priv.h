@@ -251,13 +251,6 @@ void saved_ended_take(struct saved_ended *ke, const struct saved_job *job);
 /* Let go jobs that have waited too long, so that their samples do not fill the live map. */
 void saved_ended_skip_late(struct saved_ended *ke, struct tracker *t, uint64_t now_ns);
 
-/*
- * saved_watch.c: the running processes of which profiles may be saved: what each holds, how near its cgroup is to its
- * limit, and which reasons that gives to save a profile.
- *
- * This part reports the reasons. saver.c decides whether and when to act.
- */
-
 /* Why a profile of a running process is wanted, and the saved one. */
 struct saved_want {
 	bool is_wanted;
@@ -287,25 +280,6 @@ struct saved_watch {
 	VEC(struct saved_cgroup *) cgroups;
 	uint64_t refreshed_ns;
 };
-
-void saved_watch_init(struct saved_watch *kw, double limit_share);
-void saved_watch_release(struct saved_watch *kw);
-
-/* Pointers are valid until the next add or del. NULL: it is not watched. */
-struct watched *saved_watch_find(const struct saved_watch *kw, pid_t pid);
-/* comm: used when /proc does not tell it any more, because the process is ending; need not end in \0. -ESRCH: the
- * tracker does not follow it; -ENOMEM. */
-int saved_watch_add(struct saved_watch *kw, const struct tracker *t, pid_t pid, const char *comm,
-		    size_t comm_bytes);
-/* Moves the last one to the free place. */
-void saved_watch_del(struct saved_watch *kw, struct watched *w);
-
-/* Begin another program's image, which has no peak yet. event: HT_EVENT_EXEC. */
-void watched_begin_image(struct watched *w, const struct ht_event *event);
-
-/* Read what all of them hold, and set what is wanted. Call a few times a second. rate_bytes: between samples. */
-void saved_watch_tick(struct saved_watch *kw, struct engine *e, uint64_t rate_bytes,
-		      uint64_t now_ns);
 
 /*
  * The jobs for which one child process makes profiles, all from one snapshot.
