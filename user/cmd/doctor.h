@@ -85,19 +85,6 @@ bool doctor_is_paused(const struct survey_tag *tag);
 /* Number of paths that the program has ever entered, labels included, without the root. */
 uint32_t doctor_node_cnt(const struct survey_tag *tag);
 
-/* A line of the text. A section is a title, perhaps the heads of its columns, and its rows, their cells separated by
- * tabs: two, if there are no heads. More can be written to the stream until the next line is put. */
-enum doctor_line {
-	DOCTOR_TITLE = 1,
-	DOCTOR_HEAD,
-	DOCTOR_FACT,
-	DOCTOR_DETAIL, /* shown with -v only */
-};
-void doctor_put(FILE *page, enum doctor_line line, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-/* Write what was put, of which text is changed: 0 or -ENOMEM. */
-int doctor_write_page(char *text, size_t bytes, int columns, bool is_verbose, FILE *out);
-
 void doctor_print_text(const struct doctor_report *r, FILE *out);
 void doctor_print_json(const struct doctor_report *r, FILE *out);
 
