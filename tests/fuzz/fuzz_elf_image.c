@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "elf/elf_budget.h"
-#include "elf/elf_image.h"
+#include "elf/elf_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

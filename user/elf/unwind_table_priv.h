@@ -153,7 +153,7 @@ typedef int unwind_scan_fn(void *arg, uint64_t vaddr, const struct ht_row *row);
 int unwind_scan(struct unwind_scanner *s, const struct unwind_code *code, unwind_scan_fn *fn,
 		void *arg);
 
-/* unwind_sections.c: finds the frame information in an ELF file. */
+/* Finds the frame information in an ELF file. */
 
 /*
  * Find .eh_frame by its section header or, if those were stripped, through PT_GNU_EH_FRAME, which the program itself
@@ -162,8 +162,6 @@ int unwind_scan(struct unwind_scanner *s, const struct unwind_code *code, unwind
 int unwind_eh_frame(struct elf_file *ef, struct cfi_section *ret);
 /* Find .debug_frame. -ENOENT; -EFBIG and the like from decompression. */
 int unwind_debug_frame(struct elf_file *ef, struct cfi_section *ret);
-/* vaddr of the first instruction; -ENOENT: the file is not a program that is started. */
-int unwind_entry(const struct elf_file *ef, uint64_t *ret_vaddr);
 
 /*
  * Addresses at which functions may begin, from symbol tables and relocations, sorted; some of them are not code at all.
