@@ -128,9 +128,9 @@ uint32_t alloc_inlined_find(const struct elf_file *ef, const struct plt_stubs *p
 			    const struct alloc_slow_ways *sw);
 
 /*
- * alloc_prefix.c: prefixes of allocators that no table knows: jemalloc and mimalloc are often built with a prefix of
- * the program that contains them (duckdb_je_, je_arrow_). Some of an allocator's names are like no other's, so names
- * that are these behind the same prefix tell it.
+ * Prefixes of allocators that no table knows: jemalloc and mimalloc are often built with a prefix of the program that
+ * contains them (duckdb_je_, je_arrow_). Some of an allocator's names are like no other's, so names that are these behind
+ * the same prefix tell it.
  */
 
 #define ALLOC_CANDIDATES_CAP 32

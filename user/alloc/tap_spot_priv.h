@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tap_spot_priv.h - parts of tap_spot.c: what instructions do, and nearby bytes that are never executed. */
+/* tap_spot_priv.h - tap_gap.c: nearby bytes that are never executed. */
 #ifndef HT_ALLOC_TAP_SPOT_PRIV_H
 #define HT_ALLOC_TAP_SPOT_PRIV_H
 
@@ -9,25 +9,6 @@
 #include <stdint.h>
 
 #include "alloc/tap_spot.h"
-
-/*
- * insn_effect.c
- */
-
-/* What an instruction reads and writes. */
-struct insn_effect {
-	uint32_t reads, writes; /* general registers, by number */
-	bool reads_flags, writes_flags, writes_other, writes_memory, is_unknown;
-};
-
-/* in was decoded by h, with details. */
-struct insn_effect insn_effect(csh h, const cs_insn *in);
-/* Does it write the whole of the registers that it writes, whatever they held? */
-bool insn_overwrites(const cs_insn *in);
-
-/*
- * tap_gap.c
- */
 
 #define TAP_RUNS_CAP 64
 
