@@ -40,7 +40,7 @@ struct recorder_options {
 	enum attach_mode mode;
 	enum probes_source source;
 	enum tap_wish tap; /* TAP_STARTED has no effect here: nothing is tapped */
-	bool rate_is_fixed; /* else it follows the cost: track/auto_rate.c, track/taps.c */
+	bool rate_is_fixed; /* else it follows the cost: track/governor.c, track/taps.c */
 	bool realloc_keeps_scope; /* false: a realloc charges the current scope */
 	bool follow;
 	bool no_hold; /* a started program does not wait at an exec: see record/recorder_priv.h */

@@ -143,7 +143,7 @@ struct budget_price budget_full(const struct budget *b);
 double budget_host_factor(double factor, double cost_ns, double host_cpu_ns, double max_share);
 
 /*
- * auto_rate.c: how finely `heaptap record` samples by default: as finely as costs next to nothing.
+ * auto_rate in governor.c: how finely `heaptap record` samples by default: as finely as costs next to nothing.
  *
  * A sample costs its process some microseconds, so AUTO_RATE_PER_S of them cost some tenths of a
  * percent of a CPU. A program that allocates little is therefore sampled more finely than every
