@@ -209,7 +209,7 @@ int live_view_get(struct live_view *lv, struct serve_view *ret);
 void live_view_tick(struct live_view *lv);
 
 /*
- * target_memory.c: what the kernel says about the memory of the followed processes, beside what they allocated:
+ * What the kernel says about the memory of the followed processes, beside what they allocated:
  * proportional set size, container, limit and usage of the control group.
  *
  * The proportional set size is expensive: the kernel walks the whole address space, milliseconds for each GiB, and
@@ -224,11 +224,6 @@ void live_view_tick(struct live_view *lv);
 int target_memory_new(struct target_memory **ret);
 void target_memory_free(struct target_memory *tm);
 
-/* For the process ret->pid that began at start, fill container, cgroup, pss_bytes and cgroup_*_bytes. Pointers are valid
- * until target_memory_sweep(). */
-int target_memory_get(struct target_memory *tm, uint64_t start, struct serve_process *ret);
-/* Forget the processes that were not asked for since the last call. */
-void target_memory_sweep(struct target_memory *tm);
 /* Have a job of the reader read one proportional set size, if one is due: the kernel may take long over it. Call a
  * few times a second. */
 void target_memory_work(struct target_memory *tm);
