@@ -3,7 +3,7 @@
  * allocators.c - the entry points that one file defines, where to probe each, and the allocator's own code around them.
  *
  * Which names count. A file is an allocator when it defines, under one prefix, a function that allocates and one that
- * frees. Prefixes are those of the table, and those that the file itself uses for a family (alloc_prefix.c). operator
+ * frees. Prefixes are those of the table, and those that the file itself uses for a family. operator
  * new and delete count only beside such functions: libstdc++ defines them on top of malloc, and probing both would cost
  * two traps a call. The loader's private malloc is left alone. Aliases are one site.
  *

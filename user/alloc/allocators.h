@@ -38,7 +38,7 @@ struct alloc_row {
 const struct alloc_row *alloc_table(size_t *ret_cnt);
 const char *const *alloc_prefixes(size_t *ret_cnt);
 
-/* A prefix that one file uses: see alloc_prefix.c. */
+/* A prefix that one file uses: see allocators.c. */
 struct alloc_more_prefix {
 	char text[40];
 	bool is_mimalloc; /* stands before "mi_"; else jemalloc's, and stands before the row's name */

@@ -2,8 +2,8 @@
 /*
  * saver.c - see saver.h.
  *
- * Watches the running processes for reasons, compares these with the rules, decides which profiles are made now (saved_jobs.c), and what becomes
- * of those saved before.
+ * Watches the running processes for reasons to save a profile, compares these with the rules, decides which profiles
+ * are made now (saved_jobs.c), and what becomes of those saved before.
  *
  * Jobs of ended processes wait in a list (saved_jobs.c), because nothing else knows of them any more. For running
  * processes the reason (peak, limit) is stored as a want of the process until a child is started.
@@ -130,8 +130,6 @@ struct saver {
 /*
  * The running processes of which profiles may be saved: what each holds, how near its cgroup is to its
  * limit, and which reasons that gives to save a profile.
- *
- * This part reports the reasons. saver.c decides whether and when to act.
  */
 
 /*
