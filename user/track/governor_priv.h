@@ -77,9 +77,7 @@ int budget_unit_tap(struct budget_unit *u);
 /* Time in which allocations were seen so far. */
 uint64_t budget_unit_watched_ns(const struct budget_unit *u);
 
-/*
- * governor_tally.c: sums up the budgets of several processes, for a recording of them all.
- */
+/* Sums up the budgets of several processes, for a recording of them all. */
 
 struct governor_tally { /* zeros: no process yet */
 	size_t cnt, unknown_cnt; /* number with unknown in-use */
