@@ -89,6 +89,54 @@ static void test_random_operations(void **state)
 	assert_int_equal(m.cnt, 0);
 }
 
+struct record {
+	uint64_t key, zero;
+	bool *is_gone;
+	size_t asked_cnt;
+};
+
+static bool is_third(void *record, const void *cnt)
+{
+	struct record *r = record;
+
+	r->asked_cnt++;
+	*r->is_gone = r->key % *(const uint64_t *)cnt != 0;
+	return !*r->is_gone;
+}
+
+/* Many sizes, so that records are moved over the end of the table when others go. */
+static void test_records(void **state)
+{
+	const uint64_t third = 3;
+
+	(void)state;
+	for (uint64_t cnt = 0; cnt < KEY_CNT; cnt++) {
+		bool is_gone[KEY_CNT] = { false };
+		struct hmap m;
+
+		hmap_init(&m, sizeof(uint64_t));
+		for (uint64_t k = 0; k < cnt; k++) {
+			struct record *r = hmap_add_record(&m, &k, sizeof(*r));
+
+			assert_non_null(r);
+			assert_int_equal(r->zero, 0);
+			*r = (struct record){ .key = k, .is_gone = &is_gone[k] };
+		}
+		hmap_keep_records(&m, is_third, &third);
+		assert_int_equal(m.cnt, (cnt + 2) / 3);
+		for (uint64_t k = 0; k < KEY_CNT; k++) {
+			const struct record *r = hmap_record(&m, &k);
+
+			assert_int_equal(is_gone[k], k < cnt && k % 3);
+			assert_int_equal(!!r, k < cnt && k % 3 == 0);
+			assert_true(!r || (r->key == k && r->asked_cnt == 1));
+		}
+		hmap_keep_records(&m, NULL, NULL); /* LeakSanitizer looks */
+		assert_int_equal(m.cnt, 0);
+		hmap_release(&m);
+	}
+}
+
 static void test_odd_key_sizes(void **state)
 {
 	char key[24];
@@ -165,7 +213,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_empty),	      cmocka_unit_test(test_random_operations),
-		cmocka_unit_test(test_odd_key_sizes), cmocka_unit_test(test_siphash),
+		cmocka_unit_test(test_records),	      cmocka_unit_test(test_odd_key_sizes),
+		cmocka_unit_test(test_siphash),
 		cmocka_unit_test(test_hostile_keys),
 	};
 

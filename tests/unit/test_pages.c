@@ -191,7 +191,7 @@ static struct inuse_past *past_of_many(void)
 							(const double[]){ bytes, 2 * bytes }),
 					 0);
 		}
-		assert_int_equal(inuse_past_end(past), 0);
+		inuse_past_end(past);
 	}
 	return past;
 }

@@ -116,16 +116,11 @@ int hmap_put(struct hmap *m, const void *key, uint64_t val)
 	return 0;
 }
 
-bool hmap_del(struct hmap *m, const void *key)
+/* Move back every entry that the hole would hide from a search. */
+static void empty_slot(struct hmap *m, size_t hole)
 {
-	size_t hole, i, mask = m->cap - 1;
+	size_t i, mask = m->cap - 1;
 
-	if (!m->cap)
-		return false;
-	hole = find_slot(m, key);
-	if (!m->used[hole])
-		return false;
-	/* Move back every entry that the hole would hide from a search. */
 	for (i = (hole + 1) & mask; m->used[i]; i = (i + 1) & mask) {
 		size_t home = keyed_hash(key_at(m, i), m->key_bytes) & mask;
 
@@ -136,6 +131,15 @@ bool hmap_del(struct hmap *m, const void *key)
 	}
 	m->used[hole] = 0;
 	m->cnt--;
+}
+
+bool hmap_del(struct hmap *m, const void *key)
+{
+	size_t i = m->cap ? find_slot(m, key) : 0;
+
+	if (!m->cap || !m->used[i])
+		return false;
+	empty_slot(m, i);
 	return true;
 }
 
@@ -150,6 +154,42 @@ bool hmap_next(const struct hmap *m, size_t *pos, const void **ret_key, uint64_t
 		return true;
 	}
 	return false;
+}
+
+void *hmap_record(const struct hmap *m, const void *key)
+{
+	const uint64_t *known = hmap_get(m, key);
+
+	return known ? (void *)(uintptr_t)*known : NULL;
+}
+
+void *hmap_add_record(struct hmap *m, const void *key, size_t bytes)
+{
+	void *record = calloc(1, bytes);
+
+	if (!record || !hmap_put(m, key, (uintptr_t)record))
+		return record;
+	free(record);
+	return NULL;
+}
+
+void hmap_keep_records(struct hmap *m, bool (*keeps)(void *record, const void *ctx),
+		       const void *ctx)
+{
+	for (size_t i = 0; i < m->cap; i++) {
+		void *record = m->used[i] ? (void *)(uintptr_t)m->vals[i] : NULL;
+
+		if (!record || (keeps && keeps(record, ctx)))
+			continue;
+		free(record);
+		m->vals[i] = 0;
+	}
+	/* Only now, because this moves entries. */
+	for (size_t i = 0; i < m->cap;)
+		if (m->used[i] && !m->vals[i])
+			empty_slot(m, i);
+		else
+			i++;
 }
 
 static uint64_t process_key[2];

@@ -31,6 +31,19 @@ bool hmap_del(struct hmap *m, const void *key);
 /* Walk: start with *pos = 0, until false. */
 bool hmap_next(const struct hmap *m, size_t *pos, const void **ret_key, uint64_t *ret_val);
 
+/*
+ * Records: memory that the map owns, one piece for each key. All values of such a map are records.
+ */
+
+/* NULL: there is none. */
+void *hmap_record(const struct hmap *m, const void *key);
+/* Add one, zeroed, for a key that has none. NULL: no memory. */
+void *hmap_add_record(struct hmap *m, const void *key, size_t bytes);
+/* Free the records for which `keeps` returns false, once it has released what they contain; NULL: all. It is asked once
+ * for each. */
+void hmap_keep_records(struct hmap *m, bool (*keeps)(void *record, const void *ctx),
+		       const void *ctx);
+
 /* The same in every process, for what is kept or compared; not for tables of keys that others choose. */
 uint64_t hash_bytes(const void *p, size_t n);
 

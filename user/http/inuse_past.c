@@ -13,12 +13,10 @@
 
 #include "base/clock.h"
 #include "base/hmap.h"
-#include "base/vec.h"
 
 #define STEP_NS (INUSE_PAST_STEP_S * NS_PER_S)
 
 struct process {
-	pid_t pid;
 	uint64_t since_ns;
 	uint64_t first, last; /* slots */
 	float hour[INUSE_PAST_LINE_CNT][INUSE_PAST_HOUR_CNT];
@@ -27,8 +25,7 @@ struct process {
 _Static_assert(sizeof(struct process) <= INUSE_PAST_PROCESS_BYTES, "the bound holds");
 
 struct inuse_past {
-	VEC(struct process *) all;
-	struct hmap by_pid; /* pid_t -> index in all */
+	struct hmap processes; /* pid_t -> struct process, a record */
 	uint64_t slot, time_ns; /* of the current moment; 0: there was none */
 };
 
@@ -38,7 +35,7 @@ int inuse_past_new(struct inuse_past **ret)
 
 	if (!p)
 		return -ENOMEM;
-	hmap_init(&p->by_pid, sizeof(pid_t));
+	hmap_init(&p->processes, sizeof(pid_t));
 	*ret = p;
 	return 0;
 }
@@ -47,10 +44,8 @@ void inuse_past_free(struct inuse_past *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; i < p->all.cnt; i++)
-		free(p->all.data[i]);
-	vec_release(&p->all);
-	hmap_release(&p->by_pid);
+	hmap_keep_records(&p->processes, NULL, NULL);
+	hmap_release(&p->processes);
 	free(p);
 }
 
@@ -68,13 +63,6 @@ bool inuse_past_begin(struct inuse_past *p, uint64_t time_ns)
 uint64_t inuse_past_time_ns(const struct inuse_past *p)
 {
 	return p->time_ns;
-}
-
-static struct process *find(const struct inuse_past *p, pid_t pid)
-{
-	const uint64_t *known = hmap_get(&p->by_pid, &pid);
-
-	return known ? p->all.data[*known] : NULL;
 }
 
 static void put(struct process *one, uint64_t slot, const double bytes[INUSE_PAST_LINE_CNT])
@@ -95,45 +83,22 @@ static void put(struct process *one, uint64_t slot, const double bytes[INUSE_PAS
 
 bool inuse_past_is_full(const struct inuse_past *p)
 {
-	return p->all.cnt >= INUSE_PAST_PROCESSES_CAP;
-}
-
-static int make(struct inuse_past *p, pid_t pid, struct process **ret)
-{
-	struct process *one;
-	int err;
-
-	if (inuse_past_is_full(p))
-		return -ENOSPC;
-	one = calloc(1, sizeof(*one));
-	if (!one)
-		return -ENOMEM;
-	one->pid = pid;
-	err = vec_push(&p->all, one);
-	if (err) {
-		free(one);
-		return err;
-	}
-	err = hmap_put(&p->by_pid, &pid, p->all.cnt - 1);
-	if (err) {
-		free(one);
-		p->all.cnt--;
-		return err;
-	}
-	*ret = one;
-	return 0;
+	return p->processes.cnt >= INUSE_PAST_PROCESSES_CAP;
 }
 
 int inuse_past_add(struct inuse_past *p, pid_t pid, uint64_t since_ns,
 		   const double bytes[static INUSE_PAST_LINE_CNT])
 {
 	static const double nothing[INUSE_PAST_LINE_CNT] = { NAN, NAN };
-	struct process *one = find(p, pid);
-	int err = one ? 0 : make(p, pid, &one);
+	struct process *one = hmap_record(&p->processes, &pid);
 	uint64_t slot;
 
-	if (err)
-		return err;
+	if (!one && inuse_past_is_full(p))
+		return -ENOSPC;
+	if (!one)
+		one = hmap_add_record(&p->processes, &pid, sizeof(*one));
+	if (!one)
+		return -ENOMEM;
 	if (!one->last || one->since_ns != since_ns) { /* new, or another process with this pid */
 		one->since_ns = since_ns;
 		one->first = p->slot;
@@ -151,25 +116,16 @@ int inuse_past_add(struct inuse_past *p, pid_t pid, uint64_t since_ns,
 	return 0;
 }
 
-int inuse_past_end(struct inuse_past *p)
+static bool was_added(void *record, const void *slot)
 {
-	size_t kept = 0;
-	int err = 0;
+	const struct process *one = record;
 
-	for (size_t i = 0; i < p->all.cnt; i++) {
-		if (p->all.data[i]->last == p->slot)
-			p->all.data[kept++] = p->all.data[i];
-		else
-			free(p->all.data[i]);
-	}
-	if (kept == p->all.cnt)
-		return 0;
-	p->all.cnt = kept;
-	hmap_release(&p->by_pid);
-	hmap_init(&p->by_pid, sizeof(pid_t));
-	for (size_t i = 0; i < kept && !err; i++)
-		err = hmap_put(&p->by_pid, &p->all.data[i]->pid, i);
-	return err;
+	return one->last == *(const uint64_t *)slot;
+}
+
+void inuse_past_end(struct inuse_past *p)
+{
+	hmap_keep_records(&p->processes, was_added, &p->slot);
 }
 
 /* Copy slots or points `first` to `last` out of a ring. */
@@ -187,7 +143,7 @@ static size_t copy(const float *ring, size_t ring_cnt, uint64_t first, uint64_t 
 size_t inuse_past_hour(const struct inuse_past *p, pid_t pid, enum inuse_past_line line,
 		       float ret[static INUSE_PAST_HOUR_CNT])
 {
-	const struct process *one = find(p, pid);
+	const struct process *one = hmap_record(&p->processes, &pid);
 
 	return one ? copy(one->hour[line], INUSE_PAST_HOUR_CNT, one->first, one->last, ret) : 0;
 }
@@ -195,7 +151,7 @@ size_t inuse_past_hour(const struct inuse_past *p, pid_t pid, enum inuse_past_li
 size_t inuse_past_day(const struct inuse_past *p, pid_t pid, enum inuse_past_line line,
 		      float ret[static INUSE_PAST_DAY_CNT])
 {
-	const struct process *one = find(p, pid);
+	const struct process *one = hmap_record(&p->processes, &pid);
 
 	return one ? copy(one->day[line], INUSE_PAST_DAY_CNT, one->first / INUSE_PAST_DAY_STEPS,
 			  one->last / INUSE_PAST_DAY_STEPS, ret) :

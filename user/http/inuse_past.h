@@ -38,8 +38,8 @@ int inuse_past_add(struct inuse_past *p, pid_t pid, uint64_t since_ns,
 		   const double bytes[static INUSE_PAST_LINE_CNT]);
 /* Is there no room for one more? */
 bool inuse_past_is_full(const struct inuse_past *p);
-/* End the moment; processes that were not added are forgotten. -ENOMEM. */
-int inuse_past_end(struct inuse_past *p);
+/* End the moment; processes that were not added are forgotten. */
+void inuse_past_end(struct inuse_past *p);
 
 /* The time of the last moment; 0: there was none. */
 uint64_t inuse_past_time_ns(const struct inuse_past *p);

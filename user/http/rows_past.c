@@ -9,11 +9,9 @@
 #include <string.h>
 
 #include "base/hmap.h"
-#include "base/vec.h"
 
 struct rows_past {
-	VEC(struct rows_past_image *) all;
-	struct hmap by_image; /* uint64_t -> index in all */
+	struct hmap images; /* uint64_t -> struct rows_past_image, a record */
 };
 
 int rows_past_new(struct rows_past **ret)
@@ -22,7 +20,7 @@ int rows_past_new(struct rows_past **ret)
 
 	if (!p)
 		return -ENOMEM;
-	hmap_init(&p->by_image, sizeof(uint64_t));
+	hmap_init(&p->images, sizeof(uint64_t));
 	*ret = p;
 	return 0;
 }
@@ -31,54 +29,19 @@ void rows_past_free(struct rows_past *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; i < p->all.cnt; i++)
-		free(p->all.data[i]);
-	vec_release(&p->all);
-	hmap_release(&p->by_image);
+	hmap_keep_records(&p->images, NULL, NULL);
+	hmap_release(&p->images);
 	free(p);
-}
-
-static struct rows_past_image *find(const struct rows_past *p, uint64_t image)
-{
-	const uint64_t *known = hmap_get(&p->by_image, &image);
-
-	return known ? p->all.data[*known] : NULL;
 }
 
 const struct rows_past_image *rows_past_find(const struct rows_past *p, uint64_t image)
 {
-	return find(p, image);
+	return hmap_record(&p->images, &image);
 }
 
 bool rows_past_is_full(const struct rows_past *p)
 {
-	return p->all.cnt >= ROWS_PAST_IMAGES_CAP;
-}
-
-static int make(struct rows_past *p, uint64_t image, struct rows_past_image **ret)
-{
-	struct rows_past_image *one;
-	int err;
-
-	if (rows_past_is_full(p))
-		return -ENOSPC;
-	one = calloc(1, sizeof(*one));
-	if (!one)
-		return -ENOMEM;
-	one->image = image;
-	err = vec_push(&p->all, one);
-	if (err) {
-		free(one);
-		return err;
-	}
-	err = hmap_put(&p->by_image, &image, p->all.cnt - 1);
-	if (err) {
-		p->all.cnt--;
-		free(one);
-		return err;
-	}
-	*ret = one;
-	return 0;
+	return p->images.cnt >= ROWS_PAST_IMAGES_CAP;
 }
 
 static int add_row(const struct resident_reading_row *row, struct rows_past_point *to)
@@ -169,12 +132,16 @@ static void add_known(struct rows_past_image *i, const struct rows_past_point *p
 int rows_past_add(struct rows_past *p, uint64_t image, uint64_t time_ns, uint64_t due_ns,
 		  const struct resident_reading *r)
 {
-	struct rows_past_image *i = find(p, image);
+	struct rows_past_image *i = hmap_record(&p->images, &image);
 	struct rows_past_point point;
-	int err = i ? 0 : make(p, image, &i);
+	int err;
 
-	if (err)
-		return err;
+	if (!i && rows_past_is_full(p))
+		return -ENOSPC;
+	if (!i)
+		i = hmap_add_record(&p->images, &image, sizeof(*i));
+	if (!i)
+		return -ENOMEM;
 	err = make_point(time_ns, r, &point);
 	if (!err && r->is_known)
 		add_known(i, &point, r);
@@ -188,23 +155,20 @@ int rows_past_add(struct rows_past *p, uint64_t image, uint64_t time_ns, uint64_
 
 void rows_past_keep(struct rows_past *p, uint64_t image, uint64_t now_ns)
 {
-	struct rows_past_image *i = find(p, image);
+	struct rows_past_image *i = hmap_record(&p->images, &image);
 
 	if (i)
 		i->kept_ns = now_ns;
 }
 
+static bool is_kept(void *record, const void *now_ns)
+{
+	const struct rows_past_image *i = record;
+
+	return i->kept_ns + ROWS_PAST_ENDED_NS >= *(const uint64_t *)now_ns;
+}
+
 void rows_past_forget(struct rows_past *p, uint64_t now_ns)
 {
-	for (size_t i = p->all.cnt; i-- > 0;) {
-		struct rows_past_image *one = p->all.data[i], *last = p->all.data[p->all.cnt - 1];
-
-		if (one->kept_ns + ROWS_PAST_ENDED_NS >= now_ns)
-			continue;
-		p->all.data[i] = last;
-		*hmap_get(&p->by_image, &last->image) = i;
-		hmap_del(&p->by_image, &one->image);
-		p->all.cnt--;
-		free(one);
-	}
+	hmap_keep_records(&p->images, is_kept, &now_ns);
 }

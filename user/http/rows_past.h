@@ -32,7 +32,6 @@ struct rows_past_point {
 };
 
 struct rows_past_image {
-	uint64_t image;
 	/* The first and the newest one that is known; the times are 0: there was none. */
 	struct resident_reading first, last;
 	uint64_t first_ns, last_ns;

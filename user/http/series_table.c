@@ -26,7 +26,7 @@ struct process {
 
 struct series_table {
 	size_t max_cnt;
-	struct hmap by_pid; /* uint32_t -> struct process * */
+	struct hmap by_pid; /* uint32_t -> struct process, a record */
 	VEC(const struct series_cell *) outside; /* cells without a series */
 	VEC(struct series_cell) rows;
 };
@@ -49,47 +49,31 @@ static void member_release(struct member *m)
 	free((char *)m->cell.pool);
 }
 
-static void process_free(struct process *p)
+static void process_release(struct process *p)
 {
 	struct member *m;
 
-	if (!p)
-		return;
 	vec_each(&p->members, m)
 		member_release(m);
 	vec_release(&p->members);
-	free(p);
+}
+
+static bool is_none_kept(void *record, const void *ctx)
+{
+	(void)ctx;
+	process_release(record);
+	return false;
 }
 
 void series_table_free(struct series_table *b)
 {
-	size_t pos = 0;
-	const void *key;
-	uint64_t p;
-
 	if (!b)
 		return;
-	while (hmap_next(&b->by_pid, &pos, &key, &p))
-		process_free((struct process *)(uintptr_t)p);
+	hmap_keep_records(&b->by_pid, is_none_kept, NULL);
 	hmap_release(&b->by_pid);
 	vec_release(&b->outside);
 	vec_release(&b->rows);
 	free(b);
-}
-
-static struct process *add_process(struct series_table *b, const struct series_process *id)
-{
-	struct process *p = calloc(1, sizeof(*p));
-	uint32_t key = (uint32_t)id->pid;
-
-	if (!p)
-		return NULL;
-	p->id = *id;
-	if (hmap_put(&b->by_pid, &key, (uintptr_t)p)) {
-		free(p);
-		return NULL;
-	}
-	return p;
 }
 
 static void restart(struct member *m)
@@ -103,17 +87,20 @@ static void restart(struct member *m)
 static struct process *get_process(struct series_table *b, const struct series_process *id)
 {
 	uint32_t key = (uint32_t)id->pid;
-	const uint64_t *known = hmap_get(&b->by_pid, &key);
-	struct process *p = known ? (struct process *)(uintptr_t)*known : NULL;
+	struct process *p = hmap_record(&b->by_pid, &key);
 	struct member *m;
 
 	if (p && p->id.start != id->start) {
-		hmap_del(&b->by_pid, &key);
-		process_free(p);
-		p = NULL;
+		process_release(p);
+		*p = (struct process){ .id = *id };
+		return p;
 	}
-	if (!p)
-		return add_process(b, id);
+	if (!p) {
+		p = hmap_add_record(&b->by_pid, &key, sizeof(*p));
+		if (p)
+			p->id = *id;
+		return p;
+	}
 	if (p->id.generation != id->generation) {
 		restart(&p->other);
 		vec_each(&p->members, m)
@@ -289,23 +276,19 @@ int series_table_update(struct series_table *b, const struct series_process *pro
 	return 0;
 }
 
+static bool was_seen(void *record, const void *ctx)
+{
+	struct process *p = record;
+	bool is_seen = p->is_seen;
+
+	(void)ctx;
+	p->is_seen = false;
+	if (!is_seen)
+		process_release(p);
+	return is_seen;
+}
+
 void series_table_sweep(struct series_table *b)
 {
-	VEC(uint32_t) gone = { 0 };
-	size_t pos = 0;
-	const void *key;
-	uint64_t value;
-
-	while (hmap_next(&b->by_pid, &pos, &key, &value)) {
-		struct process *p = (struct process *)(uintptr_t)value;
-
-		/* Without memory, forget it later. */
-		if (!p->is_seen && !vec_push(&gone, (uint32_t)p->id.pid))
-			process_free(p);
-		else
-			p->is_seen = false;
-	}
-	for (size_t i = 0; i < gone.cnt; i++)
-		hmap_del(&b->by_pid, &gone.data[i]);
-	vec_release(&gone);
+	hmap_keep_records(&b->by_pid, was_seen, NULL);
 }

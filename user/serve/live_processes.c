@@ -166,9 +166,8 @@ struct usage {
 struct target_memory {
 	struct cgroup_mount mount;
 	bool has_mount;
-	VEC(struct entry *) entries;
-	struct hmap by_pid; /* uint32_t -> struct entry * */
-	size_t next; /* entry to check first for the next pss */
+	struct hmap entries; /* uint32_t, a pid -> struct entry, a record */
+	size_t next; /* where the walk for the next pss goes on */
 	uint64_t rest_until_ns; /* no pss is read until then */
 	/* the pss read in progress */
 	int pss_fd; /* -1: none */
@@ -185,16 +184,38 @@ int target_memory_new(struct target_memory **ret)
 	if (!tm)
 		return -ENOMEM;
 	tm->pss_fd = -1;
-	hmap_init(&tm->by_pid, sizeof(uint32_t));
+	hmap_init(&tm->entries, sizeof(uint32_t));
 	tm->has_mount = !cgroup_find_mount(&tm->mount);
 	*ret = tm;
 	return 0;
 }
 
-static void entry_free(struct entry *e)
+static bool is_none_kept(void *record, const void *ctx)
 {
+	struct entry *e = record;
+
+	(void)ctx;
 	free(e->group_dir);
-	free(e);
+	return false;
+}
+
+static bool was_asked_for(void *record, const void *ctx)
+{
+	struct entry *e = record;
+	bool is_seen = e->is_seen;
+
+	(void)ctx;
+	e->is_seen = false;
+	if (!is_seen)
+		free(e->group_dir);
+	return is_seen;
+}
+
+/* Forget the processes that were not asked for since the last call. */
+static void target_memory_sweep(struct target_memory *tm)
+{
+	hmap_keep_records(&tm->entries, was_asked_for, NULL);
+	tm->last.dir[0] = '\0';
 }
 
 static void end_pss(struct target_memory *tm)
@@ -209,10 +230,8 @@ void target_memory_free(struct target_memory *tm)
 		return;
 	if (tm->pss_fd >= 0)
 		end_pss(tm);
-	for (size_t i = 0; i < tm->entries.cnt; i++)
-		entry_free(tm->entries.data[i]);
-	vec_release(&tm->entries);
-	hmap_release(&tm->by_pid);
+	hmap_keep_records(&tm->entries, is_none_kept, NULL);
+	hmap_release(&tm->entries);
 	free(tm);
 }
 
@@ -250,37 +269,19 @@ static int read_usage(struct target_memory *tm, const char *dir, uint64_t *ret_b
 	return u->err;
 }
 
-static struct entry *add_entry(struct target_memory *tm, pid_t pid)
-{
-	struct entry *e = calloc(1, sizeof(*e));
-	uint32_t key = (uint32_t)pid;
-
-	if (!e)
-		return NULL;
-	e->pid = pid;
-	if (vec_push(&tm->entries, e)) {
-		free(e);
-		return NULL;
-	}
-	if (hmap_put(&tm->by_pid, &key, (uintptr_t)e)) {
-		tm->entries.cnt--;
-		free(e);
-		return NULL;
-	}
-	return e;
-}
-
 /* For the process ret->pid that began at start, fill container, cgroup, pss_bytes and cgroup_*_bytes. Pointers are valid
  * until target_memory_sweep(). */
 static int target_memory_get(struct target_memory *tm, uint64_t start, struct serve_process *ret)
 {
 	uint32_t key = (uint32_t)ret->pid;
-	const uint64_t *known = hmap_get(&tm->by_pid, &key);
-	struct entry *e = known ? (struct entry *)(uintptr_t)*known : add_entry(tm, ret->pid);
+	struct entry *e = hmap_record(&tm->entries, &key);
 	uint64_t now = now_ns(), usage_bytes;
 
 	if (!e)
+		e = hmap_add_record(&tm->entries, &key, sizeof(*e));
+	if (!e)
 		return -ENOMEM;
+	e->pid = ret->pid;
 	tm->asked_ns = now;
 	e->is_seen = true;
 	if (e->start != start) { /* new, or another process with this pid */
@@ -300,27 +301,6 @@ static int target_memory_get(struct target_memory *tm, uint64_t start, struct se
 			ret->cgroup_limit_bytes = (double)e->limit_bytes;
 	}
 	return 0;
-}
-
-/* Forget the processes that were not asked for since the last call. */
-static void target_memory_sweep(struct target_memory *tm)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < tm->entries.cnt; i++) {
-		struct entry *e = tm->entries.data[i];
-		uint32_t key = (uint32_t)e->pid;
-
-		if (e->is_seen) {
-			e->is_seen = false;
-			tm->entries.data[kept++] = e;
-			continue;
-		}
-		hmap_del(&tm->by_pid, &key);
-		entry_free(e);
-	}
-	tm->entries.cnt = kept;
-	tm->last.dir[0] = '\0';
 }
 
 /* The answer of a job. */
@@ -356,7 +336,6 @@ static void take_pss(struct target_memory *tm, uint64_t now)
 	struct pollfd p = { .fd = tm->pss_fd, .events = POLLIN };
 	struct pss said = { NAN, now - tm->pss_begin_ns };
 	struct entry *e;
-	uint64_t *found;
 
 	if (poll(&p, 1, 0) <= 0) {
 		if (said.took_ns < PSS_CAP_NS)
@@ -365,11 +344,21 @@ static void take_pss(struct target_memory *tm, uint64_t now)
 		said.bytes = NAN;
 	}
 	end_pss(tm);
-	found = hmap_get(&tm->by_pid, &tm->pss_pid);
-	e = found ? (struct entry *)(uintptr_t)*found : NULL;
+	e = hmap_record(&tm->entries, &tm->pss_pid);
 	if (e && e->start == tm->pss_start)
 		e->pss_bytes = said.bytes;
 	tm->rest_until_ns = now + said.took_ns * PSS_REST;
+}
+
+/* There are some. */
+static struct entry *next_entry(struct target_memory *tm)
+{
+	const void *key;
+	uint64_t value;
+
+	while (!hmap_next(&tm->entries, &tm->next, &key, &value))
+		tm->next = 0;
+	return (struct entry *)(uintptr_t)value;
 }
 
 void target_memory_work(struct target_memory *tm)
@@ -381,7 +370,7 @@ void target_memory_work(struct target_memory *tm)
 	if (tm->pss_fd >= 0 || now - tm->asked_ns > IDLE_NS || now < tm->rest_until_ns)
 		return;
 	for (size_t i = 0; i < tm->entries.cnt; i++) {
-		struct entry *e = tm->entries.data[tm->next++ % tm->entries.cnt];
+		struct entry *e = next_entry(tm);
 
 		if (e->pss_due_ns > now)
 			continue;

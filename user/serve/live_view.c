@@ -309,7 +309,9 @@ static int inuse_watch_tick(const struct result_source *src, struct inuse_past *
 			err = 0; /* ended ones make room next time; its page says so */
 	}
 	hmap_release(&s.by_pid);
-	return err ? err : inuse_past_end(past);
+	if (!err)
+		inuse_past_end(past);
+	return err;
 }
 
 /* The probed files for the pages: their sharing, and the number of their processes. */
