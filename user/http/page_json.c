@@ -121,16 +121,15 @@ static void put_facts(struct json *j, const struct serve_view *v, const struct s
 	put_words(j, "growth_note", p->growth_words);
 }
 
-static size_t hour_of(const struct serve_view *v, pid_t pid, enum inuse_past_line line,
-		      float ret[static INUSE_PAST_HOUR_CNT])
+static size_t hour_of(const struct serve_view *v, pid_t pid, float ret[static INUSE_PAST_HOUR_CNT])
 {
-	return v->past ? inuse_past_hour(v->past, pid, line, ret) : 0;
+	return v->past ? inuse_past_hour(v->past, pid, INUSE_PAST_INUSE, ret) : 0;
 }
 
 static void put_process(struct json *j, const struct serve_view *v, const struct serve_process *p)
 {
 	float hour[INUSE_PAST_HOUR_CNT];
-	size_t cnt = hour_of(v, p->pid, INUSE_PAST_INUSE, hour);
+	size_t cnt = hour_of(v, p->pid, hour);
 	struct inuse_growth g;
 
 	json_line(j);
@@ -243,7 +242,7 @@ static void put_values(struct json *j, const char *key, const float *values, siz
 static void put_past(struct json *j, const struct serve_view *v, const struct serve_process *p)
 {
 	float hour[INUSE_PAST_HOUR_CNT], day[INUSE_PAST_DAY_CNT];
-	size_t cnt = hour_of(v, p->pid, INUSE_PAST_INUSE, hour);
+	size_t cnt = hour_of(v, p->pid, hour);
 
 	if (!cnt) {
 		json_bool(j, "is_past_full", v->past && inuse_past_is_full(v->past));
@@ -393,7 +392,7 @@ static void put_scopes(struct json *j, const struct serve_process *p)
 void page_json_process(const struct serve_view *v, const struct serve_process *p, FILE *out)
 {
 	float hour[INUSE_PAST_HOUR_CNT];
-	size_t cnt = hour_of(v, p->pid, INUSE_PAST_INUSE, hour);
+	size_t cnt = hour_of(v, p->pid, hour);
 	struct json j = { .out = out };
 	struct inuse_growth g;
 

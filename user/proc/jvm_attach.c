@@ -80,11 +80,12 @@ bool jvm_is_hotspot(const struct process_info *info)
 }
 
 /* "SigCgt:\t0000000100000000" */
-static uint64_t signal_mask(const char *status, const char *key)
+static uint64_t caught_signals(const char *status)
 {
+	static const char key[] = "\nSigCgt:";
 	const char *at = strstr(status, key);
 
-	return at ? strtoull(at + strlen(key), NULL, 16) : 0;
+	return at ? strtoull(at + sizeof(key) - 1, NULL, 16) : 0;
 }
 
 /* Checked right before the signal. Only an exec could still come in between. */
@@ -95,7 +96,7 @@ static bool catches_sigquit(const struct process_info *info)
 
 	if (proc_text_read(info->tgid, "status", &text))
 		return false;
-	caught = signal_mask(text, "\nSigCgt:");
+	caught = caught_signals(text);
 	free(text);
 	return (caught & bit) != 0;
 }

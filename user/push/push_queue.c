@@ -129,11 +129,7 @@ static void on_done(void *ctx, const struct push_answer *answer)
 	}
 	switch (is_given_up ? PUSH_REFUSED : verdict) {
 	case PUSH_SENT:
-		if (push_spool_drop(q->spool, q->seq)) {
-			q->stats.sent_cnt++;
-			q->stats.sent_bytes += q->body_bytes;
-		}
-		q->stats.last_sent_ns = clock_ns(CLOCK_REALTIME);
+		q->stats.sent_cnt += push_spool_drop(q->spool, q->seq);
 		on_recovery(q);
 		break;
 	case PUSH_REFUSED:

@@ -43,7 +43,7 @@ struct push_spool_options {
 struct push_spool_stats {
 	size_t cnt; /* waiting now */
 	uint64_t bytes;
-	uint64_t dropped_cnt, dropped_bytes; /* the oldest, for want of room */
+	uint64_t dropped_cnt; /* the oldest, for want of room */
 	uint64_t unwritten_cnt; /* of these, because the folder took no more: disk full, ... */
 	uint64_t corrupt_cnt; /* damaged or foreign files that were removed */
 };
@@ -82,10 +82,9 @@ struct push_queue_options {
 struct push_queue_stats {
 	struct push_spool_stats spool; /* waiting, dropped, corrupt */
 	uint64_t added_cnt; /* by push_queue_add(), of this process */
-	uint64_t sent_cnt, sent_bytes;
+	uint64_t sent_cnt;
 	uint64_t refused_cnt; /* the target never takes them, or did not in PUSH_TRIES_MAX tries */
 	uint64_t failed_cnt; /* tries, of any request */
-	uint64_t last_sent_ns; /* since the epoch; 0 = never */
 	bool is_failing; /* since the last request that was sent, or refused at once */
 	char last_error[256]; /* "" = none yet */
 };

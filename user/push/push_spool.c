@@ -131,7 +131,6 @@ bool push_spool_drop(struct push_spool *s, uint64_t seq)
 static void drop_oldest(struct push_spool *s)
 {
 	s->stats.dropped_cnt++;
-	s->stats.dropped_bytes += first_entry(s)->bytes;
 	remove_first(s);
 }
 
@@ -189,7 +188,6 @@ static void drop_at(struct push_spool *s, struct entry *e)
 	size_t i = (size_t)(e - s->entries.data);
 
 	s->stats.dropped_cnt++;
-	s->stats.dropped_bytes += e->bytes;
 	discard(s, e);
 	memmove(e, e + 1, (s->entries.cnt - i - 1) * sizeof(*e));
 	s->entries.cnt--;
@@ -223,7 +221,6 @@ int push_spool_add(struct push_spool *s, uint8_t *data, size_t bytes)
 	if (bytes > s->opts.bytes_max || !s->opts.cnt_max) {
 		free(data);
 		s->stats.dropped_cnt++;
-		s->stats.dropped_bytes += bytes;
 		return -E2BIG;
 	}
 	while (first_entry(s) && is_full(s, bytes))
@@ -234,7 +231,6 @@ int push_spool_add(struct push_spool *s, uint8_t *data, size_t bytes)
 	if (vec_push(&s->entries, e)) {
 		free(data);
 		s->stats.dropped_cnt++;
-		s->stats.dropped_bytes += bytes;
 		return -ENOMEM;
 	}
 	s->next_seq++;

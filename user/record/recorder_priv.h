@@ -19,10 +19,8 @@
 #include "track/session.h"
 
 struct exec_hold;
-struct governor;
 struct target;
 struct targets;
-struct tracker;
 
 #define MOMENT_INTERVAL_NS \
 	200000000ULL /* between moments of what is in use, at first: see profile/history.h */

@@ -484,10 +484,10 @@ __attribute__((format(printf, 2, 3))) static void say(struct top_ui *ui, const c
 }
 
 /* Keep the table as it is: its process has ended. */
-static void top_ui_set_over(struct top_ui *ui, bool is_over)
+static void top_ui_set_over(struct top_ui *ui)
 {
-	ui->is_changed |= ui->is_over != is_over;
-	ui->is_over = is_over;
+	ui->is_changed |= !ui->is_over;
+	ui->is_over = true;
 }
 
 /* True if the user paused, and there is a table: new data is not shown. */
@@ -639,7 +639,7 @@ static int stay(struct source *s)
 		err = top_ui_set_profile(s->ui, p);
 	recorder_close(s->recorder);
 	s->recorder = NULL;
-	top_ui_set_over(s->ui, true);
+	top_ui_set_over(s->ui);
 	return err ? err : show_next(s);
 }
 

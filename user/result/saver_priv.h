@@ -19,9 +19,7 @@
 #include "result/worker.h"
 #include "track/governor.h"
 
-struct engine;
 struct err;
-struct ht_event;
 struct ht_image;
 struct result_moment;
 struct result_source;

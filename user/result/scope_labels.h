@@ -20,7 +20,6 @@ struct profile;
 struct scope_labels;
 struct snapshot;
 struct snapshot_row;
-struct snapshot_scope;
 struct tracker;
 
 #define SCOPE_TEXT_UNREADABLE "(unreadable)"

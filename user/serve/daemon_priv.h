@@ -30,7 +30,6 @@ struct requests;
 struct result_request;
 struct rows_past;
 struct saver;
-struct serve_process;
 struct serve_view;
 struct select_rules;
 struct session;
@@ -38,7 +37,6 @@ struct slow_files;
 struct stack_past;
 struct target_memory;
 struct ticks;
-struct track_files;
 struct tracker;
 
 /* The parts, which know each other by this. */

@@ -10,9 +10,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 
-struct inuse_past;
 struct profile;
-struct rows_watch;
 struct result_source;
 struct series_table;
 struct serve_process;

@@ -40,8 +40,7 @@ enum wire_source { WIRE_FROM_SYMBOL = 1, WIRE_FROM_DWARF };
 #define WIRE_SPLIT_DEBUG_INFO 4u
 #define WIRE_NO_SYMBOLS 8u
 #define WIRE_BAD_FILE 16u
-#define WIRE_NO_MEMORY 32u
-#define WIRE_FLAGS_ALL 63u
+#define WIRE_FLAGS_ALL 31u
 
 /* --- the helper's side --- */
 

@@ -27,7 +27,6 @@ struct engine;
 struct guardian;
 struct jit_code;
 struct loaders;
-struct proc_map;
 struct proc_maps;
 struct reclaim;
 
