@@ -3,7 +3,7 @@
  * governor.c - see governor.h.
  *
  * This file has the steps: which processes have a budget, the looks at its use, and what each step
- * asks of the probes. budget_unit.c detaches and attaches them.
+ * asks of the probes. Its units detach and attach them.
  */
 #include "track/governor.h"
 
@@ -31,35 +31,6 @@
 /* A tap stops its process for up to 0.2 s even if it fails. */
 #define RETRY_NS NS_PER_S
 #define RETRY_MAX_NS (64 * NS_PER_S)
-
-/* A unit that has a budget. */
-struct governed {
-	struct budget_unit *unit;
-	uint32_t generation; /* image that the budget is for */
-	bool is_ended;
-	bool is_tap_tried; /* of this image */
-	bool is_advised; /* its user knows how to measure what is given up */
-	/* Time of the next try to put the plan into effect; 0: it is in effect */
-	uint64_t retry_ns;
-	uint64_t retry_after_ns; /* last wait for that */
-	struct governor_history history; /* steps taken */
-};
-
-struct governor {
-	struct governor_options opts;
-	struct unit_policy policy;
-	VEC(struct governed) governed;
-	struct hmap idx; /* pid -> index in governed */
-	uint64_t due_ns; /* time of the next look at all */
-	uint64_t host_ns; /* start of the sum host_cost_ns */
-	double host_cost_ns;
-	double host_factor, host_share;
-	bool is_paused, is_stopped, is_measured, is_auto_rate;
-	struct auto_rate rate;
-	unsigned int measured_cnt; /* up to MEASURED_CNT */
-	double measured_ns; /* minimum of these */
-	struct log_limit log; /* for steps */
-};
 
 struct recording_limit governor_limit(double percent, bool is_strict)
 {
@@ -212,6 +183,205 @@ void governor_set_limits(struct governor *g, const struct recording_limit *limit
 		budget_set_limit(gd->unit->budget, &g->policy.budget.limit);
 }
 
+/*
+ * Frees are given up and seen again in such an order that a sample whose free may have gone unseen
+ * is never counted as in use. On the way down, allocations first go into the sums only (in BPF),
+ * then the free probes go, then live samples are dropped. On the way up, the free probes come
+ * first.
+ */
+
+/* NULL is fine. */
+static void budget_unit_free(struct budget_unit *u)
+{
+	if (!u)
+		return;
+	budget_free(u->budget);
+	free(u);
+}
+
+/* Another image: start a new budget at the last reading, with no knowledge of the old image. -ENOMEM. */
+static int budget_unit_renew(struct budget_unit *u)
+{
+	struct budget *fresh;
+	int err = budget_new(&u->policy->budget, &u->now, &fresh);
+
+	if (err)
+		return err;
+	budget_free(u->budget);
+	u->budget = fresh;
+	u->begin = u->now;
+	u->inuse_ns = 0; /* belonged to the old image */
+	u->watched_ns = 0;
+	u->watched_since_ns = u->watched_since_ns ? u->now.time_ns : 0;
+	u->was_always_recorded = u->watched_since_ns;
+	return 0;
+}
+
+static size_t pid_cnt(const struct budget_unit *u)
+{
+	return u->pid ? 1 : tracker_running_cnt(u->policy->tracker);
+}
+
+/* Its running processes. */
+static pid_t budget_unit_pid_at(const struct budget_unit *u, size_t i)
+{
+	return u->pid ? u->pid : tracker_running_at(u->policy->tracker, i);
+}
+
+/* Sum over all running processes; the time of ended ones stays in it. */
+static int read_cpu(struct budget_unit *u, uint64_t *ret_ns)
+{
+	uint64_t sum = 0, ns;
+
+	if (u->pid)
+		return tracker_read_cpu(u->policy->tracker, u->pid, ret_ns);
+	for (size_t i = 0; i < pid_cnt(u); i++)
+		if (!tracker_read_cpu(u->policy->tracker, budget_unit_pid_at(u, i), &ns))
+			sum += ns;
+	/* An ended process takes its time out of the sum; add that to ended_cpu_ns. */
+	if (sum + u->ended_cpu_ns < u->now.cpu_ns)
+		u->ended_cpu_ns = u->now.cpu_ns - sum;
+	*ret_ns = sum + u->ended_cpu_ns;
+	return 0;
+}
+
+/* The same, with hits that were just read. */
+static int budget_unit_read_clocks(struct budget_unit *u, const struct ht_hits *hits,
+			    struct budget_reading *ret)
+{
+	int err = read_cpu(u, &ret->cpu_ns);
+
+	if (err)
+		return err;
+	ret->time_ns = now_ns();
+	budget_reading_set_hits(ret, hits);
+	return 0;
+}
+
+/* Read now. The caller sets u->now. */
+static int budget_unit_read(struct budget_unit *u, struct budget_reading *ret)
+{
+	struct ht_hits hits;
+	int err = tracker_read_hits(u->policy->tracker, u->pid, &hits);
+
+	return err ? err : budget_unit_read_clocks(u, &hits, ret);
+}
+
+/* Cost of its probes between two readings; at most its CPU time. */
+static double budget_unit_cost_ns(const struct budget_unit *u, const struct budget_reading *diff)
+{
+	return fmin(budget_cost_ns(u->policy->budget.costs, diff), (double)diff->cpu_ns);
+}
+
+/* Change how it is sampled. An ended process is no error. */
+static int change_unit(const struct budget_unit *u, const struct engine_change *change)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < pid_cnt(u) && !err; i++)
+		err = engine_change_target(u->policy->engine, budget_unit_pid_at(u, i), change);
+	return err == -ENOENT ? 0 : err;
+}
+
+static int drop_live(struct budget_unit *u)
+{
+	int err = 0;
+
+	u->has_inuse = false;
+	for (size_t i = 0; i < pid_cnt(u) && !err; i++) {
+		pid_t pid = budget_unit_pid_at(u, i);
+
+		err = engine_drop_live(u->policy->engine, pid,
+				       tracker_generation(u->policy->tracker, pid), NULL);
+	}
+	return err;
+}
+
+/* Attach and detach so that the probes of `kept` are in. */
+static int keep_probes(struct budget_unit *u, enum probes_kept kept)
+{
+	bool is_watched;
+	uint64_t now;
+	int err;
+
+	/* An old probe that is still in when the new one comes would see the same hits. */
+	if (kept < u->kept)
+		tracker_wait_detached(u->policy->tracker, u->gone_ticket);
+	u->kept = kept;
+	err = tracker_keep_probes(u->policy->tracker, u->pid, kept, &u->gone_ticket);
+	is_watched = !err && kept != PROBES_NONE;
+	now = now_ns();
+	if (!is_watched)
+		u->watched_ns = budget_unit_watched_ns(u);
+	if (!is_watched || !u->watched_since_ns)
+		u->watched_since_ns = is_watched ? now : 0;
+	u->was_always_recorded = u->was_always_recorded && is_watched;
+	return err;
+}
+
+uint64_t budget_unit_watched_ns(const struct budget_unit *u)
+{
+	return u->watched_ns + (u->watched_since_ns ? now_ns() - u->watched_since_ns : 0);
+}
+
+/* See every block that is allocated from now on until it is freed. Also sets change->is_alloc_only. */
+static int budget_unit_track_frees(struct budget_unit *u, struct engine_change *change)
+{
+	int err = 0;
+
+	change->is_alloc_only = false;
+	if (!u->has_inuse) {
+		err = keep_probes(u, PROBES_ALL);
+		if (err)
+			return err;
+		u->inuse_ns = now_ns();
+		u->has_inuse = true;
+	}
+	return change_unit(u, change);
+}
+
+/* Stop seeing frees, and drop its live samples. Probes of `kept` stay; the others are detached without waiting. */
+static int budget_unit_untrack_frees(struct budget_unit *u, enum probes_kept kept,
+			      const struct engine_change *change)
+{
+	int err = change_unit(u, change);
+
+	if (!err)
+		err = keep_probes(u, kept);
+	if (!err && u->has_inuse)
+		err = drop_live(u);
+	return err;
+}
+
+/* Tap its processes instead of probing them (tracker_tap()). What they have in use stays known, or counts from now where there
+ * is no room for it. After an error it is as before. */
+static int budget_unit_tap(struct budget_unit *u)
+{
+	struct engine_change change = { .rate_idx = budget_plan(u->budget)->coarse,
+					.is_alloc_only = true };
+	bool keeps_inuse = true;
+	int err = tracker_prepare_tap(u->policy->tracker, u->pid), change_err;
+
+	if (err)
+		return err;
+	err = change_unit(u, &change);
+	if (!err)
+		err = tracker_tap(u->policy->tracker, u->pid, &keeps_inuse);
+	change.rate_idx = err ? change.rate_idx : 0;
+	if (!err && !keeps_inuse) {
+		err = drop_live(u);
+		u->inuse_ns = now_ns();
+		u->has_inuse = true;
+	}
+	change.is_alloc_only = false;
+	change_err = change_unit(u, &change);
+	if (!u->pid && !change_err) { /* children that were forked meanwhile have a copy of it */
+		engine_events_drain(u->policy->engine);
+		change_err = change_unit(u, &change);
+	}
+	return err ? err : change_err;
+}
+
 void governor_free(struct governor *g)
 {
 	struct governed *gd;
@@ -225,11 +395,39 @@ void governor_free(struct governor *g)
 	free(g);
 }
 
-static const uint64_t *find_idx(const struct governor *g, pid_t pid)
+const uint64_t *governor_idx(const struct governor *g, pid_t pid)
 {
 	uint32_t key = g->opts.is_one ? 0 : (uint32_t)pid;
 
 	return hmap_get(&g->idx, &key);
+}
+
+/* Make a unit with a first reading; its budget counts since the process is followed. policy must
+ * outlive it. is_watched: its probes are in. -ENOMEM, or why it cannot be read: it has ended. */
+static int budget_unit_new(const struct unit_policy *policy, pid_t pid, bool is_watched,
+		    struct budget_unit **ret)
+{
+	struct budget_unit *u = calloc(1, sizeof(*u));
+	int err;
+
+	if (!u)
+		return -ENOMEM;
+	u->policy = policy;
+	u->pid = pid;
+	u->kept = is_watched ? PROBES_ALL : PROBES_NONE;
+	u->has_inuse = is_watched;
+	/* CPU time and hits of a process are counted from then on. */
+	u->now.time_ns = tracker_followed_ns(policy->tracker, pid);
+	u->watched_since_ns = is_watched ? u->now.time_ns : 0;
+	u->was_always_recorded = is_watched;
+	err = budget_unit_renew(u);
+	if (!err)
+		err = budget_unit_read(u, &u->now);
+	if (err)
+		budget_unit_free(u);
+	else
+		*ret = u;
+	return err;
 }
 
 static int add_governed(struct governor *g, pid_t pid)
@@ -484,7 +682,7 @@ static int match_governed(struct governor *g)
 	for (size_t i = 0; i < cnt && !err; i++) {
 		pid_t pid = tracker_running_at(t, i);
 
-		if (!find_idx(g, pid))
+		if (!governor_idx(g, pid))
 			err = add_governed(g, pid);
 	}
 	return err;
@@ -660,163 +858,7 @@ void governor_end(struct governor *g)
 	}
 }
 
-static void view_governed(const struct governor *g, const struct governed *gd,
-			  struct governor_view *ret)
-{
-	const struct budget_unit *u = gd->unit;
-	const struct budget_plan *plan = budget_plan(u->budget);
-	bool has_costs = g->opts.costs.emulated_ns > 0;
-
-	*ret = (struct governor_view){
-		.step = g->is_paused || plan->is_trial ? BUDGET_OFF : plan->step,
-		.now = budget_now(u->budget),
-		.overall = has_costs ? budget_overall(u->budget) : BUDGET_PRICE_UNKNOWN,
-		.settled = has_costs ? budget_settled(u->budget) : BUDGET_PRICE_UNKNOWN,
-		.cpu_ns = (double)(u->now.cpu_ns - u->begin.cpu_ns),
-		.full = budget_full(u->budget),
-		.limit = budget_limit_in_force(u->budget),
-		.rate_bytes = budget_rate_bytes(g->opts.rate_bytes, plan->coarse),
-		.step_cnt = gd->history.step_cnt,
-		.inuse_ns = u->inuse_ns,
-		.has_inuse = u->has_inuse,
-		.watched_ns = budget_unit_watched_ns(u),
-		.was_always_recorded = u->was_always_recorded,
-	};
-}
-
-int governor_view(const struct governor *g, pid_t pid, struct governor_view *ret)
-{
-	const uint64_t *idx = find_idx(g, pid);
-
-	if (!idx)
-		return -ENOENT;
-	view_governed(g, &g->governed.data[*idx], ret);
-	return 0;
-}
-
 double governor_host_share(const struct governor *g)
 {
 	return g->host_share;
-}
-
-static void take_record(const struct governor *g, const struct governed *gd,
-			struct governor_record *ret)
-{
-	ret->is_known = true;
-	view_governed(g, gd, &ret->view);
-	ret->history = gd->history;
-	ret->followed_ns = gd->unit->begin.time_ns;
-	ret->pid = gd->unit->pid;
-}
-
-void governor_take_record(const struct governor *g, pid_t pid, struct governor_record *ret)
-{
-	const uint64_t *idx = find_idx(g, pid);
-
-	memset(ret, 0, sizeof(*ret));
-	if (idx)
-		take_record(g, &g->governed.data[*idx], ret);
-}
-
-int governor_comment(const struct governor *g, pid_t pid, struct profile *p)
-{
-	const struct governed *gd;
-	int err = 0;
-
-	vec_each(&g->governed, gd) {
-		const struct budget_unit *u = gd->unit;
-		struct governor_record record;
-
-		if (err || (pid && u->pid && u->pid != pid))
-			continue;
-		take_record(g, gd, &record);
-		err = governor_comment_unit(p, pid || g->governed.cnt == 1 ? 0 : u->pid, &record);
-	}
-	return err;
-}
-
-int governor_comment_record(const struct governor_record *r, struct profile *p)
-{
-	return r->is_known ? governor_comment_unit(p, 0, r) : 0;
-}
-
-void governor_tally_add(struct governor_tally *t, const struct governor_view *v)
-{
-	if (isnan(v->overall.cpu_share) && v->cpu_ns > 0)
-		t->is_cost_unknown = true;
-	else if (v->cpu_ns > 0)
-		t->cost_ns += v->overall.cpu_share * v->cpu_ns;
-	t->overhead_one_cpu = v->overall.one_cpu;
-	t->cpu_ns += v->cpu_ns;
-	/* The limit is one for each process, so the most expensive one tells which limit would
-	 * do. */
-	if (v->full.cpu_share > t->full_share) {
-		t->full_share = v->full.cpu_share;
-		t->full_one_cpu = v->full.one_cpu;
-	}
-	t->limit.cpu_share = fmax(t->limit.cpu_share, v->limit.cpu_share);
-	t->limit.one_cpu = fmax(t->limit.one_cpu, v->limit.one_cpu);
-	if (!v->has_inuse)
-		t->unknown_cnt++;
-	else if (v->inuse_ns > t->inuse_ns)
-		t->inuse_ns = v->inuse_ns;
-	if (!t->cnt || v->watched_ns < t->watched_ns)
-		t->watched_ns = v->watched_ns;
-	if (!v->was_always_recorded)
-		t->was_not_always_recorded = true;
-	t->cnt++;
-}
-
-void governor_tally_fill(const struct governor_tally *t, int64_t epoch_off_ns, struct recording *r)
-{
-	bool has_cost = t->cpu_ns > 0 && !t->is_cost_unknown;
-	int64_t watched_ns = (int64_t)t->watched_ns;
-
-	r->overhead_share = has_cost ? t->cost_ns / t->cpu_ns : NAN;
-	r->overhead_one_cpu = has_cost && t->cnt == 1 ? t->overhead_one_cpu : NAN;
-	r->full_share = t->full_share > 0 ? t->full_share : NAN;
-	r->full_one_cpu = t->full_share > 0 ? t->full_one_cpu : NAN;
-	r->limit = t->limit;
-	r->inuse = RECORDING_INUSE_ALL;
-	r->inuse_since_ns = 0;
-	if (t->cnt && t->unknown_cnt == t->cnt) {
-		r->inuse = RECORDING_INUSE_UNKNOWN;
-	} else if (t->inuse_ns) {
-		r->inuse = RECORDING_INUSE_SINCE;
-		r->inuse_since_ns = (int64_t)t->inuse_ns + epoch_off_ns;
-	}
-	if (t->unknown_cnt)
-		r->is_lossy = true;
-	r->watched_ns = r->duration_ns;
-	if (t->was_not_always_recorded && watched_ns < r->duration_ns)
-		r->watched_ns = watched_ns;
-}
-
-void governor_fill_recording(const struct governor *g, pid_t pid, int64_t epoch_off_ns,
-			     struct recording *r)
-{
-	struct governor_tally tally = { 0 };
-	const struct governed *gd;
-
-	vec_each(&g->governed, gd) {
-		struct governor_view view;
-
-		if (pid && gd->unit->pid && gd->unit->pid != pid)
-			continue;
-		view_governed(g, gd, &view);
-		governor_tally_add(&tally, &view);
-	}
-	if (!tally.cnt)
-		tally.limit = g->policy.budget.limit;
-	governor_tally_fill(&tally, epoch_off_ns, r);
-}
-
-void governor_fill_recording_of(const struct governor_record *of, int64_t epoch_off_ns,
-				struct recording *r)
-{
-	struct governor_tally tally = { 0 };
-
-	if (of->is_known)
-		governor_tally_add(&tally, &of->view);
-	governor_tally_fill(&tally, epoch_off_ns, r);
 }

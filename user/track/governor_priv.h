@@ -8,9 +8,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/hmap.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "profile/recording.h"
 #include "track/budget.h"
 #include "track/governor.h"
-#include "profile/recording.h"
 #include "track/probes.h"
 
 struct engine;
@@ -20,8 +23,8 @@ struct profile;
 struct tracker;
 
 /*
- * budget_unit.c: the unit that has a budget: a process, or all processes of the tracker when they
- * share their probes. It has the cost of the probes, the sampling, and which probes are in.
+ * The unit that has a budget: a process, or all processes of the tracker when they share their probes. It has the cost
+ * of the probes, the sampling, and which probes are in.
  */
 
 /* Common to all units. */
@@ -46,36 +49,40 @@ struct budget_unit {
 	bool was_always_recorded;
 };
 
-/* Make a unit with a first reading; its budget counts since the process is followed. policy must
- * outlive it. is_watched: its probes are in. -ENOMEM, or why it cannot be read: it has ended. */
-int budget_unit_new(const struct unit_policy *policy, pid_t pid, bool is_watched,
-		    struct budget_unit **ret);
-/* NULL is fine. */
-void budget_unit_free(struct budget_unit *u);
-/* Another image: start a new budget at the last reading, with no knowledge of the old image. -ENOMEM. */
-int budget_unit_renew(struct budget_unit *u);
-
-/* Its running processes. */
-pid_t budget_unit_pid_at(const struct budget_unit *u, size_t i);
-
-/* Read now. The caller sets u->now. */
-int budget_unit_read(struct budget_unit *u, struct budget_reading *ret);
-/* The same, with hits that were just read. */
-int budget_unit_read_clocks(struct budget_unit *u, const struct ht_hits *hits,
-			    struct budget_reading *ret);
-/* Cost of its probes between two readings; at most its CPU time. */
-double budget_unit_cost_ns(const struct budget_unit *u, const struct budget_reading *diff);
-
-/* See every block that is allocated from now on until it is freed. Also sets change->is_alloc_only. */
-int budget_unit_track_frees(struct budget_unit *u, struct engine_change *change);
-/* Stop seeing frees, and drop its live samples. Probes of `kept` stay; the others are detached without waiting. */
-int budget_unit_untrack_frees(struct budget_unit *u, enum probes_kept kept,
-			      const struct engine_change *change);
-/* Tap its processes instead of probing them (tracker_tap()). What they have in use stays known, or counts from now where there
- * is no room for it. After an error it is as before. */
-int budget_unit_tap(struct budget_unit *u);
 /* Time in which allocations were seen so far. */
 uint64_t budget_unit_watched_ns(const struct budget_unit *u);
+
+/* A unit that has a budget. */
+struct governed {
+	struct budget_unit *unit;
+	uint32_t generation; /* image that the budget is for */
+	bool is_ended;
+	bool is_tap_tried; /* of this image */
+	bool is_advised; /* its user knows how to measure what is given up */
+	/* Time of the next try to put the plan into effect; 0: it is in effect */
+	uint64_t retry_ns;
+	uint64_t retry_after_ns; /* last wait for that */
+	struct governor_history history; /* steps taken */
+};
+
+struct governor {
+	struct governor_options opts;
+	struct unit_policy policy;
+	VEC(struct governed) governed;
+	struct hmap idx; /* pid -> index in governed */
+	uint64_t due_ns; /* time of the next look at all */
+	uint64_t host_ns; /* start of the sum host_cost_ns */
+	double host_cost_ns;
+	double host_factor, host_share;
+	bool is_paused, is_stopped, is_measured, is_auto_rate;
+	struct auto_rate rate;
+	unsigned int measured_cnt; /* up to MEASURED_CNT */
+	double measured_ns; /* minimum of these */
+	struct log_limit log; /* for steps */
+};
+
+/* Index of the unit of a process in governed; NULL: it has none. */
+const uint64_t *governor_idx(const struct governor *g, pid_t pid);
 
 /* Sums up the budgets of several processes, for a recording of them all. */
 
@@ -96,7 +103,7 @@ void governor_tally_add(struct governor_tally *t, const struct governor_view *v)
 void governor_tally_fill(const struct governor_tally *t, int64_t epoch_off_ns, struct recording *r);
 
 /*
- * governor_text.c: what the governor did, in words: for the log, and as comments of a profile.
+ * governor_text.c: what the governor did: in words, for the log, and in a profile and its comments.
  */
 
 /* Does the step give something up? */

@@ -7,9 +7,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hmap.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "profile/profile.h"
 #include "profile/recording.h"
+#include "track/budget.h"
 
 #define PRICE_BYTES 192
 #define REASON_BYTES 320
@@ -224,4 +227,160 @@ int governor_comment_unit(struct profile *p, pid_t pid, const struct governor_re
 								  sizeof(words)));
 	}
 	return err;
+}
+
+static void view_governed(const struct governor *g, const struct governed *gd,
+			  struct governor_view *ret)
+{
+	const struct budget_unit *u = gd->unit;
+	const struct budget_plan *plan = budget_plan(u->budget);
+	bool has_costs = g->opts.costs.emulated_ns > 0;
+
+	*ret = (struct governor_view){
+		.step = g->is_paused || plan->is_trial ? BUDGET_OFF : plan->step,
+		.now = budget_now(u->budget),
+		.overall = has_costs ? budget_overall(u->budget) : BUDGET_PRICE_UNKNOWN,
+		.settled = has_costs ? budget_settled(u->budget) : BUDGET_PRICE_UNKNOWN,
+		.cpu_ns = (double)(u->now.cpu_ns - u->begin.cpu_ns),
+		.full = budget_full(u->budget),
+		.limit = budget_limit_in_force(u->budget),
+		.rate_bytes = budget_rate_bytes(g->opts.rate_bytes, plan->coarse),
+		.step_cnt = gd->history.step_cnt,
+		.inuse_ns = u->inuse_ns,
+		.has_inuse = u->has_inuse,
+		.watched_ns = budget_unit_watched_ns(u),
+		.was_always_recorded = u->was_always_recorded,
+	};
+}
+
+int governor_view(const struct governor *g, pid_t pid, struct governor_view *ret)
+{
+	const uint64_t *idx = governor_idx(g, pid);
+
+	if (!idx)
+		return -ENOENT;
+	view_governed(g, &g->governed.data[*idx], ret);
+	return 0;
+}
+
+static void take_record(const struct governor *g, const struct governed *gd,
+			struct governor_record *ret)
+{
+	ret->is_known = true;
+	view_governed(g, gd, &ret->view);
+	ret->history = gd->history;
+	ret->followed_ns = gd->unit->begin.time_ns;
+	ret->pid = gd->unit->pid;
+}
+
+void governor_take_record(const struct governor *g, pid_t pid, struct governor_record *ret)
+{
+	const uint64_t *idx = governor_idx(g, pid);
+
+	memset(ret, 0, sizeof(*ret));
+	if (idx)
+		take_record(g, &g->governed.data[*idx], ret);
+}
+
+int governor_comment(const struct governor *g, pid_t pid, struct profile *p)
+{
+	const struct governed *gd;
+	int err = 0;
+
+	vec_each(&g->governed, gd) {
+		const struct budget_unit *u = gd->unit;
+		struct governor_record record;
+
+		if (err || (pid && u->pid && u->pid != pid))
+			continue;
+		take_record(g, gd, &record);
+		err = governor_comment_unit(p, pid || g->governed.cnt == 1 ? 0 : u->pid, &record);
+	}
+	return err;
+}
+
+int governor_comment_record(const struct governor_record *r, struct profile *p)
+{
+	return r->is_known ? governor_comment_unit(p, 0, r) : 0;
+}
+
+void governor_tally_add(struct governor_tally *t, const struct governor_view *v)
+{
+	if (isnan(v->overall.cpu_share) && v->cpu_ns > 0)
+		t->is_cost_unknown = true;
+	else if (v->cpu_ns > 0)
+		t->cost_ns += v->overall.cpu_share * v->cpu_ns;
+	t->overhead_one_cpu = v->overall.one_cpu;
+	t->cpu_ns += v->cpu_ns;
+	/* The limit is one for each process, so the most expensive one tells which limit would
+	 * do. */
+	if (v->full.cpu_share > t->full_share) {
+		t->full_share = v->full.cpu_share;
+		t->full_one_cpu = v->full.one_cpu;
+	}
+	t->limit.cpu_share = fmax(t->limit.cpu_share, v->limit.cpu_share);
+	t->limit.one_cpu = fmax(t->limit.one_cpu, v->limit.one_cpu);
+	if (!v->has_inuse)
+		t->unknown_cnt++;
+	else if (v->inuse_ns > t->inuse_ns)
+		t->inuse_ns = v->inuse_ns;
+	if (!t->cnt || v->watched_ns < t->watched_ns)
+		t->watched_ns = v->watched_ns;
+	if (!v->was_always_recorded)
+		t->was_not_always_recorded = true;
+	t->cnt++;
+}
+
+void governor_tally_fill(const struct governor_tally *t, int64_t epoch_off_ns, struct recording *r)
+{
+	bool has_cost = t->cpu_ns > 0 && !t->is_cost_unknown;
+	int64_t watched_ns = (int64_t)t->watched_ns;
+
+	r->overhead_share = has_cost ? t->cost_ns / t->cpu_ns : NAN;
+	r->overhead_one_cpu = has_cost && t->cnt == 1 ? t->overhead_one_cpu : NAN;
+	r->full_share = t->full_share > 0 ? t->full_share : NAN;
+	r->full_one_cpu = t->full_share > 0 ? t->full_one_cpu : NAN;
+	r->limit = t->limit;
+	r->inuse = RECORDING_INUSE_ALL;
+	r->inuse_since_ns = 0;
+	if (t->cnt && t->unknown_cnt == t->cnt) {
+		r->inuse = RECORDING_INUSE_UNKNOWN;
+	} else if (t->inuse_ns) {
+		r->inuse = RECORDING_INUSE_SINCE;
+		r->inuse_since_ns = (int64_t)t->inuse_ns + epoch_off_ns;
+	}
+	if (t->unknown_cnt)
+		r->is_lossy = true;
+	r->watched_ns = r->duration_ns;
+	if (t->was_not_always_recorded && watched_ns < r->duration_ns)
+		r->watched_ns = watched_ns;
+}
+
+void governor_fill_recording(const struct governor *g, pid_t pid, int64_t epoch_off_ns,
+			     struct recording *r)
+{
+	struct governor_tally tally = { 0 };
+	const struct governed *gd;
+
+	vec_each(&g->governed, gd) {
+		struct governor_view view;
+
+		if (pid && gd->unit->pid && gd->unit->pid != pid)
+			continue;
+		view_governed(g, gd, &view);
+		governor_tally_add(&tally, &view);
+	}
+	if (!tally.cnt)
+		tally.limit = g->policy.budget.limit;
+	governor_tally_fill(&tally, epoch_off_ns, r);
+}
+
+void governor_fill_recording_of(const struct governor_record *of, int64_t epoch_off_ns,
+				struct recording *r)
+{
+	struct governor_tally tally = { 0 };
+
+	if (of->is_known)
+		governor_tally_add(&tally, &of->view);
+	governor_tally_fill(&tally, epoch_off_ns, r);
 }
