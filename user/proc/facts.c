@@ -318,28 +318,37 @@ static int read_status(struct process_info *info)
 	return 0;
 }
 
-int process_info_here(pid_t pid, struct process_info *ret)
+/* What its main thread tells. */
+static int read_main_thread(pid_t pid, struct process_info *ret, struct task_stat *st)
 {
-	struct process_info info = { .pid = pid };
-	char buf[SMALL_FILE_BYTES];
-	struct task_stat st;
 	int err;
 
-	if (pid <= 0)
-		return -ESRCH;
-	err = read_status(&info);
+	*ret = (struct process_info){ .pid = pid };
+	err = pid > 0 ? read_status(ret) : -ESRCH;
+	if (!err)
+		err = read_task_stat(ret->tgid, ret->tgid, st);
 	if (err)
 		return err;
-	err = read_task_stat(info.tgid, info.tgid, &st);
+	memcpy(ret->comm, st->comm, sizeof(ret->comm));
+	ret->state = st->state;
+	ret->is_kernel_thread = st->flags & TASK_FLAG_KTHREAD;
+	ret->is_zombie = is_dead(st->state);
+	ret->start_time_ticks = st->start_time_ticks;
+	ret->thread_cnt = st->thread_cnt;
+	return 0;
+}
+
+int process_info_here(pid_t pid, struct process_info *ret)
+{
+	struct process_info info;
+	char buf[SMALL_FILE_BYTES];
+	struct task_stat st;
+	int err = read_main_thread(pid, &info, &st);
+
 	if (err)
 		return err;
-	memcpy(info.comm, st.comm, sizeof(info.comm));
-	info.state = st.state;
-	info.is_kernel_thread = st.flags & TASK_FLAG_KTHREAD;
-	info.start_time_ticks = st.start_time_ticks;
-	info.thread_cnt = st.thread_cnt;
 	info.live_tid = info.tgid;
-	if (is_dead(st.state)) {
+	if (info.is_zombie) {
 		info.live_tid = 0;
 		each_thread(&info, pick_live_thread);
 		info.is_main_thread_gone = info.live_tid != 0;
@@ -364,20 +373,12 @@ int process_info_here(pid_t pid, struct process_info *ret)
 
 int process_glance_here(pid_t pid, struct process_info *ret)
 {
-	struct process_info info = { .pid = pid };
+	struct process_info info;
 	struct task_stat st;
-	int err = read_status(&info);
+	int err = read_main_thread(pid, &info, &st);
 
-	if (!err)
-		err = read_task_stat(info.tgid, info.tgid, &st);
 	if (err)
 		return err;
-	memcpy(info.comm, st.comm, sizeof(info.comm));
-	info.state = st.state;
-	info.is_kernel_thread = st.flags & TASK_FLAG_KTHREAD;
-	info.is_zombie = is_dead(st.state);
-	info.start_time_ticks = st.start_time_ticks;
-	info.thread_cnt = st.thread_cnt;
 	info.rss_bytes = st.rss_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 	if (!info.is_kernel_thread)
 		read_exe_path(&info, pid);
