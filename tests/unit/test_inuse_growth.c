@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "http/inuse_past.h"
+#include "http/past.h"
 
 #define CNT 360
 #define STEP_S 10

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "http/inuse_past.h"
+#include "http/past.h"
 
 static struct inuse_past *past;
 static float hour[INUSE_PAST_HOUR_CNT], day[INUSE_PAST_DAY_CNT];

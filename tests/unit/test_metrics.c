@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "http/metrics_page.h"
-#include "http/rows_past.h"
+#include "http/past.h"
 #include "http/view.h"
 
 static void test_accept(void **state)

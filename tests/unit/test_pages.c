@@ -12,10 +12,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "http/inuse_past.h"
 #include "http/pages.h"
-#include "http/rows_past.h"
-#include "http/stack_past.h"
+#include "http/past.h"
 #include "http/view.h"
 
 static char *index_text(const struct serve_view *v)

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "http/rows_past.h"
+#include "http/past.h"
 
 #define MIB (1LL << 20)
 #define IMAGE ((7ULL << 32) | 1)

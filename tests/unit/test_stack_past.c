@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "http/stack_past.h"
+#include "http/past.h"
 #include "profile/growth.h"
 
 #define T0_NS (1000 * NS_PER_S)

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "http/stack_past.h"
+#include "http/past.h"
 
 #define SAMPLES 200
 #define STACKS 40

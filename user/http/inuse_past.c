@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inuse_past.c - see inuse_past.h.
+ * inuse_past.c - see past.h.
  *
  * Time is cut into slots. A process has a ring of slots for an hour and one for a day; a slot of a day is DAY_STEPS
  * slots of an hour. Slots in which nobody looked (the machine slept) are not known.
  */
-#include "http/inuse_past.h"
+#include "http/past.h"
 
 #include <errno.h>
 #include <math.h>

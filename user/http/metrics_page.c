@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/printable.h"
-#include "http/rows_past.h"
+#include "http/past.h"
 #include "http/view.h"
 
 const char *metric_format_type(enum metric_format format)

@@ -9,9 +9,7 @@
 
 #include "base/clock.h"
 #include "http/endpoints.h"
-#include "http/inuse_past.h"
-#include "http/rows_past.h"
-#include "http/stack_past.h"
+#include "http/past.h"
 #include "http/view.h"
 
 /*

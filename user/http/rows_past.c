@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rows_past.c - see rows_past.h. */
-#include "http/rows_past.h"
+/* rows_past.c - see past.h. */
+#include "http/past.h"
 
 #include <errno.h>
 #include <math.h>

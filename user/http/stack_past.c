@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stack_past.c - see stack_past.h.
+ * stack_past.c - see past.h.
  *
  * Why lives. A profile of each moment would, for 300 processes and a hundred moments, take a hundred times the room
  * of a snapshot, and most of it would be the same in the next one. Since a sample carries the time of its allocation,
@@ -29,7 +29,7 @@
  * A moment is identified by the clock of the samples, which never jumps. The time of the wall clock is kept beside
  * it.
  */
-#include "http/stack_past.h"
+#include "http/past.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -28,7 +28,7 @@ struct serve_scope {
 
 struct serve_process {
 	pid_t pid;
-	uint64_t image; /* for rows_past.h and stack_past.h */
+	uint64_t image; /* for past.h */
 	const char *comm, *exe;
 	const char *container; /* "": none */
 	const char

@@ -15,8 +15,7 @@
 #include "base/vec.h"
 #include "http/endpoints.h"
 #include "http/pages.h"
-#include "http/rows_past.h"
-#include "http/stack_past.h"
+#include "http/past.h"
 #include "kernel/engine.h"
 #include "proc/process.h"
 #include "profile/pprof.h"
@@ -380,7 +379,7 @@ out:
 	return err;
 }
 
-/* The past: what stacks held at other moments (http/stack_past.h). */
+/* The past: what stacks held at other moments (http/past.h). */
 
 _Static_assert(STACK_PAST_REST == SNAPSHOT_STACK_REST, "one number");
 

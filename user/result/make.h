@@ -68,7 +68,7 @@ void result_begin_child(const struct result_source *src);
 /* Time for the names of one of several results, all due by end_ns: half of what is left, so that no result takes all
  * the time of the others. */
 uint64_t result_names_share(uint64_t end_ns);
-/* The image of a followed process, in the form that the past uses (http/stack_past.h). */
+/* The image of a followed process, in the form that the past uses (http/past.h). */
 uint64_t result_image(const struct result_source *src, pid_t pid);
 
 #endif

@@ -21,7 +21,7 @@
 #include "base/hmap.h"
 #include "base/printable.h"
 #include "base/vec.h"
-#include "http/rows_past.h"
+#include "http/past.h"
 #include "http/series.h"
 #include "http/view.h"
 #include "proc/cgroup.h"

@@ -13,10 +13,8 @@
 #include "base/hmap.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "http/inuse_past.h"
-#include "http/rows_past.h"
 #include "http/series.h"
-#include "http/stack_past.h"
+#include "http/past.h"
 #include "http/view.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
@@ -204,7 +202,7 @@ static int name_images(const struct result_source *src)
 	return err;
 }
 
-/* Record now and then what the stacks of each process hold: see http/stack_past.h. Then it reads the live map. */
+/* Record now and then what the stacks of each process hold: see http/past.h. Then it reads the live map. */
 static int stack_watch_tick(const struct result_source *src)
 {
 	const struct stack_past_moment now = { now_ns(), (int64_t)clock_ns(CLOCK_REALTIME) };
@@ -284,7 +282,7 @@ static double resident(pid_t pid)
 }
 
 /*
- * Record now and then what each followed process holds, and its resident memory: see http/inuse_past.h. It uses the sums
+ * Record now and then what each followed process holds, and its resident memory: see http/past.h. It uses the sums
  * that BPF keeps of each process, so it costs one small read, and a look at /proc for each process. There is seldom
  * anything to do. 0 or a negative errno.
  */

@@ -19,7 +19,7 @@ struct snapshot;
 struct target_memory;
 
 /*
- * live_view.c reads now and then what is resident of each process by row: see http/rows_past.h.
+ * live_view.c reads now and then what is resident of each process by row: see http/past.h.
  *
  * A job of the reader reads (record/rows_reader.h), one at a time, so a process that makes it wait makes nobody else wait. After
  * a reading nothing is read for ROWS_REST times as long as it took, and its process not for ROWS_OWN_REST times as long, nor

@@ -15,7 +15,7 @@
 #include "http/http.h"
 #include "http/metrics_page.h"
 #include "http/pages.h"
-#include "http/stack_past.h"
+#include "http/past.h"
 #include "http/view.h"
 #include "report/report.h"
 #include "result/make.h"
