@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "profile/import.h"
+#include "profile/pprof.h"
 #include "report/report.h"
 #include "profile/profile.h"
 #include "read_back.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_report_heap.c - the text form for jeprof and gperftools' pprof, read back by import.h. */
+/* test_report_heap.c - the text form for jeprof and gperftools' pprof, read back by import.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

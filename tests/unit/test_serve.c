@@ -18,7 +18,6 @@
 #include "http/endpoints.h"
 #include "http/http.h"
 #include "serve/daemon_priv.h"
-#include "serve/live_view_priv.h"
 
 static void test_paths(void **state)
 {

@@ -4,10 +4,14 @@
 #define HT_ALLOC_PLACEMENT_PRIV_H
 
 #include <capstone/capstone.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct elf_file;
+struct elf_symbols;
+struct fde_index;
+struct tap_gaps;
 
 /* The kind of an instruction, by its bytes alone. */
 enum kind {
@@ -44,5 +48,31 @@ int code_lowest_jump_target(const struct code *c, uint64_t *ret);
 
 int decoder_open(bool detail, csh *ret, cs_insn **ret_insn);
 void decoder_close(csh h, cs_insn *in);
+
+/* tap_gap.c: nearby bytes that are never executed. */
+
+#define TAP_RUNS_CAP 64
+
+struct tap_run {
+	uint64_t start, end;
+};
+
+struct tap_gap_search {
+	const struct elf_file *ef;
+	const struct fde_index *fdes;
+	const struct elf_symbols *syms;
+	const struct tap_gaps *gaps;
+	uint64_t fn_vaddr;
+	struct tap_run run[TAP_RUNS_CAP];
+	size_t run_cnt;
+	bool has_runs; /* run[] was filled */
+};
+
+bool insn_is_nop(const cs_insn *in);
+/* Find the function at vaddr. Static programs have no table of functions; their symbols serve as one. */
+bool tap_function_at(const struct fde_index *fdes, const struct elf_symbols *syms, uint64_t vaddr,
+		     uint64_t *ret_start, uint64_t *ret_end);
+/* Find a gap for a short jump that ends at from_vaddr; 0: none. */
+uint64_t tap_gap_find(struct tap_gap_search *gs, uint64_t from_vaddr);
 
 #endif

@@ -26,7 +26,7 @@
  * function is below it, as no passed instruction writes memory. Flags that are set before the spot and read behind it
  * can be made again if one passed cmp or test made them and nothing has changed its operands.
  */
-#include "alloc/tap_spot_priv.h"
+#include "alloc/tap_spot.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* import.c - see import.h. */
-#include "profile/import.h"
+/* import.c - see pprof.h. */
+#include "profile/pprof.h"
 
 #include <errno.h>
 #include <stdlib.h>

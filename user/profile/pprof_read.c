@@ -20,7 +20,6 @@
 #include "base/hmap.h"
 #include "base/printable.h"
 #include "base/vec.h"
-#include "profile/import.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "profile/wire.h"

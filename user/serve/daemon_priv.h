@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
+#include "base/vec.h"
 #include "result/make.h"
 #include "serve/daemon.h"
 
@@ -24,16 +25,22 @@ struct http_server;
 struct live_view;
 struct loop;
 struct name_cache;
+struct profile;
 struct profiles;
 struct pushes;
 struct requests;
 struct result_request;
+struct result_source;
 struct rows_past;
 struct saver;
-struct serve_view;
 struct select_rules;
+struct series_table;
+struct serve_process;
+struct serve_scope;
+struct serve_view;
 struct session;
 struct slow_files;
+struct snapshot;
 struct stack_past;
 struct target_memory;
 struct ticks;
@@ -191,7 +198,7 @@ bool slow_processes_has(const struct slow_processes *s, pid_t pid, uint32_t gene
 struct live_view_options {
 	size_t scopes_max; /* maximum series of a process: see http/series_table.c */
 	uint64_t live_cap, stack_cap; /* the engine's */
-	uint64_t rows_interval_ns; /* between readings of a process: see live_view_priv.h */
+	uint64_t rows_interval_ns; /* between readings of a process: see below */
 };
 
 /* src is copied. */
@@ -248,5 +255,38 @@ void ticks_close(struct ticks *r);
 void ticks_on_event(struct ticks *r, const struct ht_event *event);
 /* Scan now: follow the selected processes and let the others go. */
 int ticks_scan(struct ticks *r);
+
+/*
+ * live_view.c reads now and then what is resident of each process by row: see http/past.h.
+ *
+ * A job of the reader reads (record/rows_reader.h), one at a time, so a process that makes it wait makes nobody else wait. After
+ * a reading nothing is read for ROWS_REST times as long as it took, and its process not for ROWS_OWN_REST times as long, nor
+ * before the interval is over. So all readings together take at most 1 % of one CPU's time, and those of one process half of
+ * that. A process of which the job did not answer is left alone for an hour, and all others for a minute.
+ */
+
+#define ROWS_REST 100
+#define ROWS_OWN_REST 200
+#define ROWS_LATE_NS (3600 * NS_PER_S)
+
+/* How long nothing is read of a process after a reading of it, and of any. */
+struct rows_pause {
+	uint64_t own_ns, all_ns;
+};
+struct rows_pause rows_pause_after(uint64_t took_ns, bool is_late, uint64_t interval_ns);
+
+/* live_processes.c: turns a snapshot into what each followed process holds, by scope and thread pool. */
+
+struct live_processes {
+	VEC(struct serve_process) all; /* largest first */
+	VEC(struct serve_scope) scopes; /* of all processes */
+	struct profile *names; /* their names; only its strings are used */
+};
+
+/* s is from snapshot_take_contexts(). Processes that have just ended are left out. */
+int live_processes_make(const struct result_source *src, const struct snapshot *s,
+			struct series_table *book, struct target_memory *memory,
+			struct live_processes *ret);
+void live_processes_release(struct live_processes *lp);
 
 #endif

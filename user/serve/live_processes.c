@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * live_processes.c - see live_view_priv.h.
+ * live_processes.c - see daemon_priv.h.
  *
  * The snapshot has one row per context, which is finer than what is shown: threads of a pool, and labels, are
  * summed up to cells of {process, scope, pool}. Then a process's cells are placed side by side, and the book
  * (http/series_table.c) chooses those that are shown.
  */
-#include "serve/live_view_priv.h"
 
 #include <errno.h>
 #include <math.h>

@@ -26,7 +26,6 @@
 #include "result/snapshot.h"
 #include "serve/daemon.h"
 #include "serve/daemon_priv.h"
-#include "serve/live_view_priv.h"
 #include "track/files.h"
 #include "track/governor.h"
 #include "track/probes.h"
