@@ -121,11 +121,6 @@ const char *const *alloc_prefixes(size_t *ret_cnt)
 	return prefixes;
 }
 
-bool alloc_row_is_cxx(const struct alloc_row *row)
-{
-	return !strncmp(row->name, "_Zn", 3) || !strncmp(row->name, "_Zd", 3);
-}
-
 void alloc_lookup_init(struct alloc_lookup *lk)
 {
 	size_t i;

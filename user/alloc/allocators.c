@@ -336,6 +336,12 @@ static int found_cmp(const void *a, const void *b)
 	return x->row < y->row ? -1 : x->row > y->row;
 }
 
+/* Is it operator new or delete? They are implemented by the allocator itself, or on top of malloc. */
+static bool alloc_row_is_cxx(const struct alloc_row *row)
+{
+	return !strncmp(row->name, "_Zn", 3) || !strncmp(row->name, "_Zd", 3);
+}
+
 /* Drop names of prefixes that do not both allocate and free. */
 static void drop_incomplete(struct scan *sc)
 {

@@ -55,8 +55,6 @@ struct alloc_lookup {
 void alloc_lookup_init(struct alloc_lookup *lk);
 const struct alloc_row *alloc_lookup_find(const struct alloc_lookup *lk, const char *name,
 					  size_t *ret_prefix);
-/* Is it operator new or delete? They are implemented by the allocator itself, or on top of malloc. */
-bool alloc_row_is_cxx(const struct alloc_row *row);
 
 /* Facts about one implementation of an allocator. */
 struct alloc_family {

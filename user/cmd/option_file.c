@@ -87,6 +87,13 @@ static const char *wanted_type(enum option_type type)
 	}
 }
 
+static const char *toml_type_name(enum toml_type type)
+{
+	static const char *const names[] = { "a string", "an integer", "a float", "true or false" };
+
+	return names[type];
+}
+
 static int apply_value(const struct problem_sink *p, const struct option_row *row, void *settings,
 		       const struct toml_value *v)
 {

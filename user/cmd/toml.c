@@ -39,13 +39,6 @@ __attribute__((format(printf, 2, 3))) static int fail(struct reader *r, const ch
 	return -EINVAL;
 }
 
-const char *toml_type_name(enum toml_type type)
-{
-	static const char *const names[] = { "a string", "an integer", "a float", "true or false" };
-
-	return names[type];
-}
-
 /* '\0' at the end: the text itself contains none. */
 static char peek(const struct reader *r)
 {

@@ -49,6 +49,4 @@ int toml_parse(const char *text, size_t bytes, toml_error_fn on_error, void *ctx
 	       struct toml_doc *ret);
 void toml_release(struct toml_doc *doc);
 
-const char *toml_type_name(enum toml_type type);
-
 #endif

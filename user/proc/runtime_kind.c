@@ -163,18 +163,3 @@ void runtime_words_heap(enum runtime_kind kind, const char *environ, size_t byte
 				*ret = (struct runtime_words){ 0 };
 	}
 }
-
-void runtime_read(const struct process_info *info, const struct proc_maps *maps,
-		  struct runtime *ret)
-{
-	const struct proc_map *m;
-
-	*ret = (struct runtime){ 0 };
-	vec_each(&maps->maps, m)
-		if (m->is_exec && m->path[0] == '/' && !ret->kind)
-			ret->kind = runtime_of_file(m->path);
-	if (ret->kind == RUNTIME_JAVA)
-		ret->was_told = runtime_has_option(info, "-XX:+PreserveFramePointer") == 1;
-	else if (ret->kind == RUNTIME_NODE)
-		ret->was_told = runtime_has_option(info, "--interpreted-frames-native-stack") == 1;
-}

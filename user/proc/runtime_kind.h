@@ -36,10 +36,6 @@ struct runtime {
 	bool was_told; /* it was started with the option that the words are about */
 };
 
-/* Decided by the mapped files, arguments and environment. The caller sets has_jit and has_names. */
-void runtime_read(const struct process_info *info, const struct proc_maps *maps,
-		  struct runtime *ret);
-
 /* The runtime that has this file, its program or its library; decided by the name. */
 enum runtime_kind runtime_of_file(const char *path);
 /* Is this the CPython interpreter, or its library? */

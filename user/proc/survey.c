@@ -422,6 +422,22 @@ static int survey_otel_keys(struct surveyor *sv)
 	return 0;
 }
 
+/* Decided by the mapped files, arguments and environment. The caller sets has_jit and has_names. */
+static void runtime_read(const struct process_info *info, const struct proc_maps *maps,
+			 struct runtime *ret)
+{
+	const struct proc_map *m;
+
+	*ret = (struct runtime){ 0 };
+	vec_each(&maps->maps, m)
+		if (m->is_exec && m->path[0] == '/' && !ret->kind)
+			ret->kind = runtime_of_file(m->path);
+	if (ret->kind == RUNTIME_JAVA)
+		ret->was_told = runtime_has_option(info, "-XX:+PreserveFramePointer") == 1;
+	else if (ret->kind == RUNTIME_NODE)
+		ret->was_told = runtime_has_option(info, "--interpreted-frames-native-stack") == 1;
+}
+
 static void survey_runtime(struct surveyor *sv)
 {
 	int fd = jit_map_open(sv->root, sv->info);

@@ -28,13 +28,6 @@
 #define LOG_BURST 10
 #define LOG_EVERY_NS (10 * NS_PER_S)
 
-void saved_usage_set_sums(struct saved_usage *u, const struct ht_image *image)
-{
-	u->inuse_bytes = image->inuse_bytes_8 > 0 ? (double)image->inuse_bytes_8 / 256 : 0;
-	u->peak_bytes = (double)image->peak_bytes_8 / 256;
-	u->peak_ns = image->peak_ns;
-}
-
 enum saved_class saved_job_class(const struct saved_job *j)
 {
 	switch (j->name.reason) {

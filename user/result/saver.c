@@ -327,6 +327,14 @@ static void watched_begin_image(struct watched *w, const struct ht_event *event)
 	*w = fresh;
 }
 
+/* Fill in BPF's sums of an image; `cgroup` stays as it is. */
+static void saved_usage_set_sums(struct saved_usage *u, const struct ht_image *image)
+{
+	u->inuse_bytes = image->inuse_bytes_8 > 0 ? (double)image->inuse_bytes_8 / 256 : 0;
+	u->peak_bytes = (double)image->peak_bytes_8 / 256;
+	u->peak_ns = image->peak_ns;
+}
+
 static int on_image(void *ctx, const struct ht_image_key *key, const struct ht_image *image)
 {
 	struct saved_watch *kw = ctx;

@@ -216,9 +216,6 @@ struct saved_usage {
 	struct cgroup_room_reading cgroup;
 };
 
-/* Fill in BPF's sums of an image; `cgroup` stays as it is. */
-void saved_usage_set_sums(struct saved_usage *u, const struct ht_image *image);
-
 /* Which image of which process, why, and what was known of its memory when the reason arose. */
 struct saved_job {
 	struct saved_name name;

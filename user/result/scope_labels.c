@@ -103,6 +103,13 @@ struct chain {
 	size_t cnt;
 };
 
+static const struct snapshot_scope *snapshot_scope_at(const struct snapshot *s, uint32_t slot)
+{
+	const uint64_t *idx = hmap_get(&s->scope_by_slot, &slot);
+
+	return idx ? &s->scopes.data[*idx] : NULL;
+}
+
 static void climb(const struct snapshot *s, const struct snapshot_scope *from, struct chain *ret)
 {
 	const struct snapshot_scope *at = from;

@@ -636,13 +636,6 @@ const struct snapshot_scope *snapshot_scope(const struct snapshot *s,
 	return idx ? &s->scopes.data[*idx] : NULL;
 }
 
-const struct snapshot_scope *snapshot_scope_at(const struct snapshot *s, uint32_t slot)
-{
-	const uint64_t *idx = hmap_get(&s->scope_by_slot, &slot);
-
-	return idx ? &s->scopes.data[*idx] : NULL;
-}
-
 const struct snapshot_instance *snapshot_instance(const struct snapshot *s, uint32_t task_slot,
 						  uint64_t instance)
 {

@@ -124,7 +124,6 @@ void snapshot_free(struct snapshot *s);
 /* NULL: not found. */
 const struct snapshot_scope *snapshot_scope(const struct snapshot *s,
 					    const struct ht_scope_key *key);
-const struct snapshot_scope *snapshot_scope_at(const struct snapshot *s, uint32_t slot);
 /* BPF's sums of a task; NULL: it was forgotten (exited and empty) or not kept. */
 const struct snapshot_instance *snapshot_instance(const struct snapshot *s, uint32_t task_slot,
 						  uint64_t instance);

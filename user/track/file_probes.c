@@ -206,6 +206,16 @@ static int attach_everyone(struct file_probes *fp)
 	return err;
 }
 
+/* As probes_kept_of(), for the allocator's probes: a process that samples itself keeps none. Where probes are shared, BPF
+ * ignores its hits. */
+static enum probes_kept probes_allocator_kept_of(const struct probes *p, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+
+	return !probes_are_shared(p) && hmap_get(&p->sampled, &key) ? PROBES_NONE :
+								      probes_kept_of(p, pid);
+}
+
 /* Attach what each member keeps, with this sharing. Skips members that have just ended. */
 static int attach_sharing(struct file_probes *fp, enum sharing sharing)
 {

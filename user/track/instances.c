@@ -92,27 +92,6 @@ struct track_instance *instances_get(struct instances *is, pid_t pid, uint32_t g
 	return &is->list.data[is->list.cnt++];
 }
 
-int instance_describe(struct track_instance *inst, const struct process_info *info)
-{
-	char *exe;
-
-	if (!inst->exe[0]) {
-		exe = strdup(info->exe);
-		if (!exe)
-			return -ENOMEM;
-		free(inst->exe);
-		inst->exe = exe;
-		memcpy(inst->called, info->called, sizeof(inst->called));
-	}
-	if (!inst->comm[0])
-		memcpy(inst->comm, info->comm, sizeof(inst->comm));
-	if (!inst->rss_begin_bytes) {
-		inst->rss_begin_bytes = info->rss_bytes;
-		inst->file_begin_bytes = info->file_bytes;
-	}
-	return 0;
-}
-
 void instance_set_keys(struct track_instance *inst, struct tag_keys *keys)
 {
 	if (inst->tag_keys)

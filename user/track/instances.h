@@ -100,11 +100,6 @@ struct track_instance *instances_get(struct instances *is, pid_t pid, uint32_t g
 /* Has the process executed another program since? Then nothing of the image is in use. */
 bool instances_is_replaced(const struct instances *is, pid_t pid, uint32_t generation);
 
-/*
- * Add what /proc says of it, but overwrite nothing: in the middle of an exec /proc has the new
- * image's names while the generation is still the old one's.
- */
-int instance_describe(struct track_instance *inst, const struct process_info *info);
 /* What is said of the late files of a process. */
 #define LATE_FILES_WORDS 416
 const char *late_files_words(const struct track_instance *inst, char buf[LATE_FILES_WORDS]);

@@ -234,14 +234,6 @@ enum probes_kept probes_kept_of(const struct probes *p, pid_t pid)
 	return p->is_paused ? PROBES_NONE : PROBES_ALL;
 }
 
-enum probes_kept probes_allocator_kept_of(const struct probes *p, pid_t pid)
-{
-	uint32_t key = (uint32_t)pid;
-
-	return !probes_are_shared(p) && hmap_get(&p->sampled, &key) ? PROBES_NONE :
-								      probes_kept_of(p, pid);
-}
-
 void probes_pause_attaching(struct probes *p, bool pause)
 {
 	p->is_paused = pause;

@@ -79,10 +79,6 @@ struct probes {
 	struct probes_counts counts;
 };
 
-/* As probes_kept_of(), for the allocator's probes: a process that samples itself keeps none. Where probes are shared, BPF
- * ignores its hits. */
-enum probes_kept probes_allocator_kept_of(const struct probes *p, pid_t pid);
-
 /*
  * file_probes.c: frees are attached first, so that no allocation is seen whose free could be missed. Links to be
  * detached are gathered, because closing many at once takes as long as closing one.

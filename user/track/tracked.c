@@ -233,6 +233,31 @@ bool tracked_is_current(const struct tracker *t, const struct tracked_process *p
 	return !engine_get_target(t->engine, p->pid, &target) && target.generation == p->generation;
 }
 
+/*
+ * Add what /proc says of it, but overwrite nothing: in the middle of an exec /proc has the new
+ * image's names while the generation is still the old one's.
+ */
+static int instance_describe(struct track_instance *inst, const struct process_info *info)
+{
+	char *exe;
+
+	if (!inst->exe[0]) {
+		exe = strdup(info->exe);
+		if (!exe)
+			return -ENOMEM;
+		free(inst->exe);
+		inst->exe = exe;
+		memcpy(inst->called, info->called, sizeof(inst->called));
+	}
+	if (!inst->comm[0])
+		memcpy(inst->comm, info->comm, sizeof(inst->comm));
+	if (!inst->rss_begin_bytes) {
+		inst->rss_begin_bytes = info->rss_bytes;
+		inst->file_begin_bytes = info->file_bytes;
+	}
+	return 0;
+}
+
 /* Add what /proc said while this image was there, unless a later image has begun. */
 static int note_instance(struct tracker *t, const struct tracked_process *p,
 			 const struct process_info *info)
