@@ -135,7 +135,7 @@ int debuginfo_decode_uploaded(const uint8_t *data, size_t bytes, uint64_t *ret_f
 
 /*
  * The body of an upload, made while it is sent: the file unchanged, or as the messages of gRPC's Upload call. Reads
- * nothing but the file, which another process writes into a pipe (serve/debug_job.c).
+ * nothing but the file, which another process writes into a pipe (serve/pushes.c).
  */
 
 /* A file that is read once, from its begin to its end. */

@@ -47,10 +47,6 @@ int diff_open(const struct profile *before, const char *before_name, const struc
 	      const char *after_name, struct report_options *o, struct diff *ret, struct err *why);
 void diff_release(struct diff *d);
 
-/* The name of a row of d->rows, frame by frame. */
-void diff_name_row(const struct diff *d, const struct diff_row *row,
-		   struct report_named_place *ret);
-
 /* JSON, or text. 0 or -ENOMEM. */
 int diff_write(const struct diff *d, FILE *out);
 /* Write what precedes the rows of text. */

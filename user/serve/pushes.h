@@ -74,7 +74,7 @@ bool pushes_are_waiting(const struct pushes *p);
 void pushes_view(const struct pushes *p, size_t i, struct serve_push *ret);
 
 /*
- * debug_job.c: reduces a file of a followed process to names and lines (elf/debug_only.h), in a job of the reader
+ * Debug jobs: reduce a file of a followed process to names and lines (elf/debug_only.h), in a job of the reader
  * (proc/reader.h): main never opens or parses such a file.
  *
  * The job has the mapped file, and finds its separate debug file with the reader's rights, by code that reads only
