@@ -71,9 +71,6 @@ bool cgroup_next_line(const char **text, struct cgroup_line *ret);
 int cgroup_mount_find(const char *text, struct cgroup_mount *ret);
 /* Find this machine's, with the origin of paths. -ENOENT: no memory cgroups are mounted. */
 int cgroup_find_mount(struct cgroup_mount *ret);
-/* Path of a process's memory cgroup in the kernel's form; text: its /proc/PID/cgroup. Pure. -ENOENT: it has none. */
-int cgroup_memory_path(const struct cgroup_mount *mount, const char *text,
-		       char ret[static CGROUP_PATH_BYTES]);
 
 /* Does a path, as the kernel shows it, lead out of the namespace? Pure. */
 bool cgroup_is_outside(const char *path);
@@ -92,7 +89,7 @@ int cgroup_origin_find(const char *point, const char *root, const char *own, cha
 		       size_t ret_bytes);
 
 /*
- * cgroup_memory.c: the memory limit and usage of a process's cgroup, and how near it is to its limit.
+ * The memory limit and usage of a process's cgroup, and how near it is to its limit.
  *
  *	https://docs.kernel.org/admin-guide/cgroup-v2.html
  *	https://docs.kernel.org/admin-guide/cgroup-v1/memory.html
