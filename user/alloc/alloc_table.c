@@ -256,8 +256,3 @@ const char *alloc_family_name(const char *name)
 			return families[i].name;
 	return NULL;
 }
-
-bool alloc_is_loader(const char *soname)
-{
-	return soname && (!strncmp(soname, "ld-linux", 8) || !strncmp(soname, "ld64.so", 7));
-}

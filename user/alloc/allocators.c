@@ -665,6 +665,11 @@ static int scan_file(struct scan *sc, struct alloc_file *af)
 	return err;
 }
 
+bool alloc_is_loader(const char *soname)
+{
+	return soname && (!strncmp(soname, "ld-linux", 8) || !strncmp(soname, "ld64.so", 7));
+}
+
 int alloc_file_scan(struct elf_file *ef, const struct elf_symbols *syms,
 		    const struct alloc_options *opts, struct alloc_file **ret)
 {

@@ -107,16 +107,6 @@ bool doctor_has_feature(const struct doctor_report *r, const struct feature_info
 	return *(const bool *)((const char *)&r->features + info->offset);
 }
 
-uint32_t doctor_cnt(const struct doctor_report *r, enum doctor_level level)
-{
-	const struct doctor_finding *f;
-	uint32_t cnt = 0;
-
-	vec_each(&r->findings, f)
-		cnt += f->level == level;
-	return cnt;
-}
-
 static void find_machine(struct doctor_report *r)
 {
 	const bool suffices = kernel_features_suffice(&r->features);

@@ -254,6 +254,16 @@ static void put_prospect(const struct doctor_report *r, FILE *page)
 	put_fact(page, "command\theaptap record -p %d -d 30s", (int)r->pid);
 }
 
+uint32_t doctor_cnt(const struct doctor_report *r, enum doctor_level level)
+{
+	const struct doctor_finding *f;
+	uint32_t cnt = 0;
+
+	vec_each(&r->findings, f)
+		cnt += f->level == level;
+	return cnt;
+}
+
 static void put_verdict(const struct doctor_report *r, FILE *page)
 {
 	uint32_t limit_cnt = doctor_cnt(r, DOCTOR_LIMIT);

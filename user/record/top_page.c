@@ -17,6 +17,7 @@
 #include "base/printable.h"
 #include "base/units.h"
 #include "report/report_list.h"
+#include "report/report_text.h"
 
 #define NAME_COLUMNS_GOOD 24
 #define LINES_FOR_COST 6
@@ -237,26 +238,26 @@ static const char *fold_mark(const struct drawing *d, size_t i)
 }
 
 /* Fit "< f a.c:1 < main a.c:9": as many as there is room for; of the first, as much as fits, with its sign. */
-static void fit_tail(const char *tail, size_t columns, char buf[REPORT_LIST_FIT_BUF])
+static void fit_tail(const char *tail, size_t columns, char buf[REPORT_FIT_BUF])
 {
 	const char *end = tail, *next;
-	char name[REPORT_LIST_FIT_BUF], fitting[REPORT_LIST_FIT_BUF];
+	char name[REPORT_FIT_BUF], fitting[REPORT_FIT_BUF];
 	size_t lead = strncmp(tail, "< ", 2) ? 0 : 2;
 
 	do {
 		next = strstr(end + 1, " < ");
 		next = next ? next : end + strlen(end);
-		snprintf(buf, REPORT_LIST_FIT_BUF, "%.*s", (int)(next - tail), tail);
+		snprintf(buf, REPORT_FIT_BUF, "%.*s", (int)(next - tail), tail);
 		if (width_of(buf) > columns)
 			break;
 		end = next;
 	} while (*end);
-	snprintf(buf, REPORT_LIST_FIT_BUF, "%.*s", (int)(end - tail), tail);
+	snprintf(buf, REPORT_FIT_BUF, "%.*s", (int)(end - tail), tail);
 	if (end > tail || columns <= lead)
 		return;
 	snprintf(name, sizeof(name), "%.*s", (int)(next - tail - (ptrdiff_t)lead), tail + lead);
-	snprintf(buf, REPORT_LIST_FIT_BUF, "%.*s%s", (int)lead, tail,
-		 report_list_fit(name, columns - lead, fitting));
+	snprintf(buf, REPORT_FIT_BUF, "%.*s%s", (int)lead, tail,
+		 report_fit_name(name, columns - lead, fitting));
 }
 
 /* What a name leaves to "< caller": two rows may differ in it alone. */
@@ -271,8 +272,8 @@ static size_t room_for_caller(const char *tail, size_t room)
 static void put_row(struct drawing *d, size_t i, bool is_selected)
 {
 	const struct top_row *row = &d->t->rows.data[i];
-	char text[TOP_LINE_BUF], cell[UNITS_BUF + 4], name[REPORT_LIST_FIT_BUF],
-		tail[REPORT_LIST_FIT_BUF] = "";
+	char text[TOP_LINE_BUF], cell[UNITS_BUF + 4], name[REPORT_FIT_BUF],
+		tail[REPORT_FIT_BUF] = "";
 	size_t used = 0, room = name_columns(d), lead, indent = 2 * (size_t)row->depth;
 
 	for (int c = 0; c < COLUMN_CNT; c++) {
@@ -284,7 +285,7 @@ static void put_row(struct drawing *d, size_t i, bool is_selected)
 	lead = indent + strlen(fold_mark(d, i));
 	if (lead > room / 2)
 		lead = indent = 0; /* too deep for this screen */
-	report_list_fit(row->name, room - lead - room_for_caller(row->tail, room - lead), name);
+	report_fit_name(row->name, room - lead - room_for_caller(row->tail, room - lead), name);
 	if (row->tail[0] && lead + width_of(name) + 2 < room)
 		fit_tail(row->tail, room - lead - width_of(name) - 2, tail);
 	snprintf(text + used, sizeof(text) - used, "%*s%s%s%s%s", (int)indent, "",
@@ -307,14 +308,14 @@ static size_t count_lines(const struct drawing *d, size_t i)
 
 static void put_frame(struct drawing *d, size_t i, size_t n)
 {
-	char buf[REPORT_LIST_FRAME_BUF], name[REPORT_LIST_FIT_BUF];
+	char buf[REPORT_LIST_FRAME_BUF], name[REPORT_FIT_BUF];
 	size_t indent = d->used + FRAME_INDENT;
 
 	if (!report_list_frame(d->t->list, i, n, buf))
 		return;
 	if (indent + NAME_COLUMNS_GOOD > d->page->columns)
 		indent = d->page->columns > NAME_COLUMNS_GOOD ? FRAME_INDENT : 0;
-	report_list_fit(buf, d->page->columns - indent, name);
+	report_fit_name(buf, d->page->columns - indent, name);
 	put_format(d, TOP_DIM, "%*s%s", (int)indent, "", name);
 }
 
@@ -377,7 +378,7 @@ static void put_head(struct drawing *d, const struct top_news *news)
 {
 	const struct top_row *total = d->t ? &d->t->total : NULL;
 	size_t columns = d->page->columns;
-	char buf[UNITS_BUF + 4], text[TOP_LINE_BUF] = "", title[REPORT_LIST_FIT_BUF];
+	char buf[UNITS_BUF + 4], text[TOP_LINE_BUF] = "", title[REPORT_FIT_BUF];
 
 	if (news->is_over || d->v->is_paused)
 		add_part(text, columns, "%s", news->is_over ? "ENDED  " : "PAUSED  ");
@@ -396,7 +397,7 @@ static void put_head(struct drawing *d, const struct top_news *news)
 		add_part(text, columns, ", allocates %s/s", bytes_or(total->alloc_per_s, "", buf));
 	if (width_of(text) + 2 < columns)
 		add_part(text, columns, "  %s",
-			 report_list_fit(d->t->title, columns - width_of(text) - 2, title));
+			 report_fit_name(d->t->title, columns - width_of(text) - 2, title));
 	add_part(text, columns, "%s", d->t->about);
 	put(d, TOP_HEAD, text);
 }

@@ -192,10 +192,3 @@ const char *report_list_frame(const struct report_list *l, size_t i, size_t n,
 	snprintf(buf, REPORT_LIST_FRAME_BUF, "%s%s", named.name, named.place);
 	return buf;
 }
-
-_Static_assert(REPORT_LIST_FIT_BUF == REPORT_FIT_BUF, "one is used for the other");
-
-char *report_list_fit(const char *name, size_t columns, char buf[REPORT_LIST_FIT_BUF])
-{
-	return report_fit_name(name, columns, buf);
-}

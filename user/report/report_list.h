@@ -42,8 +42,5 @@ const struct report_list_row *report_list_total(const struct report_list *l);
 #define REPORT_LIST_FRAME_BUF 640
 const char *report_list_frame(const struct report_list *l, size_t i, size_t n,
 			      char buf[REPORT_LIST_FRAME_BUF]);
-/* Shorten a name to `columns`, as reports do, without control characters. Returns buf. */
-#define REPORT_LIST_FIT_BUF 2048
-char *report_list_fit(const char *name, size_t columns, char buf[REPORT_LIST_FIT_BUF]);
 
 #endif

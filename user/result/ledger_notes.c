@@ -165,14 +165,6 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 	l->is_of_all = false;
 }
 
-bool ledger_lines_are_lossy(const struct ledger_lines *l)
-{
-	for (size_t i = 0; i < LEDGER_LINE_CNT; i++)
-		if (l->line[i].kind == LEDGER_SUM && l->line[i].value)
-			return true;
-	return false;
-}
-
 static int add_counters(struct profile *p, const struct ledger_lines *l)
 {
 	char text[2048] = "";

@@ -254,6 +254,14 @@ static uint64_t sampler_rate(const struct processes *ps)
 	return rate_bytes;
 }
 
+bool ledger_lines_are_lossy(const struct ledger_lines *l)
+{
+	for (size_t i = 0; i < LEDGER_LINE_CNT; i++)
+		if (l->line[i].kind == LEDGER_SUM && l->line[i].value)
+			return true;
+	return false;
+}
+
 static int fill(const struct recording_facts *f, const struct ledger_lines *ledger,
 		struct processes *ps, struct profile *p)
 {
