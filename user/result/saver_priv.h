@@ -246,36 +246,6 @@ void saved_ended_take(struct saved_ended *ke, const struct saved_job *job);
 /* Let go jobs that have waited too long, so that their samples do not fill the live map. */
 void saved_ended_skip_late(struct saved_ended *ke, struct tracker *t, uint64_t now_ns);
 
-/* Why a profile of a running process is wanted, and the saved one. */
-struct saved_want {
-	bool is_wanted;
-	struct saved_pace pace;
-	double kept_bytes; /* shown by the saved profile */
-	bool has_inuse; /* the saved profile shows what was held: frees were probed */
-	struct saved_name file; /* the saved profile, when pid is not 0 */
-};
-
-struct watched {
-	struct saved_name name; /* comm, pid */
-	uint32_t generation;
-	struct saved_cgroup *cgroup; /* NULL: not known */
-	struct saved_usage usage;
-	bool is_sampled; /* BPF has sums for it */
-	bool has_inuse; /* frees are watched, so the sums mean something. Set by the caller */
-	bool is_followed; /* while syncing */
-	struct saved_want peak, limit;
-};
-
-struct saved_watch {
-	VEC(struct watched) list;
-	struct hmap idx; /* pid -> index in list */
-	double limit_share; /* part of the limit from which on a cgroup counts as near, as in 0.9 */
-	struct cgroup_mount mount;
-	bool has_mount; /* false: no memory cgroups are mounted, so no process has one */
-	VEC(struct saved_cgroup *) cgroups;
-	uint64_t refreshed_ns;
-};
-
 /*
  * The jobs for which one child process makes profiles, all from one snapshot.
  *
