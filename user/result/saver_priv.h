@@ -23,7 +23,6 @@ struct err;
 struct ht_image;
 struct result_moment;
 struct result_source;
-struct saved_cgroup;
 struct saved_store;
 struct tracker;
 
