@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
@@ -28,7 +29,7 @@
 #define LOG_BURST 10
 #define LOG_EVERY_NS (10 * NS_PER_S)
 
-enum saved_class saved_job_class(const struct saved_job *j)
+static enum saved_class saved_job_class(const struct saved_job *j)
 {
 	switch (j->name.reason) {
 	case KEEP_OOM:
@@ -49,7 +50,8 @@ static bool saved_job_has_inuse(const struct saved_job *j)
 	return !j->budget.is_known || j->budget.view.has_inuse;
 }
 
-bool saved_job_is_last(const struct saved_job *j)
+/* True for a process or an image that has ended: this is the last chance to save a profile of it. */
+static bool saved_job_is_last(const struct saved_job *j)
 {
 	return j->name.reason >= KEEP_OOM;
 }
@@ -131,7 +133,8 @@ void saved_ended_add(struct saved_ended *ke, struct tracker *t, const struct sav
 	ke->jobs.data[ke->jobs.cnt++] = *job;
 }
 
-void saved_ended_take(struct saved_ended *ke, const struct saved_job *job)
+/* Remove the job of this image, if there is one, from those that wait; its samples are still held. */
+static void saved_ended_take(struct saved_ended *ke, const struct saved_job *job)
 {
 	for (size_t i = 0; i < ke->jobs.cnt; i++) {
 		const struct saved_job *e = &ke->jobs.data[i];
@@ -325,7 +328,7 @@ static int map_results(struct saved_batch *b)
 	return 0;
 }
 
-int saved_batch_start(struct saved_batch *b, const struct result_source *src,
+static int saved_batch_start(struct saved_batch *b, const struct result_source *src,
 		      const struct result_moment *moment)
 {
 	const struct worker_options opts = { .what = "keeping profiles",
@@ -347,4 +350,256 @@ void saved_batch_release(struct saved_batch *b)
 	if (b->results)
 		munmap(b->results, KEEP_BATCH_CAP * sizeof(*b->results));
 	b->results = NULL;
+}
+
+bool saved_pace_allows(const struct saved_pace *p, uint64_t now_ns)
+{
+	return !p->taken_ns || now_ns >= p->taken_ns + p->interval_ns;
+}
+
+void saved_pace_take(struct saved_pace *p, uint64_t now_ns)
+{
+	/* Growth had stopped for a while: this is another burst. */
+	bool has_rested = !p->taken_ns || now_ns >= p->taken_ns + 2 * KEEP_PACE_MAX_NS;
+
+	p->interval_ns = has_rested ? KEEP_PACE_MIN_NS : p->interval_ns * 2;
+	if (p->interval_ns > KEEP_PACE_MAX_NS)
+		p->interval_ns = KEEP_PACE_MAX_NS;
+	p->taken_ns = now_ns;
+}
+
+bool saved_rest_is_over(const struct saved_rest *r, uint64_t now_ns, enum saved_class of)
+{
+	static const uint64_t times[] = {
+		[KEEP_DEATH] = 5, [KEEP_NEAR_LIMIT] = 10, [KEEP_ENDED] = 10, [KEEP_AT_PEAK] = 32
+	};
+
+	if (of == KEEP_ENDED && r->had_ended)
+		of = KEEP_AT_PEAK;
+	return now_ns >= r->end_ns + r->took_ns * times[of];
+}
+
+/* Choose what is made now. */
+
+/* True for a reason that may be acted upon now. */
+static bool may_keep(const struct saved_want *want, uint64_t now)
+{
+	return want->is_wanted && saved_pace_allows(&want->pace, now);
+}
+
+/* Near its limit; but a profile that shows who holds the memory must not be replaced by one that does not. */
+static bool may_keep_limit(const struct saver *k, struct watched *w, uint64_t now)
+{
+	if (!may_keep(&w->limit, now))
+		return false;
+	saved_set_has_inuse(k, w);
+	if (w->limit.has_inuse && !w->has_inuse)
+		w->limit.is_wanted = false;
+	return w->limit.is_wanted;
+}
+
+/* Return the want of a running process; NULL: the job is a last one, or the process has ended. */
+static struct saved_want *want_of(struct watched *w, enum saved_reason reason)
+{
+	if (!w)
+		return NULL;
+	return reason == KEEP_PEAK ? &w->peak : reason == KEEP_LIMIT ? &w->limit : NULL;
+}
+
+static struct saved_job job_of(const struct saver *k, const struct watched *w,
+			       enum saved_reason reason)
+{
+	struct saved_job job = {
+		.name = w->name, .generation = w->generation, .usage = w->usage, .fd = -1
+	};
+
+	job.name.reason = reason;
+	governor_take_record(k->src.governor, w->name.pid, &job.budget);
+	return job;
+}
+
+static bool is_rested(const struct saver *k, uint64_t now, enum saved_class of)
+{
+	return k->is_hurried || saved_rest_is_over(&k->rest, now, of);
+}
+
+static void choose_jobs(struct saver *k, uint64_t now)
+{
+	VEC(struct saved_job) all = { 0 };
+	const struct saved_job *j;
+	struct watched *w;
+	int err = 0;
+
+	if (!is_rested(k, now, KEEP_DEATH))
+		return;
+	vec_each(&k->ended.jobs, j)
+		if (!err && is_rested(k, now, saved_job_class(j)))
+			err = vec_push(&all, *j);
+	vec_each(&k->watch.list, w) {
+		if (!err && is_rested(k, now, KEEP_NEAR_LIMIT) && may_keep_limit(k, w, now))
+			err = vec_push(&all, job_of(k, w, KEEP_LIMIT));
+		if (!err && is_rested(k, now, KEEP_AT_PEAK) && may_keep(&w->peak, now))
+			err = vec_push(&all, job_of(k, w, KEEP_PEAK));
+	}
+	if (all.cnt)
+		qsort(all.data, all.cnt, sizeof(*all.data), saved_job_by_worth);
+	saved_batch_set(&k->batch, all.data, all.cnt);
+	vec_release(&all);
+}
+
+/* Clear the wants and waiting jobs that are now being handled; their paces begin, whatever the result. */
+static void note_begun(struct saver *k, uint64_t now)
+{
+	for (size_t i = 0; i < k->batch.job_cnt; i++) {
+		const struct saved_job *job = &k->batch.jobs[i];
+		struct saved_want *want =
+			want_of(saved_watch_find(&k->watch, job->name.pid), job->name.reason);
+
+		if (want) {
+			saved_pace_take(&want->pace, now);
+			want->is_wanted = false;
+		}
+		saved_ended_take(&k->ended, job);
+	}
+}
+
+/* From here on the child has a copy of the samples: those of ended processes can go. */
+static void let_go_dead(struct saver *k)
+{
+	for (size_t i = 0; i < k->batch.job_cnt; i++) {
+		const struct saved_job *job = &k->batch.jobs[i];
+
+		if (saved_job_is_last(job))
+			tracker_unpin_image(k->src.tracker, job->name.pid, job->generation);
+	}
+}
+
+/* Start a child for what is due. false: nothing was started. */
+static bool begin(struct saver *k)
+{
+	struct result_moment moment = { .monotonic_ns = now_ns() };
+	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct snapshot *s = NULL;
+	int err;
+
+	choose_jobs(k, moment.monotonic_ns);
+	if (!k->batch.job_cnt)
+		return false;
+	moment.epoch_ns = (int64_t)clock_ns(CLOCK_REALTIME);
+	note_begun(k, moment.monotonic_ns);
+	err = saved_batch_open_files(&k->batch, moment.epoch_ns);
+	if (!err)
+		err = snapshot_take(k->src.engine, k->src.tracker, &s);
+	k->rest.end_ns = now_ns();
+	k->rest.took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+	k->rest.had_ended = false;
+	for (size_t i = 0; i < k->batch.job_cnt; i++)
+		k->rest.had_ended |= saved_job_class(&k->batch.jobs[i]) == KEEP_ENDED;
+	moment.snapshot = s;
+	if (!err)
+		err = saved_batch_start(&k->batch, &k->src, &moment);
+	let_go_dead(k);
+	if (err) {
+		log_warn("serve: cannot save profiles: %s", strerror(-err));
+		k->failed_cnt += k->batch.job_cnt;
+		saved_batch_clear(&k->batch);
+	}
+	snapshot_free(s);
+	return !err;
+}
+
+/* Handle what has been made. */
+
+/* Replace the earlier saved file of the running process. */
+static void replace(struct saver *k, const struct saved_job *job, const struct saved_result *r)
+{
+	struct watched *w = saved_watch_find(&k->watch, job->name.pid);
+	struct saved_want *want = want_of(w, job->name.reason);
+
+	if (!want || w->generation != job->generation)
+		return;
+	if (want->file.pid)
+		saved_store_drop(k->store, &want->file);
+	want->file = job->name;
+	want->kept_bytes = r->inuse_bytes < 0 ? 0 : r->inuse_bytes;
+	want->has_inuse = r->inuse_bytes >= 0;
+	want->is_wanted = false; /* the next tick finds out whether it has grown since */
+}
+
+static enum saved_rank rank_of(const struct saver *k, const struct saved_job *job)
+{
+	return !saved_job_is_last(job) && saved_watch_find(&k->watch, job->name.pid) ?
+		       KEEP_RANK_RUNS :
+		       saved_rank_of(&job->name);
+}
+
+static void take_result(struct saver *k, size_t i, int err)
+{
+	const struct saved_result *r = &k->batch.results[i];
+	struct saved_job *job = &k->batch.jobs[i];
+
+	if (!err) {
+		err = saved_store_add(k->store, &job->name, job->fd, r->write_err, r->inuse_bytes,
+				      rank_of(k, job));
+		job->fd = -1;
+	}
+	if (err)
+		k->failed_cnt++;
+	else if (!saved_job_is_last(job))
+		replace(k, job, r);
+}
+
+/* false: the child has not ended. */
+static bool reap(struct saver *k)
+{
+	int err;
+
+	if (!worker_reap(&k->batch.worker))
+		return !k->batch.worker.pid;
+	k->rest.took_ns += k->batch.worker.cpu_ns;
+	k->rest.end_ns = now_ns();
+	for (size_t i = 0; i < k->batch.job_cnt; i++) {
+		if (worker_result(&k->batch.worker, i, &err) == WORKER_OVER && err != -EINTR)
+			take_result(k, i, err);
+		else /* the child was killed */
+			k->failed_cnt += !saved_store_recover(k->store, &k->batch.jobs[i].name);
+	}
+	saved_batch_clear(&k->batch);
+	return true;
+}
+
+/* As in serve/profiles.c. */
+static void on_child(void *ctx, int fd)
+{
+	struct saver *k = ctx;
+
+	if (!reap(k))
+		loop_watch_once(k->loop, fd, on_child, k);
+}
+
+int saver_work(struct saver *k)
+{
+	if (!k)
+		return 0;
+	if (!k->batch.worker.pid)
+		return begin(k) ? loop_watch_once(k->loop, k->batch.worker.fd, on_child, k) : 0;
+	if (worker_check(&k->batch.worker))
+		reap(k);
+	return 0;
+}
+
+void saver_hurry(struct saver *k)
+{
+	if (k)
+		k->is_hurried = true;
+}
+
+bool saver_is_busy(const struct saver *k)
+{
+	return k && (k->batch.worker.pid || k->ended.jobs.cnt);
+}
+
+uint64_t saver_reader_since_ns(const struct saver *k)
+{
+	return k ? worker_reader_since_ns(&k->batch.worker) : UINT64_MAX;
 }

@@ -202,6 +202,15 @@ static bool is_over(const struct saved_store *s, bool of_memory)
 	return s->stats.cnt > s->opts.file_max || s->stats.bytes > s->opts.bytes_max;
 }
 
+int saved_candidate_order(const void *a, const void *b)
+{
+	const struct saved_candidate *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return (x->taken_epoch_ms > y->taken_epoch_ms) - (x->taken_epoch_ms < y->taken_epoch_ms);
+}
+
 /* Remove some of the files in memory, or of all: there may be many, if an earlier process kept more. */
 static int make_room(struct saved_store *s, bool of_memory)
 {

@@ -2,8 +2,8 @@
 /*
  * saver.c - see saver.h.
  *
- * Watches the running processes for reasons to save a profile, compares these with the rules, decides which profiles
- * are made now (saved_jobs.c), and what becomes of those saved before.
+ * Watches the running processes for reasons to save a profile, compares these with the rules, and answers for what is
+ * saved. Which profiles are made now, and what becomes of those saved before: saved_jobs.c.
  *
  * Jobs of ended processes wait in a list (saved_jobs.c), because nothing else knows of them any more. For running
  * processes the reason (peak, limit) is stored as a want of the process until a child is started.
@@ -23,7 +23,6 @@
 #include "base/err.h"
 #include "base/hmap.h"
 #include "base/log.h"
-#include "base/loop.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
 #include "http/endpoints.h"
@@ -33,38 +32,7 @@
 #include "proc/process.h"
 #include "result/make.h"
 #include "result/saver_priv.h"
-#include "result/snapshot.h"
 #include "track/tracker.h"
-
-/* Why a profile of a running process is wanted, and the saved one. */
-struct saved_want {
-	bool is_wanted;
-	struct saved_pace pace;
-	double kept_bytes; /* shown by the saved profile */
-	bool has_inuse; /* the saved profile shows what was held: frees were probed */
-	struct saved_name file; /* the saved profile, when pid is not 0 */
-};
-
-struct watched {
-	struct saved_name name; /* comm, pid */
-	uint32_t generation;
-	struct saved_cgroup *cgroup; /* NULL: not known */
-	struct saved_usage usage;
-	bool is_sampled; /* BPF has sums for it */
-	bool has_inuse; /* frees are watched, so the sums mean something. Set by the caller */
-	bool is_followed; /* while syncing */
-	struct saved_want peak, limit;
-};
-
-struct saved_watch {
-	VEC(struct watched) list;
-	struct hmap idx; /* pid -> index in list */
-	double limit_share; /* part of the limit from which on a cgroup counts as near, as in 0.9 */
-	struct cgroup_mount mount;
-	bool has_mount; /* false: no memory cgroups are mounted, so no process has one */
-	VEC(struct saved_cgroup *) cgroups;
-	uint64_t refreshed_ns;
-};
 
 bool saved_has_grown(double inuse_bytes, double kept_bytes, uint64_t rate_bytes)
 {
@@ -73,33 +41,6 @@ bool saved_has_grown(double inuse_bytes, double kept_bytes, uint64_t rate_bytes)
 	if (kept_bytes <= 0)
 		return inuse_bytes > 0;
 	return more >= kept_bytes * KEEP_GROWTH && more >= (double)rate_bytes * 2;
-}
-
-bool saved_pace_allows(const struct saved_pace *p, uint64_t now_ns)
-{
-	return !p->taken_ns || now_ns >= p->taken_ns + p->interval_ns;
-}
-
-void saved_pace_take(struct saved_pace *p, uint64_t now_ns)
-{
-	/* Growth had stopped for a while: this is another burst. */
-	bool has_rested = !p->taken_ns || now_ns >= p->taken_ns + 2 * KEEP_PACE_MAX_NS;
-
-	p->interval_ns = has_rested ? KEEP_PACE_MIN_NS : p->interval_ns * 2;
-	if (p->interval_ns > KEEP_PACE_MAX_NS)
-		p->interval_ns = KEEP_PACE_MAX_NS;
-	p->taken_ns = now_ns;
-}
-
-bool saved_rest_is_over(const struct saved_rest *r, uint64_t now_ns, enum saved_class of)
-{
-	static const uint64_t times[] = {
-		[KEEP_DEATH] = 5, [KEEP_NEAR_LIMIT] = 10, [KEEP_ENDED] = 10, [KEEP_AT_PEAK] = 32
-	};
-
-	if (of == KEEP_ENDED && r->had_ended)
-		of = KEEP_AT_PEAK;
-	return now_ns >= r->end_ns + r->took_ns * times[of];
 }
 
 bool saved_limit_reached(struct saved_limit *l, uint64_t used_bytes, uint64_t limit_bytes,
@@ -116,15 +57,6 @@ bool saved_limit_reached(struct saved_limit *l, uint64_t used_bytes, uint64_t li
 	else if (used < share - KEEP_LIMIT_SLACK)
 		l->is_near = false;
 	return has_new || (l->is_near && !was_near);
-}
-
-int saved_candidate_order(const void *a, const void *b)
-{
-	const struct saved_candidate *x = a, *y = b;
-
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return (x->taken_epoch_ms > y->taken_epoch_ms) - (x->taken_epoch_ms < y->taken_epoch_ms);
 }
 
 static enum endpoint_moment moment_of(const struct saved_name *n)
@@ -144,18 +76,6 @@ static void view_file(const struct kept_file *f, struct serve_kept *ret)
 	saved_reason_words(&f->name, ret->why, sizeof(ret->why));
 	ret->epoch_ms = f->name.taken_epoch_ms;
 }
-
-struct saver {
-	struct saved_store *store;
-	struct saved_watch watch;
-	struct saved_batch batch;
-	struct result_source src;
-	struct loop *loop;
-	struct saved_ended ended;
-	struct saved_rest rest;
-	bool is_hurried;
-	uint64_t failed_cnt;
-};
 
 /*
  * The running processes of which profiles may be saved: what each holds, how near its cgroup is to its
@@ -291,8 +211,7 @@ static void saved_watch_release(struct saved_watch *kw)
 	hmap_release(&kw->idx);
 }
 
-/* Pointers are valid until the next add or del. NULL: it is not watched. */
-static struct watched *saved_watch_find(const struct saved_watch *kw, pid_t pid)
+struct watched *saved_watch_find(const struct saved_watch *kw, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 	const uint64_t *idx = hmap_get(&kw->idx, &key);
@@ -577,8 +496,7 @@ void saver_sync(struct saver *k)
 	}
 }
 
-/* A process without a budget yet has all its probes. */
-static void set_has_inuse(const struct saver *k, struct watched *w)
+void saved_set_has_inuse(const struct saver *k, struct watched *w)
 {
 	struct governor_view view;
 
@@ -593,235 +511,10 @@ void saver_tick(struct saver *k)
 	if (!k)
 		return;
 	vec_each(&k->watch.list, w)
-		set_has_inuse(k, w);
+		saved_set_has_inuse(k, w);
 	saved_watch_tick(&k->watch, k->src.engine, k->src.rate_bytes, now);
 	if (!k->batch.worker.pid)
 		saved_ended_skip_late(&k->ended, k->src.tracker, now);
-}
-
-/* Choose what is made now. */
-
-/* True for a reason that may be acted upon now. */
-static bool may_keep(const struct saved_want *want, uint64_t now)
-{
-	return want->is_wanted && saved_pace_allows(&want->pace, now);
-}
-
-/* Near its limit; but a profile that shows who holds the memory must not be replaced by one that does not. */
-static bool may_keep_limit(const struct saver *k, struct watched *w, uint64_t now)
-{
-	if (!may_keep(&w->limit, now))
-		return false;
-	set_has_inuse(k, w);
-	if (w->limit.has_inuse && !w->has_inuse)
-		w->limit.is_wanted = false;
-	return w->limit.is_wanted;
-}
-
-/* Return the want of a running process; NULL: the job is a last one, or the process has ended. */
-static struct saved_want *want_of(struct watched *w, enum saved_reason reason)
-{
-	if (!w)
-		return NULL;
-	return reason == KEEP_PEAK ? &w->peak : reason == KEEP_LIMIT ? &w->limit : NULL;
-}
-
-static struct saved_job job_of(const struct saver *k, const struct watched *w,
-			       enum saved_reason reason)
-{
-	struct saved_job job = {
-		.name = w->name, .generation = w->generation, .usage = w->usage, .fd = -1
-	};
-
-	job.name.reason = reason;
-	governor_take_record(k->src.governor, w->name.pid, &job.budget);
-	return job;
-}
-
-static bool is_rested(const struct saver *k, uint64_t now, enum saved_class of)
-{
-	return k->is_hurried || saved_rest_is_over(&k->rest, now, of);
-}
-
-static void choose_jobs(struct saver *k, uint64_t now)
-{
-	VEC(struct saved_job) all = { 0 };
-	const struct saved_job *j;
-	struct watched *w;
-	int err = 0;
-
-	if (!is_rested(k, now, KEEP_DEATH))
-		return;
-	vec_each(&k->ended.jobs, j)
-		if (!err && is_rested(k, now, saved_job_class(j)))
-			err = vec_push(&all, *j);
-	vec_each(&k->watch.list, w) {
-		if (!err && is_rested(k, now, KEEP_NEAR_LIMIT) && may_keep_limit(k, w, now))
-			err = vec_push(&all, job_of(k, w, KEEP_LIMIT));
-		if (!err && is_rested(k, now, KEEP_AT_PEAK) && may_keep(&w->peak, now))
-			err = vec_push(&all, job_of(k, w, KEEP_PEAK));
-	}
-	if (all.cnt)
-		qsort(all.data, all.cnt, sizeof(*all.data), saved_job_by_worth);
-	saved_batch_set(&k->batch, all.data, all.cnt);
-	vec_release(&all);
-}
-
-/* Clear the wants and waiting jobs that are now being handled; their paces begin, whatever the result. */
-static void note_begun(struct saver *k, uint64_t now)
-{
-	for (size_t i = 0; i < k->batch.job_cnt; i++) {
-		const struct saved_job *job = &k->batch.jobs[i];
-		struct saved_want *want =
-			want_of(saved_watch_find(&k->watch, job->name.pid), job->name.reason);
-
-		if (want) {
-			saved_pace_take(&want->pace, now);
-			want->is_wanted = false;
-		}
-		saved_ended_take(&k->ended, job);
-	}
-}
-
-/* From here on the child has a copy of the samples: those of ended processes can go. */
-static void let_go_dead(struct saver *k)
-{
-	for (size_t i = 0; i < k->batch.job_cnt; i++) {
-		const struct saved_job *job = &k->batch.jobs[i];
-
-		if (saved_job_is_last(job))
-			tracker_unpin_image(k->src.tracker, job->name.pid, job->generation);
-	}
-}
-
-/* Start a child for what is due. false: nothing was started. */
-static bool begin(struct saver *k)
-{
-	struct result_moment moment = { .monotonic_ns = now_ns() };
-	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	struct snapshot *s = NULL;
-	int err;
-
-	choose_jobs(k, moment.monotonic_ns);
-	if (!k->batch.job_cnt)
-		return false;
-	moment.epoch_ns = (int64_t)clock_ns(CLOCK_REALTIME);
-	note_begun(k, moment.monotonic_ns);
-	err = saved_batch_open_files(&k->batch, moment.epoch_ns);
-	if (!err)
-		err = snapshot_take(k->src.engine, k->src.tracker, &s);
-	k->rest.end_ns = now_ns();
-	k->rest.took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
-	k->rest.had_ended = false;
-	for (size_t i = 0; i < k->batch.job_cnt; i++)
-		k->rest.had_ended |= saved_job_class(&k->batch.jobs[i]) == KEEP_ENDED;
-	moment.snapshot = s;
-	if (!err)
-		err = saved_batch_start(&k->batch, &k->src, &moment);
-	let_go_dead(k);
-	if (err) {
-		log_warn("serve: cannot save profiles: %s", strerror(-err));
-		k->failed_cnt += k->batch.job_cnt;
-		saved_batch_clear(&k->batch);
-	}
-	snapshot_free(s);
-	return !err;
-}
-
-/* Handle what has been made. */
-
-/* Replace the earlier saved file of the running process. */
-static void replace(struct saver *k, const struct saved_job *job, const struct saved_result *r)
-{
-	struct watched *w = saved_watch_find(&k->watch, job->name.pid);
-	struct saved_want *want = want_of(w, job->name.reason);
-
-	if (!want || w->generation != job->generation)
-		return;
-	if (want->file.pid)
-		saved_store_drop(k->store, &want->file);
-	want->file = job->name;
-	want->kept_bytes = r->inuse_bytes < 0 ? 0 : r->inuse_bytes;
-	want->has_inuse = r->inuse_bytes >= 0;
-	want->is_wanted = false; /* the next tick finds out whether it has grown since */
-}
-
-static enum saved_rank rank_of(const struct saver *k, const struct saved_job *job)
-{
-	return !saved_job_is_last(job) && saved_watch_find(&k->watch, job->name.pid) ?
-		       KEEP_RANK_RUNS :
-		       saved_rank_of(&job->name);
-}
-
-static void take_result(struct saver *k, size_t i, int err)
-{
-	const struct saved_result *r = &k->batch.results[i];
-	struct saved_job *job = &k->batch.jobs[i];
-
-	if (!err) {
-		err = saved_store_add(k->store, &job->name, job->fd, r->write_err, r->inuse_bytes,
-				      rank_of(k, job));
-		job->fd = -1;
-	}
-	if (err)
-		k->failed_cnt++;
-	else if (!saved_job_is_last(job))
-		replace(k, job, r);
-}
-
-/* false: the child has not ended. */
-static bool reap(struct saver *k)
-{
-	int err;
-
-	if (!worker_reap(&k->batch.worker))
-		return !k->batch.worker.pid;
-	k->rest.took_ns += k->batch.worker.cpu_ns;
-	k->rest.end_ns = now_ns();
-	for (size_t i = 0; i < k->batch.job_cnt; i++) {
-		if (worker_result(&k->batch.worker, i, &err) == WORKER_OVER && err != -EINTR)
-			take_result(k, i, err);
-		else /* the child was killed */
-			k->failed_cnt += !saved_store_recover(k->store, &k->batch.jobs[i].name);
-	}
-	saved_batch_clear(&k->batch);
-	return true;
-}
-
-/* As in serve/profiles.c. */
-static void on_child(void *ctx, int fd)
-{
-	struct saver *k = ctx;
-
-	if (!reap(k))
-		loop_watch_once(k->loop, fd, on_child, k);
-}
-
-int saver_work(struct saver *k)
-{
-	if (!k)
-		return 0;
-	if (!k->batch.worker.pid)
-		return begin(k) ? loop_watch_once(k->loop, k->batch.worker.fd, on_child, k) : 0;
-	if (worker_check(&k->batch.worker))
-		reap(k);
-	return 0;
-}
-
-void saver_hurry(struct saver *k)
-{
-	if (k)
-		k->is_hurried = true;
-}
-
-bool saver_is_busy(const struct saver *k)
-{
-	return k && (k->batch.worker.pid || k->ended.jobs.cnt);
-}
-
-uint64_t saver_reader_since_ns(const struct saver *k)
-{
-	return k ? worker_reader_since_ns(&k->batch.worker) : UINT64_MAX;
 }
 
 int saver_fetch(const struct saver *k, pid_t pid, enum endpoint_moment at)

@@ -16,13 +16,13 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "proc/cgroup.h"
+#include "result/make.h"
 #include "result/worker.h"
 #include "track/governor.h"
 
 struct err;
 struct ht_image;
 struct result_moment;
-struct result_source;
 struct saved_store;
 struct tracker;
 
@@ -225,9 +225,6 @@ struct saved_job {
 	int fd; /* in memory, while a child makes it; -1: none */
 };
 
-enum saved_class saved_job_class(const struct saved_job *j);
-/* True for a process or an image that has ended: this is the last chance to save a profile of it. */
-bool saved_job_is_last(const struct saved_job *j);
 /* For qsort(): by class, in each the largest in use first. */
 int saved_job_by_worth(const void *a, const void *b);
 
@@ -240,8 +237,6 @@ struct saved_ended {
 void saved_ended_init(struct saved_ended *ke);
 /* When there are too many jobs, the one that is worth least is let go. */
 void saved_ended_add(struct saved_ended *ke, struct tracker *t, const struct saved_job *job);
-/* Remove the job of this image, if there is one, from those that wait; its samples are still held. */
-void saved_ended_take(struct saved_ended *ke, const struct saved_job *job);
 /* Let go jobs that have waited too long, so that their samples do not fill the live map. */
 void saved_ended_skip_late(struct saved_ended *ke, struct tracker *t, uint64_t now_ns);
 
@@ -277,10 +272,55 @@ int saved_batch_open_files(struct saved_batch *b, int64_t epoch_ns);
 /* Forget the jobs, and close the fds that nobody took over. */
 void saved_batch_clear(struct saved_batch *b);
 
-int saved_batch_start(struct saved_batch *b, const struct result_source *src,
-		      const struct result_moment *moment);
-
 /* End the child. */
 void saved_batch_release(struct saved_batch *b);
+
+/* Why a profile of a running process is wanted, and the saved one. */
+struct saved_want {
+	bool is_wanted;
+	struct saved_pace pace;
+	double kept_bytes; /* shown by the saved profile */
+	bool has_inuse; /* the saved profile shows what was held: frees were probed */
+	struct saved_name file; /* the saved profile, when pid is not 0 */
+};
+
+struct watched {
+	struct saved_name name; /* comm, pid */
+	uint32_t generation;
+	struct saved_cgroup *cgroup; /* NULL: not known */
+	struct saved_usage usage;
+	bool is_sampled; /* BPF has sums for it */
+	bool has_inuse; /* frees are watched, so the sums mean something. Set by the caller */
+	bool is_followed; /* while syncing */
+	struct saved_want peak, limit;
+};
+
+struct saved_watch {
+	VEC(struct watched) list;
+	struct hmap idx; /* pid -> index in list */
+	double limit_share; /* part of the limit from which on a cgroup counts as near, as in 0.9 */
+	struct cgroup_mount mount;
+	bool has_mount; /* false: no memory cgroups are mounted, so no process has one */
+	VEC(struct saved_cgroup *) cgroups;
+	uint64_t refreshed_ns;
+};
+
+/* What saver.c watches, and saved_jobs.c makes. */
+struct saver {
+	struct saved_store *store;
+	struct saved_watch watch;
+	struct saved_batch batch;
+	struct result_source src;
+	struct loop *loop;
+	struct saved_ended ended;
+	struct saved_rest rest;
+	bool is_hurried;
+	uint64_t failed_cnt;
+};
+
+/* Pointers are valid until the next add or del. NULL: it is not watched. */
+struct watched *saved_watch_find(const struct saved_watch *kw, pid_t pid);
+/* Set has_inuse. A process without a budget yet has all its probes. */
+void saved_set_has_inuse(const struct saver *k, struct watched *w);
 
 #endif
