@@ -240,7 +240,8 @@ static bool is_prefix(const char *name, size_t bytes)
 	return true;
 }
 
-static void note_prefix(struct alloc_prefix_finder *pf, const char *name, size_t bytes, size_t suffix)
+static void note_prefix(struct alloc_prefix_finder *pf, const char *name, size_t bytes,
+			size_t suffix)
 {
 	struct alloc_more_prefix prefix = { .is_mimalloc = suffixes[suffix].is_mimalloc };
 	size_t i;

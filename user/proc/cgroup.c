@@ -418,7 +418,7 @@ int cgroup_origin_find(const char *point, const char *root, const char *own, cha
 
 /* Path of a process's memory cgroup in the kernel's form; text: its /proc/PID/cgroup. Pure. -ENOENT: it has none. */
 static int cgroup_memory_path(const struct cgroup_mount *mount, const char *text,
-		       char ret[static CGROUP_PATH_BYTES])
+			      char ret[static CGROUP_PATH_BYTES])
 {
 	struct cgroup_line l;
 

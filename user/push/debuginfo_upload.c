@@ -68,7 +68,7 @@ int debuginfo_encode_initiate(const char *build_id, bool is_forced, uint64_t fil
 }
 
 static int debuginfo_encode_finished(const char *build_id, const char *upload_id, uint8_t **ret,
-			      size_t *ret_bytes)
+				     size_t *ret_bytes)
 {
 	FinishedPb m = PARCA__DEBUGINFO__V1ALPHA1__MARK_UPLOAD_FINISHED_REQUEST__INIT;
 

@@ -651,8 +651,8 @@ int push_profile(struct push_queue *q, const struct profile *p, const struct pus
 {
 	uint8_t *body = NULL;
 	size_t bytes = 0;
-	int err = push_profile_encode(&q->opts.http.target, p, labels, label_cnt, ret_lost,
-				      &body, &bytes);
+	int err = push_profile_encode(&q->opts.http.target, p, labels, label_cnt, ret_lost, &body,
+				      &bytes);
 
 	return err || !body ? err : push_queue_take(q, body, bytes);
 }

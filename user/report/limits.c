@@ -232,8 +232,8 @@ static int add_growing_rows(const struct limits *l, const struct report *r,
 				       &g);
 			if (err || !g.has_rate || g.bytes_per_s <= 0 || (sure && g.low <= 0))
 				continue;
-			err = add_row(res, name_place(r, row, &place, name), g.bytes_per_s,
-					     g.low, g.high);
+			err = add_row(res, name_place(r, row, &place, name), g.bytes_per_s, g.low,
+				      g.high);
 		}
 	}
 	vec_release(&places);
@@ -338,8 +338,7 @@ static int add_holders(const struct limits *l, const struct report *r, struct li
 			continue;
 		if (r->has_interval)
 			estimate_interval_at(&row->estimate, l->opts.tail, &low, &high);
-		err = add_row(res, name_place(r, row, &place, name), (double)row->value, low,
-				     high);
+		err = add_row(res, name_place(r, row, &place, name), (double)row->value, low, high);
 	}
 	vec_release(&places);
 	return err;
@@ -385,8 +384,7 @@ static int judge_exited(struct limits *l)
 			continue;
 		if (r->has_interval)
 			estimate_interval_at(&row->estimate, l->opts.tail, &low, &high);
-		err = add_row(res, strset_get(r->names, row->name), (double)row->value, low,
-				     high);
+		err = add_row(res, strset_get(r->names, row->name), (double)row->value, low, high);
 	}
 out:
 	report_close(r);
@@ -426,8 +424,8 @@ static int add_larger_rows(const struct diff *d, struct limit_result *res)
 
 	vec_each(&d->rows, row)
 		if (!err && row->is_significant && row->delta > 0)
-			err = add_row(res, strset_get(d->names, row->name), row->delta,
-					     row->low, row->high);
+			err = add_row(res, strset_get(d->names, row->name), row->delta, row->low,
+				      row->high);
 	return err;
 }
 
@@ -562,8 +560,7 @@ static int add_rows(const struct limits *l, struct limit_result *res, enum resid
 		double value = (double)row->end_bytes - (is_growth ? (double)row->begin_bytes : 0);
 
 		if (!err && row->kind == kind && value > 0)
-			err = add_row(res, profile_text(l->p, row->name_str), value, value,
-					     value);
+			err = add_row(res, profile_text(l->p, row->name_str), value, value, value);
 	}
 	return err;
 }
@@ -610,10 +607,10 @@ static int judge_unexplained(struct limits *l)
 		res->low = 0;
 	res->value = fmax(res->value, 0);
 	decide_rows(l,
-	       outside > moved ? DOUBT_OUTSIDE :
-	       other > moved   ? "it may be blocks of an allocator whose heap was not read" :
-				 DOUBT_MOVED,
-	       res);
+		    outside > moved ? DOUBT_OUTSIDE :
+		    other > moved   ? "it may be blocks of an allocator whose heap was not read" :
+				      DOUBT_MOVED,
+		    res);
 	if (res->verdict != LIMIT_KEPT)
 		err = add_rows(l, res, RESIDENT_UNREAD, true);
 	if (!err && res->verdict != LIMIT_KEPT)

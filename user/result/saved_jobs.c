@@ -20,6 +20,7 @@
 #include "heaptap/abi.h"
 #include "http/endpoints.h"
 #include "result/make.h"
+#include "result/saver.h"
 #include "result/snapshot.h"
 #include "track/tracker.h"
 
@@ -329,7 +330,7 @@ static int map_results(struct saved_batch *b)
 }
 
 static int saved_batch_start(struct saved_batch *b, const struct result_source *src,
-		      const struct result_moment *moment)
+			     const struct result_moment *moment)
 {
 	const struct worker_options opts = { .what = "keeping profiles",
 					     .is_urgent = saved_job_class(&b->jobs[0]) <=

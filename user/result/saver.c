@@ -324,7 +324,7 @@ static void look_at_limit(struct watched *w, uint64_t rate_bytes)
 
 /* Read what all of them hold, and set what is wanted. Call a few times a second. rate_bytes: between samples. */
 static void saved_watch_tick(struct saved_watch *kw, struct engine *e, uint64_t rate_bytes,
-		      uint64_t now_ns)
+			     uint64_t now_ns)
 {
 	struct watched *w;
 

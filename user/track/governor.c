@@ -247,7 +247,7 @@ static int read_cpu(struct budget_unit *u, uint64_t *ret_ns)
 
 /* The same, with hits that were just read. */
 static int budget_unit_read_clocks(struct budget_unit *u, const struct ht_hits *hits,
-			    struct budget_reading *ret)
+				   struct budget_reading *ret)
 {
 	int err = read_cpu(u, &ret->cpu_ns);
 
@@ -342,7 +342,7 @@ static int budget_unit_track_frees(struct budget_unit *u, struct engine_change *
 
 /* Stop seeing frees, and drop its live samples. Probes of `kept` stay; the others are detached without waiting. */
 static int budget_unit_untrack_frees(struct budget_unit *u, enum probes_kept kept,
-			      const struct engine_change *change)
+				     const struct engine_change *change)
 {
 	int err = change_unit(u, change);
 
@@ -405,7 +405,7 @@ const uint64_t *governor_idx(const struct governor *g, pid_t pid)
 /* Make a unit with a first reading; its budget counts since the process is followed. policy must
  * outlive it. is_watched: its probes are in. -ENOMEM, or why it cannot be read: it has ended. */
 static int budget_unit_new(const struct unit_policy *policy, pid_t pid, bool is_watched,
-		    struct budget_unit **ret)
+			   struct budget_unit **ret)
 {
 	struct budget_unit *u = calloc(1, sizeof(*u));
 	int err;
