@@ -50,7 +50,7 @@ static struct profile *import(const char *text, size_t bytes)
 	return p;
 }
 
-static struct profile *import_text(const char *text)
+static struct profile *import_of(const char *text)
 {
 	return import(text, strlen(text));
 }
@@ -132,7 +132,7 @@ static void has_no_type_that_was_not_counted(void **state)
 		profile_free(p);
 		free(text);
 	}
-	p = import_text("heap profile: 1: 2 [0: 0] @ heapprofile\n1: 2 [0: 0] @ 0x400010\n" MAPS);
+	p = import_of("heap profile: 1: 2 [0: 0] @ heapprofile\n1: 2 [0: 0] @ 0x400010\n" MAPS);
 	assert_int_equal(p->types.cnt, 2);
 	assert_int_equal(sum(p, "inuse_space", NULL), 2);
 	profile_free(p);
@@ -171,7 +171,7 @@ static void takes_names_from_a_symbol_section(void **state)
 				   "heap profile: 1: 2 [1: 2] @ heapprofile\n"
 				   "1: 2 [1: 2] @ 0x400010 0x400020 0x400030\n" MAPS;
 	static const char *const names[] = { "parse", "load", "main", "main" };
-	struct profile *p = import_text(text);
+	struct profile *p = import_of(text);
 	size_t bytes, n = 0;
 	char *file;
 
@@ -203,17 +203,17 @@ static void takes_names_from_a_symbol_section(void **state)
 /* 1000 bytes in one object at a rate of 1000: 1 / (1 - 1/e); at a rate of 1 as it stands. */
 static void weighs_by_the_mean_size(void **state)
 {
-	struct profile *p = import_text("heap_v2/1000\n t*: 1: 1000 [0: 0]\n"
+	struct profile *p = import_of("heap_v2/1000\n t*: 1: 1000 [0: 0]\n"
 					"@ 0x400010\n t*: 1000: 1000000 [0: 0]\n" MAPS);
 
 	(void)state;
 	assert_int_equal(sum(p, "inuse_space", NULL), 1581977);
 	assert_int_equal(sum(p, "inuse_objects", NULL), 1582);
 	profile_free(p);
-	p = import_text("heap_v2/1\n t*: 1: 8 [0: 0]\n@ 0x400010\n t*: 9: 72 [0: 0]\n" MAPS);
+	p = import_of("heap_v2/1\n t*: 1: 8 [0: 0]\n@ 0x400010\n t*: 9: 72 [0: 0]\n" MAPS);
 	assert_int_equal(sum(p, "inuse_space", NULL), 72);
 	profile_free(p);
-	p = import_text("heap profile: 1: 2 [1: 2] @ heap_v2/1000\n"
+	p = import_of("heap profile: 1: 2 [1: 2] @ heap_v2/1000\n"
 			"1000: 1000000 [1000: 1000000] @ 0x400010\n" MAPS);
 	assert_int_equal(sum(p, "inuse_space", NULL), 1581977);
 	profile_free(p);
@@ -222,7 +222,7 @@ static void weighs_by_the_mean_size(void **state)
 /* Threads of other sizes weigh other than the stack: the stack's total is kept. */
 static void shares_a_stack_out_to_its_threads(void **state)
 {
-	struct profile *p = import_text("heap_v2/1000\n t*: 4: 3100 [0: 0]\n t2: 1: 1 [0: 0] io\n"
+	struct profile *p = import_of("heap_v2/1000\n t*: 4: 3100 [0: 0]\n t2: 1: 1 [0: 0] io\n"
 					"@ 0x400010\n t*: 4: 3100 [0: 0]\n t1: 3: 100 [0: 0]\n"
 					" t2: 1: 3000 [0: 0]\n t3: 0: 0 [0: 0]\n"
 					"@ 0x400020\n t*: 1: 500 [0: 0]\n" MAPS);
@@ -239,7 +239,7 @@ static void shares_a_stack_out_to_its_threads(void **state)
 
 static void says_what_a_profile_left_out(void **state)
 {
-	struct profile *p = import_text("heap profile: 9: 99 [9: 99] @ heapprofile\n"
+	struct profile *p = import_of("heap profile: 9: 99 [9: 99] @ heapprofile\n"
 					"1: 2 [1: 2] @ 0x400010\n" MAPS);
 
 	(void)state;
