@@ -204,7 +204,7 @@ static void takes_names_from_a_symbol_section(void **state)
 static void weighs_by_the_mean_size(void **state)
 {
 	struct profile *p = import_of("heap_v2/1000\n t*: 1: 1000 [0: 0]\n"
-					"@ 0x400010\n t*: 1000: 1000000 [0: 0]\n" MAPS);
+				      "@ 0x400010\n t*: 1000: 1000000 [0: 0]\n" MAPS);
 
 	(void)state;
 	assert_int_equal(sum(p, "inuse_space", NULL), 1581977);
@@ -214,7 +214,7 @@ static void weighs_by_the_mean_size(void **state)
 	assert_int_equal(sum(p, "inuse_space", NULL), 72);
 	profile_free(p);
 	p = import_of("heap profile: 1: 2 [1: 2] @ heap_v2/1000\n"
-			"1000: 1000000 [1000: 1000000] @ 0x400010\n" MAPS);
+		      "1000: 1000000 [1000: 1000000] @ 0x400010\n" MAPS);
 	assert_int_equal(sum(p, "inuse_space", NULL), 1581977);
 	profile_free(p);
 }
@@ -223,9 +223,9 @@ static void weighs_by_the_mean_size(void **state)
 static void shares_a_stack_out_to_its_threads(void **state)
 {
 	struct profile *p = import_of("heap_v2/1000\n t*: 4: 3100 [0: 0]\n t2: 1: 1 [0: 0] io\n"
-					"@ 0x400010\n t*: 4: 3100 [0: 0]\n t1: 3: 100 [0: 0]\n"
-					" t2: 1: 3000 [0: 0]\n t3: 0: 0 [0: 0]\n"
-					"@ 0x400020\n t*: 1: 500 [0: 0]\n" MAPS);
+				      "@ 0x400010\n t*: 4: 3100 [0: 0]\n t1: 3: 100 [0: 0]\n"
+				      " t2: 1: 3000 [0: 0]\n t3: 0: 0 [0: 0]\n"
+				      "@ 0x400020\n t*: 1: 500 [0: 0]\n" MAPS);
 
 	(void)state;
 	/* 3100 / (1 - exp(-.775)) = 5748: 100 / (1 - exp(-1/30)) = 3050 and 3157 share it out */
@@ -240,7 +240,7 @@ static void shares_a_stack_out_to_its_threads(void **state)
 static void says_what_a_profile_left_out(void **state)
 {
 	struct profile *p = import_of("heap profile: 9: 99 [9: 99] @ heapprofile\n"
-					"1: 2 [1: 2] @ 0x400010\n" MAPS);
+				      "1: 2 [1: 2] @ 0x400010\n" MAPS);
 
 	(void)state;
 	assert_int_equal(p->comments.cnt, 2);
