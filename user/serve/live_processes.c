@@ -539,7 +539,7 @@ static int find_rows(const struct maker *m, const struct facts *f, struct witnes
 	struct profile *p;
 	int err;
 
-	if (!rows_past_is_known(i) || i->first_ns == i->last_ns ||
+	if (!i || !rows_past_is_known(i) || i->first_ns == i->last_ns ||
 	    fabs((double)i->last.rss_bytes - f->shown.rss_bytes) > most)
 		return 0;
 	err = profile_new(&p);
