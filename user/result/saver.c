@@ -488,6 +488,7 @@ void saver_sync(struct saver *k)
 		struct saved_name name;
 
 		w = &k->watch.list.data[i];
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): without data the count is 0 */
 		if (w->is_followed)
 			continue;
 		name = w->name;
