@@ -373,7 +373,7 @@ static int open_image(struct elf_image *im, struct elf_budget *budget, struct el
 
 int elf_file_open_fd(int fd, struct elf_file **ret)
 {
-	struct elf_image im;
+	struct elf_image im = { .fd = -1 };
 	int err = elf_image_open_fd(fd, &im);
 
 	return err ? err : open_image(&im, NULL, ret);
@@ -392,7 +392,7 @@ int elf_file_open(const char *path, struct elf_file **ret)
 
 int elf_file_open_mem(const void *image, size_t bytes, struct elf_file **ret)
 {
-	struct elf_image im;
+	struct elf_image im = { .fd = -1 };
 	int err = elf_image_open_mem(image, bytes, &im);
 
 	return err ? err : open_image(&im, NULL, ret);
@@ -401,7 +401,7 @@ int elf_file_open_mem(const void *image, size_t bytes, struct elf_file **ret)
 int elf_file_open_part(const struct elf_file *whole, const void *image, size_t bytes,
 		       struct elf_file **ret)
 {
-	struct elf_image im;
+	struct elf_image im = { .fd = -1 };
 	int err = elf_image_open_mem(image, bytes, &im);
 
 	return err ? err : open_image(&im, whole->budget, ret);
