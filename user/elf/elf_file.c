@@ -222,12 +222,12 @@ static void read_sections(struct elf_file *ef)
 
 static int open_elf(struct elf_file *ef)
 {
-	const uint8_t *ident = elf_image_get(&ef->im, 0, sizeof(Elf32_Ehdr));
+	uint8_t *ident = elf_image_get(&ef->im, 0, sizeof(Elf32_Ehdr));
 
 	if (!ident || memcmp(ident, ELFMAG, SELFMAG) != 0 || ident[EI_DATA] != OUR_DATA ||
 	    (ident[EI_CLASS] != ELFCLASS32 && ef->im.bytes < sizeof(Elf64_Ehdr)))
 		return -ENOEXEC;
-	ef->im.data[EI_VERSION] = EV_CURRENT; /* the kernel does not look at it */
+	ident[EI_VERSION] = EV_CURRENT; /* the kernel does not look at it */
 	read_sections(ef);
 	elf_version(EV_CURRENT);
 	ef->elf = elf_memory((char *)ef->im.data, ef->im.bytes);
