@@ -27,17 +27,19 @@ struct made_version {
 	const char *name;
 	uint32_t bins_off;
 	bool has_fast;
-	uint32_t cache_bytes, cache_entries_off, cache_cap; /* of a thread's cache: its chunk, its lists */
+	uint32_t cache_bytes, cache_entries_off,
+		cache_cap; /* of a thread's cache: its chunk, its lists */
 	bool cache_counts_room; /* not blocks */
 	bool key_is_cache; /* its address */
-	uint32_t n_mmaps_max_off, sbrk_base_off, cache_bins_off, cache_cap_off; /* in the parameters */
+	uint32_t n_mmaps_max_off, sbrk_base_off, cache_bins_off,
+		cache_cap_off; /* in the parameters */
 };
-static const struct made_version made_2_36 = { "2.36", 112, true, 0x290, 128, 7, false, false,
-					       64,     96,  104,  120 };
-static const struct made_version made_2_31 = { "2.31", 112, true, 0x290, 128, 7, false, true,
-					       44,     72,  80,   96 };
-static const struct made_version made_2_43 = { "2.43", 24, false, 0x300, 152, 16, true, false,
-					       72,     104, 112,  128 };
+static const struct made_version made_2_36 = { "2.36", 112,   true, 0x290, 128, 7,
+					       false,  false, 64,   96,	   104, 120 };
+static const struct made_version made_2_31 = { "2.31", 112,  true, 0x290, 128, 7,
+					       false,  true, 44,   72,	  80,  96 };
+static const struct made_version made_2_43 = { "2.43", 24,    false, 0x300, 152, 16,
+					       true,   false, 72,    104,   112, 128 };
 
 struct made_heap {
 	struct memory memory;
@@ -209,7 +211,8 @@ static void made_cache(struct made_heap *h)
 	h->cache = made_chunk(h, h->version->cache_bytes) + 16;
 	cnts = (uint16_t *)made_word(h, h->cache);
 	memset(cnts, 0, h->version->cache_bytes - 16);
-	for (uint32_t i = 0; i < h->version->cache_entries_off / 2 && h->version->cache_counts_room; i++)
+	for (uint32_t i = 0; i < h->version->cache_entries_off / 2 && h->version->cache_counts_room;
+	     i++)
 		cnts[i] = (uint16_t)h->version->cache_cap;
 }
 

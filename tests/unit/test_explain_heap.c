@@ -435,20 +435,13 @@ static void test_unread(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pins),
-		cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_absent_page),
-		cmocka_unit_test(test_not_believed),
-		cmocka_unit_test(test_lies),
-		cmocka_unit_test(test_fast_loop),
-		cmocka_unit_test(test_torn),
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_late),
-		cmocka_unit_test(test_no_arena),
-		cmocka_unit_test(test_false_arena),
-		cmocka_unit_test(test_busy_main),
-		cmocka_unit_test(test_unread),
-		cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_pins),	    cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_absent_page), cmocka_unit_test(test_not_believed),
+		cmocka_unit_test(test_lies),	    cmocka_unit_test(test_fast_loop),
+		cmocka_unit_test(test_torn),	    cmocka_unit_test(test_random),
+		cmocka_unit_test(test_late),	    cmocka_unit_test(test_no_arena),
+		cmocka_unit_test(test_false_arena), cmocka_unit_test(test_busy_main),
+		cmocka_unit_test(test_unread),	    cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_no_cache),
 	};
 

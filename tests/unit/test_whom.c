@@ -157,10 +157,9 @@ static void test_operands(void **state)
 		{ .name = "follow" },
 		{ .name = "max-live" },
 	};
-	struct option_given given[] = { { &rows[0], "12" },
-					{ &rows[1], "3s" },
-					{ &rows[2], NULL },
-					{ &rows[3], "1 k" } };
+	struct option_given given[] = {
+		{ &rows[0], "12" }, { &rows[1], "3s" }, { &rows[2], NULL }, { &rows[3], "1 k" }
+	};
 	const struct option_args no_args = { 0 };
 	const struct option_args args = { .given = { given, 4, 4 } };
 	struct whom none = { 0 }, some = { 0 };
@@ -200,8 +199,8 @@ static void test_operands(void **state)
 	assert_non_null(strstr(why.text, "by name: --comm"));
 	assert_int_equal(whom_explain_pids("", &why), -EINVAL);
 	assert_non_null(strstr(why.text, "is the program running?"));
-	assert_true(whom_is_mistaken("record", &none, &no_args,
-				     (char *[]){ (char *)"sleep", NULL }, &why));
+	assert_true(whom_is_mistaken("record", &none, &no_args, (char *[]){ (char *)"sleep", NULL },
+				     &why));
 	assert_non_null(strstr(why.text, "of the name 'sleep' run"));
 	assert_non_null(strstr(why.text,
 			       "did you mean: heaptap record --comm sleep, or to start it: "

@@ -148,7 +148,8 @@ static int glibc_read_fast(struct memory *m, struct glibc_arena *a, uint32_t bin
 /* struct tcache_perthread_struct, the cache of a thread, by the size of its chunk. */
 struct cache_layout {
 	uint32_t chunk_bytes; /* or 16 more */
-	uint32_t list_cnt, entries_word; /* the first blocks of the lists begin at this word; before them stands... */
+	uint32_t list_cnt,
+		entries_word; /* the first blocks of the lists begin at this word; before them stands... */
 	bool has_room; /* ... how many more blocks a list may have, not how many it has */
 };
 static const struct cache_layout cache_layouts[] = {
@@ -231,7 +232,8 @@ static int look_for_caches(struct memory *m, struct glibc *g, const struct glibc
 
 		if (bytes < CHUNK_MIN || bytes % 16 || bytes >= heap->end - at)
 			break;
-		if (l && !memory_read(m, at + 16, words, sizeof(words)) && is_cache(g, words, l, &cnt))
+		if (l && !memory_read(m, at + 16, words, sizeof(words)) &&
+		    is_cache(g, words, l, &cnt))
 			err = vote(m, g, at + 16, words, l, v);
 		at += bytes;
 	}
@@ -542,8 +544,9 @@ static void read_end(struct walk *w)
 	struct glibc_arena *a = w->arena;
 	uint64_t top, head;
 
-	if (!w->has_top || memory_read(w->memory, a->addr + arena_top(w->g->bins_off), &top, 8) || top % 16 ||
-	    top < w->heap->first_chunk || (!a->is_main && (top ^ a->top) / GLIBC_HEAP_MAX) ||
+	if (!w->has_top || memory_read(w->memory, a->addr + arena_top(w->g->bins_off), &top, 8) ||
+	    top % 16 || top < w->heap->first_chunk ||
+	    (!a->is_main && (top ^ a->top) / GLIBC_HEAP_MAX) ||
 	    memory_read(w->memory, top + 8, &head, 8))
 		return;
 	a->top = top;
