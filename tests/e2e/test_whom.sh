@@ -77,8 +77,8 @@ told "says how many, and their names" 0 "^heaptap: recording 3 processes \(whom-
 beside ran holds "-p \$(pidof NAME): pids as words" "$a $a2 $b" -- --rate 1 -d 500ms -p "$a" "$a2" "$b"
 beside ran holds "-p \"\$(pidof NAME)\"" "$a $a2" -- --rate 1 -d 500ms -p "$a $a2"
 beside ran refused "-p NAME" 2 "bad value 'whom-b' for --pid: 1 process of this name runs: --comm whom-b, instead of -p" -- -d 1 -p whom-b
-beside ran refused "-p 1 2 -d 1" 2 "did you mean: heaptap record -d 1 -p $a,$a2\$" -- -p "$a" "$a2" -d 1
-beside ran refused "-d 30s -p 1 2 -n 5" 2 "did you mean: heaptap record -d 30s -n 5 -p $a,$a2\$" -- -d 30s -p "$a" "$a2" -n 5
+beside ran refused "-p 1 2 -d 1" 2 "did you mean: heaptap record .*-d 1 -p $a,$a2\$" -- -p "$a" "$a2" -d 1
+beside ran refused "-d 30s -p 1 2 -n 5" 2 "did you mean: heaptap record .*-d 30s -n 5 -p $a,$a2\$" -- -d 30s -p "$a" "$a2" -n 5
 gone=$(($(cat /proc/sys/kernel/pid_max) - 1)) # a number that was just free is given again, here after some minutes
 while [ -e "/proc/$gone" ]; do gone=$((gone - 1)); done
 beside ran refused "one that does not exist: named, and nobody is attached to" 1 "no process with PID $gone" -- -d 1 -p "$a,$gone"
@@ -137,8 +137,8 @@ beside ran refused "--cgroup that does not exist" 1 "there is no cgroup '/no/suc
 beside ran refused "--cgroup with .. in it" 1 "not the path of a cgroup" -- -d 1 --cgroup /a/../b
 
 # operands that are no command
-beside ran refused "a pid as operand" 2 "did you mean: heaptap record -p $b\$" -- "$b"
-beside ran refused "pids as operands" 2 "did you mean: heaptap record -d 30s -p $a,$b\$" -- -d 30s "$a" "$b"
+beside ran refused "a pid as operand" 2 "did you mean: heaptap record .* -p $b\$" -- "$b"
+beside ran refused "pids as operands" 2 "did you mean: heaptap record .*-d 30s -p $a,$b\$" -- -d 30s "$a" "$b"
 beside ran refused "the name of a program that runs" 2 "did you mean: heaptap record --comm whom-b, or to start it: heaptap record -- whom-b" -- whom-b
 ln -s "$(type -P true)" "$work/whom-b"
 PATH=$work:$PATH run -- whom-b

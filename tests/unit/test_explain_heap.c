@@ -289,9 +289,8 @@ static void test_no_arena(void **state)
 	made_release(&h);
 }
 
-#define FALSE_LOOKS \
-	(126 +      \
-	 8) /* one for each of its bins that could be the last of another arena, which is not there */
+/* For each of three versions one for each of its bins that could be the last of another arena, which is not there. */
+#define FALSE_LOOKS (3 * 126 + 8)
 
 /* What looks like an arena and leads to none costs a look or two, not tries. It lies before the true one. */
 static void test_false_arena(void **state)

@@ -130,8 +130,8 @@ static const uint32_t arena_layouts[] = { ARENA_BINS_2_27, ARENA_BINS_2_43, AREN
 /* An arena that is looked at. */
 struct candidate {
 	uint64_t addr;
+	uint64_t state[ARENA_BYTES_CAP / 8]; /* as it was last read */
 	uint32_t bins_off;
-	char state[ARENA_BYTES_CAP]; /* as it was last read */
 };
 
 static uint64_t bin_addr(const struct candidate *c, uint32_t bin)
@@ -191,7 +191,7 @@ static bool may_be_arena(struct memory *m, const struct candidate *c)
 {
 	const uint64_t last = bin_addr(c, GLIBC_BIN_CNT - 1), bytes = arena_bytes(c->bins_off);
 	const uint64_t next = word_at(c->state, arena_next(c->bins_off));
-	const char *bin = c->state + c->bins_off + 16 * (GLIBC_BIN_CNT - 1);
+	const char *bin = (const char *)c->state + c->bins_off + 16 * (GLIBC_BIN_CNT - 1);
 
 	if (word_at(bin, 0) != last || word_at(bin, 8) != last)
 		return false;
