@@ -27,6 +27,7 @@
 	(1u      \
 	 << 18) /* chunks in all of an arena's: they are anywhere in it, so each costs a reading */
 #define KEY_CHUNKS 16 /* of a heap's first ones, which may be a cache */
+#define KEY_CHUNKS_2_43 (1u << 20) /* of all heaps: there it is made by a thread's first free() */
 #define CACHE_WORDS 95 /* of the largest one */
 #define KEY_CNT 8 /* different ones that are remembered */
 #define THREAD_KEYS_CAP 65536
@@ -192,6 +193,7 @@ static bool is_cache(const struct glibc *g, const uint64_t *words, const struct 
 struct key_votes {
 	uint64_t keys[KEY_CNT];
 	uint32_t votes[KEY_CNT];
+	uint32_t left; /* chunks that are looked at */
 };
 
 /*
@@ -220,13 +222,19 @@ static int vote(struct memory *m, struct glibc *g, uint64_t cache, const uint64_
 	return is_own && g->cache_keys.cnt < THREAD_KEYS_CAP ? vec_push(&g->cache_keys, cache) : 0;
 }
 
+/* Is one cache enough? Of older ones there may be several keys. */
+static bool has_key(const struct glibc *g, const struct key_votes *v)
+{
+	return g->bins_off == ARENA_BINS_2_43 && v->votes[0];
+}
+
 static int look_for_caches(struct memory *m, struct glibc *g, const struct glibc_heap *heap,
 			   struct key_votes *v)
 {
 	uint64_t at = heap->first_chunk, head, words[CACHE_WORDS], cnt;
 	int err = 0;
 
-	for (int i = 0; i < KEY_CHUNKS && !err && memory_word(m, at + 8, &head); i++) {
+	for (; v->left && !has_key(g, v) && !err && memory_word(m, at + 8, &head); v->left--) {
 		uint64_t bytes = head & ~CHUNK_FLAGS;
 		const struct cache_layout *l = cache_layout_of(bytes);
 
@@ -253,11 +261,17 @@ static int glibc_learn_key(struct memory *m, struct glibc *g)
 	struct key_votes v = { 0 };
 	uint32_t all = 0, best = 0;
 	struct glibc_arena *a;
+	struct glibc_heap *heap;
 	int err = 0;
 
-	vec_each(&g->arenas, a)
-		if (!err && a->heaps.cnt)
-			err = look_for_caches(m, g, a->heaps.data, &v);
+	v.left = KEY_CHUNKS_2_43;
+	vec_each(&g->arenas, a) {
+		if (g->bins_off != ARENA_BINS_2_43)
+			v.left = KEY_CHUNKS; /* of each */
+		vec_each(&a->heaps, heap)
+			if (!err && (heap == a->heaps.data || g->bins_off == ARENA_BINS_2_43))
+				err = look_for_caches(m, g, heap, &v);
+	}
 	for (uint32_t i = 0; i < KEY_CNT; i++) {
 		all += v.votes[i];
 		if (v.votes[i] > v.votes[best])
