@@ -65,6 +65,8 @@ look_at_all() {
 	done
 	names=("${rest[@]}")
 }
+# when a fault was, and beside how much
+moment() { echo "$SECONDS s, load $(cut -d ' ' -f 1 /proc/loadavg)"; }
 torture_serve() {
 	: >"$top/serve.err"
 	"$heaptap" serve --listen 127.0.0.1:0 --comm '^tort_' --tap '^tort_' --max-overhead off >"$top/serve.out" 2>"$top/serve.err" </dev/null &
@@ -72,11 +74,15 @@ torture_serve() {
 	e2e_pids="$e2e_pids $server"
 	await 20 serves
 	url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$top/serve.err")
-	[ -n "$url" ] || fault "serve does not begin within 20 s" "$top/serve.err"
+	[ -n "$url" ] || fault "at $(moment): serve does not begin within 20 s" "$top/serve.err"
 }
 # dies WHOM PID SECONDS: it has been killed. One that is dying accepts no connection, so it is waited for.
 dies() {
-	await "$3" is_gone "$2" || fault "killed, $1 is not gone after $3 s: $(where $(ours) | sort | uniq -c | tr '\n' ';')" "$top/serve.err"
+	local there begin=$SECONDS
+	await "$3" is_gone "$2" && return
+	there=$(where $(ours) | sort | uniq -c | tr '\n' ';')
+	await 45 is_gone "$2"
+	fault "at $(moment): killed, $1 is not gone after $3 s, but after $((SECONDS - begin)): $there" "$top/serve.err"
 }
 # A server without its guardian ends by itself. It learns of that when the kernel has taken out what the guardian held.
 kill_some() {
