@@ -155,7 +155,7 @@ static void made_init_as(struct made_heap *h, const struct made_version *version
 	*made_word(h, MADE_ARENA + 2160) = made_arena(h);
 }
 
-static void made_init(struct made_heap *h)
+static inline void made_init(struct made_heap *h)
 {
 	made_init_as(h, &made_2_36);
 }
