@@ -26,7 +26,7 @@ swapped() {
 	before=$(sha256sum <"$file")
 	of_nobody tap_family
 	begin_target "${nobody[@]}" "$work/tap_family" swap "$file"
-	for ((i = 0; i < 6; i++)); do
+	for ((i = 0; i < 40 && (i < 6 || why_cnt == 0); i++)); do # it is not always quick enough
 		begin_record -d 0.1s
 		have_record 8
 		grep -q 'cannot be tapped: ' "$work/heaptap.err" || continue
