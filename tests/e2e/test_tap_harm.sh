@@ -29,9 +29,10 @@ swapped() {
 	for ((i = 0; i < 40 && (i < 6 || why_cnt == 0); i++)); do # it is not always quick enough
 		begin_record -d 0.1s
 		have_record 8
-		grep -q 'cannot be tapped: ' "$work/heaptap.err" || continue
-		grep -qE 'cannot be tapped: (its memory file|a system call)' "$work/heaptap.err" && why_cnt=$((why_cnt + 1)) ||
-			fault "the reason is not said" "$work/heaptap.err"
+		# late for another reason
+		grep -q 'cannot be tapped: ' "$work/heaptap.err" && ! grep -q 'does not answer' "$work/heaptap.err" || continue
+		grep -qE 'cannot be tapped: (its memory file|a system call|the process may not map)' "$work/heaptap.err" &&
+			why_cnt=$((why_cnt + 1)) || fault "the reason is not said" "$work/heaptap.err"
 	done
 	[ $why_cnt -gt 0 ] || fault "no descriptor was exchanged"
 	[ "$before" = "$(sha256sum <"$file")" ] || fault "a file of root's is overwritten"
