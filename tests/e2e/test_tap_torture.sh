@@ -65,9 +65,6 @@ look_at_all() {
 	done
 	names=("${rest[@]}")
 }
-# The kernel takes out what a killed guardian held one probe after the other, each with a grace period, and puts in none
-# meanwhile: at a load of 20 in more than 15 s, 7 times in 430 rounds. Nothing of ours waits for it, and no program does.
-kernel_s=40
 # when a fault was, and beside how much
 moment() { echo "$SECONDS s, load $(cut -d ' ' -f 1 /proc/loadavg)"; }
 torture_serve() {
@@ -75,9 +72,9 @@ torture_serve() {
 	"$heaptap" serve --listen 127.0.0.1:0 --comm '^tort_' --tap '^tort_' --max-overhead off >"$top/serve.out" 2>"$top/serve.err" </dev/null &
 	server=$!
 	e2e_pids="$e2e_pids $server"
-	await $kernel_s serves
+	await 20 serves
 	url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$top/serve.err")
-	[ -n "$url" ] || fault "at $(moment): serve does not begin within $kernel_s s" "$top/serve.err"
+	[ -n "$url" ] || fault "at $(moment): serve does not begin within 20 s" "$top/serve.err"
 }
 # dies WHOM PID SECONDS: it has been killed. One that is dying accepts no connection, so it is waited for.
 dies() {
@@ -93,7 +90,7 @@ kill_some() {
 	guardian=$(pgrep -P "$server" -x heaptap-guard)
 	case $((RANDOM % 6)) in
 	0) kill -9 "$server" && dies "the server" "$server" 15 ;;
-	1) [ -z "$guardian" ] || { kill -9 $guardian && dies "the guardian" $guardian $kernel_s && dies "the server" "$server" 4; } ;;
+	1) [ -z "$guardian" ] || { kill -9 $guardian && dies "the guardian" $guardian 15 && dies "the server" "$server" 4; } ;;
 	2) kill -9 $guardian "$server" && dies "the server" "$server" 15 ;;
 	3) kill -9 $(pgrep -P "${guardian:-0}") ;;
 	4) kill -USR1 "$server" && sleep 0.3 && kill -USR2 "$server" ;;
