@@ -65,6 +65,8 @@ look_at_all() {
 	done
 	names=("${rest[@]}")
 }
+# where each process of heaptap waits
+waits() { where $(ours) | sort | uniq -c | tr '\n' ';'; }
 # when a fault was, and beside how much
 moment() { echo "$SECONDS s, load $(cut -d ' ' -f 1 /proc/loadavg)"; }
 torture_serve() {
@@ -74,13 +76,13 @@ torture_serve() {
 	e2e_pids="$e2e_pids $server"
 	await 20 serves
 	url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$top/serve.err")
-	[ -n "$url" ] || fault "at $(moment): serve does not begin within 20 s" "$top/serve.err"
+	[ -n "$url" ] || fault "at $(moment): serve does not begin within 20 s: $(waits)" "$top/serve.err"
 }
 # dies WHOM PID SECONDS: it has been killed. One that is dying accepts no connection, so it is waited for.
 dies() {
 	local there begin=$SECONDS
 	await "$3" is_gone "$2" && return
-	there=$(where $(ours) | sort | uniq -c | tr '\n' ';')
+	there=$(waits)
 	await 45 is_gone "$2"
 	fault "at $(moment): killed, $1 is not gone after $3 s, but after $((SECONDS - begin)): $there" "$top/serve.err"
 }
@@ -128,7 +130,7 @@ look_at_all
 	{ not_ok "$rounds times" "$(printf '%s; ' "${faults[@]}")"; cat "$work/shown"; }
 
 await 15 has_none && ok "nothing of heaptap is left" ||
-	{ not_ok "what is left of heaptap" "$(where $(ours) | sort | uniq -c | tr '\n' ';')"; end_ours; }
+	{ not_ok "what is left of heaptap" "$(waits)"; end_ours; }
 faults=() left=
 for name in "${names[@]}"; do
 	target=${pid_of[$name]}
