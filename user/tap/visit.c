@@ -29,7 +29,7 @@
 /* All of a visit: it is prepared, stops the process for at most THREADS_STOP_LIMIT_NS, and gets its caller back. */
 #define VISIT_MS 1600
 #define PREPARE_NS 300000000ULL
-#define STARVED_NS 1000000000ULL /* the same while it gets no processor */
+#define STARVED_NS 800000000ULL /* the latest at which that time begins anew, while it gets no processor */
 #define REAP_TRIES 25
 #define REAP_PAUSE_US 200
 
@@ -114,7 +114,7 @@ static bool is_starved(const struct visit *v)
 	return threads_state(v->accessor_pid, v->accessor_pid) == 'R';
 }
 
-/* The timer's signal ends recv(). */
+/* Until end_ns; its time begins anew while it gets no processor, up to starved_end_ns. The timer's signal ends recv(). */
 static int do_step(struct visit *v, visit_step step, uint64_t end_ns, uint64_t starved_end_ns)
 {
 	visit_step done;
@@ -124,14 +124,21 @@ static int do_step(struct visit *v, visit_step step, uint64_t end_ns, uint64_t s
 		return v->accessor_err;
 	if (send_all(v->accessor_fd, &step, sizeof(step), -1))
 		return v->accessor_err = -EIO;
-	do
-		n = recv(v->accessor_fd, &done, sizeof(done), 0);
-	while (n < 0 && errno == EINTR &&
-	       (now_ns() < end_ns || (now_ns() < starved_end_ns && is_starved(v))));
+	while ((n = recv(v->accessor_fd, &done, sizeof(done), 0)) < 0 && errno == EINTR) {
+		const uint64_t now = now_ns();
+		const bool starves = starved_end_ns && is_starved(v);
+
+		if (starves && now < starved_end_ns)
+			end_ns = now + PREPARE_NS;
+		if (now < end_ns)
+			continue;
+		v->shared->is_over = 1;
+		return v->accessor_err = starves ? -ETIME : -ETIMEDOUT;
+	}
 	if (n == sizeof(done))
 		return v->shared->err;
 	v->shared->is_over = 1;
-	return v->accessor_err = n < 0 && errno == EINTR ? -ETIMEDOUT : -EIO;
+	return v->accessor_err = -EIO;
 }
 
 int visit_do(struct visit *v, visit_step step)
@@ -198,6 +205,8 @@ static void take_why(const struct visit *v, int err, struct err *why)
 		err_set(why, err, "%s",
 			err == -ETIMEDOUT ?
 				"its memory does not answer" :
+			err == -ETIME ?
+				"heaptap gets no processor to read its memory with" :
 				"the process of heaptap that reads its memory was killed");
 	else
 		err_set(why, err, "%s",

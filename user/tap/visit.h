@@ -42,7 +42,7 @@ struct visit {
 	int report_fd; /* to who waits for the visit */
 	int accessor_fd;
 	pid_t accessor_pid;
-	int accessor_err; /* it has not answered: -ETIMEDOUT; or is gone: -EIO */
+	int accessor_err; /* it has not answered: -ETIMEDOUT; gets no processor: -ETIME; is gone: -EIO */
 };
 
 /* A step, in the accessor. What it keeps for later steps, it keeps in ctx. 0 or -errno with shared->why. */
@@ -64,9 +64,11 @@ struct visit_report {
 };
 
 /*
- * Returns report->err: that of the work, or why it could not begin. -ETIME: the threads did not stop in time, and nothing
- * was done; -EAGAIN: they cannot be stopped at this moment. -EIO: the visitor was killed; -ETIMEDOUT: what was asked did
- * not come to an end. Then it is not known what has been done, unless the work says it. ret_fd: a descriptor that the accessor has sent, or -1; NULL: none is expected.
+ * Returns report->err: that of the work, or why it could not begin. -ETIME: the threads did not stop in time, or
+ * nothing could be prepared because heaptap got no processor, and nothing was done. -EAGAIN: they cannot be stopped
+ * at this moment. -EIO: the visitor was killed. -ETIMEDOUT: what was asked did not come to an end. After these two it
+ * is not known what has been done, unless the work says it.
+ * ret_fd: a descriptor that the accessor has sent, or -1; NULL: none is expected.
  */
 int visit_process(pid_t pid, const struct visit_work *work, void *ctx, struct visit_report *report,
 		  int *ret_fd);

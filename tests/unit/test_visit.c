@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* test_visit.c - how long a visit waits for its accessor, which may wait for a page or get no processor. Needs root. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "tap/visit.h"
+
+static int waits(void *ctx, struct visit_shared *shared)
+{
+	(void)ctx, (void)shared;
+	pause();
+	return 0;
+}
+
+static void be_busy(uint64_t ns)
+{
+	uint64_t end_ns = now_ns() + ns;
+
+	while (now_ns() < end_ns)
+		;
+}
+
+static int is_busy(void *ctx, struct visit_shared *shared)
+{
+	(void)ctx, (void)shared;
+	be_busy(10 * NS_PER_S);
+	return 0;
+}
+
+/* Longer than a page is waited for, but not at one go. */
+static int is_slow(void *ctx, struct visit_shared *shared)
+{
+	(void)ctx, (void)shared;
+	usleep(200000);
+	be_busy(150 * NS_PER_MS);
+	usleep(200000);
+	return 0;
+}
+
+static int stopped(void *ctx, struct visit *v, struct err *why)
+{
+	(void)ctx, (void)v, (void)why;
+	return 0;
+}
+
+static int visit(pid_t pid, visit_step prepare, struct visit_report *report)
+{
+	const struct visit_work work = { prepare, stopped };
+
+	return visit_process(pid, &work, NULL, report, NULL);
+}
+
+static void test_accessor(void **state)
+{
+	struct visit_report report;
+	uint64_t begin_ns;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		for (;;)
+			pause();
+	assert_int_equal(visit(pid, is_slow, &report), 0);
+	assert_int_equal(report.thread_cnt, 1);
+
+	begin_ns = now_ns();
+	assert_int_equal(visit(pid, waits, &report), -ETIMEDOUT);
+	assert_string_equal(report.why.text, "its memory does not answer");
+	assert_in_range(now_ns() - begin_ns, 250 * NS_PER_MS, NS_PER_S);
+
+	/* Nothing has been done, so it may be visited again. */
+	assert_int_equal(visit(pid, is_busy, &report), -ETIME);
+	assert_string_equal(report.why.text, "heaptap gets no processor to read its memory with");
+	assert_int_equal(report.stopped_ns, 0);
+	assert_int_equal(visit(pid, is_slow, &report), 0);
+
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_accessor) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
