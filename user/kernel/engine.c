@@ -49,45 +49,110 @@ static int on_ring_record(void *ctx, void *data, size_t bytes)
 	return 0;
 }
 
-/* Load only the programs that this mode attaches: others may not exist on this kernel. The program for samplers
- * and taps, which few processes have, is loaded when it is asked for: load_sampled(). */
-static int choose_programs(struct heaptap_bpf *skel, enum attach_mode mode, bool has_events,
-			   bool holds)
+static enum bpf_attach_type entry_type(enum attach_mode mode)
 {
-	enum bpf_attach_type entry = 0, session = 0;
-	bool is_session = mode == ATTACH_SESSION;
+	return mode == ATTACH_SESSION || mode == ATTACH_MULTI ? UAPI_TRACE_UPROBE_MULTI : 0;
+}
+
+/*
+ * Groups of programs. The kernel's check of the programs is half of the CPU time of a start, so a group that is not
+ * needed at once is loaded when one of it is asked for: that of samplers and taps, which few processes have, or that of
+ * probes, if there is one process, and it is tapped.
+ */
+
+enum group { GROUP_CALLS, GROUP_EVENTS, GROUP_SAMPLED, GROUP_ALWAYS };
+
+static enum group group_of(enum engine_prog prog)
+{
+	if (prog <= ENGINE_FREE)
+		return GROUP_CALLS;
+	if (prog <= ENGINE_EVENT_FREE_PTR)
+		return GROUP_EVENTS;
+	return prog == ENGINE_SAMPLED ? GROUP_SAMPLED : GROUP_ALWAYS;
+}
+
+/* NULL: this mode has no such program. */
+static struct bpf_program *program_of(const struct heaptap_bpf *skel, enum attach_mode mode,
+				      enum engine_prog prog)
+{
+	const bool is_session = mode == ATTACH_SESSION, is_perf = mode == ATTACH_PERF;
+
+	switch (prog) {
+	case ENGINE_ALLOC:
+		return is_session ? skel->progs.ht_alloc_session : skel->progs.ht_alloc_entry;
+	case ENGINE_ALLOC_RETURN:
+		return is_session ? NULL : skel->progs.ht_alloc_return;
+	case ENGINE_FREE:
+		return skel->progs.ht_free;
+	case ENGINE_EVENT_ALLOC:
+		return is_perf ? NULL : skel->progs.ht_event_entry;
+	case ENGINE_EVENT_ALLOC_RETURN:
+		return is_perf ? NULL : skel->progs.ht_event_return;
+	case ENGINE_EVENT_FREE:
+		return is_perf ? NULL : skel->progs.ht_event_free;
+	case ENGINE_EVENT_MALLOC:
+		return skel->progs.ht_event_malloc;
+	case ENGINE_EVENT_FREE_PTR:
+		return skel->progs.ht_event_free_ptr;
+	case ENGINE_SAMPLED:
+		return skel->progs.ht_sampled;
+	case ENGINE_TAG_READY:
+		return skel->progs.ht_tag_ready;
+	case ENGINE_TASK_EXIT:
+		return skel->progs.ht_task_exit;
+	case ENGINE_LOADED:
+		return skel->progs.ht_loaded;
+	}
+	return NULL;
+}
+
+static int choose_group(struct heaptap_bpf *skel, enum attach_mode mode, enum group group)
+{
+	struct bpf_program *prog;
+
+	for (int i = 0; i < ENGINE_LATE_CNT; i++) {
+		enum bpf_attach_type type = group == GROUP_EVENTS ? 0 : entry_type(mode);
+		int err;
+
+		prog = group_of(i) == group ? program_of(skel, mode, i) : NULL;
+		if (!prog)
+			continue;
+		if (prog == skel->progs.ht_alloc_session)
+			type = UAPI_TRACE_UPROBE_SESSION;
+		bpf_program__set_autoload(prog, true);
+		err = bpf_program__set_expected_attach_type(prog, type);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Load only the programs that this mode attaches: others may not exist on this kernel. */
+static int choose_programs(struct heaptap_bpf *skel, const struct engine_options *opts)
+{
+	const enum bpf_attach_type entry = entry_type(opts->mode);
+	struct bpf_program *const grouped[] = {
+		skel->progs.ht_alloc_session,  skel->progs.ht_alloc_entry,
+		skel->progs.ht_alloc_return,   skel->progs.ht_free,
+		skel->progs.ht_event_entry,    skel->progs.ht_event_return,
+		skel->progs.ht_event_free,     skel->progs.ht_event_malloc,
+		skel->progs.ht_event_free_ptr, skel->progs.ht_sampled,
+	};
 	int err;
 
-	if (mode == ATTACH_SESSION || mode == ATTACH_MULTI)
-		entry = UAPI_TRACE_UPROBE_MULTI;
-	if (is_session)
-		session = UAPI_TRACE_UPROBE_SESSION;
-	bpf_program__set_autoload(skel->progs.ht_alloc_session, is_session);
-	bpf_program__set_autoload(skel->progs.ht_alloc_entry, !is_session);
-	bpf_program__set_autoload(skel->progs.ht_alloc_return, !is_session);
-	bpf_program__set_autoload(skel->progs.ht_sampled, false);
+	for (size_t i = 0; i < sizeof(grouped) / sizeof(*grouped); i++)
+		bpf_program__set_autoload(grouped[i], false);
 	bpf_program__set_autoload(skel->progs.ht_empty, false);
-	bpf_program__set_autoload(skel->progs.ht_loaded, holds);
-	bpf_program__set_autoload(skel->progs.ht_event_malloc, has_events);
-	bpf_program__set_autoload(skel->progs.ht_event_free_ptr, has_events);
-	/* In perf mode the plain programs are of that kind. */
-	has_events &= mode != ATTACH_PERF;
-	bpf_program__set_autoload(skel->progs.ht_event_entry, has_events);
-	bpf_program__set_autoload(skel->progs.ht_event_return, has_events);
-	bpf_program__set_autoload(skel->progs.ht_event_free, has_events);
-	err = bpf_program__set_expected_attach_type(skel->progs.ht_alloc_session, session);
-	if (!err)
-		err = bpf_program__set_expected_attach_type(skel->progs.ht_alloc_entry, entry);
-	if (!err)
-		err = bpf_program__set_expected_attach_type(skel->progs.ht_alloc_return, entry);
-	if (!err)
-		err = bpf_program__set_expected_attach_type(skel->progs.ht_free, entry);
-	if (!err)
-		err = bpf_program__set_expected_attach_type(skel->progs.ht_tag_ready, entry);
+	bpf_program__set_autoload(skel->progs.ht_loaded, opts->holds);
+	err = bpf_program__set_expected_attach_type(skel->progs.ht_tag_ready, entry);
 	if (!err)
 		err = bpf_program__set_expected_attach_type(skel->progs.ht_task_exit, entry);
 	if (!err)
 		err = bpf_program__set_expected_attach_type(skel->progs.ht_loaded, entry);
+	if (!err)
+		err = choose_group(skel, opts->mode, opts->is_tapped ? GROUP_SAMPLED : GROUP_CALLS);
+	if (!err && opts->has_events)
+		err = choose_group(skel, opts->mode, GROUP_EVENTS);
 	return err;
 }
 
@@ -143,7 +208,7 @@ static int load(struct engine *e, const struct engine_options *opts,
 	e->skel->rodata->ht_realloc_keeps_scope = opts->realloc_keeps_scope;
 	if (!opts->only_tgid)
 		share_out(e->skel, opts);
-	err = choose_programs(e->skel, opts->mode, opts->has_events, opts->holds);
+	err = choose_programs(e->skel, opts);
 	if (!err)
 		err = size_maps(e->skel, opts);
 	if (!err)
@@ -201,7 +266,9 @@ int engine_open(const struct engine_options *opts, const struct kernel_features 
 	e->ops = *ops;
 	e->ops_ctx = ctx;
 	e->hits.next = 1;
-	e->hits.stats_fd = e->sampled_fd = -1;
+	e->hits.stats_fd = -1;
+	for (int i = 0; i < ENGINE_LATE_CNT; i++)
+		e->late_fd[i] = -1;
 	e->hits.cap = opts->only_tgid ? 1 : HT_HITS_CAP;
 	last_warning = (struct last_warning){ .is_verbose = opts->is_verbose };
 	libbpf_set_print(on_libbpf_print);
@@ -243,8 +310,9 @@ void engine_close(struct engine *e)
 	engine_measure_hits(e, false);
 	vec_release(&e->hits.unused);
 	engine_hits_release(e);
-	if (e->sampled_fd >= 0)
-		close(e->sampled_fd);
+	for (int i = 0; i < ENGINE_LATE_CNT; i++)
+		if (e->late_fd[i] >= 0)
+			close(e->late_fd[i]);
 	heaptap_bpf__destroy(e->skel);
 	vec_release(&e->sampled_sites);
 	free(e);
@@ -267,23 +335,19 @@ enum attach_mode engine_mode(const struct engine *e)
 	return e->mode;
 }
 
-/*
- * Load the program of foreign samplers, as a second object over the maps of the first one: loading it took a
- * fifth of the time of every start. fd or a negative errno.
- */
-static int load_sampled(struct engine *e)
+/* As a second object over the maps of the first one. */
+static int load_group(struct engine *e, enum group group)
 {
-	enum bpf_attach_type entry = e->mode == ATTACH_PERF ? 0 : UAPI_TRACE_UPROBE_MULTI;
 	struct heaptap_bpf *skel = heaptap_bpf__open();
 	struct bpf_program *prog;
 	struct bpf_map *map;
-	int err = skel ? 0 : -errno;
+	int err = 0;
 
-	if (err)
-		return err;
+	if (!skel)
+		return -errno;
 	bpf_object__for_each_program(prog, skel->obj)
-		bpf_program__set_autoload(prog, prog == skel->progs.ht_sampled);
-	err = bpf_program__set_expected_attach_type(skel->progs.ht_sampled, entry);
+		bpf_program__set_autoload(prog, false);
+	err = choose_group(skel, e->mode, group);
 	bpf_object__for_each_map(map, skel->obj)
 	{
 		const struct bpf_map *first =
@@ -294,49 +358,37 @@ static int load_sampled(struct engine *e)
 	}
 	if (!err)
 		err = bpf_object__load(skel->obj);
-	if (!err) {
-		e->sampled_fd = fcntl(bpf_program__fd(skel->progs.ht_sampled), F_DUPFD_CLOEXEC, 0);
-		err = e->sampled_fd < 0 ? -errno : 0;
+	for (int i = 0; i < ENGINE_LATE_CNT && !err; i++) {
+		prog = group_of(i) == group ? program_of(skel, e->mode, i) : NULL;
+		if (prog)
+			e->late_fd[i] = fcntl(bpf_program__fd(prog), F_DUPFD_CLOEXEC, 0);
+		if (prog && e->late_fd[i] < 0)
+			err = -errno;
 	}
 	heaptap_bpf__destroy(skel);
-	return err ? err : e->sampled_fd;
+	return err;
+}
+
+int engine_loaded_fd(const struct engine *e, enum engine_prog prog)
+{
+	const struct bpf_program *first = program_of(e->skel, e->mode, prog);
+	int fd = first ? bpf_program__fd(first) : -1;
+
+	return fd < 0 && prog < ENGINE_LATE_CNT ? e->late_fd[prog] : fd;
 }
 
 int engine_prog_fd(struct engine *e, enum engine_prog prog)
 {
-	bool is_session = e->mode == ATTACH_SESSION, is_perf = e->mode == ATTACH_PERF;
+	int fd, err;
 
-	switch (prog) {
-	case ENGINE_ALLOC:
-		return bpf_program__fd(is_session ? e->skel->progs.ht_alloc_session :
-						    e->skel->progs.ht_alloc_entry);
-	case ENGINE_ALLOC_RETURN:
-		return is_session ? -1 : bpf_program__fd(e->skel->progs.ht_alloc_return);
-	case ENGINE_FREE:
-		return bpf_program__fd(e->skel->progs.ht_free);
-	case ENGINE_EVENT_ALLOC:
-		return bpf_program__fd(is_perf ? e->skel->progs.ht_alloc_entry :
-						 e->skel->progs.ht_event_entry);
-	case ENGINE_EVENT_ALLOC_RETURN:
-		return bpf_program__fd(is_perf ? e->skel->progs.ht_alloc_return :
-						 e->skel->progs.ht_event_return);
-	case ENGINE_EVENT_FREE:
-		return bpf_program__fd(is_perf ? e->skel->progs.ht_free :
-						 e->skel->progs.ht_event_free);
-	case ENGINE_EVENT_MALLOC:
-		return bpf_program__fd(e->skel->progs.ht_event_malloc);
-	case ENGINE_EVENT_FREE_PTR:
-		return bpf_program__fd(e->skel->progs.ht_event_free_ptr);
-	case ENGINE_TAG_READY:
-		return bpf_program__fd(e->skel->progs.ht_tag_ready);
-	case ENGINE_SAMPLED:
-		return e->sampled_fd >= 0 ? e->sampled_fd : load_sampled(e);
-	case ENGINE_TASK_EXIT:
-		return bpf_program__fd(e->skel->progs.ht_task_exit);
-	case ENGINE_LOADED:
-		return bpf_program__fd(e->skel->progs.ht_loaded);
-	}
-	return -1;
+	/* In perf mode the plain programs are of that kind. */
+	if (e->mode == ATTACH_PERF && prog >= ENGINE_EVENT_ALLOC && prog <= ENGINE_EVENT_FREE)
+		prog -= ENGINE_EVENT_ALLOC - ENGINE_ALLOC;
+	fd = engine_loaded_fd(e, prog);
+	if (fd >= 0 || group_of(prog) == GROUP_ALWAYS || !program_of(e->skel, e->mode, prog))
+		return fd;
+	err = load_group(e, group_of(prog));
+	return err ? err : e->late_fd[prog];
 }
 
 int engine_sampled_site(struct engine *e, const struct ht_sampled_site *site, uint32_t *ret_idx)

@@ -29,6 +29,7 @@ struct engine_options {
 	uint32_t live_cap; /* outstanding samples */
 	uint32_t stack_cap; /* distinct stacks */
 	pid_t only_tgid; /* the only process that will ever be a target, or 0: several */
+	bool is_tapped; /* the programs of probes are not needed, unless the tap is refused */
 	bool has_events; /* also load the programs of shared probes (kernel/uprobe_events.h) */
 	bool holds; /* processes may be HT_TARGET_HELD */
 	bool keeps_peak; /* for engine_peak_begin(), and for engine_each_image() with only_tgid */
@@ -51,8 +52,8 @@ void engine_while_waiting(struct engine *e, void (*fn)(void *ctx), void *ctx);
 int engine_events_fd(const struct engine *e);
 int engine_events_drain(struct engine *e);
 
-/* Programs, for attach.h. Negative: not loaded in this mode; for ENGINE_SAMPLED, which is loaded at its first
- * use: the error of loading. */
+/* Programs, for attach.h. Up to ENGINE_SAMPLED they may be loaded at their first use, which takes some 0.1 s.
+ * Negative: this mode has none, or the error of loading. */
 enum engine_prog {
 	ENGINE_ALLOC,
 	ENGINE_ALLOC_RETURN,

@@ -15,6 +15,8 @@
 #include "kernel/engine.h"
 #include "kernel/map_walk.h"
 
+#define ENGINE_LATE_CNT (ENGINE_SAMPLED + 1) /* the programs that may be loaded late: engine.c */
+
 struct engine_shard {
 	int fd;
 	struct extents rows;
@@ -30,7 +32,7 @@ struct engine {
 	struct heaptap_bpf *skel;
 	struct ring_buffer *ring;
 	struct bpf_link *lifecycle[3];
-	int sampled_fd; /* of ht_sampled; -1: not loaded yet */
+	int late_fd[ENGINE_LATE_CNT]; /* -1: not loaded yet, or with the others */
 	struct engine_ops ops;
 	void *ops_ctx;
 	enum attach_mode mode;
@@ -61,5 +63,8 @@ int engine_tables_init(struct engine *e);
 void engine_tables_release(struct engine *e);
 
 void engine_hits_release(struct engine *e);
+
+/* Negative: not loaded. */
+int engine_loaded_fd(const struct engine *e, enum engine_prog prog);
 
 #endif

@@ -118,7 +118,7 @@ static int sum_stack_ns(struct engine *e, uint64_t *ret_ns)
 /* The kernel counts runs and their time only while measuring is on. */
 static int read_runs(struct engine *e, struct engine_runs *ret)
 {
-	const int fds[] = { engine_prog_fd(e, ENGINE_ALLOC), engine_prog_fd(e, ENGINE_FREE) };
+	const int fds[] = { engine_loaded_fd(e, ENGINE_ALLOC), engine_loaded_fd(e, ENGINE_FREE) };
 	int err = sum_stack_ns(e, &ret->stack_ns);
 
 	ret->cnt = ret->ns = 0;
@@ -126,7 +126,7 @@ static int read_runs(struct engine *e, struct engine_runs *ret)
 		struct bpf_prog_info info = { 0 };
 		uint32_t bytes = sizeof(info);
 
-		if (bpf_obj_get_info_by_fd(fds[i], &info, &bytes))
+		if (fds[i] >= 0 && bpf_obj_get_info_by_fd(fds[i], &info, &bytes))
 			err = -errno;
 		ret->cnt += info.run_cnt;
 		ret->ns += info.run_time_ns;
