@@ -82,7 +82,7 @@ torture_serve() {
 dies() {
 	local there begin=$SECONDS
 	await "$3" is_gone "$2" && return
-	there=$(waits)
+	there="$(where "$2"); $(waits)" # one without memory has no environment to be found by
 	await 45 is_gone "$2"
 	fault "at $(moment): killed, $1 is not gone after $3 s, but after $((SECONDS - begin)): $there" "$top/serve.err"
 }
