@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_visit.c - how long a visit waits for its accessor, which may wait for a page or get no processor. Needs root. */
+/* test_visit.c - a visit goes before others, and waits for its accessor no longer than it should. Needs root. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,6 +49,21 @@ static int is_slow(void *ctx, struct visit_shared *shared)
 	return 0;
 }
 
+/* Result: how far it is behind the highest precedence, alone and in its session. */
+static int tell_precedence(void *ctx, struct visit_shared *shared)
+{
+	FILE *f = fopen("/proc/self/autogroup", "r");
+	int group = -20;
+
+	(void)ctx;
+	if (f && fscanf(f, "/autogroup-%*d nice %d", &group) != 1)
+		group = 20;
+	if (f)
+		fclose(f);
+	shared->result = (uint64_t)(getpriority(PRIO_PROCESS, 0) + 20 + group + 20);
+	return 0;
+}
+
 static int stopped(void *ctx, struct visit *v, struct err *why)
 {
 	(void)ctx, (void)v, (void)why;
@@ -60,6 +77,38 @@ static int visit(pid_t pid, visit_step prepare, struct visit_report *report)
 	return visit_process(pid, &work, NULL, report, NULL);
 }
 
+static pid_t begin_target(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid)
+		for (;;)
+			pause();
+	return pid;
+}
+
+static void end_target(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* The visitor is a session of its own, which the scheduler may treat as one among others. */
+static void test_precedence(void **state)
+{
+	struct visit_report report;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	pid = begin_target();
+	assert_int_equal(visit(pid, tell_precedence, &report), 0);
+	assert_int_equal(report.result, 0);
+	end_target(pid);
+}
+
 static void test_accessor(void **state)
 {
 	struct visit_report report;
@@ -69,11 +118,7 @@ static void test_accessor(void **state)
 	(void)state;
 	if (geteuid())
 		skip();
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid)
-		for (;;)
-			pause();
+	pid = begin_target();
 	assert_int_equal(visit(pid, is_slow, &report), 0);
 	assert_int_equal(report.thread_cnt, 1);
 
@@ -87,14 +132,13 @@ static void test_accessor(void **state)
 	assert_string_equal(report.why.text, "heaptap gets no processor to read its memory with");
 	assert_int_equal(report.stopped_ns, 0);
 	assert_int_equal(visit(pid, is_slow, &report), 0);
-
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	end_target(pid);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_accessor) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_precedence),
+					    cmocka_unit_test(test_accessor) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

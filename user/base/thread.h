@@ -15,4 +15,11 @@ int thread_start(pthread_t *ret, void *(*fn)(void *), void *arg);
  */
 void thread_use_short_slices(void);
 
+/*
+ * Let the calling process go before all others (nice -20), if it is allowed. Where each session is a scheduling group
+ * (autogroup), nice counts among its processes only, and the group has a nice of its own: so again after setsid(). A
+ * child inherits it, unless its parent uses short slices.
+ */
+void thread_take_precedence(void);
+
 #endif

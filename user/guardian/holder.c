@@ -32,6 +32,7 @@
 #include "base/err.h"
 #include "base/hmap.h"
 #include "base/fd.h"
+#include "base/thread.h"
 #include "base/vec.h"
 #include "kernel/attach.h"
 #include "kernel/uprobe_events.h"
@@ -99,21 +100,6 @@ static void set_oom_score(void)
 	close(fd);
 }
 
-/* Probes that wait to be taken out slow others down, and so does a visit that gets no processor. Where each session is
- * a scheduling group (autogroup), nice counts among its processes only, and the group has a nice of its own. */
-static void be_prompt(void)
-{
-	static const char highest[] = "-20";
-	int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
-
-	setpriority(PRIO_PROCESS, 0, -20);
-	if (fd < 0)
-		return;
-	if (write(fd, highest, sizeof(highest) - 1) < 0)
-		errno = 0; /* there are no such groups, or it is not allowed */
-	close(fd);
-}
-
 /* Make room for links; main raises its own limit later. */
 static void raise_file_limit(void)
 {
@@ -157,7 +143,7 @@ static void stand_apart(void)
 	raise_file_limit();
 	if (chdir("/"))
 		errno = 0; /* then a file system stays busy */
-	be_prompt();
+	thread_take_precedence(); /* probes that wait to be taken out slow others down */
 }
 
 /*

@@ -73,6 +73,7 @@ static void __attribute__((noreturn)) run_accessor(void *ctx, struct visit_share
 	visit_step step;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	thread_take_precedence();
 	thread_use_short_slices();
 	while (recv(ACCESSOR_FD, &step, sizeof(step), 0) == sizeof(step) && !shared->is_over) {
 		shared->why.text[0] = '\0';
@@ -248,6 +249,7 @@ static void stand_apart(void)
 	sigprocmask(SIG_SETMASK, &all, NULL); /* threads_start_timer() lets its own through */
 	signal(SIGCHLD, SIG_DFL);
 	setsid();
+	thread_take_precedence(); /* threads of others stand still for it */
 }
 
 static void __attribute__((noreturn))
