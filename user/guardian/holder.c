@@ -557,6 +557,7 @@ static void leave_late(struct holder *h)
 	if (!child) {
 		close_all_but_taps(h);
 		setsid();
+		thread_take_precedence();
 		held_taps_finish(&h->taps);
 		_exit(0);
 	}

@@ -148,6 +148,7 @@ static void close_as_child(struct attach_links *links, const int pipe_fds[2])
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
+	thread_take_precedence();
 	close(pipe_fds[1]);
 	poll(&parent_is_done, 1, 1000);
 	qsort(links->fds.data, links->fds.cnt, sizeof(*links->fds.data), compare_links);
