@@ -3,11 +3,331 @@
 #include "profile/pprof.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile/import_lines.h"
 #include "profile/profile.h"
+
+/*
+ * The heap profiles of gperftools:
+ *
+ *	heap profile:  12032: 21004416 [ 15032: 36004416] @ heapprofile
+ *	    30:  9000000 [    30:  9000000] @ 0x560358281283 0x56035828133f 0x7fbc4f24524a
+ *	...
+ *	MAPPED_LIBRARIES:                         /proc/self/maps
+ *
+ * A line is objects: bytes [both since the start] @ return addresses, leaf first. The word after the first line's @
+ * says what was counted:
+ *	heapprofile    every allocation, by HEAPPROFILE=
+ *	heap_v2/RATE   samples, one per RATE bytes; one line each, freed ones are not listed
+ *	growth         how the heap grew: every piece that was requested from the system
+ * Older versions wrote heapz_v2 and growthz.
+ *
+ * The totals of the first line may be larger than the sum of the lines: the profiler leaves out lines for which its
+ * buffer has no room. A comment in the profile says so.
+ */
+
+struct gperf {
+	struct importer *im;
+	uint64_t rate; /* 1: everything was counted */
+	struct import_counts head;
+	uint64_t inuse_bytes; /* sum of the lines, before weighting */
+};
+
+static int set_growth_types(struct profile *p)
+{
+	struct profile_type objects = { profile_str(p, "objects"), profile_str(p, "count") };
+	struct profile_type space = { profile_str(p, "space"), profile_str(p, "bytes") };
+
+	if (objects.type_str < 0 || objects.unit_str < 0 || space.type_str < 0 ||
+	    space.unit_str < 0)
+		return -ENOMEM;
+	p->types.data[0] = objects;
+	p->types.data[1] = space;
+	p->default_type_str = space.type_str;
+	p->period_type = (struct profile_type){ 0 };
+	p->period = 0;
+	return 0;
+}
+
+static int read_kind(struct gperf *g, struct import_line *l)
+{
+	struct importer *im = g->im;
+	bool is_growth = import_take(l, "growth"), is_every = import_take(l, "heapprofile");
+	int err;
+
+	g->rate = 1;
+	if (is_growth)
+		import_take(l, "z");
+	else if (!is_every && ((!import_take(l, "heap_v2/") && !import_take(l, "heapz_v2/")) ||
+			       !import_take_number(l, &g->rate) || !g->rate))
+		return import_fail(im, "after @ there must be heapprofile, heap_v2/RATE or growth "
+				       "(of Go's /debug/pprof/heap: ask without debug=1)");
+	if (!import_at_end(l))
+		return import_fail(im, "something follows the kind of the profile");
+	/* Samples and growth do not know what was freed: the second pair repeats the first. A profile made by
+	 * report_heap.c from one without allocated values has zeros there. */
+	im->has_alloc = is_every && g->head.alloc_bytes >= g->head.inuse_bytes;
+	err = import_set_types(im, g->rate);
+	if (!err && is_growth)
+		err = set_growth_types(im->p);
+	if (!err && g->rate > 1)
+		err = profile_comment(im->p,
+				      "imported: heap profile of gperftools, one sample per %llu "
+				      "bytes",
+				      (unsigned long long)g->rate);
+	else if (!err)
+		err = profile_comment(im->p, "imported: heap %s of gperftools",
+				      is_growth ? "growth" : "profile");
+	return err;
+}
+
+static int read_stack(struct gperf *g, struct import_line *l)
+{
+	double values[PROFILE_VALUE_CNT];
+	struct import_counts c;
+	int err;
+
+	if (!import_take_counts(l, &c) || !import_take(l, "@"))
+		return import_fail(g->im, "not a line 'objects: bytes [objects: bytes] @ stack'");
+	err = import_stack(g->im, l);
+	if (err)
+		return err;
+	if (__builtin_add_overflow(g->inuse_bytes, c.inuse_bytes, &g->inuse_bytes))
+		return import_fail(g->im, "a value that is too large");
+	import_weigh(c.alloc_objects, c.alloc_bytes, g->rate, &values[PROFILE_ALLOC_OBJECTS],
+		     &values[PROFILE_ALLOC_SPACE]);
+	import_weigh(c.inuse_objects, c.inuse_bytes, g->rate, &values[PROFILE_INUSE_OBJECTS],
+		     &values[PROFILE_INUSE_SPACE]);
+	return import_sample(g->im, values, NULL, 0);
+}
+
+static int end_stacks(struct gperf *g)
+{
+	int err = 0;
+
+	if (g->head.inuse_bytes != g->inuse_bytes)
+		err = profile_comment(g->im->p,
+				      "imported: the stacks have %llu bytes in use, the first "
+				      "line says %llu",
+				      (unsigned long long)g->inuse_bytes,
+				      (unsigned long long)g->head.inuse_bytes);
+	return err ? err : import_mappings(g->im);
+}
+
+/* After the first line, "heap profile: ...": read a gperftools profile. */
+static int import_gperf(struct importer *im, struct import_line *head)
+{
+	struct gperf g = { .im = im };
+	struct import_line l;
+	int rc;
+
+	if (!import_take_counts(head, &g.head) || !import_take(head, "@"))
+		return import_fail(im, "not a line 'heap profile: objects: bytes [objects: bytes] "
+				       "@ kind'");
+	rc = read_kind(&g, head);
+	while (!rc && (rc = import_next_line(im, &l)) > 0) {
+		if (import_take(&l, "MAPPED_LIBRARIES:") && import_at_end(&l))
+			return end_stacks(&g);
+		rc = read_stack(&g, &l);
+	}
+	return rc ? rc : import_fail(im, "cut off after this line: no MAPPED_LIBRARIES");
+}
+
+/*
+ * A heap dump of jemalloc:
+ *
+ *	heap_v2/524288                            one sample per this many bytes
+ *	  t*: 28106: 56637512 [0: 0]              all threads: objects, bytes; [allocated since start]
+ *	  t3: 352: 16777344 [0: 0] worker         one thread, perhaps with its name
+ *	@ 0x5f86da8 0x5f5a1dc 0x29e4dc            a stack of return addresses, leaf first
+ *	  t*: 13: 6688 [0: 0]
+ *	  t3: 12: 6496 [0: 0]
+ *	...
+ *	MAPPED_LIBRARIES:                         /proc/self/maps
+ *
+ * The value of a stack is its weighted line of all threads. It is divided among the threads in the proportion of their
+ * own weighted lines, so that the profile adds up to what jeprof prints. The totals in the head are not used: weights
+ * differ from stack to stack, so they have no meaning.
+ */
+
+#define VALUES PROFILE_VALUE_CNT
+
+struct thread_row {
+	uint64_t id;
+	double values[VALUES];
+};
+
+struct jeheap {
+	struct importer *im;
+	uint64_t rate;
+	struct hmap name_by_thread; /* id -> string */
+	bool has_stack, has_total; /* a stack is open; its line t* has been read */
+	double total[VALUES];
+	VEC(struct thread_row) threads; /* of the open stack */
+};
+
+static void weigh(const struct jeheap *j, const struct import_counts *c, double *values)
+{
+	import_weigh(c->alloc_objects, c->alloc_bytes, j->rate, &values[PROFILE_ALLOC_OBJECTS],
+		     &values[PROFILE_ALLOC_SPACE]);
+	import_weigh(c->inuse_objects, c->inuse_bytes, j->rate, &values[PROFILE_INUSE_OBJECTS],
+		     &values[PROFILE_INUSE_SPACE]);
+}
+
+/* Threads without a name are told apart by jemalloc's number. */
+static int thread_label(struct jeheap *j, uint64_t id, struct profile_label *ret)
+{
+	const uint64_t *name = hmap_get(&j->name_by_thread, &id);
+	char text[32];
+
+	*ret = (struct profile_label){ .key_str = profile_str(j->im->p, "thread") };
+	snprintf(text, sizeof(text), "t%llu", (unsigned long long)id);
+	ret->str = name ? (int64_t)*name : profile_str(j->im->p, text);
+	return ret->key_str < 0 || ret->str < 0 ? -ENOMEM : 0;
+}
+
+/*
+ * Emit thread i's share. Shares are cut from the total one after the other at rounded places, so that they add up to
+ * the total and none is negative.
+ */
+static int emit_thread(struct jeheap *j, size_t i, const double *sums, double *before)
+{
+	double share[VALUES];
+	struct profile_label label;
+	int err = thread_label(j, j->threads.data[i].id, &label);
+
+	for (size_t v = 0; v < VALUES; v++) {
+		double after = before[v] + j->threads.data[i].values[v];
+		double total = __builtin_round(j->total[v]);
+
+		share[v] = 0;
+		if (sums[v] > 0)
+			share[v] = __builtin_round(total * (after / sums[v])) -
+				   __builtin_round(total * (before[v] / sums[v]));
+		before[v] = after;
+	}
+	return err ? err : import_sample(j->im, share, &label, 1);
+}
+
+static int end_stack(struct jeheap *j)
+{
+	double sums[VALUES] = { 0 }, before[VALUES] = { 0 }, rest[VALUES];
+	int err = 0;
+
+	if (!j->has_stack)
+		return 0;
+	if (!j->has_total)
+		return import_fail(j->im, "before this line a stack has no line 't*'");
+	for (size_t i = 0; i < j->threads.cnt; i++)
+		for (size_t v = 0; v < VALUES; v++)
+			sums[v] += j->threads.data[i].values[v];
+	for (size_t i = 0; i < j->threads.cnt && !err; i++)
+		err = emit_thread(j, i, sums, before);
+	for (size_t v = 0; v < VALUES; v++) /* left for threads that the file does not list */
+		rest[v] = sums[v] > 0 ? 0 : j->total[v];
+	return err ? err : import_sample(j->im, rest, NULL, 0);
+}
+
+static int start_stack(struct jeheap *j, struct import_line *l)
+{
+	int err = end_stack(j);
+
+	j->has_stack = true;
+	j->has_total = false;
+	j->threads.cnt = 0;
+	return err ? err : import_stack(j->im, l);
+}
+
+/* Read a thread's line in the head: only the thread's name is used. */
+static int read_head_thread(struct jeheap *j, uint64_t id, struct import_line *l)
+{
+	int64_t name;
+
+	if (import_at_end(l))
+		return 0;
+	name = strset_add_n(j->im->p->strings, l->pos, l->end - l->pos);
+	return name < 0 ? (int)name : hmap_put(&j->name_by_thread, &id, name);
+}
+
+static int read_counts(struct jeheap *j, struct import_line *l)
+{
+	struct thread_row row = { 0 };
+	struct import_counts counts;
+	bool is_all = import_take(l, "*");
+
+	if ((!is_all && !import_take_number(l, &row.id)) || !import_take(l, ":") ||
+	    !import_take_counts(l, &counts))
+		return import_fail(j->im, "not a line 'tN: objects: bytes [objects: bytes]'");
+	if (!j->has_stack)
+		return is_all ? 0 : read_head_thread(j, row.id, l);
+	if (!import_at_end(l))
+		return import_fail(j->im, "something follows the numbers of a thread");
+	if (is_all == j->has_total)
+		return import_fail(j->im, is_all ? "a second line 't*' of one stack" :
+						   "a thread before the line 't*' of its stack");
+	j->has_total = true;
+	weigh(j, &counts, is_all ? j->total : row.values);
+	return is_all ? 0 : vec_push(&j->threads, row);
+}
+
+/* Read the total line: if it counts allocated bytes, there are alloc_* sample types. */
+static int read_head(struct jeheap *j)
+{
+	struct import_counts all;
+	struct import_line l;
+	int rc = import_next_line(j->im, &l);
+
+	if (rc < 0)
+		return rc;
+	if (!rc)
+		return import_fail(j->im, "cut off after this line");
+	if (!import_take(&l, "t*") || !import_take(&l, ":") || !import_take_counts(&l, &all) ||
+	    !import_at_end(&l))
+		return import_fail(j->im, "not the line 't*: objects: bytes [objects: bytes]'");
+	j->im->has_alloc = all.alloc_objects || all.alloc_bytes;
+	rc = import_set_types(j->im, j->rate);
+	return rc ? rc :
+		    profile_comment(j->im->p,
+				    "imported: heap dump of jemalloc, one sample per %llu bytes",
+				    (unsigned long long)j->rate);
+}
+
+static int read_stacks(struct jeheap *j)
+{
+	struct import_line l;
+	int rc = read_head(j);
+
+	while (!rc && (rc = import_next_line(j->im, &l)) > 0) {
+		if (import_take(&l, "@"))
+			rc = start_stack(j, &l);
+		else if (import_take(&l, "t"))
+			rc = read_counts(j, &l);
+		else if (import_take(&l, "MAPPED_LIBRARIES:") && import_at_end(&l)) {
+			rc = end_stack(j);
+			return rc ? rc : import_mappings(j->im);
+		} else
+			rc = import_fail(j->im, "not a stack, a thread or MAPPED_LIBRARIES");
+	}
+	return rc ? rc : import_fail(j->im, "cut off after this line: no MAPPED_LIBRARIES");
+}
+
+/* After the first line, "heap_v2/RATE": read a jemalloc dump. */
+static int import_jeheap(struct importer *im, struct import_line *head)
+{
+	struct jeheap j = { .im = im };
+	int err;
+
+	if (!import_take_number(head, &j.rate) || !import_at_end(head) || !j.rate)
+		return import_fail(im, "'heap_v2/' without a sampling rate in bytes");
+	hmap_init(&j.name_by_thread, sizeof(uint64_t));
+	err = read_stacks(&j);
+	hmap_release(&j.name_by_thread);
+	vec_release(&j.threads);
+	return err;
+}
 
 /*
  * The section that jeprof --raw writes first:

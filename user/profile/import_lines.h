@@ -72,9 +72,4 @@ int import_sample(struct importer *im, const double *values, const struct profil
 /* After "MAPPED_LIBRARIES:": read the rest of the file, set the mapping of each location. */
 int import_mappings(struct importer *im);
 
-/* After the first line, "heap_v2/RATE": read a jemalloc dump. */
-int import_jeheap(struct importer *im, struct import_line *head);
-/* After the first line, "heap profile: ...": read a gperftools profile. */
-int import_gperf(struct importer *im, struct import_line *head);
-
 #endif
