@@ -65,10 +65,4 @@ void explain_print_json(const struct explanation *x, FILE *out);
 /* A page for a browser. 0 or -ENOMEM. */
 int explain_print_html(const struct explanation *x, bool shows_pins, FILE *out);
 
-/* reading.c: an explanation as a recording keeps it: its rows with short labels. */
-
-/* explain_process(), in a child as there. If it fails, the reading is not known. */
-void explain_read(pid_t pid, struct resident_pins *pins, uint64_t limit_ns,
-		  struct resident_reading *ret);
-
 #endif

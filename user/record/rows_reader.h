@@ -29,6 +29,10 @@ struct rows_reader {
 	struct resident_reading answer;
 };
 
+/* What the child does: explain_process(), with short labels for the rows. If it fails, the reading is not known. */
+void rows_reader_read(pid_t pid, struct resident_pins *pins, uint64_t limit_ns,
+		      struct resident_reading *ret);
+
 /* rss_bytes: of the process now, which decides how long it may take, but no longer than most_ns. pins: NULL, or what is
  * filled in; it is valid if the answer is proved. */
 void rows_reader_begin(struct rows_reader *r, pid_t pid, uint64_t rss_bytes, uint64_t most_ns,
