@@ -3,8 +3,8 @@
  * http.c - see http.h.
  *
  * libmicrohttpd parses and sends; it is polled from outside through its epoll descriptor, so there are no threads.
- * It times out silent clients; connections.c ends those that send a byte now and then, and decides which one is
- * ended when there are many.
+ * It times out silent clients; `struct connections` ends those that send a byte now and then, and decides
+ * which one is ended when there are many.
  *
  * A held exchange is a suspended connection, which the library ignores: this file also checks whether its client
  * has gone. A client that closes its half and still reads counts as gone, too (as in Go).
@@ -14,8 +14,11 @@
 #include <ctype.h>
 #include <errno.h>
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +27,165 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "http/http_priv.h"
+
+/*
+ * The open connections of the server: how long each may take for what it does, and which one is
+ * ended when there are too many.
+ *
+ * A connection asks (it has sent no whole request yet), reads an answer, or is held. Every new one is let in. Of
+ * those that are not held there are at most CONNECTIONS_EACH_CAP of one address and CONNECTIONS_CAP of all: to make
+ * room for a new one, the oldest of those that ask is ended, or else the oldest of those that read. So no client
+ * keeps others out by being silent, or many: one that asks at once is answered before it is the oldest. The handler
+ * must limit the held ones.
+ */
+
+#define CONNECTIONS_CAP 128
+#define CONNECTIONS_EACH_CAP 32
+
+enum connection_state { CONNECTION_ASKS, CONNECTION_READS, CONNECTION_HELD, CONNECTION_ENDED };
+
+struct connections {
+	struct connection *first; /* the newest */
+};
+
+#define ASK_NS (15 * NS_PER_S) /* from connecting, or the last answer, to a complete request */
+#define READ_NS (120 * NS_PER_S) /* to read an answer */
+
+struct connection {
+	struct connection *next;
+	struct connection **link; /* the pointer to this one */
+	int fd;
+	enum connection_state state;
+	uint64_t deadline_ns;
+	/* The part of the address that a client cannot choose: an IPv6 host has 2^64 addresses. 0: a unix socket. */
+	uint64_t address;
+};
+
+static uint64_t address_of(const struct sockaddr *addr)
+{
+	const struct sockaddr_in *v4 = (const void *)addr;
+	const struct sockaddr_in6 *v6 = (const void *)addr;
+	uint64_t high = 0;
+	uint32_t low;
+
+	if (addr && addr->sa_family == AF_INET)
+		return (uint64_t)1 << 32 | v4->sin_addr.s_addr;
+	if (!addr || addr->sa_family != AF_INET6)
+		return 0;
+	if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
+		memcpy(&low, &v6->sin6_addr.s6_addr[12], sizeof(low));
+		return (uint64_t)1 << 32 | low;
+	}
+	memcpy(&high, &v6->sin6_addr, sizeof(high));
+	return high ? high : 1; /* ::1 */
+}
+
+/* Shut down: the kernel tells the library, which closes. */
+static void end(struct connection *c)
+{
+	c->state = CONNECTION_ENDED;
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+struct crowd {
+	unsigned int cnt;
+	struct connection *oldest[2]; /* of those that ask, of those that read */
+};
+
+static void count(struct crowd *crowd, struct connection *c)
+{
+	crowd->cnt++;
+	crowd->oldest[c->state] = c;
+}
+
+static void make_room(struct connections *cs, uint64_t address)
+{
+	struct crowd all = { 0 }, same = { 0 };
+
+	for (struct connection *c = cs->first; c; c = c->next) {
+		if (c->state != CONNECTION_ASKS && c->state != CONNECTION_READS)
+			continue;
+		count(&all, c);
+		if (address && c->address == address)
+			count(&same, c);
+	}
+	if (same.cnt >= CONNECTIONS_EACH_CAP)
+		end(same.oldest[CONNECTION_ASKS] ? same.oldest[CONNECTION_ASKS] :
+						   same.oldest[CONNECTION_READS]);
+	else if (all.cnt >= CONNECTIONS_CAP)
+		end(all.oldest[CONNECTION_ASKS] ? all.oldest[CONNECTION_ASKS] :
+						  all.oldest[CONNECTION_READS]);
+}
+
+/* Say what it does from now on. NULL is fine. */
+static void connection_set(struct connection *c, enum connection_state state)
+{
+	static const uint64_t limit_ns[] = {
+		[CONNECTION_ASKS] = ASK_NS, [CONNECTION_READS] = READ_NS
+	};
+
+	if (!c || c->state == CONNECTION_ENDED)
+		return;
+	c->state = state;
+	if (state == CONNECTION_ASKS || state == CONNECTION_READS)
+		c->deadline_ns = now_ns() + limit_ns[state];
+}
+
+/* NULL: no memory; then the connection is not listed, and has no deadline. addr: of the client. */
+static struct connection *connections_add(struct connections *cs, int fd,
+					  const struct sockaddr *addr)
+{
+	struct connection *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->fd = fd;
+	c->address = address_of(addr);
+	make_room(cs, c->address);
+	connection_set(c, CONNECTION_ASKS);
+	c->next = cs->first;
+	c->link = &cs->first;
+	if (c->next)
+		c->next->link = &c->next;
+	cs->first = c;
+	return c;
+}
+
+/* Remove a connection that has been closed. NULL is fine. */
+static void connections_remove(struct connection *c)
+{
+	if (!c)
+		return;
+	*c->link = c->next;
+	if (c->next)
+		c->next->link = c->link;
+	free(c);
+}
+
+/* True at the end of the stream, when nothing before it is unread. */
+static bool has_hung_up(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* Shut connections that are over their time, or have hung up while they asked. */
+static void connections_end_slow(struct connections *cs)
+{
+	uint64_t now = now_ns();
+
+	/* The library does not see a client hang up right behind half a request: both are one event, and it does
+	 * not read on after the data. */
+	for (struct connection *c = cs->first; c; c = c->next)
+		if ((c->state == CONNECTION_ASKS && has_hung_up(c->fd)) ||
+		    ((c->state == CONNECTION_ASKS || c->state == CONNECTION_READS) &&
+		     c->deadline_ns < now))
+			end(c);
+}
 
 /* Includes held connections, and a few that are ended but not closed yet. */
 #define SOCKETS_CAP (2 * CONNECTIONS_CAP)
