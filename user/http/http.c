@@ -202,11 +202,10 @@ struct http_exchange {
 	struct MHD_Connection *mhd;
 	struct MHD_Response *response; /* an answer that came while it was held */
 	unsigned status;
-	const char *path;
+	struct http_request request;
 	int fd; /* the connection's */
-	char *body;
-	size_t body_bytes, body_cap;
-	bool is_head, is_post;
+	char *body; /* of the request */
+	size_t body_cap;
 	bool is_admitted; /* the handler was called, or need not be */
 	bool is_parked; /* until http_run() */
 	bool has_answer;
@@ -333,7 +332,7 @@ static bool is_authorized(const struct http_exchange *x)
 	const char *given =
 		MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
 
-	return !x->server->token[0] || !strcmp(x->path, x->server->open_path) ||
+	return !x->server->token[0] || !strcmp(x->request.path, x->server->open_path) ||
 	       token_authorizes(given, x->server->token) || has_password(x);
 }
 
@@ -414,6 +413,7 @@ static void expect_body(struct http_exchange *x, size_t cap)
 		http_error(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory\n");
 	else
 		x->body_cap = bytes;
+	x->request.body = x->body;
 	x->server->bodies_bytes += x->body_cap;
 }
 
@@ -423,7 +423,7 @@ static void expect_body(struct http_exchange *x, size_t cap)
  */
 static void refuse(struct http_exchange *x, const char *method, const char *version)
 {
-	size_t cap = x->server->ops.body_cap(x->server->ctx, x->path);
+	size_t cap = x->server->ops.body_cap(x->server->ctx, x->request.path);
 	const char *ambiguity = find_ambiguity(x, version);
 
 	if (ambiguity)
@@ -432,9 +432,9 @@ static void refuse(struct http_exchange *x, const char *method, const char *vers
 		http_error(x, MHD_HTTP_MISDIRECTED_REQUEST,
 			   "use an IP address, localhost or the HOST of --listen in the URL, or "
 			   "start heaptap with --token-file\n");
-	else if (x->is_post && cap && !is_authorized(x))
+	else if (x->request.is_post && cap && !is_authorized(x))
 		http_error(x, MHD_HTTP_UNAUTHORIZED, "this server wants its token\n");
-	else if (x->is_post && cap)
+	else if (x->request.is_post && cap)
 		expect_body(x, cap);
 	else if (strcmp(method, "GET") && strcmp(method, "HEAD"))
 		http_error(x, MHD_HTTP_METHOD_NOT_ALLOWED, "%s are known here\n",
@@ -448,7 +448,7 @@ static void refuse(struct http_exchange *x, const char *method, const char *vers
 
 static void admit(struct http_server *s, struct http_exchange *x)
 {
-	if (s->is_open_only && strcmp(x->path, s->open_path)) {
+	if (s->is_open_only && strcmp(x->request.path, s->open_path)) {
 		x->is_parked = s->has_parked = true;
 		MHD_suspend_connection(x->mhd);
 		return;
@@ -474,9 +474,9 @@ static struct http_exchange *begin_exchange(struct http_server *s, struct MHD_Co
 	x->server = s;
 	x->mhd = mhd;
 	x->fd = info->connect_fd;
-	x->path = url;
-	x->is_head = !strcmp(method, "HEAD");
-	x->is_post = !strcmp(method, "POST");
+	x->request.path = url;
+	x->request.is_head = !strcmp(method, "HEAD");
+	x->request.is_post = !strcmp(method, "POST");
 	x->queued = MHD_YES;
 	x->next = s->exchanges;
 	x->link = &s->exchanges;
@@ -489,10 +489,10 @@ static struct http_exchange *begin_exchange(struct http_server *s, struct MHD_Co
 /* The library passes no more bytes than the header announced. */
 static enum MHD_Result take_body(struct http_exchange *x, const char *upload, size_t bytes)
 {
-	if (bytes > x->body_cap - x->body_bytes)
+	if (bytes > x->body_cap - x->request.body_bytes)
 		return MHD_NO;
-	memcpy(x->body + x->body_bytes, upload, bytes);
-	x->body_bytes += bytes;
+	memcpy(x->body + x->request.body_bytes, upload, bytes);
+	x->request.body_bytes += bytes;
 	return MHD_YES;
 }
 
@@ -511,7 +511,7 @@ static enum MHD_Result on_access(void *ctx, struct MHD_Connection *mhd, const ch
 		if (!x)
 			return MHD_NO;
 		*of_request = x;
-		if (!x->is_post)
+		if (!x->request.is_post)
 			connection_set(connection_of(mhd), CONNECTION_READS);
 		refuse(x, method, version);
 		return x->queued;
@@ -617,7 +617,7 @@ static void add_headers(const struct http_exchange *x, struct MHD_Response *r,
 		MHD_add_response_header(r, "WWW-Authenticate", "Basic realm=\"heaptap\"");
 	if (a->status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		MHD_add_response_header(r, "Allow",
-					x->server->ops.body_cap(x->server->ctx, x->path) ?
+					x->server->ops.body_cap(x->server->ctx, x->request.path) ?
 						"GET, HEAD, POST" :
 						"GET, HEAD");
 	if (a->location)
@@ -668,30 +668,14 @@ void http_error(struct http_exchange *x, unsigned status, const char *fmt, ...)
 	http_reply(x, &a);
 }
 
-const char *http_path(const struct http_exchange *x)
+const struct http_request *http_request(const struct http_exchange *x)
 {
-	return x->path;
+	return &x->request;
 }
 
 const char *http_header(const struct http_exchange *x, const char *name)
 {
 	return MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, name);
-}
-
-bool http_is_post(const struct http_exchange *x)
-{
-	return x->is_post;
-}
-
-const char *http_body(const struct http_exchange *x, size_t *ret_bytes)
-{
-	*ret_bytes = x->body_bytes;
-	return x->body;
-}
-
-bool http_is_head(const struct http_exchange *x)
-{
-	return x->is_head;
 }
 
 struct arg_walk {

@@ -137,7 +137,7 @@ static void answer_page(const struct requests_parts *parts, struct http_exchange
 		http_error(x, 500, "cannot read the samples: %s\n", strerror(-err));
 		return;
 	}
-	if (r->endpoint == ENDPOINT_PROCESS && !http_is_head(x) && has_moments(parts, r->pid)) {
+	if (r->endpoint == ENDPOINT_PROCESS && !http_request(x)->is_head && has_moments(parts, r->pid)) {
 		r->page = text;
 		profiles_request(parts->profiles, x, r);
 		return;
@@ -206,7 +206,7 @@ static pid_t only_process(const struct requests_parts *parts, struct http_exchan
 		http_error(x, 400,
 			   "this page is of one process: ask for /pid/PID%s (or ?pid=PID); "
 			   "followed:%s%s\n",
-			   http_path(x), list, used < sizeof(list) - 16 ? "" : " ...");
+			   http_request(x)->path, list, used < sizeof(list) - 16 ? "" : " ...");
 	else
 		http_error(x, 404, "no process is followed now\n");
 	return 0;
@@ -219,15 +219,13 @@ static void answer_symbol(const struct requests_parts *parts, struct http_exchan
 	/* Clients only check whether the number is 0 (Go does the same). Every address has some name here. */
 	static const struct http_answer some = { .status = 200, .text = "num_symbols: 1\n" };
 	struct err why = { .text = "out of memory" };
-	const char *body;
-	size_t bytes;
+	const struct http_request *asked = http_request(x);
 
-	if (!http_is_post(x)) {
+	if (!asked->is_post) {
 		http_reply(x, &some);
 		return;
 	}
-	body = http_body(x, &bytes);
-	if (endpoint_parse_addrs(body, bytes, &r->addrs, &why))
+	if (endpoint_parse_addrs(asked->body, asked->body_bytes, &r->addrs, &why))
 		http_error(x, 400, "%s\n", why.text);
 	else
 		profiles_request(parts->profiles, x, r);
@@ -238,7 +236,7 @@ static void answer_profile(const struct requests_parts *parts, struct http_excha
 {
 	struct http_answer head = { .status = 200, .fd = -1 };
 
-	if (!http_is_head(x)) {
+	if (!http_request(x)->is_head) {
 		profiles_request(parts->profiles, x, r);
 		return;
 	}
@@ -460,7 +458,7 @@ static int on_arg(void *ctx, const char *key, const char *value)
  * folders above, so they are not named. */
 static void lead_on(struct http_exchange *x, const struct result_request *r)
 {
-	const char *name = strrchr(http_path(x), '/') + 1;
+	const char *name = strrchr(http_request(x)->path, '/') + 1;
 	char location[ENDPOINT_PATH_BUF + 16];
 	const struct http_answer a = { .status = 301, .location = location, .text = location };
 
@@ -477,8 +475,8 @@ static void on_request(void *ctx, struct http_exchange *x)
 	struct arg_reader args = { .request = &r };
 	bool lacks_slash = false;
 
-	if (endpoint_parse_path(http_path(x), &r)) {
-		lacks_slash = !endpoint_parse_folder(http_path(x), &r);
+	if (endpoint_parse_path(http_request(x)->path, &r)) {
+		lacks_slash = !endpoint_parse_folder(http_request(x)->path, &r);
 		if (!lacks_slash) {
 			http_error(x, 404,
 				   "no such page; / lists the processes, heaptap serve "
