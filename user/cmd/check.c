@@ -453,7 +453,6 @@ static int check_options_settle(struct check_options *o, const struct option_arg
 
 	o->with.recorder.live_cap = 1000000;
 	o->with.recorder.stack_cap = 65536;
-	o->with.recorder.reads_rows = true;
 	o->with.recorder.is_quiet = o->is_quiet;
 	settle_limits(o);
 	if (o->output && !option_args_find(args, "format"))

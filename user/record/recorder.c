@@ -677,8 +677,7 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	ret->failed_cnt = counts.probes.failed_cnt;
 	ret->failed_why = recorder_failed_why(r, counts.probes.failed_err);
 	ret->process_cnt = counts.followed_cnt;
-	if (r->opts.reads_rows)
-		ret->rows_begin = ret->rows_end = &of_several;
+	ret->rows_begin = ret->rows_end = &of_several;
 	if (r->has_rows && counts.followed_cnt <= 1) {
 		ret->rows_begin = &r->rows_begin.answer;
 		ret->rows_end = r->opts.refreshes_rows ? &r->rows_latest : &r->rows_end.answer;

@@ -50,7 +50,6 @@ struct recorder_options {
 	struct recording_limit max_overhead;
 	int stdout_fd; /* the profile goes there; ends when its reader is gone; -1: to a file */
 	const struct recorder_guest *guest; /* NULL: none */
-	bool reads_rows; /* of resident memory, of one process: see record/rows_reader.h */
 	bool refreshes_rows; /* for a guest: the last reading is made again and again, and its end is not waited for */
 };
 

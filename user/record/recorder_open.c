@@ -555,7 +555,7 @@ static int check_heaps(const struct recorder *r)
 
 static void begin_rows(struct recorder *r)
 {
-	r->has_rows = r->opts.reads_rows && r->targets.list.cnt == 1;
+	r->has_rows = r->targets.list.cnt == 1;
 	if (r->has_rows && r->launch) /* it has nothing yet */
 		r->rows_begin =
 			(struct rows_reader){ .is_over = true,
