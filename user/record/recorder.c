@@ -396,7 +396,7 @@ static void refresh_rows(struct recorder *r)
 		r->rows_due_ns = now + (pause_ns > ROWS_PAUSE_NS ? pause_ns : ROWS_PAUSE_NS);
 	} else if (!r->rows_end.child.child && now >= r->rows_due_ns) {
 		rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid,
-				  targets_rss(&r->targets), ROWS_MOST_NS, NULL);
+				  r->targets.list.data[0].rss_bytes, ROWS_MOST_NS, NULL);
 	}
 }
 
@@ -557,7 +557,7 @@ static void read_last_rows(struct recorder *r)
 	look_at_targets_now(r);
 	list_pins(r);
 	err = engine_read_stats(r->session->engine, before);
-	rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid, targets_rss(&r->targets),
+	rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid, r->targets.list.data[0].rss_bytes,
 			  r->rows_begin.answer.is_known ? ROWS_MOST_NS : ROWS_ALONE_NS, &r->pins);
 	while (!rows_reader_work(&r->rows_end))
 		if (loop_turn(r->loop, ROWS_LOOK_MS) || tracker_work(r->session->tracker) ||
@@ -653,7 +653,7 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	static const struct resident_reading of_several = {
 		.why = "several processes were recorded"
 	};
-	const struct target *first = &r->targets.list.data[0];
+	const struct target *first = &r->targets.list.data[0], *one;
 	const struct tracker_counts counts = tracker_counts(r->session->tracker);
 	const struct track_instance *inst;
 
@@ -663,9 +663,12 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	ret->pid = first->pid;
 	ret->exe = first->exe;
 	memcpy(ret->comm, first->comm, sizeof(ret->comm));
-	ret->rss_begin_bytes = targets_rss_begin(&r->targets);
-	ret->rss_bytes = targets_rss(&r->targets);
-	ret->rss_file_growth_bytes = targets_rss_file_growth(&r->targets);
+	vec_each(&r->targets.list, one) {
+		ret->rss_begin_bytes += one->rss_begin_bytes;
+		ret->rss_bytes += one->rss_bytes;
+		ret->rss_file_growth_bytes +=
+			(int64_t)one->file_bytes - (int64_t)one->file_begin_bytes;
+	}
 	ret->was_started = r->launch != NULL;
 	ret->rate_bytes = governor_rate_bytes(r->session->governor);
 	ret->source = r->opts.source;
