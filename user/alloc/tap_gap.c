@@ -19,12 +19,6 @@
 #define SHORT_BACK 128
 #define SHORT_AHEAD 127
 
-bool insn_is_nop(const cs_insn *in)
-{
-	return in->id == X86_INS_NOP ||
-	       (in->size == 2 && in->bytes[0] == 0x66 && in->bytes[1] == 0x90);
-}
-
 static bool is_taken(const struct tap_gaps *gaps, uint64_t vaddr)
 {
 	for (size_t i = 0; i < gaps->cnt; i++)
