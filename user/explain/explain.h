@@ -50,8 +50,6 @@ struct explanation {
 int explain_process(pid_t pid, bool wants_types, struct resident_pins *pins, uint64_t limit_ns,
 		    struct explanation *ret, struct err *why);
 void explain_release(struct explanation *x);
-/* Is it the program that was looked at before? (Without address randomisation a program that executes itself seems to be.) */
-bool explain_is_same_program(const struct explanation *x, const struct explanation *before);
 /* Fill x->change with what is different from an earlier look at the same process. */
 void explain_compare(struct explanation *x, const struct explanation *before);
 

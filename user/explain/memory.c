@@ -69,11 +69,6 @@ void memory_forget(struct memory *m)
 		m->cache[i].addr = 0;
 }
 
-void memory_forget_page(struct memory *m, uint64_t addr)
-{
-	m->cache[addr / MEMORY_PAGE % MEMORY_CACHE_PAGES].addr = 0;
-}
-
 size_t memory_window(struct memory *m, uint64_t addr, void *buf, size_t bytes)
 {
 	size_t done = 0, run;

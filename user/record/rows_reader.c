@@ -218,11 +218,6 @@ int rows_reader_run_job(const void *args, size_t args_bytes, int out_fd)
 	return write_all(out_fd, &reading, sizeof(reading)) ? 1 : 0;
 }
 
-bool rows_reader_is_at_work(const struct rows_reader *r)
-{
-	return r->child.child || r->is_job;
-}
-
 /* The child may have been taken over by what it read. */
 static void finish(struct rows_reader *r)
 {
