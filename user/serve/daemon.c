@@ -218,10 +218,9 @@ static int set_up(struct daemon *d)
 	if (!err)
 		err = session_new("serve", d->opts.mode, &d->session);
 	if (!err)
-		err = requests_open(d->opts.listen, d->opts.token_file, &d->requests);
+		err = requests_open(d->opts.listen, d->opts.token_file, &d->requests, &d->http);
 	if (err)
 		return err;
-	d->http = requests_server(d->requests);
 	err = saver_open(&d->opts.keep, &d->saver);
 	if (!err)
 		err = pushes_open(&d->opts.pushes, d->loop, &d->pushes);

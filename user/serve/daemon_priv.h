@@ -104,7 +104,7 @@ int daemon_loop_run(struct daemon *d, bool *ret_wants_reload);
  * addresses take longer: profiles.c holds the exchange and answers later. Saved profiles are sent unchanged. A
  * request for something that does not exist is told what there is instead.
  *
- * The server runs in the event loop, which calls http_run() and the like on requests_server().
+ * The server runs in the event loop, which calls http_run() and the like on it.
  */
 
 /* The parts that know the answers. */
@@ -120,9 +120,11 @@ struct requests_parts {
 
 /*
  * Call before anything is attached: the port may be in use, which is logged on stderr, as are faults of the token.
- * listen is as in http/http.h; token_file may be NULL: none.
+ * listen is as in http/http.h; token_file may be NULL: none. The server is owned by
+ * the requests.
  */
-int requests_open(const char *listen, const char *token_file, struct requests **ret);
+int requests_open(const char *listen, const char *token_file, struct requests **ret,
+		  struct http_server **ret_server);
 /* Call before the server runs for the first time. parts is copied. What it points to must stay as long as the
  * server runs, and profiles until requests_close(). */
 void requests_start(struct requests *as, const struct requests_parts *parts);
@@ -131,9 +133,6 @@ void requests_close(struct requests *as);
 
 /* Set another token; NULL: none. On failure, which is logged, the old token stays in force. */
 int requests_set_token(struct requests *as, const char *token_file);
-
-/* Owned by the requests. */
-struct http_server *requests_server(const struct requests *as);
 
 /*
  * profiles.c: answers requests for profiles, names of addresses and command lines.

@@ -504,7 +504,7 @@ static void on_request(void *ctx, struct http_exchange *x)
 		answer_page(&as->parts, x, &r);
 		break;
 	case ENDPOINT_VIEWER_SCRIPT:
-		answer_script(x, report_viewer_script());
+		answer_script(x, report_viewer.script);
 		break;
 	case ENDPOINT_PAGE_SCRIPT:
 		answer_script(x, page_files.script);
@@ -516,7 +516,7 @@ static void on_request(void *ctx, struct http_exchange *x)
 		answer_script(x, page_files.process_script);
 		break;
 	case ENDPOINT_VIEWER_STYLE:
-		answer_style(x, report_viewer_style());
+		answer_style(x, report_viewer.style);
 		break;
 	case ENDPOINT_PAGE_STYLE:
 		answer_style(x, page_files.style);
@@ -563,7 +563,8 @@ static int open_server(struct requests *as, const char *listen, const char *toke
 	return err;
 }
 
-int requests_open(const char *listen, const char *token_file, struct requests **ret)
+int requests_open(const char *listen, const char *token_file, struct requests **ret,
+		  struct http_server **ret_server)
 {
 	struct requests *as = calloc(1, sizeof(*as));
 	int err;
@@ -576,6 +577,7 @@ int requests_open(const char *listen, const char *token_file, struct requests **
 		return err;
 	}
 	*ret = as;
+	*ret_server = as->server;
 	return 0;
 }
 
@@ -604,9 +606,4 @@ int requests_set_token(struct requests *as, const char *token_file)
 		log_error("serve: %s", why.text);
 	explicit_bzero(token, sizeof(token));
 	return err;
-}
-
-struct http_server *requests_server(const struct requests *as)
-{
-	return as->server;
 }
