@@ -344,15 +344,6 @@ static int saved_batch_start(struct saved_batch *b, const struct result_source *
 	return err ? err : worker_start(&b->worker, &opts, b->job_cnt, make_job, &work);
 }
 
-void saved_batch_release(struct saved_batch *b)
-{
-	worker_release(&b->worker);
-	saved_batch_clear(b);
-	if (b->results)
-		munmap(b->results, KEEP_BATCH_CAP * sizeof(*b->results));
-	b->results = NULL;
-}
-
 bool saved_pace_allows(const struct saved_pace *p, uint64_t now_ns)
 {
 	return !p->taken_ns || now_ns >= p->taken_ns + p->interval_ns;
