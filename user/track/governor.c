@@ -319,11 +319,6 @@ static int keep_probes(struct budget_unit *u, enum probes_kept kept)
 	return err;
 }
 
-uint64_t budget_unit_watched_ns(const struct budget_unit *u)
-{
-	return u->watched_ns + (u->watched_since_ns ? now_ns() - u->watched_since_ns : 0);
-}
-
 /* See every block that is allocated from now on until it is freed. Also sets change->is_alloc_only. */
 static int budget_unit_track_frees(struct budget_unit *u, struct engine_change *change)
 {

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/hmap.h"
 #include "base/log.h"
 #include "base/vec.h"
@@ -50,7 +51,10 @@ struct budget_unit {
 };
 
 /* Time in which allocations were seen so far. */
-uint64_t budget_unit_watched_ns(const struct budget_unit *u);
+static inline uint64_t budget_unit_watched_ns(const struct budget_unit *u)
+{
+	return u->watched_ns + (u->watched_since_ns ? now_ns() - u->watched_since_ns : 0);
+}
 
 /* A unit that has a budget. */
 struct governed {

@@ -77,17 +77,6 @@ bool tracker_may_tap(const struct tracker *t, pid_t pid)
 	       (p->tap != TAP_REFUSED || p->tap_generation != p->generation);
 }
 
-/* Where probes are shared, a request is one for all. */
-bool taps_are_for_new(const struct tracker *t)
-{
-	return tracker_wants_taps(t) && (!t->policy->taps_on_request || t->policy->follow);
-}
-
-bool taps_are_for(const struct tracker *t, const struct tracked_process *p)
-{
-	return tracker_wants_taps(t) && (!t->policy->taps_on_request || p->is_tap_requested);
-}
-
 int taps_await(const struct tracker *t, struct tracked_process *p, uint64_t not_before_ns)
 {
 	p->is_tap_requested = true;
