@@ -10,7 +10,6 @@
 
 #include "alloc/tap_spot.h"
 #include "alloc/placement_priv.h"
-#include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "elf/unwind_table.h"
 

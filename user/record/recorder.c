@@ -6,7 +6,6 @@
  * still seen; then the other probes are taken out. If the guardian is killed, the recording ends with what there
  * is.
  */
-#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stddef.h>

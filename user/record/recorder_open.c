@@ -13,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "alloc/allocators.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"

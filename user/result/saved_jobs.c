@@ -17,7 +17,6 @@
 #include "base/loop.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "heaptap/abi.h"
 #include "http/endpoints.h"
 #include "result/make.h"
 #include "result/saver.h"

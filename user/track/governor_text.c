@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/hmap.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "base/vec.h"

@@ -3,7 +3,6 @@
 #include "track/jit_code.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

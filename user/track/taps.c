@@ -15,7 +15,6 @@
 #include "proc/process.h"
 #include "tap/tap.h"
 #include "track/file.h"
-#include "track/tap_orders.h"
 
 /*
  * The rate.
