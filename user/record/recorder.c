@@ -364,7 +364,7 @@ static void read_moment(struct recorder *r)
 	uint64_t now = now_ns();
 	int err;
 
-	if (!r->history || now < history_due_ns(r->history) ||
+	if (!r->history || now < history_moments(r->history)->due_ns ||
 	    now < r->facts.begin_ns + MOMENT_INTERVAL_NS / 2)
 		return;
 	err = snapshot_read_moment(r->session->engine, r->history);
