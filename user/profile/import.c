@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/import_lines.h"
+#include "profile/import_priv.h"
 #include "profile/profile.h"
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* import_lines.c - see import_lines.h. */
-#include "profile/import_lines.h"
+/* import_lines.c - see import_priv.h. */
+#include "profile/import_priv.h"
 
 #include <errno.h>
 #include <math.h>

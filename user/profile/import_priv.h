@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * import_lines.h - the common parts of the text forms of heap profiles: lines of numbers, stacks of addresses, a symbol
+ * import_priv.h - the common parts of the text forms of heap profiles: lines of numbers, stacks of addresses, a symbol
  * section before and the process's mappings at the end.
  *
- * Internal to the import*.c files.
+ * The parts of import.c: import_lines.c has them.
  */
-#ifndef HT_PROFILE_IMPORT_LINES_H
-#define HT_PROFILE_IMPORT_LINES_H
+#ifndef HT_PROFILE_IMPORT_PRIV_H
+#define HT_PROFILE_IMPORT_PRIV_H
 
 #include <stdbool.h>
 #include <stddef.h>
