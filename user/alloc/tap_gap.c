@@ -100,19 +100,12 @@ bool tap_function_at(const struct fde_index *fdes, const struct elf_symbols *sym
 		     uint64_t *ret_start, uint64_t *ret_end)
 {
 	const struct elf_symbol *all;
-	size_t cnt, low = 0, high;
+	size_t cnt, low;
 
 	if (fdes->cnt)
 		return fde_index_find(fdes, vaddr, ret_start, ret_end);
 	all = elf_symbols_all(syms, &cnt);
-	for (high = cnt; low < high;) { /* first symbol behind vaddr */
-		size_t mid = low + (high - low) / 2;
-
-		if (all[mid].vaddr > vaddr)
-			high = mid;
-		else
-			low = mid + 1;
-	}
+	low = sorted_find(all, cnt, sizeof(*all), sorted_off(all, vaddr), vaddr, true);
 	if (!low || low == cnt)
 		return false;
 	*ret_start = all[low - 1].vaddr;

@@ -184,17 +184,8 @@ void history_begin(struct history *h, uint64_t time_ns)
 /* The first moment at or after the allocation. */
 static uint32_t first_moment(const struct history *h, uint64_t alloc_ns)
 {
-	uint32_t low = 0, high = h->moments.cnt;
-
-	while (low < high) {
-		uint32_t mid = (low + high) / 2;
-
-		if (h->moments.ns[mid] < alloc_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return (uint32_t)sorted_find(h->moments.ns, h->moments.cnt, sizeof(*h->moments.ns), 0, alloc_ns,
+				     false);
 }
 
 /* NULL: no room; or no memory, with *ret_err set. */
