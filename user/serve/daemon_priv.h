@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * daemon_priv.h - the parts of daemon.c: the recording side, the event loop and its ticks, the HTTP side with what
- * its requests ask for: profiles and the view.
+ * daemon_priv.h - the parts of daemon.c: the HTTP side with what its requests ask for: profiles and the view.
  */
 #ifndef HT_SERVE_DAEMON_PRIV_H
 #define HT_SERVE_DAEMON_PRIV_H
@@ -17,85 +16,25 @@
 #include "serve/daemon.h"
 
 struct follow;
-struct guardian;
-struct ht_event;
 struct http_answer;
 struct http_exchange;
 struct http_server;
 struct live_view;
 struct loop;
-struct name_cache;
 struct profile;
 struct profiles;
 struct pushes;
 struct requests;
 struct result_request;
 struct result_source;
-struct rows_past;
 struct saver;
-struct select_rules;
 struct series_table;
 struct serve_process;
 struct serve_scope;
 struct serve_view;
-struct session;
-struct slow_files;
 struct snapshot;
-struct stack_past;
 struct target_memory;
-struct ticks;
 struct tracker;
-
-/* The parts, which know each other by this. */
-struct daemon {
-	struct daemon_options opts;
-	struct loop *loop;
-	struct {
-		bool is_over, is_hurried; /* told to end; told again */
-		bool wants_reload;
-		bool has_lost_guardian;
-		uint64_t made_ns; /* then the last profiles are made, or never will be */
-	} end;
-	struct guardian *guardian;
-	struct select_rules *rules;
-	struct select_rules *tap_rules; /* NULL: no process may be tapped */
-	struct session *session;
-	struct requests *requests;
-	struct http_server *http; /* owned by requests */
-	struct follow *follow;
-	struct profiles *profiles;
-	struct saver *saver; /* NULL: nothing is saved */
-	struct pushes *pushes;
-	struct result_source source;
-	struct live_view *live_view; /* for the pages */
-	struct ticks *ticks;
-	struct slow_files *slow;
-	struct name_cache *names;
-	struct stack_past *stacks; /* NULL: none is kept */
-	struct rows_past *rows; /* likewise */
-};
-
-/*
- * daemon_loop.c: the daemon's event loop: signals, ticks, the kernel's events, HTTP, the children that make
- * profiles, and pushes. The loop only waits and hands out turns; each part knows what to do in its own.
- *
- * BPF goes on recording, whatever the loop does. The loop may be held up for some time by: the first read of a
- * large executable (its unwind table is made), taking probes out, and reading the live map for a snapshot.
- */
-
-/*
- * Let the loop handle signals from here on. Call it first, so that no signal ends the process while probes are in,
- * or before a reload can be handled.
- */
-int daemon_loop_open(struct daemon *d);
-/* Watch the descriptors of the parts that do not do so themselves. */
-int daemon_loop_start(struct daemon *d);
-/*
- * Run until SIGTERM or SIGINT: 0, after saving and pushing last profiles for some seconds, which a second signal
- * cuts short. After SIGHUP: 0 and true; call it again. Log why it ends. -EPIPE, after the same: the guardian was
- * killed, so no probe is left, and heaptap's starter starts it anew.
- */
-int daemon_loop_run(struct daemon *d, bool *ret_wants_reload);
 
 /*
  * requests.c: the daemon's HTTP side: finds out what a request asks for and which part answers it.
@@ -234,26 +173,6 @@ void target_memory_work(struct target_memory *tm);
 /* That job (proc/reader.h). */
 #define TARGET_MEMORY_JOB 1
 int target_memory_run_job(const void *args, size_t args_bytes, int out_fd);
-
-/*
- * daemon_loop.c, too: the daemon's periodic work: finds processes to follow, reads what processes count themselves, and
- * reclaims what ended ones left.
- *
- * /proc is scanned each second, and sooner after a followed process has forked; in a storm of forks only a small
- * part of the time is spent on scans. In between, the kernel's mapping events tell which process has loaded a
- * library; without them only the scans find that. Ended processes are cleaned up in small pieces, so that a tick
- * stays short.
- */
-
-/* -ENOMEM. Missing mapping events are logged on stderr and are no error. */
-int ticks_open(const struct daemon *d, struct ticks **ret);
-/* Does not use the parts, which may be gone. */
-void ticks_close(struct ticks *r);
-
-/* Pass an event of the engine on to the parts; it may bring the next scan forward. */
-void ticks_on_event(struct ticks *r, const struct ht_event *event);
-/* Scan now: follow the selected processes and let the others go. */
-int ticks_scan(struct ticks *r);
 
 /*
  * live_view.c reads now and then what is resident of each process by row: see http/past.h.
