@@ -628,12 +628,6 @@ static int start_session(struct daemon *d)
 
 static int open_profiles(struct daemon *d)
 {
-	const struct live_view_options view_opts = {
-		.scopes_max = d->opts.metrics_scopes,
-		.live_cap = d->opts.live_cap,
-		.stack_cap = d->opts.stack_cap,
-		.rows_interval_ns = d->opts.rows_interval_ns,
-	};
 	int err;
 
 	d->source = (struct result_source){
@@ -662,7 +656,7 @@ static int open_profiles(struct daemon *d)
 		d->source.rows = d->rows;
 	}
 	err = profiles_new(&d->source, d->pushes, d->loop, &d->profiles);
-	return err ? err : live_view_new(&d->source, &view_opts, &d->live_view);
+	return err ? err : live_view_new(&d->source, &d->opts, &d->live_view);
 }
 
 /* Large arrays of a moment (snapshots, pages) go back to the kernel when they are freed. By itself the C library raises this

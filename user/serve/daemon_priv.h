@@ -133,14 +133,8 @@ bool slow_processes_has(const struct slow_processes *s, pid_t pid, uint32_t gene
 #define LIVE_VIEW_AGE_NS (200 * NS_PER_MS)
 #define LIVE_VIEW_REST 20
 
-struct live_view_options {
-	size_t scopes_max; /* maximum series of a process: see http/series_table.c */
-	uint64_t live_cap, stack_cap; /* the engine's */
-	uint64_t rows_interval_ns; /* between readings of a process: see below */
-};
-
 /* src is copied. */
-int live_view_new(const struct result_source *src, const struct live_view_options *opts,
+int live_view_new(const struct result_source *src, const struct daemon_options *opts,
 		  struct live_view **ret);
 void live_view_free(struct live_view *lv);
 
