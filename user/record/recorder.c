@@ -198,16 +198,11 @@ static void end(struct recorder *r, const char *reason)
 	r->is_over = true;
 }
 
-static void end_early(struct recorder *r, const char *reason)
+void recorder_end(struct recorder *r, const char *reason)
 {
 	if (!r->is_over)
 		r->facts.is_cut_short = true;
 	end(r, reason);
-}
-
-void recorder_end(struct recorder *r, const char *reason)
-{
-	end_early(r, reason);
 }
 
 /* Return losses that the user must know of at once, in a few words; NULL: none. */
@@ -328,7 +323,7 @@ static void on_guardian_news(void *ctx, int fd)
 		return;
 	log_error("record: %s (heaptap-guard, PID %d): the recording ends here",
 		  guardian_lost_why(r->guardian), guardian_pid(r->guardian));
-	end_early(r, guardian_lost_why(r->guardian));
+	recorder_end(r, guardian_lost_why(r->guardian));
 }
 
 static void on_child_end(void *ctx, int fd)
@@ -348,7 +343,7 @@ static void on_reader_gone(void *ctx, int fd)
 	(void)fd;
 	if (!r->is_over)
 		log_warn("record: standard output was closed: the recording ends here");
-	end_early(r, "standard output was closed");
+	recorder_end(r, "standard output was closed");
 }
 
 static void drop_history(struct recorder *r, int err)
@@ -422,7 +417,7 @@ static void on_signal(void *ctx, int signal)
 	(void)signal;
 	if (r->is_over) /* he does not want to wait */
 		rows_reader_give_up(&r->rows_end, "stopped by the user");
-	end_early(r, "stopped by the user");
+	recorder_end(r, "stopped by the user");
 }
 
 int recorder_loop_new(struct recorder *r)
@@ -579,7 +574,7 @@ int recorder_run(struct recorder *r)
 		err = loop_once(r);
 	if (err) {
 		log_error("record: %s: ending the recording early", strerror(-err));
-		end_early(r, "an error");
+		recorder_end(r, "an error");
 		r->error = err;
 	}
 	read_last_rows(r);

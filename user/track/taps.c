@@ -84,14 +84,6 @@ int taps_await(const struct tracker *t, struct tracked_process *p, uint64_t not_
 	return probes_set_sampled(t->probes, p->pid, p->pid, true);
 }
 
-void taps_note_begin(const struct tracker *t, const struct tracked_process *p, uint32_t generation)
-{
-	struct track_instance *inst = instances_find(&t->instances, p->pid, generation);
-
-	if (inst && taps_are_for(t, p))
-		inst->is_tap_awaited = true;
-}
-
 /* The process has another image, which has no tap. */
 static int begin_tap(struct tracker *t, struct tracked_process *p)
 {

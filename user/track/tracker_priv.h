@@ -209,8 +209,6 @@ static inline bool taps_are_for(const struct tracker *t, const struct tracked_pr
 
 /* For a new process: do not probe it until it is known whether it can be tapped. not_before_ns: when to try. */
 int taps_await(const struct tracker *t, struct tracked_process *p, uint64_t not_before_ns);
-/* Its image with that generation is known now. */
-void taps_note_begin(const struct tracker *t, const struct tracked_process *p, uint32_t generation);
 /* After its mappings were read: tap what is not tapped yet. -ESRCH: it is gone. */
 int taps_process(struct tracker *t, struct tracked_process *p);
 /* Update its rate, if it is time. */
