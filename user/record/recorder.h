@@ -79,7 +79,7 @@ struct recorder_facts {
 	bool follow;
 	uint32_t live_cap;
 	bool probes_went_out; /* at some time, to keep the overhead limit */
-	/* Resident memory by row; NULL: not asked for, or there are several processes. */
+	/* Resident memory by row; not known if there are several processes. */
 	const struct resident_reading *rows_begin, *rows_end;
 };
 
