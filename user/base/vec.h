@@ -63,15 +63,15 @@ static inline size_t sorted_find(const void *list, size_t cnt, size_t elem_bytes
 }
 
 /* The same of the member of a vector's elements that it is sorted by. */
-#define sorted_off(data, member)                        \
-	(offsetof(__typeof__(*(data)), member) +        \
+#define sorted_off(data, member)                 \
+	(offsetof(__typeof__(*(data)), member) + \
 	 0 * sizeof(char[sizeof((data)->member) == sizeof(uint64_t) ? 1 : -1]))
-#define vec_first_from(v, member, key)                                                  \
-	sorted_find((v)->data, (v)->cnt, sizeof(*(v)->data), sorted_off((v)->data, member), \
-		    (key), false)
-#define vec_first_behind(v, member, key)                                                \
-	sorted_find((v)->data, (v)->cnt, sizeof(*(v)->data), sorted_off((v)->data, member), \
-		    (key), true)
+#define vec_first_from(v, member, key)                                                             \
+	sorted_find((v)->data, (v)->cnt, sizeof(*(v)->data), sorted_off((v)->data, member), (key), \
+		    false)
+#define vec_first_behind(v, member, key)                                                           \
+	sorted_find((v)->data, (v)->cnt, sizeof(*(v)->data), sorted_off((v)->data, member), (key), \
+		    true)
 
 /* A list of texts that owns them. Zero-initialised. */
 struct texts {

@@ -309,8 +309,8 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_table check_table = { .rows = rows,
-					  .cnt = sizeof(rows) / sizeof(*rows),
-					  .ends_at_operand = true };
+						 .cnt = sizeof(rows) / sizeof(*rows),
+						 .ends_at_operand = true };
 
 static void ask(struct limit_options *l, enum limit_kind kind, double limit)
 {

@@ -156,7 +156,6 @@ static inline bool endpoint_is_of_one(enum endpoint endpoint)
 	       endpoint == ENDPOINT_REMOTE_GROWTH;
 }
 
-
 /* Maximum body of a request for names, in bytes: some 100000 addresses. */
 #define ENDPOINT_BODY_CAP (2 << 20)
 #define ENDPOINT_ADDRS_CAP 131072

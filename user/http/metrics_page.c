@@ -445,8 +445,9 @@ static void put_families(struct metric_text *m, const struct field_family *famil
 	}
 }
 
-#define PUT_FAMILIES(m, families, things, cnt, put_labels) \
-	put_families((m), (families), CNT(families), (things), (cnt), sizeof(*(things)), (put_labels))
+#define PUT_FAMILIES(m, families, things, cnt, put_labels)                               \
+	put_families((m), (families), CNT(families), (things), (cnt), sizeof(*(things)), \
+		     (put_labels))
 
 static void put_process_labels(struct metric_text *m, const void *of)
 {

@@ -184,8 +184,8 @@ void history_begin(struct history *h, uint64_t time_ns)
 /* The first moment at or after the allocation. */
 static uint32_t first_moment(const struct history *h, uint64_t alloc_ns)
 {
-	return (uint32_t)sorted_find(h->moments.ns, h->moments.cnt, sizeof(*h->moments.ns), 0, alloc_ns,
-				     false);
+	return (uint32_t)sorted_find(h->moments.ns, h->moments.cnt, sizeof(*h->moments.ns), 0,
+				     alloc_ns, false);
 }
 
 /* NULL: no room; or no memory, with *ret_err set. */
@@ -302,7 +302,7 @@ int history_end(struct history *h, uint64_t took_ns)
 	if (took_ns * COST_PART > interval_ns)
 		interval_ns = took_ns * COST_PART;
 	h->moments.due_ns = h->moments.ns[h->moments.cnt - 1] + interval_ns - interval_ns / 4 +
-		    draw(h) % (interval_ns / 2 + 1);
+			    draw(h) % (interval_ns / 2 + 1);
 	return 0;
 }
 

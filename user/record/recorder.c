@@ -57,7 +57,7 @@ static const struct live_point *find_base(const struct live_line *l, uint64_t no
 }
 
 static void add_held_text(struct live_line *l, const struct live_now *now,
-		     char buf[static LIVE_LINE_BYTES])
+			  char buf[static LIVE_LINE_BYTES])
 {
 	const struct live_point *base = find_base(l, now->time_ns);
 	char held[UNITS_BUF], rate[UNITS_BUF];
@@ -551,7 +551,8 @@ static void read_last_rows(struct recorder *r)
 	look_at_targets_now(r);
 	list_pins(r);
 	err = engine_read_stats(r->session->engine, before);
-	rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid, r->targets.list.data[0].rss_bytes,
+	rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid,
+			  r->targets.list.data[0].rss_bytes,
 			  r->rows_begin.answer.is_known ? ROWS_MOST_NS : ROWS_ALONE_NS, &r->pins);
 	while (!rows_reader_work(&r->rows_end))
 		if (loop_turn(r->loop, ROWS_LOOK_MS) || tracker_work(r->session->tracker) ||

@@ -355,8 +355,8 @@ static int add_moments(struct builder *b)
 	m = history_moments(b->opts->history);
 	for (size_t i = 0; i < m->cnt && !err; i++)
 		err = vec_push(&b->p->moments_ns, (int64_t)(m->ns[i] - b->opts->begin_ns));
-	b->p->is_history_partial = b->opts->is_history_partial || m->lost_cnt ||
-				   b->s->stats[HT_STAT_TOTALS_FULL];
+	b->p->is_history_partial =
+		b->opts->is_history_partial || m->lost_cnt || b->s->stats[HT_STAT_TOTALS_FULL];
 	return err;
 }
 

@@ -120,7 +120,8 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 /* What is counted for each image: of one profile, in place of what was read for all. */
 struct image_losses {
 	size_t unseen_exec_cnt; /* images that ran unseen after an exec */
-	size_t unseen_allocator_cnt, late_file_cnt; /* files whose allocator is not seen, or was probed late */
+	size_t unseen_allocator_cnt,
+		late_file_cnt; /* files whose allocator is not seen, or was probed late */
 	struct scope_counters scopes;
 };
 void image_losses_add(struct image_losses *sum, const struct track_instance *inst);

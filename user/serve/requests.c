@@ -137,7 +137,8 @@ static void answer_page(const struct requests_parts *parts, struct http_exchange
 		http_error(x, 500, "cannot read the samples: %s\n", strerror(-err));
 		return;
 	}
-	if (r->endpoint == ENDPOINT_PROCESS && !http_request(x)->is_head && has_moments(parts, r->pid)) {
+	if (r->endpoint == ENDPOINT_PROCESS && !http_request(x)->is_head &&
+	    has_moments(parts, r->pid)) {
 		r->page = text;
 		profiles_request(parts->profiles, x, r);
 		return;
