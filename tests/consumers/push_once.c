@@ -79,7 +79,7 @@ static void parse_args(int argc, char **argv, struct args *a)
 
 	a->count = 1;
 	a->seconds = 20;
-	push_queue_defaults(&a->queue);
+	a->queue = push_queue_defaults;
 	a->queue.retry_min_ns = 50 * NS_PER_MS;
 	a->queue.retry_max_ns = 400 * NS_PER_MS;
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {

@@ -58,6 +58,35 @@ static void test_vec_too_large(void **state)
 }
 
 /* What fn writes to stderr. */
+/* Against a walk from the front, with equal ones, before the first, behind the last, and of an empty list. */
+static void test_sorted(void **state)
+{
+	static const uint64_t sorted[] = { 2, 2, 5, 7, 7, 7, 9, UINT64_MAX };
+	struct row {
+		char name;
+		uint64_t at;
+	};
+	VEC(struct row) v = { 0 };
+
+	(void)state;
+	assert_int_equal(vec_first_from(&v, at, 0), 0);
+	for (size_t n = 0; n < sizeof(sorted) / sizeof(*sorted); n++) {
+		assert_int_equal(vec_push(&v, (struct row){ 'x', sorted[n] }), 0);
+		for (uint64_t key = 0; key < 12; key++) {
+			uint64_t wanted = key < 11 ? key : UINT64_MAX;
+			size_t from = 0, behind = 0;
+
+			while (from < v.cnt && v.data[from].at < wanted)
+				from++;
+			while (behind < v.cnt && v.data[behind].at <= wanted)
+				behind++;
+			assert_int_equal(vec_first_from(&v, at, wanted), from);
+			assert_int_equal(vec_first_behind(&v, at, wanted), behind);
+		}
+	}
+	vec_release(&v);
+}
+
 static void captured(void (*fn)(void), char *text, size_t text_cap)
 {
 	int saved = dup(STDERR_FILENO), fds[2];
@@ -307,6 +336,7 @@ int main(void)
 		cmocka_unit_test(test_log_names),
 		cmocka_unit_test(test_vec_push),
 		cmocka_unit_test(test_vec_too_large),
+		cmocka_unit_test(test_sorted),
 		cmocka_unit_test(test_log_levels),
 		cmocka_unit_test(test_status_is_rare_without_terminal),
 	};

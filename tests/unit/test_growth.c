@@ -72,7 +72,7 @@ static void check_common(const struct history *h, const struct block *b, size_t 
 	struct history_key key = key_of(row);
 	size_t life_cnt = 0;
 	const struct history_life *life = history_lives(h, &key, &life_cnt);
-	uint64_t from = history_moment_ns(h, k), to = history_moment_ns(h, l), samples = 0;
+	uint64_t from = history_moments(h)->ns[k], to = history_moments(h)->ns[l], samples = 0;
 	double bytes = 0, variance = 0;
 
 	for (size_t i = 0; i < cnt; i++) {
@@ -115,9 +115,9 @@ static void test_history_is_exact(void **state)
 	for (uint64_t i = 1; i <= 200; i++)
 		read_moment(h, b, CNT, T0_NS + i * S_NS / 10);
 	assert_int_equal(history_finish(h), 0);
-	moments = history_moment_cnt(h);
+	moments = history_moments(h)->cnt;
 	assert_true(moments >= HISTORY_MOMENTS_CAP / 2 && moments <= HISTORY_MOMENTS_CAP);
-	assert_int_equal(history_moment_ns(h, moments - 1), T0_NS + 20 * S_NS);
+	assert_int_equal(history_moments(h)->ns[moments - 1], T0_NS + 20 * S_NS);
 	for (uint32_t row = 0; row < ROWS; row++)
 		for (uint32_t k = 0; k < moments; k++)
 			for (uint32_t l = k; l < moments; l++)
@@ -132,10 +132,10 @@ static void test_cost(void **state)
 	struct history *h = new_history(S_NS / 5);
 
 	(void)state;
-	assert_int_equal(history_due_ns(h), 0);
+	assert_int_equal(history_moments(h)->due_ns, 0);
 	history_begin(h, T0_NS);
 	assert_int_equal(history_end(h, S_NS / 10), 0);
-	assert_true(history_due_ns(h) - T0_NS >= 3 * S_NS);
+	assert_true(history_moments(h)->due_ns - T0_NS >= 3 * S_NS);
 	history_free(h);
 }
 

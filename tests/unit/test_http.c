@@ -49,13 +49,14 @@ static void on_request(void *ctx, struct http_exchange *x)
 {
 	static const struct http_answer hello = { .status = 200, .text = "hello\n" };
 	struct fixture *f = ctx;
-	const char *body = http_body(x, &f->body_bytes);
+	const struct http_request *r = http_request(x);
 
 	f->asked_cnt++;
-	snprintf(f->path, sizeof(f->path), "%s", http_path(x));
+	snprintf(f->path, sizeof(f->path), "%s", r->path);
+	f->body_bytes = r->body_bytes;
 	memset(f->body, 0, sizeof(f->body));
-	if (body && f->body_bytes < sizeof(f->body))
-		memcpy(f->body, body, f->body_bytes);
+	if (r->body && f->body_bytes < sizeof(f->body))
+		memcpy(f->body, r->body, f->body_bytes);
 	if (!strcmp(f->path, "/hold")) {
 		f->held = x;
 		http_defer(x);

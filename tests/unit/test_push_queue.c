@@ -44,7 +44,7 @@ static void get_options_of(const char *kind, uint16_t port, size_t cnt_max,
 	char text[64];
 	struct err why;
 
-	push_queue_defaults(ret);
+	*ret = push_queue_defaults;
 	snprintf(text, sizeof(text), "%s+http://127.0.0.1:%u", kind, port);
 	assert_int_equal(push_target_parse(text, &ret->http.target, &why), 0);
 	ret->spool.cnt_max = cnt_max;

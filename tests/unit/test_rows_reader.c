@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "explain/explain.h"
 #include "proc/reader.h"
 #include "record/rows_reader.h"
 
@@ -145,7 +144,7 @@ static void test_is_unknown(void **state)
 	pid_t pid;
 
 	(void)state;
-	explain_read(NO_PROCESS, NULL, NS_PER_S, &reading);
+	rows_reader_read(NO_PROCESS, NULL, NS_PER_S, &reading);
 	assert_false(reading.is_known);
 	rows_reader_begin(&r, NO_PROCESS, 0, MOST_NS, NULL);
 	wait_for(&r);

@@ -503,10 +503,10 @@ static struct growth judged(uint64_t stack_id, double now_s, double seconds, boo
 	assert_int_equal(stack_past_history(past, IMAGE, now_s > seconds ? at(now_s - seconds) : 0,
 					    &h, ret_is_partial),
 			 0);
-	for (size_t i = 0; i < history_moment_cnt(h); i++)
-		moment_ns[i] = (int64_t)history_moment_ns(h, i);
-	growth_plan_init(&plan, moment_ns, history_moment_cnt(h), moment_ns[0], (int64_t)at(now_s),
-			 65536);
+	for (size_t i = 0; i < history_moments(h)->cnt; i++)
+		moment_ns[i] = (int64_t)history_moments(h)->ns[i];
+	growth_plan_init(&plan, moment_ns, history_moments(h)->cnt, moment_ns[0],
+			 (int64_t)at(now_s), 65536);
 	assert_true(plan.is_known);
 	lives = history_lives(h, &key, &cnt);
 	for (size_t i = 0; lives && i < cnt; i++)

@@ -8,7 +8,6 @@
  */
 #include "alloc/allocators_priv.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "elf/elf_file.h"

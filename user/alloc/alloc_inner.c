@@ -37,16 +37,6 @@
 /* Most instructions of a function that does nothing but call another. */
 #define THUNK_INSNS 40
 
-int alloc_calls_init(struct alloc_calls *ac, struct elf_file *ef, const struct elf_symbols *syms)
-{
-	memset(ac, 0, sizeof(*ac));
-	ac->ef = ef;
-	ac->syms = syms;
-	alloc_lookup_init(&ac->lookup);
-	fde_index_init(ef, &ac->fdes);
-	return plt_names_read(ef, &ac->plt);
-}
-
 static int name_cmp(const void *a, const void *b)
 {
 	const struct alloc_name *x = a, *y = b;
@@ -58,12 +48,6 @@ void alloc_calls_sort(struct alloc_calls *ac)
 {
 	if (ac->names.cnt)
 		qsort(ac->names.data, ac->names.cnt, sizeof(struct alloc_name), name_cmp);
-}
-
-void alloc_calls_release(struct alloc_calls *ac)
-{
-	plt_names_release(&ac->plt);
-	vec_release(&ac->names);
 }
 
 uint64_t alloc_calls_function_bytes(const struct alloc_calls *ac, uint64_t vaddr)

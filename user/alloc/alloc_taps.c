@@ -54,17 +54,9 @@ static const struct alloc_found *found_of(const struct taps *t, const struct all
 static int note_symbol(void *ctx, const struct elf_symbol *sym)
 {
 	struct taps *t = ctx;
-	size_t low = 0, high = t->af->sites.cnt;
+	size_t low = vec_first_behind(&t->af->sites, fn_vaddr, sym->vaddr);
 	uint64_t off;
 
-	while (low < high) { /* first site behind it */
-		size_t mid = low + (high - low) / 2;
-
-		if (t->af->sites.data[mid].fn_vaddr > sym->vaddr)
-			high = mid;
-		else
-			low = mid + 1;
-	}
 	if (!low--)
 		return 0;
 	off = sym->vaddr - t->af->sites.data[low].fn_vaddr;

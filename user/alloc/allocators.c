@@ -45,7 +45,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -365,6 +364,16 @@ static void drop_incomplete(struct scan *sc)
 	sc->found.cnt = out;
 }
 
+static int init_calls(struct alloc_calls *ac, struct elf_file *ef, const struct elf_symbols *syms)
+{
+	memset(ac, 0, sizeof(*ac));
+	ac->ef = ef;
+	ac->syms = syms;
+	alloc_lookup_init(&ac->lookup);
+	fde_index_init(ef, &ac->fdes);
+	return plt_names_read(ef, &ac->plt);
+}
+
 static int name_entries(struct scan *sc)
 {
 	const struct alloc_found *f;
@@ -638,7 +647,7 @@ static int scan_file(struct scan *sc, struct alloc_file *af)
 	drop_incomplete(sc);
 	if (!sc->found.cnt)
 		return -ENOENT;
-	err = alloc_calls_init(&sc->calls, sc->ef, sc->syms);
+	err = init_calls(&sc->calls, sc->ef, sc->syms);
 	if (!err)
 		err = find_nameless(sc);
 	if (!sc->base)
@@ -688,7 +697,8 @@ int alloc_file_scan(struct elf_file *ef, const struct elf_symbols *syms,
 	sc.is_allocator = sc.base && !sc.base->is_libc;
 	sc.is_lib = is_library(ef);
 	err = scan_file(&sc, af);
-	alloc_calls_release(&sc.calls);
+	plt_names_release(&sc.calls.plt);
+	vec_release(&sc.calls.names);
 	vec_release(&sc.found);
 	if (err)
 		alloc_file_free(af);

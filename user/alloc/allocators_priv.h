@@ -35,10 +35,8 @@ struct alloc_calls {
 	VEC(struct alloc_name) names; /* of entry points, sorted by vaddr */
 };
 
-/* After init the caller fills `names` (in any order) and then calls sort. */
-int alloc_calls_init(struct alloc_calls *ac, struct elf_file *ef, const struct elf_symbols *syms);
+/* allocators.c fills it, `names` in any order, and then calls this. */
 void alloc_calls_sort(struct alloc_calls *ac);
-void alloc_calls_release(struct alloc_calls *ac);
 
 /* Length of the function at vaddr, 0: unknown. */
 uint64_t alloc_calls_function_bytes(const struct alloc_calls *ac, uint64_t vaddr);

@@ -68,7 +68,12 @@ struct tap_gap_search {
 	bool has_runs; /* run[] was filled */
 };
 
-bool insn_is_nop(const cs_insn *in);
+static inline bool insn_is_nop(const cs_insn *in)
+{
+	return in->id == X86_INS_NOP ||
+	       (in->size == 2 && in->bytes[0] == 0x66 && in->bytes[1] == 0x90);
+}
+
 /* Find the function at vaddr. Static programs have no table of functions; their symbols serve as one. */
 bool tap_function_at(const struct fde_index *fdes, const struct elf_symbols *syms, uint64_t vaddr,
 		     uint64_t *ret_start, uint64_t *ret_end);

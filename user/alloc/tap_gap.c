@@ -10,7 +10,6 @@
 
 #include "alloc/tap_spot.h"
 #include "alloc/placement_priv.h"
-#include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "elf/unwind_table.h"
 
@@ -18,12 +17,6 @@
 #define SEARCH_BYTES 64 /* roughly the bytes of the instructions that are searched for a spot */
 #define SHORT_BACK 128
 #define SHORT_AHEAD 127
-
-bool insn_is_nop(const cs_insn *in)
-{
-	return in->id == X86_INS_NOP ||
-	       (in->size == 2 && in->bytes[0] == 0x66 && in->bytes[1] == 0x90);
-}
 
 static bool is_taken(const struct tap_gaps *gaps, uint64_t vaddr)
 {
@@ -107,19 +100,12 @@ bool tap_function_at(const struct fde_index *fdes, const struct elf_symbols *sym
 		     uint64_t *ret_start, uint64_t *ret_end)
 {
 	const struct elf_symbol *all;
-	size_t cnt, low = 0, high;
+	size_t cnt, low;
 
 	if (fdes->cnt)
 		return fde_index_find(fdes, vaddr, ret_start, ret_end);
 	all = elf_symbols_all(syms, &cnt);
-	for (high = cnt; low < high;) { /* first symbol behind vaddr */
-		size_t mid = low + (high - low) / 2;
-
-		if (all[mid].vaddr > vaddr)
-			high = mid;
-		else
-			low = mid + 1;
-	}
+	low = sorted_find(all, cnt, sizeof(*all), sorted_off(all, vaddr), vaddr, true);
 	if (!low || low == cnt)
 		return false;
 	*ret_start = all[low - 1].vaddr;

@@ -28,7 +28,6 @@
  */
 #include "alloc/tap_spot.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

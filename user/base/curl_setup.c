@@ -34,19 +34,6 @@ CURLcode curl_setup(CURL *e, bool tls_only, const char *ca_file, char *error)
 	return rc;
 }
 
-CURLcode curl_setup_token(CURL *e, const char *token)
-{
-	CURLcode rc = CURLE_OK;
-
-	CURL_SET(rc, e, CURLOPT_NOPROXY, "*");
-	CURL_SET(rc, e, CURLOPT_FOLLOWLOCATION, 0L);
-	if (token) {
-		CURL_SET(rc, e, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
-		CURL_SET(rc, e, CURLOPT_XOAUTH2_BEARER, token);
-	}
-	return rc;
-}
-
 /* One file for each distribution. Folders of hashed links are left out: where there is such
  * a folder there is a file. */
 static const char *const places[] = {

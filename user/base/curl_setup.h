@@ -21,8 +21,6 @@
 CURLcode curl_setup(CURL *e, bool tls_only, const char *ca_file, char *error);
 /* NULL: libcurl knows the file itself, or this machine trusts nobody. */
 const char *curl_setup_ca_file(void);
-/* Send a token to that server alone: no proxy sees it, and redirections are not followed. NULL: none. */
-CURLcode curl_setup_token(CURL *e, const char *token);
 
 /*
  * The certificates of the authorities that this machine trusts. For a libcurl whose build did not set where

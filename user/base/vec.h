@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #define VEC(T)                   \
 	struct {                 \
@@ -40,6 +42,36 @@ int vec_grow(void **data, size_t *cap, size_t need, size_t elem_bytes);
 		(v)->cnt = (v)->cap = 0; \
 	} while (0)
 #define vec_each(v, p) for ((p) = (v)->data; (p) && (p) < (v)->data + (v)->cnt; (p)++)
+
+/* Of cnt elements in the order of a uint64_t at off: the index of the first with at least key, or with more; cnt: none. */
+static inline size_t sorted_find(const void *list, size_t cnt, size_t elem_bytes, size_t off,
+				 uint64_t key, bool wants_more)
+{
+	size_t low = 0, high = cnt;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		uint64_t at;
+
+		memcpy(&at, (const char *)list + mid * elem_bytes + off, sizeof(at));
+		if (at < key || (wants_more && at == key))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* The same of the member of a vector's elements that it is sorted by. */
+#define sorted_off(data, member)                 \
+	(offsetof(__typeof__(*(data)), member) + \
+	 0 * sizeof(char[sizeof((data)->member) == sizeof(uint64_t) ? 1 : -1]))
+#define vec_first_from(v, member, key)                                                             \
+	sorted_find((v)->data, (v)->cnt, sizeof(*(v)->data), sorted_off((v)->data, member), (key), \
+		    false)
+#define vec_first_behind(v, member, key)                                                           \
+	sorted_find((v)->data, (v)->cnt, sizeof(*(v)->data), sorted_off((v)->data, member), (key), \
+		    true)
 
 /* A list of texts that owns them. Zero-initialised. */
 struct texts {

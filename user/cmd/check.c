@@ -7,22 +7,30 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/names.h"
 #include "base/printable.h"
-#include "cmd/check_priv.h"
+#include "base/units.h"
 #include "cmd/cmd.h"
+#include "cmd/option.h"
+#include "cmd/record_settings.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "record/out_file.h"
 #include "record/recorder.h"
+#include "report/limits.h"
 #include "result/record_result.h"
 #include "result/scope_labels.h"
 
@@ -44,6 +52,422 @@ static const char more[] =
 	"\n"
 	"exit status: 0 pass, 1 fail, 2 unknown (the output says what would settle it), wrong usage, or the\n"
 	"command failed\n";
+
+struct check_options {
+	struct record_settings with;
+	struct limit_options limits;
+	/* Option values that the members above are made of. */
+	char *max_growth, *max_inuse, *max_increase, *max_exited, *max_unexplained, *max_retained,
+		*base;
+	double confidence;
+	uint64_t top_cnt;
+	int format; /* enum limit_format */
+	char *output, *profile;
+	bool is_quiet, is_verbose;
+	/* What is checked, one of: a file, a command, or processes. */
+	const char *path;
+	char **argv;
+	int argc;
+	size_t first; /* index in argv of the command; or 0 */
+};
+
+#define RUNNING_NS (30 * NS_PER_S) /* for a running process, unless given */
+#define GROWTH_LEAST_NS (5 * NS_PER_S) /* with less time, growth is hardly ever known */
+/* 700 MiB a day. Less takes minutes to distinguish from chance. */
+#define GROWTH_DEFAULT (500 * 1024 / 60.)
+#define MORE_DEFAULT 0.1
+#define INCREASE_MOST 1e6 /* percent */
+
+static const char *const formats[] = { "text", "json", "junit", NULL };
+static const struct ending endings[] = { { ".json", LIMIT_JSON }, { ".xml", LIMIT_JUNIT } };
+
+/* Parse "100k/min" into bytes per second. */
+static int parse_growth(const char *text, double *ret)
+{
+	static const struct {
+		const char *name;
+		double seconds;
+	} units[] = { { "/s", 1 },	 { "/sec", 1 },	    { "/m", 60 },    { "/min", 60 },
+		      { "/h", 60 * 60 }, { "/hour", 3600 }, { "/d", 86400 }, { "/day", 86400 } };
+	const char *slash = strchr(text, '/');
+	char size[UNITS_BUF];
+	uint64_t bytes;
+
+	if (!slash || (size_t)(slash - text) >= sizeof(size))
+		return -EINVAL;
+	snprintf(size, sizeof(size), "%.*s", (int)(slash - text), text);
+	if (parse_size(size, &bytes))
+		return -EINVAL;
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		if (strcmp(slash, units[i].name) != 0)
+			continue;
+		*ret = (double)bytes / units[i].seconds;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* Parse "20m", or "10%" as a share. -ERANGE: of more than most_percent. */
+static int parse_part(const char *text, double most_percent, double *ret, bool *ret_is_share)
+{
+	uint64_t bytes = 0;
+	double percent;
+	int err;
+
+	*ret_is_share = text[0] && text[strlen(text) - 1] == '%';
+	if (!*ret_is_share) {
+		err = parse_size(text, &bytes);
+		*ret = (double)bytes;
+		return err;
+	}
+	err = parse_percent(text, &percent);
+	if (err)
+		return err;
+	*ret = percent / 100;
+	return percent > most_percent ? -ERANGE : 0;
+}
+
+static int check_growth(const char *text, struct err *why)
+{
+	double rate;
+
+	return err_set(why, parse_growth(text, &rate),
+		       "bytes and a time such as 100k/min: /s, /min, /h or /day");
+}
+
+static int check_size(const char *text, struct err *why)
+{
+	uint64_t bytes;
+
+	return err_set(why, parse_size(text, &bytes), "a size such as 64k, 200m or 0");
+}
+
+static int check_part(const char *text, double most_percent, const char *whole, struct err *why)
+{
+	double limit;
+	bool is_share;
+	int err = parse_part(text, most_percent, &limit, &is_share);
+
+	err_set(why, err, "a size such as 20m, or a part such as 10%%");
+	if (err == -ERANGE && is_share)
+		err_set(why, err, "a part of %s: from 0%% to %.0f%%", whole, most_percent);
+	return err;
+}
+
+static int check_increase(const char *text, struct err *why)
+{
+	return check_part(text, INCREASE_MOST, "the heap in use of the baseline", why);
+}
+
+static int check_resident_part(const char *text, struct err *why)
+{
+	return check_part(text, 100, "resident memory", why);
+}
+
+#define AT(member) offsetof(struct check_options, member)
+
+static const struct option_row rows[] = {
+	{ .type = OPTION_HEADING, .help = "limits" },
+	{ .name = "max-growth",
+	  .type = OPTION_TEXT,
+	  .at = AT(max_growth),
+	  .arg = "RATE",
+	  .check = check_growth,
+	  .help = "maximum growth of heap in use, such as 100k/min (default 500k/min if no limit is "
+		  "given)" },
+	{ .name = "warm-up",
+	  .type = OPTION_TIME,
+	  .at = AT(limits.warm_up_ns),
+	  .arg = "TIME",
+	  .help = "measure growth only after TIME (and skip the first sixth of the rest, too)" },
+	{ .name = "max-inuse",
+	  .type = OPTION_TEXT,
+	  .at = AT(max_inuse),
+	  .arg = "BYTES",
+	  .check = check_size,
+	  .help = "maximum heap in use at the end" },
+	{ .name = "base",
+	  .type = OPTION_TEXT,
+	  .at = AT(base),
+	  .arg = "FILE",
+	  .help = "baseline profile; --max-increase sets the allowed growth over it" },
+	{ .name = "max-increase",
+	  .type = OPTION_TEXT,
+	  .at = AT(max_increase),
+	  .arg = "BYTES",
+	  .check = check_increase,
+	  .help = "maximum growth over the baseline, in bytes or percent (default: 10%)" },
+	{ .name = "max-exited-scope",
+	  .type = OPTION_TEXT,
+	  .at = AT(max_exited),
+	  .arg = "BYTES",
+	  .check = check_size,
+	  .help = "maximum heap in use of ended tasks (HEAPTAP_TASK), all together" },
+	{ .name = "max-unexplained",
+	  .type = OPTION_TEXT,
+	  .at = AT(max_unexplained),
+	  .arg = "BYTES",
+	  .check = check_resident_part,
+	  .help = "maximum growth of resident memory outside of malloc heaps, files, stacks and "
+		  "the like, in bytes or percent of resident memory" },
+	{ .name = "max-retained",
+	  .type = OPTION_TEXT,
+	  .at = AT(max_retained),
+	  .arg = "BYTES",
+	  .check = check_resident_part,
+	  .help = "maximum free memory that malloc keeps resident at the end, in bytes or percent of "
+		  "resident memory" },
+	{ .name = "confidence",
+	  .type = OPTION_PERCENT,
+	  .at = AT(confidence),
+	  .arg = "PCT",
+	  .value = "99",
+	  .help = "confidence of pass and of fail, each" },
+
+	{ .type = OPTION_HEADING, .help = "target and recording" },
+	{ .name = "pid",
+	  .letter = 'p',
+	  .type = OPTION_TEXTS,
+	  .at = AT(with.pids),
+	  .arg = "PID[,PID...]",
+	  .check = record_settings_check_pids,
+	  .help = "running processes, summed up; may be repeated" },
+	{ .name = "follow",
+	  .type = OPTION_FLAG,
+	  .at = AT(with.recorder.follow),
+	  .help = "record children too, present and future" },
+	{ .name = "duration",
+	  .letter = 'd',
+	  .type = OPTION_TIME,
+	  .at = AT(with.recorder.duration_ns),
+	  .arg = "TIME",
+	  .min = 1,
+	  .wanted = "a time such as 30s, 5m or 1m30s",
+	  .help = "record for TIME (default 30s; a command until it ends). A command that still runs gets SIGTERM" },
+	{ .name = "rate",
+	  .letter = 'r',
+	  .type = OPTION_SIZE,
+	  .at = AT(with.recorder.rate_bytes),
+	  .arg = "BYTES",
+	  .value = "4k",
+	  .min = 1,
+	  .max = 1ULL << 40,
+	  .help = "one sample per BYTES allocated, on average; 1 = every allocation" },
+	{ .name = "max-overhead",
+	  .type = OPTION_LIMIT,
+	  .at = AT(with.max_overhead),
+	  .arg = "PCT",
+	  .max = 99,
+	  .help = "as with heaptap record (default 25; off with --rate 1)" },
+	{ .name = "tap",
+	  .type = OPTION_CHOICE,
+	  .flags = OPTION_MAY_HAVE_VALUE,
+	  .at = AT(with.recorder.tap),
+	  .arg = "auto|only|no",
+	  .value = "no",
+	  .choices = tap_wish_names,
+	  .help = "as with heaptap record, for programs that allocate all the time" },
+
+	{ .type = OPTION_HEADING, .help = "output" },
+	{ .name = "format",
+	  .letter = 'f',
+	  .type = OPTION_CHOICE,
+	  .at = AT(format),
+	  .arg = "WHAT",
+	  .choices = formats,
+	  .help = "format: text (default), json or junit (XML of test results)" },
+	{ .name = "output",
+	  .letter = 'o',
+	  .type = OPTION_TEXT,
+	  .at = AT(output),
+	  .arg = "FILE",
+	  .help = "write to FILE instead of standard output; an existing file is replaced" },
+	{ .name = "profile",
+	  .type = OPTION_TEXT,
+	  .at = AT(profile),
+	  .arg = "FILE",
+	  .help = "also save the profile; an existing file is replaced" },
+	{ .name = "top",
+	  .letter = 'n',
+	  .type = OPTION_COUNT,
+	  .at = AT(top_cnt),
+	  .arg = "N",
+	  .value = "5",
+	  .help = "rows to print for a limit that does not pass; 0 = all" },
+	{ .name = "quiet",
+	  .letter = 'q',
+	  .type = OPTION_FLAG,
+	  .at = AT(is_quiet),
+	  .help = "print only the result, errors and losses" },
+	{ .name = "verbose",
+	  .letter = 'v',
+	  .type = OPTION_FLAG,
+	  .at = AT(is_verbose),
+	  .help = "log what heaptap does" },
+	COMMAND_HELP_ROW,
+	COMMAND_VERSION_ROW,
+};
+
+static const struct option_table check_table = { .rows = rows,
+						 .cnt = sizeof(rows) / sizeof(*rows),
+						 .ends_at_operand = true };
+
+static void ask(struct limit_options *l, enum limit_kind kind, double limit)
+{
+	l->is_asked[kind] = true;
+	l->limit[kind] = limit;
+}
+
+static void ask_part(struct limit_options *l, enum limit_kind kind, const char *text)
+{
+	double limit;
+
+	if (text && !parse_part(text, 100, &limit, &l->is_share[kind]))
+		ask(l, kind, limit);
+}
+
+static void settle_limits(struct check_options *o)
+{
+	struct limit_options *l = &o->limits;
+	uint64_t bytes;
+	double limit = MORE_DEFAULT;
+
+	l->tail = 1 - o->confidence / 100;
+	l->row_cap = o->top_cnt;
+	l->before_name = o->base;
+	if (o->max_inuse && !parse_size(o->max_inuse, &bytes))
+		ask(l, LIMIT_INUSE, (double)bytes);
+	if (o->max_exited && !parse_size(o->max_exited, &bytes))
+		ask(l, LIMIT_EXITED, (double)bytes);
+	if (o->base) {
+		l->is_share[LIMIT_MORE] = true;
+		if (o->max_increase)
+			parse_part(o->max_increase, INCREASE_MOST, &limit,
+				   &l->is_share[LIMIT_MORE]);
+		ask(l, LIMIT_MORE, limit);
+	}
+	ask_part(l, LIMIT_UNEXPLAINED, o->max_unexplained);
+	ask_part(l, LIMIT_RETAINED, o->max_retained);
+	limit = GROWTH_DEFAULT;
+	if (o->max_growth)
+		parse_growth(o->max_growth, &limit);
+	if (o->max_growth || (!o->max_inuse && !o->max_exited && !o->base && !o->max_unexplained &&
+			      !o->max_retained))
+		ask(l, LIMIT_GROWTH, limit);
+}
+
+/* Refuse files that cannot be what is asked for. */
+static int check_paths(const struct check_options *o)
+{
+	if (o->profile && out_file_is_stdout(o->profile)) {
+		log_error("check: --profile needs a file: standard output is for the result");
+		return -EINVAL;
+	}
+	if (o->base && !strcmp(o->base, "-")) {
+		log_error("check: --base needs a file: only the later profile can come from "
+			  "standard input");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Refuse what makes no sense with any limit. */
+static int check_limits(const struct check_options *o)
+{
+	uint64_t duration_ns = o->with.recorder.duration_ns;
+	bool has_growth = o->limits.is_asked[LIMIT_GROWTH];
+
+	if (o->max_increase && !o->base) {
+		log_error("check: --max-increase needs --base FILE");
+		return -EINVAL;
+	}
+	if (o->limits.warm_up_ns && !has_growth) {
+		log_error("check: --warm-up applies to growth only: give --max-growth RATE");
+		return -EINVAL;
+	}
+	if ((o->max_unexplained || o->max_retained) && o->with.recorder.argv) {
+		log_error("check: --max-%s needs a running process, or a profile of one: give -p "
+			  "PID or a FILE",
+			  o->max_unexplained ? "unexplained" : "retained");
+		return -EINVAL;
+	}
+	if (o->confidence < 50 || o->confidence >= 100) {
+		log_error("check: --confidence must be at least 50 and below 100 %%, such as 95 or "
+			  "99.9");
+		return -EINVAL;
+	}
+	if (has_growth && duration_ns && duration_ns < GROWTH_LEAST_NS + o->limits.warm_up_ns) {
+		log_error("check: growth needs a --duration of at least 5 s after --warm-up");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* With a file, refuse options that are for a recording. */
+static int check_file(const struct check_options *o, const struct option_args *args)
+{
+	static const char *const names[] = { "follow", "duration", "rate", "max-overhead",
+					     "tap",    "profile",  NULL };
+
+	for (size_t i = 0; names[i]; i++) {
+		if (option_args_find(args, names[i])) {
+			log_error(
+				"check: '%s' is a recorded profile: --%s needs a process (-p) or a "
+				"command (after --)",
+				o->path, names[i]);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int take_operands(struct check_options *o, const struct option_args *args)
+{
+	char **operands = o->argv + args->first;
+	bool has_whom = record_settings_has_targets(&o->with);
+	bool is_more_pids = record_settings_has_more_pids(&o->with, operands);
+
+	if (!operands[0] && !has_whom) {
+		log_error("check: nothing to check: give -p PID, -- COMMAND, or a FILE");
+		return -EINVAL;
+	}
+	if (!operands[0] || is_more_pids || !strcmp(operands[-1], "--")) {
+		o->first = operands[0] && !is_more_pids ? args->first : 0;
+		return record_settings_operands(&o->with, "check", args, operands);
+	}
+	if (has_whom || operands[1]) {
+		log_error("check: unexpected argument '%s': %s", operands[has_whom ? 0 : 1],
+			  has_whom		? "-p PID and a FILE exclude each other" :
+			  operands[1][0] == '-' ? "options go before the FILE" :
+						  "one FILE, or -- in front of a command");
+		return -EINVAL;
+	}
+	o->path = operands[0];
+	return check_file(o, args);
+}
+
+/* Call with argv and argc set and the options applied. 0 or -EINVAL: the reason was logged. */
+static int check_options_settle(struct check_options *o, const struct option_args *args)
+{
+	int err = record_settings_settle(&o->with, "check", args);
+
+	o->with.recorder.live_cap = 1000000;
+	o->with.recorder.stack_cap = 65536;
+	o->with.recorder.is_quiet = o->is_quiet;
+	settle_limits(o);
+	if (o->output && !option_args_find(args, "format"))
+		o->format = ending_meaning(o->output, endings, sizeof(endings) / sizeof(*endings),
+					   LIMIT_TEXT);
+	if (!err)
+		err = take_operands(o, args);
+	if (!err)
+		err = check_paths(o);
+	if (!err)
+		err = check_limits(o);
+	if (o->with.whom.pids.cnt && !o->with.recorder.duration_ns)
+		o->with.recorder.duration_ns = RUNNING_NS + o->limits.warm_up_ns;
+	return err;
+}
 
 /* ---- output ---- */
 

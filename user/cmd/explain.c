@@ -134,6 +134,23 @@ static int wait_between(const struct explain_options *o, uint64_t start_ns)
 	}
 }
 
+/* The kernel places it anew at each exec. */
+static uint64_t vdso_addr(const struct explanation *x)
+{
+	const struct mapping *m;
+
+	vec_each(&x->maps.list, m)
+		if (!strcmp(m->map.path, "[vdso]"))
+			return m->map.start_addr;
+	return 0;
+}
+
+/* Is it the program that was looked at before? (Without address randomisation a program that executes itself seems to be.) */
+static bool is_same_program(const struct explanation *x, const struct explanation *before)
+{
+	return x->start_time_ticks == before->start_time_ticks && vdso_addr(x) == vdso_addr(before);
+}
+
 /* Look again. What is in x stays if that fails. */
 static void look_again(const struct explain_options *o, struct explanation *x)
 {
@@ -144,7 +161,7 @@ static void look_again(const struct explain_options *o, struct explanation *x)
 	log_status_end();
 	if (!err)
 		err = explain_process(o->pid, true, NULL, READING_S * NS_PER_S, &again, &why);
-	if (!err && !explain_is_same_program(&again, x))
+	if (!err && !is_same_program(&again, x))
 		err = again.start_time_ticks == x->start_time_ticks ? -ESTALE : -ESRCH;
 	if (err) {
 		log_warn("explain: this is only the first reading: %s",

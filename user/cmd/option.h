@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <stdio.h>
 
 #include "base/units.h"
@@ -111,7 +112,11 @@ struct option_args {
 /* argv[0] is skipped. -EINVAL: unknown options, missing values. */
 int option_read_args(const struct option_table *t, int argc, char **argv, option_error_fn on_error,
 		     void *ctx, struct option_args *ret);
-void option_args_release(struct option_args *args);
+static inline void option_args_release(struct option_args *args)
+{
+	vec_release(&args->given);
+}
+
 /* The last text given for an option; "" without a value; NULL: not given. */
 const char *option_args_find(const struct option_args *args, const char *name);
 

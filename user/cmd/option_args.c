@@ -199,11 +199,6 @@ int option_apply_args(void *settings, const struct option_args *args, option_err
 	return err;
 }
 
-void option_args_release(struct option_args *args)
-{
-	vec_release(&args->given);
-}
-
 const char *option_args_find(const struct option_args *args, const char *name)
 {
 	for (size_t i = args->given.cnt; i-- > 0;)

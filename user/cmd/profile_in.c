@@ -77,6 +77,20 @@ static size_t on_data(char *data, size_t size, size_t n, void *ctx)
 	return d->err ? 0 : bytes;
 }
 
+/* Send a token to that server alone: no proxy sees it, and redirections are not followed. NULL: none. */
+static CURLcode set_token(CURL *e, const char *token)
+{
+	CURLcode rc = CURLE_OK;
+
+	CURL_SET(rc, e, CURLOPT_NOPROXY, "*");
+	CURL_SET(rc, e, CURLOPT_FOLLOWLOCATION, 0L);
+	if (token) {
+		CURL_SET(rc, e, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+		CURL_SET(rc, e, CURLOPT_XOAUTH2_BEARER, token);
+	}
+	return rc;
+}
+
 static CURLcode set_up(struct download *d, const char *url, const char *token,
 		       char error[static CURL_ERROR_SIZE])
 {
@@ -84,7 +98,7 @@ static CURLcode set_up(struct download *d, const char *url, const char *token,
 	CURLcode rc = curl_setup(e, false, NULL, error);
 
 	if (rc == CURLE_OK)
-		rc = curl_setup_token(e, token);
+		rc = set_token(e, token);
 	CURL_SET(rc, e, CURLOPT_URL, url);
 	CURL_SET(rc, e, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
 	CURL_SET(rc, e, CURLOPT_TIMEOUT, (long)HTTP_GET_S);

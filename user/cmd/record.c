@@ -296,7 +296,6 @@ static int settle(struct record_options *o, const struct option_args *args)
 	o->with.recorder.live_cap = (uint32_t)o->live_cap;
 	o->with.recorder.stack_cap = (uint32_t)o->stack_cap;
 	o->with.recorder.realloc_keeps_scope = o->realloc_scope;
-	o->with.recorder.reads_rows = true;
 	o->with.recorder.is_quiet = o->result.is_quiet = o->is_quiet;
 	o->result.output = o->output;
 	o->result.labels = LABEL_ALL;

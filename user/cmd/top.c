@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd/top.c - `heaptap top`: runs a live view in the terminal until the user quits. Wiring only. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

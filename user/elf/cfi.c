@@ -338,12 +338,6 @@ static int fde_parse(struct cfi_reader *r, size_t off, struct entry *e, struct c
 	return 0;
 }
 
-void cfi_reader_init(struct cfi_reader *r, const struct cfi_section *section)
-{
-	memset(r, 0, sizeof(*r));
-	r->section = *section;
-}
-
 int cfi_next(struct cfi_reader *r, struct cfi_fde *ret)
 {
 	const struct cfi_section *s = &r->section;

@@ -530,18 +530,10 @@ static bool covers(const struct elf_symbols *s, const struct elf_symbol *sym,
 const struct elf_symbol *elf_symbols_find(const struct elf_symbols *s, uint64_t vaddr)
 {
 	const struct elf_symbol *syms;
-	size_t cnt, lo = 0, hi, i;
+	size_t cnt, lo, i;
 
 	syms = elf_symbols_all(s, &cnt);
-	hi = cnt;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (syms[mid].vaddr <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = sorted_find(syms, cnt, sizeof(*syms), sorted_off(syms, vaddr), vaddr, true);
 	for (i = lo; i-- > 0 && lo - i <= NESTED_CAP;)
 		if (covers(s, &syms[i], i + 1 < cnt ? &syms[i + 1] : NULL, vaddr))
 			return &syms[i];

@@ -532,7 +532,7 @@ static int find_functions(struct builder *b)
 
 	err = unwind_eh_frame(b->ef, &section);
 	if (!err) {
-		cfi_reader_init(&b->reader[EH_FRAME], &section);
+		b->reader[EH_FRAME] = (struct cfi_reader){ .section = section };
 		err = list_functions(b, EH_FRAME);
 		if (err)
 			return err;
@@ -544,7 +544,7 @@ static int find_functions(struct builder *b)
 	/* A damaged or huge .debug_frame is no reason to give up .eh_frame. */
 	err = unwind_debug_frame(b->ef, &section);
 	if (!err) {
-		cfi_reader_init(&b->reader[DEBUG_FRAME], &section);
+		b->reader[DEBUG_FRAME] = (struct cfi_reader){ .section = section };
 		err = list_functions(b, DEBUG_FRAME);
 		if (err)
 			return err;

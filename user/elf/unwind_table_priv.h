@@ -64,13 +64,13 @@ struct cfi_fde {
 	const struct cfi_cie *cie; /* valid until the reader's next call */
 };
 
+/* Zeros but for the section at first. */
 struct cfi_reader {
 	struct cfi_section section;
 	size_t next_off;
 	struct cfi_cie cie[CFI_CIE_CACHE_CNT];
 };
 
-void cfi_reader_init(struct cfi_reader *r, const struct cfi_section *section);
 /*
  * The next FDE in file order: 1; 0: the end; -EBADMSG: an entry that cannot be used; the reader is then behind it (or
  * at the end, when even its length is wrong).

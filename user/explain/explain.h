@@ -50,8 +50,6 @@ struct explanation {
 int explain_process(pid_t pid, bool wants_types, struct resident_pins *pins, uint64_t limit_ns,
 		    struct explanation *ret, struct err *why);
 void explain_release(struct explanation *x);
-/* Is it the program that was looked at before? (Without address randomisation a program that executes itself seems to be.) */
-bool explain_is_same_program(const struct explanation *x, const struct explanation *before);
 /* Fill x->change with what is different from an earlier look at the same process. */
 void explain_compare(struct explanation *x, const struct explanation *before);
 
@@ -64,11 +62,5 @@ void explain_print_notes(const struct explanation *x, int columns, FILE *out);
 void explain_print_json(const struct explanation *x, FILE *out);
 /* A page for a browser. 0 or -ENOMEM. */
 int explain_print_html(const struct explanation *x, bool shows_pins, FILE *out);
-
-/* reading.c: an explanation as a recording keeps it: its rows with short labels. */
-
-/* explain_process(), in a child as there. If it fails, the reading is not known. */
-void explain_read(pid_t pid, struct resident_pins *pins, uint64_t limit_ns,
-		  struct resident_reading *ret);
 
 #endif

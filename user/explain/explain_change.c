@@ -126,22 +126,6 @@ static void say_live(struct explanation *x)
 		SAY(x, " Live malloc blocks did not grow.");
 }
 
-/* The kernel places it anew at each exec. */
-static uint64_t vdso_addr(const struct explanation *x)
-{
-	const struct mapping *m;
-
-	vec_each(&x->maps.list, m)
-		if (!strcmp(m->map.path, "[vdso]"))
-			return m->map.start_addr;
-	return 0;
-}
-
-bool explain_is_same_program(const struct explanation *x, const struct explanation *before)
-{
-	return x->start_time_ticks == before->start_time_ticks && vdso_addr(x) == vdso_addr(before);
-}
-
 void explain_compare(struct explanation *x, const struct explanation *before)
 {
 	struct explain_change *c = &x->change;

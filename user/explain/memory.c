@@ -69,11 +69,6 @@ void memory_forget(struct memory *m)
 		m->cache[i].addr = 0;
 }
 
-void memory_forget_page(struct memory *m, uint64_t addr)
-{
-	m->cache[addr / MEMORY_PAGE % MEMORY_CACHE_PAGES].addr = 0;
-}
-
 size_t memory_window(struct memory *m, uint64_t addr, void *buf, size_t bytes)
 {
 	size_t done = 0, run;
@@ -242,22 +237,15 @@ void mappings_release(struct mappings *m)
 
 struct mapping *mappings_find(struct mappings *m, uint64_t addr)
 {
-	size_t low = 0, high = m->list.cnt;
 	struct mapping *found;
+	size_t low;
 
 	if (m->last < m->list.cnt) {
 		found = &m->list.data[m->last];
 		if (addr >= found->map.start_addr && addr < found->map.end_addr)
 			return found;
 	}
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (m->list.data[mid].map.start_addr <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = vec_first_behind(&m->list, map.start_addr, addr);
 	if (!low || addr >= m->list.data[low - 1].map.end_addr)
 		return NULL;
 	m->last = low - 1;

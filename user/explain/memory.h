@@ -51,7 +51,11 @@ int memory_read(struct memory *m, uint64_t addr, void *buf, size_t bytes);
 bool memory_word(struct memory *m, uint64_t addr, uint64_t *ret);
 /* What memory_word() knows is read again when it is needed. */
 void memory_forget(struct memory *m);
-void memory_forget_page(struct memory *m, uint64_t addr);
+static inline void memory_forget_page(struct memory *m, uint64_t addr)
+{
+	m->cache[addr / MEMORY_PAGE % MEMORY_CACHE_PAGES].addr = 0;
+}
+
 /*
  * Read a window of whole pages for a walk. Pages that are absent are zeros. Return how many bytes from addr on were read; it
  * is less where reading failed.

@@ -144,13 +144,6 @@ static bool has_time(enum endpoint endpoint)
 	return is_profile(endpoint) || is_view(endpoint);
 }
 
-bool endpoint_is_of_one(enum endpoint endpoint)
-{
-	return endpoint == ENDPOINT_CMDLINE || endpoint == ENDPOINT_SYMBOL ||
-	       endpoint == ENDPOINT_GROWTH || endpoint == ENDPOINT_REMOTE_HEAP ||
-	       endpoint == ENDPOINT_REMOTE_GROWTH;
-}
-
 static const char *const moments[] = {
 	[ENDPOINT_NOW] = "now",
 	[ENDPOINT_AT_PEAK] = "peak",

@@ -149,7 +149,12 @@ int endpoint_check(const struct result_request *r, struct err *why);
 /* Are two moments of one process compared, without a saved profile? */
 bool endpoint_is_of_moments(const struct result_request *r);
 /* Is it a page of one process, and not of all? */
-bool endpoint_is_of_one(enum endpoint endpoint);
+static inline bool endpoint_is_of_one(enum endpoint endpoint)
+{
+	return endpoint == ENDPOINT_CMDLINE || endpoint == ENDPOINT_SYMBOL ||
+	       endpoint == ENDPOINT_GROWTH || endpoint == ENDPOINT_REMOTE_HEAP ||
+	       endpoint == ENDPOINT_REMOTE_GROWTH;
+}
 
 /* Maximum body of a request for names, in bytes: some 100000 addresses. */
 #define ENDPOINT_BODY_CAP (2 << 20)

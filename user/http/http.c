@@ -3,8 +3,8 @@
  * http.c - see http.h.
  *
  * libmicrohttpd parses and sends; it is polled from outside through its epoll descriptor, so there are no threads.
- * It times out silent clients; connections.c ends those that send a byte now and then, and decides which one is
- * ended when there are many.
+ * It times out silent clients; `struct connections` ends those that send a byte now and then, and decides
+ * which one is ended when there are many.
  *
  * A held exchange is a suspended connection, which the library ignores: this file also checks whether its client
  * has gone. A client that closes its half and still reads counts as gone, too (as in Go).
@@ -14,8 +14,11 @@
 #include <ctype.h>
 #include <errno.h>
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +27,165 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "http/http_priv.h"
+
+/*
+ * The open connections of the server: how long each may take for what it does, and which one is
+ * ended when there are too many.
+ *
+ * A connection asks (it has sent no whole request yet), reads an answer, or is held. Every new one is let in. Of
+ * those that are not held there are at most CONNECTIONS_EACH_CAP of one address and CONNECTIONS_CAP of all: to make
+ * room for a new one, the oldest of those that ask is ended, or else the oldest of those that read. So no client
+ * keeps others out by being silent, or many: one that asks at once is answered before it is the oldest. The handler
+ * must limit the held ones.
+ */
+
+#define CONNECTIONS_CAP 128
+#define CONNECTIONS_EACH_CAP 32
+
+enum connection_state { CONNECTION_ASKS, CONNECTION_READS, CONNECTION_HELD, CONNECTION_ENDED };
+
+struct connections {
+	struct connection *first; /* the newest */
+};
+
+#define ASK_NS (15 * NS_PER_S) /* from connecting, or the last answer, to a complete request */
+#define READ_NS (120 * NS_PER_S) /* to read an answer */
+
+struct connection {
+	struct connection *next;
+	struct connection **link; /* the pointer to this one */
+	int fd;
+	enum connection_state state;
+	uint64_t deadline_ns;
+	/* The part of the address that a client cannot choose: an IPv6 host has 2^64 addresses. 0: a unix socket. */
+	uint64_t address;
+};
+
+static uint64_t address_of(const struct sockaddr *addr)
+{
+	const struct sockaddr_in *v4 = (const void *)addr;
+	const struct sockaddr_in6 *v6 = (const void *)addr;
+	uint64_t high = 0;
+	uint32_t low;
+
+	if (addr && addr->sa_family == AF_INET)
+		return (uint64_t)1 << 32 | v4->sin_addr.s_addr;
+	if (!addr || addr->sa_family != AF_INET6)
+		return 0;
+	if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
+		memcpy(&low, &v6->sin6_addr.s6_addr[12], sizeof(low));
+		return (uint64_t)1 << 32 | low;
+	}
+	memcpy(&high, &v6->sin6_addr, sizeof(high));
+	return high ? high : 1; /* ::1 */
+}
+
+/* Shut down: the kernel tells the library, which closes. */
+static void end(struct connection *c)
+{
+	c->state = CONNECTION_ENDED;
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+struct crowd {
+	unsigned int cnt;
+	struct connection *oldest[2]; /* of those that ask, of those that read */
+};
+
+static void count(struct crowd *crowd, struct connection *c)
+{
+	crowd->cnt++;
+	crowd->oldest[c->state] = c;
+}
+
+static void make_room(struct connections *cs, uint64_t address)
+{
+	struct crowd all = { 0 }, same = { 0 };
+
+	for (struct connection *c = cs->first; c; c = c->next) {
+		if (c->state != CONNECTION_ASKS && c->state != CONNECTION_READS)
+			continue;
+		count(&all, c);
+		if (address && c->address == address)
+			count(&same, c);
+	}
+	if (same.cnt >= CONNECTIONS_EACH_CAP)
+		end(same.oldest[CONNECTION_ASKS] ? same.oldest[CONNECTION_ASKS] :
+						   same.oldest[CONNECTION_READS]);
+	else if (all.cnt >= CONNECTIONS_CAP)
+		end(all.oldest[CONNECTION_ASKS] ? all.oldest[CONNECTION_ASKS] :
+						  all.oldest[CONNECTION_READS]);
+}
+
+/* Say what it does from now on. NULL is fine. */
+static void connection_set(struct connection *c, enum connection_state state)
+{
+	static const uint64_t limit_ns[] = {
+		[CONNECTION_ASKS] = ASK_NS, [CONNECTION_READS] = READ_NS
+	};
+
+	if (!c || c->state == CONNECTION_ENDED)
+		return;
+	c->state = state;
+	if (state == CONNECTION_ASKS || state == CONNECTION_READS)
+		c->deadline_ns = now_ns() + limit_ns[state];
+}
+
+/* NULL: no memory; then the connection is not listed, and has no deadline. addr: of the client. */
+static struct connection *connections_add(struct connections *cs, int fd,
+					  const struct sockaddr *addr)
+{
+	struct connection *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->fd = fd;
+	c->address = address_of(addr);
+	make_room(cs, c->address);
+	connection_set(c, CONNECTION_ASKS);
+	c->next = cs->first;
+	c->link = &cs->first;
+	if (c->next)
+		c->next->link = &c->next;
+	cs->first = c;
+	return c;
+}
+
+/* Remove a connection that has been closed. NULL is fine. */
+static void connections_remove(struct connection *c)
+{
+	if (!c)
+		return;
+	*c->link = c->next;
+	if (c->next)
+		c->next->link = c->link;
+	free(c);
+}
+
+/* True at the end of the stream, when nothing before it is unread. */
+static bool has_hung_up(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* Shut connections that are over their time, or have hung up while they asked. */
+static void connections_end_slow(struct connections *cs)
+{
+	uint64_t now = now_ns();
+
+	/* The library does not see a client hang up right behind half a request: both are one event, and it does
+	 * not read on after the data. */
+	for (struct connection *c = cs->first; c; c = c->next)
+		if ((c->state == CONNECTION_ASKS && has_hung_up(c->fd)) ||
+		    ((c->state == CONNECTION_ASKS || c->state == CONNECTION_READS) &&
+		     c->deadline_ns < now))
+			end(c);
+}
 
 /* Includes held connections, and a few that are ended but not closed yet. */
 #define SOCKETS_CAP (2 * CONNECTIONS_CAP)
@@ -43,11 +202,10 @@ struct http_exchange {
 	struct MHD_Connection *mhd;
 	struct MHD_Response *response; /* an answer that came while it was held */
 	unsigned status;
-	const char *path;
+	struct http_request request;
 	int fd; /* the connection's */
-	char *body;
-	size_t body_bytes, body_cap;
-	bool is_head, is_post;
+	char *body; /* of the request */
+	size_t body_cap;
 	bool is_admitted; /* the handler was called, or need not be */
 	bool is_parked; /* until http_run() */
 	bool has_answer;
@@ -174,7 +332,7 @@ static bool is_authorized(const struct http_exchange *x)
 	const char *given =
 		MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
 
-	return !x->server->token[0] || !strcmp(x->path, x->server->open_path) ||
+	return !x->server->token[0] || !strcmp(x->request.path, x->server->open_path) ||
 	       token_authorizes(given, x->server->token) || has_password(x);
 }
 
@@ -255,6 +413,7 @@ static void expect_body(struct http_exchange *x, size_t cap)
 		http_error(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory\n");
 	else
 		x->body_cap = bytes;
+	x->request.body = x->body;
 	x->server->bodies_bytes += x->body_cap;
 }
 
@@ -264,7 +423,7 @@ static void expect_body(struct http_exchange *x, size_t cap)
  */
 static void refuse(struct http_exchange *x, const char *method, const char *version)
 {
-	size_t cap = x->server->ops.body_cap(x->server->ctx, x->path);
+	size_t cap = x->server->ops.body_cap(x->server->ctx, x->request.path);
 	const char *ambiguity = find_ambiguity(x, version);
 
 	if (ambiguity)
@@ -273,9 +432,9 @@ static void refuse(struct http_exchange *x, const char *method, const char *vers
 		http_error(x, MHD_HTTP_MISDIRECTED_REQUEST,
 			   "use an IP address, localhost or the HOST of --listen in the URL, or "
 			   "start heaptap with --token-file\n");
-	else if (x->is_post && cap && !is_authorized(x))
+	else if (x->request.is_post && cap && !is_authorized(x))
 		http_error(x, MHD_HTTP_UNAUTHORIZED, "this server wants its token\n");
-	else if (x->is_post && cap)
+	else if (x->request.is_post && cap)
 		expect_body(x, cap);
 	else if (strcmp(method, "GET") && strcmp(method, "HEAD"))
 		http_error(x, MHD_HTTP_METHOD_NOT_ALLOWED, "%s are known here\n",
@@ -289,7 +448,7 @@ static void refuse(struct http_exchange *x, const char *method, const char *vers
 
 static void admit(struct http_server *s, struct http_exchange *x)
 {
-	if (s->is_open_only && strcmp(x->path, s->open_path)) {
+	if (s->is_open_only && strcmp(x->request.path, s->open_path)) {
 		x->is_parked = s->has_parked = true;
 		MHD_suspend_connection(x->mhd);
 		return;
@@ -315,9 +474,9 @@ static struct http_exchange *begin_exchange(struct http_server *s, struct MHD_Co
 	x->server = s;
 	x->mhd = mhd;
 	x->fd = info->connect_fd;
-	x->path = url;
-	x->is_head = !strcmp(method, "HEAD");
-	x->is_post = !strcmp(method, "POST");
+	x->request.path = url;
+	x->request.is_head = !strcmp(method, "HEAD");
+	x->request.is_post = !strcmp(method, "POST");
 	x->queued = MHD_YES;
 	x->next = s->exchanges;
 	x->link = &s->exchanges;
@@ -330,10 +489,10 @@ static struct http_exchange *begin_exchange(struct http_server *s, struct MHD_Co
 /* The library passes no more bytes than the header announced. */
 static enum MHD_Result take_body(struct http_exchange *x, const char *upload, size_t bytes)
 {
-	if (bytes > x->body_cap - x->body_bytes)
+	if (bytes > x->body_cap - x->request.body_bytes)
 		return MHD_NO;
-	memcpy(x->body + x->body_bytes, upload, bytes);
-	x->body_bytes += bytes;
+	memcpy(x->body + x->request.body_bytes, upload, bytes);
+	x->request.body_bytes += bytes;
 	return MHD_YES;
 }
 
@@ -352,7 +511,7 @@ static enum MHD_Result on_access(void *ctx, struct MHD_Connection *mhd, const ch
 		if (!x)
 			return MHD_NO;
 		*of_request = x;
-		if (!x->is_post)
+		if (!x->request.is_post)
 			connection_set(connection_of(mhd), CONNECTION_READS);
 		refuse(x, method, version);
 		return x->queued;
@@ -458,7 +617,7 @@ static void add_headers(const struct http_exchange *x, struct MHD_Response *r,
 		MHD_add_response_header(r, "WWW-Authenticate", "Basic realm=\"heaptap\"");
 	if (a->status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		MHD_add_response_header(r, "Allow",
-					x->server->ops.body_cap(x->server->ctx, x->path) ?
+					x->server->ops.body_cap(x->server->ctx, x->request.path) ?
 						"GET, HEAD, POST" :
 						"GET, HEAD");
 	if (a->location)
@@ -509,30 +668,14 @@ void http_error(struct http_exchange *x, unsigned status, const char *fmt, ...)
 	http_reply(x, &a);
 }
 
-const char *http_path(const struct http_exchange *x)
+const struct http_request *http_request(const struct http_exchange *x)
 {
-	return x->path;
+	return &x->request;
 }
 
 const char *http_header(const struct http_exchange *x, const char *name)
 {
 	return MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, name);
-}
-
-bool http_is_post(const struct http_exchange *x)
-{
-	return x->is_post;
-}
-
-const char *http_body(const struct http_exchange *x, size_t *ret_bytes)
-{
-	*ret_bytes = x->body_bytes;
-	return x->body;
-}
-
-bool http_is_head(const struct http_exchange *x)
-{
-	return x->is_head;
 }
 
 struct arg_walk {

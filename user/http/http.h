@@ -80,13 +80,15 @@ int http_wait_ms(const struct http_server *s);
 /* End connections of clients that are too slow, or have gone. Call a few times a second. */
 void http_end_slow(struct http_server *s);
 
-const char *http_path(const struct http_exchange *x);
+struct http_request {
+	const char *path;
+	const char *body; /* of a POST; not terminated */
+	size_t body_bytes;
+	bool is_head, is_post;
+};
+const struct http_request *http_request(const struct http_exchange *x);
 /* The value of a header of the request (the first of that name), or NULL. */
 const char *http_header(const struct http_exchange *x, const char *name);
-bool http_is_post(const struct http_exchange *x);
-/* The body of a POST; not terminated. */
-const char *http_body(const struct http_exchange *x, size_t *ret_bytes);
-bool http_is_head(const struct http_exchange *x);
 /* fn returns non-zero to stop with that value; value is "" for "?key". */
 typedef int (*http_arg_fn)(void *ctx, const char *key, const char *value);
 int http_each_arg(struct http_exchange *x, http_arg_fn fn, void *ctx);

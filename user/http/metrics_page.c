@@ -424,8 +424,34 @@ static double field_of(const void *of, const struct field_family *f)
 	return value;
 }
 
-static void put_process_labels(struct metric_text *m, const struct serve_process *p)
+/* A family for each field of things of one kind, with a sample for each thing in which it is known. */
+static void put_families(struct metric_text *m, const struct field_family *families,
+			 size_t family_cnt, const void *things, size_t cnt, size_t thing_bytes,
+			 void (*put_labels)(struct metric_text *m, const void *thing))
 {
+	for (size_t i = 0; i < family_cnt; i++) {
+		metric_head(m, &families[i].family);
+		for (size_t k = 0; k < cnt; k++) {
+			const void *thing = (const char *)things + k * thing_bytes;
+			double value = field_of(thing, &families[i]);
+
+			if (isnan(value))
+				continue;
+			metric_begin(m);
+			if (put_labels)
+				put_labels(m, thing);
+			metric_value(m, value);
+		}
+	}
+}
+
+#define PUT_FAMILIES(m, families, things, cnt, put_labels)                               \
+	put_families((m), (families), CNT(families), (things), (cnt), sizeof(*(things)), \
+		     (put_labels))
+
+static void put_process_labels(struct metric_text *m, const void *of)
+{
+	const struct serve_process *p = of;
 	char pid[16];
 
 	snprintf(pid, sizeof(pid), "%d", p->pid);
@@ -433,23 +459,6 @@ static void put_process_labels(struct metric_text *m, const struct serve_process
 	metric_label(m, "comm", p->comm);
 	metric_label(m, "exe", p->exe);
 	metric_label(m, "container", p->container);
-}
-
-static void put_processes(struct metric_text *m, const struct serve_view *v)
-{
-	for (size_t i = 0; i < CNT(process_families); i++) {
-		metric_head(m, &process_families[i].family);
-		for (size_t k = 0; k < v->process_cnt; k++) {
-			const struct serve_process *p = &v->processes[k];
-			double value = field_of(p, &process_families[i]);
-
-			if (isnan(value))
-				continue;
-			metric_begin(m);
-			put_process_labels(m, p);
-			metric_value(m, value);
-		}
-	}
 }
 
 /* What was never read, or could not be, is left out; a row that has appeared stays, with 0. */
@@ -540,113 +549,75 @@ static void put_labelled(struct metric_text *m, const char *key, const char *lab
 	metric_value(m, value);
 }
 
-static void put_counters(struct metric_text *m, const struct metric_family *family,
-			 const struct serve_counter *counters, size_t cnt)
+static void put_named(struct metric_text *m, const struct metric_family *family, const char *key,
+		      const struct serve_named *list, size_t cnt)
 {
 	metric_head(m, family);
 	for (size_t i = 0; i < cnt; i++)
-		put_labelled(m, "reason", counters[i].name, (double)counters[i].value);
+		put_labelled(m, key, list[i].name, list[i].value);
 }
 
-static void put_losses(struct metric_text *m, const struct serve_view *v)
+static void put_losses(struct metric_text *m, const struct metric_family *family,
+		       const struct serve_counter *list, size_t cnt)
 {
-	static const struct metric_family events = {
-		"heaptap_losses", METRIC_COUNTER, NULL,
-		"Losses: events that were not recorded, or not in full, by reason."
-	};
-	static const struct metric_family bytes = { "heaptap_lost_bytes", METRIC_COUNTER, "bytes",
-						    "Bytes that were not recorded, by reason." };
-
-	put_counters(m, &events, v->losses, v->loss_cnt);
-	put_counters(m, &bytes, v->lost_bytes, v->lost_bytes_cnt);
+	metric_head(m, family);
+	for (size_t i = 0; i < cnt; i++)
+		put_labelled(m, "reason", list[i].name, (double)list[i].value);
 }
 
-static void put_pushes(struct metric_text *m, const struct serve_view *v)
+static void put_push_labels(struct metric_text *m, const void *of)
 {
-	for (size_t i = 0; i < CNT(push_families); i++) {
-		metric_head(m, &push_families[i].family);
-		for (size_t k = 0; k < v->push_cnt; k++)
-			put_labelled(m, "target", v->pushes[k].target,
-				     field_of(&v->pushes[k], &push_families[i]));
-	}
+	metric_label(m, "target", ((const struct serve_push *)of)->target);
 }
 
-static void put_files(struct metric_text *m, const struct serve_view *v)
+static void put_map_labels(struct metric_text *m, const void *of)
 {
-	for (size_t i = 0; i < CNT(file_families); i++) {
-		metric_head(m, &file_families[i].family);
-		for (size_t k = 0; k < v->file_cnt; k++) {
-			const struct serve_file *f = &v->files[k];
-			char id[16];
-
-			snprintf(id, sizeof(id), "%u", f->id);
-			metric_begin(m);
-			metric_label(m, "file", f->path);
-			metric_label(m, "id", id);
-			metric_label(m, "way", f->sharing);
-			metric_value(m, field_of(f, &file_families[i]));
-		}
-	}
+	metric_label(m, "map", ((const struct serve_map *)of)->name);
 }
 
-static void put_maps(struct metric_text *m, const struct serve_view *v)
+static void put_file_labels(struct metric_text *m, const void *of)
 {
-	for (size_t i = 0; i < CNT(map_families); i++) {
-		metric_head(m, &map_families[i].family);
-		for (size_t k = 0; k < v->map_cnt; k++)
-			put_labelled(m, "map", v->maps[k].name,
-				     field_of(&v->maps[k], &map_families[i]));
-	}
+	const struct serve_file *f = of;
+	char id[16];
+
+	snprintf(id, sizeof(id), "%u", f->id);
+	metric_label(m, "file", f->path);
+	metric_label(m, "id", id);
+	metric_label(m, "way", f->sharing);
 }
 
-static void put_reclaimed(struct metric_text *m, const struct serve_view *v)
-{
-	static const struct metric_family family = {
-		"heaptap_reclaimed", METRIC_COUNTER, NULL,
-		"Entries of ended processes that were removed from the tables of the kernel."
-	};
-
-	metric_head(m, &family);
-	for (size_t i = 0; i < v->reclaimed_cnt; i++)
-		put_labelled(m, "what", v->reclaimed[i].name, v->reclaimed[i].value);
-}
-
-static void put_own(struct metric_text *m, const struct serve_view *v)
-{
-	static const struct metric_family fds = { "heaptap_open_fds", METRIC_GAUGE, NULL,
-						  "Open descriptors of heaptap itself, by kind: "
-						  "links are probes, maps tables in the kernel." };
-	static const struct metric_family build = { "heaptap_build", METRIC_INFO, NULL,
-						    "Version of heaptap." };
-
-	metric_head(m, &fds);
-	for (size_t i = 0; i < v->fd_cnt; i++)
-		put_labelled(m, "kind", v->fds[i].name, v->fds[i].value);
-	for (size_t i = 0; i < CNT(view_families); i++) {
-		double value = field_of(v, &view_families[i]);
-
-		metric_head(m, &view_families[i].family);
-		if (isnan(value))
-			continue;
-		metric_begin(m);
-		metric_value(m, value);
-	}
-	metric_head(m, &build);
-	put_labelled(m, "version", v->version, 1);
-}
+static const struct metric_family losses = {
+	"heaptap_losses", METRIC_COUNTER, NULL,
+	"Losses: events that were not recorded, or not in full, by reason."
+};
+static const struct metric_family lost_bytes = { "heaptap_lost_bytes", METRIC_COUNTER, "bytes",
+						 "Bytes that were not recorded, by reason." };
+static const struct metric_family reclaimed = {
+	"heaptap_reclaimed", METRIC_COUNTER, NULL,
+	"Entries of ended processes that were removed from the tables of the kernel."
+};
+static const struct metric_family fds = { "heaptap_open_fds", METRIC_GAUGE, NULL,
+					  "Open descriptors of heaptap itself, by kind: "
+					  "links are probes, maps tables in the kernel." };
+static const struct metric_family build = { "heaptap_build", METRIC_INFO, NULL,
+					    "Version of heaptap." };
 
 void metrics_page_write(const struct serve_view *v, enum metric_format format, FILE *out)
 {
 	struct metric_text m = { .out = out, .format = format };
 
-	put_processes(&m, v);
+	PUT_FAMILIES(&m, process_families, v->processes, v->process_cnt, put_process_labels);
 	put_rows(&m, v);
 	put_scopes(&m, v);
-	put_losses(&m, v);
-	put_pushes(&m, v);
-	put_files(&m, v);
-	put_maps(&m, v);
-	put_reclaimed(&m, v);
-	put_own(&m, v);
+	put_losses(&m, &losses, v->losses, v->loss_cnt);
+	put_losses(&m, &lost_bytes, v->lost_bytes, v->lost_bytes_cnt);
+	PUT_FAMILIES(&m, push_families, v->pushes, v->push_cnt, put_push_labels);
+	PUT_FAMILIES(&m, file_families, v->files, v->file_cnt, put_file_labels);
+	PUT_FAMILIES(&m, map_families, v->maps, v->map_cnt, put_map_labels);
+	put_named(&m, &reclaimed, "what", v->reclaimed, v->reclaimed_cnt);
+	put_named(&m, &fds, "kind", v->fds, v->fd_cnt);
+	PUT_FAMILIES(&m, view_families, v, 1, NULL);
+	metric_head(&m, &build);
+	put_labelled(&m, "version", v->version, 1);
 	metric_end(&m);
 }

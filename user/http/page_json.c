@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "http/endpoints.h"
 #include "http/past.h"
 #include "http/view.h"
 #include "track/budget.h"

@@ -13,7 +13,6 @@
 #include "base/sandbox.h"
 #include "base/fd.h"
 #include "elf/elf_file.h"
-#include "proc/proc_text.h"
 #include "proc/process.h"
 #include "proc/reader.h"
 

@@ -4,7 +4,6 @@
  * code: JIT_CODE_LOAD and JIT_CODE_MOVE.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

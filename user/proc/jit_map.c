@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "proc/jit_entry.h"
-#include "proc/process.h"
 #include "proc/reader_priv.h"
 
 /* *pp moves behind the blanks after the number. */

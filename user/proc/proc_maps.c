@@ -243,17 +243,9 @@ void proc_maps_release(struct proc_maps *m)
 
 const struct proc_map *proc_maps_find(const struct proc_maps *m, uint64_t addr)
 {
-	size_t low = 0, high = m->maps.cnt;
+	size_t low = vec_first_behind(&m->maps, start_addr, addr);
 
 	/* the last mapping that starts at or below addr */
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (m->maps.data[mid].start_addr <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (low == 0 || addr >= m->maps.data[low - 1].end_addr)
 		return NULL;
 	return &m->maps.data[low - 1];

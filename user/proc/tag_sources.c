@@ -25,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "elf/usdt_notes.h"
 #include "proc/process.h"

@@ -45,13 +45,11 @@ struct row {
 };
 
 struct history {
-	uint64_t moment_ns[HISTORY_MOMENTS_PUT_CAP];
-	uint32_t moment_cnt;
-	uint64_t interval_ns, due_ns, seed;
+	struct history_moments moments;
+	uint64_t interval_ns, seed;
 	struct hmap row_by_key;
 	VEC(struct row) rows;
 	size_t life_cnt; /* of all rows, open and closed */
-	uint64_t lost_cnt;
 	bool is_open; /* between history_begin() and history_end() */
 };
 
@@ -81,11 +79,6 @@ void history_free(struct history *h)
 	vec_release(&h->rows);
 	hmap_release(&h->row_by_key);
 	free(h);
-}
-
-uint64_t history_due_ns(const struct history *h)
-{
-	return h->due_ns;
 }
 
 static void add_sums(struct sums *to, const struct sums *s)
@@ -165,9 +158,9 @@ static void thin(struct history *h)
 		vec_each(&row->open, open)
 			open->first /= 2;
 	}
-	for (uint32_t i = 1; i < h->moment_cnt; i += 2)
-		h->moment_ns[i / 2] = h->moment_ns[i];
-	h->moment_cnt /= 2;
+	for (uint32_t i = 1; i < h->moments.cnt; i += 2)
+		h->moments.ns[i / 2] = h->moments.ns[i];
+	h->moments.cnt /= 2;
 	h->interval_ns *= 2;
 	tidy(h);
 }
@@ -177,11 +170,11 @@ void history_begin(struct history *h, uint64_t time_ns)
 	struct open_life *open;
 	struct row *row;
 
-	while (h->life_cnt > HISTORY_LIVES_CAP && h->moment_cnt > MOMENTS_LEAST)
+	while (h->life_cnt > HISTORY_LIVES_CAP && h->moments.cnt > MOMENTS_LEAST)
 		thin(h);
-	if (h->moment_cnt == HISTORY_MOMENTS_CAP)
+	if (h->moments.cnt == HISTORY_MOMENTS_CAP)
 		thin(h);
-	h->moment_ns[h->moment_cnt++] = time_ns;
+	h->moments.ns[h->moments.cnt++] = time_ns;
 	vec_each(&h->rows, row)
 		vec_each(&row->open, open)
 			open->now = (struct sums){ 0 };
@@ -191,17 +184,8 @@ void history_begin(struct history *h, uint64_t time_ns)
 /* The first moment at or after the allocation. */
 static uint32_t first_moment(const struct history *h, uint64_t alloc_ns)
 {
-	uint32_t low = 0, high = h->moment_cnt;
-
-	while (low < high) {
-		uint32_t mid = (low + high) / 2;
-
-		if (h->moment_ns[mid] < alloc_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return (uint32_t)sorted_find(h->moments.ns, h->moments.cnt, sizeof(*h->moments.ns), 0,
+				     alloc_ns, false);
 }
 
 /* NULL: no room; or no memory, with *ret_err set. */
@@ -212,7 +196,7 @@ static struct row *get_row(struct history *h, const struct history_key *key, int
 	if (known)
 		return &h->rows.data[*known];
 	if (h->rows.cnt >= HISTORY_ROWS_CAP || h->life_cnt > 2 * HISTORY_LIVES_CAP) {
-		h->lost_cnt++;
+		h->moments.lost_cnt++;
 		return NULL;
 	}
 	if (vec_push(&h->rows, (struct row){ 0 }) ||
@@ -244,7 +228,7 @@ int history_add(struct history *h, const struct history_key *key, uint64_t alloc
 	int err = 0;
 	double n = (double)size_bytes;
 
-	if (!h->is_open || first >= h->moment_cnt)
+	if (!h->is_open || first >= h->moments.cnt)
 		return 0;
 	row = get_row(h, key, &err);
 	if (!row)
@@ -262,8 +246,8 @@ int history_add(struct history *h, const struct history_key *key, uint64_t alloc
  * the count tells when nothing is left. */
 static int close_lives(struct history *h, struct row *row)
 {
-	bool has_before = h->moment_cnt > 1;
-	uint32_t last = h->moment_cnt - 2;
+	bool has_before = h->moments.cnt > 1;
+	uint32_t last = h->moments.cnt - 2;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < row->open.cnt; i++) {
@@ -317,8 +301,8 @@ int history_end(struct history *h, uint64_t took_ns)
 	}
 	if (took_ns * COST_PART > interval_ns)
 		interval_ns = took_ns * COST_PART;
-	h->due_ns = h->moment_ns[h->moment_cnt - 1] + interval_ns - interval_ns / 4 +
-		    draw(h) % (interval_ns / 2 + 1);
+	h->moments.due_ns = h->moments.ns[h->moments.cnt - 1] + interval_ns - interval_ns / 4 +
+			    draw(h) % (interval_ns / 2 + 1);
 	return 0;
 }
 
@@ -329,7 +313,7 @@ int history_finish(struct history *h)
 
 	vec_each(&h->rows, row) {
 		vec_each(&row->open, open) {
-			const struct history_life life = { open->first, h->moment_cnt - 1,
+			const struct history_life life = { open->first, h->moments.cnt - 1,
 							   open->before.samples, open->before.bytes,
 							   open->before.variance };
 
@@ -352,26 +336,16 @@ const struct history_life *history_lives(const struct history *h, const struct h
 	return h->rows.data[*known].closed.data;
 }
 
-size_t history_moment_cnt(const struct history *h)
+const struct history_moments *history_moments(const struct history *h)
 {
-	return h->moment_cnt;
-}
-
-uint64_t history_moment_ns(const struct history *h, size_t i)
-{
-	return h->moment_ns[i];
-}
-
-uint64_t history_lost_cnt(const struct history *h)
-{
-	return h->lost_cnt;
+	return &h->moments;
 }
 
 int history_put_moment(struct history *h, uint64_t time_ns)
 {
-	if (h->moment_cnt == HISTORY_MOMENTS_PUT_CAP)
+	if (h->moments.cnt == HISTORY_MOMENTS_PUT_CAP)
 		return -ENOSPC;
-	h->moment_ns[h->moment_cnt++] = time_ns;
+	h->moments.ns[h->moments.cnt++] = time_ns;
 	return 0;
 }
 

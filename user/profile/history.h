@@ -40,8 +40,13 @@ struct history_life {
 int history_new(uint64_t interval_ns, struct history **ret);
 void history_free(struct history *h);
 
-/* When the next moment is due, by the clock of history_begin(). 0: at once. */
-uint64_t history_due_ns(const struct history *h);
+struct history_moments {
+	uint64_t ns[HISTORY_MOMENTS_PUT_CAP];
+	uint32_t cnt;
+	uint64_t due_ns; /* when the next one is due, by the clock of history_begin(); 0: at once */
+	uint64_t lost_cnt; /* samples whose key found no room, counted each time they were read */
+};
+const struct history_moments *history_moments(const struct history *h);
 /* Begin a moment; then add all that is live, then end it. time_ns: taken before the first sample was read, by the
  * clock of the samples; later than the moment before. */
 void history_begin(struct history *h, uint64_t time_ns);
@@ -51,10 +56,6 @@ int history_add(struct history *h, const struct history_key *key, uint64_t alloc
 /* took_ns: CPU time that reading took. The more it took, the later the next moment is due. 0 or -ENOMEM. */
 int history_end(struct history *h, uint64_t took_ns);
 
-size_t history_moment_cnt(const struct history *h);
-uint64_t history_moment_ns(const struct history *h, size_t i);
-/* Samples whose key found no room, counted each time they were read. */
-uint64_t history_lost_cnt(const struct history *h);
 /* End the history: samples that are live now last until the last moment. 0 or -ENOMEM. */
 int history_finish(struct history *h);
 /* The lives of a key, after history_finish(); NULL: it has none. */

@@ -71,22 +71,6 @@ void resident_pins_release(struct resident_pins *p)
 	*p = (struct resident_pins){ 0 };
 }
 
-/* The first block that is not below addr. */
-static size_t first_pin(const struct resident_pins *p, uint64_t addr)
-{
-	size_t low = 0, high = p->list.cnt;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (p->list.data[mid].addr < addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 /* A walk goes up block by block, so mostly it is still the same one, or the next. */
 size_t resident_pins_found(struct resident_pins *p, uint64_t addr)
 {
@@ -99,7 +83,7 @@ size_t resident_pins_found(struct resident_pins *p, uint64_t addr)
 	i = p->last;
 	i += i < p->list.cnt && list[i].addr < addr;
 	if ((i && list[i - 1].addr >= addr) || (i < p->list.cnt && list[i].addr < addr))
-		i = first_pin(p, addr);
+		i = vec_first_from(&p->list, addr, addr);
 	p->last = i;
 	if (i == p->list.cnt || list[i].addr != addr)
 		return 0;
@@ -115,7 +99,7 @@ void resident_pins_add(struct resident_pins *p, size_t number, double bytes)
 
 double resident_pins_bytes(const struct resident_pins *p, uint64_t addr, uint64_t time_ns)
 {
-	size_t i = first_pin(p, addr);
+	size_t i = vec_first_from(&p->list, addr, addr);
 	double bytes;
 
 	if (i == p->list.cnt || p->list.data[i].addr != addr || p->list.data[i].time_ns != time_ns)

@@ -335,15 +335,13 @@ struct debuginfo_upload {
 	struct debuginfo_stream stream;
 };
 
-void debuginfo_upload_defaults(struct debuginfo_upload_options *opts)
-{
-	memset(opts, 0, sizeof(*opts));
-	opts->http.timeout_ns = 15 * NS_PER_S;
-	opts->file_bytes_max = (uint64_t)500 << 20;
-	opts->retry_min_ns = NS_PER_S;
-	opts->retry_max_ns = 60 * NS_PER_S;
-	opts->ask_again_ns = 3600 * NS_PER_S;
-}
+const struct debuginfo_upload_options debuginfo_upload_defaults = {
+	.http = { .timeout_ns = 15 * NS_PER_S },
+	.file_bytes_max = (uint64_t)500 << 20,
+	.retry_min_ns = NS_PER_S,
+	.retry_max_ns = 60 * NS_PER_S,
+	.ask_again_ns = 3600 * NS_PER_S,
+};
 
 static void set_state(struct debuginfo_upload *u, struct file *f, enum file_state state)
 {

@@ -126,7 +126,7 @@ struct debuginfo_upload_stats {
 struct debuginfo_upload;
 
 /* Set all but http.target, open_file and ctx. */
-void debuginfo_upload_defaults(struct debuginfo_upload_options *opts);
+extern const struct debuginfo_upload_options debuginfo_upload_defaults;
 int debuginfo_upload_open(const struct debuginfo_upload_options *opts,
 			  struct debuginfo_upload **ret);
 /* Gives up an upload in progress. */

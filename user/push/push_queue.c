@@ -48,16 +48,14 @@ struct push_queue {
 	struct push_queue_stats stats; /* without spool */
 };
 
-void push_queue_defaults(struct push_queue_options *opts)
-{
-	memset(opts, 0, sizeof(*opts));
-	opts->http.timeout_ns = 15 * NS_PER_S;
-	opts->spool.cnt_max = PUSH_QUEUE_CNT_MAX;
-	opts->spool.bytes_max = (uint64_t)64 << 20;
-	opts->spool.memory_bytes_max = (uint64_t)4 << 20;
-	opts->retry_min_ns = NS_PER_S;
-	opts->retry_max_ns = 60 * NS_PER_S;
-}
+const struct push_queue_options push_queue_defaults = {
+	.http = { .timeout_ns = 15 * NS_PER_S },
+	.spool = { .cnt_max = PUSH_QUEUE_CNT_MAX,
+		   .bytes_max = (uint64_t)64 << 20,
+		   .memory_bytes_max = (uint64_t)4 << 20 },
+	.retry_min_ns = NS_PER_S,
+	.retry_max_ns = 60 * NS_PER_S,
+};
 
 /* Set the timer for the next try, which no socket announces. */
 static void set_timer(struct push_queue *q)

@@ -89,7 +89,7 @@ struct push_queue_stats {
 	char last_error[256]; /* "" = none yet */
 };
 
-void push_queue_defaults(struct push_queue_options *opts);
+extern const struct push_queue_options push_queue_defaults;
 /* -errno of the spool (-EBUSY: another heaptap uses it) and of push_http_open(), logged. */
 int push_queue_open(const struct push_queue_options *opts, struct push_queue **ret);
 /* Waiting requests go to the spool's folder; without one they are lost. */

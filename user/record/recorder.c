@@ -6,10 +6,10 @@
  * still seen; then the other probes are taken out. If the guardian is killed, the recording ends with what there
  * is.
  */
-#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "base/units.h"
 #include "guardian/exec_hold.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
@@ -35,6 +36,79 @@
 #include "track/files.h"
 #include "track/governor.h"
 #include "track/tracker.h"
+
+/* The status line. */
+
+/* Growth is measured over at least this time: over one tick it would jump. */
+#define RATE_NS NS_PER_S
+
+/* Return the newest point that is old enough; NULL: none is. */
+static const struct live_point *find_base(const struct live_line *l, uint64_t now_ns)
+{
+	size_t kept = l->cnt < LIVE_LINE_POINTS ? l->cnt : LIVE_LINE_POINTS;
+
+	for (size_t i = 1; i <= kept; i++) {
+		const struct live_point *p = &l->points[(l->cnt - i) % LIVE_LINE_POINTS];
+
+		if (now_ns >= p->time_ns + RATE_NS)
+			return p;
+	}
+	return NULL;
+}
+
+static void add_held_text(struct live_line *l, const struct live_now *now,
+			  char buf[static LIVE_LINE_BYTES])
+{
+	const struct live_point *base = find_base(l, now->time_ns);
+	char held[UNITS_BUF], rate[UNITS_BUF];
+	size_t len = strlen(buf);
+	double per_s;
+
+	l->points[l->cnt++ % LIVE_LINE_POINTS] =
+		(struct live_point){ now->time_ns, now->held_bytes };
+	len += (size_t)snprintf(buf + len, LIVE_LINE_BYTES - len, "in use %s",
+				format_bytes(now->held_bytes, held, sizeof(held)));
+	if (!base)
+		return;
+	per_s = (now->held_bytes - base->held_bytes) * NS_PER_S /
+		(double)(now->time_ns - base->time_ns);
+	snprintf(buf + len, LIVE_LINE_BYTES - len, " (%c%s/s)", per_s < 0 ? '-' : '+',
+		 format_bytes(fabs(per_s), rate, sizeof(rate)));
+}
+
+static void add_cost(const struct live_now *now, char buf[static LIVE_LINE_BYTES])
+{
+	size_t len = strlen(buf);
+	double percent = 100 * now->cost;
+
+	if (isnan(percent))
+		snprintf(buf + len, LIVE_LINE_BYTES - len, ", cost unknown");
+	else
+		snprintf(buf + len, LIVE_LINE_BYTES - len, ", cost %s%.*f %%%s",
+			 now->is_largest_cost ? "up to " : "", percent < 0.95 ? 1 : 0, percent,
+			 now->is_of_one_cpu ? " of one CPU" : "");
+}
+
+void live_line_text(struct live_line *l, const struct live_now *now,
+		    char buf[static LIVE_LINE_BYTES])
+{
+	char elapsed[UNITS_BUF];
+	size_t len;
+
+	snprintf(buf, LIVE_LINE_BYTES,
+		 "%s: ", format_duration(now->elapsed_ns, elapsed, sizeof(elapsed)));
+	if (now->has_held) {
+		add_held_text(l, now, buf);
+	} else {
+		l->cnt = 0; /* the sum is another one from here on */
+		len = strlen(buf);
+		snprintf(buf + len, LIVE_LINE_BYTES - len, "in use unknown");
+	}
+	add_cost(now, buf);
+	len = strlen(buf);
+	if (now->loss)
+		snprintf(buf + len, LIVE_LINE_BYTES - len, ", %s", now->loss);
+}
 
 static void ask_jvm(pid_t pid, size_t *jvm_cnt)
 {
@@ -124,16 +198,11 @@ static void end(struct recorder *r, const char *reason)
 	r->is_over = true;
 }
 
-static void end_early(struct recorder *r, const char *reason)
+void recorder_end(struct recorder *r, const char *reason)
 {
 	if (!r->is_over)
 		r->facts.is_cut_short = true;
 	end(r, reason);
-}
-
-void recorder_end(struct recorder *r, const char *reason)
-{
-	end_early(r, reason);
 }
 
 /* Return losses that the user must know of at once, in a few words; NULL: none. */
@@ -254,7 +323,7 @@ static void on_guardian_news(void *ctx, int fd)
 		return;
 	log_error("record: %s (heaptap-guard, PID %d): the recording ends here",
 		  guardian_lost_why(r->guardian), guardian_pid(r->guardian));
-	end_early(r, guardian_lost_why(r->guardian));
+	recorder_end(r, guardian_lost_why(r->guardian));
 }
 
 static void on_child_end(void *ctx, int fd)
@@ -274,7 +343,7 @@ static void on_reader_gone(void *ctx, int fd)
 	(void)fd;
 	if (!r->is_over)
 		log_warn("record: standard output was closed: the recording ends here");
-	end_early(r, "standard output was closed");
+	recorder_end(r, "standard output was closed");
 }
 
 static void drop_history(struct recorder *r, int err)
@@ -290,7 +359,7 @@ static void read_moment(struct recorder *r)
 	uint64_t now = now_ns();
 	int err;
 
-	if (!r->history || now < history_due_ns(r->history) ||
+	if (!r->history || now < history_moments(r->history)->due_ns ||
 	    now < r->facts.begin_ns + MOMENT_INTERVAL_NS / 2)
 		return;
 	err = snapshot_read_moment(r->session->engine, r->history);
@@ -321,7 +390,7 @@ static void refresh_rows(struct recorder *r)
 		r->rows_due_ns = now + (pause_ns > ROWS_PAUSE_NS ? pause_ns : ROWS_PAUSE_NS);
 	} else if (!r->rows_end.child.child && now >= r->rows_due_ns) {
 		rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid,
-				  targets_rss(&r->targets), ROWS_MOST_NS, NULL);
+				  r->targets.list.data[0].rss_bytes, ROWS_MOST_NS, NULL);
 	}
 }
 
@@ -348,7 +417,7 @@ static void on_signal(void *ctx, int signal)
 	(void)signal;
 	if (r->is_over) /* he does not want to wait */
 		rows_reader_give_up(&r->rows_end, "stopped by the user");
-	end_early(r, "stopped by the user");
+	recorder_end(r, "stopped by the user");
 }
 
 int recorder_loop_new(struct recorder *r)
@@ -482,7 +551,8 @@ static void read_last_rows(struct recorder *r)
 	look_at_targets_now(r);
 	list_pins(r);
 	err = engine_read_stats(r->session->engine, before);
-	rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid, targets_rss(&r->targets),
+	rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid,
+			  r->targets.list.data[0].rss_bytes,
 			  r->rows_begin.answer.is_known ? ROWS_MOST_NS : ROWS_ALONE_NS, &r->pins);
 	while (!rows_reader_work(&r->rows_end))
 		if (loop_turn(r->loop, ROWS_LOOK_MS) || tracker_work(r->session->tracker) ||
@@ -505,7 +575,7 @@ int recorder_run(struct recorder *r)
 		err = loop_once(r);
 	if (err) {
 		log_error("record: %s: ending the recording early", strerror(-err));
-		end_early(r, "an error");
+		recorder_end(r, "an error");
 		r->error = err;
 	}
 	read_last_rows(r);
@@ -578,7 +648,7 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	static const struct resident_reading of_several = {
 		.why = "several processes were recorded"
 	};
-	const struct target *first = &r->targets.list.data[0];
+	const struct target *first = &r->targets.list.data[0], *one;
 	const struct tracker_counts counts = tracker_counts(r->session->tracker);
 	const struct track_instance *inst;
 
@@ -588,9 +658,12 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	ret->pid = first->pid;
 	ret->exe = first->exe;
 	memcpy(ret->comm, first->comm, sizeof(ret->comm));
-	ret->rss_begin_bytes = targets_rss_begin(&r->targets);
-	ret->rss_bytes = targets_rss(&r->targets);
-	ret->rss_file_growth_bytes = targets_rss_file_growth(&r->targets);
+	vec_each(&r->targets.list, one) {
+		ret->rss_begin_bytes += one->rss_begin_bytes;
+		ret->rss_bytes += one->rss_bytes;
+		ret->rss_file_growth_bytes +=
+			(int64_t)one->file_bytes - (int64_t)one->file_begin_bytes;
+	}
 	ret->was_started = r->launch != NULL;
 	ret->rate_bytes = governor_rate_bytes(r->session->governor);
 	ret->source = r->opts.source;
@@ -602,8 +675,7 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	ret->failed_cnt = counts.probes.failed_cnt;
 	ret->failed_why = recorder_failed_why(r, counts.probes.failed_err);
 	ret->process_cnt = counts.followed_cnt;
-	if (r->opts.reads_rows)
-		ret->rows_begin = ret->rows_end = &of_several;
+	ret->rows_begin = ret->rows_end = &of_several;
 	if (r->has_rows && counts.followed_cnt <= 1) {
 		ret->rows_begin = &r->rows_begin.answer;
 		ret->rows_end = r->opts.refreshes_rows ? &r->rows_latest : &r->rows_end.answer;

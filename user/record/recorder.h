@@ -50,7 +50,6 @@ struct recorder_options {
 	struct recording_limit max_overhead;
 	int stdout_fd; /* the profile goes there; ends when its reader is gone; -1: to a file */
 	const struct recorder_guest *guest; /* NULL: none */
-	bool reads_rows; /* of resident memory, of one process: see record/rows_reader.h */
 	bool refreshes_rows; /* for a guest: the last reading is made again and again, and its end is not waited for */
 };
 
@@ -80,7 +79,7 @@ struct recorder_facts {
 	bool follow;
 	uint32_t live_cap;
 	bool probes_went_out; /* at some time, to keep the overhead limit */
-	/* Resident memory by row; NULL: not asked for, or there are several processes. */
+	/* Resident memory by row; not known if there are several processes. */
 	const struct resident_reading *rows_begin, *rows_end;
 };
 

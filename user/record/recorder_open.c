@@ -13,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "alloc/allocators.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -553,16 +552,54 @@ static int check_heaps(const struct recorder *r)
 	return -ENOTSUP;
 }
 
+/* Paths that the program will map, from launch_libraries(). */
+struct path_list {
+	VEC(char *) path;
+	int err;
+};
+
+static void on_library(void *ctx, const char *path)
+{
+	struct path_list *list = ctx;
+	char *copy = strdup(path);
+
+	if (!copy || vec_push(&list->path, copy)) {
+		free(copy);
+		list->err = -ENOMEM;
+	}
+}
+
+/* Its process waits to execute it: probe the files of the program before it is started, and fill in its heap. */
+static int track_started(struct recorder *r)
+{
+	struct target *t = &r->targets.list.data[0];
+	struct path_list list = { 0 };
+	int err = launch_libraries(r->opts.argv, on_library, &list);
+
+	if (err >= 0)
+		err = list.err;
+	if (!err) {
+		const char *const *paths = (const char *const *)list.path.data;
+
+		heap_kind_of_files(paths, list.path.cnt, &t->heap);
+		err = tracker_add_launch(r->session->tracker, t->pid, paths, list.path.cnt);
+	}
+	for (size_t i = 0; i < list.path.cnt; i++)
+		free(list.path.data[i]);
+	vec_release(&list.path);
+	return err;
+}
+
 static void begin_rows(struct recorder *r)
 {
-	r->has_rows = r->opts.reads_rows && r->targets.list.cnt == 1;
+	r->has_rows = r->targets.list.cnt == 1;
 	if (r->has_rows && r->launch) /* it has nothing yet */
 		r->rows_begin =
 			(struct rows_reader){ .is_over = true,
 					      .answer = { .is_known = true, .is_proved = true } };
 	else if (r->has_rows)
 		rows_reader_begin(&r->rows_begin, r->targets.list.data[0].pid,
-				  targets_rss_begin(&r->targets), ROWS_MOST_NS, NULL);
+				  r->targets.list.data[0].rss_begin_bytes, ROWS_MOST_NS, NULL);
 }
 
 int recorder_start(struct recorder *r)
@@ -586,7 +623,7 @@ int recorder_start(struct recorder *r)
 		if (!err)
 			err = check_heaps(r);
 	} else {
-		err = started_track(r->session->tracker, &r->targets.list.data[0], r->opts.argv);
+		err = track_started(r);
 		if (err)
 			log_error("record: cannot attach to '%s': %s", r->opts.argv[0],
 				  strerror(-err));

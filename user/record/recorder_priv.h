@@ -27,7 +27,7 @@ struct targets;
 
 #define ROWS_MOST_NS (6 * NS_PER_S) /* for a reading of what is resident by row */
 
-/* live_line.c: the text of the status line while a recording runs. Pure. */
+/* The text of the status line while a recording runs. */
 
 /* The last seconds, for the rate. Zero-initialised. */
 #define LIVE_LINE_POINTS 16

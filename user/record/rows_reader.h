@@ -29,6 +29,15 @@ struct rows_reader {
 	struct resident_reading answer;
 };
 
+/* What the child does: explain_process(), with short labels for the rows. If it fails, the reading is not known. */
+void rows_reader_read(pid_t pid, struct resident_pins *pins, uint64_t limit_ns,
+		      struct resident_reading *ret);
+
+static inline bool rows_reader_is_at_work(const struct rows_reader *r)
+{
+	return r->child.child || r->is_job;
+}
+
 /* rss_bytes: of the process now, which decides how long it may take, but no longer than most_ns. pins: NULL, or what is
  * filled in; it is valid if the answer is proved. */
 void rows_reader_begin(struct rows_reader *r, pid_t pid, uint64_t rss_bytes, uint64_t most_ns,
@@ -39,7 +48,6 @@ void rows_reader_begin_job(struct rows_reader *r, uint32_t uid, pid_t pid, uint6
 /* That job. */
 #define ROWS_READER_JOB 4
 int rows_reader_run_job(const void *args, size_t args_bytes, int out_fd);
-bool rows_reader_is_at_work(const struct rows_reader *r);
 /* Take what has come; waits for nothing. true: nothing more comes. */
 bool rows_reader_work(struct rows_reader *r);
 /* Unless the answer is there, it is unknown for this reason. Ends the child, if one was begun. */

@@ -269,36 +269,6 @@ uint64_t targets_throw_limit(const struct targets *t)
 	return limit;
 }
 
-uint64_t targets_rss_begin(const struct targets *t)
-{
-	const struct target *one;
-	uint64_t sum = 0;
-
-	vec_each(&t->list, one)
-		sum += one->rss_begin_bytes;
-	return sum;
-}
-
-uint64_t targets_rss(const struct targets *t)
-{
-	const struct target *one;
-	uint64_t sum = 0;
-
-	vec_each(&t->list, one)
-		sum += one->rss_bytes;
-	return sum;
-}
-
-int64_t targets_rss_file_growth(const struct targets *t)
-{
-	const struct target *one;
-	int64_t sum = 0;
-
-	vec_each(&t->list, one)
-		sum += (int64_t)one->file_bytes - (int64_t)one->file_begin_bytes;
-	return sum;
-}
-
 static bool is_first_of_name(const struct targets *t, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
@@ -437,41 +407,5 @@ int family_add(struct engine *e, struct tracker *t, struct targets *targets)
 	for (int i = 0; i < ROUNDS && has_news && !err; i++)
 		err = look(&f, &has_news);
 	vec_release(&f.left_out);
-	return err;
-}
-
-/* Paths that the program will map, from launch_libraries(). */
-struct path_list {
-	VEC(char *) path;
-	int err;
-};
-
-static void on_library(void *ctx, const char *path)
-{
-	struct path_list *list = ctx;
-	char *copy = strdup(path);
-
-	if (!copy || vec_push(&list->path, copy)) {
-		free(copy);
-		list->err = -ENOMEM;
-	}
-}
-
-int started_track(struct tracker *tracker, struct target *t, char *const argv[])
-{
-	struct path_list list = { 0 };
-	int err = launch_libraries(argv, on_library, &list);
-
-	if (err >= 0)
-		err = list.err;
-	if (!err) {
-		const char *const *paths = (const char *const *)list.path.data;
-
-		heap_kind_of_files(paths, list.path.cnt, &t->heap);
-		err = tracker_add_launch(tracker, t->pid, paths, list.path.cnt);
-	}
-	for (size_t i = 0; i < list.path.cnt; i++)
-		free(list.path.data[i]);
-	vec_release(&list.path);
 	return err;
 }

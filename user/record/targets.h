@@ -61,11 +61,6 @@ int targets_add_launched(struct targets *t, pid_t pid, const char *path);
  * recognised as a descendant. Processes that cannot be recorded are left out, and logged.
  */
 int family_add(struct engine *e, struct tracker *t, struct targets *targets);
-/*
- * Follow the process t that waits to execute argv: probes the files of the program before it is started, and fills its
- * heap.
- */
-int started_track(struct tracker *tracker, struct target *t, char *const argv[]);
 
 /* Read again what /proc says of some of them, in turn. */
 void targets_refresh(struct targets *t);
@@ -80,9 +75,6 @@ void targets_refresh(struct targets *t);
 uint64_t throw_limit_bytes(pid_t pid, uint64_t address_limit_bytes);
 /* The least limit of all. */
 uint64_t targets_throw_limit(const struct targets *t);
-uint64_t targets_rss_begin(const struct targets *t);
-uint64_t targets_rss(const struct targets *t);
-int64_t targets_rss_file_growth(const struct targets *t);
 
 /* "PID 12 (server)", "3 processes (redis-server, nginx, ...)" */
 #define TARGETS_NAME_BYTES 128

@@ -728,7 +728,6 @@ int top_record(const struct top_record_options *opts)
 		.max_overhead = opts->max_overhead,
 		.stdout_fd = -1,
 		.guest = &guest,
-		.reads_rows = true,
 		.refreshes_rows = true,
 	};
 	int err = recorder_open(&recorder, &s.recorder);

@@ -16,7 +16,6 @@
 
 #include "base/printable.h"
 #include "base/units.h"
-#include "report/report_list.h"
 #include "report/report_text.h"
 
 #define NAME_COLUMNS_GOOD 24
@@ -296,22 +295,22 @@ static void put_row(struct drawing *d, size_t i, bool is_selected)
 /* Count the lines of a row, including itself. */
 static size_t count_lines(const struct drawing *d, size_t i)
 {
-	char buf[REPORT_LIST_FRAME_BUF];
+	char buf[TOP_FRAME_BUF];
 	size_t n = 0;
 
 	if (d->v->what != TOP_STACKS || top_view_is_folded(d->v, &d->t->rows.data[i]))
 		return 1;
-	while (report_list_frame(d->t->list, i, n, buf))
+	while (top_table_frame(d->t, i, n, buf))
 		n++;
 	return n + 1;
 }
 
 static void put_frame(struct drawing *d, size_t i, size_t n)
 {
-	char buf[REPORT_LIST_FRAME_BUF], name[REPORT_FIT_BUF];
+	char buf[TOP_FRAME_BUF], name[REPORT_FIT_BUF];
 	size_t indent = d->used + FRAME_INDENT;
 
-	if (!report_list_frame(d->t->list, i, n, buf))
+	if (!top_table_frame(d->t, i, n, buf))
 		return;
 	if (indent + NAME_COLUMNS_GOOD > d->page->columns)
 		indent = d->page->columns > NAME_COLUMNS_GOOD ? FRAME_INDENT : 0;

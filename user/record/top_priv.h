@@ -14,7 +14,7 @@
 #include "record/top.h"
 
 struct profile;
-struct report_list;
+struct top_report;
 struct strset;
 
 /* top_table.c: the data of heaptap top at one moment: the process as one row, or its stacks, functions, scopes or threads. */
@@ -65,12 +65,18 @@ struct top_table {
 	char losses[TOP_TEXT_BUF];
 	char resident[TOP_TEXT_BUF]; /* resident memory by row; "": not known */
 	struct strset *texts;
-	struct report_list *list; /* of a process */
+	struct top_report *report; /* that the rows are of */
 };
 
-/* Rows of p, which must outlive the table. TOP_PROCESSES: one row, the process of p. 0, -ENOMEM or -EINVAL. */
+/*
+ * Rows of p, which must outlive the table, with the names and error bars that a report prints. TOP_PROCESSES: one row,
+ * the process of p. Stacks of one place are one row. 0, -ENOMEM or -EINVAL (a profile without values).
+ */
 int top_table_of_profile(const struct profile *p, enum top_what what, struct top_table **ret);
 void top_table_free(struct top_table *t);
+/* Of a table of stacks: write the n-th frame from the leaf of the row's largest stack to buf; NULL: no more frames. */
+#define TOP_FRAME_BUF 640
+const char *top_table_frame(const struct top_table *t, size_t i, size_t n, char buf[TOP_FRAME_BUF]);
 
 /*
  * top_rates.c: computes from tables of several moments how fast rows grow and allocate. Pure.

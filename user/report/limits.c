@@ -13,7 +13,6 @@
 #include "profile/profile.h"
 #include "profile/resident_words.h"
 #include "profile/witness.h"
-#include "report/report.h"
 #include "report/report_diff_rows.h"
 #include "report/report_places.h"
 #include "report/report_rows.h"

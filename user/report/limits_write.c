@@ -17,7 +17,6 @@
 #include "base/units.h"
 #include "profile/profile.h"
 #include "report/limits.h"
-#include "report/report_text.h"
 
 #define VALUE_BUF (UNITS_BUF + 8)
 #define SENTENCE_BUF 320

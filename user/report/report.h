@@ -44,8 +44,9 @@ int report_grows(const struct profile *p, char buf[REPORT_GROWS_BUF]);
 int report_growth_table(const struct profile *p, size_t row_cap, FILE *out);
 
 /* The files that pages with html_base load from their server. */
-const char *report_viewer_script(void);
-const char *report_viewer_style(void);
+extern const struct report_viewer {
+	const char *script, *style;
+} report_viewer;
 
 /* 0, -ENOMEM, -ENODATA as report_check(), or -EIO if writing to out failed. */
 int report_write(const struct profile *p, const struct report_options *opts, FILE *out);

@@ -13,8 +13,6 @@
  */
 #include <math.h>
 
-#include "base/units.h"
-#include "profile/profile.h"
 #include "profile/resident_words.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"

@@ -21,7 +21,6 @@
 #include "report/report_diff.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

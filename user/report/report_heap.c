@@ -42,7 +42,7 @@
  *	...
  *
  * The numbers are those of samples: a reader scales them up. So a row's estimate is turned back
- * into what was sampled of it (import_lines.h has the formula: objects and bytes are divided by the
+ * into what was sampled of it (import_weigh() has the formula: objects and bytes are divided by the
  * same number, and their mean stays). Samples are whole: a row, and a thread's part of it, is off
  * by up to half a sample, which is less than its random error; except for that, the parts add up to
  * the row.

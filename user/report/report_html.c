@@ -53,6 +53,7 @@ static const char style[] =
 static const char script[] =
 #include "viewer.js.h"
 	;
+const struct report_viewer report_viewer = { .script = script, .style = style };
 
 /* Which error a value has. */
 enum error { ERROR_NONE = -1, ERROR_END, ERROR_ALLOC, ERROR_PEAK, ERROR_MOMENT, ERROR_CNT };
@@ -423,16 +424,6 @@ static void write_plain(const struct picture *pic, FILE *out)
 	o.format = REPORT_TEXT;
 	o.row_cap = PLAIN_ROWS;
 	(void)report_write(pic->r->p, &o, out);
-}
-
-const char *report_viewer_script(void)
-{
-	return script;
-}
-
-const char *report_viewer_style(void)
-{
-	return style;
 }
 
 /* A page that is a file contains all that it needs; a server's page contains nothing executable. */

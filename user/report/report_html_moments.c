@@ -19,7 +19,6 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "report/report_html_priv.h"
-#include "report/report_text.h"
 
 #define LIVES_CAP 40000
 #define TOP 22 /* pixels above the plot, for the peak's words */

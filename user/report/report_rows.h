@@ -189,7 +189,12 @@ int report_fold_rows(struct report *r, struct report_row *rows, size_t *cnt);
 int report_compare_rows(const void *a, const void *b, void *ctx);
 
 /* Is it text that fits a screen? Such text chooses its rows itself, so report_fold_rows() leaves them. */
-bool report_is_screen(const struct report_options *opts);
+static inline bool report_is_screen(const struct report_options *o)
+{
+	return o->format == REPORT_TEXT && o->by != REPORT_BY_SCOPE &&
+	       o->by != REPORT_BY_INSTANCE && !(o->by == REPORT_BY_STACK && o->shows_stacks);
+}
+
 int report_write_text(const struct report *r, FILE *out);
 /* By growth, temporary blocks or pinned memory; at most row_cap rows, 0 = all. */
 int report_write_ranked(const struct report *r, size_t row_cap, FILE *out);

@@ -7,7 +7,6 @@
  * of lines is left between head and end. Each row gets one line; then the largest rows that do not
  * fit in one line get a second, as long as lines are left.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

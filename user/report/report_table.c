@@ -8,7 +8,6 @@
  * younger than a millisecond may still become temporary; at the end of a recording such blocks are few.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

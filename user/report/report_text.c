@@ -346,12 +346,6 @@ static void put_nothing(const struct report *r, FILE *out)
 		2, report_columns(r), out);
 }
 
-bool report_is_screen(const struct report_options *o)
-{
-	return o->format == REPORT_TEXT && o->by != REPORT_BY_SCOPE &&
-	       o->by != REPORT_BY_INSTANCE && !(o->by == REPORT_BY_STACK && o->shows_stacks);
-}
-
 /* line_cap: maximum lines of the rows. */
 static int put_rows(const struct report *r, size_t line_cap, FILE *out)
 {

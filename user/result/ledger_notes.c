@@ -27,27 +27,26 @@
 
 static const struct ledger_line stat_lines[] = { HT_STATS(STAT_LINE) };
 
-static struct scope_counters sum_scope_counters(const struct tracker *t)
+void image_losses_add(struct image_losses *sum, const struct track_instance *inst)
 {
-	struct scope_counters sum = { 0 };
-	const struct track_instance *inst;
-
-	vec_each(&tracker_instances(t)->list, inst) {
-		sum.overflows += inst->scope_counters.overflows;
-		sum.underflows += inst->scope_counters.underflows;
-		sum.truncations += inst->scope_counters.truncations;
-	}
-	return sum;
+	sum->unseen_exec_cnt += inst->unseen_until_ns != 0;
+	sum->unseen_allocator_cnt += inst->unseen_cnt;
+	sum->late_file_cnt += inst->late_file_cnt;
+	sum->scopes.overflows += inst->scope_counters.overflows;
+	sum->scopes.underflows += inst->scope_counters.underflows;
+	sum->scopes.truncations += inst->scope_counters.truncations;
 }
 
-static uint64_t count_unseen_execs(const struct tracker *t)
+void ledger_lines_set(struct ledger_lines *l, const struct image_losses *losses)
 {
-	const struct track_instance *inst;
-	uint64_t sum = 0;
+	struct ledger_line *line = &l->line[HT_STAT_CNT];
 
-	vec_each(&tracker_instances(t)->list, inst)
-		sum += inst->unseen_until_ns != 0;
-	return sum;
+	line[UNSEEN_EXECS].value = losses->unseen_exec_cnt;
+	line[UNSEEN_ALLOCATORS].value = losses->unseen_allocator_cnt;
+	line[LATE_FILES].value = losses->late_file_cnt;
+	line[SCOPES].value = losses->scopes.overflows;
+	line[SCOPES + 1].value = losses->scopes.underflows;
+	line[SCOPES + 2].value = losses->scopes.truncations;
 }
 
 /* The number of calls that were left out, if it is certain that some of them should not have been. */
@@ -65,46 +64,6 @@ static uint64_t count_misjudged(const uint64_t stats[HT_STAT_CNT], const struct 
 		path = tracker_most_unproven(t, &cnt);
 	*ret_path = path;
 	return stats[HT_STAT_NESTED_UNPROVEN] ? 0 : cnt ? cnt : due;
-}
-
-void ledger_lines_set_unseen_execs(struct ledger_lines *l, uint64_t cnt)
-{
-	l->line[HT_STAT_CNT + UNSEEN_EXECS].value = cnt;
-}
-
-static uint64_t count_unseen_allocators(const struct tracker *t)
-{
-	const struct track_instance *inst;
-	uint64_t sum = 0;
-
-	vec_each(&tracker_instances(t)->list, inst)
-		sum += inst->unseen_cnt;
-	return sum;
-}
-
-static uint64_t count_late_files(const struct tracker *t)
-{
-	const struct track_instance *inst;
-	uint64_t sum = 0;
-
-	vec_each(&tracker_instances(t)->list, inst)
-		sum += inst->late_file_cnt;
-	return sum;
-}
-
-void ledger_lines_set_unseen_allocators(struct ledger_lines *l, uint64_t cnt, uint64_t late_cnt)
-{
-	l->line[HT_STAT_CNT + UNSEEN_ALLOCATORS].value = cnt;
-	l->line[HT_STAT_CNT + LATE_FILES].value = late_cnt;
-}
-
-void ledger_lines_set_scopes(struct ledger_lines *l, const struct scope_counters *scopes)
-{
-	struct ledger_line *line = &l->line[HT_STAT_CNT + SCOPES];
-
-	line[0].value = scopes->overflows;
-	line[1].value = scopes->underflows;
-	line[2].value = scopes->truncations;
 }
 
 /* Is the counter one for all processes, and not one for each? */
@@ -147,9 +106,6 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 		counts = tracker_counts(t).probes;
 		more[0].value = counts.failed_cnt;
 		more[1].value = counts.throwing_cnt;
-		more[UNSEEN_EXECS].value = count_unseen_execs(t);
-		more[UNSEEN_ALLOCATORS].value = count_unseen_allocators(t);
-		more[LATE_FILES].value = count_late_files(t);
 	}
 	more[MISJUDGED].value = count_misjudged(stats, t, &l->misjudged_path);
 	for (size_t i = 0; i < HT_STAT_CNT; i++) {
@@ -158,9 +114,12 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 	}
 	memcpy(&l->line[HT_STAT_CNT], more, sizeof(more));
 	if (t) {
-		const struct scope_counters scopes = sum_scope_counters(t);
+		struct image_losses losses = { 0 };
+		const struct track_instance *inst;
 
-		ledger_lines_set_scopes(l, &scopes);
+		vec_each(&tracker_instances(t)->list, inst)
+			image_losses_add(&losses, inst);
+		ledger_lines_set(l, &losses);
 	}
 	l->is_of_all = false;
 }

@@ -429,7 +429,7 @@ static int build_past(const struct result_source *src, const struct result_reque
 		.labels = LABEL_SCOPE | LABEL_APP | LABEL_THREAD,
 		.history = history,
 		.is_history_partial = is_partial,
-		.begin_ns = history ? history_moment_ns(history, 0) : 0,
+		.begin_ns = history ? history_moments(history)->ns[0] : 0,
 		.symbols = result_symbol_options(src, r),
 	};
 	struct snapshot *s;

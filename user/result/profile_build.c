@@ -347,15 +347,16 @@ static int emit_bins(struct builder *b, const struct row *row, struct profile_sa
 
 static int add_moments(struct builder *b)
 {
-	const struct history *h = b->opts->history;
+	const struct history_moments *m;
 	int err = 0;
 
-	for (size_t i = 0; h && i < history_moment_cnt(h) && !err; i++)
-		err = vec_push(&b->p->moments_ns,
-			       (int64_t)(history_moment_ns(h, i) - b->opts->begin_ns));
-	if (h)
-		b->p->is_history_partial = b->opts->is_history_partial || history_lost_cnt(h) ||
-					   b->s->stats[HT_STAT_TOTALS_FULL];
+	if (!b->opts->history)
+		return 0;
+	m = history_moments(b->opts->history);
+	for (size_t i = 0; i < m->cnt && !err; i++)
+		err = vec_push(&b->p->moments_ns, (int64_t)(m->ns[i] - b->opts->begin_ns));
+	b->p->is_history_partial =
+		b->opts->is_history_partial || m->lost_cnt || b->s->stats[HT_STAT_TOTALS_FULL];
 	return err;
 }
 

@@ -36,9 +36,7 @@ struct process {
 struct processes {
 	VEC(struct process) list; /* the main one first */
 	size_t unknown_cnt;
-	size_t unseen_exec_cnt; /* of the wanted images */
-	size_t unseen_allocator_cnt, late_cnt; /* likewise */
-	struct scope_counters scopes; /* likewise */
+	struct image_losses losses; /* of the wanted images */
 	bool has_others; /* others are followed */
 };
 
@@ -64,12 +62,7 @@ static int list_processes(const struct recording_facts *f, struct processes *ps)
 			ps->has_others = true;
 			continue;
 		}
-		ps->scopes.overflows += inst[i].scope_counters.overflows;
-		ps->scopes.underflows += inst[i].scope_counters.underflows;
-		ps->scopes.truncations += inst[i].scope_counters.truncations;
-		ps->unseen_exec_cnt += inst[i].unseen_until_ns != 0;
-		ps->unseen_allocator_cnt += inst[i].unseen_cnt;
-		ps->late_cnt += inst[i].late_file_cnt;
+		image_losses_add(&ps->losses, &inst[i]);
 		if (known) {
 			/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): one that is known is in it */
 			ps->list.data[*known].image = &inst[i];
@@ -551,9 +544,9 @@ static int comment_unseen_execs(const struct recording_facts *f, const struct pr
 		said_cnt++;
 		err = comment_unseen(&inst[i], epoch_off_ns, p);
 	}
-	if (!err && ps->unseen_exec_cnt > said_cnt)
+	if (!err && ps->losses.unseen_exec_cnt > said_cnt)
 		err = profile_comment(p, "not exact since an exec: and %zu more",
-				      ps->unseen_exec_cnt - said_cnt);
+				      ps->losses.unseen_exec_cnt - said_cnt);
 	return err;
 }
 
@@ -644,7 +637,7 @@ static int comment_resident(struct profile *p)
 static int set_rows(const struct recording_facts *f, const struct processes *ps, struct profile *p)
 {
 	int err = resident_rows_set(p, f->rows_begin, f->rows_end);
-	bool is_doubtful = ps->unseen_allocator_cnt || ps->late_cnt;
+	bool is_doubtful = ps->losses.unseen_allocator_cnt || ps->losses.late_file_cnt;
 	const struct process *process;
 
 	p->resident.end.age_ns = f->rows_age_ns;
@@ -738,9 +731,7 @@ int recording_notes_add(const struct recording_facts *f, struct profile *p)
 	int err = list_processes(f, &ps);
 
 	ledger_lines_read(&ledger, f->stats, f->tracker);
-	ledger_lines_set_unseen_execs(&ledger, ps.unseen_exec_cnt);
-	ledger_lines_set_unseen_allocators(&ledger, ps.unseen_allocator_cnt, ps.late_cnt);
-	ledger_lines_set_scopes(&ledger, &ps.scopes);
+	ledger_lines_set(&ledger, &ps.losses);
 	ledger.is_of_all = ps.has_others;
 	if (!err)
 		err = fill(f, &ledger, &ps, p);

@@ -27,6 +27,7 @@
 #include "heaptap/abi.h"
 #include "kernel/attach.h"
 #include "profile/recording.h"
+#include "track/instances.h"
 
 struct governor;
 struct governor_record;
@@ -91,8 +92,6 @@ char *recording_inuse_words(const struct recording *r, const char *comm, uint64_
  * of the BPF object and those kept elsewhere.
  */
 
-struct scope_counters;
-
 enum ledger_kind {
 	LEDGER_ACTIVITY, /* nothing was lost */
 	LEDGER_LOSS, /* all sums are right in spite of it */
@@ -118,12 +117,15 @@ struct ledger_lines {
 /* Read the counters, for everything that t has followed; NULL: only the counters of BPF. */
 void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT],
 		       const struct tracker *t);
-/* Set the number of programs that ran unseen after an exec, for one profile only. */
-void ledger_lines_set_unseen_execs(struct ledger_lines *l, uint64_t cnt);
-/* Likewise the number of files with an allocator that is not seen, and of those that were probed late. */
-void ledger_lines_set_unseen_allocators(struct ledger_lines *l, uint64_t cnt, uint64_t late_cnt);
-/* Likewise what the programs of one profile counted of their scopes. */
-void ledger_lines_set_scopes(struct ledger_lines *l, const struct scope_counters *scopes);
+/* What is counted for each image: of one profile, in place of what was read for all. */
+struct image_losses {
+	size_t unseen_exec_cnt; /* images that ran unseen after an exec */
+	size_t unseen_allocator_cnt,
+		late_file_cnt; /* files whose allocator is not seen, or was probed late */
+	struct scope_counters scopes;
+};
+void image_losses_add(struct image_losses *sum, const struct track_instance *inst);
+void ledger_lines_set(struct ledger_lines *l, const struct image_losses *losses);
 /* Does some sum lack something? Then no number is exact. */
 bool ledger_lines_are_lossy(const struct ledger_lines *l);
 /*

@@ -17,7 +17,6 @@
 #include "base/loop.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "heaptap/abi.h"
 #include "http/endpoints.h"
 #include "result/make.h"
 #include "result/saver.h"
@@ -342,15 +341,6 @@ static int saved_batch_start(struct saved_batch *b, const struct result_source *
 	int err = b->results ? 0 : map_results(b);
 
 	return err ? err : worker_start(&b->worker, &opts, b->job_cnt, make_job, &work);
-}
-
-void saved_batch_release(struct saved_batch *b)
-{
-	worker_release(&b->worker);
-	saved_batch_clear(b);
-	if (b->results)
-		munmap(b->results, KEEP_BATCH_CAP * sizeof(*b->results));
-	b->results = NULL;
 }
 
 bool saved_pace_allows(const struct saved_pace *p, uint64_t now_ns)

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/types.h>
 
 #include "base/clock.h"
@@ -387,11 +388,21 @@ void saver_change(struct saver *k, const struct saver_options *opts)
 	k->watch.limit_share = opts->limit_percent / 100;
 }
 
+/* End the child. */
+static void batch_release(struct saved_batch *b)
+{
+	worker_release(&b->worker);
+	saved_batch_clear(b);
+	if (b->results)
+		munmap(b->results, KEEP_BATCH_CAP * sizeof(*b->results));
+	b->results = NULL;
+}
+
 void saver_close(struct saver *k)
 {
 	if (!k)
 		return;
-	saved_batch_release(&k->batch);
+	batch_release(&k->batch);
 	saved_watch_release(&k->watch);
 	vec_release(&k->ended.jobs); /* samples stay held: the tracker ends as well */
 	saved_store_close(k->store);

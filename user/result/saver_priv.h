@@ -272,9 +272,6 @@ int saved_batch_open_files(struct saved_batch *b, int64_t epoch_ns);
 /* Forget the jobs, and close the fds that nobody took over. */
 void saved_batch_clear(struct saved_batch *b);
 
-/* End the child. */
-void saved_batch_release(struct saved_batch *b);
-
 /* Why a profile of a running process is wanted, and the saved one. */
 struct saved_want {
 	bool is_wanted;

@@ -59,7 +59,8 @@ int daemon_open(const struct daemon_options *opts, struct daemon **ret);
 /*
  * Run until SIGTERM or SIGINT: 0 and DAEMON_END, after pushing last profiles for some seconds, which a second
  * signal cuts short. After SIGHUP: 0 and DAEMON_RELOAD; call it again. SIGUSR1 takes all probes out, SIGUSR2 puts
- * them in again.
+ * them in again. Logs why it ends. -EPIPE, after the same: the guardian was killed, so no probe is left, and heaptap's
+ * starter starts it anew.
  */
 int daemon_run(struct daemon *d, enum daemon_wish *ret);
 /*

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * daemon_priv.h - the parts of daemon.c: the recording side, the event loop and its ticks, the HTTP side with what
- * its requests ask for: profiles and the view.
+ * daemon_priv.h - the parts of daemon.c: the HTTP side with what its requests ask for: profiles and the view.
  */
 #ifndef HT_SERVE_DAEMON_PRIV_H
 #define HT_SERVE_DAEMON_PRIV_H
@@ -17,85 +16,25 @@
 #include "serve/daemon.h"
 
 struct follow;
-struct guardian;
-struct ht_event;
 struct http_answer;
 struct http_exchange;
 struct http_server;
 struct live_view;
 struct loop;
-struct name_cache;
 struct profile;
 struct profiles;
 struct pushes;
 struct requests;
 struct result_request;
 struct result_source;
-struct rows_past;
 struct saver;
-struct select_rules;
 struct series_table;
 struct serve_process;
 struct serve_scope;
 struct serve_view;
-struct session;
-struct slow_files;
 struct snapshot;
-struct stack_past;
 struct target_memory;
-struct ticks;
 struct tracker;
-
-/* The parts, which know each other by this. */
-struct daemon {
-	struct daemon_options opts;
-	struct loop *loop;
-	struct {
-		bool is_over, is_hurried; /* told to end; told again */
-		bool wants_reload;
-		bool has_lost_guardian;
-		uint64_t made_ns; /* then the last profiles are made, or never will be */
-	} end;
-	struct guardian *guardian;
-	struct select_rules *rules;
-	struct select_rules *tap_rules; /* NULL: no process may be tapped */
-	struct session *session;
-	struct requests *requests;
-	struct http_server *http; /* owned by requests */
-	struct follow *follow;
-	struct profiles *profiles;
-	struct saver *saver; /* NULL: nothing is saved */
-	struct pushes *pushes;
-	struct result_source source;
-	struct live_view *live_view; /* for the pages */
-	struct ticks *ticks;
-	struct slow_files *slow;
-	struct name_cache *names;
-	struct stack_past *stacks; /* NULL: none is kept */
-	struct rows_past *rows; /* likewise */
-};
-
-/*
- * daemon_loop.c: the daemon's event loop: signals, ticks, the kernel's events, HTTP, the children that make
- * profiles, and pushes. The loop only waits and hands out turns; each part knows what to do in its own.
- *
- * BPF goes on recording, whatever the loop does. The loop may be held up for some time by: the first read of a
- * large executable (its unwind table is made), taking probes out, and reading the live map for a snapshot.
- */
-
-/*
- * Let the loop handle signals from here on. Call it first, so that no signal ends the process while probes are in,
- * or before a reload can be handled.
- */
-int daemon_loop_open(struct daemon *d);
-/* Watch the descriptors of the parts that do not do so themselves. */
-int daemon_loop_start(struct daemon *d);
-/*
- * Run until SIGTERM or SIGINT: 0, after saving and pushing last profiles for some seconds, which a second signal
- * cuts short. After SIGHUP: 0 and true; call it again. Log why it ends. -EPIPE, after the same: the guardian was
- * killed, so no probe is left, and heaptap's starter starts it anew.
- */
-int daemon_loop_run(struct daemon *d, bool *ret_wants_reload);
 
 /*
  * requests.c: the daemon's HTTP side: finds out what a request asks for and which part answers it.
@@ -104,7 +43,7 @@ int daemon_loop_run(struct daemon *d, bool *ret_wants_reload);
  * addresses take longer: profiles.c holds the exchange and answers later. Saved profiles are sent unchanged. A
  * request for something that does not exist is told what there is instead.
  *
- * The server runs in the event loop, which calls http_run() and the like on requests_server().
+ * The server runs in the event loop, which calls http_run() and the like on it.
  */
 
 /* The parts that know the answers. */
@@ -120,9 +59,11 @@ struct requests_parts {
 
 /*
  * Call before anything is attached: the port may be in use, which is logged on stderr, as are faults of the token.
- * listen is as in http/http.h; token_file may be NULL: none.
+ * listen is as in http/http.h; token_file may be NULL: none. The server is owned by
+ * the requests.
  */
-int requests_open(const char *listen, const char *token_file, struct requests **ret);
+int requests_open(const char *listen, const char *token_file, struct requests **ret,
+		  struct http_server **ret_server);
 /* Call before the server runs for the first time. parts is copied. What it points to must stay as long as the
  * server runs, and profiles until requests_close(). */
 void requests_start(struct requests *as, const struct requests_parts *parts);
@@ -131,9 +72,6 @@ void requests_close(struct requests *as);
 
 /* Set another token; NULL: none. On failure, which is logged, the old token stays in force. */
 int requests_set_token(struct requests *as, const char *token_file);
-
-/* Owned by the requests. */
-struct http_server *requests_server(const struct requests *as);
 
 /*
  * profiles.c: answers requests for profiles, names of addresses and command lines.
@@ -195,14 +133,8 @@ bool slow_processes_has(const struct slow_processes *s, pid_t pid, uint32_t gene
 #define LIVE_VIEW_AGE_NS (200 * NS_PER_MS)
 #define LIVE_VIEW_REST 20
 
-struct live_view_options {
-	size_t scopes_max; /* maximum series of a process: see http/series_table.c */
-	uint64_t live_cap, stack_cap; /* the engine's */
-	uint64_t rows_interval_ns; /* between readings of a process: see below */
-};
-
 /* src is copied. */
-int live_view_new(const struct result_source *src, const struct live_view_options *opts,
+int live_view_new(const struct result_source *src, const struct daemon_options *opts,
 		  struct live_view **ret);
 void live_view_free(struct live_view *lv);
 
@@ -235,26 +167,6 @@ void target_memory_work(struct target_memory *tm);
 /* That job (proc/reader.h). */
 #define TARGET_MEMORY_JOB 1
 int target_memory_run_job(const void *args, size_t args_bytes, int out_fd);
-
-/*
- * daemon_loop.c, too: the daemon's periodic work: finds processes to follow, reads what processes count themselves, and
- * reclaims what ended ones left.
- *
- * /proc is scanned each second, and sooner after a followed process has forked; in a storm of forks only a small
- * part of the time is spent on scans. In between, the kernel's mapping events tell which process has loaded a
- * library; without them only the scans find that. Ended processes are cleaned up in small pieces, so that a tick
- * stays short.
- */
-
-/* -ENOMEM. Missing mapping events are logged on stderr and are no error. */
-int ticks_open(const struct daemon *d, struct ticks **ret);
-/* Does not use the parts, which may be gone. */
-void ticks_close(struct ticks *r);
-
-/* Pass an event of the engine on to the parts; it may bring the next scan forward. */
-void ticks_on_event(struct ticks *r, const struct ht_event *event);
-/* Scan now: follow the selected processes and let the others go. */
-int ticks_scan(struct ticks *r);
 
 /*
  * live_view.c reads now and then what is resident of each process by row: see http/past.h.

@@ -25,7 +25,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -39,7 +38,6 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/vec.h"
-#include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "kernel/features.h"
 #include "proc/proc_text.h"

@@ -435,7 +435,7 @@ static void own_cost_read(struct serve_own *ret)
 
 struct live_view {
 	struct result_source src;
-	struct live_view_options opts;
+	uint64_t live_cap, stack_cap; /* the engine's */
 	struct series_table *book;
 	struct target_memory *memory;
 	struct inuse_past *past;
@@ -451,7 +451,7 @@ struct live_view {
 	uint64_t due_ns; /* when it is too old to be shown */
 };
 
-int live_view_new(const struct result_source *src, const struct live_view_options *opts,
+int live_view_new(const struct result_source *src, const struct daemon_options *opts,
 		  struct live_view **ret)
 {
 	struct live_view *lv = calloc(1, sizeof(*lv));
@@ -460,8 +460,9 @@ int live_view_new(const struct result_source *src, const struct live_view_option
 	if (!lv)
 		return -ENOMEM;
 	lv->src = *src;
-	lv->opts = *opts;
-	err = series_table_new(opts->scopes_max, &lv->book);
+	lv->live_cap = opts->live_cap;
+	lv->stack_cap = opts->stack_cap;
+	err = series_table_new(opts->metrics_scopes, &lv->book);
 	if (!err)
 		err = target_memory_new(&lv->memory);
 	if (!err)
@@ -511,15 +512,14 @@ static void make_losses(struct live_view *lv, const struct snapshot *s)
 
 static void make_maps(struct live_view *lv, const struct snapshot *s)
 {
-	const struct live_view_options *o = &lv->opts;
 	uint64_t gone_cnt = reclaim_counts(tracker_reclaim(lv->src.tracker))->stacks;
 
-	lv->maps[0] = (struct serve_map){ "live", (double)s->live_cnt, o->live_cap };
+	lv->maps[0] = (struct serve_map){ "live", (double)s->live_cnt, lv->live_cap };
 	lv->maps[1] =
 		(struct serve_map){ "stacks", (double)(s->stats[HT_STAT_STACKS_NEW] - gone_cnt),
-				    o->stack_cap };
+				    lv->stack_cap };
 	lv->maps[2] = (struct serve_map){ "totals", (double)s->total_cnt,
-					  (double)o->stack_cap * ENGINE_TOTALS_PER_STACK };
+					  (double)lv->stack_cap * ENGINE_TOTALS_PER_STACK };
 	lv->maps[3] = (struct serve_map){ "contexts", (double)s->context_cnt, HT_CONTEXTS_CAP };
 	lv->maps[4] = (struct serve_map){ "scopes", (double)s->scopes.cnt, HT_SCOPES_CAP };
 	lv->maps[5] =

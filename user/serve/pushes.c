@@ -97,7 +97,7 @@ static int open_sender(const struct pushes_options *o, size_t i, struct push_sen
 	struct push_queue_options opts;
 	int err;
 
-	push_queue_defaults(&opts);
+	opts = push_queue_defaults;
 	opts.http.target = o->targets[i];
 	set_identity(o, &opts.http);
 	if (o->spool_dir) {
@@ -270,7 +270,7 @@ static int open_upload(struct pushes *p, const struct pushes_options *o, size_t 
 
 	if (!o->sends_debuginfo || o->targets[i].kind != PUSH_PARCA)
 		return 0;
-	debuginfo_upload_defaults(&opts);
+	opts = debuginfo_upload_defaults;
 	opts.http.target = o->targets[i];
 	set_identity(o, &opts.http);
 	opts.open_file = open_debug_file;

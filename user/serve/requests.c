@@ -137,7 +137,8 @@ static void answer_page(const struct requests_parts *parts, struct http_exchange
 		http_error(x, 500, "cannot read the samples: %s\n", strerror(-err));
 		return;
 	}
-	if (r->endpoint == ENDPOINT_PROCESS && !http_is_head(x) && has_moments(parts, r->pid)) {
+	if (r->endpoint == ENDPOINT_PROCESS && !http_request(x)->is_head &&
+	    has_moments(parts, r->pid)) {
 		r->page = text;
 		profiles_request(parts->profiles, x, r);
 		return;
@@ -206,7 +207,7 @@ static pid_t only_process(const struct requests_parts *parts, struct http_exchan
 		http_error(x, 400,
 			   "this page is of one process: ask for /pid/PID%s (or ?pid=PID); "
 			   "followed:%s%s\n",
-			   http_path(x), list, used < sizeof(list) - 16 ? "" : " ...");
+			   http_request(x)->path, list, used < sizeof(list) - 16 ? "" : " ...");
 	else
 		http_error(x, 404, "no process is followed now\n");
 	return 0;
@@ -219,15 +220,13 @@ static void answer_symbol(const struct requests_parts *parts, struct http_exchan
 	/* Clients only check whether the number is 0 (Go does the same). Every address has some name here. */
 	static const struct http_answer some = { .status = 200, .text = "num_symbols: 1\n" };
 	struct err why = { .text = "out of memory" };
-	const char *body;
-	size_t bytes;
+	const struct http_request *asked = http_request(x);
 
-	if (!http_is_post(x)) {
+	if (!asked->is_post) {
 		http_reply(x, &some);
 		return;
 	}
-	body = http_body(x, &bytes);
-	if (endpoint_parse_addrs(body, bytes, &r->addrs, &why))
+	if (endpoint_parse_addrs(asked->body, asked->body_bytes, &r->addrs, &why))
 		http_error(x, 400, "%s\n", why.text);
 	else
 		profiles_request(parts->profiles, x, r);
@@ -238,7 +237,7 @@ static void answer_profile(const struct requests_parts *parts, struct http_excha
 {
 	struct http_answer head = { .status = 200, .fd = -1 };
 
-	if (!http_is_head(x)) {
+	if (!http_request(x)->is_head) {
 		profiles_request(parts->profiles, x, r);
 		return;
 	}
@@ -460,7 +459,7 @@ static int on_arg(void *ctx, const char *key, const char *value)
  * folders above, so they are not named. */
 static void lead_on(struct http_exchange *x, const struct result_request *r)
 {
-	const char *name = strrchr(http_path(x), '/') + 1;
+	const char *name = strrchr(http_request(x)->path, '/') + 1;
 	char location[ENDPOINT_PATH_BUF + 16];
 	const struct http_answer a = { .status = 301, .location = location, .text = location };
 
@@ -477,8 +476,8 @@ static void on_request(void *ctx, struct http_exchange *x)
 	struct arg_reader args = { .request = &r };
 	bool lacks_slash = false;
 
-	if (endpoint_parse_path(http_path(x), &r)) {
-		lacks_slash = !endpoint_parse_folder(http_path(x), &r);
+	if (endpoint_parse_path(http_request(x)->path, &r)) {
+		lacks_slash = !endpoint_parse_folder(http_request(x)->path, &r);
 		if (!lacks_slash) {
 			http_error(x, 404,
 				   "no such page; / lists the processes, heaptap serve "
@@ -506,7 +505,7 @@ static void on_request(void *ctx, struct http_exchange *x)
 		answer_page(&as->parts, x, &r);
 		break;
 	case ENDPOINT_VIEWER_SCRIPT:
-		answer_script(x, report_viewer_script());
+		answer_script(x, report_viewer.script);
 		break;
 	case ENDPOINT_PAGE_SCRIPT:
 		answer_script(x, page_files.script);
@@ -518,7 +517,7 @@ static void on_request(void *ctx, struct http_exchange *x)
 		answer_script(x, page_files.process_script);
 		break;
 	case ENDPOINT_VIEWER_STYLE:
-		answer_style(x, report_viewer_style());
+		answer_style(x, report_viewer.style);
 		break;
 	case ENDPOINT_PAGE_STYLE:
 		answer_style(x, page_files.style);
@@ -565,7 +564,8 @@ static int open_server(struct requests *as, const char *listen, const char *toke
 	return err;
 }
 
-int requests_open(const char *listen, const char *token_file, struct requests **ret)
+int requests_open(const char *listen, const char *token_file, struct requests **ret,
+		  struct http_server **ret_server)
 {
 	struct requests *as = calloc(1, sizeof(*as));
 	int err;
@@ -578,6 +578,7 @@ int requests_open(const char *listen, const char *token_file, struct requests **
 		return err;
 	}
 	*ret = as;
+	*ret_server = as->server;
 	return 0;
 }
 
@@ -606,9 +607,4 @@ int requests_set_token(struct requests *as, const char *token_file)
 		log_error("serve: %s", why.text);
 	explicit_bzero(token, sizeof(token));
 	return err;
-}
-
-struct http_server *requests_server(const struct requests *as)
-{
-	return as->server;
 }

@@ -414,27 +414,11 @@ bool dwarf_lookup_is_split(const struct dwarf_lookup *dl)
 	return dl->is_split;
 }
 
-/* First requested address >= vaddr. */
-static size_t first_at(const uint64_t *vaddr, size_t cnt, uint64_t key)
-{
-	size_t low = 0, high = cnt;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (vaddr[mid] < key)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 static int claim_range(struct dwarf_lookup *dl, uint32_t unit, uint64_t low, uint64_t high)
 {
 	size_t cap = dl->vaddr_cnt * CLAIMS_PER_ADDR_CAP + CLAIMS_CAP_MIN;
 
-	for (size_t i = first_at(dl->vaddr, dl->vaddr_cnt, low);
+	for (size_t i = sorted_find(dl->vaddr, dl->vaddr_cnt, sizeof(*dl->vaddr), 0, low, false);
 	     i < dl->vaddr_cnt && dl->vaddr[i] < high && dl->claims.cnt < cap; i++) {
 		struct claim c = { .unit = unit, .addr = (uint32_t)i };
 

@@ -173,17 +173,9 @@ static void find_declaration(Dwarf_Die *die, Dwarf_Die *ret)
 /* Return the innermost scope around offset off. */
 static uint32_t scope_at(const struct unit_scopes *u, Dwarf_Off off)
 {
-	size_t low = 0, high = u->scopes.cnt;
+	size_t low = vec_first_from(&u->scopes, start, off);
 	uint32_t at;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (u->scopes.data[mid].start < off)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	at = low ? (uint32_t)low - 1 : NO_SCOPE;
 	while (at != NO_SCOPE && u->scopes.data[at].end <= off)
 		at = u->scopes.data[at].parent;

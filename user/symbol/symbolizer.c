@@ -15,7 +15,6 @@
 #include "symbol/symbol.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>

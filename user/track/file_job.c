@@ -18,7 +18,6 @@
 #include "base/fd.h"
 #include "elf/elf_budget.h"
 #include "proc/reader.h"
-#include "symbol/debug_files.h"
 #include "elf/unwind_table.h"
 
 /* Limits of an analysis beyond those of elf_budget.h, which bounds what real files need. */

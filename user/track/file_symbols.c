@@ -11,7 +11,6 @@
 #include "base/printable.h"
 #include "base/strset.h"
 #include "proc/jit_entry.h"
-#include "track/files.h"
 #include "track/jit_code.h"
 
 static int intern(struct strset *strings, const char *text, const char **ret)

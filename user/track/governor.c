@@ -319,11 +319,6 @@ static int keep_probes(struct budget_unit *u, enum probes_kept kept)
 	return err;
 }
 
-uint64_t budget_unit_watched_ns(const struct budget_unit *u)
-{
-	return u->watched_ns + (u->watched_since_ns ? now_ns() - u->watched_since_ns : 0);
-}
-
 /* See every block that is allocated from now on until it is freed. Also sets change->is_alloc_only. */
 static int budget_unit_track_frees(struct budget_unit *u, struct engine_change *change)
 {
@@ -481,23 +476,12 @@ static int apply(struct governor *g, struct governed *gd)
 	return err;
 }
 
-/* The advice is given once. */
-static void log_step(struct governor *g, struct governed *gd, const struct governor_step *step)
+static void add_to_history(struct governor_history *h, const struct governor_step *step)
 {
-	const bool is_unknown = step->plan.step >= BUDGET_ALLOCS;
-	char text[GOVERNOR_TEXT_CAP];
-	uint64_t cnt;
-
-	if (!log_limit_allows(&g->log, now_ns()))
-		return;
-	cnt = log_limit_left_out(&g->log);
-	if (cnt)
-		log_warn("%s: %llu more steps to keep the overhead limit are not listed",
-			 g->opts.command, (unsigned long long)cnt);
-	governor_step_words(step, !gd->is_advised, text, sizeof(text));
-	gd->is_advised |= is_unknown && governor_step_is_down(step);
-	log_msg(governor_step_is_down(step) ? LOG_WARN : LOG_INFO, "%s: PID %d: %s",
-		g->opts.command, step->pid, text);
+	h->step_cnt++;
+	if (h->cnt == GOVERNOR_HISTORY_CAP)
+		memmove(&h->step[1], &h->step[2], (--h->cnt - 1) * sizeof(h->step[0]));
+	h->step[h->cnt++] = *step;
 }
 
 /* Apply the plan; hits until the probes were in or out count as cost. */
@@ -533,8 +517,8 @@ static int take_step(struct governor *g, struct governed *gd, const struct budge
 	int err = put_into_effect(g, gd);
 
 	if (is_told) {
-		governor_history_add(&gd->history, &step);
-		log_step(g, gd, &step);
+		add_to_history(&gd->history, &step);
+		governor_log_step(g, gd, &step);
 	} else {
 		log_debug("%s: PID %d: a trial %s", g->opts.command, step.pid,
 			  plan->is_trial ? "begins" : "has failed");
@@ -613,8 +597,8 @@ static int try_tap(struct governor *g, struct governed *gd, const struct budget_
 		return err;
 	budget_restart(u->budget);
 	budget_applied(u->budget, &u->now);
-	governor_history_add(&gd->history, &step);
-	log_step(g, gd, &step);
+	add_to_history(&gd->history, &step);
+	governor_log_step(g, gd, &step);
 	return 0;
 }
 

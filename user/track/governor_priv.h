@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/hmap.h"
 #include "base/log.h"
 #include "base/vec.h"
@@ -50,7 +51,10 @@ struct budget_unit {
 };
 
 /* Time in which allocations were seen so far. */
-uint64_t budget_unit_watched_ns(const struct budget_unit *u);
+static inline uint64_t budget_unit_watched_ns(const struct budget_unit *u)
+{
+	return u->watched_ns + (u->watched_since_ns ? now_ns() - u->watched_since_ns : 0);
+}
 
 /* A unit that has a budget. */
 struct governed {
@@ -108,15 +112,13 @@ void governor_tally_fill(const struct governor_tally *t, int64_t epoch_off_ns, s
 
 /* Does the step give something up? */
 bool governor_step_is_down(const struct governor_step *step);
-void governor_history_add(struct governor_history *h, const struct governor_step *step);
 
 #define GOVERNOR_TEXT_CAP 512
 /* "after 2.1 s: stopped tracking frees (...): in-use is unknown". has_advice: also say how to know
  * it. Returns buf. */
 char *governor_step_words(const struct governor_step *step, bool has_advice, char *buf,
 			  size_t buf_bytes);
-
-/* Comment on the cost of a process, and on its steps. pid 0: of all that the profile covers. */
-int governor_comment_unit(struct profile *p, pid_t pid, const struct governor_record *r);
+/* Log the step of that process. The advice is given once. */
+void governor_log_step(struct governor *g, struct governed *gd, const struct governor_step *step);
 
 #endif

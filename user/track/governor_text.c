@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/hmap.h"
+#include "base/log.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "profile/profile.h"
@@ -23,14 +23,6 @@ bool governor_step_is_down(const struct governor_step *s)
 		return false;
 	return s->plan.step > s->from.step ||
 	       (s->plan.step == s->from.step && s->plan.coarse > s->from.coarse);
-}
-
-void governor_history_add(struct governor_history *h, const struct governor_step *step)
-{
-	h->step_cnt++;
-	if (h->cnt == GOVERNOR_HISTORY_CAP)
-		memmove(&h->step[1], &h->step[2], (--h->cnt - 1) * sizeof(h->step[0]));
-	h->step[h->cnt++] = *step;
 }
 
 /* " (5 %, reduced as ...)", or "" for a limit in force that is the one that was given. */
@@ -165,6 +157,24 @@ char *governor_step_words(const struct governor_step *s, bool has_advice, char *
 	return buf;
 }
 
+void governor_log_step(struct governor *g, struct governed *gd, const struct governor_step *step)
+{
+	const bool is_unknown = step->plan.step >= BUDGET_ALLOCS;
+	char text[GOVERNOR_TEXT_CAP];
+	uint64_t cnt;
+
+	if (!log_limit_allows(&g->log, now_ns()))
+		return;
+	cnt = log_limit_left_out(&g->log);
+	if (cnt)
+		log_warn("%s: %llu more steps to keep the overhead limit are not listed",
+			 g->opts.command, (unsigned long long)cnt);
+	governor_step_words(step, !gd->is_advised, text, sizeof(text));
+	gd->is_advised |= is_unknown && governor_step_is_down(step);
+	log_msg(governor_step_is_down(step) ? LOG_WARN : LOG_INFO, "%s: PID %d: %s",
+		g->opts.command, step->pid, text);
+}
+
 static const char *who(pid_t pid, char *buf, size_t buf_bytes)
 {
 	if (pid)
@@ -209,7 +219,8 @@ static int comment_cost(struct profile *p, const char *name, const struct govern
 			       budget_has_limit(&v->limit) ? limit : "no limit");
 }
 
-int governor_comment_unit(struct profile *p, pid_t pid, const struct governor_record *r)
+/* Comment on the cost of a process, and on its steps. pid 0: of all that the profile covers. */
+static int comment_unit(struct profile *p, pid_t pid, const struct governor_record *r)
 {
 	const struct governor_history *h = &r->history;
 	char name[32], words[GOVERNOR_TEXT_CAP];
@@ -294,14 +305,14 @@ int governor_comment(const struct governor *g, pid_t pid, struct profile *p)
 		if (err || (pid && u->pid && u->pid != pid))
 			continue;
 		take_record(g, gd, &record);
-		err = governor_comment_unit(p, pid || g->governed.cnt == 1 ? 0 : u->pid, &record);
+		err = comment_unit(p, pid || g->governed.cnt == 1 ? 0 : u->pid, &record);
 	}
 	return err;
 }
 
 int governor_comment_record(const struct governor_record *r, struct profile *p)
 {
-	return r->is_known ? governor_comment_unit(p, 0, r) : 0;
+	return r->is_known ? comment_unit(p, 0, r) : 0;
 }
 
 void governor_tally_add(struct governor_tally *t, const struct governor_view *v)

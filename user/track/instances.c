@@ -2,7 +2,6 @@
 /* instances.c - see instances.h. */
 #include "track/instances.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,6 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "profile/tag_labels.h"
-#include "proc/process.h"
 
 /* A program has mapped its libraries by then. On a busy machine its first read may come later than that: so a library is
  * from dlopen() only if a read after this time did not have it. */

@@ -3,7 +3,6 @@
 #include "track/jit_code.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -471,25 +470,10 @@ struct search {
 	VEC(struct wanted) wanted; /* sorted */
 };
 
-static size_t first_at(const struct search *s, uint64_t addr)
-{
-	size_t low = 0, high = s->wanted.cnt;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->wanted.data[mid].addr < addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 static int on_entry(void *ctx, const struct jit_entry *e)
 {
 	struct search *s = ctx;
-	for (size_t i = first_at(s, e->start_addr);
+	for (size_t i = vec_first_from(&s->wanted, addr, e->start_addr);
 	     i < s->wanted.cnt && s->wanted.data[i].addr < e->end_addr; i++) {
 		struct wanted *w = &s->wanted.data[i];
 		int64_t id = 0;

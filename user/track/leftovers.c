@@ -2,7 +2,6 @@
 /* leftovers.c - see probes.h. */
 #include "track/probes.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

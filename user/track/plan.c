@@ -34,7 +34,6 @@
  */
 #include "track/policy.h"
 
-#include <errno.h>
 #include <string.h>
 
 /* Defaults when nothing was measured: the table's machine. */

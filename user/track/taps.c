@@ -15,7 +15,6 @@
 #include "proc/process.h"
 #include "tap/tap.h"
 #include "track/file.h"
-#include "track/tap_orders.h"
 
 /*
  * The rate.
@@ -77,31 +76,12 @@ bool tracker_may_tap(const struct tracker *t, pid_t pid)
 	       (p->tap != TAP_REFUSED || p->tap_generation != p->generation);
 }
 
-/* Where probes are shared, a request is one for all. */
-bool taps_are_for_new(const struct tracker *t)
-{
-	return tracker_wants_taps(t) && (!t->policy->taps_on_request || t->policy->follow);
-}
-
-bool taps_are_for(const struct tracker *t, const struct tracked_process *p)
-{
-	return tracker_wants_taps(t) && (!t->policy->taps_on_request || p->is_tap_requested);
-}
-
 int taps_await(const struct tracker *t, struct tracked_process *p, uint64_t not_before_ns)
 {
 	p->is_tap_requested = true;
 	p->tap_generation = HT_GENERATION_NONE;
 	p->tap_due_ns = not_before_ns;
 	return probes_set_sampled(t->probes, p->pid, p->pid, true);
-}
-
-void taps_note_begin(const struct tracker *t, const struct tracked_process *p, uint32_t generation)
-{
-	struct track_instance *inst = instances_find(&t->instances, p->pid, generation);
-
-	if (inst && taps_are_for(t, p))
-		inst->is_tap_awaited = true;
 }
 
 /* The process has another image, which has no tap. */

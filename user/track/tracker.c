@@ -124,6 +124,16 @@ int tracker_new(struct engine *engine, struct guardian *guardian, struct track_f
 	return 0;
 }
 
+/* Its image with that generation is known now. */
+static void note_tap_awaited(const struct tracker *t, const struct tracked_process *p,
+			     uint32_t generation)
+{
+	struct track_instance *inst = instances_find(&t->instances, p->pid, generation);
+
+	if (inst && taps_are_for(t, p))
+		inst->is_tap_awaited = true;
+}
+
 /* When the recording ends: note if the newest image of a process was not read. */
 static void note_unread(struct tracker *t, const struct tracked_process *p)
 {
@@ -133,7 +143,7 @@ static void note_unread(struct tracker *t, const struct tracked_process *p)
 	if (engine_get_target(t->engine, p->pid, &target) ||
 	    !instances_get(&t->instances, p->pid, target.generation))
 		return;
-	taps_note_begin(t, p, target.generation);
+	note_tap_awaited(t, p, target.generation);
 	if (p->held_until_ns < now)
 		instances_note_end(&t->instances, p->pid, target.generation, now);
 }
@@ -431,7 +441,7 @@ static void add_child(struct tracker *t, const struct ht_event *event)
 	if (taps_are_for_new(t))
 		taps_await(t, p, p->followed_ns + TAP_CHILD_NS);
 	instances_note_begin(&t->instances, child, target.generation, event);
-	taps_note_begin(t, p, target.generation);
+	note_tap_awaited(t, p, target.generation);
 	p->is_dirty = true;
 }
 
@@ -570,7 +580,7 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 	switch (event->kind) {
 	case HT_EVENT_EXEC:
 		instances_note_begin(&t->instances, p->pid, event->generation, event);
-		taps_note_begin(t, p, event->generation);
+		note_tap_awaited(t, p, event->generation);
 		instances_note_end(&t->instances, p->pid, event->generation - 1, event->time_ns);
 		p->is_dirty = true;
 		p->held_until_ns = event->other ? event->time_ns + HOLD_LIMIT_NS : 0;

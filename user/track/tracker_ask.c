@@ -4,8 +4,6 @@
 
 #include "base/clock.h"
 #include "kernel/engine.h"
-#include "kernel/reclaim.h"
-#include "proc/process.h"
 #include "track/files.h"
 #include "track/probes.h"
 #include "track/tracker_priv.h"

@@ -195,14 +195,20 @@ bool tracked_is_current(const struct tracker *t, const struct tracked_process *p
  * are not seen, and this is logged.
  */
 
-/* Are processes that come from now on tapped, where allowed? */
-bool taps_are_for_new(const struct tracker *t);
+/* Are processes that come from now on tapped, where allowed? Where probes are shared, a request is one for all. */
+static inline bool taps_are_for_new(const struct tracker *t)
+{
+	return tracker_wants_taps(t) && (!t->policy->taps_on_request || t->policy->follow);
+}
+
 /* Is this one? */
-bool taps_are_for(const struct tracker *t, const struct tracked_process *p);
+static inline bool taps_are_for(const struct tracker *t, const struct tracked_process *p)
+{
+	return tracker_wants_taps(t) && (!t->policy->taps_on_request || p->is_tap_requested);
+}
+
 /* For a new process: do not probe it until it is known whether it can be tapped. not_before_ns: when to try. */
 int taps_await(const struct tracker *t, struct tracked_process *p, uint64_t not_before_ns);
-/* Its image with that generation is known now. */
-void taps_note_begin(const struct tracker *t, const struct tracked_process *p, uint32_t generation);
 /* After its mappings were read: tap what is not tapped yet. -ESRCH: it is gone. */
 int taps_process(struct tracker *t, struct tracked_process *p);
 /* Update its rate, if it is time. */

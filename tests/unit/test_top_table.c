@@ -12,10 +12,10 @@
 
 #include "made_frame.h"
 #include "profile/profile.h"
-#include "report/report_list.h"
+#include "record/top_priv.h"
 
 static struct profile *p; /* of the test that runs */
-static struct report_list *l;
+static struct top_table *t;
 
 static void add(const uint32_t *locs, size_t cnt, const char *key, const char *value, int64_t bytes)
 {
@@ -30,33 +30,31 @@ static void add(const uint32_t *locs, size_t cnt, const char *key, const char *v
 static int set_up(void **state)
 {
 	(void)state;
-	l = NULL;
+	t = NULL;
 	return profile_new(&p);
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	report_list_free(l);
+	top_table_free(t);
 	profile_free(p);
 	return 0;
 }
 
-static const struct report_list_row *make(enum report_by by, size_t want_cnt)
+static const struct top_row *make(enum top_what what, size_t want_cnt)
 {
-	const struct report_options opts = { .by = by };
-
-	report_list_free(l);
-	l = NULL;
-	assert_int_equal(report_list_new(p, &opts, &l), 0);
-	assert_int_equal(report_list_cnt(l), want_cnt);
-	return report_list_at(l, 0);
+	top_table_free(t);
+	t = NULL;
+	assert_int_equal(top_table_of_profile(p, what, &t), 0);
+	assert_int_equal(t->rows.cnt, want_cnt);
+	return t->rows.data;
 }
 
 static void stacks_have_places_callers_and_frames(void **state)
 {
-	const struct report_list_row *row;
-	char buf[REPORT_LIST_FRAME_BUF];
+	const struct top_row *row;
+	char buf[TOP_FRAME_BUF];
 	uint32_t put, run, main_frame;
 
 	(void)state;
@@ -66,17 +64,17 @@ static void stacks_have_places_callers_and_frames(void **state)
 	main_frame = made_frame(p, "main", 7);
 	add((uint32_t[]){ put, run, main_frame }, 3, "thread", "a", 100);
 	add((uint32_t[]){ run, main_frame }, 2, "thread", "b", 400);
-	row = make(REPORT_BY_STACK, 2);
+	row = make(TOP_STACKS, 2);
 	assert_string_equal(row[0].name, "run app.c:5");
-	assert_string_equal(row[0].callers, "< main app.c:7");
+	assert_string_equal(row[0].tail, "< main app.c:7");
 	assert_string_equal(row[1].name, "put app.c:3");
-	assert_string_equal(row[1].callers, "< run app.c:5 < main app.c:7");
+	assert_string_equal(row[1].tail, "< run app.c:5 < main app.c:7");
 	assert_string_not_equal(row[0].key, row[1].key);
 	assert_true(row[0].held_bytes == 400 && row[0].alloc_bytes == 800 && row[0].blocks == 1);
-	assert_true(report_list_total(l)->held_bytes == 500);
-	assert_string_equal(report_list_frame(l, 1, 0, buf), "put app.c:3");
-	assert_string_equal(report_list_frame(l, 1, 2, buf), "main app.c:7");
-	assert_null(report_list_frame(l, 1, 3, buf));
+	assert_true(t->total.held_bytes == 500);
+	assert_string_equal(top_table_frame(t, 1, 0, buf), "put app.c:3");
+	assert_string_equal(top_table_frame(t, 1, 2, buf), "main app.c:7");
+	assert_null(top_table_frame(t, 1, 3, buf));
 }
 
 /* A runtime compiles a function again when it has run often: it is the same function. */
@@ -89,7 +87,7 @@ static void a_function_compiled_again_is_one_row(void **state)
 		  "void [app] App::Run()[OptimizedTier1OSR]" },
 		{ "void [app] Store::Put()[OptimizedTier1]", "void [app] App::Run()[Optimized]" },
 	};
-	const struct report_list_row *row;
+	const struct top_row *row;
 
 	(void)state;
 	assert_int_equal(profile_set_heap_types(p, 1), 0);
@@ -97,7 +95,7 @@ static void a_function_compiled_again_is_one_row(void **state)
 		add((uint32_t[]){ made_frame(p, names[i][0], i < 2 ? 3 : 0),
 				  made_frame(p, names[i][1], i < 2 ? 5 : 0) },
 		    2, "thread", "a", 100 + (int64_t)(i / 2));
-	row = make(REPORT_BY_STACK, 2);
+	row = make(TOP_STACKS, 2);
 	assert_string_equal(row[0].key, "void [app] Store::Put() < void [app] App::Run()");
 	assert_true(row[0].held_bytes == 202);
 	assert_string_equal(row[1].key, "put app.c:3 < run app.c:5");
@@ -107,13 +105,13 @@ static void a_function_compiled_again_is_one_row(void **state)
 
 static void scopes_are_a_tree(void **state)
 {
-	const struct report_list_row *row;
+	const struct top_row *row;
 
 	(void)state;
 	assert_int_equal(profile_set_heap_types(p, 1), 0);
 	add(NULL, 0, "scope", "Top/A", 100);
 	add(NULL, 0, "scope", "Top/B", 300);
-	row = make(REPORT_BY_SCOPE, 3);
+	row = make(TOP_SCOPES, 3);
 	assert_string_equal(row[0].name, "Top");
 	assert_int_equal(row[0].depth, 0);
 	assert_true(row[0].held_bytes == 400);
@@ -125,7 +123,7 @@ static void scopes_are_a_tree(void **state)
 
 static void unknown_is_not_zero(void **state)
 {
-	const struct report_list_row *row;
+	const struct top_row *row;
 
 	(void)state;
 	assert_int_equal(profile_set_heap_types(p, 1), 0);
@@ -133,7 +131,7 @@ static void unknown_is_not_zero(void **state)
 	p->recording = RECORDING_NONE;
 	p->recording.is_known = true;
 	p->recording.inuse = RECORDING_INUSE_UNKNOWN;
-	row = make(REPORT_BY_THREAD, 1);
+	row = make(TOP_THREADS, 1);
 	assert_true(isnan(row->held_bytes) && isnan(row->blocks) && isnan(row->held_variance));
 	assert_true(row->alloc_bytes == 200);
 	assert_string_equal(row->error, "");
@@ -141,10 +139,8 @@ static void unknown_is_not_zero(void **state)
 
 static void profiles_without_values_are_refused(void **state)
 {
-	const struct report_options opts = { .by = REPORT_BY_STACK };
-
 	(void)state;
-	assert_int_equal(report_list_new(p, &opts, &l), -EINVAL);
+	assert_int_equal(top_table_of_profile(p, TOP_STACKS, &t), -EINVAL);
 }
 
 int main(void)
