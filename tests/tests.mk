@@ -27,9 +27,10 @@ E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads siege)
 # test_tap_hostile kills guardians as well. test_tap_torture wants all processors for a minute: `make torture` runs it.
 E2E_FEW := $(patsubst %,tests/e2e/test_%.sh,budget budget_serve hold_cost kill attach_time slow_names tap tap_harm mute \
 	soak serve tap_guest tap_hostile tap_eintr hostile endless metrics serve_ways)
-E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,unexplained mapped_late exec_hold wrapper launch fork costly_files serve_http growth output \
-	check jit serve_select whom sampler scopes exact_cxx scope_links foreign_tags dlopen tap_truth two_recorders \
-	languages top doctor serve_past exact_threads statistics unwind scope_rust exec scope_matrix serve_keep)
+E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,unexplained mapped_late exec_hold wrapper launch fork tap_auto costly_files serve_http \
+	growth output check jit serve_select whom sampler scopes stable serve_pages serve_rows resident_rows exact_cxx scope_links \
+	explain explain_classes statistics unwind foreign_tags dlopen tap_truth two_recorders huge diff_served shared_memory \
+	languages top doctor serve_past exact_threads scope_rust exec scope_matrix serve_keep)
 E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_FEW) $(E2E_LONG),$(E2E))
 BPF_ALONE := $(B)/tests/bpf/test_races
 BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))

@@ -212,9 +212,9 @@ build_cxx() {
 	build "${OUT:-$name}" "$loads/$name.cc" ${CXX:-g++} -std=c++17 -O2 -g -D_GNU_SOURCE -Wall -Wextra \
 		-fomit-frame-pointer -pthread "$loads/$name.cc" "$@"
 }
-# build_go NAME: workloads/NAME.go -> $bin/NAME; they share a cache, since the first one builds Go's own library
+# build_go NAME: workloads/NAME.go -> $bin/NAME, with the user's cache, which has Go's own library
 build_go() {
-	build "$1" "$loads/$1.go" env GO111MODULE=off CGO_ENABLED=0 GOFLAGS= GOCACHE="$bin/go-cache" \
+	build "$1" "$loads/$1.go" env GO111MODULE=off CGO_ENABLED=0 GOFLAGS= \
 		sh -c 'exec go build "$1" "$2" "$0"' "$loads/$1.go"
 }
 
