@@ -248,7 +248,7 @@ numbers() {
 begin_serve() {
 	: >"$work/serve.err"
 	url=
-	"$heaptap" serve --listen 127.0.0.1:0 -p "$target" --tap . --max-overhead off "$@" >"$work/serve.out" 2>"$work/serve.err" </dev/null &
+	"$heaptap" serve --listen 127.0.0.1:0 --sharing own -p "$target" --tap . --max-overhead off "$@" >"$work/serve.out" 2>"$work/serve.err" </dev/null &
 	server=$!
 	e2e_pids="$e2e_pids $server"
 	await 15 serves

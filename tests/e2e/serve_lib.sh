@@ -37,10 +37,12 @@ tell_to() {
 	target_in=${in_of[$1]}
 	tell "$2"
 }
-# serve ARGS...: a server; its pid in $server, its address in $url
+# serve ARGS...: a server; its pid in $server, its address in $url. sharing=own: without the programs for shared probes, which
+# take a third of a second of a processor to load; for tests of something else that begin many
+sharing=
 serve() {
 	: >"$top/serve.err"
-	"$heaptap" serve "$@" >"$top/serve.out" 2>"$top/serve.err" </dev/null &
+	"$heaptap" serve ${sharing:+--sharing $sharing} "$@" >"$top/serve.out" 2>"$top/serve.err" </dev/null &
 	server=$!
 	e2e_pids="$e2e_pids $server"
 	await 20 serves || not_ok "serve $*" "does not begin" "$top/serve.err"

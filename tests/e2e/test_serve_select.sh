@@ -9,6 +9,7 @@ have python3 || skip_all "python3 is not installed"
 
 build_c family || { not_ok build "workloads"; e2e_end; }
 . "$e2e_dir/serve_lib.sh"
+sharing=own
 id64=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
 
 # chosen NAME YES... -- NO...: these are followed within 5 seconds, those are not
