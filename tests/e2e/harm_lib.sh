@@ -16,7 +16,7 @@ is_same_text() {
 	local tid=$target line= tasks
 	{ read -r line <"/proc/$tid/maps"; } 2>/dev/null
 	[ -n "$line" ] || { tasks=("/proc/$tid/task/"*) && tid=${tasks[-1]##*/}; }
-	python3 "$e2e_dir/same_text.py" "$tid" "$@" >"$work/differences" 2>/dev/null
+	python3 -IS "$e2e_dir/same_text.py" "$tid" "$@" >"$work/differences" 2>/dev/null
 }
 
 # fault WHAT [FILE...]: it is shown with the files, as they are now

@@ -74,7 +74,7 @@ served() {
 # exact_of NAME TITLE: the heap of the process NAME is what it says, cumulative columns too
 exact_of() { served "$1" "$2" "$url/debug/pprof/heap?pid=${pid_of[$1]}" --alloc; }
 # same_memory NAME: no probe is in it
-same_memory() { timeout 20 python3 "$e2e_dir/same_text.py" "${pid_of[$1]}" >"$top/text"; }
+same_memory() { timeout 20 python3 -IS "$e2e_dir/same_text.py" "${pid_of[$1]}" >"$top/text"; }
 # answers STATUS CURL ARGS...
 answers() {
 	local want=$1 got name

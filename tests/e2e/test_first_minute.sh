@@ -129,7 +129,7 @@ port=$((20000 + $$ % 20000))
 is_open() { (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; }
 
 ## What it says itself. They sleep most of the time, and run beside each other.
-export E2E_BESIDE=${E2E_BESIDE:-4}
+export E2E_BESIDE=${E2E_BESIDE:-7}
 if build_cxx leak_server -I"$e2e_top/include" && build_c requests && OUT=requests-static build_c requests -static; then
 	beside of_workload "a server that leaks" "$bin/leak_server"
 	beside of_workload "the same with scopes" "$bin/leak_server" scopes
