@@ -221,7 +221,7 @@ pg=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
 if [ -n "$pg" ] && have setpriv && id postgres >/dev/null 2>&1; then
 	as="setpriv --reuid postgres --regid postgres --clear-groups"
 	install -d -o postgres -g postgres -m 700 "$work/pg"
-	$as "$pg/initdb" -D "$work/pg/data" -A trust -U postgres >"$work/initdb.out" 2>&1 ||
+	$as "$pg/initdb" --no-sync -D "$work/pg/data" -A trust -U postgres >"$work/initdb.out" 2>&1 ||
 		not_ok postgres "initdb" "$work/initdb.out"
 	$as "$pg/postgres" -D "$work/pg/data" -k "$work/pg" -p $port -h '' >"$work/postgres.out" 2>&1 </dev/null &
 	postmaster=$!

@@ -97,7 +97,7 @@ have luajit && beside lua_ends || skip "LuaJIT" "it is not here"
 
 java_flags="-XX:+PreserveFramePointer -XX:CompileCommand=quiet -XX:CompileCommand=dontinline,JitDirect.plantedDirect"
 java=$work/java
-java_class() { javac -d "$java" "$loads/JitDirect.java" 2>"$work/javac"; }
+java_class() { javac -J-XX:TieredStopAtLevel=1 -J-XX:+UseSerialGC -d "$java" "$loads/JitDirect.java" 2>"$work/javac"; }
 # unharmed NAME WHY COMMAND...: what is no JVM that can be asked, or may not be asked, lives on
 unharmed() {
 	local name=$1 why=$2
