@@ -9,9 +9,10 @@ Opens the page anew for each screen, runs the file SCRIPT in it, which is an exp
 
 browser.py CHROMIUM FOLDER
 
-The same for each line of its input, "URL SCRIPT SCREEN..." with tabs between, of the same browser: to begin one takes longer than
-to look at a page. A line END is behind each answer.
+The same for each line of its input, "OUT URL SCRIPT SCREEN..." with tabs between, of the same browser: to begin one takes longer
+than to look at a page. The answer is in the file OUT when it says END.
 """
+import contextlib
 import ctypes
 import json
 import os
@@ -122,7 +123,9 @@ try:
         answer(*question)
     else:
         for line in sys.stdin:
-            answer(*line.rstrip("\n").split("\t"))
+            out, *question = line.rstrip("\n").split("\t")
+            with open(out, "w", encoding="utf-8") as f, contextlib.redirect_stdout(f):
+                answer(*question)
             print("END", flush=True)
 finally:
     process.kill()

@@ -77,9 +77,9 @@ python3 "$e2e_dir/browser.py" "$browser" "$work/chromium" <"$work/browser.in" >"
 e2e_pids="$e2e_pids $!"
 exec {ask}>"$work/browser.in" {answer}<"$work/browser.out"
 screens() {
-	local line
-	printf '%s\t' "${url/http:\/\//http://x:$secret@}$2" "$1" "${@:3}" | sed 's/\t$/\n/' >&"$ask"
-	while IFS= read -rt 200 -u "$answer" line && [ "$line" != END ]; do printf '%s\n' "$line"; done >"$work/said"
+	local end
+	printf '%s\t' "$work/said" "${url/http:\/\//http://x:$secret@}$2" "$1" "${@:3}" | sed 's/\t$/\n/' >&"$ask"
+	read -rt 200 -u "$answer" end || : >"$work/said"
 	cp "$work/browser.err" "$work/log"
 }
 echo 'new Promise((done) => setTimeout(() => done(document.documentElement.outerHTML), 500))' >"$work/dom.js"
