@@ -211,6 +211,7 @@ done
 # serve taps who matches, and only these; SIGUSR1 takes it out, SIGUSR2 puts it in again.
 if have curl; then
 	. "$e2e_dir/serve_lib.sh"
+	sharing=own
 	top=$work
 	start $own "$bin/busy" 1 200000
 	serve --listen 127.0.0.1:0 --comm '^busy' --tap '^busy$' --tap-exe '/busy$'

@@ -155,6 +155,7 @@ kill_target
 
 if have curl; then
 	. "$e2e_dir/serve_lib.sh"
+	sharing=own
 	start $own "$bin/busy" 1 200000
 	serve --listen 127.0.0.1:0 --comm '^busy' --tap-auto
 	await 20 follows "$target" && await 30 says "$top/serve.err" "PID $target: after .*: the tap replaces probes" ||

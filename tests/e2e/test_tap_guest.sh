@@ -29,6 +29,7 @@ leaves_alone() {
 
 if have curl; then
 	. "$e2e_dir/serve_lib.sh"
+	sharing=own
 	top=$work
 	# many times, of one with 8 threads that check every block
 	start $own "$bin/guest" 8
