@@ -68,6 +68,7 @@ if [ -n "$browser" ]; then
 		"$work/napper" 600 &
 		e2e_pids="$e2e_pids $!"
 	done
+	sharing=
 	serve --listen 127.0.0.1:0 --comm '^napper$'
 	has_100() { [ "$(metric heaptap_probed_processes)" = 100 ]; }
 	await 30 has_100 || not_ok "100 processes" "$(metric heaptap_probed_processes) are followed" "$top/serve.err"
