@@ -14,7 +14,7 @@
 #include "symbol/debug_files.h"
 
 /* Once for all cases. */
-#define BUILD                                                                     \
+#define BUILD                                                                             \
 	"{ [ -e q.debug ] || { gcc -g -O1 -Wl,--build-id=0x1122334455667788 -o q p.c && " \
 	"objcopy --only-keep-debug q q.debug; }; } && cp q p && cp q.debug p.debug"
 

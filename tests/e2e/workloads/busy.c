@@ -67,7 +67,8 @@ static void *work(void *arg)
 			begin_pairs = *pairs;
 		}
 		if (rate > 0) {
-			uint64_t due_ns = begin_ns + (uint64_t)((*pairs - begin_pairs) / rate * 1e9);
+			uint64_t due_ns =
+				begin_ns + (uint64_t)((*pairs - begin_pairs) / rate * 1e9);
 			uint64_t at_ns = clock_ns(CLOCK_MONOTONIC);
 
 			if (due_ns > at_ns + 1000000)
