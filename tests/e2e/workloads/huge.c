@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * huge.c - allocates blocks of 64 TiB and frees them, so that the sum goes beyond what 64 bits of bytes hold. It touches none
+ * huge.c - allocates blocks of 32 TiB and frees them, so that the sum goes beyond what 64 bits of bytes hold. It touches none
  * of them: its allocator must take address space without a reserve, as jemalloc does. Requests that can only fail are among
  * them. E2E_BLOCKS=N: so many blocks.
  */
 #include "ledger.h"
 
-#define BLOCK_BYTES ((size_t)1 << 46)
+#define BLOCK_BYTES ((size_t)1 << 45)
 #define LARGEST_BYTES ((size_t)65 << 40)
 
 SITE void *site_huge(void)
