@@ -20,13 +20,13 @@ E2E := $(sort $(filter-out tests/e2e/test_tap_torture.sh,$(wildcard tests/e2e/te
 # processes, and the last ones look whether a process has no probe.
 # The others run beside each other: a recording counts the same whoever else is recorded
 # (test_two_recorders.sh), and one that fails beside others is run again alone. Longest first here as well.
-E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads siege),$(E2E))
+E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,loads siege),$(E2E))
 # test_kill reads in the kernel's log whether a guardian failed: it is over when test_tap_guest, which kills guardians, begins.
 # test_serve_ways has a server that probes every process for a while: none of its neighbours looks for probes or measures
 # them. Those that do are over when test_serve_ways begins.
 # test_tap_hostile kills guardians as well. test_tap_torture wants all processors for a minute: `make torture` runs it.
 E2E_FEW := $(patsubst %,tests/e2e/test_%.sh,budget budget_serve hold_cost kill tap tap_harm soak tap_guest hostile \
-	serve mute tap_hostile attach_time slow_names tap_eintr endless metrics serve_ways)
+	serve mute tap_hostile first_minute attach_time slow_names tap_eintr endless metrics serve_ways)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,unexplained mapped_late exec_hold wrapper launch fork tap_auto costly_files serve_http \
 	growth output check jit serve_select whom sampler scopes stable serve_pages serve_rows resident_rows exact_cxx scope_links \
 	explain explain_classes statistics unwind foreign_tags dlopen tap_truth two_recorders huge diff_served shared_memory \
