@@ -15,21 +15,22 @@ BPF_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bpf/test_*.c))
 E2E_C := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/e2e/test_*.c))
 E2E := $(sort $(filter-out tests/e2e/test_tap_torture.sh,$(wildcard tests/e2e/test_*.sh))) $(E2E_C)
 # What measures overhead, or takes every processor for a while, or looks for probes that nobody else may have in, runs
-# alone. What has a bound for an answer, for attaching, or for what is put back, runs beside two others: it waits most of the
-# time, and two are no crowd. One that records with --follow stands at the beginning, because that probes all
+# alone. What has a bound for an answer, for attaching, or for what is put back, runs beside three others: it waits most of the
+# time, and three are no crowd. One that records with --follow stands at the beginning, because that probes all
 # processes, and the last ones look whether a process has no probe.
 # The others run beside each other: a recording counts the same whoever else is recorded
 # (test_two_recorders.sh), and one that fails beside others is run again alone. Longest first here as well.
-E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads siege),$(E2E))
+E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,loads siege),$(E2E))
 # test_kill reads in the kernel's log whether a guardian failed: it is over when test_tap_guest, which kills guardians, begins.
 # test_serve_ways has a server that probes every process for a while: none of its neighbours looks for probes or measures
-# them. test_hostile does both, so it is over when test_serve_ways begins.
+# them. Those that do are over when test_serve_ways begins.
 # test_tap_hostile kills guardians as well. test_tap_torture wants all processors for a minute: `make torture` runs it.
-E2E_FEW := $(patsubst %,tests/e2e/test_%.sh,budget budget_serve hold_cost kill attach_time slow_names tap tap_harm mute \
-	soak serve tap_guest tap_hostile tap_eintr hostile endless metrics serve_ways)
-E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,unexplained mapped_late exec_hold wrapper launch fork costly_files serve_http growth output \
-	check jit serve_select whom sampler scopes exact_cxx scope_links foreign_tags dlopen tap_truth two_recorders \
-	languages top doctor serve_past exact_threads statistics unwind scope_rust exec scope_matrix serve_keep)
+E2E_FEW := $(patsubst %,tests/e2e/test_%.sh,budget budget_serve hold_cost kill tap tap_harm soak tap_guest hostile \
+	serve mute tap_hostile first_minute attach_time slow_names tap_eintr endless metrics serve_ways)
+E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,unexplained mapped_late exec_hold wrapper launch fork tap_auto costly_files serve_http \
+	growth output check jit serve_select whom sampler scopes stable serve_pages serve_rows resident_rows exact_cxx scope_links \
+	explain explain_classes statistics unwind foreign_tags dlopen tap_truth two_recorders huge diff_served shared_memory \
+	languages top doctor serve_past exact_threads scope_rust exec scope_matrix serve_keep)
 E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_FEW) $(E2E_LONG),$(E2E))
 BPF_ALONE := $(B)/tests/bpf/test_races
 BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))
@@ -58,12 +59,12 @@ FUZZ_SECONDS ?= 300
 # As many at a time as there are processors, unless make was told how many.
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 BUILD_JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
-# Of recordings three more: more than half of the time of one is waiting for the kernel. With one more the processors idled
-# for a fifth of the time, with two for a tenth, and with three it takes a tenth less. Unit tests are not more than
-# processors: some measure processor time.
-TEST_JOBS := $(shell echo $$(($(JOBS) < 4 ? $(JOBS) + 3 : 6)))
-# Those of E2E_FEW: two at a time leave the processors idle for a quarter of the time (121 s; 96 s with three).
-FEW_JOBS := $(shell echo $$(($(JOBS) + 1 < 3 ? $(JOBS) + 1 : 3)))
+# Of recordings four more: more than half of the time of one is waiting for the kernel, and programs that show something rest.
+# Unit tests are one more than processors: those that measure do so in processor time.
+TEST_JOBS := $(shell echo $$(($(JOBS) < 3 ? $(JOBS) + 4 : 6)))
+UNIT_JOBS := $(shell echo $$(($(JOBS) + 1)))
+# Those of E2E_FEW.
+FEW_JOBS := $(shell echo $$(($(JOBS) + 2 < 4 ? $(JOBS) + 2 : 4)))
 # What does not measure time runs beside each other (tests/run).
 SCOPE_TIMED := tests/scope/test_cost.sh tests/scope/test_rust_cost.sh
 SCOPE_UNTIMED := $(filter-out $(SCOPE_TIMED),$(SCOPE))
@@ -91,7 +92,7 @@ else
 check: ## set up, build, all tests but other kernels and long fuzzing; T=unit/test_estimate: that one
 	@tools/setup.sh demo check
 	$(SUB_MAKE) $(BUILD_JOBS) tests-rust all tests-san tests-plain tests-fuzz
-	@tests/run -j$(JOBS) $(STATIC) $(SCOPE_UNTIMED) $(filter-out $(UNIT_SLEEPY),$(UNIT)) $(GOLDEN) $(FUZZ) \
+	@tests/run -j$(UNIT_JOBS) $(STATIC) $(SCOPE_UNTIMED) $(filter-out $(UNIT_SLEEPY),$(UNIT)) $(GOLDEN) $(FUZZ) \
 		-j$(TEST_JOBS) --twice $(UNIT_SLEEPY) $(CONSUMERS_LONG) $(call mixed,$(E2E_BESIDE),$(BPF_BESIDE)) \
 		$(filter-out $(CONSUMERS_LONG),$(CONSUMERS)) $(PACKAGING) \
 		-j$(FEW_JOBS) --twice $(E2E_FEW) -j1 --twice $(SCOPE_TIMED) $(BPF_ALONE) $(E2E_ALONE)

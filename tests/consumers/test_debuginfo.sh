@@ -78,7 +78,7 @@ await() {
 # serve [OPTION]...: follows the target
 serve() {
 	: >"$work/serve.err"
-	./heaptap serve --listen 127.0.0.1:0 --rate 64k -p "$target" --push "parca+http://127.0.0.1:$port" \
+	./heaptap serve --listen 127.0.0.1:0 --sharing own --rate 64k -p "$target" --push "parca+http://127.0.0.1:$port" \
 		--push-interval 1s "$@" >"$work/serve.out" 2>"$work/serve.err" &
 	server=$!
 	pids="$pids $server"

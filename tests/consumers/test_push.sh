@@ -344,7 +344,7 @@ END
 		"$work/holder" <"$work/in" >"$work/held" &
 		holder=$!
 		exec 8>"$work/in"
-		"$B/heaptap" serve --listen 127.0.0.1:0 --rate 1 -p $holder "$@" >"$work/serve.err" 2>&1 &
+		"$B/heaptap" serve --listen 127.0.0.1:0 --sharing own --rate 1 -p $holder "$@" >"$work/serve.err" 2>&1 &
 		daemon=$!
 		servers="$servers $holder $daemon"
 		until_true 30 grep -q 'serving 1 proc' "$work/serve.err" ||

@@ -6,7 +6,14 @@ browser.py CHROMIUM FOLDER URL SCRIPT WIDTHxHEIGHT:light|dark...
 
 Opens the page anew for each screen, runs the file SCRIPT in it, which is an expression (a promise is waited for), and prints
 "WIDTHxHEIGHT:SCHEME LINE" for each line of what it gives; what the browser complains about is a line "console ...".
+
+browser.py CHROMIUM FOLDER
+
+The same for each line of its input, "OUT URL SCRIPT SCREEN..." with tabs between, of the same browser: to begin one takes longer
+than to look at a page. The answer is in the file OUT when it says END.
 """
+import contextlib
+import ctypes
 import json
 import os
 import select
@@ -14,7 +21,7 @@ import subprocess
 import sys
 import time
 
-browser, folder, url, script, screens = *sys.argv[1:5], sys.argv[5:]
+browser, folder, *question = sys.argv[1:]
 to_read, to_write = os.pipe(), os.pipe()  # its 3, its 4
 
 
@@ -23,6 +30,7 @@ def begin():
     os.dup2(to_write[1], 11)
     os.dup2(10, 3)
     os.dup2(11, 4)
+    ctypes.CDLL(None).prctl(1, 9)  # it ends with this one
 
 
 process = subprocess.Popen(
@@ -58,6 +66,9 @@ def note(message):
         complaints.append(json.dumps(params["exceptionDetails"])[:400])
     elif method == "Log.entryAdded" and params["entry"]["level"] == "error":
         complaints.append(params["entry"]["text"][:400])
+    elif method == "Page.javascriptDialogOpening":
+        complaints.append("alert: " + params["message"][:400])
+        call("Page.handleJavaScriptDialog", message["sessionId"], accept=True)
 
 
 def call(method, session=None, **params):
@@ -76,7 +87,7 @@ def call(method, session=None, **params):
         note(answer)
 
 
-def look(screen):
+def look(url, script, screen):
     global loaded
     size, scheme = screen.split(":")
     width, height = map(int, size.split("x"))
@@ -98,12 +109,24 @@ def look(screen):
     return str(result["result"].get("value", "")).split("\n")
 
 
-try:
+def answer(url, script, *screens):
+    complaints.clear()
     for screen in screens:
-        for line in look(screen):
+        for line in look(url, script, screen):
             print(screen, line)
     for text in complaints:
         print("console", text)
+
+
+try:
+    if question:
+        answer(*question)
+    else:
+        for line in sys.stdin:
+            out, *question = line.rstrip("\n").split("\t")
+            with open(out, "w", encoding="utf-8") as f, contextlib.redirect_stdout(f):
+                answer(*question)
+            print("END", flush=True)
 finally:
     process.kill()
     process.wait()

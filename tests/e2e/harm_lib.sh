@@ -16,7 +16,7 @@ is_same_text() {
 	local tid=$target line= tasks
 	{ read -r line <"/proc/$tid/maps"; } 2>/dev/null
 	[ -n "$line" ] || { tasks=("/proc/$tid/task/"*) && tid=${tasks[-1]##*/}; }
-	python3 "$e2e_dir/same_text.py" "$tid" "$@" >"$work/differences" 2>/dev/null
+	python3 -IS "$e2e_dir/same_text.py" "$tid" "$@" >"$work/differences" 2>/dev/null
 }
 
 # fault WHAT [FILE...]: it is shown with the files, as they are now
@@ -60,10 +60,13 @@ try_case() {
 }
 # ours: the processes of heaptap that this case has begun
 ours() {
-	local dir name
+	local dir name variables
 	for dir in /proc/[0-9]*; do
 		{ read -r name <"$dir/comm"; } 2>/dev/null
-		[[ $name == heaptap* ]] && grep -qzxF "E2E_OF=$work" "$dir/environ" 2>/dev/null && ! is_gone "${dir#/proc/}" && echo "${dir#/proc/}"
+		[[ $name == heaptap* ]] || continue
+		variables=()
+		{ mapfile -d '' -t variables <"$dir/environ"; } 2>/dev/null
+		[[ "${variables[*]} " == *"E2E_OF=$work "* ]] && ! is_gone "${dir#/proc/}" && echo "${dir#/proc/}"
 	done
 }
 has_none() { [ -z "$(ours)" ]; }
@@ -111,11 +114,20 @@ of_nobody() {
 }
 # ask LINE [SECONDS]: the target does it
 ask() {
-	local before
-	before=$(grep -c ^DONE "$work/target.out")
+	local before done_cnt
+	count_done
+	before=$done_cnt
 	tell "$1"
-	await "${2:-10}" eval '[ "$(grep -c ^DONE "$work/target.out")" -gt '"$before"' ] || is_gone "$target"'
-	[ "$(grep -c ^DONE "$work/target.out")" -gt "$before" ] || fault "the target does not $1" "$work/target.out" "$work/target.err"
+	await "${2:-10}" has_answered
+	count_done
+	[ "$done_cnt" -gt "$before" ] || fault "the target does not $1" "$work/target.out" "$work/target.err"
+}
+has_answered() { count_done; [ "$done_cnt" -gt "$before" ] || is_gone "$target"; }
+# count_done: in $done_cnt. It is asked often: no process is started for it
+count_done() {
+	local line
+	done_cnt=0
+	while IFS= read -r line; do [[ $line != DONE* ]] || done_cnt=$((done_cnt + 1)); done <"$work/target.out"
 }
 # is_well: the target lives, and does not complain
 is_well() {
@@ -236,7 +248,7 @@ numbers() {
 begin_serve() {
 	: >"$work/serve.err"
 	url=
-	"$heaptap" serve --listen 127.0.0.1:0 -p "$target" --tap . --max-overhead off "$@" >"$work/serve.out" 2>"$work/serve.err" </dev/null &
+	"$heaptap" serve --listen 127.0.0.1:0 --sharing own -p "$target" --tap . --max-overhead off "$@" >"$work/serve.out" 2>"$work/serve.err" </dev/null &
 	server=$!
 	e2e_pids="$e2e_pids $server"
 	await 15 serves

@@ -212,9 +212,9 @@ build_cxx() {
 	build "${OUT:-$name}" "$loads/$name.cc" ${CXX:-g++} -std=c++17 -O2 -g -D_GNU_SOURCE -Wall -Wextra \
 		-fomit-frame-pointer -pthread "$loads/$name.cc" "$@"
 }
-# build_go NAME: workloads/NAME.go -> $bin/NAME; they share a cache, since the first one builds Go's own library
+# build_go NAME: workloads/NAME.go -> $bin/NAME, with the user's cache, which has Go's own library
 build_go() {
-	build "$1" "$loads/$1.go" env GO111MODULE=off CGO_ENABLED=0 GOFLAGS= GOCACHE="$bin/go-cache" \
+	build "$1" "$loads/$1.go" env GO111MODULE=off CGO_ENABLED=0 GOFLAGS= \
 		sh -c 'exec go build "$1" "$2" "$0"' "$loads/$1.go"
 }
 
@@ -224,14 +224,14 @@ advised() { is_whole && echo "${1#heaptap }" || sed 's/^heaptap //; s/ -d 10s / 
 # await SECONDS COMMAND...: until COMMAND succeeds; what the command takes counts after three times that.
 # Most of a run is waiting, and what waits must leave the processors to the others: a turn starts no
 # process of its own, and what is mostly waited for (says, is_gone) starts none either. A command that does
-# is asked again after twice what it took, a tenth of a second at the most.
+# is asked again after four times what it took, a fifth of a second at the most.
 await() {
 	local i never began turns pause end=$((SECONDS + 3 * $1 * e2e_patience + 5))
 	for ((i = 0; i < $1 * 50 * e2e_patience && SECONDS < end; i += turns)); do
 		began=${EPOCHREALTIME/[.,]/}
 		"${@:2}" && return 0
-		turns=$(((${EPOCHREALTIME/[.,]/} - began) * 2 / 20000 + 1))
-		turns=$((turns < 5 ? turns : 5))
+		turns=$(((${EPOCHREALTIME/[.,]/} - began) * 4 / 20000 + 1))
+		turns=$((turns < 10 ? turns : 10))
 		printf -v pause '0.%02d' $((turns * 2))
 		# open no longer than a turn: what COMMAND starts must not inherit it
 		exec {never}<>"$e2e_never"
@@ -334,7 +334,16 @@ record_start() {
 rows_are_read() {
 	await 30 has_no_reader || not_ok "the first reading by row" "is not over" "$work/heaptap.err"
 }
-has_no_reader() { ! pgrep -P "$recorder" -x "$(basename "$heaptap")" >/dev/null; }
+has_no_reader() {
+	local file pids pid name
+	for file in /proc/"$recorder"/task/*/children; do
+		{ read -r pids <"$file"; } 2>/dev/null
+		for pid in $pids; do
+			{ read -r name <"/proc/$pid/comm"; } 2>/dev/null && [ "$name" = "${heaptap##*/}" ] && return 1
+		done
+	done
+	return 0
+}
 record_began() {
 	says "$work/heaptap.err" '^heaptap: recording' || ! kill -0 "$recorder" 2>/dev/null
 }

@@ -37,10 +37,12 @@ tell_to() {
 	target_in=${in_of[$1]}
 	tell "$2"
 }
-# serve ARGS...: a server; its pid in $server, its address in $url
+# serve ARGS...: a server; its pid in $server, its address in $url. sharing=own: without the programs for shared probes, which
+# take a third of a second of a processor to load; for tests of something else that begin many
+sharing=
 serve() {
 	: >"$top/serve.err"
-	"$heaptap" serve "$@" >"$top/serve.out" 2>"$top/serve.err" </dev/null &
+	"$heaptap" serve ${sharing:+--sharing $sharing} "$@" >"$top/serve.out" 2>"$top/serve.err" </dev/null &
 	server=$!
 	e2e_pids="$e2e_pids $server"
 	await 20 serves || not_ok "serve $*" "does not begin" "$top/serve.err"
@@ -56,8 +58,17 @@ end_server() {
 		not_ok "$1: SIGTERM ends it" "its status is $status" "$top/serve.err"
 }
 get() { curl -s -S -m 60 "$@"; }
-metric() { get "$url/metrics" | awk -v name="$1" 'index($0, name) == 1 { print $NF; exit }'; }
-follows() { get "$url/metrics" | grep "^heaptap_target_resident_bytes{pid=\"$1\"" >/dev/null; }
+# get_metrics: without curl, which takes ten times as long as the answer; it is asked often
+get_metrics() {
+	local address=${url#http://} host connection
+	host=${address%:*}
+	exec {connection}<>"/dev/tcp/${host//[][]/}/${address##*:}" || return
+	printf 'GET /metrics HTTP/1.0\r\nHost: %s\r\n\r\n' "$address" >&"$connection"
+	timeout 60 cat <&"$connection"
+	exec {connection}>&-
+}
+metric() { get_metrics | awk -v name="$1" 'index($0, name) == 1 { print $NF; exit }'; }
+follows() { get_metrics | grep "^heaptap_target_resident_bytes{pid=\"$1\"" >/dev/null; }
 follows_not() { ! follows "$1"; }
 # served NAME TITLE URL [COMPARE ARGS...]: that profile is what the process NAME says
 served() {
@@ -72,7 +83,7 @@ served() {
 # exact_of NAME TITLE: the heap of the process NAME is what it says, cumulative columns too
 exact_of() { served "$1" "$2" "$url/debug/pprof/heap?pid=${pid_of[$1]}" --alloc; }
 # same_memory NAME: no probe is in it
-same_memory() { timeout 20 python3 "$e2e_dir/same_text.py" "${pid_of[$1]}" >"$top/text"; }
+same_memory() { timeout 20 python3 -IS "$e2e_dir/same_text.py" "${pid_of[$1]}" >"$top/text"; }
 # answers STATUS CURL ARGS...
 answers() {
 	local want=$1 got name

@@ -16,4 +16,4 @@ same_text() {
 	fi
 }
 # is_same_text [BUT]: see same_text.py
-is_same_text() { python3 "$e2e_dir/same_text.py" "$target" "$@" >"$work/differences"; }
+is_same_text() { python3 -IS "$e2e_dir/same_text.py" "$target" "$@" >"$work/differences"; }

@@ -42,8 +42,9 @@ else
 fi
 
 mkdir "$work/libs"
+${CC:-gcc} -fPIC -O1 -c -o "$work/tinylib.o" "$loads/tinylib.c"
 for ((i = 0; i < 300; i++)); do echo "$i"; done |
-	xargs -P 2 -I{} ${CC:-gcc} -shared -fPIC -O1 -DN={} -o "$work/libs/lib{}.so" "$loads/tinylib.c"
+	xargs -P 2 -I{} ${CC:-gcc} -shared -Wl,--defsym=number={} -o "$work/libs/lib{}.so" "$work/tinylib.o"
 build_c mapper -ldl || { not_ok build "mapper.c"; e2e_end; }
 start env E2E_DIR="$work/libs" "$bin/mapper"
 loaded=$(awk '/^LOADED/ { print $2 }' "$work/target.out")

@@ -175,13 +175,13 @@ checked "text" 1 -q --rate 1 --max-inuse 1k -- "$work/$hostile" 3000000
 LC_ALL=C grep -qP '[\x00-\x08\x0e-\x1f]' "$work/out" && not_ok "no control characters" "" "$work/out" || ok "no control characters"
 
 ## what is used that cannot be known
-start "$bin/busy" 2 || not_ok "busy" "does not start" "$work/target.err"
+start "$bin/busy" 2 150000 || not_ok "busy" "does not start" "$work/target.err"
 checked "frees are too dear to watch" 2 --max-inuse 1g --max-overhead 1 -d 4s -p "$target"
 kill_target
 told "unknown is not 0" "^unknown  in use: not known"
 told "the command that would know" "heaptap check --max-inuse 1g --max-overhead 1 -d 4s -p $target --max-overhead [0-9of]+$" err
-checked "of a command" 2 --max-inuse 1g --max-overhead 1 -d 4s -- sh -c 'exec "$0" 2 <>"$1"' "$bin/busy" "$e2e_never"
-told "before what is started" "heaptap check --max-inuse 1g --max-overhead 1 -d 4s --max-overhead [0-9of]+ -- sh -c 'exec \"[$]0\" 2 <>\"[$]1\"' $bin/busy $e2e_never$" err
+checked "of a command" 2 --max-inuse 1g --max-overhead 1 -d 4s -- sh -c 'exec "$0" 2 150000 <>"$1"' "$bin/busy" "$e2e_never"
+told "before what is started" "heaptap check --max-inuse 1g --max-overhead 1 -d 4s --max-overhead [0-9of]+ -- sh -c 'exec \"[$]0\" 2 150000 <>\"[$]1\"' $bin/busy $e2e_never$" err
 
 ## what is refused
 # refused NAME SENTENCE ARGS...

@@ -146,7 +146,7 @@ for mode in $e2e_modes; do
 	probed=$cost
 	stop_recorder
 	measure_again
-	if python3 "$e2e_dir/same_text.py" "$target" >"$work/differences"; then
+	if python3 -IS "$e2e_dir/same_text.py" "$target" >"$work/differences"; then
 		ok "$mode: after the end the target's text is what its files hold"
 	else
 		not_ok "$mode: the target's text after the end" "differs" "$work/differences"
@@ -167,7 +167,7 @@ for mode in $e2e_modes; do
 		# guardian has ended there is nothing more to come.
 		[ "$mode" = perf ] && seconds=3 || seconds=1
 		[ -n "$guard" ] && await $seconds is_gone "$guard" || sleep $seconds
-		python3 "$e2e_dir/same_text.py" "$target" >"$work/differences" || { wrong=$((wrong + 1)); cp "$work/differences" "$work/wrong"; }
+		python3 -IS "$e2e_dir/same_text.py" "$target" >"$work/differences" || { wrong=$((wrong + 1)); cp "$work/differences" "$work/wrong"; }
 		measure_again
 		is "$cost < 2 * $base + 5" || { slow=$((slow + 1)); echo "# $cost ns after kill $i"; }
 	done

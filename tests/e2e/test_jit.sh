@@ -79,10 +79,10 @@ have node && node -e 0 2>/dev/null && beside node_named || skip "Node" "it is no
 lua_ends() {
 	cat >"$work/loop.lua" <<-'EOF'
 		local ffi = require("ffi")
-		ffi.cdef[[void *malloc(size_t); void free(void *);]]
+		ffi.cdef[[void *malloc(size_t); void free(void *); int usleep(unsigned);]]
 		io.write("READY\n") io.flush()
 		local from = os.time()
-		while os.time() - from < 60 do for i = 1, 1000 do ffi.C.free(ffi.C.malloc(2000)) end end
+		while os.time() - from < 60 do for i = 1, 1000 do ffi.C.free(ffi.C.malloc(2000)) end ffi.C.usleep(2000) end
 	EOF
 	start luajit "$work/loop.lua"
 	"$heaptap" doctor -p "$target" >"$work/doctor" 2>&1
@@ -97,7 +97,7 @@ have luajit && beside lua_ends || skip "LuaJIT" "it is not here"
 
 java_flags="-XX:+PreserveFramePointer -XX:CompileCommand=quiet -XX:CompileCommand=dontinline,JitDirect.plantedDirect"
 java=$work/java
-java_class() { javac -d "$java" "$loads/JitDirect.java" 2>"$work/javac"; }
+java_class() { javac -J-XX:TieredStopAtLevel=1 -J-XX:+UseSerialGC -d "$java" "$loads/JitDirect.java" 2>"$work/javac"; }
 # unharmed NAME WHY COMMAND...: what is no JVM that can be asked, or may not be asked, lives on
 unharmed() {
 	local name=$1 why=$2

@@ -29,7 +29,7 @@ cost_of() { # LANE: its best cost of a pair, in $cost
 }
 more_costs() { [ "$(grep -c ^COST "$top/$1/target.out")" -gt "$2" ]; }
 is() { awk "BEGIN { exit !($1) }"; }
-same_text() { timeout 20 python3 "$e2e_dir/same_text.py" "${target_of[$1]}" >"$top/$1/text"; }
+same_text() { timeout 20 python3 -IS "$e2e_dir/same_text.py" "${target_of[$1]}" >"$top/$1/text"; }
 pause_ms() { # FROM TO: a random pause between
 	local ms=$(($1 + (RANDOM * 32768 + RANDOM) % ($2 - $1)))
 	sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"

@@ -105,7 +105,7 @@ plugin=libscope_plugin.so
 # With the crate's tests, which have the crates of others that it needs as they need them (test_rust.sh).
 build_plugin() {
 	CARGO_TARGET_DIR=$e2e_top/.build/rust timeout 300 cargo build -q --release --locked --example plugin -j 2 \
-		--config 'profile.release.package."*".opt-level=0' \
+		--config 'profile.release.package."*".opt-level=0' --config 'profile.release.package."*".debug=0' \
 		--manifest-path "$e2e_top/include/rust/heaptap-scope/Cargo.toml" &&
 		cp "$e2e_top/.build/rust/release/examples/libplugin.so" "$bin/$plugin"
 }

@@ -7,6 +7,7 @@ e2e_init serve_compare
 have curl || skip_all "curl is not installed"
 have python3 || skip_all "python3 is not installed"
 . "$e2e_dir/serve_lib.sh"
+sharing=own
 build_c grows || { not_ok build "workload"; e2e_end; }
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 screens() { timeout 200 python3 "$e2e_dir/browser.py" "$browser" "$work/chromium" "$url$2" "$e2e_dir/$1" "${@:3}" >"$work/said" 2>"$work/log"; }
@@ -67,6 +68,7 @@ if [ -n "$browser" ]; then
 		"$work/napper" 600 &
 		e2e_pids="$e2e_pids $!"
 	done
+	sharing=
 	serve --listen 127.0.0.1:0 --comm '^napper$'
 	has_100() { [ "$(metric heaptap_probed_processes)" = 100 ]; }
 	await 30 has_100 || not_ok "100 processes" "$(metric heaptap_probed_processes) are followed" "$top/serve.err"

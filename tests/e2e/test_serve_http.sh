@@ -9,6 +9,7 @@ have curl || skip_all "curl is not installed"
 have python3 || skip_all "python3 is not installed"
 build_c family || { not_ok build "workloads"; e2e_end; }
 . "$e2e_dir/serve_lib.sh"
+sharing=own
 
 abuse() {
 	timeout 120 python3 "$e2e_dir/http_abuse.py" "127.0.0.1:$port" "$@" >"$top/abuse" 2>&1

@@ -8,6 +8,7 @@ have curl || skip_all "curl is not installed"
 
 build_c grows && build_c family || { not_ok build "workload"; e2e_end; }
 . "$e2e_dir/serve_lib.sh"
+sharing=own
 is_metric() { [ "$(metric "$1")" = "$2" ]; }
 
 # begin_grows NAME [VIA...]: the workload under this name, through a command that executes it

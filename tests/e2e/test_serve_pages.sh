@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 e2e_init serve_pages
 . "$e2e_dir/serve_lib.sh"
-have curl || skip_all "curl is not installed"
+have curl && have python3 || skip_all "curl or python3 is not installed"
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip_all "no chromium"
 
 # The file, the process, the thread, the scope and the function: each is markup.
@@ -71,11 +71,23 @@ grep -qi "^content-security-policy: default-src 'none'; script-src 'self'; style
 	grep -q '<script type="application/json"' "$work/viewer.html" && ! grep -q '<style' "$work/viewer.html" &&
 	ok "data and a link, nothing that runs" || not_ok "data and a link, nothing that runs" "not so" "$work/viewer.html"
 
-# dom PATH: as the browser has it at the end, in $work/dom; the console in $work/log
+# screens SCRIPT PATH SCREEN...: what the script says there, in $work/said. One browser looks at all.
+mkfifo "$work/browser.in" "$work/browser.out"
+python3 "$e2e_dir/browser.py" "$browser" "$work/chromium" <"$work/browser.in" >"$work/browser.out" 2>"$work/browser.err" &
+e2e_pids="$e2e_pids $!"
+exec {ask}>"$work/browser.in" {answer}<"$work/browser.out"
+screens() {
+	local end
+	printf '%s\t' "$work/said" "${url/http:\/\//http://x:$secret@}$2" "$1" "${@:3}" | sed 's/\t$/\n/' >&"$ask"
+	read -rt 200 -u "$answer" end || : >"$work/said"
+	cp "$work/browser.err" "$work/log"
+}
+echo 'new Promise((done) => setTimeout(() => done(document.documentElement.outerHTML), 500))' >"$work/dom.js"
+# dom PATH: as the browser has it half a second after it is loaded, in $work/dom; the console in $work/log
 dom() {
-	timeout 60 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --enable-logging=stderr \
-		--user-data-dir="$work/chromium" --window-size=1200,900 --dump-dom \
-		"${url/http:\/\//http://x:$secret@}$1" >"$work/dom" 2>"$work/log"
+	screens "$work/dom.js" "$1" 1200x900:light
+	sed -n 's/^1200x900:light //p' "$work/said" >"$work/dom"
+	grep '^console ' "$work/said" >>"$work/log"
 }
 # seen NAME PATTERN...: each is in the page, and no markup of the names is
 seen() {
@@ -142,13 +154,11 @@ import json
 d = json.load(open('$work/json'))
 print(d['before'], d['after'], d['total']['inuse_bytes_before'] or 0, d['total']['inuse_bytes_after'] or 0)"
 }
-if have python3; then
-	peak_is_new() { [[ $(total_of "$from" peak) =~ ^20[^\ ]*Z\ peak\ (0|1000003)\ 2000006$ ]]; }
-	await 20 peak_is_new && ok "from a moment to the saved peak" || not_ok "from a moment to the saved peak" "not so" "$work/json"
-	[[ $(total_of peak "$from") =~ ^peak\ 20[^\ ]*Z\ 2000006\ (0|1000003)$ ]] && ok "from the saved peak to a moment" || not_ok "from the saved peak to a moment" "not so" "$work/json"
-	[ "$(total_of peak peak)" = "peak peak 2000006 2000006" ] && [ "$(total_of peak now)" = "peak now 2000006 2000006" ] && ok "two saved profiles; until now" ||
-		not_ok "two saved profiles; until now" "not so" "$work/json"
-fi
+peak_is_new() { [[ $(total_of "$from" peak) =~ ^20[^\ ]*Z\ peak\ (0|1000003)\ 2000006$ ]]; }
+await 20 peak_is_new && ok "from a moment to the saved peak" || not_ok "from a moment to the saved peak" "not so" "$work/json"
+[[ $(total_of peak "$from") =~ ^peak\ 20[^\ ]*Z\ 2000006\ (0|1000003)$ ]] && ok "from the saved peak to a moment" || not_ok "from the saved peak to a moment" "not so" "$work/json"
+[ "$(total_of peak peak)" = "peak peak 2000006 2000006" ] && [ "$(total_of peak now)" = "peak now 2000006 2000006" ] && ok "two saved profiles; until now" ||
+	not_ok "two saved profiles; until now" "not so" "$work/json"
 answers 404 -H "Authorization: Bearer $secret" "$url/pid/$pid/diff?from=$from&to=last"
 # refuses STATUS QUERY WORDS: what the answer says
 refuses() {
@@ -177,32 +187,27 @@ leads "/pid/$pid/debug/pprof" pprof/
 leads /debug/pprof pprof/
 answers 404 -H "Authorization: Bearer $secret" "$url/pid"
 
-# screens SCRIPT PATH SCREEN...: what the script says there, in $work/said
-screens() {
-	timeout 200 python3 "$e2e_dir/browser.py" "$browser" "$work/chromium" "${url/http:\/\//http://x:$secret@}$2" "$e2e_dir/$1" "${@:3}" >"$work/said" 2>"$work/log"
-}
 # holds_on PATH SCREEN...: no fault on any of them
 holds_on() {
-	screens page_checks.js "$@"
+	screens "$e2e_dir/page_checks.js" "$@"
 	[ "$(grep -c ' checked ' "$work/said")" = $(($# - 1)) ] && ! grep -qv ' checked ' "$work/said" && ok "on $(($# - 1)) screens: ${1//$pid/N}" ||
 		not_ok "on $(($# - 1)) screens: ${1//$pid/N}" "faults" "$work/said" "$work/log"
 }
-if have python3; then
-	holds_on / 400x900:light 1000x900:dark 1600x900:light
-	holds_on "/pid/$pid/" 400x900:dark 1000x900:light 1600x900:dark
-	holds_on "/pid/$pid/viewer" 400x900:light 1600x900:dark
-	# a span of the chart, which begins with its second point
-	drag_shows() {
-		screens page_drag.js "/pid/$pid/?live=0" 1000x900:light && grep -q ' changed .*img/src=x.* #from=[0-9]*&to=[0-9]*$' "$work/said"
-	}
-	await 60 drag_shows && ok "a span of the chart: what changed in it, by stack" || not_ok "a span of the chart" "does not show it" "$work/said" "$work/log"
-	screens page_rows.js "/pid/$pid/?live=0" 1000x900:light
-	grep -q 'bands 8 runs 2 stacked true within true newest live 10\.0 MiB .* other 6\.[0-9]* MiB failed true folded true without true hidden true markup 0$' "$work/said" &&
-		ok "in use within resident memory by row, over half an hour" || not_ok "in use within resident memory by row" "not so" "$work/said" "$work/log"
-	screens page_many.js / 1600x900:light
-	grep -q ' rows 300 found 38 groups 8 growing 75 sorted true folded true$' "$work/said" && ok "300 processes: groups, filter, order: $(sed -n 's/.* drawn/drawn/p' "$work/said")" ||
-		not_ok "300 processes" "not so" "$work/said" "$work/log"
-fi
+holds_on / 400x900:light 1000x900:dark 1600x900:light
+holds_on "/pid/$pid/" 400x900:dark 1000x900:light 1600x900:dark
+holds_on "/pid/$pid/viewer" 400x900:light 1600x900:dark
+# a span of the chart, which begins with its second point
+drag_shows() {
+	screens "$e2e_dir/page_drag.js" "/pid/$pid/?live=0" 1000x900:light && grep -q ' changed .*img/src=x.* #from=[0-9]*&to=[0-9]*$' "$work/said"
+}
+await 60 drag_shows && ok "a span of the chart: what changed in it, by stack" || not_ok "a span of the chart" "does not show it" "$work/said" "$work/log"
+screens "$e2e_dir/page_rows.js" "/pid/$pid/?live=0" 1000x900:light
+grep -q 'bands 8 runs 2 stacked true within true newest live 10\.0 MiB .* other 6\.[0-9]* MiB failed true folded true without true hidden true markup 0$' "$work/said" &&
+	ok "in use within resident memory by row, over half an hour" || not_ok "in use within resident memory by row" "not so" "$work/said" "$work/log"
+screens "$e2e_dir/page_many.js" / 1600x900:light
+grep -q ' rows 300 found 38 groups 8 growing 75 sorted true folded true$' "$work/said" && ok "300 processes: groups, filter, order: $(sed -n 's/.* drawn/drawn/p' "$work/said")" ||
+	not_ok "300 processes" "not so" "$work/said" "$work/log"
+exec {ask}>&- {answer}<&- # the browser ends
 kill -USR1 "$server" # takes the probes out
 is_paused() { get -H "Authorization: Bearer $secret" "$url/" | grep -q 'SIGUSR1'; }
 await 10 is_paused || not_ok "the probes are out" "they are not" "$top/serve.err"

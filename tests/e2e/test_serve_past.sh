@@ -8,6 +8,7 @@ e2e_init serve_past
 have python3 || skip_all "python3 is not installed"
 have curl || skip_all "curl is not installed"
 . "$e2e_dir/serve_lib.sh"
+sharing=own
 build_cxx leaky_server && build_c grows || { not_ok build "workloads"; e2e_end; }
 
 begin leaky "$bin/leaky_server" leak 100

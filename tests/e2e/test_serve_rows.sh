@@ -8,6 +8,7 @@ have curl || skip_all "curl is not installed"
 have python3 || skip_all "python3 is not installed"
 build_c grown && build_c family || { not_ok build "workloads"; e2e_end; }
 . "$e2e_dir/serve_lib.sh"
+sharing=own
 
 cat >"$work/judge.py" <<'EOP'
 import json, re, sys

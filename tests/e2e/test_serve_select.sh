@@ -9,6 +9,7 @@ have python3 || skip_all "python3 is not installed"
 
 build_c family || { not_ok build "workloads"; e2e_end; }
 . "$e2e_dir/serve_lib.sh"
+sharing=own
 id64=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
 
 # chosen NAME YES... -- NO...: these are followed within 5 seconds, those are not
@@ -375,7 +376,7 @@ few_descriptors() {
 	all_are_known() { [ $(($(few_metric heaptap_followed_processes) + $(few_metric heaptap_refused_processes))) = 10 ]; }
 	printf '#!/bin/sh\nulimit -n 200\nexec "%s" "$@"\n' "$heaptap" >"$top/few.sh"
 	chmod +x "$top/few.sh"
-	plenty=$heaptap heaptap=$top/few.sh
+	plenty=$heaptap heaptap=$top/few.sh sharing=
 	serve --listen 127.0.0.1:0 --rate 1 --comm '^few-'
 	heaptap=$plenty
 	await 20 all_are_known && sleep 3 && all_are_known && ok "few descriptors: who is not followed is counted" ||

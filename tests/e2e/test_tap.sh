@@ -89,6 +89,7 @@ cost=$(sed -n 's/.*cost: \([0-9.]*\) % of its CPU time.*/\1/p' "$work/notes")
 	not_ok "busy" "status $record_status" "$work/notes" "$work/heaptap.err"
 awk -v cost="${cost:-100}" 'BEGIN { exit !(cost < 8) }' && ok "busy: $cost % of its CPU time" ||
 	not_ok "busy: cost" "${cost:-unknown} %" "$work/notes"
+tell 50000 # it is to cost nothing from here on
 same_text "busy, after the end"
 [ "$(grep -c 'r-xp.*/memfd:heaptap' "/proc/$target/maps")" = 1 ] && "$heaptap" record --tap=only -p "$target" -d 0.3s --force \
 	-o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err" && [ "$(grep -c 'r-xp.*/memfd:heaptap' "/proc/$target/maps")" = 1 ] &&
@@ -122,7 +123,7 @@ same_text "two at once"
 kill_target
 
 # An exec is another image, which is tapped again; one that is started with a command is tapped as it runs.
-start sh -c 'echo READY; read -r go; exec env LD_LIBRARY_PATH="$2" "$1" 1' - "$bin/busy" "$work/own"
+start sh -c 'echo READY; read -r go; exec env LD_LIBRARY_PATH="$2" "$1" 1 200000' - "$bin/busy" "$work/own"
 record_start --tap -p "$target" -d 3s
 tell go
 wait_recorder
@@ -132,7 +133,7 @@ comments >"$work/notes"
 same_text "an exec"
 kill_target
 E2E_NO_EMPTY=1 "$heaptap" record --tap -d 2s --force -o "$work/p.pb.gz" -- \
-	bash -c 'exec "$1" 1 < <(sleep 4)' - "$bin/busy" >"$work/heaptap.out" 2>"$work/heaptap.err"
+	bash -c 'exec "$1" 1 200000 < <(sleep 4)' - "$bin/busy" >"$work/heaptap.out" 2>"$work/heaptap.err"
 status=$?
 comments >"$work/notes"
 [ $status = 0 ] && says "$work/notes" 'source: tap' && ok "a command" || not_ok "a command" "status $status" "$work/notes" "$work/heaptap.err"
@@ -210,8 +211,9 @@ done
 # serve taps who matches, and only these; SIGUSR1 takes it out, SIGUSR2 puts it in again.
 if have curl; then
 	. "$e2e_dir/serve_lib.sh"
+	sharing=own
 	top=$work
-	start $own "$bin/busy" 1
+	start $own "$bin/busy" 1 200000
 	serve --listen 127.0.0.1:0 --comm '^busy' --tap '^busy$' --tap-exe '/busy$'
 	await 20 follows "$target" && await 20 says "$top/serve.err" "PID $target is tapped" ||
 		not_ok "serve" "it is not tapped" "$top/serve.err"

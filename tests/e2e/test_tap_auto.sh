@@ -9,6 +9,8 @@ have python3 || skip_all "python3 is not installed"
 build_c early && build_c busy && build_c family && OUT=early-static build_c early -static || { not_ok build "workloads"; e2e_end; }
 . "$e2e_dir/tap_lib.sh"
 export E2E_NO_EMPTY=1
+# Probes cost a program the same part of its time when it rests, and this machine less.
+export E2E_REST=2 E2E_BUSY_MS=600
 
 # record ARGS... -- COMMAND...: as a user has it, with the usual limit
 record() {
@@ -109,21 +111,21 @@ refused() {
 		says "$work/flat" 'ledger: tap_gap [0-9]* (ms of blocks in use' &&
 		ok "$name: probes" || not_ok "$name" "status $record_status" "$work/heaptap.err" "$work/notes"
 }
-refused "no descriptor left" -- bash -c 'ulimit -n 3; E2E_BUSY_MS=4000 exec "$0"' "$bin/early-static"
+refused "no descriptor left" -- bash -c 'ulimit -n 3; E2E_BUSY_MS=1400 exec "$0"' "$bin/early-static"
 if have strace; then
-	refused "another tracer" --no-hold -- strace -D -qq -e trace=none env E2E_BUSY_MS=4000 "$bin/early"
+	refused "another tracer" --no-hold -- strace -D -qq -e trace=none env E2E_BUSY_MS=1400 "$bin/early"
 else
 	skip "another tracer" "strace is not installed"
 fi
 
 # With its children: all of them over the limit together.
-record --rate 64k --follow -- env E2E_CHILDREN=2 E2E_BUSY_MS=4000 E2E_BLOCKS=20000 E2E_BYTES=500 "$bin/early"
+record --rate 64k --follow -- env E2E_CHILDREN=2 E2E_REST=0 E2E_BUSY_MS=4000 E2E_BLOCKS=20000 E2E_BYTES=500 "$bin/early"
 near "--follow" 3
 [ "$(grep -c 'is tapped' "$work/heaptap.err")" = 3 ] && says "$work/notes" 'ledger: tap_gap [0-9]* (ms' && ok "--follow: each is tapped" ||
 	not_ok "--follow" "they are not each tapped" "$work/heaptap.err" "$work/notes"
 
 # Of a running process: probes first, and nothing of the tap is left.
-start $own "$bin/busy" 2
+start $own "$bin/busy" 2 150000
 record_start --tap=auto --max-overhead 25 -d 6s -p "$target"
 wait_recorder
 comments >"$work/notes"
@@ -153,7 +155,8 @@ kill_target
 
 if have curl; then
 	. "$e2e_dir/serve_lib.sh"
-	start $own "$bin/busy" 1
+	sharing=own
+	start $own "$bin/busy" 1 200000
 	serve --listen 127.0.0.1:0 --comm '^busy' --tap-auto
 	await 20 follows "$target" && await 30 says "$top/serve.err" "PID $target: after .*: the tap replaces probes" ||
 		not_ok "serve" "it is not tapped" "$top/serve.err"

@@ -29,12 +29,13 @@ leaves_alone() {
 
 if have curl; then
 	. "$e2e_dir/serve_lib.sh"
+	sharing=own
 	top=$work
 	# many times, of one with 8 threads that check every block
 	start $own "$bin/guest" 8
 	serve --listen 127.0.0.1:0 -p "$target" --tap '^guest$' --rate 4096 --max-overhead off
 	await 20 says "$top/serve.err" "PID $target is tapped" || not_ok "in and out by serve" "it is not tapped" "$top/serve.err"
-	toggled=$(python3 "$e2e_dir/tap_toggles.py" "$target" "$server" "${E2E_TAP_TOGGLES:-12}" 2>"$work/toggles") &&
+	toggled=$(python3 "$e2e_dir/tap_toggles.py" "$target" "$server" "${E2E_TAP_TOGGLES:-16}" 2>"$work/toggles") &&
 		ok "in and out by serve: $toggled" || not_ok "in and out by serve" "it is not" "$work/toggles" "$top/serve.err"
 	end_server "in and out by serve"
 	same_text "in and out by serve"
@@ -108,8 +109,9 @@ status=$?
 	not_ok "a filter that kills" "status $status" "$work/heaptap.err"
 leaves_alone "a filter that kills"
 
-# Killed at any moment: the guardian takes it out; if that is killed as well, the next one does.
-start $own "$bin/guest" 3
+# Killed at any moment: the guardian takes it out; if that is killed as well, the next one does. What it is in the midst of
+# when threads are stopped is shown above: here it rests, and is in and out more often.
+E2E_REST_US=2000 start $own "$bin/guest" 3
 for ((i = 0; i < ${E2E_TAP_KILLS:-3}; i++)); do
 	"$heaptap" record --tap -p "$target" --force -n 0 -d 20s -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err" &
 	recorder=$!
@@ -143,7 +145,7 @@ same_text "its guardian killed"
 record_start --tap=only -p "$target"
 # It forks all the time: its children have nothing that is to be taken out of them by way of a probe.
 probed=
-for ((i = 0; i < $(is_whole && echo 10 || echo 4); i++)); do
+for ((i = 0; i < $(is_whole && echo 20 || echo 8); i++)); do
 	is_same_text
 	grep 'libc.*: cc' "$work/differences" && probed=1
 done

@@ -33,7 +33,7 @@ sees() {
 	ok "$name"
 }
 keys() { tmux send-keys "$@"; }
-no_probe() { timeout 20 python3 "$e2e_dir/same_text.py" "$target" >"$work/text"; }
+no_probe() { timeout 20 python3 -IS "$e2e_dir/same_text.py" "$target" >"$work/text"; }
 # left NAME: the shell's terminal is sane, and nothing is left in the target
 left() {
 	sees "$1: the terminal is as it was" '^STATUS 0' '^icanon' '^echo'

@@ -9,8 +9,9 @@ venv=$B/packaging/venv
 if [ ! -e "$venv/ready" ]; then
 	rm -rf "$venv"
 	# Without it what needs no schema is checked all the same.
-	python3 -m venv "$venv" >"$work/log" 2>&1 &&
-		timeout 120 "$venv/bin/pip" -q install kubernetes-validate==1.37.0 >>"$work/log" 2>&1 &&
+	{ python3 -m venv --without-pip "$venv" && pip="python3 -m pip --python $venv/bin/python" && $pip --version ||
+		{ python3 -m venv "$venv" && pip=$venv/bin/pip; }; } >"$work/log" 2>&1 &&
+		timeout 120 $pip -q install --no-compile kubernetes-validate==1.37.0 >>"$work/log" 2>&1 &&
 		touch "$venv/ready"
 fi
 python=python3

@@ -18,7 +18,7 @@ failed=0
 offline=--offline
 # Crates of others are optimised with TESTS_WHOLE=1 only: that is a fifth of the time. As test_rust_cost.sh has it, and
 # test_scope_rust.sh of the end-to-end tests.
-others=(--config 'profile.release.package."*".opt-level=0')
+others=(--config 'profile.release.package."*".opt-level=0' --config 'profile.release.package."*".debug=0')
 [ -z "${TESTS_WHOLE:-}" ] || others=()
 
 skip_all() {

@@ -15,7 +15,7 @@ if ! command -v cargo >/dev/null ||
 	exit 0
 fi
 # as test_rust.sh built it
-others=(--config 'profile.release.package."*".opt-level=0')
+others=(--config 'profile.release.package."*".opt-level=0' --config 'profile.release.package."*".debug=0')
 [ -z "${TESTS_WHOLE:-}" ] || others=()
 if timeout 300 cargo test "${others[@]}" --manifest-path $crate/Cargo.toml --locked --offline -j 2 --release \
 	--features tracing --test cost -- --nocapture >"$log" 2>&1 </dev/null; then

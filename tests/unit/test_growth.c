@@ -169,7 +169,7 @@ static void add_block(const struct growth_plan *plan, const int64_t *moment_ns, 
 		      struct growth_sums *truth)
 {
 	struct history_life life = { .samples = 1, .bytes = (double)size };
-	double p = estimate_probability(size, (uint64_t)rate_bytes);
+	double p;
 	int64_t begin_ns = (int64_t)(begin_s * 1e9), end_ns = (int64_t)((begin_s + life_s) * 1e9);
 
 	if (begin_s + life_s > 2 * RECORDED_S)
@@ -182,6 +182,7 @@ static void add_block(const struct growth_plan *plan, const int64_t *moment_ns, 
 	if (life.first == life.last--)
 		return;
 	growth_add(plan, truth, &life);
+	p = estimate_probability(size, (uint64_t)rate_bytes);
 	if (uniform() >= p)
 		return;
 	life.bytes = (double)size / p;

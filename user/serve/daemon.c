@@ -545,7 +545,10 @@ static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, i
 	}
 }
 
-/* Without uprobe events every process has links of its own, unless all may pay. */
+/*
+ * Without uprobe events every process has links of its own, unless all may pay. Who wants own ones
+ * anyway needs no programs for events, each of which has the unwinder in it and takes its time to load.
+ */
 static int open_uprobe_events(struct guardian *guardian, enum sharing wanted, bool *ret_has_events)
 {
 	size_t removed_cnt = 0;
@@ -555,7 +558,7 @@ static int open_uprobe_events(struct guardian *guardian, enum sharing wanted, bo
 	if (removed_cnt)
 		log_info("serve: removed %zu probe definitions that a killed heaptap left behind",
 			 removed_cnt);
-	*ret_has_events = !err;
+	*ret_has_events = !err && wanted != SHARING_OWN;
 	if (!err)
 		return 0;
 	if (wanted == SHARING_EVENT) {

@@ -5,7 +5,7 @@
  *	busy THREADS [PAIRS_PER_SECOND [WORK]]
  *
  * Each thread allocates and frees blocks of 100 bytes as fast as it can, or that many pairs a second,
- * and counts to WORK beside each pair.
+ * and counts to WORK beside each pair. A line of input is another number of pairs a second.
  * Says READY, and then ten times a second how far it has come: "AT <ns> <CPU time in ns> <pairs>". Ends
  * with its input.
  */
@@ -26,7 +26,7 @@ static struct {
 	char pad[56];
 } progress[THREADS_CAP];
 
-static double pairs_per_second;
+static volatile double pairs_per_second;
 static long work_cnt;
 
 static uint64_t clock_ns(clockid_t clock)
@@ -54,14 +54,21 @@ static void do_pair(void)
 
 static void *work(void *arg)
 {
-	uint64_t *pairs = arg, begin_ns = clock_ns(CLOCK_MONOTONIC);
+	uint64_t *pairs = arg, begin_ns = 0, begin_pairs = 0;
+	double rate = 0;
 
 	for (;;) {
 		for (int i = 0; i < BATCH; i++)
 			do_pair();
 		__atomic_fetch_add(pairs, BATCH, __ATOMIC_RELAXED);
-		if (pairs_per_second > 0) {
-			uint64_t due_ns = begin_ns + (uint64_t)(*pairs / pairs_per_second * 1e9);
+		if (rate != pairs_per_second) {
+			rate = pairs_per_second;
+			begin_ns = clock_ns(CLOCK_MONOTONIC);
+			begin_pairs = *pairs;
+		}
+		if (rate > 0) {
+			uint64_t due_ns =
+				begin_ns + (uint64_t)((*pairs - begin_pairs) / rate * 1e9);
 			uint64_t at_ns = clock_ns(CLOCK_MONOTONIC);
 
 			if (due_ns > at_ns + 1000000)
@@ -75,7 +82,9 @@ int main(int argc, char **argv)
 {
 	struct pollfd in = { .fd = 0, .events = POLLIN };
 	int thread_cnt = argc > 1 ? atoi(argv[1]) : 1;
+	char line[32];
 	pthread_t thread;
+	ssize_t n;
 
 	if (argc > 2)
 		pairs_per_second = atof(argv[2]);
@@ -88,9 +97,17 @@ int main(int argc, char **argv)
 			return 1;
 	printf("READY\n");
 	fflush(stdout);
-	while (poll(&in, 1, 100) == 0) {
+	for (;;) {
 		uint64_t sum = 0;
 
+		if (poll(&in, 1, 100) > 0) {
+			n = read(0, line, sizeof(line) - 1);
+			if (n <= 0)
+				break;
+			line[n] = '\0';
+			pairs_per_second = atof(line);
+			continue;
+		}
 		for (int i = 0; i < thread_cnt; i++)
 			sum += __atomic_load_n(&progress[i].pairs, __ATOMIC_RELAXED);
 		printf("AT %llu %llu %llu\n", (unsigned long long)clock_ns(CLOCK_MONOTONIC),

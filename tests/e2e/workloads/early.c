@@ -4,6 +4,7 @@
  * then frees and reallocates blocks of before, and allocates more.
  *
  * E2E_BLOCKS: blocks of each kind (1000). E2E_BYTES: of each (200). E2E_BUSY_MS: of CPU time that it is busy (1200).
+ * E2E_REST: it rests so many times as long, in turns of some milliseconds (0).
  * E2E_CHILDREN: that many forked children do the same, beside it, and its own account is theirs, too (0).
  */
 #include <sys/wait.h>
@@ -13,9 +14,11 @@
 
 #define BUSY_BYTES 48
 #define BATCH 256
+#define TURN_US 2000
 
 static void **kept, **freed, **grown, **late;
 static size_t cnt = 1000, bytes = 200;
+static long rest;
 
 static long number(const char *name, long otherwise)
 {
@@ -58,12 +61,27 @@ SITE void site_busy(void)
 	free(p);
 }
 
-static long cpu_ms(void)
+static long cpu_us(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return t.tv_sec * 1000L + t.tv_nsec / 1000000;
+	return t.tv_sec * 1000000L + t.tv_nsec / 1000;
+}
+
+static void be_busy(long busy_us)
+{
+	long end_us = cpu_us() + busy_us, turn_us = 0;
+
+	for (long now_us; (now_us = cpu_us()) < end_us;) {
+		if (rest && now_us >= turn_us) {
+			if (turn_us)
+				usleep((useconds_t)(rest * TURN_US));
+			turn_us = now_us + TURN_US;
+		}
+		for (int i = 0; i < BATCH; i++)
+			site_busy();
+	}
 }
 
 /* The arrays are nobody's sites. */
@@ -78,17 +96,12 @@ static void **array(void)
 
 static void work(long busy_ms)
 {
-	long end_ms;
-
 	for (size_t i = 0; i < cnt; i++) {
 		kept[i] = site_kept(bytes);
 		freed[i] = site_freed(bytes);
 		grown[i] = site_to_grow(bytes);
 	}
-	end_ms = cpu_ms() + busy_ms;
-	while (cpu_ms() < end_ms)
-		for (int i = 0; i < BATCH; i++)
-			site_busy();
+	be_busy(busy_ms * 1000);
 	for (size_t i = 0; i < cnt; i++) {
 		free(led_free(freed[i]));
 		grown[i] = site_grown(grown[i], 5 * bytes);
@@ -102,6 +115,7 @@ int main(void)
 
 	cnt = (size_t)number("E2E_BLOCKS", (long)cnt);
 	bytes = (size_t)number("E2E_BYTES", (long)bytes);
+	rest = number("E2E_REST", 0);
 	e2e_ready();
 	kept = array();
 	freed = array();

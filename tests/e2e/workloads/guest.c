@@ -8,7 +8,8 @@
  * threads wait in calls that a stop may end with EINTR, which nobody here expects; threads are born and die; children
  * are forked that allocate, and others that execute a program; a signal comes 2 000 times a second. What is wrong is
  * said (BAD) and ends it by abort(). Says READY, then "AT <pairs>" whenever it is told something; ends with its input,
- * with exit status 7. With seccomp, who makes a memory file is killed.
+ * with exit status 7. With seccomp, who makes a memory file is killed. E2E_REST_US: so long each thread rests after each
+ * half a thousand blocks (0).
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -36,6 +37,7 @@
 
 static volatile uint64_t pair_cnt, signal_cnt;
 static unsigned char *shared[SHARED];
+static long rest_us;
 
 static void bad(const char *what)
 {
@@ -64,12 +66,25 @@ static void check(const unsigned char *block, uint32_t up_to)
 			bad("block");
 }
 
+/* Absolute: a signal ends no call that is then made again with what is left. */
+static void have_rest(void)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_nsec += rest_us * 1000;
+	end.tv_sec += end.tv_nsec / 1000000000;
+	end.tv_nsec %= 1000000000;
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL) == EINTR)
+		;
+}
+
 static void *allocate(void *arg)
 {
 	uint32_t random = (uint32_t)(uintptr_t)arg * 7919 + 1;
 	unsigned char *own[BLOCKS] = { 0 };
 
-	for (;;) {
+	for (unsigned turn = 1;; turn++) {
 		unsigned char **at = &own[random >> 8 & (BLOCKS - 1)], *other;
 		uint32_t bytes = 16 + (random >> 14 & 1023), how = random >> 27;
 
@@ -101,6 +116,8 @@ static void *allocate(void *arg)
 			*at = fill(malloc(bytes), bytes);
 		}
 		__atomic_fetch_add(&pair_cnt, 1, __ATOMIC_RELAXED);
+		if (rest_us && turn % 512 == 0)
+			have_rest();
 	}
 	return NULL;
 }
@@ -200,7 +217,7 @@ static void *bear_children(void *arg)
 		}
 		if (waitpid(pid, &status, 0) != pid || status)
 			bad("a child that executes");
-		usleep(2000);
+		usleep(rest_us ? 6000 : 2000);
 	}
 	return arg;
 }
@@ -250,6 +267,7 @@ int main(int argc, char **argv)
 	sigset_t alarm;
 	char line[64];
 
+	rest_us = getenv("E2E_REST_US") ? strtol(getenv("E2E_REST_US"), NULL, 10) : 0;
 	if (argc > 2 && !strcmp(argv[2], "seccomp"))
 		forbid_memory_files();
 	for (int i = 0; i < thread_cnt; i++)

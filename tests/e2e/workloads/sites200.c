@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sites200.c - the statistics workload: 200 sites, sizes spread over 16 B to 1 MiB, the same every
+ * sites200.c - the statistics workload: 200 sites, sizes spread over 16 B to 1 MiB, few of them tiny, the same every
  * time. Site i allocates its number of blocks; every third one is freed again. Nothing touches the
  * blocks, so that large ones cost no memory.
  */
@@ -10,7 +10,12 @@
 
 static size_t size_of(int i)
 {
-	return (size_t)(16 * pow(65536, i / 199.0)) | 1;
+	double size = 16 * pow(65536, i / 199.0);
+
+	/* Samples are of bytes. Of tiny blocks it takes many to have them, which is hits and no more samples. */
+	if (size < 400 && i % 10)
+		size = 400 + i;
+	return (size_t)size | 1;
 }
 
 /* From about 0.4 to 3 MiB a site, so that the default rate finds 6 to 48 samples of it. */

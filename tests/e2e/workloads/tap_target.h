@@ -130,16 +130,15 @@ SHARED_HELPER void do_pairs(unsigned cnt, uint32_t *random)
 
 static unsigned nap_factor = 1; /* of many threads each naps for longer */
 
-/* A thread that allocates for ever: some percent of a processor, all of one with E2E_BUSY. */
+/* A thread that allocates for ever: some percent of a processor, some tens with E2E_BUSY. */
 SHARED_HELPER void *allocate(void *arg)
 {
 	uint32_t random = (uint32_t)(uintptr_t)arg * 7919 + 1;
 	unsigned is_busy = number_of("E2E_BUSY", 0);
 
 	for (;;) {
-		do_pairs(is_busy ? 400 : 80, &random);
-		if (!is_busy)
-			nap_us(1000L * nap_factor);
+		do_pairs(is_busy ? 2000 : 80, &random);
+		nap_us((is_busy ? 4000L : 1000L) * nap_factor);
 	}
 	return NULL;
 }

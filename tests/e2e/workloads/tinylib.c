@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tinylib.c - one of very many libraries: -DN= its number. */
+/* tinylib.c - one of very many libraries, linked with --defsym=number= its number. */
+extern char number[];
 int tiny(int x);
 int tiny(int x)
 {
-	return x + N;
+	return x + (int)(long)number;
 }
