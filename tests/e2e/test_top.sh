@@ -47,7 +47,7 @@ grow() {
 
 READY='' start "$bin/grows"
 run 110 20 -p "$target" --rate 1 --interval 300ms
-sees "it begins" 'grows (PID' 'HELD .*GROWTH/min'
+sees "it begins" 'grows (PID' 'IN USE .*GROWTH/min'
 grow 7 1000000 7000000
 sees "what is held, to the byte" 'in use 6.68 MiB' '6.68 MiB *exact .* site_up grows.c:[0-9]* *< main' 'every allocation' 'no losses'
 keys Enter
@@ -112,7 +112,7 @@ grep -qP '\e\[' "$work/screen" && ok "but titles stand out" || not_ok "titles st
 keys q
 left q
 ENV='TERM=no-such-terminal' run 100 20 -p "$target" --rate 1 --interval 300ms
-sees "an unknown terminal gets plain text" 'grows (PID' 'HELD .*GROWTH/min'
+sees "an unknown terminal gets plain text" 'grows (PID' 'IN USE .*GROWTH/min'
 keys q
 left "plain text"
 

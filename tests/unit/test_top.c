@@ -165,13 +165,13 @@ static void a_screen_of_stacks(void **state)
 	text = draw(120, 12);
 	has(text, "in use 8.00 MiB  server (PID 77), 1m 30s, every allocation\n");
 	has(text, "cost 1.2 % of its CPU time (limit: 25 %); no losses\n");
-	has(text, "HELD ");
+	has(text, "IN USE ");
 	has(text, "5.00 MiB ");
 	has(text, "+ run app.c:5  < main app.c:7\n");
 	has(text, "+ put app.c:3  < run app.c:5 < main app.c:7\n");
 	has(draw(85, 12), "+ put app.c:3  < run app.c:5\n"); /* whole callers */
 	has(draw(70, 12), "  < run....c:5\n"); /* the first gives way */
-	has(text, "by held");
+	has(text, "by in use");
 	assert_true(strstr(text, "+ run") < strstr(text, "+ put"));
 	top_view_key(&v, t, TOP_KEY_ENTER); /* the first: its frames */
 	text = draw(120, 12);
@@ -386,7 +386,7 @@ static void any_size_has_whole_numbers(void **state)
 		for (size_t lines = 1; lines <= 9; lines++)
 			draw(columns, lines);
 	text = draw(40, 10);
-	has(text, "HELD");
+	has(text, "IN USE");
 	has(text, "30.0 MiB");
 	has(text, "...");
 	text = draw(20, 8);

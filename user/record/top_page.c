@@ -42,7 +42,7 @@ static const struct {
 	const char *title;
 	size_t width;
 } columns_of[] = {
-	[COLUMN_PID] = { "PID", 7 },	    [COLUMN_HELD] = { "HELD", 9 },
+	[COLUMN_PID] = { "PID", 7 },	    [COLUMN_HELD] = { "IN USE", 9 },
 	[COLUMN_ERROR] = { "+- 95 %", 11 }, [COLUMN_GROWTH] = { "GROWTH/min", 11 },
 	[COLUMN_ALLOC] = { "ALLOC/s", 8 },  [COLUMN_BLOCKS] = { "BLOCKS", 7 },
 	[COLUMN_COST] = { "COST", 6 },	    [COLUMN_RESIDENT] = { "RESIDENT", 8 },
@@ -418,7 +418,7 @@ static void put_cost(struct drawing *d)
 
 static void put_foot(struct drawing *d, const struct top_news *news)
 {
-	static const char *const sorts[] = { "held", "growth", "allocated" };
+	static const char *const sorts[] = { "in use", "growth", "allocated" };
 	const struct top_view *v = d->v;
 
 	if (v->is_typing || v->search[0])
@@ -427,11 +427,11 @@ static void put_foot(struct drawing *d, const struct top_news *news)
 		put(d, TOP_WARN, news->message);
 	else if (!v->pid)
 		put_format(d, TOP_DIM,
-			   "by %s  ? help  q quit  Enter opens  h g a sort  / search  p pause",
+			   "by %s  ? help  q quit  Enter opens  i g a sort  / search  p pause",
 			   sorts[v->sort]);
 	else
 		put_format(d, TOP_DIM,
-			   "by %s  ? help  q quit  s f o t views  h g a sort  / search  p pause",
+			   "by %s  ? help  q quit  s f o t views  i g a sort  / search  p pause",
 			   sorts[v->sort]);
 }
 
@@ -443,13 +443,13 @@ static void put_help(struct drawing *d)
 		"s f o t  stacks, functions, scopes, threads; Tab: the next",
 		"Enter  open a process, fold or unfold a row; Right, Space: the same",
 		"Esc    back to the processes; ends a search; Left, Backspace: the same",
-		"h g a  sort by held, growth, allocated",
+		"i g a  sort by in use, growth, allocated",
 		"/      search: show only rows that match",
 		"p      pause the display; the recording goes on",
 		"Up, Down, PgUp, PgDn, Home, End: move",
 		"",
-		"HELD: bytes in use: allocated since heaptap attached, and not freed.",
-		"A ? after HELD: fewer than four samples; after GROWTH: may be noise.",
+		"IN USE: bytes allocated since heaptap attached, and not freed.",
+		"A ? after IN USE: fewer than four samples; after GROWTH: may be noise.",
 		"GROWTH: of the last minute. ALLOC: of the last seconds.",
 		"-: unknown (at first there is nothing to compare with).",
 	};

@@ -239,18 +239,17 @@ static void add_held(const struct report *r, struct report_line *l)
 	bool is_least = report_is_least(r);
 
 	if (r->is_inuse && r->opts->older_than)
-		snprintf(title, sizeof(title), "Held for %.20s or longer: ", r->opts->older_than);
+		snprintf(title, sizeof(title), "In use for %.20s or longer: ", r->opts->older_than);
 	else if (!r->is_inuse)
 		snprintf(title, sizeof(title), "Total %.40s: ", report_value_title(r));
 	else if (is_since(r)) {
 		format_since(r, text, sizeof(text));
-		snprintf(title, sizeof(title), "In use, of what was allocated since %.20s: ", text);
-	} else if (!recording_of(r)->is_known)
-		snprintf(title, sizeof(title), "In use: ");
-	else if (recording_of(r)->is_from_start)
-		snprintf(title, sizeof(title), "Held: ");
-	else
-		snprintf(title, sizeof(title), "Held of what was allocated meanwhile: ");
+		snprintf(title, sizeof(title), "In use, allocated since %.20s: ", text);
+	} else
+		snprintf(title, sizeof(title), "In use%s: ",
+			 recording_of(r)->is_known && !recording_of(r)->is_from_start ?
+				 ", allocated during the recording" :
+				 "");
 	report_line_add(l, "", "%s%s%s", title, is_least ? "at least " : "",
 			report_format_value(r, report_value(row), value));
 	report_format_unit_interval(r, row, text);
@@ -374,7 +373,7 @@ static void put_exec_held(const struct report *r, FILE *out)
 
 	if (!rec->is_known || !rec->exec_held_bytes || r->opts->scope)
 		return;
-	report_line_add(&l, "", "Held at exec, and gone: %s",
+	report_line_add(&l, "", "In use at exec, and gone: %s",
 			format_bytes((double)rec->exec_held_bytes, bytes, sizeof(bytes)));
 	add_blocks((int64_t)rec->exec_held_objects, true, &l);
 	report_line_end(&l);
