@@ -196,6 +196,9 @@ if have python3; then
 		screens page_drag.js "/pid/$pid/?live=0" 1000x900:light && grep -q ' changed .*img/src=x.* #from=[0-9]*&to=[0-9]*$' "$work/said"
 	}
 	await 60 drag_shows && ok "a span of the chart: what changed in it, by stack" || not_ok "a span of the chart" "does not show it" "$work/said" "$work/log"
+	screens page_flame.js "/pid/$pid/?live=0" 1000x900:light
+	grep -q 'hidden true false lines 1 Largest stacks over time .*img/src=x.* 12\.0 MiB open true says all .*img/src=x.*: 1 function.* nav true$' "$work/said" &&
+		ok "the largest stacks over time; the flame graph in the page" || not_ok "the flame graph in the page" "not so" "$work/said" "$work/log"
 	screens page_rows.js "/pid/$pid/?live=0" 1000x900:light
 	grep -q 'bands 8 runs 2 stacked true within true newest live 10\.0 MiB .* other 6\.[0-9]* MiB failed true folded true without true hidden true markup 0$' "$work/said" &&
 		ok "in use within resident memory by row, over half an hour" || not_ok "in use within resident memory by row" "not so" "$work/said" "$work/log"
