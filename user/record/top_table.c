@@ -151,7 +151,6 @@ static int add_process(struct top_table *t, const struct profile *p)
 	row.tail = profile_text(p, r->exe_str);
 	row.pid = r->pid;
 	row.cost_share = r->overhead_share;
-	row.resident_bytes = r->rss_end_bytes ? (double)r->rss_end_bytes : NAN;
 	return vec_push(&t->rows, row);
 }
 
@@ -169,6 +168,8 @@ int top_table_of_profile(const struct profile *p, enum top_what what, struct top
 		err = report_list_new(p, &opts, &t->list);
 	if (!err) {
 		t->total = row_of(report_list_total(t->list));
+		if (p->recording.rss_end_bytes)
+			t->total.resident_bytes = (double)p->recording.rss_end_bytes;
 		set_title(t, p);
 		set_cost(t, p);
 		set_losses(t, p);

@@ -305,6 +305,8 @@ static enum top_wish letter(struct top_view *v, int key)
 	case '?':
 		v->shows_help = true;
 		return TOP_DRAW;
+	case 'w':
+		return TOP_SAVE;
 	case 'q':
 		return TOP_QUIT;
 	}
