@@ -221,6 +221,13 @@ timeout 30 "$heaptap" record -d 1 -o "$work/r.html" -p "$target" >/dev/null 2>"$
 status=$?
 [ $status = 2 ] && [ ! -e "$work/r.html" ] && grep -q "heaptap report -o $work/r.html $work/r.pb.gz" "$work/heaptap.err" && ok "record -o x.html: what to do" ||
 	not_ok "record -o x.html" "status $status" "$work/heaptap.err"
+timeout 30 "$heaptap" record --html "$work/page.html" -o "$work/page.pb.gz" -- ls / >"$work/target.out" 2>"$work/heaptap.err"
+grep -q '<canvas id="picture"' "$work/page.html" && "$heaptap" report "$work/page.pb.gz" >"$work/report" 2>&1 && grep -q "^saved $work/page.html: open it" "$work/heaptap.err" &&
+	ok "record --html: a page beside the profile" || not_ok "record --html" "no page" "$work/heaptap.err"
+timeout 30 "$heaptap" record --html "$work/page.html" -o "$work/other.pb.gz" -- ls / >"$work/target.out" 2>"$work/heaptap.err"
+status=$?
+[ $status = 125 ] && [ ! -e "$work/other.pb.gz" ] && grep -q "page.html' exists: give another name with --html FILE" "$work/heaptap.err" && ok "record --html: another file stays" ||
+	not_ok "record --html: another file" "status $status" "$work/heaptap.err"
 (ulimit -f 1 && "$heaptap" record -q -o - --rate 1 -- sh -c 'head -c 9000 /dev/zero >"$0/own"; echo $? >"$0/own.status"' "$work" 2>&1 | cat >/dev/null)
 [ "$(cat "$work/own.status")" = 153 ] && ok "file size limit: as ever for the program" || # 128 + SIGXFSZ
 	not_ok "file size limit: for the program" "$(cat "$work/own.status"), not 153"
