@@ -427,7 +427,7 @@ static void the_head_says_what_the_numbers_are_of(void **state)
 	free(text);
 	p->recording.reason_str = profile_str(p, "out of\x1b memory");
 	text = print(&(struct report_options){ 0 });
-	assert_int_equal(strncmp(text, "Kept: out of? memory; exact; counted since 22:13:15\n", 52),
+	assert_int_equal(strncmp(text, "Saved: out of? memory; exact; counted since 22:13:15\n", 53),
 			 0);
 	free(text);
 }

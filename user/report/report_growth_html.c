@@ -53,7 +53,7 @@ static void put_verdict(const struct growth *g, FILE *out)
 	else if (g->verdict == GROWTH_STEADY)
 		fputs("steady", out);
 	else if (g->has_grown) /* the interval is clear: what is open is whether it goes on */
-		fprintf(out, "grew; %.0f min more show whether it still does",
+		fprintf(out, "grew; about %.0f min more would show whether it still grows",
 			ceil(g->more_s / 60));
 	else if (g->more_s > 0)
 		fprintf(out, "inconclusive: about %.0f min more", ceil(g->more_s / 60));

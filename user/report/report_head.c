@@ -176,14 +176,14 @@ static void put_reason(const struct report *r, FILE *out)
 	if (!rec->is_known || !rec->reason_str)
 		return;
 	report_fit_name(profile_text(r->p, rec->reason_str), report_columns(r) - 8, reason);
-	report_line_add(&l, "", "Kept: %s", reason);
+	report_line_add(&l, "", "Saved: %s", reason);
 	if (rec->inuse == RECORDING_INUSE_UNKNOWN) {
 		report_line_add(&l, "; ", "in use is UNKNOWN");
 	} else if (r->is_inuse) {
 		report_format_short_interval(r, &r->total, text);
 		if (text[0])
 			report_line_add(&l, "; ",
-					strcmp(text, "exact") ? "good to %s (95 %%)" : "%s", text);
+					strcmp(text, "exact") ? "precision %s (95 %%)" : "%s", text);
 	}
 	if (is_since(r)) {
 		format_since(r, text, sizeof(text));
