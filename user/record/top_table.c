@@ -63,7 +63,7 @@ static void set_cost(struct top_table *t, const struct profile *p)
 			 recording_why_unknown(r, "", why));
 	else if (r->inuse == RECORDING_INUSE_SINCE)
 		snprintf(t->cost + used, sizeof(t->cost) - used,
-			 ". In use counts allocations since frees are tracked again");
+			 ". In use counts only allocations since frees were tracked again");
 }
 
 /* Write the largest loss, and the number of further kinds; before that, what the rows cannot explain. */
