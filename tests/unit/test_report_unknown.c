@@ -405,7 +405,7 @@ static void the_head_says_what_the_numbers_are_of(void **state)
 	want(text, "In use, allocated during the recording: 4.00 KiB");
 	want(text, "24.0 KiB/min");
 	want(text, "in the 3.2 s that were recorded");
-	want(text, "Resident 10.0 -> 20.0 MiB: 0 % of the growth explained\n");
+	want(text, "Resident 10.0 -> 20.0 MiB: blocks in use account for 0 % of the growth\n");
 	free(text);
 	p->recording.rss_end_bytes = (10 << 20) + 4096; /* nothing to explain */
 	p->recording.is_from_start = true;

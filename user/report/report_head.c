@@ -359,9 +359,10 @@ static void add_explained(const struct report *r, double growth, struct report_l
 	if (!report_interval(r, row, &low, &high))
 		low = high = held;
 	if ((growth >= low && growth <= high) || held >= EXPLAINED_SHARE * growth)
-		report_line_add(l, ": ", "explained");
+		report_line_add(l, ": ", "blocks in use account for the growth");
 	else
-		report_line_add(l, ": ", "%.0f %% of the growth explained", 100 * held / growth);
+		report_line_add(l, ": ", "blocks in use account for %.0f %% of the growth",
+				100 * held / growth);
 }
 
 /* In a sentence of its own, because no process holds it any more. */
