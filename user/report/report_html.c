@@ -11,7 +11,7 @@
  *	funcs		{ name, module, file, own }: arrays of the same length
  *	nodes		{ up, func }: the tree of report_html_priv.h; the parent of node i is i - up[i]; node 0 is the root
  *	samples		{ node, thread, process, scope, values, variances, counts }: node as the difference to the
- *			last; thread, process and scope: -1 = none; values[measure], variances[] and counts[] (of samples) are
+ *			last; thread, process and scope: -1 = none; process is empty if there is one at most; values[measure], variances[] and counts[] (of samples) are
  *			arrays as long as node
  *	threads, processes, scopes	of the samples; a scope is an array of its path's names
  *	measures	{ key, title, unit, objects, variance, is_known, why }: objects: the measure that counts the
@@ -97,7 +97,7 @@ struct picture {
 	struct report_tree *tree;
 	struct strset *threads, *processes, *scopes;
 	VEC(int64_t) thread_of; /* of each chosen sample, in threads; -1 = none */
-	VEC(int64_t) process_index; /* likewise, if the profile is of several */
+	VEC(int64_t) process_index; /* likewise; empty if there is one at most */
 	VEC(int64_t) scope_of;
 	struct measure measures[MEASURES_MAX];
 	int measure_cnt;
@@ -627,6 +627,8 @@ static int find_places(struct picture *pic)
 		    vec_push(&pic->process_index, process))
 			return -ENOMEM;
 	}
+	if (strset_cnt(pic->processes) <= 2) /* "" and perhaps one: nothing to group by */
+		pic->process_index.cnt = 0;
 	return 0;
 }
 
