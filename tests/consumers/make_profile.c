@@ -214,13 +214,14 @@ static void fill_nested(struct profile *p)
 	stacks[1] = (uint32_t[]){ l_push, l_walk, l_main };
 	for (int i = 0; i < 2; i++) {
 		int64_t bytes = i ? 6000 : 4000;
-		struct profile_label labels[] = { { .key_str = str(p, "pid"), .str = str(p, pids[i]) },
-						  { .key_str = str(p, "comm"),
-						    .str = str(p, comms[i]) } };
+		struct profile_label labels[] = {
+			{ .key_str = str(p, "pid"), .str = str(p, pids[i]) },
+			{ .key_str = str(p, "comm"), .str = str(p, comms[i]) }
+		};
 		struct profile_sample *s;
 
-		check(profile_add_sample(p, stacks[i], i ? 3 : 5,
-					 (int64_t[]){ 1, bytes, 1, bytes }, labels, 2, &s));
+		check(profile_add_sample(p, stacks[i], i ? 3 : 5, (int64_t[]){ 1, bytes, 1, bytes },
+					 labels, 2, &s));
 	}
 }
 

@@ -86,8 +86,8 @@ static void add_stack(const char *const *frames)
 /* Rows of a library of which the program's functions are the callers: the report says how to see these. */
 static void rows_of_a_library_name_the_option(void **state)
 {
-	static const char *const of_library[] = { "/usr/lib/libcodec.so.5!codec_open", "/bin/player!play",
-						  "/bin/player!main", NULL };
+	static const char *const of_library[] = { "/usr/lib/libcodec.so.5!codec_open",
+						  "/bin/player!play", "/bin/player!main", NULL };
 	static const char *const of_program[] = { "/bin/player!load", "/bin/player!main", NULL };
 	const struct report_options plain = { .format = REPORT_TEXT };
 	static const char *const own[] = { "player" };

@@ -169,7 +169,7 @@ static void what_was_allocated_has_an_interval(void **state)
 	free(text);
 	p->recording.inuse = RECORDING_INUSE_ALL;
 	text = print(&(struct report_options){ 0 });
-	want(text, "allocated 489 KiB -42.9 KiB +177 KiB");
+	want(text, "allocated 489 KiB\n  -42.9 KiB +177 KiB in 3 blocks");
 	free(text);
 }
 
@@ -385,8 +385,8 @@ static void where_nothing_is_held_those_who_allocate_are_listed(void **state)
 	(void)state;
 	p->recording.inuse = RECORDING_INUSE_ALL;
 	text = print(&(struct report_options){ 0 });
-	want(text, "meanwhile: 0 B in 0 blocks");
-	want(text, " 1   0 B      0   488 KiB much\n");
+	want(text, "recording: 0 B in 0 blocks");
+	want(text, " 1     0 B      0   488 KiB much\n");
 	want_no(text, "UNKNOWN");
 	want_no(text, "not held");
 	free(text);
@@ -427,8 +427,8 @@ static void the_head_says_what_the_numbers_are_of(void **state)
 	free(text);
 	p->recording.reason_str = profile_str(p, "out of\x1b memory");
 	text = print(&(struct report_options){ 0 });
-	assert_int_equal(strncmp(text, "Saved: out of? memory; exact; counted since 22:13:15\n", 53),
-			 0);
+	assert_int_equal(
+		strncmp(text, "Saved: out of? memory; exact; counted since 22:13:15\n", 53), 0);
 	free(text);
 }
 

@@ -273,7 +273,8 @@ static void refuse(struct http_exchange *x, const char *method, const char *vers
 			   "use an IP address, localhost or the HOST of --listen in the URL, or "
 			   "start heaptap with --token-file\n");
 	else if (x->is_post && cap && !is_authorized(x))
-		http_error(x, MHD_HTTP_UNAUTHORIZED, "this server requires a token: that of its --token-file\n");
+		http_error(x, MHD_HTTP_UNAUTHORIZED,
+			   "this server requires a token: that of its --token-file\n");
 	else if (x->is_post && cap)
 		expect_body(x, cap);
 	else if (strcmp(method, "GET") && strcmp(method, "HEAD"))
@@ -297,7 +298,8 @@ static void admit(struct http_server *s, struct http_exchange *x)
 	if (s->is_closing)
 		http_error(x, MHD_HTTP_SERVICE_UNAVAILABLE, "heaptap ends\n");
 	else if (!is_authorized(x))
-		http_error(x, MHD_HTTP_UNAUTHORIZED, "this server requires a token: that of its --token-file\n");
+		http_error(x, MHD_HTTP_UNAUTHORIZED,
+			   "this server requires a token: that of its --token-file\n");
 	else
 		s->ops.on_request(s->ctx, x);
 }

@@ -19,7 +19,7 @@ const put = (node, key, ...content) => { // only if it is another one
 };
 
 // ---- head and cards ----
-const head = el("div", { class: "head" }), path = el("p", { class: "path" }), notes = el("div"), cards = el("div", { class: "cards" });
+const head = el("div", { class: "head" }), path = el("p", { class: "path" }), notes = el("div"), cards = el("div", { class: "cards two" });
 const card = (title, value, said, kind) => el("div", { class: "card " + (kind || "") }, el("span", {}, title), el("b", {}, value), el("small", { title: said }, said));
 const errorText = (p) => p.inuse_error_bytes > 0 ? `\u00b1 ${bytes(1.96 * p.inuse_error_bytes)}` : "exact";
 const drawHead = () => {

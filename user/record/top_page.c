@@ -218,7 +218,8 @@ static void choose_columns(struct drawing *d)
 	for (size_t i = 0; i < COLUMN_CNT; i++) {
 		enum column c = first_last[i];
 		bool is_of_process = c == COLUMN_PID || c == COLUMN_COST || c == COLUMN_RESIDENT;
-		bool is_of_row = c == COLUMN_SHARE || c == COLUMN_BAR; /* of the only process, all */
+		bool is_of_row =
+			c == COLUMN_SHARE || c == COLUMN_BAR; /* of the only process, all */
 		size_t name = is_of_row ? 2 * NAME_COLUMNS_GOOD : NAME_COLUMNS_GOOD;
 
 		if (d->has[c] || (is_of_process && !is_process) || (is_of_row && is_process) ||
@@ -470,13 +471,15 @@ static void put_foot(struct drawing *d, const struct top_news *news)
 	else if (news->message[0])
 		put(d, TOP_WARN, news->message);
 	else if (!v->pid)
-		put_format(d, TOP_DIM,
-			   "by %s  ? help  q quit  Enter opens  i g a sort  / search  p pause  w save",
-			   sorts[v->sort]);
+		put_format(
+			d, TOP_DIM,
+			"by %s  ? help  q quit  Enter opens  i g a sort  / search  p pause  w save",
+			sorts[v->sort]);
 	else
-		put_format(d, TOP_DIM,
-			   "by %s  ? help  q quit  s f o t views  i g a sort  / search  p pause  w save",
-			   sorts[v->sort]);
+		put_format(
+			d, TOP_DIM,
+			"by %s  ? help  q quit  s f o t views  i g a sort  / search  p pause  w save",
+			sorts[v->sort]);
 }
 
 static void put_help(struct drawing *d)

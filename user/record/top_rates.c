@@ -144,8 +144,9 @@ static void put_spark(const struct past *p, double now_bytes, char spark[static 
 	if (p->cnt < 2 || !(top > 0)) /* NAN: unknown */
 		return;
 	for (size_t i = 0; i < p->cnt; i++)
-		used += (size_t)snprintf(spark + used, TOP_SPARK_BUF - used, "%s",
-					 marks[(size_t)fmin(7, fmax(0, 8 * p->points[i].held_bytes / top))]);
+		used += (size_t)snprintf(
+			spark + used, TOP_SPARK_BUF - used, "%s",
+			marks[(size_t)fmin(7, fmax(0, 8 * p->points[i].held_bytes / top))]);
 }
 
 /* Rows that have gone have no past. */

@@ -182,8 +182,8 @@ static void put_reason(const struct report *r, FILE *out)
 	} else if (r->is_inuse) {
 		report_format_short_interval(r, &r->total, text);
 		if (text[0])
-			report_line_add(&l, "; ",
-					strcmp(text, "exact") ? "precision %s (95 %%)" : "%s", text);
+			report_line_add(&l, "; ", strcmp(text, "exact") ? "%s (95 %%)" : "%s",
+					text);
 	}
 	if (is_since(r)) {
 		format_since(r, text, sizeof(text));
@@ -282,7 +282,8 @@ static void add_watched(const struct report *r, struct report_line *l)
 
 static void put_values(const struct report *r, FILE *out)
 {
-	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
+	/* a full line is followed by a mark */
+	struct report_line l = { .out = out, .columns = report_columns(r) - 1, .indent = 2 };
 	char value[UNITS_BUF], interval[REPORT_INTERVAL_BUF];
 	bool has_held;
 

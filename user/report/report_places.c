@@ -177,7 +177,7 @@ static const char *charged_library(const struct report *r, const struct profile_
 	if (!report_find_place(r, s, &place))
 		return NULL;
 	library = library_of(r, &place.frame, program);
-	if (!library[0] || is_jit(library))
+	if (!library[0] || is_jit(library) || strstr(library, program)) /* its own: libsqlite3.so */
 		return NULL;
 	while (report_next_frame(r->p, s, &place.behind, &f))
 		if (!library_of(r, &f, program)[0] && is_own(r, &f, TABLES))
@@ -186,7 +186,7 @@ static const char *charged_library(const struct report *r, const struct profile_
 }
 
 bool report_is_of_libraries(const struct report *r, const char **ret_library,
-			  const char **ret_program)
+			    const char **ret_program)
 {
 	const struct recording *rec = &r->p->recording;
 	const char *exe = profile_text(r->p, rec->called_str ? rec->called_str : rec->exe_str);

@@ -12,6 +12,7 @@ const $ = (id) => document.getElementById(id);
 const data = JSON.parse($("data").textContent);
 const ROW = 19; // pixels of a frame
 const NARROWEST = 0.6; // pixels: what is narrower is not drawn
+const VALUE_LEAST = 12; // letters that a value behind a name takes
 
 // ---- numbers ----
 const bytesText = (n) => {
@@ -180,20 +181,22 @@ const groupPath = (s) => {
 };
 
 // The shapes of trees: { parent, func, leaf }, leaf: the node of each sample, -1: it is in none.
-const FUNCS_CAP = 1 << 22; // of the key of a step: node * FUNCS_CAP + function
 const newShape = () => {
-	const known = new Map(), t = { parent: [-1], func: [-1], leaf: new Int32Array(data.samples.node.length) };
-	t.step = (at, f) => {
-		const key = at * FUNCS_CAP + f;
-		let next = known.get(key);
-		if (next === undefined) {
-			next = t.parent.length;
-			t.parent.push(at); t.func.push(f);
-			known.set(key, next);
-		}
-		return next;
+	const child = [-1], other = [-1], parent = [-1], func = [-1]; // child: the newest of a node, other: the one before it
+	const add = (at, f) => {
+		parent.push(at); func.push(f); child.push(-1); other.push(-1);
+		return parent.length - 1;
 	};
-	return t;
+	const step = (at, f) => {
+		let c = child[at];
+		while (c >= 0 && func[c] !== f) c = other[c];
+		if (c >= 0) return c;
+		c = add(at, f);
+		other[c] = child[at];
+		child[at] = c;
+		return c;
+	};
+	return { parent, func, leaf: new Int32Array(data.samples.node.length), add, step };
 };
 const whole = { parent: data.nodes.parent, func: data.nodes.func, leaf: data.samples.node };
 // Frames of allocators and standard libraries at the end of a stack count as the own function that called them, and a
@@ -239,7 +242,7 @@ const CALLERS = 1;
 const sandwichShape = (base) => {
 	const t = newShape();
 	t.callers = new Int32Array(t.leaf.length);
-	t.parent.push(0); t.func.push(view.focus);
+	t.add(0, view.focus);
 	for (let s = 0; s < t.leaf.length; s++) {
 		const path = pathOf(base, s), i = path.lastIndexOf(view.focus); // the outermost, as its total has it
 		let callee = 0, caller = CALLERS;
@@ -419,7 +422,8 @@ const draw = () => {
 			if (i === pick) { c.strokeStyle = colors.hit; c.lineWidth = 2; c.strokeRect(x + 1, y * ROW + 1, Math.max(w - 2, 1), ROW - 3); }
 			if (w < 4 * letter) continue;
 			let name = nameOf(i);
-			const room = Math.floor((w - 7) / letter), value = frameText(i), has_value = name.length + value.length + 3 <= room;
+			const room = Math.floor((w - 7) / letter), value = name.length + VALUE_LEAST <= room ? frameText(i) : "";
+			const has_value = value && name.length + value.length + 3 <= room;
 			if (name.length > room) name = name.slice(0, Math.max(room - 1, 1)) + "\u2026";
 			c.fillStyle = matches && matches[i] ? "#fff" : colors.label;
 			c.textAlign = "left";
