@@ -421,7 +421,7 @@ const linkStacks = () => {
 	for (const td of stacks.querySelectorAll(".by-stack td.where")) {
 		const text = td.firstChild;
 		if (!text || text.nodeType !== Node.TEXT_NODE) continue;
-		text.replaceWith(el("a", { href: "viewer#" + new URLSearchParams({ q: text.data.replace(/ \S+:\d+( \(.*)?$/, "").trim() }) }, text.data));
+		text.replaceWith(el("a", { href: "viewer#" + new URLSearchParams({ q: text.data.trim().replace(/ \S+:\d+( \(.*)?$/, "") }) }, text.data.trim())); // the line ends there if it has no caller
 	}
 };
 let stacksAt = Date.now();
