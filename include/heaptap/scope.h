@@ -80,7 +80,7 @@
  * All translation units of one executable or library, C or C++, share one table and one record per
  * thread. Two libraries of one process have two, and a path does not go on across them: the inner
  * one does not see the outer's. Of several that are in a scope at once heaptap takes the one that
- * it knew first. It reads up to four; a library that is opened later is known some milliseconds
+ * it knew first. It reads up to eight; a library that is opened later is known some milliseconds
  * after that.
  *
  * heaptap finds them by ELF notes, which strip keeps and llvm-strip --strip-all does not

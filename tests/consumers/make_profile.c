@@ -190,6 +190,41 @@ static void fill(struct profile *p, bool is_later, bool has_moments)
 	check(profile_comment(p, "ledger: missed_frees 5 (addresses that were handed out twice)"));
 }
 
+/* A recursive function of two processes, whose blocks are allocated by the standard library. */
+static void fill_nested(struct profile *p)
+{
+	uint32_t f_main, f_walk, f_visit, f_push, l_main, l_walk, l_visit, l_push, *stacks[2];
+	const char *const pids[] = { "10", "11" }, *const comms[] = { "first", "second" };
+
+	check(profile_set_heap_types(p, 1));
+	add_mapping(p, "/usr/bin/server", "0123456789abcdef0123456789abcdef01234567");
+	f_main = add_function(p, "main", "main", "/src/main.c", 10);
+	f_walk = add_function(p, "walk", "walk", "/src/main.c", 20);
+	f_visit = add_function(p, "visit", "visit", "/src/main.c", 30);
+	f_push = add_function(p, "std::vector<int>::push_back(int const&)", "push", "/src/v.h", 40);
+	add_line(p, f_main, 12);
+	l_main = add_location(p, 0, 0x1010, 1);
+	add_line(p, f_walk, 22);
+	l_walk = add_location(p, 0, 0x2020, 1);
+	add_line(p, f_visit, 33);
+	l_visit = add_location(p, 0, 0x3030, 1);
+	add_line(p, f_push, 44);
+	l_push = add_location(p, 0, 0x4040, 1);
+	stacks[0] = (uint32_t[]){ l_push, l_visit, l_walk, l_walk, l_main };
+	stacks[1] = (uint32_t[]){ l_push, l_walk, l_main };
+	for (int i = 0; i < 2; i++) {
+		int64_t bytes = i ? 6000 : 4000;
+		struct profile_label labels[] = {
+			{ .key_str = str(p, "pid"), .str = str(p, pids[i]) },
+			{ .key_str = str(p, "comm"), .str = str(p, comms[i]) }
+		};
+		struct profile_sample *s;
+
+		check(profile_add_sample(p, stacks[i], i ? 3 : 5, (int64_t[]){ 1, bytes, 1, bytes },
+					 labels, 2, &s));
+	}
+}
+
 struct scoped {
 	const char *thread, *scope; /* NULL = none */
 	int64_t task; /* 0 = none */
@@ -287,20 +322,23 @@ int main(int argc, char **argv)
 	bool has_scopes = argc == 3 && !strcmp(argv[1], "--scopes");
 	bool is_later = argc == 3 && !strcmp(argv[1], "--later");
 	bool has_moments = argc == 3 && !strcmp(argv[1], "--moments");
+	bool is_nested = argc == 3 && !strcmp(argv[1], "--nested");
 	const char *path = argv[argc - 1];
 	struct profile *p;
 	int fd;
 
 	if (argc == 3 && !strcmp(argv[1], "--check"))
 		return check_file(argv[2]);
-	if (argc != 2 && !has_scopes && !is_later && !has_moments) {
-		fputs("usage: make_profile [--check | --scopes | --later | --moments] FILE\n",
+	if (argc != 2 && !has_scopes && !is_later && !has_moments && !is_nested) {
+		fputs("usage: make_profile [--check | --scopes | --later | --moments | --nested] FILE\n",
 		      stderr);
 		return 2;
 	}
 	check(profile_new(&p));
 	if (has_scopes)
 		fill_scopes(p);
+	else if (is_nested)
+		fill_nested(p);
 	else
 		fill(p, is_later, has_moments);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);

@@ -143,11 +143,56 @@ state("allocated");
 	expect "the peak and the end, by keys" "$work/said" '^left 14796 in use at the peak; ' '^left 8000 in use at 1\.0 s; ' '^end 7796 in use; ' \
 		'^allocated 14796 allocated; Click a moment'
 }
+# A recursive function of two processes, and what the standard library allocates for it.
+"$work/make_profile" --nested "$work/nested.pb.gz" && look nested "$work/nested.pb.gz" '
+const $ = (id) => document.getElementById(id), rows = () => h.drawn().map((row) => row.map(([, , i]) => i ? h.name(h.tree().func[i]) + " " + h.tree().value[i] : "root").join("|")).join(" / ");
+const key = (name, at) => (at || document).dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true }));
+const where = () => $("where").textContent, group = (key) => { $("group").value = [...$("group").options].findIndex((o) => o.text === key); $("group").onchange(); };
+say("processes " + rows());
+group("none");
+say("folded " + rows());
+key("f");
+say("unfolded " + rows() + " " + location.hash);
+key("f");
+const walk = h.drawn()[2][0][2];
+say("before " + $("sandwich").disabled);
+h.zoom(walk);
+say("chosen " + $("sandwich").disabled);
+key("s");
+say("sandwich " + rows() + " root " + h.tree().value[0] + " " + location.hash);
+say("where " + where());
+key("ArrowUp", $("picture"));
+say("caller " + where());
+key("ArrowDown", $("picture")); key("ArrowDown", $("picture"));
+say("callee " + where());
+h.zoom(h.tree().first[0]);
+say("next " + rows());
+key("Escape");
+say("out " + rows());
+$("search").value = "server"; $("search").oninput();
+say("search " + where());
+$("search").value = ""; $("search").oninput();
+$("tab-table").click();
+say("table " + [...document.querySelectorAll("#table tbody tr")].map((tr) => [...tr.children].map((td) => td.textContent).join(" ")).join("|"));
+document.querySelector("#table tbody button").click();
+say("from table " + rows() + " " + $("table").hidden);
+' && {
+	expect "processes on top" "$work/said" '^processes root / second \(PID 11\) 6000\|first \(PID 10\) 4000 / main 6000\|main 4000 / walk 6000\|walk 4000 / visit 4000$'
+	expect "libraries and recursion folded" "$work/said" '^folded root / main 10000 / walk 10000 / visit 4000$' \
+		'^unfolded root / main 10000 / walk 10000 / std::vector.* 6000\|walk 4000 / visit 4000 / std::vector.* 4000 .*u=1$'
+	expect "callers and callees" "$work/said" '^before true$' '^chosen false$' '^sandwich main 10000 / root / visit 4000 root 10000 .*f=walk$' \
+		'^where walk in use: 9\.77 KiB' '^caller main in use: 9\.77 KiB' '^callee visit in use: 3\.91 KiB.*40\.0 % of this function' \
+		'^next main 4000 / walk 4000 / root$|^next .*walk 4000 / root$' '^out root / main 10000 / walk 10000 / visit 4000$'
+	expect "a search counts functions" "$work/said" '^search .*9\.77 KiB \(100\.0 %\) through .*server.*: 3 functions'
+	expect "functions, by their own" "$work/said" '^table 5\.86 KiB 60\.0 % 9\.77 KiB 100\.0 % walk\|3\.91 KiB 40\.0 % 3\.91 KiB 40\.0 % visit\|0 B 0\.00 % 9\.77 KiB 100\.0 % main$' \
+		'^from table main 10000 / root / visit 4000 true$'
+}
 # faults PAGE SCREEN...: none that page_checks.js finds
 faults() {
 	screens tests/e2e/page_checks.js "$@"
 	[ "$(grep -c ' checked ' "$work/said")" = $(($# - 1)) ] && ! grep -qv ' checked ' "$work/said" && ok "$1 on $(($# - 1)) screens" || not_ok "$1 on screens" "faults" "$work/said"
 }
+faults nested 400x900:light 1600x900:dark
 faults moments 400x900:light 400x900:dark 1400x900:light 1400x900:dark
 "$heaptap" report --format json "$profile" >"$work/json"
 look intervals "$profile" '

@@ -37,6 +37,8 @@
 	}
 	for (const node of document.querySelectorAll("td.num"))
 		if (getComputedStyle(node).whiteSpace !== "nowrap") faults.push(`digits may wrap: ${name(node)}`);
+	for (const node of document.querySelectorAll(".card *"))
+		if (node.scrollWidth > node.clientWidth) faults.push(`cut: ${name(node)}`);
 	// What can be clicked can be reached and named.
 	for (const node of document.querySelectorAll("*")) {
 		if (node.onclick && node.tabIndex < 0) faults.push(`not by keyboard: ${name(node)}`);

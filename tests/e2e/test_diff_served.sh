@@ -70,7 +70,7 @@ fails() {
 	[ $got = 1 ] && grep -qF -- "$sentence" "$top/err" && [ ! -s "$top/out" ] &&
 		! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f]' "$top/err" && ok "$name" || not_ok "$name" "status $got" "$top/err"
 }
-fails "no token" "the server wants a token (--token-file FILE" "$top/before.pb.gz" "$heap"
+fails "no token" "the server requires a token (--token-file FILE" "$top/before.pb.gz" "$heap"
 fails "another token" "another token than that in --token-file" --token-file "$top/other" "$top/before.pb.gz" "$heap"
 fails "a token that others can read" "token" --token-file "$0" "$top/before.pb.gz" "$heap"
 fails "a process that is not followed" "HTTP status" --token-file "$top/token" "$top/before.pb.gz" "$url/debug/pprof/heap?pid=4194303"

@@ -29,7 +29,7 @@ whole() {
 	same "$name" --alloc
 	if [ "$(ledger unseen_execs)" = 0 ] && [ "$(ledger throwing_sites)" != 0 ]; then
 		skip "$name: called exact" "before Linux 6.13 operator new of jemalloc is left alone"
-	elif [ "$(ledger unseen_execs)" != 0 ] || ! notes | grep -q '^Held: .*(exact)'; then
+	elif [ "$(ledger unseen_execs)" != 0 ] || ! notes | grep -q '^In use: .*(exact)'; then
 		not_ok "$name: called exact" "it is not" "$work/heaptap.err"
 	else
 		ok "$name: called exact"
@@ -59,7 +59,7 @@ of_program() {
 		held=$(json exec_held_bytes)
 		[ "${held:-0}" -ge 108253 ] && [ "$held" -lt 120000 ] && ok "$old, $program: held at exec" ||
 			not_ok "$old, $program: held at exec" "$held bytes, 108253 by the program itself"
-		notes | grep -q "^  held at exec: .* by PID [0-9]* ($old)" && ok "$old, $program: said whose" ||
+		notes | grep -q "^  in use at exec: .* by PID [0-9]* ($old)" && ok "$old, $program: said whose" ||
 			not_ok "$old, $program: said whose" ""
 	done
 	is_whole || [ $(($2 % 2)) = 1 ] || whole "two execs, $program" -- "$bin/execs" "$bin/execs-static" "$bin/$program"
@@ -158,7 +158,7 @@ strace_is_said() {
 	LIMIT=40 launch --rate 1 -v --follow -- strace -f -o "$work/strace.out" "$bin/planted-static"
 	grep -q "uses ptrace itself" "$work/heaptap.err" && ok "strace under heaptap is said" ||
 		not_ok "strace under heaptap is said" "" "$work/heaptap.err"
-	[ "$(ledger unseen_execs)" -gt 0 ] && ! notes | grep -q '^Held: .*(exact)' && ok "strace under heaptap: not called exact" ||
+	[ "$(ledger unseen_execs)" -gt 0 ] && ! notes | grep -q '^In use: .*(exact)' && ok "strace under heaptap: not called exact" ||
 		not_ok "strace under heaptap: not called exact" "" "$work/heaptap.err"
 }
 under_strace() { # the program that heaptap starts is strace's already
@@ -229,7 +229,7 @@ wait_recorder
 
 # without a hold, or attached: what was not seen is said
 launch --rate 1 --no-hold -- env "$bin/planted-static"
-[ "$(ledger unseen_execs)" -gt 0 ] && ! notes | grep -q '^Held: .*(exact)' && notes | grep -q "not exact since the exec at" &&
+[ "$(ledger unseen_execs)" -gt 0 ] && ! notes | grep -q '^In use: .*(exact)' && notes | grep -q "not exact since the exec at" &&
 	ok "--no-hold is said" || not_ok "--no-hold is said" "" "$work/heaptap.err"
 
 # short-lived children: their stacks are whole

@@ -98,7 +98,7 @@ as_ever() {
 	[ "$record_status" = 139 ] && grep -q "signal 11" "$work/heaptap.err" &&
 		ok "the program's signal is told, and returned as 128+N" || not_ok "the program's signal" "$record_status" "$work/heaptap.err"
 	launch --rate 1 -- sh -c 'echo own'
-	[ "$(cat "$work/target.out")" = own ] && grep -q "^Held" "$work/heaptap.err" && ok "the summary goes to stderr" ||
+	[ "$(cat "$work/target.out")" = own ] && grep -q "^In use" "$work/heaptap.err" && ok "the summary goes to stderr" ||
 		not_ok "the summary goes to stderr" "" "$work/target.out" "$work/heaptap.err"
 	launch -o /dev/full -n 0 -- true
 	[ "$record_status" = 125 ] && ok "125: heaptap itself failed" || not_ok "125: heaptap itself failed" "$record_status" "$work/heaptap.err"

@@ -23,6 +23,6 @@ launch --rate 1 --max-stacks 16 -n 0 -- "$bin/family"
 	ok "stack map full: counted and said" ||
 	not_ok "stack map full" "status $record_status, stacks_full $(ledger stacks_full)" "$work/heaptap.err"
 "$heaptap" report --by stack -n 3 "$work/p.pb.gz" >"$work/report"
-grep -q "^Held.*(exact)" "$work/report" && ! grep -v "^Held\|^Peak" "$work/report" | grep -q exact && ok "stack map full: the sum is exact, no row is" ||
+grep -q "^In use.*(exact)" "$work/report" && ! grep -v "^In use\|^Peak" "$work/report" | grep -q exact && ok "stack map full: the sum is exact, no row is" ||
 	not_ok "stack map full: exact" "" "$work/report"
 e2e_end

@@ -33,7 +33,7 @@ for mode in $e2e_modes; do
 	grep -qE '^Peak: 38\.2 MiB \(exact\) in 140 blocks at [0-9.]+ m?s;' "$work/heaptap.err" && grep -q 'rows are of this moment' "$work/heaptap.err" &&
 		grep -qE '^ 1 +28\.6 MiB .*hold_most' "$work/heaptap.err" && ok "$mode: the summary is of the peak" ||
 		not_ok "$mode: the summary is of the peak" "" "$work/heaptap.err"
-	grep -qE '^Held: 97\.7 KiB \(exact\) in 100 blocks at the end' "$work/heaptap.err" && ok "$mode: and says the end" ||
+	grep -qE '^In use: 97\.7 KiB \(exact\) in 100 blocks at the end' "$work/heaptap.err" && ok "$mode: and says the end" ||
 		not_ok "$mode: and says the end" "" "$work/heaptap.err"
 	told "$mode: JSON is of the end, and has the peak" "d['at'] == 'end' and d['total']['inuse_bytes'] == $kept and
 		d['peak']['bytes'] == d['peak']['bytes_low'] == d['peak']['bytes_high'] == $truth and d['peak']['objects'] == 140 and

@@ -128,7 +128,7 @@ step "live 48"
 stop_recorder
 judge "two processes: no rows, and why" 'not r["rows"] and r["why_not"] == "by row: unknown (several processes were recorded)" and
 	j["rss_end_bytes"] > 80 * MiB'
-shows "two processes: one sentence" "$work/heaptap.out" 'Resident [0-9.]+ -> [0-9.]+ MiB: explained; by row: unknown \(several processes were recorded\)'
+shows "two processes: one sentence" "$work/heaptap.out" 'Resident [0-9.]+ -> [0-9.]+ MiB: blocks in use account for the growth; by row: unknown \(several processes were recorded\)'
 finish_target
 echo end >&"$first_in"
 await 10 is_gone "$first"

@@ -17,7 +17,7 @@ run() {
 	shift 2
 	tmux kill-server 2>/dev/null
 	run_cnt=$((run_cnt + 1))
-	tmux new-session -d -x "$columns" -y "$lines" \
+	tmux new-session -d -c "$work" -x "$columns" -y "$lines" \
 		"trap : INT; env LANG=C.UTF-8 ${ENV:-A=B} '$heaptap' top $*; echo STATUS \$?; trap '' INT; stty -a | grep -oE -- '-?(icanon|echo)\\>'; exec sleep 1000"
 }
 screen() { tmux capture-pane -p "$@" >"$work/screen" 2>&1; }
@@ -47,7 +47,7 @@ grow() {
 
 READY='' start "$bin/grows"
 run 110 20 -p "$target" --rate 1 --interval 300ms
-sees "it begins" 'grows (PID' 'HELD .*GROWTH/min'
+sees "it begins" 'grows (PID' 'IN USE .*GROWTH/min'
 grow 7 1000000 7000000
 sees "what is held, to the byte" 'in use 6.68 MiB' '6.68 MiB *exact .* site_up grows.c:[0-9]* *< main' 'every allocation' 'no losses'
 keys Enter
@@ -88,6 +88,10 @@ sees "Backspace is Esc" 'COST .*RESIDENT'
 keys Space
 sees "Space is Enter" 'FUNCTION' '7.63 MiB.* site_up'
 
+keys w
+sees "w saves what is shown" '^saved grows-.*[.]pb[.]gz'
+"$heaptap" report -f json "$work"/grows-*.pb.gz >"$work/report" 2>&1 && grep -q '"inuse_bytes":8000000' "$work/report" && ok "a profile" || not_ok "a profile" "not what was in use" "$work/report"
+
 for size in '40 10' '20 6' '20 1' '5 3' '110 20'; do
 	tmux resize-window -x "${size% *}" -y "${size#* }"
 	sleep 0.5 # it looks for a new size when it draws
@@ -103,6 +107,7 @@ done
 keys C-c
 for i in 1 2 3 4 5; do keys C-c; done # while it ends
 left "Ctrl-C, and more of them"
+sees "the last values stay on the terminal" '^in use 7.63 MiB.* grows (PID'
 
 ENV='NO_COLOR=1' run 100 20 -p "$target" --rate 1 --interval 300ms --by function --sort alloc
 sees "--by, --sort" 'FUNCTION' 'by allocated'
@@ -112,7 +117,7 @@ grep -qP '\e\[' "$work/screen" && ok "but titles stand out" || not_ok "titles st
 keys q
 left q
 ENV='TERM=no-such-terminal' run 100 20 -p "$target" --rate 1 --interval 300ms
-sees "an unknown terminal gets plain text" 'grows (PID' 'HELD .*GROWTH/min'
+sees "an unknown terminal gets plain text" 'grows (PID' 'IN USE .*GROWTH/min'
 keys q
 left "plain text"
 

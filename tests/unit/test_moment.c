@@ -325,7 +325,7 @@ static void test_words(void **state)
 	expect(text,
 	       "\nPeak: 47.8 MiB (exact) in 108 blocks at 410 ms; the rows are of this moment");
 	expect(text, "(--at end: of the end)\n");
-	expect(text, "\nHeld: 65.4 KiB (exact) in 13 blocks at the end, ");
+	expect(text, "\nIn use: 65.4 KiB (exact) in 13 blocks at the end, ");
 	expect(text, "; allocated 172 MiB in 3.00k blocks\n");
 	expect(text, "parse");
 	free(text);
@@ -336,7 +336,7 @@ static void test_words(void **state)
 	p->recording.unrecorded_cnt = 3;
 	text = text_of(p, &opts);
 	expect(text, "\nPeak: 47.8 MiB (exact) in 108 blocks at 410 ms, 100 % of it by parse\n");
-	expect(text, "\nHeld: 65.4 KiB (exact) in 13 blocks, ");
+	expect(text, "\nIn use: 65.4 KiB (exact) in 13 blocks, ");
 	expect(text, "\n3 child processes were not recorded: --follow records children\n");
 	free(text);
 	profile_free(p);
@@ -378,7 +378,17 @@ static void test_least(void **state)
 	assert_int_equal(profile_comment(p, "not seen: an allocator without names"), 0);
 	text = text_of(p, &opts);
 	expect(text, "\nPeak: at least 47.8 MiB in 108 blocks at 410 ms, ");
-	expect(text, "\nHeld: at least 65.4 KiB in 13 blocks, ");
+	expect(text, "\nIn use: at least 65.4 KiB in 13 blocks, ");
+	free(text);
+	profile_free(p);
+
+	p = record(true, false); /* a build: compilers that ended before they were tapped */
+	assert_int_equal(profile_comment(p, "ledger: tap_never 3 (processes that ended before they "
+					    "were tapped, or have no allocator)"),
+			 0);
+	text = text_of(p, &opts);
+	expect(text, "\nPeak: at least 47.8 MiB in 108 blocks at 410 ms, ");
+	expect(text, "\nIn use: at least 65.4 KiB in 13 blocks, ");
 	free(text);
 	profile_free(p);
 

@@ -236,7 +236,9 @@ static void test_table(void **state)
 
 	(void)state;
 	shows(text, "<h2>What grows, by stack</h2>", true);
-	leak = strstr(text, "<tr><td class=\"num\">480 KiB<td class=\"num\">+2.34 MiB");
+	shows(text, "<table class=\"growth by-stack\" data-ages=\"", true);
+	shows(text, " data-means=\"204800 204800 204800 ", true);
+	leak = strstr(text, "\"><td class=\"num\">480 KiB<td class=\"num\">+2.34 MiB");
 	assert_true(leak && leak < strstr(text, "<td>steady"));
 	shows(text, grows, true);
 	shows(leak + strlen(grows), grows, true); /* of the day, too */
@@ -261,6 +263,7 @@ static void test_table(void **state)
 	p = record(false, NULL); /* nothing is known yet */
 	p->moments_ns.cnt = 3;
 	text = table(p, 10);
+	shows(text, "data-", false); /* and so there is no chart */
 	shows(text, "inconclusive: about 1 min more", true);
 	shows(text, "by scope", false);
 	free(text);

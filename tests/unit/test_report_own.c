@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "report/report.h"
 #include "report/report_places.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
@@ -59,6 +60,18 @@ static uint32_t add_frame(const char *text)
 	return p->locations.cnt - 1;
 }
 
+static char *text_of(const struct report_options *o)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+
+	assert_non_null(f);
+	assert_int_equal(report_write(p, o, f), 0);
+	fclose(f);
+	return text;
+}
+
 static void add_stack(const char *const *frames)
 {
 	uint32_t locs[8];
@@ -68,6 +81,36 @@ static void add_stack(const char *const *frames)
 		locs[cnt] = add_frame(frames[cnt]);
 	assert_int_equal(profile_add_sample(p, locs, cnt, (int64_t[]){ 1, 8, 1, 8 }, NULL, 0, NULL),
 			 0);
+}
+
+/* Rows of a library of which the program's functions are the callers: the report says how to see these. */
+static void rows_of_a_library_name_the_option(void **state)
+{
+	static const char *const of_library[] = { "/usr/lib/libcodec.so.5!codec_open",
+						  "/bin/player!play", "/bin/player!main", NULL };
+	static const char *const of_program[] = { "/bin/player!load", "/bin/player!main", NULL };
+	const struct report_options plain = { .format = REPORT_TEXT };
+	static const char *const own[] = { "player" };
+	const struct report_options asked = { .format = REPORT_TEXT, .own = own, .own_cnt = 1 };
+	char *text;
+
+	(void)state;
+	p->recording.is_known = true;
+	p->recording.exe_str = profile_str(p, "/bin/player");
+	add_stack(of_library);
+	add_stack(of_program);
+	text = text_of(&plain);
+	assert_null(strstr(text, "--own")); /* half of it */
+	free(text);
+	add_stack(of_library);
+	text = text_of(&plain);
+	assert_non_null(strstr(text, "most of it is in libraries such as libcodec.so.5;"));
+	assert_non_null(strstr(text, "--own player charges it to functions of player"));
+	free(text);
+	text = text_of(&asked);
+	assert_null(strstr(text, "most of it"));
+	assert_non_null(strstr(text, " play"));
+	free(text);
 }
 
 static void check_place(const struct report_options *o, size_t sample, const char *want,
@@ -334,6 +377,7 @@ int main(void)
 #define OWN_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		OWN_TEST(the_first_own_frame_is_charged),
+		OWN_TEST(rows_of_a_library_name_the_option),
 		OWN_TEST(a_librarys_source_is_not_own),
 		OWN_TEST(what_is_said_to_be_own_is),
 		OWN_TEST(files_are_told_by_their_whole_name),

@@ -115,7 +115,7 @@ static void text_says_so_and_who_allocates(void **state)
 	want(text, "(about half the throughput for 10 s; nothing remains afterwards)");
 	want(text, "Allocated 489 KiB in 3 blocks\n");
 	want(text, "ALLOCATED");
-	want_no(text, "HELD");
+	want_no(text, "IN USE");
 	want_no(text, " 0 B");
 	much = strstr(text, " much");
 	little = strstr(text, " little");
@@ -124,7 +124,7 @@ static void text_says_so_and_who_allocates(void **state)
 	for (int by = 0; by < 7; by++) {
 		text = print(&(struct report_options){ .by = by, .label_key = "scope" });
 		want(text, "UNKNOWN");
-		want_no(text, "HELD");
+		want_no(text, "IN USE");
 		want_no(text, " 0 B");
 		free(text);
 	}
@@ -169,7 +169,7 @@ static void what_was_allocated_has_an_interval(void **state)
 	free(text);
 	p->recording.inuse = RECORDING_INUSE_ALL;
 	text = print(&(struct report_options){ 0 });
-	want(text, "allocated 489 KiB -42.9 KiB +177 KiB");
+	want(text, "allocated 489 KiB\n  -42.9 KiB +177 KiB in 3 blocks");
 	free(text);
 }
 
@@ -286,7 +286,7 @@ static void the_page_has_no_zeros(void **state)
 	(void)state;
 	want(text, "In use: UNKNOWN.");
 	want(text, "\nAllocated 489 KiB in 3 blocks");
-	want_no(text, "Held");
+	want_no(text, "In use,");
 	want_no(text, "0 B in");
 	free(text);
 }
@@ -385,8 +385,8 @@ static void where_nothing_is_held_those_who_allocate_are_listed(void **state)
 	(void)state;
 	p->recording.inuse = RECORDING_INUSE_ALL;
 	text = print(&(struct report_options){ 0 });
-	want(text, "meanwhile: 0 B in 0 blocks");
-	want(text, " 1   0 B      0   488 KiB much\n");
+	want(text, "recording: 0 B in 0 blocks");
+	want(text, " 1     0 B      0   488 KiB much\n");
 	want_no(text, "UNKNOWN");
 	want_no(text, "not held");
 	free(text);
@@ -402,33 +402,33 @@ static void the_head_says_what_the_numbers_are_of(void **state)
 	p->recording.rss_begin_bytes = 10 << 20;
 	p->recording.rss_end_bytes = 20 << 20;
 	text = print(&(struct report_options){ 0 });
-	want(text, "Held of what was allocated meanwhile: 4.00 KiB");
+	want(text, "In use, allocated during the recording: 4.00 KiB");
 	want(text, "24.0 KiB/min");
 	want(text, "in the 3.2 s that were recorded");
-	want(text, "Resident 10.0 -> 20.0 MiB: 0 % of the growth explained\n");
+	want(text, "Resident 10.0 -> 20.0 MiB: blocks in use account for 0 % of the growth\n");
 	free(text);
 	p->recording.rss_end_bytes = (10 << 20) + 4096; /* nothing to explain */
 	p->recording.is_from_start = true;
 	text = print(&(struct report_options){ 0 });
-	want(text, "Held: 4.00 KiB");
+	want(text, "In use: 4.00 KiB");
 	want(text, "Resident 10.0 -> 10.0 MiB\n");
 	assert_null(strstr(text, "at exec"));
 	free(text);
 	p->recording.exec_held_bytes = 3 << 20;
 	p->recording.exec_held_objects = 1;
 	text = print(&(struct report_options){ 0 });
-	want(text, "Held at exec, and gone: 3.00 MiB in 1 block\n");
+	want(text, "In use at exec, and gone: 3.00 MiB in 1 block\n");
 	free(text);
 	p->recording.inuse = RECORDING_INUSE_SINCE;
 	p->recording.inuse_since_ns = p->recording.end_ns - 5 * S;
 	text = print(&(struct report_options){ 0 });
-	want(text, "In use, of what was allocated since 22:13:15: 4.00 KiB");
+	want(text, "In use, allocated since 22:13:15: 4.00 KiB");
 	want(text, "48.0 KiB/min");
 	free(text);
 	p->recording.reason_str = profile_str(p, "out of\x1b memory");
 	text = print(&(struct report_options){ 0 });
-	assert_int_equal(strncmp(text, "Kept: out of? memory; exact; counted since 22:13:15\n", 52),
-			 0);
+	assert_int_equal(
+		strncmp(text, "Saved: out of? memory; exact; counted since 22:13:15\n", 53), 0);
 	free(text);
 }
 

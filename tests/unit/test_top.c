@@ -165,13 +165,19 @@ static void a_screen_of_stacks(void **state)
 	text = draw(120, 12);
 	has(text, "in use 8.00 MiB  server (PID 77), 1m 30s, every allocation\n");
 	has(text, "cost 1.2 % of its CPU time (limit: 25 %); no losses\n");
-	has(text, "HELD ");
+	has(text, "IN USE ");
 	has(text, "5.00 MiB ");
 	has(text, "+ run app.c:5  < main app.c:7\n");
 	has(text, "+ put app.c:3  < run app.c:5 < main app.c:7\n");
 	has(draw(85, 12), "+ put app.c:3  < run app.c:5\n"); /* whole callers */
 	has(draw(70, 12), "  < run....c:5\n"); /* the first gives way */
-	has(text, "by held");
+	has(text, "by in use");
+	text = draw(120, 12);
+	has(text, "  62 % "); /* of all */
+	has(text, "  38 % ");
+	has_not(text, "\u2588");
+	has(draw_with(&(struct top_news){ .message = "", .has_utf8 = true }, 130, 12),
+	    "  62 % \u2588\u2588\u2588\u2588\u2588    ");
 	assert_true(strstr(text, "+ run") < strstr(text, "+ put"));
 	top_view_key(&v, t, TOP_KEY_ENTER); /* the first: its frames */
 	text = draw(120, 12);
@@ -386,7 +392,7 @@ static void any_size_has_whole_numbers(void **state)
 		for (size_t lines = 1; lines <= 9; lines++)
 			draw(columns, lines);
 	text = draw(40, 10);
-	has(text, "HELD");
+	has(text, "IN USE");
 	has(text, "30.0 MiB");
 	has(text, "...");
 	text = draw(20, 8);
@@ -420,7 +426,8 @@ static void scrolls_to_what_is_selected(void **state)
 
 static void says_what_there_is_when_there_is_nothing(void **state)
 {
-	const struct top_news news = { .message = "cannot connect" }, over = { "", true };
+	const struct top_news news = { .message = "cannot connect" },
+			      over = { .message = "", .is_over = true };
 
 	(void)state;
 	has(draw(80, 10), "waiting for the first samples");
@@ -446,10 +453,22 @@ static void rates_are_unknown_at_first(void **state)
 	assert_true(isnan(t->total.alloc_per_s));
 	has(draw(80, 8), " -  ");
 
+	has_not(draw_with(&(struct top_news){ .message = "", .has_utf8 = true }, 80, 8), "\u2588");
+
+	renew();
+	add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "", 6 * MIB, 10 * MIB);
+	make(TOP_STACKS);
+	assert_int_equal(top_rates_update(rates, 101 * NS_PER_S, t), 0);
+	assert_true(isnan(t->rows.data[0].growth_per_min));
+	assert_int_equal(top_rates_update(rates, 102 * NS_PER_S, t), 0); /* the second refresh */
+	assert_true(t->rows.data[0].growth_per_min == 0);
+
 	renew();
 	add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "", 8 * MIB, 20 * MIB);
 	make(TOP_STACKS);
 	assert_int_equal(top_rates_update(rates, 110 * NS_PER_S, t), 0);
+	has(draw_with(&(struct top_news){ .message = "", .has_utf8 = true }, 80, 8),
+	    " \u2587\u2588"); /* 6 of 8 MiB */
 	row = &t->rows.data[0];
 	assert_true(fabs(row->growth_per_min - 12 * MIB) < 1);
 	assert_true(fabs(row->alloc_per_s - 1 * MIB) < 1);

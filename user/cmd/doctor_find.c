@@ -208,11 +208,11 @@ static void find_probed(struct doctor_report *r, const struct survey_file *file)
 
 	if (!file->probed_cnt)
 		return;
-	f = add(r, DOCTOR_NOTE, "breakpoints that are not in the file are in ",
+	f = add(r, DOCTOR_NOTE, "breakpoints that are not in the file on disk are in the code of ",
 		"they belong to another heaptap, bpftrace, perf or a debugger (the process pays "
 		"for both: end it before you measure costs), or were left by one that was killed "
 		"(the next recording removes them)");
-	say(f, "%s now: ", file->path);
+	say(f, "%s: ", file->path);
 	for (size_t i = 0; i < file->alloc->sites.cnt; i++)
 		if (file->is_probed[i])
 			say_name(f, nth++, file->probed_cnt, file->alloc->sites.data[i].symbol);

@@ -117,7 +117,7 @@ static int explain_status(struct download *d, bool has_token, struct err *why)
 	d->answer[strcspn(d->answer, "\r\n")] = '\0';
 	make_printable(d->answer);
 	if (status == 401 || status == 403)
-		return err_set(why, -EACCES, "the server wants %s (HTTP status %ld)",
+		return err_set(why, -EACCES, "the server requires %s (HTTP status %ld)",
 			       has_token ? "another token than that in --token-file" :
 					   "a token (--token-file FILE of heaptap diff and report)",
 			       status);

@@ -47,7 +47,7 @@ struct record_options {
 	struct record_settings with;
 	struct result_options result;
 	/* Option values that the members above are made of. */
-	char *output, *labels;
+	char *output, *page, *labels;
 	uint64_t live_cap, stack_cap;
 	int realloc_scope;
 	bool is_quiet, is_verbose, is_dry_run;
@@ -138,6 +138,11 @@ static const struct option_row rows[] = {
 	  .arg = "FILE",
 	  .help = "save the profile here; - is standard output (default: COMM-PID-TIME.pb.gz in the "
 		  "current folder, TIME in UTC)" },
+	{ .name = "html",
+	  .type = OPTION_TEXT,
+	  .at = AT(page),
+	  .arg = "FILE",
+	  .help = "also write a page with a flame graph, to open in a browser" },
 	{ .name = "force",
 	  .type = OPTION_FLAG,
 	  .at = AT(result.replaces),
@@ -298,6 +303,7 @@ static int settle(struct record_options *o, const struct option_args *args)
 	o->with.recorder.realloc_keeps_scope = o->realloc_scope;
 	o->with.recorder.is_quiet = o->result.is_quiet = o->is_quiet;
 	o->result.output = o->output;
+	o->result.page = o->page;
 	o->result.labels = LABEL_ALL;
 	if (o->labels)
 		parse_labels(o->labels, &o->result.labels);
@@ -346,8 +352,13 @@ static int check_output(const struct record_options *o)
 		if (!has_ending(o->output, others[i]))
 			continue;
 		log_error("record: '%s' is a format of heaptap report: use -o %.*s.pb.gz here, "
-			  "then heaptap report -o %s %.*s.pb.gz",
-			  o->output, stem_len, o->output, o->output, stem_len, o->output);
+			  "then heaptap report -o %s %.*s.pb.gz%s",
+			  o->output, stem_len, o->output, o->output, stem_len, o->output,
+			  i < 2 ? "; --html FILE writes both" : "");
+		return -EINVAL;
+	}
+	if (o->page && out_file_is_stdout(o->page)) {
+		log_error("record: --html needs a file");
 		return -EINVAL;
 	}
 	return 0;

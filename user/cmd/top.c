@@ -58,7 +58,7 @@ static const struct option_row rows[] = {
 	  .at = AT(sort),
 	  .arg = "ORDER",
 	  .choices = top_sort_names,
-	  .help = "held (default): heap in use; growth: its growth per minute; alloc: bytes allocated "
+	  .help = "inuse (default): heap in use; growth: its growth per minute; alloc: bytes allocated "
 		  "per second" },
 	{ .name = "interval",
 	  .letter = 'i',

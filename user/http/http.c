@@ -191,7 +191,6 @@ static void connections_end_slow(struct connections *cs)
 #define SOCKETS_CAP (2 * CONNECTIONS_CAP)
 #define MEMORY_BYTES (32 << 10) /* per connection: the header, and data being sent */
 #define FILE_BLOCK_BYTES (16 << 10)
-#define POLICY_REST "base-uri 'none'; frame-ancestors 'none'; form-action "
 #define SILENCE_S 10 /* nothing received, nothing sent */
 #define BODIES_BYTES_CAP (16 << 20) /* of all requests in progress */
 
@@ -433,7 +432,8 @@ static void refuse(struct http_exchange *x, const char *method, const char *vers
 			   "use an IP address, localhost or the HOST of --listen in the URL, or "
 			   "start heaptap with --token-file\n");
 	else if (x->request.is_post && cap && !is_authorized(x))
-		http_error(x, MHD_HTTP_UNAUTHORIZED, "this server wants its token\n");
+		http_error(x, MHD_HTTP_UNAUTHORIZED,
+			   "this server requires a token: that of its --token-file\n");
 	else if (x->request.is_post && cap)
 		expect_body(x, cap);
 	else if (strcmp(method, "GET") && strcmp(method, "HEAD"))
@@ -457,7 +457,8 @@ static void admit(struct http_server *s, struct http_exchange *x)
 	if (s->is_closing)
 		http_error(x, MHD_HTTP_SERVICE_UNAVAILABLE, "heaptap ends\n");
 	else if (!is_authorized(x))
-		http_error(x, MHD_HTTP_UNAUTHORIZED, "this server wants its token\n");
+		http_error(x, MHD_HTTP_UNAUTHORIZED,
+			   "this server requires a token: that of its --token-file\n");
 	else
 		s->ops.on_request(s->ctx, x);
 }
@@ -603,14 +604,16 @@ static void add_headers(const struct http_exchange *x, struct MHD_Response *r,
 	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
 	MHD_add_response_header(r, "Cache-Control", "no-store");
 	/* The pages have links, scripts and styles of this server. Anything else that a process's name might bring in
-	 * is inactive, and no other page can embed these to have them clicked. */
+	 * is inactive, and no page of another site can embed these to have them clicked. (The page of a process embeds
+	 * its flame graph.) */
 	MHD_add_response_header(
 		r, "Content-Security-Policy",
 		a->has_script ? "default-src 'none'; script-src 'self'; style-src 'self'; "
-				"connect-src 'self'; " POLICY_REST "'self'" :
-				"default-src 'none'; style-src 'unsafe-inline'; " POLICY_REST
-				"'none'");
-	MHD_add_response_header(r, "X-Frame-Options", "DENY");
+				"connect-src 'self'; frame-src 'self'; base-uri 'none'; "
+				"frame-ancestors 'self'; form-action 'self'" :
+				"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+				"frame-ancestors 'none'; form-action 'none'");
+	MHD_add_response_header(r, "X-Frame-Options", a->has_script ? "SAMEORIGIN" : "DENY");
 	if (a->is_go_error)
 		MHD_add_response_header(r, "X-Go-Pprof", "1");
 	if (a->status == MHD_HTTP_UNAUTHORIZED)

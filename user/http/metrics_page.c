@@ -268,18 +268,18 @@ struct field_family {
 
 static const struct field_family process_families[] = {
 	PROCESS(inuse_bytes, "heaptap_inuse_bytes", METRIC_GAUGE, "bytes",
-		"Bytes allocated since heaptap follows the process, and not freed."),
+		"Bytes allocated since heaptap began to follow the process, and not freed."),
 	PROCESS(inuse_objects, "heaptap_inuse_objects", METRIC_GAUGE, NULL,
-		"Blocks allocated since heaptap follows the process, and not freed."),
+		"Blocks allocated since heaptap began to follow the process, and not freed."),
 	PROCESS(inuse_error_bytes, "heaptap_inuse_standard_error_bytes", METRIC_GAUGE, "bytes",
 		"Standard error of heaptap_inuse_bytes: 1.96 times this to both sides is the 95 % "
 		"confidence interval. The error of a sum is the root of the sum of squares."),
 	PROCESS(inuse_samples, "heaptap_inuse_samples", METRIC_GAUGE, NULL,
 		"Samples that heaptap_inuse_bytes is estimated from."),
 	PROCESS(alloc_bytes, "heaptap_alloc_bytes", METRIC_COUNTER, "bytes",
-		"Bytes allocated since heaptap follows the process."),
+		"Bytes allocated since heaptap began to follow the process."),
 	PROCESS(alloc_objects, "heaptap_alloc_objects", METRIC_COUNTER, NULL,
-		"Blocks allocated since heaptap follows the process."),
+		"Blocks allocated since heaptap began to follow the process."),
 	PROCESS(rss_bytes, "heaptap_target_resident_bytes", METRIC_GAUGE, "bytes",
 		"Resident memory of the process."),
 	PROCESS(pss_bytes, "heaptap_target_proportional_bytes", METRIC_GAUGE, "bytes",
@@ -301,7 +301,7 @@ static const struct field_family process_families[] = {
 	PROCESS(overhead_rate_bytes, "heaptap_process_sample_rate_bytes", METRIC_GAUGE, "bytes",
 		"One sample of the process per this many bytes, on average."),
 	PROCESS(is_inuse_complete, "heaptap_inuse_complete", METRIC_GAUGE, NULL,
-		"1: heaptap_inuse_bytes covers all allocations since heaptap follows the process. "
+		"1: heaptap_inuse_bytes covers all allocations since heaptap began to follow the process. "
 		"0: frees are not tracked, to limit the overhead, and the process has no "
 		"heaptap_inuse_*; or frees were not tracked for a while, and it covers "
 		"allocations since then. heaptap serve --tap tracks frees of busy processes."),

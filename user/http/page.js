@@ -167,5 +167,5 @@ const lossList = (losses) => section("Losses", "", el("div", { class: "sheet" },
 	el("div", { class: "empty" }, "Nothing was lost.")));
 
 return { bytes, signedBytes, count, percent, when, span, utc, time, el, svg, setText, paths, trends, limitShare, isNear, badges,
-	get, live, labelCells, table, section, savedTable, lossList };
+	address, get, live, labelCells, table, section, savedTable, lossList };
 })();

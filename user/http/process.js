@@ -19,7 +19,7 @@ const put = (node, key, ...content) => { // only if it is another one
 };
 
 // ---- head and cards ----
-const head = el("div", { class: "head" }), path = el("p", { class: "path" }), notes = el("div"), cards = el("div", { class: "cards" });
+const head = el("div", { class: "head" }), path = el("p", { class: "path" }), notes = el("div"), cards = el("div", { class: "cards two" });
 const card = (title, value, said, kind) => el("div", { class: "card " + (kind || "") }, el("span", {}, title), el("b", {}, value), el("small", { title: said }, said));
 const errorText = (p) => p.inuse_error_bytes > 0 ? `\u00b1 ${bytes(1.96 * p.inuse_error_bytes)}` : "exact";
 const drawHead = () => {
@@ -37,7 +37,7 @@ const drawHead = () => {
 			card("Control group", "no limit", ""),
 		card("Growth", !g ? "not yet" : g.trend === "steady" ? "steady" : signedBytes(g.bytes_per_min),
 			!g ? "after two minutes" : `${g.trend === "steady" ? "" : "a minute, "}${page.trends[g.trend][0]}, over ${page.span(60 * g.minutes)}`, g && g.trend === "grows" ? "bad" : ""),
-		card("Allocated", bytes(p.alloc_bytes || 0), "since heaptap follows it"),
+		card("Allocated", bytes(p.alloc_bytes || 0), "since heaptap began to follow it"),
 		card("Probe cost", p.overhead === undefined ? "not yet" : percent(p.overhead), `of its CPU time${p.step ? `, ${p.step}` : ""}`));
 };
 
@@ -376,13 +376,52 @@ const where = (name) => {
 		callers.length ? el("small", {}, " from " + callers.join(" < ")) : "");
 };
 
+// ---- the flame graph: made when it is opened, and by links to a function ----
+const frame = el("iframe", { title: "Flame graph" });
+const showFlame = (path) => { frame.src = page.address(path); };
+const flame = el("details", { class: "sheet flame", ontoggle: () => { if (flame.open && !frame.src) showFlame("viewer"); } },
+	el("summary", {}, "Flame graph"), frame);
+document.addEventListener("click", (event) => {
+	const link = event.target.closest('a[href^="viewer#"]');
+	if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+	event.preventDefault();
+	showFlame(link.getAttribute("href"));
+	flame.open = true;
+	flame.scrollIntoView();
+});
+
+// ---- the largest stacks over time: what the table of what grows compares, the means of twelve windows ----
+const TOP = 5;
+const topPicture = svg("svg", { class: "top", role: "img", "aria-label": "The largest stacks over time; the table of what grows has their numbers" });
+const topLegend = el("div", { class: "legend" });
+const topPart = el("section", { id: "top", class: "chart", hidden: true }, el("h2", {}, "Largest stacks over time"), topPicture, topLegend);
+const drawTop = () => {
+	const from = stacks.querySelector(".by-stack[data-ages]"), last = (now.moments || []).at(-1) * 1000, numbers = (text) => text.split(" ").map(Number);
+	const rows = !from || !last ? [] : [...from.querySelectorAll("tr[data-means]")].map((row) => ({ row, means: numbers(row.dataset.means) }))
+		.sort((a, b) => b.means.at(-1) - a.means.at(-1)).slice(0, TOP);
+	topPart.hidden = !rows.length;
+	if (!rows.length) return;
+	const times = numbers(from.dataset.ages).map((age) => last - 1000 * age), t0 = times[0], t1 = times.at(-1);
+	const width = Math.max(topPicture.clientWidth || 800, 200), height = topPicture.clientHeight || 170;
+	const most = 1.04 * Math.max(1024, ...rows.flatMap((one) => one.means)), step = niceStep(most), top = Math.max(most, step);
+	const x = (t) => MARGIN.left + (t - t0) / (t1 - t0) * (width - MARGIN.right - MARGIN.left);
+	const y = (n) => height - MARGIN.bottom - n / top * (height - MARGIN.bottom - MARGIN.top);
+	topPicture.setAttribute("viewBox", `0 0 ${width} ${height}`);
+	topPicture.replaceChildren(...axes({ width, height, t0, t1, top, step, x, y }),
+		...rows.map(({ means }, i) => svg("path", { class: "t-" + i, d: page.paths(means.map((n, k) => [x(times[k]), y(n)]), 0).line })));
+	put(topLegend, JSON.stringify(rows.map(({ row, means }) => [row.cells[row.cells.length - 1].textContent, means])), rows.map(({ row, means }, i) => {
+		const link = row.querySelector("td.where a");
+		return el("span", { class: "t-" + i, title: row.querySelector("td.where").textContent }, el("i"), link ? el("a", { href: link.getAttribute("href") }, link.textContent) : "", "\u00a0", el("b", {}, bytes(means.at(-1))));
+	}));
+};
+
 // ---- what comes with the page, and tables ----
 const linkStacks = () => {
 	for (const one of stacks.querySelectorAll("table")) page.labelCells(one);
 	for (const td of stacks.querySelectorAll(".by-stack td.where")) {
 		const text = td.firstChild;
 		if (!text || text.nodeType !== Node.TEXT_NODE) continue;
-		text.replaceWith(el("a", { href: "viewer#" + new URLSearchParams({ q: text.data.replace(/ \S+:\d+( \(.*)?$/, "").trim() }) }, text.data));
+		text.replaceWith(el("a", { href: "viewer#" + new URLSearchParams({ q: text.data.trim().replace(/ \S+:\d+( \(.*)?$/, "") }) }, text.data.trim())); // the line ends there if it has no caller
 	}
 };
 let stacksAt = Date.now();
@@ -394,6 +433,7 @@ const againStacks = async () => {
 	if (!fresh) return;
 	stacks.replaceChildren(...fresh.childNodes);
 	linkStacks();
+	drawTop();
 };
 const scopes = el("div"), saved = el("div"), losses = el("div");
 const drawTables = () => {
@@ -408,7 +448,7 @@ const drawTables = () => {
 
 app.replaceChildren(head, path, notes, cards,
 	el("div", { class: "chart" }, el("div", { class: "chart-head" }, el("h2", {}, "Memory over time"), legend, el("div", { class: "spans" }, rangeButtons)), bandLegend, picture, said),
-	rowsPart, comparePart, stacks, scopes, saved, losses);
+	rowsPart, comparePart, flame, topPart, stacks, scopes, saved, losses);
 linkStacks();
 let is_first = true;
 const { again } = page.live((data) => {
@@ -420,6 +460,7 @@ const { again } = page.live((data) => {
 	drawChart();
 	drawRows();
 	drawTables();
+	drawTop();
 	if (!is_first) againStacks().catch(() => {});
 	is_first = false;
 });
@@ -430,7 +471,7 @@ if (isSide(from, said_before.get("from")) && isSide(to, said_before.get("to"))) 
 	showChosen();
 } else if (+said_before.get("from") && +said_before.get("to")) show(1000 * said_before.get("from"), 1000 * said_before.get("to"));
 else if (now.moments.length > 1) show(now.past_until_ms - 3600000, now.past_until_ms, true);
-new ResizeObserver(drawChart).observe(picture);
+new ResizeObserver(() => { drawChart(); drawTop(); }).observe(picture);
 // For tests: the chart, what a drag does, and data that are made up.
-window.heaptap = { chart, show, again, set: (data) => { now = { ...now, ...data }; drawChart(); drawRows(); } };
+window.heaptap = { chart, show, again, frame, drawTop, set: (data) => { now = { ...now, ...data }; drawChart(); drawRows(); } };
 })();

@@ -134,7 +134,7 @@ static void put_now(const struct serve_process *p, FILE *out)
 			format_bytes(1.96 * p->inuse_error_bytes, text, sizeof(text)));
 	if (!isnan(p->inuse_objects))
 		fprintf(out, " in %s blocks", format_count(p->inuse_objects, text, sizeof(text)));
-	fprintf(out, "; allocated since heaptap follows it: %s",
+	fprintf(out, "; allocated since heaptap began to follow it: %s",
 		format_bytes(p->alloc_bytes, text, sizeof(text)));
 	fprintf(out, "; resident %s.", format_bytes(p->rss_bytes, text, sizeof(text)));
 	fputs("<br>Probe cost, share of its CPU time: ", out);

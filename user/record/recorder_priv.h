@@ -50,7 +50,7 @@ struct live_now {
 };
 
 #define LIVE_LINE_BYTES 128
-/* "12.4 s: held 451 KiB (+110 KiB/s), cost 9 %", "... cost 4 % of one CPU" */
+/* "12.4 s: in use 451 KiB (+110 KiB/s), cost 9 %", "... cost 4 % of one CPU" */
 void live_line_text(struct live_line *l, const struct live_now *now,
 		    char buf[static LIVE_LINE_BYTES]);
 

@@ -24,14 +24,17 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/terminal.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
+#include "record/out_file.h"
 #include "record/recorder.h"
 #include "record/top_priv.h"
 #include "result/record_result.h"
@@ -291,6 +294,7 @@ struct top_ui {
 	uint64_t time_ns; /* the profile's */
 	struct top_table *table;
 	char said[TOP_TEXT_BUF], message[TOP_TEXT_BUF];
+	char last[TOP_LINE_BUF]; /* the first line, as it was drawn last */
 	bool is_over, is_changed;
 };
 
@@ -383,12 +387,28 @@ char *top_messages_last(struct top_messages *m, char *buf, size_t buf_bytes)
 	return buf;
 }
 
+/* Leave the last values on the terminal, which the screen does not. */
+static void say_last(const char *last, bool has_utf8)
+{
+	char ascii[TOP_LINE_BUF];
+
+	if (!last[0])
+		return;
+	to_ascii(last, ascii);
+	printf("%s\n", has_utf8 ? last : ascii);
+	fflush(stdout);
+}
+
 /* Restore the terminal; messages of the meantime are written again. */
 static void top_ui_close(struct top_ui *ui)
 {
+	bool has_utf8;
+
 	if (!ui)
 		return;
+	has_utf8 = ui->screen && ui->screen->has_utf8;
 	top_screen_close(ui->screen);
+	say_last(ui->last, has_utf8);
 	top_messages_end(ui->messages);
 	top_table_free(ui->table);
 	profile_free(ui->profile);
@@ -447,6 +467,49 @@ static int top_ui_set_profile(struct top_ui *ui, struct profile *p)
 	return show_profile(ui);
 }
 
+/* Show a message in place of the keys, until the next one; "": none. */
+__attribute__((format(printf, 2, 3))) static void say(struct top_ui *ui, const char *fmt, ...)
+{
+	char text[TOP_TEXT_BUF];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	ui->is_changed |= strcmp(text, ui->said) != 0;
+	memcpy(ui->said, text, sizeof(text));
+}
+
+/* Save the profile that is shown, in the current folder. */
+static void save_profile(struct top_ui *ui)
+{
+	const struct profile *p = ui->profile;
+	char name[OUT_FILE_NAME_BYTES];
+	struct out_file *of = NULL;
+	struct err why = { 0 };
+	int err;
+
+	if (!p) {
+		say(ui, "there is nothing to save yet");
+		return;
+	}
+	out_file_default_name(profile_text(p, p->recording.comm_str), p->recording.pid,
+			      (int64_t)time(NULL), name);
+	err = out_file_open(name, false, "", &of, &why);
+	if (err) {
+		say(ui, "%s", why.text);
+		return;
+	}
+	err = pprof_write(p, out_file_fd(of));
+	if (!err)
+		err = out_file_commit(of);
+	if (err)
+		say(ui, "cannot write '%s': %s", name, strerror(-err));
+	else
+		say(ui, "saved %s", out_file_path(of));
+	out_file_free(of);
+}
+
 /* Handle the keys that were pressed: other views are made from the profile that is shown. */
 static enum top_wish top_ui_keys(struct top_ui *ui)
 {
@@ -461,6 +524,8 @@ static enum top_wish top_ui_keys(struct top_ui *ui)
 			all = wish;
 		if (wish == TOP_QUIT)
 			break;
+		if (wish == TOP_SAVE)
+			save_profile(ui);
 		if (wish == TOP_LOAD && ui->profile && show_profile(ui))
 			return TOP_QUIT;
 		/* The meaning of the next key depends on the order. */
@@ -468,19 +533,6 @@ static enum top_wish top_ui_keys(struct top_ui *ui)
 			return TOP_QUIT;
 	}
 	return all;
-}
-
-/* Show a message in place of the keys, until the next one; "": none. */
-__attribute__((format(printf, 2, 3))) static void say(struct top_ui *ui, const char *fmt, ...)
-{
-	char text[TOP_TEXT_BUF];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	ui->is_changed |= strcmp(text, ui->said) != 0;
-	memcpy(ui->said, text, sizeof(text));
 }
 
 /* Keep the table as it is: its process has ended. */
@@ -500,7 +552,9 @@ static bool top_ui_is_frozen(const struct top_ui *ui)
 static int top_ui_draw(struct top_ui *ui)
 {
 	char message[TOP_TEXT_BUF];
-	struct top_news news = { .message = ui->said, .is_over = ui->is_over };
+	struct top_news news = { .message = ui->said,
+				 .is_over = ui->is_over,
+				 .has_utf8 = ui->screen->has_utf8 };
 	struct top_page page;
 	size_t columns, lines;
 	int err;
@@ -517,6 +571,8 @@ static int top_ui_draw(struct top_ui *ui)
 	if (err)
 		return err;
 	top_screen_draw(ui->screen, &page);
+	if (ui->table && page.lines[0].paint == TOP_HEAD)
+		snprintf(ui->last, sizeof(ui->last), "%s", page.lines[0].text);
 	top_page_release(&page);
 	ui->is_changed = false;
 	return 0;

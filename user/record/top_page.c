@@ -32,6 +32,8 @@ enum column {
 	COLUMN_GROWTH,
 	COLUMN_ALLOC,
 	COLUMN_BLOCKS,
+	COLUMN_SHARE,
+	COLUMN_BAR,
 	COLUMN_COST,
 	COLUMN_RESIDENT,
 	COLUMN_CNT
@@ -41,9 +43,10 @@ static const struct {
 	const char *title;
 	size_t width;
 } columns_of[] = {
-	[COLUMN_PID] = { "PID", 7 },	    [COLUMN_HELD] = { "HELD", 9 },
+	[COLUMN_PID] = { "PID", 7 },	    [COLUMN_HELD] = { "IN USE", 9 },
 	[COLUMN_ERROR] = { "+- 95 %", 11 }, [COLUMN_GROWTH] = { "GROWTH/min", 11 },
 	[COLUMN_ALLOC] = { "ALLOC/s", 8 },  [COLUMN_BLOCKS] = { "BLOCKS", 7 },
+	[COLUMN_SHARE] = { "SHARE", 5 },    [COLUMN_BAR] = { "", 8 },
 	[COLUMN_COST] = { "COST", 6 },	    [COLUMN_RESIDENT] = { "RESIDENT", 8 },
 };
 
@@ -53,6 +56,7 @@ struct drawing {
 	const struct top_table *t;
 	bool has[COLUMN_CNT];
 	size_t used; /* columns used before the name */
+	bool has_utf8;
 	size_t at; /* the next line */
 };
 
@@ -124,7 +128,35 @@ static const char *bytes_or(double bytes, const char *unknown, char *buf)
 	return isnan(bytes) ? unknown : format_bytes(bytes, buf, UNITS_BUF);
 }
 
-static void format_cell(const struct top_row *row, enum column column, char buf[UNITS_BUF + 4])
+/* The part of all that is in use, in whole percent and as a bar; "-": unknown. */
+static void format_share(const struct drawing *d, const struct top_row *row, bool is_bar,
+			 char buf[UNITS_BUF + 4])
+{
+	static const char *const parts[] = { " ",      "\u258f", "\u258e", "\u258d",
+					     "\u258c", "\u258b", "\u258a", "\u2589" };
+	double share = row->held_bytes / d->t->total.held_bytes;
+	size_t eighths, width = columns_of[COLUMN_BAR].width, used = 0;
+
+	if (!(share >= 0 && share <= 1)) {
+		snprintf(buf, UNITS_BUF, "%s", is_bar ? "" : "-");
+		return;
+	}
+	if (!is_bar) {
+		snprintf(buf, UNITS_BUF, "%.0f %%", 100 * share);
+		return;
+	}
+	eighths = (size_t)(8 * (double)width * share + 0.5);
+	for (size_t i = 0; i < width; i++) {
+		const char *part = i < eighths / 8  ? "\u2588" :
+				   i == eighths / 8 ? parts[eighths % 8] :
+						      " ";
+
+		used += (size_t)snprintf(buf + used, UNITS_BUF + 4 - used, "%s", part);
+	}
+}
+
+static void format_cell(const struct drawing *d, const struct top_row *row, enum column column,
+			char buf[UNITS_BUF + 4])
 {
 	char text[UNITS_BUF];
 
@@ -149,6 +181,10 @@ static void format_cell(const struct top_row *row, enum column column, char buf[
 		snprintf(buf, UNITS_BUF, "%s",
 			 isnan(row->blocks) ? "-" : format_count(row->blocks, text, sizeof(text)));
 		break;
+	case COLUMN_SHARE:
+	case COLUMN_BAR:
+		format_share(d, row, column == COLUMN_BAR, buf);
+		break;
 	case COLUMN_COST:
 		if (isnan(row->cost_share))
 			snprintf(buf, UNITS_BUF, "-");
@@ -166,7 +202,8 @@ static void choose_columns(struct drawing *d)
 {
 	static const enum column first_last[] = { COLUMN_HELD,	   COLUMN_GROWTH, COLUMN_ALLOC,
 						  COLUMN_PID,	   COLUMN_COST,	  COLUMN_ERROR,
-						  COLUMN_RESIDENT, COLUMN_BLOCKS };
+						  COLUMN_RESIDENT, COLUMN_BLOCKS, COLUMN_SHARE,
+						  COLUMN_BAR };
 	enum column sorted = d->v->sort == TOP_BY_GROWTH ? COLUMN_GROWTH :
 			     d->v->sort == TOP_BY_ALLOC	 ? COLUMN_ALLOC :
 							   COLUMN_HELD;
@@ -180,9 +217,13 @@ static void choose_columns(struct drawing *d)
 	for (size_t i = 0; i < COLUMN_CNT; i++) {
 		enum column c = first_last[i];
 		bool is_of_process = c == COLUMN_PID || c == COLUMN_COST || c == COLUMN_RESIDENT;
+		bool is_of_row =
+			c == COLUMN_SHARE || c == COLUMN_BAR; /* of the only process, all */
+		size_t name = is_of_row ? 2 * NAME_COLUMNS_GOOD : NAME_COLUMNS_GOOD;
 
-		if (d->has[c] || (is_of_process && !is_process) ||
-		    d->used + columns_of[c].width + 1 + NAME_COLUMNS_GOOD > d->page->columns)
+		if (d->has[c] || (is_of_process && !is_process) || (is_of_row && is_process) ||
+		    (c == COLUMN_BAR && !d->has_utf8) ||
+		    d->used + columns_of[c].width + 1 + name > d->page->columns)
 			continue;
 		d->has[c] = true;
 		d->used += columns_of[c].width + 1;
@@ -278,7 +319,7 @@ static void put_row(struct drawing *d, size_t i, bool is_selected)
 	for (int c = 0; c < COLUMN_CNT; c++) {
 		if (!d->has[c])
 			continue;
-		format_cell(row, c, cell);
+		format_cell(d, row, c, cell);
 		used = add_cell(text, used, c, cell);
 	}
 	lead = indent + strlen(fold_mark(d, i));
@@ -394,6 +435,10 @@ static void put_head(struct drawing *d, const struct top_news *news)
 	}
 	if (!isnan(total->alloc_per_s))
 		add_part(text, columns, ", allocates %s/s", bytes_or(total->alloc_per_s, "", buf));
+	if (!isnan(total->resident_bytes))
+		add_part(text, columns, ", RSS %s", bytes_or(total->resident_bytes, "", buf));
+	if (news->has_utf8 && d->t->spark[0])
+		add_part(text, columns, " %s", d->t->spark);
 	if (width_of(text) + 2 < columns)
 		add_part(text, columns, "  %s",
 			 report_fit_name(d->t->title, columns - width_of(text) - 2, title));
@@ -417,7 +462,7 @@ static void put_cost(struct drawing *d)
 
 static void put_foot(struct drawing *d, const struct top_news *news)
 {
-	static const char *const sorts[] = { "held", "growth", "allocated" };
+	static const char *const sorts[] = { "in use", "growth", "allocated" };
 	const struct top_view *v = d->v;
 
 	if (v->is_typing || v->search[0])
@@ -425,13 +470,15 @@ static void put_foot(struct drawing *d, const struct top_news *news)
 	else if (news->message[0])
 		put(d, TOP_WARN, news->message);
 	else if (!v->pid)
-		put_format(d, TOP_DIM,
-			   "by %s  ? help  q quit  Enter opens  h g a sort  / search  p pause",
-			   sorts[v->sort]);
+		put_format(
+			d, TOP_DIM,
+			"by %s  ? help  q quit  Enter opens  i g a sort  / search  p pause  w save",
+			sorts[v->sort]);
 	else
-		put_format(d, TOP_DIM,
-			   "by %s  ? help  q quit  s f o t views  h g a sort  / search  p pause",
-			   sorts[v->sort]);
+		put_format(
+			d, TOP_DIM,
+			"by %s  ? help  q quit  s f o t views  i g a sort  / search  p pause  w save",
+			sorts[v->sort]);
 }
 
 static void put_help(struct drawing *d)
@@ -442,13 +489,15 @@ static void put_help(struct drawing *d)
 		"s f o t  stacks, functions, scopes, threads; Tab: the next",
 		"Enter  open a process, fold or unfold a row; Right, Space: the same",
 		"Esc    back to the processes; ends a search; Left, Backspace: the same",
-		"h g a  sort by held, growth, allocated",
+		"i g a  sort by in use, growth, allocated",
 		"/      search: show only rows that match",
 		"p      pause the display; the recording goes on",
+		"w      save a profile of what is shown, for heaptap report",
 		"Up, Down, PgUp, PgDn, Home, End: move",
 		"",
-		"HELD: bytes in use: allocated since heaptap attached, and not freed.",
-		"A ? after HELD: fewer than four samples; after GROWTH: may be noise.",
+		"SHARE: of all that is in use.",
+		"IN USE: bytes allocated since heaptap attached, and not freed.",
+		"A ? after IN USE: fewer than four samples; after GROWTH: may be noise.",
 		"GROWTH: of the last minute. ALLOC: of the last seconds.",
 		"-: unknown (at first there is nothing to compare with).",
 	};
@@ -490,7 +539,7 @@ static void put_all(struct drawing *d, const struct top_news *news)
 int top_page_draw(struct top_view *v, const struct top_table *t, const struct top_news *news,
 		  size_t columns, size_t lines, struct top_page *ret)
 {
-	struct drawing d = { .page = ret, .v = v, .t = t };
+	struct drawing d = { .page = ret, .v = v, .t = t, .has_utf8 = news->has_utf8 };
 	int err = 0;
 
 	*ret = (struct top_page){ .line_cnt = lines ? lines : 1 };

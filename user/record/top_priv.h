@@ -55,6 +55,7 @@ uint64_t top_row_id(enum top_what what, const char *key);
 			   .alloc_per_s = NAN })
 
 #define TOP_TEXT_BUF 512
+#define TOP_SPARK_BUF 64 /* a mark of three bytes for each point that top_rates.c has */
 struct top_table {
 	enum top_what what;
 	VEC(struct top_row) rows;
@@ -64,6 +65,7 @@ struct top_table {
 	char cost[TOP_TEXT_BUF]; /* the cost, and what is given up for it */
 	char losses[TOP_TEXT_BUF];
 	char resident[TOP_TEXT_BUF]; /* resident memory by row; "": not known */
+	char spark[TOP_SPARK_BUF]; /* in use in the last minute, by top_rates.c; "": not known yet */
 	struct strset *texts;
 	struct top_report *report; /* that the rows are of */
 };
@@ -89,7 +91,9 @@ const char *top_table_frame(const struct top_table *t, size_t i, size_t n, char 
 
 struct top_rates;
 
-/* Time until the first rate; points are this far apart. */
+/* Time until the first rate: the second refresh by default. */
+#define TOP_RATES_FIRST_NS 1500000000ULL
+/* Points are this far apart, and later rates are of this time at least. */
 #define TOP_RATES_STEP_NS 5000000000ULL
 #define TOP_RATES_SPAN_NS 60000000000ULL
 
@@ -119,6 +123,7 @@ enum top_wish {
 	TOP_NOTHING,
 	TOP_DRAW, /* the same table, shown differently */
 	TOP_LOAD, /* another table: what has changed */
+	TOP_SAVE, /* the profile that is shown, in a file */
 	TOP_QUIT,
 };
 
@@ -174,6 +179,7 @@ struct top_page {
 struct top_news {
 	const char *message; /* the last message, or why there is no table; "": none */
 	bool is_over; /* the process has ended: the table does not change any more */
+	bool has_utf8; /* the terminal can show bars */
 };
 
 /* t: NULL when there is none yet. Arranges v anew and scrolls it. 0 or -ENOMEM. */

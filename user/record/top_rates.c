@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,13 +69,13 @@ static int get_past(struct top_rates *r, enum top_what what, const char *key, st
 	return err;
 }
 
-/* The last point that is old enough for comparison; NULL: none is. */
+/* The last point that is old enough for comparison, at first the only one; NULL: none is. */
 static const struct point *last_before(const struct past *p, uint64_t now)
 {
 	for (size_t i = p->cnt; i--;)
 		if (now >= p->points[i].time_ns + TOP_RATES_STEP_NS)
 			return &p->points[i];
-	return NULL;
+	return p->cnt && now >= p->points[0].time_ns + TOP_RATES_FIRST_NS ? p->points : NULL;
 }
 
 /*
@@ -128,6 +129,26 @@ static void add_point(struct past *p, uint64_t now, const struct top_row *row)
 	p->points[p->cnt++] = fresh; /* drop_old() has made room: STEP apart, in one SPAN */
 }
 
+/* A mark for each point, as high as it is compared with the highest. */
+static void put_spark(const struct past *p, double now_bytes, char spark[static TOP_SPARK_BUF])
+{
+	static const char *const marks[] = { "\u2581", "\u2582", "\u2583", "\u2584",
+					     "\u2585", "\u2586", "\u2587", "\u2588" };
+	double top = now_bytes;
+	size_t used = 0;
+
+	_Static_assert(3 * POINT_CNT < TOP_SPARK_BUF, "a mark has three bytes");
+	spark[0] = '\0';
+	for (size_t i = 0; i < p->cnt; i++)
+		top = fmax(top, p->points[i].held_bytes);
+	if (p->cnt < 2 || !(top > 0)) /* NAN: unknown */
+		return;
+	for (size_t i = 0; i < p->cnt; i++)
+		used += (size_t)snprintf(
+			spark + used, TOP_SPARK_BUF - used, "%s",
+			marks[(size_t)fmin(7, fmax(0, 8 * p->points[i].held_bytes / top))]);
+}
+
 /* Rows that have gone have no past. */
 static bool is_over(const struct top_rates *r, const struct past *p, enum top_what what)
 {
@@ -152,7 +173,9 @@ static int sweep(struct top_rates *r, enum top_what what)
 	return err;
 }
 
-static int update_row(struct top_rates *r, enum top_what what, uint64_t now, struct top_row *row)
+/* spark: NULL, or to be filled. */
+static int update_row(struct top_rates *r, enum top_what what, uint64_t now, struct top_row *row,
+		      char *spark)
 {
 	struct past *p;
 	int err = get_past(r, what, row->key, &p);
@@ -164,6 +187,8 @@ static int update_row(struct top_rates *r, enum top_what what, uint64_t now, str
 	if (p->update != r->update) /* two with one key: use the first */
 		add_point(p, now, row);
 	p->update = r->update;
+	if (spark)
+		put_spark(p, row->held_bytes, spark);
 	return 0;
 }
 
@@ -175,9 +200,9 @@ int top_rates_update(struct top_rates *r, uint64_t time_ns, struct top_table *t)
 	r->update++;
 	/* a process's total does not depend on its rows */
 	err = update_row(r, t->what == TOP_PROCESSES ? TOP_PROCESSES : TOP_STACKS, time_ns,
-			 &t->total);
+			 &t->total, t->spark);
 	vec_each(&t->rows, row)
 		if (!err)
-			err = update_row(r, t->what, time_ns, row);
+			err = update_row(r, t->what, time_ns, row, NULL);
 	return err ? err : sweep(r, t->what);
 }

@@ -65,7 +65,7 @@ static void set_cost(struct top_table *t, const struct profile *p)
 			 recording_why_unknown(r, "", why));
 	else if (r->inuse == RECORDING_INUSE_SINCE)
 		snprintf(t->cost + used, sizeof(t->cost) - used,
-			 ". In use counts allocations since frees are tracked again");
+			 ". In use counts only allocations since frees were tracked again");
 }
 
 /* Write the largest loss, and the number of further kinds; before that, what the rows cannot explain. */
@@ -235,7 +235,6 @@ static int add_process(struct top_table *t, const struct profile *p)
 	row.tail = profile_text(p, r->exe_str);
 	row.pid = r->pid;
 	row.cost_share = r->overhead_share;
-	row.resident_bytes = r->rss_end_bytes ? (double)r->rss_end_bytes : NAN;
 	return vec_push(&t->rows, row);
 }
 
@@ -259,6 +258,8 @@ int top_table_of_profile(const struct profile *p, enum top_what what, struct top
 	if (!err)
 		err = set_numbers(t->report->r, &t->report->r->total, &t->total);
 	if (!err) {
+		if (p->recording.rss_end_bytes)
+			t->total.resident_bytes = (double)p->recording.rss_end_bytes;
 		set_title(t, p);
 		set_cost(t, p);
 		set_losses(t, p);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const top_sort_names[] = { "held", "growth", "alloc", NULL };
+const char *const top_sort_names[] = { "inuse", "growth", "alloc", NULL };
 
 void top_view_init(struct top_view *v)
 {
@@ -280,10 +280,10 @@ static enum top_wish type(struct top_view *v, int key)
 static enum top_wish letter(struct top_view *v, int key)
 {
 	switch (key) {
-	case 'h':
+	case 'i':
 	case 'g':
 	case 'a':
-		v->sort = key == 'h' ? TOP_BY_HELD : key == 'g' ? TOP_BY_GROWTH : TOP_BY_ALLOC;
+		v->sort = key == 'i' ? TOP_BY_HELD : key == 'g' ? TOP_BY_GROWTH : TOP_BY_ALLOC;
 		v->first_line = 0;
 		return TOP_DRAW;
 	case 's':
@@ -305,6 +305,8 @@ static enum top_wish letter(struct top_view *v, int key)
 	case '?':
 		v->shows_help = true;
 		return TOP_DRAW;
+	case 'w':
+		return TOP_SAVE;
 	case 'q':
 		return TOP_QUIT;
 	}

@@ -131,7 +131,7 @@ static void put_who(const struct limits *l, FILE *out)
 	char comm[64] = "", duration[UNITS_BUF], rate[UNITS_BUF];
 
 	if (!rec->is_known) {
-		fputs("a profile without facts of its recording\n", out);
+		fputs("a profile that does not say how it was recorded\n", out);
 		return;
 	}
 	snprintf(comm, sizeof(comm), "%.48s", profile_text(l->p, rec->comm_str));

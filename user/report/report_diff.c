@@ -492,7 +492,7 @@ void diff_write_head(const struct diff *d, FILE *out)
 	for (int i = 0; i < 2; i++)
 		report_fit_name(d->side[i].name, sizeof(name[i]) / 2, name[i]);
 	fprintf(out, "%s -> %s\n", name[0], name[1]);
-	fprintf(out, "%s: %s -> %s: %s", r->is_inuse ? "Held" : report_value_title(r),
+	fprintf(out, "%s: %s -> %s: %s", r->is_inuse ? "In use" : report_value_title(r),
 		report_format_value(d->side[0].r, (double)d->total.at[0].value, a),
 		report_format_value(r, (double)d->total.at[1].value, b),
 		format_delta(d, &d->total, delta, sizeof(delta)));

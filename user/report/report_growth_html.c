@@ -53,7 +53,7 @@ static void put_verdict(const struct growth *g, FILE *out)
 	else if (g->verdict == GROWTH_STEADY)
 		fputs("steady", out);
 	else if (g->has_grown) /* the interval is clear: what is open is whether it goes on */
-		fprintf(out, "grew; %.0f min more show whether it still does",
+		fprintf(out, "grew; about %.0f min more would show whether it still grows",
 			ceil(g->more_s / 60));
 	else if (g->more_s > 0)
 		fprintf(out, "inconclusive: about %.0f min more", ceil(g->more_s / 60));
@@ -99,12 +99,41 @@ static void put_name(const struct report *r, const struct report_row *row, FILE 
 	}
 }
 
+/* For the chart of the largest rows: how long before the end each window of the whole time is, in seconds. */
+static void put_ages(const struct table *t, FILE *out)
+{
+	const struct growth_plan *plan = &t->r[1]->growth_plan;
+
+	if (!plan->is_known)
+		return;
+	fputs(" data-ages=\"", out);
+	for (int w = 0; w < GROWTH_WINDOW_CNT; w++)
+		fprintf(out, "%s%.0f", w ? " " : "",
+			(double)t->r[1]->p->recording.duration_ns / 1e9 - plan->time_s[w]);
+	fputc('"', out);
+}
+
+/* What the row had in use in these windows. */
+static void put_means(const struct table *t, size_t i, FILE *out)
+{
+	const struct growth_sums *sums = &t->rows[1].data[i].growth;
+
+	if (!t->r[1]->growth_plan.is_known || sums->is_partial)
+		return;
+	fputs(" data-means=\"", out);
+	for (int w = 0; w < GROWTH_WINDOW_CNT; w++)
+		fprintf(out, "%s%.0f", w ? " " : "", sums->mean_bytes[w]);
+	fputc('"', out);
+}
+
 static void put_row(const struct table *t, size_t i, FILE *out)
 {
 	const struct report_row *row = &t->rows[0].data[i];
 	char text[UNITS_BUF];
 
-	fprintf(out, "<tr>" CELL_RATE "%s", format_bytes((double)row->value, text, sizeof(text)));
+	fputs("<tr", out);
+	put_means(t, i, out);
+	fprintf(out, ">" CELL_RATE "%s", format_bytes((double)row->value, text, sizeof(text)));
 	for (int k = 0; k < 2; k++)
 		put_growth(t->r[k], &t->rows[k].data[i], out);
 	fputs("<td class=\"where\">", out);
@@ -182,6 +211,21 @@ static void close_table(struct table *t)
 	free(t->order);
 }
 
+static void put_titles(const struct table *t, bool is_by_stack, FILE *out)
+{
+	const char *by = is_by_stack ? "stack" : "scope";
+
+	fprintf(out,
+		"<h2>What grows, by %s</h2>\n<div class=\"sheet wide-table\"><table class=\"growth "
+		"by-%s\"",
+		by, by);
+	put_ages(t, out);
+	fprintf(out,
+		"><tr><th class=\"num\">In use<th class=\"num\">Growth/min (1 h)<th><th "
+		"class=\"num\">Growth/min (24 h)<th><th class=\"where\">%s\n",
+		is_by_stack ? "Where" : "Scope");
+}
+
 static int put_table(const struct profile *p, enum report_by by, size_t row_cap, FILE *out)
 {
 	struct table t = { 0 };
@@ -189,14 +233,7 @@ static int put_table(const struct profile *p, enum report_by by, size_t row_cap,
 
 	for (size_t i = 0; i < t.rows[0].cnt && i < row_cap && !err; i++) {
 		if (!i)
-			fprintf(out,
-				"<h2>What grows, by %s</h2>\n<div class=\"sheet wide-table\">"
-				"<table class=\"growth by-%s\"><tr><th class=\"num\">In use"
-				"<th class=\"num\">Growth/min (1 h)<th><th class=\"num\">Growth/min "
-				"(24 h)<th><th class=\"where\">%s\n",
-				by == REPORT_BY_STACK ? "stack" : "scope",
-				by == REPORT_BY_STACK ? "stack" : "scope",
-				by == REPORT_BY_STACK ? "Where" : "Scope");
+			put_titles(&t, by == REPORT_BY_STACK, out);
 		put_row(&t, t.order[i], out);
 	}
 	if (!err && t.rows[0].cnt)

@@ -176,14 +176,14 @@ static void put_reason(const struct report *r, FILE *out)
 	if (!rec->is_known || !rec->reason_str)
 		return;
 	report_fit_name(profile_text(r->p, rec->reason_str), report_columns(r) - 8, reason);
-	report_line_add(&l, "", "Kept: %s", reason);
+	report_line_add(&l, "", "Saved: %s", reason);
 	if (rec->inuse == RECORDING_INUSE_UNKNOWN) {
 		report_line_add(&l, "; ", "in use is UNKNOWN");
 	} else if (r->is_inuse) {
 		report_format_short_interval(r, &r->total, text);
 		if (text[0])
-			report_line_add(&l, "; ",
-					strcmp(text, "exact") ? "good to %s (95 %%)" : "%s", text);
+			report_line_add(&l, "; ", strcmp(text, "exact") ? "%s (95 %%)" : "%s",
+					text);
 	}
 	if (is_since(r)) {
 		format_since(r, text, sizeof(text));
@@ -239,18 +239,17 @@ static void add_held(const struct report *r, struct report_line *l)
 	bool is_least = report_is_least(r);
 
 	if (r->is_inuse && r->opts->older_than)
-		snprintf(title, sizeof(title), "Held for %.20s or longer: ", r->opts->older_than);
+		snprintf(title, sizeof(title), "In use for %.20s or longer: ", r->opts->older_than);
 	else if (!r->is_inuse)
 		snprintf(title, sizeof(title), "Total %.40s: ", report_value_title(r));
 	else if (is_since(r)) {
 		format_since(r, text, sizeof(text));
-		snprintf(title, sizeof(title), "In use, of what was allocated since %.20s: ", text);
-	} else if (!recording_of(r)->is_known)
-		snprintf(title, sizeof(title), "In use: ");
-	else if (recording_of(r)->is_from_start)
-		snprintf(title, sizeof(title), "Held: ");
-	else
-		snprintf(title, sizeof(title), "Held of what was allocated meanwhile: ");
+		snprintf(title, sizeof(title), "In use, allocated since %.20s: ", text);
+	} else
+		snprintf(title, sizeof(title), "In use%s: ",
+			 recording_of(r)->is_known && !recording_of(r)->is_from_start ?
+				 ", allocated during the recording" :
+				 "");
 	report_line_add(l, "", "%s%s%s", title, is_least ? "at least " : "",
 			report_format_value(r, report_value(row), value));
 	report_format_unit_interval(r, row, text);
@@ -283,7 +282,8 @@ static void add_watched(const struct report *r, struct report_line *l)
 
 static void put_values(const struct report *r, FILE *out)
 {
-	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
+	/* a full line is followed by a mark */
+	struct report_line l = { .out = out, .columns = report_columns(r) - 1, .indent = 2 };
 	char value[UNITS_BUF], interval[REPORT_INTERVAL_BUF];
 	bool has_held;
 
@@ -360,9 +360,10 @@ static void add_explained(const struct report *r, double growth, struct report_l
 	if (!report_interval(r, row, &low, &high))
 		low = high = held;
 	if ((growth >= low && growth <= high) || held >= EXPLAINED_SHARE * growth)
-		report_line_add(l, ": ", "explained");
+		report_line_add(l, ": ", "blocks in use account for the growth");
 	else
-		report_line_add(l, ": ", "%.0f %% of the growth explained", 100 * held / growth);
+		report_line_add(l, ": ", "blocks in use account for %.0f %% of the growth",
+				100 * held / growth);
 }
 
 /* In a sentence of its own, because no process holds it any more. */
@@ -374,7 +375,7 @@ static void put_exec_held(const struct report *r, FILE *out)
 
 	if (!rec->is_known || !rec->exec_held_bytes || r->opts->scope)
 		return;
-	report_line_add(&l, "", "Held at exec, and gone: %s",
+	report_line_add(&l, "", "In use at exec, and gone: %s",
 			format_bytes((double)rec->exec_held_bytes, bytes, sizeof(bytes)));
 	add_blocks((int64_t)rec->exec_held_objects, true, &l);
 	report_line_end(&l);

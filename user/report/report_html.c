@@ -10,10 +10,10 @@
  *	names		strings; everything below refers to them by index
  *	funcs		{ name, module, file, own }: arrays of the same length
  *	nodes		{ up, func }: the tree of report_html_priv.h; the parent of node i is i - up[i]; node 0 is the root
- *	samples		{ node, thread, scope, values, variances, counts }: node as the difference to the last;
- *			thread and scope: -1 = none; values[measure], variances[] and counts[] (of samples) are
+ *	samples		{ node, thread, process, scope, values, variances, counts }: node as the difference to the
+ *			last; thread, process and scope: -1 = none; process is empty if there is one at most; values[measure], variances[] and counts[] (of samples) are
  *			arrays as long as node
- *	threads, scopes	of the samples; a scope is an array of its path's names
+ *	threads, processes, scopes	of the samples; a scope is an array of its path's names
  *	measures	{ key, title, unit, objects, variance, is_known, why }: objects: the measure that counts the
  *			blocks, variance: index of variances and counts (enum error); -1 = none
  *	opens		the key of the measure that is shown first
@@ -96,8 +96,9 @@ struct picture {
 	const struct report *r;
 	const struct diff *diff; /* then r has both sides; NULL: no difference */
 	struct report_tree *tree;
-	struct strset *threads, *scopes;
+	struct strset *threads, *processes, *scopes;
 	VEC(int64_t) thread_of; /* of each chosen sample, in threads; -1 = none */
+	VEC(int64_t) process_index; /* likewise; empty if there is one at most */
 	VEC(int64_t) scope_of;
 	struct measure measures[MEASURES_MAX];
 	int measure_cnt;
@@ -307,6 +308,7 @@ static void put_samples(const struct picture *pic, struct json *j)
 	json_begin(j, "samples", '{');
 	put_column(j, "node", &pic->tree->leaf, "%d", (int)*at - (i_ ? (int)at[-1] : 0));
 	put_column(j, "thread", &pic->thread_of, "%lld", (long long)*at);
+	put_column(j, "process", &pic->process_index, "%lld", (long long)*at);
 	put_column(j, "scope", &pic->scope_of, "%lld", (long long)*at);
 	json_begin(j, "values", '[');
 	for (int m = 0; m < pic->measure_cnt; m++)
@@ -373,6 +375,7 @@ static void put_json(const struct picture *pic, FILE *out)
 	put_names(&j, "names", pic->tree->names);
 	put_tree(pic->tree, &j);
 	put_names(&j, "threads", pic->threads);
+	put_names(&j, "processes", pic->processes);
 	put_scopes(&j, pic->scopes);
 	put_samples(pic, &j);
 	json_begin(&j, "notes", '[');
@@ -600,16 +603,23 @@ static int find_places(struct picture *pic)
 {
 	const struct report *r = pic->r;
 	const uint32_t *i;
+	char buf[REPORT_NAME_BUF];
 
 	vec_each(&r->chosen, i) {
 		const struct profile_sample *s = &r->p->samples.data[*i];
+		const char *pid = profile_sample_label(r->p, s, "pid");
 		int64_t thread = index_of(pic->threads, profile_sample_label(r->p, s, "thread"));
 		int64_t scope = index_of(pic->scopes, profile_sample_label(r->p, s, "scope"));
+		int64_t process =
+			index_of(pic->processes, pid ? report_sample_process(r, s, buf) : NULL);
 
-		if (thread == -ENOMEM || scope == -ENOMEM || vec_push(&pic->thread_of, thread) ||
-		    vec_push(&pic->scope_of, scope))
+		if (thread == -ENOMEM || scope == -ENOMEM || process == -ENOMEM ||
+		    vec_push(&pic->thread_of, thread) || vec_push(&pic->scope_of, scope) ||
+		    vec_push(&pic->process_index, process))
 			return -ENOMEM;
 	}
+	if (strset_cnt(pic->processes) <= 2) /* "" and perhaps one: nothing to group by */
+		pic->process_index.cnt = 0;
 	return 0;
 }
 
@@ -742,6 +752,8 @@ static int write_page(const struct report *r, const struct diff *diff, FILE *out
 	if (!err)
 		err = strset_new(&pic.scopes);
 	if (!err)
+		err = strset_new(&pic.processes);
+	if (!err)
 		err = find_places(&pic);
 	if (!err && !diff)
 		err = report_time_line_new(r, &pic.time_line);
@@ -757,8 +769,10 @@ out:
 	report_tree_free(pic.tree);
 	strset_free(pic.threads);
 	strset_free(pic.scopes);
+	strset_free(pic.processes);
 	vec_release(&pic.thread_of);
 	vec_release(&pic.scope_of);
+	vec_release(&pic.process_index);
 	return err;
 }
 

@@ -49,21 +49,36 @@ size_t report_find_losses(const struct profile *p, struct report_loss *ret_large
 	return cnt;
 }
 
-bool report_lacks_stacks(const struct profile *p)
+/* names: NULL at the end. */
+static bool has_one_of(const struct profile *p, const char *const *names)
 {
-	static const char *const names[] = { "stacks_full", "stack_collisions", "share_stacks" };
 	struct report_loss loss;
 	const int64_t *id;
 
 	vec_each(&p->comments, id) {
 		if (!read_loss(profile_text(p, *id), &loss))
 			continue;
-		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		for (size_t i = 0; names[i]; i++)
 			if (!strncmp(loss.text, names[i], strlen(names[i])) &&
 			    loss.text[strlen(names[i])] == ' ')
 				return true;
 	}
 	return false;
+}
+
+bool report_lacks_stacks(const struct profile *p)
+{
+	static const char *const names[] = { "stacks_full", "stack_collisions", "share_stacks",
+					     NULL };
+
+	return has_one_of(p, names);
+}
+
+bool report_lacks_processes(const struct profile *p)
+{
+	static const char *const names[] = { "tap_late", "tap_never", NULL };
+
+	return has_one_of(p, names);
 }
 
 bool report_has_losses(const struct profile *p)

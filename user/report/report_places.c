@@ -157,6 +157,65 @@ bool report_is_own(const struct report *r, const struct profile_sample *s,
 	return (r->opts->own_cnt && is_own(r, f, ASKED)) || is_own(r, f, rules_of(r, s));
 }
 
+/* The frame's file: "" for the program's. */
+static const char *library_of(const struct report *r, const struct report_frame *f,
+			      const char *program)
+{
+	const char *module = report_frame_module(r->p, f);
+
+	return strcmp(module, program) != 0 ? module : "";
+}
+
+/* The library that the sample is charged to although the program is in its stack; NULL: none. */
+static const char *charged_library(const struct report *r, const struct profile_sample *s,
+				   const char *program)
+{
+	struct report_place place;
+	struct report_frame f;
+	const char *library;
+
+	if (!report_find_place(r, s, &place))
+		return NULL;
+	library = library_of(r, &place.frame, program);
+	if (!library[0] || is_jit(library) || strstr(library, program)) /* its own: libsqlite3.so */
+		return NULL;
+	while (report_next_frame(r->p, s, &place.behind, &f))
+		if (!library_of(r, &f, program)[0] && is_own(r, &f, TABLES))
+			return library;
+	return NULL;
+}
+
+bool report_is_of_libraries(const struct report *r, const char **ret_library,
+			    const char **ret_program)
+{
+	const struct recording *rec = &r->p->recording;
+	const char *exe = profile_text(r->p, rec->called_str ? rec->called_str : rec->exe_str);
+	const char *slash = strrchr(exe, '/'), *program = slash ? slash + 1 : exe;
+	int64_t most = 0;
+	double bytes = 0;
+	const uint32_t *i;
+
+	if (!rec->is_known || !program[0] || r->opts->own_cnt || report_is_runtime_module(program))
+		return false;
+	vec_each(&r->chosen, i) {
+		const struct profile_sample *s = &r->p->samples.data[*i];
+		struct report_row row = { 0 };
+		const char *library;
+
+		report_add_sample(r, s, &row);
+		library = row.value > 0 ? charged_library(r, s, program) : NULL;
+		if (!library)
+			continue;
+		bytes += (double)row.value;
+		if (row.value > most) {
+			most = row.value;
+			*ret_library = library;
+		}
+	}
+	*ret_program = program;
+	return bytes > 0.5 * (double)r->total.value;
+}
+
 /* Find the next own frame from pos on, by the tables alone; false: none. */
 static bool report_next_own(const struct report *r, const struct profile_sample *s,
 			    struct report_frame_pos *pos, struct report_frame *ret)

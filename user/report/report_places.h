@@ -69,6 +69,12 @@ struct report_place {
  */
 bool report_find_place(const struct report *r, const struct profile_sample *s,
 		       struct report_place *ret);
+/*
+ * Are most bytes charged to libraries, and does the program call them in these stacks? Then the program's own functions are
+ * found by --own. Name the library of the largest stack, and the program; false: no.
+ */
+bool report_is_of_libraries(const struct report *r, const char **ret_library,
+			    const char **ret_program);
 /* Is this frame the user's own, by --own or by the tables? */
 bool report_is_own(const struct report *r, const struct profile_sample *s,
 		   const struct report_frame *f);

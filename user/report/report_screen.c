@@ -34,6 +34,8 @@ struct screen {
 	const struct report_row *unmatched; /* or NULL */
 	struct report_row empty, other; /* sums of rows that are not shown */
 	bool has_empty_line;
+	const char *library,
+		*program; /* whose functions the rows are, and who calls it; NULL: no advice */
 	struct report_table table;
 	size_t rank_columns; /* of the rank, in front of the numbers */
 	size_t used; /* columns in front of the name */
@@ -304,7 +306,8 @@ static void put_sums(const struct screen *s)
 /* Decide how many rows are shown, and how many lines are left. */
 static void share_lines(struct screen *s, size_t line_cap)
 {
-	size_t cap = s->r->opts->row_cap, fixed = 1 + s->has_empty_line + !!s->unmatched, room;
+	size_t cap = s->r->opts->row_cap,
+	       fixed = 1 + s->has_empty_line + !!s->unmatched + !!s->library, room;
 
 	s->shown_cnt = cap && cap < s->held_cnt ? cap : s->held_cnt;
 	s->spare_lines = SIZE_MAX;
@@ -353,6 +356,8 @@ static void put_screen(struct screen *s, size_t line_cap, struct report_marks *m
 	while (s->held_cnt && is_empty(s->r, &s->rows[s->held_cnt - 1]))
 		s->held_cnt--;
 	choose_cells(s);
+	if (is_by_name(s->r) || !report_is_of_libraries(s->r, &s->library, &s->program))
+		s->library = NULL;
 	share_lines(s, line_cap);
 	for (size_t i = s->shown_cnt; i < s->held_cnt; i++)
 		report_add_row(&s->other, &s->rows[i]);
@@ -364,6 +369,17 @@ static void put_screen(struct screen *s, size_t line_cap, struct report_marks *m
 	put_sums(s);
 	if (s->unmatched)
 		put_row(s, 0, s->unmatched, marks);
+	if (s->library) {
+		struct report_line l = { .out = s->out,
+					 .columns = report_columns(s->r),
+					 .indent = 2 };
+
+		report_line_add(&l, "", "most of it is in libraries such as %.60s;", s->library);
+		report_line_add(&l, " ",
+				"--own %.60s charges it to functions of %.60s that call them",
+				s->program, s->program);
+		report_line_end(&l);
+	}
 }
 
 /* One line each, whatever they hold: the rows were chosen before. */

@@ -444,7 +444,7 @@ static char *format_cell(const struct report *r, const struct report_row *row,
 
 static char *format_title(const struct report *r, enum report_cell cell, char *buf)
 {
-	const char *value = r->is_inuse ? "held" : report_value_title(r);
+	const char *value = r->is_inuse ? "in use" : report_value_title(r);
 
 	snprintf(buf, CELL_BUF, "%s", columns[cell].title ? columns[cell].title : "");
 	if (cell == REPORT_CELL_VALUE)

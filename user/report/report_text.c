@@ -199,7 +199,11 @@ bool report_is_least(const struct report *r)
 	double growth = witness_growth(r->p);
 	size_t at = 0;
 
-	if (!r->is_inuse || r->is_unknown || !rec->is_known || !report_next_unseen(r->p, &at))
+	if (!r->is_inuse || r->is_unknown || !rec->is_known)
+		return false;
+	if (report_lacks_processes(r->p))
+		return true;
+	if (!report_next_unseen(r->p, &at))
 		return false;
 	if (r->is_lossy)
 		return true;

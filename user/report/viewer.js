@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * viewer.js - the picture in viewer.html: a flame graph on a canvas, a table, notes.
+ * viewer.js - the picture in viewer.html: a flame graph on a canvas, of all or of the callers and callees of one function;
+ * a table, notes.
  *
  * Plain JavaScript, nothing fetched. The libraries that draw flame graphs know one value a frame: no interval, no
  * scopes to stand on, no second measure. What it draws from is the element "data": see report_html.c for its shape.
@@ -11,6 +12,7 @@ const $ = (id) => document.getElementById(id);
 const data = JSON.parse($("data").textContent);
 const ROW = 19; // pixels of a frame
 const NARROWEST = 0.6; // pixels: what is narrower is not drawn
+const VALUE_LEAST = 12; // letters that a value behind a name takes
 
 // ---- numbers ----
 const bytesText = (n) => {
@@ -114,7 +116,7 @@ if (data.sides) {
 	for (const node of [document.querySelector("h1"), document.querySelector("pre.said"), document.querySelector("title")])
 		node.textContent = localTimes(node.textContent);
 }
-for (const list of ["names", "threads", "notes"]) data[list] = data[list].map(harmless);
+for (const list of ["names", "threads", "processes", "notes"]) data[list] = data[list].map(harmless);
 data.scopes = data.scopes.map((path) => path.map(harmless));
 // Indexes come as differences, which are short: see report_html.c.
 data.nodes.parent = data.nodes.up.map((up, i) => i - (up || i + 1));
@@ -123,6 +125,7 @@ for (let i = 1; i < data.samples.node.length; i++) data.samples.node[i] += data.
 // ---- the tree ----
 // Functions are names with a module; a group (a scope, a thread) is a function too, behind those of the file.
 const groups = [{ key: "none", title: "none" }];
+if (data.processes.length > 2) groups.push({ key: "process", title: "process" });
 if (data.scopes.length > 1) groups.push({ key: "scope", title: "scope" });
 if (data.threads.length > 2) groups.push({ key: "thread", title: "thread" });
 // A moment of the time line is a measure like others, whose values are added up from lives when it is chosen.
@@ -150,7 +153,8 @@ const fillMoment = (point) => {
 };
 // A difference is shown as such, or one of its sides alone.
 const sides = [{ key: "both", title: "difference" }, ...(data.sides ? data.sides.names : []).map((name, i) => ({ key: "ab"[i], title: `${"AB"[i]}: ${name}` }))];
-const view = { measure: data.measures.findIndex((m) => m.key === data.opens), group: 0, side: 0, inverted: false, at: 0, find: "" };
+const view = { measure: data.measures.findIndex((m) => m.key === data.opens), group: groups[1]?.key === "process" ? 1 : 0, side: 0, inverted: false,
+	folded: true, focus: -1, at: 0, find: "" }; // focus: the function whose callers and callees are shown
 if (view.measure < 0) view.measure = Math.max(data.measures.findIndex((m) => m.is_known), 0);
 const funcCount = data.funcs.name.length;
 const groupNames = [];
@@ -171,65 +175,114 @@ const groupPath = (s) => {
 		const path = data.samples.scope[s];
 		return path < 0 ? [groupId("(no scope)")] : data.scopes[path].map(groupId);
 	}
-	return [groupId(data.samples.thread[s] < 0 ? "(no thread)" : data.threads[data.samples.thread[s]])];
+	const [of, names, none] = groups[view.group].key === "thread" ? [data.samples.thread, data.threads, "(no thread)"] :
+		[data.samples.process, data.processes, "(no process)"];
+	return [groupId(of[s] < 0 ? none : names[of[s]])];
+};
+
+// The shapes of trees: { parent, func, leaf }, leaf: the node of each sample, -1: it is in none.
+const newShape = () => {
+	const child = [-1], other = [-1], parent = [-1], func = [-1]; // child: the newest of a node, other: the one before it
+	const add = (at, f) => {
+		parent.push(at); func.push(f); child.push(-1); other.push(-1);
+		return parent.length - 1;
+	};
+	const step = (at, f) => {
+		let c = child[at];
+		while (c >= 0 && func[c] !== f) c = other[c];
+		if (c >= 0) return c;
+		c = add(at, f);
+		other[c] = child[at];
+		child[at] = c;
+		return c;
+	};
+	return { parent, func, leaf: new Int32Array(data.samples.node.length), add, step };
+};
+const whole = { parent: data.nodes.parent, func: data.nodes.func, leaf: data.samples.node };
+// Frames of allocators and standard libraries at the end of a stack count as the own function that called them, and a
+// function stands once on a path.
+let folded = null;
+const foldShape = () => {
+	const { parent, func } = whole, n = parent.length, t = newShape(), to = new Int32Array(n);
+	const above = new Uint8Array(n), below = new Uint8Array(n); // has an own function there, or is one
+	for (let i = n - 1; i > 0; i--) {
+		below[i] |= data.funcs.own[func[i]];
+		below[parent[i]] |= below[i];
+	}
+	for (let i = 1; i < n; i++) {
+		const up = parent[i];
+		let is_out = above[up] && !below[i];
+		above[i] = above[up] | data.funcs.own[func[i]];
+		for (let p = to[up]; p > 0 && !is_out; p = t.parent[p]) is_out = t.func[p] === func[i];
+		to[i] = is_out ? to[up] : t.step(to[up], func[i]);
+	}
+	for (let s = 0; s < t.leaf.length; s++) t.leaf[s] = to[whole.leaf[s]];
+	return t;
+};
+const baseShape = () => view.folded ? folded = folded || foldShape() : whole;
+// The functions of a sample's stack, from the leaf.
+const pathOf = (base, s) => {
+	const path = [];
+	for (let n = base.leaf[s]; n > 0; n = base.parent[n]) path.push(base.func[n]);
+	return path;
+};
+const groupShape = (base) => {
+	const t = newShape();
+	for (let s = 0; s < t.leaf.length; s++) {
+		let at = 0;
+		if (view.group) for (const f of groupPath(s)) at = t.step(at, f);
+		const path = pathOf(base, s);
+		for (const f of view.inverted ? path : path.reverse()) at = t.step(at, f);
+		t.leaf[s] = at;
+	}
+	return t;
+};
+// The root is the function, its callees are below it; its callers are below node CALLERS, which is nobody's child.
+const CALLERS = 1;
+const sandwichShape = (base) => {
+	const t = newShape();
+	t.callers = new Int32Array(t.leaf.length);
+	t.add(0, view.focus);
+	for (let s = 0; s < t.leaf.length; s++) {
+		const path = pathOf(base, s), i = path.lastIndexOf(view.focus); // the outermost, as its total has it
+		let callee = 0, caller = CALLERS;
+		for (let k = i - 1; k >= 0; k--) callee = t.step(callee, path[k]);
+		for (let k = i + 1; i >= 0 && k < path.length; k++) caller = t.step(caller, path[k]);
+		t.leaf[s] = i < 0 ? -1 : callee;
+		t.callers[s] = caller;
+	}
+	return t;
 };
 
 // Of a difference value and its like are of after, was has those of before, and a frame is as wide as the larger of
 // both is, stack by stack.
 let tree; // { parent, func, depth, value, count, variance, objects, own, width, was, first, next }
-const build = () => {
-	const plain = !view.inverted && view.group === 0;
-	const m = data.measures[view.measure], samples = data.samples, cnt = samples.node.length;
-	let parent, func, leaf;
-	if (plain) {
-		({ parent, func } = data.nodes);
-		leaf = samples.node;
-	} else {
-		parent = [-1]; func = [-1]; leaf = new Array(cnt);
-		const known = [new Map()];
-		const step = (at, f) => {
-			let next = known[at].get(f);
-			if (next === undefined) {
-				next = parent.length;
-				parent.push(at); func.push(f);
-				known[at].set(f, next);
-				known.push(new Map());
-			}
-			return next;
-		};
-		const path = [];
-		for (let s = 0; s < cnt; s++) {
-			let at = 0;
-			if (view.group) for (const f of groupPath(s)) at = step(at, f);
-			path.length = 0;
-			for (let n = samples.node[s]; n > 0; n = data.nodes.parent[n]) path.push(data.nodes.func[n]);
-			if (view.inverted) for (const f of path) at = step(at, f);
-			else for (let i = path.length - 1; i >= 0; i--) at = step(at, path[i]);
-			leaf[s] = at;
-		}
-	}
-	const n = parent.length;
+const sumUp = ({ parent, func, leaf, callers }) => {
+	const m = data.measures[view.measure], samples = data.samples, n = parent.length, unlinked = callers ? CALLERS : 0;
 	const sums = () => ({ value: new Float64Array(n), variance: new Float64Array(n), count: new Float64Array(n),
 		objects: new Float64Array(n), own: new Float64Array(n) });
-	const t = { parent, func, depth: new Uint16Array(n), ...sums(), was: data.sides && !view.side ? sums() : null,
+	const t = { parent, func, has_callers: !!callers, depth: new Uint16Array(n), ...sums(), was: data.sides && !view.side ? sums() : null,
 		first: new Int32Array(n).fill(-1), next: new Int32Array(n).fill(-1) };
 	const value = samples.values[view.measure], objects = m.objects < 0 ? null : samples.values[m.objects];
 	const variance = m.variance < 0 ? null : samples.variances[m.variance];
 	const count = m.variance < 0 ? null : samples.counts[m.variance];
-	for (let s = 0; s < cnt; s++) {
-		const at = leaf[s], is_before = data.sides && s < data.sides.before;
-		if (view.side && is_before !== (view.side === 1)) continue;
+	for (let s = 0; s < leaf.length; s++) {
+		const is_before = data.sides && s < data.sides.before;
+		if (leaf[s] < 0 || (view.side && is_before !== (view.side === 1))) continue;
 		const to = t.was && is_before ? t.was : t;
-		to.value[at] += value[s];
-		to.own[at] += value[s];
-		to.variance[at] += variance && variance[s] !== null ? variance[s] : NaN;
-		to.count[at] += count ? count[s] : 0;
-		if (objects) to.objects[at] += objects[s];
+		for (const at of callers ? [leaf[s], callers[s]] : [leaf[s]]) {
+			to.value[at] += value[s];
+			to.own[at] += value[s];
+			to.variance[at] += variance && variance[s] !== null ? variance[s] : NaN;
+			to.count[at] += count ? count[s] : 0;
+			if (objects) to.objects[at] += objects[s];
+		}
 	}
 	t.width = t.was ? t.own.map((own, i) => Math.max(own, t.was.own[i])) : t.value;
 	// A child stands behind its parent: one walk from the end sums up, one from the begin knows depths.
 	for (let i = n - 1; i > 0; i--) {
 		const p = parent[i];
+		if (i === unlinked) continue;
 		for (const of of t.was ? [t, t.was] : [t])
 			for (const key of ["value", "variance", "count", "objects"]) of[key][p] += of[key][i];
 		if (t.was) t.width[p] += t.width[i];
@@ -239,11 +292,20 @@ const build = () => {
 	const order = new Uint32Array(n - 1);
 	for (let i = 1; i < n; i++) order[i - 1] = i;
 	order.sort((a, b) => t.width[a] - t.width[b]);
-	for (const i of order) { t.next[i] = t.first[parent[i]]; t.first[parent[i]] = i; }
-	tree = t;
+	for (const i of order) if (i !== unlinked) { t.next[i] = t.first[parent[i]]; t.first[parent[i]] = i; }
+	return t;
+};
+const build = () => {
+	const base = baseShape();
+	tree = sumUp(view.focus >= 0 ? sandwichShape(base) : view.inverted || view.group ? groupShape(base) : base);
 	view.at = 0;
 	match();
 };
+const isCaller = (i) => {
+	while (i > CALLERS) i = tree.parent[i];
+	return tree.has_callers && i === CALLERS;
+};
+const nameOf = (i) => i ? funcName(tree.func[i]) : view.focus >= 0 ? funcName(view.focus) : "all";
 const sumOf = (i, of = tree) => ({ value: of.value[i], variance: of.variance[i], count: of.count[i] });
 // By how much a frame changed, and by more than chance?
 const changeOf = (i) => change(sumOf(i, tree.was), sumOf(i));
@@ -254,7 +316,7 @@ const shownOf = (i, key = "value") => tree[key][i] - (tree.was ? tree.was[key][i
 const shownText = (m, n) => tree.was ? changeText(m, n) : valueText(m, n);
 
 // ---- what is searched: the frames that match, and what goes through them, each stack once ----
-let matches = null, matched = 0;
+let matches = null, matched = 0, matchedCount = 0; // of functions
 const match = () => {
 	matches = null;
 	if (!view.find) return;
@@ -271,11 +333,15 @@ const match = () => {
 	const n = tree.parent.length, inside = new Uint8Array(n);
 	matches = new Uint8Array(n);
 	matched = 0;
+	const found = new Set();
 	for (let i = 1; i < n; i++) {
 		matches[i] = fits(tree.func[i]) ? 1 : 0;
 		inside[i] = inside[tree.parent[i]] | matches[i];
+		if (matches[i]) found.add(tree.func[i]);
 		if (matches[i] && !inside[tree.parent[i]]) matched += shownOf(i);
 	}
+	matchedCount = found.size;
+	if (tree.has_callers) matched = NaN; // callers and callees of the same stacks
 };
 
 // ---- the picture ----
@@ -309,25 +375,30 @@ const shades = new Map();
 const draw = () => {
 	const width = canvas.parentElement.clientWidth - 2 * parseFloat(getComputedStyle(document.body).paddingLeft) || 300;
 	const ratio = window.devicePixelRatio || 1;
-	const above = [];
-	for (let i = view.at; i >= 0; i = tree.parent[i]) above.unshift(i);
-	const rows = [];
-	for (const i of above) rows.push([[0, width, i]]);
 	const total = tree.width[view.at];
-	for (let row = rows[rows.length - 1]; row.length && total > 0;) {
-		const below = [];
-		for (const [x, , i] of row) {
-			let at = x;
-			for (let c = tree.first[i]; c >= 0; c = tree.next[c]) {
-				const w = width * tree.width[c] / total;
-				if (w < NARROWEST) break; // the rest is narrower still
-				below.push([at, w, c]);
-				at += w;
+	// The rows below one, each frame within its caller's width.
+	const below = (row) => {
+		const rows = [];
+		while (row.length && total > 0) {
+			const next = [];
+			for (const [x, , i] of row) {
+				let at = x;
+				for (let c = tree.first[i]; c >= 0; c = tree.next[c]) {
+					const w = width * tree.width[c] / total;
+					if (w < NARROWEST) break; // the rest is narrower still
+					next.push([at, w, c]);
+					at += w;
+				}
 			}
+			row = next;
+			if (next.length) rows.push(next);
 		}
-		row = below;
-		if (below.length) rows.push(below);
-	}
+		return rows;
+	};
+	const above = [];
+	for (let i = view.at; i >= 0; i = tree.parent[i]) above.unshift([[0, width, i]]);
+	const callers = tree.has_callers ? below([[0, width, CALLERS]]).reverse() : [];
+	const rows = [...callers, ...above, ...below(above[above.length - 1])];
 	drawn = rows;
 	const height = rows.length * ROW + 1;
 	canvas.style.height = height + "px";
@@ -344,20 +415,29 @@ const draw = () => {
 			const key = tree.was ? i : f;
 			let color = i === 0 ? colors.line : shades.get(key);
 			if (!color) shades.set(key, color = tree.was ? shadeChange(i) : shade(f));
-			c.globalAlpha = y < above.length - 1 ? 0.55 : matches && !matches[i] && i ? 0.4 : 1;
+			c.globalAlpha = !callers.length && y < above.length - 1 ? 0.55 : matches && !matches[i] && i ? 0.4 : 1;
 			c.fillStyle = matches && matches[i] ? colors.hit : color;
 			c.fillRect(x, y * ROW, Math.max(w - 0.6, 0.4), ROW - 1);
 			c.globalAlpha = 1;
 			if (i === pick) { c.strokeStyle = colors.hit; c.lineWidth = 2; c.strokeRect(x + 1, y * ROW + 1, Math.max(w - 2, 1), ROW - 3); }
 			if (w < 4 * letter) continue;
-			let name = i === 0 ? "all" : funcName(f);
-			const room = Math.floor((w - 7) / letter);
+			let name = nameOf(i);
+			const room = Math.floor((w - 7) / letter), value = name.length + VALUE_LEAST <= room ? frameText(i) : "";
+			const has_value = value && name.length + value.length + 3 <= room;
 			if (name.length > room) name = name.slice(0, Math.max(room - 1, 1)) + "\u2026";
 			c.fillStyle = matches && matches[i] ? "#fff" : colors.label;
+			c.textAlign = "left";
 			c.fillText(name, x + 4, y * ROW + ROW / 2, w - 6);
+			c.textAlign = "right";
+			if (has_value) c.fillText(value, x + w - 5, y * ROW + ROW / 2);
 		}
 	});
 	say();
+};
+// What stands in a frame behind its name.
+const frameText = (i) => {
+	const m = data.measures[view.measure], percent = tree.was || !i ? "" : percentText(tree.value[i], tree.value[0]);
+	return shownText(m, shownOf(i)) + (percent && "  " + percent);
 };
 // What stands above the picture: of the zoomed frame, or of the search.
 const describeChange = (i) => {
@@ -377,7 +457,7 @@ const describe = (i) => {
 	if (m.variance >= 0 && at)
 		parts.push(at.low === at.high ? "exact" : intervalText(at.low, at.high, sum.value, (n) => valueText(m, n)));
 	if (m.objects >= 0) parts.push(countText(tree.objects[i]) + " blocks");
-	if (i && tree.value[0]) parts.push(percentText(sum.value, tree.value[0]) + " of all");
+	if (i && tree.value[0]) parts.push(percentText(sum.value, tree.value[0]) + (tree.has_callers ? " of this function" : " of all"));
 	return parts;
 };
 const put = (where, ...parts) => {
@@ -392,11 +472,14 @@ const say = () => {
 	const m = data.measures[view.measure];
 	if (!m.is_known) { put($("where"), bold(m.title + ": unknown"), ". " + m.why); return; }
 	const i = pick >= 0 ? pick : view.at;
-	const parts = [bold(i ? funcName(tree.func[i]) : "all"), " " + m.title + ": " + describe(i).join(", ")];
-	if (matches) parts.push(` \u2013 ${shownText(m, matched)}${tree.was ? "" : ` (${percentText(matched, tree.value[0])})`} through \u201c${view.find}\u201d`);
+	const parts = [bold(nameOf(i)), " " + m.title + ": " + describe(i).join(", ")];
+	if (matches) parts.push(" \u2013 ", isNaN(matched) ? "" : `${shownText(m, matched)}${tree.was ? "" : ` (${percentText(matched, tree.value[0])})`} through `,
+		`\u201c${view.find}\u201d: ${matchedCount} function${matchedCount === 1 ? "" : "s"}`);
 	if (!(tree.width[0] > 0)) parts.push(" \u2013 nothing to draw");
 	put($("where"), ...parts);
+	$("sandwich").disabled = view.focus < 0 && !isFunction(i);
 };
+const isFunction = (i) => i > 0 && tree.func[i] < funcCount;
 const nodeAt = (event) => {
 	const box = canvas.getBoundingClientRect(), row = drawn[Math.floor((event.clientY - box.top) / ROW)];
 	const x = event.clientX - box.left;
@@ -417,53 +500,73 @@ const showTip = (event) => {
 	tip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 6)) + "px";
 	tip.style.top = (event.clientY + 18 + box.height > innerHeight ? event.clientY - box.height - 10 : event.clientY + 18) + "px";
 };
-const zoom = (i) => { if (i >= 0) { view.at = i; pick = -1; tip.hidden = true; draw(); } };
+// Show the callers and callees of a function; -1: all stacks again.
+const focusOn = (f) => {
+	view.focus = f;
+	$("sandwich").setAttribute("aria-pressed", f >= 0);
+	rebuild();
+};
+const zoom = (i) => {
+	if (i < 0) return;
+	tip.hidden = true;
+	if (tree.has_callers) { if (isFunction(i)) focusOn(tree.func[i]); return; }
+	view.at = i;
+	pick = -1;
+	draw();
+};
+const reset = () => { if (view.focus >= 0) focusOn(-1); else zoom(0); };
 const move = (key) => {
-	let at = pick >= 0 ? pick : view.at, next = -1;
-	if (key === "ArrowDown") next = tree.first[at];
-	else if (key === "ArrowUp") next = tree.parent[at];
+	const at = pick >= 0 ? pick : view.at, is_up = isCaller(at) || (at === 0 && key === "ArrowUp"); // callers stand upside down
+	const head = is_up && !at ? CALLERS : at, parent = tree.parent[at] === CALLERS && tree.has_callers ? 0 : tree.parent[at];
+	let next = -1;
+	if (key === (is_up ? "ArrowUp" : "ArrowDown")) next = is_up && !at && !tree.has_callers ? -1 : tree.first[head];
+	else if (key === "ArrowUp" || key === "ArrowDown") next = parent;
 	else if (key === "ArrowRight") next = tree.next[at];
 	else if (at > 0) for (let c = tree.first[tree.parent[at]]; c >= 0 && c !== at; c = tree.next[c]) next = c;
 	if (next < 0) return;
 	pick = next;
-	if (tree.depth[pick] < tree.depth[view.at]) view.at = pick;
+	if (!tree.has_callers && tree.depth[pick] < tree.depth[view.at]) view.at = pick;
 	draw();
 };
 
 // ---- the table: a function with what it has itself and what goes through it, a stack counted once ----
-let sortBy = "total";
+// Whatever the graph shows, it is of all stacks.
+let sortBy = "self";
 const fillTable = () => {
-	const m = data.measures[view.measure], self = new Map(), total = new Map(), n = tree.parent.length;
+	const m = data.measures[view.measure], self = new Map(), total = new Map(), shown = tree;
+	tree = sumUp(baseShape());
 	const above = (i, f) => { for (let p = tree.parent[i]; p > 0; p = tree.parent[p]) if (tree.func[p] === f) return true; return false; };
-	for (let i = 1; i < n; i++) {
+	for (let i = 1; i < tree.parent.length; i++) {
 		const f = tree.func[i];
-		if (f >= funcCount) continue;
 		if (shownOf(i, "own")) self.set(f, (self.get(f) || 0) + shownOf(i, "own"));
 		if (!above(i, f)) total.set(f, (total.get(f) || 0) + shownOf(i));
 	}
-	const head = [["self", view.inverted ? "" : "itself"], ["total", view.inverted ? "" : "with callees"], ["name", "function"]];
+	const all = tree.value[0], has_percent = !tree.was;
+	tree = shown;
 	const row = document.querySelector("#table thead tr"), body = document.querySelector("#table tbody");
-	row.replaceChildren(...head.map(([key, title]) => {
+	row.replaceChildren(...[["self", "itself"], ["total", "with callees"], ["name", "function"]].flatMap(([key, title]) => {
 		const th = document.createElement("th"), button = document.createElement("button");
-		button.textContent = (title || (key === "self" ? "outermost" : "allocates")) + (sortBy === key ? " \u25be" : "");
+		button.textContent = title + (sortBy === key ? " \u25be" : "");
 		button.onclick = () => { sortBy = key; fillTable(); };
 		th.append(button);
-		return th;
+		return key === "name" || !has_percent ? [th] : [th, document.createElement("th")];
 	}));
 	const rows = [...total.keys()];
-	const size = (n) => tree.was ? Math.abs(n || 0) : n || 0;
-	const by = { self: (a, b) => size(self.get(b)) - size(self.get(a)), total: (a, b) => size(total.get(b)) - size(total.get(a)),
+	const size = (n) => has_percent ? n || 0 : Math.abs(n || 0);
+	const by = { self: (a, b) => size(self.get(b)) - size(self.get(a)) || by.total(a, b), total: (a, b) => size(total.get(b)) - size(total.get(a)),
 		name: (a, b) => funcName(a) < funcName(b) ? -1 : 1 };
 	rows.sort(by[sortBy]);
 	body.replaceChildren(...rows.slice(0, 500).map((f) => {
-		const tr = document.createElement("tr");
-		tr.className = "pick";
-		for (const text of [shownText(m, self.get(f) || 0), shownText(m, total.get(f)), funcName(f)]) {
+		const tr = document.createElement("tr"), name = document.createElement("button");
+		const cells = [self.get(f) || 0, total.get(f)].flatMap((n) => has_percent ? [shownText(m, n), percentText(n, all)] : [shownText(m, n)]);
+		name.textContent = funcName(f);
+		name.title = "its callers and callees";
+		name.onclick = () => { show("picture"); focusOn(f); };
+		for (const text of [...cells, name]) {
 			const td = document.createElement("td");
-			td.textContent = text;
+			td.append(text);
 			tr.append(td);
 		}
-		tr.onclick = () => { $("search").value = view.find = funcName(f); match(); show("picture"); };
 		return tr;
 	}));
 };
@@ -490,7 +593,7 @@ const goTo = (i) => {
 	if (p.at >= 0) fillMoment(p);
 	view.measure = p.at >= 0 ? momentMeasure : data.measures.findIndex((m) => m.key === p.at);
 	fillChoices();
-	const at = view.inverted || view.group ? 0 : view.at; // these trees are not the same ones
+	const at = view.inverted || view.group || view.focus >= 0 ? 0 : view.at; // these trees are not the same ones
 	rebuild();
 	if (at) zoom(at);
 };
@@ -528,7 +631,9 @@ const shown = () => ["picture", "table", "notes"].find((name) => !$(name).hidden
 const rebuild = () => { pick = -1; shades.clear(); build(); show(shown() || "picture"); say(); drawTime(); remember(); };
 // A view can be sent: its choice stands behind the '#'.
 const remember = () => history.replaceState(null, "", "#" + new URLSearchParams({ m: data.measures[view.measure].key,
-	g: groups[view.group].key, ...(moment && view.measure === momentMeasure ? { t: moment.ns } : {}), ...(view.side ? { s: sides[view.side].key } : {}), ...(view.inverted ? { i: 1 } : {}), ...(view.find ? { q: view.find } : {}) }));
+	g: groups[view.group].key,
+	...(moment && view.measure === momentMeasure ? { t: moment.ns } : {}), ...(view.side ? { s: sides[view.side].key } : {}), ...(view.inverted ? { i: 1 } : {}), ...(view.folded ? {} : { u: 1 }),
+	...(view.focus >= 0 ? { f: funcName(view.focus) } : {}), ...(view.find ? { q: view.find } : {}) }));
 const recall = () => {
 	const said = new URLSearchParams(location.hash.slice(1));
 	const said_moment = points.find((p) => p.at >= 0 && p.ns === +said.get("t"));
@@ -538,6 +643,8 @@ const recall = () => {
 	if (g >= 0) view.group = g;
 	view.side = data.sides ? Math.max(sides.findIndex((one) => one.key === said.get("s")), 0) : 0;
 	view.inverted = said.has("i");
+	view.folded = !said.has("u");
+	view.focus = said.has("f") ? data.funcs.name.findIndex((name) => data.names[name] === said.get("f")) : -1;
 	view.find = said.get("q") || "";
 };
 const choices = (select, list, at, on) => {
@@ -547,7 +654,7 @@ const choices = (select, list, at, on) => {
 recall();
 const fillChoices = () => choices($("measure"), data.measures, view.measure, (i) => { view.measure = i; });
 fillChoices();
-choices($("group"), groups, view.group, (i) => { view.group = i; });
+choices($("group"), groups, view.group, (i) => { view.group = i; view.focus = -1; });
 choices($("side"), sides, view.side, (i) => { view.side = i; });
 $("side").parentElement.hidden = !data.sides;
 // The page of the process shows the same two moments again.
@@ -557,9 +664,13 @@ if ($("back") && location.search.includes("from=") && !location.search.includes(
 }
 if (groups.length < 2) $("group").parentElement.hidden = true;
 $("search").value = view.find;
-const press = () => $("invert").setAttribute("aria-pressed", view.inverted);
-$("invert").onclick = () => { view.inverted = !view.inverted; press(); rebuild(); };
-$("out").onclick = () => zoom(0);
+const press = () => {
+	for (const [name, is_on] of [["invert", view.inverted], ["fold", view.folded], ["sandwich", view.focus >= 0]]) $(name).setAttribute("aria-pressed", is_on);
+};
+$("invert").onclick = () => { view.inverted = !view.inverted; view.focus = -1; press(); rebuild(); };
+$("fold").onclick = () => { view.folded = !view.folded; press(); rebuild(); };
+$("sandwich").onclick = () => focusOn(view.focus >= 0 ? -1 : tree.func[pick > 0 ? pick : view.at]);
+$("out").onclick = reset;
 $("search").oninput = () => { view.find = $("search").value; match(); draw(); remember(); };
 for (const name of ["picture", "table", "notes"]) $("tab-" + name).onclick = () => show(name);
 canvas.onmousemove = showTip;
@@ -571,16 +682,30 @@ document.onkeydown = (event) => {
 	if (event.target.tagName === "SELECT") return;
 	if (event.key === "/") { event.preventDefault(); $("search").focus(); }
 	else if (event.key === "i") $("invert").click();
-	else if (event.key === "Escape") zoom(0);
+	else if (event.key === "f") $("fold").click();
+	else if (event.key === "s") $("sandwich").click();
+	else if (event.key === "Escape") reset();
 	else if (event.key === "Backspace" && view.at) zoom(tree.parent[view.at]);
 	else if (event.key === "Enter" && pick >= 0 && event.target === canvas) zoom(pick);
 	else if (event.key.startsWith("Arrow") && event.target === canvas) { event.preventDefault(); move(event.key); }
 };
 onresize = () => { if (shown() === "picture") draw(); };
-matchMedia("(prefers-color-scheme: dark)").onchange = () => { readColors(); shades.clear(); draw(); };
+// Paper is light, whatever the screen is.
+for (const media of ["(prefers-color-scheme: dark)", "print"]) matchMedia(media).onchange = () => { readColors(); shades.clear(); draw(); };
 put($("notes").firstElementChild, ...data.notes.map((text) => { const li = document.createElement("li"); li.textContent = text; return li; }));
+onhashchange = () => { // a link of the page that shows this one in a frame
+	recall();
+	fillChoices();
+	$("group").value = view.group;
+	$("side").value = view.side;
+	$("search").value = view.find;
+	press();
+	rebuild();
+};
+if (window.parent !== window) document.querySelector("nav")?.setAttribute("hidden", "");
 if ($("plain")) $("plain").hidden = true;
 $("bar").hidden = false;
+$("legend").hidden = !!data.sides;
 press();
 readColors();
 build();
@@ -588,6 +713,6 @@ show("picture");
 beginTime();
 drawTime();
 // For tests and for the curious: what is drawn, and the sums behind it.
-window.heaptap = { view, tree: () => tree, drawn: () => drawn, interval, change: changeOf, shade: shadeChange, name: funcName, zoom, rebuild, points,
+window.heaptap = { view, tree: () => tree, drawn: () => drawn, interval, change: changeOf, shade: shadeChange, name: funcName, zoom, focusOn, rebuild, points,
 	countText, percentText, intervalText };
 })();

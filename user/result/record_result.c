@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/terminal.h"
 #include "base/units.h"
@@ -194,7 +195,7 @@ int nothing_explain(const struct nothing *n, const char *name, char buf[static N
 
 struct result {
 	struct result_options opts;
-	struct out_file *out;
+	struct out_file *out, *page; /* page: NULL: none is wanted */
 };
 
 static void default_name(const struct targets *targets, char name[static OUT_FILE_NAME_BYTES])
@@ -223,9 +224,12 @@ int result_open(const struct result_options *opts, const struct targets *targets
 		err = out_file_open(opts->output ? opts->output : name, opts->replaces,
 				    " with -o FILE", &res->out, &why);
 	}
+	if (!err && opts->page)
+		err = out_file_open(opts->page, opts->replaces, " with --html FILE", &res->page,
+				    &why);
 	if (err) {
 		log_error("record: %s", why.text);
-		free(res);
+		result_close(res);
 		return err;
 	}
 	*ret = res;
@@ -236,6 +240,7 @@ void result_close(struct result *res)
 {
 	if (!res)
 		return;
+	out_file_free(res->page);
 	out_file_free(res->out);
 	free(res);
 }
@@ -517,15 +522,41 @@ static int show(const struct result *res, struct profile *p, struct report_optio
 	char grows[REPORT_GROWS_BUF];
 	int err = report_grows(p, grows);
 
+	(void)report_move(p, opts, NULL); /* where the peak is not known, there is the end */
+	if (res->opts.is_quiet)
+		return err;
 	if (!err && res->opts.top_cnt) {
-		(void)report_move(p, opts,
-				  NULL); /* where the peak is not known, there is the end */
 		opts->lines -= opts->lines && *grows;
 		err = report_write(p, opts, out);
 	}
 	if (!err && *grows)
 		fprintf(out, "%s\n", grows);
 	fflush(out);
+	return err;
+}
+
+/* p: at the moment that was shown. */
+static int write_page(struct result *res, const struct profile *p)
+{
+	const struct report_options html = { .by = REPORT_BY_STACK, .format = REPORT_HTML };
+	const char *path = out_file_path(res->page);
+	char *text = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+	int err = f ? report_write(p, &html, f) : -ENOMEM;
+
+	if (f && fclose(f) && !err)
+		err = -ENOMEM;
+	if (!err)
+		err = write_all(out_file_fd(res->page), text, bytes);
+	if (!err)
+		err = out_file_commit(res->page);
+	if (err)
+		log_error("record: cannot write '%s': %s", path, strerror(-err));
+	else if (!res->opts.is_quiet)
+		fprintf(shown_on(&res->opts), "saved %s: open it in a browser\n",
+			out_file_path(res->page));
+	free(text);
 	return err;
 }
 
@@ -607,8 +638,10 @@ int result_write(struct result *res, const struct recorder *r)
 	if (res->opts.stdout_fd < 0 && !write_err)
 		report.path = out_file_path(res->out);
 	has_samples = f.snapshot->stats[HT_STAT_SAMPLES] > 0;
-	if (has_samples && !res->opts.is_quiet)
+	if (has_samples)
 		err = show(res, p, &report);
+	if (has_samples && !err && res->page)
+		err = write_page(res, p);
 	say_end(res, &f, write_err);
 	err = write_err ? write_err : err ? err : nothing_err;
 	profile_free(p);

@@ -18,7 +18,8 @@ struct targets;
 
 struct result_options {
 	const char *output; /* NULL: COMM-PID-TIME.pb.gz in the current directory */
-	bool replaces; /* may replace an existing file */
+	const char *page; /* also write the report as a page for a browser; NULL: none */
+	bool replaces; /* may replace existing files */
 	int stdout_fd; /* the profile goes there (see out_file_take_stdout()); -1: into a file */
 	size_t top_cnt; /* rows to print, 0 = none */
 	bool is_quiet; /* prints no rows either */

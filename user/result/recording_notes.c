@@ -609,12 +609,12 @@ static int comment_exec_held(const struct recording_facts *f, struct profile *p)
 			   image);
 		err = profile_comment(
 			p,
-			"held at exec: %s in %lld blocks by %s, gone when it executed "
+			"in use at exec: %s in %lld blocks by %s, gone when it executed "
 			"another program; in no value",
 			bytes, llround(h->held.objects), image);
 	}
 	if (!err && f->exec_held_cnt > NAMED_MAX)
-		err = profile_comment(p, "held at exec: and %zu more",
+		err = profile_comment(p, "in use at exec: and %zu more",
 				      f->exec_held_cnt - NAMED_MAX);
 	return err;
 }

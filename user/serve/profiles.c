@@ -522,7 +522,7 @@ static void answer_failure(const struct profiles *p, struct http_exchange *x,
 	else if (err == -ESRCH)
 		http_error(x, 404, "process %d has ended\n", r->pid);
 	else if (err == -EINTR)
-		http_error(x, 500, "the making of the profile was stopped: see heaptap's log\n");
+		http_error(x, 500, "heaptap stopped making the profile: see its log\n");
 	else
 		http_error(x, 500, "cannot make the profile: %s\n", strerror(-err));
 }

@@ -138,6 +138,23 @@ static struct tap_unit *unit_of(struct tracker *t, struct tracked_process *p)
 	return t->policy->follow ? &t->family : &p->tap_unit;
 }
 
+static void log_tapped(struct tracker *t, const struct tracked_process *p,
+		       const struct track_instance *inst, const struct tap_news *news)
+{
+	char others[64] = "";
+	uint64_t cnt;
+
+	if (t->policy->follow && !log_limit_allows(&t->tap_log, now_ns()))
+		return;
+	cnt = log_limit_left_out(&t->tap_log);
+	if (cnt)
+		snprintf(others, sizeof(others), " (and %llu more processes before it)",
+			 (unsigned long long)cnt);
+	log_info("PID %d is tapped: %u thread%s paused for %.1f ms%s%s%s", p->pid, news->thread_cnt,
+		 news->thread_cnt == 1 ? "" : "s", (double)news->stopped_ns / 1e6, others,
+		 inst->tap_missed[0] ? "; not sampled: calls to " : "", inst->tap_missed);
+}
+
 static int note_tapped(struct tracker *t, struct tracked_process *p, const struct tap_news *news)
 {
 	struct track_instance *inst = instances_get(&t->instances, p->pid, p->generation);
@@ -149,9 +166,7 @@ static int note_tapped(struct tracker *t, struct tracked_process *p, const struc
 	vec_each(&p->mapped, file)
 		if ((*file)->alloc && !inst->tap_missed[0])
 			tap_code_missed((*file)->alloc, inst->tap_missed, sizeof(inst->tap_missed));
-	log_info("PID %d is tapped: %u thread%s paused for %.1f ms%s%s", p->pid, news->thread_cnt,
-		 news->thread_cnt == 1 ? "" : "s", (double)news->stopped_ns / 1e6,
-		 inst->tap_missed[0] ? "; not sampled: calls to " : "", inst->tap_missed);
+	log_tapped(t, p, inst, news);
 	if (p->tap == TAP_IN)
 		return 0;
 	p->tap = TAP_IN;

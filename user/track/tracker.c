@@ -40,6 +40,8 @@
 #define BUSY_INTERVAL_NS 1000000000ULL
 /* A forked child is tapped after it has lived this long: most execute another program before. */
 #define TAP_CHILD_NS 50000000ULL
+#define TAP_LOG_NS (10 * NS_PER_S)
+#define TAP_LOG_BURST 10
 /* Interval of ordering the sharers of events. */
 #define ORDER_INTERVAL_NS 1000000000ULL
 /* Interval of looking for lost events. */
@@ -116,6 +118,7 @@ int tracker_new(struct engine *engine, struct guardian *guardian, struct track_f
 	t->files = files;
 	t->guardian = guardian;
 	t->policy = policy;
+	t->tap_log = (struct log_limit){ .every_ns = TAP_LOG_NS, .burst = TAP_LOG_BURST };
 	instances_init(&t->instances);
 	hmap_init(&t->idx, sizeof(uint32_t));
 	hmap_init(&t->pinned, sizeof(struct pinned_key));

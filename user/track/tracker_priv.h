@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "base/hmap.h"
+#include "base/log.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
 #include "profile/recording.h"
@@ -158,6 +159,7 @@ struct tracker {
 	uint64_t taps_quiet_until_ns; /* no process is tapped before */
 	bool are_taps_requested; /* some process is, or was, to be tapped on request */
 	bool is_requesting; /* somebody waits for a tap: try again at once */
+	struct log_limit tap_log; /* with policy.follow: a build has hundreds of children */
 	struct tap_unit family; /* with policy.follow: all processes, which count hits together */
 };
 
