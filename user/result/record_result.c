@@ -252,27 +252,6 @@ static bool labels_processes(const struct recorder *r, const struct recorder_fac
 	return f->follow || tracker_instances(recorder_session(r)->tracker)->list.cnt > 1;
 }
 
-/* What is missing in pinned_space, or why there is none. */
-static int comment_pinned(const struct recorder_facts *f, struct profile *p)
-{
-	const struct snapshot *s = f->snapshot;
-	const struct resident_reading *rows = f->rows_end;
-	bool is_known = profile_find_type(p, "pinned_space") >= 0;
-
-	if (!rows || (is_known && !s->unpinned_cnt))
-		return 0;
-	if (s->unpinned_cnt)
-		return profile_comment(
-			p, "pinned_space: %s%zu of %zu sampled blocks were not found in the heap",
-			is_known ? "without " : "unknown: ", s->unpinned_cnt,
-			s->unpinned_cnt + s->pinned_cnt);
-	return profile_comment(p, "pinned_space: unknown (%s)",
-			       p->recording.inuse == RECORDING_INUSE_UNKNOWN ?
-				       "frees were not tracked" :
-			       rows->is_proved ? "no sampled blocks were in use, or too many" :
-						 rows->why);
-}
-
 static int add_notes(const struct result_options *opts, struct profile *p,
 		     const struct recorder_facts *f, const struct recorder *r)
 {
@@ -315,8 +294,8 @@ static int add_notes(const struct result_options *opts, struct profile *p,
 	};
 	int err = recording_notes_add(&facts, p);
 
-	if (!err)
-		err = comment_pinned(f, p);
+	if (!err && f->rows_end)
+		err = pinned_notes_add(s, f->rows_end, p);
 	return err ? err : scope_notes_add(s, recorder_session(r)->engine, t, &scopes, p);
 }
 
