@@ -438,7 +438,7 @@ static void put_resident(const struct report *r, FILE *out)
 	    !r->opts->scope && !r->opts->older_than)
 		add_explained(r, growth, &l);
 	if (rows->is_asked && !has_rows)
-		report_line_add(&l, "; ", "%s", resident_why_words(r->p, why));
+		report_line_add_words(&l, "; ", resident_why_words(r->p, why));
 	report_line_end(&l);
 }
 
