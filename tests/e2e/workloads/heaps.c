@@ -62,6 +62,15 @@ static void plant_trim(void)
 		free(blocks[i]);
 }
 
+/* 30,000,000 bytes freed at the end of the heap, of which free() keeps twice as much as the largest mapped block that it saw. */
+static void plant_top(void)
+{
+	free(filled(20 << 20));
+	fill(30000, 1000);
+	for (size_t i = 0; i < 30000; i++)
+		free(blocks[i]);
+}
+
 /* Every second of 200,000 blocks of 64 bytes is freed. */
 static void plant_pinned(void)
 {
@@ -393,6 +402,7 @@ static const struct {
 	const char *name;
 	void (*plant)(void);
 } plants[] = {
+	{ "top", plant_top },
 	{ "live", plant_live },	      { "trim", plant_trim },	  { "pinned", plant_pinned },
 	{ "binned", plant_binned },   { "arenas", plant_arenas }, { "mmapped", plant_mmapped },
 	{ "trimmed", plant_trimmed }, { "mapped", plant_mapped }, { "foreign", plant_foreign },
