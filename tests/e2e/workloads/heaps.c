@@ -71,6 +71,13 @@ static void plant_top(void)
 		free(blocks[i]);
 }
 
+/* A GiB of blocks of 64 bytes, all held. */
+static void plant_many(void)
+{
+	for (size_t i = 0; i < (1 << 30) / 64; i++)
+		blocks[0] = filled(64);
+}
+
 /* Every second of 200,000 blocks of 64 bytes is freed. */
 static void plant_pinned(void)
 {
@@ -402,7 +409,7 @@ static const struct {
 	const char *name;
 	void (*plant)(void);
 } plants[] = {
-	{ "top", plant_top },
+	{ "top", plant_top },	      { "many", plant_many },
 	{ "live", plant_live },	      { "trim", plant_trim },	  { "pinned", plant_pinned },
 	{ "binned", plant_binned },   { "arenas", plant_arenas }, { "mmapped", plant_mmapped },
 	{ "trimmed", plant_trimmed }, { "mapped", plant_mapped }, { "foreign", plant_foreign },
