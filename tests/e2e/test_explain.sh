@@ -116,7 +116,7 @@ else
 fi
 
 # A GiB of small blocks: what it costs
-start "$bin/heaps" many "$work/info.xml"
+start "$bin/heaps" many "$work/info.xml" || await 60 says "$work/target.out" ^READY
 said=$(python3 -c '
 import json, resource, subprocess, sys
 out = subprocess.run(sys.argv[1:], capture_output=True, check=True).stdout

@@ -388,8 +388,9 @@ static void test_verdict(void **state)
 	assert_null(strstr(v.advice, "MALLOC_TRIM_THRESHOLD_"));
 	g.parameters.trim_threshold = 64 * MIB;
 	CAUSE(&g, 0, 0, 0, &v, ROW_TRIM, 90, ROW_FILES, 10);
-	assert_non_null(strstr(v.advice, "50.0 MiB of it is the end of the heap, of which free() keeps up to "
-					 "64.0 MiB: MALLOC_TRIM_THRESHOLD_=131072 in"));
+	assert_non_null(strstr(v.advice,
+			       "50.0 MiB of it is the end of the heap, of which free() keeps up to "
+			       "64.0 MiB: MALLOC_TRIM_THRESHOLD_=131072 in"));
 	g = (struct glibc){ 0 };
 	/* too little to be worth it */
 	CAUSE(&g, 0, 0, 0, &v, ROW_LIVE, 96, ROW_TRIM, 4);

@@ -118,12 +118,13 @@ static void check_memalign(const struct made_version *version)
 {
 	static const struct {
 		uint64_t off, first_pages, pages; /* by the first header, and by the block's own */
-	} blocks[] = { { 0, 4, 4 },	 { 48, 4, 4 }, { 4080, 4, 4 }, { 0x4000 - 16, 8, 8 },
-		       { 1008, 4, 6 },	 { 112, 6, 3 } };
+	} blocks[] = { { 0, 4, 4 },	      { 48, 4, 4 },   { 4080, 4, 4 },
+		       { 0x4000 - 16, 8, 8 }, { 1008, 4, 6 }, { 112, 6, 3 } };
 	const size_t cnt = sizeof(blocks) / sizeof(*blocks);
 	struct resident_pins pins = { 0 };
 	struct mapping maps[4];
 	uint64_t at = MMAPPED, top;
+	uint32_t *counts;
 	struct made_heap h;
 	struct glibc g;
 
@@ -136,8 +137,10 @@ static void check_memalign(const struct made_version *version)
 		assert_int_equal(vec_push(&pins.list, (struct resident_pin){ addr, addr }), 0);
 		at += blocks[i].pages * MEMORY_PAGE;
 	}
-	*(uint32_t *)((char *)made_word(&h, MADE_PARAMETERS) + version->n_mmaps_max_off - 4) = cnt;
+	counts = (uint32_t *)((char *)made_word(&h, MADE_PARAMETERS) + version->n_mmaps_max_off);
+	counts[-1] = counts[1] = cnt; /* now, and at most */
 	*made_word(&h, MADE_PARAMETERS + version->n_mmaps_max_off + 16) = at - MMAPPED;
+	*made_word(&h, MADE_PARAMETERS + version->n_mmaps_max_off + 24) = at - MMAPPED;
 	/* they lie behind the heap, which is so much smaller */
 	top = *made_word(&h, h.at + 8);
 	*made_word(&h, h.at + 8) = top - MMAPPED_PAGES * MEMORY_PAGE;
@@ -506,15 +509,14 @@ static void test_unread(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pins),	    cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_memalign),
-		cmocka_unit_test(test_absent_page), cmocka_unit_test(test_not_believed),
-		cmocka_unit_test(test_lies),	    cmocka_unit_test(test_fast_loop),
-		cmocka_unit_test(test_torn),	    cmocka_unit_test(test_random),
-		cmocka_unit_test(test_late),	    cmocka_unit_test(test_no_arena),
-		cmocka_unit_test(test_false_arena), cmocka_unit_test(test_busy_main),
-		cmocka_unit_test(test_unread),	    cmocka_unit_test(test_versions),
-		cmocka_unit_test(test_no_cache),
+		cmocka_unit_test(test_pins),	     cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_memalign),     cmocka_unit_test(test_absent_page),
+		cmocka_unit_test(test_not_believed), cmocka_unit_test(test_lies),
+		cmocka_unit_test(test_fast_loop),    cmocka_unit_test(test_torn),
+		cmocka_unit_test(test_random),	     cmocka_unit_test(test_late),
+		cmocka_unit_test(test_no_arena),     cmocka_unit_test(test_false_arena),
+		cmocka_unit_test(test_busy_main),    cmocka_unit_test(test_unread),
+		cmocka_unit_test(test_versions),     cmocka_unit_test(test_no_cache),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

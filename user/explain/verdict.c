@@ -21,7 +21,8 @@
 #define ARENA_FREE_BYTES (256u << 10)
 #define ARENA_CNT 8
 #define ADVICE_BYTES (1u << 20)
-#define TRIM_THRESHOLD (128u << 10) /* of glibc, until a mapped block was freed: then twice its size */
+#define TRIM_THRESHOLD \
+	(128u << 10) /* of glibc, until a mapped block was freed: then twice its size */
 
 static const char *const phrases[ROW_CNT] = {
 	[ROW_LIVE] = "live malloc blocks",

@@ -55,7 +55,15 @@ static const char script[] =
 	;
 
 /* Which error a value has. */
-enum error { ERROR_NONE = -1, ERROR_END, ERROR_ALLOC, ERROR_PEAK, ERROR_MOMENT, ERROR_PINNED, ERROR_CNT };
+enum error {
+	ERROR_NONE = -1,
+	ERROR_END,
+	ERROR_ALLOC,
+	ERROR_PEAK,
+	ERROR_MOMENT,
+	ERROR_PINNED,
+	ERROR_CNT
+};
 
 /* A value that the picture can show. */
 struct measure {
@@ -585,13 +593,13 @@ static void choose_measures(struct picture *pic)
 	if (r->is_inuse && is_known && !pic->diff)
 		add_moments(pic);
 	if (is_known && !pic->diff)
-		add_measure(pic, (struct measure){
-					 .key = "pinned_space",
-					 .title = "free memory pinned",
-					 .type = r->pinned_type,
-					 .objects = r->objects_type >= 0 ? 1 : -1,
-					 .error = r->has_interval ? ERROR_PINNED : ERROR_NONE,
-					 .is_known = true });
+		add_measure(pic,
+			    (struct measure){ .key = "pinned_space",
+					      .title = "free memory pinned",
+					      .type = r->pinned_type,
+					      .objects = r->objects_type >= 0 ? 1 : -1,
+					      .error = r->has_interval ? ERROR_PINNED : ERROR_NONE,
+					      .is_known = true });
 	if (r->alloc_type < 0 || r->alloc_type == r->value_type)
 		return;
 	add_measure(pic, (struct measure){

@@ -38,7 +38,8 @@
 #define GROWTH_ROWS 25 /* in the page of a process */
 #define NAMES_NS (60 * NS_PER_S)
 #define HOUR_NS (3600 * NS_PER_S)
-#define SAVED_ROWS_NS NS_PER_S /* to read rows for a profile that is saved: others wait for theirs */
+#define SAVED_ROWS_NS \
+	NS_PER_S /* to read rows for a profile that is saved: others wait for theirs */
 #define ROWS_LOOK_MS 50
 
 void result_begin_child(const struct result_source *src)
@@ -276,9 +277,8 @@ static int read_rows(const struct result_source *src, const struct result_reques
 						 "");
 	if (ret->reading.why[0])
 		return 0;
-	if (r->wants_pinned &&
-	    (snapshot_list_blocks(src->engine, r->pid, (uint32_t)image, &pins) ||
-	     resident_pins_share(&pins)))
+	if (r->wants_pinned && (snapshot_list_blocks(src->engine, r->pid, (uint32_t)image, &pins) ||
+				resident_pins_share(&pins)))
 		resident_pins_release(&pins);
 	rows_reader_begin(&reader, r->pid, info.rss_bytes,
 			  r->wants_pinned ? UINT64_MAX : SAVED_ROWS_NS, &pins);
@@ -305,8 +305,8 @@ static void set_rows(const struct result_source *src, const struct result_moment
 		return;
 	snprintf(now->once.why, sizeof(now->once.why), "%s",
 		 is_now || i->last_ns ? "it was read only once" : i->why);
-	f->rows_begin = i && i->first_ns && (is_now || i->first_ns < i->last_ns) ? &i->first :
-										   &now->once;
+	f->rows_begin =
+		i && i->first_ns && (is_now || i->first_ns < i->last_ns) ? &i->first : &now->once;
 	f->rows_end = is_now ? &now->reading : i->last_ns ? &i->last : &now->once;
 	if (!is_now && i->last_ns && i->last_ns < m->monotonic_ns)
 		f->rows_age_ns = m->monotonic_ns - i->last_ns;

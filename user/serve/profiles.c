@@ -264,8 +264,7 @@ static int set_up(struct profiles *p, struct waiter *w, struct err *why)
 	r->wants_growth = (r->endpoint == ENDPOINT_HEAP || r->endpoint == ENDPOINT_ALLOCS) &&
 			  r->pid && !r->seconds && !r->is_text;
 	/* a page leaves slow parts out */
-	if (!r->page &&
-	    (r->wants_pinned || slow_processes_has(&p->slow, r->pid, r->generation)))
+	if (!r->page && (r->wants_pinned || slow_processes_has(&p->slow, r->pid, r->generation)))
 		w->lane = LANE_SLOW;
 	if (err || !r->seconds)
 		return err;

@@ -409,16 +409,16 @@ static const struct {
 	const char *name;
 	void (*plant)(void);
 } plants[] = {
-	{ "top", plant_top },	      { "many", plant_many },
-	{ "live", plant_live },	      { "trim", plant_trim },	  { "pinned", plant_pinned },
-	{ "binned", plant_binned },   { "arenas", plant_arenas }, { "mmapped", plant_mmapped },
-	{ "trimmed", plant_trimmed }, { "mapped", plant_mapped }, { "foreign", plant_foreign },
-	{ "busy", plant_busy },	      { "zeros", plant_zeros },	  { "forked", plant_forked },
-	{ "smashed", plant_smashed }, { "deep", plant_deep },	  { "spread", plant_spread },
-	{ "huge", plant_huge },	      { "pool", plant_pool },	  { "code", plant_code },
-	{ "memfd", plant_memfd },     { "shared", plant_shared }, { "file", plant_file },
-	{ "data", plant_data },	      { "stacks", plant_stacks }, { "ended", plant_ended },
-	{ "child", plant_child },     { "leak", plant_leak },	  { "torn", plant_torn },
+	{ "top", plant_top },	    { "many", plant_many },	  { "live", plant_live },
+	{ "trim", plant_trim },	    { "pinned", plant_pinned },	  { "binned", plant_binned },
+	{ "arenas", plant_arenas }, { "mmapped", plant_mmapped }, { "trimmed", plant_trimmed },
+	{ "mapped", plant_mapped }, { "foreign", plant_foreign }, { "busy", plant_busy },
+	{ "zeros", plant_zeros },   { "forked", plant_forked },	  { "smashed", plant_smashed },
+	{ "deep", plant_deep },	    { "spread", plant_spread },	  { "huge", plant_huge },
+	{ "pool", plant_pool },	    { "code", plant_code },	  { "memfd", plant_memfd },
+	{ "shared", plant_shared }, { "file", plant_file },	  { "data", plant_data },
+	{ "stacks", plant_stacks }, { "ended", plant_ended },	  { "child", plant_child },
+	{ "leak", plant_leak },	    { "torn", plant_torn },
 };
 
 static long anonymous_kb(void)
