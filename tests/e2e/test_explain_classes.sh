@@ -88,6 +88,7 @@ explain --pins -p "$target"
 explain -v -p "$target"
 [ $status = 0 ] && awk '/ C\+\+ class, by the first word/ { getline; exit !/20.0k  shop::Session$/ }' "$work/out" &&
 	ok "-v: classes" || not_ok "-v: classes" "status $status" "$work/out" "$work/err"
+awk '/ live blocks by size$/ { getline; exit !/20.0k  41 to 56 bytes$/ }' "$work/out" && ok "-v: sizes" || not_ok "-v: sizes" "" "$work/out"
 kill_target
 
 # two looks: what grows, by row, size and class

@@ -5,7 +5,7 @@
 COMPARE=none
 . "$(dirname "$0")/lib.sh"
 e2e_init pins
-build_c grown || { not_ok build "grown.c"; e2e_end; }
+build_c grown && build_c tree || { not_ok build "grown.c"; e2e_end; }
 
 cat >"$work/judge.py" <<'EOP'
 import json, sys
@@ -44,6 +44,16 @@ pins "every block" 0.05 --rate 1
 	ok "by scope" || not_ok "by scope" "" "$work/json"
 "$heaptap" report --at peak -f json "$work/p.pb.gz" | grep -q pinned_bytes && not_ok "not at the peak" "" || ok "not at the peak"
 pins "samples" 0.15 --rate 512
+# A child that comes later is not read, so what all blocks pin is unknown, and the rows are those of one.
+start env E2E_MORE=1 "$bin/tree" pins-tree 0
+attach --rate 1 --follow
+step go
+sleep 1
+stop_recorder
+finish_target
+"$heaptap" report --notes "$work/p.pb.gz" >"$work/notes" 2>&1
+tr -s ' \n' ' ' <"$work/notes" | grep -qE 'pinned_space: unknown \(several processes were recorded; the largest, PID '$target' \(pins-tree\): resident ' &&
+	ok "with a child: unknown" || not_ok "with a child: unknown" "" "$work/notes" "$work/heaptap.err"
 pins "a tap" 0.15 --rate 512 --tap
 jemalloc=$(ls /usr/lib/*/libjemalloc.so.2 2>/dev/null | head -n 1)
 if [ -n "$jemalloc" ]; then

@@ -267,6 +267,8 @@ memory_limit() {
 		says_why "near the limit" "near its memory limit"
 		grep -qE '^kept memory: peak .* before; cgroup: usage [0-9]+ bytes, working set [0-9]+ bytes, limit 67108864 bytes' "$top/comments" &&
 			ok "near the limit: says usage and limit" || not_ok "near the limit: says usage and limit" "no" "$top/comments"
+		grep -q '^resident by row: live ' "$top/comments" && ok "near the limit: what is resident then" ||
+			not_ok "near the limit: what is resident then" "not so" "$top/comments"
 		has_file "*Z-$target-holds_e-limit.pb.gz" && ok "near the limit: on disk before anything happens" ||
 			not_ok "near the limit: on disk" "$(ls -A "$dir" | xargs)"
 		tell "up 40 1048583"

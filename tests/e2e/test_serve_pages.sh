@@ -202,7 +202,7 @@ drag_shows() {
 }
 await 60 drag_shows && ok "a span of the chart: what changed in it, by stack" || not_ok "a span of the chart" "does not show it" "$work/said" "$work/log"
 screens "$e2e_dir/page_flame.js" "/pid/$pid/?live=0" 1000x900:light
-
+grep -q 'hidden true false lines 1 Largest stacks over time .*img/src=x.* 12\.0 MiB open true says all .*img/src=x.*: 1 function.* nav true$' "$work/said" &&
 	ok "the largest stacks over time; the flame graph in the page" || not_ok "the flame graph in the page" "not so" "$work/said" "$work/log"
 screens "$e2e_dir/page_rows.js" "/pid/$pid/?live=0" 1000x900:light
 grep -q 'bands 8 runs 2 stacked true within true newest live 10\.0 MiB .* other 6\.[0-9]* MiB failed true folded true without true hidden true markup 0$' "$work/said" &&

@@ -73,6 +73,24 @@ get -f -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=$pid"
 "$heaptap" report --notes "$work/p.pb.gz" >"$work/notes" 2>&1
 tr -s ' \n' ' ' <"$work/notes" | grep -qE 'resident by row, read [0-9.]+ s before the end: live (6[5-9]|7[0-2])\.?[0-9]* MiB, .*by row at the beginning: unknown \(it was read only once\)' &&
 	ok "a profile: rows, and when they were read" || not_ok "a profile: rows, and when they were read" "not so" "$work/notes"
+# what pins, with the rows of then; and what its profile says without that
+step "pins 200000"
+get -f -o "$work/p.pb.gz" "$url/pid/$pid/debug/pprof/heap?pinned=1"
+timeout 60 "$heaptap" explain -f json -p "$pid" >"$work/explained" 2>"$work/err"
+"$heaptap" report --by function --sort pinned -f json "$work/p.pb.gz" >"$work/json" 2>"$work/err"
+python3 - "$work/explained" "$work/json" >"$work/said" 2>&1 <<'EOP' && ok "who pins" || not_ok "who pins" "not so" "$work/said" "$work/err" "$work/serve.err"
+import json, sys
+explained, d = (json.load(open(path)) for path in sys.argv[1:])
+pinned = sum(r["bytes"] for r in explained["rows"] if r["row"] == "pinned")
+first = d["rows"][0]
+assert first["name"] == "pins_them" and 10e6 < first["pinned_bytes"] <= pinned * 1.02 and first["pinned_bytes"] > 0.85 * pinned, (first, pinned)
+live = [r["end_bytes"] for r in d["resident"]["rows"] if r["row"] == "live"]
+assert abs(live[0] - next(r["bytes"] for r in explained["rows"] if r["row"] == "live")) < 1 << 20, live
+EOP
+get -f -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=$pid"
+"$heaptap" report --sort pinned "$work/p.pb.gz" >"$work/said" 2>&1
+[ $? = 1 ] && grep -q 'heaptap serve with ?pinned=1' "$work/said" && ok "not who pins without that" || not_ok "not who pins without that" "" "$work/said"
+get -f "$url/pid/$pid/viewer?pinned=1" | grep -q '"key":"pinned_space"' && ok "who pins: the flame graph" || not_ok "who pins: the flame graph" "" "$work/serve.err"
 # killed: its last profile has them, and nothing else has
 step "live 1"
 kill -9 "$pid"
@@ -101,6 +119,9 @@ serve --listen 127.0.0.1:0 --rate 1 --max-overhead off --rows-interval 0 --comm 
 await 10 follows "$pid" || not_ok "--rows-interval 0" "not followed" "$work/serve.err"
 sleep 2
 get -f -o "$work/json" "$url/pid/$pid/api"
+get -f -o "$work/p.pb.gz" "$url/pid/$pid/debug/pprof/heap?pinned=1"
+"$heaptap" report --notes "$work/p.pb.gz" 2>&1 | tr -s ' \n' ' ' | grep -q 'pinned_space: unknown (resident memory is not read: --rows-interval 0)' &&
+	ok "--rows-interval 0: not who pins" || not_ok "--rows-interval 0: not who pins" "not said" "$work/serve.err"
 has_no_rows && judge "--rows-interval 0: nothing is read" '"rows" not in data' "$work/json" || not_ok "--rows-interval 0" "there are rows" "$work/metrics"
 end_server "without rows"
 timeout 20 "$heaptap" serve --rows-interval 30s --comm '^rows-' >"$work/out" 2>&1

@@ -313,6 +313,7 @@ static void test_heap_pages(void **state)
 	/* the top of the main arena is given back, with what is free before it; another's is not */
 	s = ACCOUNT(true, 4096, NULL, HEAP_LIVE, 2048, HEAP_FREE, 2048, HEAP_TOP, 8 * 4096);
 	assert_int_equal(s.trim, 8 * 4096);
+	assert_int_equal(s.trim_top, 8 * 4096);
 	s = ACCOUNT(false, 4096, NULL, HEAP_LIVE, 2048, HEAP_FREE, 2048, HEAP_TOP, 8 * 4096);
 	assert_int_equal(s.trim, 0);
 	assert_int_equal(s.kept, 8 * 4096);
@@ -379,6 +380,18 @@ static void test_verdict(void **state)
 	assert_non_null(strstr(v.text, "Mostly live malloc blocks (90.0 MiB, 90 %)."));
 	assert_string_equal(CAUSE(&g, 0, 0, 0, &v, ROW_TRIM, 90, ROW_FILES, 10), "trimmable");
 	assert_non_null(strstr(v.advice, "malloc_trim(0) would return 90.0 MiB now."));
+	assert_null(strstr(v.advice, "MALLOC_TRIM_THRESHOLD_"));
+	/* the end of the heap, because a large block was freed once */
+	g.sum.trim_top = 50 * MIB;
+	g.parameters.trim_threshold = 128 << 10;
+	CAUSE(&g, 0, 0, 0, &v, ROW_TRIM, 90, ROW_FILES, 10);
+	assert_null(strstr(v.advice, "MALLOC_TRIM_THRESHOLD_"));
+	g.parameters.trim_threshold = 64 * MIB;
+	CAUSE(&g, 0, 0, 0, &v, ROW_TRIM, 90, ROW_FILES, 10);
+	assert_non_null(strstr(v.advice,
+			       "50.0 MiB of it is the end of the heap, of which free() keeps up to "
+			       "64.0 MiB: MALLOC_TRIM_THRESHOLD_=131072 in"));
+	g = (struct glibc){ 0 };
 	/* too little to be worth it */
 	CAUSE(&g, 0, 0, 0, &v, ROW_LIVE, 96, ROW_TRIM, 4);
 	assert_null(strstr(v.advice, "malloc_trim"));

@@ -100,6 +100,81 @@ static void test_pins(void **state)
 	resident_pins_release(&pins);
 }
 
+#define MMAPPED_PAGES 64
+#define MMAPPED (MADE_HEAP + MADE_HEAP_BYTES - MMAPPED_PAGES * MEMORY_PAGE)
+
+/* The header of a block with pages of its own, `off` bytes behind their begin. Return the program's address. */
+static uint64_t mmapped(struct made_heap *h, uint64_t addr, uint64_t off, uint64_t pages)
+{
+	uint64_t bytes = pages * MEMORY_PAGE - off - (h->version == &made_2_43 ? 16 : 0);
+
+	*made_word(h, addr + off) = off;
+	*made_word(h, addr + off + 8) = bytes | 2;
+	return addr + off + 16;
+}
+
+/* memalign() leaves a header in front of the block's own, and realloc() changes only the latter. */
+static void check_memalign(const struct made_version *version)
+{
+	static const struct {
+		uint64_t off, first_pages, pages; /* by the first header, and by the block's own */
+	} blocks[] = { { 0, 4, 4 },	      { 48, 4, 4 },   { 4080, 4, 4 },
+		       { 0x4000 - 16, 8, 8 }, { 1008, 4, 6 }, { 112, 6, 3 } };
+	const size_t cnt = sizeof(blocks) / sizeof(*blocks);
+	struct resident_pins pins = { 0 };
+	struct mapping maps[4];
+	uint64_t at = MMAPPED, top;
+	uint32_t *counts;
+	struct made_heap h;
+	struct glibc g;
+
+	made_heap_whole_as(&h, version);
+	for (size_t i = 0; i < cnt; i++) {
+		uint64_t addr = mmapped(&h, at, 0, blocks[i].first_pages);
+
+		if (blocks[i].off)
+			addr = mmapped(&h, at, blocks[i].off, blocks[i].pages);
+		assert_int_equal(vec_push(&pins.list, (struct resident_pin){ addr, addr }), 0);
+		at += blocks[i].pages * MEMORY_PAGE;
+	}
+	counts = (uint32_t *)((char *)made_word(&h, MADE_PARAMETERS) + version->n_mmaps_max_off);
+	counts[-1] = counts[1] = cnt; /* now, and at most */
+	*made_word(&h, MADE_PARAMETERS + version->n_mmaps_max_off + 16) = at - MMAPPED;
+	*made_word(&h, MADE_PARAMETERS + version->n_mmaps_max_off + 24) = at - MMAPPED;
+	/* they lie behind the heap, which is so much smaller */
+	top = *made_word(&h, h.at + 8);
+	*made_word(&h, h.at + 8) = top - MMAPPED_PAGES * MEMORY_PAGE;
+	*made_word(&h, MADE_ARENA + 2184) = *made_word(&h, MADE_ARENA + 2192) = MMAPPED - MADE_HEAP;
+	memcpy(maps, h.map_list, sizeof(*maps));
+	memcpy(maps + 1, h.map_list, sizeof(h.map_list));
+	maps[0].map.end_addr = maps[1].map.start_addr = MMAPPED;
+	maps[0].rss_bytes -= MMAPPED_PAGES * MEMORY_PAGE;
+	maps[1].rss_bytes = MMAPPED_PAGES * MEMORY_PAGE;
+	maps[1].map.path = "";
+	h.maps.list.data = maps;
+	h.maps.list.cnt = 4;
+	assert_int_equal(resident_pins_share(&pins), 0);
+	h.pins = &pins;
+	assert_int_equal(made_walk(&h, &g), 0);
+	assert_true(g.arenas.data[0].is_proved);
+	assert_int_equal(g.mmapped.cnt[HEAP_LIVE], cnt);
+	assert_int_equal(g.mmapped.live, at - MMAPPED);
+	assert_int_equal(maps[1].taken_bytes, at - MMAPPED);
+	for (size_t i = 0; i < cnt; i++)
+		assert_true(resident_pins_bytes(&pins, pins.list.data[i].addr,
+						pins.list.data[i].addr) == 0);
+	resident_pins_release(&pins);
+	glibc_release(&g);
+	made_release(&h);
+}
+
+static void test_memalign(void **state)
+{
+	(void)state;
+	check_memalign(&made_2_36);
+	check_memalign(&made_2_43);
+}
+
 /* A page that is swapped out is not read; the rest is found again behind it. */
 static void test_absent_page(void **state)
 {
@@ -434,14 +509,14 @@ static void test_unread(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pins),	    cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_absent_page), cmocka_unit_test(test_not_believed),
-		cmocka_unit_test(test_lies),	    cmocka_unit_test(test_fast_loop),
-		cmocka_unit_test(test_torn),	    cmocka_unit_test(test_random),
-		cmocka_unit_test(test_late),	    cmocka_unit_test(test_no_arena),
-		cmocka_unit_test(test_false_arena), cmocka_unit_test(test_busy_main),
-		cmocka_unit_test(test_unread),	    cmocka_unit_test(test_versions),
-		cmocka_unit_test(test_no_cache),
+		cmocka_unit_test(test_pins),	     cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_memalign),     cmocka_unit_test(test_absent_page),
+		cmocka_unit_test(test_not_believed), cmocka_unit_test(test_lies),
+		cmocka_unit_test(test_fast_loop),    cmocka_unit_test(test_torn),
+		cmocka_unit_test(test_random),	     cmocka_unit_test(test_late),
+		cmocka_unit_test(test_no_arena),     cmocka_unit_test(test_false_arena),
+		cmocka_unit_test(test_busy_main),    cmocka_unit_test(test_unread),
+		cmocka_unit_test(test_versions),     cmocka_unit_test(test_no_cache),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -456,6 +456,10 @@ static void test_picture(void **state)
 		expect(text, opens[i]);
 		expect(text, "\"values\":[[0,60000,7000],"); /* at the end */
 		expect(text, "[50000000,80000,0]"); /* at the peak */
+		assert_int_equal(
+			!!strstr(text,
+				 "{\"key\":\"pinned_space\",\"title\":\"free memory pinned\","),
+			opts[i].at == REPORT_AT_END);
 		expect(text, "\"begin_ns\":200000000,\"end_ns\":2400000000,\"points\":["
 			     "[200000000,10060000,\"200 ms\",0],"
 			     "[410000000,50080000,\"410 ms\",\"peak_space\"],"

@@ -104,6 +104,33 @@ static pid_t find_reader(void)
 
 static const char secret[] = "what is in memory";
 
+/* The kernel does not have to copy a page that is shared with a forked process. */
+static void it_copies_nothing(void **state)
+{
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entry = 0, exclusive = 1ULL << 56, present = 1ULL << 63;
+	char c = 0;
+	pid_t child;
+
+	(void)state;
+	assert_true(page != MAP_FAILED && fd >= 0);
+	*page = 7;
+	child = fork();
+	if (!child)
+		for (;;)
+			pause();
+	assert_true(child > 0);
+	assert_int_equal(process_memory_read(getpid(), (uintptr_t)page, &c, 1), 0);
+	assert_int_equal(c, 7);
+	assert_int_equal(pread(fd, &entry, 8, (off_t)((uintptr_t)page / 4096 * 8)), 8);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	assert_true((entry & (present | exclusive)) == present);
+	close(fd);
+	munmap(page, 4096);
+}
+
 static void it_reads_the_same(void **state)
 {
 	struct process_info away, here;
@@ -310,6 +337,7 @@ static void jobs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(it_copies_nothing, begin, end),
 		cmocka_unit_test_setup_teardown(it_reads_the_same, begin, end),
 		cmocka_unit_test_setup_teardown(nobody_waits_for_one_who_does_not_answer, begin,
 						end),

@@ -197,6 +197,18 @@ static void test_args_together(void **state)
 	assert_non_null(strstr(why.text, "debug"));
 	r.seconds = 0;
 	assert_int_equal(endpoint_check(&r, &why), 0);
+	/* who pins, for which the heap of that process is read */
+	assert_int_equal(set("/debug/pprof/heap", "pinned", "1", &r), 0);
+	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
+	assert_int_equal(set("/pid/3/viewer", "pinned", "1", &r), 0);
+	assert_true(r.wants_pinned);
+	assert_int_equal(endpoint_check(&r, &why), 0);
+	r.seconds = 1;
+	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
+	assert_int_equal(set("/pid/3/debug/pprof/heap", "pinned", "0", &r), 0);
+	assert_false(r.wants_pinned);
+	assert_int_equal(set("/pid/3/debug/pprof/allocs", "pinned", "1", &r), 0);
+	assert_false(r.wants_pinned);
 }
 
 /* Pictures of one process, or of all, now or within some time; of one also at a saved moment. */

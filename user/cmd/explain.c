@@ -84,7 +84,7 @@ static const struct option_row rows[] = {
 	  .type = OPTION_FLAG,
 	  .at = AT(is_verbose),
 	  .help = "show every row, every arena, a comparison with the counts of malloc itself, and live "
-		  "blocks by C++ class" },
+		  "blocks by size and by C++ class" },
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };

@@ -72,6 +72,31 @@ static void put_arena(struct json *j, const struct glibc_arena *a)
 	json_end(j, '}');
 }
 
+static void put_sizes(struct json *j, const char *name, const struct glibc *g, bool is_of_pins)
+{
+	json_begin(j, name, '[');
+	for (uint32_t i = 0; g->classes && i < HEAP_CLASS_CNT; i++) {
+		const struct heap_class *c = &g->classes[i];
+		uint64_t from, to;
+
+		if (!c->live_cnt || (is_of_pins && c->pinned_bytes < 1))
+			continue;
+		heap_class_range(i, &from, &to);
+		json_line(j);
+		json_begin(j, NULL, '{');
+		put_uint(j, "from_bytes", from);
+		put_uint(j, "to_bytes", to);
+		put_uint(j, "blocks", c->live_cnt);
+		put_uint(j, "bytes", c->live_bytes);
+		if (is_of_pins) {
+			json_format(j, "pinned_bytes", "%.0f", c->pinned_bytes);
+			put_uint(j, "alone_bytes", c->alone_bytes);
+		}
+		json_end(j, '}');
+	}
+	json_end(j, ']');
+}
+
 static void put_glibc(struct json *j, const struct glibc *g)
 {
 	const struct glibc_arena *a;
@@ -85,25 +110,8 @@ static void put_glibc(struct json *j, const struct glibc *g)
 	vec_each(&g->arenas, a)
 		put_arena(j, a);
 	json_end(j, ']');
-	json_begin(j, "pinned_by", '[');
-	for (uint32_t i = 0; g->classes && i < HEAP_CLASS_CNT; i++) {
-		const struct heap_class *c = &g->classes[i];
-		uint64_t from, to;
-
-		if (!c->live_cnt || c->pinned_bytes < 1)
-			continue;
-		heap_class_range(i, &from, &to);
-		json_line(j);
-		json_begin(j, NULL, '{');
-		put_uint(j, "from_bytes", from);
-		put_uint(j, "to_bytes", to);
-		put_uint(j, "blocks", c->live_cnt);
-		put_uint(j, "bytes", c->live_bytes);
-		json_format(j, "pinned_bytes", "%.0f", c->pinned_bytes);
-		put_uint(j, "alone_bytes", c->alone_bytes);
-		json_end(j, '}');
-	}
-	json_end(j, ']');
+	put_sizes(j, "sizes", g, false);
+	put_sizes(j, "pinned_by", g, true);
 	json_end(j, '}');
 }
 

@@ -11,7 +11,6 @@
 
 #define SMALL_SHARE 0.005 /* rows below are one line... */
 #define ROWS_SHOWN 10 /* ... and so are those after so many */
-#define TYPES_SHOWN 20
 #define LINE_BYTES 1024
 
 static const char *bytes_of(double bytes, char buf[UNITS_BUF])
@@ -298,28 +297,6 @@ static void print_compared(const struct glibc *g, FILE *out)
 		g->cache_key ? "" : "; their key is unknown, so they count as live");
 }
 
-static void print_types(const struct explanation *x, int columns, FILE *out)
-{
-	size_t cnt;
-	const struct type *list = types_list(x->types, &cnt);
-	char line[LINE_BYTES], count[UNITS_BUF], b[2][UNITS_BUF];
-
-	if (cnt)
-		fprintf(out, "\n%12s %12s %9s  %s\n", "live", "pinned", "blocks",
-			"C++ class, by the first word of live blocks");
-	for (size_t i = 0; i < cnt && i < TYPES_SHOWN; i++) {
-		const struct type_sum *s = &list[i].sum;
-
-		snprintf(line, sizeof(line), "%12s %12s %9s  %s", bytes_of((double)s->bytes, b[0]),
-			 bytes_of(s->pinned_bytes, b[1]),
-			 format_count((double)s->cnt, count, sizeof(count)), list[i].name);
-		make_printable(line);
-		fprintf(out, "%.*s\n", columns, line);
-	}
-	if (cnt > TYPES_SHOWN)
-		fprintf(out, "and %zu more classes\n", cnt - TYPES_SHOWN);
-}
-
 void explain_print_notes(const struct explanation *x, int columns, FILE *out)
 {
 	print_beside(x, columns, out);
@@ -345,5 +322,5 @@ void explain_print_text(const struct explanation *x, int columns, bool is_verbos
 	if (is_verbose && x->glibc.main_arena)
 		print_compared(&x->glibc, out);
 	if (is_verbose)
-		print_types(x, columns, out);
+		explain_print_blocks(x, columns, out);
 }

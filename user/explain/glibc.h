@@ -61,6 +61,7 @@ struct heap_class {
 struct heap_sum {
 	uint64_t cnt[HEAP_USE_CNT], bytes[HEAP_USE_CNT]; /* pieces, resident or not */
 	uint64_t live, trim, pinned, kept, own, unknown; /* resident bytes */
+	uint64_t trim_top; /* what of trim is the main arena's top, which free() returns beyond a threshold */
 };
 
 static inline uint64_t heap_sum_resident(const struct heap_sum *s)
@@ -124,7 +125,7 @@ struct glibc_arena {
 
 struct glibc_parameters {
 	bool is_known;
-	uint64_t addr, sbrk_base, thp_bytes;
+	uint64_t addr, sbrk_base, thp_bytes, trim_threshold;
 	uint64_t mmapped_cnt_addr, mmapped_bytes_addr; /* where these are */
 	uint64_t mmapped_cnt, mmapped_bytes;
 	uint64_t cache_cap; /* blocks in a list of a thread's cache */

@@ -363,6 +363,7 @@ static int find_parameters(struct scan *s, uint64_t addr, const uint64_t *words,
 			*p = (struct glibc_parameters){
 				.is_known = true,
 				.addr = addr + 8 * i,
+				.trim_threshold = word_at(at, 0),
 				.sbrk_base = word_at(at, l->sbrk_base),
 				.thp_bytes = l->thp ? word_at(at, l->thp) : 0,
 				.mmapped_cnt_addr = addr + 8 * i + l->mmapped_cnt,

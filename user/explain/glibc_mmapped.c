@@ -3,10 +3,10 @@
  * explain/glibc_mmapped.c - the blocks for which malloc called mmap(): see explain/glibc.h.
  *
  * Such a block begins with a header at the start of its pages: no flag but one, and a size of whole pages, to which 2.43 does
- * not count the header. memalign() puts a second one further inside, and leaves the first, whose size is that of all its pages. The kernel merges neighbours, so
- * one mapping may hold many blocks, and other things. They are searched for at the start of mappings and behind each
- * other; only if that does not give as many as malloc has counted, on every page. Foreign data may look like a header:
- * if there are more than malloc has counted, none is believed.
+ * not count the header. memalign() leaves it, and puts a second one before the program's address, with its distance to the
+ * first; only this one is changed by realloc(). The kernel merges neighbours, so one mapping may hold many blocks, and other
+ * things. They are searched for at the start of mappings and behind each other; only if that does not give as many as malloc
+ * has counted, on every page. Foreign data may look like a header: if there are more than malloc has counted, none is believed.
  */
 #include "explain/glibc_priv.h"
 
@@ -24,19 +24,54 @@ struct search {
 	uint64_t cnt, bytes;
 };
 
-/* The pages of the block that begins at addr, or 0. room: bytes from there on. */
-static uint64_t block_at(const struct search *s, uint64_t addr, uint64_t room)
+static bool is_2_43(const struct search *s)
 {
-	const bool is_2_43 = s->g->bins_off == ARENA_BINS_2_43;
+	return s->g->bins_off == ARENA_BINS_2_43;
+}
+
+/* The bytes of the pages whose header at `off` has this size, or 0. */
+static uint64_t bytes_of(const struct search *s, uint64_t off, uint64_t size, uint64_t room)
+{
+	uint64_t bytes = off + (size & ~CHUNK_FLAGS) + (is_2_43(s) ? 16 : 0);
+
+	if ((size & CHUNK_FLAGS) != CHUNK_MMAPPED || bytes < (size & ~CHUNK_FLAGS) || bytes > room)
+		return 0;
+	return bytes % MEMORY_PAGE ? 0 : bytes;
+}
+
+static bool has_offset(const struct search *s, uint64_t word, uint64_t off)
+{
+	return word == off || (is_2_43(s) && word == (off | HUGE_2_43));
+}
+
+/* Where memalign() puts its header: 16 bytes before a multiple of the alignment, behind room for a chunk. */
+static uint64_t aligned_off(uint64_t addr, uint64_t align)
+{
+	uint64_t off = ((addr + 16 + align - 1) & -align) - 16 - addr;
+
+	return off < CHUNK_MIN ? off + align : off;
+}
+
+/* The bytes of the pages of the block that begins at addr, or 0. room: from there on. *ret_off: of the header that counts. */
+static uint64_t block_at(const struct search *s, uint64_t addr, uint64_t room, uint64_t *ret_off)
+{
 	struct memory *m = s->memory;
-	uint64_t head[2], bytes;
+	uint64_t head[2], word, size, bytes;
 
 	if (m->page(m->ctx, addr) == PAGE_ABSENT || m->read(m->ctx, addr, head, sizeof(head)) ||
-	    (head[0] && !(is_2_43 && head[0] == HUGE_2_43)) ||
-	    (head[1] & CHUNK_FLAGS) != CHUNK_MMAPPED)
+	    !has_offset(s, head[0], 0) || (head[1] & CHUNK_FLAGS) != CHUNK_MMAPPED)
 		return 0;
-	bytes = (head[1] & ~CHUNK_FLAGS) + (is_2_43 ? 16 : 0);
-	return bytes && bytes <= room && bytes % MEMORY_PAGE == 0 ? bytes : 0;
+	for (uint64_t align = CHUNK_MIN; align < head[1] && align < room; align *= 2) {
+		*ret_off = aligned_off(addr, align);
+		if (*ret_off < room && memory_word(m, addr + *ret_off, &word) &&
+		    has_offset(s, word, *ret_off) && memory_word(m, addr + *ret_off + 8, &size)) {
+			bytes = bytes_of(s, *ret_off, size, room);
+			if (bytes)
+				return bytes;
+		}
+	}
+	*ret_off = 0;
+	return bytes_of(s, 0, head[1], room);
 }
 
 /* The end of the heap that addr is in, or 0. */
@@ -62,7 +97,7 @@ static bool is_sparse(const struct mapping *map)
 
 static void search_mapping(struct search *s, const struct mapping *map)
 {
-	uint64_t at = map->map.start_addr, end = map->map.end_addr, next, bytes, word;
+	uint64_t at = map->map.start_addr, end = map->map.end_addr, next, bytes, word, off;
 	bool is_thorough = s->is_thorough && !is_sparse(map);
 
 	for (; at < end && !memory_is_late(s->memory); at = next) {
@@ -71,7 +106,7 @@ static void search_mapping(struct search *s, const struct mapping *map)
 			continue;
 		if (at == map->map.start_addr || !(at % REFRESH_BYTES))
 			s->memory->refresh(s->memory->ctx, at, REFRESH_BYTES);
-		bytes = block_at(s, at, end - at);
+		bytes = block_at(s, at, end - at, &off);
 		next = bytes ? at + bytes : is_thorough ? at + MEMORY_PAGE : end;
 		if (!bytes)
 			continue;
@@ -79,8 +114,11 @@ static void search_mapping(struct search *s, const struct mapping *map)
 		s->bytes += bytes;
 		if (!s->pages)
 			continue;
-		s->pages->type =
-			memory_word(s->memory, at + 16, &word) ? types_find(s->g->types, word) : 0;
+		s->pages->type = memory_word(s->memory, at + off + 16, &word) ?
+					 types_find(s->g->types, word) :
+					 0;
+		/* it has pages of its own, and pins nothing */
+		(void)resident_pins_found(s->g->pins, at + off + 16);
 		heap_pages_add(s->pages, at, bytes, HEAP_LIVE);
 	}
 }

@@ -623,6 +623,7 @@ static void heap_sum_add(struct heap_sum *to, const struct heap_sum *s)
 	}
 	to->live += s->live;
 	to->trim += s->trim;
+	to->trim_top += s->trim_top;
 	to->pinned += s->pinned;
 	to->kept += s->kept;
 	to->own += s->own;

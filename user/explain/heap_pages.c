@@ -105,6 +105,7 @@ static void end_run(struct heap_pages *h)
 		       h->top_step > MEMORY_PAGE ? kept_of_top(h) :
 						   0;
 	h->sum->trim += h->run_trim - kept;
+	h->sum->trim_top += h->run_has_top ? h->run_trim - kept : 0;
 	h->sum->kept += kept;
 	h->is_run = h->run_has_top = false;
 	h->run_trim = 0;

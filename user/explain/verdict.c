@@ -21,6 +21,8 @@
 #define ARENA_FREE_BYTES (256u << 10)
 #define ARENA_CNT 8
 #define ADVICE_BYTES (1u << 20)
+#define TRIM_THRESHOLD \
+	(128u << 10) /* of glibc, until a mapped block was freed: then twice its size */
 
 static const char *const phrases[ROW_CNT] = {
 	[ROW_LIVE] = "live malloc blocks",
@@ -79,12 +81,19 @@ static bool is_worth_it(const struct finder *f, double bytes)
 
 static void advise_trim(struct finder *f)
 {
-	double trim = (double)rows_find(f->rows, ROW_TRIM)->bytes;
-	char bytes[UNITS_BUF];
+	double trim = (double)rows_find(f->rows, ROW_TRIM)->bytes, top = (double)f->g->sum.trim_top;
+	uint64_t threshold = f->g->parameters.trim_threshold;
+	char bytes[UNITS_BUF], limit[UNITS_BUF];
 
 	if (is_worth_it(f, trim))
 		ADVISE(f->v, "malloc_trim(0) would return %s now. ",
 		       format_bytes(trim, bytes, sizeof(bytes)));
+	if (is_worth_it(f, top) && threshold > TRIM_THRESHOLD)
+		ADVISE(f->v,
+		       "%s of it is the end of the heap, of which free() keeps up to %s: "
+		       "MALLOC_TRIM_THRESHOLD_=%u in its environment lowers that. ",
+		       format_bytes(top, bytes, sizeof(bytes)),
+		       format_bytes((double)threshold, limit, sizeof(limit)), TRIM_THRESHOLD);
 }
 
 /* One that pins half as much, at least. */

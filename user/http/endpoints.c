@@ -286,6 +286,9 @@ int endpoint_set_arg(struct result_request *r, const char *key, const char *valu
 		return set_seconds(r, value, why);
 	if (has_time(r->endpoint) && !strcmp(key, "at"))
 		return set_moment(r, value, why);
+	if ((r->endpoint == ENDPOINT_HEAP || r->endpoint == ENDPOINT_VIEWER) &&
+	    !strcmp(key, "pinned"))
+		r->wants_pinned = !strcmp(value, "1");
 	/* In Go, debug counts as 0 if it is not a number, and gc asks for a collection before: here nothing is
 	 * garbage. */
 	if ((r->endpoint == ENDPOINT_HEAP || r->endpoint == ENDPOINT_ALLOCS) &&
@@ -314,6 +317,10 @@ int endpoint_check(const struct result_request *r, struct err *why)
 		return err_set(
 			why, -EINVAL,
 			"at= needs the heap profile of one process, without seconds and debug");
+	if (r->wants_pinned && (!r->pid || r->at != ENDPOINT_NOW || r->is_text || r->seconds))
+		return err_set(
+			why, -EINVAL,
+			"pinned= needs the heap profile of one process, without at, seconds and debug");
 	if (!r->is_text || !r->seconds)
 		return 0;
 	return err_set(why, -EINVAL, "seconds and debug exclude each other");

@@ -17,7 +17,7 @@
  * 	/pprof/{heap,growth,cmdline,symbol}	gperftools' remote protocol
  *
  * Below /pid/N, or with pid=N, profiles are of one process; so is the viewer below /pid/N. Arguments of profiles
- * are pid, seconds, at (a saved profile: peak, limit, last), and Go's debug and gc. Others are ignored, as Go does:
+ * are pid, seconds, at (a saved profile: peak, limit, last), pinned, and Go's debug and gc. Others are ignored, as Go does:
  * clients add their own.
  */
 #ifndef HT_HTTP_ENDPOINTS_H
@@ -87,6 +87,7 @@ struct result_request {
 	enum endpoint_moment at;
 	uint32_t seconds; /* 0: a snapshot; else only what is allocated in that time */
 	bool is_text; /* for a profile: debug=1 */
+	bool wants_pinned; /* pinned=1: what its blocks pin, for which its heap is read */
 	bool is_still; /* for a page for people: live=0 */
 	/* Two sides to compare: moments, in seconds since the epoch (to_s 0: the last one), or saved profiles, from_at and
 	 * to_at. has_from: false for `at`, from which on it is compared with now. */
@@ -119,6 +120,7 @@ struct result_request {
 	bool wants_all_names; /* -ETIME when names take longer; else late ones are left out */
 
 	/* Of a profile that is saved: */
+	bool reads_rows; /* of resident memory, now */
 	const struct governor_record *budget; /* the cost of its probes; NULL: the present one */
 	const char *reason; /* why it is saved; NULL: a request asked for it */
 	bool is_over; /* the process, or the image, has ended */

@@ -35,6 +35,7 @@ void page_begin(const struct page_head *head, FILE *out)
 		      out);
 	else
 		fputs("<a href=\"../../\">All processes</a><a href=\"viewer\">Flame graph</a><a href=\"viewer?seconds=10\">Allocated in 10 s</a>"
+		      "<a href=\"viewer?pinned=1#m=pinned_space\">Pinned memory</a>"
 		      "<a href=\"debug/pprof/heap\">pprof</a><a href=\"debug/pprof/heap?debug=1\">Text</a>",
 		      out);
 	fputs("</nav><span id=\"state\"></span></header>\n<main id=\"app\"></main>\n", out);

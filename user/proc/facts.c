@@ -492,10 +492,33 @@ static int read_mem_file(pid_t tid, uint64_t addr, void *buf, size_t bytes)
 	return err;
 }
 
+#define PAGE 4096
+#define ASKED_PAGES 16
+/* Documentation/admin-guide/mm/pagemap.rst */
+#define PAGEMAP_FILE (1ULL << 61)
+#define PAGEMAP_PRESENT (1ULL << 63)
+
+/* Is all of it there, and of no file? false also if it is not known, or too long to ask. */
+static bool is_anonymous(pid_t tid, uint64_t addr, size_t bytes)
+{
+	uint64_t entries[ASKED_PAGES], first = addr / PAGE;
+	size_t cnt = bytes ? (addr + bytes - 1) / PAGE - first + 1 : 0;
+	bool is = cnt && cnt <= ASKED_PAGES;
+	int fd = is ? proc_open(tid, O_RDONLY, "pagemap") : -1;
+
+	is = fd >= 0 && pread(fd, entries, cnt * 8, (off_t)(first * 8)) == (ssize_t)(cnt * 8);
+	for (size_t i = 0; is && i < cnt; i++)
+		is = (entries[i] & (PAGEMAP_PRESENT | PAGEMAP_FILE)) == PAGEMAP_PRESENT;
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
 /*
- * One system call without a file descriptor. Where it is missing or forbidden (a kernel without
- * CROSS_MEMORY_ATTACH, a seccomp filter of a container around us): the process's mem file, which has the same
- * permissions.
+ * process_vm_readv() takes pages like a writer: since Linux 5.19 the process gets a copy of each anonymous one that it shares
+ * with a forked process. So these are read from its mem file; but not pages of files, for which that would wait with the
+ * lock of the process's memory. The mem file, which has the same permissions, is also for where the call is missing or
+ * forbidden (a kernel without CROSS_MEMORY_ATTACH, a seccomp filter of a container around us).
  */
 int process_memory_here(pid_t tid, uint64_t addr, void *buf, size_t bytes)
 {
@@ -503,6 +526,8 @@ int process_memory_here(pid_t tid, uint64_t addr, void *buf, size_t bytes)
 	struct iovec remote = { .iov_base = (void *)(uintptr_t)addr, .iov_len = bytes };
 	ssize_t n;
 
+	if (is_anonymous(tid, addr, bytes))
+		return read_mem_file(tid, addr, buf, bytes);
 	n = process_vm_readv(tid, &local, 1, &remote, 1, 0);
 	if (n < 0 && (errno == ENOSYS || errno == EPERM))
 		return read_mem_file(tid, addr, buf, bytes);

@@ -30,7 +30,7 @@ enum resident_kind {
 #define RESIDENT_BYTES_CAP (1LL << 56) /* of a row, so that sums cannot overflow */
 #define RESIDENT_NAME_BYTES 24
 #define RESIDENT_LABEL_BYTES 40
-#define RESIDENT_WHY_BYTES 160
+#define RESIDENT_WHY_BYTES 384
 
 struct resident_reading_row {
 	char name[RESIDENT_NAME_BYTES]; /* for programs */

@@ -376,6 +376,13 @@ static void visit(void *ctx, int fd)
 		r->opts.guest->on_tick(r->opts.guest->ctx, r);
 }
 
+static void begin_last_rows(struct recorder *r, uint64_t most_ns)
+{
+	const struct target *t = &r->targets.list.data[r->rows_target];
+
+	rows_reader_begin(&r->rows_end, t->pid, t->rss_bytes, most_ns, &r->pins);
+}
+
 static void refresh_rows(struct recorder *r)
 {
 	uint64_t now = now_ns(), pause_ns;
@@ -389,8 +396,7 @@ static void refresh_rows(struct recorder *r)
 		pause_ns = ROWS_PAUSE_TIMES * r->rows_latest.took_ns;
 		r->rows_due_ns = now + (pause_ns > ROWS_PAUSE_NS ? pause_ns : ROWS_PAUSE_NS);
 	} else if (!r->rows_end.child.child && now >= r->rows_due_ns) {
-		rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid,
-				  r->targets.list.data[0].rss_bytes, ROWS_MOST_NS, NULL);
+		begin_last_rows(r, ROWS_MOST_NS);
 	}
 }
 
@@ -510,12 +516,14 @@ int recorder_peek(struct recorder *r)
 	return err;
 }
 
-/* Without the list, it is not known what blocks pin. */
+/* Without the list, it is not known what blocks pin; nor what those of several processes do. */
 static void list_pins(struct recorder *r)
 {
 	pid_t pid = r->targets.list.data[0].pid;
 	uint32_t generation = tracker_generation(r->session->tracker, pid);
 
+	if (tracker_counts(r->session->tracker).followed_cnt > 1)
+		return;
 	if (snapshot_list_blocks(r->session->engine, pid, generation, &r->pins) ||
 	    resident_pins_share(&r->pins))
 		resident_pins_release(&r->pins);
@@ -551,9 +559,7 @@ static void read_last_rows(struct recorder *r)
 	look_at_targets_now(r);
 	list_pins(r);
 	err = engine_read_stats(r->session->engine, before);
-	rows_reader_begin(&r->rows_end, r->targets.list.data[0].pid,
-			  r->targets.list.data[0].rss_bytes,
-			  r->rows_begin.answer.is_known ? ROWS_MOST_NS : ROWS_ALONE_NS, &r->pins);
+	begin_last_rows(r, r->rows_begin.answer.is_known ? ROWS_MOST_NS : ROWS_ALONE_NS);
 	while (!rows_reader_work(&r->rows_end))
 		if (loop_turn(r->loop, ROWS_LOOK_MS) || tracker_work(r->session->tracker) ||
 		    governor_work(r->session->governor))
@@ -645,9 +651,6 @@ const struct session *recorder_session(const struct recorder *r)
 
 void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 {
-	static const struct resident_reading of_several = {
-		.why = "several processes were recorded"
-	};
 	const struct target *first = &r->targets.list.data[0], *one;
 	const struct tracker_counts counts = tracker_counts(r->session->tracker);
 	const struct track_instance *inst;
@@ -675,11 +678,12 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	ret->failed_cnt = counts.probes.failed_cnt;
 	ret->failed_why = recorder_failed_why(r, counts.probes.failed_err);
 	ret->process_cnt = counts.followed_cnt;
-	ret->rows_begin = ret->rows_end = &of_several;
-	if (r->has_rows && counts.followed_cnt <= 1) {
+	if (r->has_rows) {
 		ret->rows_begin = &r->rows_begin.answer;
 		ret->rows_end = r->opts.refreshes_rows ? &r->rows_latest : &r->rows_end.answer;
 	}
+	if (counts.followed_cnt > 1)
+		ret->rows_of = &r->targets.list.data[r->rows_target];
 	vec_each(&tracker_instances(r->session->tracker)->list, inst) {
 		if (inst->pid != first->pid)
 			continue;

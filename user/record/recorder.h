@@ -79,8 +79,9 @@ struct recorder_facts {
 	bool follow;
 	uint32_t live_cap;
 	bool probes_went_out; /* at some time, to keep the overhead limit */
-	/* Resident memory by row; not known if there are several processes. */
+	/* Resident memory by row; NULL: not asked for. */
 	const struct resident_reading *rows_begin, *rows_end;
+	const struct target *rows_of; /* this one of several processes; NULL: there is one */
 };
 
 /* Check the targets, the kernel and the privileges; attach nothing, start nothing visible. */

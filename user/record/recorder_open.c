@@ -592,14 +592,19 @@ static int track_started(struct recorder *r)
 
 static void begin_rows(struct recorder *r)
 {
-	r->has_rows = r->targets.list.cnt == 1;
+	const struct target *list = r->targets.list.data;
+
+	for (size_t i = 1; i < r->targets.list.cnt; i++)
+		if (list[i].rss_begin_bytes > list[r->rows_target].rss_begin_bytes)
+			r->rows_target = i;
+	r->has_rows = true;
 	if (r->has_rows && r->launch) /* it has nothing yet */
 		r->rows_begin =
 			(struct rows_reader){ .is_over = true,
 					      .answer = { .is_known = true, .is_proved = true } };
 	else if (r->has_rows)
-		rows_reader_begin(&r->rows_begin, r->targets.list.data[0].pid,
-				  r->targets.list.data[0].rss_begin_bytes, ROWS_MOST_NS, NULL);
+		rows_reader_begin(&r->rows_begin, list[r->rows_target].pid,
+				  list[r->rows_target].rss_begin_bytes, ROWS_MOST_NS, NULL);
 }
 
 int recorder_start(struct recorder *r)

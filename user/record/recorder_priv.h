@@ -73,6 +73,7 @@ struct recorder {
 	uint64_t counters_ns, looked_ns; /* of reading them; of checking the processes */
 	struct live_line live_line;
 	bool has_rows; /* both of these were begun */
+	size_t rows_target; /* whose they are, in targets: the largest when it began */
 	struct rows_reader rows_begin, rows_end;
 	struct resident_pins pins; /* of rows_end */
 	struct resident_reading rows_latest; /* with refreshes_rows */

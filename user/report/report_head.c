@@ -413,6 +413,15 @@ static void put_rows(const struct report *r, FILE *out)
 	report_put_wrapped(text, 2, report_columns(r), out);
 }
 
+/* In one piece if it fits. */
+static void add_why(struct report_line *l, const char *why)
+{
+	if (l->indent + report_width(why) <= l->columns)
+		report_line_add(l, "; ", "%s", why);
+	else
+		report_line_add_words(l, "; ", why);
+}
+
 static void put_resident(const struct report *r, FILE *out)
 {
 	const struct recording *rec = recording_of(r);
@@ -439,7 +448,7 @@ static void put_resident(const struct report *r, FILE *out)
 	    !r->opts->scope && !r->opts->older_than)
 		add_explained(r, growth, &l);
 	if (rows->is_asked && !has_rows)
-		report_line_add(&l, "; ", "%s", resident_why_words(r->p, why));
+		add_why(&l, resident_why_words(r->p, why));
 	report_line_end(&l);
 }
 

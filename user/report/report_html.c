@@ -56,7 +56,15 @@ static const char script[] =
 const struct report_viewer report_viewer = { .script = script, .style = style };
 
 /* Which error a value has. */
-enum error { ERROR_NONE = -1, ERROR_END, ERROR_ALLOC, ERROR_PEAK, ERROR_MOMENT, ERROR_CNT };
+enum error {
+	ERROR_NONE = -1,
+	ERROR_END,
+	ERROR_ALLOC,
+	ERROR_PEAK,
+	ERROR_MOMENT,
+	ERROR_PINNED,
+	ERROR_CNT
+};
 
 /* A value that the picture can show. */
 struct measure {
@@ -263,7 +271,9 @@ static struct estimate error_of(const struct report *r, enum error error, uint32
 	if (error == ERROR_END)
 		return report_end_of(r, sample);
 	report_add_sample(r, s, &row);
-	return error == ERROR_ALLOC ? row.alloc_estimate : row.estimate;
+	return error == ERROR_ALLOC  ? row.alloc_estimate :
+	       error == ERROR_PINNED ? row.pinned :
+				       row.estimate;
 }
 
 /* Write the error of each sample, or the number of allocations kept for it. */
@@ -576,6 +586,14 @@ static void choose_measures(struct picture *pic)
 					   .is_known = is_known });
 	if (r->is_inuse && is_known && !pic->diff)
 		add_moments(pic);
+	if (is_known && !pic->diff)
+		add_measure(pic,
+			    (struct measure){ .key = "pinned_space",
+					      .title = "free memory pinned",
+					      .type = r->pinned_type,
+					      .objects = r->objects_type >= 0 ? 1 : -1,
+					      .error = r->has_interval ? ERROR_PINNED : ERROR_NONE,
+					      .is_known = true });
 	if (r->alloc_type < 0 || r->alloc_type == r->value_type)
 		return;
 	add_measure(pic, (struct measure){

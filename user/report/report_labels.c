@@ -282,9 +282,11 @@ static int check_pinned(const struct profile *p, const struct report_options *o,
 {
 	if (o->sort != REPORT_SORT_PINNED || has_type(p, "pinned_space"))
 		return 0;
-	return err_set(why, -ENODATA,
-		       "it has no pinned_space: only heaptap record has it, of a process that runs "
-		       "on and whose heap could be read; --notes may say why it is missing");
+	return err_set(
+		why, -ENODATA,
+		"it has no pinned_space: only heaptap record has it, of a process that runs "
+		"on and whose heap could be read, and heaptap serve with ?pinned=1; --notes may "
+		"say why it is missing");
 }
 
 static int check_ages(const struct profile *p, const struct report_options *o, struct err *why)

@@ -54,6 +54,8 @@ struct report_line {
 /* Add a part. sep precedes it unless it is the first of its line. */
 void report_line_add(struct report_line *l, const char *sep, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Add the words of a text as parts; sep precedes the first. */
+void report_line_add_words(struct report_line *l, const char *sep, const char *text);
 void report_line_end(struct report_line *l);
 /* Write text wrapped at spaces to the page's width; a longer word stays whole, and a number with its unit. */
 void report_put_wrapped(const char *text, size_t indent, size_t columns, FILE *out);

@@ -349,18 +349,25 @@ void report_line_end(struct report_line *l)
 	l->used = 0;
 }
 
-void report_put_wrapped(const char *text, size_t indent, size_t columns, FILE *out)
+void report_line_add_words(struct report_line *l, const char *sep, const char *text)
 {
-	struct report_line l = { .out = out, .columns = columns, .indent = indent };
 	char word[REPORT_FIT_BUF], harmless[REPORT_FIT_BUF];
 
 	while (*text) {
 		size_t n = word_with_unit(text);
 
 		snprintf(word, sizeof(word), "%.*s", (int)n, text);
-		report_line_add(&l, " ", "%s", report_fit_name(word, sizeof(word), harmless));
+		report_line_add(l, sep, "%s", report_fit_name(word, sizeof(word), harmless));
 		text += n + strspn(text + n, " ");
+		sep = " ";
 	}
+}
+
+void report_put_wrapped(const char *text, size_t indent, size_t columns, FILE *out)
+{
+	struct report_line l = { .out = out, .columns = columns, .indent = indent };
+
+	report_line_add_words(&l, " ", text);
 	report_line_end(&l);
 }
 

@@ -3,6 +3,7 @@
 #include "result/make.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #include "proc/process.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
+#include "record/rows_reader.h"
 #include "report/report.h"
 #include "report/report_diff.h"
 #include "result/make_priv.h"
@@ -36,6 +38,9 @@
 #define GROWTH_ROWS 25 /* in the page of a process */
 #define NAMES_NS (60 * NS_PER_S)
 #define HOUR_NS (3600 * NS_PER_S)
+#define SAVED_ROWS_NS \
+	NS_PER_S /* to read rows for a profile that is saved: others wait for theirs */
+#define ROWS_LOOK_MS 50
 
 void result_begin_child(const struct result_source *src)
 {
@@ -239,31 +244,77 @@ static void set_resident(const struct result_source *src, const struct result_re
 	f->rss_file_growth_bytes = (int64_t)info->file_bytes - (int64_t)image->file_begin_bytes;
 }
 
-/* What was resident of the image by row when it was first read, and when last. The readings stay in the past and in *once. */
+static uint64_t image_of(const struct result_source *src, const struct result_request *r)
+{
+	return r->is_image ? (uint64_t)r->pid << 32 | r->generation : result_image(src, r->pid);
+}
+
+/* Rows of resident memory that are read for one result. */
+struct rows_now {
+	struct resident_reading reading; /* not known: why */
+	struct resident_reading once; /* in place of another one before */
+	struct snapshot *snapshot; /* of after that, with what blocks pin; NULL: not known */
+};
+
+/*
+ * Read what is resident of the process now, and for wants_pinned what its blocks pin. Not if it failed the last time, as the
+ * process may make its reader wait. 0, or why the samples cannot be read again.
+ */
+static int read_rows(const struct result_source *src, const struct result_request *r,
+		     struct rows_now *ret)
+{
+	uint64_t image = image_of(src, r);
+	const struct rows_past_image *i = src->rows ? rows_past_find(src->rows, image) : NULL;
+	struct resident_pins pins = { 0 };
+	struct rows_reader reader;
+	struct process_info info;
+	int err = 0;
+
+	snprintf(ret->reading.why, sizeof(ret->reading.why), "%s",
+		 !src->rows		       ? "resident memory is not read: --rows-interval 0" :
+		 i && i->why[0]		       ? i->why :
+		 process_glance(r->pid, &info) ? "the process has ended" :
+						 "");
+	if (ret->reading.why[0])
+		return 0;
+	if (r->wants_pinned && (snapshot_list_blocks(src->engine, r->pid, (uint32_t)image, &pins) ||
+				resident_pins_share(&pins)))
+		resident_pins_release(&pins);
+	rows_reader_begin(&reader, r->pid, info.rss_bytes,
+			  r->wants_pinned ? UINT64_MAX : SAVED_ROWS_NS, &pins);
+	while (!rows_reader_work(&reader))
+		poll(&(struct pollfd){ .fd = reader.child.fd, .events = POLLIN }, 1, ROWS_LOOK_MS);
+	ret->reading = reader.answer;
+	ret->reading.is_counted = false; /* how often it was called meanwhile is not known */
+	if (pins.bytes && ret->reading.is_proved)
+		err = snapshot_take_moment(src->engine, NULL, &pins, &ret->snapshot);
+	resident_pins_release(&pins);
+	return err;
+}
+
+/* What was resident of the image by row when it was first read, and when last. The readings stay in the past and in *now. */
 static void set_rows(const struct result_source *src, const struct result_moment *m,
-		     const struct result_request *r, struct resident_reading *once,
+		     const struct result_request *r, struct rows_now *now,
 		     struct recording_facts *f)
 {
-	uint64_t image =
-		r->is_image ? (uint64_t)r->pid << 32 | r->generation : result_image(src, r->pid);
 	const struct rows_past_image *i =
-		src->rows && !r->base ? rows_past_find(src->rows, image) : NULL;
+		src->rows && !r->base ? rows_past_find(src->rows, image_of(src, r)) : NULL;
+	bool is_now = now->reading.is_known;
 
-	if (!i)
+	if (!i && !is_now)
 		return;
-	memset(once, 0, sizeof(*once));
-	snprintf(once->why, sizeof(once->why), "%s",
-		 i->last_ns ? "it was read only "
-			      "once" :
-			      i->why);
-	f->rows_begin = i->first_ns < i->last_ns ? &i->first : once;
-	f->rows_end = i->last_ns ? &i->last : once;
-	if (i->last_ns && i->last_ns < m->monotonic_ns)
+	snprintf(now->once.why, sizeof(now->once.why), "%s",
+		 is_now || i->last_ns ? "it was read only once" : i->why);
+	f->rows_begin =
+		i && i->first_ns && (is_now || i->first_ns < i->last_ns) ? &i->first : &now->once;
+	f->rows_end = is_now ? &now->reading : i->last_ns ? &i->last : &now->once;
+	if (!is_now && i->last_ns && i->last_ns < m->monotonic_ns)
 		f->rows_age_ns = m->monotonic_ns - i->last_ns;
 }
 
 static int add_notes(struct profile *p, const struct result_source *src,
-		     const struct result_moment *m, const struct result_request *r)
+		     const struct result_moment *m, const struct result_request *r,
+		     struct rows_now *now)
 {
 	const struct wanted wanted = { src, r };
 	const struct scope_notes_options scopes = {
@@ -288,7 +339,6 @@ static int add_notes(struct profile *p, const struct result_source *src,
 		.rate_bytes = src->rate_bytes,
 		.stats = m->snapshot->stats,
 	};
-	struct resident_reading once;
 	uint64_t stats[HT_STAT_CNT];
 	struct process_info info;
 	int err = 0;
@@ -296,7 +346,7 @@ static int add_notes(struct profile *p, const struct result_source *src,
 	if (r->pid) {
 		err = own_stats(&wanted, m->snapshot, stats);
 		facts.stats = stats;
-		set_rows(src, m, r, &once, &facts);
+		set_rows(src, m, r, now, &facts);
 	}
 	set_times(src, m, r, &facts);
 	if (r->pid && !r->is_over && !process_glance(r->pid, &info))
@@ -305,6 +355,8 @@ static int add_notes(struct profile *p, const struct result_source *src,
 		err = profile_comment(p, "%s", r->notes[i]);
 	if (!err)
 		err = recording_notes_add(&facts, p);
+	if (!err && r->wants_pinned)
+		err = pinned_notes_add(m->snapshot, &now->reading, p);
 	return err ? err : scope_notes_add(m->snapshot, src->engine, src->tracker, &scopes, p);
 }
 
@@ -339,6 +391,9 @@ static int find_history(const struct result_source *src, const struct result_req
 int result_build(const struct result_source *src, const struct result_moment *m,
 		 const struct result_request *r, struct profile **ret)
 {
+	struct rows_now now = { 0 };
+	struct result_moment after;
+	struct snapshot chosen;
 	struct profile_build_options opts = {
 		.rate_bytes = src->rate_bytes,
 		.label_processes = !r->pid,
@@ -347,13 +402,19 @@ int result_build(const struct result_source *src, const struct result_moment *m,
 		.labels = LABEL_ALL,
 		.symbols = result_symbol_options(src, r),
 	};
-	struct snapshot chosen = *m->snapshot; /* all but the rows are shared */
 	struct history *history = NULL;
 	struct profile *p = NULL;
-	int err;
+	int err = r->reads_rows || r->wants_pinned ? read_rows(src, r, &now) : 0;
 
+	if (now.snapshot) {
+		after = (struct result_moment){ now.snapshot, (int64_t)clock_ns(CLOCK_REALTIME),
+						now_ns() };
+		m = &after;
+	}
+	chosen = *m->snapshot; /* all but the rows are shared */
 	memset(&chosen.rows, 0, sizeof(chosen.rows));
-	err = choose_rows(src, m, r, &chosen);
+	if (!err)
+		err = choose_rows(src, m, r, &chosen);
 	if (!err)
 		err = find_history(src, r, &opts, &history);
 	opts.history = history;
@@ -368,10 +429,11 @@ int result_build(const struct result_source *src, const struct result_moment *m,
 		err = p->default_type_str < 0 ? -ENOMEM : 0;
 	}
 	if (!err)
-		err = add_notes(p, src, m, r);
+		err = add_notes(p, src, m, r, &now);
 out:
 	history_free(history);
 	vec_release(&chosen.rows);
+	snapshot_free(now.snapshot);
 	if (err)
 		profile_free(p);
 	else

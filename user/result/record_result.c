@@ -257,25 +257,25 @@ static bool labels_processes(const struct recorder *r, const struct recorder_fac
 	return f->follow || tracker_instances(recorder_session(r)->tracker)->list.cnt > 1;
 }
 
-/* What is missing in pinned_space, or why there is none. */
-static int comment_pinned(const struct recorder_facts *f, struct profile *p)
+/* Of several processes the rows are unknown: the reason says those of one. */
+static int tell_of_several(const struct recorder_facts *f, struct resident_reading *ret)
 {
-	const struct snapshot *s = f->snapshot;
-	const struct resident_reading *rows = f->rows_end;
-	bool is_known = profile_find_type(p, "pinned_space") >= 0;
+	char words[RESIDENT_WORDS];
+	struct profile *p;
+	int err = profile_new(&p);
 
-	if (!rows || (is_known && !s->unpinned_cnt))
-		return 0;
-	if (s->unpinned_cnt)
-		return profile_comment(
-			p, "pinned_space: %s%zu of %zu sampled blocks were not found in the heap",
-			is_known ? "without " : "unknown: ", s->unpinned_cnt,
-			s->unpinned_cnt + s->pinned_cnt);
-	return profile_comment(p, "pinned_space: unknown (%s)",
-			       p->recording.inuse == RECORDING_INUSE_UNKNOWN ?
-				       "frees were not tracked" :
-			       rows->is_proved ? "no sampled blocks were in use, or too many" :
-						 rows->why);
+	if (err)
+		return err;
+	err = resident_rows_set(p, f->rows_begin, f->rows_end);
+	resident_words(p, words);
+	words[0] = 'r';
+	*ret = (struct resident_reading){ .why = "several processes were recorded" };
+	if (f->rows_end->is_known)
+		snprintf(ret->why, sizeof(ret->why),
+			 "several processes were recorded; the largest, PID %d (%.16s): %.300s",
+			 f->rows_of->pid, f->rows_of->comm, words);
+	profile_free(p);
+	return err;
 }
 
 static int add_notes(const struct result_options *opts, struct profile *p,
@@ -283,7 +283,8 @@ static int add_notes(const struct result_options *opts, struct profile *p,
 {
 	const struct tracker *t = recorder_session(r)->tracker;
 	const struct snapshot *s = f->snapshot;
-	const struct recording_facts facts = {
+	struct resident_reading of_several;
+	struct recording_facts facts = {
 		.command_argv = opts->command_argv,
 		.command_argc = opts->command_argc,
 		.tracker = t,
@@ -318,10 +319,16 @@ static int add_notes(const struct result_options *opts, struct profile *p,
 		.by_process = labels_processes(r, f),
 		.epoch_off_ns = f->end_epoch_ns - (int64_t)f->end_ns,
 	};
-	int err = recording_notes_add(&facts, p);
+	int err = 0;
 
+	if (f->rows_of && f->rows_end) {
+		err = tell_of_several(f, &of_several);
+		facts.rows_begin = facts.rows_end = &of_several;
+	}
 	if (!err)
-		err = comment_pinned(f, p);
+		err = recording_notes_add(&facts, p);
+	if (!err && facts.rows_end)
+		err = pinned_notes_add(s, facts.rows_end, p);
 	return err ? err : scope_notes_add(s, recorder_session(r)->engine, t, &scopes, p);
 }
 

@@ -752,3 +752,22 @@ int recording_notes_add(const struct recording_facts *f, struct profile *p)
 	vec_release(&ps.list);
 	return err;
 }
+
+int pinned_notes_add(const struct snapshot *s, const struct resident_reading *rows,
+		     struct profile *p)
+{
+	bool is_known = profile_find_type(p, "pinned_space") >= 0;
+
+	if (is_known && !s->unpinned_cnt)
+		return 0;
+	if (s->unpinned_cnt)
+		return profile_comment(
+			p, "pinned_space: %s%zu of %zu sampled blocks were not found in the heap",
+			is_known ? "without " : "unknown: ", s->unpinned_cnt,
+			s->unpinned_cnt + s->pinned_cnt);
+	return profile_comment(p, "pinned_space: unknown (%s)",
+			       p->recording.inuse == RECORDING_INUSE_UNKNOWN ?
+				       "frees were not tracked" :
+			       rows->is_proved ? "no sampled blocks were in use, or too many" :
+						 rows->why);
+}

@@ -33,6 +33,7 @@ struct governor;
 struct governor_record;
 struct profile;
 struct resident_reading;
+struct snapshot;
 struct snapshot_held;
 struct tracker;
 
@@ -77,6 +78,10 @@ struct recording_facts {
  * in-use. Before, p has only what its samples are.
  */
 int recording_notes_add(const struct recording_facts *f, struct profile *p);
+
+/* After these notes: what is missing in pinned_space, or why there is none. rows: as read for it. */
+int pinned_notes_add(const struct snapshot *s, const struct resident_reading *rows,
+		     struct profile *p);
 
 /*
  * Say what is known of one process's in-use, and how to know more: "Tracking frees costs 53 % of

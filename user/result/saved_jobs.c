@@ -289,6 +289,7 @@ static int make_job(void *ctx, size_t i)
 		.names_ns = result_names_share(work->names_end_ns),
 		.budget = &job->budget,
 		.is_over = saved_job_is_last(job),
+		.reads_rows = job->name.reason == KEEP_LIMIT,
 	};
 	struct notes notes = { .cnt = 0 };
 	struct saved_result *told = &work->batch->results[i];

@@ -264,7 +264,7 @@ static int set_up(struct profiles *p, struct waiter *w, struct err *why)
 	r->wants_growth = (r->endpoint == ENDPOINT_HEAP || r->endpoint == ENDPOINT_ALLOCS) &&
 			  r->pid && !r->seconds && !r->is_text;
 	/* a page leaves slow parts out */
-	if (!r->page && slow_processes_has(&p->slow, r->pid, r->generation))
+	if (!r->page && (r->wants_pinned || slow_processes_has(&p->slow, r->pid, r->generation)))
 		w->lane = LANE_SLOW;
 	if (err || !r->seconds)
 		return err;
@@ -365,7 +365,7 @@ static bool is_same(const struct result_request *a, const struct result_request 
 
 	return may_share && a->endpoint == b->endpoint && !result_has_saved(a) &&
 	       !result_has_saved(b) && a->pid == b->pid && a->base == b->base &&
-	       a->is_text == b->is_text;
+	       a->is_text == b->is_text && a->wants_pinned == b->wants_pinned;
 }
 
 /* Return the file for a request, added if it is new. -1: no room, the next child makes it. */

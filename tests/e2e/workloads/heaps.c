@@ -62,6 +62,22 @@ static void plant_trim(void)
 		free(blocks[i]);
 }
 
+/* 30,000,000 bytes freed at the end of the heap, of which free() keeps twice as much as the largest mapped block that it saw. */
+static void plant_top(void)
+{
+	free(filled(20 << 20));
+	fill(30000, 1000);
+	for (size_t i = 0; i < 30000; i++)
+		free(blocks[i]);
+}
+
+/* A GiB of blocks of 64 bytes, all held. */
+static void plant_many(void)
+{
+	for (size_t i = 0; i < (1 << 30) / 64; i++)
+		blocks[0] = filled(64);
+}
+
 /* Every second of 200,000 blocks of 64 bytes is freed. */
 static void plant_pinned(void)
 {
@@ -393,15 +409,16 @@ static const struct {
 	const char *name;
 	void (*plant)(void);
 } plants[] = {
-	{ "live", plant_live },	      { "trim", plant_trim },	  { "pinned", plant_pinned },
-	{ "binned", plant_binned },   { "arenas", plant_arenas }, { "mmapped", plant_mmapped },
-	{ "trimmed", plant_trimmed }, { "mapped", plant_mapped }, { "foreign", plant_foreign },
-	{ "busy", plant_busy },	      { "zeros", plant_zeros },	  { "forked", plant_forked },
-	{ "smashed", plant_smashed }, { "deep", plant_deep },	  { "spread", plant_spread },
-	{ "huge", plant_huge },	      { "pool", plant_pool },	  { "code", plant_code },
-	{ "memfd", plant_memfd },     { "shared", plant_shared }, { "file", plant_file },
-	{ "data", plant_data },	      { "stacks", plant_stacks }, { "ended", plant_ended },
-	{ "child", plant_child },     { "leak", plant_leak },	  { "torn", plant_torn },
+	{ "top", plant_top },	    { "many", plant_many },	  { "live", plant_live },
+	{ "trim", plant_trim },	    { "pinned", plant_pinned },	  { "binned", plant_binned },
+	{ "arenas", plant_arenas }, { "mmapped", plant_mmapped }, { "trimmed", plant_trimmed },
+	{ "mapped", plant_mapped }, { "foreign", plant_foreign }, { "busy", plant_busy },
+	{ "zeros", plant_zeros },   { "forked", plant_forked },	  { "smashed", plant_smashed },
+	{ "deep", plant_deep },	    { "spread", plant_spread },	  { "huge", plant_huge },
+	{ "pool", plant_pool },	    { "code", plant_code },	  { "memfd", plant_memfd },
+	{ "shared", plant_shared }, { "file", plant_file },	  { "data", plant_data },
+	{ "stacks", plant_stacks }, { "ended", plant_ended },	  { "child", plant_child },
+	{ "leak", plant_leak },	    { "torn", plant_torn },
 };
 
 static long anonymous_kb(void)
