@@ -63,7 +63,7 @@ for try in $tries; do
 		not_ok "${try%%:*} for ${try#*:}" "$(grep "^$try " "$top/abuse" || tail -n 1 "$top/abuse")"
 done
 get -I "$url/" | tr -d '\r' >"$top/head"
-grep -qi "^content-security-policy: default-src 'none'; .*frame-ancestors 'none'" "$top/head" && grep -qi '^x-frame-options: DENY$' "$top/head" &&
+grep -qi "^content-security-policy: default-src 'none'; .*frame-ancestors 'self'" "$top/head" && grep -qi '^x-frame-options: SAMEORIGIN$' "$top/head" &&
 	ok "no page of somebody else has this one in it" || not_ok "no page of somebody else has this one in it" "it may" "$top/head"
 answers 400 "$url/pprof/heap"
 grep -q "/pid/PID/pprof/heap" "$top/body" && grep -q " ${pid_of[http-b]}" "$top/body" &&

@@ -63,7 +63,7 @@ grep -q "script-src 'self'.*form-action 'self'" "$top/head" && ! grep -q '<scrip
 	not_ok "the page: no script in it, and a form" "not so" "$top/head"
 # on a busy machine a page may come without: its stacks took too long
 page_says_what_grows() {
-	grep -q '<td><b>grows</b>.*Store::remember leaky_server.cc:' "$work/page" && grep -q '^<tr>.*Requests::handle' "$work/page" ||
+	grep -q '<td><b>grows</b>.*Store::remember leaky_server.cc:' "$work/page" && grep -q '^<tr[ >].*Requests::handle' "$work/page" ||
 		{ get -o "$work/page" "$page/?live=0" && false; }
 }
 await 20 page_says_what_grows && ok "the page: what grows" ||

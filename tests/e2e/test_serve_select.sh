@@ -258,12 +258,14 @@ END
 	reload 'was read again'
 	[ "$(get -o "$top/body" -w '%{http_code}' "$url/metrics")" = 401 ] && ok "SIGHUP: a token is asked for" ||
 		not_ok "SIGHUP: a token is asked for" "it is not"
-	get() { curl -s -S -m 60 -H 'Authorization: Bearer 0123456789abcdef0123' "$@"; }
+	bearer=0123456789abcdef0123
+	get() { curl -s -S -m 60 -H "Authorization: Bearer $bearer" "$@"; }
 	chosen "SIGHUP: and again" conf-a conf-b --
 	push_is_tried() { [ "$(get "$url/metrics" | awk '/^heaptap_push_failed_total.*127.0.0.1:9"/ { print $NF }')" -gt 0 ] 2>/dev/null; }
 	await 20 push_is_tried && ok "SIGHUP: a new push target is pushed to" ||
 		not_ok "SIGHUP: a new push target is pushed to" "it is not" "$top/serve.err"
 	end_server "SIGHUP"
+	bearer=
 	get() { curl -s -S -m 60 "$@"; }
 	serve --listen 127.0.0.1:0 --comm '^conf-a$'
 	kill -HUP "$server"

@@ -365,7 +365,7 @@ static void test_findings(void **state)
 		{ "CPython with malloc", cpython_with_malloc, DOCTOR_NOTE, NULL, NULL },
 		{ "stepped", stepped, DOCTOR_LIMIT,
 		  "1 of 2 probes in /lib/libc.so.6 are single-stepped", "nothing is missing" },
-		{ "probed", probed, DOCTOR_NOTE, "in /lib/libc.so.6 now: malloc", "debugger" },
+		{ "probed", probed, DOCTOR_NOTE, "the code of /lib/libc.so.6: malloc", "debugger" },
 		{ "no rows", no_rows, DOCTOR_LIMIT, "no frame pointers either: /srv/app",
 		  "-fno-omit-frame-pointer" },
 		{ "data only", no_code, DOCTOR_NOTE, NULL, NULL },

@@ -345,8 +345,7 @@ static int load_group(struct engine *e, enum group group)
 
 	if (!skel)
 		return -errno;
-	bpf_object__for_each_program(prog, skel->obj)
-		bpf_program__set_autoload(prog, false);
+	bpf_object__for_each_program(prog, skel->obj) bpf_program__set_autoload(prog, false);
 	err = choose_group(skel, e->mode, group);
 	bpf_object__for_each_map(map, skel->obj)
 	{

@@ -29,7 +29,8 @@
 /* All of a visit: it is prepared, stops the process for at most THREADS_STOP_LIMIT_NS, and gets its caller back. */
 #define VISIT_MS 1600
 #define PREPARE_NS 300000000ULL
-#define STARVED_NS 800000000ULL /* the latest at which that time begins anew, while it gets no processor */
+#define STARVED_NS \
+	800000000ULL /* the latest at which that time begins anew, while it gets no processor */
 #define REAP_TRIES 25
 #define REAP_PAUSE_US 200
 
@@ -204,11 +205,9 @@ static void take_why(const struct visit *v, int err, struct err *why)
 		return;
 	if (err == v->accessor_err)
 		err_set(why, err, "%s",
-			err == -ETIMEDOUT ?
-				"its memory does not answer" :
-			err == -ETIME ?
-				"heaptap gets no processor to read its memory with" :
-				"the process of heaptap that reads its memory was killed");
+			err == -ETIMEDOUT ? "its memory does not answer" :
+			err == -ETIME	  ? "heaptap gets no processor to read its memory with" :
+					"the process of heaptap that reads its memory was killed");
 	else
 		err_set(why, err, "%s",
 			v->shared->why.text[0] ? v->shared->why.text : strerror(-err));

@@ -82,8 +82,8 @@ static int open_engine(struct session *s, const struct session_options *opts)
 	int err;
 
 	engine_opts.mode = s->mode;
-	engine_opts.is_tapped = engine_opts.only_tgid && s->policy.tap_rate_bytes &&
-				!s->policy.taps_on_request;
+	engine_opts.is_tapped =
+		engine_opts.only_tgid && s->policy.tap_rate_bytes && !s->policy.taps_on_request;
 	engine_opts.has_events = s->policy.has_events;
 	engine_opts.holds = s->policy.holds;
 	engine_opts.is_verbose = log_get_level() >= LOG_DEBUG;
