@@ -151,7 +151,7 @@ no_losses "10 000 live instances: no losses"
 [ "$(ledger instances_full)$(ledger scopes_full)" = 00 ] && ok "10 000 live instances: no context lost" ||
 	not_ok "10 000 live instances: no context lost" "$(ledger instances_full) $(ledger scopes_full)"
 # in any case more than there are places for (HT_INSTANCES_CAP)
-short_cnt=$(is_whole && echo 1000000 || echo 300000)
+short_cnt=$(is_whole && echo 1000000 || echo 400000)
 start "$bin/scope_switch" short $short_cnt 8
 attach --rate 1
 before=$(awk '/^VmRSS/ { print $2 }' /proc/$recorder/status)
