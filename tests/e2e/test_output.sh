@@ -20,7 +20,7 @@ cp "$work/both.out" "$work/top"
 [ "$(grep -n -m1 site_malloc_large "$work/top" | cut -d: -f1)" -lt "$(grep -n -m1 site_realloc_grow "$work/top" | cut -d: -f1)" ] &&
 	ok "largest first" || not_ok "largest first" "" "$work/top"
 launch --rate 1 -n 0 -- "$bin/family"
-[ "$(grep -vc "^EXPECT\|^READY\|^DONE" "$work/target.out")" = 0 ] && ! grep -q "^In use\|^What" "$work/heaptap.err" && ok "-n 0: no rows" ||
+[ "$(grep -vc "^EXPECT\|^READY\|^DONE" "$work/target.out")" = 0 ] && ! grep -q "^Held\|^In use\|^What" "$work/heaptap.err" && ok "-n 0: no rows" ||
 	not_ok "-n 0" "prints" "$work/target.out" "$work/heaptap.err"
 launch -q -n 0 --rate 1 -- "$bin/family"
 [ ! -s "$work/heaptap.err" ] && ok "--quiet says nothing" || not_ok "--quiet" "speaks" "$work/heaptap.err"
@@ -176,7 +176,7 @@ fi
 # and where no file may become large: what cannot be kept is shown
 (ulimit -f 1 && exec timeout 30 "$heaptap" record -d 300ms -o "$work/limit.pb.gz" -p "$target") 2>&1 | cat >"$work/shown"
 status=${PIPESTATUS[0]}
-[ $status = 1 ] && grep -q "cannot write '.*limit.pb.gz': no file may be larger than 1.00 KiB here (ulimit -f)" "$work/shown" && grep -q "In use, allocated" "$work/shown" &&
+[ $status = 1 ] && grep -q "cannot write '.*limit.pb.gz': no file may be larger than 1.00 KiB here (ulimit -f)" "$work/shown" && grep -q "Held of what" "$work/shown" &&
 	! grep -q "wrote" "$work/shown" && [ ! -e "$work/limit.pb.gz" ] && ok "file size limit: an error, and the report" ||
 	not_ok "file size limit" "status $status" "$work/shown"
 (ulimit -f 1 && timeout 30 "$heaptap" record -q -d 300ms -o - -p "$target" 2>"$work/heaptap.err" >"$work/limit.pb.gz")
@@ -209,9 +209,9 @@ done
 for form in svg speedscope; do
 	unwritten "text, json, collapsed, heap or html" report --format $form "$work/whole.pb.gz"
 done
-ends "report -f text -o x.svg: as it was told" x.svg '^In use' report -f text "$work/whole.pb.gz"
+ends "report -f text -o x.svg: as it was told" x.svg '^Held' report -f text "$work/whole.pb.gz"
 ends "report -o x.json" x.json '^{' report "$work/whole.pb.gz"
-ends "report -f text -o x.json: as it was told" y.json '^In use' report -f text "$work/whole.pb.gz"
+ends "report -f text -o x.json: as it was told" y.json '^Held' report -f text "$work/whole.pb.gz"
 ends "diff -o x.html" d.html '<html\|<!DOCTYPE' diff "$work/whole.pb.gz" "$work/whole.pb.gz"
 ends "diff -o x.pb.gz" d.pb.gz . diff "$work/whole.pb.gz" "$work/whole.pb.gz"
 gzip -t "$work/d.pb.gz" && ok "a profile" || not_ok "diff -o x.pb.gz" "no profile"
@@ -221,7 +221,7 @@ timeout 30 "$heaptap" record -d 1 -o "$work/r.html" -p "$target" >/dev/null 2>"$
 status=$?
 [ $status = 2 ] && [ ! -e "$work/r.html" ] && grep -q "heaptap report -o $work/r.html $work/r.pb.gz" "$work/heaptap.err" && ok "record -o x.html: what to do" ||
 	not_ok "record -o x.html" "status $status" "$work/heaptap.err"
-timeout 30 "$heaptap" record --html "$work/page.html" -o "$work/page.pb.gz" -- ls / >"$work/target.out" 2>"$work/heaptap.err"
+timeout 30 "$heaptap" record --html "$work/page.html" -o "$work/page.pb.gz" -- perl -e '@a = map { "x" x 1000 } 1 .. 20000' >"$work/target.out" 2>"$work/heaptap.err"
 grep -q '<canvas id="picture"' "$work/page.html" && "$heaptap" report "$work/page.pb.gz" >"$work/report" 2>&1 && grep -q "^saved $work/page.html: open it" "$work/heaptap.err" &&
 	ok "record --html: a page beside the profile" || not_ok "record --html" "no page" "$work/heaptap.err"
 timeout 30 "$heaptap" record --html "$work/page.html" -o "$work/other.pb.gz" -- ls / >"$work/target.out" 2>"$work/heaptap.err"

@@ -287,6 +287,7 @@ static void the_page_has_no_zeros(void **state)
 	want(text, "In use: UNKNOWN.");
 	want(text, "\nAllocated 489 KiB in 3 blocks");
 	want_no(text, "In use,");
+	want_no(text, "Held");
 	want_no(text, "0 B in");
 	free(text);
 }
@@ -385,7 +386,7 @@ static void where_nothing_is_held_those_who_allocate_are_listed(void **state)
 	(void)state;
 	p->recording.inuse = RECORDING_INUSE_ALL;
 	text = print(&(struct report_options){ 0 });
-	want(text, "recording: 0 B in 0 blocks");
+	want(text, "meanwhile: 0 B in 0 blocks");
 	want(text, " 1     0 B      0   488 KiB much\n");
 	want_no(text, "UNKNOWN");
 	want_no(text, "not held");
@@ -402,7 +403,7 @@ static void the_head_says_what_the_numbers_are_of(void **state)
 	p->recording.rss_begin_bytes = 10 << 20;
 	p->recording.rss_end_bytes = 20 << 20;
 	text = print(&(struct report_options){ 0 });
-	want(text, "In use, allocated during the recording: 4.00 KiB");
+	want(text, "Held of what was allocated meanwhile: 4.00 KiB");
 	want(text, "24.0 KiB/min");
 	want(text, "in the 3.2 s that were recorded");
 	want(text, "Resident 10.0 -> 20.0 MiB: blocks in use account for 0 % of the growth\n");

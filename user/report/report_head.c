@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "profile/resident_words.h"
 #include "profile/witness.h"
+#include "report/report_losses.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
 
@@ -245,15 +246,16 @@ static void add_held(const struct report *r, struct report_line *l)
 	else if (is_since(r)) {
 		format_since(r, text, sizeof(text));
 		snprintf(title, sizeof(title), "In use, allocated since %.20s: ", text);
-	} else
-		snprintf(title, sizeof(title), "In use%s: ",
-			 recording_of(r)->is_known && !recording_of(r)->is_from_start ?
-				 ", allocated during the recording" :
-				 "");
+	} else if (recording_of(r)->is_known && !recording_of(r)->is_from_start)
+		/* scripts look for the line that begins so, and read its seventh word */
+		snprintf(title, sizeof(title), "Held of what was allocated meanwhile: ");
+	else
+		snprintf(title, sizeof(title), "In use: ");
 	report_line_add(l, "", "%s%s%s", title, is_least ? "at least " : "",
 			report_format_value(r, report_value(row), value));
 	report_format_unit_interval(r, row, text);
-	if (text[0] && !(is_least && !strcmp(text, "exact")))
+	if (text[0] &&
+	    !((is_least || report_lacks_processes(r->p, true)) && !strcmp(text, "exact")))
 		report_line_add(l, " ", strcmp(text, "exact") != 0 ? "%s (95 %%)" : "(%s)", text);
 	add_blocks(row->objects, r->objects_type >= 0, l);
 	if (!report_is_at_end(r)) /* more than the peak, perhaps: they did not all end at once */

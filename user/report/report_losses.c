@@ -74,11 +74,12 @@ bool report_lacks_stacks(const struct profile *p)
 	return has_one_of(p, names);
 }
 
-bool report_lacks_processes(const struct profile *p)
+bool report_lacks_processes(const struct profile *p, bool counts_ended)
 {
 	static const char *const names[] = { "tap_late", "tap_never", NULL };
+	static const char *const living[] = { "tap_late", NULL };
 
-	return has_one_of(p, names);
+	return has_one_of(p, counts_ended ? names : living);
 }
 
 bool report_has_losses(const struct profile *p)

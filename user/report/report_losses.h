@@ -26,7 +26,8 @@ size_t report_find_losses(const struct profile *p, struct report_loss *ret_large
 bool report_has_losses(const struct profile *p);
 /* Were there samples whose stack was not kept? Then sums are right, and no row of stacks is. */
 bool report_lacks_stacks(const struct profile *p);
-/* Are processes not in it, or not from their beginning? Then sums are lower bounds. */
-bool report_lacks_processes(const struct profile *p);
+/* Are processes not in it, or not from their beginning? Then sums are lower bounds. counts_ended: also those that ended
+ * before they were tapped. */
+bool report_lacks_processes(const struct profile *p, bool counts_ended);
 
 #endif

@@ -201,7 +201,8 @@ bool report_is_least(const struct report *r)
 
 	if (!r->is_inuse || r->is_unknown || !rec->is_known)
 		return false;
-	if (report_lacks_processes(r->p))
+	/* Of processes that run on, what is in use now is not in those that have ended. */
+	if (report_lacks_processes(r->p, rec->is_from_start || !report_is_at_end(r)))
 		return true;
 	if (!report_next_unseen(r->p, &at))
 		return false;

@@ -453,7 +453,8 @@ static void say_end(const struct result *res, const struct recorder_facts *f, in
 	if (res->opts.stdout_fd >= 0 || write_err)
 		return;
 	if (!f->snapshot->stats[HT_STAT_SAMPLES]) {
-		log_info("wrote %s, which has no samples", path);
+		log_info("wrote %s, which has no samples%s", path,
+			 res->page ? ", and no page" : "");
 		return;
 	}
 	if (!res->opts.top_cnt) /* otherwise the report has said it */
