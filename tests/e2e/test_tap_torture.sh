@@ -74,17 +74,30 @@ torture_serve() {
 	"$heaptap" serve --listen 127.0.0.1:0 --comm '^tort_' --tap '^tort_' --max-overhead off >"$top/serve.out" 2>"$top/serve.err" </dev/null &
 	server=$!
 	e2e_pids="$e2e_pids $server"
-	await 20 serves
+	await 20 serves || { waits | grep -qE "$probe_locks" && await 40 serves; }
 	url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$top/serve.err")
 	[ -n "$url" ] || fault "at $(moment): serve does not begin within 20 s: $(waits)" "$top/serve.err"
 }
+# The kernel takes the probes of a dead process out one by one, and others wait for its lock: with this load that took up to
+# 52 s. Whoever stands there is given a minute. Nothing else is: it must be the kernel, and of a killed process it must be its exit.
+probe_locks='perf_trace_destroy|perf_trace_init|perf_trace_event_unreg|__synchronize_srcu|uprobe_unregister|perf_event_release'
+slowest_exit=
+# Does the kernel take out what this process held? PF_EXITING is 4.
+is_dissolved() {
+	local flags
+	flags=$(sed -E 's/.*\) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 7)
+	[ $((${flags:-0} & 4)) != 0 ] && grep -qE "$probe_locks" "/proc/$1/stack" 2>/dev/null
+}
 # dies WHOM PID SECONDS: it has been killed. One that is dying accepts no connection, so it is waited for.
 dies() {
-	local there begin=$SECONDS
-	await "$3" is_gone "$2" && return
+	local there begin=$SECONDS limit=$3
+	await "$limit" is_gone "$2" && return
 	there="$(where "$2"); $(waits)" # one without memory has no environment to be found by
-	await 45 is_gone "$2"
-	fault "at $(moment): killed, $1 is not gone after $3 s, but after $((SECONDS - begin)): $there" "$top/serve.err"
+	await 2 is_dissolved "$2" && limit=60
+	await $((60 - (SECONDS - begin))) is_gone "$2"
+	local took=$((SECONDS - begin))
+	[ $limit = 60 ] && [ $took -le 60 ] || fault "at $(moment): killed, $1 is not gone after $3 s, but after $took: $there" "$top/serve.err"
+	[ $took -le ${slowest_exit:-0} ] || slowest_exit=$took
 }
 # A server without its guardian ends by itself. It learns of that when the kernel has taken out what the guardian held.
 kill_some() {
@@ -126,7 +139,7 @@ sleep 2
 is_healthy
 end_serve
 look_at_all
-[ ${#faults[@]} = 0 ] && ok "$rounds times: ${#names[@]} programs live, the server answers (after at most $slowest_ms ms) and ends" ||
+[ ${#faults[@]} = 0 ] && ok "$rounds times: ${#names[@]} programs live, the server answers (after at most $slowest_ms ms) and ends${slowest_exit:+; the kernel took up to $slowest_exit s to take probes out}" ||
 	{ not_ok "$rounds times" "$(printf '%s; ' "${faults[@]}")"; cat "$work/shown"; }
 
 await 15 has_none && ok "nothing of heaptap is left" ||

@@ -452,7 +452,8 @@ static int follow_changes(struct daemon *d)
 	if (guardian_take_dropped(d->guardian))
 		governor_resume_after_stop(d->session->governor, "serve");
 	if (err) { /* one process's; the others go on */
-		log_warn("serve: cannot follow a change of a process: %s", strerror(-err));
+		if (!guardian_is_lost(d->guardian)) /* that has its own line */
+			log_warn("serve: cannot follow a change of a process: %s", strerror(-err));
 		if (err == -ENOMEM)
 			return err;
 	}

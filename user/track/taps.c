@@ -264,7 +264,8 @@ static int tap_files(struct tracker *t, struct tracked_process *p, const struct 
 		return is_patient(t) ? tap_files(t, p, last) : 0;
 	}
 	note_visit(t, begin_ns, err);
-	if (err && err != -ESRCH)
+	if (err && err != -ESRCH &&
+	    err != -EPIPE) /* its end, or the guardian's, has its own line */
 		err = refuse_tap(t, p, *file,
 				 news && news->why.text[0] ? news->why.text : strerror(-err));
 	else if (!err)
