@@ -13,7 +13,7 @@
 
 #include "alloc/allocators.h"
 #include "proc/process.h"
-#include "result/make_priv.h"
+#include "record/make_priv.h"
 #include "track/files.h"
 #include "track/policy.h"
 

@@ -15,7 +15,7 @@
 #include "elf/debug_only.h"
 #include "elf/elf_file.h"
 #include "proc/reader.h"
-#include "push/debuginfo_upload.h"
+#include "serve/debuginfo_upload.h"
 #include "serve/pushes.h"
 #include "track/file.h"
 

@@ -31,8 +31,8 @@
 #include "record/out_file.h"
 #include "record/recorder.h"
 #include "report/limits.h"
-#include "result/record_result.h"
-#include "result/scope_labels.h"
+#include "record/record_result.h"
+#include "record/scope_labels.h"
 
 static const char usage[] =
 	"usage: heaptap check [OPTIONS] -p PID\n"

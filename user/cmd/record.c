@@ -2,7 +2,7 @@
 /*
  * cmd/record.c - `heaptap record`: options in, a recording through its phases, results out.
  *
- * Wiring only: the recording itself is record/recorder.c, the profile result/record_result.c.
+ * Wiring only: the recording itself is record/recorder.c, the profile record/record_result.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@
 #include "proc/select.h"
 #include "record/out_file.h"
 #include "record/recorder.h"
-#include "result/record_result.h"
-#include "result/scope_labels.h"
+#include "record/record_result.h"
+#include "record/scope_labels.h"
 
 static const char usage[] =
 	"usage: heaptap record [OPTIONS] -p PID\n"

@@ -14,8 +14,8 @@
 #include "base/vec.h"
 #include "cmd/option.h"
 #include "proc/cgroup.h"
-#include "push/push_http.h"
-#include "push/push_message.h"
+#include "serve/push_http.h"
+#include "serve/push_message.h"
 #include "serve/daemon.h"
 
 struct serve_settings {

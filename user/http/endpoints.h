@@ -79,7 +79,7 @@ struct endpoint_addrs {
 
 /*
  * A request for a result: one struct from the parser, through the queue of requests (serve/profiles.c), to the child
- * that makes it (result/make.h). What is saved or pushed begins as ENDPOINT_HEAP of a process, else all 0.
+ * that makes it (record/make.h). What is saved or pushed begins as ENDPOINT_HEAP of a process, else all 0.
  */
 struct result_request {
 	enum endpoint endpoint;

@@ -32,7 +32,7 @@
 #include "record/idle_tasks.h"
 #include "record/recorder_priv.h"
 #include "record/targets.h"
-#include "result/snapshot.h"
+#include "record/snapshot.h"
 #include "track/files.h"
 #include "track/governor.h"
 #include "track/tracker.h"

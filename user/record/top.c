@@ -37,9 +37,9 @@
 #include "record/out_file.h"
 #include "record/recorder.h"
 #include "record/top_priv.h"
-#include "result/record_result.h"
-#include "result/scope_labels.h"
-#include "result/worker.h"
+#include "record/record_result.h"
+#include "record/scope_labels.h"
+#include "record/worker.h"
 #include "track/session.h"
 #include "track/tracker.h"
 

@@ -329,7 +329,7 @@ static bool has_lives(const struct growth_sums *s)
 	return false;
 }
 
-/* The history knows no tasks: see result/profile_build.c. A row that held nothing at any moment is unknown. */
+/* The history knows no tasks: see record/profile_build.c. A row that held nothing at any moment is unknown. */
 bool report_growth(const struct report *r, const struct report_row *row, size_t row_cnt,
 		   struct growth *ret)
 {

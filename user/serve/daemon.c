@@ -45,7 +45,7 @@
 #include "proc/select.h"
 #include "record/idle_tasks.h"
 #include "record/rows_reader.h"
-#include "result/saver.h"
+#include "record/saver.h"
 #include "serve/follow.h"
 #include "serve/pushes.h"
 #include "symbol/symbol.h"

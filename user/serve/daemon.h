@@ -15,7 +15,7 @@
 #include "kernel/attach.h"
 #include "proc/select.h"
 #include "profile/recording.h"
-#include "result/saver.h"
+#include "record/saver.h"
 #include "serve/pushes.h"
 #include "track/policy.h"
 

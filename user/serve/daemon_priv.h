@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
-#include "result/make.h"
+#include "record/make.h"
 #include "serve/daemon.h"
 
 struct follow;

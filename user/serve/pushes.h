@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "push/debuginfo_upload.h"
+#include "serve/debuginfo_upload.h"
 
 struct debuginfo_file;
 struct loop;

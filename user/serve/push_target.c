@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* push_target.c - see push_http.h. */
-#include "push/push_http.h"
+#include "serve/push_http.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -8,7 +8,7 @@
  * Jobs of ended processes wait in a list (saved_jobs.c), because nothing else knows of them any more. For running
  * processes the reason (peak, limit) is stored as a want of the process until a child is started.
  */
-#include "result/saver.h"
+#include "record/saver.h"
 
 #include <errno.h>
 #include <math.h>
@@ -31,8 +31,8 @@
 #include "kernel/engine.h"
 #include "proc/cgroup.h"
 #include "proc/process.h"
-#include "result/make.h"
-#include "result/saver_priv.h"
+#include "record/make.h"
+#include "record/saver_priv.h"
 #include "track/tracker.h"
 
 bool saved_has_grown(double inuse_bytes, double kept_bytes, uint64_t rate_bytes)

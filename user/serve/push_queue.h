@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "push/push_http.h"
-#include "push/push_message.h"
+#include "serve/push_http.h"
+#include "serve/push_message.h"
 
 /*
  * push_spool.c: requests that wait for a backend: first in, first out, bounded in number and bytes. When there is

@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
-#include "push/push_message.h"
+#include "serve/push_message.h"
 
 struct err;
 

@@ -5,7 +5,7 @@
  * One file at a time is in progress, through the steps of enum step: each is a request, whose answer decides on the
  * next one. Files wait in a list that only grows; `next` walks around it.
  */
-#include "push/debuginfo_upload.h"
+#include "serve/debuginfo_upload.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,8 +24,8 @@
 #include "debuginfo.pb-c.h"
 #include "elf/elf_file.h"
 #include "proc/reader.h"
-#include "push/push_message.h"
-#include "push/push_queue.h"
+#include "serve/push_message.h"
+#include "serve/push_queue.h"
 
 /* The messages. */
 

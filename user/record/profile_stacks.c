@@ -8,7 +8,7 @@
  * One address may have two locations: the full one, and one for the leaf, without allocator
  * functions that were inlined into the call site.
  */
-#include "result/profile_build_priv.h"
+#include "record/profile_build_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "base/printable.h"
 #include "kernel/engine.h"
 #include "profile/profile.h"
-#include "result/snapshot.h"
+#include "record/snapshot.h"
 #include "track/file.h"
 #include "track/files.h"
 #include "track/instances.h"

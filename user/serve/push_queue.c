@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* push_queue.c - see push_queue.h. */
-#include "push/push_queue.h"
+#include "serve/push_queue.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -26,7 +26,7 @@
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "profile/profile_copy.h"
-#include "push/push_message.h"
+#include "serve/push_message.h"
 
 /* Interval between lines about refused requests, whatever their number. */
 #define LOG_EVERY_NS (60 * NS_PER_S)

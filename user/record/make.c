@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* make.c - see make.h. */
-#include "result/make.h"
+#include "record/make.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -24,11 +24,11 @@
 #include "record/rows_reader.h"
 #include "report/report.h"
 #include "report/report_diff.h"
-#include "result/make_priv.h"
-#include "result/profile_build.h"
-#include "result/recording_notes.h"
-#include "result/scope_labels.h"
-#include "result/snapshot.h"
+#include "record/make_priv.h"
+#include "record/profile_build.h"
+#include "record/recording_notes.h"
+#include "record/scope_labels.h"
+#include "record/snapshot.h"
 #include "symbol/symbol.h"
 #include "track/governor.h"
 #include "track/instances.h"

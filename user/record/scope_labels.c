@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* scope_labels.c - see scope_labels.h. */
-#include "result/scope_labels.h"
+#include "record/scope_labels.h"
 
 #include <errno.h>
 #include <math.h>
@@ -19,7 +19,7 @@
 #include "profile/scope_note.h"
 #include "profile/scope_tree.h"
 #include "profile/tag_labels.h"
-#include "result/snapshot.h"
+#include "record/snapshot.h"
 #include "track/tracker.h"
 
 /* Longer paths are cut at the end, which is farthest from the root. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* push_http.c - see push_http.h. */
-#include "push/push_http.h"
+#include "serve/push_http.h"
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "base/curl_setup.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "push/push_message.h"
+#include "serve/push_message.h"
 
 #define EVENTS_AT_ONCE 16
 /* An answer is empty, a sentence, or a small message. A server that sends more than the maximum is not one that we

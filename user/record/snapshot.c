@@ -7,7 +7,7 @@
  * cell of one cache line with the key and the sums of samples that were kept for certain. Only the
  * other samples, which have more to sum up, go to the row itself.
  */
-#include "result/snapshot.h"
+#include "record/snapshot.h"
 
 #include <errno.h>
 #include <math.h>

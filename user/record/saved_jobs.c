@@ -2,7 +2,7 @@
 /*
  * saved_jobs.c - see saver_priv.h.
  */
-#include "result/saver_priv.h"
+#include "record/saver_priv.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -18,9 +18,9 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "http/endpoints.h"
-#include "result/make.h"
-#include "result/saver.h"
-#include "result/snapshot.h"
+#include "record/make.h"
+#include "record/saver.h"
+#include "record/snapshot.h"
 #include "track/tracker.h"
 
 #define ENDED_CAP 64

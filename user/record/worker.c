@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* worker.c - see worker.h. */
-#include "result/worker.h"
+#include "record/worker.h"
 
 #include <dirent.h>
 #include <errno.h>

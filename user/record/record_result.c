@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* record_result.c - see record_result.h. */
-#include "result/record_result.h"
+#include "record/record_result.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -26,10 +26,10 @@
 #include "record/recorder.h"
 #include "record/targets.h"
 #include "report/report.h"
-#include "result/profile_build.h"
-#include "result/recording_notes.h"
-#include "result/scope_labels.h"
-#include "result/snapshot.h"
+#include "record/profile_build.h"
+#include "record/recording_notes.h"
+#include "record/scope_labels.h"
+#include "record/snapshot.h"
 #include "track/files.h"
 #include "track/session.h"
 #include "track/tracker.h"

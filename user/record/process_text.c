@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* process_text.c - see make_priv.h. */
-#include "result/make_priv.h"
+#include "record/make_priv.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -16,8 +16,8 @@
 #include "proc/process.h"
 #include "profile/profile.h"
 #include "report/report.h"
-#include "result/make.h"
-#include "result/profile_build.h"
+#include "record/make.h"
+#include "record/profile_build.h"
 #include "symbol/symbol.h"
 #include "track/file.h"
 #include "track/files.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ledger_notes.c - see recording_notes.h. */
-#include "result/recording_notes.h"
+#include "record/recording_notes.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * equal labels, and equal stacks without the allocator's frames, are one sample: their estimates
  * are added before anything is rounded.
  */
-#include "result/profile_build_priv.h"
+#include "record/profile_build_priv.h"
 
 #include <errno.h>
 #include <math.h>
@@ -21,8 +21,8 @@
 #include "profile/profile.h"
 #include "profile/tag_labels.h"
 #include "profile/thread_pool.h"
-#include "result/scope_labels.h"
-#include "result/snapshot.h"
+#include "record/scope_labels.h"
+#include "record/snapshot.h"
 #include "track/tracker.h"
 
 /* scope, task, task_state, thread, pid, comm, and labels of the program */

@@ -15,7 +15,7 @@
 #include "base/folder.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
-#include "result/saver_priv.h"
+#include "record/saver_priv.h"
 
 #define SUFFIX ".pb.gz"
 /* Years 1 to 9999, so that a year has four digits. */

@@ -16,8 +16,8 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "proc/cgroup.h"
-#include "result/make.h"
-#include "result/worker.h"
+#include "record/make.h"
+#include "record/worker.h"
 #include "track/governor.h"
 
 struct err;

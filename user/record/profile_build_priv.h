@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "result/profile_build.h"
+#include "record/profile_build.h"
 
 struct profile_stacks;
 struct track_instance;

@@ -25,7 +25,7 @@ struct result_options {
 	bool is_quiet; /* prints no rows either */
 	bool keep_allocator_frames;
 	bool no_lines;
-	unsigned labels; /* LABEL_* of result/scope_labels.h */
+	unsigned labels; /* LABEL_* of record/scope_labels.h */
 	bool group_threads;
 	char *const *program_argv; /* of the started program, or NULL */
 	char *const *command_argv; /* for the profile's notes */

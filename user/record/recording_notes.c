@@ -5,7 +5,7 @@
  * A profile of several processes has one sum. It lacks what processes hold whose frees are not
  * watched, so these are named. In-use is unknown only if that is so for all of them.
  */
-#include "result/recording_notes.h"
+#include "record/recording_notes.h"
 
 #include <errno.h>
 #include <math.h>
@@ -21,7 +21,7 @@
 #include "profile/moment.h"
 #include "profile/profile.h"
 #include "profile/resident_words.h"
-#include "result/snapshot.h"
+#include "record/snapshot.h"
 #include "track/governor.h"
 #include "track/tracker.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* push_message.c - see push_message.h. */
-#include "push/push_message.h"
+#include "serve/push_message.h"
 
 #include <ctype.h>
 #include <errno.h>

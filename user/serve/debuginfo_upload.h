@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "push/push_http.h"
+#include "serve/push_http.h"
 
 /*
  * The calls of Parca's DebuginfoService as bytes: requests framed for gRPC,

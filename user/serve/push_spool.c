@@ -6,7 +6,7 @@
  * file's name is its sequence number in 16 hexadecimal digits and ".push"; its content is a header and the request.
  * Numbers rise for ever, across processes.
  */
-#include "push/push_queue.h"
+#include "serve/push_queue.h"
 
 #include <dirent.h>
 #include <errno.h>
