@@ -89,7 +89,7 @@ static void examine_process(struct doctor_report *r)
 {
 	const pid_t pid = (pid_t)r->pid;
 
-	r->process_err = process_info_read(pid, &r->info);
+	r->process_err = process_info_read(NULL, pid, &r->info);
 	if (r->process_err) {
 		err_set(&r->process_why, r->process_err,
 			"there is no process %d (ps -e lists them)", pid);
@@ -101,7 +101,7 @@ static void examine_process(struct doctor_report *r)
 	r->process_err = process_check_probing(&r->info, &r->process_why);
 	if (r->process_err)
 		return;
-	heap_kind_read(&r->info, &r->heap);
+	heap_kind_read(NULL, &r->info, &r->heap);
 	r->process_err = survey_process(&r->info, &r->survey);
 	if (r->process_err)
 		err_set(&r->process_why, r->process_err, "cannot read process %d (%s): %s", pid,
@@ -155,11 +155,11 @@ static int print_report(struct doctor_report *r)
 /* A process that gets no processor, or executes another program, may be as it should in a moment. */
 static int clear_taps(pid_t pid, pid_t live_tid, uint32_t *ret_cnt, struct err *why)
 {
-	int err = tap_orders_clear(pid, live_tid, ret_cnt, why);
+	int err = tap_orders_clear(NULL, pid, live_tid, ret_cnt, why);
 
 	for (int i = 0; i < CLEAR_RETRIES && (err == -ETIME || err == -EAGAIN); i++) {
 		usleep(CLEAR_PAUSE_US);
-		err = tap_orders_clear(pid, live_tid, ret_cnt, why);
+		err = tap_orders_clear(NULL, pid, live_tid, ret_cnt, why);
 	}
 	return err;
 }
@@ -169,7 +169,7 @@ static int remove_tap(pid_t pid)
 	struct process_info info;
 	struct err why;
 	uint32_t cnt;
-	int err = process_info_read(pid, &info);
+	int err = process_info_read(NULL, pid, &info);
 
 	if (err)
 		err_set(&why, err, "there is no process %d (ps -e lists them)", pid);

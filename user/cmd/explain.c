@@ -122,7 +122,7 @@ static int wait_between(const struct explain_options *o, uint64_t start_ns)
 
 	for (;;) {
 		passed_ns = now_ns() - start_ns;
-		if (process_has_ended(o->pid))
+		if (process_has_ended(NULL, o->pid))
 			return -ESRCH;
 		if (passed_ns >= o->for_ns)
 			return 0;

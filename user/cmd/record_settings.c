@@ -106,7 +106,7 @@ static bool fits(const struct select_rules *rules, const struct process_info *in
 /* There is no reader yet: one that executes another program just now (-EAGAIN) could let this wait. */
 static int glance(pid_t pid, struct process_info *ret)
 {
-	return process_text_pages(pid, pid) ? process_glance(pid, ret) : -EAGAIN;
+	return process_text_pages(pid, pid) ? process_glance(NULL, pid, ret) : -EAGAIN;
 }
 
 /* Add those that fit; pids then has those that execute another program. */

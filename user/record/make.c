@@ -271,10 +271,10 @@ static int read_rows(const struct result_source *src, const struct result_reques
 	int err = 0;
 
 	snprintf(ret->reading.why, sizeof(ret->reading.why), "%s",
-		 !src->rows		       ? "resident memory is not read: --rows-interval 0" :
-		 i && i->why[0]		       ? i->why :
-		 process_glance(r->pid, &info) ? "the process has ended" :
-						 "");
+		 !src->rows	? "resident memory is not read: --rows-interval 0" :
+		 i && i->why[0] ? i->why :
+		 process_glance(src->reader, r->pid, &info) ? "the process has ended" :
+							      "");
 	if (ret->reading.why[0])
 		return 0;
 	if (r->wants_pinned && (snapshot_list_blocks(src->engine, r->pid, (uint32_t)image, &pins) ||
@@ -349,7 +349,7 @@ static int add_notes(struct profile *p, const struct result_source *src,
 		set_rows(src, m, r, now, &facts);
 	}
 	set_times(src, m, r, &facts);
-	if (r->pid && !r->is_over && !process_glance(r->pid, &info))
+	if (r->pid && !r->is_over && !process_glance(src->reader, r->pid, &info))
 		set_resident(src, r, &info, &facts);
 	for (size_t i = 0; i < r->note_cnt && !err; i++)
 		err = profile_comment(p, "%s", r->notes[i]);

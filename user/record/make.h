@@ -27,7 +27,10 @@ struct track_files;
 struct tracker;
 
 /* What results are made from, and what their notes say. */
+struct reader;
+
 struct result_source {
+	struct reader *reader; /* see proc/reader.h */
 	struct engine *engine;
 	struct track_files *files;
 	struct tracker *tracker;

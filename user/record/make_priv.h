@@ -9,6 +9,7 @@
 
 struct proc_maps;
 struct profile;
+struct reader;
 struct result_request;
 struct result_source;
 struct symbol_options;
@@ -46,7 +47,8 @@ int process_names_write(const struct result_source *src, const struct result_req
 struct address_map;
 
 /* Read the present mappings. Keeps a reference to files. -ESRCH: the process has ended. */
-int address_map_new(const struct track_files *files, pid_t pid, struct address_map **ret);
+int address_map_new(struct reader *reader, const struct track_files *files, pid_t pid,
+		    struct address_map **ret);
 /* Build from maps; takes ownership of them, also on failure. */
 int address_map_of(const struct track_files *files, struct proc_maps *maps,
 		   struct address_map **ret);

@@ -84,14 +84,15 @@ int address_map_of(const struct track_files *files, struct proc_maps *maps,
 	return 0;
 }
 
-int address_map_new(const struct track_files *files, pid_t pid, struct address_map **ret)
+int address_map_new(struct reader *reader, const struct track_files *files, pid_t pid,
+		    struct address_map **ret)
 {
 	struct process_info info;
 	struct proc_maps maps = { 0 };
-	int err = process_info_read(pid, &info);
+	int err = process_info_read(reader, pid, &info);
 
 	if (!err)
-		err = proc_maps_read(pid, info.live_tid, &maps);
+		err = proc_maps_read(reader, pid, info.live_tid, &maps);
 	if (!err)
 		err = address_map_of(files, &maps, ret);
 	if (!err)
@@ -266,7 +267,7 @@ int process_text_write(const struct result_source *src, const struct result_requ
 	};
 	struct address_map *a;
 	FILE *out;
-	int err = address_map_new(src->files, r->pid, &a);
+	int err = address_map_new(src->reader, src->files, r->pid, &a);
 
 	if (err)
 		return err;
@@ -384,7 +385,7 @@ int process_names_write(const struct result_source *src, const struct result_req
 	struct place *places = calloc(addr_cnt + 1, sizeof(*places));
 	struct address_map *a = NULL;
 	FILE *out;
-	int err = places ? address_map_new(src->files, r->pid, &a) : -ENOMEM;
+	int err = places ? address_map_new(src->reader, src->files, r->pid, &a) : -ENOMEM;
 
 	for (size_t i = 0; i < addr_cnt && !err; i++) {
 		places[i].addr = r->addrs.addrs[i];

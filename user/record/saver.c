@@ -224,7 +224,7 @@ struct watched *saved_watch_find(const struct saved_watch *kw, pid_t pid)
  * comm: used when /proc does not tell it any more, because the process is ending; need not end in \0. Values that cannot
  * be had any more keep their defaults. -ESRCH: the tracker does not follow it; -ENOMEM.
  */
-static int saved_watch_add(struct saved_watch *kw, const struct tracker *t, pid_t pid,
+static int saved_watch_add(struct saved_watch *kw, const struct result_source *src, pid_t pid,
 			   const char *comm, size_t comm_bytes)
 {
 	struct watched w = { .name = { .pid = pid } };
@@ -232,10 +232,10 @@ static int saved_watch_add(struct saved_watch *kw, const struct tracker *t, pid_
 	uint32_t key = (uint32_t)pid;
 	int err;
 
-	if (!tracker_follows(t, pid))
+	if (!tracker_follows(src->tracker, pid))
 		return -ESRCH;
-	w.generation = tracker_generation(t, pid);
-	if (!process_glance(pid, &info)) {
+	w.generation = tracker_generation(src->tracker, pid);
+	if (!process_glance(src->reader, pid, &info)) {
 		comm = info.comm;
 		comm_bytes = sizeof(info.comm);
 	}
@@ -446,7 +446,7 @@ static struct watched *get_watched(struct saver *k, pid_t pid, const char *comm,
 		end_process(k, w, &name);
 		w = NULL;
 	}
-	if (!w && !saved_watch_add(&k->watch, k->src.tracker, pid, comm, comm_bytes))
+	if (!w && !saved_watch_add(&k->watch, &k->src, pid, comm, comm_bytes))
 		w = saved_watch_find(&k->watch, pid);
 	return w;
 }

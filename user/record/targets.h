@@ -35,7 +35,10 @@ struct target {
 	bool has_other_heap; /* another heap since its exec; the reporter clears it */
 };
 
+struct reader;
+
 struct targets {
+	struct reader *reader; /* see proc/reader.h */
 	VEC(struct target) list;
 	size_t next; /* index to check next */
 };

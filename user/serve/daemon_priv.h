@@ -24,6 +24,7 @@ struct loop;
 struct profile;
 struct profiles;
 struct pushes;
+struct reader;
 struct requests;
 struct result_request;
 struct result_source;
@@ -163,7 +164,7 @@ void target_memory_free(struct target_memory *tm);
 
 /* Have a job of the reader read one proportional set size, if one is due: the kernel may take long over it. Call a
  * few times a second. */
-void target_memory_work(struct target_memory *tm);
+void target_memory_work(struct target_memory *tm, struct reader *reader);
 /* That job (proc/reader.h). */
 #define TARGET_MEMORY_JOB 1
 int target_memory_run_job(const void *args, size_t args_bytes, int out_fd);

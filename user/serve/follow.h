@@ -24,10 +24,12 @@
 struct engine;
 struct follow;
 struct guardian;
+struct reader;
 struct select_rules;
 struct tracker;
 
 struct follow_options {
+	struct reader *reader; /* see proc/reader.h */
 	const struct select_rules *rules;
 	const pid_t *pids; /* followed whatever the rules say, until they end */
 	size_t pid_cnt;
