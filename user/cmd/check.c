@@ -5,16 +5,8 @@
  * Wiring only: the recording is record/recorder.c, the limits are report/limits.c. Exit status 1 is only for a
  * limit that is broken: any other failure is 2.
  */
-#include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"

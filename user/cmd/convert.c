@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd/convert.c - `heaptap convert`: converts a profile from one form to another. Wiring only. */
-#include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/fd.h"

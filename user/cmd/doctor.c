@@ -8,12 +8,6 @@
 #include "cmd/doctor.h"
 #include "track/tap_orders.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/err.h"
 #include "base/log.h"
 #include "base/sandbox.h"

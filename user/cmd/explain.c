@@ -4,11 +4,8 @@
  *
  * Exit status: 0 explained, 1 not (the message says why), 2 wrong usage.
  */
-#include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"

@@ -18,12 +18,7 @@
 #ifndef HT_CMD_OPTION_H
 #define HT_CMD_OPTION_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <stdio.h>
-
+#include "base/std.h"
 #include "base/units.h"
 #include "base/vec.h"
 

@@ -4,10 +4,6 @@
  *
  * Wiring only: the recording itself is record/recorder.c, the profile record/record_result.c.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "base/err.h"

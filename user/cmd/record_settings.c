@@ -2,15 +2,6 @@
 /* cmd/record_settings.c - see cmd/record_settings.h. */
 #include "cmd/record_settings.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "base/err.h"
 #include "base/log.h"
 #include "base/printable.h"

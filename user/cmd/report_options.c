@@ -2,11 +2,6 @@
 /* cmd/report_options.c - see report_priv.h. */
 #include "cmd/report_priv.h"
 
-#include <errno.h>
-#include <stddef.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/err.h"
 #include "base/log.h"
 #include "base/names.h"

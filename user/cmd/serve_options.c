@@ -2,13 +2,6 @@
 /* cmd/serve_options.c - see cmd/serve_options.h. */
 #include "cmd/serve_options.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/err.h"
 #include "cmd/cmd.h"

@@ -8,9 +8,7 @@
 #ifndef HT_CMD_SERVE_OPTIONS_H
 #define HT_CMD_SERVE_OPTIONS_H
 
-#include <stdbool.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/vec.h"
 #include "cmd/option.h"
 #include "proc/cgroup.h"

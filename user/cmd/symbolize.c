@@ -6,17 +6,7 @@
  * A build id identifies the file.
  */
 #include <curl/curl.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/curl_setup.h"
 #include "base/err.h"

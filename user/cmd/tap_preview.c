@@ -7,11 +7,7 @@
  */
 #include "cmd/record_settings.h"
 
-#include <errno.h>
 #include <linux/capability.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "alloc/allocators.h"
 #include "base/err.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd/top.c - `heaptap top`: runs a live view in the terminal until the user quits. Wiring only. */
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "cmd/cmd.h"

@@ -7,11 +7,6 @@
  */
 #include "cmd/cmd.h"
 
-#include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 #include "base/log.h"

@@ -23,10 +23,7 @@
 #ifndef HT_HTTP_ENDPOINTS_H
 #define HT_HTTP_ENDPOINTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "base/std.h"
 
 struct err;
 struct governor_record;

@@ -2,9 +2,6 @@
 /* ledger_notes.c - see recording_notes.h. */
 #include "record/recording_notes.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "profile/profile.h"
 #include "track/tracker.h"
 

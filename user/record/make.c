@@ -2,13 +2,7 @@
 /* make.c - see make.h. */
 #include "record/make.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"

@@ -5,13 +5,10 @@
  * It is made of a snapshot of the samples, or of the past that is kept of the stacks. Slow, because names are looked
  * up: run it in a child (worker.h).
  */
-#ifndef HT_RESULT_MAKE_H
-#define HT_RESULT_MAKE_H
+#ifndef HT_RECORD_MAKE_H
+#define HT_RECORD_MAKE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "kernel/attach.h"
 
 struct engine;

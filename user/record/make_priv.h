@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* make_priv.h - the parts of make.c. */
-#ifndef HT_RESULT_MAKE_PRIV_H
-#define HT_RESULT_MAKE_PRIV_H
+#ifndef HT_RECORD_MAKE_PRIV_H
+#define HT_RECORD_MAKE_PRIV_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "base/std.h"
 
 struct proc_maps;
 struct profile;

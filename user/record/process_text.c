@@ -2,13 +2,6 @@
 /* process_text.c - see make_priv.h. */
 #include "record/make_priv.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "alloc/allocators.h"
 #include "base/fd.h"
 #include "base/hmap.h"

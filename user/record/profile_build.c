@@ -8,12 +8,6 @@
  */
 #include "record/profile_build_priv.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/hmap.h"
 #include "base/printable.h"
 #include "base/vec.h"

@@ -2,14 +2,10 @@
 /*
  * profile_build.h - snapshot + stacks + files + names -> a profile.
  */
-#ifndef HT_RESULT_PROFILE_BUILD_H
-#define HT_RESULT_PROFILE_BUILD_H
+#ifndef HT_RECORD_PROFILE_BUILD_H
+#define HT_RECORD_PROFILE_BUILD_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "symbol/symbol.h"
 
 struct engine;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* profile_build_priv.h - a part of profile_build.c: stacks of a snapshot -> locations of a profile. */
-#ifndef HT_RESULT_PROFILE_BUILD_PRIV_H
-#define HT_RESULT_PROFILE_BUILD_PRIV_H
+#ifndef HT_RECORD_PROFILE_BUILD_PRIV_H
+#define HT_RECORD_PROFILE_BUILD_PRIV_H
 
-#include <stdint.h>
-
+#include "base/std.h"
 #include "base/vec.h"
 #include "record/profile_build.h"
 

@@ -10,11 +10,6 @@
  */
 #include "record/profile_build_priv.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "alloc/allocators.h"
 #include "base/hmap.h"
 #include "base/printable.h"

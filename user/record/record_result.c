@@ -2,11 +2,6 @@
 /* record_result.c - see record_result.h. */
 #include "record/record_result.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 

@@ -4,12 +4,10 @@
  *
  * The rows go to stdout, or to stderr where stdout belongs to a started program or to the profile.
  */
-#ifndef HT_RESULT_RECORD_RESULT_H
-#define HT_RESULT_RECORD_RESULT_H
+#ifndef HT_RECORD_RECORD_RESULT_H
+#define HT_RECORD_RECORD_RESULT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 struct profile;
 struct recorder;

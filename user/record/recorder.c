@@ -6,14 +6,8 @@
  * still seen; then the other probes are taken out. If the guardian is killed, the recording ends with what there
  * is.
  */
-#include <math.h>
+
 #include <signal.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/types.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"

@@ -7,12 +7,6 @@
  */
 #include "record/recorder_priv.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"

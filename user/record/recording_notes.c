@@ -7,12 +7,6 @@
  */
 #include "record/recording_notes.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/printable.h"

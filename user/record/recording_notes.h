@@ -16,14 +16,10 @@
  * Expected facts (frees are watched, nothing was lost) have no line, because `go tool pprof -top`
  * prints all comments before its table.
  */
-#ifndef HT_RESULT_RECORDING_NOTES_H
-#define HT_RESULT_RECORDING_NOTES_H
+#ifndef HT_RECORD_RECORDING_NOTES_H
+#define HT_RECORD_RECORDING_NOTES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "heaptap/abi.h"
 #include "kernel/attach.h"
 #include "profile/recording.h"

@@ -2,12 +2,6 @@
 /* rows_reader.c - see rows_reader.h. */
 #include "record/rows_reader.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"

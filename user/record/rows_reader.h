@@ -8,11 +8,7 @@
 #ifndef HT_RECORD_ROWS_READER_H
 #define HT_RECORD_ROWS_READER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/sandbox.h"
 #include "profile/resident_rows.h"
 

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* saved_store.c - see saver_priv.h. */
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/folder.h"

@@ -10,15 +10,7 @@
  */
 #include "record/saver.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/types.h>
 
 #include "base/clock.h"
 #include "base/err.h"

@@ -10,14 +10,10 @@
  * The kernel's event reports the end of a process. Its samples are still in the live map then: the saver keeps them
  * there (tracker_pin_image()) until the last profile is made.
  */
-#ifndef HT_RESULT_SAVER_H
-#define HT_RESULT_SAVER_H
+#ifndef HT_RECORD_SAVER_H
+#define HT_RECORD_SAVER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "http/endpoints.h"
 
 struct ht_event;

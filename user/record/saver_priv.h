@@ -3,14 +3,10 @@
  * saver_priv.h - the parts of saver.c: names, rules and the store, which are tested alone; the processes that are
  * watched, the profiles that are to be made, and several profiles of one snapshot.
  */
-#ifndef HT_RESULT_SAVER_PRIV_H
-#define HT_RESULT_SAVER_PRIV_H
+#ifndef HT_RECORD_SAVER_PRIV_H
+#define HT_RECORD_SAVER_PRIV_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/log.h"

@@ -2,13 +2,6 @@
 /* scope_labels.c - see scope_labels.h. */
 #include "record/scope_labels.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/hmap.h"
 #include "base/printable.h"
 #include "base/vec.h"

@@ -6,13 +6,10 @@
  * "\/"). LABEL nodes, and labels of other formats, are labels beside the path; of each key the
  * innermost.
  */
-#ifndef HT_RESULT_SCOPE_LABELS_H
-#define HT_RESULT_SCOPE_LABELS_H
+#ifndef HT_RECORD_SCOPE_LABELS_H
+#define HT_RECORD_SCOPE_LABELS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "profile/profile.h"
 
 struct engine;

@@ -9,11 +9,6 @@
  */
 #include "record/snapshot.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "heaptap/sum.h"
 #include "kernel/engine.h"

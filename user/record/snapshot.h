@@ -7,13 +7,10 @@
  * that stay are seen exactly once. In-use values come from the live map alone, so they are never
  * negative. Peaks, and what a task has allocated, come from sums that BPF keeps.
  */
-#ifndef HT_RESULT_SNAPSHOT_H
-#define HT_RESULT_SNAPSHOT_H
+#ifndef HT_RECORD_SNAPSHOT_H
+#define HT_RECORD_SNAPSHOT_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"

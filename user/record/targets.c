@@ -2,14 +2,7 @@
 /* targets.c - see targets.h. */
 #include "record/targets.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"

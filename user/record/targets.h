@@ -8,11 +8,7 @@
 #ifndef HT_RECORD_TARGETS_H
 #define HT_RECORD_TARGETS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/vec.h"
 #include "proc/runtime_kind.h"
 

@@ -9,23 +9,14 @@
 #include "record/top.h"
 
 #include <curses.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <termios.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"

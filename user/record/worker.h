@@ -9,13 +9,10 @@
  * It makes its files one after the other. What became of each is told in memory that both see, so what is made is
  * not lost when the child is ended.
  */
-#ifndef HT_RESULT_WORKER_H
-#define HT_RESULT_WORKER_H
+#ifndef HT_RECORD_WORKER_H
+#define HT_RECORD_WORKER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "base/std.h"
 
 /* Killed children that have not ended yet, because they wait in the kernel. When there are this many, the last one
  * is waited for. */

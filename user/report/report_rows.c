@@ -9,11 +9,6 @@
  */
 #include "report/report_rows.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "report/report_losses.h"
 
 /* Add without undefined behaviour, also for a file that was made to overflow. */

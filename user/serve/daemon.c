@@ -17,14 +17,8 @@
  */
 #include "serve/daemon_priv.h"
 
-#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/err.h"

@@ -7,11 +7,7 @@
 #ifndef HT_SERVE_DAEMON_H
 #define HT_SERVE_DAEMON_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "kernel/attach.h"
 #include "proc/select.h"
 #include "profile/recording.h"

@@ -5,11 +5,7 @@
 #ifndef HT_SERVE_DAEMON_PRIV_H
 #define HT_SERVE_DAEMON_PRIV_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/clock.h"
 #include "base/vec.h"
 #include "record/make.h"

@@ -7,15 +7,9 @@
  */
 #include "serve/debuginfo_upload.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hmap.h"

@@ -11,14 +11,10 @@
  *
  * Every build id that was offered is in exactly one of: waiting, uploaded, known, nameless, large, refused.
  */
-#ifndef HT_PUSH_DEBUGINFO_UPLOAD_H
-#define HT_PUSH_DEBUGINFO_UPLOAD_H
+#ifndef HT_SERVE_DEBUGINFO_UPLOAD_H
+#define HT_SERVE_DEBUGINFO_UPLOAD_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "serve/push_http.h"
 
 /*

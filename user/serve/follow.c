@@ -22,15 +22,7 @@
 #include "serve/follow.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/types.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"

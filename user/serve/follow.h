@@ -13,10 +13,7 @@
 #ifndef HT_SERVE_FOLLOW_H
 #define HT_SERVE_FOLLOW_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "kernel/attach.h"

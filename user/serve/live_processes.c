@@ -7,14 +7,7 @@
  * (http/series_table.c) chooses those that are shown.
  */
 
-#include <errno.h>
-#include <math.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hmap.h"

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* live_view.c - see daemon_priv.h. */
 #include <dirent.h>
-#include <errno.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/types.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hmap.h"

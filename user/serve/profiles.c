@@ -2,16 +2,7 @@
 /* profiles.c - see daemon_priv.h. */
 #include "serve/daemon_priv.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"

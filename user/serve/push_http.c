@@ -3,15 +3,8 @@
 #include "serve/push_http.h"
 
 #include <curl/curl.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
 #include <sys/timerfd.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/curl_setup.h"

@@ -5,14 +5,10 @@
  * All events make push_http_fd() readable: an epoll fd with libcurl's sockets and timers in it, which the caller
  * puts into its own loop. Only push_http_close() may wait, while a host's name is being looked up.
  */
-#ifndef HT_PUSH_HTTP_H
-#define HT_PUSH_HTTP_H
+#ifndef HT_SERVE_PUSH_HTTP_H
+#define HT_SERVE_PUSH_HTTP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/clock.h"
 #include "serve/push_message.h"
 

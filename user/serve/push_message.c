@@ -2,14 +2,6 @@
 /* push_message.c - see push_message.h. */
 #include "serve/push_message.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-
 #include "parca.pb-c.h"
 #include "pyroscope.pb-c.h"
 

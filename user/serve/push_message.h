@@ -2,13 +2,10 @@
 /*
  * push_message.h - the bytes of requests to destinations, and what their answers mean. Pure; push_http.h carries them.
  */
-#ifndef HT_PUSH_MESSAGE_H
-#define HT_PUSH_MESSAGE_H
+#ifndef HT_SERVE_PUSH_MESSAGE_H
+#define HT_SERVE_PUSH_MESSAGE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "base/std.h"
 
 struct ProtobufCMessage;
 

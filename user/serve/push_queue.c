@@ -2,21 +2,13 @@
 /* push_queue.c - see push_queue.h. */
 #include "serve/push_queue.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/timerfd.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -8,13 +8,10 @@
  * one of: sent, refused, dropped, waiting. (A request dropped for want of room while it is being sent counts as
  * dropped, although it may arrive.)
  */
-#ifndef HT_PUSH_QUEUE_H
-#define HT_PUSH_QUEUE_H
+#ifndef HT_SERVE_PUSH_QUEUE_H
+#define HT_SERVE_PUSH_QUEUE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "serve/push_http.h"
 #include "serve/push_message.h"
 

@@ -3,12 +3,6 @@
 #include "serve/push_http.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <strings.h>
 
 #include "base/err.h"
 #include "base/hmap.h"

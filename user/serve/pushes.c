@@ -7,18 +7,7 @@
  */
 #include "serve/pushes.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"

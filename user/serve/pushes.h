@@ -8,10 +8,7 @@
 #ifndef HT_SERVE_PUSHES_H
 #define HT_SERVE_PUSHES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "serve/debuginfo_upload.h"
 
 struct debuginfo_file;

@@ -2,18 +2,11 @@
 /* requests.c - see daemon_priv.h. */
 #include "serve/daemon_priv.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "http/endpoints.h"
 #include "http/http.h"
-#include "http/metrics_page.h"
 #include "http/pages.h"
 #include "http/past.h"
 #include "http/view.h"
