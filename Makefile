@@ -35,10 +35,9 @@ ALL_CFLAGS = -std=gnu11 $(CFLAGS) $(WARN) $(SANFLAGS) -D_GNU_SOURCE -DHEAPTAP_VE
 	-Iinclude -Iuser -I$(G)
 LIBS := -lbpf -ldw -lelf -lcapstone -lprotobuf-c -liberty -lcurl -llzma -lzstd -lz -lmicrohttpd -lncursesw -ltinfo -lm -pthread
 
-# OMIT: folders that a build has no use for (tests/tests.mk).
-SRCS := $(filter-out user/main.c $(addsuffix /%,$(addprefix user/,$(OMIT))),$(wildcard user/*.c user/*/*.c))
-PROTOS := user/profile/profile.proto user/push/parca.proto user/push/pyroscope.proto \
-	user/push/debuginfo.proto
+SRCS := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c))
+PROTOS := user/profile/profile.proto user/serve/parca.proto user/serve/pyroscope.proto \
+	user/serve/debuginfo.proto
 PROTO_NAMES := $(basename $(notdir $(PROTOS)))
 OBJS := $(SRCS:%.c=$(B)/%.o) $(PROTO_NAMES:%=$(B)/%.pb-c.o)
 BPF_OBJ := $(G)/heaptap.bpf.o
@@ -133,7 +132,7 @@ $(B)/user/%.o: user/%.c $(B)/flags
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-vpath %.proto user/profile user/push
+vpath %.proto user/profile user/serve
 $(G)/%.pb-c.h $(G)/%.pb-c.c &: %.proto
 	@mkdir -p $(G)
 	$(call say,PROTO,$<)

@@ -75,11 +75,10 @@ FUZZ_SAN := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=un
 	check-servers siblings check-fuzz torture fuzz lint format tests-san tests-plain tests-fuzz tests-rust
 
 SAN_MAKE = $(SUB_MAKE) $(BUILD_JOBS) SAN=1 B=$(B)-san G=$(G)
-# No parser is in the folders that are left out. -O1 takes three times as long to compile, which pays for inputs by the
+# -O1 takes three times as long to compile, which pays for inputs by the
 # million (`make fuzz`), not for the few thousand of `make check`.
 FUZZ_O := -O0
-FUZZ_MAKE = $(SUB_MAKE) $(BUILD_JOBS) CC=$(CLANG) B=$(B)-fuzz G=$(G) CFLAGS='$(FUZZ_O) -g1' SANFLAGS='$(FUZZ_SAN)' \
-	OMIT='record serve'
+FUZZ_MAKE = $(SUB_MAKE) $(BUILD_JOBS) CC=$(CLANG) B=$(B)-fuzz G=$(G) CFLAGS='$(FUZZ_O) -g1' SANFLAGS='$(FUZZ_SAN)'
 
 ifneq ($(strip $(T)),)
 # Found by tests/run, then built and run by a sub-make that gets their sources as NAMED.

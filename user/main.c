@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - the table of commands. */
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "base/names.h"

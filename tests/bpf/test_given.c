@@ -3,9 +3,9 @@
 #include "rig.h"
 
 #include "profile/profile.h"
-#include "result/profile_build.h"
-#include "result/scope_labels.h"
-#include "result/snapshot.h"
+#include "record/profile_build.h"
+#include "record/scope_labels.h"
+#include "record/snapshot.h"
 
 static void *(*volatile do_malloc)(size_t) = malloc;
 

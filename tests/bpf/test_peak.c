@@ -11,7 +11,7 @@
 #include <fcntl.h>
 #include <math.h>
 
-#include "result/snapshot.h"
+#include "record/snapshot.h"
 
 #define SLOT_CNT 64
 #define SITE_CNT 4

@@ -277,7 +277,7 @@ static void test_detach(void **state)
 
 	rig_start(&rig);
 	rig_do(&rig, step_begin);
-	assert_int_equal(proc_maps_read(rig.pid, rig.pid, &maps), 0);
+	assert_int_equal(proc_maps_read(NULL, rig.pid, rig.pid, &maps), 0);
 	bytes = text_bytes(&maps);
 	assert_true(bytes > 0);
 	before = malloc(bytes);

@@ -15,7 +15,7 @@
 #include "heaptap/scope.h"
 #include "kernel/engine_priv.h"
 #include "kernel/reclaim.h"
-#include "result/snapshot.h"
+#include "record/snapshot.h"
 
 #define DEEPEST 40
 #define NO_READER UINT64_MAX

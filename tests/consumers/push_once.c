@@ -25,8 +25,8 @@
 #include "base/log.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
-#include "push/push_http.h"
-#include "push/push_queue.h"
+#include "serve/push_http.h"
+#include "serve/push_queue.h"
 
 #define LABELS_MAX 16
 

@@ -60,7 +60,7 @@ backend() {
 	: >"$work/port"
 	: >"$got"
 	NODE_PATH=$modules/node_modules node tests/consumers/push_server.js parca 0 "$got" \
-		--proto user/push/parca.proto --uploads "$work/uploads" "$@" \
+		--proto user/serve/parca.proto --uploads "$work/uploads" "$@" \
 		>"$work/port" 2>"$work/backend.err" &
 	backend=$!
 	pids="$pids $backend"
@@ -131,7 +131,7 @@ counted() { # NAME STATE COUNT
 		not_ok "$1" "not $3 $2" "$work/log"
 	}
 }
-with="--debuginfo user/push/debuginfo.proto"
+with="--debuginfo user/serve/debuginfo.proto"
 
 ## a stream
 target plain

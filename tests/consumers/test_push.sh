@@ -45,7 +45,7 @@ serve() {
 	shift 3
 	: >"$work/port"
 	NODE_PATH=$modules/node_modules node tests/consumers/push_server.js "$kind" "$want" "$got" \
-		--proto user/push/parca.proto --descriptors "$top/push.bin" "$@" \
+		--proto user/serve/parca.proto --descriptors "$top/push.bin" "$@" \
 		>"$work/port" 2>"$work/server.err" &
 	server=$!
 	servers="$servers $server"
@@ -282,7 +282,7 @@ pushed() {
 			kill -9 "$server" 2>/dev/null
 			sleep 0.7
 			NODE_PATH=$modules/node_modules node tests/consumers/push_server.js parca "$port" \
-				"$work/restart" --proto user/push/parca.proto >/dev/null 2>&1 &
+				"$work/restart" --proto user/serve/parca.proto >/dev/null 2>&1 &
 			server=$!
 			echo "$server" >"$work/last"
 		done

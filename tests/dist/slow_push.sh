@@ -13,7 +13,7 @@ build_holder "$work/holder" ${CC:-gcc} || { not_ok setup "the workload" "$work/l
 openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/key" -out "$work/cert" -days 2 -subj /CN=pushed.example \
 	-addext 'subjectAltName=DNS:pushed.example' >"$work/log" 2>&1 || { not_ok setup "no certificate" "$work/log"; dist_end; }
 NODE_PATH=$modules/node_modules node tests/consumers/push_server.js parca 0 "$work/arrived" \
-	--proto user/push/parca.proto --key "$work/key" --cert "$work/cert" --brief yes >"$work/port" 2>"$work/server.err" &
+	--proto user/serve/parca.proto --key "$work/key" --cert "$work/cert" --brief yes >"$work/port" 2>"$work/server.err" &
 pids="$pids $!"
 await 30 test -s "$work/port" || { not_ok setup "the server does not start" "$work/server.err"; dist_end; }
 port=$(cat "$work/port")

@@ -38,7 +38,7 @@
 #include "profile/estimate.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
-#include "result/recording_notes.h"
+#include "record/recording_notes.h"
 
 #define ROWS_CAP 8192
 #define SITE_BYTES 64

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/metrics_page.h"
+#include "http/pages.h"
 #include "proc/cgroup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "push/debuginfo_upload.h"
+#include "serve/debuginfo_upload.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

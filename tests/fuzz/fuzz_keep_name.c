@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "result/saver_priv.h"
+#include "record/saver_priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -43,10 +43,10 @@ static void check_argv(void)
 	char args[256], *env;
 	size_t bytes;
 
-	if (!process_read_cmdline(PID, args, sizeof(args), &bytes) &&
+	if (!process_read_cmdline(NULL, PID, args, sizeof(args), &bytes) &&
 	    (bytes >= sizeof(args) || args[bytes]))
 		abort();
-	if (!process_read_environ(PID, &env, &bytes)) {
+	if (!process_read_environ(NULL, PID, &env, &bytes)) {
 		if (!bytes || env[bytes - 1])
 			abort();
 		free(env);
@@ -63,8 +63,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	int err, glance_err;
 
 	made_proc_split(files, sizeof(files) / sizeof(*files), data, bytes);
-	err = process_info_read(PID, &info);
-	glance_err = process_glance(PID, &glance);
+	err = process_info_read(NULL, PID, &info);
+	glance_err = process_glance(NULL, PID, &glance);
 	if (err > 0 || glance_err > 0 || (!err && glance_err))
 		abort();
 	if (!err) {

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "push/push_queue.h"
+#include "serve/push_queue.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

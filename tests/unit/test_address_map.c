@@ -13,7 +13,7 @@
 
 #include "alloc/allocators.h"
 #include "proc/process.h"
-#include "result/make_priv.h"
+#include "record/make_priv.h"
 #include "track/files.h"
 #include "track/policy.h"
 
@@ -32,7 +32,7 @@ static struct track_files *own_files(void)
 	const struct proc_map *m;
 
 	assert_int_equal(track_files_new(NULL, &policy, &files), 0);
-	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
+	assert_int_equal(proc_maps_read(NULL, getpid(), 0, &maps), 0);
 	vec_each(&maps.maps, m)
 		if (m->is_exec && m->start_addr >> 63 == 0)
 			assert_int_equal(track_files_get(files, &user, m, &file), 0);
@@ -48,7 +48,7 @@ static void test_own(void **state)
 	struct address_map *a;
 
 	(void)state;
-	assert_int_equal(address_map_new(files, getpid(), &a), 0);
+	assert_int_equal(address_map_new(NULL, files, getpid(), &a), 0);
 	for (size_t i = 0; i < 2; i++) {
 		file = address_map_place(a, addrs[i], &vaddr);
 		assert_non_null(file);
@@ -99,7 +99,7 @@ static void test_no_such_process(void **state)
 	struct address_map *a;
 
 	(void)state;
-	assert_int_equal(address_map_new(NULL, INT32_MAX, &a), -ESRCH);
+	assert_int_equal(address_map_new(NULL, NULL, INT32_MAX, &a), -ESRCH);
 }
 
 int main(void)

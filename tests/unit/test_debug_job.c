@@ -15,9 +15,11 @@
 #include "elf/debug_only.h"
 #include "elf/elf_file.h"
 #include "proc/reader.h"
-#include "push/debuginfo_upload.h"
+#include "serve/debuginfo_upload.h"
 #include "serve/pushes.h"
 #include "track/file.h"
+
+static struct reader *by_reader;
 
 static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, int out_fd)
 {
@@ -39,7 +41,7 @@ static void the_file_comes_through_a_pipe(void **state)
 	assert_int_equal(elf_file_open_fd(file.fd, &ef), 0);
 	assert_int_equal(debug_only_new(ef, &d), 0);
 	elf_file_close(ef);
-	assert_int_equal(debug_job_start(&file, &got), 0);
+	assert_int_equal(debug_job_start(by_reader, &file, &got), 0);
 	assert_true(got.bytes == debug_only_bytes(d) && got.hash == debug_only_hash(d));
 	want = malloc(got.bytes);
 	is = malloc(got.bytes + 1);
@@ -64,11 +66,11 @@ static void who_stops_reading_ends_the_job(void **state)
 	file.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	/* more of them than there may be at once */
 	for (int i = 0; i < 3 * READER_JOBS_OF_USER_CAP; i++) {
-		int err = debug_job_start(&file, &got);
+		int err = debug_job_start(by_reader, &file, &got);
 
 		for (int k = 0; k < 200 && err == -EAGAIN; k++) {
 			usleep(10000);
-			err = debug_job_start(&file, &got);
+			err = debug_job_start(by_reader, &file, &got);
 		}
 		assert_int_equal(err, 0);
 		close(got.fd);
@@ -83,20 +85,20 @@ static void what_has_no_names(void **state)
 
 	(void)state;
 	file.fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
-	assert_int_equal(debug_job_start(&file, &got), -ENODATA);
+	assert_int_equal(debug_job_start(by_reader, &file, &got), -ENODATA);
 	close(file.fd);
 }
 
 static int set_up(void **state)
 {
 	(void)state;
-	return reader_start(READER_PATIENT_MS, run_job);
+	return reader_start(READER_PATIENT_MS, run_job, &by_reader);
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	reader_end();
+	reader_end(by_reader);
 	return 0;
 }
 

@@ -15,7 +15,7 @@
 #include "debuginfo.pb-c.h"
 #include "profile/profile.h"
 #include "profile/profile_copy.h"
-#include "push/debuginfo_upload.h"
+#include "serve/debuginfo_upload.h"
 
 typedef Parca__Debuginfo__V1alpha1__ShouldInitiateUploadRequest ShouldPb;
 typedef Parca__Debuginfo__V1alpha1__ShouldInitiateUploadResponse ShouldAnswerPb;

@@ -44,7 +44,7 @@ static void the_loader_says_where_it_stands(void **state)
 	assert_int_equal(auxv_value(getpid(), 12345, &base), -ENOENT);
 	assert_int_equal(auxv_value(0x7ffffff0, AT_BASE, &base), -ENOENT);
 	base = getauxval(AT_BASE);
-	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
+	assert_int_equal(proc_maps_read(NULL, getpid(), 0, &maps), 0);
 	m = proc_maps_find(&maps, base);
 	assert_non_null(m);
 	assert_int_equal(elf_file_open(m->path, &ef), 0);

@@ -22,6 +22,8 @@
 #include "proc/reader.h"
 #include "track/file_content.h"
 
+static struct reader *by_reader;
+
 static const struct alloc_options opts;
 
 static int open_libc(char *path, size_t path_bytes)
@@ -30,7 +32,7 @@ static int open_libc(char *path, size_t path_bytes)
 	const struct proc_map *m;
 	int fd = -1;
 
-	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
+	assert_int_equal(proc_maps_read(NULL, getpid(), 0, &maps), 0);
 	vec_each(&maps.maps, m)
 		if (fd < 0 && strstr(m->path, "/libc.so")) {
 			strncpy(path, m->path, path_bytes - 1);
@@ -230,9 +232,9 @@ static void by_a_job(void **state)
 	size_t bytes;
 
 	(void)state;
-	assert_int_equal(reader_start(READER_PATIENT_MS, file_job_run), 0);
+	assert_int_equal(reader_start(READER_PATIENT_MS, file_job_run, &by_reader), 0);
 	read_here(fd, path, &here);
-	assert_int_equal(file_job_start(0, fd, 1 << 20, &source, &opts, &said_fd), 0);
+	assert_int_equal(file_job_start(by_reader, 0, fd, 1 << 20, &source, &opts, &said_fd), 0);
 	bytes = read_all(said_fd, &said);
 	assert_int_equal(file_job_read(said, bytes, &back), 0);
 	assert_same(&here, &back);
@@ -243,13 +245,13 @@ static void by_a_job(void **state)
 	/* What is no ELF file. */
 	memset(&back, 0, sizeof(back));
 	fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
-	assert_int_equal(file_job_start(0, fd, 1000, &source, &opts, &said_fd), 0);
+	assert_int_equal(file_job_start(by_reader, 0, fd, 1000, &source, &opts, &said_fd), 0);
 	close(fd);
 	bytes = read_all(said_fd, &said);
 	assert_int_equal(file_job_read(said, bytes, &back), -ENOEXEC);
 	free(said);
 	file_content_release(&back);
-	reader_end();
+	reader_end(by_reader);
 }
 
 /* The size of a file is whatever its owner says. */

@@ -15,6 +15,8 @@
 #include "proc/process.h"
 #include "proc/reader.h"
 
+static struct reader *by_reader;
+
 static void test_names(void **state)
 {
 	static const struct {
@@ -117,19 +119,19 @@ static void test_files(void **state)
 	struct heap_kind kind;
 
 	(void)state;
-	heap_kind_of_files(self, 1, &kind);
+	heap_kind_of_files(by_reader, self, 1, &kind);
 	assert_false(kind.is_go || kind.is_static || kind.runtime);
 	assert_true(kind.has_names);
 	unsetenv("PYTHONMALLOC");
-	heap_kind_of_files(python, 2, &kind);
+	heap_kind_of_files(by_reader, python, 2, &kind);
 	assert_true(kind.runtime == RUNTIME_PYTHON && kind.own.what);
 	setenv("PYTHONMALLOC", "malloc", 1);
-	heap_kind_of_files(python, 2, &kind);
+	heap_kind_of_files(by_reader, python, 2, &kind);
 	assert_null(kind.own.what);
 	setenv("PYTHONMALLOC", "pymalloc", 1);
-	heap_kind_of_files(python, 2, &kind);
+	heap_kind_of_files(by_reader, python, 2, &kind);
 	assert_non_null(kind.own.what);
-	heap_kind_of_files(NULL, 0, &kind);
+	heap_kind_of_files(by_reader, NULL, 0, &kind);
 	assert_int_equal(kind.runtime, RUNTIME_NONE);
 }
 
@@ -139,9 +141,9 @@ static void test_process(void **state)
 	struct heap_kind kind;
 
 	(void)state;
-	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_int_equal(process_info_read(by_reader, getpid(), &info), 0);
 	assert_int_equal(info.ppid, getppid());
-	heap_kind_read(&info, &kind);
+	heap_kind_read(by_reader, &info, &kind);
 	assert_false(kind.is_go || kind.is_static || kind.runtime);
 	assert_true(kind.file_cnt > 1);
 }
@@ -159,14 +161,15 @@ static void test_jobs(void **state)
 	struct heap_kind kind;
 
 	(void)state;
-	assert_int_equal(reader_start(READER_PATIENT_MS, run_job), 0);
+	assert_int_equal(reader_start(READER_PATIENT_MS, run_job, &by_reader), 0);
 	test_process(NULL);
 	test_files(NULL);
-	heap_kind_of_files(none, 1, &kind);
+	heap_kind_of_files(by_reader, none, 1, &kind);
 	assert_false(kind.is_go || kind.is_static || kind.has_names);
-	heap_kind_of_files(text, 1, &kind);
+	heap_kind_of_files(by_reader, text, 1, &kind);
 	assert_false(kind.is_go || kind.is_static || kind.has_names);
-	reader_end();
+	reader_end(by_reader);
+	by_reader = NULL;
 }
 
 static void test_list(void **state)

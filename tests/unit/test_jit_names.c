@@ -238,32 +238,32 @@ static void test_which_file(void **state)
 	int fd;
 
 	(void)state;
-	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_int_equal(process_info_read(NULL, getpid(), &info), 0);
 	assert_int_equal(info.ns_pid, getpid());
 	info.ns_pid = 1; /* as in a container */
 	make_root(root, path, sizeof(path), &info);
-	assert_int_equal(jit_map_open(root, &info), -ENOENT);
+	assert_int_equal(jit_map_open(NULL, root, &info), -ENOENT);
 	write_map(path, "1000 10 x\n");
-	fd = jit_map_open(root, &info);
+	fd = jit_map_open(NULL, root, &info);
 	assert_true(fd >= 0);
 	close(fd);
 	if (!geteuid()) {
 		assert_int_equal(chown(path, 65534, 65534), 0);
-		assert_int_equal(jit_map_open(root, &info), -EPERM);
+		assert_int_equal(jit_map_open(NULL, root, &info), -EPERM);
 		info.uid = 65534;
-		fd = jit_map_open(root, &info);
+		fd = jit_map_open(NULL, root, &info);
 		assert_true(fd >= 0);
 		close(fd);
 	}
 	/* Of a process that had the number before. */
 	assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
-	assert_int_equal(jit_map_open(root, &info), -ESTALE);
+	assert_int_equal(jit_map_open(NULL, root, &info), -ESTALE);
 	unlink(path);
 	assert_int_equal(symlink("/etc/passwd", path), 0);
-	assert_true(jit_map_open(root, &info) < 0);
+	assert_true(jit_map_open(NULL, root, &info) < 0);
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0666), 0);
-	assert_true(jit_map_open(root, &info) < 0);
+	assert_true(jit_map_open(NULL, root, &info) < 0);
 	snprintf(command, sizeof(command), "rm -rf %s", root);
 	assert_int_equal(system(command), 0);
 }
@@ -296,10 +296,10 @@ static void test_periods(void **state)
 	uint64_t end;
 
 	(void)state;
-	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_int_equal(process_info_read(NULL, getpid(), &info), 0);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	unlink(path);
-	assert_int_equal(jit_code_new(&info, NULL, &c), 0);
+	assert_int_equal(jit_code_new(NULL, &info, NULL, &c), 0);
 	expect_name(c, 0, 0x1008, NULL);
 	/* What was there before is no change. */
 	write_map(path, "1000 100 oldest\n1000 100 first\n2000 100 other\n");
@@ -335,7 +335,7 @@ static void test_periods(void **state)
 	expect_name(c, 2, 0x1044, "third");
 	/* A forked process has what its parent had then. */
 	info.ns_pid = 1;
-	assert_int_equal(jit_code_new(&info, c, &child), 0);
+	assert_int_equal(jit_code_new(NULL, &info, c, &child), 0);
 	expect_name(child, 0, 0x1044, "third");
 	expect_name(child, 0, 0x8000, NULL);
 	/* asked for together, what nobody knows between what the parent does */
@@ -374,11 +374,11 @@ static void test_symbols(void **state)
 	char path[64];
 
 	(void)state;
-	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_int_equal(process_info_read(NULL, getpid(), &info), 0);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	unlink(path);
 	write_map(path, "1000 10 JS:*a\x1b[2J\xff /x.js:7:1\n2000 10 void A.b(int)\n");
-	assert_int_equal(jit_code_new(&info, NULL, &file.jit), 0);
+	assert_int_equal(jit_code_new(NULL, &info, NULL, &file.jit), 0);
 	assert_int_equal(file_symbolize(&opts, &file, NULL, addrs, 3, &sym), 0);
 	assert_int_equal(sym->first[3], 3);
 	assert_null(strpbrk(sym->frames[0].name, "\x1b\xff"));
@@ -403,10 +403,10 @@ static void test_many_changes(void **state)
 	uint32_t piece_cnt = 0;
 
 	(void)state;
-	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_int_equal(process_info_read(NULL, getpid(), &info), 0);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	unlink(path);
-	assert_int_equal(jit_code_new(&info, NULL, &c), 0);
+	assert_int_equal(jit_code_new(NULL, &info, NULL, &c), 0);
 	write_map(path, "100000 100000 all\n");
 	assert_false(look(c));
 	for (int i = 0; i < 3000; i++) {

@@ -77,7 +77,7 @@ static size_t found(uint64_t *off)
 	struct leftovers l = { 0 };
 	size_t cnt;
 
-	assert_int_equal(leftovers_find(getpid(), &map, &file, &l), 0);
+	assert_int_equal(leftovers_find(NULL, getpid(), &map, &file, &l), 0);
 	cnt = l.sites.cnt;
 	*off = cnt ? l.sites.data[0].off : 0;
 	vec_release(&l.sites);

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "http/metrics_page.h"
+#include "http/pages.h"
 #include "http/past.h"
 #include "http/view.h"
 

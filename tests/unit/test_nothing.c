@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "proc/runtime_kind.h"
-#include "result/record_result.h"
+#include "record/record_result.h"
 
 static struct heap_kind kind;
 static char *ls[] = { (char *)"ls", (char *)"-l", (char *)"/", NULL };

@@ -218,8 +218,8 @@ static int read_self(uint64_t known_ns, struct otel_process_ctx *ret)
 	struct proc_maps maps = { 0 };
 	int err;
 
-	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
-	err = otel_process_ctx_read(getpid(), &maps, known_ns, ret);
+	assert_int_equal(proc_maps_read(NULL, getpid(), 0, &maps), 0);
+	err = otel_process_ctx_read(NULL, getpid(), &maps, known_ns, ret);
 	proc_maps_release(&maps);
 	return err;
 }

@@ -155,7 +155,7 @@ static void test_find(void **state)
 /* What process_open_map() returns can be opened, but not read as it is. */
 static int read_mapped(const struct proc_map *m, void *buf, size_t bytes)
 {
-	int path_fd = process_open_map(getpid(), 0, m, NULL), fd;
+	int path_fd = process_open_map(NULL, getpid(), 0, m, NULL), fd;
 
 	assert_true(path_fd >= 0);
 	assert_int_equal(read(path_fd, buf, bytes), -1);
@@ -175,7 +175,7 @@ static void test_own_maps(void **state)
 	int fd;
 
 	(void)state;
-	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
+	assert_int_equal(proc_maps_read(NULL, getpid(), 0, &maps), 0);
 	m = proc_maps_find(&maps, (uint64_t)(uintptr_t)test_own_maps);
 	assert_non_null(m);
 	assert_true(m->is_exec);
@@ -190,7 +190,7 @@ static void test_own_maps(void **state)
 	close(fd);
 	m = proc_maps_find(&maps, (uint64_t)(uintptr_t)&maps); /* the stack */
 	assert_non_null(m);
-	assert_int_equal(process_open_map(getpid(), 0, m, NULL), -ENOENT);
+	assert_int_equal(process_open_map(NULL, getpid(), 0, m, NULL), -ENOENT);
 	proc_maps_release(&maps);
 }
 
@@ -206,7 +206,7 @@ static void test_mapped_inode(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(process_mapped_inode(fd, &dev, &ino), 0);
 	close(fd);
-	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
+	assert_int_equal(proc_maps_read(NULL, getpid(), 0, &maps), 0);
 	m = proc_maps_find(&maps, (uint64_t)(uintptr_t)test_mapped_inode);
 	assert_non_null(m);
 	assert_int_equal(dev, m->dev);
@@ -229,9 +229,9 @@ static void test_no_memory_no_maps(void **state)
 	if (zombie == 0)
 		_exit(0);
 	waitid(P_PID, (id_t)zombie, NULL, WEXITED | WNOWAIT);
-	assert_int_equal(proc_maps_read(zombie, 0, &maps), -ESRCH);
+	assert_int_equal(proc_maps_read(NULL, zombie, 0, &maps), -ESRCH);
 	waitpid(zombie, NULL, 0);
-	assert_int_equal(proc_maps_read(zombie, 0, &maps), -ESRCH);
+	assert_int_equal(proc_maps_read(NULL, zombie, 0, &maps), -ESRCH);
 }
 
 static char file_path[] = "/tmp/heaptap-test-maps-XXXXXX";
@@ -243,7 +243,7 @@ static const struct proc_map *map_file(int fd, struct proc_maps *maps)
 	void *mem = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
 
 	assert_true(mem != MAP_FAILED);
-	assert_int_equal(proc_maps_read(getpid(), 0, maps), 0);
+	assert_int_equal(proc_maps_read(NULL, getpid(), 0, maps), 0);
 	return proc_maps_find(maps, (uint64_t)(uintptr_t)mem);
 }
 
@@ -282,7 +282,7 @@ static void test_replaced_file(void **state)
 	assert_true(other_fd >= 0);
 	assert_int_equal(write(other_fd, "new", 3), 3);
 	close(other_fd);
-	got = process_open_map(getpid(), 0, m, NULL);
+	got = process_open_map(NULL, getpid(), 0, m, NULL);
 	if (can_use_map_files(m)) {
 		assert_true(got >= 0);
 		close(got);
@@ -294,9 +294,9 @@ static void test_replaced_file(void **state)
 	/* a range that map_files does not know: only the name is left, and it is another file */
 	moved = *m;
 	moved.end_addr += 0x1000;
-	assert_int_equal(process_open_map(getpid(), 0, &moved, NULL), -ESTALE);
+	assert_int_equal(process_open_map(NULL, getpid(), 0, &moved, NULL), -ESTALE);
 	proc_maps_release(&maps);
-	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
+	assert_int_equal(proc_maps_read(NULL, getpid(), 0, &maps), 0);
 	m = proc_maps_find(&maps, moved.start_addr);
 	assert_non_null(m);
 	assert_true(m->is_deleted);
@@ -319,7 +319,7 @@ static void test_by_name_and_devices(void **state)
 	assert_non_null(m);
 	moved = *m;
 	moved.end_addr += 0x1000;
-	got = process_open_map(getpid(), 0, &moved, NULL);
+	got = process_open_map(NULL, getpid(), 0, &moved, NULL);
 	assert_true(got >= 0);
 	close(got);
 	close(fd);
@@ -327,7 +327,7 @@ static void test_by_name_and_devices(void **state)
 	fd = open("/dev/zero", O_RDONLY);
 	m = map_file(fd, &maps);
 	assert_non_null(m);
-	got = process_open_map(getpid(), 0, m, NULL);
+	got = process_open_map(NULL, getpid(), 0, m, NULL);
 	/* depends on the kernel whether it shows as a file at all */
 	assert_true(got == -ENOEXEC || got == -ENOENT);
 	close(fd);

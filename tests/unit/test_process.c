@@ -154,7 +154,7 @@ static void test_self(void **state)
 	assert_true(n > 0);
 	exe[n] = '\0';
 	prctl(PR_SET_NAME, "odd) R (name");
-	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_int_equal(process_info_read(NULL, getpid(), &info), 0);
 	assert_int_equal(info.pid, getpid());
 	assert_int_equal(info.tgid, getpid());
 	assert_int_equal(info.live_tid, getpid());
@@ -188,19 +188,19 @@ static void test_called(void **state)
 	prctl(PR_GET_NAME, was);
 	assert_int_equal(prctl(PR_SET_NAME, name), 0);
 	unlink(link);
-	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_int_equal(process_info_read(NULL, getpid(), &info), 0);
 	assert_string_equal(info.called, "");
 	assert_int_equal(symlink(slash + 1, link), 0);
-	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_int_equal(process_info_read(NULL, getpid(), &info), 0);
 	unlink(link);
 	assert_string_equal(info.called, name);
 	assert_string_equal(info.exe, exe);
 	assert_int_equal(symlink("/proc/self/exe", link), 0); /* the reader's own, or nobody's */
-	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_int_equal(process_info_read(NULL, getpid(), &info), 0);
 	unlink(link);
 	assert_string_equal(info.called, "");
 	assert_int_equal(symlink("/bin/sh", link), 0); /* another file */
-	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_int_equal(process_info_read(NULL, getpid(), &info), 0);
 	unlink(link);
 	assert_string_equal(info.called, "");
 	prctl(PR_SET_NAME, was);
@@ -215,9 +215,9 @@ static void test_no_such_process(void **state)
 	if (pid == 0)
 		_exit(0);
 	waitpid(pid, NULL, 0);
-	assert_int_equal(process_info_read(pid, &info), -ESRCH);
-	assert_int_equal(process_info_read(0, &info), -ESRCH);
-	assert_int_equal(process_info_read(-1, &info), -ESRCH);
+	assert_int_equal(process_info_read(NULL, pid, &info), -ESRCH);
+	assert_int_equal(process_info_read(NULL, 0, &info), -ESRCH);
+	assert_int_equal(process_info_read(NULL, -1, &info), -ESRCH);
 }
 
 static void test_zombie(void **state)
@@ -230,7 +230,7 @@ static void test_zombie(void **state)
 	if (pid == 0)
 		_exit(0);
 	waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT);
-	assert_int_equal(process_info_read(pid, &info), 0);
+	assert_int_equal(process_info_read(NULL, pid, &info), 0);
 	assert_true(info.is_zombie);
 	assert_false(info.is_main_thread_gone);
 	assert_int_equal(process_check(&info, &why), -ESRCH);
@@ -244,7 +244,7 @@ static void test_kernel_thread(void **state)
 	struct err why;
 
 	(void)state;
-	if (process_info_read(2, &info) || strcmp(info.comm, "kthreadd")) {
+	if (process_info_read(NULL, 2, &info) || strcmp(info.comm, "kthreadd")) {
 		skip(); /* in a pid namespace there are none */
 	}
 	assert_true(info.is_kernel_thread);
@@ -291,7 +291,7 @@ static void *outlive_main(void *arg)
 	/* it says "ready" only when the main thread has ended */
 	do {
 		usleep(1000);
-	} while (process_info_read(getpid(), &info) || info.state != 'Z');
+	} while (process_info_read(NULL, getpid(), &info) || info.state != 'Z');
 	if (write(ready_fd, "r", 1) == 1)
 		pause();
 	return NULL;
@@ -317,18 +317,18 @@ static void test_main_thread_gone(void **state)
 	int fd = -1;
 
 	(void)state;
-	assert_int_equal(process_info_read(pid, &info), 0);
+	assert_int_equal(process_info_read(NULL, pid, &info), 0);
 	assert_true(info.is_main_thread_gone);
 	assert_false(info.is_zombie);
 	assert_int_not_equal(info.live_tid, pid);
 	assert_true(strlen(info.exe) > 0);
 	assert_true(info.rss_bytes > 100000);
 	assert_int_equal(process_check(&info, &why), 0);
-	assert_int_equal(proc_maps_read(pid, 0, &maps), -ESRCH);
-	assert_int_equal(proc_maps_read(pid, info.live_tid, &maps), 0);
+	assert_int_equal(proc_maps_read(NULL, pid, 0, &maps), -ESRCH);
+	assert_int_equal(proc_maps_read(NULL, pid, info.live_tid, &maps), 0);
 	m = proc_maps_find(&maps, (uint64_t)(uintptr_t)test_main_thread_gone);
 	if (m)
-		fd = process_open_map(pid, info.live_tid, m, NULL);
+		fd = process_open_map(NULL, pid, info.live_tid, m, NULL);
 	proc_maps_release(&maps);
 	end_child(pid);
 	assert_non_null(m);
@@ -358,7 +358,7 @@ static void test_thread_id(void **state)
 	pthread_barrier_init(&barrier, NULL, 2);
 	assert_int_equal(pthread_create(&thread, NULL, second_thread, &barrier), 0);
 	pthread_barrier_wait(&barrier);
-	assert_int_equal(process_info_read(other_tid, &info), 0);
+	assert_int_equal(process_info_read(NULL, other_tid, &info), 0);
 	assert_int_equal(info.tgid, getpid());
 	assert_int_equal(info.thread_cnt, 2);
 	assert_int_equal(process_check(&info, &why), -EINVAL);
@@ -382,10 +382,10 @@ static void test_address_limit(void **state)
 	struct process_info info;
 
 	(void)state;
-	assert_int_equal(process_info_read(pid, &info), 0);
+	assert_int_equal(process_info_read(NULL, pid, &info), 0);
 	end_child(pid);
 	assert_int_equal(info.address_limit_bytes, 1ULL << 45);
-	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_int_equal(process_info_read(NULL, getpid(), &info), 0);
 	assert_int_equal(info.address_limit_bytes, 0);
 }
 
@@ -418,7 +418,7 @@ static void test_seccomp(void **state)
 	struct process_info info;
 
 	(void)state;
-	assert_int_equal(process_info_read(pid, &info), 0);
+	assert_int_equal(process_info_read(NULL, pid, &info), 0);
 	end_child(pid);
 	assert_int_equal(info.seccomp, 1);
 	assert_int_equal(info.thread_cnt, 2);
@@ -441,7 +441,7 @@ static void test_not_ours(void **state)
 		int err;
 
 		if (setgroups(0, NULL) || setgid(65534) || setuid(65534) ||
-		    process_info_read(getppid(), &info))
+		    process_info_read(NULL, getppid(), &info))
 			_exit(1);
 		err = process_check(&info, &why);
 		if (write(fds[1], why.text, PIPE_BUF) != PIPE_BUF)
@@ -465,7 +465,7 @@ static void test_pid_namespace(void **state)
 	int fds[2];
 
 	(void)state;
-	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_int_equal(process_info_read(NULL, getpid(), &info), 0);
 	if (geteuid() || info.in_pid_namespace)
 		skip();
 	assert_int_equal(pipe(fds), 0);
@@ -484,7 +484,7 @@ static void test_pid_namespace(void **state)
 	close(fds[1]);
 	assert_int_equal(read(fds[0], &pid, sizeof(pid)), sizeof(pid));
 	close(fds[0]);
-	assert_int_equal(process_info_read(pid, &info), 0);
+	assert_int_equal(process_info_read(NULL, pid, &info), 0);
 	kill(pid, SIGKILL);
 	end_child(helper);
 	assert_true(info.in_pid_namespace);
@@ -524,7 +524,7 @@ static void test_32bit(void **state)
 		_exit(99);
 	}
 	for (i = 0; i < 500; i++) { /* until it has become that program, or failed to */
-		assert_int_equal(process_info_read(pid, &info), 0);
+		assert_int_equal(process_info_read(NULL, pid, &info), 0);
 		if (info.is_zombie || !strcmp(info.exe, path))
 			break;
 		usleep(10000);
@@ -552,21 +552,22 @@ static void test_cmdline(void **state)
 		_exit(1);
 	}
 	for (int i = 0; i < 500; i++) {
-		assert_int_equal(process_read_cmdline(pid, text, sizeof(text), &bytes), 0);
+		assert_int_equal(process_read_cmdline(NULL, pid, text, sizeof(text), &bytes), 0);
 		if (!strcmp(text, "a name"))
 			break;
 		usleep(10000);
 	}
 	assert_int_equal(bytes, sizeof("a name\0001000"));
 	assert_memory_equal(text, "a name\0001000", bytes);
-	assert_int_equal(process_read_cmdline(pid, small, sizeof(small), &bytes), 0);
+	assert_int_equal(process_read_cmdline(NULL, pid, small, sizeof(small), &bytes), 0);
 	assert_int_equal(bytes, 3);
 	assert_string_equal(small, "a n");
 	kill(pid, SIGKILL);
-	while (process_read_cmdline(pid, text, sizeof(text), &bytes) == 0 && strcmp(text, "sleep"))
+	while (process_read_cmdline(NULL, pid, text, sizeof(text), &bytes) == 0 &&
+	       strcmp(text, "sleep"))
 		usleep(10000); /* a zombie has none */
 	end_child(pid);
-	assert_int_equal(process_read_cmdline(pid, text, sizeof(text), &bytes), -ESRCH);
+	assert_int_equal(process_read_cmdline(NULL, pid, text, sizeof(text), &bytes), -ESRCH);
 }
 
 int main(void)

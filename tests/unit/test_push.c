@@ -16,8 +16,8 @@
 #include "base/err.h"
 #include "parca.pb-c.h"
 #include "pyroscope.pb-c.h"
-#include "push/push_message.h"
-#include "push/push_http.h"
+#include "serve/push_message.h"
+#include "serve/push_http.h"
 
 static void targets_that_are_right(void **state)
 {

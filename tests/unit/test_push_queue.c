@@ -21,7 +21,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "push/push_queue.h"
+#include "serve/push_queue.h"
 
 /* Bound, not listening: each connection is refused, and nobody else can have the port. */
 static int refusing_port(uint16_t *ret_port)

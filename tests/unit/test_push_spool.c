@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "push/push_queue.h"
+#include "serve/push_queue.h"
 #include "temp_folder.h"
 
 static struct push_spool *open_spool(const char *dir, size_t cnt_max, uint64_t bytes_max,

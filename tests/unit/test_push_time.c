@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "push/push_queue.h"
+#include "serve/push_queue.h"
 
 #define START (1000 * NS_PER_S)
 

@@ -27,7 +27,7 @@
 
 #include "base/clock.h"
 #include "proc/process.h"
-#include "proc/reader.h"
+#include "proc/reader_priv.h"
 
 #define WAIT_MS 100
 /* On a machine that does other things too. */
@@ -48,17 +48,20 @@ static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, i
 		       1;
 }
 
+static struct reader *by_reader;
+
 static int begin(void **state)
 {
 	(void)state;
-	return reader_start(WAIT_MS, run_job);
+	return reader_start(WAIT_MS, run_job, &by_reader);
 }
 
 static int end(void **state)
 {
 	(void)state;
-	reader_end();
-	return reader_is_on();
+	reader_end(by_reader);
+	by_reader = NULL;
+	return 0;
 }
 
 static bool is_reader(pid_t pid)
@@ -121,7 +124,7 @@ static void it_copies_nothing(void **state)
 		for (;;)
 			pause();
 	assert_true(child > 0);
-	assert_int_equal(process_memory_read(getpid(), (uintptr_t)page, &c, 1), 0);
+	assert_int_equal(process_memory_read(by_reader, getpid(), (uintptr_t)page, &c, 1), 0);
 	assert_int_equal(c, 7);
 	assert_int_equal(pread(fd, &entry, 8, (off_t)((uintptr_t)page / 4096 * 8)), 8);
 	kill(child, SIGKILL);
@@ -142,10 +145,11 @@ static void it_reads_the_same(void **state)
 	int fd;
 
 	(void)state;
-	assert_true(reader_is_on());
-	assert_int_equal(process_info_read(getpid(), &away), 0);
-	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
-	assert_int_equal(process_memory_read(getpid(), (uintptr_t)secret, buf, sizeof(buf)), 0);
+	assert_true(reader_is_ours(by_reader));
+	assert_int_equal(process_info_read(by_reader, getpid(), &away), 0);
+	assert_int_equal(proc_maps_read(by_reader, getpid(), 0, &maps), 0);
+	assert_int_equal(
+		process_memory_read(by_reader, getpid(), (uintptr_t)secret, buf, sizeof(buf)), 0);
 	assert_string_equal(buf, secret);
 	/* more than goes into a message */
 	large = malloc(1 << 20);
@@ -153,30 +157,32 @@ static void it_reads_the_same(void **state)
 	m = proc_maps_find(&maps, (uintptr_t)secret);
 	assert_non_null(m);
 	memset(large, 7, 1 << 20);
-	assert_int_equal(process_memory_read(getpid(), (uintptr_t)large, large, 1 << 20), 0);
+	assert_int_equal(process_memory_read(by_reader, getpid(), (uintptr_t)large, large, 1 << 20),
+			 0);
 	assert_int_equal(large[(1 << 20) - 1], 7);
 	free(large);
-	assert_int_equal(process_memory_read(getpid(), 4096, buf, 8), -EFAULT);
-	fd = process_open_map(getpid(), 0, m, &facts);
+	assert_int_equal(process_memory_read(by_reader, getpid(), 4096, buf, 8), -EFAULT);
+	fd = process_open_map(by_reader, getpid(), 0, m, &facts);
 	assert_true(fd >= 0);
 	assert_true(facts.bytes > 1000);
 	assert_false(facts.is_foreign);
 	close(fd);
-	assert_int_equal(process_read_environ(getpid(), &env, &bytes), 0);
+	assert_int_equal(process_read_environ(by_reader, getpid(), &env, &bytes), 0);
 	assert_true(bytes > 0 && env[bytes - 1] == '\0');
 	free(env);
-	assert_int_equal(process_has_own_root(getpid()), 0);
+	assert_int_equal(process_has_own_root(by_reader, getpid()), 0);
 	cnt = maps.maps.cnt;
 	proc_maps_release(&maps);
-	assert_int_equal(process_info_read(1 << 30, &here), -ESRCH);
-	assert_int_equal(proc_maps_read(1 << 30, 0, &maps), -ESRCH);
+	assert_int_equal(process_info_read(by_reader, 1 << 30, &here), -ESRCH);
+	assert_int_equal(proc_maps_read(by_reader, 1 << 30, 0, &maps), -ESRCH);
 
-	reader_end();
-	assert_int_equal(process_info_read(getpid(), &here), 0);
+	reader_end(by_reader);
+	by_reader = NULL;
+	assert_int_equal(process_info_read(NULL, getpid(), &here), 0);
 	assert_string_equal(here.exe, away.exe);
 	assert_string_equal(here.comm, away.comm);
 	assert_true(here.start_time_ticks == away.start_time_ticks && here.uid == away.uid);
-	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
+	assert_int_equal(proc_maps_read(NULL, getpid(), 0, &maps), 0);
 	/* a sanitizer maps some dozens more for its own needs */
 	assert_true(maps.maps.cnt + 200 > cnt && cnt + 200 > maps.maps.cnt);
 	proc_maps_release(&maps);
@@ -233,20 +239,20 @@ static void nobody_waits_for_one_who_does_not_answer(void **state)
 		skip();
 	assert_true(reader > 0);
 	begin_ns = now_ns();
-	assert_int_equal(process_memory_read(mute, addr, buf, sizeof(buf)), -ETIMEDOUT);
+	assert_int_equal(process_memory_read(by_reader, mute, addr, buf, sizeof(buf)), -ETIMEDOUT);
 	first_ns = now_ns() - begin_ns;
 	assert_true(first_ns >= WAIT_MS * NS_PER_MS && first_ns < SOON_NS);
-	assert_int_equal(reader_lost_cnt(), 1);
+	assert_int_equal(reader_lost_cnt(by_reader), 1);
 	/* He is left alone for a while... */
 	begin_ns = now_ns();
-	assert_int_equal(process_info_read(mute, &info), -ETIMEDOUT);
+	assert_int_equal(process_info_read(by_reader, mute, &info), -ETIMEDOUT);
 	assert_true(now_ns() - begin_ns < WAIT_MS * NS_PER_MS);
 	/* ... and others are read. */
-	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_int_equal(process_info_read(by_reader, getpid(), &info), 0);
 	assert_true(find_reader_but(reader) > 0);
 	/* He is tried again. */
 	usleep(1100000);
-	assert_int_equal(process_info_read(mute, &info), 0);
+	assert_int_equal(process_info_read(by_reader, mute, &info), 0);
 	kill(mute, SIGKILL);
 	waitpid(mute, NULL, 0);
 }
@@ -265,7 +271,8 @@ static void many_take_no_more_than_a_share(void **state)
 		if (!mute[i])
 			skip();
 		begin_ns = now_ns();
-		assert_int_equal(process_memory_read(mute[i], addr, buf, sizeof(buf)), -ETIMEDOUT);
+		assert_int_equal(process_memory_read(by_reader, mute[i], addr, buf, sizeof(buf)),
+				 -ETIMEDOUT);
 		took_ns += now_ns() - begin_ns;
 		kill(mute[i], SIGKILL);
 		waitpid(mute[i], NULL, 0);
@@ -281,7 +288,7 @@ static void one_that_was_killed_is_replaced(void **state)
 	(void)state;
 	assert_true(reader > 0);
 	assert_int_equal(kill(reader, SIGKILL), 0);
-	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_int_equal(process_info_read(by_reader, getpid(), &info), 0);
 	assert_true(find_reader_but(reader) > 0);
 }
 
@@ -294,10 +301,11 @@ static void a_child_reads_for_itself(void **state)
 	(void)state;
 	assert_true(pid >= 0);
 	if (!pid)
-		_exit(reader_is_on() || process_info_read(getpid(), &info) || info.pid != getpid());
+		_exit(reader_is_ours(by_reader) || process_info_read(by_reader, getpid(), &info) ||
+		      info.pid != getpid());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_int_equal(process_info_read(by_reader, getpid(), &info), 0);
 	assert_int_equal(info.pid, getpid());
 }
 
@@ -319,15 +327,15 @@ static void jobs(void **state)
 	char buf[64] = "";
 
 	(void)state;
-	assert_int_equal(reader_run_job(1, 1, fd, "arguments ", 10, 5, &said), 0);
+	assert_int_equal(reader_run_job(by_reader, 1, 1, fd, "arguments ", 10, 5, &said), 0);
 	close(fd);
 	assert_int_equal(read_all(said, buf, sizeof(buf)), 14);
 	assert_memory_equal(buf, "arguments \177ELF", 14);
 	/* Nobody runs more than his share, and those end that do not end themselves. */
 	for (size_t i = 0; i < READER_JOBS_OF_USER_CAP; i++)
-		assert_int_equal(reader_run_job(7, 2, -1, "", 0, 1, &held[i]), 0);
-	assert_int_equal(reader_run_job(7, 1, -1, "", 0, 1, &said), -EBUSY);
-	assert_int_equal(reader_run_job(8, 1, -1, "x", 1, 1, &said), 0);
+		assert_int_equal(reader_run_job(by_reader, 7, 2, -1, "", 0, 1, &held[i]), 0);
+	assert_int_equal(reader_run_job(by_reader, 7, 1, -1, "", 0, 1, &said), -EBUSY);
+	assert_int_equal(reader_run_job(by_reader, 8, 1, -1, "x", 1, 1, &said), 0);
 	assert_int_equal(read_all(said, buf, sizeof(buf)), 1);
 	for (size_t i = 0; i < READER_JOBS_OF_USER_CAP; i++)
 		assert_int_equal(read_all(held[i], buf, sizeof(buf)), 0);

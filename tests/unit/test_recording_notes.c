@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "profile/profile.h"
-#include "result/recording_notes.h"
+#include "record/recording_notes.h"
 
 static struct profile *notes_of(const uint64_t stats[HT_STAT_CNT], bool *ret_is_lossy)
 {

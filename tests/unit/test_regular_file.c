@@ -98,10 +98,10 @@ static int open_as_mapped(pid_t pid, const char *path)
 	const struct proc_map *m;
 	int fd = -ESRCH;
 
-	assert_int_equal(proc_maps_read(pid, 0, &maps), 0);
+	assert_int_equal(proc_maps_read(NULL, pid, 0, &maps), 0);
 	vec_each(&maps.maps, m)
 		if (!strcmp(m->path, path))
-			fd = process_open_map(pid, 0, m, NULL);
+			fd = process_open_map(NULL, pid, 0, m, NULL);
 	proc_maps_release(&maps);
 	return fd;
 }

@@ -18,6 +18,8 @@
 #include "proc/reader.h"
 #include "record/rows_reader.h"
 
+static struct reader *by_reader;
+
 #define MAPPED_BYTES (48 << 20)
 #define NO_PROCESS 4000000
 #define MAPPING_CNT 40000
@@ -112,9 +114,9 @@ static void test_reads_by_job(void **state)
 	int64_t sum = 0;
 
 	(void)state;
-	assert_int_equal(reader_start(READER_PATIENT_MS, run_job), 0);
+	assert_int_equal(reader_start(READER_PATIENT_MS, run_job, &by_reader), 0);
 	assert_false(rows_reader_is_at_work(&r));
-	rows_reader_begin_job(&r, getuid(), pid, MAPPED_BYTES);
+	rows_reader_begin_job(&r, by_reader, getuid(), pid, MAPPED_BYTES);
 	assert_true(rows_reader_is_at_work(&r));
 	wait_for(&r);
 	assert_true(r.is_over && !r.is_late && !rows_reader_is_at_work(&r));
@@ -125,15 +127,15 @@ static void test_reads_by_job(void **state)
 	assert_int_equal(sum, r.answer.rss_bytes);
 	assert_true(sum >= MAPPED_BYTES);
 	assert_true(r.answer.cpu_ns && r.answer.cpu_ns < 10 * NS_PER_S);
-	rows_reader_begin_job(&r, getuid(), NO_PROCESS, 0);
+	rows_reader_begin_job(&r, by_reader, getuid(), NO_PROCESS, 0);
 	wait_for(&r);
 	assert_true(!r.answer.is_known && strstr(r.answer.why, "4000000"));
 	/* one that is stopped does not answer in time; the others still do */
-	rows_reader_begin_job(&r, getuid(), pid, MAPPED_BYTES);
+	rows_reader_begin_job(&r, by_reader, getuid(), pid, MAPPED_BYTES);
 	r.deadline_ns = 0;
 	assert_true(rows_reader_work(&r));
 	assert_true(r.is_late || r.answer.is_known);
-	reader_end();
+	reader_end(by_reader);
 	end(pid);
 }
 

@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "kernel/reclaim.h"
 #include "heaptap/abi.h"
-#include "result/saver_priv.h"
+#include "record/saver_priv.h"
 #include "temp_folder.h"
 #include "track/tracker_priv.h"
 

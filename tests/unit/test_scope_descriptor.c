@@ -77,8 +77,8 @@ static void test_sound(void **state)
 	assert_int_equal(d.registry_addr, 0x7000);
 	assert_string_equal(why.text, "");
 	/* of this process */
-	assert_int_equal(scope_descriptor_read(getpid(), (uintptr_t)raw, &d, &why), 0);
-	assert_int_equal(scope_descriptor_read(getpid(), 8, &d, &why), -EFAULT);
+	assert_int_equal(scope_descriptor_read(NULL, getpid(), (uintptr_t)raw, &d, &why), 0);
+	assert_int_equal(scope_descriptor_read(NULL, getpid(), 8, &d, &why), -EFAULT);
 }
 
 static void test_refused(void **state)

@@ -49,7 +49,7 @@ static struct elf_file *open_self(uint64_t *ret_bias)
 
 	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
 	close(fd);
-	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
+	assert_int_equal(proc_maps_read(NULL, getpid(), 0, &maps), 0);
 	m = proc_maps_find(&maps, (uintptr_t)open_self);
 	assert_non_null(m);
 	assert_int_equal(elf_file_code_vaddr(ef, m->off, &vaddr), 0);

@@ -120,8 +120,8 @@ static uint64_t follow(pid_t pid, const struct ht_tag_source *s, uint64_t tp)
 	if (s->tls_mode == HT_TLS_STATIC)
 		return tp + (uint64_t)s->tls_off;
 	assert_int_equal(s->tls_mode, HT_TLS_DTV);
-	if (process_memory_read(pid, tp + TCB_DTV_OFF, &dtv, 8) ||
-	    process_memory_read(pid, dtv + (s->tls_module << s->dtv_shift), &block, 8))
+	if (process_memory_read(NULL, pid, tp + TCB_DTV_OFF, &dtv, 8) ||
+	    process_memory_read(NULL, pid, dtv + (s->tls_module << s->dtv_shift), &block, 8))
 		return 0;
 	return block + (uint64_t)s->tls_off;
 }
@@ -161,14 +161,14 @@ static int check_running(const char *dir, const char *name, struct running *r, u
 	uint64_t bias = 0;
 	uint32_t i, t;
 
-	assert_int_equal(proc_maps_read(r->pid, 0, &maps), 0);
+	assert_int_equal(proc_maps_read(NULL, r->pid, 0, &maps), 0);
 	find_file(&maps, dir, name, &file, &bias);
 	assert_true(file.has_otel && file.has_custom);
 	assert_string_equal(file.problem, "");
 	if (strcmp(name, "m"))
 		assert_int_equal(tag_dtv_shift(&maps), dtv_shift);
 	proc_maps_release(&maps);
-	assert_int_equal(tag_sources_read(r->pid, &file, bias, dtv_shift, &sources), 0);
+	assert_int_equal(tag_sources_read(NULL, r->pid, &file, bias, dtv_shift, &sources), 0);
 	if (sources.is_pending || sources.cnt != 2) {
 		print_error("%u sources, pending %d\n", sources.cnt, sources.is_pending);
 		return 0;
@@ -305,12 +305,12 @@ static void test_slots(void **state)
 
 	(void)state;
 	/* not relocated yet */
-	assert_int_equal(tag_sources_read(getpid(), &f, bias, 4, &s), 0);
+	assert_int_equal(tag_sources_read(NULL, getpid(), &f, bias, 4, &s), 0);
 	assert_int_equal(s.cnt, 0);
 	assert_true(s.is_pending);
 	/* dynamic */
 	slot[1] = (uintptr_t)pair;
-	assert_int_equal(tag_sources_read(getpid(), &f, bias, 4, &s), 0);
+	assert_int_equal(tag_sources_read(NULL, getpid(), &f, bias, 4, &s), 0);
 	assert_int_equal(s.cnt, 1);
 	assert_false(s.is_pending);
 	assert_int_equal(s.source[0].tls_mode, HT_TLS_DTV);
@@ -320,26 +320,26 @@ static void test_slots(void **state)
 	/* lazy: still the relocation, {slot, symbol << 32 | type, addend} */
 	pair[0] = 0x3fd8;
 	pair[1] = 36;
-	assert_int_equal(tag_sources_read(getpid(), &f, bias, 4, &s), 0);
+	assert_int_equal(tag_sources_read(NULL, getpid(), &f, bias, 4, &s), 0);
 	assert_true(s.is_pending);
 	pair[0] = 1ULL << 40; /* no module number */
-	assert_int_equal(tag_sources_read(getpid(), &f, bias, 4, &s), 0);
+	assert_int_equal(tag_sources_read(NULL, getpid(), &f, bias, 4, &s), 0);
 	assert_true(s.is_pending);
 	slot[1] = 0x1000; /* nothing there */
-	assert_int_equal(tag_sources_read(getpid(), &f, bias, 4, &s), 0);
+	assert_int_equal(tag_sources_read(NULL, getpid(), &f, bias, 4, &s), 0);
 	assert_true(s.is_pending);
 #ifdef __x86_64__
 	slot[1] = (uint64_t)-0x40; /* static */
-	assert_int_equal(tag_sources_read(getpid(), &f, bias, 4, &s), 0);
+	assert_int_equal(tag_sources_read(NULL, getpid(), &f, bias, 4, &s), 0);
 	assert_int_equal(s.cnt, 1);
 	assert_int_equal(s.source[0].tls_mode, HT_TLS_STATIC);
 	assert_int_equal(s.source[0].tls_off, -0x40);
 	f.otel.block_off = 0x18; /* the slot is of a neighbour */
-	assert_int_equal(tag_sources_read(getpid(), &f, bias, 4, &s), 0);
+	assert_int_equal(tag_sources_read(NULL, getpid(), &f, bias, 4, &s), 0);
 	assert_int_equal(s.source[0].tls_off, -0x38);
 #endif
 	/* the slot itself is not mapped */
-	assert_int_equal(tag_sources_read(getpid(), &f, 0, 4, &s), 0);
+	assert_int_equal(tag_sources_read(NULL, getpid(), &f, 0, 4, &s), 0);
 	assert_true(s.is_pending);
 }
 
@@ -354,7 +354,7 @@ static void test_gone(void **state)
 	if (!pid)
 		_exit(0);
 	waitpid(pid, NULL, 0);
-	assert_int_equal(tag_sources_read(pid, &f, 0, 4, &s), -ESRCH);
+	assert_int_equal(tag_sources_read(NULL, pid, &f, 0, 4, &s), -ESRCH);
 }
 
 static void test_descriptors(void **state)
@@ -366,7 +366,7 @@ static void test_descriptors(void **state)
 
 	(void)state;
 	memset(raw, 0, 640);
-	assert_int_equal(tag_sources_read(getpid(), &f, bias, 4, &s), 0);
+	assert_int_equal(tag_sources_read(NULL, getpid(), &f, bias, 4, &s), 0);
 	assert_true(s.is_pending);
 	assert_int_equal(s.cnt, 0);
 	memcpy(raw + 8, "HEAPTAP", 8);
@@ -374,17 +374,17 @@ static void test_descriptors(void **state)
 	memcpy(raw + 16, (const uint16_t[]){ 32, 32 }, 4);
 	raw[21] = 8;
 	raw[56] = 12;
-	assert_int_equal(tag_sources_read(getpid(), &f, bias, 4, &s), 0);
+	assert_int_equal(tag_sources_read(NULL, getpid(), &f, bias, 4, &s), 0);
 	assert_int_equal(s.cnt, 1);
 	assert_int_equal(s.source[0].kind, HT_TAG_SCOPE);
 	assert_int_equal(s.source[0].desc_addr, (uintptr_t)raw);
 	assert_int_equal(s.source[0].flags, 0);
 	assert_string_equal(s.problem.text, "");
 	raw[22] = 1; /* it has paused everybody, before it was looked at */
-	assert_int_equal(tag_sources_read(getpid(), &f, bias, 4, &s), 0);
+	assert_int_equal(tag_sources_read(NULL, getpid(), &f, bias, 4, &s), 0);
 	assert_int_equal(s.source[0].flags, HT_TAG_PAUSES_ALL);
 	raw[2] = 2;
-	assert_int_equal(tag_sources_read(getpid(), &f, bias, 4, &s), 0);
+	assert_int_equal(tag_sources_read(NULL, getpid(), &f, bias, 4, &s), 0);
 	assert_int_equal(s.cnt, 0);
 	assert_false(s.is_pending);
 	assert_non_null(strstr(s.problem.text, "version 2.0"));

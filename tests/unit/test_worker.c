@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "result/worker.h"
+#include "record/worker.h"
 
 #define LIMIT_MS 20000
 #define FILE_NS NS_PER_S /* for one file of a quick child */

@@ -11,8 +11,6 @@
  */
 #include "alloc/allocators.h"
 
-#include <string.h>
-
 #define ARRAY_CNT(a) (sizeof(a) / sizeof((a)[0]))
 #define NAME_BYTES_CAP 128
 

@@ -8,8 +8,6 @@
  */
 #include "alloc/allocators_priv.h"
 
-#include <string.h>
-
 #include "elf/elf_file.h"
 
 #define ARRAY_CNT(a) (sizeof(a) / sizeof((a)[0]))

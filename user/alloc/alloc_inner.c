@@ -14,10 +14,6 @@
  */
 #include "alloc/allocators_priv.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "heaptap/abi.h"

@@ -11,8 +11,6 @@
  */
 #include "alloc/allocators.h"
 
-#include <string.h>
-
 #include "heaptap/abi.h"
 
 /* clang-format off */

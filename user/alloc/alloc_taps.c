@@ -16,9 +16,6 @@
  * when an exception passes, and the form that does not throw calls the program's handler before it returns NULL.
  */
 #include <elf.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "alloc/allocators.h"
 #include "alloc/allocators_priv.h"

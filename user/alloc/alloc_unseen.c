@@ -2,10 +2,6 @@
 /* alloc_unseen.c - see allocators.h. */
 #include "alloc/allocators.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "alloc/allocators_priv.h"
 #include "elf/elf_file.h"
 

@@ -43,10 +43,6 @@
 #include "alloc/allocators.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "alloc/allocators_priv.h"
 #include "alloc/placement_priv.h"

@@ -3,10 +3,7 @@
 #ifndef HT_ALLOC_ALLOCATORS_H
 #define HT_ALLOC_ALLOCATORS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "alloc/placement.h"
 #include "alloc/tap_spot.h"
 #include "base/vec.h"

@@ -3,10 +3,7 @@
 #ifndef HT_ALLOC_ALLOCATORS_PRIV_H
 #define HT_ALLOC_ALLOCATORS_PRIV_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "alloc/allocators.h"
 #include "alloc/placement.h"
 #include "base/vec.h"

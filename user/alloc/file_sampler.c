@@ -3,10 +3,6 @@
 #include "alloc/file_sampler.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "elf/elf_file.h"
 #include "elf/usdt_notes.h"

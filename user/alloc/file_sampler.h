@@ -11,9 +11,7 @@
 #ifndef HT_ALLOC_FILE_SAMPLER_H
 #define HT_ALLOC_FILE_SAMPLER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
 

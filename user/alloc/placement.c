@@ -32,9 +32,6 @@
 #include "alloc/placement.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "alloc/placement_priv.h"
 #include "elf/elf_file.h"

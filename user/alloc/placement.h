@@ -5,9 +5,7 @@
 #ifndef HT_ALLOC_PLACEMENT_H
 #define HT_ALLOC_PLACEMENT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 struct elf_file;
 

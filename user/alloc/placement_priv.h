@@ -4,9 +4,8 @@
 #define HT_ALLOC_PLACEMENT_PRIV_H
 
 #include <capstone/capstone.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+
+#include "base/std.h"
 
 struct elf_file;
 struct elf_symbols;

@@ -6,8 +6,6 @@
  * Not seen: a jump to such filling through a table or from another function. Nothing would be there to jump to.
  */
 
-#include <string.h>
-
 #include "alloc/tap_spot.h"
 #include "alloc/placement_priv.h"
 #include "elf/elf_symbols.h"

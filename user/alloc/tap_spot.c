@@ -28,9 +28,6 @@
  */
 #include "alloc/tap_spot.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "alloc/placement_priv.h"
 #include "elf/elf_file.h"
 #include "elf/unwind_table.h"

@@ -10,9 +10,7 @@
 #ifndef HT_ALLOC_TAP_SPOT_H
 #define HT_ALLOC_TAP_SPOT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 struct elf_file;
 struct elf_symbols;

@@ -3,10 +3,7 @@
 #ifndef HT_BASE_CLOCK_H
 #define HT_BASE_CLOCK_H
 
-#include <errno.h>
-#include <stdint.h>
-#include <sys/types.h>
-#include <time.h>
+#include "base/std.h"
 
 #define NS_PER_S 1000000000ULL
 #define NS_PER_MS 1000000ULL

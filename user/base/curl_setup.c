@@ -2,10 +2,6 @@
 /* curl_setup.c - see curl_setup.h. */
 #include "base/curl_setup.h"
 
-#include <stddef.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 const char *curl_setup_ca_file(void)
 {
 	return curl_version_info(CURLVERSION_NOW)->cainfo ? NULL : ca_file_find();

@@ -4,7 +4,8 @@
 #define HT_BASE_CURL_SETUP_H
 
 #include <curl/curl.h>
-#include <stdbool.h>
+
+#include "base/std.h"
 
 /* if (rc == CURLE_OK) rc = curl_easy_setopt(e, ...): so rc tells the first option that failed. */
 #define CURL_SET(rc, e, option, value)                                   \

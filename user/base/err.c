@@ -2,9 +2,6 @@
 /* err.c - see err.h. */
 #include "base/err.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static void add(struct err *err, const char *fmt, va_list args)
 {
 	size_t len = strlen(err->text);

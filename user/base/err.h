@@ -19,9 +19,7 @@
 #ifndef HT_BASE_ERR_H
 #define HT_BASE_ERR_H
 
-#include <limits.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include "base/std.h"
 
 /* Room for any path and a sentence about it, the longest text there is. Longer ones are cut. */
 #define ERR_BYTES (PATH_MAX + 256)

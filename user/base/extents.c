@@ -2,10 +2,6 @@
 /* extents.c - see extents.h. */
 #include "base/extents.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 int extents_init(struct extents *x, uint32_t first, uint32_t cnt)
 {
 	memset(x, 0, sizeof(*x));

@@ -8,8 +8,7 @@
 #ifndef HT_BASE_EXTENTS_H
 #define HT_BASE_EXTENTS_H
 
-#include <stdint.h>
-
+#include "base/std.h"
 #include "base/vec.h"
 
 struct extent {

@@ -2,13 +2,7 @@
 /* fd.c - see fd.h. */
 #include "base/fd.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 int write_all(int fd, const void *data, size_t bytes)
 {

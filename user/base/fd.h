@@ -3,8 +3,7 @@
 #ifndef HT_BASE_FD_H
 #define HT_BASE_FD_H
 
-#include <stddef.h>
-#include <stdio.h>
+#include "base/std.h"
 
 /* Write with as many calls as necessary. After an error (-errno) a part of the bytes may have been written. */
 int write_all(int fd, const void *data, size_t bytes);

@@ -13,8 +13,7 @@
 #ifndef HT_BASE_FOLDER_H
 #define HT_BASE_FOLDER_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/std.h"
 
 struct err;
 

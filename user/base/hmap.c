@@ -5,10 +5,7 @@
  */
 #include "base/hmap.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/random.h>
 

@@ -8,9 +8,7 @@
 #ifndef HT_BASE_HMAP_H
 #define HT_BASE_HMAP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 struct hmap {
 	size_t key_bytes;

@@ -2,10 +2,6 @@
 /* json.c - see json.h. */
 #include "base/json.h"
 
-#include <math.h>
-#include <stdarg.h>
-#include <string.h>
-
 #include "base/printable.h"
 
 static void put_key(struct json *j, const char *name)

@@ -14,8 +14,7 @@
 #ifndef HT_BASE_JSON_H
 #define HT_BASE_JSON_H
 
-#include <stdbool.h>
-#include <stdio.h>
+#include "base/std.h"
 
 struct json {
 	FILE *out;

@@ -2,13 +2,6 @@
 /* log.c - see log.h. */
 #include "base/log.h"
 
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "base/printable.h"
 
 #define QUIET_STATUS_SECONDS 10

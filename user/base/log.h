@@ -8,8 +8,7 @@
 #ifndef HT_BASE_LOG_H
 #define HT_BASE_LOG_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/std.h"
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 

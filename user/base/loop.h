@@ -6,8 +6,7 @@
 #ifndef HT_BASE_LOOP_H
 #define HT_BASE_LOOP_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/std.h"
 
 struct loop;
 

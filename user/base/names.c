@@ -2,10 +2,6 @@
 /* names.c - see names.h. Of the table of edit distances three rows are kept. */
 #include "base/names.h"
 
-#include <stdint.h>
-#include <string.h>
-#include <strings.h>
-
 #define MISTAKES_CAP 2
 
 static size_t min(size_t a, size_t b)

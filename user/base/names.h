@@ -3,8 +3,7 @@
 #ifndef HT_BASE_NAMES_H
 #define HT_BASE_NAMES_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/std.h"
 
 /*
  * The number of single mistakes between two words: a character left out, added, changed, or swapped with its neighbour.

@@ -2,11 +2,6 @@
 /* printable.c - see printable.h. */
 #include "base/printable.h"
 
-#include <ctype.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
-
 /* Is a valid sequence of len > 1 bytes one that make_printable() replaces? */
 static bool is_harmful(const char *seq, size_t len)
 {

@@ -8,8 +8,7 @@
 #ifndef HT_BASE_PRINTABLE_H
 #define HT_BASE_PRINTABLE_H
 
-#include <stddef.h>
-#include <stdio.h>
+#include "base/std.h"
 
 /* For one byte of a text that goes through make_printable() as a whole, or is ASCII. */
 static inline char printable(char c)

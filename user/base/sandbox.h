@@ -7,10 +7,7 @@
 #ifndef HT_BASE_SANDBOX_H
 #define HT_BASE_SANDBOX_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "base/std.h"
 
 struct sandbox_limits {
 	/* added to what the process has now */

@@ -5,11 +5,6 @@
  */
 #include "base/strset.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/hmap.h"
 #include "base/printable.h"
 #include "base/vec.h"

@@ -7,8 +7,7 @@
 #ifndef HT_BASE_STRSET_H
 #define HT_BASE_STRSET_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 struct strset;
 

@@ -3,7 +3,7 @@
 #ifndef HT_BASE_TERMINAL_H
 #define HT_BASE_TERMINAL_H
 
-#include <stdbool.h>
+#include "base/std.h"
 
 /* Return the columns of the environment (COLUMNS), else of the terminal at fd: from min to max. 0: neither is known. */
 int terminal_columns(int fd, int min, int max);

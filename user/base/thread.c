@@ -2,14 +2,10 @@
 /* thread.c - see thread.h. */
 #include "base/thread.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/sched.h>
 #include <signal.h>
-#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 

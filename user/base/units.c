@@ -2,15 +2,6 @@
 /* units.c - see units.h. */
 #include "base/units.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-
 static const char digits[] = "0123456789";
 
 /* Parse digits, and a point with digits behind it; *ret_end is the text after them. */

@@ -3,8 +3,7 @@
 #ifndef HT_BASE_UNITS_H
 #define HT_BASE_UNITS_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 /*
  * The forms of what options take. A number is digits, and perhaps a point with digits behind it: no sign, no exponent, no

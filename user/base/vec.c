@@ -2,11 +2,6 @@
 /* vec.c - see vec.h. */
 #include "base/vec.h"
 
-#include <errno.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 int vec_grow(void **data, size_t *cap, size_t need, size_t elem_bytes)
 {
 	size_t new_cap = *cap ? *cap : 8;

@@ -7,10 +7,7 @@
 #ifndef HT_BASE_VEC_H
 #define HT_BASE_VEC_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "base/std.h"
 
 #define VEC(T)                   \
 	struct {                 \

@@ -2,8 +2,6 @@
 /* cmd/cmd.c - see cmd/cmd.h. */
 #include "cmd/cmd.h"
 
-#include <string.h>
-
 #include "base/log.h"
 
 void command_error(void *ctx, const char *text)

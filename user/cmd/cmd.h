@@ -3,10 +3,7 @@
 #ifndef HT_CMD_CMD_H
 #define HT_CMD_CMD_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-
+#include "base/std.h"
 #include "cmd/option.h"
 
 #define VERSION_LINE "heaptap " HEAPTAP_VERSION "\n" /* of --version, in every command */

@@ -7,8 +7,6 @@
  */
 #include "cmd/cmd.h"
 
-#include <string.h>
-
 #define BRIEF_BYTES 96
 
 /* How each shell completes a value of this name. */

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd/convert.c - `heaptap convert`: converts a profile from one form to another. Wiring only. */
-#include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/fd.h"
@@ -57,24 +50,14 @@ struct convert_options {
 #define AT(member) offsetof(struct convert_options, member)
 
 static const struct option_row rows[] = {
-	{ .name = "to",
-	  .letter = 't',
-	  .type = OPTION_CHOICE,
-	  .at = AT(to),
-	  .arg = "FORM",
-	  .choices = form_names,
-	  .help = "format of OUT, whatever its ending: pprof, collapsed or heap_v2" },
-	{ .name = "value",
-	  .type = OPTION_CHOICE,
-	  .at = AT(value),
-	  .arg = "WHAT",
-	  .choices = value_names,
-	  .help = "values of collapsed: inuse (default), or alloc: all allocations, freed or "
-		  "not" },
-	{ .name = "force",
-	  .type = OPTION_FLAG,
-	  .at = AT(is_forced),
-	  .help = "replace OUT if it exists" },
+	OPTION(CHOICE, 't', "to", "FORM", AT(to),
+	       "format of OUT, whatever its ending: pprof, collapsed or heap_v2",
+	       .choices = form_names),
+	OPTION(CHOICE, 0, "value", "WHAT", AT(value),
+	       "values of collapsed: inuse (default), or alloc: all allocations, freed or "
+	       "not",
+	       .choices = value_names),
+	OPTION(FLAG, 0, "force", NULL, AT(is_forced), "replace OUT if it exists"),
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };

@@ -8,12 +8,6 @@
 #include "cmd/doctor.h"
 #include "track/tap_orders.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/err.h"
 #include "base/log.h"
 #include "base/sandbox.h"
@@ -38,28 +32,13 @@ static const char more[] = "\nExit status: 0 it can be recorded, 1 it cannot, 2 
 #define AT(member) offsetof(struct doctor_report, member)
 
 static const struct option_row rows[] = {
-	{ .name = "pid",
-	  .letter = 'p',
-	  .type = OPTION_COUNT,
-	  .at = AT(pid),
-	  .arg = "PID",
-	  .min = 1,
-	  .max = INT_MAX,
-	  .wanted = "a process id, as pidof -s NAME prints it",
-	  .help = "also examine this process" },
-	{ .name = "verbose",
-	  .letter = 'v',
-	  .type = OPTION_FLAG,
-	  .at = AT(is_verbose),
-	  .help = "show every probed function, mapped file, kernel feature and privilege" },
-	{ .name = "json",
-	  .type = OPTION_FLAG,
-	  .at = AT(is_json),
-	  .help = "print everything as JSON" },
-	{ .name = "remove-tap",
-	  .type = OPTION_FLAG,
-	  .at = AT(removes_tap),
-	  .help = "remove a tap that a killed heaptap left in the process, and print nothing else" },
+	OPTION(COUNT, 'p', "pid", "PID", AT(pid), "also examine this process", .min = 1,
+	       .max = INT_MAX, .wanted = "a process id, as pidof -s NAME prints it"),
+	OPTION(FLAG, 'v', "verbose", NULL, AT(is_verbose),
+	       "show every probed function, mapped file, kernel feature and privilege"),
+	OPTION(FLAG, 0, "json", NULL, AT(is_json), "print everything as JSON"),
+	OPTION(FLAG, 0, "remove-tap", NULL, AT(removes_tap),
+	       "remove a tap that a killed heaptap left in the process, and print nothing else"),
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };
@@ -89,7 +68,7 @@ static void examine_process(struct doctor_report *r)
 {
 	const pid_t pid = (pid_t)r->pid;
 
-	r->process_err = process_info_read(pid, &r->info);
+	r->process_err = process_info_read(NULL, pid, &r->info);
 	if (r->process_err) {
 		err_set(&r->process_why, r->process_err,
 			"there is no process %d (ps -e lists them)", pid);
@@ -101,7 +80,7 @@ static void examine_process(struct doctor_report *r)
 	r->process_err = process_check_probing(&r->info, &r->process_why);
 	if (r->process_err)
 		return;
-	heap_kind_read(&r->info, &r->heap);
+	heap_kind_read(NULL, &r->info, &r->heap);
 	r->process_err = survey_process(&r->info, &r->survey);
 	if (r->process_err)
 		err_set(&r->process_why, r->process_err, "cannot read process %d (%s): %s", pid,
@@ -155,11 +134,11 @@ static int print_report(struct doctor_report *r)
 /* A process that gets no processor, or executes another program, may be as it should in a moment. */
 static int clear_taps(pid_t pid, pid_t live_tid, uint32_t *ret_cnt, struct err *why)
 {
-	int err = tap_orders_clear(pid, live_tid, ret_cnt, why);
+	int err = tap_orders_clear(NULL, pid, live_tid, ret_cnt, why);
 
 	for (int i = 0; i < CLEAR_RETRIES && (err == -ETIME || err == -EAGAIN); i++) {
 		usleep(CLEAR_PAUSE_US);
-		err = tap_orders_clear(pid, live_tid, ret_cnt, why);
+		err = tap_orders_clear(NULL, pid, live_tid, ret_cnt, why);
 	}
 	return err;
 }
@@ -169,7 +148,7 @@ static int remove_tap(pid_t pid)
 	struct process_info info;
 	struct err why;
 	uint32_t cnt;
-	int err = process_info_read(pid, &info);
+	int err = process_info_read(NULL, pid, &info);
 
 	if (err)
 		err_set(&why, err, "there is no process %d (ps -e lists them)", pid);

@@ -3,11 +3,9 @@
 #ifndef HT_CMD_DOCTOR_H
 #define HT_CMD_DOCTOR_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <sys/utsname.h>
 
+#include "base/std.h"
 #include "base/err.h"
 #include "base/vec.h"
 #include "kernel/attach.h"

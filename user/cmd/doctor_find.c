@@ -3,10 +3,6 @@
  * cmd/doctor_find.c - turns facts into findings: what prevents a recording, what it would miss, what it would cost,
  * and what can be done about each.
  */
-#include <errno.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/sandbox.h"
 #include "base/units.h"

@@ -3,9 +3,6 @@
  * cmd/doctor_json.c - the doctor's report for programs: one JSON object with the facts of the text. Bytes and
  * nanoseconds are plain numbers; unknown values are null.
  */
-#include <limits.h>
-#include <math.h>
-#include <string.h>
 
 #include "base/err.h"
 #include "base/json.h"

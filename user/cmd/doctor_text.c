@@ -3,12 +3,7 @@
  * cmd/doctor_text.c - the doctor's report for people: what can be recorded; obstacles and losses, and what to do
  * about them; the facts in a few lines; then tables, of which only rows that lack something are shown without -v.
  */
-#include <errno.h>
-#include <limits.h>
 #include <linux/capability.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "alloc/allocators.h"
 #include "alloc/file_sampler.h"

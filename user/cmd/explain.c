@@ -4,11 +4,8 @@
  *
  * Exit status: 0 explained, 1 not (the message says why), 2 wrong usage.
  */
-#include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -53,38 +50,20 @@ struct explain_options {
 #define AT(member) offsetof(struct explain_options, member)
 
 static const struct option_row rows[] = {
-	{ .name = "pid",
-	  .letter = 'p',
-	  .type = OPTION_TEXT,
-	  .at = AT(process),
-	  .arg = "PID",
-	  .help = "the running process: its PID, or its name if no other process has it" },
-	{ .name = "for",
-	  .type = OPTION_TIME,
-	  .at = AT(for_ns),
-	  .arg = "TIME",
-	  .min = NS_PER_S,
-	  .max = FOR_CAP_S * NS_PER_S,
-	  .wanted = "a time from 1s to 24h, such as 60s",
-	  .help = "read again after TIME, and show the changes: 60s, 5m, 1h" },
-	{ .name = "pins",
-	  .type = OPTION_FLAG,
-	  .at = AT(shows_pins),
-	  .help = "also list the live blocks that keep free memory from being returned, by size and by "
-		  "C++ class" },
-	{ .name = "format",
-	  .letter = 'f',
-	  .type = OPTION_CHOICE,
-	  .at = AT(format),
-	  .arg = "WHAT",
-	  .choices = formats,
-	  .help = "output format: text (default); json, which has everything; html, one page for a browser" },
-	{ .name = "verbose",
-	  .letter = 'v',
-	  .type = OPTION_FLAG,
-	  .at = AT(is_verbose),
-	  .help = "show every row, every arena, a comparison with the counts of malloc itself, and live "
-		  "blocks by size and by C++ class" },
+	OPTION(TEXT, 'p', "pid", "PID", AT(process),
+	       "the running process: its PID, or its name if no other process has it"),
+	OPTION(TIME, 0, "for", "TIME", AT(for_ns),
+	       "read again after TIME, and show the changes: 60s, 5m, 1h", .min = NS_PER_S,
+	       .max = FOR_CAP_S * NS_PER_S, .wanted = "a time from 1s to 24h, such as 60s"),
+	OPTION(FLAG, 0, "pins", NULL, AT(shows_pins),
+	       "also list the live blocks that keep free memory from being returned, by size and by "
+	       "C++ class"),
+	OPTION(CHOICE, 'f', "format", "WHAT", AT(format),
+	       "output format: text (default); json, which has everything; html, one page for a browser",
+	       .choices = formats),
+	OPTION(FLAG, 'v', "verbose", NULL, AT(is_verbose),
+	       "show every row, every arena, a comparison with the counts of malloc itself, and live "
+	       "blocks by size and by C++ class"),
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };
@@ -122,7 +101,7 @@ static int wait_between(const struct explain_options *o, uint64_t start_ns)
 
 	for (;;) {
 		passed_ns = now_ns() - start_ns;
-		if (process_has_ended(o->pid))
+		if (process_has_ended(NULL, o->pid))
 			return -ESRCH;
 		if (passed_ns >= o->for_ns)
 			return 0;

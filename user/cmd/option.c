@@ -2,11 +2,6 @@
 /* option.c - the values of option.h: parsed from texts, compared, copied. */
 #include "cmd/option.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/err.h"
 #include "base/units.h"
 

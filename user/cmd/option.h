@@ -6,8 +6,8 @@
  * A row says the option's name, the kind of its value, and where the value goes in the caller's struct. To add an
  * option, add a row and a member:
  *
- *	{ .name = "rate", .letter = 'r', .type = OPTION_SIZE, .at = AT(rate_bytes), .arg = "BYTES",
- *	  .value = "64k", .min = 1, .max = 1ULL << 40, .help = "sample every BYTES allocated" },
+ *	OPTION(SIZE, 'r', "rate", "BYTES", AT(rate_bytes), "sample every BYTES allocated", .value = "64k",
+ *	       .min = 1, .max = 1ULL << 40),
  *
  * On the command line it is --rate 64k, --rate=64k or -r 64k; in the file, rate = "64k". An option's key in the file is
  * its name; the value of an option that may be repeated is an array there. The command line replaces everything that
@@ -18,12 +18,7 @@
 #ifndef HT_CMD_OPTION_H
 #define HT_CMD_OPTION_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <stdio.h>
-
+#include "base/std.h"
 #include "base/units.h"
 #include "base/vec.h"
 
@@ -84,6 +79,13 @@ struct option_row {
 	const char *wanted;
 	const char *help;
 };
+
+/* A row; kind: the end of an option_type; AT(): offsetof() in the command's settings; letter_ 0, arg_ NULL: none. */
+#define OPTION(kind, letter_, name_, arg_, at_, help_, ...)                                      \
+	{                                                                                        \
+		.type = OPTION_##kind, .letter = letter_, .name = name_, .arg = arg_, .at = at_, \
+		.help = help_, ##__VA_ARGS__                                                     \
+	}
 
 struct option_table {
 	const struct option_row *rows;

@@ -4,11 +4,7 @@
  *
  * getopt_long() reads it; errors are reported here, in one helpful sentence, the same in every command.
  */
-#include <errno.h>
 #include <getopt.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/names.h"

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* option_file.c - the configuration file of option.h. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/names.h"

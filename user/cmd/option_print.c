@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* option_print.c - --help and the configuration in effect, of option.h. */
-#include <string.h>
 
 #include "cmd/option.h"
 

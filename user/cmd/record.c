@@ -2,12 +2,8 @@
 /*
  * cmd/record.c - `heaptap record`: options in, a recording through its phases, results out.
  *
- * Wiring only: the recording itself is record/recorder.c, the profile result/record_result.c.
+ * Wiring only: the recording itself is record/recorder.c, the profile record/record_result.c.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "base/err.h"
@@ -19,8 +15,8 @@
 #include "proc/select.h"
 #include "record/out_file.h"
 #include "record/recorder.h"
-#include "result/record_result.h"
-#include "result/scope_labels.h"
+#include "record/record_result.h"
+#include "record/scope_labels.h"
 
 static const char usage[] =
 	"usage: heaptap record [OPTIONS] -p PID\n"
@@ -97,196 +93,94 @@ static const char *const attach_modes[] = { "auto", "session", "multi", "perf", 
 
 static const struct option_row rows[] = {
 	{ .type = OPTION_HEADING, .help = "target" },
-	{ .name = "pid",
-	  .letter = 'p',
-	  .type = OPTION_TEXTS,
-	  .at = AT(with.pids),
-	  .arg = "PID[,PID...]",
-	  .check = record_settings_check_pids,
-	  .help = "these running processes; may be repeated" },
-	{ .name = "comm",
-	  .type = OPTION_TEXTS,
-	  .at = AT(with.whom.comms),
-	  .arg = "NAME",
-	  .check = select_check_pattern,
-	  .help = "running processes whose name matches this regular expression (POSIX extended) "
-		  "anywhere; may be repeated: any of them matches" },
-	{ .name = "cgroup",
-	  .type = OPTION_TEXTS,
-	  .at = AT(with.whom.cgroups),
-	  .arg = "PATH",
-	  .help = "running processes in this cgroup or below it; may be repeated. With --comm a "
-		  "process must match both. Processes that start later: heaptap serve" },
-	{ .name = "follow",
-	  .type = OPTION_FLAG,
-	  .at = AT(with.recorder.follow),
-	  .help = "record children too, present and future" },
+	OPTION(TEXTS, 'p', "pid", "PID[,PID...]", AT(with.pids),
+	       "these running processes; may be repeated", .check = record_settings_check_pids),
+	OPTION(TEXTS, 0, "comm", "NAME", AT(with.whom.comms),
+	       "running processes whose name matches this regular expression (POSIX extended) "
+	       "anywhere; may be repeated: any of them matches",
+	       .check = select_check_pattern),
+	OPTION(TEXTS, 0, "cgroup", "PATH", AT(with.whom.cgroups),
+	       "running processes in this cgroup or below it; may be repeated. With --comm a "
+	       "process must match both. Processes that start later: heaptap serve"),
+	OPTION(FLAG, 0, "follow", NULL, AT(with.recorder.follow),
+	       "record children too, present and future"),
 
 	{ .type = OPTION_HEADING, .help = "duration and output" },
-	{ .name = "duration",
-	  .letter = 'd',
-	  .type = OPTION_TIME,
-	  .at = AT(with.recorder.duration_ns),
-	  .arg = "TIME",
-	  .min = 1,
-	  .wanted = "a time such as 30s, 5m or 1m30s",
-	  .help = "stop after TIME (30, 30s, 5m, 1m30s, 2h; default: until Ctrl-C)" },
-	{ .name = "output",
-	  .letter = 'o',
-	  .type = OPTION_TEXT,
-	  .at = AT(output),
-	  .arg = "FILE",
-	  .help = "save the profile here; - is standard output (default: COMM-PID-TIME.pb.gz in the "
-		  "current folder, TIME in UTC)" },
-	{ .name = "html",
-	  .type = OPTION_TEXT,
-	  .at = AT(page),
-	  .arg = "FILE",
-	  .help = "also write a page with a flame graph, to open in a browser" },
-	{ .name = "force",
-	  .type = OPTION_FLAG,
-	  .at = AT(result.replaces),
-	  .help = "replace FILE if it exists; write to any folder" },
-	{ .name = "top",
-	  .letter = 'n',
-	  .type = OPTION_COUNT,
-	  .at = AT(result.top_cnt),
-	  .arg = "N",
-	  .value = "10",
-	  .max = 1 << 20,
-	  .help = "rows to print at the end; 0 = none" },
-	{ .name = "quiet",
-	  .letter = 'q',
-	  .type = OPTION_FLAG,
-	  .at = AT(is_quiet),
-	  .help = "print errors and losses only" },
-	{ .name = "verbose",
-	  .letter = 'v',
-	  .type = OPTION_FLAG,
-	  .at = AT(is_verbose),
-	  .help = "log what heaptap does" },
+	OPTION(TIME, 'd', "duration", "TIME", AT(with.recorder.duration_ns),
+	       "stop after TIME (30, 30s, 5m, 1m30s, 2h; default: until Ctrl-C)", .min = 1,
+	       .wanted = "a time such as 30s, 5m or 1m30s"),
+	OPTION(TEXT, 'o', "output", "FILE", AT(output),
+	       "save the profile here; - is standard output (default: COMM-PID-TIME.pb.gz in the "
+	       "current folder, TIME in UTC)"),
+	OPTION(TEXT, 0, "html", "FILE", AT(page),
+	       "also write a page with a flame graph, to open in a browser"),
+	OPTION(FLAG, 0, "force", NULL, AT(result.replaces),
+	       "replace FILE if it exists; write to any folder"),
+	OPTION(COUNT, 'n', "top", "N", AT(result.top_cnt), "rows to print at the end; 0 = none",
+	       .value = "10", .max = 1 << 20),
+	OPTION(FLAG, 'q', "quiet", NULL, AT(is_quiet), "print errors and losses only"),
+	OPTION(FLAG, 'v', "verbose", NULL, AT(is_verbose), "log what heaptap does"),
 
 	{ .type = OPTION_HEADING, .help = "cost and precision" },
-	{ .name = "rate",
-	  .letter = 'r',
-	  .type = OPTION_SIZE,
-	  .at = AT(with.recorder.rate_bytes),
-	  .arg = "BYTES",
-	  .value = "64k",
-	  .min = 1,
-	  .max = 1ULL << 40,
-	  .help = "one sample per BYTES allocated, on average; 1 = every allocation. Without this "
-		  "option finer, down to 4k, at up to 500 samples a second" },
-	{ .name = "max-overhead",
-	  .type = OPTION_LIMIT,
-	  .at = AT(with.max_overhead),
-	  .arg = "PCT",
-	  .max = 99,
-	  .help = "maximum overhead of probes, in % of the process's CPU time (default 25, of it or of "
-		  "one CPU; never below 1 % of one CPU unless written 5!). Above it, heaptap first "
-		  "stops tracking frees, so that heap in use becomes unknown, then stops recording. "
-		  "off = no limit, the default with --rate 1" },
-	{ .name = "max-live",
-	  .type = OPTION_COUNT,
-	  .at = AT(live_cap),
-	  .arg = "N",
-	  .value = "1000000",
-	  .min = 1,
-	  .max = 1 << 28,
-	  .help = "at most N sampled blocks in use" },
-	{ .name = "max-stacks",
-	  .type = OPTION_COUNT,
-	  .at = AT(stack_cap),
-	  .arg = "N",
-	  .value = "65536",
-	  .min = 1,
-	  .max = 1 << 24,
-	  .help = "at most N distinct call stacks" },
+	OPTION(SIZE, 'r', "rate", "BYTES", AT(with.recorder.rate_bytes),
+	       "one sample per BYTES allocated, on average; 1 = every allocation. Without this "
+	       "option finer, down to 4k, at up to 500 samples a second",
+	       .value = "64k", .min = 1, .max = 1ULL << 40),
+	OPTION(LIMIT, 0, "max-overhead", "PCT", AT(with.max_overhead),
+	       "maximum overhead of probes, in % of the process's CPU time (default 25, of it or of "
+	       "one CPU; never below 1 % of one CPU unless written 5!). Above it, heaptap first "
+	       "stops tracking frees, so that heap in use becomes unknown, then stops recording. "
+	       "off = no limit, the default with --rate 1",
+	       .max = 99),
+	OPTION(COUNT, 0, "max-live", "N", AT(live_cap), "at most N sampled blocks in use",
+	       .value = "1000000", .min = 1, .max = 1 << 28),
+	OPTION(COUNT, 0, "max-stacks", "N", AT(stack_cap), "at most N distinct call stacks",
+	       .value = "65536", .min = 1, .max = 1 << 24),
 
 	{ .type = OPTION_HEADING, .help = "advanced" },
-	{ .name = "no-hold",
-	  .type = OPTION_FLAG,
-	  .at = AT(with.recorder.no_hold),
-	  .help = "do not ptrace COMMAND. Allocations right after it executes another program may be "
-		  "missed" },
-	{ .name = "source",
-	  .type = OPTION_CHOICE,
-	  .at = AT(with.recorder.source),
-	  .arg = "auto|probes|usdt",
-	  .choices = probes_source_names,
-	  .help = "source of samples: probes on the allocator, or the USDT probes of a sampler in "
-		  "the program (otel_memory, ddheap). auto: probes, until such a sampler "
-		  "reports" },
-	{ .name = "tap",
-	  .type = OPTION_CHOICE,
-	  .flags = OPTION_MAY_HAVE_VALUE,
-	  .at = AT(with.recorder.tap),
-	  .arg = "auto|only|no",
-	  .choices = tap_wish_names,
-	  .help = "for programs that allocate all the time: the process chooses its samples, and "
-		  "other allocations cost some ns. Pauses its threads for milliseconds and "
-		  "patches its allocator until the end. auto: only when probes cost too much "
-		  "(default for COMMAND); only: or record nothing; no: never (default for running "
-		  "processes)" },
-	{ .name = "dry-run",
-	  .type = OPTION_FLAG,
-	  .at = AT(is_dry_run),
-	  .help = "with --tap and -p: print what would be changed in the process and what prevents it; "
-		  "touch nothing" },
-	{ .name = "probe-throwing-new",
-	  .type = OPTION_FLAG,
-	  .at = AT(with.recorder.alloc.probe_throwing),
-	  .help = "before Linux 6.13: record operator new of jemalloc, tcmalloc and mimalloc, "
-		  "too. If it throws, the program is ended" },
-	{ .name = "keep-allocator-frames",
-	  .type = OPTION_FLAG,
-	  .at = AT(result.keep_allocator_frames),
-	  .help = "keep malloc and the like at the leaf of each stack" },
-	{ .name = "labels",
-	  .type = OPTION_TEXT,
-	  .at = AT(labels),
-	  .arg = "LIST",
-	  .choices = label_names,
-	  .check = check_labels,
-	  .help = "labels of the profile's rows: scope, app (labels that the program sets), task, "
-		  "thread; or all (default), or none" },
-	{ .name = "group-threads",
-	  .type = OPTION_FLAG,
-	  .at = AT(result.group_threads),
-	  .help = "sum up the threads of a pool: worker-12 -> worker-*" },
-	{ .name = "realloc-scope",
-	  .type = OPTION_CHOICE,
-	  .at = AT(realloc_scope),
-	  .arg = "current|origin",
-	  .choices = realloc_scopes,
-	  .help = "charge a reallocated block to the scope of the call (default), or of the old block, "
-		  "if that was sampled" },
-	{ .name = "jvm-perfmap",
-	  .type = OPTION_FLAG,
-	  .at = AT(with.recorder.jvm_perfmap),
-	  .help = "at the end, ask JVMs (17 or later) for the names of compiled functions: each writes "
-		  "/tmp/perf-PID.map, as with jcmd PID Compiler.perfmap" },
-	{ .name = "no-lines",
-	  .type = OPTION_FLAG,
-	  .at = AT(result.no_lines),
-	  .help = "function names only: no files, lines and inlines (faster)" },
-	{ .name = "attach-mode",
-	  .type = OPTION_CHOICE,
-	  .at = AT(with.recorder.mode),
-	  .arg = "MODE",
-	  .choices = attach_modes,
-	  .flags = OPTION_HIDDEN,
-	  .help = "" },
-	{ .name = "tap-exactly",
-	  .type = OPTION_FLAG,
-	  .at = AT(with.tap_exactly),
-	  .flags = OPTION_HIDDEN,
-	  .help = "" },
-	{ .name = "naive-placement",
-	  .type = OPTION_FLAG,
-	  .at = AT(with.recorder.alloc.naive),
-	  .flags = OPTION_HIDDEN,
-	  .help = "" },
+	OPTION(FLAG, 0, "no-hold", NULL, AT(with.recorder.no_hold),
+	       "do not ptrace COMMAND. Allocations right after it executes another program may be "
+	       "missed"),
+	OPTION(CHOICE, 0, "source", "auto|probes|usdt", AT(with.recorder.source),
+	       "source of samples: probes on the allocator, or the USDT probes of a sampler in "
+	       "the program (otel_memory, ddheap). auto: probes, until such a sampler "
+	       "reports",
+	       .choices = probes_source_names),
+	OPTION(CHOICE, 0, "tap", "auto|only|no", AT(with.recorder.tap),
+	       "for programs that allocate all the time: the process chooses its samples, and "
+	       "other allocations cost some ns. Pauses its threads for milliseconds and "
+	       "patches its allocator until the end. auto: only when probes cost too much "
+	       "(default for COMMAND); only: or record nothing; no: never (default for running "
+	       "processes)",
+	       .flags = OPTION_MAY_HAVE_VALUE, .choices = tap_wish_names),
+	OPTION(FLAG, 0, "dry-run", NULL, AT(is_dry_run),
+	       "with --tap and -p: print what would be changed in the process and what prevents it; "
+	       "touch nothing"),
+	OPTION(FLAG, 0, "probe-throwing-new", NULL, AT(with.recorder.alloc.probe_throwing),
+	       "before Linux 6.13: record operator new of jemalloc, tcmalloc and mimalloc, "
+	       "too. If it throws, the program is ended"),
+	OPTION(FLAG, 0, "keep-allocator-frames", NULL, AT(result.keep_allocator_frames),
+	       "keep malloc and the like at the leaf of each stack"),
+	OPTION(TEXT, 0, "labels", "LIST", AT(labels),
+	       "labels of the profile's rows: scope, app (labels that the program sets), task, "
+	       "thread; or all (default), or none",
+	       .choices = label_names, .check = check_labels),
+	OPTION(FLAG, 0, "group-threads", NULL, AT(result.group_threads),
+	       "sum up the threads of a pool: worker-12 -> worker-*"),
+	OPTION(CHOICE, 0, "realloc-scope", "current|origin", AT(realloc_scope),
+	       "charge a reallocated block to the scope of the call (default), or of the old block, "
+	       "if that was sampled",
+	       .choices = realloc_scopes),
+	OPTION(FLAG, 0, "jvm-perfmap", NULL, AT(with.recorder.jvm_perfmap),
+	       "at the end, ask JVMs (17 or later) for the names of compiled functions: each writes "
+	       "/tmp/perf-PID.map, as with jcmd PID Compiler.perfmap"),
+	OPTION(FLAG, 0, "no-lines", NULL, AT(result.no_lines),
+	       "function names only: no files, lines and inlines (faster)"),
+	OPTION(CHOICE, 0, "attach-mode", "MODE", AT(with.recorder.mode), "",
+	       .choices = attach_modes, .flags = OPTION_HIDDEN),
+	OPTION(FLAG, 0, "tap-exactly", NULL, AT(with.tap_exactly), "", .flags = OPTION_HIDDEN),
+	OPTION(FLAG, 0, "naive-placement", NULL, AT(with.recorder.alloc.naive), "",
+	       .flags = OPTION_HIDDEN),
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };

@@ -2,15 +2,6 @@
 /* cmd/record_settings.c - see cmd/record_settings.h. */
 #include "cmd/record_settings.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "base/err.h"
 #include "base/log.h"
 #include "base/printable.h"
@@ -106,7 +97,7 @@ static bool fits(const struct select_rules *rules, const struct process_info *in
 /* There is no reader yet: one that executes another program just now (-EAGAIN) could let this wait. */
 static int glance(pid_t pid, struct process_info *ret)
 {
-	return process_text_pages(pid, pid) ? process_glance(pid, ret) : -EAGAIN;
+	return process_text_pages(pid, pid) ? process_glance(NULL, pid, ret) : -EAGAIN;
 }
 
 /* Add those that fit; pids then has those that execute another program. */

@@ -7,11 +7,7 @@
 #ifndef HT_CMD_RECORD_SETTINGS_H
 #define HT_CMD_RECORD_SETTINGS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/vec.h"
 #include "cmd/option.h"
 #include "record/recorder.h"

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd/report.c - `heaptap report` and `heaptap diff`: make a report of one or two files. Wiring only. */
-#include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/fd.h"

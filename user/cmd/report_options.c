@@ -2,11 +2,6 @@
 /* cmd/report_options.c - see report_priv.h. */
 #include "cmd/report_priv.h"
 
-#include <errno.h>
-#include <stddef.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/err.h"
 #include "base/log.h"
 #include "base/names.h"
@@ -101,178 +96,98 @@ static int check_pools(const char *text, struct err *why)
 #define AT(member) offsetof(struct report_cli, member)
 
 /* Rows of both commands. */
-#define COMMON_ROWS                                                                                         \
-	{ .name = "module",                                                                                 \
-	  .letter = 'm',                                                                                    \
-	  .type = OPTION_TEXTS,                                                                             \
-	  .flags = OPTION_COMMAS,                                                                           \
-	  .at = AT(modules),                                                                                \
-	  .arg = "LIST",                                                                                    \
-	  .help = "prefixes of modules or functions, such as my_app,my_lib: each stack is charged to "      \
-		  "the first frame from the leaf that begins with one; implies --by module" },              \
-		{ .name = "scope",                                                                          \
-		  .type = OPTION_TEXT,                                                                      \
-		  .at = AT(scope),                                                                          \
-		  .arg = "PATH",                                                                            \
-		  .check = check_scope,                                                                     \
-		  .help = "show only this scope and the scopes below it, such as Top/A; with any --by" },   \
-		{ .name = "match",                                                                          \
-		  .type = OPTION_TEXT,                                                                      \
-		  .at = AT(match),                                                                          \
-		  .arg = "LIST",                                                                            \
-		  .check = check_match,                                                                     \
-		  .help = "show only matching scopes: comma-separated globs; - in front excludes, and the " \
-			  "last match wins; a glob with / matches the path. The rest is one row "           \
-			  "'(not matched)'" },                                                              \
-		{ .name = "fold-repeated",                                                                  \
-		  .type = OPTION_FLAG,                                                                      \
-		  .at = AT(report.folds_repeated),                                                          \
-		  .help = "count scope A/B/A as A/B" },                                                     \
-		{ .name = "group-threads",                                                                  \
-		  .type = OPTION_TEXT,                                                                      \
-		  .flags = OPTION_MAY_HAVE_VALUE,                                                           \
-		  .at = AT(thread_globs),                                                                   \
-		  .arg = "LIST",                                                                            \
-		  .check = check_pools,                                                                     \
-		  .help = "group threads by pool, such as worker-* for worker-12; LIST: the pools, such "   \
-			  "as 'rocksdb:*,worker-*'; implies --by thread" },                                 \
-		{ .name = "value",                                                                          \
-		  .type = OPTION_CHOICE,                                                                    \
-		  .at = AT(value),                                                                          \
-		  .arg = "WHAT",                                                                            \
-		  .choices = value_names,                                                                   \
-		  .help = "values of the rows: inuse (default), or alloc: all allocations, freed or not" }, \
-		{ .name = "own",                                                                            \
-		  .type = OPTION_TEXTS,                                                                     \
-		  .flags = OPTION_COMMAS,                                                                   \
-		  .at = AT(own),                                                                            \
-		  .arg = "LIST",                                                                            \
-		  .help = "prefixes of your own modules or functions: stacks are charged to the first "     \
-			  "frame that begins with one (default: the first frame outside of "                \
-			  "allocators, standard libraries and runtimes)" },                                 \
-		{ .name = "color",                                                                          \
-		  .type = OPTION_CHOICE,                                                                    \
-		  .at = AT(color),                                                                          \
-		  .arg = "WHEN",                                                                            \
-		  .choices = colors,                                                                        \
-		  .help = "when to use colours: auto (default: on a terminal), always or never" },          \
-		{ .name = "token-file",                                                                     \
-		  .type = OPTION_TEXT,                                                                      \
-		  .at = AT(token_file),                                                                     \
-		  .arg = "FILE",                                                                            \
-		  .help = "token of heaptap serve, for profiles at http:// or https:// addresses" },        \
-		{ .name = "no-pager",                                                                       \
-		  .type = OPTION_FLAG,                                                                      \
-		  .at = AT(has_no_pager),                                                                   \
-		  .help = "never show the text in a pager ($PAGER, less)" },                                \
-	{                                                                                                   \
-		.name = "output", .letter = 'o', .type = OPTION_TEXT, .at = AT(output),                     \
-		.arg = "FILE", .help = "write to FILE instead of standard output"                           \
+#define COMMON_ROWS                                                                                      \
+	OPTION(TEXTS, 'm', "module", "LIST", AT(modules),                                                \
+	       "prefixes of modules or functions, such as my_app,my_lib: each stack is charged to "      \
+	       "the first frame from the leaf that begins with one; implies --by module",                \
+	       .flags = OPTION_COMMAS),                                                                  \
+		OPTION(TEXT, 0, "scope", "PATH", AT(scope),                                              \
+		       "show only this scope and the scopes below it, such as Top/A; with any --by",     \
+		       .check = check_scope),                                                            \
+		OPTION(TEXT, 0, "match", "LIST", AT(match),                                              \
+		       "show only matching scopes: comma-separated globs; - in front excludes, and the " \
+		       "last match wins; a glob with / matches the path. The rest is one row "           \
+		       "'(not matched)'",                                                                \
+		       .check = check_match),                                                            \
+		OPTION(FLAG, 0, "fold-repeated", NULL, AT(report.folds_repeated),                        \
+		       "count scope A/B/A as A/B"),                                                      \
+		OPTION(TEXT, 0, "group-threads", "LIST", AT(thread_globs),                               \
+		       "group threads by pool, such as worker-* for worker-12; LIST: the pools, such "   \
+		       "as 'rocksdb:*,worker-*'; implies --by thread",                                   \
+		       .flags = OPTION_MAY_HAVE_VALUE, .check = check_pools),                            \
+		OPTION(CHOICE, 0, "value", "WHAT", AT(value),                                            \
+		       "values of the rows: inuse (default), or alloc: all allocations, freed or not",   \
+		       .choices = value_names),                                                          \
+		OPTION(TEXTS, 0, "own", "LIST", AT(own),                                                 \
+		       "prefixes of your own modules or functions: stacks are charged to the first "     \
+		       "frame that begins with one (default: the first frame outside of "                \
+		       "allocators, standard libraries and runtimes)",                                   \
+		       .flags = OPTION_COMMAS),                                                          \
+		OPTION(CHOICE, 0, "color", "WHEN", AT(color),                                            \
+		       "when to use colours: auto (default: on a terminal), always or never",            \
+		       .choices = colors),                                                               \
+		OPTION(TEXT, 0, "token-file", "FILE", AT(token_file),                                    \
+		       "token of heaptap serve, for profiles at http:// or https:// addresses"),         \
+		OPTION(FLAG, 0, "no-pager", NULL, AT(has_no_pager),                                      \
+		       "never show the text in a pager ($PAGER, less)"),                                 \
+	{                                                                                                \
+		.name = "output", .letter = 'o', .type = OPTION_TEXT, .at = AT(output),                  \
+		.arg = "FILE", .help = "write to FILE instead of standard output"                        \
 	}
 
 static const struct option_row rows[] = {
-	{ .name = "by",
-	  .letter = 'b',
-	  .type = OPTION_TEXT,
-	  .at = AT(by),
-	  .arg = "WHAT",
-	  .choices = by_names,
-	  .check = check_by,
-	  .help = "group rows by stack, function, module, thread, process, scope (a tree), instance "
-		  "(tasks, running and ended), age (of heap in use), lifetime or size (of blocks "
-		  "allocated) or label:KEY. Default: scope if the profile has scopes, else stack; "
-		  "in formats other than text: stack" },
+	OPTION(TEXT, 'b', "by", "WHAT", AT(by),
+	       "group rows by stack, function, module, thread, process, scope (a tree), instance "
+	       "(tasks, running and ended), age (of heap in use), lifetime or size (of blocks "
+	       "allocated) or label:KEY. Default: scope if the profile has scopes, else stack; "
+	       "in formats other than text: stack",
+	       .choices = by_names, .check = check_by),
 	COMMON_ROWS,
-	{ .name = "format",
-	  .letter = 'f',
-	  .type = OPTION_CHOICE,
-	  .at = AT(report.format),
-	  .arg = "WHAT",
-	  .choices = formats,
-	  .help = "text (default), html (flame graph and table in one self-contained file), json, "
-		  "collapsed (for flame graph programs), or heap (for jeprof and google-pprof)" },
-	{ .name = "base",
-	  .type = OPTION_TEXT,
-	  .at = AT(base),
-	  .arg = "BEFORE",
-	  .help = "show the changes since the profile BEFORE, as heaptap diff BEFORE FILE" },
-	{ .name = "sort",
-	  .letter = 's',
-	  .type = OPTION_CHOICE,
-	  .at = AT(report.sort),
-	  .arg = "WHAT",
-	  .choices = sorts,
-	  .help = "sort rows by inuse (default), objects (blocks in use), alloc, name, growth "
-		  "(bytes per second, with a verdict), temporary (blocks that lived for less "
-		  "than 1 ms) or pinned (free memory that their blocks keep from being returned)" },
-	{ .name = "at",
-	  .type = OPTION_TEXT,
-	  .at = AT(at),
-	  .arg = "peak|end|TIME",
-	  .choices = at_names,
-	  .check = check_at,
-	  .help = "show the heap in use at the peak, at the end, or at the recorded moment "
-		  "nearest to TIME since the beginning. Default: end; in text and html, the peak "
-		  "of a command that heaptap record started and that has ended" },
-	{ .name = "older-than",
-	  .type = OPTION_TIME,
-	  .at = AT(older_than_ns),
-	  .arg = "TIME",
-	  .min = 1,
-	  .wanted = "a time such as 30s, 10m or 2h",
-	  .help = "show only blocks that have been in use for at least TIME (a bound of --by "
-		  "age)" },
-	{ .name = "top",
-	  .letter = 'n',
-	  .type = OPTION_COUNT,
-	  .at = AT(report.row_cap),
-	  .arg = "N",
-	  .help = "rows to show; the rest is summed up; 0 = all (default: as many as fit 24 "
-		  "lines, at most 10 stacks; all in formats other than text)" },
-	{ .name = "verbose",
-	  .letter = 'v',
-	  .type = OPTION_FLAG,
-	  .at = AT(is_verbose),
-	  .help = "show each stack with its frames, at most 12" },
-	{ .name = "frames",
-	  .type = OPTION_COUNT,
-	  .flags = OPTION_MAY_HAVE_VALUE,
-	  .at = AT(report.frame_cap),
-	  .arg = "N",
-	  .help = "the same with at most N frames; without N: all" },
-	{ .name = "notes",
-	  .type = OPTION_FLAG,
-	  .at = AT(report.shows_notes),
-	  .help = "show how the profile was recorded, and all losses" },
+	OPTION(CHOICE, 'f', "format", "WHAT", AT(report.format),
+	       "text (default), html (flame graph and table in one self-contained file), json, "
+	       "collapsed (for flame graph programs), or heap (for jeprof and google-pprof)",
+	       .choices = formats),
+	OPTION(TEXT, 0, "base", "BEFORE", AT(base),
+	       "show the changes since the profile BEFORE, as heaptap diff BEFORE FILE"),
+	OPTION(CHOICE, 's', "sort", "WHAT", AT(report.sort),
+	       "sort rows by inuse (default), objects (blocks in use), alloc, name, growth "
+	       "(bytes per second, with a verdict), temporary (blocks that lived for less "
+	       "than 1 ms) or pinned (free memory that their blocks keep from being returned)",
+	       .choices = sorts),
+	OPTION(TEXT, 0, "at", "peak|end|TIME", AT(at),
+	       "show the heap in use at the peak, at the end, or at the recorded moment "
+	       "nearest to TIME since the beginning. Default: end; in text and html, the peak "
+	       "of a command that heaptap record started and that has ended",
+	       .choices = at_names, .check = check_at),
+	OPTION(TIME, 0, "older-than", "TIME", AT(older_than_ns),
+	       "show only blocks that have been in use for at least TIME (a bound of --by "
+	       "age)",
+	       .min = 1, .wanted = "a time such as 30s, 10m or 2h"),
+	OPTION(COUNT, 'n', "top", "N", AT(report.row_cap),
+	       "rows to show; the rest is summed up; 0 = all (default: as many as fit 24 "
+	       "lines, at most 10 stacks; all in formats other than text)"),
+	OPTION(FLAG, 'v', "verbose", NULL, AT(is_verbose),
+	       "show each stack with its frames, at most 12"),
+	OPTION(COUNT, 0, "frames", "N", AT(report.frame_cap),
+	       "the same with at most N frames; without N: all", .flags = OPTION_MAY_HAVE_VALUE),
+	OPTION(FLAG, 0, "notes", NULL, AT(report.shows_notes),
+	       "show how the profile was recorded, and all losses"),
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };
 
 static const struct option_row diff_rows[] = {
-	{ .name = "by",
-	  .letter = 'b',
-	  .type = OPTION_TEXT,
-	  .at = AT(by),
-	  .arg = "WHAT",
-	  .choices = by_names,
-	  .check = check_by,
-	  .help = "group rows by stack, function, module, thread, process, scope, age or label:KEY. "
-		  "Default: scope if both profiles have scopes, else stack" },
+	OPTION(TEXT, 'b', "by", "WHAT", AT(by),
+	       "group rows by stack, function, module, thread, process, scope, age or label:KEY. "
+	       "Default: scope if both profiles have scopes, else stack",
+	       .choices = by_names, .check = check_by),
 	COMMON_ROWS,
-	{ .name = "format",
-	  .letter = 'f',
-	  .type = OPTION_CHOICE,
-	  .at = AT(diff_format),
-	  .arg = "WHAT",
-	  .choices = diff_formats,
-	  .help = "text (default), json, html (flame graph of both, changes in two colours, one "
-		  "file) or pprof (a profile of the changes, for go tool pprof)" },
-	{ .name = "top",
-	  .letter = 'n',
-	  .type = OPTION_COUNT,
-	  .at = AT(report.row_cap),
-	  .arg = "N",
-	  .help = "rows to show, 0 = all (default: text 10, json all)" },
+	OPTION(CHOICE, 'f', "format", "WHAT", AT(diff_format),
+	       "text (default), json, html (flame graph of both, changes in two colours, one "
+	       "file) or pprof (a profile of the changes, for go tool pprof)",
+	       .choices = diff_formats),
+	OPTION(COUNT, 'n', "top", "N", AT(report.row_cap),
+	       "rows to show, 0 = all (default: text 10, json all)"),
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };

@@ -3,9 +3,7 @@
 #ifndef HT_CMD_REPORT_PRIV_H
 #define HT_CMD_REPORT_PRIV_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "base/terminal.h"
 #include "base/vec.h"
 #include "cmd/option.h"

@@ -4,12 +4,6 @@
  *
  * Here settings are made of the options (cmd/serve_options.c) and their file; the daemon itself is serve/daemon.c.
  */
-#include <errno.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/err.h"

@@ -8,14 +8,12 @@
 #ifndef HT_CMD_SERVE_OPTIONS_H
 #define HT_CMD_SERVE_OPTIONS_H
 
-#include <stdbool.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/vec.h"
 #include "cmd/option.h"
 #include "proc/cgroup.h"
-#include "push/push_http.h"
-#include "push/push_message.h"
+#include "serve/push_http.h"
+#include "serve/push_message.h"
 #include "serve/daemon.h"
 
 struct serve_settings {

@@ -6,17 +6,7 @@
  * A build id identifies the file.
  */
 #include <curl/curl.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/curl_setup.h"
 #include "base/err.h"
@@ -317,28 +307,15 @@ struct symbolize_options {
 #define AT(member) offsetof(struct symbolize_options, member)
 
 static const struct option_row rows[] = {
-	{ .name = "debug-dir",
-	  .type = OPTION_TEXTS,
-	  .at = AT(debug_dirs),
-	  .arg = "DIR",
-	  .help = "look here first: DIR/.build-id/ab/cdef.debug, the files' own paths below DIR, and their "
-		  "names in DIR; may be repeated" },
-	{ .name = "debuginfod",
-	  .type = OPTION_FLAG,
-	  .at = AT(asks_debuginfod),
-	  .help = "ask the servers of $DEBUGINFOD_URLS for files that are not found here" },
-	{ .name = "output",
-	  .letter = 'o',
-	  .type = OPTION_TEXT,
-	  .at = AT(output),
-	  .arg = "FILE",
-	  .help = "write to FILE (replaced if it exists) instead of the profile that was read; - "
-		  "is standard output" },
-	{ .name = "quiet",
-	  .letter = 'q',
-	  .type = OPTION_FLAG,
-	  .at = AT(is_quiet),
-	  .help = "do not print a summary" },
+	OPTION(TEXTS, 0, "debug-dir", "DIR", AT(debug_dirs),
+	       "look here first: DIR/.build-id/ab/cdef.debug, the files' own paths below DIR, and their "
+	       "names in DIR; may be repeated"),
+	OPTION(FLAG, 0, "debuginfod", NULL, AT(asks_debuginfod),
+	       "ask the servers of $DEBUGINFOD_URLS for files that are not found here"),
+	OPTION(TEXT, 'o', "output", "FILE", AT(output),
+	       "write to FILE (replaced if it exists) instead of the profile that was read; - "
+	       "is standard output"),
+	OPTION(FLAG, 'q', "quiet", NULL, AT(is_quiet), "do not print a summary"),
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };

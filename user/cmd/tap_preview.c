@@ -7,11 +7,7 @@
  */
 #include "cmd/record_settings.h"
 
-#include <errno.h>
 #include <linux/capability.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "alloc/allocators.h"
 #include "base/err.h"
@@ -51,7 +47,7 @@ static const char *name_of(pid_t pid, char buf[NAME_BYTES])
 {
 	struct process_info info;
 
-	snprintf(buf, NAME_BYTES, "%s", process_glance(pid, &info) ? "?" : info.comm);
+	snprintf(buf, NAME_BYTES, "%s", process_glance(NULL, pid, &info) ? "?" : info.comm);
 	make_printable(buf);
 	return buf;
 }
@@ -91,7 +87,7 @@ static void show_patch(struct preview *v, const struct survey_file *file,
 	const struct alloc_site *site = site_at(file->alloc, patch->site_addr - file->bias);
 	uint8_t there[TAP_PATCH_CAP];
 	char name[NAME_BYTES + 64] = "";
-	int err = process_memory_read(v->info.live_tid, patch->addr, there, patch->byte_cnt);
+	int err = process_memory_read(NULL, v->info.live_tid, patch->addr, there, patch->byte_cnt);
 
 	if (site && patch->is_gap)
 		snprintf(name, sizeof(name), "  a gap, to");
@@ -163,7 +159,7 @@ static void show_files(struct preview *v, const struct survey *s)
 		if (!file->alloc)
 			continue;
 		cnt++;
-		err = tap_order_preview(&of, v->info.tgid, v->info.live_tid, order, &why);
+		err = tap_order_preview(NULL, &of, v->info.tgid, v->info.live_tid, order, &why);
 		if (err)
 			refuse(v, err, "%s", why.text);
 		else
@@ -179,7 +175,7 @@ int tap_preview(pid_t pid, FILE *out)
 	struct preview v = { .out = out };
 	struct survey *s = NULL;
 	char name[NAME_BYTES];
-	int err = process_info_read(pid, &v.info);
+	int err = process_info_read(NULL, pid, &v.info);
 
 	if (err)
 		err_set(&v.why, err, "there is no such process (ps -e lists them)");

@@ -8,13 +8,6 @@
  */
 #include "cmd/toml.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/printable.h"
 
 struct reader {

@@ -15,9 +15,7 @@
 #ifndef HT_CMD_TOML_H
 #define HT_CMD_TOML_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
+#include "base/std.h"
 #include "base/vec.h"
 
 enum toml_type { TOML_STRING, TOML_INTEGER, TOML_FLOAT, TOML_BOOL };

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd/top.c - `heaptap top`: runs a live view in the terminal until the user quits. Wiring only. */
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "cmd/cmd.h"
@@ -34,68 +31,33 @@ struct top_cli {
 
 static const struct option_row rows[] = {
 	{ .type = OPTION_HEADING, .help = "target" },
-	{ .name = "pid",
-	  .letter = 'p',
-	  .type = OPTION_COUNT,
-	  .at = AT(pid),
-	  .arg = "PID",
-	  .min = 1,
-	  .max = INT32_MAX,
-	  .wanted = "a process id, as pidof -s NAME prints it",
-	  .help = "this running process" },
+	OPTION(COUNT, 'p', "pid", "PID", AT(pid), "this running process", .min = 1,
+	       .max = INT32_MAX, .wanted = "a process id, as pidof -s NAME prints it"),
 
 	{ .type = OPTION_HEADING, .help = "first view" },
-	{ .name = "by",
-	  .letter = 'b',
-	  .type = OPTION_CHOICE,
-	  .at = AT(by),
-	  .arg = "WHAT",
-	  .choices = top_what_names + TOP_STACKS,
-	  .help = "one row per stack (default), function, scope or thread" },
-	{ .name = "sort",
-	  .letter = 's',
-	  .type = OPTION_CHOICE,
-	  .at = AT(sort),
-	  .arg = "ORDER",
-	  .choices = top_sort_names,
-	  .help = "inuse (default): heap in use; growth: its growth per minute; alloc: bytes allocated "
-		  "per second" },
-	{ .name = "interval",
-	  .letter = 'i',
-	  .type = OPTION_TIME,
-	  .at = AT(interval_ns),
-	  .arg = "TIME",
-	  .value = "2s",
-	  .min = 100000000,
-	  .wanted = "a time from 100ms on, such as 5s",
-	  .help = "refresh interval; longer if a refresh takes long" },
+	OPTION(CHOICE, 'b', "by", "WHAT", AT(by),
+	       "one row per stack (default), function, scope or thread",
+	       .choices = top_what_names + TOP_STACKS),
+	OPTION(CHOICE, 's', "sort", "ORDER", AT(sort),
+	       "inuse (default): heap in use; growth: its growth per minute; alloc: bytes allocated "
+	       "per second",
+	       .choices = top_sort_names),
+	OPTION(TIME, 'i', "interval", "TIME", AT(interval_ns),
+	       "refresh interval; longer if a refresh takes long", .value = "2s", .min = 100000000,
+	       .wanted = "a time from 100ms on, such as 5s"),
 
 	{ .type = OPTION_HEADING, .help = "cost and precision" },
-	{ .name = "rate",
-	  .letter = 'r',
-	  .type = OPTION_SIZE,
-	  .at = AT(rate_bytes),
-	  .arg = "BYTES",
-	  .value = "64k",
-	  .min = 1,
-	  .max = 1ULL << 40,
-	  .help = "one sample per BYTES allocated, on average; 1 = every allocation" },
-	{ .name = "max-overhead",
-	  .type = OPTION_LIMIT,
-	  .at = AT(max_overhead),
-	  .arg = "PCT",
-	  .max = 99,
-	  .help = "maximum overhead of probes, in % of the process's CPU time (default 25, of it or of "
-		  "one CPU), as with heaptap record; off = no limit" },
-	{ .name = "tap",
-	  .type = OPTION_CHOICE,
-	  .flags = OPTION_MAY_HAVE_VALUE,
-	  .at = AT(tap),
-	  .arg = "auto|only|no",
-	  .value = "no",
-	  .choices = tap_wish_names,
-	  .help = "as with heaptap record, for programs that allocate all the time. auto: only "
-		  "when probes cost too much" },
+	OPTION(SIZE, 'r', "rate", "BYTES", AT(rate_bytes),
+	       "one sample per BYTES allocated, on average; 1 = every allocation", .value = "64k",
+	       .min = 1, .max = 1ULL << 40),
+	OPTION(LIMIT, 0, "max-overhead", "PCT", AT(max_overhead),
+	       "maximum overhead of probes, in % of the process's CPU time (default 25, of it or of "
+	       "one CPU), as with heaptap record; off = no limit",
+	       .max = 99),
+	OPTION(CHOICE, 0, "tap", "auto|only|no", AT(tap),
+	       "as with heaptap record, for programs that allocate all the time. auto: only "
+	       "when probes cost too much",
+	       .flags = OPTION_MAY_HAVE_VALUE, .value = "no", .choices = tap_wish_names),
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };

@@ -7,11 +7,6 @@
  */
 #include "cmd/cmd.h"
 
-#include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 #include "base/log.h"
@@ -23,10 +18,8 @@ struct version_options {
 };
 
 static const struct option_row rows[] = {
-	{ .name = "licences",
-	  .type = OPTION_FLAG,
-	  .at = offsetof(struct version_options, shows_licences),
-	  .help = "show the licences of heaptap and of the libraries inside" },
+	OPTION(FLAG, 0, "licences", NULL, offsetof(struct version_options, shows_licences),
+	       "show the licences of heaptap and of the libraries inside"),
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };

@@ -10,8 +10,6 @@
  * only a handful, and parsing one takes about as long as looking it up.
  */
 #include <dwarf.h>
-#include <errno.h>
-#include <string.h>
 
 #include "elf/unwind_table_priv.h"
 

@@ -12,12 +12,6 @@
  */
 #include "elf/debug_only.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/vec.h"
 #include "elf/elf_file.h"
 

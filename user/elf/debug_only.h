@@ -9,9 +9,7 @@
 #ifndef HT_ELF_DEBUG_ONLY_H
 #define HT_ELF_DEBUG_ONLY_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "base/std.h"
 
 struct debug_only;
 struct elf_file;

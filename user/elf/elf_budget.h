@@ -17,8 +17,7 @@
 #ifndef HT_ELF_BUDGET_H
 #define HT_ELF_BUDGET_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/std.h"
 
 #define ELF_BASE_STEPS (8ULL << 20)
 #define ELF_BYTES_PER_STEP 2

@@ -10,9 +10,8 @@
 #define HT_ELF_FILE_H
 
 #include <gelf.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+
+#include "base/std.h"
 
 struct elf_budget;
 struct elf_file;

@@ -11,11 +11,7 @@
  */
 #include "elf/elf_symbols.h"
 
-#include <errno.h>
 #include <lzma.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/vec.h"
 #include "elf/elf_budget.h"

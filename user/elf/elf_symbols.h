@@ -9,10 +9,7 @@
 #ifndef HT_ELF_SYMBOLS_H
 #define HT_ELF_SYMBOLS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "base/vec.h"
 
 struct elf_file;

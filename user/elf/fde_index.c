@@ -8,8 +8,6 @@
  */
 #include "elf/unwind_table.h"
 
-#include <string.h>
-
 #include "elf/elf_file.h"
 
 #define ENC_UDATA4 0x03

@@ -9,10 +9,6 @@
  */
 #include "elf/elf_symbols.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "elf/elf_file.h"
 
 #define STUB_BYTES_DEFAULT 16

@@ -23,9 +23,6 @@
  */
 #include "elf/elf_symbols.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "elf/elf_file.h"
 
 #ifndef DF_1_PIE

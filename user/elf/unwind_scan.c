@@ -25,11 +25,6 @@
 
 #include <capstone/capstone.h>
 #include <elf.h>
-#include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/vec.h"
 

@@ -31,9 +31,6 @@
 
 #include <dwarf.h>
 #include <elf.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/vec.h"
 #include "elf/elf_file.h"

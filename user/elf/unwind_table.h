@@ -7,10 +7,7 @@
 #ifndef HT_ELF_UNWIND_TABLE_H
 #define HT_ELF_UNWIND_TABLE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "heaptap/abi.h"
 
 struct elf_file;

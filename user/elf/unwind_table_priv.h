@@ -3,10 +3,7 @@
 #ifndef HT_ELF_UNWIND_TABLE_PRIV_H
 #define HT_ELF_UNWIND_TABLE_PRIV_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "heaptap/abi.h"
 
 struct elf_file;

@@ -13,12 +13,6 @@
 #include "elf/usdt_notes.h"
 
 #include <asm/ptrace.h>
-#include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/vec.h"
 #include "elf/elf_file.h"

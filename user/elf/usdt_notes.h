@@ -8,9 +8,7 @@
 #ifndef HT_ELF_USDT_NOTES_H
 #define HT_ELF_USDT_NOTES_H
 
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "heaptap/abi.h"
 
 struct elf_file;

@@ -470,7 +470,7 @@ int explain_process(pid_t pid, bool wants_types, struct resident_pins *pins, uin
 {
 	uint64_t start_ns = now_ns();
 	struct process_info info;
-	int err = process_glance(pid, &info);
+	int err = process_glance(NULL, pid, &info);
 
 	memset(ret, 0, sizeof(*ret));
 	if (sysconf(_SC_PAGESIZE) != MEMORY_PAGE)
@@ -479,7 +479,7 @@ int explain_process(pid_t pid, bool wants_types, struct resident_pins *pins, uin
 		return err_set(why, err, "there is no process %d (ps -e lists them)", pid);
 	/* No file of the process is opened here, which may wait for ever. Only if its main thread has ended, a living one is looked for. */
 	info.live_tid = pid;
-	if (info.is_zombie && process_info_read(pid, &info))
+	if (info.is_zombie && process_info_read(NULL, pid, &info))
 		return err_set(why, -ESRCH, "process %d has just ended", pid);
 	err = process_check(&info, why);
 	if (err)

@@ -2,13 +2,6 @@
 /* endpoints.c - see endpoints.h. */
 #include "http/endpoints.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "base/err.h"
 
 static const struct page {

@@ -23,10 +23,7 @@
 #ifndef HT_HTTP_ENDPOINTS_H
 #define HT_HTTP_ENDPOINTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "base/std.h"
 
 struct err;
 struct governor_record;
@@ -79,7 +76,7 @@ struct endpoint_addrs {
 
 /*
  * A request for a result: one struct from the parser, through the queue of requests (serve/profiles.c), to the child
- * that makes it (result/make.h). What is saved or pushed begins as ENDPOINT_HEAP of a process, else all 0.
+ * that makes it (record/make.h). What is saved or pushed begins as ENDPOINT_HEAP of a process, else all 0.
  */
 struct result_request {
 	enum endpoint endpoint;

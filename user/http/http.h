@@ -14,9 +14,7 @@
 #ifndef HT_HTTP_HTTP_H
 #define HT_HTTP_HTTP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 struct err;
 struct http_exchange;

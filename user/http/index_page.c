@@ -2,10 +2,6 @@
 /* index_page.c - see pages.h. */
 #include "http/pages.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-
 #include "base/units.h"
 #include "http/view.h"
 

@@ -7,10 +7,6 @@
  */
 #include "http/past.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/hmap.h"
 

@@ -3,18 +3,10 @@
 #include "http/http.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/folder.h"

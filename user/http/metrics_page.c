@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * metrics_page.c - see metrics_page.h.
+ * metrics_page.c - see pages.h.
  *
  * Each metric is a line in a table: the family, and the field of view.h that it shows. A new metric of a process, a
  * scope, a push target or heaptap itself only needs a field and a line here.
  */
-#include "http/metrics_page.h"
-
-#include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
+#include "http/pages.h"
 
 #include "base/clock.h"
 #include "base/printable.h"

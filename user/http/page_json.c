@@ -2,11 +2,6 @@
 /* page_json.c - see pages.h. */
 #include "http/pages.h"
 
-#include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/json.h"
 #include "http/past.h"

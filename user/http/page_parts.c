@@ -2,9 +2,6 @@
 /* page_parts.c - see pages.h. */
 #include "http/pages.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/printable.h"
 #include "http/endpoints.h"
 #include "http/view.h"

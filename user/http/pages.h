@@ -8,11 +8,7 @@
 #ifndef HT_HTTP_PAGES_H
 #define HT_HTTP_PAGES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
+#include "base/std.h"
 #include "base/units.h"
 
 struct serve_kept;
@@ -82,5 +78,71 @@ void page_json_process(const struct serve_view *v, const struct serve_process *p
 extern const struct page_files {
 	const char *style, *script, *index_script, *process_script;
 } page_files;
+
+/*
+ * metrics_page.c: the page at "/metrics".
+ *
+ * All families of a process have the same labels pid, comm, exe and container, so that a query can divide one by
+ * the other: heaptap_inuse_bytes / heaptap_target_resident_bytes. Families heaptap_scope_* have pid, comm, scope
+ * and thread (the thread's pool).
+ */
+
+/*
+ * Metrics as text, in Prometheus' format or OpenMetrics. Pure.
+ *
+ * 	https://prometheus.io/docs/instrumenting/exposition_formats/
+ * 	https://prometheus.io/docs/specs/om/open_metrics_spec/
+ *
+ * The formats differ in small things: OpenMetrics names a counter's family without the "_total" of its samples, has
+ * units and a type for facts, and ends with "# EOF". The writer of a page need not know:
+ *
+ * 	metric_head(&m, &family);
+ * 	metric_begin(&m);
+ * 	metric_label(&m, "pid", "17");
+ * 	metric_value(&m, 4096);
+ * 	...
+ * 	metric_end(&m);
+ *
+ * All samples of a family must stand together, and no two of them may have the same labels.
+ */
+
+enum metric_format { METRIC_PROMETHEUS, METRIC_OPENMETRICS };
+
+/* METRIC_INFO: its labels are facts, its value is 1. */
+enum metric_type { METRIC_GAUGE, METRIC_COUNTER, METRIC_INFO };
+
+struct metric_family {
+	const char *name; /* without a counter's _total, or the _info of facts */
+	enum metric_type type;
+	const char *unit; /* end of the name, such as "bytes"; NULL: a number */
+	const char *help; /* without '\\', '"' and newline */
+};
+
+struct metric_text {
+	FILE *out;
+	enum metric_format format;
+	/* Private to metrics_page.c from here on. */
+	const struct metric_family *family;
+	int label_cnt;
+};
+
+/* Content-Type of the format. */
+const char *metric_format_type(enum metric_format format);
+/*
+ * Choose the format from a client's Accept header (NULL: none was sent). OpenMetrics only for a client that names
+ * it and does not prefer text/plain.
+ */
+enum metric_format metric_format_choose(const char *accept);
+
+void metric_head(struct metric_text *m, const struct metric_family *family);
+void metric_begin(struct metric_text *m);
+/* An empty value equals no label, and is left out. Bytes that are not UTF-8, and control characters but newline,
+ * become '?'. */
+void metric_label(struct metric_text *m, const char *key, const char *value);
+void metric_value(struct metric_text *m, double value);
+void metric_end(struct metric_text *m);
+
+/* The page. */
+void metrics_page_write(const struct serve_view *v, enum metric_format format, FILE *out);
 
 #endif

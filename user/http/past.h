@@ -9,11 +9,7 @@
 #ifndef HT_HTTP_PAST_H
 #define HT_HTTP_PAST_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/clock.h"
 #include "explain/rows.h"
 #include "profile/estimate.h"

@@ -2,11 +2,6 @@
 /* process_page.c - see pages.h. */
 #include "http/pages.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "http/endpoints.h"
 #include "http/past.h"

@@ -2,12 +2,6 @@
 /* rows_past.c - see past.h. */
 #include "http/past.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/hmap.h"
 
 struct rows_past {

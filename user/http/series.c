@@ -2,14 +2,6 @@
 /* series.c - see series.h. */
 #include "http/series.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/strset.h"
 #include "profile/profile.h"
 #include "profile/profile_copy.h"

@@ -16,10 +16,7 @@
 #ifndef HT_HTTP_SERIES_H
 #define HT_HTTP_SERIES_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/vec.h"
 #include "profile/estimate.h"
 

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* series_table.c - see series.h. */
 
-#include <errno.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "http/series.h"

@@ -31,10 +31,6 @@
  */
 #include "http/past.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/vec.h"
 
 #define COST_PART 200

@@ -2,14 +2,6 @@
 /* token.c - see http.h. */
 #include "http/http.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdint.h>
-#include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/err.h"
 
 static int check_owner(int fd, const char *path, struct err *why)

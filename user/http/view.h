@@ -8,10 +8,7 @@
 #ifndef HT_HTTP_VIEW_H
 #define HT_HTTP_VIEW_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "base/std.h"
 
 struct inuse_past;
 struct rows_past;

@@ -46,7 +46,7 @@ static int identify_own(struct uprobe_owner *ret)
 {
 	struct process_info info;
 	struct stat ns;
-	int err = process_glance(getpid(), &info);
+	int err = process_glance(NULL, getpid(), &info);
 
 	if (err)
 		return err;
@@ -198,7 +198,7 @@ static bool is_of_dead(const struct uprobe_events *ue, const struct uprobe_owner
 
 	if (owner->pid_namespace != ue->own.pid_namespace)
 		return false;
-	err = process_glance(owner->pid, &info);
+	err = process_glance(NULL, owner->pid, &info);
 	return err ? err == -ESRCH :
 		     info.is_zombie || info.start_time_ticks != owner->start_time_ticks;
 }

@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "elf/elf_file.h"
 #include "proc/process.h"
-#include "proc/reader.h"
+#include "proc/reader_priv.h"
 
 #define DATA_BYTES (96ULL << 20)
 #define MAP_BYTES (8ULL << 30)
@@ -60,12 +60,13 @@ int heap_kind_run_job(const void *args, size_t args_bytes, int out_fd)
 }
 
 /* false: the job could not be started, or said nothing in time. */
-static bool ask_job(const char *path, struct executable *ret)
+static bool ask_job(struct reader *reader, const char *path, struct executable *ret)
 {
 	struct pollfd p = { .events = POLLIN };
 	bool has_said;
 
-	if (reader_run_job(UINT32_MAX, HEAP_KIND_JOB, -1, path, strlen(path) + 1, WALL_S, &p.fd))
+	if (reader_run_job(reader, UINT32_MAX, HEAP_KIND_JOB, -1, path, strlen(path) + 1, WALL_S,
+			   &p.fd))
 		return false;
 	has_said =
 		poll(&p, 1, READER_PATIENT_MS) > 0 && read(p.fd, ret, sizeof(*ret)) == sizeof(*ret);
@@ -73,13 +74,13 @@ static bool ask_job(const char *path, struct executable *ret)
 	return has_said;
 }
 
-static void read_executable(const char *path, struct heap_kind *k)
+static void read_executable(struct reader *reader, const char *path, struct heap_kind *k)
 {
 	struct executable exe = { 0 };
 	int fd;
 
-	if (reader_is_on()) {
-		if (!ask_job(path, &exe))
+	if (reader_is_ours(reader)) {
+		if (!ask_job(reader, path, &exe))
 			exe = (struct executable){ 0 };
 	} else {
 		fd = open_path(path);
@@ -93,20 +94,21 @@ static void read_executable(const char *path, struct heap_kind *k)
 }
 
 /* Read how the runtime was told to manage its memory. */
-static void read_own_heap(const struct process_info *info, struct heap_kind *k)
+static void read_own_heap(struct reader *reader, const struct process_info *info,
+			  struct heap_kind *k)
 {
 	char *text = NULL;
 	size_t bytes = 0;
 
 	if (!k->runtime)
 		return;
-	if (process_read_environ(info->live_tid, &text, &bytes))
+	if (process_read_environ(reader, info->live_tid, &text, &bytes))
 		text = NULL;
 	runtime_words_heap(k->runtime, text, text ? bytes : 0, &k->own);
 	free(text);
 }
 
-void heap_kind_read(const struct process_info *info, struct heap_kind *ret)
+void heap_kind_read(struct reader *reader, const struct process_info *info, struct heap_kind *ret)
 {
 	const struct proc_map *m, *last = NULL;
 	struct proc_maps maps;
@@ -114,8 +116,8 @@ void heap_kind_read(const struct process_info *info, struct heap_kind *ret)
 
 	*ret = (struct heap_kind){ 0 };
 	snprintf(path, sizeof(path), "/proc/%d/exe", info->live_tid);
-	read_executable(path, ret);
-	if (proc_maps_read(info->tgid, info->live_tid, &maps))
+	read_executable(reader, path, ret);
+	if (proc_maps_read(reader, info->tgid, info->live_tid, &maps))
 		return;
 	vec_each(&maps.maps, m) {
 		if (!m->is_exec || m->path[0] != '/' ||
@@ -127,7 +129,7 @@ void heap_kind_read(const struct process_info *info, struct heap_kind *ret)
 			ret->runtime = runtime_of_file(m->path);
 	}
 	proc_maps_release(&maps);
-	read_own_heap(info, ret);
+	read_own_heap(reader, info, ret);
 }
 
 /* Our environment as one piece, as it will be in /proc of what we start. */
@@ -145,14 +147,15 @@ static char *own_environ(size_t *ret_bytes)
 	return f ? text : NULL;
 }
 
-void heap_kind_of_files(const char *const *paths, size_t cnt, struct heap_kind *ret)
+void heap_kind_of_files(struct reader *reader, const char *const *paths, size_t cnt,
+			struct heap_kind *ret)
 {
 	size_t bytes = 0;
 	char *text;
 
 	*ret = (struct heap_kind){ .file_cnt = cnt };
 	if (cnt)
-		read_executable(paths[0], ret);
+		read_executable(reader, paths[0], ret);
 	for (size_t i = 0; i < cnt && !ret->runtime; i++) {
 		char *real = realpath(paths[i], NULL);
 

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct reader;
 struct process_info;
 
 #define JIT_BUF_BYTES (64 << 10)
@@ -44,7 +45,7 @@ int jit_dump_read(int fd, uint64_t *off, uint64_t bytes_cap, jit_entry_fn fn, vo
  * Open /tmp/perf-PID.map below root, PID as the process itself knows it. The file is trusted only when it is a
  * regular file of the process's user or of root, written since the process began. fd or -errno.
  */
-int jit_map_open(const char *root, const struct process_info *info);
+int jit_map_open(struct reader *reader, const char *root, const struct process_info *info);
 /* Is this the path of a dump, in the form in which a program maps it to be found? */
 bool jit_is_dump_path(const char *path);
 

@@ -141,7 +141,7 @@ static int check_map(int path_fd, const struct process_info *info)
 	return 0;
 }
 
-static int open_by_reader(const char *root, const struct process_info *info)
+static int open_by_reader(struct reader *reader, const char *root, const struct process_info *info)
 {
 	struct reader_call c = { .head = { .op = OPEN_JIT_MAP,
 					   .text_bytes = (uint32_t)strlen(root) + 1,
@@ -150,14 +150,14 @@ static int open_by_reader(const char *root, const struct process_info *info)
 						    .ns_pid = info->ns_pid } },
 				 .text = root,
 				 .fd = -1 };
-	int err = reader_call(&c, info->tgid);
+	int err = reader_call(reader, &c, info->tgid);
 
 	if (err)
 		return err;
 	return c.ret_fd >= 0 ? c.ret_fd : -EPROTO;
 }
 
-int jit_map_open(const char *root, const struct process_info *info)
+int jit_map_open(struct reader *reader, const char *root, const struct process_info *info)
 {
 	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
 				.resolve = RESOLVE_IN_ROOT };
@@ -165,8 +165,8 @@ int jit_map_open(const char *root, const struct process_info *info)
 	char name[64], self[64];
 	int root_fd, path_fd, fd;
 
-	if (reader_is_on())
-		return open_by_reader(root, info);
+	if (reader_is_ours(reader))
+		return open_by_reader(reader, root, info);
 	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root_fd < 0)
 		return -errno;

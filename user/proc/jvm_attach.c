@@ -61,13 +61,13 @@ static int fail(struct outcome *o, int err, const char *why)
 	return err;
 }
 
-bool jvm_is_hotspot(const struct process_info *info)
+bool jvm_is_hotspot(struct reader *reader, const struct process_info *info)
 {
 	const struct proc_map *m;
 	struct proc_maps maps;
 	bool has_jvm = false, is_other = false;
 
-	if (proc_maps_read(info->tgid, info->live_tid, &maps))
+	if (proc_maps_read(reader, info->tgid, info->live_tid, &maps))
 		return false;
 	vec_each(&maps.maps, m) {
 		const char *slash = strrchr(m->path, '/');
@@ -259,7 +259,7 @@ static int in_child(struct attach *a, struct outcome *o)
 	return err;
 }
 
-int jvm_write_perfmap(const struct process_info *info, struct err *why)
+int jvm_write_perfmap(struct reader *reader, const struct process_info *info, struct err *why)
 {
 	struct attach a = { .info = info, .end_ns = now_ns() + WAIT_S * NS_PER_S };
 	struct process_info now;
@@ -272,8 +272,8 @@ int jvm_write_perfmap(const struct process_info *info, struct err *why)
 	if (a.pidfd < 0)
 		return err_set(why, -errno, "%s", strerror(errno));
 	/* The descriptor must be of the process that info is about. */
-	if (process_info_read(info->tgid, &now) || now.start_time_ticks != info->start_time_ticks ||
-	    !jvm_is_hotspot(info)) {
+	if (process_info_read(reader, info->tgid, &now) ||
+	    now.start_time_ticks != info->start_time_ticks || !jvm_is_hotspot(reader, info)) {
 		err = fail(&o, -ESRCH, "it is no longer a JVM");
 	} else {
 		err = in_child(&a, &o);

@@ -208,12 +208,12 @@ int otel_process_ctx_decode(const uint8_t *payload, size_t bytes, struct tag_key
  * Address and size are read after the time: the two halves of one read of the header may be from different
  * updates.
  */
-static int read_payload(pid_t tid, uint64_t addr, uint64_t published_ns, uint8_t **ret,
-			size_t *ret_bytes)
+static int read_payload(struct reader *reader, pid_t tid, uint64_t addr, uint64_t published_ns,
+			uint8_t **ret, size_t *ret_bytes)
 {
 	struct header h, again;
 	uint8_t *payload;
-	int err = process_memory_read(tid, addr, &h, sizeof(h));
+	int err = process_memory_read(reader, tid, addr, &h, sizeof(h));
 
 	if (err)
 		return err;
@@ -224,8 +224,8 @@ static int read_payload(pid_t tid, uint64_t addr, uint64_t published_ns, uint8_t
 	payload = malloc(h.payload_bytes);
 	if (!payload)
 		return -ENOMEM;
-	err = process_memory_read(tid, h.payload_addr, payload, h.payload_bytes);
-	if (!process_memory_read(tid, addr, &again, sizeof(again)) &&
+	err = process_memory_read(reader, tid, h.payload_addr, payload, h.payload_bytes);
+	if (!process_memory_read(reader, tid, addr, &again, sizeof(again)) &&
 	    again.published_ns != published_ns)
 		err = -EAGAIN;
 	if (err) {
@@ -238,7 +238,8 @@ static int read_payload(pid_t tid, uint64_t addr, uint64_t published_ns, uint8_t
 }
 
 /* Read the context at addr, if there is a header. */
-static int read_at(pid_t tid, uint64_t addr, uint64_t known_ns, struct otel_process_ctx *ret)
+static int read_at(struct reader *reader, pid_t tid, uint64_t addr, uint64_t known_ns,
+		   struct otel_process_ctx *ret)
 {
 	struct tag_keys keys;
 	size_t payload_bytes;
@@ -247,7 +248,7 @@ static int read_at(pid_t tid, uint64_t addr, uint64_t known_ns, struct otel_proc
 	int err, i;
 
 	for (i = 0; i < TRIES; i++) {
-		err = process_memory_read(tid, addr, &h, sizeof(h));
+		err = process_memory_read(reader, tid, addr, &h, sizeof(h));
 		if (err)
 			return err;
 		if (memcmp(h.signature, SIGNATURE, sizeof(h.signature)) ||
@@ -258,7 +259,7 @@ static int read_at(pid_t tid, uint64_t addr, uint64_t known_ns, struct otel_proc
 			continue;
 		if (h.published_ns == known_ns)
 			return -EALREADY;
-		err = read_payload(tid, addr, h.published_ns, &payload, &payload_bytes);
+		err = read_payload(reader, tid, addr, h.published_ns, &payload, &payload_bytes);
 		if (err != -EAGAIN)
 			break;
 	}
@@ -287,8 +288,8 @@ static bool is_named(const struct proc_map *m)
 	return false;
 }
 
-int otel_process_ctx_read(pid_t tid, const struct proc_maps *maps, uint64_t known_ns,
-			  struct otel_process_ctx *ret)
+int otel_process_ctx_read(struct reader *reader, pid_t tid, const struct proc_maps *maps,
+			  uint64_t known_ns, struct otel_process_ctx *ret)
 {
 	const struct proc_map *m;
 	int err = -ENOENT;
@@ -297,7 +298,7 @@ int otel_process_ctx_read(pid_t tid, const struct proc_maps *maps, uint64_t know
 	vec_each(&maps->maps, m) {
 		if (!m->is_read || !is_named(m))
 			continue;
-		err = read_at(tid, m->start_addr, known_ns, ret);
+		err = read_at(reader, tid, m->start_addr, known_ns, ret);
 		if (err != -EPROTO && err != -EFAULT)
 			break;
 	}

@@ -21,10 +21,10 @@
 #include "proc/reader_priv.h"
 
 /* op: READ_INFO, READ_GLANCE. */
-static int read_info(uint32_t op, pid_t pid, struct process_info *ret)
+static int read_info(struct reader *reader, uint32_t op, pid_t pid, struct process_info *ret)
 {
 	struct reader_call c = { .head = { .op = op, .pid = pid }, .fd = -1 };
-	int err = reader_call(&c, pid);
+	int err = reader_call(reader, &c, pid);
 
 	if (err)
 		return err;
@@ -39,25 +39,27 @@ static int read_info(uint32_t op, pid_t pid, struct process_info *ret)
 	return err;
 }
 
-int process_info_read(pid_t pid, struct process_info *ret)
+int process_info_read(struct reader *reader, pid_t pid, struct process_info *ret)
 {
 	if (pid <= 0)
 		return -ESRCH;
-	return reader_is_on() ? read_info(READ_INFO, pid, ret) : process_info_here(pid, ret);
+	return reader_is_ours(reader) ? read_info(reader, READ_INFO, pid, ret) :
+					process_info_here(pid, ret);
 }
 
 /* stat waits while the process executes another program: see process_text_pages(). */
-int process_glance(pid_t pid, struct process_info *ret)
+int process_glance(struct reader *reader, pid_t pid, struct process_info *ret)
 {
-	return reader_is_on() && pid != getpid() ? read_info(READ_GLANCE, pid, ret) :
-						   process_glance_here(pid, ret);
+	return reader_is_ours(reader) && pid != getpid() ?
+		       read_info(reader, READ_GLANCE, pid, ret) :
+		       process_glance_here(pid, ret);
 }
 
-int process_has_own_root(pid_t tid)
+int process_has_own_root(struct reader *reader, pid_t tid)
 {
 	struct reader_call c = { .head = { .op = READ_ROOT, .tid = tid }, .fd = -1 };
 
-	return reader_is_on() ? reader_call(&c, tid) : process_root_here(tid);
+	return reader_is_ours(reader) ? reader_call(reader, &c, tid) : process_root_here(tid);
 }
 
 /* Hand the text in c over to the caller. */
@@ -71,24 +73,24 @@ static char *take_text(struct reader_call *c, size_t *ret_bytes)
 	return text;
 }
 
-static int read_maps_text(pid_t pid, pid_t tid, char **ret)
+static int read_maps_text(struct reader *reader, pid_t pid, pid_t tid, char **ret)
 {
 	struct reader_call c = { .head = { .op = READ_MAPS, .pid = pid, .tid = tid }, .fd = -1 };
 	size_t bytes;
 	int err;
 
-	if (!reader_is_on())
+	if (!reader_is_ours(reader))
 		return proc_maps_text_here(pid, tid, ret);
-	err = reader_call(&c, pid);
+	err = reader_call(reader, &c, pid);
 	if (!err)
 		*ret = take_text(&c, &bytes);
 	return err;
 }
 
-int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret)
+int proc_maps_read(struct reader *reader, pid_t pid, pid_t tid, struct proc_maps *ret)
 {
 	char *text = NULL;
-	int err = read_maps_text(pid, tid, &text);
+	int err = read_maps_text(reader, pid, tid, &text);
 
 	if (err)
 		return err;
@@ -100,7 +102,8 @@ int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret)
 	return proc_maps_parse(text, ret);
 }
 
-int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct file_facts *ret)
+int process_open_map(struct reader *reader, pid_t pid, pid_t tid, const struct proc_map *map,
+		     struct file_facts *ret)
 {
 	struct reader_call c = { .head = { .op = OPEN_MAP,
 					   .pid = pid,
@@ -112,18 +115,19 @@ int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct fi
 						    .ino = map->ino,
 						    .dev = map->dev,
 						    .is_deleted = map->is_deleted,
-						    .refuses_foreign = reader_refuses_foreign() } },
+						    .refuses_foreign =
+							    reader_refuses_foreign(reader) } },
 				 .text = map->path,
 				 .fd = -1 };
 	int err;
 
 	if (map->path[0] != '/' || map->ino == 0)
 		return -ENOENT;
-	if (!reader_is_on())
+	if (!reader_is_ours(reader))
 		return process_open_map_here(pid, tid, map, false, ret);
 	if (c.head.text_bytes > READER_ARGS_BYTES_CAP)
 		return -ENAMETOOLONG;
-	err = reader_call(&c, pid);
+	err = reader_call(reader, &c, pid);
 	if (err)
 		return err;
 	if (ret)
@@ -132,7 +136,8 @@ int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct fi
 }
 
 /* Read a text that is in the process's own memory, by which it may delay the reader. */
-static int read_kept_text(pid_t pid, const char *name, char **ret, size_t *ret_bytes)
+static int read_kept_text(struct reader *reader, pid_t pid, const char *name, char **ret,
+			  size_t *ret_bytes)
 {
 	struct reader_call c = {
 		.head = { .op = READ_TEXT, .pid = pid, .text_bytes = (uint32_t)strlen(name) + 1 },
@@ -141,19 +146,20 @@ static int read_kept_text(pid_t pid, const char *name, char **ret, size_t *ret_b
 	};
 	int err;
 
-	if (!reader_is_on())
+	if (!reader_is_ours(reader))
 		return proc_text_read_all(pid, name, ret, ret_bytes);
-	err = reader_call(&c, pid);
+	err = reader_call(reader, &c, pid);
 	if (!err)
 		*ret = take_text(&c, ret_bytes);
 	return err;
 }
 
-int process_read_cmdline(pid_t pid, char *buf, size_t buf_bytes, size_t *ret_bytes)
+int process_read_cmdline(struct reader *reader, pid_t pid, char *buf, size_t buf_bytes,
+			 size_t *ret_bytes)
 {
 	size_t bytes, used;
 	char *text;
-	int err = read_kept_text(pid, "cmdline", &text, &bytes);
+	int err = read_kept_text(reader, pid, "cmdline", &text, &bytes);
 
 	if (err)
 		return err;
@@ -163,7 +169,7 @@ int process_read_cmdline(pid_t pid, char *buf, size_t buf_bytes, size_t *ret_byt
 	if (!used) { /* it has none, or has ended */
 		struct process_info info;
 
-		err = process_info_read(pid, &info);
+		err = process_info_read(reader, pid, &info);
 		if (err)
 			return err;
 		used = (size_t)snprintf(buf, buf_bytes, "%.4095s",
@@ -175,9 +181,9 @@ int process_read_cmdline(pid_t pid, char *buf, size_t buf_bytes, size_t *ret_byt
 	return 0;
 }
 
-int process_read_environ(pid_t pid, char **ret, size_t *ret_bytes)
+int process_read_environ(struct reader *reader, pid_t pid, char **ret, size_t *ret_bytes)
 {
-	return read_kept_text(pid, "environ", ret, ret_bytes);
+	return read_kept_text(reader, pid, "environ", ret, ret_bytes);
 }
 
 /* Does the kernel let us look at the process's memory map? */
@@ -224,10 +230,10 @@ bool process_shares_memory(pid_t a, pid_t b)
 	       !syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
 }
 
-bool process_has_ended(pid_t pid)
+bool process_has_ended(struct reader *reader, pid_t pid)
 {
 	struct process_info info;
-	int err = process_info_read(pid, &info);
+	int err = process_info_read(reader, pid, &info);
 
 	return err == -ESRCH || (!err && info.is_zombie);
 }
@@ -286,7 +292,7 @@ int process_check_probing(const struct process_info *info, struct err *why)
 		       info->pid, info->comm);
 }
 
-int process_memory_read(pid_t tid, uint64_t addr, void *buf, size_t bytes)
+int process_memory_read(struct reader *reader, pid_t tid, uint64_t addr, void *buf, size_t bytes)
 {
 	struct reader_call c = { .head = { .op = READ_MEMORY,
 					   .tid = tid,
@@ -296,9 +302,9 @@ int process_memory_read(pid_t tid, uint64_t addr, void *buf, size_t bytes)
 
 	if (addr > INT64_MAX || bytes > INT64_MAX - addr)
 		return -EFAULT;
-	if (!reader_is_on())
+	if (!reader_is_ours(reader))
 		return process_memory_here(tid, addr, buf, bytes);
-	err = reader_call(&c, tid);
+	err = reader_call(reader, &c, tid);
 	if (err)
 		return err;
 	if (c.answer.bytes == bytes)

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,9 +45,9 @@ struct stuck {
 	uint64_t until_ns, wait_ns;
 };
 
-static struct reader {
+struct reader {
 	pid_t pid;
-	pid_t owner; /* process that owns the reader; 0: there is none */
+	pid_t owner; /* process that started the reader, and may use it */
 	int fd; /* -1: no reader runs */
 	uint32_t wait_ms;
 	reader_job_fn job;
@@ -60,13 +59,7 @@ static struct reader {
 	double lost_ns; /* lost in waiting, lately */
 	uint64_t lost_since_ns;
 	struct log_limit log;
-} the_reader = { .fd = -1 };
-
-/* A forked child has its parent's socket, which it must not use. */
-static void forget_in_child(void)
-{
-	the_reader.owner = 0;
-}
+};
 
 static int start(struct reader *r)
 {
@@ -88,25 +81,25 @@ static int start(struct reader *r)
 	return err;
 }
 
-int reader_start(uint32_t wait_ms, reader_job_fn job)
+int reader_start(uint32_t wait_ms, reader_job_fn job, struct reader **ret)
 {
-	static bool has_handler;
-	struct reader *r = &the_reader;
+	struct reader *r = malloc(sizeof(*r));
+	int err;
 
-	if (!has_handler && pthread_atfork(NULL, NULL, forget_in_child))
+	if (!r)
 		return -ENOMEM;
-	has_handler = true;
 	*r = (struct reader){
+		.owner = getpid(),
 		.fd = -1,
 		.wait_ms = wait_ms,
 		.job = job,
 		.log = { .every_ns = 60 * NS_PER_S, .burst = 5 },
 	};
-	/* In the child reader_is_on() must be false. */
-	int err = start(r);
-
-	if (!err)
-		r->owner = getpid();
+	err = start(r);
+	if (err)
+		free(r);
+	else
+		*ret = r;
 	return err;
 }
 
@@ -130,11 +123,9 @@ static void give_up(struct reader *r)
 	reap_given_up(r);
 }
 
-void reader_end(void)
+void reader_end(struct reader *r)
 {
-	struct reader *r = &the_reader;
-
-	if (!reader_is_on())
+	if (!r)
 		return;
 	if (r->fd >= 0)
 		give_up(r);
@@ -142,22 +133,22 @@ void reader_end(void)
 		poll(NULL, 0, 1);
 		reap_given_up(r);
 	}
-	r->owner = 0;
+	free(r);
 }
 
-bool reader_refuses_foreign(void)
+bool reader_is_ours(const struct reader *r)
 {
-	return the_reader.wait_ms < READER_PATIENT_MS;
+	return r && r->owner == getpid();
 }
 
-bool reader_is_on(void)
+bool reader_refuses_foreign(const struct reader *r)
 {
-	return the_reader.owner != 0;
+	return r && r->wait_ms < READER_PATIENT_MS;
 }
 
-uint64_t reader_lost_cnt(void)
+uint64_t reader_lost_cnt(const struct reader *r)
 {
-	return the_reader.ever_given_up;
+	return r->ever_given_up;
 }
 
 /* Processes that do not answer. */
@@ -367,9 +358,8 @@ void reader_call_release(struct reader_call *c)
 	c->ret_fd = -1;
 }
 
-int reader_call(struct reader_call *c, pid_t pid)
+int reader_call(struct reader *r, struct reader_call *c, pid_t pid)
 {
-	struct reader *r = &the_reader;
 	bool is_glance = c->head.op == READ_GLANCE;
 	int err = -EPIPE;
 
@@ -394,8 +384,8 @@ int reader_call(struct reader_call *c, pid_t pid)
 	return err;
 }
 
-int reader_run_job(uint32_t uid, uint32_t kind, int fd, const void *args, size_t args_bytes,
-		   uint32_t wall_s, int *ret_fd)
+int reader_run_job(struct reader *reader, uint32_t uid, uint32_t kind, int fd, const void *args,
+		   size_t args_bytes, uint32_t wall_s, int *ret_fd)
 {
 	struct reader_call c = { .head = { .op = RUN_JOB,
 					   .text_bytes = (uint32_t)args_bytes,
@@ -406,7 +396,7 @@ int reader_run_job(uint32_t uid, uint32_t kind, int fd, const void *args, size_t
 
 	if (args_bytes > READER_ARGS_BYTES_CAP)
 		return -E2BIG;
-	err = reader_call(&c, 0);
+	err = reader_call(reader, &c, 0);
 	if (err)
 		return err;
 	*ret_fd = c.ret_fd;

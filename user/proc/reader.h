@@ -12,8 +12,8 @@
  * those that reading needs. It ends with main. It can also run jobs: children of its own that read one thing
  * and write the result into a pipe, while main does something else.
  *
- * Call it from main's first thread. In a forked child of main, and where no reader was started, everything is
- * read directly.
+ * Who reads is given the reader. Everything is read directly for NULL, and in a forked child of the process that started
+ * the reader. Call it from main's first thread.
  */
 #ifndef HT_PROC_READER_H
 #define HT_PROC_READER_H
@@ -42,19 +42,21 @@ typedef int (*reader_job_fn)(uint32_t kind, int fd, const void *args, size_t arg
 #define READER_PATIENT_MS 5000 /* for a caller with nothing else to do */
 #define READER_PROMPT_MS 200 /* for a caller that serves others */
 
+struct reader;
+
 /* job: NULL: no jobs are run. Call it before there are threads and much memory. */
-int reader_start(uint32_t wait_ms, reader_job_fn job);
-void reader_end(void);
-bool reader_is_on(void);
+int reader_start(uint32_t wait_ms, reader_job_fn job, struct reader **ret);
+/* NULL is fine. */
+void reader_end(struct reader *r);
 /* Number of readers that did not answer, so far. */
-uint64_t reader_lost_cnt(void);
+uint64_t reader_lost_cnt(const struct reader *r);
 
 /*
  * uid: the user who owns the thing to be read. fd: stays the caller's. *ret_fd: the job writes its result
  * there; end of file is the end of the job, which is killed after wall_s seconds if possible. -EBUSY: too many
  * jobs run.
  */
-int reader_run_job(uint32_t uid, uint32_t kind, int fd, const void *args, size_t args_bytes,
-		   uint32_t wall_s, int *ret_fd);
+int reader_run_job(struct reader *reader, uint32_t uid, uint32_t kind, int fd, const void *args,
+		   size_t args_bytes, uint32_t wall_s, int *ret_fd);
 
 #endif

@@ -88,9 +88,11 @@ struct reader_call {
  * pid: the process that can delay the reader; 0: none. Returns the answer's error; -ETIMEDOUT: the reader does not
  * answer, or did not lately. On success the caller releases c.
  */
-int reader_call(struct reader_call *c, pid_t pid);
+int reader_call(struct reader *r, struct reader_call *c, pid_t pid);
 void reader_call_release(struct reader_call *c);
 /* Are files of a file system that another user serves not opened? */
-bool reader_refuses_foreign(void);
+bool reader_refuses_foreign(const struct reader *r);
+/* Is there a reader, and is it of this process? A forked child has its parent's, which it must not use. */
+bool reader_is_ours(const struct reader *r);
 
 #endif

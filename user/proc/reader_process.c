@@ -166,7 +166,7 @@ static void open_jit_map(const struct reading *r, const struct request *q)
 		.ns_pid = q->head.jit.ns_pid,
 	};
 
-	answer_fd(r, jit_map_open((const char *)q->text, &info), NULL);
+	answer_fd(r, jit_map_open(NULL, (const char *)q->text, &info), NULL);
 }
 
 /*

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct reader;
 struct err;
 struct proc_maps;
 struct process_info;
@@ -72,9 +73,10 @@ struct heap_kind {
 };
 
 /* Of a running process. Files that cannot be read are taken for ordinary. */
-void heap_kind_read(const struct process_info *info, struct heap_kind *ret);
+void heap_kind_read(struct reader *reader, const struct process_info *info, struct heap_kind *ret);
 /* Of a program that will map these files, its executable first, with our environment. */
-void heap_kind_of_files(const char *const *paths, size_t cnt, struct heap_kind *ret);
+void heap_kind_of_files(struct reader *reader, const char *const *paths, size_t cnt,
+			struct heap_kind *ret);
 
 struct heap_words {
 	char what[320];
@@ -97,11 +99,11 @@ bool heap_words_partial(const struct heap_kind *k, struct heap_words *ret);
  */
 
 /* Does the process run a HotSpot JVM? */
-bool jvm_is_hotspot(const struct process_info *info);
+bool jvm_is_hotspot(struct reader *reader, const struct process_info *info);
 /*
  * Write the map and wait for it: usually a tenth of a second, at most eleven seconds. 0; else a negative errno,
  * and why in a sentence: -EPERM: it would not be harmless, or the JVM refuses; -ETIMEDOUT, -ESRCH.
  */
-int jvm_write_perfmap(const struct process_info *info, struct err *why);
+int jvm_write_perfmap(struct reader *reader, const struct process_info *info, struct err *why);
 
 #endif

@@ -130,10 +130,11 @@ int scope_descriptor_parse(const uint8_t raw[static SCOPE_DESCRIPTOR_BYTES],
 	return err;
 }
 
-int scope_descriptor_read(pid_t tid, uint64_t addr, struct scope_descriptor *ret, struct err *why)
+int scope_descriptor_read(struct reader *reader, pid_t tid, uint64_t addr,
+			  struct scope_descriptor *ret, struct err *why)
 {
 	uint8_t raw[SCOPE_DESCRIPTOR_BYTES];
-	int err = process_memory_read(tid, addr, raw, sizeof(raw));
+	int err = process_memory_read(reader, tid, addr, raw, sizeof(raw));
 
 	return err ? err : scope_descriptor_parse(raw, ret, why);
 }

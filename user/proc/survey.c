@@ -48,7 +48,7 @@ static int add_scopes(pid_t tid, uint64_t addr, struct survey_tags *ret)
 {
 	struct survey_tag tag = { .kind = HT_TAG_SCOPE };
 	struct scope_descriptor *d = &tag.descriptor;
-	int err = scope_descriptor_read(tid, addr, d, &tag.problem);
+	int err = scope_descriptor_read(NULL, tid, addr, d, &tag.problem);
 
 	if (err)
 		return add_unread(ret, &tag, err);
@@ -69,7 +69,7 @@ static int add_pointer(pid_t tid, uint32_t kind, const struct tag_file *file, ui
 {
 	struct survey_tag tag = { .kind = kind };
 	struct tag_sources found;
-	int err = tag_sources_read(tid, file, bias, dtv_shift, &found);
+	int err = tag_sources_read(NULL, tid, file, bias, dtv_shift, &found);
 
 	if (err)
 		return add_unread(ret, &tag, err);
@@ -214,8 +214,8 @@ static bool text_differs(const struct surveyor *sv, const struct survey_file *fi
 	if (!bytes || elf_file_vaddr_to_off(ef, vaddr, &off))
 		return false;
 	m = map_of_off(sv, file, off);
-	if (!m ||
-	    process_memory_read(sv->info->live_tid, m->start_addr + off - m->off, now, sizeof(now)))
+	if (!m || process_memory_read(NULL, sv->info->live_tid, m->start_addr + off - m->off, now,
+				      sizeof(now)))
 		return false;
 	return memcmp(now, bytes, sizeof(now)) != 0;
 }
@@ -266,7 +266,7 @@ static int open_vdso(const struct surveyor *sv, const struct proc_map *m, struct
 	image = malloc(bytes);
 	if (!image)
 		return -ENOMEM;
-	err = process_memory_read(sv->info->live_tid, m->start_addr, image, bytes);
+	err = process_memory_read(NULL, sv->info->live_tid, m->start_addr, image, bytes);
 	if (!err)
 		err = elf_file_open_mem(image, bytes, ret);
 	free(image);
@@ -281,7 +281,7 @@ static int open_map(const struct surveyor *sv, const struct proc_map *m, bool *r
 
 	if (!strcmp(m->path, "[vdso]"))
 		return open_vdso(sv, m, ret);
-	path_fd = process_open_map(sv->info->tgid, sv->info->live_tid, m, &facts);
+	path_fd = process_open_map(NULL, sv->info->tgid, sv->info->live_tid, m, &facts);
 	if (path_fd < 0)
 		return path_fd;
 	*ret_is_foreign = facts.is_foreign;
@@ -413,7 +413,7 @@ static int survey_otel_keys(struct surveyor *sv)
 	int err = -ENOENT;
 
 	if (has_otel(sv->s))
-		err = otel_process_ctx_read(sv->info->live_tid, &sv->maps, 0, &ctx);
+		err = otel_process_ctx_read(NULL, sv->info->live_tid, &sv->maps, 0, &ctx);
 	sv->s->otel_keys_err = err;
 	if (err)
 		return err == -ENOMEM || err == -ESRCH ? err : 0;
@@ -440,7 +440,7 @@ static void runtime_read(const struct process_info *info, const struct proc_maps
 
 static void survey_runtime(struct surveyor *sv)
 {
-	int fd = jit_map_open(sv->root, sv->info);
+	int fd = jit_map_open(NULL, sv->root, sv->info);
 
 	sv->s->has_jit_map = fd >= 0;
 	if (fd >= 0)
@@ -460,7 +460,7 @@ int survey_process(const struct process_info *info, struct survey **ret)
 	sv.s = calloc(1, sizeof(*sv.s));
 	if (!sv.s)
 		goto out;
-	err = proc_maps_read(info->tgid, info->live_tid, &sv.maps);
+	err = proc_maps_read(NULL, info->tgid, info->live_tid, &sv.maps);
 	if (err)
 		goto out;
 	snprintf(sv.root, sizeof(sv.root), "/proc/%d/root", info->live_tid);

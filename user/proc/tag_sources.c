@@ -129,15 +129,15 @@ static int64_t rebased(uint64_t off, const struct tls_symbol *sym)
 	return (int64_t)(off - (uint64_t)sym->slot_block_off + (uint64_t)sym->block_off);
 }
 
-static int read_descriptor(pid_t tid, const struct tls_symbol *sym, uint64_t arg,
-			   struct ht_tag_source *s)
+static int read_descriptor(struct reader *reader, pid_t tid, const struct tls_symbol *sym,
+			   uint64_t arg, struct ht_tag_source *s)
 {
 	uint64_t pair[2];
 	int err = set_offset(s, rebased(arg, sym));
 
 	if (!err || !arg)
 		return err;
-	err = process_memory_read(tid, arg, pair, sizeof(pair));
+	err = process_memory_read(reader, tid, arg, pair, sizeof(pair));
 	if (err)
 		return err;
 	if (pair[0] == sym->slot_vaddr)
@@ -146,7 +146,7 @@ static int read_descriptor(pid_t tid, const struct tls_symbol *sym, uint64_t arg
 }
 
 /* 0, -EAGAIN: not ready, or an error of process_memory_read(). */
-static int read_place(pid_t tid, const struct tls_symbol *sym, uint64_t bias,
+static int read_place(struct reader *reader, pid_t tid, const struct tls_symbol *sym, uint64_t bias,
 		      struct ht_tag_source *s)
 {
 	uint64_t slot[2];
@@ -154,7 +154,7 @@ static int read_place(pid_t tid, const struct tls_symbol *sym, uint64_t bias,
 
 	if (sym->place == TLS_PLACE_OFFSET)
 		return set_offset(s, sym->off);
-	err = process_memory_read(tid, sym->slot_vaddr + bias, slot,
+	err = process_memory_read(reader, tid, sym->slot_vaddr + bias, slot,
 				  sym->place == TLS_PLACE_OFFSET_SLOT ? 8 : 16);
 	if (err)
 		return err;
@@ -162,7 +162,7 @@ static int read_place(pid_t tid, const struct tls_symbol *sym, uint64_t bias,
 	case TLS_PLACE_OFFSET_SLOT:
 		return set_offset(s, rebased(slot[0], sym));
 	case TLS_PLACE_DESC_SLOT:
-		return read_descriptor(tid, sym, slot[1], s);
+		return read_descriptor(reader, tid, sym, slot[1], s);
 	default:
 		return set_module(s, slot[0],
 				  sym->is_own_slot ? slot[1] : (uint64_t)sym->block_off);
@@ -181,11 +181,12 @@ static bool is_fatal(int err)
 	return err == -ESRCH || err == -EPERM || err == -EACCES || err == -ENOMEM;
 }
 
-static int add_pointer(pid_t tid, uint32_t kind, const struct tls_symbol *sym, uint64_t bias,
-		       uint32_t dtv_shift, struct tag_sources *ret)
+static int add_pointer(struct reader *reader, pid_t tid, uint32_t kind,
+		       const struct tls_symbol *sym, uint64_t bias, uint32_t dtv_shift,
+		       struct tag_sources *ret)
 {
 	struct ht_tag_source s = { .kind = kind, .dtv_shift = dtv_shift };
-	int err = read_place(tid, sym, bias, &s);
+	int err = read_place(reader, tid, sym, bias, &s);
 
 	if (!err)
 		add_source(ret, &s);
@@ -194,13 +195,14 @@ static int add_pointer(pid_t tid, uint32_t kind, const struct tls_symbol *sym, u
 	return is_fatal(err) ? err : 0;
 }
 
-static int add_scope(pid_t tid, uint64_t addr, uint32_t dtv_shift, struct tag_sources *ret)
+static int add_scope(struct reader *reader, pid_t tid, uint64_t addr, uint32_t dtv_shift,
+		     struct tag_sources *ret)
 {
 	struct ht_tag_source s = { .kind = HT_TAG_SCOPE,
 				   .desc_addr = addr,
 				   .dtv_shift = dtv_shift };
 	struct scope_descriptor d;
-	int err = scope_descriptor_read(tid, addr, &d, &ret->problem);
+	int err = scope_descriptor_read(reader, tid, addr, &d, &ret->problem);
 
 	if (!err) {
 		/* The process was started long ago and may have paused since. */
@@ -212,19 +214,19 @@ static int add_scope(pid_t tid, uint64_t addr, uint32_t dtv_shift, struct tag_so
 	return is_fatal(err) ? err : 0;
 }
 
-int tag_sources_read(pid_t tid, const struct tag_file *file, uint64_t bias, uint32_t dtv_shift,
-		     struct tag_sources *ret)
+int tag_sources_read(struct reader *reader, pid_t tid, const struct tag_file *file, uint64_t bias,
+		     uint32_t dtv_shift, struct tag_sources *ret)
 {
 	struct tag_sources r = { 0 };
 	uint32_t i;
 	int err = 0;
 
 	for (i = 0; !err && i < file->descriptor_cnt; i++)
-		err = add_scope(tid, file->descriptor_vaddr[i] + bias, dtv_shift, &r);
+		err = add_scope(reader, tid, file->descriptor_vaddr[i] + bias, dtv_shift, &r);
 	if (!err && file->has_otel)
-		err = add_pointer(tid, HT_TAG_OTEL, &file->otel, bias, dtv_shift, &r);
+		err = add_pointer(reader, tid, HT_TAG_OTEL, &file->otel, bias, dtv_shift, &r);
 	if (!err && file->has_custom)
-		err = add_pointer(tid, HT_TAG_CUSTOM, &file->custom, bias, dtv_shift, &r);
+		err = add_pointer(reader, tid, HT_TAG_CUSTOM, &file->custom, bias, dtv_shift, &r);
 	if (!err)
 		*ret = r;
 	return err;

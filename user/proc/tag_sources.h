@@ -19,6 +19,7 @@
 #include "heaptap/abi.h"
 #include "profile/tag_labels.h"
 
+struct reader;
 struct elf_file;
 struct err;
 struct proc_maps;
@@ -48,8 +49,8 @@ struct tag_sources {
  * The sources of one mapped file. tid: any live thread. dtv_shift: tag_dtv_shift(). 0, or the error with which
  * the process cannot be read (-ESRCH, -EPERM, -EACCES).
  */
-int tag_sources_read(pid_t tid, const struct tag_file *file, uint64_t bias, uint32_t dtv_shift,
-		     struct tag_sources *ret);
+int tag_sources_read(struct reader *reader, pid_t tid, const struct tag_file *file, uint64_t bias,
+		     uint32_t dtv_shift, struct tag_sources *ret);
 
 /* log2 of the entry size in bytes of the dynamic thread vector in the process's C library. */
 uint32_t tag_dtv_shift(const struct proc_maps *maps);
@@ -85,7 +86,8 @@ struct scope_descriptor {
 int scope_descriptor_parse(const uint8_t raw[static SCOPE_DESCRIPTOR_BYTES],
 			   struct scope_descriptor *ret, struct err *why);
 /* The same, read at addr in a process; or the error of process_memory_read(). */
-int scope_descriptor_read(pid_t tid, uint64_t addr, struct scope_descriptor *ret, struct err *why);
+int scope_descriptor_read(struct reader *reader, pid_t tid, uint64_t addr,
+			  struct scope_descriptor *ret, struct err *why);
 
 /*
  * otel_process_ctx.c: the names of the thread-context keys that a process publishes.
@@ -118,8 +120,8 @@ struct otel_process_ctx {
  * is being updated. -EPROTO: not the format, or an unknown version of it. tid: any live thread; maps: the
  * process's mappings, just read.
  */
-int otel_process_ctx_read(pid_t tid, const struct proc_maps *maps, uint64_t known_ns,
-			  struct otel_process_ctx *ret);
+int otel_process_ctx_read(struct reader *reader, pid_t tid, const struct proc_maps *maps,
+			  uint64_t known_ns, struct otel_process_ctx *ret);
 /* Decode the payload alone (pure). -EPROTO: not a protobuf of this shape. -ENOMEM. */
 int otel_process_ctx_decode(const uint8_t *payload, size_t bytes, struct tag_keys *ret);
 

@@ -15,9 +15,6 @@
  */
 #include "profile/bins.h"
 
-#include <math.h>
-#include <stdio.h>
-
 #define Z_95 1.959963984540054
 
 static uint32_t bin_of(uint64_t n, uint32_t cnt)

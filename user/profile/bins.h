@@ -8,10 +8,7 @@
 #ifndef HT_PROFILE_BINS_H
 #define HT_PROFILE_BINS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "heaptap/abi.h"
 
 /* The part of a profile's sample that falls into one bin. */

@@ -49,8 +49,6 @@
  */
 #include "profile/estimate.h"
 
-#include <math.h>
-
 #include "heaptap/abi.h"
 
 #define NORMAL_FROM_SAMPLES 30

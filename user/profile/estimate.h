@@ -9,8 +9,7 @@
 #ifndef HT_PROFILE_ESTIMATE_H
 #define HT_PROFILE_ESTIMATE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/std.h"
 
 struct estimate {
 	uint64_t samples;

@@ -40,8 +40,6 @@
  */
 #include "profile/growth.h"
 
-#include <math.h>
-
 #include "profile/estimate.h"
 #include "profile/history.h"
 

@@ -10,9 +10,7 @@
 #ifndef HT_PROFILE_GROWTH_H
 #define HT_PROFILE_GROWTH_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 struct history_life;
 

@@ -15,10 +15,6 @@
  */
 #include "profile/history.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/hmap.h"
 #include "base/vec.h"
 

@@ -13,9 +13,7 @@
 #ifndef HT_PROFILE_HISTORY_H
 #define HT_PROFILE_HISTORY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 #define HISTORY_MOMENTS_CAP 64
 #define HISTORY_MOMENTS_PUT_CAP 256 /* of a history that is put in from elsewhere */

@@ -2,13 +2,6 @@
 /* import.c - heap profiles of other allocators, which are texts; see pprof.h. */
 #include "profile/pprof.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/err.h"
 #include "base/hmap.h"
 #include "base/vec.h"

@@ -2,10 +2,6 @@
 /* match_list.c - see match_list.h. */
 #include "profile/match_list.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/names.h"
 #include "base/vec.h"
 #include "profile/scope_tree.h"

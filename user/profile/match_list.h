@@ -13,8 +13,7 @@
 #ifndef HT_PROFILE_MATCH_LIST_H
 #define HT_PROFILE_MATCH_LIST_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/std.h"
 
 struct match_list;
 

@@ -2,10 +2,6 @@
 /* moment.c - see moment.h. */
 #include "profile/moment.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-
 #include "profile/bins.h"
 #include "profile/profile.h"
 

@@ -10,8 +10,7 @@
 #ifndef HT_PROFILE_MOMENT_H
 #define HT_PROFILE_MOMENT_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/std.h"
 
 struct estimate;
 struct profile;

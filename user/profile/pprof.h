@@ -5,9 +5,7 @@
 #ifndef HT_PROFILE_PPROF_H
 #define HT_PROFILE_PPROF_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 struct err;
 struct profile;

@@ -10,10 +10,6 @@
  * Accepts what any writer may produce: ids that are any numbers in any order, unknown fields. A reference that leads
  * nowhere is an error, not a guess. tests/lib/pprof_check.c is the strict reader.
  */
-#include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/err.h"
 #include "base/hmap.h"

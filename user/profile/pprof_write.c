@@ -9,11 +9,6 @@
  * Ids run from 1 in table order: id = index + 1 for mappings, locations and functions. A string id is its index, and
  * string 0 is "".
  */
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "base/vec.h"

@@ -2,13 +2,6 @@
 /* profile.c - see profile.h. */
 #include "profile/profile.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 int64_t profile_value(double sum)
 {
 	if (isnan(sum))

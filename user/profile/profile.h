@@ -10,10 +10,7 @@
 #ifndef HT_PROFILE_PROFILE_H
 #define HT_PROFILE_PROFILE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "base/strset.h"
 #include "base/vec.h"
 #include "profile/bins.h"

@@ -2,13 +2,6 @@
 /* profile_copy.c - see profile_copy.h. */
 #include "profile/profile_copy.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/vec.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"

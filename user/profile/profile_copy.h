@@ -8,10 +8,7 @@
 #ifndef HT_PROFILE_PROFILE_COPY_H
 #define HT_PROFILE_PROFILE_COPY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "base/vec.h"
 
 struct profile;

@@ -7,9 +7,6 @@
  */
 #include "profile/recording.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/printable.h"
 #include "base/units.h"
 

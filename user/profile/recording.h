@@ -9,10 +9,7 @@
 #ifndef HT_PROFILE_RECORDING_H
 #define HT_PROFILE_RECORDING_H
 
-#include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 /* What the in-use values cover. */
 enum recording_inuse {

@@ -2,10 +2,6 @@
 /* resident_rows.c - see resident_rows.h. */
 #include "profile/resident_rows.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "base/printable.h"

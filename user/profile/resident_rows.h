@@ -8,10 +8,7 @@
 #ifndef HT_PROFILE_RESIDENT_ROWS_H
 #define HT_PROFILE_RESIDENT_ROWS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "base/vec.h"
 
 /* What a row is for limits and sums. Their numbers are in files. */

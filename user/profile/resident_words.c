@@ -2,13 +2,6 @@
 /* resident_words.c - see resident_words.h. */
 #include "profile/resident_words.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/printable.h"
 #include "profile/profile.h"
 

@@ -2,13 +2,6 @@
 /* scope_note.c - see scope_note.h. */
 #include "profile/scope_note.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 /* What was found in a note: one bit for each key that it must have. */
 enum { SEEN_BYTES = 1, SEEN_TASK = 2, SEEN_STATE = 4, SEEN_INUSE = 8 };
 

@@ -15,8 +15,7 @@
 #ifndef HT_PROFILE_SCOPE_NOTE_H
 #define HT_PROFILE_SCOPE_NOTE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/std.h"
 
 enum scope_note_kind { SCOPE_NOTE_PEAK, SCOPE_NOTE_INSTANCE };
 

@@ -8,10 +8,6 @@
  */
 #include "profile/scope_tree.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct step {
 	uint32_t parent, padding;
 	int64_t name_str;

@@ -9,10 +9,7 @@
 #ifndef HT_PROFILE_SCOPE_TREE_H
 #define HT_PROFILE_SCOPE_TREE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "base/hmap.h"
 #include "base/strset.h"
 #include "base/vec.h"

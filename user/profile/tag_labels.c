@@ -15,12 +15,6 @@
  */
 #include "profile/tag_labels.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/strset.h"
 #include "heaptap/abi.h"
 

@@ -7,8 +7,7 @@
 #ifndef HT_PROFILE_TAG_LABELS_H
 #define HT_PROFILE_TAG_LABELS_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 struct ht_labels;
 struct strset;

@@ -2,10 +2,6 @@
 /* thread_pool.c - see thread_pool.h. */
 #include "profile/thread_pool.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <string.h>
-
 #include "base/names.h"
 
 static bool is_digit(char c)

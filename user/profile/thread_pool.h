@@ -8,7 +8,7 @@
 #ifndef HT_PROFILE_THREAD_POOL_H
 #define HT_PROFILE_THREAD_POOL_H
 
-#include <stddef.h>
+#include "base/std.h"
 
 /*
  * Find the pool of the thread `name`: each number at the end of the name, or alone between two separators (anything but

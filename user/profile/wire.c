@@ -2,12 +2,6 @@
 /* wire.c - see wire.h. The format is that of protobuf's "Encoding" document. */
 #include "profile/wire.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "base/err.h"

@@ -5,9 +5,7 @@
 #ifndef HT_PROFILE_WIRE_H
 #define HT_PROFILE_WIRE_H
 
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "profile/pprof.h"
 
 struct err;

@@ -2,12 +2,6 @@
 /* witness.c - see witness.h. */
 #include "profile/witness.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include "base/printable.h"
 #include "base/units.h"
 #include "profile/profile.h"

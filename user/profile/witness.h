@@ -6,8 +6,7 @@
 #ifndef HT_PROFILE_WITNESS_H
 #define HT_PROFILE_WITNESS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/std.h"
 
 struct profile;
 

@@ -2,10 +2,6 @@
 /* idle_tasks.c - see idle_tasks.h. */
 #include "record/idle_tasks.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
-
 #include "kernel/engine.h"
 
 struct idle_tasks {

@@ -9,8 +9,7 @@
 #ifndef HT_RECORD_IDLE_TASKS_H
 #define HT_RECORD_IDLE_TASKS_H
 
-#include <stdint.h>
-
+#include "base/std.h"
 #include "base/clock.h"
 
 /* Time without a sampled allocation; and interval between looks through all tasks. */

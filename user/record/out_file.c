@@ -2,16 +2,6 @@
 /* out_file.c - see out_file.h. */
 #include "record/out_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "base/err.h"
 #include "base/folder.h"
 

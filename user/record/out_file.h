@@ -10,9 +10,7 @@
 #ifndef HT_RECORD_OUT_FILE_H
 #define HT_RECORD_OUT_FILE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "base/std.h"
 
 struct err;
 struct out_file;

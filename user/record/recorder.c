@@ -6,14 +6,8 @@
  * still seen; then the other probes are taken out. If the guardian is killed, the recording ends with what there
  * is.
  */
-#include <math.h>
+
 #include <signal.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/types.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -32,7 +26,7 @@
 #include "record/idle_tasks.h"
 #include "record/recorder_priv.h"
 #include "record/targets.h"
-#include "result/snapshot.h"
+#include "record/snapshot.h"
 #include "track/files.h"
 #include "track/governor.h"
 #include "track/tracker.h"
@@ -110,26 +104,27 @@ void live_line_text(struct live_line *l, const struct live_now *now,
 		snprintf(buf + len, LIVE_LINE_BYTES - len, ", %s", now->loss);
 }
 
-static void ask_jvm(pid_t pid, size_t *jvm_cnt)
+static void ask_jvm(struct reader *reader, pid_t pid, size_t *jvm_cnt)
 {
 	struct process_info info;
 	struct err why;
 
-	if (process_info_read(pid, &info) || info.is_zombie || !jvm_is_hotspot(&info))
+	if (process_info_read(reader, pid, &info) || info.is_zombie ||
+	    !jvm_is_hotspot(reader, &info))
 		return;
 	++*jvm_cnt;
-	if (jvm_write_perfmap(&info, &why))
+	if (jvm_write_perfmap(reader, &info, &why))
 		log_warn("record: no function names from the JVM %d (%s): %s", pid, info.comm,
 			 why.text);
 }
 
 /* Ask all JVMs that are followed and run for the names of their code. Log those that did not answer. */
-static void jvm_names_ask(const struct tracker *t)
+static void jvm_names_ask(struct reader *reader, const struct tracker *t)
 {
 	size_t jvm_cnt = 0;
 
 	for (size_t i = 0; i < tracker_running_cnt(t); i++)
-		ask_jvm(tracker_running_at(t, i), &jvm_cnt);
+		ask_jvm(reader, tracker_running_at(t, i), &jvm_cnt);
 	if (!jvm_cnt)
 		log_warn("record: --jvm-perfmap: no JVM runs any more, or none was recorded");
 }
@@ -602,7 +597,7 @@ int recorder_run(struct recorder *r)
 	err = recorder_peek(r);
 	tracker_stop(r->session->tracker);
 	if (r->opts.jvm_perfmap)
-		jvm_names_ask(r->session->tracker);
+		jvm_names_ask(r->targets.reader, r->session->tracker);
 	governor_end(r->session->governor);
 	settle(r);
 	if (err)
@@ -639,7 +634,7 @@ void recorder_close(struct recorder *r)
 	launch_free(r->launch);
 	targets_release(&r->targets);
 	guardian_end(r->guardian);
-	reader_end();
+	reader_end(r->targets.reader);
 	loop_free(r->loop);
 	free(r);
 }

@@ -8,10 +8,7 @@
 #ifndef HT_RECORD_RECORDER_H
 #define HT_RECORD_RECORDER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "kernel/attach.h"
 #include "profile/recording.h"
 #include "track/policy.h"

@@ -7,12 +7,6 @@
  */
 #include "record/recorder_priv.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -126,9 +120,9 @@ static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, i
 }
 
 /* Without a reader, this process reads the target. */
-static void start_reader(void)
+static void start_reader(struct recorder *r)
 {
-	int err = reader_start(READER_PATIENT_MS, run_job);
+	int err = reader_start(READER_PATIENT_MS, run_job, &r->targets.reader);
 
 	if (err)
 		log_warn("record: cannot start the process that reads the target's files (%s): "
@@ -148,7 +142,7 @@ int recorder_open(const struct recorder_options *opts, struct recorder **ret)
 	r->facts.end_reason = "";
 	err = start_guardian(r);
 	if (!err)
-		start_reader();
+		start_reader(r);
 	if (!err && opts->pid_cnt)
 		err = targets_check(&r->targets, opts->pids, opts->pid_cnt, opts->named_cnt);
 	if (!err)
@@ -221,7 +215,7 @@ static pid_t process_of(const struct recorder *r, const struct exec_hold_stop *s
 	struct process_info info;
 
 	if (stop->is_exec || tracker_follows(r->session->tracker, stop->tid) ||
-	    process_glance(stop->tid, &info))
+	    process_glance(r->targets.reader, stop->tid, &info))
 		return stop->tid;
 	return info.tgid;
 }
@@ -330,6 +324,7 @@ static int start_session(struct recorder *r)
 	int err;
 
 	r->session->policy = (struct track_policy){
+		.reader = r->targets.reader,
 		.is_patient = true,
 		.holds = holds_programs(r),
 		.follow = r->opts.follow,
@@ -535,7 +530,7 @@ static int check_heaps(const struct recorder *r)
 	if (r->opts.follow || tracker_counts(r->session->tracker).probes.site_cnt)
 		return 0;
 	vec_each(&r->targets.list, t)
-		is_over = is_over && process_has_ended(t->pid);
+		is_over = is_over && process_has_ended(r->targets.reader, t->pid);
 	if (is_over) {
 		t = &r->targets.list.data[0];
 		log_error("record: PID %d (%s) ended while it was being attached to", t->pid,
@@ -581,7 +576,7 @@ static int track_started(struct recorder *r)
 	if (!err) {
 		const char *const *paths = (const char *const *)list.path.data;
 
-		heap_kind_of_files(paths, list.path.cnt, &t->heap);
+		heap_kind_of_files(r->targets.reader, paths, list.path.cnt, &t->heap);
 		err = tracker_add_launch(r->session->tracker, t->pid, paths, list.path.cnt);
 	}
 	for (size_t i = 0; i < list.path.cnt; i++)

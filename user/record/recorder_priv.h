@@ -6,11 +6,7 @@
 #ifndef HT_RECORD_RECORDER_PRIV_H
 #define HT_RECORD_RECORDER_PRIV_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/clock.h"
 #include "record/recorder.h"
 #include "record/rows_reader.h"

@@ -2,12 +2,6 @@
 /* rows_reader.c - see rows_reader.h. */
 #include "record/rows_reader.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -191,10 +185,11 @@ void rows_reader_begin(struct rows_reader *r, pid_t pid, uint64_t rss_bytes, uin
 		set_unknown(r, strerror(-err));
 }
 
-void rows_reader_begin_job(struct rows_reader *r, uint32_t uid, pid_t pid, uint64_t rss_bytes)
+void rows_reader_begin_job(struct rows_reader *r, struct reader *reader, uint32_t uid, pid_t pid,
+			   uint64_t rss_bytes)
 {
 	struct job job = begin(r, pid, rss_bytes, UINT64_MAX);
-	int err = reader_run_job(uid, ROWS_READER_JOB, -1, &job, sizeof(job), CHILD_CPU_S,
+	int err = reader_run_job(reader, uid, ROWS_READER_JOB, -1, &job, sizeof(job), CHILD_CPU_S,
 				 &r->child.fd);
 
 	r->is_job = !err;

@@ -8,13 +8,11 @@
 #ifndef HT_RECORD_ROWS_READER_H
 #define HT_RECORD_ROWS_READER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/sandbox.h"
 #include "profile/resident_rows.h"
+
+struct reader;
 
 struct rows_reader {
 	struct sandbox_reading child;
@@ -44,7 +42,8 @@ void rows_reader_begin(struct rows_reader *r, pid_t pid, uint64_t rss_bytes, uin
 		       struct resident_pins *pins);
 /* The same by a job of the reader (proc/reader.h), for a caller that serves others: uid owns the process, so jobs that wait
  * for ever for processes of one user cannot be many. */
-void rows_reader_begin_job(struct rows_reader *r, uint32_t uid, pid_t pid, uint64_t rss_bytes);
+void rows_reader_begin_job(struct rows_reader *r, struct reader *reader, uint32_t uid, pid_t pid,
+			   uint64_t rss_bytes);
 /* That job. */
 #define ROWS_READER_JOB 4
 int rows_reader_run_job(const void *args, size_t args_bytes, int out_fd);

@@ -2,14 +2,7 @@
 /* targets.c - see targets.h. */
 #include "record/targets.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -142,7 +135,7 @@ static int targets_add(struct targets *t, const struct process_info *info)
 		.throw_limit_bytes = throw_limit_bytes(info->pid, info->address_limit_bytes),
 	};
 
-	heap_kind_read(info, &one.heap);
+	heap_kind_read(t->reader, info, &one.heap);
 	return add(t, &one, info->comm, info->exe);
 }
 
@@ -155,10 +148,10 @@ int targets_add_launched(struct targets *t, pid_t pid, const char *path)
 }
 
 /* Fills why with a sentence. */
-static int check_now(pid_t pid, struct process_info *info, struct err *why)
+static int check_now(struct reader *reader, pid_t pid, struct process_info *info, struct err *why)
 {
 	struct err what;
-	int err = process_info_read(pid, info);
+	int err = process_info_read(reader, pid, info);
 
 	if (err == -ESRCH)
 		err_set(why, err, "no process with PID %d (ps -e lists them)", pid);
@@ -178,12 +171,12 @@ bool target_may_return(pid_t pid, int *looks)
 	return true;
 }
 
-static int check_one(pid_t pid, struct process_info *info, struct err *why)
+static int check_one(struct reader *reader, pid_t pid, struct process_info *info, struct err *why)
 {
-	int looks = 0, err = check_now(pid, info, why);
+	int looks = 0, err = check_now(reader, pid, info, why);
 
 	while (err == -ESRCH && target_may_return(pid, &looks))
-		err = check_now(pid, info, why);
+		err = check_now(reader, pid, info, why);
 	return err;
 }
 
@@ -194,7 +187,7 @@ int targets_check(struct targets *t, const pid_t *pids, size_t cnt, size_t named
 	int err = 0, last_err = -ESRCH;
 
 	for (size_t i = 0; i < cnt; i++) {
-		err = check_one(pids[i], &info, &why);
+		err = check_one(t->reader, pids[i], &info, &why);
 		if (!err)
 			err = targets_add(t, &info);
 		if (!err || (err == -ESRCH && i >= named_cnt)) /* it has just ended */
@@ -221,7 +214,7 @@ int targets_check(struct targets *t, const pid_t *pids, size_t cnt, size_t named
 }
 
 /* Started programs are often scripts that execute the program that is meant. */
-static void note_exec(struct target *one, const struct process_info *info)
+static void note_exec(struct reader *reader, struct target *one, const struct process_info *info)
 {
 	const struct heap_kind before = one->heap;
 	char *exe;
@@ -234,7 +227,7 @@ static void note_exec(struct target *one, const struct process_info *info)
 	free(one->exe);
 	one->exe = exe;
 	memcpy(one->comm, info->comm, sizeof(one->comm));
-	heap_kind_read(info, &one->heap);
+	heap_kind_read(reader, info, &one->heap);
 	one->has_other_heap |=
 		one->heap.is_go != before.is_go || one->heap.runtime != before.runtime;
 }
@@ -247,14 +240,14 @@ void targets_refresh(struct targets *t)
 	for (size_t i = 0; i < cnt; i++) {
 		struct target *one = &t->list.data[t->next++ % t->list.cnt];
 
-		if (process_info_read(one->pid, &info))
+		if (process_info_read(t->reader, one->pid, &info))
 			continue;
 		if (info.rss_bytes) {
 			one->rss_bytes = info.rss_bytes;
 			one->file_bytes = info.file_bytes;
 		}
 		one->throw_limit_bytes = throw_limit_bytes(one->pid, info.address_limit_bytes);
-		note_exec(one, &info);
+		note_exec(t->reader, one, &info);
 	}
 }
 
@@ -327,7 +320,7 @@ static int add_child(struct family *f, pid_t pid)
 {
 	struct process_info info;
 	struct err why;
-	int err = process_info_read(pid, &info);
+	int err = process_info_read(f->targets->reader, pid, &info);
 
 	if (err || info.is_zombie)
 		return err == -ENOMEM ? err : 0; /* it has ended */
@@ -359,7 +352,8 @@ static int look_at(struct family *f, pid_t pid, bool *has_news)
 	struct process_info info;
 	struct ht_target target;
 
-	if (pid == getpid() || process_glance(pid, &info) || info.is_zombie || info.tgid != pid)
+	if (pid == getpid() || process_glance(f->targets->reader, pid, &info) || info.is_zombie ||
+	    info.tgid != pid)
 		return 0;
 	if (tracker_follows(f->tracker, pid)) {
 		if (!targets_have(f->targets, pid) || !was_made_anew(f, pid))

@@ -8,11 +8,7 @@
 #ifndef HT_RECORD_TARGETS_H
 #define HT_RECORD_TARGETS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/vec.h"
 #include "proc/runtime_kind.h"
 
@@ -35,7 +31,10 @@ struct target {
 	bool has_other_heap; /* another heap since its exec; the reporter clears it */
 };
 
+struct reader;
+
 struct targets {
+	struct reader *reader; /* see proc/reader.h */
 	VEC(struct target) list;
 	size_t next; /* index to check next */
 };

@@ -9,23 +9,14 @@
 #include "record/top.h"
 
 #include <curses.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <termios.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -37,9 +28,9 @@
 #include "record/out_file.h"
 #include "record/recorder.h"
 #include "record/top_priv.h"
-#include "result/record_result.h"
-#include "result/scope_labels.h"
-#include "result/worker.h"
+#include "record/record_result.h"
+#include "record/scope_labels.h"
+#include "record/worker.h"
 #include "track/session.h"
 #include "track/tracker.h"
 

@@ -3,9 +3,7 @@
 #ifndef HT_RECORD_TOP_H
 #define HT_RECORD_TOP_H
 
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "profile/recording.h"
 #include "track/policy.h"
 

@@ -7,13 +7,6 @@
  */
 #include "record/top_priv.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/printable.h"
 #include "base/units.h"
 #include "report/report_text.h"

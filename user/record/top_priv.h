@@ -3,12 +3,7 @@
 #ifndef HT_RECORD_TOP_PRIV_H
 #define HT_RECORD_TOP_PRIV_H
 
-#include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "record/top.h"

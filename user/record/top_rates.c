@@ -2,12 +2,6 @@
 /* top_rates.c - see top_priv.h. */
 #include "record/top_priv.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/vec.h"

@@ -2,12 +2,6 @@
 /* top_table.c - see top_priv.h. */
 #include "record/top_priv.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/hmap.h"
 #include "base/printable.h"
 #include "base/strset.h"

@@ -2,11 +2,6 @@
 /* top_view.c - see top_priv.h. */
 #include "record/top_priv.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 const char *const top_sort_names[] = { "inuse", "growth", "alloc", NULL };
 
 void top_view_init(struct top_view *v)

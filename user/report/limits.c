@@ -2,12 +2,6 @@
 /* limits.c - see limits.h. For the definition of growth, and when it counts: profile/growth.c. */
 #include "report/limits.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/err.h"
 #include "base/printable.h"
 #include "profile/profile.h"

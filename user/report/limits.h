@@ -10,11 +10,7 @@
 #ifndef HT_REPORT_LIMITS_H
 #define HT_REPORT_LIMITS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
+#include "base/std.h"
 #include "base/vec.h"
 
 struct profile;

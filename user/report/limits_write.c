@@ -7,10 +7,6 @@
  * limit is a test. A broken limit is a failure; an unknown one is an error, since nothing was found
  * out.
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <math.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "base/printable.h"

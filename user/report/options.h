@@ -3,9 +3,7 @@
 #ifndef HT_REPORT_OPTIONS_H
 #define HT_REPORT_OPTIONS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 struct match_list;
 

@@ -2,13 +2,6 @@
 /* report.c - see report.h. */
 #include "report/report.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/vec.h"
 #include "profile/scope_tree.h"
 #include "report/report_rows.h"

@@ -9,9 +9,7 @@
 #ifndef HT_REPORT_REPORT_H
 #define HT_REPORT_REPORT_H
 
-#include <stddef.h>
-#include <stdio.h>
-
+#include "base/std.h"
 #include "report/options.h"
 
 struct err;

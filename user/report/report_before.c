@@ -11,7 +11,6 @@
  * It is said only where the two are of the same blocks: all heaps were read to their ends, blocks in caches of threads were
  * told from live ones, all frees were watched, nothing was lost, and no memory is known to be unseen.
  */
-#include <math.h>
 
 #include "profile/resident_words.h"
 #include "report/report_rows.h"

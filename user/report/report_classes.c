@@ -11,8 +11,6 @@
  * They are a row of their own, so that nobody takes the lifetimes of freed blocks for those of all
  * blocks.
  */
-#include <errno.h>
-#include <math.h>
 
 #include "report/report_rows.h"
 

@@ -20,11 +20,6 @@
  */
 #include "report/report_diff.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/err.h"
 #include "base/hmap.h"
 #include "base/json.h"

@@ -11,8 +11,7 @@
 #ifndef HT_REPORT_DIFF_H
 #define HT_REPORT_DIFF_H
 
-#include <stdio.h>
-
+#include "base/std.h"
 #include "report/report.h"
 
 struct err;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* report_frames.c - names of frames, and the module to which a stack is charged. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "report/report_places.h"
 #include "report/report_rows.h"

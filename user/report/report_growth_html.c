@@ -6,10 +6,6 @@
  * A row has two verdicts: for the last hour, and for the whole time of the profile. Both use the
  * same samples but different moments: two reports of one profile, with the same rows.
  */
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/printable.h"
 #include "base/units.h"

@@ -4,11 +4,6 @@
  * cost; what is held, and how fast it grows; what was allocated; and how much of the growth of
  * resident memory that explains. Unknown values are called unknown, or left out, but are never 0.
  */
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
 
 #include "base/units.h"
 #include "profile/resident_words.h"

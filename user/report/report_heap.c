@@ -55,13 +55,6 @@
  *
  * Samples without a thread are those of t0, if others have one.
  */
-#include <ctype.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/hmap.h"
 #include "base/vec.h"

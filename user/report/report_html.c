@@ -25,11 +25,6 @@
  * elsewhere '&', '<', '>' and '"' are written as entities. A reader without JavaScript sees
  * @PLAIN@, the report as text.
  */
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/hmap.h"
 #include "base/json.h"

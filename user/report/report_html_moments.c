@@ -12,9 +12,6 @@
  *	lives		{ sample, first, last, bytes, variance, count }: what samples held from one moment to another; arrays of
  *			one length; sample as the difference to the last
  */
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
 
 #include "base/json.h"
 #include "base/units.h"

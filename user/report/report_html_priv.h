@@ -3,11 +3,7 @@
 #ifndef HT_REPORT_REPORT_HTML_PRIV_H
 #define HT_REPORT_REPORT_HTML_PRIV_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
+#include "base/std.h"
 #include "report/report_rows.h"
 
 /* What a sample held at the end, whatever the moment of the report. */

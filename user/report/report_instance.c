@@ -12,12 +12,6 @@
  * these: the rows add up to the total. A profile that was written without task numbers has its
  * tasks only in the notes; then what they hold is subtracted from that row, too.
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/hmap.h"
 #include "report/report_rows.h"

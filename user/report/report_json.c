@@ -6,10 +6,6 @@
  * rows have "value" and "objects" instead of "inuse_bytes" and "inuse_objects"; "value_type" and
  * "value_unit" say what they are. Unknown values are null. Names are never shortened.
  */
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "profile/resident_words.h"

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* report_labels.c - rows named by a label, a summary of labels, and suggestions when a label or value is missing. */
-#include <ctype.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/err.h"
 #include "base/names.h"

@@ -2,9 +2,6 @@
 /* report_losses.c - see report_losses.h. */
 #include "report/report_losses.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "profile/profile.h"
 
 /* Does another line tell this counter? (In-use is unknown, the program paused, or the same in samples.) */

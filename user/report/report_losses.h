@@ -8,8 +8,7 @@
 #ifndef HT_REPORT_LOSSES_H
 #define HT_REPORT_LOSSES_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/std.h"
 
 struct profile;
 

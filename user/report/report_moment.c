@@ -12,10 +12,6 @@
  * because what they mean must not depend on how a recording was begun. What exists only at the end is of the end:
  * tasks, ages, growth. --at says it plainly for all of them.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/err.h"
 #include "base/units.h"

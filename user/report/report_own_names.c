@@ -12,7 +12,6 @@
  * mine::build<int>(int)", belongs to mine, not std. Rust's crates core and alloc match only names
  * without a parameter list, because a C++ namespace may have the same name.
  */
-#include <string.h>
 
 #include "report/report_places.h"
 

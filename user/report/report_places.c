@@ -7,11 +7,6 @@
  */
 #include "report/report_places.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/hmap.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"

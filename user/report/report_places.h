@@ -3,8 +3,7 @@
 #ifndef HT_REPORT_PLACES_H
 #define HT_REPORT_PLACES_H
 
-#include <stdbool.h>
-
+#include "base/std.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
 

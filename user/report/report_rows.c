@@ -9,11 +9,6 @@
  */
 #include "report/report_rows.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "report/report_losses.h"
 
 /* Add without undefined behaviour, also for a file that was made to overflow. */
@@ -329,7 +324,7 @@ static bool has_lives(const struct growth_sums *s)
 	return false;
 }
 
-/* The history knows no tasks: see result/profile_build.c. A row that held nothing at any moment is unknown. */
+/* The history knows no tasks: see record/profile_build.c. A row that held nothing at any moment is unknown. */
 bool report_growth(const struct report *r, const struct report_row *row, size_t row_cnt,
 		   struct growth *ret)
 {

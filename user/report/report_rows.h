@@ -7,11 +7,7 @@
 #ifndef HT_REPORT_ROWS_H
 #define HT_REPORT_ROWS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
+#include "base/std.h"
 #include "base/hmap.h"
 #include "base/strset.h"
 #include "base/vec.h"

@@ -6,9 +6,6 @@
  * scope is never larger than its parent, so all ancestors of a shown scope are shown. At every
  * place a scope is the sum of the rows directly below it, if any, and its own exclusive part.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "report/report_rows.h"
 #include "profile/scope_note.h"

@@ -7,9 +7,6 @@
  * of lines is left between head and end. Each row gets one line; then the largest rows that do not
  * fit in one line get a second, as long as lines are left.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/units.h"
 #include "profile/scope_tree.h"

@@ -6,9 +6,6 @@
  * the profile it is. --match removes nothing: what does not match becomes one row, so the rows
  * still add up to the total. Scopes are compared as they are shown; folded, if that was asked for.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/hmap.h"
 #include "report/report_rows.h"

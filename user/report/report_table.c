@@ -7,13 +7,6 @@
  * stack that frees one block of a hundred at once and keeps the others must not appear as all temporary. A live block
  * younger than a millisecond may still become temporary; at the end of a recording such blocks are few.
  */
-#include <ctype.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "base/units.h"
 #include "report/report.h"

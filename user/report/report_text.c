@@ -9,12 +9,6 @@
  */
 #include "report/report_text.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/printable.h"
 #include "base/units.h"
 #include "profile/witness.h"

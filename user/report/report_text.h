@@ -3,11 +3,7 @@
 #ifndef HT_REPORT_TEXT_H
 #define HT_REPORT_TEXT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
+#include "base/std.h"
 #include "base/units.h"
 
 struct profile;

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* report_words.c - names, numbers, error bars, and wrapped and painted lines of reports for people. */
-#include <ctype.h>
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/printable.h"
 #include "report/report_rows.h"

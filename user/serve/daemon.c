@@ -17,14 +17,8 @@
  */
 #include "serve/daemon_priv.h"
 
-#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -45,7 +39,7 @@
 #include "proc/select.h"
 #include "record/idle_tasks.h"
 #include "record/rows_reader.h"
-#include "result/saver.h"
+#include "record/saver.h"
 #include "serve/follow.h"
 #include "serve/pushes.h"
 #include "symbol/symbol.h"
@@ -65,6 +59,7 @@ struct daemon {
 		uint64_t made_ns; /* then the last profiles are made, or never will be */
 	} end;
 	struct guardian *guardian;
+	struct reader *reader;
 	struct select_rules *rules;
 	struct select_rules *tap_rules; /* NULL: no process may be tapped */
 	struct session *session;
@@ -93,6 +88,7 @@ struct daemon {
  * and what it loses by that. The others lose nothing.
  */
 struct share_log {
+	struct reader *reader;
 	struct engine *engine;
 	struct hmap told; /* struct ht_image_key -> bit mask of tables */
 	struct hmap next; /* the same, for the images found in this look */
@@ -115,13 +111,14 @@ static const struct {
 };
 _Static_assert(sizeof(words) / sizeof(*words) == HT_SHARED_CNT, "one for each table");
 
-static int share_log_new(struct engine *e, struct share_log **ret)
+static int share_log_new(struct engine *e, struct reader *reader, struct share_log **ret)
 {
 	struct share_log *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
 	s->engine = e;
+	s->reader = reader;
 	hmap_init(&s->told, sizeof(struct ht_image_key));
 	hmap_init(&s->next, sizeof(struct ht_image_key));
 	*ret = s;
@@ -137,11 +134,12 @@ static void share_log_free(struct share_log *s)
 	free(s);
 }
 
-static void tell(const struct ht_image_key *key, const struct ht_image *image, enum ht_shared table)
+static void tell(struct reader *reader, const struct ht_image_key *key,
+		 const struct ht_image *image, enum ht_shared table)
 {
 	struct process_info info = { 0 };
 
-	process_glance((pid_t)key->tgid, &info);
+	process_glance(reader, (pid_t)key->tgid, &info);
 	log_warn("serve: PID %u (%s) has used up its share of the table of %s (%u entries): %s; "
 		 "other processes lose nothing",
 		 key->tgid, info.comm, words[table].table, image->used[table], words[table].loss);
@@ -158,7 +156,7 @@ static int on_image(void *ctx, const struct ht_image_key *key, const struct ht_i
 			continue;
 		mask |= UINT64_C(1) << table;
 		if (!told || !(*told >> table & 1))
-			tell(key, image, (enum ht_shared)table);
+			tell(s->reader, key, image, (enum ht_shared)table);
 	}
 	return mask ? hmap_put(&s->next, key, mask) : 0;
 }
@@ -223,7 +221,7 @@ static int ticks_open(struct daemon *d)
 	int err = idle_tasks_new(d->session->engine, &d->ticks.idle_tasks);
 
 	if (!err)
-		err = share_log_new(d->session->engine, &d->ticks.share_log);
+		err = share_log_new(d->session->engine, d->reader, &d->ticks.share_log);
 	if (err)
 		return err;
 	err = process_events_open(&ops, d, &d->ticks.events);
@@ -577,7 +575,7 @@ static bool may_tap(void *ctx, pid_t pid)
 	const struct daemon *d = ctx;
 	struct process_info info;
 
-	return !process_glance(pid, &info) &&
+	return !process_glance(d->reader, pid, &info) &&
 	       select_matches(d->tap_rules,
 			      &(struct select_candidate){ .comm = info.comm, .exe = info.exe });
 }
@@ -617,6 +615,7 @@ static int start_session(struct daemon *d)
 	int err;
 
 	*policy = (struct track_policy){
+		.reader = d->reader,
 		.refresh_ns = REFRESH_NS,
 		.is_all_agreed = opts->select.is_all || opts->sharing == SHARING_ALL,
 		.source = opts->source,
@@ -635,6 +634,7 @@ static int open_profiles(struct daemon *d)
 	int err;
 
 	d->source = (struct result_source){
+		.reader = d->reader,
 		.engine = d->session->engine,
 		.files = d->session->files,
 		.tracker = d->session->tracker,
@@ -685,11 +685,12 @@ static int set_up(struct daemon *d)
 		log_error("serve: cannot start the process that attaches: %s", strerror(-err));
 		return err;
 	}
-	err = reader_start(READER_PROMPT_MS, run_job);
+	err = reader_start(READER_PROMPT_MS, run_job, &d->reader);
 	if (err) {
 		log_error("serve: cannot start the process that reads: %s", strerror(-err));
 		return err;
 	}
+	follow_opts.reader = d->reader;
 	err = slow_files_new(&d->slow);
 	if (!err)
 		err = name_cache_new(&d->names);
@@ -705,7 +706,7 @@ static int set_up(struct daemon *d)
 		return err;
 	err = saver_open(&d->opts.keep, &d->saver);
 	if (!err)
-		err = pushes_open(&d->opts.pushes, d->loop, &d->pushes);
+		err = pushes_open(&d->opts.pushes, d->reader, d->loop, &d->pushes);
 	if (!err)
 		err = start_session(d);
 	if (!err)
@@ -889,6 +890,6 @@ void daemon_close(struct daemon *d)
 	name_cache_free(d->names);
 	slow_files_free(d->slow);
 	guardian_end(d->guardian);
-	reader_end();
+	reader_end(d->reader);
 	free(d);
 }

@@ -7,15 +7,11 @@
 #ifndef HT_SERVE_DAEMON_H
 #define HT_SERVE_DAEMON_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "kernel/attach.h"
 #include "proc/select.h"
 #include "profile/recording.h"
-#include "result/saver.h"
+#include "record/saver.h"
 #include "serve/pushes.h"
 #include "track/policy.h"
 

@@ -5,14 +5,10 @@
 #ifndef HT_SERVE_DAEMON_PRIV_H
 #define HT_SERVE_DAEMON_PRIV_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/clock.h"
 #include "base/vec.h"
-#include "result/make.h"
+#include "record/make.h"
 #include "serve/daemon.h"
 
 struct follow;
@@ -24,6 +20,7 @@ struct loop;
 struct profile;
 struct profiles;
 struct pushes;
+struct reader;
 struct requests;
 struct result_request;
 struct result_source;
@@ -163,7 +160,7 @@ void target_memory_free(struct target_memory *tm);
 
 /* Have a job of the reader read one proportional set size, if one is due: the kernel may take long over it. Call a
  * few times a second. */
-void target_memory_work(struct target_memory *tm);
+void target_memory_work(struct target_memory *tm, struct reader *reader);
 /* That job (proc/reader.h). */
 #define TARGET_MEMORY_JOB 1
 int target_memory_run_job(const void *args, size_t args_bytes, int out_fd);

@@ -22,15 +22,7 @@
 #include "serve/follow.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/types.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -159,6 +151,7 @@ struct seen {
 };
 
 struct follow {
+	struct reader *reader;
 	struct engine *engine;
 	struct tracker *tracker;
 	const struct select_rules *rules;
@@ -184,10 +177,10 @@ struct seen_list {
 };
 
 /* -ESRCH: the reason was logged. */
-static int find_named(pid_t pid, enum log_level level, struct seen *ret)
+static int find_named(struct reader *reader, pid_t pid, enum log_level level, struct seen *ret)
 {
 	struct process_info info;
-	int err = process_glance(pid, &info);
+	int err = process_glance(reader, pid, &info);
 
 	if (err == -ETIMEDOUT || err == -EPIPE) {
 		log_msg(level, "serve: PID %d does not respond (is it executing a program?)", pid);
@@ -207,7 +200,7 @@ static int find_named(pid_t pid, enum log_level level, struct seen *ret)
 static int add_named(struct follow *f, pid_t pid)
 {
 	struct seen s;
-	int err = find_named(pid, LOG_ERROR, &s);
+	int err = find_named(f->reader, pid, LOG_ERROR, &s);
 
 	return err ? err : vec_push(&f->named, s);
 }
@@ -258,6 +251,7 @@ int follow_new(struct engine *e, struct tracker *t, const struct follow_options 
 
 	if (!f)
 		return -ENOMEM;
+	f->reader = opts->reader;
 	f->engine = e;
 	f->tracker = t;
 	f->guardian = opts->guardian;
@@ -474,7 +468,7 @@ static void attach(struct follow *f, struct seen *s, const struct process_info *
 	if (s->is_late)
 		return;
 	if (!err || err == -EAGAIN)
-		err = process_info_read(s->pid, &info);
+		err = process_info_read(f->reader, s->pid, &info);
 	if (err) {
 		refuse(f, s, glanced, err, was_told);
 		return;
@@ -552,7 +546,7 @@ static int look_closely(struct follow *f, pid_t pid, const struct seen *known, b
 	uint64_t now = now_ns();
 	struct seen s = { .pid = pid, .since_ns = now };
 	enum verdict verdict;
-	int err = process_glance(pid, &info);
+	int err = process_glance(f->reader, pid, &info);
 
 	if (err)
 		return err;
@@ -645,7 +639,7 @@ static bool find_named_again(const struct follow *f, pid_t pid, struct seen *ret
 {
 	const struct seen *n;
 	struct seen now;
-	bool runs = !find_named(pid, LOG_WARN, &now);
+	bool runs = !find_named(f->reader, pid, LOG_WARN, &now);
 
 	vec_each(&f->named, n) {
 		if (n->pid != pid)

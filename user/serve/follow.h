@@ -13,10 +13,7 @@
 #ifndef HT_SERVE_FOLLOW_H
 #define HT_SERVE_FOLLOW_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "kernel/attach.h"
@@ -24,10 +21,12 @@
 struct engine;
 struct follow;
 struct guardian;
+struct reader;
 struct select_rules;
 struct tracker;
 
 struct follow_options {
+	struct reader *reader; /* see proc/reader.h */
 	const struct select_rules *rules;
 	const pid_t *pids; /* followed whatever the rules say, until they end */
 	size_t pid_cnt;

@@ -7,14 +7,7 @@
  * (http/series_table.c) chooses those that are shown.
  */
 
-#include <errno.h>
-#include <math.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hmap.h"
@@ -32,10 +25,10 @@
 #include "profile/resident_words.h"
 #include "profile/thread_pool.h"
 #include "profile/witness.h"
-#include "result/make.h"
-#include "result/recording_notes.h"
-#include "result/scope_labels.h"
-#include "result/snapshot.h"
+#include "record/make.h"
+#include "record/recording_notes.h"
+#include "record/scope_labels.h"
+#include "record/snapshot.h"
 #include "serve/daemon_priv.h"
 #include "track/governor.h"
 #include "track/tracker.h"
@@ -321,7 +314,7 @@ int target_memory_run_job(const void *args, size_t args_bytes, int out_fd)
 	memcpy(&pid, args, sizeof(pid));
 	info.pid = info.tgid = info.live_tid = pid;
 	err = process_read_pss(&info);
-	if (err == -ESRCH && !process_info_read(pid, &info) && info.is_main_thread_gone)
+	if (err == -ESRCH && !process_info_read(NULL, pid, &info) && info.is_main_thread_gone)
 		err = process_read_pss(&info);
 	if (!err)
 		said.bytes = (double)info.pss_bytes;
@@ -360,7 +353,7 @@ static struct entry *next_entry(struct target_memory *tm)
 	return (struct entry *)(uintptr_t)value;
 }
 
-void target_memory_work(struct target_memory *tm)
+void target_memory_work(struct target_memory *tm, struct reader *reader)
 {
 	uint64_t now = now_ns();
 
@@ -377,7 +370,7 @@ void target_memory_work(struct target_memory *tm)
 		tm->pss_start = e->start;
 		tm->pss_begin_ns = now;
 		e->pss_due_ns = now + TARGET_PSS_NS;
-		if (reader_run_job(NOBODY, TARGET_MEMORY_JOB, -1, &e->pid, sizeof(e->pid),
+		if (reader_run_job(reader, NOBODY, TARGET_MEMORY_JOB, -1, &e->pid, sizeof(e->pid),
 				   PSS_WALL_S, &tm->pss_fd))
 			tm->pss_fd = -1;
 		return;
@@ -393,7 +386,7 @@ static int add_process(struct maker *m, pid_t pid)
 	uint32_t key = (uint32_t)pid;
 	int err;
 
-	if (!image || process_glance(pid, &info))
+	if (!image || process_glance(m->src->reader, pid, &info))
 		return 0; /* it is ending */
 	memcpy(comm, info.comm, sizeof(info.comm));
 	f.id = (struct series_process){ pid, info.start_time_ticks, image->generation };

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* live_view.c - see daemon_priv.h. */
 #include <dirent.h>
-#include <errno.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/types.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hmap.h"
@@ -21,9 +14,9 @@
 #include "proc/process.h"
 #include "profile/estimate.h"
 #include "record/rows_reader.h"
-#include "result/make.h"
-#include "result/recording_notes.h"
-#include "result/snapshot.h"
+#include "record/make.h"
+#include "record/recording_notes.h"
+#include "record/snapshot.h"
 #include "serve/daemon.h"
 #include "serve/daemon_priv.h"
 #include "track/files.h"
@@ -98,7 +91,7 @@ static void take(struct rows_watch *w, const struct result_source *src, uint64_t
 	int err;
 
 	w->rest_until_ns = now + pause.all_ns;
-	if (!is_followed(w, src) || process_has_ended(w->pid))
+	if (!is_followed(w, src) || process_has_ended(src->reader, w->pid))
 		return; /* what was read before is the newest of it */
 	r->is_counted = false; /* how often it was called meanwhile is not known */
 	err = rows_past_add(src->rows, w->image, w->began_ns, w->began_ns + pause.own_ns, r);
@@ -137,12 +130,13 @@ static void begin(struct rows_watch *w, const struct result_source *src, uint64_
 		pid_t pid = tracker_running_at(src->tracker, w->next++ % cnt);
 		uint64_t image = result_image(src, pid);
 
-		if (!is_due(src, image, now) || process_glance(pid, &info) || info.is_zombie)
+		if (!is_due(src, image, now) || process_glance(src->reader, pid, &info) ||
+		    info.is_zombie)
 			continue;
 		w->pid = pid;
 		w->image = image;
 		w->began_ns = now;
-		rows_reader_begin_job(&w->reader, info.uid, pid, info.rss_bytes);
+		rows_reader_begin_job(&w->reader, src->reader, info.uid, pid, info.rss_bytes);
 		if (!rows_reader_is_at_work(&w->reader)) /* other jobs have all places */
 			w->rest_until_ns = now + RETRY_NS;
 		return;
@@ -273,11 +267,11 @@ static double held(const struct sums *s, pid_t pid)
 	return fmax(bytes, 0);
 }
 
-static double resident(pid_t pid)
+static double resident(struct reader *reader, pid_t pid)
 {
 	struct process_info info;
 
-	return process_glance(pid, &info) ? NAN : (double)info.rss_bytes;
+	return process_glance(reader, pid, &info) ? NAN : (double)info.rss_bytes;
 }
 
 /*
@@ -297,9 +291,8 @@ static int inuse_watch_tick(const struct result_source *src, struct inuse_past *
 	err = engine_each_image(src->engine, add_image, &s);
 	for (size_t i = 0; i < cnt && !err; i++) {
 		pid_t pid = tracker_running_at(src->tracker, i);
-		const double bytes[] = {
-			[INUSE_PAST_INUSE] = held(&s, pid), [INUSE_PAST_RESIDENT] = resident(pid)
-		};
+		const double bytes[] = { [INUSE_PAST_INUSE] = held(&s, pid),
+					 [INUSE_PAST_RESIDENT] = resident(src->reader, pid) };
 
 		err = inuse_past_add(past, pid, tracker_followed_ns(src->tracker, pid), bytes);
 		if (err == -ENOSPC)
@@ -425,7 +418,7 @@ static void own_cost_read(struct serve_own *ret)
 	struct process_info info;
 
 	ret->cpu_seconds = (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / (double)NS_PER_S;
-	ret->rss_bytes = process_glance(getpid(), &info) ? NAN : (double)info.rss_bytes;
+	ret->rss_bytes = process_glance(NULL, getpid(), &info) ? NAN : (double)info.rss_bytes;
 }
 
 /* Maps whose entries are counted: live, totals, stacks, contexts, scopes, files. */
@@ -625,6 +618,6 @@ void live_view_tick(struct live_view *lv)
 		log_debug("serve: heap in use of stacks over time is not recorded: "
 			  "%s",
 			  strerror(-err));
-	target_memory_work(lv->memory);
+	target_memory_work(lv->memory, lv->src.reader);
 	rows_watch_tick(lv->rows_watch, &lv->src);
 }

@@ -2,16 +2,7 @@
 /* profiles.c - see daemon_priv.h. */
 #include "serve/daemon_priv.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -22,10 +13,10 @@
 #include "http/http.h"
 #include "http/pages.h"
 #include "proc/process.h"
-#include "result/make.h"
-#include "result/recording_notes.h"
-#include "result/snapshot.h"
-#include "result/worker.h"
+#include "record/make.h"
+#include "record/recording_notes.h"
+#include "record/snapshot.h"
+#include "record/worker.h"
 #include "serve/pushes.h"
 #include "track/governor.h"
 #include "track/tracker.h"
@@ -318,11 +309,11 @@ void profiles_abandon(struct profiles *p, struct http_exchange *x)
 	}
 }
 
-static int write_cmdline(pid_t pid, int fd)
+static int write_cmdline(struct reader *reader, pid_t pid, int fd)
 {
 	char text[CMDLINE_BYTES_CAP];
 	size_t bytes;
-	int err = process_read_cmdline(pid, text, sizeof(text), &bytes);
+	int err = process_read_cmdline(reader, pid, text, sizeof(text), &bytes);
 
 	if (!err && write(fd, text, bytes) != (ssize_t)bytes)
 		err = -EIO;
@@ -369,7 +360,7 @@ static bool is_same(const struct result_request *a, const struct result_request 
 }
 
 /* Return the file for a request, added if it is new. -1: no room, the next child makes it. */
-static int file_for(struct batch *b, const struct result_request *r)
+static int file_for(const struct profiles *p, struct batch *b, const struct result_request *r)
 {
 	struct file *f = b->files;
 
@@ -383,7 +374,7 @@ static int file_for(struct batch *b, const struct result_request *r)
 		return -1;
 	/* Read by the reader, which a child does not have. If it cannot be read, the file stays empty. */
 	if (r->endpoint == ENDPOINT_CMDLINE)
-		(void)write_cmdline(r->pid, f->fd);
+		(void)write_cmdline(p->src.reader, r->pid, f->fd);
 	return (int)b->file_cnt++;
 }
 
@@ -421,7 +412,7 @@ static void plan(struct profiles *p, struct batch *b, uint64_t now)
 			continue;
 		w->request.names_ns = is_quick ? QUICK_NAMES_NS : 0;
 		w->request.wants_all_names = is_quick && !w->request.page;
-		w->file = file_for(b, &w->request);
+		w->file = file_for(p, b, &w->request);
 	}
 }
 

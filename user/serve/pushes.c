@@ -7,18 +7,7 @@
  */
 #include "serve/pushes.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -36,10 +25,10 @@
 #include "proc/reader.h"
 #include "profile/profile.h"
 #include "profile/profile_copy.h"
-#include "push/debuginfo_upload.h"
-#include "push/push_message.h"
-#include "push/push_queue.h"
-#include "result/make.h"
+#include "serve/debuginfo_upload.h"
+#include "serve/push_message.h"
+#include "serve/push_queue.h"
+#include "record/make.h"
 #include "symbol/debug_files.h"
 #include "track/file.h"
 #include "track/files.h"
@@ -73,6 +62,7 @@ struct lane {
 };
 
 struct pushes {
+	struct reader *reader;
 	struct pushes_options opts;
 	struct loop *loop;
 	struct lane *lanes; /* one for each of opts.targets */
@@ -234,7 +224,8 @@ static int read_head(int fd, struct debug_head *ret)
 	return ret->err;
 }
 
-int debug_job_start(const struct track_file *file, struct debuginfo_file *ret)
+int debug_job_start(struct reader *reader, const struct track_file *file,
+		    struct debuginfo_file *ret)
 {
 	struct debug_args args = { 0 };
 	struct debug_head head;
@@ -242,7 +233,8 @@ int debug_job_start(const struct track_file *file, struct debuginfo_file *ret)
 
 	snprintf(args.build_id_hex, sizeof(args.build_id_hex), "%s", file->build_id_hex);
 	snprintf(args.root, sizeof(args.root), "%s", file->root);
-	err = reader_run_job(UPLOADS, DEBUG_JOB, file->fd, &args, sizeof(args), WALL_S, &fd);
+	err = reader_run_job(reader, UPLOADS, DEBUG_JOB, file->fd, &args, sizeof(args), WALL_S,
+			     &fd);
 	if (err)
 		return err == -EBUSY || err == -ETIMEDOUT ? -EAGAIN : err;
 	(void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES);
@@ -260,7 +252,7 @@ static int open_debug_file(void *ctx, const char *build_id, struct debuginfo_fil
 	const struct pushes *p = ctx;
 	const struct track_file *file = find_file(p->files, build_id);
 
-	return file ? debug_job_start(file, ret) : -ENOENT;
+	return file ? debug_job_start(p->reader, file, ret) : -ENOENT;
 }
 
 static int open_upload(struct pushes *p, const struct pushes_options *o, size_t i,
@@ -424,13 +416,15 @@ static void unwatch(struct pushes *p)
 			loop_unwatch(p->loop, debuginfo_upload_fd(p->lanes[i].upload));
 }
 
-int pushes_open(const struct pushes_options *opts, struct loop *loop, struct pushes **ret)
+int pushes_open(const struct pushes_options *opts, struct reader *reader, struct loop *loop,
+		struct pushes **ret)
 {
 	struct pushes *p = calloc(1, sizeof(*p));
 	int err = 0;
 
 	if (!p)
 		return -ENOMEM;
+	p->reader = reader;
 	p->loop = loop;
 	if (gethostname(p->node, sizeof(p->node) - 1))
 		p->node[0] = '\0';
@@ -563,7 +557,7 @@ static int make_process(const struct pushes *p, const struct result_source *src,
 
 	if (!labels)
 		return -ENOMEM;
-	if (!process_glance(r->pid, &info))
+	if (!process_glance(src->reader, r->pid, &info))
 		memcpy(comm, info.comm, sizeof(info.comm));
 	make_printable(comm);
 	snprintf(pid, sizeof(pid), "%d", r->pid);

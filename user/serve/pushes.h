@@ -8,16 +8,14 @@
 #ifndef HT_SERVE_PUSHES_H
 #define HT_SERVE_PUSHES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "push/debuginfo_upload.h"
+#include "base/std.h"
+#include "serve/debuginfo_upload.h"
 
 struct debuginfo_file;
 struct loop;
 struct push_target;
 struct pushes;
+struct reader;
 struct result_moment;
 struct result_source;
 struct serve_push;
@@ -42,7 +40,8 @@ struct pushes_options {
 
 /* Log on stderr why it fails. With no targets nothing is ever due. What debug information waits for is watched in the
  * loop. */
-int pushes_open(const struct pushes_options *opts, struct loop *loop, struct pushes **ret);
+int pushes_open(const struct pushes_options *opts, struct reader *reader, struct loop *loop,
+		struct pushes **ret);
 /*
  * Apply other options. Requests that wait for remaining destinations are kept; the queues of removed ones are
  * closed. The spool's folder cannot change. On failure, which
@@ -91,6 +90,7 @@ int debug_job_run(int fd, const void *args, size_t args_bytes, int out_fd);
  * separate debug file (by build id, below the target's root, then on the host), else of the mapped file with the symbols it
  * has. -ENODATA: no names anywhere; -EAGAIN: the job has not answered, or there is no room for it now; -errno.
  */
-int debug_job_start(const struct track_file *file, struct debuginfo_file *ret);
+int debug_job_start(struct reader *reader, const struct track_file *file,
+		    struct debuginfo_file *ret);
 
 #endif

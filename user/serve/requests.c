@@ -2,24 +2,17 @@
 /* requests.c - see daemon_priv.h. */
 #include "serve/daemon_priv.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "http/endpoints.h"
 #include "http/http.h"
-#include "http/metrics_page.h"
 #include "http/pages.h"
 #include "http/past.h"
 #include "http/view.h"
 #include "report/report.h"
-#include "result/make.h"
-#include "result/saver.h"
+#include "record/make.h"
+#include "record/saver.h"
 #include "serve/follow.h"
 #include "serve/pushes.h"
 #include "track/tracker.h"

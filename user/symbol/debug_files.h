@@ -8,12 +8,11 @@
 #ifndef HT_SYMBOL_DEBUG_FILES_H
 #define HT_SYMBOL_DEBUG_FILES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 struct elf_file;
 
 #include <limits.h> /* PATH_MAX */
+
+#include "base/std.h"
 
 /*
  * Open the debug file of ef: by build id in /usr/lib/debug/.build-id, then by .gnu_debuglink beside the file,

@@ -15,13 +15,8 @@
  */
 #include "symbol/dwarf_lookup_priv.h"
 
-#include <errno.h>
 #include <gelf.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "elf/elf_file.h"
 

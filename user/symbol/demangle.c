@@ -10,12 +10,8 @@
  *
  * Does not: make UTF-8 of the result (the code that stores it does).
  */
-#include <ctype.h>
 #include <libiberty/demangle.h>
 #include <setjmp.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "symbol/symbol.h"
 

@@ -9,9 +9,7 @@
 #ifndef HT_SYMBOL_DWARF_LOOKUP_H
 #define HT_SYMBOL_DWARF_LOOKUP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 /* Deeper inlines are cut (the outermost ones are lost last). */
 #define DWARF_FRAMES_CAP 128

@@ -5,8 +5,8 @@
 
 #include <elfutils/libdw.h>
 #include <libelf.h>
-#include <stdbool.h>
-#include <stdint.h>
+
+#include "base/std.h"
 
 struct debug_image;
 struct dwarf_scopes;

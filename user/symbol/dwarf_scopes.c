@@ -12,11 +12,6 @@
 #include "symbol/dwarf_lookup_priv.h"
 
 #include <dwarf.h>
-#include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/strset.h"
 #include "base/vec.h"

@@ -7,10 +7,7 @@
  */
 #include "symbol/symbol.h"
 
-#include <errno.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "base/clock.h"

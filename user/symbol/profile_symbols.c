@@ -2,15 +2,6 @@
 /* profile_symbols.c - see symbol.h. */
 #include "symbol/symbol.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "alloc/allocators.h"
 #include "base/fd.h"
 #include "base/hmap.h"

@@ -3,10 +3,7 @@
 #ifndef HT_SYMBOL_SYMBOL_H
 #define HT_SYMBOL_SYMBOL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "base/std.h"
 
 struct name_cache;
 struct slow_files;

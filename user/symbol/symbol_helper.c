@@ -11,13 +11,7 @@
 #include "symbol/symbol_wire.h"
 
 #include <elfutils/libdw.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/vec.h"
 #include "elf/elf_file.h"

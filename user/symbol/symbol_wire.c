@@ -4,10 +4,6 @@
  */
 #include "symbol/symbol_wire.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/printable.h"
 #include "base/fd.h"
 

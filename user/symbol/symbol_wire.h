@@ -14,11 +14,7 @@
 #ifndef HT_SYMBOL_WIRE_H
 #define HT_SYMBOL_WIRE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/strset.h"
 #include "base/vec.h"
 #include "symbol/symbol.h"

@@ -23,6 +23,7 @@
 struct alloc_file;
 struct alloc_options;
 struct file_sampler;
+struct reader;
 struct unwind_table;
 
 /*
@@ -83,8 +84,8 @@ void file_tags_free(struct file_tags *tags);
 int file_job_run(uint32_t kind, int fd, const void *args, size_t args_bytes, int out_fd);
 
 /* Start a job. Read its answer from *ret_fd, to the end. Errors as reader_run_job(). */
-int file_job_start(uint32_t uid, int fd, uint64_t file_bytes, const struct file_source *source,
-		   const struct alloc_options *opts, int *ret_fd);
+int file_job_start(struct reader *reader, uint32_t uid, int fd, uint64_t file_bytes,
+		   const struct file_source *source, const struct alloc_options *opts, int *ret_fd);
 /* Parse a job's answer. -EBADMSG: incomplete or wrong; -ENOEXEC: no ELF file; -ENOMEM. The caller
  * releases *ret in any case. */
 int file_job_read(const uint8_t *said, size_t bytes, struct file_content *ret);
@@ -115,8 +116,9 @@ struct file_readings {
 
 bool file_readings_have_room(const struct file_readings *rs, uint32_t uid);
 /* Start a reading. On success it owns the fd, path and root of fresh. -EBUSY: later; -ENOMEM or another -errno. */
-int file_readings_start(struct file_readings *rs, const struct file_reading *fresh,
-			const struct file_source *source, const struct alloc_options *opts);
+int file_readings_start(struct file_readings *rs, struct reader *reader,
+			const struct file_reading *fresh, const struct file_source *source,
+			const struct alloc_options *opts);
 /* Take in answers until one reading is over or wait_ms have passed. Return that reading, removed
  * from the list; NULL: none is over. Free it by file_reading_free(). */
 struct file_reading *file_readings_next(struct file_readings *rs, int wait_ms);

@@ -243,8 +243,8 @@ int file_job_run(uint32_t kind, int fd, const void *raw, size_t bytes, int out_f
  * In main.
  */
 
-int file_job_start(uint32_t uid, int fd, uint64_t file_bytes, const struct file_source *source,
-		   const struct alloc_options *opts, int *ret_fd)
+int file_job_start(struct reader *reader, uint32_t uid, int fd, uint64_t file_bytes,
+		   const struct file_source *source, const struct alloc_options *opts, int *ret_fd)
 {
 	uint32_t wall_s = WALL_S_BASE + (uint32_t)(file_bytes / WALL_BYTES_PER_S);
 	struct file_args args;
@@ -260,7 +260,8 @@ int file_job_start(uint32_t uid, int fd, uint64_t file_bytes, const struct file_
 	put(&o, &args, sizeof(args));
 	put(&o, source->path, args.path_bytes);
 	put(&o, source->root, args.root_bytes);
-	err = o.err ? o.err : reader_run_job(uid, FILE_JOB, fd, o.data, o.bytes, wall_s, ret_fd);
+	err = o.err ? o.err :
+		      reader_run_job(reader, uid, FILE_JOB, fd, o.data, o.bytes, wall_s, ret_fd);
 	free(o.data);
 	return err;
 }
@@ -507,8 +508,9 @@ bool file_readings_have_room(const struct file_readings *rs, uint32_t uid)
 	return rs->list.cnt < FILE_READINGS_CAP && of_user < FILE_READINGS_OF_USER_CAP;
 }
 
-int file_readings_start(struct file_readings *rs, const struct file_reading *fresh,
-			const struct file_source *source, const struct alloc_options *opts)
+int file_readings_start(struct file_readings *rs, struct reader *reader,
+			const struct file_reading *fresh, const struct file_source *source,
+			const struct alloc_options *opts)
 {
 	struct file_reading *r, **other;
 	uint64_t bytes = fresh->facts.bytes;
@@ -525,7 +527,7 @@ int file_readings_start(struct file_readings *rs, const struct file_reading *fre
 		return -ENOMEM;
 	}
 	*r = *fresh;
-	err = file_job_start(r->uid, r->fd, r->facts.bytes, source, opts, &r->said_fd);
+	err = file_job_start(reader, r->uid, r->fd, r->facts.bytes, source, opts, &r->said_fd);
 	if (err) {
 		free(r);
 		return err;

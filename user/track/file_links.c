@@ -380,8 +380,8 @@ static int tap_copy(struct file_probes *fp, const struct file_member *m, unsigne
 
 	for (unsigned int nth = 0; err == -EEXIST; nth++) {
 		news->why.text[0] = '\0';
-		err = tap_order_make(fp->file, m->pid, m->live_tid, fp->all->policy->tap_rate_bytes,
-				     copy, nth, order, &news->why);
+		err = tap_order_make(fp->all->policy->reader, fp->file, m->pid, m->live_tid,
+				     fp->all->policy->tap_rate_bytes, copy, nth, order, &news->why);
 		order->has_seeds = fp->all->seeds_fd >= 0;
 		if (!err)
 			err = try_tap(fp, m, order, links);

@@ -472,7 +472,8 @@ static int start_reading(struct track_files *files, const struct file_key *key, 
 	r.path = strdup(path);
 	r.root = strdup(root);
 	if (r.path && r.root)
-		err = file_readings_start(&files->readings, &r, &source, &files->policy->alloc);
+		err = file_readings_start(&files->readings, files->policy->reader, &r, &source,
+					  &files->policy->alloc);
 	if (!err)
 		return -EINPROGRESS;
 	close(fd);
@@ -657,9 +658,9 @@ int track_files_get(struct track_files *files, const struct file_user *user,
 		return -EINPROGRESS;
 	if (!is_affordable(user->cost))
 		return -EFBIG;
-	if (reader_is_on() && !file_readings_have_room(&files->readings, user->uid))
+	if (files->policy->reader && !file_readings_have_room(&files->readings, user->uid))
 		return -EINPROGRESS;
-	fd = process_open_map(user->pid, user->tid, map, &facts);
+	fd = process_open_map(files->policy->reader, user->pid, user->tid, map, &facts);
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -EAGAIN || fd == -ETIMEDOUT)
 		return fd;
 	if (fd == -EREMOTE)
@@ -673,7 +674,7 @@ int track_files_get(struct track_files *files, const struct file_user *user,
 		user->cost->own_files++;
 	}
 	proc_root_path(user->pid, root);
-	if (reader_is_on())
+	if (files->policy->reader)
 		return start_reading(files, &key, fd, &facts, user->uid, map->path, root);
 	err = get_fd(files, &key, fd, &facts, map->path, root, ret);
 	pay(user->cost, *ret);

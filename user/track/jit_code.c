@@ -156,6 +156,7 @@ struct period {
 };
 
 struct jit_code {
+	struct reader *reader;
 	uint32_t ref_cnt;
 	struct process_info info;
 	struct jit_code *parent; /* NULL: none */
@@ -178,7 +179,8 @@ struct name_key {
 	uint64_t period;
 };
 
-int jit_code_new(const struct process_info *info, struct jit_code *parent, struct jit_code **ret)
+int jit_code_new(struct reader *reader, const struct process_info *info, struct jit_code *parent,
+		 struct jit_code **ret)
 {
 	const struct period first = { { UINT64_MAX, UINT64_MAX }, 0 };
 	struct jit_code *c = calloc(1, sizeof(*c));
@@ -186,8 +188,9 @@ int jit_code_new(const struct process_info *info, struct jit_code *parent, struc
 	if (!c)
 		return -ENOMEM;
 	c->ref_cnt = 1;
+	c->reader = reader;
 	c->info = *info;
-	c->has_our_root = !process_has_own_root(info->live_tid);
+	c->has_our_root = !process_has_own_root(reader, info->live_tid);
 	c->parent = parent ? jit_code_ref(parent) : NULL;
 	c->parent_period = parent ? (uint32_t)parent->periods.cnt - 1 : 0;
 	c->source[MAP] = (struct source){ .read = jit_map_read, .fd = -1 };
@@ -273,10 +276,10 @@ static void open_map(struct jit_code *c)
 	/* The main thread may have ended, and so may live_tid. */
 	for (size_t i = 0; i < 2 && fd < 0 && !c->is_over; i++) {
 		proc_root_path(tids[i], root);
-		fd = jit_map_open(root, &c->info);
+		fd = jit_map_open(c->reader, root, &c->info);
 	}
 	if (fd < 0 && c->has_our_root)
-		fd = jit_map_open("/", &c->info);
+		fd = jit_map_open(c->reader, "/", &c->info);
 	if (fd >= 0)
 		add_source(&c->source[MAP], fd);
 }

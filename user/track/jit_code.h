@@ -24,6 +24,7 @@
 
 struct jit_code;
 struct process_info;
+struct reader;
 
 #define JIT_REFRESH_NS 200000000ULL
 
@@ -31,7 +32,8 @@ struct process_info;
  * Returns one reference to the caller. parent: code of the process that forked this one, which has
  * that code in its memory but in no file of its own; NULL: none.
  */
-int jit_code_new(const struct process_info *info, struct jit_code *parent, struct jit_code **ret);
+int jit_code_new(struct reader *reader, const struct process_info *info, struct jit_code *parent,
+		 struct jit_code **ret);
 struct jit_code *jit_code_ref(struct jit_code *c);
 void jit_code_unref(struct jit_code *c);
 

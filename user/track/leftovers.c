@@ -65,6 +65,7 @@ struct place {
 };
 
 struct search {
+	struct reader *reader;
 	pid_t tid;
 	const struct proc_map *map;
 	VEC(struct place) places;
@@ -134,7 +135,8 @@ static int look_at_all(struct search *s, int fd)
 		to += end_off - to < PATCH_BYTES_CAP ? end_off - to : PATCH_BYTES_CAP;
 		bytes = to - s->from;
 		is_read = pread(fd, s->here, bytes, (off_t)s->from) == (ssize_t)bytes &&
-			  !process_memory_read(s->tid, s->map->start_addr + (s->from - s->map->off),
+			  !process_memory_read(s->reader, s->tid,
+					       s->map->start_addr + (s->from - s->map->off),
 					       s->there, bytes);
 		for (; is_read && place < next && !err; place++)
 			err = look(s, place, bytes);
@@ -177,10 +179,10 @@ static int add_places(struct search *s, const struct track_file *file)
 	return err;
 }
 
-int leftovers_find(pid_t tid, const struct proc_map *map, const struct track_file *file,
-		   struct leftovers *ret)
+int leftovers_find(struct reader *reader, pid_t tid, const struct proc_map *map,
+		   const struct track_file *file, struct leftovers *ret)
 {
-	struct search s = { .tid = tid, .map = map, .found = ret };
+	struct search s = { .reader = reader, .tid = tid, .map = map, .found = ret };
 	int err = add_places(&s, file), fd = -1;
 
 	ret->file = file;

@@ -86,14 +86,15 @@ static int probe(struct loaders *l, const struct track_file *file)
 }
 
 /* The file that is mapped where the kernel has put the loader. */
-static const struct track_file *loader_of(const struct track_files *files, pid_t pid)
+static const struct track_file *loader_of(struct reader *reader, const struct track_files *files,
+					  pid_t pid)
 {
 	const struct track_file *file = NULL;
 	struct proc_maps maps = { 0 };
 	const struct proc_map *m;
 	uint64_t addr;
 
-	if (auxv_value(pid, AT_BASE, &addr) || !addr || proc_maps_read(pid, pid, &maps))
+	if (auxv_value(pid, AT_BASE, &addr) || !addr || proc_maps_read(reader, pid, pid, &maps))
 		return NULL;
 	m = proc_maps_find(&maps, addr);
 	if (m)
@@ -102,9 +103,10 @@ static const struct track_file *loader_of(const struct track_files *files, pid_t
 	return file;
 }
 
-int loaders_add(struct loaders *l, const struct track_files *files, pid_t pid)
+int loaders_add(struct loaders *l, struct reader *reader, const struct track_files *files,
+		pid_t pid)
 {
-	const struct track_file *file = loader_of(files, pid);
+	const struct track_file *file = loader_of(reader, files, pid);
 
 	if (!file || !file->loader.loaded_off || file->fd < 0)
 		return -ENOENT;

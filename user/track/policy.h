@@ -16,6 +16,8 @@
 #include "alloc/allocators.h"
 #include "heaptap/abi.h"
 
+struct reader;
+
 /*
  * plan.c: how processes share the probes of a file. Pure: from numbers to a choice and its expected cost.
  */
@@ -93,6 +95,7 @@ extern const char *const tap_wish_names[]; /* by number; ends with NULL */
 #define TAP_RATE_FINEST (64ULL << 10) /* of a tap_rate_bytes that follows the cost */
 
 struct track_policy {
+	struct reader *reader; /* see proc/reader.h */
 	/*
 	 * Children become tracked processes of their own. Probes are then not bound to a process
 	 * but fire in every process that maps the file; only so are children seen from their first

@@ -146,8 +146,8 @@ struct leftovers {
  * What is beside other changed bytes belongs to a patch of somebody else and is left alone.
  * Unreadable memory has no leftovers. -ENOMEM.
  */
-int leftovers_find(pid_t tid, const struct proc_map *map, const struct track_file *file,
-		   struct leftovers *ret);
+int leftovers_find(struct reader *reader, pid_t tid, const struct proc_map *map,
+		   const struct track_file *file, struct leftovers *ret);
 /* For a process that is newly tracked. Failures are logged. */
 void probes_clean_leftovers(struct probes *p, const struct leftovers *l, pid_t pid, pid_t live_tid);
 

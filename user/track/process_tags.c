@@ -48,15 +48,16 @@ static int add_source(struct engine *e, pid_t pid, uint32_t generation,
 	return err == -ENOSPC || err == -ESTALE ? 0 : err;
 }
 
-int process_tags_add_file(struct process_tags *pt, struct engine *e, pid_t pid, pid_t tid,
-			  uint32_t generation, struct track_file *file, uint64_t bias,
-			  const struct proc_maps *maps)
+int process_tags_add_file(struct tracker *t, struct tracked_process *p, uint32_t generation,
+			  struct track_file *file, uint64_t bias, const struct proc_maps *maps)
 {
+	struct process_tags *pt = &p->tags;
 	struct tag_sources found;
 	int err;
 
 	say_problem(file, file->tags->where.problem);
-	err = tag_sources_read(tid, &file->tags->where, bias, tag_dtv_shift(maps), &found);
+	err = tag_sources_read(t->policy->reader, p->live_tid, &file->tags->where, bias,
+			       tag_dtv_shift(maps), &found);
 	if (err)
 		return err;
 	if (found.problem.text[0] && found.is_pending) {
@@ -80,7 +81,7 @@ int process_tags_add_file(struct process_tags *pt, struct engine *e, pid_t pid, 
 			err = vec_push(&pt->otel, *s);
 		}
 		if (!err)
-			err = add_source(e, pid, generation, s);
+			err = add_source(t->engine, p->pid, generation, s);
 	}
 	return err;
 }
@@ -129,7 +130,7 @@ int process_tags_read_keys(struct tracker *t, struct tracked_process *p, uint32_
 
 	if (!pt->otel.cnt && !pt->desc_addrs.cnt)
 		return 0;
-	err = otel_process_ctx_read(p->live_tid, maps, pt->published_ns, &ctx);
+	err = otel_process_ctx_read(t->policy->reader, p->live_tid, maps, pt->published_ns, &ctx);
 	/* The program may publish them only after the first label. */
 	if ((err == -EAGAIN || err == -ENOENT) && pt->otel.cnt)
 		pt->is_pending = true;
@@ -154,19 +155,22 @@ static void read_new_keys(struct tracker *t, struct tracked_process *p)
 {
 	struct proc_maps maps = { 0 };
 
-	if (wants_keys(&p->tags, now_ns()) && !proc_maps_read(p->pid, p->live_tid, &maps))
+	if (wants_keys(&p->tags, now_ns()) &&
+	    !proc_maps_read(t->policy->reader, p->pid, p->live_tid, &maps))
 		process_tags_read_keys(t, p, p->generation, &maps);
 	proc_maps_release(&maps);
 }
 
 /* They stay as they were if the process cannot be read. */
-static void read_counters(const struct tracked_process *p, struct scope_counters *ret)
+static void read_counters(const struct tracker *t, const struct tracked_process *p,
+			  struct scope_counters *ret)
 {
 	struct scope_counters sum = { 0 };
 	struct scope_descriptor d;
 
 	for (size_t i = 0; i < p->tags.desc_addrs.cnt; i++) {
-		if (scope_descriptor_read(p->live_tid, p->tags.desc_addrs.data[i], &d, NULL))
+		if (scope_descriptor_read(t->policy->reader, p->live_tid,
+					  p->tags.desc_addrs.data[i], &d, NULL))
 			return;
 		sum.overflows += d.overflows;
 		sum.underflows += d.underflows;
@@ -186,7 +190,7 @@ void tracker_read_counters(struct tracker *t)
 				NULL;
 
 		if (inst)
-			read_counters(p, &inst->scope_counters);
+			read_counters(t, p, &inst->scope_counters);
 		read_new_keys(t, p);
 	}
 }

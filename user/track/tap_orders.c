@@ -91,11 +91,12 @@ static uint32_t find_old(const struct proc_maps *maps, uint64_t *ret_addr)
 	return cnt;
 }
 
-int tap_orders_clear(pid_t pid, pid_t live_tid, uint32_t *ret_cnt, struct err *why)
+int tap_orders_clear(struct reader *reader, pid_t pid, pid_t live_tid, uint32_t *ret_cnt,
+		     struct err *why)
 {
 	uint64_t old_addr[TAP_OLD_CAP];
 	struct proc_maps maps = { 0 };
-	int err = proc_maps_read(pid, live_tid, &maps);
+	int err = proc_maps_read(reader, pid, live_tid, &maps);
 	uint32_t cnt = err ? 0 : find_old(&maps, old_addr);
 
 	*ret_cnt = 0;
@@ -131,13 +132,14 @@ static int make_near(const struct proc_maps *maps, const struct proc_map *near, 
 	return tap_code_build(req, &ret->code, why);
 }
 
-int tap_order_make(const struct track_file *file, pid_t pid, pid_t live_tid, uint64_t rate_bytes,
-		   unsigned int copy, unsigned int nth, struct tap_order *ret, struct err *why)
+int tap_order_make(struct reader *reader, const struct track_file *file, pid_t pid, pid_t live_tid,
+		   uint64_t rate_bytes, unsigned int copy, unsigned int nth, struct tap_order *ret,
+		   struct err *why)
 {
 	struct tap_code_request req = { .alloc = file->alloc };
 	struct proc_maps maps = { 0 };
 	const struct proc_map *m;
-	int err = nth < TAP_TRIES ? proc_maps_read(pid, live_tid, &maps) : -ENOENT;
+	int err = nth < TAP_TRIES ? proc_maps_read(reader, pid, live_tid, &maps) : -ENOENT;
 
 	if (err)
 		return err_set(why, err, "%s",
@@ -158,13 +160,13 @@ int tap_order_make(const struct track_file *file, pid_t pid, pid_t live_tid, uin
 	return err;
 }
 
-int tap_order_preview(const struct tap_order_file *file, pid_t pid, pid_t live_tid,
-		      struct tap_order *ret, struct err *why)
+int tap_order_preview(struct reader *reader, const struct tap_order_file *file, pid_t pid,
+		      pid_t live_tid, struct tap_order *ret, struct err *why)
 {
 	struct tap_code_request req = { .alloc = file->alloc, .bias = file->bias };
 	struct proc_maps maps = { 0 };
 	const struct proc_map *m;
-	int err = proc_maps_read(pid, live_tid, &maps);
+	int err = proc_maps_read(reader, pid, live_tid, &maps);
 
 	m = err ? NULL : find_file(&maps, file->dev, file->ino, 0);
 	if (m)

@@ -13,6 +13,7 @@
 
 struct alloc_file;
 struct err;
+struct reader;
 struct tap_order;
 struct track_file;
 
@@ -23,8 +24,9 @@ struct track_file;
  * Memory of removed taps is tried first. why has a sentence with every error; -ENOENT: no more tries;
  * -ENODATA: no such copy.
  */
-int tap_order_make(const struct track_file *file, pid_t pid, pid_t live_tid, uint64_t rate_bytes,
-		   unsigned int copy, unsigned int nth, struct tap_order *ret, struct err *why);
+int tap_order_make(struct reader *reader, const struct track_file *file, pid_t pid, pid_t live_tid,
+		   uint64_t rate_bytes, unsigned int copy, unsigned int nth, struct tap_order *ret,
+		   struct err *why);
 
 /* An allocator as proc/survey.h has it. */
 struct tap_order_file {
@@ -33,10 +35,11 @@ struct tap_order_file {
 	uint32_t dev;
 };
 /* Make the order of the first try, for inspection only. why has a sentence with every error. */
-int tap_order_preview(const struct tap_order_file *file, pid_t pid, pid_t live_tid,
-		      struct tap_order *ret, struct err *why);
+int tap_order_preview(struct reader *reader, const struct tap_order_file *file, pid_t pid,
+		      pid_t live_tid, struct tap_order *ret, struct err *why);
 
 /* Remove taps that ended heaptaps, or ended guardians, left in the process. *ret_cnt: how many. */
-int tap_orders_clear(pid_t pid, pid_t live_tid, uint32_t *ret_cnt, struct err *why);
+int tap_orders_clear(struct reader *reader, pid_t pid, pid_t live_tid, uint32_t *ret_cnt,
+		     struct err *why);
 
 #endif

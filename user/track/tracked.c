@@ -297,11 +297,11 @@ static bool has_mapped(const struct tracked_process *p, const struct track_file 
 }
 
 /* Each mapping of a file is searched, but not when mappings are read again: by then our own probes are there. */
-static int find_leftovers(struct tracked_process *p, const struct proc_map *map,
-			  const struct track_file *file)
+static int find_leftovers(const struct tracker *t, struct tracked_process *p,
+			  const struct proc_map *map, const struct track_file *file)
 {
 	struct leftovers found = { 0 };
-	int err = leftovers_find(p->live_tid, map, file, &found);
+	int err = leftovers_find(t->policy->reader, p->live_tid, map, file, &found);
 
 	if (!err && found.sites.cnt)
 		err = vec_push(&p->leftovers, found);
@@ -366,7 +366,8 @@ static int add_jit_area(struct tracker *t, const struct tracked_process *p, stru
 }
 
 /* Programs map their dump executable so that profilers find it. */
-static void find_dump(struct tracked_process *p, const struct proc_maps *maps)
+static void find_dump(const struct tracker *t, struct tracked_process *p,
+		      const struct proc_maps *maps)
 {
 	const struct proc_map *m;
 
@@ -376,7 +377,7 @@ static void find_dump(struct tracked_process *p, const struct proc_maps *maps)
 
 		if (!m->is_exec || !jit_is_dump_path(m->path) || jit_code_has_dump(p->jit_code))
 			continue;
-		path_fd = process_open_map(p->pid, p->live_tid, m, &facts);
+		path_fd = process_open_map(t->policy->reader, p->pid, p->live_tid, m, &facts);
 		if (path_fd < 0)
 			continue;
 		/* it is read again and again, and another user could let this wait */
@@ -401,13 +402,13 @@ static int add_jit(struct tracker *t, struct tracked_process *p, uint32_t genera
 		forget_jit(p);
 	err = jit_areas_update(&p->jit, maps, t->files);
 	if (!err && p->jit.area.cnt && !p->jit_code) {
-		err = process_info_read(p->pid, &info);
+		err = process_info_read(t->policy->reader, p->pid, &info);
 		if (!err)
-			err = jit_code_new(&info, p->jit_parent, &p->jit_code);
+			err = jit_code_new(t->policy->reader, &info, p->jit_parent, &p->jit_code);
 	}
 	if (err || !p->jit_code)
 		return err;
-	find_dump(p, maps);
+	find_dump(t, p, maps);
 	err = get_jit_file(t, p, 0, mapped, &first);
 	if (err)
 		return err;
@@ -524,7 +525,7 @@ static int read_mappings(struct tracker *t, struct tracked_process *p, uint32_t 
 	int err;
 
 	p->maps_ns = now_ns();
-	err = proc_maps_read(p->pid, p->live_tid, &maps);
+	err = proc_maps_read(t->policy->reader, p->pid, p->live_tid, &maps);
 	p->has_busy_files = err == -ETIMEDOUT;
 	p->has_unread_files = p->has_gone_files = false;
 	p->closed.cnt = 0;
@@ -569,16 +570,15 @@ static int read_mappings(struct tracker *t, struct tracked_process *p, uint32_t 
 			continue; /* see add_jit() */
 		err = vec_push(&set.map, hm);
 		if (!err && file && p->may_have_leftovers && !has_mapped(p, file))
-			err = forgive_silence(p, find_leftovers(p, m, file));
+			err = forgive_silence(p, find_leftovers(t, p, m, file));
 		maps_cnt += file && file->alloc;
 		if (!err && file && file->listed_in != t->read_cnt) {
 			file->listed_in = t->read_cnt;
 			err = vec_push(&mapped.file, file);
 		}
 		if (!err && file && file->tags && hm.file_id)
-			err = forgive_silence(p, process_tags_add_file(&p->tags, t->engine, p->pid,
-								       p->live_tid, generation,
-								       file, hm.bias, &maps));
+			err = forgive_silence(p, process_tags_add_file(t, p, generation, file,
+								       hm.bias, &maps));
 		if (err)
 			goto out;
 	}
@@ -653,7 +653,8 @@ static void note_closed(struct tracker *t, const struct tracked_process *p,
 }
 
 /* The environment is read only of a process that has a runtime, and once. */
-static void note_own_heap(const struct tracked_process *p, struct track_instance *inst)
+static void note_own_heap(const struct tracker *t, const struct tracked_process *p,
+			  struct track_instance *inst)
 {
 	enum runtime_kind kind = RUNTIME_NONE;
 	struct track_file *const *file;
@@ -667,7 +668,7 @@ static void note_own_heap(const struct tracked_process *p, struct track_instance
 	if (!kind || kind == inst->runtime)
 		return;
 	inst->runtime = kind;
-	if (process_read_environ(p->live_tid, &text, &bytes))
+	if (process_read_environ(t->policy->reader, p->live_tid, &text, &bytes))
 		text = NULL;
 	runtime_words_heap(kind, text, text ? bytes : 0, &words);
 	free(text);
@@ -689,7 +690,7 @@ static void note_what_is_unseen(struct tracker *t, const struct tracked_process 
 	}
 	note_unseen(p, inst);
 	note_closed(t, p, inst);
-	note_own_heap(p, inst);
+	note_own_heap(t, p, inst);
 }
 
 static int bring_up_to_date(struct tracker *t, struct tracked_process *p)
@@ -705,7 +706,7 @@ static int bring_up_to_date(struct tracker *t, struct tracked_process *p)
 	err = engine_get_target(t->engine, p->pid, &target);
 	if (err)
 		return err;
-	has_info = !process_info_read(p->pid, &info);
+	has_info = !process_info_read(t->policy->reader, p->pid, &info);
 	if (has_info && info.live_tid)
 		p->live_tid = info.live_tid;
 	if (has_info) {

@@ -286,12 +286,13 @@ static int refresh(struct tracker *t, struct tracked_process *p)
 }
 
 /* The guardian that held the tap was killed: remove the tap from here. */
-static void remove_tap(const struct tracked_process *p)
+static void remove_tap(const struct tracker *t, const struct tracked_process *p)
 {
 	uint32_t cnt;
 	struct err why;
 
-	if (p->tap == TAP_IN && tap_orders_clear(p->pid, p->live_tid, &cnt, &why))
+	if (p->tap == TAP_IN &&
+	    tap_orders_clear(t->policy->reader, p->pid, p->live_tid, &cnt, &why))
 		log_warn("PID %d: the tap stays in it: %s; to remove it: heaptap doctor "
 			 "--remove-tap -p %d",
 			 p->pid, why.text, p->pid);
@@ -310,7 +311,7 @@ static void repair(struct tracker *t)
 			break;
 		p->may_have_leftovers = true;
 		refresh(t, p); /* attaches nothing any more */
-		remove_tap(p);
+		remove_tap(t, p);
 	}
 	guardian_wait_all_detached(t->guardian);
 }
@@ -339,7 +340,8 @@ void tracker_read_held(struct tracker *t, pid_t pid, bool is_exec, uint64_t unti
 		return;
 	p->held_until_ns = until_ns;
 	if (!refresh(t, p)) {
-		if (is_exec && t->loaders && !loaders_add(t->loaders, t->files, pid))
+		if (is_exec && t->loaders &&
+		    !loaders_add(t->loaders, t->policy->reader, t->files, pid))
 			instances_note_loader(&t->instances, pid, p->generation);
 		if (!is_exec)
 			instances_note_loaded(&t->instances, pid, p->generation,
@@ -520,7 +522,7 @@ void tracker_remove(struct tracker *t, pid_t pid)
 	struct tracked_process *p = tracked_find(t, pid);
 
 	if (p)
-		end_process(t, p, process_has_ended(pid));
+		end_process(t, p, process_has_ended(t->policy->reader, pid));
 }
 
 static int keep_probes_of_each(struct tracker *t, enum probes_kept kept)
@@ -687,7 +689,7 @@ static void check_lost(struct tracker *t)
 	for (size_t i = t->list.cnt; i-- > 0;) { /* backwards: see end_process() */
 		struct tracked_process *p = &t->list.data[i];
 
-		if (process_has_ended(p->pid))
+		if (process_has_ended(t->policy->reader, p->pid))
 			end_process(t, p, true);
 		else
 			p->is_dirty |= has_grown;

@@ -271,9 +271,8 @@ void process_tags_begin(struct process_tags *pt);
  * Tell the engine the tag sources of a mapped file. Errors in them are logged once per file. 0,
  * -ESRCH, or why the process cannot be read.
  */
-int process_tags_add_file(struct process_tags *pt, struct engine *e, pid_t pid, pid_t tid,
-			  uint32_t generation, struct track_file *file, uint64_t bias,
-			  const struct proc_maps *maps);
+int process_tags_add_file(struct tracker *t, struct tracked_process *p, uint32_t generation,
+			  struct track_file *file, uint64_t bias, const struct proc_maps *maps);
 /* Read the names of label keys into the instance, unless they are those read last. Tells the engine which keys not to
  * read. */
 int process_tags_read_keys(struct tracker *t, struct tracked_process *p, uint32_t generation,
@@ -293,7 +292,8 @@ void loaders_free(struct loaders *l);
  * A process has executed a program that has not begun to run: probe its loader from now on, if it
  * has one that tells debuggers. -ENOENT: no such loader, or a static program.
  */
-int loaders_add(struct loaders *l, const struct track_files *files, pid_t pid);
+int loaders_add(struct loaders *l, struct reader *reader, const struct track_files *files,
+		pid_t pid);
 /* The file is being forgotten. */
 void loaders_forget_file(struct loaders *l, const struct track_file *file);
 
