@@ -11,24 +11,13 @@
 #ifndef HT_TESTS_BPF_RIG_H
 #define HT_TESTS_BPF_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../unit/unit.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "../unit/whole.h"
 #include "base/err.h"
@@ -219,7 +208,6 @@ static inline enum attach_mode rig_mode(void **state)
 
 static inline void rig_skip(void **state)
 {
-	(void)state;
 	skip();
 }
 

@@ -5,7 +5,6 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <sys/syscall.h>
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH

@@ -5,8 +5,6 @@
  */
 #include "rig.h"
 
-#include <math.h>
-
 #include "heaptap/sum.h"
 #include "profile/bins.h"
 #include "profile/estimate.h"

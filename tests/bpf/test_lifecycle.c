@@ -8,7 +8,6 @@
 #include "rig.h"
 
 #include <bpf/bpf.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 

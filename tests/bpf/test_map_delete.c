@@ -3,18 +3,9 @@
  * test_map_delete.c - many entries deleted at once: those that are there, each told once, and whatever is not there
  * stops nothing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "../unit/unit.h"
 
 #include <bpf/bpf.h>
-#include <errno.h>
-#include <stdbool.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "kernel/map_walk.h"
 
@@ -57,7 +48,6 @@ static void test_some(void **state)
 	uint32_t value = 7;
 	int fd = make_map();
 
-	(void)state;
 	for (uint64_t i = 0; i < ENTRY_CNT; i++) {
 		keys[i] = i;
 		if (is_there(i))
@@ -86,7 +76,6 @@ static void test_none(void **state)
 	struct told told = { 0 };
 	int fd = make_map();
 
-	(void)state;
 	assert_int_equal(map_delete_keys(fd, keys, sizeof(*keys), 0, on_deleted, &told), 0);
 	assert_int_equal(map_delete_keys(fd, keys, sizeof(*keys), 2, on_deleted, &told), 0);
 	close(fd);
@@ -95,7 +84,6 @@ static void test_none(void **state)
 
 static int need_root(void **state)
 {
-	(void)state;
 	if (geteuid())
 		skip();
 	return 0;

@@ -5,20 +5,10 @@
  * The ranges are much smaller than those of a snapshot, so that there are hundreds of gaps between
  * them, and so are the batches: down to one entry, in which no bucket of two fits.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "../unit/unit.h"
 
 #include <bpf/bpf.h>
-#include <errno.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/hmap.h"
 #include "kernel/map_walk.h"
@@ -139,7 +129,6 @@ static void test_at_rest(void **state)
 {
 	int fd = make_map(ENTRIES_CAP);
 
-	(void)state;
 	put_staying(fd);
 	for (size_t i = 0; i < SHAPE_CNT; i++) {
 		assert_int_equal(walk(&seen, fd, &shapes[i], ENTRIES_CAP), 0);
@@ -154,7 +143,6 @@ static void test_other_size(void **state)
 {
 	int fd = make_map(ENTRIES_CAP);
 
-	(void)state;
 	put_staying(fd);
 	for (uint32_t cap = ENTRIES_CAP / 64; cap <= ENTRIES_CAP * 64; cap *= 2) {
 		assert_int_equal(walk(&seen, fd, &shapes[0], cap), 0);
@@ -167,7 +155,6 @@ static void test_few(void **state)
 {
 	int fd = make_map(ENTRIES_CAP);
 
-	(void)state;
 	for (size_t cnt = 0; cnt < 4; cnt++) {
 		for (size_t i = 0; i < SHAPE_CNT; i++) {
 			assert_int_equal(walk(&seen, fd, &shapes[i], ENTRIES_CAP), 0);
@@ -238,13 +225,11 @@ static void check_changing(bool is_emptying, bool has_staying)
 
 static void test_changing(void **state)
 {
-	(void)state;
 	check_changing(false, true);
 }
 
 static void test_emptied(void **state)
 {
-	(void)state;
 	check_changing(true, true);
 	check_changing(true, false);
 }
@@ -255,7 +240,6 @@ static void test_stopped(void **state)
 	static const size_t at[] = { 1, 100, 5000, STAYING_CNT - 1, STAYING_CNT };
 	int fd = make_map(ENTRIES_CAP);
 
-	(void)state;
 	put_staying(fd);
 	for (size_t i = 0; i < SHAPE_CNT * 5; i++) {
 		seen.stop_at = at[i % 5];
@@ -284,7 +268,6 @@ static void test_refused(void **state)
 	struct map_ranges_options opts = shapes[1];
 	struct map_walk w = { -1, sizeof(struct entry_key), sizeof(struct entry), close_it, &seen };
 
-	(void)state;
 	opts.entries_cap = ENTRIES_CAP;
 	assert_int_equal(map_ranges_walk(&w, &opts), -EBADF);
 	w.fd = seen.fd = make_map(ENTRIES_CAP);
@@ -296,7 +279,6 @@ static void test_refused(void **state)
 
 static int need_root(void **state)
 {
-	(void)state;
 	if (geteuid())
 		skip();
 	return 0;

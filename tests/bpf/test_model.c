@@ -6,7 +6,6 @@
 #include "rig.h"
 
 #include <malloc.h>
-#include <math.h>
 
 #include "ledger.h"
 

@@ -8,9 +8,6 @@
  */
 #include "rig.h"
 
-#include <fcntl.h>
-#include <math.h>
-
 #include "record/snapshot.h"
 
 #define SLOT_CNT 64

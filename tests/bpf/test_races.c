@@ -7,7 +7,6 @@
  */
 #include "rig.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>

@@ -6,10 +6,8 @@
 #include "rig.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sys/sendfile.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "heaptap/scope.h"

@@ -8,8 +8,6 @@
  */
 #include "rig.h"
 
-#include <math.h>
-
 #include "heaptap/sum.h"
 #include "profile/estimate.h"
 
@@ -150,7 +148,6 @@ static void test_estimates(void **state)
 	enum attach_mode best;
 	struct rig rig;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	assert_int_equal(kernel_features_probe(&features), 0);
@@ -174,7 +171,6 @@ static void test_coarser_rate(void **state)
 	struct rig rig;
 	double p, got;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	assert_int_equal(kernel_features_probe(&features), 0);
@@ -211,7 +207,6 @@ static void test_changed_rate(void **state)
 	enum attach_mode best;
 	struct rig rig;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	assert_int_equal(kernel_features_probe(&features), 0);

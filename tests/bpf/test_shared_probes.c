@@ -4,29 +4,17 @@
  *
  * The program counts its hits, by the cookie that it was given, which must arrive.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "../unit/unit.h"
 
 #include <bpf/bpf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/bpf.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "kernel/attach.h"
@@ -110,7 +98,6 @@ static int set_up(void **state)
 {
 	struct err why = { 0 };
 
-	(void)state;
 	if (geteuid())
 		return 0;
 	/* Whose definitions can be counted; without it the tests that do are skipped. */
@@ -131,7 +118,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	uprobe_events_close(ue);
 	return 0;
 }
@@ -245,7 +231,6 @@ static void test_who_is_seen(void **state)
 	struct attach_links *of_a, *of_b;
 	struct shared_probes *sp;
 
-	(void)state;
 	if (!ue)
 		skip();
 	a = start_child();
@@ -292,7 +277,6 @@ static void test_added_again(void **state)
 	struct child a;
 	int n = 100000;
 
-	(void)state;
 	if (!ue)
 		skip();
 	a = start_child();
@@ -324,7 +308,6 @@ static void test_fork(void **state)
 	int pair[2];
 	struct child forked = { 0 };
 
-	(void)state;
 	if (!ue)
 		skip();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
@@ -398,7 +381,6 @@ static void test_killed(void **state)
 	struct child a;
 	struct err why = { 0 };
 
-	(void)state;
 	if (!ue || access("/sys/kernel/tracing/uprobe_events", W_OK))
 		skip();
 	a = start_child();
@@ -431,7 +413,6 @@ static void test_return_alone(void **state)
 	struct attach_links *links;
 	struct child c;
 
-	(void)state;
 	if (!ue)
 		skip();
 	c = start_child();
@@ -452,7 +433,6 @@ static void test_refused(void **state)
 	struct shared_probes *sp;
 	size_t before;
 
-	(void)state;
 	if (!ue || access("/sys/kernel/tracing/uprobe_events", W_OK))
 		skip();
 	before = count_definitions(getpid());

@@ -7,7 +7,6 @@
 
 #include <bpf/bpf.h>
 #include <elf.h>
-#include <fcntl.h>
 #include <linux/bpf.h>
 
 #include "kernel/attach.h"
@@ -66,7 +65,6 @@ static void test_end(void **state)
 {
 	int log_fd;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	log_fd = open_log();
@@ -114,7 +112,6 @@ static void test_true(void **state)
 {
 	struct kernel_features f;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	assert_int_equal(kernel_features_probe(&f), 0);
@@ -131,7 +128,6 @@ static void test_no_child(void **state)
 	struct kernel_features features;
 	struct probe_costs costs;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	assert_int_equal(kernel_features_probe(&features), 0);

@@ -5,17 +5,7 @@
  * server.pb.gz and scopes.pb.gz are the profiles of tests/consumers/make_profile.c; go.pb.gz was written by Go's
  * runtime/pprof: another tool's, without error bars, labels and heaptap's comments.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "../unit/unit.h"
 
 #include "base/err.h"
 #include "golden.h"
@@ -127,7 +117,6 @@ static void check_print(const char *name, const char *expected, const struct rep
 
 static void prints_what_it_did(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		check_print(cases[i].profile, cases[i].expected, &cases[i].opts);
 	for (size_t i = 0; i < sizeof(matched) / sizeof(*matched); i++) {

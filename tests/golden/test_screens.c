@@ -7,15 +7,7 @@
  * small program of which every allocation was recorded, and one that was kept at an out-of-memory
  * kill, with losses and with frees that were seen only from some time on.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "../unit/unit.h"
 
 #include "../unit/made_note.h"
 #include "golden.h"
@@ -377,7 +369,6 @@ static struct report_options first_screen(size_t columns, bool is_new)
 
 static void first_screens_are_what_they_were(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		struct report_options o = first_screen(80, kinds[i].is_new);
 		char path[256], *text;
@@ -397,7 +388,6 @@ static void every_screen_fits(void **state)
 {
 	static const size_t columns[] = { 72, 80, 100, 133, 200 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) * 8 * 5 * 2; i++) {
 		struct report_options o = first_screen(columns[i / 40 % 5], true);
 		char *text;

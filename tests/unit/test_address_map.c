@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_address_map.c - run-time addresses of a process, and places in its files. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "alloc/allocators.h"
 #include "proc/process.h"
@@ -47,7 +38,6 @@ static void test_own(void **state)
 	const struct track_file *file, *seen = NULL;
 	struct address_map *a;
 
-	(void)state;
 	assert_int_equal(address_map_new(NULL, files, getpid(), &a), 0);
 	for (size_t i = 0; i < 2; i++) {
 		file = address_map_place(a, addrs[i], &vaddr);
@@ -77,7 +67,6 @@ static void test_not_mapped(void **state)
 	struct address_map *a;
 	uint64_t addr, vaddr;
 
-	(void)state;
 	for (size_t i = 0; i < track_files_cnt(files) && !file; i++)
 		file = track_files_at(files, i);
 	assert_non_null(file);
@@ -98,7 +87,6 @@ static void test_no_such_process(void **state)
 {
 	struct address_map *a;
 
-	(void)state;
 	assert_int_equal(address_map_new(NULL, NULL, INT32_MAX, &a), -ESRCH);
 }
 

@@ -3,19 +3,9 @@
  * test_age.c - classes of age and their names, the median, what is left of a profile that is older than a
  * bound, and a report by age, whose rows add up.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <sys/mman.h>
 
 #include "../lib/pprof_check.h"
 #include "base/err.h"
@@ -32,7 +22,6 @@ static void test_classes(void **state)
 {
 	char name[AGE_NAME_BUF];
 
-	(void)state;
 	for (uint32_t c = 0; c < AGE_CLASS_CNT; c++) {
 		assert_true(age_bound_ns(c) < age_bound_ns(c + 1));
 		assert_int_equal(age_class_of(age_bound_ns(c)), c);
@@ -51,7 +40,6 @@ static void test_median(void **state)
 	struct age_sums sums = { .oldest_ns = 25 * S_NS }, more = { 0 };
 	double median;
 
-	(void)state;
 	assert_false(age_median_s(&more, &median));
 	sums.bytes[age_class_of(10 * S_NS)] = 100; /* to 15 s */
 	assert_true(age_median_s(&sums, &median));
@@ -143,7 +131,6 @@ static void test_by_age(void **state)
 	int64_t bytes = 0, objects = 0;
 	struct report *r;
 
-	(void)state;
 	assert_int_equal(report_open(p, &opts, &r), 0);
 	assert_int_equal(r->rows.cnt, 5);
 	for (size_t i = 0; i < 5; i++) {
@@ -168,7 +155,6 @@ static void test_older(void **state)
 	struct report *r;
 	double median;
 
-	(void)state;
 	assert_int_equal(profile_keep_older(p, 600 * S_NS), 0);
 	assert_int_equal(p->samples.cnt, 1);
 	assert_int_equal(report_open(p, &opts, &r), 0);
@@ -192,7 +178,6 @@ static void test_unknown(void **state)
 	struct profile *p = record(false);
 	struct err why;
 
-	(void)state;
 	assert_int_equal(profile_keep_older(p, S_NS), -ENODATA);
 	assert_int_equal(p->samples.cnt, 2);
 	assert_int_equal(report_check(p, &opts, &why), -ENODATA);

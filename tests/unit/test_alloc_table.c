@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_alloc_table.c - the table of entry points: names, prefixes, families, frames that are plumbing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "heaptap/abi.h"
 #include "alloc/allocators_priv.h"
@@ -52,7 +46,6 @@ static void test_lookup(void **state)
 	struct alloc_lookup lk;
 	size_t i, prefix, prefix_cnt;
 
-	(void)state;
 	alloc_lookup_init(&lk);
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct alloc_row *row = alloc_lookup_find(&lk, cases[i].name, &prefix);
@@ -96,7 +89,6 @@ static void test_prefixes(void **state)
 		{ { "g_malloc", "g_free", "g_realloc" }, "g_malloc", NULL, NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct alloc_prefix_finder pf = { .cnt = 0 };
 		const struct alloc_row *row;
@@ -123,7 +115,6 @@ static void test_table(void **state)
 	struct alloc_lookup lk;
 	size_t cnt, i, prefix;
 
-	(void)state;
 	alloc_lookup_init(&lk);
 	rows = alloc_table(&cnt);
 	assert_true(cnt > 100);
@@ -163,7 +154,6 @@ static void test_families(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct alloc_family *f = alloc_family_by_soname(cases[i].soname);
 
@@ -268,7 +258,6 @@ static void test_frames(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	assert_false(alloc_is_allocator_frame(NULL));
 	for (i = 0; i < sizeof(plumbing) / sizeof(plumbing[0]); i++)
 		if (!alloc_is_allocator_frame(plumbing[i]))

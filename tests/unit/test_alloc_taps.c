@@ -3,15 +3,7 @@
  * test_alloc_taps.c - where the installed allocators are tapped. Of each that is here: no byte changes on which another
  * tool's breakpoint may be, nothing that is needed is left out, and malloc is counted in the fast way. Prints a table.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "alloc/allocators.h"
 #include "base/err.h"
@@ -120,7 +112,6 @@ static void test_installed(void **state)
 {
 	size_t cnt = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		if (access(files[i].path, R_OK) != 0)
 			continue;

@@ -6,18 +6,9 @@
  * what must be found, that what was chosen obeys the placement rule (checked again here, on the
  * bytes), that ranges lie in the code. Programs are built by the test where a compiler is there.
  */
-#include <elf.h>
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <elf.h>
 
 #include "../lib/find_symbol.h"
 #include "elf/elf_file.h"
@@ -191,7 +182,6 @@ static void test_libraries(void **state)
 {
 	size_t i, found = 0;
 
-	(void)state;
 	for (i = 0; i < sizeof(libs) / sizeof(libs[0]); i++) {
 		const struct alloc_site *site;
 		struct scanned s;
@@ -228,7 +218,6 @@ static void test_not_allocators(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		struct scanned s;
 
@@ -249,7 +238,6 @@ static void test_libc_inner(void **state)
 					     "/lib/ld-musl-x86_64.so.1" };
 	size_t p, i, found = 0;
 
-	(void)state;
 	for (p = 0; p < 2; p++) {
 		struct elf_symbol sym;
 		struct scanned s;
@@ -273,7 +261,6 @@ static void test_library_inner(void **state)
 	struct elf_symbol sym;
 	struct scanned s;
 
-	(void)state;
 	if (!scan(LIB "libmimalloc.so.2", &s))
 		skip();
 	assert_int_equal(s.err, 0);
@@ -291,7 +278,6 @@ static void test_naive(void **state)
 	const struct alloc_site *site;
 	struct scanned s;
 
-	(void)state;
 	if (!scan_with("/lib/x86_64-linux-gnu/libc.so.6", &(struct alloc_options){ .naive = true },
 		       &s))
 		skip();
@@ -371,7 +357,6 @@ static void test_static_programs(void **state)
 	char path[64];
 	int built = 0;
 
-	(void)state;
 	if (build("g++ -static", "cc", cxx_source, "", path)) {
 		check_static(path, "glibc");
 		built++;
@@ -395,7 +380,6 @@ static void test_static_jemalloc(void **state)
 	struct scanned s;
 	char path[64];
 
-	(void)state;
 	if (!build("g++", "cc", cxx_source, LIB "libjemalloc.a -lpthread -lm -ldl", path))
 		skip();
 	assert_true(scan(path, &s));
@@ -435,7 +419,6 @@ static void test_own_functions(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct elf_symbol sym;
 		struct scanned s;
@@ -487,7 +470,6 @@ static void test_embedded(void **state)
 {
 	static const char *const callers[] = { "keep_between", "keep_behind", "main" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(embedded) / sizeof(embedded[0]); i++) {
 		const struct alloc_site *site;
 		struct elf_symbol sym;
@@ -526,7 +508,6 @@ static void test_plain_jemalloc(void **state)
 	const struct alloc_site *site;
 	size_t found = 0;
 
-	(void)state;
 	if (!build("cc", "c", c_source, LIB "libjemalloc.a -lstdc++ -lpthread -lm -ldl", path))
 		skip();
 	assert_true(scan(path, &s));
@@ -581,7 +562,6 @@ static void test_inlined(void **state)
 		{ "-DUSE_MALLOC=je_malloc -DUSE_FREE=je_free_default", ALLOC_UNSEEN_INLINED, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char path[64], compiler[160], words[ALLOC_UNSEEN_WORDS];
 		struct alloc_unseen unseen;
@@ -614,7 +594,6 @@ static void test_nameless(void **state)
 	struct scanned s;
 	char path[64];
 
-	(void)state;
 	if (!build("cc -s", "c", source, "", path))
 		skip();
 	assert_true(scan(path, &s));
@@ -637,7 +616,6 @@ static void test_stripped_static(void **state)
 	struct scanned s;
 	char path[64];
 
-	(void)state;
 	if (!build("cc -static -s", "c", c_source, "", path))
 		skip();
 	assert_true(scan(path, &s));

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_auto_rate.c - how finely is sampled when nobody says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/clock.h"
 #include "track/budget.h"
@@ -29,7 +24,6 @@ static void run(double s, double bytes_per_s)
 
 static int begin(void **state)
 {
-	(void)state;
 	at_ns = 1000 * NS_PER_S;
 	samples = 0;
 	change_cnt = 0;
@@ -39,7 +33,6 @@ static int begin(void **state)
 
 static void test_little(void **state)
 {
-	(void)state;
 	assert_int_equal(rate.rate_bytes, AUTO_RATE_USUAL);
 	run(0.15, 4e6);
 	assert_int_equal(rate.rate_bytes, AUTO_RATE_USUAL);
@@ -51,14 +44,12 @@ static void test_little(void **state)
 
 static void test_idle(void **state)
 {
-	(void)state;
 	run(3, 0);
 	assert_int_equal(rate.rate_bytes, AUTO_RATE_FINEST);
 }
 
 static void test_much(void **state)
 {
-	(void)state;
 	run(60, 1e9);
 	assert_int_equal(rate.rate_bytes, AUTO_RATE_USUAL);
 	assert_int_equal(change_cnt, 0);
@@ -70,7 +61,6 @@ static void test_burst(void **state)
 {
 	double before;
 
-	(void)state;
 	run(5, 1e4);
 	assert_int_equal(rate.rate_bytes, AUTO_RATE_FINEST);
 	before = samples;
@@ -86,7 +76,6 @@ static void test_burst(void **state)
 /* A load that swings by a half does not change it all the time. */
 static void test_calm(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		run(5, i % 2 ? 1.6e6 : 2.4e6);
 	assert_true(change_cnt <= 2);
@@ -95,7 +84,6 @@ static void test_calm(void **state)
 /* For days: there is room for those that are alive. */
 static void test_long(void **state)
 {
-	(void)state;
 	run(24 * 3600.0, 4e6);
 	assert_int_equal(rate.rate_bytes, AUTO_RATE_USUAL);
 	/* Beyond what there are at the usual rate. */
@@ -104,7 +92,6 @@ static void test_long(void **state)
 
 static void test_given_up(void **state)
 {
-	(void)state;
 	run(5, 1e4);
 	at_ns += LOOK_NS;
 	assert_true(auto_rate_update(&rate, at_ns, (uint64_t)samples, false));
@@ -116,7 +103,6 @@ static void test_given_up(void **state)
 /* What is seen with 1/64 Ki for one second and 1/8 Ki for 29 */
 static void test_mean(void **state)
 {
-	(void)state;
 	assert_int_equal(auto_rate_mean(&rate), AUTO_RATE_USUAL);
 	run(30, 4e6);
 	assert_in_range(auto_rate_mean(&rate), 8192, 8600);

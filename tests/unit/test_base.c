@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_base.c - growing arrays, messages, and names that others gave. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "unit.h"
 
 #include "base/curl_setup.h"
 #include "base/json.h"
@@ -25,7 +14,6 @@ static void test_vec_push(void **state)
 	VEC(int) v = { 0 };
 	int *p, sum = 0;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(vec_push(&v, i), 0);
 	assert_int_equal(v.cnt, 1000);
@@ -45,7 +33,6 @@ static void test_vec_too_large(void **state)
 	VEC(uint64_t) v = { 0 };
 	uint64_t *data;
 
-	(void)state;
 	assert_int_equal(vec_push(&v, 7), 0);
 	data = v.data;
 	/* sizes whose product wraps, and one that does not fit by far */
@@ -68,7 +55,6 @@ static void test_sorted(void **state)
 	};
 	VEC(struct row) v = { 0 };
 
-	(void)state;
 	assert_int_equal(vec_first_from(&v, at, 0), 0);
 	for (size_t n = 0; n < sizeof(sorted) / sizeof(*sorted); n++) {
 		assert_int_equal(vec_push(&v, (struct row){ 'x', sorted[n] }), 0);
@@ -134,7 +120,6 @@ static void test_log_levels(void **state)
 	enum log_level before = log_get_level();
 	char text[512];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		log_set_level(cases[i].level);
 		assert_int_equal(log_get_level(), cases[i].level);
@@ -148,7 +133,6 @@ static void test_status_is_rare_without_terminal(void **state)
 {
 	char text[512];
 
-	(void)state;
 	captured(say_status, text, sizeof(text));
 	assert_string_equal(text, "");
 }
@@ -172,7 +156,6 @@ static const struct {
 
 static void test_names(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		char text[64] = "", zero[] = "a\0b", *json;
 		size_t bytes;
@@ -204,7 +187,6 @@ static void test_shell_words(void **state)
 		{ "a\nb", "'a\nb'" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char *text;
 		size_t bytes;
@@ -232,7 +214,6 @@ static void test_markup(void **state)
 		  "a \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xc2\xa0\xe2\x80\xa7" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char *markup;
 		size_t bytes;
@@ -252,7 +233,6 @@ static void test_json(void **state)
 	size_t bytes;
 	struct json j = { .out = open_memstream(&text, &bytes) };
 
-	(void)state;
 	assert_non_null(j.out);
 	json_begin(&j, NULL, '{');
 	json_text(&j, "a", "b");
@@ -289,7 +269,6 @@ static void test_log_names(void **state)
 {
 	char text[512];
 
-	(void)state;
 	captured(say_names, text, sizeof(text));
 	assert_string_equal(text, "heaptap: warning: of a?]0;x???heaptap: error: b\n");
 }
@@ -300,7 +279,6 @@ static void test_null_fd(void **state)
 	char byte;
 	int fd = null_fd_open();
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(read(fd, &byte, 1), 0);
 	close(fd);
@@ -311,7 +289,6 @@ static void test_ca_file(void **state)
 	const char *before = getenv("SSL_CERT_FILE"), *found;
 	char *saved = before ? strdup(before) : NULL;
 
-	(void)state;
 	setenv("SSL_CERT_FILE", "/some/file", 1);
 	assert_string_equal(ca_file_find(), "/some/file");
 	setenv("SSL_CERT_FILE", "", 1);

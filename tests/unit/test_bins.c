@@ -3,19 +3,9 @@
  * test_bins.c - bins and their names; the interval of a share against simulated samples; and reports by lifetime, by
  * size and by what is temporary, of a profile that was written and read again.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <sys/mman.h>
 
 #include "../lib/pprof_check.h"
 #include "base/err.h"
@@ -31,7 +21,6 @@
 
 static void test_bounds(void **state)
 {
-	(void)state;
 	for (uint32_t bin = 0; bin < HT_BIN_CNT; bin++) {
 		bool is_life = bin >= HT_BIN_LIFE;
 		uint32_t (*bin_of)(uint64_t) = is_life ? bin_of_life : bin_of_size;
@@ -80,7 +69,6 @@ static void test_names(void **state)
 		      { 1ULL << 43, "69.9 min or more" } };
 	char buf[BIN_NAME_BUF];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		assert_string_equal(bin_name(bin_of_size(sizes[i].bytes), buf), sizes[i].name);
 	for (size_t i = 0; i < sizeof(lives) / sizeof(*lives); i++)
@@ -98,7 +86,6 @@ static void test_share_exact(void **state)
 	struct bin_sums sums = { 0 };
 	struct bin_share s;
 
-	(void)state;
 	assert_false(bin_share(&sums, 0, &s));
 	bin_sums_add(&sums, &size);
 	assert_true(bin_share(&sums, 250, &s));
@@ -160,7 +147,6 @@ static void test_share_covers(void **state)
 		{ 20000, 4000, 0.2, 0.9, 16384 },
 	};
 
-	(void)state;
 	srand48(4711);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		double all = cases[i].small_cnt + cases[i].large_cnt, sum = 0, squares = 0;
@@ -324,7 +310,6 @@ static void test_by_size(void **state)
 	static const struct expected rows[] = { { "64 B to 127 B", 150, 8 },
 						{ "4 KiB to 8 KiB", 2, 1 } };
 
-	(void)state;
 	check_rows(REPORT_BY_SIZE, rows, 2, RECORDING_INUSE_ALL);
 	/* frees need not be known for that */
 	check_rows(REPORT_BY_SIZE, rows, 2, RECORDING_INUSE_UNKNOWN);
@@ -343,7 +328,6 @@ static void test_by_lifetime(void **state)
 						 { "32 ms to 64 ms", 5, 1 },
 						 { "(not known)", 57, 0 } };
 
-	(void)state;
 	check_rows(REPORT_BY_LIFETIME, all, 5, RECORDING_INUSE_ALL);
 	check_rows(REPORT_BY_LIFETIME, since, 4, RECORDING_INUSE_SINCE);
 }
@@ -374,7 +358,6 @@ static void test_json(void **state)
 	struct profile *p = record(true, RECORDING_INUSE_ALL);
 	char *text = write_report(p, &opts);
 
-	(void)state;
 	has(text, "\"freed_bytes\":9001,\"freed_objects\":98,\"temporary_objects\":90,"
 		  "\"temporary_share\":0.87");
 	has(text, "\"lifetimes\":[{\"from_ns\":977,\"to_ns\":1954,\"objects\":90},"
@@ -414,7 +397,6 @@ static void test_text(void **state)
 	struct profile *p = record(true, RECORDING_INUSE_ALL);
 	char *text = write_report(p, &opts);
 
-	(void)state;
 	has(text, "TEMPORARY OF ALL 95 %            MOST HAVE      ALLOCATED WHERE\n");
 	has(text, "       90  87.8% 46.1% to 98.4%  64 B");
 	has(text, "  64 B to 127 B   15.3 KiB churn\n");
@@ -461,7 +443,6 @@ static void test_unknown(void **state)
 	const struct report_options sorted = { .sort = REPORT_SORT_TEMPORARY };
 	struct profile *p = record(true, RECORDING_INUSE_ALL);
 
-	(void)state;
 	unknown(true, RECORDING_INUSE_ALL, by_life, NULL);
 	unknown(false, RECORDING_INUSE_ALL, by_life,
 		"the lifetimes of its blocks are unknown: only");

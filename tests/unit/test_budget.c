@@ -7,17 +7,7 @@
  * it makes `rate` allocations and frees per second of it. It gets on by as much as its threads allow,
  * less what the probes take.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/clock.h"
 #include "track/budget.h"
@@ -158,13 +148,11 @@ static void test_costs(void **state)
 		.alloc_cnt = 10, .free_cnt = 5, .stepped_cnt = 5, .return_cnt = 2, .stack_ns = 1000
 	};
 
-	(void)state;
 	assert_float_equal(budget_cost_ns(&costs, &d), 10 * 500 + 5 * 20000 + 2 * 300 + 1000, 0.1);
 }
 
 static void test_rates(void **state)
 {
-	(void)state;
 	assert_int_equal(budget_rate_bytes(1, 0), 1);
 	assert_int_equal(budget_rate_bytes(1, 1), 64 << 10);
 	assert_int_equal(budget_rate_bytes(64 << 10, 0), 64 << 10);
@@ -175,7 +163,6 @@ static void test_rates(void **state)
 /* The larger one of the two counts. */
 static void test_allowed(void **state)
 {
-	(void)state;
 	assert_float_equal(budget_allowed_ns(&record_limit, 1000, 1000), 250, 1e-9);
 	assert_float_equal(budget_allowed_ns(&record_limit, 100, 1000), 250, 1e-9);
 	assert_float_equal(budget_allowed_ns(&record_limit, 2000, 1000), 500, 1e-9);
@@ -187,7 +174,6 @@ static void test_cheap_is_left_alone(void **state)
 {
 	struct sim s;
 
-	(void)state;
 	sim_open(&s, &strict_limit);
 	set_full_share(&s, 0.01);
 	sim_for(&s, 60 * S);
@@ -202,7 +188,6 @@ static void test_verdict(void **state)
 {
 	struct sim s;
 
-	(void)state;
 	sim_open(&s, &record_limit);
 	set_full_share(&s, 0.36); /* allocations alone: 0.22 */
 	sim_for(&s, 900 * MS);
@@ -225,7 +210,6 @@ static void test_limit_is_used(void **state)
 {
 	const struct recording_limit limit = { 0.40, 0.01 };
 
-	(void)state;
 	for (double share = 0.36; share < 0.435; share += 0.01) {
 		struct sim s;
 
@@ -254,7 +238,6 @@ static void test_shapes(void **state)
 						   &strict25 };
 	static const double phases[] = { 0, 0.3, 0.84, 0.95 };
 
-	(void)state;
 	for (size_t n = 0; n < 5 * 9 * 4 * 4; n++) {
 		size_t shape = n % 5;
 		double share = shares[n / 5 % 9];
@@ -279,7 +262,6 @@ static void test_floor(void **state)
 {
 	struct sim s;
 
-	(void)state;
 	for (int is_strict = 0; is_strict <= 1; is_strict++) {
 		sim_open(&s, is_strict ? &strict_limit : &serve_limit);
 		set_full_share(&s, 0.5);
@@ -296,7 +278,6 @@ static void test_host_factor(void **state)
 {
 	struct sim s;
 
-	(void)state;
 	sim_open(&s, &serve_limit);
 	set_full_share(&s, 0.5);
 	s.work_ns = 0.16 * MS;
@@ -314,7 +295,6 @@ static void test_limit_in_force(void **state)
 	struct recording_limit l;
 	struct sim s;
 
-	(void)state;
 	sim_open(&s, &serve_limit); /* 15 % of a CPU: 1 % of one CPU is more than 5 % of that */
 	s.work_ns = 1.5 * MS;
 	s.period_ns = 10 * MS;
@@ -346,7 +326,6 @@ static void test_burst_alone(void **state)
 {
 	struct sim s;
 
-	(void)state;
 	sim_open(&s, &strict_limit);
 	set_full_share(&s, 0.5);
 	s.work_ns = 50 * MS;
@@ -362,7 +341,6 @@ static void test_burst_is_over(void **state)
 {
 	struct sim s;
 
-	(void)state;
 	sim_open(&s, &strict_limit);
 	set_full_share(&s, 0.75);
 	s.work_ns = 0.25 * 900 * MS;
@@ -378,7 +356,6 @@ static void test_burst_in_work(void **state)
 {
 	struct sim s;
 
-	(void)state;
 	sim_open(&s, &record_limit);
 	set_full_share(&s, 0.02);
 	sim_for(&s, 30 * S);
@@ -395,7 +372,6 @@ static void test_burst_at_first(void **state)
 {
 	struct sim s;
 
-	(void)state;
 	sim_open(&s, &record_limit);
 	set_full_share(&s, 0.4);
 	sim_for(&s, 2 * S);
@@ -414,7 +390,6 @@ static void test_kill_switch(void **state)
 {
 	struct sim s;
 
-	(void)state;
 	sim_open(&s, &record_limit);
 	set_full_share(&s, 0.97);
 	sim_for(&s, 300 * MS);
@@ -432,7 +407,6 @@ static void test_no_kill(void **state)
 	const struct recording_limit wide = { 0.9, 0 };
 	struct sim s;
 
-	(void)state;
 	sim_open(&s, &record_limit); /* memory is filled as well: 75 % */
 	set_full_share(&s, 0.75);
 	sim_for(&s, 900 * MS);
@@ -469,7 +443,6 @@ static void test_precision_is_given_up_first(void **state)
 {
 	struct sim s;
 
-	(void)state;
 	sim_open(&s, &serve_limit);
 	s.rate = 10e3;
 	s.sampled = 0.7;
@@ -487,7 +460,6 @@ static void test_up_again(void **state)
 {
 	struct sim s;
 
-	(void)state;
 	sim_open(&s, &serve_limit);
 	set_full_share(&s, 0.97);
 	sim_for(&s, 10 * S);
@@ -507,7 +479,6 @@ static void test_hysteresis(void **state)
 	size_t early = 0, late = 0, before;
 	struct sim s;
 
-	(void)state;
 	sim_open(&s, &strict_limit);
 	for (int i = 0; i < 1200; i++) {
 		set_full_share(&s, i / 15 % 2 ? 0.001 : 0.09); /* 15 s each */
@@ -528,7 +499,6 @@ static void test_trials(void **state)
 	struct sim s;
 	size_t early;
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		sim_open(&s, &strict_limit);
 		set_full_share(&s, shares[i]);
@@ -552,7 +522,6 @@ static void test_trial_of_idle(void **state)
 {
 	struct sim s;
 
-	(void)state;
 	sim_open(&s, &strict_limit);
 	set_full_share(&s, 0.97);
 	sim_for(&s, S);
@@ -570,7 +539,6 @@ static void test_low_limit(void **state)
 	const struct recording_limit limit = { 0.001, 0 };
 	struct sim s;
 
-	(void)state;
 	sim_open(&s, &limit);
 	set_full_share(&s, 0.9);
 	sim_for(&s, 4 * S);
@@ -584,7 +552,6 @@ static void test_no_limit(void **state)
 {
 	struct sim s;
 
-	(void)state;
 	sim_open(&s, &BUDGET_NO_LIMIT);
 	set_full_share(&s, 0.97);
 	sim_for(&s, 10 * S);
@@ -600,7 +567,6 @@ static void test_other_limits(void **state)
 	const struct recording_limit low = { 0.01, 0 };
 	struct sim s;
 
-	(void)state;
 	sim_open(&s, &BUDGET_NO_LIMIT);
 	set_full_share(&s, 0.09);
 	sim_for(&s, 10 * S);
@@ -626,7 +592,6 @@ static void test_applied(void **state)
 	const struct budget_options opts = { record_limit, 64 << 10, &costs };
 	struct budget *b;
 
-	(void)state;
 	assert_int_equal(budget_new(&opts, &r, &b), 0);
 	assert_true(isnan(budget_overall(b).cpu_share));
 	r.time_ns += 100 * MS;
@@ -656,7 +621,6 @@ static void test_tap(void **state)
 {
 	struct sim s;
 
-	(void)state;
 	sim_open(&s, &record_limit);
 	set_full_share(&s, 0.2);
 	sim_for(&s, 100 * MS);
@@ -685,7 +649,6 @@ static void test_host(void **state)
 {
 	double f = 1;
 
-	(void)state;
 	for (int i = 0; i < 20; i++)
 		f = budget_host_factor(f, 0.04 * f, 1, 0.02);
 	assert_true(0.04 * f <= 0.02);

@@ -4,17 +4,10 @@
  *
  * Each case is an ELF image that holds nothing but .eh_frame or .debug_frame and a text segment.
  */
+#include "unit.h"
+
 #include <dwarf.h>
 #include <elf.h>
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../lib/find_row.h"
 #include "elf/elf_file.h"
@@ -381,7 +374,6 @@ static void test_programs(void **state)
 	const uint64_t pc = TEXT_VADDR + 0x1234, bytes = 0x100;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(program_cases) / sizeof(program_cases[0]); i++) {
 		const struct program_case *pcase = &program_cases[i];
 		struct cie_spec spec = { pcase->aug ? pcase->aug : "zR", 1,
@@ -439,7 +431,6 @@ static void test_encodings(void **state)
 	const uint64_t pc = TEXT_VADDR + 0x1234, bytes = 0x100;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(encoding_cases) / sizeof(encoding_cases[0]); i++) {
 		const struct encoding_case *c = &encoding_cases[i];
 		struct expected_row rows[ROWS_CAP] = { RSP_ROW(0, 1),
@@ -517,7 +508,6 @@ static void test_pages(void **state)
 	};
 	struct unwind_table *t;
 
-	(void)state;
 	t = build_spans(spans, sizeof(spans) / sizeof(spans[0]), 0);
 	assert_int_equal(t->first_page, t0 >> 16);
 	assert_int_equal(t->page_cnt, 16);
@@ -558,7 +548,6 @@ static void test_entry(void **state)
 	const struct span spans[] = { { t0 + 0x100, 0x100, 8 }, { t0 + 0x240, 0x10, 16 } };
 	struct unwind_table *t;
 
-	(void)state;
 	t = build_spans(spans, 2, t0 + 0x210);
 	assert_cfa(t, t0 + 0x20f, HT_CFA_NONE, 0);
 	assert_cfa(t, t0 + 0x210, HT_CFA_END, 0);
@@ -582,7 +571,6 @@ static void test_find(void **state)
 	struct unwind_table t = { .first_page = 7, .page_cnt = 1, .pages = &page, .rows = rows };
 	uint32_t cnt, i, lo;
 
-	(void)state;
 	srandom(1);
 	for (cnt = 1; cnt <= 300; cnt++) {
 		rows[0].pc_lo = 0;
@@ -622,7 +610,6 @@ static void test_damage(void **state)
 	size_t at;
 	int how;
 
-	(void)state;
 	image_init(&good);
 	put_fde(&good, &spec, put_cie(&good, &spec, false), false, TEXT_VADDR, 0x50000, insn,
 		sizeof(insn));

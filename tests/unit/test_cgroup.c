@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A cgroup as it is named, and who is in it: hybrid, v1, v2, containers, odd lines. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/err.h"
 #include "proc/cgroup.h"
@@ -47,7 +37,6 @@ static void test_parse(void **state)
 {
 	struct cgroup_place place;
 
-	(void)state;
 	assert_place("/sys/fs/cgroup/system.slice/x.service", v2_mounts, "/system.slice/x.service",
 		     "");
 	assert_place("/sys/fs/cgroup/a/b/", v2_mounts, "/a/b", "");
@@ -89,7 +78,6 @@ static void assert_folders(const char *text, const char *mounts, const char *wan
 
 static void test_folders(void **state)
 {
-	(void)state;
 	assert_folders("/a", v2_mounts, "/sys/fs/cgroup/a;");
 	assert_folders("/", v2_mounts, "/sys/fs/cgroup;");
 	assert_folders("/sys/fs/cgroup/memory/a", v1_mounts, "/sys/fs/cgroup/memory/a;");
@@ -114,7 +102,6 @@ static void test_holds(void **state)
 	static const char v1[] =
 		"9:memory:/docker/abc\n8:cpu,cpuacct:/x\n1:name=systemd:/y/z\n0::/u\n";
 
-	(void)state;
 	assert_true(holds("/a", NULL, "0::/a\n"));
 	assert_true(holds("/a", NULL, "0::/a/b/c"));
 	assert_true(holds("/a", "", "0::/a\n"));
@@ -158,7 +145,6 @@ static void test_origin(void **state)
 	struct cgroup_place place;
 	char all[1024] = "", whole[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		assert_int_equal(cgroup_absolute(origin, cases[i].path, whole, sizeof(whole)),
 				 cases[i].want ? 0 : -EINVAL);
@@ -197,7 +183,6 @@ static void test_origin_find(void **state)
 	struct cgroup_mount mount;
 	const char *below;
 
-	(void)state;
 	if (cgroup_find_mount(&mount) || cgroup_room_find_dir(&mount, getpid(), dir))
 		skip();
 	below = dir + strlen(mount.point);
@@ -219,7 +204,6 @@ static void test_find(void **state)
 	struct cgroup_place place;
 	struct err why = { 0 };
 
-	(void)state;
 	assert_int_equal(cgroup_find("/there/is/no/such/cgroup", &place, &why), -ENOENT);
 	assert_string_equal(place.path, "/there/is/no/such/cgroup");
 	cgroup_release(&place);

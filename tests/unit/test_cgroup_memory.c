@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the group of a process is, version 1 and 2, and which limit of those above it counts. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "proc/cgroup.h"
 
@@ -25,7 +14,6 @@ static void test_mounts(void **state)
 					    "1 2 3 / /memory rw - tmpfs tmpfs rw,memory\n" };
 	struct cgroup_mount m;
 
-	(void)state;
 	assert_int_equal(cgroup_mount_find(CPU_LINE V2_LINE, &m), 0);
 	assert_true(m.is_v2);
 	assert_string_equal(m.point, "/sys/fs/cgroup");
@@ -65,7 +53,6 @@ static void test_dirs(void **state)
 		{ "/", "", NULL, true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct cgroup_mount m = { .point = "/m", .is_v2 = cases[i].is_v2 };
 		char dir[CGROUP_PATH_BYTES];
@@ -98,7 +85,6 @@ static void test_limits(void **state)
 	char mid[128], leaf[192], dir[CGROUP_PATH_BYTES], command[256];
 	uint64_t bytes;
 
-	(void)state;
 	assert_non_null(mkdtemp(m.point));
 	snprintf(mid, sizeof(mid), "%s/mid", m.point);
 	snprintf(leaf, sizeof(leaf), "%s/leaf", mid);

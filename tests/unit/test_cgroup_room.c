@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_cgroup_room.c - cgroups near their limits, in hierarchies made of plain files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "proc/cgroup.h"
 
@@ -158,7 +147,6 @@ static void test_own(void **state)
 	struct cgroup_mount mount;
 	struct cgroup_room *c;
 
-	(void)state;
 	if (cgroup_find_mount(&mount) || cgroup_room_find_dir(&mount, getpid(), dir) ||
 	    cgroup_room_open(&mount, dir, &c))
 		skip();

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_closer.c - links that others close: pipes stand for them, whose ends tell. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <stdbool.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <poll.h>
 
 #include "guardian/guardian_priv.h"
 #include "kernel/attach.h"
@@ -56,7 +49,6 @@ static void test_tickets(void **state)
 	uint64_t tickets[7];
 	struct closer *c;
 
-	(void)state;
 	assert_int_equal(closer_new(&c), 0);
 	closer_wait(c); /* for nothing */
 	assert_int_equal(closer_take_done(c, tickets, 7), 0);
@@ -90,7 +82,6 @@ static void test_free_waits(void **state)
 	int reader[LINKS];
 	struct closer *c;
 
-	(void)state;
 	assert_int_equal(closer_new(&c), 0);
 	for (int i = 0; i < LINKS; i += 4)
 		closer_close(c, links_of(4, &reader[i]), 1);

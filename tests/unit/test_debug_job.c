@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_debug_job.c - a reduced file comes out of the job as debug_only.h makes it; what is no such file is told apart. */
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "elf/debug_only.h"
 #include "elf/elf_file.h"
@@ -36,7 +26,6 @@ static void the_file_comes_through_a_pipe(void **state)
 	size_t at = 0;
 	ssize_t n;
 
-	(void)state;
 	file.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(elf_file_open_fd(file.fd, &ef), 0);
 	assert_int_equal(debug_only_new(ef, &d), 0);
@@ -62,7 +51,6 @@ static void who_stops_reading_ends_the_job(void **state)
 	struct track_file file = { .path = (char *)"/proc/self/exe", .root = (char *)"" };
 	struct debuginfo_file got;
 
-	(void)state;
 	file.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	/* more of them than there may be at once */
 	for (int i = 0; i < 3 * READER_JOBS_OF_USER_CAP; i++) {
@@ -83,7 +71,6 @@ static void what_has_no_names(void **state)
 	struct track_file file = { .path = (char *)"/etc/passwd", .root = (char *)"" };
 	struct debuginfo_file got;
 
-	(void)state;
 	file.fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(debug_job_start(by_reader, &file, &got), -ENODATA);
 	close(file.fd);
@@ -91,13 +78,11 @@ static void what_has_no_names(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	return reader_start(READER_PATIENT_MS, run_job, &by_reader);
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	reader_end(by_reader);
 	return 0;
 }

@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_debug_only.c - ELF files reduced to names and lines: what stays, what goes, damage. */
-#include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <elf.h>
+#include <sys/mman.h>
 
 #include "../lib/find_symbol.h"
 #include "elf/debug_only.h"
@@ -96,7 +86,6 @@ static void what_stays_and_what_goes(void **state)
 	size_t cnt;
 	Elf *elf;
 
-	(void)state;
 	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
 	assert_int_equal(debug_only_new(ef, &d), 0);
 	elf_file_close(ef);
@@ -142,7 +131,6 @@ static void pieces_of_any_size_are_the_same(void **state)
 	struct debug_only *d;
 	uint8_t *whole;
 
-	(void)state;
 	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
 	assert_int_equal(debug_only_new(ef, &d), 0);
 	elf_file_close(ef);
@@ -167,7 +155,6 @@ static void without_names_there_is_nothing_to_send(void **state)
 	struct debug_only *d = NULL;
 	struct elf_file *ef;
 
-	(void)state;
 	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
 	assert_int_equal(debug_only_new(ef, &d), -ENODATA);
 	assert_null(d);
@@ -198,7 +185,6 @@ static void damage_is_refused(void **state)
 	struct made_elf m = program(SECTION_CNT - 1);
 	Elf64_Shdr good = m.shdrs[INFO];
 
-	(void)state;
 	m.shdrs[INFO].sh_offset = m.bytes - 1;
 	assert_int_equal(reduce_mem(&m), -ENOEXEC);
 	m.shdrs[INFO].sh_offset = UINT64_MAX - 8;
@@ -225,7 +211,6 @@ static void symbols_of_a_real_program(void **state)
 	struct debug_only *d;
 	uint8_t *bytes;
 
-	(void)state;
 	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
 	assert_int_equal(debug_only_new(ef, &d), 0);
 	bytes = read_all(d, fd, 1 << 20);

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_debuginfo.c - the bytes of Parca's debug information calls, and profiles without names. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <sys/mman.h>
 
 #include "debuginfo.pb-c.h"
 #include "profile/profile.h"
@@ -48,7 +40,6 @@ static void requests(void **state)
 	uint8_t *bytes;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(debuginfo_encode_should("abcd", true, &bytes, &n), 0);
 	assert_int_equal(frame_length(bytes), n - PUSH_PARCA_FRAME_BYTES);
 	should = SHOULD(unpack)(NULL, n - 5, bytes + 5);
@@ -81,7 +72,6 @@ static void answers(void **state)
 	bool is_wanted = false;
 	size_t n;
 
-	(void)state;
 	should.should_initiate_upload = true;
 	should.reason = (char *)"never seen";
 	n = frame(&should.base, bytes);
@@ -129,7 +119,6 @@ static void a_stream_is_messages_of_the_file(void **state)
 	uint8_t *file = malloc(sizeof(names)), *stream;
 	int fd = memfd_create("reduced", MFD_CLOEXEC);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names); i++)
 		names[i] = (uint8_t)(i * 7 + i / 251);
 	memcpy(file, names, sizeof(names));
@@ -187,7 +176,6 @@ static void a_stream_waits_for_a_moment(void **state)
 	char buf[16];
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	from.fd = fds[0];
 	assert_int_equal(debuginfo_stream_init(&s, &from, "abcd", &how), 0);
@@ -214,7 +202,6 @@ static void names_that_the_server_knows_are_left_out(void **state)
 	struct profile_line line = { 0 };
 	struct profile *p;
 
-	(void)state;
 	assert_int_equal(profile_new(&p), 0);
 	m.build_id_str = profile_str(p, "first");
 	assert_int_equal(vec_push(&p->mappings, m), 0);

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_demangle.c - names of C++ and Rust, names that are none, names that are bombs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "symbol/symbol.h"
 
@@ -57,7 +48,6 @@ static void demangles_what_is_mangled(void **state)
 		  "<alloc::raw_vec::RawVecInner>::current_memory" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *got = demangle(cases[i].mangled);
 
@@ -117,7 +107,6 @@ static void bombs_are_bounded(void **state)
 		{ "_ZN", "1a", "17h0123456789abcdefE", 4000 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *s = repeat(cases[i].prefix, cases[i].unit, cases[i].times, cases[i].suffix);
 		double start = seconds();
@@ -139,7 +128,6 @@ static void doubling_is_bounded(void **state)
 	size_t n = strlen(name);
 	char *got;
 
-	(void)state;
 	for (int i = 0; i < 26; i++) {
 		/* S_ is the template a, S0_ and so on are its instances */
 		char ref[8];

@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_doctor.c - which verdict and which findings follow from which facts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
-#include <limits.h>
 #include <linux/capability.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/err.h"
 #include "cmd/doctor.h"
@@ -407,7 +397,6 @@ static void test_findings(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct doctor_report *r = new_report();
 		const struct doctor_finding *f;
@@ -433,7 +422,6 @@ static void test_many_names_are_cut(void **state)
 	char path[200];
 	int i;
 
-	(void)state;
 	for (i = 0; i < 100; i++) {
 		struct survey_file file = { .has_code = true };
 
@@ -452,7 +440,6 @@ static void test_costs(void **state)
 	struct doctor_report *r = new_report();
 	const struct alloc_file *af = libc_of(r)->alloc;
 
-	(void)state;
 	assert_true(doctor_pair_ns(r, af) == 1000); /* a session's return is not always armed */
 	r->mode = ATTACH_MULTI;
 	assert_true(doctor_pair_ns(r, af) == 1200);
@@ -493,7 +480,6 @@ static void test_printed(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct doctor_report *r = new_report();
 		char *text, *json;
@@ -517,7 +503,6 @@ static void test_printed(void **state)
 /* A path that commands the terminal, in the short text and in the long one. */
 static void test_names_are_harmless(void **state)
 {
-	(void)state;
 	for (int verbose = 0; verbose < 2; verbose++) {
 		struct doctor_report *r = new_report();
 		char **path = &r->survey->files.data[0].path, *text, *json;
@@ -603,7 +588,6 @@ static void test_tags_printed(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct doctor_report *r = new_report();
 		char *text, *json, *line, *next;
@@ -695,7 +679,6 @@ static void test_short_text(void **state)
 	static const int columns[] = { 0, 80, 100 };
 	size_t i, j;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		for (j = 0; j < 3; j++) {
 			struct doctor_report *r = new_report();
@@ -733,7 +716,6 @@ static void test_verbose_text(void **state)
 	struct doctor_report *r = new_report();
 	char *text;
 
-	(void)state;
 	r->is_verbose = true;
 	r->columns = 80;
 	jit(r);
@@ -765,7 +747,6 @@ static void test_capabilities(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct privileges p = { .capabilities = cases[i].caps };
 		char missing[128];

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test_draw.c - the sampler's whole numbers beside libm's. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "heaptap/draw.h"
 
 static void test_weights(void **state)
 {
-	(void)state;
 	for (double r = 2; r < 1e12; r *= 3.7) {
 		for (double s = 0; s < 60 * r && s < 1e15; s = s * 1.37 + 1) {
 			const uint64_t size = (uint64_t)s, rate = (uint64_t)r;
@@ -33,7 +26,6 @@ static void test_weights(void **state)
 
 static void test_logarithm(void **state)
 {
-	(void)state;
 	for (double u = 1; u < 1.8e19; u *= 1.0137) {
 		const double got = ldexp((double)draw_minus_log2_q57((uint64_t)u), -57);
 
@@ -50,7 +42,6 @@ static void test_intervals(void **state)
 	uint64_t random = 42, below[PARTS] = { 0 };
 	double sum = 0, squares = 0;
 
-	(void)state;
 	for (int i = 0; i < CNT; i++) {
 		const double v = (double)draw_interval(&random, (uint64_t)rate);
 

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_dynamic_symbol.c - the loader of this program, as it is found and read for a hold at an exec. */
-#include <elf.h>
-#include <errno.h>
-#include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/auxv.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <elf.h>
+#include <link.h>
+#include <sys/auxv.h>
 
 #include "elf/elf_symbols.h"
 #include "elf/elf_file.h"
@@ -38,7 +30,6 @@ static void the_loader_says_where_it_stands(void **state)
 	struct elf_file *ef;
 	uint64_t base;
 
-	(void)state;
 	assert_int_equal(auxv_value(getpid(), AT_BASE, &base), 0);
 	assert_int_equal(base, getauxval(AT_BASE));
 	assert_int_equal(auxv_value(getpid(), 12345, &base), -ENOENT);
@@ -64,7 +55,6 @@ static void a_program_says_what_it_wants(void **state)
 					    { .name = "ptrace", .is_wanted = true } };
 	struct elf_file *ef;
 
-	(void)state;
 	assert_int_equal(elf_file_open("/proc/self/exe", &ef), 0);
 	dynamic_symbols_find(ef, symbols, 2);
 	assert_true(symbols[0].is_wanted && !symbols[0].is_defined);

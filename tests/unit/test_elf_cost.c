@@ -5,21 +5,11 @@
  * Files that ask for as much work as they can (costly_elf.h) go the whole way of an attach. Times are of the
  * processor, and of a build with sanitizers; without limits most of the files take minutes, or gigabytes.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
+
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../lib/find_row.h"
 #include "costly_elf.h"
@@ -122,14 +112,12 @@ static void check(const struct costly_kind *kind, size_t size)
 
 static void test_small_files(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < COSTLY_KIND_CNT; i++)
 		check(&costly_kinds[i], SMALL_BYTES);
 }
 
 static void test_large_files(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < COSTLY_KIND_CNT; i += is_whole() ? 1 : 2)
 		check(&costly_kinds[i], LARGE_BYTES);
 }
@@ -144,7 +132,6 @@ static void test_holes(void **state)
 	struct costly c;
 	Elf64_Shdr *sh;
 
-	(void)state;
 	costly_segments_symbols(&c, 1 << 16);
 	sh = (Elf64_Shdr *)(c.data + ((Elf64_Ehdr *)c.data)->e_shoff);
 	for (size_t i = 0; i < c.shdr_cnt; i++)
@@ -171,7 +158,6 @@ static void test_table_ends(void **state)
 	struct costly c;
 	int err;
 
-	(void)state;
 	costly_begin(&c, 1);
 	costly_section(&c, (Elf64_Shdr){ .sh_name = costly_name(".eh_frame"),
 					 .sh_type = SHT_PROGBITS,
@@ -223,7 +209,6 @@ static void test_real_files(void **state)
 		"/usr/bin/node",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		struct file_content content = { 0 };
 		struct elf_file *ef = NULL;

@@ -2,23 +2,12 @@
 /*
  * test_elf_file.c - the ELF reader on sound, damaged and shrinking files.
  */
+#include "unit.h"
+
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
-
-#include <cmocka.h>
 
 #include "elf/elf_file.h"
 #include "made_elf.h"
@@ -58,7 +47,6 @@ static void test_sound(void **state)
 	const uint8_t *p;
 	size_t bytes;
 
-	(void)state;
 	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
 	assert_true(elf_file_is_64(ef));
 	assert_int_equal(elf_file_ehdr(ef)->e_machine, EM_X86_64);
@@ -126,7 +114,6 @@ static void test_damaged_headers(void **state)
 	};
 	size_t i, b;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct made_elf m = plain();
 		struct elf_section sec;
@@ -153,7 +140,6 @@ static void test_every_cut(void **state)
 	Elf_Scn *scn;
 	char hex[2 * BUILD_ID_BYTES_CAP + 1];
 
-	(void)state;
 	for (i = 0; i < 2 * m.bytes; i++) {
 		size_t len = i < m.bytes ? i : m.bytes;
 		struct elf_section sec;
@@ -185,7 +171,6 @@ static void test_addresses(void **state)
 	uint64_t off = m.shdrs[1].sh_offset, v, o;
 	struct elf_file *ef;
 
-	(void)state;
 	/* Text at an offset inside a page, as lld lays it out, with zero-filled memory behind. */
 	m.phdrs[0].p_vaddr = 0x7000 + off;
 	m.phdrs[0].p_memsz = 0x5000;
@@ -216,7 +201,6 @@ static void test_build_id_notes(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct made_elf m = plain();
 		char hex[2 * BUILD_ID_BYTES_CAP + 1];
@@ -278,7 +262,6 @@ static void test_compressed(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint8_t buf[512];
 		struct made_section s = { .name = ".debug_info",
@@ -313,7 +296,6 @@ static void test_32bit(void **state)
 	Elf32_Ehdr h = { .e_type = ET_EXEC, .e_machine = EM_386 };
 	struct elf_file *ef;
 
-	(void)state;
 	memcpy(h.e_ident, ELFMAG, SELFMAG);
 	h.e_ident[EI_CLASS] = ELFCLASS32;
 	h.e_ident[EI_DATA] = ELFDATA2LSB;
@@ -349,7 +331,6 @@ static void test_shrinking_file(void **state)
 	size_t i;
 	int fd;
 
-	(void)state;
 	memset(big, 0x41, sizeof(big));
 	m = made_elf_new(s, 2);
 	fd = temp_file(path);
@@ -379,7 +360,6 @@ static void test_rewritten_file(void **state)
 	char path[32];
 	int fd = temp_file(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	memset(other, 0xff, m.bytes);
 	assert_int_equal(write(fd, m.data, m.bytes), (ssize_t)m.bytes);
@@ -402,7 +382,6 @@ static void test_many_sections(void **state)
 	struct elf_section sec;
 	struct elf_file *ef;
 
-	(void)state;
 	m.shdrs[0].sh_size = m.ehdr->e_shnum;
 	m.shdrs[0].sh_link = m.ehdr->e_shstrndx;
 	m.ehdr->e_shnum = 0;
@@ -429,7 +408,6 @@ static void test_packed_names(void **state)
 	struct elf_file *ef;
 	Elf64_Shdr *names = &m.shdrs[m.ehdr->e_shstrndx];
 
-	(void)state;
 	memcpy(zeros, "\0.text", 7);
 	memcpy(m.data + names->sh_offset, &ch, sizeof(ch));
 	assert_int_equal(compress2(m.data + names->sh_offset + sizeof(ch), &bytes, zeros,
@@ -453,7 +431,6 @@ static void test_not_regular(void **state)
 	struct elf_file *ef;
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	close(fd);
 	unlink(path);
@@ -476,7 +453,6 @@ static void test_large_file(void **state)
 	char path[32];
 	int fd = temp_file(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, m.data, m.bytes), (ssize_t)m.bytes);
 	assert_int_equal(ftruncate(fd, 4LL << 30), 0);
@@ -496,7 +472,6 @@ static void test_own_program(void **state)
 	struct elf_file *ef;
 	size_t cnt;
 
-	(void)state;
 	assert_int_equal(elf_file_open("/proc/self/exe", &ef), 0);
 	assert_non_null(elf_file_interp(ef));
 	assert_non_null(strstr(elf_file_interp(ef), "ld"));

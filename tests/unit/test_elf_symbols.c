@@ -2,21 +2,11 @@
 /*
  * test_elf_symbols.c - address -> symbol: which name wins, what a gap is, where names come from.
  */
-#include <elf.h>
-#include <errno.h>
-#include <lzma.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <elf.h>
+#include <lzma.h>
+#include <sys/mman.h>
 
 #include "../lib/find_symbol.h"
 #include "elf/elf_file.h"
@@ -127,7 +117,6 @@ static void test_which_name(void **state)
 	struct made_elf m;
 	size_t i, cnt;
 
-	(void)state;
 	for (i = 0; i < sizeof(syms) / sizeof(syms[0]); i++)
 		made_symtab_add(t, syms[i].name, syms[i].bind, syms[i].type, base + syms[i].off,
 				syms[i].bytes, syms[i].shndx);
@@ -177,7 +166,6 @@ static void test_by_name(void **state)
 	struct elf_file *ef;
 	struct made_elf m;
 
-	(void)state;
 	made_symtab_add(t, "alias_one", G, FN, base + 16, 4, 1);
 	made_symtab_add(t, "alias_two@V_1", G, FN, base + 16, 4, 1);
 	made_symtab_add(t, "hidden", L, FN, base + 32, 4, 1);
@@ -218,7 +206,6 @@ static void test_other_sources(void **state)
 	struct elf_symbols *s;
 	size_t packed_bytes = 0;
 
-	(void)state;
 	made_symtab_add(own, "own", G, FN, base, 16, 1);
 	made_symtab_add(other, "other", L, FN, base + 64, 16, 1);
 	om = with_table(other, SHT_SYMTAB, NULL, 0);
@@ -270,7 +257,6 @@ static void test_against_linear_search(void **state)
 	char name[16];
 	size_t i, k;
 
-	(void)state;
 	for (i = 0; i < 3000; i++) {
 		seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
 		snprintf(name, sizeof(name), "f%zu", i);
@@ -304,7 +290,6 @@ static void test_damaged_tables(void **state)
 	uint64_t base = text_vaddr();
 	int what;
 
-	(void)state;
 	made_symtab_add(t, "f", G, FN, base, 4, 1);
 	made_symtab_add(t, "g", G, FN, base + 16, 4, 1);
 	for (what = 0; what < 7; what++) {
@@ -367,7 +352,6 @@ static void test_sparse_names(void **state)
 	struct made_elf m;
 	struct elf_file *ef;
 
-	(void)state;
 	made_symtab_add(t, "f", G, FN, base, 4, 1);
 	m = with_table(t, SHT_SYMTAB, NULL, 0);
 	m.shdrs[3].sh_offset = names_off;
@@ -395,7 +379,6 @@ static void test_plt(void **state)
 	int found = 0, files = 0;
 	size_t i, k, cnt, bytes;
 
-	(void)state;
 	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		const struct elf_symbol *all;
 		struct elf_symbols *s;
@@ -444,7 +427,6 @@ static void test_large_library(void **state)
 	size_t i, cnt, hits = 0;
 	double took;
 
-	(void)state;
 	/* CPU time: other tests run at the same time */
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
 	if (elf_file_open(paths[0], &ef) && elf_file_open(paths[1], &ef))

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_err.c - an error's words: what is written, what is cut, and the code that comes back. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/err.h"
 
@@ -15,7 +8,6 @@ static void text_and_code(void **state)
 {
 	struct err err = { .text = "of before", .offset = 1, .line = 2 };
 
-	(void)state;
 	assert_int_equal(err_set(&err, -EINVAL, "no %s of %d", "name", 7), -EINVAL);
 	assert_string_equal(err.text, "no name of 7");
 	/* They are of the text that was there. */
@@ -29,7 +21,6 @@ static void with_words_of_the_system(void **state)
 {
 	struct err err;
 
-	(void)state;
 	errno = EIO; /* it is the code that counts */
 	assert_int_equal(err_set_os(&err, -ENOENT, "cannot read '%s'", "/x"), -ENOENT);
 	assert_string_equal(err.text, "cannot read '/x': No such file or directory");
@@ -39,7 +30,6 @@ static void more_behind_it(void **state)
 {
 	struct err err;
 
-	(void)state;
 	err_set(&err, 0, "%s", "a");
 	err_add(&err, "%s%s", ", ", "b");
 	err_add(&err, " or %c", 'c');
@@ -54,7 +44,6 @@ static void too_long(void **state)
 		char behind;
 	} s = { .behind = 'x' };
 
-	(void)state;
 	memset(name, 'n', sizeof(name) - 1);
 	assert_int_equal(err_set(&s.err, -ENAMETOOLONG, "%s", name), -ENAMETOOLONG);
 	assert_int_equal(strlen(s.err.text), ERR_BYTES - 1);
@@ -75,7 +64,6 @@ static void longest_path(void **state)
 	struct err err;
 	size_t len;
 
-	(void)state;
 	memset(path, 'p', sizeof(path) - 1);
 	err_set_os(&err, -EACCES, "cannot write '%s'", path);
 	len = strlen(err.text);
@@ -85,7 +73,6 @@ static void longest_path(void **state)
 
 static void nobody_wants_it(void **state)
 {
-	(void)state;
 	assert_int_equal(err_set(NULL, -EPERM, "%d", 1), -EPERM);
 	assert_int_equal(err_set_os(NULL, -EACCES, "%d", 1), -EACCES);
 	err_add(NULL, "%d", 1);

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_estimate.c - the estimator: buckets, known values, bias, and coverage of its intervals. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdlib.h>
+#include "unit.h"
 
 #include "heaptap/abi.h"
 #include "heaptap/variance.h"
@@ -35,7 +27,6 @@ static void near(double got, double expected, double relative)
 
 static void test_probability(void **state)
 {
-	(void)state;
 	assert_true(estimate_probability(1, 1) == 1);
 	assert_true(estimate_probability(1, 0) == 1);
 	near(estimate_probability(RATE, RATE), 0.6321205588, 1e-9);
@@ -51,7 +42,6 @@ static void test_buckets(void **state)
 {
 	uint64_t low, high, expected_low = 1;
 
-	(void)state;
 	assert_int_equal(estimate_bucket(0), 1);
 	for (uint32_t b = 1; b < HT_BUCKET_CNT; b++) {
 		estimate_bucket_range(b, &low, &high);
@@ -132,7 +122,6 @@ static void test_whole_numbers(void **state)
 		1, 2, 3, 10, 100, 511, 512, 4097, 65536, 99999, 524288, 1 << 25, 1 << 30, 1ULL << 40
 	};
 
-	(void)state;
 	assert_int_equal(ht_variance_base_log2(1), 0);
 	assert_int_equal(ht_variance_base_log2(2), 1);
 	assert_int_equal(ht_variance_base_log2(65536), 16);
@@ -149,7 +138,6 @@ static void test_whole_numbers(void **state)
 /* The largest numbers of all do not overflow. */
 static void test_whole_numbers_fit(void **state)
 {
-	(void)state;
 	for (uint32_t base_log2 = 0; base_log2 <= 40; base_log2++)
 		for (uint32_t coarse = 0;
 		     coarse <= HT_VARIANCE_RANGE_LOG2 && base_log2 + coarse <= 46; coarse++)
@@ -182,7 +170,6 @@ static void test_foreign_weights_fit(void **state)
 {
 	static const uint32_t thresholds[] = { 1, 4096, 1u << 31, HT_KEEP_ALWAYS - 1 };
 
-	(void)state;
 	for (uint32_t base_log2 = 0; base_log2 <= 40; base_log2++)
 		for (size_t t = 0; t < sizeof(thresholds) / sizeof(*thresholds); t++)
 			for (uint32_t bits = 1; bits <= 64; bits++) {
@@ -198,7 +185,6 @@ static void test_subtract(void **state)
 {
 	struct estimate e = { 0 }, earlier;
 
-	(void)state;
 	estimate_add(&e, 100, 0.5);
 	earlier = e;
 	estimate_add(&e, 300, 0.25);
@@ -251,7 +237,6 @@ static void test_poisson_limits(void **state)
 	struct estimate e;
 	double low, high;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		e = (struct estimate){ 0 };
 		for (int k = 0; k < cases[i].k; k++)
@@ -293,7 +278,6 @@ static void test_exact_and_merged(void **state)
 	struct estimate a = { 0 }, b = { 0 };
 	double low, high;
 
-	(void)state;
 	estimate_interval(&a, &low, &high);
 	assert_true(low == 0 && high == 0);
 	estimate_add(&a, 1000, 1);
@@ -312,7 +296,6 @@ static void test_variance_from_sums(void **state)
 {
 	struct estimate e = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 10; i++)
 		estimate_add(&e, 4096, estimate_probability(4096, RATE));
 	near(estimate_variance_from_sums(e.bytes, e.objects, RATE), e.bytes_variance, 1e-9);
@@ -326,7 +309,6 @@ static void test_interval_is_continuous(void **state)
 {
 	double last_high = 0;
 
-	(void)state;
 	for (int blocks = 1; blocks < 60; blocks++) {
 		struct estimate e = { 0 };
 		double low, high;
@@ -419,14 +401,12 @@ static void check_coverage(double min_bytes, double at_most)
 /* Sites that hold eight times the rate and more: as often as promised, and not more. */
 static void test_coverage(void **state)
 {
-	(void)state;
 	check_coverage(8 * RATE, 0.97);
 }
 
 /* From one times the rate on most rows have a handful of samples, and still. */
 static void test_coverage_of_small_sites(void **state)
 {
-	(void)state;
 	check_coverage(RATE, 0.97);
 }
 

@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test_events.c - executable mappings of other processes are reported, soon, and only those. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "proc/events.h"
@@ -161,7 +148,6 @@ static void test_dlopen_is_seen(void **state)
 	uint64_t start_ns;
 	double ms;
 
-	(void)state;
 	seen.pid = child.pid;
 	start_ns = child_run(&child);
 	if (!start_ns) {
@@ -212,7 +198,6 @@ static void test_only_executable_files(void **state)
 	struct stat st;
 	int fd;
 
-	(void)state;
 	fd = mkstemp(map_path);
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)(2 * page)), 0);
@@ -255,7 +240,6 @@ static void test_losses_are_told(void **state)
 	struct child child = start_child(do_storm);
 	uint32_t first_cnt;
 
-	(void)state;
 	seen.pid = child.pid;
 	assert_int_equal(child_run(&child), 1);
 	wait_for(ev, &seen, 2000);

@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_explain.c - the text of smaps, pages of a real process, pages of a heap, rows that add up, and the verdict. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "explain/explain.h"
@@ -57,7 +47,6 @@ static int parse(const char *text, size_t piece, struct mappings *ret)
 
 static void test_smaps(void **state)
 {
-	(void)state;
 	for (size_t piece = 1; piece < sizeof(smaps); piece += 1 + piece / 7) {
 		struct mappings maps = { 0 };
 		const struct mapping *heap;
@@ -80,7 +69,6 @@ static void test_smaps_moving(void **state)
 {
 	struct mappings maps = { 0 };
 
-	(void)state;
 	/* the second is told again when it has grown, and has eaten the third */
 	assert_int_equal(parse("1000-2000 rw-p 00000000 00:00 0 \nRss: 4 kB\n"
 			       "3000-5000 rw-p 00000000 00:00 0 \nRss: 8 kB\n"
@@ -150,7 +138,6 @@ static void test_rows(void **state)
 	struct rows r;
 	int64_t sum = 0;
 
-	(void)state;
 	assert_int_equal(parse(smaps, 100, &maps), 0);
 	maps.list.data[3].taken_bytes = 900 << 10;
 	g.sum.live = 600 << 10;
@@ -225,7 +212,6 @@ static void test_python(void **state)
 	struct mappings maps = { 0 };
 	struct python_pools py;
 
-	(void)state;
 	assert_int_equal(parse(python, 100, &maps), 0);
 	make_pool(words, POOLS_ADDR);
 	python_pools_read(&m, &maps, &py);
@@ -288,7 +274,6 @@ static void test_heap_pages(void **state)
 	struct heap_class *classes = calloc(HEAP_CLASS_CNT, sizeof(*classes));
 	struct heap_sum s;
 
-	(void)state;
 	assert_non_null(classes);
 	/* two blocks of 96 pin the rest of the page, each half of it */
 	s = ACCOUNT(false, 4096, classes, HEAP_LIVE, 96, HEAP_FREE, 3904, HEAP_LIVE, 96);
@@ -327,7 +312,6 @@ static void test_classes(void **state)
 {
 	uint64_t from, to;
 
-	(void)state;
 	for (uint64_t bytes = 25; bytes < 60000; bytes += 13) {
 		uint64_t chunk = (bytes + 8 + 15) & ~15ULL;
 
@@ -375,7 +359,6 @@ static void test_verdict(void **state)
 	struct glibc_arena arenas[9] = { 0 };
 	struct verdict v;
 
-	(void)state;
 	assert_string_equal(CAUSE(&g, 0, 0, 0, &v, ROW_LIVE, 90, ROW_FILES, 10), "live");
 	assert_non_null(strstr(v.text, "Mostly live malloc blocks (90.0 MiB, 90 %)."));
 	assert_string_equal(CAUSE(&g, 0, 0, 0, &v, ROW_TRIM, 90, ROW_FILES, 10), "trimmable");
@@ -441,7 +424,6 @@ static void test_verdict_jemalloc(void **state)
 					.bins[4].pinned_bytes = 25 * MIB } };
 	struct verdict v;
 
-	(void)state;
 	assert_string_equal(CAUSE_JE(&g, &je, 0, 0, 0, &v, ROW_JE_DIRTY, 60, ROW_JE_PINNED, 30,
 				     ROW_FILES, 10),
 			    "jemalloc_dirty");
@@ -469,7 +451,6 @@ static void test_unread(void **state)
 	size_t bytes;
 	FILE *f = open_memstream(&text, &bytes);
 
-	(void)state;
 	assert_non_null(f);
 	assert_int_equal(parse(loaded, 100, &x.maps), 0);
 	explain_print_notes(&x, 200, f);
@@ -488,7 +469,6 @@ static void test_dead_stacks(void **state)
 	struct rows r = { .rss_bytes = 100 * MIB, .dead_stack_cnt = 77 };
 	struct verdict v = { 0 };
 
-	(void)state;
 	for (int kind = 0; kind < ROW_CNT; kind++)
 		r.list[kind].kind = (enum row_kind)kind;
 	r.list[0] = (struct row){ .kind = ROW_STACKS, .bytes = 90 * MIB };
@@ -535,7 +515,6 @@ static void test_compare(void **state)
 	struct explanation *looks = calloc(2, sizeof(*looks));
 	const struct explain_change *c;
 
-	(void)state;
 	assert_non_null(looks);
 	c = &looks[1].change;
 	/* it grew, though a larger row shrank */
@@ -584,7 +563,6 @@ static void test_target(void **state)
 	struct memory *m;
 	int err;
 
-	(void)state;
 	assert_true(p != MAP_FAILED);
 	madvise(p, 12 * MEMORY_PAGE, MADV_NOHUGEPAGE);
 	snprintf(p, 64, "written");

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_explain_heap.c - heaps of glibc that were made for it: what is in them is found, and no heap, however wrong, does harm. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
+#include "unit.h"
 
 #include "made_heap.h"
 
@@ -31,7 +24,6 @@ static void test_whole(void **state)
 	const struct type *list;
 	size_t cnt;
 
-	(void)state;
 	made_heap_whole(&h);
 	assert_int_equal(made_walk(&h, &g), 0);
 	assert_true(g.main_arena == MADE_ARENA);
@@ -76,7 +68,6 @@ static void test_pins(void **state)
 	double sum = 0;
 	uint64_t live_cnt = 0;
 
-	(void)state;
 	made_heap_whole(&h);
 	for (uint64_t at = MADE_HEAP + MADE_HEAP_BYTES; at > MADE_HEAP; at -= 16)
 		assert_int_equal(vec_push(&pins.list, (struct resident_pin){ at - 16, at }), 0);
@@ -170,7 +161,6 @@ static void check_memalign(const struct made_version *version)
 
 static void test_memalign(void **state)
 {
-	(void)state;
 	check_memalign(&made_2_36);
 	check_memalign(&made_2_43);
 }
@@ -181,7 +171,6 @@ static void test_absent_page(void **state)
 	struct made_heap h;
 	struct glibc g;
 
-	(void)state;
 	made_heap_whole(&h);
 	h.absent_addr = MADE_HEAP + 4 * MEMORY_PAGE;
 	assert_int_equal(made_walk(&h, &g), 0);
@@ -200,7 +189,6 @@ static void test_not_believed(void **state)
 	struct glibc g;
 	size_t cnt;
 
-	(void)state;
 	made_heap_whole(&h);
 	memset(made_word(&h, MADE_HEAP + 5 * MEMORY_PAGE), 0x41, 8 * MEMORY_PAGE);
 	assert_int_equal(made_walk(&h, &g), 0);
@@ -233,7 +221,6 @@ static void test_lies(void **state)
 		{ MADE_PARAMETERS + 96, MADE_HEAP + 0x800 }, /* another start of the break */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
 		uint64_t start_ns = now_ns();
 		struct made_heap h;
@@ -257,7 +244,6 @@ static void test_fast_loop(void **state)
 	uint64_t a, b;
 	struct glibc g;
 
-	(void)state;
 	made_init(&h);
 	a = made_fast(&h, 32);
 	b = made_fast(&h, 32);
@@ -288,7 +274,6 @@ static void test_torn(void **state)
 	struct made_heap h;
 	struct glibc g;
 
-	(void)state;
 	made_heap_whole(&h);
 	h.on_read = toggle;
 	assert_int_equal(made_walk(&h, &g), 0);
@@ -304,7 +289,6 @@ static void test_random(void **state)
 {
 	unsigned int seed = 7;
 
-	(void)state;
 	for (int round = 0; round < 150; round++) {
 		uint64_t start_ns = now_ns();
 		struct made_heap h;
@@ -335,7 +319,6 @@ static void test_late(void **state)
 	struct made_heap h;
 	struct glibc g;
 
-	(void)state;
 	made_heap_whole(&h);
 	h.memory.deadline_ns = 0;
 	assert_int_equal(made_walk(&h, &g), 0);
@@ -351,7 +334,6 @@ static void test_no_arena(void **state)
 	struct made_heap h;
 	struct glibc g;
 
-	(void)state;
 	made_init(&h);
 	for (uint64_t at = 16; at + 8 < MADE_DATA_BYTES; at += 16)
 		*made_word(&h, MADE_DATA + at) = *made_word(&h, MADE_DATA + at + 8) =
@@ -377,7 +359,6 @@ static void test_false_arena(void **state)
 	struct glibc g;
 	uint64_t before;
 
-	(void)state;
 	made_heap_whole(&h);
 	assert_int_equal(made_walk(&h, &g), 0);
 	before = h.look_cnt;
@@ -408,7 +389,6 @@ static void test_busy_main(void **state)
 	struct made_heap h;
 	struct glibc g;
 
-	(void)state;
 	made_heap_whole(&h);
 	h.on_read = keep_busy;
 	assert_int_equal(made_walk(&h, &g), 0);
@@ -424,7 +404,6 @@ static void test_versions(void **state)
 {
 	static const struct made_version *const versions[] = { &made_2_31, &made_2_36, &made_2_43 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
 		uint64_t fast_cnt = versions[i]->has_fast ? 50 : 0;
 		const struct glibc_arena *a;
@@ -453,7 +432,6 @@ static void test_no_cache(void **state)
 	struct made_heap h;
 	struct glibc g;
 
-	(void)state;
 	made_init(&h);
 	made_cache(&h);
 	made_cached(&h, 64);
@@ -480,7 +458,6 @@ static void test_unread(void **state)
 		{ MADE_ARENA + 2184, 1ULL << 60, "its main arena at 0x7f0000000c60" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct made_heap h;
 		struct glibc g;

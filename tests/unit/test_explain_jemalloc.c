@@ -3,14 +3,7 @@
  * test_explain_jemalloc.c - trees of jemalloc that were made for it: what is in them is found, and no tree, however wrong,
  * does harm.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
+#include "unit.h"
 
 #include "made_jemalloc.h"
 
@@ -32,7 +25,6 @@ static void test_whole(void **state)
 {
 	const uint64_t slabs = (SMALL_CNT + 3 * WIDE_CNT) * MEMORY_PAGE;
 
-	(void)state;
 	for (int is_old = 0; is_old < 2; is_old++) {
 		struct made h;
 		struct jemalloc je;
@@ -87,7 +79,6 @@ static void test_pins(void **state)
 	double sum = 0;
 	uint64_t live_cnt = 0;
 
-	(void)state;
 	make(&h, false);
 	for (uint64_t at = HEAP; at < h.map_list[MAP_HEAP].map.end_addr; at += 16)
 		assert_int_equal(vec_push(&pins.list, (struct resident_pin){ at, at }), 0);
@@ -111,7 +102,6 @@ static void test_sizes(void **state)
 {
 	uint64_t from, to, last = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < JEMALLOC_BIN_CNT; i++, last = to) {
 		jemalloc_bin_range(i, &from, &to);
 		assert_int_equal(from, i ? last + 1 : 0);
@@ -125,7 +115,6 @@ static void test_absent(void **state)
 	struct made h;
 	struct jemalloc je;
 
-	(void)state;
 	make(&h, false);
 	h.absent_from = HEAP + SMALL_CNT * MEMORY_PAGE;
 	read_tree(&h, &je);
@@ -142,7 +131,6 @@ static void test_not_believed(void **state)
 	struct made h;
 	struct jemalloc je;
 
-	(void)state;
 	make(&h, false);
 	for (uint64_t i = 30; i < 40; i++)
 		set_word(&h, HEAP + i * MEMORY_PAGE, DESCRIPTORS | 4ULL << 48 | 1);
@@ -164,7 +152,6 @@ static void test_none(void **state)
 	struct made h;
 	struct jemalloc je;
 
-	(void)state;
 	make(&h, false);
 	for (uint64_t d = DESCRIPTORS; d < h.descriptor; d += 128)
 		*word(&h, d) <<= 3;
@@ -218,7 +205,6 @@ static void test_lies(void **state)
 		{ ROOT + 8 * INDEX + 8, HEAP + HEAP_BYTES - 64 }, /* a leaf that is not all there */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
 		struct made h;
 		struct jemalloc je;
@@ -239,7 +225,6 @@ static void test_torn(void **state)
 	struct made h;
 	struct jemalloc je;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		make(&h, false);
 		h.torn = word(&h, i ? LEAF + 8 * 60 : DESCRIPTORS + 128 * 60 + 64);
@@ -257,7 +242,6 @@ static void test_random(void **state)
 	struct made h;
 	struct jemalloc je;
 
-	(void)state;
 	for (int round = 0; round < 60; round++) {
 		make(&h, round % 2);
 		for (int i = 0; i < 1 + round % 20; i++) {
@@ -283,7 +267,6 @@ static void test_late(void **state)
 	struct made h;
 	struct jemalloc je;
 
-	(void)state;
 	make(&h, false);
 	h.memory.deadline_ns = 0;
 	read_tree(&h, &je);

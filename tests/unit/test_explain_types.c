@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_explain_types.c - blocks whose first word leads to a vtable, to something like one, or round and round. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "unit.h"
 
 #include "base/clock.h"
 #include "explain/explain_priv.h"
@@ -130,7 +120,6 @@ static void test_found(void **state)
 	const struct type *list;
 	uint32_t type = types_find(h->types, VTABLE);
 
-	(void)state;
 	assert_true(type);
 	assert_int_equal(types_find(h->types, VTABLE), type);
 	/* beside it, in no file, in no mapping, at no word */
@@ -164,7 +153,6 @@ static void test_merged(void **state)
 	struct made *h = make(false);
 	const struct type *list;
 
-	(void)state;
 	made_class(h->words + MEMORY_PAGE / 8, second, CODE);
 	made_class(h->words + 2 * MEMORY_PAGE / 8, other, CODE);
 	memcpy((char *)h->words + 2 * MEMORY_PAGE + MADE_CLASS_NAME, "*3Bar", 6);
@@ -182,7 +170,6 @@ static void test_absent(void **state)
 {
 	struct made *h = make(true);
 
-	(void)state;
 	h->words[(MADE_CLASS_INFO + 8) / 8] = DATA + MEMORY_PAGE - 4; /* a name on two pages */
 	memcpy((char *)h->words + MEMORY_PAGE - 4, "N2ns3BarE", 10);
 	h->absent_page = DATA + MEMORY_PAGE;
@@ -209,7 +196,6 @@ static void test_symbol(void **state)
 {
 	struct made *h = make(true);
 
-	(void)state;
 	h->words[MADE_CLASS_VTABLE / 8 - 1] = 0;
 	h->words[MEMORY_PAGE / 8 + 2] = CODE;
 	types_add(h->types, types_find(h->types, VTABLE), 64);
@@ -249,7 +235,6 @@ static void test_lies(void **state)
 		{ MADE_CLASS_ROOT_NAME, 0x3432303165646f4e },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
 		struct made *h = make(true);
 
@@ -269,7 +254,6 @@ static void test_many(void **state)
 	uint32_t most = 0;
 	size_t cnt;
 
-	(void)state;
 	/* each word of the file is the table of a class of the same name */
 	for (uint64_t at = 256; at + 32 <= DATA_BYTES; at += 24) {
 		h->words[at / 8 + 1] = DATA + MADE_CLASS_INFO;
@@ -296,7 +280,6 @@ static void test_random(void **state)
 {
 	unsigned int seed = 7;
 
-	(void)state;
 	for (int round = 0; round < 2000; round++) {
 		struct made *h = make(round % 2);
 		const struct type *list;
@@ -332,7 +315,6 @@ static void test_own_file(void **state)
 	const struct mapping *map;
 	const char *name;
 
-	(void)state;
 	assert_int_equal(target_read_mappings(getpid(), now_ns() + 20 * NS_PER_S, &maps), 0);
 	map = mappings_find(&maps, addr);
 	assert_non_null(map);

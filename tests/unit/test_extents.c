@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_extents.c - runs of numbers: never given out twice, never lost, merged when they come back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
+#include "unit.h"
 
 #include "base/extents.h"
 
@@ -18,7 +9,6 @@ static void test_first_fit(void **state)
 	struct extents x;
 	uint32_t a, b, c;
 
-	(void)state;
 	assert_int_equal(extents_init(&x, 10, 20), 0);
 	assert_int_equal(extents_take(&x, 5, &a), 0);
 	assert_int_equal(extents_take(&x, 5, &b), 0);
@@ -41,7 +31,6 @@ static void test_merge(void **state)
 	struct extents x;
 	uint32_t first;
 
-	(void)state;
 	for (size_t i = 0; i < 6; i++) {
 		assert_int_equal(extents_init(&x, 0, 30), 0);
 		assert_int_equal(extents_take(&x, 30, &first), 0);
@@ -63,7 +52,6 @@ static void test_random(void **state)
 	struct extents x;
 	uint32_t used_cnt = 0;
 
-	(void)state;
 	srand(1);
 	assert_int_equal(extents_init(&x, 0, NUMBER_CNT), 0);
 	for (int round = 0; round < 20000; round++) {

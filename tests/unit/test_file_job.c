@@ -2,18 +2,7 @@
 /*
  * test_file_job.c - what a job says of a file comes back as it was read, and what is wrong in it is refused.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "elf/elf_file.h"
 #include "elf/unwind_table.h"
@@ -97,7 +86,6 @@ static void it_comes_back(void **state)
 	size_t bytes;
 	int fd = open_libc(path, sizeof(path));
 
-	(void)state;
 	read_here(fd, path, &here);
 	close(fd);
 	assert_int_equal(file_job_say(0, &here, &said, &bytes), 0);
@@ -130,7 +118,6 @@ static void a_loader_is_one(void **state)
 		{ UINT64_MAX, 0, true },
 	};
 
-	(void)state;
 	assert_int_equal(vec_push(&c.exec, ((struct track_segment){ 0x1000, 0x1000, 0x401000 })),
 			 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -161,7 +148,6 @@ static void what_is_wrong_is_refused(void **state)
 	int fd = open_libc(path, sizeof(path));
 	unsigned int seed = 1;
 
-	(void)state;
 	read_here(fd, path, &here);
 	close(fd);
 	here.table->row_cnt = here.table->row_cnt < 64 ? here.table->row_cnt : 64;
@@ -231,7 +217,6 @@ static void by_a_job(void **state)
 	uint8_t *said;
 	size_t bytes;
 
-	(void)state;
 	assert_int_equal(reader_start(READER_PATIENT_MS, file_job_run, &by_reader), 0);
 	read_here(fd, path, &here);
 	assert_int_equal(file_job_start(by_reader, 0, fd, 1 << 20, &source, &opts, &said_fd), 0);
@@ -259,7 +244,6 @@ static void the_time_is_bounded(void **state)
 {
 	uint64_t last = 0;
 
-	(void)state;
 	for (uint32_t bits = 0; bits < 64; bits++) {
 		uint64_t limit_ns = file_reading_limit_ns(UINT64_MAX >> (63 - bits));
 

@@ -3,18 +3,7 @@
  * test_file_sampler.c - the sampler that this very program brings along: notes of both contracts, found in its
  * own file; and what a job says of it.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "alloc/allocators.h"
 #include "alloc/file_sampler.h"
@@ -58,7 +47,6 @@ static void the_program_has_one(void **state)
 	struct elf_file *ef;
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
 	assert_int_equal(file_sampler_scan(ef, false, &s), 0);
@@ -83,7 +71,6 @@ static void libc_has_none(void **state)
 	struct elf_file *ef;
 	int fd = open("/bin/sh", O_RDONLY | O_CLOEXEC);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
 	assert_int_equal(file_sampler_scan(ef, true, &s), 0);
@@ -114,7 +101,6 @@ static void a_job_says_it(void **state)
 	uint8_t *said;
 	size_t bytes;
 
-	(void)state;
 	read_self(&c);
 	assert_int_equal(file_job_say(0, &c, &said, &bytes), 0);
 	assert_int_equal(file_job_read(said, bytes, &back), 0);
@@ -136,7 +122,6 @@ static void a_job_that_lies_is_refused(void **state)
 	uint8_t *said;
 	size_t bytes;
 
-	(void)state;
 	read_self(&c);
 	c.sampler->sites.data[1].off = 1ULL << 40;
 	assert_int_equal(file_job_say(0, &c, &said, &bytes), 0);

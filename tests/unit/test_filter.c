@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Test of user/tap/filter.c: its answer is the kernel's. Random filters are set in a child, which makes the call. */
-#include <errno.h>
+#include "unit.h"
+
 #include <linux/seccomp.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "tap/threads_priv.h"
 

@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_folder.c - whose folders heaptap writes to, and how it makes a file there. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "unit.h"
 
 #include "base/err.h"
 #include "base/folder.h"

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_follow_room.c - one user's processes leave places and time to those of others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <errno.h>
+#include "unit.h"
 
 #include "serve/follow.h"
 
@@ -18,7 +11,6 @@ static void places(void **state)
 	struct follow_room r;
 	size_t cnt = 0;
 
-	(void)state;
 	follow_room_init(&r, PLACES);
 	follow_room_begin(&r);
 	for (; !follow_room_check(&r, 1000, cnt); cnt++)
@@ -42,7 +34,6 @@ static void time_of_a_scan(void **state)
 {
 	struct follow_room r;
 
-	(void)state;
 	follow_room_init(&r, PLACES);
 	follow_room_begin(&r);
 	follow_room_spend(&r, 1000, ROOM_USER_NS - 1);

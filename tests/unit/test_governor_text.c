@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_governor_text.c - a step and its limit in words: the limit that was in force, and the cost as one of that. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
+#include "unit.h"
 
 #include "base/clock.h"
 #include "track/governor.h"
@@ -44,7 +37,6 @@ static void test_steps(void **state)
 {
 	struct governor_step s;
 
-	(void)state;
 	s = step_to(BUDGET_ALLOCS, false);
 	want_step(&s,
 		  "after 3.0 s: stopped tracking frees (tracking everything costs 76 % of its CPU "
@@ -63,7 +55,6 @@ static void test_kill(void **state)
 {
 	struct governor_step s = step_to(BUDGET_OFF, false);
 
-	(void)state;
 	s.verdict.is_kill = true;
 	s.verdict.before = (struct budget_price){ 0.93, 0.62 };
 	want_step(
@@ -91,7 +82,6 @@ static void test_advice(void **state)
 	struct governor_step s = step_to(BUDGET_OFF, false);
 	char buf[GOVERNOR_TEXT_CAP];
 
-	(void)state;
 	s.pid = 12;
 	governor_step_words(&s, true, buf, sizeof(buf));
 	assert_non_null(strstr(buf, "; to measure it, use --tap (about 1 %"));
@@ -116,7 +106,6 @@ static void test_tap(void **state)
 		.verdict = { .before = { 0.34, 0.2 } },
 	};
 
-	(void)state;
 	want_step(&s, "after 400 ms: the tap replaces probes, which cost 34 % of its CPU time");
 	assert_false(governor_step_is_down(&s));
 }
@@ -141,7 +130,6 @@ static void test_cost(void **state)
 		.limit = { 0.25, 0 },
 	};
 
-	(void)state;
 	want_cost(&v, "cost: 76 % of its CPU time (limit: 25 %)");
 	v.step_cnt = 1;
 	want_cost(
@@ -172,7 +160,6 @@ static void test_several(void **state)
 	struct governor_tally t = { 0 };
 	struct recording r = RECORDING_NONE;
 
-	(void)state;
 	governor_tally_add(&t, &a);
 	governor_tally_fill(&t, 0, &r);
 	assert_float_equal(r.overhead_one_cpu, 0.03, 1e-9);

@@ -3,16 +3,7 @@
  * test_growth.c - histories of moments against a list of all blocks; rates and verdicts of simulated
  * programs: the intervals cover the truth, and what does not grow is not said to.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
 
 #include "profile/estimate.h"
 #include "profile/growth.h"
@@ -103,7 +94,6 @@ static void test_history_is_exact(void **state)
 	struct history *h = new_history(S_NS / 10);
 	size_t moments;
 
-	(void)state;
 	assert_non_null(b);
 	for (size_t i = 0; i < CNT; i++) {
 		b[i].begin_ns = T0_NS + (uint64_t)(uniform() * 20 * S_NS);
@@ -131,7 +121,6 @@ static void test_cost(void **state)
 {
 	struct history *h = new_history(S_NS / 5);
 
-	(void)state;
 	assert_int_equal(history_moments(h)->due_ns, 0);
 	history_begin(h, T0_NS);
 	assert_int_equal(history_end(h, S_NS / 10), 0);
@@ -313,7 +302,6 @@ static void test_coverage(void **state)
 	};
 	struct tally all = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++) {
 		struct tally t = run(&loads[i], runs_of(500), 30);
 
@@ -372,7 +360,6 @@ static void test_steady(void **state)
 	};
 	int named = 0, shown = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++) {
 		struct tally t = run(&loads[i], runs_of(300), 30);
 
@@ -402,7 +389,6 @@ static void test_grows(void **state)
 		  .churn_s = 0.1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++) {
 		struct tally t = run(&loads[i], runs_of(300), 30);
 
@@ -479,7 +465,6 @@ static void test_limit(void **state)
 		  .churn_s = 20 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(beyond) / sizeof(*beyond); i++)
 		assert_true(run_limit(&beyond[i], 200).beyond >= least[i]);
 	for (size_t i = 0; i < sizeof(within) / sizeof(*within); i++)

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test_guardian.c - a guardian that is killed, one that answers late, and one that cannot be written to. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "guardian/guardian.h"
@@ -60,7 +52,6 @@ static void test_late(void **state)
 	struct waiting w = { .calls_left = 4 };
 	struct tap_lost lost;
 
-	(void)state;
 	assert_int_equal(guardian_start(&w.guardian), 0);
 	assert_int_equal(kill(guardian_pid(w.guardian), SIGSTOP), 0);
 	guardian_while_waiting(w.guardian, on_wait, &w);
@@ -91,7 +82,6 @@ static void test_told_to_end(void **state)
 	pid_t pid;
 	int err;
 
-	(void)state;
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, NULL);
@@ -128,7 +118,6 @@ static void test_killed(void **state)
 	struct guardian *g = NULL;
 	int err = 0;
 
-	(void)state;
 	assert_int_equal(guardian_start(&g), 0);
 	assert_false(guardian_is_lost(g));
 	assert_int_equal(guardian_work(g), 0);
@@ -161,7 +150,6 @@ static void test_no_memory(void **state)
 	struct tap_lost lost;
 	uint64_t ticket;
 
-	(void)state;
 	assert_int_equal(guardian_start(&g), 0);
 	failures_left = 3;
 	assert_int_equal(guardian_set_tap(g, unknown, 0, &lost), -ENOENT); /* an answer */

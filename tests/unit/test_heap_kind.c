@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a program's runtime keeps for itself, and what is said about it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "unit.h"
 
 #include "proc/runtime_kind.h"
 #include "proc/process.h"
@@ -35,7 +26,6 @@ static void test_names(void **state)
 		{ "", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		assert_int_equal(runtime_is_cpython_file(cases[i].path), cases[i].is);
 }
@@ -70,7 +60,6 @@ static void test_runtimes(void **state)
 	};
 	struct runtime_words words;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		assert_int_equal(runtime_of_file(cases[i].path), cases[i].kind);
 		runtime_words_heap(cases[i].kind, "PYTHONMALLOC=pymalloc", 22, &words);
@@ -91,7 +80,6 @@ static void test_words(void **state)
 	struct heap_kind kind = { .file_cnt = 1 };
 	struct heap_words words;
 
-	(void)state;
 	assert_false(heap_words_partial(&kind, &words));
 	heap_words_none(&kind, &words);
 	assert_string_equal(words.what, "no known allocator found in its 1 mapped file");
@@ -118,7 +106,6 @@ static void test_files(void **state)
 		   *python[] = { "/bin/true", "/x/libpython3.9.so.1" };
 	struct heap_kind kind;
 
-	(void)state;
 	heap_kind_of_files(by_reader, self, 1, &kind);
 	assert_false(kind.is_go || kind.is_static || kind.runtime);
 	assert_true(kind.has_names);
@@ -140,7 +127,6 @@ static void test_process(void **state)
 	struct process_info info;
 	struct heap_kind kind;
 
-	(void)state;
 	assert_int_equal(process_info_read(by_reader, getpid(), &info), 0);
 	assert_int_equal(info.ppid, getppid());
 	heap_kind_read(by_reader, &info, &kind);
@@ -160,7 +146,6 @@ static void test_jobs(void **state)
 	static const char *const none[] = { "/no/such/file" }, *const text[] = { "/etc/passwd" };
 	struct heap_kind kind;
 
-	(void)state;
 	assert_int_equal(reader_start(READER_PATIENT_MS, run_job, &by_reader), 0);
 	test_process(NULL);
 	test_files(NULL);
@@ -178,7 +163,6 @@ static void test_list(void **state)
 	const pid_t *pid;
 	bool has_own = false, has_parent = false;
 
-	(void)state;
 	assert_int_equal(process_list_read(&list), 0);
 	vec_each(&list.pids, pid) {
 		has_own |= *pid == getpid();

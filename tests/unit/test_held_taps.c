@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_held_taps.c - taps that could not be taken out yet: what becomes of them, and of the next tap of their process. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
 
 #include "base/err.h"
 #include "guardian/guardian_priv.h"
@@ -110,7 +101,6 @@ static void test_next_of_late(void **state)
 	struct err why = { 0 }, why_late = { 0 };
 	struct held_taps ht;
 
-	(void)state;
 	held_taps_init(&ht, &why_late);
 	assert_int_equal(put_in(&ht, 1, PID, &why), 0);
 	out_err = -ETIME;

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_hmap.c - the hash map against a plain array, through growth and deletion. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
 
 #include "base/hmap.h"
 #include "met_keys.h"
@@ -31,7 +22,6 @@ static void test_empty(void **state)
 	uint64_t k = 1, val;
 	size_t pos = 0;
 
-	(void)state;
 	hmap_init(&m, sizeof(k));
 	assert_null(hmap_get(&m, &k));
 	assert_false(hmap_del(&m, &k));
@@ -68,7 +58,6 @@ static void test_random_operations(void **state)
 	uint64_t present[KEY_CNT] = { 0 }, seed = 4711;
 	struct hmap m;
 
-	(void)state;
 	hmap_init(&m, sizeof(uint64_t));
 	for (int i = 0; i < 40000; i++) {
 		uint64_t r = next_random(&seed), k = r % KEY_CNT;
@@ -109,7 +98,6 @@ static void test_records(void **state)
 {
 	const uint64_t third = 3;
 
-	(void)state;
 	for (uint64_t cnt = 0; cnt < KEY_CNT; cnt++) {
 		bool is_gone[KEY_CNT] = { false };
 		struct hmap m;
@@ -141,7 +129,6 @@ static void test_odd_key_sizes(void **state)
 {
 	char key[24];
 
-	(void)state;
 	for (size_t bytes = 1; bytes <= sizeof(key); bytes++) {
 		struct hmap m;
 
@@ -170,7 +157,6 @@ static void test_siphash(void **state)
 	const uint64_t key[2] = { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL };
 	uint8_t bytes[64];
 
-	(void)state;
 	for (uint8_t i = 0; i < 64; i++)
 		bytes[i] = i;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
@@ -204,7 +190,6 @@ static void test_hostile_keys(void **state)
 {
 	double plain_s = put_seconds(false), met_s = put_seconds(true);
 
-	(void)state;
 	print_message("# %.3f s, others %.3f s\n", met_s, plain_s);
 	assert_true(met_s < 10 * plain_s + 0.1);
 }

@@ -3,23 +3,13 @@
  * test_http.c - the server on a loopback port, and a client in the same thread: what is let in, what
  * a handler sees, bodies, answers that come later, clients that have gone.
  */
+#include "unit.h"
+
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -226,7 +216,6 @@ static void lets_in(void **state)
 	struct fixture f;
 	char answer[4096];
 
-	(void)state;
 	open_server(&f, NULL);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		int status = ask(&f, cases[i].request, answer, sizeof(answer));
@@ -247,7 +236,6 @@ static void says_what_it_takes(void **state)
 	struct fixture f;
 	char answer[4096];
 
-	(void)state;
 	open_server(&f, NULL);
 	ask(&f, "DELETE /a HTTP/1.1\r\nHost: 127.0.0.1\r\n" END, answer, sizeof(answer));
 	assert_non_null(strstr(answer, "Allow: GET, HEAD\r\n"));
@@ -262,7 +250,6 @@ static void paths_are_whole(void **state)
 	struct fixture f;
 	char answer[4096];
 
-	(void)state;
 	open_server(&f, NULL);
 	assert_int_equal(ask(&f, "GET /a%00b%2Fc%2fd%41%zz%4 HTTP/1.1\r\nHost: 127.0.0.1\r\n" END,
 			     answer, sizeof(answer)),
@@ -277,7 +264,6 @@ static void bodies(void **state)
 	char answer[4096];
 	int fd;
 
-	(void)state;
 	open_server(&f, NULL);
 	assert_int_equal(ask(&f,
 			     "POST /post HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 20\r\n" END
@@ -314,7 +300,6 @@ static void bodies_of_all(void **state)
 	char answer[4096];
 	int fd;
 
-	(void)state;
 	open_server(&f, NULL);
 	fd = dial(&f);
 	send_text(&f, fd, large);
@@ -336,7 +321,6 @@ static void token_first(void **state)
 	struct fixture f;
 	char answer[4096];
 
-	(void)state;
 	open_server(&f, TOKEN);
 	assert_int_equal(ask(&f, "GET /a HTTP/1.1\r\nHost: any.example\r\n" END, answer,
 			     sizeof(answer)),
@@ -379,7 +363,6 @@ static void token_as_password(void **state)
 	struct fixture f;
 	char answer[4096], request[sizeof(large) + 256];
 
-	(void)state;
 	memcpy(large, "Basic ", 6);
 	memset(large + 6, 'A', sizeof(large) - 7);
 	open_server(&f, TOKEN);
@@ -416,7 +399,6 @@ static void answers_that_come_later(void **state)
 	char answer[4096];
 	int fd;
 
-	(void)state;
 	open_server(&f, NULL);
 	fd = ask_to_be_held(&f);
 	for (int i = 0; i < 20; i++)
@@ -441,7 +423,6 @@ static void requests_at_the_end(void **state)
 	struct fixture f;
 	char answer[4096];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
 		int fd;
 
@@ -477,7 +458,6 @@ static void only_the_open_page(void **state)
 	struct fixture f;
 	char answer[4096];
 
-	(void)state;
 	for (int ends = 0; ends < 2; ends++) {
 		int later, now;
 
@@ -510,7 +490,6 @@ static void clients_that_have_gone(void **state)
 	const struct linger reset = { 1, 0 };
 	struct fixture f;
 
-	(void)state;
 	open_server(&f, NULL);
 	for (unsigned i = 0; i < 3; i++) {
 		int fd = ask_to_be_held(&f);
@@ -572,7 +551,6 @@ static void silent_crowds(void **state)
 	int fds[CROWD], held, other, waits;
 	char answer[4096];
 
-	(void)state;
 	open_server(&f, NULL);
 	held = ask_to_be_held(&f);
 	other = dial_from(&f, 0x7f000003);
@@ -611,7 +589,6 @@ static void pages_stand_alone(void **state)
 	struct fixture f;
 	char answer[4096];
 
-	(void)state;
 	open_server(&f, NULL);
 	for (size_t i = 0; i < 2; i++) {
 		ask(&f, requests[i], answer, sizeof(answer));
@@ -633,7 +610,6 @@ static void noise(void **state)
 	struct fixture f;
 	char text[sizeof(request)], answer[4096];
 
-	(void)state;
 	srandom(1);
 	open_server(&f, NULL);
 	for (int i = 0; i < 500; i++) {

@@ -8,16 +8,7 @@
  * (handle), under Debian 12's libjemalloc2 and libgoogle-perftools4; gperf-sample and gperf-growth
  * of one like it. jeprof-raw.heap is jemalloc.heap behind the names that jeprof --raw printed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/err.h"
 #include "profile/pprof.h"
@@ -92,7 +83,6 @@ static void adds_up_to_what_others_print(void **state)
 		{ "gperf-growth.heap", "objects", NULL, 18, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		size_t bytes;
 		char *text = read_file(cases[i].file, &bytes);
@@ -120,7 +110,6 @@ static void has_no_type_that_was_not_counted(void **state)
 	};
 	struct profile *p;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		size_t bytes;
 		char *text = read_file(cases[i].file, &bytes);
@@ -146,7 +135,6 @@ static void places_addresses_in_mappings(void **state)
 	struct profile *p = import(text, bytes);
 	const struct profile_location *l;
 
-	(void)state;
 	assert_string_equal(profile_text(p, p->mappings.data[0].filename_str),
 			    "/srv/example/server");
 	assert_int_equal(p->mappings.data[0].offset, 0x1000);
@@ -175,7 +163,6 @@ static void takes_names_from_a_symbol_section(void **state)
 	size_t bytes, n = 0;
 	char *file;
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		const struct profile_location *l = &p->locations.data[p->sample_locs.data[i]];
 
@@ -206,7 +193,6 @@ static void weighs_by_the_mean_size(void **state)
 	struct profile *p = import_of("heap_v2/1000\n t*: 1: 1000 [0: 0]\n"
 				      "@ 0x400010\n t*: 1000: 1000000 [0: 0]\n" MAPS);
 
-	(void)state;
 	assert_int_equal(sum(p, "inuse_space", NULL), 1581977);
 	assert_int_equal(sum(p, "inuse_objects", NULL), 1582);
 	profile_free(p);
@@ -227,7 +213,6 @@ static void shares_a_stack_out_to_its_threads(void **state)
 				      " t2: 1: 3000 [0: 0]\n t3: 0: 0 [0: 0]\n"
 				      "@ 0x400020\n t*: 1: 500 [0: 0]\n" MAPS);
 
-	(void)state;
 	/* 3100 / (1 - exp(-.775)) = 5748: 100 / (1 - exp(-1/30)) = 3050 and 3157 share it out */
 	assert_int_equal(sum(p, "inuse_space", "t1"), 2825);
 	assert_int_equal(sum(p, "inuse_space", "io"), 2923);
@@ -242,7 +227,6 @@ static void says_what_a_profile_left_out(void **state)
 	struct profile *p = import_of("heap profile: 9: 99 [9: 99] @ heapprofile\n"
 				      "1: 2 [1: 2] @ 0x400010\n" MAPS);
 
-	(void)state;
 	assert_int_equal(p->comments.cnt, 2);
 	assert_string_equal(profile_text(p, p->comments.data[1]),
 			    "imported: the stacks have 2 bytes in use, the first line says 99");
@@ -297,7 +281,6 @@ static void names_the_line_that_is_wrong(void **state)
 		{ "--- symbol\n---\n--- heap\nhello\n", 4, "neither" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct err why;
 		struct profile *p = NULL;
@@ -316,7 +299,6 @@ static void cut_anywhere(void **state)
 {
 	static const char *const files[] = { "jemalloc.heap", "gperf.heap", "jeprof-raw.heap" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
 		size_t bytes, read = 0;
 		char *text = read_file(files[i], &bytes);

@@ -3,13 +3,7 @@
  * test_instances.c - what is known of images when their process executes another program, and what of their
  * time went unseen.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/clock.h"
 #include "track/instances.h"
@@ -20,14 +14,12 @@ static struct instances is;
 
 static int set_up(void **state)
 {
-	(void)state;
 	instances_init(&is);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	instances_release(&is);
 	return 0;
 }
@@ -53,7 +45,6 @@ static bool is_first(void *ctx, pid_t pid, uint32_t generation)
 /* A life is told from the next one that has the same pid, whatever of it is forgotten. */
 static void the_newest_of_a_life_is_not_replaced(void **state)
 {
-	(void)state;
 	assert_false(instances_is_replaced(&is, PID, 0));
 	assert_non_null(instances_get(&is, PID, 0));
 	assert_false(instances_is_replaced(&is, PID, 0));
@@ -77,7 +68,6 @@ static void late_probes_leave_time_unseen(void **state)
 {
 	uint64_t now = now_ns();
 
-	(void)state;
 	instances_get(&is, PID, 0);
 	instances_note_late(&is, PID, 0, false);
 	assert_int_equal(unseen_until(0), 0); /* it ran before, and that is known */
@@ -94,7 +84,6 @@ static void what_a_dlopen_maps_is_not_late(void **state)
 {
 	uint64_t now = now_ns();
 
-	(void)state;
 	begin(1, HT_EVENT_EXEC, now);
 	instances_note_read(&is, PID, 1, now + NS_PER_S / 2,
 			    true); /* it may not have its libraries yet */
@@ -115,7 +104,6 @@ static void late_probes_before_the_exec_is_heard_of(void **state)
 {
 	struct ht_event exec = { .kind = HT_EVENT_EXEC, .time_ns = now_ns() };
 
-	(void)state;
 	for (uint32_t held = 0; held < 2; held++) {
 		instances_get(&is, PID, 1 + held);
 		instances_note_late(&is, PID, 1 + held, false);
@@ -131,7 +119,6 @@ static void what_comes_while_it_is_loaded_is_in_time(void **state)
 {
 	uint64_t now = now_ns();
 
-	(void)state;
 	begin(1, HT_EVENT_EXEC, now);
 	instances_note_loader(&is, PID, 1);
 	for (int i = 0; i < 2; i++) { /* at the start, and of a dlopen() */
@@ -153,7 +140,6 @@ static void what_comes_while_it_is_loaded_is_in_time(void **state)
 
 static void who_ends_unread_was_unseen(void **state)
 {
-	(void)state;
 	begin(1, HT_EVENT_EXEC, 5);
 	instances_note_end(&is, PID, 1, 9);
 	assert_int_equal(unseen_until(1), 9);

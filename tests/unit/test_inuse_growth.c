@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether a process grows, from the line of what it held. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "http/past.h"
 
@@ -27,7 +20,6 @@ static enum inuse_trend trend(size_t cnt, double error_bytes)
 /* A leak of 1 MiB a minute, beside a cache that goes up and down. */
 static void a_leak_grows_at_its_pace(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < CNT; i++)
 		line[i] = (float)(50 * MIB + i * MIB / 6 + (i % 7) * MIB);
 	assert_int_equal(trend(CNT, 0), INUSE_TREND_GROWS);
@@ -43,7 +35,6 @@ static void a_leak_grows_at_its_pace(void **state)
 /* What fills once is no leak, and nor are ups and downs. */
 static void what_is_flat_now_does_not_grow(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < CNT; i++)
 		line[i] = (float)((i < CNT / 4 ? i : CNT / 4) * MIB);
 	assert_int_equal(trend(CNT, 0), INUSE_TREND_GREW);
@@ -59,7 +50,6 @@ static void what_is_flat_now_does_not_grow(void **state)
 /* Growth that sampling alone could show is none. */
 static void sampling_is_no_growth(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < CNT; i++)
 		line[i] = (float)(50 * MIB + i * MIB / 60);
 	assert_int_equal(trend(CNT, 0), INUSE_TREND_GROWS);
@@ -68,7 +58,6 @@ static void sampling_is_no_growth(void **state)
 
 static void too_little_is_known(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < CNT; i++)
 		line[i] = (float)(i * MIB);
 	assert_int_equal(trend(0, 0), INUSE_TREND_UNKNOWN);

@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What processes held in the last hour and day, in bounded memory and little time; and the line of it. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/clock.h"
 #include "http/past.h"
@@ -20,13 +10,11 @@ static float hour[INUSE_PAST_HOUR_CNT], day[INUSE_PAST_DAY_CNT];
 
 static int set_up(void **state)
 {
-	(void)state;
 	return inuse_past_new(&past);
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	inuse_past_free(past);
 	return 0;
 }
@@ -53,7 +41,6 @@ static void moment(double seconds, double bytes)
 
 static void points_are_ten_seconds_apart(void **state)
 {
-	(void)state;
 	moment(1000, 1);
 	assert_false(begin(1009));
 	moment(1010, 2);
@@ -69,7 +56,6 @@ static void points_are_ten_seconds_apart(void **state)
 
 static void an_hour_and_a_day_are_kept(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 3 * 8640; i++)
 		moment(10.0 * i, i);
 	assert_int_equal(inuse_past_hour(past, 7, INUSE_PAST_INUSE, hour), INUSE_PAST_HOUR_CNT);
@@ -86,7 +72,6 @@ static void an_hour_and_a_day_are_kept(void **state)
 
 static void the_most_of_five_minutes(void **state)
 {
-	(void)state;
 	moment(3000, 10);
 	moment(3010, 90);
 	moment(3020, 20);
@@ -98,7 +83,6 @@ static void the_most_of_five_minutes(void **state)
 
 static void who_has_ended_is_forgotten(void **state)
 {
-	(void)state;
 	moment(100, 1);
 	assert_true(begin(110));
 	assert_int_equal(add(8, 1, 5), 0);
@@ -114,7 +98,6 @@ static void who_has_ended_is_forgotten(void **state)
 /* Within a step the pid of one that ended is another one's. */
 static void a_pid_that_is_used_again_begins_anew(void **state)
 {
-	(void)state;
 	moment(3000, 90);
 	moment(3010, 80);
 	assert_true(begin(3020));
@@ -136,7 +119,6 @@ static void it_is_cheap(void **state)
 {
 	uint64_t begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID), took_ns;
 
-	(void)state;
 	for (int i = 0; i < 8640; i++) {
 		assert_true(begin(10.0 * i));
 		for (pid_t pid = 1; pid <= 300; pid++)
@@ -150,7 +132,6 @@ static void it_is_cheap(void **state)
 
 static void there_is_a_bound(void **state)
 {
-	(void)state;
 	assert_true(begin(10));
 	assert_false(inuse_past_is_full(past));
 	for (pid_t pid = 1; pid <= INUSE_PAST_PROCESSES_CAP; pid++)
@@ -164,7 +145,6 @@ static void there_is_a_bound(void **state)
 
 static void resident_is_kept_beside_it(void **state)
 {
-	(void)state;
 	moment(1000, 1);
 	assert_true(begin(1010));
 	assert_int_equal(inuse_past_add(past, 7, 1, (const double[]){ NAN, 5 }), 0);

@@ -3,20 +3,7 @@
  * test_jit_names.c - what programs say of code that they made at run time: the two file formats, names of
  * runtimes, which file is believed, and the name of an address in each period.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "proc/jit_entry.h"
 #include "proc/process.h"
@@ -70,7 +57,6 @@ static void test_map(void **state)
 	int fd = file_of(text, sizeof(text) - 1);
 	uint64_t off = 0;
 
-	(void)state;
 	assert_int_equal(jit_map_read(fd, &off, UINT64_MAX, on_entry, &seen), 0);
 	assert_string_equal(seen.text, "1000-1010 plain\n"
 				       "7f0000002000-7f0000002020 void java.Name(int, a b)\n"
@@ -94,7 +80,6 @@ static void test_long_line(void **state)
 	uint64_t off = 0;
 	int fd;
 
-	(void)state;
 	assert_non_null(text);
 	memset(text, 'x', bytes);
 	memcpy(text, "1000 10 a", 9);
@@ -137,7 +122,6 @@ static void test_dump(void **state)
 	uint64_t off = 0;
 	int fd;
 
-	(void)state;
 	/* After code_index comes the name: to[2] is its beginning. */
 	memcpy(&d.load.to[2], "loaded\0\0", 8);
 	memcpy(file, &d, sizeof(d.h) + sizeof(d.load));
@@ -166,7 +150,6 @@ static void test_dump(void **state)
 
 static void test_dump_path(void **state)
 {
-	(void)state;
 	assert_true(jit_is_dump_path("/home/u/.debug/jit/jit-4711.dump"));
 	assert_true(jit_is_dump_path("/tmp/jit-1.dump"));
 	assert_false(jit_is_dump_path("/tmp/jit-.dump"));
@@ -196,7 +179,6 @@ static void test_names(void **state)
 		{ "JS:", "(anonymous)", "", 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		char *name = strdup(names[i].name);
 		struct jit_name parts;
@@ -237,7 +219,6 @@ static void test_which_file(void **state)
 	struct process_info info;
 	int fd;
 
-	(void)state;
 	assert_int_equal(process_info_read(NULL, getpid(), &info), 0);
 	assert_int_equal(info.ns_pid, getpid());
 	info.ns_pid = 1; /* as in a container */
@@ -295,7 +276,6 @@ static void test_periods(void **state)
 	const char *names[4] = { NULL };
 	uint64_t end;
 
-	(void)state;
 	assert_int_equal(process_info_read(NULL, getpid(), &info), 0);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	unlink(path);
@@ -373,7 +353,6 @@ static void test_symbols(void **state)
 	struct process_info info;
 	char path[64];
 
-	(void)state;
 	assert_int_equal(process_info_read(NULL, getpid(), &info), 0);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	unlink(path);
@@ -402,7 +381,6 @@ static void test_many_changes(void **state)
 	uint64_t end, addr = 0x100000;
 	uint32_t piece_cnt = 0;
 
-	(void)state;
 	assert_int_equal(process_info_read(NULL, getpid(), &info), 0);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	unlink(path);

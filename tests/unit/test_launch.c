@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test_launch.c - programs are started when told and not before, and what they map is known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "proc/launch.h"
@@ -85,7 +72,6 @@ static void read_text(const char *path, char *buf, size_t buf_bytes)
 
 static int make_dir(void **state)
 {
-	(void)state;
 	return mkdtemp(dir) ? 0 : -1;
 }
 
@@ -95,7 +81,6 @@ static int remove_dir(void **state)
 					     "env", "noloader", "prog32", "nested",  "loop" };
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unlink(in_dir(names[i]));
 	rmdir(in_dir("sub"));
@@ -119,7 +104,6 @@ static void test_runs_when_told(void **state)
 	struct launch *l;
 	int status;
 
-	(void)state;
 	snprintf(script, sizeof(script), "echo $$ > %s; exit 7", in_dir("out"));
 	assert_int_equal(launch_prepare(argv, &l), 0);
 	usleep(50000);
@@ -143,7 +127,6 @@ static void test_freed_before_go_never_runs(void **state)
 	struct launch *l;
 	pid_t pid;
 
-	(void)state;
 	snprintf(script, sizeof(script), "echo ran > %s", in_dir("out"));
 	assert_int_equal(launch_prepare(argv, &l), 0);
 	pid = l->pid;
@@ -161,7 +144,6 @@ static void test_parent_killed_before_go(void **state)
 	pid_t parent, pids[2] = { 0, 0 };
 	int fds[2], i;
 
-	(void)state;
 	snprintf(script, sizeof(script), "echo ran > %s", in_dir("out"));
 	assert_int_equal(pipe(fds), 0);
 	parent = fork();
@@ -210,7 +192,6 @@ static void test_killed_before_go(void **state)
 	struct pollfd pfd = { .events = POLLIN };
 	int status;
 
-	(void)state;
 	assert_int_equal(launch_prepare(argv, &l), 0);
 	kill(l->pid, SIGKILL);
 	pfd.fd = l->wait_fd;
@@ -235,7 +216,6 @@ static void test_signals_are_default(void **state)
 	sigset_t blocked, old;
 	struct launch *l;
 
-	(void)state;
 	sigaction(SIGPIPE, &sa, &old_pipe);
 	sa.sa_handler = SIG_IGN;
 	sigaction(SIGINT, &sa, &old_int);
@@ -290,7 +270,6 @@ static void test_cannot_start(void **state)
 	char line[256];
 	size_t i;
 
-	(void)state;
 	write_file(in_dir("plain"), "x", 0644);
 	write_file(in_dir("garbage"),
 		   "\x7f"
@@ -366,7 +345,6 @@ static void test_parse_list(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct paths paths = { "", 0 };
 
@@ -384,7 +362,6 @@ static void test_libraries_of_a_program(void **state)
 	struct paths paths = { "", 0 };
 	int cnt;
 
-	(void)state;
 	cnt = launch_libraries(argv, add_path, &paths);
 	assert_int_equal(cnt, paths.cnt);
 	assert_true(paths.cnt >= 3);
@@ -400,7 +377,6 @@ static void test_libraries_of_scripts(void **state)
 	char *const missing[] = { "no-such-command-anywhere", NULL };
 	struct paths direct = { "", 0 }, paths = { "", 0 }, env_paths = { "", 0 };
 
-	(void)state;
 	write_file(script, "#!/bin/sh -e\ntrue\n", 0755);
 	write_file(env, "#!/usr/bin/env -S A=b sh\ntrue\n", 0755);
 	launch_libraries((char *const[]){ "/bin/sh", NULL }, add_path, &direct);
@@ -434,7 +410,6 @@ static void test_libraries_of_env(void **state)
 	char text[128];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		struct paths paths = { "", 0 };
 
@@ -459,7 +434,6 @@ static void test_libraries_by_a_loader(void **state)
 	char loader[128];
 	size_t i, k;
 
-	(void)state;
 	assert_true(launch_libraries((char *const[]){ "/bin/sh", NULL }, add_path, &direct) > 0);
 	start = strstr(direct.text, "/ld");
 	assert_non_null(start);
@@ -499,7 +473,6 @@ static void test_script_line(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct script_line line;
 		int err;

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_ledger.c - the accounting rules: what is outstanding after which calls. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdbool.h>
-#include <stdlib.h>
+#include "unit.h"
 
 #include "../bpf/ledger.h"
 
@@ -33,7 +25,6 @@ static void test_alloc_and_free(void **state)
 	struct ledger *l = fresh();
 	struct ledger_sums sums;
 
-	(void)state;
 	assert_int_equal(ledger_alloc(l, 0x10, 100, 1, 1), 0);
 	assert_int_equal(ledger_alloc(l, 0x20, 200, 1, 0.5), 0);
 	assert_int_equal(ledger_alloc(l, 0x30, 300, 2, 0), 0); /* not kept */
@@ -57,7 +48,6 @@ static void test_reuse_of_an_address(void **state)
 {
 	struct ledger *l = fresh();
 
-	(void)state;
 	ledger_alloc(l, 0x10, 100, 1, 1);
 	ledger_release(l, 0x10);
 	ledger_alloc(l, 0x10, 7, 2, 1);
@@ -78,7 +68,6 @@ static void test_failing_calls(void **state)
 {
 	struct ledger *l = fresh();
 
-	(void)state;
 	ledger_alloc(l, 0, 1ULL << 60, 1, 1);
 	ledger_alloc(l, 0, 1ULL << 60, 1, 0);
 	inuse_is(l, 1, 0, 0);
@@ -104,7 +93,6 @@ static void test_realloc_rules(void **state)
 		{ 0.25, 0.5, 0x20, 0, 600, 400, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct ledger *l = fresh();
 		struct ledger_block block;
@@ -133,7 +121,6 @@ static void test_address_taken_during_realloc(void **state)
 	struct ledger_block block;
 	bool held;
 
-	(void)state;
 	ledger_alloc(l, 0x10, 100, 1, 1);
 	ledger_realloc_enter(l, 0x10, &held, &block);
 	ledger_alloc(l, 0x10, 11, 3, 1);
@@ -156,7 +143,6 @@ static void test_random_calls(void **state)
 	uint64_t seed = 99, bytes = 0, cnt = 0;
 	struct ledger_sums total;
 
-	(void)state;
 	for (int i = 0; i < 50000; i++) {
 		uint64_t slot, size;
 

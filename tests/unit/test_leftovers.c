@@ -3,16 +3,9 @@
  * test_leftovers.c - which bytes of a process are breakpoints that a profiler left: in the code of an allocator that is
  * otherwise its file's, and not in a patch of somebody else.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <sys/mman.h>
 
 #include "alloc/allocators.h"
 #include "proc/facts.h"
@@ -46,7 +39,6 @@ static int set_up(void **state)
 	struct track_segment segment = { .off = 0, .bytes = FILE_BYTES, .vaddr = VADDR };
 	uint8_t bytes[FILE_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < FILE_BYTES; i++)
 		bytes[i] = (uint8_t)(i % 199); /* no breakpoint */
 	file.fd = memfd_create("leftovers", MFD_CLOEXEC);
@@ -63,7 +55,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	munmap(memory, FILE_BYTES);
 	close(file.fd);
 	vec_release(&alloc.sites);
@@ -88,7 +79,6 @@ static void test_breakpoints(void **state)
 {
 	uint64_t off;
 
-	(void)state;
 	only_x86();
 	assert_int_equal(found(&off), 0);
 	memory[PROBE_OFF] = 0xcc;
@@ -106,7 +96,6 @@ static void test_patches(void **state)
 					 FN_OFF + FN_BYTES - 5 };
 	uint64_t off;
 
-	(void)state;
 	only_x86();
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		for (int at = 1; at < 5; at++) {
@@ -148,7 +137,6 @@ static void test_places(void **state)
 	size_t cnt = 0;
 	uint64_t off;
 
-	(void)state;
 	only_x86();
 	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
 		site = (struct alloc_site){ .fn_vaddr = VADDR + functions[i].off,

@@ -3,17 +3,7 @@
  * test_limits.c - profiles against limits: what is kept, broken and not known, and why; a leak beside a cache that fills
  * up and one that is full; losses; a profile of before; what is written, with hostile names.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
 
 #include "profile/profile.h"
 #include "report/limits.h"
@@ -133,7 +123,6 @@ static void test_growth(void **state)
 		{ "near to the limit", 0, MOMENTS, MOMENTS, 5, 0, LIMIT_UNKNOWN, "", "site" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct history_life table = life_of(0, MOMENTS - 1, 50);
 		struct limit_options o = options(LIMIT_GROWTH, 5 * RATE);
@@ -165,7 +154,6 @@ static void test_growth_of_several(void **state)
 	struct profile *p = new_profile();
 	struct limits l;
 
-	(void)state;
 	add_growing(p, "cache", 0, MOMENTS, 30, 11);
 	add_growing(p, "leak", 0, MOMENTS, 40, MOMENTS);
 	assert_int_equal(judge(p, NULL, o, &l)->verdict, LIMIT_BROKEN);
@@ -188,7 +176,6 @@ static void test_inuse(void **state)
 	const struct limit_result *res;
 	struct limits l;
 
-	(void)state;
 	add_site(p, "table", &table, 1);
 	res = judge(p, NULL, options(LIMIT_INUSE, 300 * RATE), &l);
 	assert_int_equal(res->verdict, LIMIT_BROKEN);
@@ -232,7 +219,6 @@ static void test_unknown(void **state)
 	static const enum limit_kind kinds[] = { LIMIT_GROWTH, LIMIT_INUSE, LIMIT_EXITED };
 	struct profile *p = new_profile();
 
-	(void)state;
 	p->recording.inuse = RECORDING_INUSE_UNKNOWN;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		struct limits l;
@@ -263,7 +249,6 @@ static void test_more(void **state)
 		{ 2000, 100, 0, true, LIMIT_KEPT },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct history_life before = life_of(0, MOMENTS - 1, cases[i].before);
 		struct history_life after = life_of(0, MOMENTS - 1, cases[i].after);
@@ -322,7 +307,6 @@ static void test_known_since(void **state)
 	const struct limit_result *res;
 	struct limits l;
 
-	(void)state;
 	o.is_share[LIMIT_MORE] = true;
 	add_site(p, "table", &table, 1);
 	add_site(larger, "table", &more, 1);
@@ -359,7 +343,6 @@ static void test_certain_blocks(void **state)
 	const struct limit_result *res;
 	struct limits l;
 
-	(void)state;
 	add_site(p, "large", &blocks, 1);
 	res = judge(p, NULL, options(LIMIT_INUSE, 3e6), &l);
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
@@ -381,7 +364,6 @@ static void test_every_allocation(void **state)
 	struct profile *p = new_profile();
 	struct limits l;
 
-	(void)state;
 	p->period = 1;
 	add_site(p, "site", &blocks, 1);
 	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 3000), &l)->verdict, LIMIT_KEPT);
@@ -419,7 +401,6 @@ static void test_unexplained_growth(void **state)
 		{ 0, 110, 0, 0, LIMIT_KEPT, "pass" }, /* what it was is not known */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct profile *p = new_profile();
 		struct history_life blocks[] = { life_of(0, MOMENTS - 1, 1),
@@ -447,7 +428,6 @@ static void test_not_seen(void **state)
 	const struct limit_result *res;
 	struct limits l;
 
-	(void)state;
 	add_site(p, "table", &table, 1);
 	p->recording.rss_begin_bytes = 10 << 20;
 	p->recording.rss_end_bytes = 18 << 20;
@@ -472,7 +452,6 @@ static void test_share_of_unknown(void **state)
 {
 	struct history_life table = life_of(0, MOMENTS - 1, 400);
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct profile *p = new_profile(), *before = new_profile();
 		struct limit_options o = options(LIMIT_MORE, 0.2);
@@ -503,7 +482,6 @@ static void test_written(void **state)
 	struct limits l;
 	char *text;
 
-	(void)state;
 	o.is_asked[LIMIT_EXITED] = true;
 	for (int i = 0; i < 4; i++) {
 		struct history_life table = life_of(0, MOMENTS - 1, 50);

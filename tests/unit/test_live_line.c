@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the status line says while a recording runs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
-#include <string.h>
+#include "unit.h"
 
 #include "base/clock.h"
 #include "record/recorder_priv.h"
@@ -34,7 +26,6 @@ static void test_growth(void **state)
 {
 	struct live_line l = { 0 };
 
-	(void)state;
 	assert_string_equal(at(&l, 0.2, 100 * KIB, NAN), "200 ms: in use 100 KiB, cost unknown");
 	assert_string_equal(at(&l, 0.8, 200 * KIB, 0.004), "800 ms: in use 200 KiB, cost 0.4 %");
 	assert_string_equal(at(&l, 1.2, 300 * KIB, 0.094),
@@ -51,7 +42,6 @@ static void test_unknown(void **state)
 {
 	struct live_line l = { 0 };
 
-	(void)state;
 	at(&l, 1, 1e9, 0.1);
 	assert_string_equal(at(&l, 2, -1, 0.2), "2.0 s: in use unknown, cost 20 %");
 	assert_string_equal(at(&l, 3, 0, 0.2), "3.0 s: in use 0 B, cost 20 %");
@@ -73,7 +63,6 @@ static void test_width(void **state)
 	struct live_line l = { 0 };
 	char buf[LIVE_LINE_BYTES];
 
-	(void)state;
 	live_line_text(&l, &now, buf);
 	now.time_ns += 2 * NS_PER_S;
 	now.held_bytes = 1;
@@ -96,7 +85,6 @@ static void test_one_cpu(void **state)
 	struct live_line l = { 0 };
 	char buf[LIVE_LINE_BYTES];
 
-	(void)state;
 	live_line_text(&l, &now, buf);
 	assert_string_equal(buf, "3.0 s: in use 0 B, cost 6 % of one CPU");
 }
@@ -107,7 +95,6 @@ static void test_long(void **state)
 	struct live_line l = { 0 };
 	const char *text = "";
 
-	(void)state;
 	for (int i = 0; i < 1000; i++)
 		text = at(&l, 0.2 * i, i * KIB, 0.05);
 	assert_string_equal(text, "3m 19s: in use 999 KiB (+5.00 KiB/s), cost 5 %");

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_log_limit.c - how many lines of many are said, and when. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/log.h"
 
@@ -13,7 +8,6 @@ static void one_in_each_interval(void **state)
 {
 	struct log_limit l = { .every_ns = 60, .burst = 1 };
 
-	(void)state;
 	assert_true(log_limit_allows(&l, 1000));
 	assert_false(log_limit_allows(&l, 1000));
 	assert_false(log_limit_allows(&l, 1059));
@@ -29,7 +23,6 @@ static void the_first_ones_all(void **state)
 	struct log_limit l = { .every_ns = 10, .burst = 5 };
 	unsigned int said = 0;
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		said += log_limit_allows(&l, 1000);
 	assert_int_equal(said, 5);

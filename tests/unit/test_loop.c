@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_loop.c - what is ready is told once, to whom asked for it, until they ask no longer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/loop.h"
@@ -66,7 +56,6 @@ static void test_watch(void **state)
 	struct loop *l = make_loop();
 	struct end a = make_end(l, true), b = make_end(l, false);
 
-	(void)state;
 	assert_int_equal(loop_watch(l, a.fd[0], on_ready, &a), 0);
 	assert_int_equal(loop_watch(l, b.fd[0], on_ready, &b), 0);
 	assert_int_equal(loop_watch(l, b.fd[0], on_ready, &b), -EEXIST);
@@ -90,7 +79,6 @@ static void test_taken_out_in_the_same_turn(void **state)
 	struct loop *l = make_loop();
 	struct end a = make_end(l, true), b = make_end(l, true);
 
-	(void)state;
 	a.taken_out = b.fd[0];
 	b.taken_out = a.fd[0];
 	assert_int_equal(loop_watch(l, a.fd[0], on_ready, &a), 0);
@@ -108,7 +96,6 @@ static void test_once(void **state)
 	struct end a = make_end(l, true);
 	int copy;
 
-	(void)state;
 	assert_int_equal(loop_watch_once(l, a.fd[0], on_ready, &a), 0);
 	copy = dup(a.fd[0]); /* keeps what is closed in the kernel's set, if it is in it */
 	assert_int_equal(loop_turn(l, 1000), 0);
@@ -130,7 +117,6 @@ static void test_end(void **state)
 	struct end a = make_end(l, true);
 	int file = open("/proc/self/exe", O_RDONLY);
 
-	(void)state;
 	assert_int_equal(loop_watch_end(l, a.fd[0], on_ready, &a), 0);
 	assert_int_equal(loop_turn(l, 0), 0); /* that there is something to read is nothing to it */
 	assert_int_equal(a.call_cnt, 0);
@@ -160,7 +146,6 @@ static void test_signals(void **state)
 	sigset_t mask;
 	int cnt = 0;
 
-	(void)state;
 	assert_int_equal(loop_watch_signals(l, signals, on_signal, &cnt), 0);
 	kill(getpid(), SIGUSR2); /* would end the program */
 	assert_int_equal(loop_turn(l, 1000), 0);
@@ -181,7 +166,6 @@ static void test_timer(void **state)
 	struct loop *l = make_loop();
 	int fast = 0, slow = 0;
 
-	(void)state;
 	assert_int_equal(loop_every(l, NS_PER_MS, count, &fast), 0);
 	assert_int_equal(loop_every(l, 3600 * NS_PER_S, count, &slow), 0);
 	while (fast < 3)

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_match_list.c - patterns, signs, the last one wins; what matched nothing is known. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/names.h"
 #include "profile/match_list.h"
@@ -44,7 +36,6 @@ static void globs(void **state)
 		{ "a*", "A", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		if (glob_match(cases[i].pattern, strlen(cases[i].pattern), cases[i].text,
 			       strlen(cases[i].text)) != cases[i].want)
@@ -85,7 +76,6 @@ static void the_last_match_decides(void **state)
 		{ "*", "", true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct match_list *m = NULL;
 
@@ -101,7 +91,6 @@ static void patterns_that_match_nothing_are_known(void **state)
 	struct match_list *m = NULL;
 	size_t pos = 0;
 
-	(void)state;
 	assert_int_equal(match_list_new("A*,-AB,+X,-Y/Z", &m), 0);
 	match_list_test(m, "AB"); /* A* has matched though it did not decide */
 	match_list_test(m, "C");
@@ -117,7 +106,6 @@ static void empty_patterns_are_refused(void **state)
 	static const char *const cases[] = { "", "A,", ",A", "A,,B", "-", "A,+" };
 	struct match_list *m = NULL;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		assert_int_equal(match_list_new(cases[i], &m), -EINVAL);
 	assert_null(m);

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The metrics page: both formats to the byte, foreign names, and who gets which format. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/clock.h"
 #include "http/pages.h"
@@ -52,7 +43,6 @@ static void test_accept(void **state)
 		{ "text/plain;version=0.0.4;q=1,*/*;q=0.1", METRIC_PROMETHEUS },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		if (metric_format_choose(cases[i].accept) != cases[i].want)
 			fail_msg("wrong format for '%s'", cases[i].accept);
@@ -126,7 +116,6 @@ static void test_growth(void **state)
 		9.1e15, 1.5e300
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(from) / sizeof(*from); i++) {
 		double value = from[i], last = shown(value);
 
@@ -147,7 +136,6 @@ static void test_formats(void **state)
 {
 	char *text = text_of(one_of_each, METRIC_PROMETHEUS);
 
-	(void)state;
 	assert_string_equal(text, "# HELP a_bytes A.\n"
 				  "# TYPE a_bytes gauge\n"
 				  "a_bytes 1000000000000000\n"
@@ -289,7 +277,6 @@ static void test_page(void **state)
 {
 	char *text = page(METRIC_PROMETHEUS);
 
-	(void)state;
 	has_line(text, "heaptap_inuse_bytes{pid=\"17\",comm=\"a\\\"b\",exe=\"/bin/a\","
 		       "container=\"0123\"} 100.5");
 	has_line(text, "heaptap_scope_inuse_bytes{pid=\"17\",comm=\"a\\\"b\",scope=\"Top/A\","
@@ -329,7 +316,6 @@ static void unknown_is_never_0(void **state)
 {
 	char *text = page(METRIC_PROMETHEUS);
 
-	(void)state;
 	for (char *at = text; (at = strstr(at, "inuse_")); at++) {
 		char *end = strchr(at, '\n');
 
@@ -357,7 +343,6 @@ static void test_families(void **state)
 	char *text = page(METRIC_OPENMETRICS), *save = NULL, name[128], rest[512];
 	size_t cnt = 0;
 
-	(void)state;
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		if (sscanf(line, "# UNIT %127s %511s", name, rest) == 2)
 			assert_string_equal(name + strlen(name) - strlen(rest), rest);
@@ -383,7 +368,6 @@ static void test_rows(void **state)
 	struct serve_view v = view;
 	char *text;
 
-	(void)state;
 	assert_int_equal(rows_past_new(&past), 0);
 	v.rows = past;
 	text = page_of(&v, METRIC_PROMETHEUS);

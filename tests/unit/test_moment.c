@@ -3,18 +3,9 @@
  * test_moment.c - a profile at its peak and at other moments: its values and what belongs to them, through a file; which
  * moment a report shows, and what it says of it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <sys/mman.h>
 
 #include "../lib/pprof_check.h"
 #include "base/err.h"
@@ -172,7 +163,6 @@ static void test_peak(void **state)
 	struct estimate peak;
 	struct witness w;
 
-	(void)state;
 	assert_int_equal(p->types.cnt, PROFILE_VALUE_CAP);
 	assert_int_equal(p->recording.peak_ns, 410 * MS_NS);
 	assert_true(profile_peak(p, &peak));
@@ -200,7 +190,6 @@ static void test_time(void **state)
 		      { 601 * MS_NS, 1000 * MS_NS, 60000 },
 		      { INT64_MAX, 2400 * MS_NS, END_BYTES } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct profile *p = record(false, false);
 
@@ -217,7 +206,6 @@ static void test_unknown(void **state)
 	struct profile *p = record(false, false);
 	struct estimate peak;
 
-	(void)state;
 	assert_int_equal(p->types.cnt, PROFILE_VALUE_CNT);
 	assert_false(profile_peak(p, &peak));
 	assert_int_equal(profile_move_to_peak(p), -ENODATA);
@@ -232,7 +220,6 @@ static void test_drop(void **state)
 {
 	struct profile *p = make(true);
 
-	(void)state;
 	profile_drop_peak(p);
 	p = reread(p);
 	assert_int_equal(p->types.cnt, PROFILE_VALUE_CNT + 1);
@@ -281,7 +268,6 @@ static void test_choice(void **state)
 		{ { .format = REPORT_JSON, .at = REPORT_AT_TIME }, false, false, PROFILE_AT_TIME },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct profile *p = record(cases[i].has_peak, cases[i].has_ended);
 
@@ -298,7 +284,6 @@ static void test_refused(void **state)
 	struct profile *p = record(false, true);
 	struct err why = { 0 };
 
-	(void)state;
 	assert_int_equal(report_move(p, &peak, &why), -ENODATA);
 	assert_non_null(strstr(why.text, "its peak is unknown"));
 	p->recording.inuse = RECORDING_INUSE_UNKNOWN;
@@ -319,7 +304,6 @@ static void test_words(void **state)
 	struct profile *p = record(true, true);
 	char *text;
 
-	(void)state;
 	assert_int_equal(report_move(p, &opts, NULL), 0);
 	text = text_of(p, &opts);
 	expect(text,
@@ -363,7 +347,6 @@ static void test_least(void **state)
 	struct profile *p = record(true, true);
 	char *text;
 
-	(void)state;
 	p->recording.inuse = RECORDING_INUSE_SINCE;
 	p->recording.inuse_since_ns = p->recording.begin_ns + 300 * MS_NS;
 	assert_int_equal(report_move(p, &opts, NULL), 0);
@@ -423,7 +406,6 @@ static void test_json(void **state)
 	struct profile *p = record(true, true);
 	char *text;
 
-	(void)state;
 	assert_int_equal(report_move(p, &opts, NULL), 0);
 	text = text_of(p, &opts);
 	expect(text, "\"at\":\"peak\",\"at_ns\":410000000,\"peak\":{\"bytes\":50080000,");
@@ -451,7 +433,6 @@ static void test_picture(void **state)
 	static const char *const opens[] = { "\"opens\":\"peak_space\"", "\"opens\":\"moment\"",
 					     "\"opens\":\"\"" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(opts) / sizeof(*opts); i++) {
 		struct profile *p = record(true, true);
 		char *text;
@@ -488,7 +469,6 @@ static void test_picture_is_bounded(void **state)
 	struct profile *p = make(false);
 	char *text;
 
-	(void)state;
 	p->samples.data[2].life_cnt = 0;
 	for (uint32_t i = 0; i < 60000; i++) {
 		const struct history_life life = { i % MOMENTS, i % MOMENTS, 1, 1, 0 };
@@ -512,7 +492,6 @@ static void test_by_process(void **state)
 	struct profile *p = record(true, false);
 	struct report *r;
 
-	(void)state;
 	assert_int_equal(report_open(p, &opts, &r), 0);
 	assert_int_equal(r->rows.cnt, 1);
 	assert_string_equal(strset_get(r->names, r->rows.data[0].name), "ffmpeg (PID 14)");

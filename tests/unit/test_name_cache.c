@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_name_cache.c - what one process has looked up, those forked before and after it know. */
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <signal.h>
+#include <sys/wait.h>
 
 #include "symbol/symbol.h"
 #include "symbol/symbol_wire.h"
@@ -89,7 +81,6 @@ static void other_processes_know(void **state)
 	int status;
 	pid_t child;
 
-	(void)state;
 	assert_int_equal(name_cache_new(&c), 0);
 	assert_false(knows_all(c, &of_file));
 	child = fork();
@@ -113,7 +104,6 @@ static void what_is_too_large_is_left_out(void **state)
 	struct name_cache *c = NULL;
 	struct wire_reader r;
 
-	(void)state;
 	q.vaddr_cnt = 1;
 	memset(name, 'n', sizeof(name) - 1);
 	assert_int_equal(name_cache_new(&c), 0);
@@ -136,7 +126,6 @@ static void others_names_are_not_taken(void **state)
 	static const uint64_t others[ADDR_CNT] = { 0x1001, 0x2001, 0x3001 };
 	struct name_cache *c = NULL;
 
-	(void)state;
 	assert_int_equal(name_cache_new(&c), 0);
 	put(c, &of_file);
 	q.key.changed_ns++;
@@ -163,7 +152,6 @@ static void a_full_one_is_renewed(void **state)
 	struct name_cache_query q = of_file;
 	struct name_cache *c = NULL;
 
-	(void)state;
 	assert_int_equal(name_cache_new(&c), 0);
 	put(c, &of_file);
 	for (q.key.ino = 1000; q.key.ino < 200000; q.key.ino++)
@@ -185,7 +173,6 @@ static void hidden_from_children(void **state)
 	int status;
 	pid_t child;
 
-	(void)state;
 	assert_int_equal(name_cache_new(&c), 0);
 	put(c, &of_file);
 	name_cache_hide(c);

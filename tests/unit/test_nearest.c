@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_nearest.c - mistyped names find the name that was meant, other words none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/names.h"
 
@@ -30,7 +24,6 @@ static void counts_mistakes(void **state)
 		{ "abcdef", "ghijkl", 6 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		size_t one = edit_distance(cases[i].a, cases[i].b);
 		size_t other = edit_distance(cases[i].b, cases[i].a);
@@ -51,7 +44,6 @@ static void finds_what_was_meant(void **state)
 		{ "", 3 },	 { "x", 3 },	  { "rec", 3 },	   { "records", 0 }, { "serve", 3 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		if (nearest_name(cases[i].word, names, 3) != cases[i].want)
 			fail_msg("'%s': %zu", cases[i].word, nearest_name(cases[i].word, names, 3));
@@ -61,7 +53,6 @@ static void long_words_are_far_from_everything(void **state)
 {
 	char word[NEAREST_WORD_CAP + 2], other[NEAREST_WORD_CAP + 1];
 
-	(void)state;
 	memset(word, 'a', sizeof(word));
 	memset(other, 'b', sizeof(other));
 	word[sizeof(word) - 1] = 0;

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Why nothing was sampled, and the command that helps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <errno.h>
-#include <string.h>
+#include "unit.h"
 
 #include "base/clock.h"
 #include "proc/runtime_kind.h"
@@ -43,7 +35,6 @@ static void test_too_little(void **state)
 {
 	struct nothing n = ordinary();
 
-	(void)state;
 	n.call_cnt = 90;
 	expect(&n, 0, "PID 12 (ls) called its allocator 90 times, for less than about 192 KiB",
 	       ": heaptap record --rate 1 -p 12,13");
@@ -58,7 +49,6 @@ static void test_failed(void **state)
 {
 	struct nothing n = ordinary();
 
-	(void)state;
 	n.site_cnt = 0;
 	n.failed_cnt = 8;
 	n.failed_why = "the kernel was busy";
@@ -72,7 +62,6 @@ static void test_untapped(void **state)
 {
 	struct nothing n = ordinary();
 
-	(void)state;
 	n.is_untapped = true;
 	n.argv = ls;
 	expect(&n, 0, "PID 12 (ls) was not tapped yet when the recording ended",
@@ -84,7 +73,6 @@ static void test_tapped(void **state)
 {
 	struct nothing n = ordinary();
 
-	(void)state;
 	n.is_tapped = true;
 	expect(&n, 0, "PID 12 (ls) allocated less than about 192 KiB in 2.0 s (one sample",
 	       ": heaptap record --rate 1 -p 12,13");
@@ -100,7 +88,6 @@ static void test_unseen(void **state)
 {
 	struct nothing n = ordinary();
 
-	(void)state;
 	n.unseen = "/opt/x contains jemalloc, whose functions have no names";
 	expect(&n, 0, "of PID 12 (ls): /opt/x contains jemalloc", "");
 	n.site_cnt = 0;
@@ -114,7 +101,6 @@ static void test_quotes(void **state)
 	struct nothing n = ordinary();
 	char *many[200], word[] = "a-word";
 
-	(void)state;
 	n.call_cnt = 1;
 	n.argv = hostile;
 	expect(&n, 0, "called its allocator 1 time,", "heaptap record --rate 1 -- sh -c ...");
@@ -129,7 +115,6 @@ static void test_no_calls(void **state)
 {
 	struct nothing n = ordinary();
 
-	(void)state;
 	expect(&n, 0, "made no malloc calls in 2.0 s", "heaptap record -d 5m -p 12,13");
 	n.argv = ls;
 	expect(&n, 0, "to record its children, too", "heaptap record --follow -- ls -l /");
@@ -144,7 +129,6 @@ static void test_no_allocator(void **state)
 {
 	struct nothing n = ordinary();
 
-	(void)state;
 	n.site_cnt = 0;
 	kind = (struct heap_kind){ .file_cnt = 2 };
 	expect(&n, -ENODATA, "no known allocator found in its 2 mapped files",
@@ -161,7 +145,6 @@ static void test_samplers(void **state)
 {
 	struct nothing n = ordinary();
 
-	(void)state;
 	n.is_usdt = true;
 	expect(&n, 0, "PID 12 (ls) has a sampler that reported nothing",
 	       ": heaptap record --source probes -p 12,13");

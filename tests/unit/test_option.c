@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One table of options: the command line, the file, which of them wins, help, and what is told. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/err.h"
 #include "cmd/option.h"
@@ -198,7 +189,6 @@ static void test_defaults(void **state)
 {
 	struct settings s;
 
-	(void)state;
 	make_sound(NULL, NULL, &s);
 	assert_false(s.quiet);
 	assert_string_equal(s.name, "nobody");
@@ -217,7 +207,6 @@ static void test_command_line(void **state)
 {
 	struct settings s;
 
-	(void)state;
 	make_sound(
 		NULL,
 		"-qn ann --word=a --word b --number 1 --number 2 --count 3 --size=2m --time 1500ms "
@@ -254,7 +243,6 @@ static void test_rest_of_line(void **state)
 	struct errors e = { 0 };
 	int argc = split(line, argv);
 
-	(void)state;
 	assert_int_equal(option_read_args(&table, argc, argv, on_error, &e, &args), 0);
 	assert_int_equal(args.first, 2);
 	assert_string_equal(option_args_find(&args, "quiet"), "");
@@ -276,7 +264,6 @@ static void assert_line_refused(const char *line, const char *what)
 
 static void test_bad_command_line(void **state)
 {
-	(void)state;
 	assert_line_refused("--nmae x", "unknown option '--nmae': did you mean --name?");
 	assert_line_refused("--only-hree x", "unknown option '--only-hree'\n"); /* hidden */
 	assert_line_refused("--only", "'--only-here' needs a value"); /* getopt abbreviates */
@@ -317,7 +304,6 @@ static void test_file(void **state)
 		"count = 3\nsize = 4096\ntime = \"2s\"\npercent = 0.5\npace = 'fast'\n";
 	struct settings s;
 
-	(void)state;
 	make_sound(file, NULL, &s);
 	assert_true(s.quiet);
 	assert_string_equal(s.name, "ann");
@@ -349,7 +335,6 @@ static void test_command_line_wins(void **state)
 	static const char file[] = "name = 'ann'\nword = ['a', 'b']\ncount = 3\n";
 	struct settings s;
 
-	(void)state;
 	make_sound(file, "--word c --name ben", &s);
 	assert_string_equal(s.name, "ben");
 	assert_int_equal(s.words.cnt, 1); /* all that the file says of it is replaced */
@@ -393,7 +378,6 @@ static void test_bad_file(void **state)
 	struct settings s;
 	struct errors e;
 
-	(void)state;
 	assert_int_equal(make(file, NULL, &s, &e), -EINVAL);
 	for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++)
 		if (!strstr(e.text, want[i]))
@@ -410,7 +394,6 @@ static void test_printed_settings(void **state)
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
 
-	(void)state;
 	make_sound("name = \"it's \\\"\\n\"\nword = ['^\\d$', 'b\"']\nnumber = [5]\n",
 		   "--size=3k --time 1500ms --percent 0.25 --limit 5! -q --pace fastest", &s);
 	option_print_settings(&table, &s, out);
@@ -440,7 +423,6 @@ static void test_equal_and_copy(void **state)
 					     "only-here", "limit", "pace" };
 	struct settings a, b;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
 		make_sound(NULL, NULL, &a);
 		make_sound(NULL, lines[i], &b);
@@ -463,7 +445,6 @@ static void test_help(void **state)
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
 
-	(void)state;
 	option_print_help(&table, out);
 	fclose(out);
 	assert_non_null(strstr(text, "\nwhat there is:\n"));

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_option_args.c - what a command line says, and what it does wrong is said in one sentence that helps. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "cmd/option.h"
 
@@ -105,7 +96,6 @@ static void assert_seen(bool ends_at_operand, const char *line, const char *want
 
 static void reads_as_getopt_does(void **state)
 {
-	(void)state;
 	assert_seen(true, "-qd 5 --dur=6 --max-live 3 --json --naive a -z",
 		    "quiet duration=5 duration=6 max-live=3 json naive | a -z");
 	assert_seen(false, "a -q b -- -z", "quiet | a b -z");
@@ -115,7 +105,6 @@ static void reads_as_getopt_does(void **state)
 /* A number may be a word of its own, unless a file has that name; a text has to be behind "=". */
 static void values_may_be_left_out(void **state)
 {
-	(void)state;
 	assert_seen(false, "--frames", "frames |");
 	assert_seen(false, "--frames=3 a", "frames=3 | a");
 	assert_seen(false, "--frames 3 a", "frames=3 | a");
@@ -155,7 +144,6 @@ static void says_what_is_wrong(void **state)
 	struct told told;
 	char seen[256];
 
-	(void)state;
 	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(*cases); i++)
 		if (read_all(i % 2, cases[i / 2].line, seen, &told) != -EINVAL || told.cnt != 1 ||
 		    strcmp(told.text, cases[i / 2].want))
@@ -170,7 +158,6 @@ static void long_words_are_cut(void **state)
 	char line[240], seen[256];
 	struct told told;
 
-	(void)state;
 	memset(line, 'a', sizeof(line));
 	memcpy(line, "--", 2);
 	line[sizeof(line) - 1] = '\0';

@@ -2,22 +2,12 @@
 /*
  * test_otel_process_ctx.c - key names published by a process: this one.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
 #include <stdatomic.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include "proc/tag_sources.h"
 #include "proc/process.h"
@@ -101,7 +91,6 @@ static void test_decode(void **state)
 	struct payload *p = calloc(1, sizeof(*p)), *resource = calloc(1, sizeof(*resource));
 	struct tag_keys keys;
 
-	(void)state;
 	put_string(resource, 1, "service.name", "shop");
 	put_message(p, 1, resource);
 	put_string(p, 2, SCHEMA, "tlsdesc_v1_dev");
@@ -151,7 +140,6 @@ static void test_decode_damaged(void **state)
 	uint8_t *exact;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < 300; i++)
 		many[i] = "k";
 	put_array(p, 2, KEYS, many, 300);
@@ -265,7 +253,6 @@ static void test_process(void **state)
 	struct otel_process_ctx ctx;
 	struct header *h;
 
-	(void)state;
 	put_string(p, 2, SCHEMA, "tls_v1");
 	put_array(p, 2, KEYS, three, 3);
 	assert_int_equal(read_self(0, &ctx), -ENOENT);
@@ -316,7 +303,6 @@ static void test_updates(void **state)
 	pthread_t thread;
 	int i, good = 0;
 
-	(void)state;
 	put_array(even, 2, KEYS, three, 3);
 	put_array(odd, 2, KEYS, three, 1);
 	u.h = publish(even, true);

@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Where a recording is written to: nothing is overwritten, no link is followed, nothing is lost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "unit.h"
 
 #include "base/err.h"
 #include "record/out_file.h"
@@ -235,7 +224,6 @@ static void test_devices(void **state)
 {
 	struct out_file *of = open_new("/dev/null", false);
 
-	(void)state;
 	write_new(of);
 	assert_int_equal(out_file_commit(of), 0);
 	assert_string_equal(out_file_path(of), "/dev/null");
@@ -271,7 +259,6 @@ static void test_default_name(void **state)
 	};
 	char name[OUT_FILE_NAME_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		out_file_default_name(cases[i].comm, 14662, 1795490724, name);
 		assert_string_equal(name, cases[i].name);
@@ -280,7 +267,6 @@ static void test_default_name(void **state)
 
 static void test_stdout_names(void **state)
 {
-	(void)state;
 	assert_true(out_file_is_stdout("-"));
 	assert_true(out_file_is_stdout("/dev/stdout"));
 	assert_false(out_file_is_stdout("./-"));

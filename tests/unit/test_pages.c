@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The pages of `heaptap serve` for people, and their data: what is said, and that foreign names stay names. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/clock.h"
 #include "http/pages.h"
@@ -68,7 +59,6 @@ static void test_index(void **state)
 				      .version = "1" };
 	char *text = index_text(&v);
 
-	(void)state;
 	assert_null(strstr(text, "<script>"));
 	assert_null(strstr(text, "<b>"));
 	assert_non_null(strstr(text, "a&quot;&lt;b&gt;&amp;\\\n<"));
@@ -120,7 +110,6 @@ static void test_process_page(void **state)
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
 
-	(void)state;
 	assert_non_null(out);
 	assert_int_equal(process_page_write(&v, &p, true, out), 0);
 	v.loss_cnt = 2;
@@ -154,7 +143,6 @@ static void test_process_page_without_past(void **state)
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
 
-	(void)state;
 	assert_non_null(out);
 	assert_int_equal(inuse_past_new(&past), 0);
 	assert_true(inuse_past_begin(past, 0));
@@ -205,7 +193,6 @@ static void test_page_of_many(void **state)
 				      .past = past };
 	char *text;
 
-	(void)state;
 	for (int i = 0; i < MANY; i++)
 		p[i] = (struct serve_process){ .pid = i + 1,
 					       .comm = "postgres-backend",
@@ -267,7 +254,6 @@ static void test_json(void **state)
 				.keep = { .kept = kept, .kept_cnt = PAGE_JSON_SAVED_MAX + 5 } };
 	char *text;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
 		kept[i] = (struct serve_kept){ .pid = i ? 17 : 18,
 					       .comm = "b",
@@ -314,7 +300,6 @@ static void test_json_rows(void **state)
 	char *text = json_of(&v, &p);
 	uint64_t now = now_ns();
 
-	(void)state;
 	assert_null(strstr(text, "\"rows\"")); /* with --rows-interval 0 */
 	free(text);
 	assert_int_equal(rows_past_new(&past), 0);
@@ -359,7 +344,6 @@ static void test_page_files(void **state)
 		"@import",  "url("
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
 		for (size_t k = 0; k < sizeof(never) / sizeof(*never); k++)
 			if (strstr(files[i], never[k]))
@@ -391,7 +375,6 @@ static void test_process_page_moments(void **state)
 	struct serve_view v = { .processes = &p, .process_cnt = 1 };
 	struct stack_past *past;
 
-	(void)state;
 	check_page(&v, false, "with --past-interval 0 nothing is stored.", "<form");
 	assert_int_equal(stack_past_new(1, &past), 0);
 	v.stacks = past;

@@ -2,16 +2,9 @@
 /*
  * test_placement.c - where a probe goes, on hand-assembled functions.
  */
-#include <elf.h>
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <elf.h>
 
 #include "elf/elf_file.h"
 #include "elf/unwind_table.h"
@@ -152,7 +145,6 @@ static void test_cases(void **state)
 {
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct made_elf m = code_elf(cases[i].code, cases[i].bytes);
 		struct placement_request req = {
@@ -194,7 +186,6 @@ static void test_far_jump_back(void **state)
 	struct made_elf m;
 	int32_t back;
 
-	(void)state;
 	memset(code, 0xcc, sizeof(code));
 	memcpy(code, (const uint8_t[]){ MOV_RDI_RBX, PUSH_RBX }, 4);
 	code[595] = 0xe9;
@@ -223,7 +214,6 @@ static void test_errors(void **state)
 	struct placement got;
 	struct elf_file *ef;
 
-	(void)state;
 	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
 	assert_int_equal(placement_find(ef, &req, &got), -ENOENT);
 	assert_int_equal(placement_shape(ef, req.fn_vaddr, 1, sh), -ENOENT);
@@ -249,7 +239,6 @@ static void test_shape(void **state)
 	struct code_shape *sh = calloc(1, sizeof(*sh));
 	struct elf_file *ef;
 
-	(void)state;
 	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
 	assert_int_equal(placement_shape(ef, v, sizeof(code), sh), 0);
 	assert_int_equal(sh->out_cnt, 3);
@@ -277,7 +266,6 @@ static void test_shape_is_bounded(void **state)
 	struct made_elf m;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(code); i += 5)
 		memcpy(code + i, (const uint8_t[]){ 0xe8, 0, 0, 1, 0 }, 5);
 	m = code_elf(code, sizeof(code));
@@ -316,7 +304,6 @@ static void test_fde_index(void **state)
 	uint64_t v, start, end;
 	size_t i;
 
-	(void)state;
 	memcpy(hdr + 12, pairs, sizeof(pairs));
 	m = made_elf_new(&s, 1);
 	v = made_elf_vaddr(&m, 1);

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_plan.c - the choice between the ways to attach, and whose a definition is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <errno.h>
-#include <string.h>
+#include "unit.h"
 
 #include "kernel/uprobe_events.h"
 #include "track/policy.h"
@@ -47,7 +39,6 @@ static void test_model(void **state)
 		{ 100, 7017, 3209, 1049, 788 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
 		const struct plan_input in = input(table[i].others + 1, SHARING_AUTO);
 
@@ -69,7 +60,6 @@ static void test_front(void **state)
 	const struct plan_sharer idle[] = { { 10, 3 }, { 20, 1 }, { 30, 2 } };
 	struct plan_sharer s[] = { { 0, 4 }, { A_PLACE, 3 }, { A_PLACE, 1 }, { 0, 2 } };
 
-	(void)state;
 	/* Nobody gains what another does not lose, or nothing that counts. */
 	assert_int_equal(plan_front(same, 3, 455), 3);
 	assert_int_equal(plan_front(idle, 3, 455), 3);
@@ -96,7 +86,6 @@ static void test_choice(void **state)
 {
 	struct plan_input in = input(1, SHARING_AUTO);
 
-	(void)state;
 	assert_int_equal(plan_choose(&in), SHARING_OWN);
 	in = input(30, SHARING_AUTO);
 	assert_int_equal(plan_choose(&in), SHARING_EVENT);
@@ -119,7 +108,6 @@ static void test_wish(void **state)
 {
 	struct plan_input in = input(1, SHARING_AUTO);
 
-	(void)state;
 	in.wanted = SHARING_EVENT;
 	assert_int_equal(plan_choose(&in), SHARING_EVENT);
 	in.has_event = false;
@@ -139,7 +127,6 @@ static void test_hysteresis(void **state)
 {
 	size_t kept_cnt = 0, first_event = 0, last_own = 0;
 
-	(void)state;
 	for (size_t n = 1; n <= 400; n++) {
 		const struct plan_input own = input(n, SHARING_OWN),
 					event = input(n, SHARING_EVENT);
@@ -160,7 +147,6 @@ static void test_hysteresis(void **state)
 /* Units cancel: a machine on which all is three times as dear chooses the same. */
 static void test_scale(void **state)
 {
-	(void)state;
 	for (size_t n = 1; n <= 50; n++) {
 		struct plan_input in = input(n, SHARING_OWN), slow = in, unmeasured = in;
 
@@ -177,7 +163,6 @@ static void test_names(void **state)
 {
 	static const char *const names[] = { "auto", "own", "event", "all" };
 
-	(void)state;
 	for (enum sharing w = SHARING_AUTO; w <= SHARING_ALL; w++)
 		assert_string_equal(sharing_name(w), names[w]);
 }
@@ -203,7 +188,6 @@ static void test_owner(void **state)
 	struct uprobe_owner owner;
 	size_t name_len;
 
-	(void)state;
 	assert_int_equal(uprobe_event_owner(line, &owner, &name, &name_len), 0);
 	assert_int_equal(owner.pid, 412);
 	assert_int_equal(owner.start_time_ticks, 90345);

@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_pprof.c - profiles written, read back and checked; files that are none, cut off, bombs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-#include <zlib.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <sys/mman.h>
+#include <zlib.h>
 
 #include "../lib/pprof_check.h"
 #include "made_note.h"
@@ -91,7 +82,6 @@ static void survives_the_way_there_and_back(void **state)
 	struct err why;
 	size_t n = write_to(p, file);
 
-	(void)state;
 	if (pprof_check(file, n, &why))
 		fail_msg("%s", why.text);
 	if (pprof_read_mem(file, n, &q, &why))
@@ -147,7 +137,6 @@ static void recording_survives(void **state)
 	struct err why;
 	size_t n;
 
-	(void)state;
 	*r = RECORDING_NONE;
 	r->is_known = true;
 	r->pid = 14662;
@@ -221,7 +210,6 @@ static void cut_anywhere(void **state)
 	size_t n = write_to(p, file), bytes = unpack(file, n, raw), failed = 0;
 	struct err why;
 
-	(void)state;
 	for (size_t cut = 0; cut < n; cut++) {
 		uint8_t *exact = malloc(cut + 1); /* so that a read behind it is seen */
 
@@ -274,7 +262,6 @@ static void says_what_it_is_instead(void **state)
 	struct err why;
 	struct profile *p;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		assert_int_equal(pprof_read_mem(cases[i].data, cases[i].bytes, &p, &why), -EBADMSG);
 		if (!strstr(why.text, cases[i].want))
@@ -289,7 +276,6 @@ static void error_names_the_offset(void **state)
 	struct err why;
 	struct profile *p;
 
-	(void)state;
 	assert_int_equal(pprof_read_mem(data, sizeof(data), &p, &why), -EBADMSG);
 	assert_int_equal(why.offset, 4);
 	assert_non_null(strstr(why.text, "2 values"));
@@ -318,7 +304,6 @@ static void refuses_a_bomb(void **state)
 {
 	struct err why;
 
-	(void)state;
 	refuse_zeros(FILE_CAP, FILE_CAP / 2, &why);
 	assert_non_null(strstr(why.text, "limit"));
 	refuse_zeros(64 << 20, GUNZIP_BYTES_MAX, &why);
@@ -461,7 +446,6 @@ static void checker_takes_scopes_and_tasks(void **state)
 	struct profile *p = make_profile();
 	struct err why = { 0 };
 
-	(void)state;
 	add_task(p, 0);
 	made_note(p, "scope_peak: bytes=7 time=2026-11-21T22:01:02.123Z scope=Top");
 	made_note(p, "instance: task=7 state=exited inuse_bytes=5 scope=Top/conn");
@@ -505,7 +489,6 @@ static void checker_sees_each_broken_rule(void **state)
 	};
 	uint8_t *file = malloc(FILE_CAP);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct profile *p = make_profile();
 		struct err why = { 0 };
@@ -529,7 +512,6 @@ static void checker_sees_raw_faults(void **state)
 	size_t bytes = unpack(file, write_to(p, file), raw);
 	struct err why;
 
-	(void)state;
 	assert_int_equal(pprof_check(raw, bytes, &why), 0);
 	at = memmem(raw, bytes, "m\xc3\xa4in", 5);
 	assert_non_null(at);
@@ -547,7 +529,6 @@ static void write_error_is_returned(void **state)
 	struct profile *p = make_profile();
 	FILE *full = fopen("/dev/full", "w");
 
-	(void)state;
 	assert_non_null(full);
 	assert_int_equal(pprof_write(p, fileno(full)), -ENOSPC);
 	assert_int_equal(pprof_write(p, -1), -EBADF);

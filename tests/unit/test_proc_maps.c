@@ -1,22 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_proc_maps.c - maps texts are understood, broken ones refused, mapped files opened. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/fd.h"
 #include "proc/process.h"
@@ -74,7 +61,6 @@ static void test_golden(void **state)
 	char *text = read_file(GOLDEN_DIR "server.maps");
 	char *expected = read_file(GOLDEN_DIR "server.expected"), *got;
 
-	(void)state;
 	assert_non_null(text);
 	assert_non_null(expected);
 	assert_int_equal(proc_maps_parse(text, &maps), 0);
@@ -109,7 +95,6 @@ static void test_broken_texts(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct proc_maps maps = { 0 };
 		int err = proc_maps_parse(strdup(cases[i].text), &maps);
@@ -140,7 +125,6 @@ static void test_find(void **state)
 	struct proc_maps maps;
 	size_t i, t;
 
-	(void)state;
 	for (t = 0; t < 2; t++) {
 		assert_int_equal(proc_maps_parse(strdup(texts[t]), &maps), 0);
 		for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -174,7 +158,6 @@ static void test_own_maps(void **state)
 	char buf[16];
 	int fd;
 
-	(void)state;
 	assert_int_equal(proc_maps_read(NULL, getpid(), 0, &maps), 0);
 	m = proc_maps_find(&maps, (uint64_t)(uintptr_t)test_own_maps);
 	assert_non_null(m);
@@ -202,7 +185,6 @@ static void test_mapped_inode(void **state)
 	uint32_t dev = 0;
 	uint64_t ino = 0;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(process_mapped_inode(fd, &dev, &ino), 0);
 	close(fd);
@@ -225,7 +207,6 @@ static void test_no_memory_no_maps(void **state)
 	struct proc_maps maps;
 	pid_t zombie = fork();
 
-	(void)state;
 	if (zombie == 0)
 		_exit(0);
 	waitid(P_PID, (id_t)zombie, NULL, WEXITED | WNOWAIT);
@@ -271,7 +252,6 @@ static void test_replaced_file(void **state)
 	struct proc_maps maps;
 	char buf[4] = "";
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "old", 3), 3);
 	m = map_file(fd, &maps);
@@ -314,7 +294,6 @@ static void test_by_name_and_devices(void **state)
 	struct proc_maps maps;
 	struct proc_map moved;
 
-	(void)state;
 	m = map_file(fd, &maps);
 	assert_non_null(m);
 	moved = *m;

@@ -1,29 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* test_process.c - what a process is, and why it cannot be recorded, for real processes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
-#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "proc/process.h"
@@ -62,7 +48,6 @@ static void test_container_ids(void **state)
 	char id[CONTAINER_ID_BYTES];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		container_id_from_cgroup(cases[i].cgroup, id);
 		if (strcmp(id, cases[i].id))
@@ -112,7 +97,6 @@ static void test_container_ids_of_mounts(void **state)
 	};
 	char id[CONTAINER_ID_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		container_id_from_mountinfo(cases[i].mountinfo, id);
 		if (strcmp(id, cases[i].id))
@@ -124,7 +108,6 @@ static void test_container_given(void **state)
 {
 	struct err why;
 
-	(void)state;
 	assert_true(container_id_matches(ID64, ID64));
 	assert_true(container_id_matches(ID64, "0123456789ab"));
 	assert_true(container_id_matches(ID64, "containerd://" ID64));
@@ -150,7 +133,6 @@ static void test_self(void **state)
 	struct err why;
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
-	(void)state;
 	assert_true(n > 0);
 	exe[n] = '\0';
 	prctl(PR_SET_NAME, "odd) R (name");
@@ -180,7 +162,6 @@ static void test_called(void **state)
 	struct process_info info;
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
-	(void)state;
 	assert_true(n > 0);
 	exe[n] = '\0';
 	slash = strrchr(exe, '/');
@@ -211,7 +192,6 @@ static void test_no_such_process(void **state)
 	struct process_info info;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0)
 		_exit(0);
 	waitpid(pid, NULL, 0);
@@ -226,7 +206,6 @@ static void test_zombie(void **state)
 	struct err why;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0)
 		_exit(0);
 	waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT);
@@ -243,7 +222,6 @@ static void test_kernel_thread(void **state)
 	struct process_info info;
 	struct err why;
 
-	(void)state;
 	if (process_info_read(NULL, 2, &info) || strcmp(info.comm, "kthreadd")) {
 		skip(); /* in a pid namespace there are none */
 	}
@@ -316,7 +294,6 @@ static void test_main_thread_gone(void **state)
 	struct err why;
 	int fd = -1;
 
-	(void)state;
 	assert_int_equal(process_info_read(NULL, pid, &info), 0);
 	assert_true(info.is_main_thread_gone);
 	assert_false(info.is_zombie);
@@ -354,7 +331,6 @@ static void test_thread_id(void **state)
 	char want[64];
 	struct err why;
 
-	(void)state;
 	pthread_barrier_init(&barrier, NULL, 2);
 	assert_int_equal(pthread_create(&thread, NULL, second_thread, &barrier), 0);
 	pthread_barrier_wait(&barrier);
@@ -381,7 +357,6 @@ static void test_address_limit(void **state)
 	pid_t pid = start_child(limit_memory);
 	struct process_info info;
 
-	(void)state;
 	assert_int_equal(process_info_read(NULL, pid, &info), 0);
 	end_child(pid);
 	assert_int_equal(info.address_limit_bytes, 1ULL << 45);
@@ -417,7 +392,6 @@ static void test_seccomp(void **state)
 	pid_t pid = start_child(restrict_one_thread);
 	struct process_info info;
 
-	(void)state;
 	assert_int_equal(process_info_read(NULL, pid, &info), 0);
 	end_child(pid);
 	assert_int_equal(info.seccomp, 1);
@@ -432,7 +406,6 @@ static void test_not_ours(void **state)
 	struct err why = { 0 };
 	pid_t pid;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	assert_int_equal(pipe(fds), 0);
@@ -464,7 +437,6 @@ static void test_pid_namespace(void **state)
 	pid_t helper, pid = 0;
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(process_info_read(NULL, getpid(), &info), 0);
 	if (geteuid() || info.in_pid_namespace)
 		skip();
@@ -511,7 +483,6 @@ static void test_32bit(void **state)
 	int fd = mkstemp(path), i, err;
 	pid_t pid;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, image, sizeof(image)), sizeof(image));
 	assert_int_equal(fchmod(fd, 0755), 0);
@@ -545,7 +516,6 @@ static void test_cmdline(void **state)
 	pid_t pid = fork();
 	size_t bytes;
 
-	(void)state;
 	assert_true(pid >= 0);
 	if (!pid) {
 		execlp("sleep", "a name", "1000", NULL);

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_profile.c - building a profile in memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <errno.h>
-#include <math.h>
-#include <string.h>
+#include "unit.h"
 
 #include "profile/profile.h"
 
@@ -17,7 +8,6 @@ static void test_heap_types(void **state)
 {
 	struct profile *p = NULL;
 
-	(void)state;
 	assert_int_equal(profile_new(&p), 0);
 	assert_int_equal(profile_find_type(p, "inuse_space"), -ENOENT);
 	assert_int_equal(profile_set_heap_types(p, 65536), 0);
@@ -35,7 +25,6 @@ static void test_heap_types(void **state)
 
 static void test_values(void **state)
 {
-	(void)state;
 	assert_int_equal(profile_value(0.5), 1);
 	assert_int_equal(profile_value(-2.5), -3);
 	assert_true(profile_value(0x1p62) == (int64_t)1 << 62);
@@ -53,7 +42,6 @@ static void test_samples(void **state)
 	struct profile_sample *s = NULL;
 	struct profile *p = NULL;
 
-	(void)state;
 	assert_int_equal(profile_new(&p), 0);
 	assert_int_equal(profile_set_heap_types(p, 1), 0);
 	for (int i = 0; i < 1000; i++) {
@@ -90,7 +78,6 @@ static void test_comments(void **state)
 	struct profile *p = NULL;
 	char longer[4000];
 
-	(void)state;
 	memset(longer, 'x', sizeof(longer) - 1);
 	longer[sizeof(longer) - 1] = '\0';
 	assert_int_equal(profile_new(&p), 0);

@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_profile_symbols.c - names for addresses of this very program, and what gets none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "elf/elf_file.h"
 #include "profile/profile.h"
@@ -93,7 +82,6 @@ static void names_addresses_of_both_kinds(void **state)
 	uint64_t vaddr;
 	size_t missing = 7;
 
-	(void)state;
 	assert_int_equal(elf_file_open(self, &ef), 0);
 	assert_int_equal(elf_file_off_to_vaddr(ef, a - m.start + m.offset, &vaddr), 0);
 	elf_file_close(ef);
@@ -126,7 +114,6 @@ static void leaves_what_is_not_the_file(void **state)
 	struct profile_mapping m = mapping_of(p, named_in_this_test);
 	size_t missing = 0, cnt = sizeof(paths) / sizeof(*paths);
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	snprintf(fifo, sizeof(fifo), "%s/fifo", folder);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
@@ -172,7 +159,6 @@ static void takes_the_allocator_off_the_leaf(void **state)
 	int64_t values[PROFILE_VALUE_CNT] = { 0 };
 	const struct profile_sample *s;
 
-	(void)state;
 	assert_int_equal(vec_push(&p->mappings, m), 0);
 	assert_int_equal(vec_push(&p->mappings, je), 0);
 	add_location(p, 0, (uintptr_t)named_in_this_test + 4); /* 0 */
@@ -237,7 +223,6 @@ static void fills_in_what_was_recorded_elsewhere(void **state)
 	struct seen seen = { 0 };
 	struct profile_symbol_places places = { .on_file = see_file, .ctx = &seen };
 
-	(void)state;
 	if (!build_id[0])
 		skip();
 	m = (struct profile_mapping){ .limit = UINT64_MAX,

@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_push.c - push targets, the bytes of requests, what answers mean, secrets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/err.h"
 #include "parca.pb-c.h"
@@ -44,7 +33,6 @@ static void targets_that_are_right(void **state)
 	};
 	struct err why;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct push_target t;
 
@@ -92,7 +80,6 @@ static void targets_that_are_wrong(void **state)
 	struct err why;
 	struct push_target t;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		assert_int_equal(push_target_parse(cases[i].text, &t, &why), -EINVAL);
 		if (!strstr(why.text, cases[i].why))
@@ -123,7 +110,6 @@ static void passwords_are_not_repeated(void **state)
 	char shown[64];
 	struct err why;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		why.text[0] = '\0';
 		assert_int_equal(push_target_parse(texts[i], &t, &why), -EINVAL);
@@ -147,7 +133,6 @@ static void file_names_are_apart(void **state)
 	struct err why;
 	struct push_target t;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(push_target_parse(texts[i], &t, &why), 0);
 		push_target_file_name(&t, names[i]);
@@ -170,7 +155,6 @@ static void a_grpc_frame_holds_the_message(void **state)
 	uint8_t *body;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(push_parca_encode(two, 2, &body, &n), 0);
 	assert_true(n > PUSH_PARCA_FRAME_BYTES);
 	assert_int_equal(body[0], 0);
@@ -201,7 +185,6 @@ static void the_bytes_on_the_wire(void **state)
 	uint8_t *body;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(push_parca_encode(&one, 1, &body, &n), 0);
 	assert_int_equal(n, sizeof(parca));
 	assert_memory_equal(body, parca, n);
@@ -218,7 +201,6 @@ static void a_pyroscope_request_is_the_bare_message(void **state)
 	uint8_t *body;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(push_pyroscope_encode(two, 2, &body, &n), 0);
 	m = push__v1__push_request__unpack(NULL, n, body);
 	assert_non_null(m);
@@ -248,7 +230,6 @@ static void grpc_answers(void **state)
 {
 	struct push_answer a = GRPC(200, "HTTP/2 200 \r\n", "grpc-status: 0\r\n", "\r\n");
 
-	(void)state;
 	assert_int_equal(a.verdict, PUSH_SENT);
 	a = GRPC(200, "Grpc-Status:3", "grpc-message:  bad%20%22label%22 \xc3\xa4%C3%A4%\r\n");
 	assert_int_equal(a.verdict, PUSH_REFUSED);
@@ -269,7 +250,6 @@ static void answers_without_a_status_are_no_success(void **state)
 {
 	struct push_answer a = GRPC(200, "content-type: text/html");
 
-	(void)state;
 	assert_int_equal(a.verdict, PUSH_RETRY_FEW);
 	assert_string_equal(a.text, "HTTP status 200 and no grpc-status");
 	a = GRPC(200, "grpc-status: x", "grpc-status: 1234", "grpc-status:", "x-grpc-status: 0");
@@ -288,7 +268,6 @@ static void pyroscope_answers(void **state)
 	struct push_answer a;
 	char long_body[600];
 
-	(void)state;
 	push_pyroscope_answer(200, "{}", 2, &a);
 	assert_int_equal(a.verdict, PUSH_SENT);
 	push_pyroscope_answer(400, body, strlen(body), &a);
@@ -328,7 +307,6 @@ static void secrets(void **state)
 	char got[PUSH_SECRET_MAX], *huge = malloc(5001);
 	struct err why;
 
-	(void)state;
 	assert_int_equal(secret("s3cret \r\nsecond line", 0600, got, &why), 0);
 	assert_string_equal(got, "s3cret");
 	assert_int_equal(secret("s3cret", 0640, got, &why), 0);

@@ -3,20 +3,12 @@
  * test_push_queue.c - the times of the queue, when a try comes again, and the thread that runs one. The
  * target is a port of this process that nobody accepts on; tests/consumers/test_push.sh has servers.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
+
 #include <netinet/in.h>
 #include <pthread.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -91,7 +83,6 @@ static void nothing_to_send_is_no_work(void **state)
 	int fd = refusing_port(&port);
 	struct push_queue *q = open_queue(port, 10);
 
-	(void)state;
 	assert_int_equal(run_for(q, 100 * NS_PER_MS), 0);
 	push_queue_close(q);
 	close(fd);
@@ -107,7 +98,6 @@ static void tries_come_apart(void **state)
 	struct push_queue *q = open_queue(port, 10);
 	unsigned int turns;
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(push_queue_add(q, &series, 1), 0);
 	/* Waits of 25-50, 50-100, 100-200, then 200-400 ms: for all three together. */
@@ -162,7 +152,6 @@ static void giving_up_is_no_recovery(void **state)
 	uint16_t port;
 	struct stubborn_server server = { refusing_port(&port), "HTTP/1.1 500 Sorry\r\n" NO_BODY };
 
-	(void)state;
 	assert_int_equal(listen(server.listening, 8), 0);
 	assert_int_equal(pthread_create(&thread, NULL, answer_all, &server), 0);
 	get_options_of("pyroscope", port, 10, &opts);
@@ -199,7 +188,6 @@ static void a_pause_is_kept(void **state)
 	struct stubborn_server server = { refusing_port(&port),
 					  "HTTP/1.1 429 Slow down\r\nRetry-After: 1\r\n" NO_BODY };
 
-	(void)state;
 	assert_int_equal(listen(server.listening, 8), 0);
 	assert_int_equal(pthread_create(&thread, NULL, answer_all, &server), 0);
 	get_options_of("pyroscope", port, 10, &opts);
@@ -317,7 +305,6 @@ static void what_never_gets_through_is_given_up(void **state)
 {
 	struct push_queue_stats stats;
 
-	(void)state;
 	send_to_slow(20000, &stats);
 	assert_int_equal(stats.failed_cnt, PUSH_TRIES_MAX);
 	assert_int_equal(stats.refused_cnt, 1);
@@ -328,7 +315,6 @@ static void what_is_slow_gets_more_time(void **state)
 {
 	struct push_queue_stats stats;
 
-	(void)state;
 	send_to_slow(700, &stats);
 	assert_in_range(stats.failed_cnt, 1, PUSH_TRIES_MAX - 1);
 	assert_int_equal(stats.refused_cnt, 0);
@@ -375,7 +361,6 @@ static int times_said(size_t cnt)
 
 static void what_is_dropped_is_said_now_and_then(void **state)
 {
-	(void)state;
 	assert_int_equal(times_said(2), 0);
 	assert_int_equal(times_said(3), 1);
 	assert_int_equal(times_said(30), 1);
@@ -389,7 +374,6 @@ static void closed_while_under_way(void **state)
 	int fd = refusing_port(&port);
 	struct push_queue *q;
 
-	(void)state;
 	/* Now it listens: the connection stands, nobody ever answers. */
 	assert_int_equal(listen(fd, 5), 0);
 	q = open_queue(port, 10);
@@ -407,7 +391,6 @@ static void a_sender_needs_nobody_to_run_it(void **state)
 	uint16_t port;
 	int fd = refusing_port(&port);
 
-	(void)state;
 	get_options(port, 10, &opts);
 	assert_int_equal(push_sender_open(&opts, &s), 0);
 	assert_int_equal(push_sender_take(s, (uint8_t *)strdup("body"), 4), 0);
@@ -432,7 +415,6 @@ static void a_sender_is_closed_while_it_waits(void **state)
 	int fd = refusing_port(&port);
 	uint64_t begin;
 
-	(void)state;
 	assert_int_equal(listen(fd, 5), 0); /* and nobody answers */
 	get_options(port, 10, &opts);
 	assert_int_equal(push_sender_open(&opts, &s), 0);

@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test_push_spool.c - the spool: order, bounds, files, damaged ones, full disks, other processes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <dirent.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 
 #include "serve/push_queue.h"
 #include "temp_folder.h"
@@ -76,7 +65,6 @@ static void first_in_first_out(void **state)
 	struct push_spool *s = open_spool(NULL, 1000, 1 << 20, 0);
 	struct push_spool_stats stats;
 
-	(void)state;
 	assert_int_equal(take(s), -1);
 	for (int round = 0; round < 5; round++) {
 		for (int i = 0; i < 200; i++)
@@ -96,7 +84,6 @@ static void the_oldest_go_first(void **state)
 	struct push_spool *s = open_spool(NULL, 3, 1 << 20, 0);
 	struct push_spool_stats stats;
 
-	(void)state;
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(add(s, i, 10), 0);
 	push_spool_stats(s, &stats);
@@ -126,7 +113,6 @@ static void one_that_went_while_it_was_sent(void **state)
 	uint64_t seq;
 	size_t n;
 
-	(void)state;
 	add(s, 1, 10);
 	add(s, 2, 10);
 	assert_int_equal(push_spool_first(s, &data, &n, &seq), 0);
@@ -260,7 +246,6 @@ static void folders_that_are_none(void **state)
 	struct push_spool_options opts = { "/nonexistent/spool", 10, 1000, 1000 };
 	struct push_spool *s = NULL;
 
-	(void)state;
 	assert_int_equal(push_spool_open(&opts, &s), -ENOENT);
 	opts.dir = "/etc/passwd";
 	assert_int_equal(push_spool_open(&opts, &s), -ENOTDIR);

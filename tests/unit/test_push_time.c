@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_push_time.c - when a push is due, and how long to wait after failures. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/clock.h"
 #include "serve/push_queue.h"
@@ -17,7 +12,6 @@ static void due_once_in_each_interval(void **state)
 	struct push_clock c = { 0 };
 	uint64_t first;
 
-	(void)state;
 	push_clock_set(&c, 10 * NS_PER_S, START);
 	assert_false(push_clock_is_due(&c, START));
 	assert_in_range(push_clock_wait_ms(&c, START), 1, 10000);
@@ -37,7 +31,6 @@ static void missed_intervals_are_not_made_up_for(void **state)
 	struct push_clock c = { 0 };
 	uint64_t late = START + 3600 * NS_PER_S;
 
-	(void)state;
 	push_clock_set(&c, 10 * NS_PER_S, START);
 	assert_true(push_clock_is_due(&c, late));
 	assert_false(push_clock_is_due(&c, late));
@@ -49,7 +42,6 @@ static void the_first_time_is_random(void **state)
 {
 	uint64_t sum = 0, min = UINT64_MAX, max = 0;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		struct push_clock c = { 0 };
 		uint64_t wait;
@@ -70,7 +62,6 @@ static void another_interval_begins_anew(void **state)
 	struct push_clock c = { 0 };
 	uint64_t due;
 
-	(void)state;
 	assert_false(push_clock_is_due(&c, START));
 	assert_int_equal(push_clock_wait_ms(&c, START), -1);
 	push_clock_set(&c, NS_PER_S, START);
@@ -87,7 +78,6 @@ static void tries_double_up_to_the_longest(void **state)
 {
 	static const uint64_t longest[] = { 100, 100, 200, 400, 500, 500 };
 
-	(void)state;
 	for (unsigned int fails = 0; fails < 6; fails++)
 		for (int i = 0; i < 100; i++)
 			assert_in_range(push_retry_delay_ns(100, 500, fails), longest[fails] / 2,

@@ -5,25 +5,15 @@
  *
  * Such a one is a child with a page that a userfaultfd has, and that is never filled.
  */
-#include <errno.h>
-#include <fcntl.h>
+#include "unit.h"
+
 #include <linux/userfaultfd.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "proc/process.h"
@@ -52,13 +42,11 @@ static struct reader *by_reader;
 
 static int begin(void **state)
 {
-	(void)state;
 	return reader_start(WAIT_MS, run_job, &by_reader);
 }
 
 static int end(void **state)
 {
-	(void)state;
 	reader_end(by_reader);
 	by_reader = NULL;
 	return 0;
@@ -116,7 +104,6 @@ static void it_copies_nothing(void **state)
 	char c = 0;
 	pid_t child;
 
-	(void)state;
 	assert_true(page != MAP_FAILED && fd >= 0);
 	*page = 7;
 	child = fork();
@@ -144,7 +131,6 @@ static void it_reads_the_same(void **state)
 	size_t bytes, cnt;
 	int fd;
 
-	(void)state;
 	assert_true(reader_is_ours(by_reader));
 	assert_int_equal(process_info_read(by_reader, getpid(), &away), 0);
 	assert_int_equal(proc_maps_read(by_reader, getpid(), 0, &maps), 0);
@@ -234,7 +220,6 @@ static void nobody_waits_for_one_who_does_not_answer(void **state)
 	char buf[8];
 	pid_t mute = start_mute(&addr), reader = find_reader();
 
-	(void)state;
 	if (!mute)
 		skip();
 	assert_true(reader > 0);
@@ -265,7 +250,6 @@ static void many_take_no_more_than_a_share(void **state)
 	uint64_t addr, begin_ns, took_ns = 0;
 	char buf[8];
 
-	(void)state;
 	for (int i = 0; i < CNT; i++) {
 		mute[i] = start_mute(&addr);
 		if (!mute[i])
@@ -285,7 +269,6 @@ static void one_that_was_killed_is_replaced(void **state)
 	struct process_info info;
 	pid_t reader = find_reader();
 
-	(void)state;
 	assert_true(reader > 0);
 	assert_int_equal(kill(reader, SIGKILL), 0);
 	assert_int_equal(process_info_read(by_reader, getpid(), &info), 0);
@@ -298,7 +281,6 @@ static void a_child_reads_for_itself(void **state)
 	int status;
 	pid_t pid = fork();
 
-	(void)state;
 	assert_true(pid >= 0);
 	if (!pid)
 		_exit(reader_is_ours(by_reader) || process_info_read(by_reader, getpid(), &info) ||
@@ -326,7 +308,6 @@ static void jobs(void **state)
 	uint64_t begin_ns = now_ns();
 	char buf[64] = "";
 
-	(void)state;
 	assert_int_equal(reader_run_job(by_reader, 1, 1, fd, "arguments ", 10, 5, &said), 0);
 	close(fd);
 	assert_int_equal(read_all(said, buf, sizeof(buf)), 14);

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_recording.c - what is said of a recording whose in-use is unknown. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "profile/recording.h"
 
@@ -31,7 +26,6 @@ static unsigned advised(double full_share)
 
 static void test_advice(void **state)
 {
-	(void)state;
 	assert_int_equal(advised(0.53), 80); /* 79.2 */
 	assert_int_equal(advised(0.26), 55); /* 53.3 */
 	assert_int_equal(advised(0.05), 20); /* 15.6 */
@@ -47,7 +41,6 @@ static void test_way_out(void **state)
 	struct recording r = unknown(0.53);
 	char buf[RECORDING_TEXT_BUF];
 
-	(void)state;
 	assert_string_equal(recording_advice(&r, 64 << 10, buf),
 			    "heaptap record --max-overhead 80 -d 10s -p 6426");
 	assert_string_equal(recording_advice(&r, 0, buf),
@@ -89,7 +82,6 @@ static void test_cost(void **state)
 	struct recording r = unknown(0.53);
 	char buf[RECORDING_TEXT_BUF];
 
-	(void)state;
 	assert_string_equal(recording_advice_cost(&r, buf),
 			    "about half the throughput for 10 s; nothing remains afterwards");
 	r.full_share = 0.31;
@@ -109,7 +101,6 @@ static void test_why(void **state)
 	struct recording r = unknown(0.53);
 	char buf[RECORDING_TEXT_BUF];
 
-	(void)state;
 	assert_string_equal(
 		recording_why_unknown(&r, "redis-server", buf),
 		"Tracking frees costs 53 % of redis-server's CPU time; the limit is 25 %.");
@@ -145,7 +136,6 @@ static void test_limit(void **state)
 	struct recording_limit cpu = { .one_cpu = 0.25 }, none = { 0 };
 	char buf[RECORDING_TEXT_BUF];
 
-	(void)state;
 	assert_string_equal(recording_limit_text(&both, buf), "5 % (or 1 % of one CPU)");
 	assert_string_equal(recording_limit_text(&cpu, buf), "25 % of one CPU");
 	assert_string_equal(recording_limit_text(&none, buf), "none");

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_recording_notes.c - which counters are losses, and what comments say of them and of in-use. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "profile/profile.h"
 #include "record/recording_notes.h"
@@ -38,7 +31,6 @@ static void activity_is_one_line(void **state)
 	bool is_lossy;
 	struct profile *p = notes_of(stats, &is_lossy);
 
-	(void)state;
 	assert_int_equal(p->comments.cnt, 1);
 	assert_string_equal(comment_at(p, 0),
 			    "counters: alloc_hits=90123 samples=40 stacks_complete=39");
@@ -88,7 +80,6 @@ static void losses_are_told(void **state)
 		  "ledger: contexts_full 7 (samples without a thread: context map full)", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		uint64_t stats[HT_STAT_CNT] = { [HT_STAT_SAMPLES] = 1 };
 		bool is_lossy;
@@ -113,7 +104,6 @@ static void a_loss_of_all_is_said_to_be_that(void **state)
 	char want[] = "ledger: live_full 7 (samples not tracked: live map full; of all followed "
 		      "processes together)";
 
-	(void)state;
 	assert_int_equal(profile_new(&p), 0);
 	ledger_lines_read(&ledger, stats, NULL);
 	ledger.is_of_all = true;
@@ -133,7 +123,6 @@ static void misjudged_calls_are_told(void **state)
 		{ 0, 0, 1, true },  { 5000, 1000, 0, true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		uint64_t stats[HT_STAT_CNT] = {
 			[HT_STAT_NESTED_DUE_16] = cases[i].due << 16,
@@ -153,7 +142,6 @@ static void inuse_in_words(void **state)
 	struct recording r = RECORDING_NONE;
 	char buf[RECORDING_INUSE_BUF];
 
-	(void)state;
 	r.pid = 6426;
 	r.limit.cpu_share = 0.05;
 	assert_string_equal(recording_inuse_words(&r, "server", 65536, false, buf), "");

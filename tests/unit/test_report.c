@@ -3,16 +3,7 @@
  * test_report.c - rows add up, whatever is asked for; which values of a foreign profile are
  * taken; escapes; the command's options and messages.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/units.h"
 #include "cmd/cmd.h"
@@ -62,13 +53,11 @@ static void fill(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	return profile_new(&p);
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	profile_free(p);
 	return 0;
 }
@@ -77,7 +66,6 @@ static void rows_add_up_to_the_total(void **state)
 {
 	static const char *const modules[] = { "libmine" };
 
-	(void)state;
 	fill();
 	for (int i = 0; i < 10 * 6 * 6 * 2; i++) {
 		struct report_options o = { .by = i % 10,
@@ -152,7 +140,6 @@ static void charges_whom_it_should(void **state)
 		{ { .by = REPORT_BY_THREAD }, "(no thread)", 2386, 0 },
 	};
 
-	(void)state;
 	fill();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const struct report_row *row;
@@ -229,7 +216,6 @@ static void rows_of_mixed_sizes_have_the_interval_of_their_samples(void **state)
 	struct report *r;
 	int64_t values[4];
 
-	(void)state;
 	estimate_add(&e, 3 << 20, estimate_probability(3 << 20, rate));
 	estimate_add(&e, 64, estimate_probability(64, rate));
 	values[0] = values[2] = (int64_t)(e.objects + 0.5);
@@ -275,7 +261,6 @@ static void alloc_has_its_own_error(void **state)
 	double low, high, want_low, want_high;
 	struct report *r;
 
-	(void)state;
 	assert_int_equal(profile_set_heap_types(p, rate), 0);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(profile_add_sample(p, &a, 1, (int64_t[]){ 500, 50000, 0, 0 }, NULL,
@@ -341,7 +326,6 @@ static void hostile_names_are_escaped(void **state)
 	uint32_t a = add_frame("/bin/a\"b", "x;\"\\\n\x1b[31m");
 	char *text;
 
-	(void)state;
 	assert_int_equal(profile_set_heap_types(p, 1), 0);
 	add_sample(&a, 1, (int64_t[]){ 1, 8, 1, 8 });
 	text = write_text(&(struct report_options){ .format = REPORT_JSON });
@@ -364,7 +348,6 @@ static void lines_fit_the_page(void **state)
 	uint32_t a = add_frame("/bin/a", name);
 	char *text, *line, *rest;
 
-	(void)state;
 	assert_int_equal(profile_set_heap_types(p, 1000), 0);
 	add_sample(&a, 1, (int64_t[]){ 1, 1 << 20, 1, 1 << 20 });
 	for (int by = 0; by < 7; by++) {
@@ -412,7 +395,6 @@ static void bad_options_are_usage_errors(void **state)
 		{ "report", "--format", "svg", "x" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char *argv[6] = { NULL };
 		int argc = 0;
@@ -448,7 +430,6 @@ static void shows_more_than_64_bits(void **state)
 	struct profile_sample *s;
 	char text[20000];
 
-	(void)state;
 	assert_int_equal(profile_set_heap_types(p, 1000), 0);
 	assert_int_equal(profile_add_sample(p, &frame, 1, (int64_t[]){ 9, INT64_MAX, 1, 64 }, NULL,
 					    0, &s),

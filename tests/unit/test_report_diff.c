@@ -3,17 +3,7 @@
  * test_report_diff.c - differences of two profiles: of one truth, recorded twice, at most 5 % of the rows are said to be
  * more than chance; what was planted is found; rows are matched by name across builds; what cannot be compared.
  */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/err.h"
 #include "profile/estimate.h"
@@ -126,7 +116,6 @@ static void one_truth_recorded_twice_has_no_difference(void **state)
 	char *text;
 	struct err why;
 
-	(void)state;
 	for (int i = 0; i < RUNS; i++) {
 		struct profile *a = record(RATE, 0, 16), *b = record(RATE, 0, 16);
 		char *of_rows;
@@ -157,7 +146,6 @@ static void what_was_planted_is_found(void **state)
 	char *text;
 	struct err why;
 
-	(void)state;
 	for (int i = 0; i < RUNS; i++) {
 		struct profile *a = record(RATE, 0, 16), *b = record(RATE, 2 << 20, 16);
 		const char *leak;
@@ -180,7 +168,6 @@ static void builds_and_rates_are_compared_by_name(void **state)
 	char *text;
 	struct err why;
 
-	(void)state;
 	for (int by = 0; by < 3; by++) {
 		o.by = by;
 		assert_int_equal(diff(a, b, &o, &text, &why), 0);
@@ -208,7 +195,6 @@ static void what_is_gone_or_new_is_said(void **state)
 	char *text;
 	struct err why;
 
-	(void)state;
 	assert_int_equal(diff(a, b, &o, &text, &why), 0);
 	assert_non_null(strstr(text, "-3.00 MiB"));
 	assert_non_null(strstr(text, "gone  leak"));
@@ -253,7 +239,6 @@ static void rows_that_read_alike_show_what_differs(void **state)
 	char *text;
 	struct err why;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
 		add_path(b, paths[i], 3);
 	assert_int_equal(diff(a, b, &o, &text, &why), 0);
@@ -279,7 +264,6 @@ static void a_tier_makes_no_other_row(void **state)
 	char *text;
 	struct err why;
 
-	(void)state;
 	add_path(a, paths[0], 2);
 	add_path(b, paths[1], 2);
 	assert_int_equal(diff(a, b, &o, &text, &why), 0);
@@ -329,7 +313,6 @@ static void growth_that_rows_do_not_explain_is_said(void **state)
 		  "\nThe process grew by 1.86 GiB, of which 21 % is explained: 392 MiB is in use. The" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct report_options o = { .by = REPORT_BY_STACK, .format = REPORT_TEXT };
 		struct profile *a = record(1, 0, 16), *b = record(1, cases[i].leaked, 16);
@@ -364,7 +347,6 @@ static void other_values_cannot_be_compared(void **state)
 	char *text;
 	struct err why;
 
-	(void)state;
 	assert_int_equal(profile_new(&b), 0);
 	assert_int_equal(vec_push(&b->types, ((struct profile_type){
 						     .type_str = profile_str(b, "cpu"),

@@ -3,19 +3,9 @@
  * test_report_growth.c - growth as it is told: a profile with a history, written and read again; its rows in JSON
  * and text, by stack and by scope; the sentence of a recording; what is not known is null.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <sys/mman.h>
 
 #include "../lib/pprof_check.h"
 #include "base/err.h"
@@ -169,7 +159,6 @@ static void test_json(void **state)
 	static const enum report_by by[] = { REPORT_BY_STACK, REPORT_BY_FUNCTION };
 	struct profile *p = reread(record(true, NULL));
 
-	(void)state;
 	assert_int_equal(p->moments_ns.cnt, MOMENTS);
 	for (size_t i = 0; i < 2; i++) {
 		struct report_options opts = { .by = by[i],
@@ -195,7 +184,6 @@ static void test_begun_long_ago(void **state)
 	struct profile *p = record(true, NULL);
 	char *text;
 
-	(void)state;
 	p->recording.begin_ns -= 86400 * S_NS;
 	p->recording.duration_ns += 86400 * S_NS;
 	for (size_t i = 0; i < p->moments_ns.cnt; i++)
@@ -234,7 +222,6 @@ static void test_table(void **state)
 	struct profile *p = record(true, "<script>");
 	char *text = table(p, 10), *leak;
 
-	(void)state;
 	shows(text, "<h2>What grows, by stack</h2>", true);
 	shows(text, "<table class=\"growth by-stack\" data-ages=\"", true);
 	shows(text, " data-means=\"204800 204800 204800 ", true);
@@ -276,7 +263,6 @@ static void test_text(void **state)
 	struct profile *p = reread(record(true, NULL));
 	char *text = report(p, &opts), *leak = strstr(text, " leak\n");
 
-	(void)state;
 	if (!leak || !strstr(text, "+40.0 KiB/s +") || !strstr(text, " grows    leak\n") ||
 	    !strstr(text, "and 1 more: --top 0\n"))
 		fail_msg("%s", text);
@@ -298,7 +284,6 @@ static void test_alike(void **state)
 	struct profile *p = record(false, NULL);
 	char *text, second[128];
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++)
 		add_called(p, own, callers[i], NULL, &life, 1);
 	p = reread(p);
@@ -321,7 +306,6 @@ static void test_scopes(void **state)
 	struct profile *p = reread(record(true, "Top/Query"));
 	char *text = report(p, &opts);
 
-	(void)state;
 	has(text, "Query", "\"growth\":\"grows\"");
 	has(text, "Top", "\"growth\":\"grows\"");
 	free(text);
@@ -333,7 +317,6 @@ static void test_sentence(void **state)
 	char text[REPORT_GROWS_BUF];
 	struct profile *p = reread(record(true, NULL));
 
-	(void)state;
 	assert_int_equal(report_grows(p, text), 0);
 	if (strncmp(text, "Grows: leak, +40.0 KiB/s (95 %: +", 33) != 0)
 		fail_msg("%s", text);
@@ -355,7 +338,6 @@ static void test_unknown(void **state)
 	char grows[REPORT_GROWS_BUF], *text;
 	struct err why;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		struct profile *p = record(true, NULL);
 
@@ -389,7 +371,6 @@ static void test_since(void **state)
 	struct profile *p = record(true, NULL);
 	char *text;
 
-	(void)state;
 	p->recording.inuse = RECORDING_INUSE_SINCE;
 	p->recording.inuse_since_ns = p->recording.begin_ns + 8 * S_NS;
 	p = reread(p);

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_report_heap.c - the text form for jeprof and gperftools' pprof, read back by import.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/err.h"
 #include "profile/pprof.h"
@@ -111,7 +103,6 @@ static void keeps_stacks_names_and_values(void **state)
 	struct profile *p = make_profile(), *q;
 	char *heap = write_heap(p), *collapsed;
 
-	(void)state;
 	q = read_back(heap);
 	collapsed = collapse(q);
 	assert_string_equal(collapsed, "a- -b .so+0x1234;T::operator- -(int);load;parse 1000\n"
@@ -137,7 +128,6 @@ static void keeps_what_is_not_matched(void **state)
 	size_t bytes;
 	FILE *out = open_memstream(&heap, &bytes);
 
-	(void)state;
 	assert_int_equal(match_list_new("Top", &opts.match), 0);
 	assert_int_equal(report_write(p, &opts, out), 0);
 	fclose(out);
@@ -158,7 +148,6 @@ static void names_each_address_once(void **state)
 	char *heap = write_heap(p), *line, *rest = heap, *seen[64];
 	size_t cnt = 0;
 
-	(void)state;
 	while ((line = strsep(&rest, "\n")) && strcmp(line, "---") != 0) {
 		if (strncmp(line, "0x", 2) != 0)
 			continue;
@@ -185,7 +174,6 @@ static void writes_addresses(void **state)
 	size_t bytes;
 	FILE *out;
 
-	(void)state;
 	assert_int_equal(profile_new(&p), 0);
 	assert_int_equal(profile_set_heap_types(p, 65536), 0);
 	m.filename_str = profile_str(p, "/bin/server");
@@ -233,7 +221,6 @@ static void threads_are_no_more_than_all(void **state)
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
 
-	(void)state;
 	assert_int_equal(profile_new(&p), 0);
 	assert_int_equal(profile_set_heap_types(p, 65536), 0);
 	loc = add_location(p, HT_NO_INDEX, 0x401233, NULL);

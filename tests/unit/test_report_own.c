@@ -3,15 +3,7 @@
  * test_report_own.c - whom a stack is charged to: what is folded of C++, Rust, C, Python and Node, what
  * only looks like it, and what the folded frames say that was going on; names that do not fit.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "report/report.h"
 #include "report/report_places.h"
@@ -22,14 +14,12 @@ static struct profile *p; /* of the test that runs */
 
 static int set_up(void **state)
 {
-	(void)state;
 	assert_int_equal(profile_new(&p), 0);
 	return profile_set_heap_types(p, 1);
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	profile_free(p);
 	return 0;
 }
@@ -94,7 +84,6 @@ static void rows_of_a_library_name_the_option(void **state)
 	const struct report_options asked = { .format = REPORT_TEXT, .own = own, .own_cnt = 1 };
 	char *text;
 
-	(void)state;
 	p->recording.is_known = true;
 	p->recording.exe_str = profile_str(p, "/bin/player");
 	add_stack(of_library);
@@ -263,7 +252,6 @@ static void the_first_own_frame_is_charged(void **state)
 	};
 	struct report_options o = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		add_stack(cases[i].frames);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
@@ -287,7 +275,6 @@ static void a_librarys_source_is_not_own(void **state)
 		{ "", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		assert_int_equal(report_is_system_source(cases[i].file), cases[i].is_system);
 	add_stack((const char *const[]){ "/bin/a!alloc", "/bin/a!request", NULL });
@@ -306,7 +293,6 @@ static void what_is_said_to_be_own_is(void **state)
 	};
 	struct report_options o = { .own = own, .own_cnt = 2 };
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++)
 		add_stack(stacks[i]);
 	check_place(&o, 0, "void handle_it<int>(int)", "");
@@ -316,7 +302,6 @@ static void what_is_said_to_be_own_is(void **state)
 
 static void files_are_told_by_their_whole_name(void **state)
 {
-	(void)state;
 	assert_true(report_is_system_module("libc.so.6"));
 	assert_true(report_is_system_module("libm-2.31.so"));
 	assert_true(report_is_system_module("ld-linux-x86-64.so.2"));
@@ -341,7 +326,6 @@ static void names_lose_their_middle(void **state)
 {
 	static const char umath[] = "_multiarray_umath.cpython-312-x86_64-linux-gnu.so+0x1a2b3c";
 
-	(void)state;
 	check_fit(umath, 58, umath);
 	check_fit(umath, 30, "_multiarray_um...u.so+0x1a2b3c");
 	check_fit(umath, 16, "_m...so+0x1a2b3c");
@@ -359,7 +343,6 @@ static void names_lose_their_middle(void **state)
 
 static void overloads_are_one_name_behind_their_result(void **state)
 {
-	(void)state;
 	assert_string_equal(report_skip_result("int* f(int)"), "f(int)");
 	assert_string_equal(report_skip_result("std::map<int, long> g<int>(int)"), "g<int>(int)");
 	assert_string_equal(report_skip_result("bool A::operator()<int>(int) const"),

@@ -4,17 +4,7 @@
  * whatever is filtered, folded or cut off; what notes say goes to the right rows; what is asked
  * for and not there is named.
  */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "made_note.h"
 #include "base/err.h"
@@ -77,7 +67,6 @@ static int set_up(void **state)
 		{ NULL, NULL, 0, false, 1, 1 },
 	};
 
-	(void)state;
 	assert_int_equal(profile_new(&p), 0);
 	assert_int_equal(profile_set_heap_types(p, 100), 0);
 	for (size_t i = 0; i < sizeof(samples) / sizeof(*samples); i++)
@@ -89,7 +78,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	profile_free(p);
 	return 0;
 }
@@ -168,7 +156,6 @@ static void rows_add_up_whatever_is_asked(void **state)
 	static const char *const lists[] = { NULL, "Top", "A,-B", "-conn", "-*", "*/B", "none" };
 	int cases = 0;
 
-	(void)state;
 	for (int i = 0; i < 10 * 6 * 8 * 5 * 7 * 2; i++) {
 		const char *list = lists[i / (10 * 6 * 8 * 5) % 7];
 		struct report_options o = { .by = i % 10,
@@ -212,7 +199,6 @@ static void scopes_are_a_tree(void **state)
 	struct report_options o = { .by = REPORT_BY_SCOPE };
 	struct report *r = open_report(&o);
 
-	(void)state;
 	assert_int_equal(r->rows.cnt, sizeof(want) / sizeof(*want));
 	for (size_t i = 0; i < r->rows.cnt; i++) {
 		const struct report_row *row = &r->rows.data[i];
@@ -231,7 +217,6 @@ static void the_largest_scopes_are_shown(void **state)
 	struct report_options o = { .by = REPORT_BY_SCOPE, .row_cap = 2 };
 	struct report *r = open_report(&o);
 
-	(void)state;
 	/* Top, A (of which nothing is shown), what is left below Top and at the top */
 	assert_int_equal(r->rows.cnt, 4);
 	assert_string_equal(strset_get(r->names, r->rows.data[1].name), "A");
@@ -254,7 +239,6 @@ static void peaks_belong_to_whole_scopes(void **state)
 	const struct report_row *row;
 	struct report *r;
 
-	(void)state;
 	made_note(p, "scope_peak: bytes=700 time=2026-11-21T22:01:02.123Z scope=Top");
 	made_note(p, "scope_peak: bytes=300 time=2026-11-21T22:01:02.123Z scope=Top/A");
 	made_note(p, "scope_peak: bytes=90 pid=1 scope=conn");
@@ -297,7 +281,6 @@ static void instances_have_the_error_of_alloc(void **state)
 	double low, high;
 	struct report *r;
 
-	(void)state;
 	vec_each(&p->samples, s) {
 		int64_t alloc = p->values.data[s->value_first + PROFILE_ALLOC_SPACE];
 
@@ -338,7 +321,6 @@ static void instances_take_what_notes_say(void **state)
 	const struct report_row *row;
 	struct report *r;
 
-	(void)state;
 	made_note(p, "instance: task=1 state=live inuse_bytes=61 inuse_objects=6 "
 		     "alloc_bytes=200 alloc_objects=20 peak_bytes=70 scope=conn");
 	made_note(p, "instance: task=2 state=exited inuse_bytes=5 inuse_objects=0 "
@@ -385,7 +367,6 @@ static void tasks_hold_what_lies_below(void **state)
 	const struct report_row *row;
 	struct report *r;
 
-	(void)state;
 	add(&(struct made){ .scope = "job", .alloc = 1000 });
 	add(&(struct made){ .scope = "job/parse/sql", .task = 7, .inuse = 50 });
 	add(&(struct made){ .scope = "job/run", .task = 7, .inuse = 30, .is_exited = true });
@@ -426,7 +407,6 @@ static void processes_have_their_own_tasks(void **state)
 	struct report_options o = { .by = REPORT_BY_INSTANCE };
 	struct report *r;
 
-	(void)state;
 	for (int pid = 8; pid < 10; pid++) {
 		struct profile_label labels[] = {
 			{ profile_str(p, "scope"), profile_str(p, "job/a"), 0, 0 },
@@ -458,7 +438,6 @@ static void labels_and_pools_are_rows(void **state)
 	struct report_options o = { .by = REPORT_BY_LABEL, .label_key = "size" };
 	struct report *r = open_report(&o);
 
-	(void)state;
 	assert_int_equal(find_row(r, "100 bytes")->value, 400); /* a number with its unit */
 	report_close(r);
 	o.label_key = "scope";
@@ -502,7 +481,6 @@ static void what_is_not_there_is_named(void **state)
 		{ { .by = REPORT_BY_SCOPE, .label_key = "colour" }, NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct err why = { 0 };
 		int err = report_check(p, &cases[i].opts, &why);
@@ -534,7 +512,6 @@ static void hints_are_short(void **state)
 	char name[300];
 	struct err why;
 
-	(void)state;
 	for (int i = 0; i < 300; i++) {
 		snprintf(name, sizeof(name), "%03d%0*d/z", i, i, 0);
 		add(&(struct made){ .scope = name });
@@ -554,7 +531,6 @@ static void hints_do_not_drive_the_terminal(void **state)
 	struct report_options o = { .scope = "z" };
 	struct err why;
 
-	(void)state;
 	add(&(struct made){ .scope = "\x1b[2J/z\n" });
 	add(&(struct made){ .scope = "\x1b[2J/z" });
 	assert_int_equal(report_check(p, &o, &why), -ENOENT);
@@ -629,7 +605,6 @@ static void the_command_says_what_is_wrong(void **state)
 		{ { "--module=a", "--group-threads" }, 2, "--group-threads needs --by thread" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		int status;
 		char *text = run(cases[i].args, &status);
@@ -659,7 +634,6 @@ static void lines_fit_the_page(void **state)
 	static const int by[] = { REPORT_BY_STACK, REPORT_BY_SCOPE, REPORT_BY_INSTANCE };
 	char *text, *line, *rest;
 
-	(void)state;
 	add(&(struct made){ .scope = deep, .inuse = 1023 << 20, .thread = "w-1" });
 	add(&(struct made){ .scope = deep, .inuse = 1023 << 20, .task = 1 << 30 });
 	made_note(p, "scope_peak: bytes=1072693248 time=2026-11-21T22:01:02.123Z scope=%s", deep);

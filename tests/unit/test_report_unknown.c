@@ -3,16 +3,7 @@
  * test_report_unknown.c - what is not known is never 0: text, JSON, flame graphs and heap texts of a recording
  * of which in-use is unknown; and no number is called exact when something was lost.
  */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "made_note.h"
 #include "base/err.h"
@@ -46,7 +37,6 @@ static void add(const char *function, const char *scope, int64_t task, int64_t a
 
 static int set_up(void **state)
 {
-	(void)state;
 	assert_int_equal(profile_new(&p), 0);
 	assert_int_equal(profile_set_heap_types(p, 64 << 10), 0);
 	p->time_ns = 1700000000 * S;
@@ -75,7 +65,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	profile_free(p);
 	return 0;
 }
@@ -107,7 +96,6 @@ static void text_says_so_and_who_allocates(void **state)
 {
 	char *text = print(&(struct report_options){ 0 }), *much, *little;
 
-	(void)state;
 	want(text, "In use: UNKNOWN. Tracking frees costs 53 % of redis-server's CPU time; the "
 		   "limit is 25 %.");
 	want(text, "To measure it: heaptap record --tap -d 10s -p 6426\n");
@@ -135,7 +123,6 @@ static void tasks_show_what_they_allocated(void **state)
 {
 	char *text;
 
-	(void)state;
 	add("conn", "A/conn", 0, 5000, 0);
 	assert_int_equal(made_note(p, "instance: task=9 state=live inuse_bytes=0 inuse_objects=0 "
 				      "alloc_bytes=3000 alloc_objects=2 peak_bytes=0 "
@@ -158,7 +145,6 @@ static void what_was_allocated_has_an_interval(void **state)
 	struct profile_sample *s;
 	char *text;
 
-	(void)state;
 	vec_each(&p->samples, s) {
 		s->has_error = true;
 		s->alloc_samples = 8;
@@ -186,7 +172,6 @@ static void all_null(const char *text, const char *key)
 
 static void json_is_null(void **state)
 {
-	(void)state;
 	for (int by = 0; by <= REPORT_BY_LABEL; by++) {
 		/* the first says nothing of what was allocated, the others nothing else */
 		if (by == REPORT_BY_AGE || by == REPORT_BY_LIFETIME || by == REPORT_BY_SIZE)
@@ -216,7 +201,6 @@ static void json_rows_are_in_the_order_of_what_was_allocated(void **state)
 	char *much = strstr(text, "\"name\":\"much\""),
 	     *little = strstr(text, "\"name\":\"little\"");
 
-	(void)state;
 	assert_true(much && little && much < little);
 	free(text);
 }
@@ -226,7 +210,6 @@ static void the_limit_that_was_in_force_is_told(void **state)
 {
 	char *text;
 
-	(void)state;
 	p->recording.limit = (struct recording_limit){ .one_cpu = 0.25 };
 	text = print(&(struct report_options){ 0 });
 	want(text, "cost 20 % of its CPU time (6 % of one CPU)");
@@ -238,7 +221,6 @@ static void json_says_how_it_was_recorded(void **state)
 {
 	char *text;
 
-	(void)state;
 	text = print(&(struct report_options){ .format = REPORT_JSON });
 	want(text, "\"duration_ns\":10000000000");
 	want(text, "\"overhead_percent\":20,\"overhead_one_cpu_percent\":6,"
@@ -283,7 +265,6 @@ static void the_page_has_no_zeros(void **state)
 {
 	char *text = print(&(struct report_options){ .format = REPORT_HTML });
 
-	(void)state;
 	want(text, "In use: UNKNOWN.");
 	want(text, "\nAllocated 489 KiB in 3 blocks");
 	want_no(text, "In use,");
@@ -300,7 +281,6 @@ static void pictures_of_nothing_are_an_error(void **state)
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
 		struct report_options o = { .format = formats[i] };
 
@@ -348,7 +328,6 @@ static void exact_is_said_only_without_losses(void **state)
 {
 	char *text;
 
-	(void)state;
 	know_in_use();
 	text = print(&(struct report_options){ .is_new = true, .path = "p" });
 	want(text, "4.00 KiB (exact)");
@@ -383,7 +362,6 @@ static void where_nothing_is_held_those_who_allocate_are_listed(void **state)
 {
 	char *text;
 
-	(void)state;
 	p->recording.inuse = RECORDING_INUSE_ALL;
 	text = print(&(struct report_options){ 0 });
 	want(text, "meanwhile: 0 B in 0 blocks");
@@ -397,7 +375,6 @@ static void the_head_says_what_the_numbers_are_of(void **state)
 {
 	char *text;
 
-	(void)state;
 	know_in_use();
 	p->recording.watched_ns = 3200000000;
 	p->recording.rss_begin_bytes = 10 << 20;

@@ -3,20 +3,9 @@
  * test_resident_rows.c - readings of resident memory in a profile: foreign ones are checked, what is not known is never 0, what
  * heaps that were not read hold is not called live or free, files keep all of it, and limits are judged by it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "profile/pprof.h"
@@ -101,7 +90,6 @@ static void test_check(void **state)
 {
 	struct resident_reading r = first();
 
-	(void)state;
 	assert_int_equal(resident_reading_check(&r), 0);
 	r.rows[0].label[0] = '\x1b';
 	assert_int_equal(resident_reading_check(&r), 0);
@@ -159,7 +147,6 @@ static void test_words(void **state)
 	};
 	char buf[RESIDENT_WORDS];
 
-	(void)state;
 	cases[6].begin.is_proved = cases[6].begin.has_heap = false;
 	cases[6].begin.has_brk = true;
 	snprintf(cases[6].begin.why, sizeof(cases[6].begin.why), "%s", none);
@@ -198,7 +185,6 @@ static void test_moments(void **state)
 		  "grew by 124 MiB, of which 0 B is in use. By row, 141 -> 225 MiB: live", 40 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct profile *p = profile_of(first(), last());
 		char words[WITNESS_WORDS], buf[RESIDENT_WORDS];
@@ -224,7 +210,6 @@ static void test_size_alone(void **state)
 	struct profile *p;
 	char *text;
 
-	(void)state;
 	begin.rss_bytes = 141 * MIB;
 	p = profile_of(begin, last());
 	text = report_of(p, REPORT_JSON);
@@ -247,7 +232,6 @@ static void test_new_heap(void **state)
 	char buf[RESIDENT_WORDS];
 	struct profile *p;
 
-	(void)state;
 	begin.has_heap = false;
 	p = profile_of(begin, last());
 	assert_string_equal(
@@ -292,7 +276,6 @@ static void test_wrap(void **state)
 {
 	struct profile *p = profile_of(first(), last());
 
-	(void)state;
 	p->recording.inuse = RECORDING_INUSE_SINCE;
 	for (size_t columns = 40; columns < 140; columns++) {
 		char *text = report_of_columns(p, REPORT_TEXT, columns);
@@ -314,7 +297,6 @@ static void test_file(void **state)
 	char *text;
 	int fd = memfd_create("p", MFD_CLOEXEC);
 
-	(void)state;
 	end.live_cnt = 12345;
 	end.live_bytes = 145 * MIB;
 	end.is_counted = true;
@@ -363,7 +345,6 @@ static void test_age(void **state)
 	struct witness w;
 	struct err why;
 
-	(void)state;
 	p->resident.end.age_ns = 42000000000;
 	assert_non_null(
 		strstr(resident_words(p, buf),
@@ -396,7 +377,6 @@ static void test_unknown_in_reports(void **state)
 	struct profile *p = profile_of(first(), unknown("the process had ended"));
 	char *text = report_of(p, REPORT_TEXT);
 
-	(void)state;
 	assert_non_null(
 		strstr(text,
 		       "\nResident 141 -> 225 MiB: blocks in use account for 0 % of the growth; by row at the end: "
@@ -422,7 +402,6 @@ static void test_witness(void **state)
 	char words[WITNESS_WORDS];
 	struct witness w;
 
-	(void)state;
 	witness_find(p, &w);
 	assert_true(w.is_unexplained && w.is_kept_free);
 	assert_string_equal(
@@ -473,7 +452,6 @@ static void test_before(void **state)
 		{ "caches", false },  { "not proved", false }, { "no end", false },
 	};
 
-	(void)state;
 	for (int i = 0; i < (int)(sizeof(cases) / sizeof(*cases)); i++) {
 		struct resident_reading begin = first(), end = last();
 		struct profile_sample *s;
@@ -558,7 +536,6 @@ static void test_limits(void **state)
 		{ LIMIT_UNEXPLAINED, 5 * MIB, false, 6, LIMIT_BROKEN, 6 * MIB },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct limit_options o = { .tail = 0.01 };
 		struct resident_reading begin = first(), end = last();
@@ -620,7 +597,6 @@ static void test_pins(void **state)
 	static const float bad[] = { NAN, -1, INFINITY, -INFINITY, 1 << 21 };
 	struct resident_pins pins = { 0 };
 
-	(void)state;
 	assert_int_equal(resident_pins_share(&pins), -ENODATA);
 	assert_int_equal(resident_pins_found(&pins, 16) + resident_pins_found(NULL, 16), 0);
 	for (uint64_t i = 100; i > 0; i--)

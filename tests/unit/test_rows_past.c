@@ -3,16 +3,7 @@
  * test_rows_past.c - what was resident of processes in the last hour and day: consistent readings, in bounded memory; what is not
  * known is never 0, and what an ended process had is kept for its last profile.
  */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/clock.h"
 #include "http/past.h"
@@ -24,13 +15,11 @@ static struct rows_past *past;
 
 static int set_up(void **state)
 {
-	(void)state;
 	return rows_past_new(&past);
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	rows_past_free(past);
 	return 0;
 }
@@ -64,7 +53,6 @@ static void first_and_newest(void **state)
 {
 	const struct rows_past_image *i;
 
-	(void)state;
 	assert_null(rows_past_find(past, IMAGE));
 	assert_false(rows_past_is_known(NULL));
 	assert_int_equal(add(IMAGE, 1000, failure("denied")), 0);
@@ -101,7 +89,6 @@ static void a_row_that_there_is_not(void **state)
 {
 	struct resident_reading r = reading(1, 1);
 
-	(void)state;
 	snprintf(r.rows[1].name, sizeof(r.rows[1].name), "hostile");
 	assert_int_equal(add(IMAGE, 1000, r), -EINVAL);
 	assert_false(rows_past_is_known(rows_past_find(past, IMAGE)));
@@ -114,7 +101,6 @@ static void an_hour_and_a_day(void **state)
 	const struct rows_past_image *i;
 	uint64_t t = 900 * 100; /* a quarter begins */
 
-	(void)state;
 	for (uint64_t k = 0; k < 3 * 24 * 60; k++, t += 60)
 		assert_int_equal(add(IMAGE, t, reading(k % 15 == 7 ? 50 : 10, k % 15)), 0);
 	i = rows_past_find(past, IMAGE);
@@ -138,7 +124,6 @@ static void failures_in_a_day(void **state)
 {
 	const struct rows_past_image *i;
 
-	(void)state;
 	add(IMAGE, 9000, failure("x"));
 	add(IMAGE, 9060, reading(5, 0));
 	add(IMAGE, 9120, failure("x"));
@@ -150,7 +135,6 @@ static void failures_in_a_day(void **state)
 
 static void too_many_and_ended(void **state)
 {
-	(void)state;
 	for (uint64_t k = 0; k < ROWS_PAST_IMAGES_CAP; k++)
 		assert_int_equal(add(k << 32 | 1, 1000, reading((int64_t)k, 1)), 0);
 	assert_true(rows_past_is_full(past));

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_rows_reader.c - a child reads what is resident of another process, beside its parent; what it cannot read is unknown. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
-
-#include <fcntl.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "proc/reader.h"
@@ -83,7 +75,6 @@ static void test_reads(void **state)
 	pid_t pid = start();
 	int64_t sum = 0, unowned = 0;
 
-	(void)state;
 	rows_reader_begin(&r, pid, MAPPED_BYTES, MOST_NS, NULL);
 	wait_for(&r);
 	assert_true(r.is_over && !r.child.child);
@@ -113,7 +104,6 @@ static void test_reads_by_job(void **state)
 	pid_t pid = start();
 	int64_t sum = 0;
 
-	(void)state;
 	assert_int_equal(reader_start(READER_PATIENT_MS, run_job, &by_reader), 0);
 	assert_false(rows_reader_is_at_work(&r));
 	rows_reader_begin_job(&r, by_reader, getuid(), pid, MAPPED_BYTES);
@@ -145,7 +135,6 @@ static void test_is_unknown(void **state)
 	struct resident_reading reading;
 	pid_t pid;
 
-	(void)state;
 	rows_reader_read(NO_PROCESS, NULL, NS_PER_S, &reading);
 	assert_false(reading.is_known);
 	rows_reader_begin(&r, NO_PROCESS, 0, MOST_NS, NULL);
@@ -175,7 +164,6 @@ static void test_size_alone(void **state)
 	struct rows_reader r = { 0 };
 	pid_t pid = start_with(MAPPING_CNT);
 
-	(void)state;
 	rows_reader_begin(&r, pid, MAPPED_BYTES, NS_PER_S / 10, NULL);
 	wait_for(&r);
 	assert_false(r.answer.is_known);
@@ -203,7 +191,6 @@ static void test_does_not_believe(void **state)
 		{ 100, false, "in time" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct rows_reader r = { .deadline_ns = now_ns() + NS_PER_S / 5 };
 		pid_t pid = start();

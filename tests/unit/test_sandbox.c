@@ -1,30 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sandbox.c - what a sealed child can still do. Each question is asked in a child. */
-#include <errno.h>
-#include <fcntl.h>
+#include "unit.h"
+
 #include <linux/filter.h>
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/sandbox.h"
 
@@ -173,7 +161,6 @@ static void a_sealed_child_can_only_answer(void **state)
 {
 	int pipe_fd[2], secret = open("/dev/null", O_RDONLY);
 
-	(void)state;
 	assert_int_equal(pipe(pipe_fd), 0);
 	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
 		int got;
@@ -196,7 +183,6 @@ static void it_dies_with_its_parent(void **state)
 	char byte;
 	pid_t child;
 
-	(void)state;
 	assert_int_equal(pipe(pipe_fd), 0);
 	child = fork();
 	assert_true(child >= 0);
@@ -235,7 +221,6 @@ static void it_computes_no_longer_than_it_may(void **state)
 	int out_fd = open("/dev/null", O_WRONLY), status;
 	pid_t parent = getpid(), child = fork();
 
-	(void)state;
 	assert_true(child >= 0);
 	if (child == 0) {
 		if (sandbox_begin(parent, &out_fd, 1, 60) || sandbox_seal(parent, &limits))
@@ -275,7 +260,6 @@ static void it_is_known_what_does_not_hold(void **state)
 	pid_t parent = getpid(), child;
 	int out_fd = open("/dev/null", O_WRONLY), status;
 
-	(void)state;
 	assert_true(sandbox_is_whole());
 	child = fork();
 	assert_true(child >= 0);
@@ -365,7 +349,6 @@ static void what_it_prints_is_passed_on(void **state)
 	char text[16] = "";
 	struct stat st;
 
-	(void)state;
 	assert_true(fd >= 0 && saved >= 0 && !fstat(fd, &st));
 	fflush(stdout);
 	dup2(fd, STDOUT_FILENO);
@@ -383,7 +366,6 @@ static void who_may_read_can_change_nothing(void **state)
 {
 	int arg = 0;
 
-	(void)state;
 	assert_int_equal(sandbox_run_reading(read_only, &arg, 60), 42);
 	assert_int_equal(arg, 0);
 	assert_int_equal(sandbox_run_reading(crash, NULL, 60), -EIO);

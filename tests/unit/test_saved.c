@@ -1,19 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_saved.c - saved profiles: when one is taken, which one goes, names, the folder. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -45,7 +34,6 @@ static void test_growth(void **state)
 		{ 1.125 * MIB, 1 * MIB, 64 << 10, true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		assert_int_equal(saved_has_grown(cases[i].inuse, cases[i].kept, cases[i].rate),
 				 cases[i].has_grown);
@@ -59,7 +47,6 @@ static void test_pace(void **state)
 	uint64_t begin = 1000 * NS_PER_S, now = begin;
 	size_t taken = 0;
 
-	(void)state;
 	for (; taken < sizeof(wanted_s) / sizeof(*wanted_s); now += NS_PER_S / 5) {
 		if (!saved_pace_allows(&p, now))
 			continue;
@@ -82,7 +69,6 @@ static void test_rest(void **state)
 		[KEEP_DEATH] = 33, [KEEP_NEAR_LIMIT] = 18, [KEEP_ENDED] = 6, [KEEP_AT_PEAK] = 6
 	}; /* in 200 times the cost */
 
-	(void)state;
 	for (size_t i = 0; i < 12; i++) {
 		enum saved_class of = (enum saved_class)(i % 4);
 		uint64_t cost_ns = costs_ns[i / 4], begin_ns = 5 * NS_PER_S, cnt = 0;
@@ -125,7 +111,6 @@ static void test_limit(void **state)
 	};
 	struct saved_limit l = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
 		assert_int_equal(saved_limit_reached(&l, steps[i].used, steps[i].limit,
 						     steps[i].events, 0.9),
@@ -143,7 +128,6 @@ static void test_victim(void **state)
 		{ KEEP_RANK_ENDED, 40, 4 },
 	};
 
-	(void)state;
 	qsort(c, 5, sizeof(*c), saved_candidate_order);
 	for (size_t i = 0; i < 5; i++)
 		assert_int_equal(c[i].idx, order[i]);
@@ -167,7 +151,6 @@ static void test_names(void **state)
 		  "20000229T000000.999Z-9-sixteen_letters+-limit.pb.gz" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char file[KEEP_NAME_BYTES];
 		struct saved_name back;
@@ -214,7 +197,6 @@ static void test_foreign_names(void **state)
 	};
 	struct saved_name n;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		assert_int_equal(saved_name_parse(names[i], &n), -EINVAL);
 }
@@ -234,7 +216,6 @@ static void test_ends(void **state)
 	};
 	struct saved_name n = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		saved_name_set_end(&n, cases[i].status);
 		assert_int_equal(n.reason, cases[i].reason);
@@ -518,7 +499,6 @@ static void test_worth(void **state)
 						   KEEP_PEAK };
 	struct saved_job jobs[5] = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < 5; i++) {
 		/* What comes later holds more, which does not count for so much. */
 		jobs[4 - i].name = name_of(7, order[i], 0);
@@ -536,7 +516,6 @@ static void test_batch_names(void **state)
 	char files[3][KEEP_NAME_BYTES];
 	struct saved_batch batch = { 0 }, *b = &batch;
 
-	(void)state;
 	jobs[0].name = jobs[1].name = name_of(7, KEEP_EXEC, 0);
 	for (size_t turn = 0; turn < 2; turn++) {
 		saved_batch_set(b, jobs, 2 - turn);
@@ -575,7 +554,6 @@ static void test_waiting(void **state)
 	struct tracker t = { 0 };
 	const struct saved_job *j;
 
-	(void)state;
 	hmap_init(&t.pinned, sizeof(uint64_t));
 	assert_int_equal(reclaim_new(NULL, &none, NULL, 0, &t.reclaim), 0);
 	saved_ended_init(&ke);

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_scope_descriptor.c - the 640 bytes that a program says of its scopes, sound and not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
+#include "unit.h"
 
 #include "base/err.h"
 #include "heaptap/abi.h"
@@ -42,7 +33,6 @@ static void test_sound(void **state)
 	struct scope_descriptor d;
 	struct err why = { 0 };
 
-	(void)state;
 	make(raw);
 	assert_int_equal(scope_descriptor_parse(raw, &d, &why), 0);
 	assert_int_equal(d.tls_mode, HT_TLS_NOT_READY);
@@ -106,7 +96,6 @@ static void test_refused(void **state)
 	struct err why;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		make(raw);
 		put(raw, cases[i].off, cases[i].bytes, cases[i].v);

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_scope_note.c - notes about scopes are understood to the letter; others are left alone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "profile/scope_note.h"
 
@@ -17,7 +10,6 @@ static void peaks(void **state)
 	const char *path;
 	char *text;
 
-	(void)state;
 	assert_true(scope_note_parse(
 		"scope_peak: bytes=4096 time=2026-11-21T22:01:02.123Z scope=Top/A B/x=1 ", &n,
 		&path));
@@ -44,7 +36,6 @@ static void instances(void **state)
 	struct scope_note n;
 	const char *path;
 
-	(void)state;
 	assert_true(scope_note_parse(
 		"instance: task=17 state=exited inuse_bytes=5 inuse_objects=1 alloc_bytes=25 "
 		"alloc_objects=4 alloc_samples=3 alloc_error=12 peak_bytes=20 peak_time=2026-11-21T22:01:02.000Z pid=9 scope=conn",
@@ -100,7 +91,6 @@ static void others_are_none(void **state)
 	struct scope_note n;
 	const char *path;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		if (scope_note_parse(cases[i], &n, &path))
 			fail_msg("'%s'", cases[i]);

@@ -3,14 +3,7 @@
  * test_scope_tree.c - sums of scopes are those of the design's table, whatever the order; folding;
  * escapes; depth; peaks; the top level always adds up to everything.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "profile/scope_tree.h"
 
@@ -62,7 +55,6 @@ static void sums_are_inclusive_and_exclusive(void **state)
 {
 	struct scope_tree t;
 
-	(void)state;
 	assert_int_equal(scope_tree_init(&t, false), 0);
 	add(&t, "Top/A/B", 100); /* before its ancestors have anything */
 	add(&t, "Top/A", 100);
@@ -108,7 +100,6 @@ static void repeated_names_fold(void **state)
 	struct scope_tree t;
 	char got[64];
 
-	(void)state;
 	assert_int_equal(scope_tree_init(&t, true), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		scope_path_fold(cases[i][0], got);
@@ -133,7 +124,6 @@ static void names_keep_their_escapes(void **state)
 	uint32_t node;
 	char *again;
 
-	(void)state;
 	assert_true(scope_path_next(&pos, &name));
 	assert_int_equal(name.len, 4);
 	assert_true(scope_path_next(&pos, &name));
@@ -157,7 +147,6 @@ static void names_keep_their_escapes(void **state)
 
 static void knows_what_is_below(void **state)
 {
-	(void)state;
 	assert_true(scope_path_is_in("A/B", "A"));
 	assert_true(scope_path_is_in("A/B", "A/B"));
 	assert_false(scope_path_is_in("A", "A/B"));
@@ -172,7 +161,6 @@ static void depth_is_bounded(void **state)
 	char *path = malloc(200001), *shallow;
 	struct scope_tree t;
 
-	(void)state;
 	assert_non_null(path);
 	for (size_t i = 0; i < 100000; i++)
 		memcpy(path + 2 * i, "x/", 2);
@@ -203,7 +191,6 @@ static void peaks_are_said_of_paths(void **state)
 	const struct scope_node *n;
 	struct scope_tree t;
 
-	(void)state;
 	assert_int_equal(scope_tree_init(&t, true), 0);
 	add(&t, "A/B", 10);
 	add(&t, "A/B/A", 20);
@@ -237,7 +224,6 @@ static void overflow_saturates(void **state)
 {
 	struct scope_tree t;
 
-	(void)state;
 	assert_int_equal(scope_tree_init(&t, false), 0);
 	for (int i = 0; i < 2; i++) {
 		struct scope_sums sums = { .bytes = INT64_MAX, .objects = INT64_MIN };

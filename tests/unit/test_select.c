@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which processes `heaptap serve` follows. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/err.h"
 #include "proc/select.h"
@@ -44,7 +37,6 @@ static const struct select_candidate redis = {
 
 static void test_each_rule(void **state)
 {
-	(void)state;
 	assert_true(matches(&(struct select_options){ .comm = ONE("redis") }, &redis));
 	assert_true(
 		matches(&(struct select_options){ .comm = ONE("^redis-(server|cli)$") }, &redis));
@@ -74,7 +66,6 @@ static void test_long_names(void **state)
 		{ "a-name-of-15-ch", "/opt/a-name-of-15-ch", "^a-name-of-15-ch$", true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct select_candidate c = { .comm = cases[i].comm, .exe = cases[i].exe };
 
@@ -95,7 +86,6 @@ static void test_all_that_are_given(void **state)
 				    .exe = ONE("/usr/bin"),
 				    .users = ONE("105") };
 
-	(void)state;
 	assert_true(matches(&o, &redis));
 	o.users = (struct texts)ONE("106");
 	assert_false(matches(&o, &redis));
@@ -109,7 +99,6 @@ static void test_several(void **state)
 {
 	struct select_options o = { .comm = TWO("^postgres$", "^redis"), .exe = ONE("/usr") };
 
-	(void)state;
 	assert_true(matches(&o, &redis));
 	o.comm = (struct texts)TWO("^postgres$", "^mysql");
 	assert_false(matches(&o, &redis));
@@ -127,7 +116,6 @@ static void test_cgroups_and_containers(void **state)
 	struct select_options o = { .cgroups = places, .cgroup_cnt = 2 };
 	struct select_candidate c = redis;
 
-	(void)state;
 	c.container_id = "";
 	c.cgroup = "0::/b/c/d\n";
 	assert_true(matches(&o, &c));
@@ -147,7 +135,6 @@ static void test_all(void **state)
 	struct select_options o = { .is_all = true, .exclude = ONE("^postgres") };
 	struct select_candidate c = redis;
 
-	(void)state;
 	assert_true(matches(&o, &c));
 	o.min_rss_bytes = c.rss_bytes + 1;
 	assert_false(matches(&o, &c));
@@ -163,7 +150,6 @@ static void test_what_is_wanted(void **state)
 	struct select_rules *r = NULL;
 	struct err why;
 
-	(void)state;
 	assert_int_equal(select_rules_new(&o, &r, &why), 0);
 	assert_false(select_needs(r).cgroup || select_needs(r).container || select_needs(r).is_all);
 	assert_false(select_is_of_pids(r));
@@ -203,7 +189,6 @@ static void test_what_may_change(void **state)
 {
 	static const struct cgroup_place place = { .path = "/a", .origin = "" };
 
-	(void)state;
 	assert_false(may_change(&(struct select_options){ .exe = ONE("a") }));
 	assert_false(may_change(&(struct select_options){ .is_all = true }));
 	assert_false(may_change(&(struct select_options){ .exe = ONE("a"), .min_rss_bytes = 1 }));
@@ -219,7 +204,6 @@ static void test_size(void **state)
 	struct select_options o = { .comm = ONE("redis"), .min_rss_bytes = (10 << 20) + 1 };
 	struct select_candidate c = redis;
 
-	(void)state;
 	assert_false(matches(&o, &c));
 	c.is_followed = true; /* it has shrunk */
 	assert_true(matches(&o, &c));
@@ -232,7 +216,6 @@ static void test_exclude(void **state)
 {
 	struct select_candidate c = redis;
 
-	(void)state;
 	assert_false(matches(
 		&(struct select_options){ .comm = ONE("redis"), .exclude = ONE("server$") }, &c));
 	assert_false(matches(
@@ -250,7 +233,6 @@ static void test_named(void **state)
 	struct select_options o = { .has_pids = true, .min_rss_bytes = 1ULL << 40 };
 	struct select_candidate c = redis;
 
-	(void)state;
 	assert_false(matches(&o, &c));
 	c.is_named = true;
 	assert_true(matches(&o, &c));
@@ -269,7 +251,6 @@ static void test_bad(void **state)
 	struct select_rules *r = NULL;
 	struct err why = { 0 };
 
-	(void)state;
 	assert_int_equal(select_rules_new(&(struct select_options){ .min_rss_bytes = 1 }, &r, &why),
 			 -EINVAL);
 	assert_non_null(strstr(why.text, "nothing to follow"));

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_series.c - profiles split into series, rows folded and cut to limits: the sums stay. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <sys/mman.h>
 
 #include "../lib/pprof_check.h"
 #include "base/err.h"
@@ -174,7 +165,6 @@ static void a_series_for_each_scope_and_pool(void **state)
 	const struct profile *first;
 	struct series_set set;
 
-	(void)state;
 	assert_int_equal(series_split(p, 64, &set), 0);
 	assert_int_equal(set.list.cnt, 6);
 	assert_int_equal(set.folded_cnt, 0);
@@ -219,7 +209,6 @@ static void unknown_inuse_is_left_out(void **state)
 	size_t folded_cnt;
 	int64_t sum = 0, must = 0;
 
-	(void)state;
 	p->recording.is_known = true;
 	p->recording.inuse = RECORDING_INUSE_UNKNOWN;
 	p->default_type_str = profile_str(p, "alloc_space");
@@ -258,7 +247,6 @@ static void the_rest_is_one_series(void **state)
 	struct profile *p = small_profile();
 	struct series_set set;
 
-	(void)state;
 	assert_int_equal(series_split(p, 3, &set), 0);
 	assert_int_equal(set.list.cnt, 3);
 	assert_int_equal(set.folded_cnt, 5); /* with the pair that holds nothing */
@@ -283,7 +271,6 @@ static void a_scope_that_is_called_other(void **state)
 	struct profile *p = small_profile();
 	struct series_set set;
 
-	(void)state;
 	add(p, &own);
 	assert_int_equal(series_split(p, 3, &set), 0);
 	assert_true(set.list.cnt <= 3);
@@ -301,7 +288,6 @@ static void an_empty_profile_has_no_series(void **state)
 	struct series_set set;
 	size_t folded;
 
-	(void)state;
 	assert_int_equal(series_split(p, 3, &set), 0);
 	assert_int_equal(set.list.cnt, 0);
 	series_release(&set);
@@ -339,7 +325,6 @@ static void rows_keep_labels_that_are_bounded(void **state)
 	struct profile *p = small_profile(), *made;
 	size_t folded;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++)
 		add(p, &odd[i]);
 	assert_int_equal(series_rows(p, 64, taken, &made, &folded), 0);
@@ -385,7 +370,6 @@ static void rows_of_too_many_labels_are_folded(void **state)
 	char scope[32];
 	size_t folded;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		const struct row r = { scope, "main", NULL, NULL, 0, i % 8, 8 * (i + 1) };
 
@@ -413,7 +397,6 @@ static void what_fits_is_left_alone(void **state)
 	struct profile_limited lost;
 	uint64_t before, after;
 
-	(void)state;
 	p->comments.cnt = 0;
 	assert_int_equal(profile_limit(p, &limits, &made, &lost), 0);
 	assert_int_equal(lost.folded_rows, 0);
@@ -483,7 +466,6 @@ static void too_many_rows_are_folded(void **state)
 	struct profile *p = large_profile(20, 300, 4);
 	struct profile_limited lost;
 
-	(void)state;
 	check_limits(p, 20, &limits, &lost);
 	assert_int_equal(lost.folded_rows, 6000 - (2000 - 20));
 	assert_int_equal(lost.cut_stacks, 0);
@@ -497,7 +479,6 @@ static void too_many_bytes_are_cut_and_folded(void **state)
 	struct profile *p = large_profile(5, 400, 400);
 	struct profile_limited lost;
 
-	(void)state;
 	check_limits(p, 5, &deep, &lost);
 	assert_int_equal(lost.cut_stacks, 2000);
 	assert_int_equal(lost.folded_rows, 0);
@@ -512,7 +493,6 @@ static void the_leaf_is_never_cut(void **state)
 	struct profile *p = large_profile(1, 100, 600), *made;
 	struct profile_limited lost;
 
-	(void)state;
 	assert_int_equal(profile_limit(p, &limits, &made, &lost), 0);
 	assert_true(lost.cut_stacks > 0);
 	for (size_t i = 0; i < made->samples.cnt; i++) {
@@ -538,7 +518,6 @@ static void what_can_never_fit_is_an_error(void **state)
 	struct profile *p = large_profile(20, 5, 2), *made = NULL;
 	struct profile_limited lost;
 
-	(void)state;
 	assert_int_equal(profile_limit(p, &tiny, &made, &lost), -E2BIG);
 	assert_int_equal(profile_limit(p, &no_rows, &made, &lost), -E2BIG);
 	assert_null(made);

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which scopes are series, that they stay, that their sum is the process, and that counters never go back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "http/series.h"
 
@@ -93,7 +84,6 @@ static void test_largest(void **state)
 					     cell("c", 20, 70), cell("d", 30, 60) };
 	struct rig r;
 
-	(void)state;
 	begin(&r, 2);
 	update(&r, cells, 4);
 	check_sums(&r, cells, 4);
@@ -129,7 +119,6 @@ static void test_first_come(void **state)
 	struct series_cell cells[] = { cell("a", 100, 100), cell("b", 50, 60), cell("c", 40, 50) };
 	struct rig r;
 
-	(void)state;
 	begin(&r, 2);
 	update(&r, cells, 3);
 	assert_true(alloc_of(&r, SERIES_OTHER) == 50);
@@ -159,7 +148,6 @@ static void test_new_pair(void **state)
 	struct series_cell cells[] = { cell("a", 100, 100), cell("b", 50, 60) };
 	struct rig r;
 
-	(void)state;
 	begin(&r, 5);
 	update(&r, cells, 1);
 	update(&r, cells, 2);
@@ -174,7 +162,6 @@ static void test_named_other(void **state)
 				       cell(SERIES_OTHER, 5, 6) };
 	struct rig r;
 
-	(void)state;
 	cells[1].pool = SERIES_OTHER;
 	begin(&r, 5);
 	update(&r, cells, 3);
@@ -189,7 +176,6 @@ static void test_lives(void **state)
 	struct series_cell cells[] = { cell("a", 10, 1000) };
 	struct rig r;
 
-	(void)state;
 	begin(&r, 5);
 	update(&r, cells, 1);
 	/* another program in the process: its series go on */
@@ -227,7 +213,6 @@ static void test_random(void **state)
 	char names[SCOPES][8];
 	struct rig r;
 
-	(void)state;
 	srand(1);
 	begin(&r, KEPT);
 	for (size_t i = 0; i <= SCOPES; i++)

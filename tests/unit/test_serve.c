@@ -1,18 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests, addresses and tokens of `heaptap serve`: what of it is pure. */
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/err.h"
 #include "http/endpoints.h"
@@ -48,7 +36,6 @@ static void test_paths(void **state)
 						  "/pprof", "/pid/17/viewer" };
 	struct result_request r;
 
-	(void)state;
 	assert_int_equal(endpoint_parse_path("/", &r), 0);
 	assert_int_equal(r.endpoint, ENDPOINT_INDEX);
 	assert_int_equal(endpoint_parse_path("/healthz", &r), 0);
@@ -129,7 +116,6 @@ static void test_of_past(void **state)
 		{ { .endpoint = ENDPOINT_HEAP }, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		if (result_is_of_past(&cases[i].r) != cases[i].is)
 			fail_msg("case %zu", i);
@@ -151,7 +137,6 @@ static void test_args(void **state)
 	static const char heap[] = "/debug/pprof/heap";
 	struct result_request r;
 
-	(void)state;
 	assert_int_equal(set(heap, "pid", "17", &r), 0);
 	assert_int_equal(r.pid, 17);
 	assert_int_equal(set(heap, "seconds", "3600", &r), 0);
@@ -190,7 +175,6 @@ static void test_args_together(void **state)
 	struct result_request r = { .endpoint = ENDPOINT_HEAP, .seconds = 1 };
 	struct err why = { 0 };
 
-	(void)state;
 	assert_int_equal(endpoint_check(&r, &why), 0);
 	r.is_text = true;
 	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
@@ -217,7 +201,6 @@ static void test_views(void **state)
 	struct result_request r;
 	struct err why = { 0 };
 
-	(void)state;
 	assert_int_equal(set("/viewer", "seconds", "5", &r), 0);
 	assert_int_equal(r.seconds, 5);
 	assert_int_equal(endpoint_check(&r, &why), 0);
@@ -310,7 +293,6 @@ static void test_times(void **state)
 	char text[ENDPOINT_TIME_BUF];
 	int64_t t = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
 		if (endpoint_parse_time(wrong[i], &t) != -EINVAL)
 			fail_msg("'%s' is a time", wrong[i]);
@@ -334,7 +316,6 @@ static void test_addrs(void **state)
 	char *text = malloc(2 * ENDPOINT_ADDRS_CAP + 4);
 	struct err why;
 
-	(void)state;
 	assert_int_equal(endpoint_parse_addrs("0x7f12+0xFFFFffffFFFFffff+10\r\n", 30, &a, &why), 0);
 	assert_int_equal(a.addr_cnt, 3);
 	assert_int_equal(a.addrs[0], 0x7f12);
@@ -381,7 +362,6 @@ static void test_own_names(void **state)
 					       "[evil]:80" };
 	char text[LISTEN_HOST_BYTES + 32];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
 		if (!listen_is_own_name(own[i], "box"))
 			fail_msg("'%s' is not ours", own[i]);
@@ -401,7 +381,6 @@ static void test_listen(void **state)
 	char host[LISTEN_HOST_BYTES], text[400];
 	const char *port;
 
-	(void)state;
 	assert_int_equal(listen_parse("127.0.0.1:7676", host, &port), 0);
 	assert_string_equal(host, "127.0.0.1");
 	assert_string_equal(port, "7676");
@@ -421,7 +400,6 @@ static void test_not_local(void **state)
 	struct listen_socket s;
 	struct err why = { 0 };
 
-	(void)state;
 	assert_int_equal(listen_open("0.0.0.0:0", true, &s, &why), -EPERM);
 	assert_non_null(strstr(why.text, "--token-file"));
 	assert_int_equal(s.fd, -1);
@@ -439,7 +417,6 @@ static void test_in_use(void **state)
 	char text[64];
 	struct err why = { 0 };
 
-	(void)state;
 	assert_int_equal(listen_open("127.0.0.1:0", true, &s, &why), 0);
 	assert_int_equal(sscanf(s.address, "http://%63[^/]/", text), 1);
 	assert_int_equal(listen_open(text, true, &other, &why), -EADDRINUSE);
@@ -454,7 +431,6 @@ static void test_unix_socket(void **state)
 	struct listen_socket s, other;
 	struct stat st;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/sock", dir);
 	snprintf(text, sizeof(text), "unix:%s", path);
@@ -479,7 +455,6 @@ static void test_token_compare(void **state)
 {
 	static const char token[] = "0123456789abcdef";
 
-	(void)state;
 	assert_true(token_equal(token, token));
 	assert_false(token_equal("", token));
 	assert_false(token_equal("0123456789abcde", token));
@@ -518,7 +493,6 @@ static void test_token_file(void **state)
 	char token[TOKEN_BYTES_CAP + 2], text[TOKEN_BYTES_CAP + 2];
 	struct err why = { 0 };
 
-	(void)state;
 	assert_int_equal(read_token("0123456789abcdef\n", 0600, token, &why), 0);
 	assert_string_equal(token, "0123456789abcdef");
 	assert_int_equal(read_token("0123456789abcdef", 0400, token, &why), 0);
@@ -542,7 +516,6 @@ static void test_rows_pause(void **state)
 {
 	struct rows_pause p = rows_pause_after(8 * NS_PER_MS, false, 60 * NS_PER_S);
 
-	(void)state;
 	assert_true(p.own_ns == 60 * NS_PER_S && p.all_ns == 800 * NS_PER_MS);
 	p = rows_pause_after(2 * NS_PER_S, false, 60 * NS_PER_S);
 	assert_true(p.own_ns == 400 * NS_PER_S && p.all_ns == 200 * NS_PER_S);
@@ -556,7 +529,6 @@ static void test_who_was_slow(void **state)
 {
 	struct slow_processes s = { 0 };
 
-	(void)state;
 	assert_false(slow_processes_has(&s, 0, 0));
 	slow_processes_set(&s, 0, 0, true);
 	slow_processes_set(&s, 5, 1, true);

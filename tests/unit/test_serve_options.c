@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The options of `heaptap serve`: the table is sound, the example file fits it, and values that
  * depend on each other are checked. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/err.h"
 #include "cmd/serve_options.h"
@@ -53,7 +43,6 @@ static void test_table(void **state)
 {
 	const struct option_table *t = &serve_option_table;
 
-	(void)state;
 	for (size_t i = 0; i < t->cnt; i++) {
 		const struct option_row *row = &t->rows[i];
 
@@ -79,7 +68,6 @@ static void test_settings(void **state)
 {
 	struct serve_settings s;
 
-	(void)state;
 	assert_int_equal(MAKE(&s, "-p", "5", "--pid=6", "--comm", "a", "--rate", "1", "--push",
 			      "parca+http://127.0.0.1:1", "--label", "env=x=y"),
 			 0);
@@ -119,7 +107,6 @@ static void test_refused(void **state)
 	};
 	struct serve_settings s;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
 		if (make(lines[i], &s) == 0)
 			fail_msg("%s %s: taken", lines[i][0], lines[i][1] ? lines[i][1] : "");
@@ -137,7 +124,6 @@ static void test_example(void **state)
 	struct serve_settings plain = { 0 }, s = { 0 };
 	size_t bytes, key_cnt = 0;
 
-	(void)state;
 	if (access(EXAMPLE, R_OK))
 		skip(); /* not run from the top */
 	assert_int_equal(option_read_file(EXAMPLE, &text, &bytes, &why), 0);
@@ -177,7 +163,6 @@ static void test_reload(void **state)
 {
 	struct serve_settings old, fresh;
 
-	(void)state;
 	assert_int_equal(MAKE(&old, "-p1", "--max-live", "5", "--rate", "1k"), 0);
 	assert_int_equal(
 		MAKE(&fresh, "-p2", "--max-live", "6", "--rate", "2k", "--listen", "[::1]:0"), 0);
@@ -197,7 +182,6 @@ static void test_reload_budget(void **state)
 {
 	struct serve_settings old, fresh;
 
-	(void)state;
 	assert_int_equal(MAKE(&old, "-p1", "--rate", "1k", "--keep-files", "5"), 0);
 	assert_int_equal(MAKE(&fresh, "-p1", "--rate", "1", "--max-overhead-host", "1",
 			      "--keep-files", "0", "--keep-bytes", "1m", "--keep-at", "80"),

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_slow_call.c - who makes a slow call works meanwhile, learns what came of it, and may end before it does. */
-#include <errno.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <signal.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "kernel/slow_call.h"
@@ -40,7 +34,6 @@ static void others_work_meanwhile(void **state)
 	int cnt = 0, said = 0;
 	struct call c = { 1000, -EBUSY, &said };
 
-	(void)state;
 	assert_int_equal(slow_caller_new(&s), 0);
 	slow_caller_while_waiting(s, count, &cnt);
 	assert_int_equal(slow_call(s, take_time, &c, sizeof(c)), -EBUSY);
@@ -64,7 +57,6 @@ static void args_are_bounded(void **state)
 	char many[SLOW_CALL_ARGS_BYTES + 1] = { 0 };
 	struct slow_caller *s = NULL;
 
-	(void)state;
 	assert_int_equal(slow_caller_new(&s), 0);
 	assert_int_equal(slow_call(s, take_time, many, sizeof(many)), -E2BIG);
 	slow_caller_free(s);
@@ -99,7 +91,6 @@ static void who_is_told_to_end_does_not_wait(void **state)
 	pid_t pid = fork();
 	int status;
 
-	(void)state;
 	if (!pid)
 		_exit(be_told_to_end());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -121,7 +112,6 @@ static void children_may_be_forked_meanwhile(void **state)
 	struct slow_caller *s = NULL;
 	int cnt = 0;
 
-	(void)state;
 	assert_int_equal(slow_caller_new(&s), 0);
 	slow_caller_while_waiting(s, fork_and_reap, &cnt);
 	assert_int_equal(slow_call(s, take_time, &c, sizeof(c)), 0);

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_slow_files.c - what the children that look up symbols remember together. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "symbol/symbol.h"
 
@@ -22,7 +15,6 @@ static void test_remembers(void **state)
 	const struct slow_file_key none = { 0 };
 	struct slow_files *s;
 
-	(void)state;
 	assert_int_equal(slow_files_new(&s), 0);
 	assert_int_equal(slow_files_find(s, &some, 100), SLOW_FILE_NOTHING);
 	slow_files_put(s, &some, SLOW_FILE_DWARF, 100);
@@ -45,7 +37,6 @@ static void test_is_bounded(void **state)
 	struct slow_files *s;
 	struct slow_file_key key = some;
 
-	(void)state;
 	assert_int_equal(slow_files_new(&s), 0);
 	for (key.ino = 1; key.ino <= 100000; key.ino++)
 		slow_files_put(s, &key, SLOW_FILE_ALL, 0);
@@ -62,7 +53,6 @@ static void test_is_shared(void **state)
 	struct slow_files *s;
 	int status;
 
-	(void)state;
 	assert_int_equal(slow_files_new(&s), 0);
 	if (!fork()) {
 		slow_files_put(s, &some, SLOW_FILE_ALL, 0);
@@ -103,7 +93,6 @@ static void test_hung(void **state)
 	struct slow_files *s;
 	size_t cnt = 0;
 
-	(void)state;
 	assert_int_equal(slow_files_new(&s), 0);
 	for (; cnt < SLOW_FILES_HUNG_DEVICE; cnt++) {
 		assert_false(slow_files_is_full(s, 7));

@@ -3,17 +3,7 @@
  * test_stack_past.c - what stacks held, against a list of all blocks: at any moment, in what two moments have in common, and
  * when there is not room for all; bounded, coarser with age; who comes after another; growth of a day in a minute.
  */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/clock.h"
 #include "http/past.h"
@@ -44,13 +34,11 @@ static struct block blocks[BLOCKS];
 
 static int set_up(void **state)
 {
-	(void)state;
 	return stack_past_new(10 * NS_PER_S, &past);
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	stack_past_free(past);
 	return 0;
 }
@@ -181,7 +169,6 @@ static void any_two_moments_are_exact(void **state)
 	const struct stack_past_moment *moments;
 	size_t cnt;
 
-	(void)state;
 	make_blocks(2);
 	for (double s = 10; s < 2 * 3600; s += 15 + 10 * uniform())
 		read_blocks(BLOCKS, s);
@@ -222,7 +209,6 @@ static void what_does_not_fit_is_in_the_rest(void **state)
 	const struct stack_past_moment *moments;
 	size_t cnt, named_cnt = 0, moment = 0;
 
-	(void)state;
 	make_blocks(2);
 	for (size_t i = 0; i < BLOCKS; i += 20) /* one that leaks */
 		blocks[i] = (struct block){
@@ -282,7 +268,6 @@ static void a_past_that_does_not_fit_is_cut(void **state)
 	bool is_partial;
 	double last_s = 0;
 
-	(void)state;
 	for (size_t i = 0; i < BLOCKS; i++) {
 		double begin_s = uniform() * 7200;
 		double lives_s = 10 * exp(uniform() * log(360));
@@ -337,7 +322,6 @@ static void moments_are_coarser_with_age(void **state)
 	size_t cnt, most = 0;
 	double now_s = 0;
 
-	(void)state;
 	for (; now_s < 30 * 3600; now_s += 7.5 + 5 * uniform()) {
 		begin(now_s);
 		assert_int_equal(stack_past_name_image(past, IMAGE, 1), 0);
@@ -370,7 +354,6 @@ static void a_sleep_of_days(void **state)
 {
 	const struct stack_past_moment *m;
 
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		begin(10 * i + 300000 * (i == 99));
 		assert_int_equal(stack_past_name_image(past, IMAGE, 1), 0);
@@ -389,7 +372,6 @@ static void clocks_that_jump(void **state)
 	const struct stack_past_moment *m;
 	struct pairs got;
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		const struct stack_past_moment now = { at(10 * i), epoch_s[i] * 1000000000 };
 
@@ -411,7 +393,6 @@ static void another_has_the_pid(void **state)
 	const struct stack_past_moment *m;
 	const uint64_t other = IMAGE + (UINT64_C(1) << 16);
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		begin(10 * i);
 		assert_int_equal(stack_past_name_image(past, IMAGE, 1), 0);
@@ -452,7 +433,6 @@ static void there_are_not_too_many(void **state)
 	const struct stack_past_moment *m;
 	uint64_t sum = 0;
 
-	(void)state;
 	begin(1);
 	for (uint64_t i = 1; i <= STACK_PAST_IMAGES_CAP; i++) {
 		assert_false(stack_past_is_full(past));
@@ -479,7 +459,6 @@ static void there_are_not_too_many(void **state)
 
 static void moments_that_are_dear_are_rare(void **state)
 {
-	(void)state;
 	begin(0);
 	assert_int_equal(stack_past_end(past, NS_PER_S), 0);
 	assert_in_range(stack_past_due_ns(past), at(150), at(250));
@@ -524,7 +503,6 @@ static void what_grows_is_told(void **state)
 	const double p = 1 - exp(-6000. / 65536), leaks_per_s = 6000 / p / 60;
 	size_t next = 0;
 
-	(void)state;
 	/* further apart when it takes a day */
 	for (double now = 10; next < 4; now += (now < 20000 ? 10 : 100) * (0.75 + uniform() / 2)) {
 		begin(now);

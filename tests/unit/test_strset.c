@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_strset.c - interned strings: one id per text, stable addresses, valid UTF-8. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
 
 #include "base/strset.h"
 #include "met_keys.h"
@@ -23,7 +13,6 @@ static void test_ids(void **state)
 	const char *first;
 	char text[32];
 
-	(void)state;
 	assert_int_equal(strset_new(&s), 0);
 	assert_int_equal(strset_add(s, ""), 0);
 	assert_int_equal(strset_add(s, "a"), 1);
@@ -51,7 +40,6 @@ static void test_longer_than_a_block(void **state)
 	char *text = malloc(bytes + 1);
 	struct strset *s = NULL;
 
-	(void)state;
 	memset(text, 'x', bytes);
 	text[bytes] = '\0';
 	assert_int_equal(strset_new(&s), 0);
@@ -89,7 +77,6 @@ static void test_utf8(void **state)
 	};
 	struct strset *s = NULL;
 
-	(void)state;
 	assert_int_equal(strset_new(&s), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		assert_string_equal(strset_get(s, strset_add(s, cases[i].in)), cases[i].out);
@@ -104,7 +91,6 @@ static void test_keep(void **state)
 	struct strset *s = NULL;
 	const char *kept;
 
-	(void)state;
 	assert_int_equal(strset_new(&s), 0);
 	kept = strset_keep(s, "kept");
 	assert_string_equal(kept, "kept");
@@ -131,7 +117,6 @@ static void test_hostile_strings(void **state)
 	char text[9] = "";
 	int left = cnt;
 
-	(void)state;
 	assert_int_equal(strset_new(&s), 0);
 	begin_s = cpu_seconds();
 	for (uint64_t i = 1; left; i++) {

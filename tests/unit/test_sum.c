@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sum.c - heaptap/sum.h: sums beyond 64 bits, compared with 128 bits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
-
-#include <math.h>
 #include <pthread.h>
 
 #include "heaptap/sum.h"
@@ -29,7 +23,6 @@ static void goes_beyond_64_bits(void **state)
 	unsigned __int128 truth = 0;
 	struct ht_sum sum = { 0 };
 
-	(void)state;
 	for (int round = 0; round < 20000; round++)
 		for (size_t i = 0; i < sizeof(summands) / sizeof(*summands); i++) {
 			ht_sum_add(&sum, summands[i]);
@@ -46,7 +39,6 @@ static void has_room(void **state)
 			      .high = ((1ULL << 40) - 1) * ((1ULL << 24) - 1) };
 	unsigned __int128 truth = ((unsigned __int128)sum.high << HT_SUM_LOW_BITS) + sum.low;
 
-	(void)state;
 	ht_sum_add(&sum, (1ULL << 40) - 1);
 	check(&sum, truth + (1ULL << 40) - 1);
 }
@@ -55,7 +47,6 @@ static void merges(void **state)
 {
 	struct ht_sum a = { 0 }, b = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		ht_sum_add(&a, UINT64_MAX);
 	ht_sum_add(&b, UINT64_MAX);
@@ -78,7 +69,6 @@ static void adds_from_several_threads(void **state)
 	pthread_t thread[THREAD_CNT];
 	struct ht_sum sum = { 0 };
 
-	(void)state;
 	for (int i = 0; i < THREAD_CNT; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, add_often, &sum), 0);
 	for (int i = 0; i < THREAD_CNT; i++)

@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_survey_tags.c - what is said of the tags of a process: of this one, which has all kinds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "elf/elf_file.h"
 #include "heaptap/scope.h"
@@ -74,7 +64,6 @@ static void test_all_kinds(void **state)
 	const struct survey_tag *tag;
 	int64_t otel_off;
 
-	(void)state;
 	HEAPTAP_SCOPE("one", "two");
 	assert_int_equal(survey(getpid(), &tags), 0);
 	assert_int_equal(tags.all.cnt, 3);
@@ -113,7 +102,6 @@ static void test_descriptor(void **state)
 	struct survey_tags tags = { 0 };
 	size_t i;
 
-	(void)state;
 	memcpy(saved, raw, sizeof(saved));
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct survey_tag *tag;
@@ -141,7 +129,6 @@ static void test_gone(void **state)
 	struct survey_tags tags = { 0 };
 	pid_t pid = fork();
 
-	(void)state;
 	if (!pid)
 		_exit(0);
 	waitpid(pid, NULL, 0);

@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_symbol_wire.c - the helper's stream: what goes in comes out, and what breaks the rules. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "symbol/symbol_wire.h"
 
@@ -56,7 +46,6 @@ static void sound_stream_in_pieces(void **state)
 {
 	static struct stream s;
 
-	(void)state;
 	s.bytes = 0;
 	put_string(&s, "f");
 	put_string(&s, "a\x1b[1mb\xff\xc2\x9b");
@@ -113,7 +102,6 @@ static void streams_that_break_the_rules(void **state)
 	};
 	static struct stream s;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct wire_reader r;
 		int err;
@@ -134,7 +122,6 @@ static void an_address_is_answered_once(void **state)
 	static struct stream s;
 	struct wire_reader r;
 
-	(void)state;
 	s.bytes = 0;
 	put_string(&s, "f");
 	put_address(&s, 1, WIRE_FROM_DWARF, 1, 0);
@@ -160,7 +147,6 @@ static void endless_streams_are_cut(void **state)
 	struct wire_reader r;
 	int err = 0, rounds = 0;
 
-	(void)state;
 	s.bytes = 0;
 	while (s.bytes < sizeof(s.data) - 64)
 		put_string(&s, "the same again");
@@ -181,7 +167,6 @@ static void writer_and_reader_agree(void **state)
 	FILE *f = tmpfile();
 	ssize_t n;
 
-	(void)state;
 	memset(huge, 'x', sizeof(huge) - 1);
 	for (size_t i = 0; i < WIRE_FRAMES_CAP + 5; i++)
 		frames[i] = (struct symbol_frame){ "name", NULL, i % 2 ? "file" : "", 1, 2 };

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_tag_labels.c - raw label bytes to keys and values, sound and not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
 
 #include "base/strset.h"
 #include "heaptap/abi.h"
@@ -49,7 +40,6 @@ static void test_numbered(void **state)
 	struct tag_keys keys = { .names = { strdup("route"), strdup("method"), strdup("") },
 				 .cnt = 3 };
 
-	(void)state;
 	assert_string_equal(SHOWN(HT_TAG_OTEL, "\0\x02/a\1\3GET", &keys), "method=GET route=/a");
 	assert_string_equal(SHOWN(HT_TAG_SCOPE, "\0\x02/a\1\3GET", &keys), "method=GET route=/a");
 	/* the last one of a key counts */
@@ -69,7 +59,6 @@ static void test_numbered(void **state)
 
 static void test_custom(void **state)
 {
-	(void)state;
 	assert_string_equal(SHOWN(HT_TAG_CUSTOM, "\4\2userme\1\3aGET", NULL), "a=GET user=me");
 	/* the first one of a key counts */
 	assert_string_equal(SHOWN(HT_TAG_CUSTOM, "\1\1kx\1\1ky", NULL), "k=x");
@@ -86,7 +75,6 @@ static void test_request_ids(void **state)
 					    strdup("span_idx"), strdup("id") },
 				 .cnt = 4 };
 
-	(void)state;
 	assert_string_equal(SHOWN(HT_TAG_OTEL, "\0\1a\1\1b\2\1c\3\1d", &keys), "id=d span_idx=c");
 	assert_string_equal(SHOWN(HT_TAG_CUSTOM, "\10\1trace.id1\6\1spanid2\7\1SPAN-ID3", NULL),
 			    "");
@@ -98,7 +86,6 @@ static void test_request_ids(void **state)
 /* Whatever bytes a program writes, text comes out. */
 static void test_bytes(void **state)
 {
-	(void)state;
 	assert_string_equal(SHOWN(HT_TAG_CUSTOM, "\2\2\xff\0a\xc3", NULL),
 			    "\xef\xbf\xbd\xef\xbf\xbd=a\xef\xbf\xbd");
 	assert_string_equal(SHOWN(HT_TAG_OTEL, "\7\2\xc3\xa9", NULL), "key-7=\xc3\xa9");
@@ -113,7 +100,6 @@ static void test_bounds(void **state)
 	const char *text;
 	size_t i;
 
-	(void)state;
 	/* 512 keys of two bytes, no values */
 	for (i = 0; i < sizeof(bytes); i += 4) {
 		bytes[i] = 2;

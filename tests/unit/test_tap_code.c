@@ -3,18 +3,9 @@
  * test_tap_code.c - the code of a tap, run: this program has a small allocator in assembly, which is found, tapped in
  * place and called.
  */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <sys/mman.h>
 
 #include "../lib/find_symbol.h"
 #include "alloc/allocators.h"
@@ -239,7 +230,6 @@ static void put_in_as(bool uses_scratch)
 
 static int put_in(void **state)
 {
-	(void)state;
 	put_in_as(true);
 	return 0;
 }
@@ -248,7 +238,6 @@ static int take_out(void **state)
 {
 	void *p;
 
-	(void)state;
 	for (uint32_t i = header()->patch_cnt; i-- > 0;)
 		write_text(header()->patch[i].addr, header()->patch[i].original,
 			   header()->patch[i].byte_cnt);
@@ -289,7 +278,6 @@ static int begin(uint64_t rate_bytes)
 
 static void test_sites(void **state)
 {
-	(void)state;
 	assert_int_equal(header()->magic, TAP_MAGIC);
 	assert_int_equal(header()->version, TAP_VERSION);
 	assert_int_equal(header()->header_bytes, sizeof(struct tap_header));
@@ -306,7 +294,6 @@ static void test_nothing(void **state)
 {
 	void *p, *out = NULL;
 
-	(void)state;
 	begin(0);
 	for (int i = 0; i < 1000; i++) {
 		p = je_malloc(100000);
@@ -332,7 +319,6 @@ static void test_all(void **state)
 {
 	void *p, *q, *out = NULL;
 
-	(void)state;
 	begin(1);
 	p = je_malloc(100);
 	assert_true(is_kept(p));
@@ -363,7 +349,6 @@ static void test_failures(void **state)
 {
 	void *p, *out = NULL;
 
-	(void)state;
 	begin(1);
 	p = je_malloc(100);
 	toy_fails = true;
@@ -456,7 +441,6 @@ static void test_no_thread_pointer(void **state)
 	static uint8_t stack[STACK_BYTES] __attribute__((aligned(16)));
 	uint64_t in[REGS] = { 0 }, out[REGS];
 
-	(void)state;
 	for (uint64_t rate = 0; rate <= 1; rate++) {
 		begin(rate);
 		for (uint64_t i = 0; i < 5; i++) {
@@ -494,7 +478,6 @@ static void check_tapped(bool saves)
 
 static void test_registers(void **state)
 {
-	(void)state;
 	check_tapped(true);
 	take_out(NULL);
 	check_flags();
@@ -508,7 +491,6 @@ static void test_share(void **state)
 	const int cnt = 200000;
 	size_t kept = 0;
 
-	(void)state;
 	begin(1024);
 	for (int i = 0; i < cnt; i++) {
 		void *p = je_malloc(64);
@@ -534,7 +516,6 @@ static void test_share(void **state)
 
 static void test_full(void **state)
 {
-	(void)state;
 	begin(1);
 	for (size_t i = 0; i < TAP_SET_SLOTS; i++)
 		data->set[i] = 1;
@@ -549,7 +530,6 @@ static void test_refusals(void **state)
 	static const struct alloc_row row = { .name = "malloc", .op = 1 };
 	struct alloc_site site = { .row = &row, .symbol = "malloc", .tap = { .why = "no place" } };
 
-	(void)state;
 	assert_int_equal(vec_push(&alloc.sites, site), 0);
 	assert_int_equal(tap_code_check(&alloc, &why), -ENOTSUP);
 	assert_string_equal(why.text, "malloc: no place");
@@ -580,7 +560,6 @@ static enum tap_use use_of(const char *symbol, uint8_t op, bool has_spot, bool c
 /* Blocks that are not sampled are a loss that is told; ones whose free is not seen would be a lie. */
 static void test_uses(void **state)
 {
-	(void)state;
 	assert_int_equal(use_of("malloc", HT_OP_ALLOC, true, false), TAP_USE_WHOLE);
 	assert_int_equal(use_of("je_malloc", HT_OP_ALLOC, false, false), TAP_USE_REFUSED);
 	assert_int_equal(use_of("_Znwm", HT_OP_ALLOC, true, true), TAP_USE_REFUSED);
@@ -598,7 +577,6 @@ static void test_missed(void **state)
 	static const char *const names[] = { "a", "b", "c", "d", "e" };
 	char text[64];
 
-	(void)state;
 	tap_code_missed(&alloc, text, sizeof(text));
 	assert_string_equal(text, "");
 	for (size_t i = 0; i < 5; i++) {

@@ -4,16 +4,9 @@
  * not draw what others draw, or what their samples are off by adds up instead of cancelling out; and threads that have
  * the same slot must each have their samples.
  */
-#include <math.h>
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <pthread.h>
 
 #define TAP_HEADER_BYTES sizeof(struct tap_header) /* the assembler wants it as a number */
 #define TAP_SLOTS 8 /* so that threads have the same ones */
@@ -74,7 +67,6 @@ static void test_threads(void **state)
 {
 	static uint64_t drawn[THREAD_CNT][DRAW_CNT];
 
-	(void)state;
 	begin(RATE_BYTES, 1);
 	for (unsigned int i = 0; i < THREAD_CNT; i++) {
 		double sum = 0;
@@ -93,7 +85,6 @@ static void test_processes(void **state)
 {
 	static uint64_t one[DRAW_CNT], other[DRAW_CNT];
 
-	(void)state;
 	begin(RATE_BYTES, 1);
 	draw_all(0, one);
 	begin(RATE_BYTES, 2);
@@ -106,7 +97,6 @@ static void test_child(void **state)
 {
 	static uint64_t one[DRAW_CNT], other[DRAW_CNT];
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 2; seed++) {
 		begin(0, 0);
 		assert_int_equal(next_left(&tap_memory.slot[0], 0), LOOK_BYTES);
@@ -197,7 +187,6 @@ static void test_share(void **state)
 	const double p = 1 - exp(-(double)size / RATE_BYTES);
 	int cnt[4] = { 0 };
 
-	(void)state;
 	for (int i = 0; i < DRAW_CNT; i++) {
 		struct tap_call c;
 
@@ -218,7 +207,6 @@ static void test_all(void **state)
 {
 	struct tap_call c;
 
-	(void)state;
 	begin(1, 1);
 	for (int i = 0; i < DRAW_CNT; i++)
 		assert_true(is_kept(10, 0x1000));
@@ -240,7 +228,6 @@ static void test_nested(void **state)
 {
 	struct stack s;
 
-	(void)state;
 	for (int outer = MALLOC; outer <= CALLOC; outer++) {
 		begin(1, 1);
 		enter_call(&s.call[2], 100, outer);
@@ -260,7 +247,6 @@ static void test_peers(void **state)
 	static struct tap_data peer[2];
 	struct stack s;
 
-	(void)state;
 	memset(peer, 0, sizeof(peer));
 	/* The tap under test is the inner one. */
 	begin(1, 1);
@@ -286,7 +272,6 @@ static void test_never_back(void **state)
 {
 	struct stack s;
 
-	(void)state;
 	begin(1, 1);
 	for (int next = 1; next <= 2; next++) {
 		enter_call(&s.call[1], 100, MALLOC); /* and is never left */
@@ -301,7 +286,6 @@ static void test_handler(void **state)
 {
 	struct stack s;
 
-	(void)state;
 	begin(1, 1);
 	enter_call(&s.call[1], 100, MALLOC);
 	assert_true(is_kept_in(&s.call[2], 50, 0x2000, MALLOC));
@@ -320,7 +304,6 @@ static void test_no_room(void **state)
 {
 	struct tap_inside *in = inside_line(data(), thread_pointer());
 
-	(void)state;
 	begin(1, 1);
 	for (uint64_t i = 0; i < TAP_INSIDE_LINE; i++)
 		in[i] = (struct tap_inside){ 0x1000 + i, 0x1000 };
@@ -343,7 +326,6 @@ static void test_plain(void **state)
 		{ TAP_SITE_THROWS | TAP_SITE_SWAPS, { 0, 64 }, { 64, 1 } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct tap_site site = { .count_arg = HT_ARG_NONE, .flags = cases[i].flags };
 		struct tap_call c = { .site = &site, .arg = { cases[i].arg[0], cases[i].arg[1] } };
@@ -374,7 +356,6 @@ static void test_crowd(void **state)
 	uint64_t sum = 0;
 	void *cnt;
 
-	(void)state;
 	begin(1, 1);
 	for (uintptr_t i = 0; i < CROWD; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, crowd, (void *)i), 0);
@@ -394,7 +375,6 @@ static void test_seeds(void **state)
 	static uint64_t ptr[TAP_SET_SLOTS + 1];
 	uint64_t random = 7, cnt = 0;
 
-	(void)state;
 	begin(RATE_BYTES, 1);
 	do
 		ptr[cnt] = draw_random(&random) >> 17 << 4 | 0x100000000000;

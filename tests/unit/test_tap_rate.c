@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_tap_rate.c - how often a tapped process is sampled, by what that costs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "track/tracker_priv.h"
 
@@ -36,7 +31,6 @@ static void test_cases(void **state)
 		{ USUAL, 1 * MS, 250 * MS, 250 * MS, 4 * USUAL, 0.5 * MS },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct tap_rate_cost cost = {
 			cases[i].spent_ns,
@@ -56,7 +50,6 @@ static void test_cases(void **state)
 /* The same load: it comes to rest. */
 static void test_rest(void **state)
 {
-	(void)state;
 	for (uint64_t at_finest_ns = MS / 10; at_finest_ns < 2000 * MS; at_finest_ns *= 3) {
 		uint64_t rate = FINEST, next = rate, calm_ns = TAP_RATE_CALM_NS;
 
@@ -78,7 +71,6 @@ static void test_bursts(void **state)
 	uint64_t rate = FINEST, calm_ns = TAP_RATE_CALM_NS, in_bursts = 0;
 	uint64_t pause_cnt = TAP_RATE_CALM_NS / (250 * MS) - 1;
 
-	(void)state;
 	for (int burst = 0; burst < 5; burst++) {
 		for (int i = 0; i < 8; i++) {
 			const struct tap_rate_cost cost = { 30 * MS * FINEST / rate, 60 * MS,

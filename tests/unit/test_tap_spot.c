@@ -2,16 +2,9 @@
 /*
  * test_tap_spot.c - which instruction of a function becomes a jump, on hand-assembled functions.
  */
-#include <elf.h>
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <elf.h>
 
 #include "alloc/tap_spot.h"
 #include "elf/elf_file.h"
@@ -169,7 +162,6 @@ static void check_case(size_t i, const struct tap_spot *got, uint64_t fn_vaddr)
 
 static void test_cases(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint8_t code[2 * AROUND + 64];
 		/* Without a table of functions symbols tell where they are. */

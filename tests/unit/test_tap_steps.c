@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_tap_steps.c - whose tap it is that is found in a process: this one, which has what a tap leaves there. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "tap/tap_priv.h"
 
@@ -45,7 +34,6 @@ static int set_up(void **state)
 	static struct tap_data data = { .mark = TAP_MAGIC };
 	void *code;
 
-	(void)state;
 	file_fd = memfd_create(TAP_NAME "0123", MFD_CLOEXEC);
 	if (file_fd < 0 || ftruncate(file_fd, TAP_FILE_BYTES))
 		return -1;
@@ -81,7 +69,6 @@ static int clear(void)
 
 static void test_cleared(void **state)
 {
-	(void)state;
 	memcpy(text, "\xeb\x0e", 2);
 	memcpy(text + 16, "\xe9\x01\x02\x03\x04", GAP_BYTES);
 	assert_int_equal(clear(), 0);
@@ -94,7 +81,6 @@ static void test_cleared(void **state)
 /* A tap that is somewhere else by now hops into the same gap: the earlier one's memory, which nobody holds, is not in. */
 static void test_hop_of_another(void **state)
 {
-	(void)state;
 	memcpy(text, "\xeb\x0e", 2);
 	memcpy(text + 16, "\xe9\x05\x06\x07\x08", GAP_BYTES);
 	assert_int_equal(clear(), -EALREADY);
@@ -107,7 +93,6 @@ static void test_held(void **state)
 	char path[48];
 	int fd;
 
-	(void)state;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file_fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_terminal.c - when text is painted, when it goes through a pager, and through which. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <pty.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <pty.h>
+#include <sys/wait.h>
 
 #include "base/terminal.h"
 
@@ -47,7 +39,6 @@ static void long_text_goes_through_a_pager(void **state)
 	static const char *const mark = "sed 's/^/|/'";
 	char got[512];
 
-	(void)state;
 	show(3, mark, true, got, sizeof(got));
 	assert_string_equal(got, "|one\r\n|two\r\n|three\r\n");
 	/* with the prompt it is four lines */
@@ -91,7 +82,6 @@ static bool is_painted(bool is_terminal, const char *term, const char *no_color,
 
 static void only_a_terminal_is_painted(void **state)
 {
-	(void)state;
 	assert_true(is_painted(true, "xterm", NULL, TERMINAL_COLOR_AUTO));
 	assert_true(is_painted(true, "xterm", "", TERMINAL_COLOR_AUTO));
 	assert_false(is_painted(true, "xterm", "1", TERMINAL_COLOR_AUTO));

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_thread_pool.c - threads of a pool get one name, others keep theirs, rooms may be small. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "profile/thread_pool.h"
 
@@ -36,7 +29,6 @@ static void numbers_become_stars(void **state)
 	};
 	char got[32], *exact;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		int is_pool = strcmp(cases[i][0], cases[i][1]) != 0;
 
@@ -65,7 +57,6 @@ static void globs_name_pools(void **state)
 	};
 	char got[32];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const char *want = cases[i][2];
 

@@ -3,15 +3,9 @@
  * test_threads.c - a process whose thread makes calls for heaptap gets its signals as ever, and goes on as if nothing had
  * happened when the tracer is killed: before and after each of its ptrace calls.
  */
-#include <errno.h>
-#include <setjmp.h>
+#include "unit.h"
+
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -21,9 +15,6 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "tap/threads.h"
@@ -182,7 +173,6 @@ static void test_execute(void **state)
 	pid_t target, tracer;
 	int status;
 
-	(void)state;
 	memset(shared, 0, sizeof(*shared));
 	target = fork();
 	if (!target)
@@ -213,7 +203,6 @@ static void test_stop(void **state)
 {
 	pid_t target = send_in_calls((const int[]){ SIGSTOP, 0 });
 
-	(void)state;
 	assert_true(becomes(target, true));
 	kill(target, SIGCONT);
 	assert_true(becomes(target, false));
@@ -225,7 +214,6 @@ static void test_stop_and_continue(void **state)
 {
 	pid_t target = send_in_calls((const int[]){ SIGSTOP, SIGCONT, 0 });
 
-	(void)state;
 	assert_true(becomes(target, false));
 	assert_true(goes_on());
 	end(target);
@@ -236,7 +224,6 @@ static void test_handled(void **state)
 {
 	pid_t target = send_in_calls((const int[]){ SIGSEGV, 0 });
 
-	(void)state;
 	assert_true(goes_on());
 	assert_int_equal(shared->handled_cnt, 1);
 	end(target);
@@ -407,7 +394,6 @@ static void test_killed(void **state)
 	static bool (*const acts[])(void) = { keeps_registers, sleeps_long_enough, waits_in_poll,
 					      waits_in_epoll, waits_in_read };
 
-	(void)state;
 	for (size_t i = 0; i < 2 * sizeof(acts) / sizeof(*acts); i++) {
 		unsigned int at = 1;
 		pid_t target;

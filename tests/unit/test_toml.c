@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is read of a configuration file, and what is refused, with line and key. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "cmd/toml.h"
 
@@ -58,7 +50,6 @@ static void assert_value(const char *text, enum toml_type type, const char *want
 
 static void test_values(void **state)
 {
-	(void)state;
 	assert_value("a = \"x\"", TOML_STRING, "x");
 	assert_value("a=\"\"", TOML_STRING, "");
 	assert_value("a = '^\\d+\"'", TOML_STRING, "^\\d+\"");
@@ -86,7 +77,6 @@ static void test_file(void **state)
 				   "pids = [1,2]";
 	struct toml_doc doc;
 
-	(void)state;
 	parse(text, &doc);
 	assert_int_equal(doc.entries.cnt, 4);
 	assert_string_equal(doc.entries.data[0].key, "listen-at");
@@ -119,7 +109,6 @@ static void assert_refused(const char *text, const char *line_key, const char *w
 
 static void test_refused(void **state)
 {
-	(void)state;
 	assert_refused("a", "1:a:", "'='");
 	assert_refused("a b = 1", "1:a:", "'='");
 	assert_refused("\n\n= 1", "3::", "key = value");
@@ -175,7 +164,6 @@ static void test_all_errors(void **state)
 	struct errors e = { 0 };
 	struct toml_doc doc;
 
-	(void)state;
 	assert_int_equal(toml_parse(text, strlen(text), on_error, &e, &doc), -EINVAL);
 	assert_int_equal(e.cnt, 4);
 	assert_non_null(strstr(e.text, "1:a:"));
@@ -193,7 +181,6 @@ static void test_cut_short(void **state)
 {
 	static const char text[] = "a = [ \"x\\u00e9\", 12_0, 1.5e3, true ] # c\r\n";
 
-	(void)state;
 	for (size_t bytes = 0; bytes < sizeof(text); bytes++) {
 		struct errors e = { 0 };
 		struct toml_doc doc;

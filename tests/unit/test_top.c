@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What heaptap top shows: tables, rates, order, folds, search, and what fits on a screen of any size. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/clock.h"
 #include "made_frame.h"
@@ -59,7 +49,6 @@ static void renew(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	t = NULL;
 	begin();
 	top_view_init(&v);
@@ -69,7 +58,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	top_view_release(&v);
 	top_rates_free(rates);
 	rates = NULL;
@@ -159,7 +147,6 @@ static void a_screen_of_stacks(void **state)
 {
 	const char *text;
 
-	(void)state;
 	fill_stacks();
 	make(TOP_STACKS);
 	text = draw(120, 12);
@@ -193,7 +180,6 @@ static void a_long_name_leaves_room_for_its_caller(void **state)
 	uint32_t own = made_frame(p, "a_function_with_a_name_that_fills_all_columns_of_a_row", 3);
 	const char *text;
 
-	(void)state;
 	add((uint32_t[]){ own, made_frame(p, "upload", 5) }, 2, "", MIB, MIB);
 	add((uint32_t[]){ own, made_frame(p, "download", 7) }, 2, "", MIB, MIB);
 	make(TOP_STACKS);
@@ -207,7 +193,6 @@ static void growth_that_rows_do_not_explain_comes_first(void **state)
 {
 	const char *text;
 
-	(void)state;
 	fill_stacks();
 	assert_int_equal(profile_comment(p, "ledger: live_full 12 (the live map was full)"), 0);
 	p->recording.rss_begin_bytes = 10 * MIB;
@@ -238,7 +223,6 @@ static void resident_memory_is_the_last_line(void **state)
 							.bytes = 9 * MIB } } };
 	const char *text;
 
-	(void)state;
 	fill_stacks();
 	make(TOP_STACKS);
 	has_not(draw(100, 14), "Resident");
@@ -254,7 +238,6 @@ static void losses_come_first(void **state)
 {
 	const char *text;
 
-	(void)state;
 	fill_stacks();
 	assert_int_equal(profile_comment(p, "ledger: live_full 12 (the live map was full)"), 0);
 	assert_int_equal(profile_comment(p, "ledger: stacks_full 3 (no room)"), 0);
@@ -272,7 +255,6 @@ static void losses_come_first(void **state)
 
 static void what_another_line_says_is_no_loss(void **state)
 {
-	(void)state;
 	fill_stacks();
 	assert_int_equal(profile_comment(p, "ledger: alloc_only_samples 900 (frees unwatched)"), 0);
 	assert_int_equal(profile_comment(p, "ledger: paused 800 (by the program)"), 0);
@@ -287,7 +269,6 @@ static void what_another_line_says_is_no_loss(void **state)
 
 static void scopes_fold_and_sort_among_brothers(void **state)
 {
-	(void)state;
 	add(NULL, 0, "A/X", 1 * MIB, 50 * MIB);
 	add(NULL, 0, "A/Y", 2 * MIB, 2 * MIB);
 	add(NULL, 0, "B/Z", 9 * MIB, 9 * MIB);
@@ -311,7 +292,6 @@ static void scopes_fold_and_sort_among_brothers(void **state)
 
 static void search_is_typed_and_taken_back(void **state)
 {
-	(void)state;
 	fill_stacks();
 	make(TOP_STACKS);
 	type("/q"); /* does not quit */
@@ -334,7 +314,6 @@ static void search_is_typed_and_taken_back(void **state)
 
 static void keys_move_open_and_close(void **state)
 {
-	(void)state;
 	fill_stacks();
 	make(TOP_PROCESSES);
 	v.pid = 0;
@@ -378,7 +357,6 @@ static void any_size_has_whole_numbers(void **state)
 	static char name[10001];
 	const char *text;
 
-	(void)state;
 	memset(name, 'n', sizeof(name) - 1);
 	fill_stacks();
 	add((uint32_t[]){ made_frame(p, name, 1) }, 1, "", 30 * MIB, MIB);
@@ -407,7 +385,6 @@ static void scrolls_to_what_is_selected(void **state)
 {
 	char name[16];
 
-	(void)state;
 	for (int i = 0; i < 50; i++) {
 		snprintf(name, sizeof(name), "f%02d", i);
 		add((uint32_t[]){ made_frame(p, name, i + 1) }, 1, "", (100 - i) * MIB, MIB);
@@ -429,7 +406,6 @@ static void says_what_there_is_when_there_is_nothing(void **state)
 	const struct top_news news = { .message = "cannot connect" },
 			      over = { .message = "", .is_over = true };
 
-	(void)state;
 	has(draw(80, 10), "waiting for the first samples");
 	has(draw_with(&news, 80, 10), "cannot connect");
 	has(draw_with(&news, 80, 1), "cannot connect");
@@ -444,7 +420,6 @@ static void rates_are_unknown_at_first(void **state)
 {
 	struct top_row *row;
 
-	(void)state;
 	assert_int_equal(top_rates_new(&rates), 0);
 	add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "", 6 * MIB, 10 * MIB);
 	make(TOP_STACKS);
@@ -486,7 +461,6 @@ static void chance_is_told_from_growth(void **state)
 {
 	struct top_row *row;
 
-	(void)state;
 	assert_int_equal(top_rates_new(&rates), 0);
 	for (uint64_t i = 0; i < 3; i++) {
 		renew();
@@ -505,7 +479,6 @@ static void chance_is_told_from_growth(void **state)
 
 static void growth_is_of_the_last_minute(void **state)
 {
-	(void)state;
 	assert_int_equal(top_rates_new(&rates), 0);
 	for (uint64_t s = 0; s <= 300; s += 2) {
 		renew();
@@ -533,7 +506,6 @@ static double growth_at(uint64_t at, int64_t held)
 
 static void growth_of_seldom_looks_is_since_the_last_one(void **state)
 {
-	(void)state;
 	assert_int_equal(top_rates_new(&rates), 0);
 	assert_true(isnan(growth_at(0, 10)));
 	assert_true(growth_at(30, 40) == 60);
@@ -550,7 +522,6 @@ static void what_is_not_known_has_one_order(void **state)
 					       { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
 	struct top_row rows[3];
 
-	(void)state;
 	add(NULL, 0, "A", 5 * MIB, 9 * MIB);
 	add(NULL, 0, "B", 3 * MIB, 7 * MIB);
 	add(NULL, 0, "C", 4 * MIB, 8 * MIB);

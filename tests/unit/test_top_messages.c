@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What is said while heaptap top draws: kept, the last line shown, and said at its end, or how much of it is missing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <sys/mman.h>
 
 #include "record/top_priv.h"
 
@@ -21,7 +13,6 @@ static int said_fd, stderr_fd; /* what stands for the terminal; the real standar
 
 static int set_up(void **state)
 {
-	(void)state;
 	stderr_fd = dup(STDERR_FILENO);
 	said_fd = memfd_create("said", 0);
 	if (stderr_fd < 0 || said_fd < 0 || dup2(said_fd, STDERR_FILENO) < 0)
@@ -31,7 +22,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dup2(stderr_fd, STDERR_FILENO);
 	close(stderr_fd);
 	close(said_fd);
@@ -67,7 +57,6 @@ static void all_is_said_at_the_end(void **state)
 	char last[64];
 	const char *text;
 
-	(void)state;
 	say_lines(600);
 	dprintf(STDERR_FILENO, "heaptap: the last\n");
 	assert_string_equal(top_messages_last(m, last, sizeof(last)), "the last");
@@ -84,7 +73,6 @@ static void what_is_missing_is_said(void **state)
 	char head[128];
 	int cnt = 65536 / LINE_BYTES;
 
-	(void)state;
 	say_lines(1000);
 	text = end();
 	first = strstr(text, "line ");
@@ -102,7 +90,6 @@ static void nothing_is_nothing(void **state)
 {
 	char last[64];
 
-	(void)state;
 	assert_string_equal(top_messages_last(m, last, sizeof(last)), "");
 	assert_string_equal(end(), "");
 }

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The rows that heaptap top draws are those of the report: names, sums, what is not known. */
-#include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "made_frame.h"
 #include "profile/profile.h"
@@ -29,14 +21,12 @@ static void add(const uint32_t *locs, size_t cnt, const char *key, const char *v
 
 static int set_up(void **state)
 {
-	(void)state;
 	t = NULL;
 	return profile_new(&p);
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	top_table_free(t);
 	profile_free(p);
 	return 0;
@@ -57,7 +47,6 @@ static void stacks_have_places_callers_and_frames(void **state)
 	char buf[TOP_FRAME_BUF];
 	uint32_t put, run, main_frame;
 
-	(void)state;
 	assert_int_equal(profile_set_heap_types(p, 1), 0);
 	put = made_frame(p, "put", 3);
 	run = made_frame(p, "run", 5);
@@ -89,7 +78,6 @@ static void a_function_compiled_again_is_one_row(void **state)
 	};
 	const struct top_row *row;
 
-	(void)state;
 	assert_int_equal(profile_set_heap_types(p, 1), 0);
 	for (size_t i = 0; i < 4; i++)
 		add((uint32_t[]){ made_frame(p, names[i][0], i < 2 ? 3 : 0),
@@ -107,7 +95,6 @@ static void scopes_are_a_tree(void **state)
 {
 	const struct top_row *row;
 
-	(void)state;
 	assert_int_equal(profile_set_heap_types(p, 1), 0);
 	add(NULL, 0, "scope", "Top/A", 100);
 	add(NULL, 0, "scope", "Top/B", 300);
@@ -125,7 +112,6 @@ static void unknown_is_not_zero(void **state)
 {
 	const struct top_row *row;
 
-	(void)state;
 	assert_int_equal(profile_set_heap_types(p, 1), 0);
 	add(NULL, 0, "thread", "a", 100);
 	p->recording = RECORDING_NONE;
@@ -139,7 +125,6 @@ static void unknown_is_not_zero(void **state)
 
 static void profiles_without_values_are_refused(void **state)
 {
-	(void)state;
 	assert_int_equal(top_table_of_profile(p, TOP_STACKS, &t), -EINVAL);
 }
 

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_units.c - sizes and times, in and out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <errno.h>
-#include <string.h>
+#include "unit.h"
 
 #include "base/units.h"
 
@@ -57,7 +49,6 @@ static void test_parse_size(void **state)
 		{ "4194303t", 0, 4194303ULL << 40 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < CNT(cases); i++) {
 		uint64_t value = 0;
 
@@ -101,7 +92,6 @@ static void test_parse_duration(void **state)
 		{ "5000000h", -ERANGE, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < CNT(cases); i++) {
 		uint64_t value = 0;
 
@@ -125,7 +115,6 @@ static void test_parse_percent(void **state)
 		{ "0x5%", -EINVAL, 0 }, { "5k", -EINVAL, 0 },  { "off", -EINVAL, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < CNT(cases); i++) {
 		double value = 0;
 
@@ -159,7 +148,6 @@ static void test_words(void **state)
 		{ " 5 MiB", "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < CNT(cases); i++)
 		assert_int_equal(word_with_unit(cases[i].text), strlen(cases[i].word));
 }
@@ -168,7 +156,6 @@ static void test_format(void **state)
 {
 	char buf[UNITS_BUF];
 
-	(void)state;
 	assert_string_equal(format_bytes(0, buf, sizeof(buf)), "0 B");
 	assert_string_equal(format_bytes(17, buf, sizeof(buf)), "17 B");
 	assert_string_equal(format_bytes(1023, buf, sizeof(buf)), "1023 B");

@@ -8,16 +8,9 @@
  * some, without being shown it: at every instruction that it reached, both must say the same.
  * It is a heuristic; the test states how often it may be wrong.
  */
-#include <elf.h>
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <elf.h>
 
 #include "../lib/find_row.h"
 #include "elf/elf_file.h"
@@ -121,7 +114,6 @@ static void test_against_frame_information(void **state)
 	size_t i;
 	int arg;
 
-	(void)state;
 	for (arg = 0; arg < arg_file_cnt; arg++)
 		check(arg_files[arg], 1);
 	for (i = 0; !arg_file_cnt && i < sizeof(files) / sizeof(files[0]); i++)

@@ -10,22 +10,13 @@
  * unwind_rule.c, and must be what the table says. An address for which a table has nothing must
  * be one for which libdw has nothing either.
  */
+#include "unit.h"
+
 #include <dwarf.h>
 #include <elf.h>
 #include <elfutils/libdw.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <libelf.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../lib/find_row.h"
 #include "elf/elf_file.h"
@@ -318,7 +309,6 @@ static void test_against_libdw(void **state)
 	size_t i;
 	int arg;
 
-	(void)state;
 	elf_version(EV_CURRENT);
 	srandom(1);
 	for (arg = 0; arg < arg_file_cnt; arg++)
@@ -348,7 +338,6 @@ static void test_marks(void **state)
 	uint64_t base, end, pc;
 	int i;
 
-	(void)state;
 	assert_int_equal(elf_file_open("/proc/self/exe", &ef), 0);
 	assert_int_equal(unwind_table_build(ef, NULL, &plain), 0);
 	base = plain->first_page << HT_PAGE_SHIFT;
@@ -395,7 +384,6 @@ static void test_without_sections(void **state)
 	uint8_t *copy;
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-	(void)state;
 	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
 	bytes = (size_t)lseek(fd, 0, SEEK_END);
 	copy = malloc(bytes);
@@ -423,7 +411,6 @@ static void test_vdso(void **state)
 	struct unwind_table *t = NULL;
 	struct elf_file *ef = NULL;
 
-	(void)state;
 	if (!image)
 		skip();
 	assert_int_equal(elf_file_open_mem(image, 4096, &ef), 0);

@@ -8,25 +8,14 @@
  * callbacks of libc, in new threads, in signal handlers on both kinds of stack, and in a timer's
  * signal that interrupts libraries at any instruction, PLT stubs and the vDSO included.
  */
-#include <errno.h>
-#include <inttypes.h>
+#include "unit.h"
+
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/time.h>
-#include <time.h>
 #include <ucontext.h>
-#include <unistd.h>
 #include <unwind.h>
-
-#include <cmocka.h>
 
 #include "../lib/find_row.h"
 #include "elf/elf_file.h"
@@ -274,7 +263,6 @@ static NOINLINE int nested(int depth)
 
 static void test_nested(void **state)
 {
-	(void)state;
 	nested(40);
 	assert_same(&seen, 40);
 }
@@ -292,7 +280,6 @@ static NOINLINE int with_alloca(size_t bytes)
 
 static void test_alloca(void **state)
 {
-	(void)state;
 	with_alloca(1000);
 	assert_same(&seen, 3);
 }
@@ -311,7 +298,6 @@ static NOINLINE int realigned(size_t bytes, int a, int b, int c, int d, int e, i
 
 static void test_realigned(void **state)
 {
-	(void)state;
 	realigned(100, 1, 2, 3, 4, 5, 6, 7);
 	assert_same(&seen, 4);
 }
@@ -327,7 +313,6 @@ static void test_qsort(void **state)
 {
 	int v[] = { 5, 3, 8, 1, 9, 2, 7 };
 
-	(void)state;
 	seen.theirs.frame_cnt = 0;
 	qsort(v, sizeof(v) / sizeof(v[0]), sizeof(v[0]), compare_ints);
 	assert_same(&seen, 4);
@@ -344,7 +329,6 @@ static void test_thread(void **state)
 {
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, thread_main, NULL), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_same(&seen, 6);
@@ -368,7 +352,6 @@ static void check_signal(int flags)
 
 static void test_signal(void **state)
 {
-	(void)state;
 	check_signal(0);
 }
 
@@ -377,7 +360,6 @@ static void test_signal_stack(void **state)
 	static char memory[128 * 1024];
 	stack_t ss = { .ss_sp = memory, .ss_size = sizeof(memory) }, old;
 
-	(void)state;
 	assert_int_equal(sigaltstack(&ss, &old), 0);
 	check_signal(SA_ONSTACK);
 	ss.ss_flags = SS_DISABLE;
@@ -467,7 +449,6 @@ static void test_anywhere(void **state)
 	struct timespec start, now;
 	uint32_t i;
 
-	(void)state;
 	assert_int_equal(sigaction(SIGALRM, &sa, &old), 0);
 	assert_int_equal(setitimer(ITIMER_REAL, &every, NULL), 0);
 	clock_gettime(CLOCK_MONOTONIC, &start);
@@ -493,14 +474,12 @@ static void test_anywhere(void **state)
 
 static int setup(void **state)
 {
-	(void)state;
 	read_mappings();
 	return mapping_cnt ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	while (mapping_cnt)
 		unwind_table_free(mappings[--mapping_cnt].table);
 	return 0;
@@ -522,7 +501,6 @@ int main(void)
 
 static void test_other_machine(void **state)
 {
-	(void)state;
 	skip();
 }
 

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_usdt_operand.c - where the arguments of statically defined probes are, as assemblers write it. */
-#include <asm/ptrace.h>
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <asm/ptrace.h>
 
 #include "elf/usdt_notes.h"
 
@@ -50,7 +44,6 @@ static void places_are_understood(void **state)
 {
 	struct ht_operand op;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		memset(&op, 0x55, sizeof(op));
 		if (usdt_operands_parse(places[i].args, &op, 1) ||
@@ -85,7 +78,6 @@ static void others_are_refused(void **state)
 	};
 	struct ht_operand op;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		int err = usdt_operands_parse(wrong[i].args, &op, 1);
 
@@ -98,7 +90,6 @@ static void there_may_be_more_but_not_fewer(void **state)
 {
 	struct ht_operand op[3];
 
-	(void)state;
 	assert_int_equal(usdt_operands_parse("8@%rdi 8@$5  4@%edx 8@%rip", op, 3), 0);
 	assert_int_equal(op[1].value, 5);
 	assert_int_equal(op[2].bytes, 4);

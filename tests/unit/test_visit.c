@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_visit.c - a visit goes before others, and waits for its accessor no longer than it should. Needs root. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "tap/visit.h"
@@ -100,7 +92,6 @@ static void test_precedence(void **state)
 	struct visit_report report;
 	pid_t pid;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	pid = begin_target();
@@ -115,7 +106,6 @@ static void test_accessor(void **state)
 	uint64_t begin_ns;
 	pid_t pid;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	pid = begin_target();

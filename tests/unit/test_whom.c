@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Which processes a command line means. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "cmd/record_settings.h"
@@ -27,7 +17,6 @@ static void test_pids(void **state)
 					   " 1", "1,0", "2147483648", "99999999999999999999" };
 	struct whom w = { 0 };
 
-	(void)state;
 	assert_int_equal(whom_add_pids(&w, "1,2"), 0);
 	assert_int_equal(whom_add_pids(&w, "3"), 0);
 	assert_int_equal(whom_add_pids(&w, "2,3,1"), 0);
@@ -95,7 +84,6 @@ static void test_rules(void **state)
 	struct err why = { 0 };
 	pid_t pid = begin();
 
-	(void)state;
 	assert_int_equal(whom_add_pids(&w, "7"), 0);
 	assert_int_equal(texts_add(&w.comms, "^sle{2}p$"), 0);
 	assert_true(whom_has_rules(&w));
@@ -118,7 +106,6 @@ static void test_none(void **state)
 	struct whom_found found = { 0 };
 	struct err why = { 0 };
 
-	(void)state;
 	texts_add(&w.comms, "no-such-name");
 	texts_add(&w.comms, "nor-this");
 	texts_add(&w.cgroups, "/");
@@ -166,7 +153,6 @@ static void test_operands(void **state)
 	struct err why;
 	pid_t pid = begin(), found = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char *const *operands = (char *const *)cases[i].operands;
 

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_worker.c - the forked child that makes files: which descriptors it has, what becomes of it and of the files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <bpf/bpf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -20,12 +12,9 @@
 #include <sys/ptrace.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "record/worker.h"
@@ -114,7 +103,6 @@ static void test_descriptors(void **state)
 	struct fds f;
 	char is_open[FD_CNT];
 
-	(void)state;
 	open_all(&f);
 	assert_int_equal(worker_start(&w, &opts, 1, tell_which, &f), 0);
 	assert_true(is_readable(w.fd, POLLIN));
@@ -142,7 +130,6 @@ static void test_connection(void **state)
 	struct worker w = { 0 };
 	int fd[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
 	assert_int_equal(worker_start(&w, &opts, 1, wait_for_the_end, NULL), 0);
 	close(fd[0]);
@@ -171,7 +158,6 @@ static void test_stop(void **state)
 					     .file_ns = FILE_NS };
 	struct worker w = { 0 };
 
-	(void)state;
 	assert_int_equal(worker_start(&w, &opts, 1, wait_for_the_end, NULL), 0);
 	assert_false(is_reaped_within(&w, 50));
 	assert_true(is_reaped_within(&w, 5000));
@@ -216,7 +202,6 @@ static void test_hung(void **state)
 	pid_t pid, tracer;
 	struct timespec begin, end;
 
-	(void)state;
 	assert_int_equal(worker_start(&w, &opts, 1, wait_for_the_end, NULL), 0);
 	pid = w.pid;
 	tracer = start_tracer(pid);
@@ -271,7 +256,6 @@ static void test_workers(void **state)
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT };
 	int fds[2], set = epoll_create1(EPOLL_CLOEXEC);
 
-	(void)state;
 	assert_false(worker_reap(&first));
 	open_fifo(fds);
 	assert_int_equal(worker_start(&first, &opts, 1, wait_for_byte, fds), 0);
@@ -355,7 +339,6 @@ static void test_all_well(void **state)
 	const int what[] = { 0, -ESRCH, 0 };
 	struct worker w = { 0 };
 
-	(void)state;
 	run(&w, FILE_NS, what, 3);
 	check(&w, 0, WORKER_OVER, 0);
 	check(&w, 1, WORKER_OVER, -ESRCH);
@@ -370,7 +353,6 @@ static void test_one_is_slow(void **state)
 	static const int kinds[] = { -ETIME, SLOW, TOO_LONG };
 	struct worker w = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		const int what[] = { 0, kinds[i], 0 };
 		uint64_t ms = run(&w, FILE_NS, what, 3);
@@ -390,7 +372,6 @@ static void test_no_limit(void **state)
 	static const int what[] = { TOO_LONG, -ETIME, 0 };
 	struct worker w = { 0 };
 
-	(void)state;
 	run(&w, 0, what, 3);
 	check(&w, 0, WORKER_OVER, 0);
 	check(&w, 1, WORKER_OVER, -ETIME);
@@ -405,7 +386,6 @@ static void test_crash(void **state)
 	static const int what[] = { 0, CRASH, 0 }, at_once = CRASH;
 	struct worker w = { 0 };
 
-	(void)state;
 	run(&w, FILE_NS, what, 3);
 	check(&w, 0, WORKER_OVER, 0);
 	check(&w, 1, WORKER_OVER, -EINTR);
@@ -422,7 +402,6 @@ static void test_release_at_work(void **state)
 	struct worker w = { 0 };
 	uint64_t begin_ns = now_ns();
 
-	(void)state;
 	assert_int_equal(worker_start(&w, &opts, 1, make, (void *)&what), 0);
 	worker_release(&w);
 	assert_true(now_ns() < begin_ns + NS_PER_S);

@@ -15,7 +15,6 @@
 #include "alloc/allocators_priv.h"
 
 #include "elf/elf_file.h"
-#include "elf/elf_symbols.h"
 #include "heaptap/abi.h"
 
 /*

@@ -17,7 +17,6 @@
  */
 #include <elf.h>
 
-#include "alloc/allocators.h"
 #include "alloc/allocators_priv.h"
 #include "elf/elf_file.h"
 #include "heaptap/abi.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* alloc_unseen.c - see allocators.h. */
-#include "alloc/allocators.h"
 
 #include "alloc/allocators_priv.h"
 #include "elf/elf_file.h"

@@ -47,7 +47,6 @@
 #include "alloc/allocators_priv.h"
 #include "alloc/placement_priv.h"
 #include "elf/elf_file.h"
-#include "elf/elf_symbols.h"
 #include "heaptap/abi.h"
 
 /*

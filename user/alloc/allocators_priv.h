@@ -10,7 +10,6 @@
 #include "elf/elf_symbols.h"
 #include "elf/unwind_table.h"
 
-struct alloc_file;
 struct elf_file;
 
 /*

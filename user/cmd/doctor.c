@@ -8,12 +8,10 @@
 #include "cmd/doctor.h"
 #include "track/tap_orders.h"
 
-#include "base/err.h"
 #include "base/log.h"
 #include "base/sandbox.h"
 #include "base/terminal.h"
 #include "cmd/cmd.h"
-#include "kernel/features.h"
 
 #define COLUMNS_MIN 80
 #define COLUMNS_MAX 100 /* longer lines are hard to read */

@@ -16,10 +16,6 @@
 #include "proc/survey.h"
 #include "track/policy.h"
 
-struct alloc_file;
-struct alloc_site;
-struct survey_tag;
-
 enum doctor_level {
 	DOCTOR_NOTE, /* nothing is missing, but worth knowing */
 	DOCTOR_LIMIT, /* recording works; something will be missing or expensive */

@@ -3,7 +3,6 @@
 #include "cmd/option.h"
 
 #include "base/err.h"
-#include "base/units.h"
 
 #define PERCENT_LEAST 0.0001
 

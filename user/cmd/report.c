@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/terminal.h"
 #include "cmd/cmd.h"
 #include "cmd/report_priv.h"
 #include "profile/match_list.h"
@@ -12,7 +11,6 @@
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "record/out_file.h"
-#include "report/report.h"
 #include "report/report_diff.h"
 
 static const char usage[] =

@@ -130,10 +130,8 @@ static int check_pools(const char *text, struct err *why)
 		       "token of heaptap serve, for profiles at http:// or https:// addresses"),         \
 		OPTION(FLAG, 0, "no-pager", NULL, AT(has_no_pager),                                      \
 		       "never show the text in a pager ($PAGER, less)"),                                 \
-	{                                                                                                \
-		.name = "output", .letter = 'o', .type = OPTION_TEXT, .at = AT(output),                  \
-		.arg = "FILE", .help = "write to FILE instead of standard output"                        \
-	}
+		OPTION(TEXT, 'o', "output", "FILE", AT(output),                                          \
+		       "write to FILE instead of standard output")
 
 static const struct option_row rows[] = {
 	OPTION(TEXT, 'b', "by", "WHAT", AT(by),

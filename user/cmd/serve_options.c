@@ -7,7 +7,6 @@
 #include "cmd/cmd.h"
 #include "http/http.h"
 #include "proc/facts.h"
-#include "serve/push_http.h"
 #include "serve/push_queue.h"
 
 static int check_listen(const char *text, struct err *why)

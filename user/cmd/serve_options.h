@@ -44,8 +44,6 @@ extern const struct option_table serve_option_table;
  * option stands in the table, cmd/serve_options.c.
  */
 
-struct option_args;
-
 /*
  * Make settings from defaults, the file that args name, if any, and args. All errors are logged. -EINVAL: something
  * is wrong; -errno: the file cannot be read. Release it in any case.

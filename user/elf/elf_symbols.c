@@ -13,7 +13,6 @@
 
 #include <lzma.h>
 
-#include "base/vec.h"
 #include "elf/elf_budget.h"
 #include "elf/elf_file.h"
 

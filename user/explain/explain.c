@@ -2,13 +2,7 @@
 /* explain/explain.c - see explain/explain.h. */
 #include "explain/explain.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"

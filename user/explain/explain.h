@@ -8,10 +8,7 @@
 #ifndef HT_EXPLAIN_EXPLAIN_H
 #define HT_EXPLAIN_EXPLAIN_H
 
-#include <stdint.h>
-#include <stdio.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "explain/glibc.h"
 #include "explain/jemalloc.h"
 #include "explain/memory.h"

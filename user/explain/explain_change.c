@@ -2,10 +2,6 @@
 /* explain/explain_change.c - what is different between two looks at one process, and whose it is. */
 #include "explain/explain.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/units.h"
 #include "explain/explain_priv.h"
 

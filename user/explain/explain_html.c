@@ -2,10 +2,6 @@
 /* explain/explain_html.c - an explanation as one page for a browser: the verdict, a bar of the rows, the rows. Nothing is fetched. */
 #include "explain/explain.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/printable.h"
 #include "base/units.h"
 #include "http/pages.h"

@@ -2,8 +2,6 @@
 /* explain/explain_pins.c - the live blocks by size and by C++ class, and what they keep from being returned, for people. */
 #include "explain/explain.h"
 
-#include <stdlib.h>
-
 #include "base/printable.h"
 #include "base/units.h"
 

@@ -9,11 +9,7 @@
 #ifndef HT_EXPLAIN_EXPLAIN_PRIV_H
 #define HT_EXPLAIN_EXPLAIN_PRIV_H
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "explain/memory.h"
 #include "explain/types.h"
 

@@ -2,9 +2,6 @@
 /* explain/explain_text.c - an explanation for people: the verdict, then the rows. Fits a screen unless all is wanted. */
 #include "explain/explain.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/printable.h"
 #include "base/units.h"
 #include "explain/explain_priv.h"

@@ -5,11 +5,6 @@
  * The main arena is in the .data of the C library, or of a static executable. Its last bin is never used, so it is always
  * two pointers to itself: a pair of equal words that hold their own address less 16. All else is checked from there.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "explain/glibc_priv.h"
 

@@ -8,11 +8,6 @@
  * the next place from which a chain of CHAIN_CNT chunks begins. What lies between is unknown. Each round gets further,
  * so a walk ends.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "explain/glibc_priv.h"
 

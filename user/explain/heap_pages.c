@@ -2,8 +2,6 @@
 /* explain/heap_pages.c - see explain/glibc.h. */
 #include "explain/glibc.h"
 
-#include <string.h>
-
 #define CHUNK_HEAD_BYTES \
 	48 /* sizeof(struct malloc_chunk): malloc_trim() leaves so much of a free chunk */
 #define LATE_BYTES (16u << 20) /* after so many it is asked how late it is */

@@ -10,13 +10,7 @@
  */
 #include "explain/jemalloc.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
-#include "explain/memory.h"
 
 #define TREE_WORDS (1ULL << 18) /* of the root, and of each leaf */
 #define TREE_BYTES (TREE_WORDS * 8)

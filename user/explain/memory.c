@@ -3,9 +3,6 @@
 #include "explain/memory.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 

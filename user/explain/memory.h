@@ -8,10 +8,7 @@
 #ifndef HT_EXPLAIN_MEMORY_H
 #define HT_EXPLAIN_MEMORY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "base/vec.h"
 #include "proc/facts.h"
 

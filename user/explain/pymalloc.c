@@ -13,7 +13,6 @@
  * A pool that another thread changes meanwhile is read again; one that is swapped out in part is not believed, and stays
  * with its mapping. Arenas have no header, so what is not yet a pool of them stays, too.
  */
-#include <string.h>
 
 #include "explain/rows.h"
 

@@ -2,11 +2,6 @@
 /* explain/rows.c - see explain/rows.h. */
 #include "explain/rows.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "explain/memory.h"
-
 #define HUGE_BYTES (2ULL << 20)
 #define HUGE_CNT 512
 #define HUGE_SAMPLES 8

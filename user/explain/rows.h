@@ -6,8 +6,7 @@
 #ifndef HT_EXPLAIN_ROWS_H
 #define HT_EXPLAIN_ROWS_H
 
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "explain/glibc.h"
 #include "explain/jemalloc.h"
 #include "explain/memory.h"

@@ -2,12 +2,6 @@
 /* explain/types.c - see explain/types.h. */
 #include "explain/types.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/hmap.h"
 #include "symbol/symbol.h"
 

@@ -14,10 +14,7 @@
 #ifndef HT_PROC_CGROUP_H
 #define HT_PROC_CGROUP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "base/std.h"
 
 struct err;
 

@@ -22,10 +22,6 @@
  */
 #include "proc/facts.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <string.h>
-
 #include "base/err.h"
 #include "base/printable.h"
 #include "proc/cgroup.h"

@@ -15,16 +15,10 @@
  */
 #include "proc/events.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/vec.h"
 

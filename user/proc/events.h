@@ -6,8 +6,7 @@
 #ifndef HT_PROC_EVENTS_H
 #define HT_PROC_EVENTS_H
 
-#include <stdint.h>
-#include <sys/types.h>
+#include "base/std.h"
 
 struct process_events;
 

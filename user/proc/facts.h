@@ -8,11 +8,7 @@
 #ifndef HT_PROC_FACTS_H
 #define HT_PROC_FACTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/vec.h"
 
 struct err;

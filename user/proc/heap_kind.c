@@ -2,13 +2,7 @@
 /* heap_kind.c - see runtime_kind.h. */
 #include "proc/runtime_kind.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/sandbox.h"
 #include "base/fd.h"

@@ -3,9 +3,6 @@
  * jit_dump.c - reads perf's jitdump: a header, then records {u32 id, u32 bytes, u64 time, ...}. Two kinds name
  * code: JIT_CODE_LOAD and JIT_CODE_MOVE.
  */
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "proc/jit_entry.h"
 

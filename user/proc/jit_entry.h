@@ -11,10 +11,7 @@
 #ifndef HT_PROC_JIT_ENTRY_H
 #define HT_PROC_JIT_ENTRY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "base/std.h"
 
 struct reader;
 struct process_info;

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* jit_map.c - reads the map of perf: "START BYTES name", in hexadecimal, one line for each piece of code. */
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/openat2.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "proc/jit_entry.h"

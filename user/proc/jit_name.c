@@ -5,8 +5,6 @@
  * V8: "KIND:" or "KIND:" and a sign for the tier (~ ^ + *), then the function's name ("" for an anonymous one),
  * then " FILE:LINE:COLUMN". CPython: "py::NAME:FILE".
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "proc/jit_entry.h"
 

@@ -10,9 +10,7 @@
 #ifndef HT_PROC_LAUNCH_H
 #define HT_PROC_LAUNCH_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <sys/types.h>
+#include "base/std.h"
 
 struct err;
 

@@ -7,11 +7,6 @@
  */
 #include "proc/tag_sources.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "proc/process.h"
 
 #define SIGNATURE "OTEL_CTX"

@@ -2,13 +2,6 @@
 /* proc_text.c - see proc_text.h. */
 #include "proc/proc_text.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/vec.h"
 
 #define READ_BYTES 4096

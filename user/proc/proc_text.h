@@ -8,9 +8,8 @@
 #define HT_PROC_TEXT_H
 
 #include <dirent.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <sys/types.h>
+
+#include "base/std.h"
 
 #define PROC_TEXT_BYTES_CAP (4 << 20)
 

@@ -6,17 +6,10 @@
 #include "proc/process.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/kcmp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/err.h"
-#include "proc/facts.h"
 #include "proc/proc_text.h"
 #include "proc/reader_priv.h"
 

@@ -8,11 +8,7 @@
 #ifndef HT_PROC_PROCESS_H
 #define HT_PROC_PROCESS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "proc/facts.h"
 
 struct reader;

@@ -18,10 +18,7 @@
 #ifndef HT_PROC_READER_H
 #define HT_PROC_READER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "base/std.h"
 
 /*
  * A job, run in the child: fd is its descriptor (-1: none), args are its arguments; it writes its result to

@@ -3,10 +3,7 @@
 #ifndef HT_PROC_READER_PRIV_H
 #define HT_PROC_READER_PRIV_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "proc/facts.h"
 #include "proc/reader.h"
 

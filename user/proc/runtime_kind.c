@@ -2,12 +2,6 @@
 /* runtime_kind.c - see runtime_kind.h. */
 #include "proc/runtime_kind.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "proc/process.h"
 
 static int is_in_file(const struct process_info *info, const char *file, const char *word)

@@ -6,12 +6,10 @@
 #ifndef HT_PROC_RUNTIME_KIND_H
 #define HT_PROC_RUNTIME_KIND_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/std.h"
 
 struct reader;
 struct err;
-struct proc_maps;
 struct process_info;
 
 enum runtime_kind {

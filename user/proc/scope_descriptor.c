@@ -8,10 +8,6 @@
  */
 #include "proc/tag_sources.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <string.h>
-
 #include "base/err.h"
 #include "heaptap/abi.h"
 #include "proc/process.h"

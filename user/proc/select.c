@@ -2,14 +2,10 @@
 /* select.c - see select.h. */
 #include "proc/select.h"
 
-#include <errno.h>
 #include <pwd.h>
 #include <regex.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/err.h"
-#include "base/vec.h"
 #include "proc/cgroup.h"
 #include "proc/facts.h"
 

@@ -10,11 +10,7 @@
 #ifndef HT_PROC_SELECT_H
 #define HT_PROC_SELECT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/vec.h"
 
 struct cgroup_place;

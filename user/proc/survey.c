@@ -8,23 +8,12 @@
  */
 #include "proc/survey.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "alloc/allocators.h"
 #include "alloc/file_sampler.h"
 #include "base/clock.h"
-#include "base/err.h"
 #include "base/fd.h"
 #include "elf/elf_symbols.h"
 #include "elf/unwind_table.h"
 #include "proc/jit_entry.h"
-#include "proc/process.h"
-#include "proc/tag_sources.h"
 #include "symbol/debug_files.h"
 
 /* Tags: one at a time (tag_sources.c), so that the state of each can be reported. */

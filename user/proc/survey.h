@@ -6,11 +6,7 @@
 #ifndef HT_PROC_SURVEY_H
 #define HT_PROC_SURVEY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "alloc/allocators.h"
 #include "base/err.h"
 #include "base/vec.h"
@@ -20,7 +16,6 @@
 #include "proc/runtime_kind.h"
 #include "proc/tag_sources.h"
 
-struct alloc_file;
 struct elf_file;
 struct file_sampler;
 

@@ -20,12 +20,7 @@
 #include "proc/tag_sources.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "elf/elf_symbols.h"
 #include "elf/usdt_notes.h"
 #include "proc/process.h"
 

@@ -9,11 +9,7 @@
 #ifndef HT_PROC_TAG_SOURCES_H
 #define HT_PROC_TAG_SOURCES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/err.h"
 #include "elf/elf_symbols.h"
 #include "heaptap/abi.h"
@@ -21,7 +17,6 @@
 
 struct reader;
 struct elf_file;
-struct err;
 struct proc_maps;
 
 /* Per file; a linked object has one. */

@@ -2,7 +2,6 @@
 /* profile_copy.c - see profile_copy.h. */
 #include "profile/profile_copy.h"
 
-#include "base/vec.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 

@@ -6,7 +6,6 @@
 
 #include "base/err.h"
 #include "base/vec.h"
-#include "profile/pprof.h"
 
 int format_fail(struct err *why, uint64_t offset, const char *fmt, ...)
 {

@@ -10,7 +10,6 @@
 
 #include "base/hmap.h"
 #include "base/printable.h"
-#include "base/vec.h"
 #include "profile/history.h"
 #include "profile/profile.h"
 #include "profile/tag_labels.h"

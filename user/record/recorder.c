@@ -9,7 +9,6 @@
 
 #include <signal.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/loop.h"
@@ -25,7 +24,6 @@
 #include "profile/history.h"
 #include "record/idle_tasks.h"
 #include "record/recorder_priv.h"
-#include "record/targets.h"
 #include "record/snapshot.h"
 #include "track/files.h"
 #include "track/governor.h"

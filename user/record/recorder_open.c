@@ -7,7 +7,6 @@
  */
 #include "record/recorder_priv.h"
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/loop.h"
@@ -26,8 +25,6 @@
 #include "proc/runtime_kind.h"
 #include "profile/history.h"
 #include "record/idle_tasks.h"
-#include "record/targets.h"
-#include "track/budget.h"
 #include "track/file_content.h"
 #include "track/files.h"
 #include "track/governor.h"

@@ -15,8 +15,6 @@
 #include "track/session.h"
 
 struct exec_hold;
-struct target;
-struct targets;
 
 #define MOMENT_INTERVAL_NS \
 	200000000ULL /* between moments of what is in use, at first: see profile/history.h */

@@ -6,13 +6,9 @@
 
 #include <sys/mman.h>
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/loop.h"
 #include "base/units.h"
-#include "base/vec.h"
 #include "http/endpoints.h"
-#include "record/make.h"
 #include "record/saver.h"
 #include "record/snapshot.h"
 #include "track/tracker.h"

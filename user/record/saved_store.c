@@ -5,7 +5,6 @@
 
 #include "base/err.h"
 #include "base/folder.h"
-#include "base/vec.h"
 #include "heaptap/abi.h"
 #include "record/saver_priv.h"
 

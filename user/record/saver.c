@@ -12,18 +12,11 @@
 
 #include <sys/mman.h>
 
-#include "base/clock.h"
 #include "base/err.h"
-#include "base/hmap.h"
-#include "base/log.h"
-#include "base/vec.h"
 #include "heaptap/abi.h"
-#include "http/endpoints.h"
 #include "http/view.h"
 #include "kernel/engine.h"
-#include "proc/cgroup.h"
 #include "proc/process.h"
-#include "record/make.h"
 #include "record/saver_priv.h"
 #include "track/tracker.h"
 

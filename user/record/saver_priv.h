@@ -17,8 +17,6 @@
 #include "track/governor.h"
 
 struct err;
-struct ht_image;
-struct result_moment;
 struct saved_store;
 struct tracker;
 

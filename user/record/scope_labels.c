@@ -8,7 +8,6 @@
 #include "heaptap/abi.h"
 #include "heaptap/sum.h"
 #include "kernel/engine.h"
-#include "profile/profile.h"
 #include "profile/scope_note.h"
 #include "profile/scope_tree.h"
 #include "profile/tag_labels.h"

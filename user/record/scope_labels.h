@@ -13,7 +13,6 @@
 #include "profile/profile.h"
 
 struct engine;
-struct profile;
 struct scope_labels;
 struct snapshot;
 struct snapshot_row;

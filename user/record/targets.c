@@ -6,7 +6,6 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "base/vec.h"
 #include "kernel/engine.h"
 #include "proc/launch.h"
 #include "proc/proc_text.h"

@@ -13,7 +13,6 @@
 #include "proc/runtime_kind.h"
 
 struct engine;
-struct process_info;
 struct tracker;
 
 struct target {

@@ -3,8 +3,6 @@
 #include "record/top_priv.h"
 
 #include "base/clock.h"
-#include "base/hmap.h"
-#include "base/vec.h"
 
 #define POINT_CNT (TOP_RATES_SPAN_NS / TOP_RATES_STEP_NS + 2)
 

@@ -2,7 +2,6 @@
 /* top_table.c - see top_priv.h. */
 #include "record/top_priv.h"
 
-#include "base/hmap.h"
 #include "base/printable.h"
 #include "base/strset.h"
 #include "base/units.h"

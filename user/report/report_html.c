@@ -36,7 +36,6 @@
 #include "report/report_diff_rows.h"
 #include "report/report_html_priv.h"
 #include "report/report_places.h"
-#include "report/report_rows.h"
 #include "report/report_text.h"
 
 static const char page_html[] =

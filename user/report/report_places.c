@@ -8,8 +8,6 @@
 #include "report/report_places.h"
 
 #include "base/hmap.h"
-#include "report/report_rows.h"
-#include "report/report_text.h"
 
 /* Finds the user's own frames of a stack; report_own_names.c lists those that are not. */
 

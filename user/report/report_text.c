@@ -10,7 +10,6 @@
 #include "report/report_text.h"
 
 #include "base/printable.h"
-#include "base/units.h"
 #include "profile/witness.h"
 #include "report/report_losses.h"
 #include "report/report_rows.h"

@@ -8,7 +8,6 @@
 
 struct profile;
 struct report;
-struct report_frame;
 struct report_row;
 
 /* Buffer size for a title or an interval; all others need UNITS_BUF. All of them return buf. */

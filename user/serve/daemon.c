@@ -20,7 +20,6 @@
 #include <malloc.h>
 #include <signal.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/hmap.h"
 #include "base/log.h"

@@ -22,8 +22,6 @@ struct profiles;
 struct pushes;
 struct reader;
 struct requests;
-struct result_request;
-struct result_source;
 struct saver;
 struct series_table;
 struct serve_process;

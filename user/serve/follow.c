@@ -24,9 +24,7 @@
 #include <dirent.h>
 #include <sys/resource.h>
 
-#include "base/clock.h"
 #include "base/err.h"
-#include "base/hmap.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/vec.h"

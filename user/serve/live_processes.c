@@ -9,10 +9,8 @@
 
 #include <poll.h>
 
-#include "base/clock.h"
 #include "base/hmap.h"
 #include "base/printable.h"
-#include "base/vec.h"
 #include "http/past.h"
 #include "http/series.h"
 #include "http/view.h"
@@ -25,7 +23,6 @@
 #include "profile/resident_words.h"
 #include "profile/thread_pool.h"
 #include "profile/witness.h"
-#include "record/make.h"
 #include "record/recording_notes.h"
 #include "record/scope_labels.h"
 #include "record/snapshot.h"

@@ -2,10 +2,8 @@
 /* live_view.c - see daemon_priv.h. */
 #include <dirent.h>
 
-#include "base/clock.h"
 #include "base/hmap.h"
 #include "base/log.h"
-#include "base/vec.h"
 #include "http/series.h"
 #include "http/past.h"
 #include "http/view.h"
@@ -14,10 +12,8 @@
 #include "proc/process.h"
 #include "profile/estimate.h"
 #include "record/rows_reader.h"
-#include "record/make.h"
 #include "record/recording_notes.h"
 #include "record/snapshot.h"
-#include "serve/daemon.h"
 #include "serve/daemon_priv.h"
 #include "track/files.h"
 #include "track/governor.h"

@@ -4,16 +4,13 @@
 
 #include <sys/mman.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/loop.h"
-#include "base/vec.h"
 #include "http/endpoints.h"
 #include "http/http.h"
 #include "http/pages.h"
 #include "proc/process.h"
-#include "record/make.h"
 #include "record/recording_notes.h"
 #include "record/snapshot.h"
 #include "record/worker.h"

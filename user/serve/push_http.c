@@ -6,11 +6,9 @@
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 
-#include "base/clock.h"
 #include "base/curl_setup.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "serve/push_message.h"
 
 #define EVENTS_AT_ONCE 16
 /* An answer is empty, a sentence, or a small message. A server that sends more than the maximum is not one that we

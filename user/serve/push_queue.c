@@ -18,7 +18,6 @@
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "profile/profile_copy.h"
-#include "serve/push_message.h"
 
 /* Interval between lines about refused requests, whatever their number. */
 #define LOG_EVERY_NS (60 * NS_PER_S)

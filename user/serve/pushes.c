@@ -25,7 +25,6 @@
 #include "proc/reader.h"
 #include "profile/profile.h"
 #include "profile/profile_copy.h"
-#include "serve/debuginfo_upload.h"
 #include "serve/push_message.h"
 #include "serve/push_queue.h"
 #include "record/make.h"

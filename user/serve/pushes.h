@@ -11,9 +11,7 @@
 #include "base/std.h"
 #include "serve/debuginfo_upload.h"
 
-struct debuginfo_file;
 struct loop;
-struct push_target;
 struct pushes;
 struct reader;
 struct result_moment;

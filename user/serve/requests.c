@@ -2,7 +2,6 @@
 /* requests.c - see daemon_priv.h. */
 #include "serve/daemon_priv.h"
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "http/endpoints.h"
@@ -11,7 +10,6 @@
 #include "http/past.h"
 #include "http/view.h"
 #include "report/report.h"
-#include "record/make.h"
 #include "record/saver.h"
 #include "serve/follow.h"
 #include "serve/pushes.h"

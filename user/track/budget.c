@@ -46,10 +46,6 @@
  */
 #include "track/budget.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "heaptap/abi.h"
 

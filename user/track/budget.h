@@ -8,10 +8,7 @@
 #ifndef HT_TRACK_BUDGET_H
 #define HT_TRACK_BUDGET_H
 
-#include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "profile/recording.h"
 
 /* What is given up; metrics show the number. */

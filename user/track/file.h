@@ -3,17 +3,13 @@
 #ifndef HT_TRACK_FILE_H
 #define HT_TRACK_FILE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "alloc/allocators.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 #include "proc/process.h"
 #include "symbol/symbol.h"
 
-struct alloc_file;
 struct file_sampler;
 struct file_tags;
 struct jit_code;

@@ -2,11 +2,7 @@
 /* file_content.c - see file_content.h. */
 #include "track/file_content.h"
 
-#include <errno.h>
 #include <link.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "alloc/allocators.h"
 #include "alloc/file_sampler.h"

@@ -9,10 +9,7 @@
 #ifndef HT_TRACK_FILE_CONTENT_H
 #define HT_TRACK_FILE_CONTENT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 #include "kernel/attach.h"
@@ -20,8 +17,6 @@
 #include "proc/tag_sources.h"
 #include "track/file.h"
 
-struct alloc_file;
-struct alloc_options;
 struct file_sampler;
 struct reader;
 struct unwind_table;

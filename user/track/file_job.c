@@ -2,14 +2,7 @@
 /* file_job.c - see file_content.h. */
 #include "track/file_content.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "alloc/allocators.h"
 #include "alloc/file_sampler.h"

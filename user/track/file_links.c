@@ -8,8 +8,6 @@
 #include "track/probes_priv.h"
 
 #include <asm/ptrace.h>
-#include <errno.h>
-#include <stdlib.h>
 
 #include "alloc/file_sampler.h"
 #include "guardian/guardian.h"

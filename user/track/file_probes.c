@@ -2,10 +2,6 @@
 /* file_probes.c - see probes_priv.h. */
 #include "track/probes_priv.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "guardian/guardian.h"

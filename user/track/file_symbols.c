@@ -2,11 +2,6 @@
 /* file_symbols.c - see file.h. */
 #include "track/file.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/printable.h"
 #include "base/strset.h"

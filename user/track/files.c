@@ -3,13 +3,7 @@
 #include "track/files.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hmap.h"
@@ -22,7 +16,6 @@
 #include "alloc/allocators.h"
 #include "alloc/file_sampler.h"
 #include "proc/proc_text.h"
-#include "proc/process.h"
 #include "proc/reader.h"
 #include "track/file_content.h"
 #include "track/policy.h"

@@ -16,18 +16,13 @@
 #ifndef HT_TRACK_FILES_H
 #define HT_TRACK_FILES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "heaptap/abi.h"
 #include "proc/process.h"
 #include "track/file.h"
 
 struct engine;
 struct jit_code;
-struct proc_map;
 struct reclaim_files;
 struct track_policy;
 

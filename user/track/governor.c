@@ -7,19 +7,8 @@
  */
 #include "track/governor.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/clock.h"
-#include "base/hmap.h"
-#include "base/log.h"
 #include "base/loop.h"
-#include "base/vec.h"
 #include "kernel/engine.h"
-#include "track/budget.h"
 #include "track/governor_priv.h"
 #include "track/tracker.h"
 

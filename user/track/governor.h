@@ -8,11 +8,7 @@
 #ifndef HT_TRACK_GOVERNOR_H
 #define HT_TRACK_GOVERNOR_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "track/budget.h"
 #include "profile/recording.h"
 

@@ -3,11 +3,7 @@
 #ifndef HT_TRACK_GOVERNOR_PRIV_H
 #define HT_TRACK_GOVERNOR_PRIV_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/log.h"
@@ -18,9 +14,6 @@
 #include "track/probes.h"
 
 struct engine;
-struct engine_change;
-struct governor_view;
-struct profile;
 struct tracker;
 
 /*

@@ -2,17 +2,8 @@
 /* governor_text.c - see governor_priv.h. */
 #include "track/governor_priv.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/units.h"
-#include "base/vec.h"
 #include "profile/profile.h"
-#include "profile/recording.h"
-#include "track/budget.h"
 
 #define PRICE_BYTES 192
 #define REASON_BYTES 320

@@ -2,10 +2,6 @@
 /* instances.c - see instances.h. */
 #include "track/instances.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/units.h"
 #include "profile/tag_labels.h"

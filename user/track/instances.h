@@ -8,11 +8,7 @@
 #ifndef HT_TRACK_INSTANCES_H
 #define HT_TRACK_INSTANCES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"

@@ -2,12 +2,6 @@
 /* jit_code.c - see jit_code.h. */
 #include "track/jit_code.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/strset.h"

@@ -17,10 +17,7 @@
 #ifndef HT_TRACK_JIT_CODE_H
 #define HT_TRACK_JIT_CODE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "base/std.h"
 
 struct jit_code;
 struct process_info;

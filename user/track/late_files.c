@@ -8,11 +8,7 @@
  */
 #include "track/tracker_priv.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/clock.h"
-#include "base/log.h"
 #include "track/file.h"
 
 /* Beyond this number the oldest is overwritten: a program that starts maps some hundred libraries. */

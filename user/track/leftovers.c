@@ -2,11 +2,6 @@
 /* leftovers.c - see probes.h. */
 #include "track/probes.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "alloc/allocators.h"
 #include "base/fd.h"
 #include "proc/process.h"

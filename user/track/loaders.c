@@ -9,16 +9,11 @@
 #include "track/tracker_priv.h"
 
 #include <elf.h> /* AT_BASE */
-#include <errno.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include "base/vec.h"
 #include "guardian/guardian.h"
 #include "kernel/attach.h"
 #include "kernel/engine.h"
 #include "proc/process.h"
-#include "track/files.h"
 
 struct loaders {
 	struct engine *engine;

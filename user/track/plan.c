@@ -34,8 +34,6 @@
  */
 #include "track/policy.h"
 
-#include <string.h>
-
 /* Defaults when nothing was measured: the table's machine. */
 #define HIT_NS 455
 #define RETURN_NS 245

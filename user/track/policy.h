@@ -8,11 +8,7 @@
 #ifndef HT_TRACK_POLICY_H
 #define HT_TRACK_POLICY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "alloc/allocators.h"
 #include "heaptap/abi.h"
 

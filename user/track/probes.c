@@ -2,10 +2,6 @@
 /* probes.c - see probes.h, and probes_priv.h for its parts. */
 #include "track/probes_priv.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/log.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"

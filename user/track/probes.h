@@ -9,11 +9,7 @@
 #ifndef HT_TRACK_PROBES_H
 #define HT_TRACK_PROBES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/err.h"
 #include "base/vec.h"
 #include "kernel/attach.h"
@@ -25,7 +21,6 @@ struct proc_map;
 struct probes;
 struct tap_lost;
 struct track_file;
-struct track_policy;
 
 /* Which probes of a process stay attached. */
 enum probes_kept {

@@ -2,11 +2,7 @@
 /* process_tags.c - see tracker_priv.h. */
 #include "track/tracker_priv.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/clock.h"
-#include "base/log.h"
 #include "kernel/engine.h"
 #include "profile/tag_labels.h"
 #include "proc/tag_sources.h"

@@ -2,9 +2,6 @@
 /* session.c - see session.h. */
 #include "track/session.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "base/err.h"

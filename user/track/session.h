@@ -11,9 +11,7 @@
 #ifndef HT_TRACK_SESSION_H
 #define HT_TRACK_SESSION_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "track/governor.h"
 #include "kernel/attach.h"
 #include "kernel/engine.h"

@@ -7,9 +7,6 @@
  */
 #include "track/tap_orders.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "base/err.h"
 #include "proc/process.h"
 #include "tap/tap.h"

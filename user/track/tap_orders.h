@@ -7,9 +7,7 @@
 #ifndef HT_TRACK_TAP_ORDERS_H
 #define HT_TRACK_TAP_ORDERS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "base/std.h"
 
 struct alloc_file;
 struct err;

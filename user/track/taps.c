@@ -2,15 +2,10 @@
 /* taps.c - see tracker_priv.h. */
 #include "track/tracker_priv.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "kernel/engine.h"
 #include "proc/process.h"
 #include "tap/tap.h"

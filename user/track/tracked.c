@@ -2,17 +2,8 @@
 /* tracked.c - see tracker_priv.h. */
 #include "track/tracker_priv.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
 #include "proc/jit_entry.h"

@@ -7,15 +7,8 @@
  */
 #include "track/tracker_priv.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/hmap.h"
-#include "base/log.h"
 #include "base/loop.h"
 #include "guardian/exec_hold.h"
 #include "guardian/guardian.h"
@@ -23,7 +16,6 @@
 #include "kernel/reclaim.h"
 #include "proc/process.h"
 #include "alloc/file_sampler.h"
-#include "track/files.h"
 #include "track/jit_code.h"
 #include "track/tap_orders.h"
 

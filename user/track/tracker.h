@@ -10,11 +10,7 @@
 #ifndef HT_TRACK_TRACKER_H
 #define HT_TRACK_TRACKER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
 #include "profile/recording.h"

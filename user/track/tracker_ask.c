@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tracker_ask.c - answers what a tracker knows; see tracker.h. Changes nothing. */
-#include <errno.h>
 
 #include "base/clock.h"
 #include "kernel/engine.h"
-#include "track/files.h"
-#include "track/probes.h"
 #include "track/tracker_priv.h"
 
 struct tracked_process *tracker_find(const struct tracker *t, pid_t pid)

@@ -8,11 +8,7 @@
 #ifndef HT_TRACK_TRACKER_PRIV_H
 #define HT_TRACK_TRACKER_PRIV_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
+#include "base/std.h"
 #include "base/hmap.h"
 #include "base/log.h"
 #include "base/vec.h"
@@ -28,7 +24,6 @@ struct engine;
 struct guardian;
 struct jit_code;
 struct loaders;
-struct proc_maps;
 struct reclaim;
 
 struct jit_area {
