@@ -12,8 +12,8 @@
  *	Go	Of each 64 MiB of heap it keeps an array with a pointer for each page of 8 KiB, to the span that has it; and a
  *		span has its own address and size. Each pointer is followed, and 99 of 100 must agree. So each resident
  *		page is in a span that is in use, or free.
- *	V8	A page begins with its size, its isolate's heap, the area for objects, and its space, which has the same
- *		heap. The header of V8 10 and 11 (Node 18 and 20); later ones keep it elsewhere.
+ *	V8	A page has a header with its address, its size, its isolate's heap, the area for objects, and its space,
+ *		which has the same heap. The headers of V8 10 to 13 (Node 18 to 24).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -370,9 +370,9 @@ static uint64_t divide_pages(struct memory *m, struct mappings *maps, uint64_t f
 	return to;
 }
 
-/* How many pointers of the array agree, if a span's state is there? */
-static bool check_spans(struct memory *m, const struct go_arena *a, const uint64_t *spans,
-			uint32_t state_off)
+/* How many pages of the arena are in a span, by this array, if a span's state is there? 0: it is none. */
+static uint64_t check_spans(struct memory *m, const struct go_arena *a, const uint64_t *spans,
+			    uint32_t state_off)
 {
 	uint64_t used = 0, wrong = 0, all = 0;
 	struct go_span span = { 0 };
@@ -389,25 +389,47 @@ static bool check_spans(struct memory *m, const struct go_arena *a, const uint64
 		wrong += !is_right;
 		used += is_right && span.state && addr >= span.start && addr < span.end;
 	}
-	return used && wrong * 100 <= all;
+	return wrong * 100 <= all ? used : 0;
+}
+
+static bool read_spans(struct memory *m, const struct go_arena *a, uint64_t *spans)
+{
+	return memory_window(m, a->spans, spans, GO_PAGES * 8) == GO_PAGES * 8;
+}
+
+/* The next array that is of another arena. *best, *state_off: of this one's arrays that which has most pages in spans, for other
+ * tables have a few pointers to spans, too; state_off stays 0 if none is right. */
+static size_t choose_spans(struct memory *m, const struct go_arenas *arenas, size_t i,
+			   uint64_t *spans, const struct go_arena **best, uint32_t *state_off)
+{
+	static const uint32_t state_offs[] = { 99, 107, 115 };
+	const struct go_arena *first = &arenas->list.data[i], *a, *before = NULL;
+	uint64_t most = 0, used;
+
+	for (; i < arenas->list.cnt && arenas->list.data[i].addr == first->addr; i++) {
+		a = &arenas->list.data[i];
+		if ((before && a->spans == before->spans) || !read_spans(m, a, spans))
+			continue;
+		before = a;
+		for (size_t k = 0; k < sizeof(state_offs) / sizeof(*state_offs); k++) {
+			used = check_spans(m, a, spans, state_offs[k]);
+			if (used <= most)
+				continue;
+			most = used;
+			*best = a;
+			*state_off = state_offs[k];
+		}
+	}
+	return i;
 }
 
 /* *done: what lies below was divided before. A span may go on behind the arena. */
-static void read_go_arena(struct memory *m, struct mappings *maps, const struct go_arena *a,
-			  uint64_t *spans, uint64_t *done, struct go_heap *ret)
+static void divide_arena(struct memory *m, struct mappings *maps, const struct go_arena *a,
+			 const uint64_t *spans, uint32_t state_off, uint64_t *done,
+			 struct go_heap *ret)
 {
-	static const uint32_t state_offs[] = { 99, 107, 115 };
 	uint64_t at = a->addr > *done ? a->addr : *done, end = a->addr + GO_ARENA_BYTES;
-	uint32_t state_off = 0;
 
-	memset(spans, 0, GO_PAGES * 8);
-	if (memory_window(m, a->spans, spans, GO_PAGES * 8) < GO_PAGES * 8)
-		return;
-	for (size_t i = 0; i < sizeof(state_offs) / sizeof(*state_offs) && !state_off; i++)
-		if (check_spans(m, a, spans, state_offs[i]))
-			state_off = state_offs[i];
-	if (!state_off)
-		return;
 	ret->arena_cnt++;
 	while (at < end && !memory_is_late(m)) {
 		struct go_span span;
@@ -423,8 +445,9 @@ static void read_go_arena(struct memory *m, struct mappings *maps, const struct 
 static int read_go(struct memory *m, struct mappings *maps, struct go_heap *ret)
 {
 	struct go_arenas arenas = { 0 };
-	const struct go_arena *a;
+	const struct go_arena *a = NULL;
 	uint64_t *spans = NULL, done = 0;
+	uint32_t state_off;
 	int err;
 
 	if (!has_go_range(maps))
@@ -434,43 +457,85 @@ static int read_go(struct memory *m, struct mappings *maps, struct go_heap *ret)
 		spans = malloc(GO_PAGES * 8);
 		err = spans ? 0 : -ENOMEM;
 	}
-	if (spans)
-		vec_each(&arenas.list, a)
-			if (a->addr + GO_ARENA_BYTES > done)
-				read_go_arena(m, maps, a, spans, &done, ret);
+	for (size_t i = 0; spans && i < arenas.list.cnt && !memory_is_late(m);) {
+		state_off = 0;
+		i = choose_spans(m, &arenas, i, spans, &a, &state_off);
+		if (state_off && read_spans(m, a, spans))
+			divide_arena(m, maps, a, spans, state_off, &done, ret);
+	}
 	free(spans);
 	vec_release(&arenas.list);
 	return err;
 }
 
-/* V8 (src/heap/basic-memory-chunk.h, memory-chunk.h, base-space.h). */
+/* V8 (src/heap/memory-chunk.h, memory-chunk-metadata.h, base-space.h). */
 
 #define V8_ALIGNMENT (256u << 10)
 #define V8_AREA_OFF_MAX (32u << 10)
 #define V8_PAGES_CAP (1u << 16) /* that are looked at */
 #define V8_SPACES_CAP 16
+#define V8_WORDS 11
 
 struct v8_page {
-	uint64_t bytes, flags, heap, area_start, area_end, allocated, wasted, high_water, space;
+	uint64_t bytes, heap, area_start, area_end, allocated, space;
 };
 
-static bool is_v8_page(struct memory *m, struct mappings *maps, uint64_t addr, struct v8_page *p)
-{
-	uint64_t table, heap, id;
-	const struct mapping *last;
+/* Where these are: words of the header, or of what its second word leads to. */
+static const struct v8_layout {
+	bool is_apart;
+	uint8_t self, bytes, heap, area_start, area_end, allocated, space;
+} v8_layouts[] = {
+	{ false, 10, 0, 2, 3, 4, 5, 8 }, /* 10, 11 */
+	{ false, 1, 2, 3, 4, 5, 6, 9 }, /* 12 */
+	{ true, 1, 2, 8, 9, 7, 3, 10 }, /* 13 */
+};
 
-	if (m->page(m->ctx, addr) != PAGE_RESIDENT || memory_read(m, addr, p, sizeof(*p)) ||
-	    p->bytes % MEMORY_PAGE || !p->bytes || p->bytes > MEMORY_END - addr ||
+static bool read_v8_page(struct memory *m, uint64_t addr, const struct v8_layout *l,
+			 struct v8_page *ret)
+{
+	uint64_t words[V8_WORDS], at = addr;
+
+	if (l->is_apart && !memory_word(m, addr + 8, &at))
+		return false;
+	for (uint64_t i = 0; i < V8_WORDS; i++)
+		if (!memory_word(m, at + 8 * i, &words[i]))
+			return false;
+	*ret = (struct v8_page){ .bytes = words[l->bytes],
+				 .heap = words[l->heap],
+				 .area_start = words[l->area_start],
+				 .area_end = words[l->area_end],
+				 .allocated = words[l->allocated],
+				 .space = words[l->space] };
+	return words[l->self] == addr;
+}
+
+static bool check_v8_page(struct memory *m, struct mappings *maps, uint64_t addr,
+			  const struct v8_page *p)
+{
+	const struct mapping *map;
+	uint64_t table, heap, id;
+
+	if (!p->heap || !p->bytes || p->bytes % MEMORY_PAGE || p->bytes > MEMORY_END - addr ||
 	    p->area_start <= addr || p->area_start > addr + V8_AREA_OFF_MAX ||
 	    p->area_end <= p->area_start || p->area_end > addr + p->bytes ||
-	    p->allocated > p->area_end - p->area_start || !p->heap)
+	    p->allocated > p->area_end - p->area_start)
 		return false;
-	last = mappings_find(maps, addr + p->bytes - 1);
-	if (!last || !is_private(last) || !memory_word(m, p->space, &table) ||
+	map = mappings_find(maps, addr + p->bytes - 1);
+	if (!map || !is_private(map) || !memory_word(m, p->space, &table) ||
 	    !memory_word(m, p->space + 8, &heap) || !memory_word(m, p->space + 16, &id))
 		return false;
-	last = mappings_find(maps, table);
-	return heap == p->heap && (uint32_t)id < V8_SPACES_CAP && last && last->map.path[0] == '/';
+	map = mappings_find(maps, table);
+	return heap == p->heap && (uint32_t)id < V8_SPACES_CAP && map && map->map.path[0] == '/';
+}
+
+static bool is_v8_page(struct memory *m, struct mappings *maps, uint64_t addr, struct v8_page *ret)
+{
+	if (m->page(m->ctx, addr) != PAGE_RESIDENT)
+		return false;
+	for (size_t i = 0; i < sizeof(v8_layouts) / sizeof(*v8_layouts); i++)
+		if (read_v8_page(m, addr, &v8_layouts[i], ret) && check_v8_page(m, maps, addr, ret))
+			return true;
+	return false;
 }
 
 static void add_v8_page(struct memory *m, struct mappings *maps, uint64_t addr,
