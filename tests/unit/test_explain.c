@@ -495,10 +495,10 @@ static void test_dead_stacks(void **state)
 	r.list[0] = (struct row){ .kind = ROW_STACKS, .bytes = 90 * MIB };
 	r.list[ROW_STACKS].kind = ROW_LIVE;
 	r.dead_stack_bytes = 44 * MIB;
-	verdict_find(&v, 7, &r, &g, &je);
+	verdict_find(&v, 7, &r, &g, &je, &(const struct runtimes){ 0 });
 	assert_string_equal(v.cause, "stacks");
 	r.dead_stack_bytes = 45 * MIB;
-	verdict_find(&v, 7, &r, &g, &je);
+	verdict_find(&v, 7, &r, &g, &je, &(const struct runtimes){ 0 });
 	assert_string_equal(v.cause, "dead_stacks");
 	assert_string_equal(v.text, "45.0 MiB is in the stacks of 77 threads that have ended.");
 }
