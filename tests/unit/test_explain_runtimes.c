@@ -161,8 +161,8 @@ static void make_java(struct made *h, bool is_g1)
 	memcpy(at(h, COUNTERS + 24), entries, sizeof(entries));
 	to = add_counter(h, to, "sun.gc.policy.name", 0, is_g1 ? "GarbageFirst" : "Copy:MSC");
 	to = add_counter(h, to, "sun.gc.generation.0.maxCapacity", (is_g1 ? 64 : 24) * MIB, NULL);
-	to = add_counter(h, to, "sun.gc.generation.1.maxCapacity",
-			 is_g1 ? 64 * MIB + 8 : 40 * MIB, NULL);
+	to = add_counter(h, to, "sun.gc.generation.1.maxCapacity", is_g1 ? 64 * MIB + 8 : 40 * MIB,
+			 NULL);
 	to = add_counter(h, to, "sun.gc.generation.0.capacity", 20 * MIB, NULL);
 	to = add_counter(h, to, "sun.gc.generation.1.capacity", 28 * MIB, NULL);
 	to = add_counter(h, to, "sun.gc.generation.0.space.0.used", 4 * MIB, NULL);
@@ -224,8 +224,8 @@ static void make_v8(struct made *h, int version)
 					     { 1, 2, 3, 4, 5, 6, 9 },
 					     { 1, 2, 8, 9, 7, 3, 10 } };
 	uint64_t to = version == 13 ? V8_SPACE + 4096 : V8_PAGE;
-	const uint64_t values[7] = { V8_PAGE,	      256 << 10, V8_SPACE + 8192, V8_PAGE + 4096,
-				     V8_PAGE + 262144, 1000,	   V8_SPACE };
+	const uint64_t values[7] = { V8_PAGE,	       256 << 10, V8_SPACE + 8192, V8_PAGE + 4096,
+				     V8_PAGE + 262144, 1000,	  V8_SPACE };
 
 	begin(h, V8_PAGE, V8_SPACE, V8_TABLE);
 	add_map(h, V8_TABLE, MIB, "/usr/bin/node", true);
@@ -243,12 +243,18 @@ static void make_v8(struct made *h, int version)
 static void test_v8(void **state)
 {
 	static const struct wrong wrong[] = {
-		{ V8_PAGE + 80, V8_PAGE + 8 },	{ V8_PAGE, 100 },
-		{ V8_PAGE, 1ULL << 60 },	{ V8_PAGE, 1ULL << 30 },
-		{ V8_PAGE + 24, V8_PAGE },	{ V8_PAGE + 32, V8_PAGE + 4096 },
-		{ V8_PAGE + 32, V8_PAGE + 262145 }, { V8_PAGE + 40, 262144 },
-		{ V8_PAGE + 64, V8_PAGE },	{ V8_SPACE, V8_SPACE },
-		{ V8_SPACE + 8, V8_SPACE },	{ V8_SPACE + 16, 99 },
+		{ V8_PAGE + 80, V8_PAGE + 8 },
+		{ V8_PAGE, 100 },
+		{ V8_PAGE, 1ULL << 60 },
+		{ V8_PAGE, 1ULL << 30 },
+		{ V8_PAGE + 24, V8_PAGE },
+		{ V8_PAGE + 32, V8_PAGE + 4096 },
+		{ V8_PAGE + 32, V8_PAGE + 262145 },
+		{ V8_PAGE + 40, 262144 },
+		{ V8_PAGE + 64, V8_PAGE },
+		{ V8_SPACE, V8_SPACE },
+		{ V8_SPACE + 8, V8_SPACE },
+		{ V8_SPACE + 16, 99 },
 	};
 	struct made h;
 	struct runtimes rt;
@@ -275,7 +281,7 @@ static void test_v8(void **state)
 
 #define GO_HEAP 0xc000000000ULL
 #define GO_SPANS 0x7f0000000000ULL
-#define GO_SPAN(n) (GO_SPANS + 128 * 1024 + (n) * 160ULL)
+#define GO_SPAN(n) (GO_SPANS + 128 * 1024 + (n)*160ULL)
 
 static void make_span(struct made *h, int n, uint32_t state_off, uint64_t first, uint64_t pages,
 		      uint8_t state)
@@ -309,9 +315,9 @@ static void test_go(void **state)
 {
 	static const uint32_t state_offs[] = { 99, 107, 115 };
 	static const struct wrong wrong[] = {
-		{ GO_SPAN(0) + 24, GO_HEAP + 1 },  { GO_SPAN(0) + 24, ~0ULL },
-		{ GO_SPAN(0) + 32, 0 },		   { GO_SPAN(0) + 32, 1ULL << 60 },
-		{ GO_SPAN(0) + 112, GO_HEAP },	   { GO_SPAN(0) + 112, GO_HEAP + 200 * 8192 },
+		{ GO_SPAN(0) + 24, GO_HEAP + 1 }, { GO_SPAN(0) + 24, ~0ULL },
+		{ GO_SPAN(0) + 32, 0 },		  { GO_SPAN(0) + 32, 1ULL << 60 },
+		{ GO_SPAN(0) + 112, GO_HEAP },	  { GO_SPAN(0) + 112, GO_HEAP + 200 * 8192 },
 		{ GO_SPAN(0) + 96, 5ULL << 24 },
 	};
 	struct made h;
@@ -365,7 +371,8 @@ static void test_changed(void **state)
 		rt = found(&h);
 		for (size_t k = 0; k < h.maps.list.cnt; k++)
 			assert_true(h.list[k].taken_bytes <= h.list[k].rss_bytes);
-		assert_true(rt.java.resident + rt.v8.resident + rt.go.live + rt.go.free <= 100 * MIB);
+		assert_true(rt.java.resident + rt.v8.resident + rt.go.live + rt.go.free <=
+			    100 * MIB);
 		assert_true(h.read_cnt < 100000);
 		end(&h);
 	}

@@ -409,8 +409,7 @@ static int explain_heaps(struct explanation *x, struct memory *m)
 		err = jemalloc_read(m, &x->maps, &x->jemalloc);
 	if (!err)
 		err = runtimes_read(m, &x->maps, &x->runtimes);
-	return err ? err :
-		     rows_fill(&x->rows, m, &x->maps, &x->glibc, &x->jemalloc, &x->runtimes);
+	return err ? err : rows_fill(&x->rows, m, &x->maps, &x->glibc, &x->jemalloc, &x->runtimes);
 }
 
 static int explain_with_types(struct explanation *x, pid_t tid, struct memory *m)
@@ -494,8 +493,7 @@ int explain_process(pid_t pid, bool wants_types, struct resident_pins *pins, uin
 	/* that no thread lives of a process with several is not so: in this glibc their ids are elsewhere */
 	if (info.thread_cnt > 1 && ret->rows.dead_stack_cnt == ret->rows.stack_cnt)
 		ret->rows.dead_stack_cnt = ret->rows.dead_stack_bytes = 0;
-	verdict_find(&ret->verdict, pid, &ret->rows, &ret->glibc, &ret->jemalloc,
-		     &ret->runtimes);
+	verdict_find(&ret->verdict, pid, &ret->rows, &ret->glibc, &ret->jemalloc, &ret->runtimes);
 	ret->took_ns = now_ns() - start_ns;
 	return 0;
 }

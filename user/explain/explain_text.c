@@ -277,14 +277,12 @@ static void print_runtimes(const struct explanation *x, int columns, FILE *out)
 		add_text(text, LINE_BYTES, "%s in use as the JVM last counted. ",
 			 bytes_of((double)java->used, b[0]));
 	else if (java->resident)
-		add_text(text, LINE_BYTES,
-			 "in use unknown until its next garbage collection. ");
+		add_text(text, LINE_BYTES, "in use unknown until its next garbage collection. ");
 	if (go->arena_cnt)
 		add_text(text, LINE_BYTES,
 			 "Go heap: %s in spans in use, %s free, %s of it resident. ",
 			 bytes_of((double)go->span_bytes, b[0]),
-			 bytes_of((double)go->idle_bytes, b[1]),
-			 bytes_of((double)go->free, b[2]));
+			 bytes_of((double)go->idle_bytes, b[1]), bytes_of((double)go->free, b[2]));
 	if (v8->page_cnt)
 		add_text(text, LINE_BYTES,
 			 "V8: %llu pages of %llu %s, at most %s of them allocated. ",

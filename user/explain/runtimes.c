@@ -323,9 +323,9 @@ static bool has_go_range(const struct mappings *maps)
 		if (!is_private(map) || map->taken_bytes) {
 			start = 0;
 		} else {
-			start = is_next && start ? start :
+			start = is_next && start		     ? start :
 				map->map.start_addr % GO_ARENA_BYTES ? 0 :
-				map->map.start_addr;
+								       map->map.start_addr;
 			if (start && map->map.end_addr % GO_ARENA_BYTES == 0)
 				return true;
 		}

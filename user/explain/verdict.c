@@ -288,8 +288,7 @@ static void advise_row(struct finder *f, const struct row *row)
 		advise_java(f);
 		break;
 	case ROW_GO_LIVE:
-		ADVISE(f->v,
-		       "/debug/pprof/heap, in the program, shows which code allocated it. ");
+		ADVISE(f->v, "/debug/pprof/heap, in the program, shows which code allocated it. ");
 		break;
 	case ROW_GO_FREE:
 		ADVISE(f->v, "Go returns it over minutes, debug.FreeOSMemory() at once. ");
