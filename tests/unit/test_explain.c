@@ -134,7 +134,7 @@ static void test_rows(void **state)
 	struct mappings maps = { 0 };
 	struct glibc g = { 0 };
 	struct jemalloc je = { 0 };
-	struct python_pools py = { 0 };
+	struct runtimes rt = { 0 };
 	struct rows r;
 	int64_t sum = 0;
 
@@ -143,7 +143,7 @@ static void test_rows(void **state)
 	g.sum.live = 600 << 10;
 	g.sum.trim = 200 << 10;
 	g.sum.kept = 100 << 10;
-	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je, &py), 0);
+	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je, &rt), 0);
 	for (size_t i = 0; i < ROW_CNT; i++)
 		sum += r.list[i].bytes;
 	assert_true(sum == (int64_t)r.rss_bytes);
@@ -161,13 +161,13 @@ static void test_rows(void **state)
 	assert_string_equal(rows_find(&r, ROW_FILES)->parts[0].name, "/usr/bin/a b");
 	/* what follows .bss in its mapping is something else */
 	program_bytes = 0x101000;
-	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je, &py), 0);
+	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je, &rt), 0);
 	assert_int_equal(row_bytes(&r, ROW_DATA), 4 << 10);
 	assert_int_equal(row_bytes(&r, ROW_ANONYMOUS), 104 << 10);
 	/* the heap shrank after smaps was read: what is missing is told */
 	maps.list.data[3].taken_bytes = 1100 << 10;
 	g.sum.live = 800 << 10;
-	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je, &py), 0);
+	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je, &rt), 0);
 	assert_int_equal(row_bytes(&r, ROW_MOVED), -(100 << 10));
 	/* jemalloc's are rows of their own */
 	maps.list.data[3].taken_bytes = 0;
@@ -176,7 +176,7 @@ static void test_rows(void **state)
 	je.sum = (struct jemalloc_sum){
 		.live = 40 << 10, .pinned = 30 << 10, .dirty = 20 << 10, .own = 10 << 10
 	};
-	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je, &py), 0);
+	assert_int_equal(rows_fill(&r, &m, &maps, &g, &je, &rt), 0);
 	assert_int_equal(row_bytes(&r, ROW_JE_PINNED), 30 << 10);
 	assert_int_equal(row_bytes(&r, ROW_ANONYMOUS), 4 << 10);
 	assert_int_equal(row_bytes(&r, ROW_MOVED), 0);
@@ -328,6 +328,7 @@ static const char *cause_of(const uint64_t *mib, size_t cnt, struct glibc *g,
 	struct rows r = { .swap_bytes = swap * MIB,
 			  .forked_bytes = forked * MIB,
 			  .huge_zero_bytes = zeros * MIB };
+	const struct runtimes rt = { 0 };
 
 	/* rows by size, as rows_fill() leaves them */
 	for (size_t i = 0; i < cnt; i += 2) {
@@ -343,7 +344,7 @@ static const char *cause_of(const uint64_t *mib, size_t cnt, struct glibc *g,
 		if (!is_there)
 			r.list[i++].kind = (enum row_kind)kind;
 	}
-	verdict_find(v, 7, &r, g, je);
+	verdict_find(v, 7, &r, g, je, &rt);
 	return v->cause;
 }
 #define CAUSE(g, swap, forked, zeros, v, ...) \
@@ -474,10 +475,10 @@ static void test_dead_stacks(void **state)
 	r.list[0] = (struct row){ .kind = ROW_STACKS, .bytes = 90 * MIB };
 	r.list[ROW_STACKS].kind = ROW_LIVE;
 	r.dead_stack_bytes = 44 * MIB;
-	verdict_find(&v, 7, &r, &g, &je);
+	verdict_find(&v, 7, &r, &g, &je, &(const struct runtimes){ 0 });
 	assert_string_equal(v.cause, "stacks");
 	r.dead_stack_bytes = 45 * MIB;
-	verdict_find(&v, 7, &r, &g, &je);
+	verdict_find(&v, 7, &r, &g, &je, &(const struct runtimes){ 0 });
 	assert_string_equal(v.cause, "dead_stacks");
 	assert_string_equal(v.text, "45.0 MiB is in the stacks of 77 threads that have ended.");
 }

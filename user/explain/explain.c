@@ -395,17 +395,15 @@ int target_read_mappings(pid_t tid, uint64_t deadline_ns, struct mappings *ret)
 /* The heaps, and then the rows, which get what the heaps leave. */
 static int explain_heaps(struct explanation *x, struct memory *m)
 {
-	struct python_pools python;
 	int err = glibc_find(m, &x->maps, &x->glibc);
 
 	if (!err)
 		err = glibc_walk(m, &x->maps, &x->glibc);
 	if (!err)
 		err = jemalloc_read(m, &x->maps, &x->jemalloc);
-	if (err)
-		return err;
-	python_pools_read(m, &x->maps, &python);
-	return rows_fill(&x->rows, m, &x->maps, &x->glibc, &x->jemalloc, &python);
+	if (!err)
+		err = runtimes_read(m, &x->maps, &x->runtimes);
+	return err ? err : rows_fill(&x->rows, m, &x->maps, &x->glibc, &x->jemalloc, &x->runtimes);
 }
 
 static int explain_with_types(struct explanation *x, pid_t tid, struct memory *m)
@@ -489,7 +487,7 @@ int explain_process(pid_t pid, bool wants_types, struct resident_pins *pins, uin
 	/* that no thread lives of a process with several is not so: in this glibc their ids are elsewhere */
 	if (info.thread_cnt > 1 && ret->rows.dead_stack_cnt == ret->rows.stack_cnt)
 		ret->rows.dead_stack_cnt = ret->rows.dead_stack_bytes = 0;
-	verdict_find(&ret->verdict, pid, &ret->rows, &ret->glibc, &ret->jemalloc);
+	verdict_find(&ret->verdict, pid, &ret->rows, &ret->glibc, &ret->jemalloc, &ret->runtimes);
 	ret->took_ns = now_ns() - start_ns;
 	return 0;
 }

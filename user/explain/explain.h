@@ -34,6 +34,7 @@ struct explanation {
 	struct mappings maps;
 	struct glibc glibc;
 	struct jemalloc jemalloc;
+	struct runtimes runtimes;
 	struct types *types; /* NULL: not wanted */
 	struct rows rows;
 	struct verdict verdict;

@@ -144,5 +144,5 @@ void explain_compare(struct explanation *x, const struct explanation *before)
 	say_size(x, before);
 	say_type(x, before);
 	x->verdict.is_compared = true;
-	verdict_find(&x->verdict, x->pid, &x->rows, &x->glibc, &x->jemalloc);
+	verdict_find(&x->verdict, x->pid, &x->rows, &x->glibc, &x->jemalloc, &x->runtimes);
 }

@@ -154,6 +154,42 @@ static void put_tree(struct json *j, const struct jemalloc_tree *t)
 	json_end(j, '}');
 }
 
+/* Those that were found. */
+static void put_runtimes(struct json *j, const struct runtimes *rt)
+{
+	json_begin(j, "runtimes", '{');
+	if (rt->java.resident) {
+		json_begin(j, "java", '{');
+		put_uint(j, "reserved_bytes", rt->java.reserved);
+		put_uint(j, "committed_bytes", rt->java.committed);
+		if (rt->java.used)
+			put_uint(j, "last_counted_used_bytes", rt->java.used);
+		else
+			json_null(j, "last_counted_used_bytes");
+		json_end(j, '}');
+	}
+	if (rt->go.arena_cnt) {
+		json_begin(j, "go", '{');
+		put_uint(j, "span_bytes", rt->go.span_bytes);
+		put_uint(j, "free_bytes", rt->go.idle_bytes);
+		json_end(j, '}');
+	}
+	if (rt->v8.page_cnt) {
+		json_begin(j, "v8", '{');
+		put_uint(j, "isolates", rt->v8.isolate_cnt);
+		put_uint(j, "pages", rt->v8.page_cnt);
+		put_uint(j, "allocated_bytes", rt->v8.allocated);
+		json_end(j, '}');
+	}
+	if (rt->python.pool_cnt) {
+		json_begin(j, "python", '{');
+		put_uint(j, "pools", rt->python.pool_cnt);
+		put_uint(j, "blocks", rt->python.live_cnt);
+		json_end(j, '}');
+	}
+	json_end(j, '}');
+}
+
 static void put_types(struct json *j, const struct types *types)
 {
 	size_t cnt;
@@ -215,6 +251,7 @@ void explain_print_json(const struct explanation *x, FILE *out)
 	for (size_t i = 0; i < x->jemalloc.tree_cnt; i++)
 		put_tree(&j, &x->jemalloc.trees[i]);
 	json_end(&j, ']');
+	put_runtimes(&j, &x->runtimes);
 	put_types(&j, x->types);
 	json_end(&j, '}');
 	fputc('\n', out);

@@ -258,6 +258,37 @@ static void print_unread(const struct explanation *x, int columns, FILE *out)
 	}
 }
 
+/* What their heaps count, beside what is resident of them. */
+static void print_runtimes(const struct explanation *x, int columns, FILE *out)
+{
+	const struct java_heap *java = &x->runtimes.java;
+	const struct go_heap *go = &x->runtimes.go;
+	const struct v8_heap *v8 = &x->runtimes.v8;
+	char text[LINE_BYTES] = "", b[3][UNITS_BUF];
+
+	if (java->resident)
+		add_text(text, LINE_BYTES, "Java heap: %s reserved, %s committed, ",
+			 bytes_of((double)java->reserved, b[0]),
+			 bytes_of((double)java->committed, b[1]));
+	if (java->resident && java->used)
+		add_text(text, LINE_BYTES, "%s in use as the JVM last counted. ",
+			 bytes_of((double)java->used, b[0]));
+	else if (java->resident)
+		add_text(text, LINE_BYTES, "in use unknown until its next garbage collection. ");
+	if (go->arena_cnt)
+		add_text(text, LINE_BYTES,
+			 "Go heap: %s in spans in use, %s free, %s of it resident. ",
+			 bytes_of((double)go->span_bytes, b[0]),
+			 bytes_of((double)go->idle_bytes, b[1]), bytes_of((double)go->free, b[2]));
+	if (v8->page_cnt)
+		add_text(text, LINE_BYTES,
+			 "V8: %llu pages of %llu %s, at most %s of them allocated. ",
+			 (unsigned long long)v8->page_cnt, (unsigned long long)v8->isolate_cnt,
+			 v8->isolate_cnt == 1 ? "isolate" : "isolates",
+			 bytes_of((double)v8->allocated, b[0]));
+	print_wrapped(text, columns, out);
+}
+
 static void print_compared(const struct glibc *g, FILE *out)
 {
 	const struct glibc_parameters *p = &g->parameters;
@@ -299,6 +330,7 @@ void explain_print_notes(const struct explanation *x, int columns, FILE *out)
 	print_beside(x, columns, out);
 	print_malloc(x, columns, out);
 	print_jemalloc(x, columns, out);
+	print_runtimes(x, columns, out);
 	print_unread(x, columns, out);
 }
 

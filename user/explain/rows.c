@@ -26,6 +26,10 @@ static const struct {
 	[ROW_JE_OWN] = { "jemalloc_own", "jemalloc: its own metadata" },
 	[ROW_PY_LIVE] = { "python_live", "Python: objects (pymalloc, up to 512 bytes)" },
 	[ROW_PY_FREE] = { "python_free", "Python: free in pymalloc's pools" },
+	[ROW_JAVA] = { "java", "Java: heap" },
+	[ROW_GO_LIVE] = { "go_live", "Go: heap and stacks, spans in use" },
+	[ROW_GO_FREE] = { "go_free", "Go: heap, free and not returned yet" },
+	[ROW_V8] = { "v8", "V8: pages of the JavaScript heap" },
 	[ROW_BRK] = { "brk", "other brk heap memory" },
 	[ROW_ANONYMOUS] = { "anonymous", "other anonymous memory" },
 	[ROW_NAMED] = { "named", "named anonymous memory" },
@@ -271,7 +275,7 @@ static int compare_rows(const void *a, const void *b)
 }
 
 static void finish(struct rows *r, const struct glibc *g, const struct jemalloc *je,
-		   const struct python_pools *py)
+		   const struct runtimes *rt)
 {
 	const struct glibc_arena *a;
 	int64_t sum = 0;
@@ -289,8 +293,12 @@ static void finish(struct rows *r, const struct glibc *g, const struct jemalloc 
 	r->list[ROW_JE_PINNED].bytes = (int64_t)je->sum.pinned;
 	r->list[ROW_JE_DIRTY].bytes = (int64_t)je->sum.dirty;
 	r->list[ROW_JE_OWN].bytes = (int64_t)je->sum.own;
-	r->list[ROW_PY_LIVE].bytes = (int64_t)py->live;
-	r->list[ROW_PY_FREE].bytes = (int64_t)py->free;
+	r->list[ROW_PY_LIVE].bytes = (int64_t)rt->python.live;
+	r->list[ROW_PY_FREE].bytes = (int64_t)rt->python.free;
+	r->list[ROW_JAVA].bytes = (int64_t)rt->java.resident;
+	r->list[ROW_GO_LIVE].bytes = (int64_t)rt->go.live;
+	r->list[ROW_GO_FREE].bytes = (int64_t)rt->go.free;
+	r->list[ROW_V8].bytes = (int64_t)rt->v8.resident;
 	for (size_t i = 0; i < ROW_CNT; i++)
 		sum += r->list[i].bytes;
 	r->list[ROW_MOVED].bytes = (int64_t)r->rss_bytes - sum;
@@ -298,7 +306,7 @@ static void finish(struct rows *r, const struct glibc *g, const struct jemalloc 
 }
 
 int rows_fill(struct rows *r, struct memory *m, const struct mappings *maps, const struct glibc *g,
-	      const struct jemalloc *je, const struct python_pools *py)
+	      const struct jemalloc *je, const struct runtimes *rt)
 {
 	const struct mapping *map, *below = NULL;
 	struct parts parts = { 0 };
@@ -326,7 +334,7 @@ int rows_fill(struct rows *r, struct memory *m, const struct mappings *maps, con
 		below = map;
 	}
 	choose_parts(r, &parts);
-	finish(r, g, je, py);
+	finish(r, g, je, rt);
 out:
 	vec_release(&parts.list);
 	return err;

@@ -24,6 +24,10 @@ enum row_kind {
 	ROW_JE_OWN,
 	ROW_PY_LIVE,
 	ROW_PY_FREE,
+	ROW_JAVA,
+	ROW_GO_LIVE,
+	ROW_GO_FREE,
+	ROW_V8,
 	ROW_BRK,
 	ROW_ANONYMOUS,
 	ROW_NAMED, /* by prctl(PR_SET_VMA_ANON_NAME) */
@@ -70,9 +74,39 @@ struct python_pools {
 /* Find its pools, and take them from the mappings. */
 void python_pools_read(struct memory *m, struct mappings *maps, struct python_pools *ret);
 
+/* Of runtimes that have a heap of their own (runtimes.c). resident, live and free: resident bytes, taken from the mappings. */
+
+struct java_heap {
+	uint64_t addr; /* 0: it has its own kind of mapping */
+	uint64_t reserved, committed, resident;
+	uint64_t used; /* as the JVM counted when it last updated its counters; it may never have */
+};
+
+struct go_heap {
+	uint64_t arena_cnt, span_bytes, idle_bytes; /* 0: none was proved */
+	uint64_t live, free; /* in spans that are in use, and in none */
+};
+
+#define V8_ISOLATES 64
+struct v8_heap {
+	uint64_t page_cnt, resident;
+	uint64_t allocated; /* for objects; of young pages, all */
+	uint64_t isolate_cnt, isolates[V8_ISOLATES];
+};
+
+struct runtimes {
+	struct python_pools python;
+	struct java_heap java;
+	struct go_heap go;
+	struct v8_heap v8;
+};
+
+/* 0 or -ENOMEM. */
+int runtimes_read(struct memory *m, struct mappings *maps, struct runtimes *ret);
+
 /* Add up what the walk left to the mappings, and what it took from them. -ENOMEM. */
 int rows_fill(struct rows *r, struct memory *m, const struct mappings *maps, const struct glibc *g,
-	      const struct jemalloc *je, const struct python_pools *py);
+	      const struct jemalloc *je, const struct runtimes *rt);
 const struct row *rows_find(const struct rows *r, enum row_kind kind);
 /* For programs, and for people. */
 const char *row_name(enum row_kind kind);
@@ -89,6 +123,6 @@ struct verdict {
 
 /* pid: for the commands that are advised. */
 void verdict_find(struct verdict *v, pid_t pid, const struct rows *r, const struct glibc *g,
-		  const struct jemalloc *je);
+		  const struct jemalloc *je, const struct runtimes *rt);
 
 #endif

@@ -37,6 +37,10 @@ static const char *const phrases[ROW_CNT] = {
 	[ROW_JE_OWN] = "metadata of jemalloc",
 	[ROW_PY_LIVE] = "small Python objects",
 	[ROW_PY_FREE] = "free memory in Python's pools, pinned by live objects",
+	[ROW_JAVA] = "the heap of the JVM",
+	[ROW_GO_LIVE] = "heap and stacks of Go in use",
+	[ROW_GO_FREE] = "free memory that Go has not returned to the kernel",
+	[ROW_V8] = "V8's JavaScript heap",
 	[ROW_BRK] = "brk heap memory outside of verified malloc heaps",
 	[ROW_ANONYMOUS] = "anonymous memory outside of verified malloc heaps",
 	[ROW_NAMED] = "named anonymous memory",
@@ -55,6 +59,7 @@ struct finder {
 	const struct rows *rows;
 	const struct glibc *g;
 	const struct jemalloc *je;
+	const struct runtimes *rt;
 };
 
 #define SAY(v, ...) add_text((v)->text, sizeof((v)->text), __VA_ARGS__)
@@ -251,6 +256,17 @@ static void advise_mmapped(struct finder *f)
 		       (unsigned long long)s->cnt[HEAP_LIVE]);
 }
 
+static void advise_java(struct finder *f)
+{
+	char used[UNITS_BUF], committed[UNITS_BUF];
+
+	if (f->rt->java.used)
+		ADVISE(f->v, "Of %s committed, the JVM last counted %s in use. ",
+		       format_bytes((double)f->rt->java.committed, committed, sizeof(committed)),
+		       format_bytes((double)f->rt->java.used, used, sizeof(used)));
+	ADVISE(f->v, "'jcmd %d GC.class_histogram' shows which objects it has. ", f->pid);
+}
+
 static void advise_row(struct finder *f, const struct row *row)
 {
 	switch (row->kind) {
@@ -267,6 +283,19 @@ static void advise_row(struct finder *f, const struct row *row)
 		break;
 	case ROW_PY_FREE:
 		ADVISE(f->v, "Python returns 1 MiB at a time, when no object is left in it. ");
+		break;
+	case ROW_JAVA:
+		advise_java(f);
+		break;
+	case ROW_GO_LIVE:
+		ADVISE(f->v, "/debug/pprof/heap, in the program, shows which code allocated it. ");
+		break;
+	case ROW_GO_FREE:
+		ADVISE(f->v, "Go returns it over minutes, debug.FreeOSMemory() at once. ");
+		break;
+	case ROW_V8:
+		ADVISE(f->v,
+		       "A heap snapshot (node --heapsnapshot-signal) shows which objects it has. ");
 		break;
 	case ROW_ANONYMOUS:
 	case ROW_BRK:
@@ -412,9 +441,9 @@ static void find_rows(struct finder *f)
 }
 
 void verdict_find(struct verdict *v, pid_t pid, const struct rows *r, const struct glibc *g,
-		  const struct jemalloc *je)
+		  const struct jemalloc *je, const struct runtimes *rt)
 {
-	struct finder f = { .v = v, .pid = pid, .rows = r, .g = g, .je = je };
+	struct finder f = { .v = v, .pid = pid, .rows = r, .g = g, .je = je, .rt = rt };
 
 	v->text[0] = v->advice[0] = '\0';
 	if (!find_swapped(&f) && !find_forked(&f) && !find_arenas(&f) && !find_huge(&f) &&
