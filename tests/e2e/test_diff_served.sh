@@ -116,20 +116,21 @@ fails "a redirection" "HTTP status 302" "$top/before.pb.gz" "$other_url/elsewher
 fails "a hostile answer" "HTTP status 500: ?[2Jyyy" "$top/before.pb.gz" "$other_url/x"
 kill $other
 
-# Recordings of one program with 200 places: what seems to have changed is chance, in one row of twenty. Of 1400 rows it
-# was in 3.6 %; of 400 it is in 26 once in some hundred times.
-for i in 1 2 3 4; do
-	timeout 60 "$heaptap" record -q --max-overhead off --force -o "$top/sites$i.pb.gz" -- "$bin/sites200" >/dev/null 2>"$top/err" </dev/null
-done
-for i in 1 3; do
-	diff_of --by function "$top/sites$i.pb.gz" "$top/sites$((i + 1)).pb.gz"
-	mv "$top/out" "$top/out$i"
+# Recordings of one program with 200 places: what seems to have changed is chance, in one row of twenty (95 % intervals), and
+# as few whether many samples or few are taken. At the default rate that depends on how busy the machine is. Of 1600 rows
+# 6.5 % are that once in 400 times; of 400 rows they were once in 14.
+for i in {1..16}; do
+	timeout 60 "$heaptap" record -q --rate 64k --max-overhead off --force -o "$top/sites$i.pb.gz" -- "$bin/sites200" >/dev/null 2>"$top/err" </dev/null
+	[ $((i % 2)) = 1 ] || {
+		diff_of --by function "$top/sites$((i - 1)).pb.gz" "$top/sites$i.pb.gz"
+		mv "$top/out" "$top/out$i"
+	}
 done
 python3 -c "
 import json
-rows = [r for i in (1, 3) for r in json.load(open(f'$top/out{i}'))['rows']]
+rows = [r for i in range(2, 17, 2) for r in json.load(open(f'$top/out{i}'))['rows']]
 sure = sum(bool(r['is_significant']) for r in rows)
 print(f'{sure} of {len(rows)} rows')
-assert len(rows) >= 390 and sure <= 26" >"$top/told" 2>&1 && ok "the same program twice: $(cat "$top/told") seem to have changed" ||
+assert len(rows) >= 1560 and sure <= 0.065 * len(rows)" >"$top/told" 2>&1 && ok "the same program twice: $(cat "$top/told") seem to have changed" ||
 	not_ok "the same program twice" "$(head -c 60 "$top/told")" "$top/told" "$top/err"
 e2e_end

@@ -340,6 +340,39 @@ static void growth_that_rows_do_not_explain_is_said(void **state)
 	}
 }
 
+/* What was not recorded is in no interval. */
+static void a_profile_that_lacks_a_part_is_said(void **state)
+{
+	static const char *const sums[] = { "In use: at least 3", "-> at least 3" };
+	static const char *const words[] = {
+		"> not everything was recorded before: part of the change may be that",
+		"> not everything was recorded after: part of the change may be that",
+		"> not everything was recorded before and after: part of the change may be that",
+	};
+	struct report_options o = { .format = REPORT_TEXT, .by = REPORT_BY_STACK };
+	char *text;
+	struct err why;
+
+	(void)state;
+	for (unsigned lacks = 0; lacks < 4; lacks++) {
+		struct profile *both[2] = { record(1, 0, 16), record(1, 0, 16) };
+
+		for (unsigned i = 0; i < 2; i++) {
+			both[i]->recording.is_known = both[i]->recording.is_from_start = true;
+			if (lacks & (1U << i))
+				assert_int_equal(profile_comment(both[i], "ledger: tap_late 1 (x)"), 0);
+		}
+		assert_int_equal(diff(both[0], both[1], &o, &text, &why), 0);
+		for (unsigned i = 0; i < 2; i++)
+			assert_int_equal(!!strstr(text, sums[i]), !!(lacks & (1U << i)));
+		for (unsigned i = 1; i < 4; i++)
+			assert_int_equal(!!strstr(text, words[i - 1]), lacks == i);
+		free(text);
+		profile_free(both[0]);
+		profile_free(both[1]);
+	}
+}
+
 static void other_values_cannot_be_compared(void **state)
 {
 	struct report_options o = { .by = REPORT_BY_STACK };
@@ -378,6 +411,7 @@ int main(void)
 		cmocka_unit_test(rows_that_read_alike_show_what_differs),
 		cmocka_unit_test(a_tier_makes_no_other_row),
 		cmocka_unit_test(growth_that_rows_do_not_explain_is_said),
+		cmocka_unit_test(a_profile_that_lacks_a_part_is_said),
 		cmocka_unit_test(other_values_cannot_be_compared),
 	};
 

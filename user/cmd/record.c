@@ -114,6 +114,8 @@ static const struct option_row rows[] = {
 	       "current folder, TIME in UTC)"),
 	OPTION(TEXT, 0, "html", "FILE", AT(page),
 	       "also write a page with a flame graph, to open in a browser"),
+	OPTION(FLAG, 0, "open", NULL, AT(result.opens),
+	       "open that page in your browser (default: beside the profile, as .html)"),
 	OPTION(FLAG, 0, "force", NULL, AT(result.replaces),
 	       "replace FILE if it exists; write to any folder"),
 	OPTION(COUNT, 'n', "top", "N", AT(result.top_cnt), "rows to print at the end; 0 = none",

@@ -28,6 +28,11 @@ int out_file_fd(const struct out_file *of);
  */
 int out_file_commit(struct out_file *of);
 const char *out_file_path(const struct out_file *of);
+/* Give a file that is to be browsed to the user who called sudo; before the commit. */
+void out_file_give(struct out_file *of);
+/* Open a committed file in the browser of the user who called sudo, else of this user; never as root. It goes on while
+ * the browser runs. A clause in why. */
+int out_file_browse(const struct out_file *of, struct err *why);
 /* Without a commit nothing is left of the file. */
 void out_file_free(struct out_file *of);
 

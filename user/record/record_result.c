@@ -201,27 +201,40 @@ static void default_name(const struct targets *targets, char name[static OUT_FIL
 			      (int64_t)(clock_ns(CLOCK_REALTIME) / NS_PER_S), name);
 }
 
+/* The page's name beside the profile's: x.html for x.pb.gz. */
+static void page_name(const char *output, char name[static PATH_MAX])
+{
+	size_t len = strlen(output);
+
+	if (len > 6 && !strcmp(output + len - 6, ".pb.gz"))
+		len -= 6;
+	snprintf(name, PATH_MAX, "%.*s.html", (int)len, output);
+}
+
 int result_open(const struct result_options *opts, const struct targets *targets,
 		struct result **ret)
 {
 	struct result *res = calloc(1, sizeof(*res));
-	char name[OUT_FILE_NAME_BYTES];
+	char name[OUT_FILE_NAME_BYTES], beside[PATH_MAX];
+	const char *output = opts->stdout_fd < 0 && opts->output ? opts->output : name;
+	const char *page = opts->page;
 	struct err why = { .text = "out of memory" };
 	int err;
 
 	if (!res)
 		return -ENOMEM;
 	res->opts = *opts;
-	if (opts->stdout_fd >= 0) {
+	default_name(targets, name);
+	if (opts->stdout_fd >= 0)
 		err = out_file_open_stdout(opts->stdout_fd, &res->out);
-	} else {
-		default_name(targets, name);
-		err = out_file_open(opts->output ? opts->output : name, opts->replaces,
-				    " with -o FILE", &res->out, &why);
+	else
+		err = out_file_open(output, opts->replaces, " with -o FILE", &res->out, &why);
+	if (!page && opts->opens) {
+		page_name(output, beside);
+		page = beside;
 	}
-	if (!err && opts->page)
-		err = out_file_open(opts->page, opts->replaces, " with --html FILE", &res->page,
-				    &why);
+	if (!err && page)
+		err = out_file_open(page, opts->replaces, " with --html FILE", &res->page, &why);
 	if (err) {
 		log_error("record: %s", why.text);
 		result_close(res);
@@ -538,6 +551,22 @@ static int show(const struct result *res, struct profile *p, struct report_optio
 	return err;
 }
 
+static void show_page(const struct result *res)
+{
+	const char *path = out_file_path(res->page);
+	bool is_open = false;
+	struct err why;
+
+	if (res->opts.opens) {
+		is_open = !out_file_browse(res->page, &why);
+		if (!is_open)
+			log_warn("record: cannot open '%s': %s", path, why.text);
+	}
+	if (!res->opts.is_quiet)
+		fprintf(shown_on(&res->opts), "saved %s: %s\n", path,
+			is_open ? "opened in a browser" : "open it in a browser");
+}
+
 /* p: at the moment that was shown. */
 static int write_page(struct result *res, const struct profile *p)
 {
@@ -552,13 +581,14 @@ static int write_page(struct result *res, const struct profile *p)
 		err = -ENOMEM;
 	if (!err)
 		err = write_all(out_file_fd(res->page), text, bytes);
+	if (!err && res->opts.opens)
+		out_file_give(res->page);
 	if (!err)
 		err = out_file_commit(res->page);
 	if (err)
 		log_error("record: cannot write '%s': %s", path, strerror(-err));
-	else if (!res->opts.is_quiet)
-		fprintf(shown_on(&res->opts), "saved %s: open it in a browser\n",
-			out_file_path(res->page));
+	else
+		show_page(res);
 	free(text);
 	return err;
 }

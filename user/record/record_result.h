@@ -17,6 +17,7 @@ struct targets;
 struct result_options {
 	const char *output; /* NULL: COMM-PID-TIME.pb.gz in the current directory */
 	const char *page; /* also write the report as a page for a browser; NULL: none */
+	bool opens; /* the page, in the user's browser; it has a default name */
 	bool replaces; /* may replace existing files */
 	int stdout_fd; /* the profile goes there (see out_file_take_stdout()); -1: into a file */
 	size_t top_cnt; /* rows to print, 0 = none */

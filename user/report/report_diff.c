@@ -482,19 +482,30 @@ void diff_write_head(const struct diff *d, FILE *out)
 {
 	const struct report *r = d->side[1].r;
 	char delta[40], interval[80], a[32], b[32], name[2][REPORT_FIT_BUF], words[WITNESS_WORDS];
+	bool is_least[2];
 	struct witness w;
 
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
 		report_fit_name(d->side[i].name, sizeof(name[i]) / 2, name[i]);
+		is_least[i] = report_is_least(d->side[i].r);
+	}
 	fprintf(out, "%s -> %s\n", name[0], name[1]);
-	fprintf(out, "%s: %s -> %s: %s", r->is_inuse ? "In use" : report_value_title(r),
+	fprintf(out, "%s: %s%s -> %s%s: %s", r->is_inuse ? "In use" : report_value_title(r),
+		is_least[0] ? "at least " : "",
 		report_format_value(d->side[0].r, (double)d->total.at[0].value, a),
+		is_least[1] ? "at least " : "",
 		report_format_value(r, (double)d->total.at[1].value, b),
 		format_delta(d, &d->total, delta, sizeof(delta)));
 	if (!isnan(d->total.low) && d->total.low != d->total.high)
 		fprintf(out, " (%s, 95 %%)",
 			format_interval(d, &d->total, interval, sizeof(interval)));
 	fprintf(out, ": %s\n", verdict(&d->total));
+	if (is_least[0] || is_least[1])
+		fprintf(out, "> not everything was recorded %s: part of the change may be that "
+			     "(heaptap report --notes)\n",
+			!is_least[1] ? "before" :
+			!is_least[0] ? "after" :
+				       "before and after");
 	find_unexplained(d, &w);
 	if (w.is_unexplained)
 		report_put_wrapped(witness_words(&w, words), 2, report_columns(r), out);

@@ -689,6 +689,7 @@ document.onkeydown = (event) => {
 	else if (event.key === "Enter" && pick >= 0 && event.target === canvas) zoom(pick);
 	else if (event.key.startsWith("Arrow") && event.target === canvas) { event.preventDefault(); move(event.key); }
 };
+onbeforeprint = fillTable; // paper has both
 onresize = () => { if (shown() === "picture") draw(); };
 // Paper is light, whatever the screen is.
 for (const media of ["(prefers-color-scheme: dark)", "print"]) matchMedia(media).onchange = () => { readColors(); shades.clear(); draw(); };
