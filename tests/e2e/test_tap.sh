@@ -63,7 +63,7 @@ for pid in $(awk '$1 == "PID" { print $2 }' "$work/all.out"); do
 	same "--follow: $who" --alloc --label pid="$pid"
 done
 comments >"$work/notes"
-says "$work/notes" 'ledger: tap_late 2 (processes that were tapped some time after' && ! says "$work/notes" 'tap_never' &&
+says "$work/notes" 'ledger: tap_late 2 (processes tapped late: up to their first ' && ! says "$work/notes" 'tap_never' &&
 	ok "--follow: what came before is counted" || not_ok "--follow: what came before" "is not counted" "$work/notes"
 [ "$(grep -c 'is tapped: [0-9]* thread' "$work/heaptap.err")" = 3 ] && ok "--follow: each is tapped" ||
 	not_ok "--follow" "they are not each tapped" "$work/heaptap.err"

@@ -377,7 +377,8 @@ static void a_profile_that_lacks_a_part_is_said(void **state)
 		for (unsigned i = 0; i < 2; i++) {
 			both[i]->recording.is_known = both[i]->recording.is_from_start = true;
 			if (lacks & (1U << i))
-				assert_int_equal(profile_comment(both[i], "ledger: tap_late 1 (x)"), 0);
+				assert_int_equal(profile_comment(both[i], "ledger: tap_late 1 (x)"),
+						 0);
 		}
 		assert_int_equal(diff(both[0], both[1], &o, &text, &why), 0);
 		for (unsigned i = 0; i < 2; i++)

@@ -506,8 +506,9 @@ void diff_write_head(const struct diff *d, FILE *out)
 			format_interval(d, &d->total, interval, sizeof(interval)));
 	fprintf(out, ": %s\n", verdict(&d->total));
 	if (is_least[0] || is_least[1])
-		fprintf(out, "> not everything was recorded %s: part of the change may be that "
-			     "(heaptap report --notes)\n",
+		fprintf(out,
+			"> not everything was recorded %s: part of the change may be that "
+			"(heaptap report --notes)\n",
 			!is_least[1] ? "before" :
 			!is_least[0] ? "after" :
 				       "before and after");
