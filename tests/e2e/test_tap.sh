@@ -75,7 +75,7 @@ stop_recorder
 finish_target
 same "--follow through a fork storm" --label pid="$target"
 comments >"$work/notes"
-says "$work/notes" 'ledger: tap_never [0-9]* (processes that ended before they were tapped' && ! says "$work/notes" 'source: uprobe' &&
+says "$work/notes" 'ledger: tap_never [0-9]* (process\(es\)\{0,1\} not tapped: ' && ! says "$work/notes" 'source: uprobe' &&
 	ok "--follow: who ended before is counted" || not_ok "--follow: who ended before" "is not counted" "$work/notes"
 
 # As a user has it: a program that does nothing but allocate is far over any limit by probes.
