@@ -55,7 +55,7 @@ debian_check() {
 	# heaptap top in a terminal
 	want tmux ncurses-bin
 	# the pictures, as a person sees them
-	want chromium
+	want chromium poppler-utils
 	# programs as people have them
 	want redis-server redis-tools nginx-light postgresql python3-numpy luajit
 	want libjemalloc2 libjemalloc-dev libmimalloc2.0 libmimalloc-dev libtcmalloc-minimal4 \

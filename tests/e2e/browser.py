@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: MIT
 """A page in a real browser, without a library: the protocol of Chromium's developer tools, through two pipes.
 
-browser.py CHROMIUM FOLDER URL SCRIPT WIDTHxHEIGHT:light|dark...
+browser.py CHROMIUM FOLDER URL SCRIPT WIDTHxHEIGHT:light|dark|print...
 
 Opens the page anew for each screen, runs the file SCRIPT in it, which is an expression (a promise is waited for), and prints
 "WIDTHxHEIGHT:SCHEME LINE" for each line of what it gives; what the browser complains about is a line "console ...".
+With "print" it is on paper, of a reader who prefers dark screens, and FOLDER/print.pdf is what a printer would get.
 
 browser.py CHROMIUM FOLDER
 
 The same for each line of its input, "OUT URL SCRIPT SCREEN..." with tabs between, of the same browser: to begin one takes longer
 than to look at a page. The answer is in the file OUT when it says END.
 """
+import base64
 import contextlib
 import ctypes
 import json
@@ -96,13 +98,19 @@ def look(url, script, screen):
     for domain in ("Page", "Runtime", "Log"):
         call(domain + ".enable", session)
     call("Emulation.setDeviceMetricsOverride", session, width=width, height=height, deviceScaleFactor=1, mobile=False)
-    call("Emulation.setEmulatedMedia", session, features=[{"name": "prefers-color-scheme", "value": scheme}])
+    dark_or_light = "dark" if scheme == "print" else scheme
+    call("Emulation.setEmulatedMedia", session, media="print" if scheme == "print" else "",
+         features=[{"name": "prefers-color-scheme", "value": dark_or_light}])
     loaded = False
     call("Page.navigate", session, url=url)
     while not loaded:
         note(next_message(60))
     with open(script, encoding="utf-8") as f:
         result = call("Runtime.evaluate", session, expression=f.read(), awaitPromise=True, returnByValue=True)
+    if scheme == "print":
+        call("Emulation.setEmulatedMedia", session, media="", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+        with open(folder + "/print.pdf", "wb") as f:
+            f.write(base64.b64decode(call("Page.printToPDF", session)["data"]))
     call("Target.closeTarget", targetId=target)
     if "exceptionDetails" in result:
         return ["error " + json.dumps(result["exceptionDetails"])[:400]]

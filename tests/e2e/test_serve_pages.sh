@@ -196,6 +196,26 @@ holds_on() {
 holds_on / 400x900:light 1000x900:dark 1600x900:light
 holds_on "/pid/$pid/" 400x900:dark 1000x900:light 1600x900:dark
 holds_on "/pid/$pid/viewer" 400x900:light 1600x900:dark
+# prints PATH PATTERN...: on paper nothing is cut or dark, and each is in the text of what a printer gets
+prints() {
+	local name="on paper: ${1//$pid/N}" pattern
+	: >"$work/paper"
+	screens "$e2e_dir/page_print.js" "$1" 740x1000:print
+	[ "$(cat "$work/said")" = "740x1000:print printed" ] && pdftotext -layout "$work/chromium/print.pdf" "$work/paper" 2>"$work/log" ||
+		{ not_ok "$name" "faults" "$work/said" "$work/log"; return; }
+	for pattern in "${@:2}"; do
+		grep -qE -- "$pattern" "$work/paper" || { not_ok "$name" "not there: $pattern" "$work/paper"; return; }
+	done
+	ok "$name"
+}
+if have pdftotext; then
+	prints / 'In use' '1\.91 MiB'
+	prints "/pid/$pid/" 'Memory over time' 'What grows, by scope' '1\.91 MiB.*alert'
+	prints "/pid/$pid/viewer" 'own code' 'itself .*with callees .*function' '1\.91 MiB .*img/src=x'
+	[ -s "$work/paper" ] && ! grep -qE 'Auto-refresh|Reset zoom' "$work/paper" && ok "on paper: no controls" || not_ok "on paper: no controls" "" "$work/paper"
+else
+	skip "on paper" "no pdftotext"
+fi
 # a span of the chart, which begins with its second point
 drag_shows() {
 	screens "$e2e_dir/page_drag.js" "/pid/$pid/?live=0" 1000x900:light && grep -q ' changed .*img/src=x.* #from=[0-9]*&to=[0-9]*$' "$work/said"

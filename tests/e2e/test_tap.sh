@@ -63,7 +63,7 @@ for pid in $(awk '$1 == "PID" { print $2 }' "$work/all.out"); do
 	same "--follow: $who" --alloc --label pid="$pid"
 done
 comments >"$work/notes"
-says "$work/notes" 'ledger: tap_late 2 (processes that were tapped some time after' && ! says "$work/notes" 'tap_never' &&
+says "$work/notes" 'ledger: tap_late 2 (processes tapped late: up to their first ' && ! says "$work/notes" 'tap_never' &&
 	ok "--follow: what came before is counted" || not_ok "--follow: what came before" "is not counted" "$work/notes"
 [ "$(grep -c 'is tapped: [0-9]* thread' "$work/heaptap.err")" = 3 ] && ok "--follow: each is tapped" ||
 	not_ok "--follow" "they are not each tapped" "$work/heaptap.err"
@@ -75,7 +75,7 @@ stop_recorder
 finish_target
 same "--follow through a fork storm" --label pid="$target"
 comments >"$work/notes"
-says "$work/notes" 'ledger: tap_never [0-9]* (processes that ended before they were tapped' && ! says "$work/notes" 'source: uprobe' &&
+says "$work/notes" 'ledger: tap_never [0-9]* (process\(es\)\{0,1\} not tapped: ' && ! says "$work/notes" 'source: uprobe' &&
 	ok "--follow: who ended before is counted" || not_ok "--follow: who ended before" "is not counted" "$work/notes"
 
 # As a user has it: a program that does nothing but allocate is far over any limit by probes.

@@ -384,17 +384,21 @@ static int comment_tap_losses(const struct tap_sums *sums, struct profile *p)
 	int err;
 
 	snprintf(late_words, sizeof(late_words),
-		 "processes that were tapped some time after they began: allocations of up to %s "
-		 "are missing",
+		 sums->late_cnt == 1 ?
+			 "process tapped late: its first %s are not recorded" :
+			 "processes tapped late: up to their first %s are not recorded",
 		 format_duration(sums->late_ns, late, sizeof(late)));
 	err = comment_tap_loss(p, "tap_late", sums->late_cnt, late_words);
 	if (!err)
 		err = comment_tap_loss(p, "tap_gap", (sums->gap_ns + NS_PER_MS - 1) / NS_PER_MS,
 				       "ms of blocks in use, while the tap was put in");
 	if (!err)
-		err = comment_tap_loss(p, "tap_never", sums->untapped_cnt,
-				       "processes that ended before they were tapped, or have no "
-				       "allocator");
+		err = comment_tap_loss(
+			p, "tap_never", sums->untapped_cnt,
+			sums->untapped_cnt == 1 ?
+				"process not tapped: it ended first, or has no allocator" :
+				"processes not tapped: they ended first, or have no "
+				"allocator");
 	if (!err)
 		err = comment_tap_loss(p, "tap_dropped", sums->dropped_cnt,
 				       "blocks that the tap had no room for");
