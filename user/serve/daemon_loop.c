@@ -143,7 +143,7 @@ static void on_mmap(void *ctx, const struct process_events_map *map)
 	struct ticks *r = ctx;
 
 	if (tracker_follows(r->d->session->tracker, map->pid))
-		tracker_on_mmap(r->d->session->tracker, map->pid, map->ino, map->time_ns);
+		tracker_on_mmap(r->d->session->tracker, map);
 	else
 		follow_note(r->d->follow, map->pid);
 }

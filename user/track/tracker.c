@@ -21,6 +21,7 @@
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
+#include "proc/events.h"
 #include "proc/process.h"
 #include "alloc/file_sampler.h"
 #include "track/files.h"
@@ -42,6 +43,8 @@
 #define TAP_CHILD_NS 50000000ULL
 /* Interval of ordering the sharers of events. */
 #define ORDER_INTERVAL_NS 1000000000ULL
+/* How late the mappings of files that could wait may be read. */
+#define PLAIN_LOOK_MS 100
 /* Interval of looking for lost events. */
 #define LOST_INTERVAL_NS 1000000000ULL
 /* Limit of one turn, because the caller has other work: processes that do not answer take this long each. */
@@ -597,14 +600,14 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 	}
 }
 
-void tracker_on_mmap(struct tracker *t, pid_t pid, uint64_t ino, uint64_t time_ns)
+void tracker_on_mmap(struct tracker *t, const struct process_events_map *map)
 {
-	struct tracked_process *p = tracked_find(t, pid);
+	struct tracked_process *p = tracked_find(t, map->pid);
 
-	if (!p)
+	if (!p || tracked_may_wait(t, p, map))
 		return;
 	p->is_dirty = true;
-	late_files_note_mapped(p, ino, time_ns);
+	late_files_note_mapped(p, map->ino, map->time_ns);
 }
 
 /* Refresh only the first time. Some compilers make the same memory writable and executable again
@@ -644,9 +647,12 @@ int tracker_wait_ms(const struct tracker *t)
 	const struct tracked_process *p;
 	int ms = wants_work(t) ? 10 : 1000;
 
-	vec_each(&t->list, p)
+	vec_each(&t->list, p) {
 		if (p->jit_code && ms > (int)(JIT_REFRESH_NS / NS_PER_MS))
 			ms = (int)(JIT_REFRESH_NS / NS_PER_MS);
+		if (p->plain_due_ns && ms > PLAIN_LOOK_MS)
+			ms = PLAIN_LOOK_MS;
+	}
 	return ms;
 }
 
@@ -760,6 +766,8 @@ static int work_for(struct tracker *t, struct tracked_process *p)
 	if (p->has_busy_files && now_ns() >= p->refreshed_ns + BUSY_INTERVAL_NS)
 		p->is_dirty = true;
 	if (p->tap_due_ns && now_ns() >= p->tap_due_ns)
+		p->is_dirty = true;
+	if (p->plain_due_ns && now_ns() >= p->plain_due_ns)
 		p->is_dirty = true;
 	if (p->is_dirty)
 		err = refresh(t, p);
