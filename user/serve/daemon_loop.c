@@ -117,7 +117,7 @@ static int share_log_look(struct share_log *s)
 }
 
 #define SCAN_NS NS_PER_S
-/* After a scan that forks asked for, the next one waits this many times as long as it took. */
+/* After a scan that a storm of forks asked for, the next one waits this many times as long as it took. */
 #define SCAN_REST 20
 /* Counters of processes change slowly, and reading them costs a look into each process. */
 #define COUNTERS_NS NS_PER_S
@@ -127,7 +127,7 @@ static int share_log_look(struct share_log *s)
 #define TRIM_NS (10 * NS_PER_S)
 /* A process that loses something by taking too much is reported soon. */
 #define SHARES_NS (5 * NS_PER_S)
-/* Delay of a scan after a followed process forks: the child may have executed by then. */
+/* Delay of a scan after a storm of forks: the children may have executed by then. */
 #define FORK_SCAN_NS (50 * NS_PER_MS)
 
 struct ticks {
@@ -221,9 +221,11 @@ void ticks_on_event(struct ticks *r, const struct ht_event *event)
 	tracker_on_event(r->d->session->tracker, event);
 	if (event->kind == HT_EVENT_EXEC)
 		follow_note_exec(r->d->follow, (pid_t)event->tgid);
+	if (event->kind != HT_EVENT_FORK || follow_note_fork(r->d->follow, (pid_t)event->other))
+		return;
 	if (due_ns < r->scan_least_ns)
 		due_ns = r->scan_least_ns;
-	if (event->kind == HT_EVENT_FORK && r->scan_due_ns > due_ns)
+	if (r->scan_due_ns > due_ns)
 		r->scan_due_ns = due_ns;
 }
 

@@ -240,10 +240,9 @@ int target_memory_run_job(const void *args, size_t args_bytes, int out_fd);
  * daemon_loop.c, too: the daemon's periodic work: finds processes to follow, reads what processes count themselves, and
  * reclaims what ended ones left.
  *
- * /proc is scanned each second, and sooner after a followed process has forked; in a storm of forks only a small
- * part of the time is spent on scans. In between, the kernel's mapping events tell which process has loaded a
- * library; without them only the scans find that. Ended processes are cleaned up in small pieces, so that a tick
- * stays short.
+ * /proc is scanned each second, and sooner in a storm of forks; only a small part of the time is spent on scans then. In
+ * between, the kernel's mapping events tell which process has loaded a library; without them only the scans find that.
+ * Ended processes are cleaned up in small pieces, so that a tick stays short.
  */
 
 /* -ENOMEM. Missing mapping events are logged on stderr and are no error. */
