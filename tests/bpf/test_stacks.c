@@ -439,6 +439,7 @@ static void test_may_wait(void **state)
 
 	copy_library();
 	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
+	rig.policy.finds_mappings = true;
 	rig_do(&rig, step_load_copy);
 	assert_int_equal(rig.out[0], 1);
 	rig_settle_mapped(&rig);

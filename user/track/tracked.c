@@ -250,9 +250,11 @@ bool tracked_may_wait(const struct tracker *t, struct tracked_process *p,
 		if (m->start_addr < fresh.end_addr && fresh.start_addr < m->end_addr)
 			return false;
 	}
+	if (!t->policy->finds_mappings || vec_push(&p->set, fresh))
+		return false;
 	if (!p->plain_due_ns)
 		p->plain_due_ns = now_ns() + PLAIN_WAIT_NS;
-	return !vec_push(&p->set, fresh);
+	return true;
 }
 
 bool tracked_is_current(const struct tracker *t, const struct tracked_process *p)
