@@ -109,7 +109,7 @@ static inline void rig_settle(struct rig *rig)
 /* ... when it has mapped a file that is not known. */
 static inline void rig_settle_mapped(struct rig *rig)
 {
-	const struct process_events_map map = { .pid = rig->pid, .time_ns = now_ns() };
+	const struct process_events_map map = { .pid = rig->pid, .time_ns = now_ns(), .path = "" };
 
 	tracker_on_mmap(rig->tracker, &map);
 	rig_settle(rig);

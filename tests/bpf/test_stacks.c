@@ -411,7 +411,7 @@ static void test_replaced(void **state)
 /* Where it has mapped code of a file; path NULL: of any. */
 static struct process_events_map map_of(const struct rig *rig, const char *path)
 {
-	struct process_events_map ret = { .pid = rig->pid, .time_ns = now_ns() };
+	struct process_events_map ret = { .pid = rig->pid, .time_ns = now_ns(), .path = "" };
 	struct proc_maps maps = { 0 };
 	const struct proc_map *m;
 

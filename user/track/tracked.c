@@ -54,9 +54,9 @@ static void forget_leftovers(struct tracked_process *p)
  */
 
 /* A tap is our own code: it has no names to look up, and no stack begins in it. */
-static bool is_tap(const struct proc_map *m)
+static bool is_tap(const char *path)
 {
-	return !strncmp(m->path, TAP_PATH, sizeof(TAP_PATH) - 1);
+	return !strncmp(path, TAP_PATH, sizeof(TAP_PATH) - 1);
 }
 
 /* Can this mapping hold such code, if it is executable? */
@@ -64,7 +64,7 @@ static bool jit_can_be_in(const struct proc_map *m, const struct track_files *fi
 {
 	static const char *const kernels[] = { "[vdso]", "[vvar", "[vsyscall]", "[uprobes]" };
 
-	if (is_tap(m))
+	if (is_tap(m->path))
 		return false;
 	if (m->ino)
 		return track_files_is_other(files, m);
@@ -240,6 +240,8 @@ bool tracked_may_wait(const struct tracker *t, struct tracked_process *p,
 	const struct ht_mapping *m;
 	uint64_t bias;
 
+	if (is_tap(map->path))
+		return true;
 	if (!file || track_file_bias(file, map->addr, map->off, &bias))
 		return false;
 	fresh.bias = bias;

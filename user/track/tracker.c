@@ -30,11 +30,13 @@
 
 /*
  * The breakpoints that children inherit are removed at once from forked children that are not
- * followed, but in a storm of forks not more often than this: most children soon execute another
+ * followed, but in a storm of forks more and more seldom: most children soon execute another
  * program, which removes the breakpoints for free.
  */
 #define CLEAN_CNT 3 /* now and then a breakpoint survives the first time */
-#define CLEAN_INTERVAL_NS 10000000ULL
+#define CLEAN_INTERVAL_NS (10 * NS_PER_MS) /* after a calm... */
+#define CLEAN_STORM_NS (250 * NS_PER_MS) /* ... and in the end of a storm */
+#define CLEAN_CALM_NS NS_PER_S
 /* Interval of looking for tags that were not ready. */
 #define TAGS_INTERVAL_NS 200000000ULL
 /* Interval of retrying files of which somebody has exclusive use. */
@@ -637,7 +639,8 @@ static bool wants_work(const struct tracker *t)
 	if (probes_are_moving(t->probes))
 		return true;
 	vec_each(&t->list, p)
-		if (p->is_dirty || p->is_waiting || p->cleans_left || p->tap_due_ns)
+		if (p->is_dirty || p->is_waiting || p->tap_due_ns ||
+		    (p->cleans_left && p->clean_wait_ns < CLEAN_STORM_NS))
 			return true;
 	return false;
 }
@@ -658,7 +661,13 @@ int tracker_wait_ms(const struct tracker *t)
 
 static void clean_children(struct tracker *t, struct tracked_process *p)
 {
-	p->cleaned_ns = now_ns();
+	const uint64_t now = now_ns();
+
+	p->clean_wait_ns = now < p->cleaned_ns + CLEAN_CALM_NS ? 2 * p->clean_wait_ns :
+								 CLEAN_INTERVAL_NS;
+	if (p->clean_wait_ns > CLEAN_STORM_NS)
+		p->clean_wait_ns = CLEAN_STORM_NS;
+	p->cleaned_ns = now;
 	if (probes_clean_children(t->probes, p->pid))
 		p->cleans_left--;
 }
@@ -777,7 +786,7 @@ static int work_for(struct tracker *t, struct tracked_process *p)
 		taps_adjust(t, p);
 	if (err == -ESRCH || err == -ENOENT)
 		err = 0; /* its exit event is on the way */
-	if (p->cleans_left && now_ns() >= p->cleaned_ns + CLEAN_INTERVAL_NS)
+	if (p->cleans_left && now_ns() >= p->cleaned_ns + p->clean_wait_ns)
 		clean_children(t, p);
 	return err;
 }

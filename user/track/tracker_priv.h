@@ -115,7 +115,8 @@ struct tracked_process {
 	VEC(struct leftovers) leftovers; /* found when its mappings were last read */
 	/* Kept by tracker.c. */
 	uint32_t cleans_left; /* how often forked children must still be cleaned */
-	uint64_t cleaned_ns; /* when that was last done */
+	uint64_t cleaned_ns; /* when that was last done... */
+	uint64_t clean_wait_ns; /* ... and how long to wait after it */
 	bool has_seen_hits;
 	uint64_t hits_seen; /* its hits when sharers of events were last put in order */
 	double hits_per_s; /* in the interval before that */
@@ -190,7 +191,7 @@ void tracked_delete(struct tracker *t, struct tracked_process *p);
 int tracked_refresh(struct tracker *t, struct tracked_process *p);
 /*
  * Has it mapped something that need not be read now? The file is known, nothing is to be probed in it, and it is where it was
- * when the mappings were read last, or where nothing was: then BPF finds it by itself, and it is read soon.
+ * when the mappings were read last, or where nothing was: then BPF finds it by itself, and it is read soon. Or it is a tap.
  */
 bool tracked_may_wait(const struct tracker *t, struct tracked_process *p,
 		      const struct process_events_map *map);
