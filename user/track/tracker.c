@@ -778,7 +778,7 @@ static int work_for(struct tracker *t, struct tracked_process *p)
 		p->is_dirty = true;
 	if (p->plain_due_ns && now_ns() >= p->plain_due_ns)
 		p->is_dirty = true;
-	if (p->is_dirty)
+	if (p->is_dirty && !loop_is_told_to_end())
 		err = refresh(t, p);
 	if (!err && (p->sampler || p->is_sampled))
 		err = follow_sampler(t, p);
@@ -804,8 +804,7 @@ int tracker_work(struct tracker *t)
 		refresh_oldest(t);
 	probes_work(t->probes);
 	order_sharers(t);
-	for (size_t left = t->list.cnt; left && !err && now_ns() < end_ns && !loop_is_told_to_end();
-	     left--) {
+	for (size_t left = t->list.cnt; left && !err && now_ns() < end_ns; left--) {
 		if (t->next_idx >= t->list.cnt)
 			t->next_idx = 0;
 		err = work_for(t, &t->list.data[t->next_idx++]);
