@@ -663,8 +663,8 @@ static void clean_children(struct tracker *t, struct tracked_process *p)
 {
 	const uint64_t now = now_ns();
 
-	p->clean_wait_ns = now < p->cleaned_ns + CLEAN_CALM_NS ? 2 * p->clean_wait_ns :
-								 CLEAN_INTERVAL_NS;
+	p->clean_wait_ns =
+		now < p->cleaned_ns + CLEAN_CALM_NS ? 2 * p->clean_wait_ns : CLEAN_INTERVAL_NS;
 	if (p->clean_wait_ns > CLEAN_STORM_NS)
 		p->clean_wait_ns = CLEAN_STORM_NS;
 	p->cleaned_ns = now;

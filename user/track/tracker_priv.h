@@ -107,7 +107,7 @@ struct tracked_process {
 	bool has_costly_files; /* reading all would cost too much; said once */
 	struct process_tags tags;
 	VEC(struct track_file *) mapped; /* each is held once */
-	VEC(struct ht_mapping) set; /* what BPF has of its mappings, and what it may find by itself until they are read */
+	VEC(struct ht_mapping) set; /* its mappings, as BPF has them or finds them by itself */
 	struct jit_areas jit; /* areas with code made at run time */
 	struct jit_code *jit_code; /* that code; NULL: none so far */
 	struct jit_code *jit_parent; /* code of the process that forked it; NULL: none */
