@@ -764,6 +764,17 @@ static int look_at_noted(struct follow *f, pid_t pid)
 	return err ? err : hmap_put(&f->idx, &key, f->seen.cnt - 1);
 }
 
+static void begin_room(struct follow *f)
+{
+	follow_room_begin(&f->room);
+	for (size_t i = 0; i < tracker_running_cnt(f->tracker); i++) {
+		const struct seen *s = find_seen(f, tracker_running_at(f->tracker, i));
+
+		if (s)
+			follow_room_add(&f->room, s->uid);
+	}
+}
+
 /* One that has mapped something was looked at meanwhile. */
 static int look_at_forked(struct follow *f)
 {
@@ -785,21 +796,12 @@ int follow_look(struct follow *f)
 {
 	int err = 0;
 
+	if (f->forked.cnt) /* in a storm of forks the time of one scan is not enough for all of a second */
+		begin_room(f);
 	for (size_t i = 0; i < f->noted.cnt && !err; i++)
 		err = look_at_noted(f, f->noted.data[i]);
 	f->noted.cnt = 0;
 	return err ? err : look_at_forked(f);
-}
-
-static void begin_room(struct follow *f)
-{
-	follow_room_begin(&f->room);
-	for (size_t i = 0; i < tracker_running_cnt(f->tracker); i++) {
-		const struct seen *s = find_seen(f, tracker_running_at(f->tracker, i));
-
-		if (s)
-			follow_room_add(&f->room, s->uid);
-	}
 }
 
 int follow_scan(struct follow *f)
