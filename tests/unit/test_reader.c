@@ -133,7 +133,7 @@ static void it_copies_nothing(void **state)
 
 static void it_reads_the_same(void **state)
 {
-	struct process_info away, here;
+	struct process_info away, here, image;
 	struct proc_maps maps;
 	struct file_facts facts;
 	const struct proc_map *m;
@@ -144,6 +144,8 @@ static void it_reads_the_same(void **state)
 	(void)state;
 	assert_true(reader_is_on());
 	assert_int_equal(process_info_read(getpid(), &away), 0);
+	assert_int_equal(process_image_read(getpid(), &image), 0);
+	assert_int_equal(process_image_read(1 << 30, &here), -ESRCH);
 	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
 	assert_int_equal(process_memory_read(getpid(), (uintptr_t)secret, buf, sizeof(buf)), 0);
 	assert_string_equal(buf, secret);
@@ -174,6 +176,8 @@ static void it_reads_the_same(void **state)
 	reader_end();
 	assert_int_equal(process_info_read(getpid(), &here), 0);
 	assert_string_equal(here.exe, away.exe);
+	assert_string_equal(here.exe, image.exe);
+	assert_int_equal(here.live_tid, image.live_tid);
 	assert_string_equal(here.comm, away.comm);
 	assert_true(here.start_time_ticks == away.start_time_ticks && here.uid == away.uid);
 	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);

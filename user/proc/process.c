@@ -20,7 +20,7 @@
 #include "proc/proc_text.h"
 #include "proc/reader_priv.h"
 
-/* op: READ_INFO, READ_GLANCE. */
+/* op: READ_INFO, READ_IMAGE, READ_GLANCE. */
 static int read_info(uint32_t op, pid_t pid, struct process_info *ret)
 {
 	struct reader_call c = { .head = { .op = op, .pid = pid }, .fd = -1 };
@@ -44,6 +44,11 @@ int process_info_read(pid_t pid, struct process_info *ret)
 	if (pid <= 0)
 		return -ESRCH;
 	return reader_is_on() ? read_info(READ_INFO, pid, ret) : process_info_here(pid, ret);
+}
+
+int process_image_read(pid_t pid, struct process_info *ret)
+{
+	return reader_is_on() ? read_info(READ_IMAGE, pid, ret) : process_image_here(pid, ret);
 }
 
 /* stat waits while the process executes another program: see process_text_pages(). */
@@ -227,8 +232,10 @@ bool process_shares_memory(pid_t a, pid_t b)
 bool process_has_ended(pid_t pid)
 {
 	struct process_info info;
-	int err = process_info_read(pid, &info);
+	int err = process_glance(pid, &info);
 
+	if (!err && info.is_zombie) /* or only its main thread is */
+		err = process_image_read(pid, &info);
 	return err == -ESRCH || (!err && info.is_zombie);
 }
 
