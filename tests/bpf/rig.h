@@ -20,11 +20,13 @@
 #include <sys/wait.h>
 
 #include "../unit/whole.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "kernel/features.h"
 #include "alloc/allocators.h"
+#include "proc/events.h"
 #include "track/files.h"
 #include "track/tracker.h"
 
@@ -91,6 +93,15 @@ static inline void rig_settle(struct rig *rig)
 {
 	assert_int_equal(engine_events_drain(rig->engine), 0);
 	assert_int_equal(tracker_work(rig->tracker), 0);
+}
+
+/* ... when it has mapped a file that is not known. */
+static inline void rig_settle_mapped(struct rig *rig)
+{
+	const struct process_events_map map = { .pid = rig->pid, .time_ns = now_ns(), .path = "" };
+
+	tracker_on_mmap(rig->tracker, &map);
+	rig_settle(rig);
 }
 
 /* Make the child. */

@@ -4,7 +4,6 @@
  * own end to tell its frame, with neither; in memory that user space has not seen yet, and in memory
  * that may not be executed for the moment.
  */
-#include "base/clock.h"
 #include "frames.h"
 
 #ifdef __x86_64__
@@ -190,8 +189,7 @@ static void test_written(void **state)
 
 	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
 	rig_do(&rig, step_map);
-	tracker_on_mmap(rig.tracker, rig.pid, 0, now_ns());
-	rig_settle(&rig);
+	rig_settle_mapped(&rig);
 	rig.out[3] = 1;
 	stack = call(&rig, FRAMED, 1009);
 	assert_int_equal(stack.end, HT_END_COMPLETE);
@@ -207,8 +205,7 @@ static void test_memfd(void **state)
 
 	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
 	rig_do(&rig, step_map_memfd);
-	tracker_on_mmap(rig.tracker, rig.pid, 0, now_ns());
-	rig_settle(&rig);
+	rig_settle_mapped(&rig);
 	stack = call(&rig, FRAMED, 1009);
 	check_whole(&rig, &stack, FRAMED, true);
 	stack = call(&rig, SMALL, 1013);

@@ -519,12 +519,6 @@ static void copy_library(void)
 	close(to);
 }
 
-static void refresh(struct rig *rig)
-{
-	tracker_on_mmap(rig->tracker, rig->pid, 0, now_ns());
-	rig_settle(rig);
-}
-
 static int fd_cnt(void)
 {
 	int cnt = 0;
@@ -550,7 +544,7 @@ static void test_files(void **state)
 	fds = fd_cnt();
 	rig_do(&rig, step_open_library);
 	assert_int_equal(rig.out[0], 1);
-	refresh(&rig);
+	rig_settle_mapped(&rig);
 	assert_int_equal(track_files_cnt(rig.files), file_cnt + 1);
 	assert_true(extents_free_cnt(&rig.engine->pages) < pages_free);
 	reclaim_ask(tracker_reclaim(rig.tracker));
@@ -558,7 +552,7 @@ static void test_files(void **state)
 	assert_int_equal(track_files_cnt(rig.files), file_cnt + 1);
 
 	rig_do(&rig, step_close_library);
-	refresh(&rig);
+	rig_settle_mapped(&rig);
 	cycle(&rig, 2);
 	assert_int_equal(track_files_cnt(rig.files), file_cnt);
 	assert_int_equal(extents_free_cnt(&rig.engine->shards.data[0].rows), rows_free);
@@ -567,7 +561,7 @@ static void test_files(void **state)
 
 	/* and once more: found again */
 	rig_do(&rig, step_open_library);
-	refresh(&rig);
+	rig_settle_mapped(&rig);
 	assert_int_equal(track_files_cnt(rig.files), file_cnt + 1);
 	unlink(library_path);
 	rig_close(&rig);

@@ -3,7 +3,6 @@
  * test_stacks.c - where a stack ends, and why: deep recursion, code without unwind information,
  * a library that user space has not seen yet.
  */
-#include "base/clock.h"
 #include "frames.h"
 
 #include <dlfcn.h>
@@ -321,8 +320,7 @@ static void test_dlopen(void **state)
 		assert_int_equal(rig_stat(&rig, HT_STAT_END_NO_MAPPING), 1);
 	}
 	/* Without it, and with it, what user space reads next time has the place. */
-	tracker_on_mmap(rig.tracker, rig.pid, 0, now_ns());
-	rig_settle(&rig);
+	rig_settle_mapped(&rig);
 	asked_cnt = rig_stat(&rig, HT_STAT_FIND_VMA);
 	stack = call_library(&rig, 2027);
 	assert_int_equal(stack.end, HT_END_COMPLETE);
@@ -388,8 +386,7 @@ static void test_replaced(void **state)
 	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
 	rig_do(&rig, step_load_copy);
 	assert_int_equal(rig.out[0], 1);
-	tracker_on_mmap(rig.tracker, rig.pid, 0, now_ns());
-	rig_settle(&rig);
+	rig_settle_mapped(&rig);
 	first = call_library(&rig, 2029);
 	again = call_library(&rig, 2039);
 	assert_int_equal(first.end, HT_END_COMPLETE);
@@ -402,13 +399,74 @@ static void test_replaced(void **state)
 	unlink(copies[1]);
 	assert_int_equal(rig.out[0], 1);
 	assert_int_equal(rig.out[1], 1);
-	tracker_on_mmap(rig.tracker, rig.pid, 0, now_ns());
-	rig_settle(&rig);
+	rig_settle_mapped(&rig);
 	replaced = call_library(&rig, 2053);
 	assert_int_equal(replaced.end, HT_END_COMPLETE);
 	assert_int_equal(frames_of_file(&rig, &replaced, copies[0]), 0);
 	assert_int_equal(frames_of_file(&rig, &replaced, copies[1]),
 			 frames_of_file(&rig, &first, copies[0]));
+	rig_close(&rig);
+}
+
+/* Where it has mapped code of a file; path NULL: of any. */
+static struct process_events_map map_of(const struct rig *rig, const char *path)
+{
+	struct process_events_map ret = { .pid = rig->pid, .time_ns = now_ns(), .path = "" };
+	struct proc_maps maps = { 0 };
+	const struct proc_map *m;
+
+	assert_int_equal(proc_maps_read(rig->pid, 0, &maps), 0);
+	vec_each(&maps.maps, m) {
+		if (!m->is_exec || !m->ino || ret.bytes || (path && strcmp(m->path, path) != 0))
+			continue;
+		ret.dev = m->dev;
+		ret.ino = m->ino;
+		ret.addr = m->start_addr;
+		ret.bytes = m->end_addr - m->start_addr;
+		ret.off = m->off;
+	}
+	proc_maps_release(&maps);
+	assert_true(ret.bytes);
+	return ret;
+}
+
+/* What BPF has, or finds by itself, need not be read at once; what has another's place must be. */
+static void test_may_wait(void **state)
+{
+	struct process_events_map known, map;
+	struct rig rig;
+	int idle_ms;
+
+	copy_library();
+	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
+	rig.policy.finds_mappings = true;
+	rig_do(&rig, step_load_copy);
+	assert_int_equal(rig.out[0], 1);
+	rig_settle_mapped(&rig);
+	idle_ms = tracker_wait_ms(rig.tracker);
+	assert_true(idle_ms >= 500);
+	map = known = map_of(&rig, copies[0]);
+	tracker_on_mmap(rig.tracker, &known);
+	assert_int_equal(tracker_wait_ms(rig.tracker), idle_ms);
+	map.addr = map_of(&rig, NULL).addr;
+	tracker_on_mmap(rig.tracker, &map);
+	assert_true(tracker_wait_ms(rig.tracker) <= 10);
+	rig_settle(&rig);
+	assert_int_equal(tracker_wait_ms(rig.tracker), idle_ms);
+	map = known;
+	map.ino++; /* not known */
+	tracker_on_mmap(rig.tracker, &map);
+	assert_true(tracker_wait_ms(rig.tracker) <= 10);
+	rig_settle(&rig);
+	map = known;
+	map.addr = 1 << 24; /* nothing is so low */
+	tracker_on_mmap(rig.tracker, &map);
+	assert_in_range(tracker_wait_ms(rig.tracker), 11, 499);
+	usleep(300000);
+	rig_settle(&rig);
+	assert_int_equal(tracker_wait_ms(rig.tracker), idle_ms);
+	unlink(copies[0]);
+	unlink(copies[1]);
 	rig_close(&rig);
 }
 
@@ -421,6 +479,7 @@ int main(void)
 #endif
 		{ "dlopen", test_dlopen },
 		{ "replaced", test_replaced },
+		{ "may wait", test_may_wait },
 	};
 
 	return rig_run("stacks", tests, sizeof(tests) / sizeof(*tests));

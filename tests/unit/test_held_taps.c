@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* test_held_taps.c - taps that could not be taken out yet: what becomes of them, and of the next tap of their process. */
 #include "unit.h"
+#include <signal.h>
+#include <sys/wait.h>
 
 #include "base/err.h"
 #include "guardian/guardian_priv.h"
 #include "tap/tap.h"
 
-#define PID 4711
-#define OTHER_PID 4712
+/* Processes that live. */
+#define PID getpid()
+#define OTHER_PID getppid()
 
 /* Instead of those of tap.c: a tap that is where its number says. */
 struct tap {
@@ -15,7 +18,7 @@ struct tap {
 	uint64_t rate_bytes;
 };
 
-static int out_err, in_cnt, freed_cnt;
+static int out_err, in_cnt, out_cnt, freed_cnt;
 
 int tap_put_in(const struct tap_order *order, const struct tap_files *own, struct tap **ret,
 	       int *ret_fd, struct tap_result *result, struct err *why)
@@ -35,6 +38,7 @@ int tap_take_out(struct tap *t, struct tap_result *result, struct err *why)
 {
 	(void)t;
 	*result = (struct tap_result){ 0 };
+	out_cnt++;
 	return out_err ? err_set(why, out_err, "it may not") : 0;
 }
 
@@ -123,9 +127,43 @@ static void test_next_of_late(void **state)
 	vec_release(&ht.late);
 }
 
+/* Nobody is sent to a process that has ended, be it collected or not. */
+static void test_ended(void **state)
+{
+	struct err why = { 0 }, why_late = { 0 };
+	pid_t pid = fork();
+	struct held_taps ht;
+
+	(void)state;
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	held_taps_init(&ht, &why_late);
+	assert_int_equal(put_in(&ht, 1, pid, &why), 0);
+	assert_int_equal(put_in(&ht, 2, pid, &why), 0);
+	assert_int_equal(put_in(&ht, 3, pid, &why), 0);
+	out_cnt = freed_cnt = out_err = 0;
+	held_taps_take_out(&ht, 1); /* it lives */
+	assert_int_equal(out_cnt, 1);
+	assert_int_equal(freed_cnt, 1);
+	out_err = -ETIME;
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
+	held_taps_take_out(&ht, 2);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	held_taps_take_out(&ht, 3);
+	assert_int_equal(out_cnt, 1);
+	assert_int_equal(freed_cnt, 3);
+	assert_int_equal(ht.late.cnt, 0);
+	hmap_release(&ht.by_number);
+	vec_release(&ht.late);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_next_of_late) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_next_of_late),
+					    cmocka_unit_test(test_ended) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

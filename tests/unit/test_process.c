@@ -289,7 +289,7 @@ static void test_main_thread_gone(void **state)
 {
 	pid_t pid = start_child(lose_main_thread);
 	const struct proc_map *m = NULL;
-	struct process_info info;
+	struct process_info info, image;
 	struct proc_maps maps;
 	struct err why;
 	int fd = -1;
@@ -300,6 +300,11 @@ static void test_main_thread_gone(void **state)
 	assert_int_not_equal(info.live_tid, pid);
 	assert_true(strlen(info.exe) > 0);
 	assert_true(info.rss_bytes > 100000);
+	assert_int_equal(process_image_read(NULL, pid, &image), 0);
+	assert_int_equal(image.live_tid, info.live_tid);
+	assert_string_equal(image.exe, info.exe);
+	assert_true(image.rss_bytes > 100000);
+	assert_false(process_has_ended(pid));
 	assert_int_equal(process_check(&info, &why), 0);
 	assert_int_equal(proc_maps_read(NULL, pid, 0, &maps), -ESRCH);
 	assert_int_equal(proc_maps_read(NULL, pid, info.live_tid, &maps), 0);

@@ -123,7 +123,7 @@ static void it_copies_nothing(void **state)
 
 static void it_reads_the_same(void **state)
 {
-	struct process_info away, here;
+	struct process_info away, here, image;
 	struct proc_maps maps;
 	struct file_facts facts;
 	const struct proc_map *m;
@@ -133,6 +133,8 @@ static void it_reads_the_same(void **state)
 
 	assert_true(reader_is_ours(by_reader));
 	assert_int_equal(process_info_read(by_reader, getpid(), &away), 0);
+	assert_int_equal(process_image_read(by_reader, getpid(), &image), 0);
+	assert_int_equal(process_image_read(by_reader, 1 << 30, &here), -ESRCH);
 	assert_int_equal(proc_maps_read(by_reader, getpid(), 0, &maps), 0);
 	assert_int_equal(
 		process_memory_read(by_reader, getpid(), (uintptr_t)secret, buf, sizeof(buf)), 0);
@@ -166,6 +168,8 @@ static void it_reads_the_same(void **state)
 	by_reader = NULL;
 	assert_int_equal(process_info_read(NULL, getpid(), &here), 0);
 	assert_string_equal(here.exe, away.exe);
+	assert_string_equal(here.exe, image.exe);
+	assert_int_equal(here.live_tid, image.live_tid);
 	assert_string_equal(here.comm, away.comm);
 	assert_true(here.start_time_ticks == away.start_time_ticks && here.uid == away.uid);
 	assert_int_equal(proc_maps_read(NULL, getpid(), 0, &maps), 0);

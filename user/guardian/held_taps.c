@@ -3,9 +3,11 @@
 #include "guardian/guardian_priv.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -68,12 +70,29 @@ static bool is_out(int err)
 	return !err || err == -EUCLEAN;
 }
 
+/* Then its memory is gone, and the tap with it: a visit would only find that out. */
+static bool has_ended(pid_t pid)
+{
+	struct pollfd p = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+	bool is_over = p.fd < 0 ? errno == ESRCH : poll(&p, 1, 0) > 0;
+
+	if (p.fd >= 0)
+		close(p.fd);
+	return is_over;
+}
+
 static bool take_out(struct held_taps *ht, struct tap *t)
 {
 	uint64_t begin_ns = now_ns();
 	struct tap_result result;
-	int err = tap_take_out(t, &result, ht->why);
+	int err;
 
+	if (has_ended(tap_pid(t))) {
+		tap_set_rate(t, 0); /* another process may be in that memory */
+		tap_free(t);
+		return true;
+	}
+	err = tap_take_out(t, &result, ht->why);
 	note_visit(ht, begin_ns, err);
 	if (!is_out(err))
 		return false;

@@ -163,33 +163,41 @@ static bool pick_live_thread(struct process_info *info, pid_t tid)
 	return true;
 }
 
-static bool merge_seccomp(struct process_info *info, pid_t tid)
+/* text: the status of one of its threads. */
+static void merge_seccomp(struct process_info *info, const char *text)
+{
+	const char *value = status_value(text, "Seccomp");
+	int mode = value ? (int)strtol(value, NULL, 10) : 0;
+
+	value = status_value(text, "SigCgt");
+	info->catches_sigsys |= value && strtoull(value, NULL, 16) >> (SIGSYS - 1) & 1;
+	if (mode > info->seccomp)
+		info->seccomp = mode;
+}
+
+static bool merge_seccomp_of(struct process_info *info, pid_t tid)
 {
 	char name[64], *text;
-	const char *value;
-	int mode;
 
 	if (info->thread_cnt++ >= SECCOMP_THREADS_CAP)
 		return true;
 	snprintf(name, sizeof(name), "task/%d/status", tid);
 	if (proc_text_read(info->tgid, name, &text))
 		return false;
-	value = status_value(text, "Seccomp");
-	mode = value ? (int)strtol(value, NULL, 10) : 0;
-	value = status_value(text, "SigCgt");
-	info->catches_sigsys |= value && strtoull(value, NULL, 16) >> (SIGSYS - 1) & 1;
+	merge_seccomp(info, text);
 	free(text);
-	if (mode > info->seccomp)
-		info->seccomp = mode;
 	return false;
 }
 
+/* That of the thread that was asked for is known already. */
 static void read_seccomp(struct process_info *info)
 {
 	uint32_t thread_cnt = info->thread_cnt;
 
+	if (thread_cnt == 1)
+		return;
 	info->thread_cnt = 0;
-	each_thread(info, merge_seccomp);
+	each_thread(info, merge_seccomp_of);
 	info->thread_cnt = thread_cnt;
 }
 
@@ -242,13 +250,12 @@ static void read_called(struct process_info *info)
 		close(root_fd);
 }
 
-static void read_exe(struct process_info *info)
+static void read_class(struct process_info *info)
 {
 	unsigned char ident[EI_NIDENT];
 	char path[64];
 	int fd;
 
-	read_exe_path(info, info->live_tid);
 	snprintf(path, sizeof(path), "/proc/%d/exe", info->live_tid);
 	fd = regular_file_open(path);
 	if (fd < 0)
@@ -272,7 +279,7 @@ int process_address_limit(pid_t pid, uint64_t *ret_bytes)
 	return 0;
 }
 
-/* Read uid, thread group, swap and namespaces. The file is as long as the list of groups, which may have any
+/* Read uid, thread group, swap, namespaces and seccomp. The file is as long as the list of groups, which may have any
  * length. */
 static int read_status(struct process_info *info)
 {
@@ -306,6 +313,7 @@ static int read_status(struct process_info *info)
 		info->ns_pid = (pid_t)strtol(value, NULL, 10);
 		value = next ? next + 1 : NULL;
 	}
+	merge_seccomp(info, text);
 	free(text);
 	return 0;
 }
@@ -330,10 +338,9 @@ static int read_main_thread(pid_t pid, struct process_info *ret, struct task_sta
 	return 0;
 }
 
-int process_info_here(pid_t pid, struct process_info *ret)
+int process_image_here(pid_t pid, struct process_info *ret)
 {
 	struct process_info info;
-	char buf[SMALL_FILE_BYTES];
 	struct task_stat st;
 	int err = read_main_thread(pid, &info, &st);
 
@@ -352,8 +359,23 @@ int process_info_here(pid_t pid, struct process_info *ret)
 			err = read_task_stat(info.tgid, info.live_tid, &st);
 		if (!err)
 			info.rss_bytes = st.rss_pages * (uint64_t)sysconf(_SC_PAGESIZE);
-		read_exe(&info);
+		read_exe_path(&info, info.live_tid);
 		read_called(&info);
+	}
+	*ret = info;
+	return 0;
+}
+
+int process_info_here(pid_t pid, struct process_info *ret)
+{
+	struct process_info info;
+	char buf[SMALL_FILE_BYTES];
+	int err = process_image_here(pid, &info);
+
+	if (err)
+		return err;
+	if (!info.is_zombie && !info.is_kernel_thread) {
+		read_class(&info);
 		(void)process_address_limit(info.live_tid, &info.address_limit_bytes);
 		read_seccomp(&info);
 	}

@@ -42,8 +42,9 @@ struct process_info {
 	uint32_t thread_cnt;
 };
 
-/* As process_info_read(), process_glance(), process_has_own_root() and process_memory_read(). */
+/* As process_info_read(), process_image_read(), process_glance(), process_has_own_root() and process_memory_read(). */
 int process_info_here(pid_t pid, struct process_info *ret);
+int process_image_here(pid_t pid, struct process_info *ret);
 int process_glance_here(pid_t pid, struct process_info *ret);
 int process_root_here(pid_t tid);
 int process_memory_here(pid_t tid, uint64_t addr, void *buf, size_t bytes);

@@ -13,7 +13,7 @@
 #include "proc/proc_text.h"
 #include "proc/reader_priv.h"
 
-/* op: READ_INFO, READ_GLANCE. */
+/* op: READ_INFO, READ_IMAGE, READ_GLANCE. */
 static int read_info(struct reader *reader, uint32_t op, pid_t pid, struct process_info *ret)
 {
 	struct reader_call c = { .head = { .op = op, .pid = pid }, .fd = -1 };
@@ -38,6 +38,12 @@ int process_info_read(struct reader *reader, pid_t pid, struct process_info *ret
 		return -ESRCH;
 	return reader_is_ours(reader) ? read_info(reader, READ_INFO, pid, ret) :
 					process_info_here(pid, ret);
+}
+
+int process_image_read(struct reader *reader, pid_t pid, struct process_info *ret)
+{
+	return reader_is_ours(reader) ? read_info(reader, READ_IMAGE, pid, ret) :
+					process_image_here(pid, ret);
 }
 
 /* stat waits while the process executes another program: see process_text_pages(). */
@@ -226,8 +232,10 @@ bool process_shares_memory(pid_t a, pid_t b)
 bool process_has_ended(struct reader *reader, pid_t pid)
 {
 	struct process_info info;
-	int err = process_info_read(reader, pid, &info);
+	int err = process_glance(reader, pid, &info);
 
+	if (!err && info.is_zombie) /* or only its main thread is */
+		err = process_image_read(reader, pid, &info);
 	return err == -ESRCH || (!err && info.is_zombie);
 }
 

@@ -16,6 +16,9 @@ struct err;
 
 /* -ESRCH: no such process. Members that may not be read (exe, limits) are left empty. */
 int process_info_read(struct reader *reader, pid_t pid, struct process_info *ret);
+/* The same without what says whether it can be recorded, most of which is in files of its own: is_32bit, seccomp and
+ * catches_sigsys of all threads, address_limit_bytes, container_id. */
+int process_image_read(struct reader *reader, pid_t pid, struct process_info *ret);
 /*
  * The cheap part of process_info, for a caller that looks at every process once a second: pid, tgid, ppid,
  * comm, exe, state, is_kernel_thread, is_zombie (also when only the main thread has ended), uid, rss_bytes,

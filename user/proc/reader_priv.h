@@ -25,6 +25,7 @@ _Noreturn void reader_process_run(int fd, pid_t parent, reader_job_fn job);
 
 enum reader_op {
 	READ_INFO,
+	READ_IMAGE,
 	READ_GLANCE,
 	READ_MAPS,
 	READ_TEXT, /* the process's file of that name */

@@ -237,6 +237,9 @@ static void serve(struct reading *r, const struct request *q)
 	case READ_INFO:
 		read_info(r, q->head.pid, process_info_here);
 		break;
+	case READ_IMAGE:
+		read_info(r, q->head.pid, process_image_here);
+		break;
 	case READ_GLANCE:
 		read_info(r, q->head.pid, process_glance_here);
 		break;

@@ -173,7 +173,7 @@ static void on_mmap(void *ctx, const struct process_events_map *map)
 {
 	struct recorder *r = ctx;
 
-	tracker_on_mmap(r->session->tracker, map->pid, map->ino, map->time_ns);
+	tracker_on_mmap(r->session->tracker, map);
 }
 
 static void on_code(void *ctx, pid_t pid)

@@ -206,13 +206,14 @@ struct watched *saved_watch_find(const struct saved_watch *kw, pid_t pid)
 }
 
 /*
- * comm: used when /proc does not tell it any more, because the process is ending; need not end in \0. Values that cannot
+ * comm: used when it is not known otherwise, because the process is ending; need not end in \0. Values that cannot
  * be had any more keep their defaults. -ESRCH: the tracker does not follow it; -ENOMEM.
  */
 static int saved_watch_add(struct saved_watch *kw, const struct result_source *src, pid_t pid,
 			   const char *comm, size_t comm_bytes)
 {
 	struct watched w = { .name = { .pid = pid } };
+	const struct track_instance *image;
 	struct process_info info;
 	uint32_t key = (uint32_t)pid;
 	int err;
@@ -220,7 +221,11 @@ static int saved_watch_add(struct saved_watch *kw, const struct result_source *s
 	if (!tracker_follows(src->tracker, pid))
 		return -ESRCH;
 	w.generation = tracker_generation(src->tracker, pid);
-	if (!process_glance(src->reader, pid, &info)) {
+	image = instances_find(tracker_instances(src->tracker), pid, w.generation);
+	if (image && image->comm[0]) {
+		comm = image->comm;
+		comm_bytes = sizeof(image->comm);
+	} else if (!process_glance(src->reader, pid, &info)) {
 		comm = info.comm;
 		comm_bytes = sizeof(info.comm);
 	}

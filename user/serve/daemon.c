@@ -10,10 +10,9 @@
  * large executable (its unwind table is made), taking probes out, and reading the live map for a snapshot.
  *
  * The periodic work finds processes to follow, reads what processes count themselves, and reclaims what ended ones left.
- * /proc is scanned each second, and sooner after a followed process has forked; in a storm of forks only a small
- * part of the time is spent on scans. In between, the kernel's mapping events tell which process has loaded a
- * library; without them only the scans find that. Ended processes are cleaned up in small pieces, so that a tick
- * stays short.
+ * /proc is scanned each second, and sooner in a storm of forks; only a small part of the time is spent on scans then.
+ * In between, the kernel's mapping events tell which process has loaded a library; without them only the scans find
+ * that. Ended processes are cleaned up in small pieces, so that a tick stays short.
  */
 #include "serve/daemon_priv.h"
 
@@ -173,7 +172,7 @@ static int share_log_look(struct share_log *s)
 }
 
 #define SCAN_NS NS_PER_S
-/* After a scan that forks asked for, the next one waits this many times as long as it took. */
+/* After a scan that a storm of forks asked for, the next one waits this many times as long as it took. */
 #define SCAN_REST 20
 /* Counters of processes change slowly, and reading them costs a look into each process. */
 #define COUNTERS_NS NS_PER_S
@@ -183,7 +182,7 @@ static int share_log_look(struct share_log *s)
 #define TRIM_NS (10 * NS_PER_S)
 /* A process that loses something by taking too much is reported soon. */
 #define SHARES_NS (5 * NS_PER_S)
-/* Delay of a scan after a followed process forks: the child may have executed by then. */
+/* Delay of a scan after a storm of forks: the children may have executed by then. */
 #define FORK_SCAN_NS (50 * NS_PER_MS)
 
 static void on_mmap(void *ctx, const struct process_events_map *map)
@@ -191,7 +190,7 @@ static void on_mmap(void *ctx, const struct process_events_map *map)
 	struct daemon *d = ctx;
 
 	if (tracker_follows(d->session->tracker, map->pid))
-		tracker_on_mmap(d->session->tracker, map->pid, map->ino, map->time_ns);
+		tracker_on_mmap(d->session->tracker, map);
 	else
 		follow_note(d->follow, map->pid);
 }
@@ -243,9 +242,11 @@ static void on_event(void *ctx, const struct ht_event *event)
 	tracker_on_event(d->session->tracker, event);
 	if (event->kind == HT_EVENT_EXEC)
 		follow_note_exec(d->follow, (pid_t)event->tgid);
+	if (event->kind != HT_EVENT_FORK || follow_note_fork(d->follow, (pid_t)event->other))
+		return;
 	if (due_ns < d->ticks.scan_least_ns)
 		due_ns = d->ticks.scan_least_ns;
-	if (event->kind == HT_EVENT_FORK && d->ticks.scan_due_ns > due_ns)
+	if (d->ticks.scan_due_ns > due_ns)
 		d->ticks.scan_due_ns = due_ns;
 }
 

@@ -10,8 +10,8 @@
  * - in each scan, if it would be selected if it were larger;
  * - in each scan, if mappings were missed, or cannot be reported at all;
  * - now and then, for unreported changes: a process may take another name, user or control group at any time
- *   (FICKLE_NS, if the rules use one of these), and an event may be lost (STEADY_NS). A young
- *   process is more likely to change: at first the wait is as long as the process is known.
+ *   (FICKLE_NS, if the rules use one of these; a young process is more likely to: at first the wait is as long as the
+ *   process is known), and an event may be lost (STEADY_NS).
  *
  * If processes are selected by their pids alone, the others are not even read: they may keep a reader waiting, and what is
  * said of them would be about nobody who is followed.
@@ -114,6 +114,8 @@ static int follow_room_check_files(void)
 
 /* Processes to check soon; if there are more, all are checked. */
 #define NOTED_CAP 256
+/* A forked child is looked at after this time: it may have executed another program by then, which is noted by itself. */
+#define FORKED_NS (50 * NS_PER_MS)
 
 /* Longest time between close checks of a process. */
 #define FICKLE_NS (3 * NS_PER_S)
@@ -148,6 +150,11 @@ struct seen {
 	uint32_t uid;
 };
 
+struct forked {
+	pid_t pid;
+	uint64_t due_ns;
+};
+
 struct follow {
 	struct reader *reader;
 	struct engine *engine;
@@ -158,6 +165,7 @@ struct follow {
 	struct hmap idx; /* pid -> index in seen */
 	size_t refused_cnt;
 	VEC(pid_t) noted;
+	VEC(struct forked) forked;
 	bool has_lost_notes;
 	unsigned room_tries; /* left until the next scan */
 	struct follow_room room;
@@ -278,6 +286,7 @@ void follow_free(struct follow *f)
 	vec_release(&f->named);
 	vec_release(&f->seen);
 	vec_release(&f->noted);
+	vec_release(&f->forked);
 	hmap_release(&f->idx);
 	follow_room_release(&f->room);
 	free(f);
@@ -524,11 +533,12 @@ static bool is_settled(const struct follow *f, const struct seen *known,
 static uint64_t next_look_ns(const struct follow *f, const struct seen *s, enum verdict verdict,
 			     uint64_t now)
 {
-	uint64_t wait_ns = select_needs(f->rules).may_change ? FICKLE_NS : STEADY_NS;
+	const bool is_fickle = select_needs(f->rules).may_change;
+	uint64_t wait_ns = is_fickle ? FICKLE_NS : STEADY_NS;
 
 	if (verdict == VERDICT_SMALL)
 		return now;
-	if (now - s->since_ns < wait_ns)
+	if ((is_fickle || s->is_refused || s->is_undecided) && now - s->since_ns < wait_ns)
 		wait_ns = now - s->since_ns;
 	return now + wait_ns - (uint32_t)s->pid * 2654435761U % (wait_ns / 4 + 1);
 }
@@ -701,6 +711,14 @@ void follow_note(struct follow *f, pid_t pid)
 		f->has_lost_notes = true;
 }
 
+bool follow_note_fork(struct follow *f, pid_t child)
+{
+	const struct forked forked = { child, now_ns() + FORKED_NS };
+
+	return !may_be_selected(f, child) ||
+	       (f->forked.cnt < NOTED_CAP && !vec_push(&f->forked, forked));
+}
+
 void follow_note_exec(struct follow *f, pid_t pid)
 {
 	struct seen *known = find_seen(f, pid);
@@ -736,16 +754,6 @@ static int look_at_noted(struct follow *f, pid_t pid)
 	return err ? err : hmap_put(&f->idx, &key, f->seen.cnt - 1);
 }
 
-int follow_look(struct follow *f)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < f->noted.cnt && !err; i++)
-		err = look_at_noted(f, f->noted.data[i]);
-	f->noted.cnt = 0;
-	return err;
-}
-
 static void begin_room(struct follow *f)
 {
 	follow_room_begin(&f->room);
@@ -755,6 +763,35 @@ static void begin_room(struct follow *f)
 		if (s)
 			follow_room_add(&f->room, s->uid);
 	}
+}
+
+/* One that has mapped something was looked at meanwhile. */
+static int look_at_forked(struct follow *f)
+{
+	uint64_t now = now_ns();
+	size_t done = 0;
+	int err = 0;
+
+	for (; done < f->forked.cnt && f->forked.data[done].due_ns <= now && !err; done++)
+		if (!find_seen(f, f->forked.data[done].pid))
+			err = look_at_noted(f, f->forked.data[done].pid);
+	f->forked.cnt -= done;
+	if (f->forked.cnt)
+		memmove(f->forked.data, f->forked.data + done,
+			f->forked.cnt * sizeof(*f->forked.data));
+	return err;
+}
+
+int follow_look(struct follow *f)
+{
+	int err = 0;
+
+	if (f->forked.cnt) /* in a storm of forks the time of one scan is not enough for all of a second */
+		begin_room(f);
+	for (size_t i = 0; i < f->noted.cnt && !err; i++)
+		err = look_at_noted(f, f->noted.data[i]);
+	f->noted.cnt = 0;
+	return err ? err : look_at_forked(f);
 }
 
 int follow_scan(struct follow *f)

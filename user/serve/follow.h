@@ -2,13 +2,13 @@
 /*
  * follow.h - keeps the followed processes equal to the selected ones.
  *
- * Once a second, and soon after a followed process has forked, /proc is scanned; of processes that no rule can select nothing
- * is read. Selected processes that are
+ * Once a second /proc is scanned; of processes that no rule can select nothing is read. Selected processes that are
  * not followed yet are attached to. Followed processes that are not selected any more are let go: at once if they
  * execute another program, after some seconds if their name, user or control group changed. A process that is not
- * followed and maps a library or program is checked soon after that, so new processes, and those that load their
- * allocator late, need not wait for the scan. Processes without room are tried again within some seconds, or half a
- * minute, after others have ended. The tracker's events report ends. Rules never select heaptap itself.
+ * followed and maps a library or program is checked soon after that, and so is a child of a followed process, so new
+ * processes, and those that load their allocator late, need not wait for the scan. Processes without room are tried again
+ * within some seconds, or half a minute, after others have ended. The tracker's events report ends. Rules never select
+ * heaptap itself.
  */
 #ifndef HT_SERVE_FOLLOW_H
 #define HT_SERVE_FOLLOW_H
@@ -51,6 +51,8 @@ int follow_scan(struct follow *f);
 /* Note that a process has mapped a file executable. Cheap; follow_look() checks the noted processes. */
 void follow_note(struct follow *f, pid_t pid);
 int follow_look(struct follow *f);
+/* Note that a followed process has forked. Likewise; false: there are too many to be noted, and only a scan finds them. */
+bool follow_note_fork(struct follow *f, pid_t child);
 /* Note that a followed process executes another program: the next scan checks it closely. */
 void follow_note_exec(struct follow *f, pid_t pid);
 /* Note that some notes were lost: the next scan checks every process closely. */

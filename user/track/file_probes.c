@@ -75,6 +75,7 @@ static void stop_sharing(struct file_probes *fp, enum sharing sharing)
 		fp->everyone.seen_ns = 0;
 	}
 	if (sharing == SHARING_EVENT) {
+		file_probes_detach_gone(fp->all);
 		guardian_wait_all_detached(
 			fp->all->guardian); /* links that still use an event keep it */
 		file_links_free_events(fp);
@@ -395,25 +396,30 @@ static void join(struct held_links *links, struct held_links **all)
 		*all = links;
 }
 
-/* Detach all at once, without waiting: no code that its links could see runs any more. */
-static void abandon_member(const struct file_member *m)
+void file_probes_detach_gone(struct probes *p)
 {
-	struct held_links *all = NULL;
+	held_links_detach(p->gone);
+	p->gone = NULL;
+}
 
+/* Without waiting: no code that its links could see runs any more. Each message to the guardian costs it threads, and a
+ * grace period, so those of many ended processes are detached together (probes_work()). A tap goes at once: its process is
+ * known by its pid. */
+static void abandon_member(struct probes *p, const struct file_member *m)
+{
 	for (enum sharing sharing = SHARING_OWN; sharing < HT_SHARING_CNT; sharing++) {
-		join(m->allocs[sharing], &all);
-		join(m->frees[sharing], &all);
+		join(m->allocs[sharing], &p->gone);
+		join(m->frees[sharing], &p->gone);
 	}
-	join(m->tags, &all);
-	join(m->sampler, &all);
-	join(m->tap, &all);
-	held_links_detach(all);
+	join(m->tags, &p->gone);
+	join(m->sampler, &p->gone);
+	held_links_detach(m->tap);
 }
 
 void file_probes_del(struct file_probes *fp, struct file_member *m, bool has_ended)
 {
 	if (has_ended)
-		abandon_member(m);
+		abandon_member(fp->all, m);
 	else
 		stop_member(m);
 	*m = fp->members.data[--fp->members.cnt];

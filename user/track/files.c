@@ -583,6 +583,20 @@ const struct track_file *track_files_find(const struct track_files *files,
 	return entry ? entry->file : NULL;
 }
 
+/* BPF takes one bias for all of the file. One that nobody maps may be another one by now: see lookup(). */
+const struct track_file *track_files_find_plain(const struct track_files *files, uint32_t dev,
+						uint64_t ino)
+{
+	const struct file_key key = { .ino = ino, .dev = dev };
+	const struct entry *entry = find_entry(files, &key);
+	const struct track_file *file = entry ? entry->file : NULL;
+
+	if (!file || file->is_retired || file->exec.cnt != 1 || file->alloc || file->tags ||
+	    file->sampler || file->unseen.kind != ALLOC_UNSEEN_NONE)
+		return NULL;
+	return file->user_cnt || !is_rewritten(file) ? file : NULL;
+}
+
 static bool is_affordable(struct read_cost *cost)
 {
 	uint64_t now = now_ns();

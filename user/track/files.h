@@ -84,6 +84,9 @@ void track_files_counts(const struct track_files *files, struct track_files_coun
 /* Only look up: NULL when it is not known, or is no ELF file. */
 const struct track_file *track_files_find(const struct track_files *files,
 					  const struct proc_map *map);
+/* The file, if it is known, BPF finds it, and there is nothing in it but code: no allocator, tags or sampler. Else NULL. */
+const struct track_file *track_files_find_plain(const struct track_files *files, uint32_t dev,
+						uint64_t ino);
 /* Is the mapping known not to be of an ELF file? */
 bool track_files_is_other(const struct track_files *files, const struct proc_map *map);
 /*

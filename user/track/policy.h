@@ -110,6 +110,7 @@ struct track_policy {
 	enum sharing sharing; /* SHARING_AUTO, or the sharing to use wherever possible */
 	bool is_all_agreed; /* any process that maps a probed file may pay for the probes, tracked or not; can change */
 	bool has_events; /* SHARING_EVENT works: the guardian has opened events */
+	bool finds_mappings; /* BPF finds those that were not read yet; by session.c */
 	struct plan_costs costs; /* by session.c */
 	/* Tap allocators instead of probing them, with this mean distance of samples. A process
 	 * that cannot be tapped is probed, and this is said. 0: never tap. Tapped processes share

@@ -2,6 +2,7 @@
 /* probes.c - see probes.h, and probes_priv.h for its parts. */
 #include "track/probes_priv.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
@@ -49,6 +50,7 @@ void probes_stop_allocs(struct probes *p)
 	struct held_links *all = NULL;
 	struct file_probes *fp;
 
+	file_probes_detach_gone(p);
 	if (held_links_new(p->guardian, &all))
 		return;
 	vec_each(&p->files, fp) {
@@ -161,10 +163,22 @@ void probes_forget_file(struct probes *p, const struct track_file *file)
  * Moves between sharings.
  */
 
+/* What ends meanwhile is detached together. */
+#define GONE_NS (500 * NS_PER_MS)
+
+static void detach_gone_in_time(struct probes *p)
+{
+	if (!p->gone)
+		p->gone_ns = now_ns();
+	else if (now_ns() >= p->gone_ns + GONE_NS)
+		file_probes_detach_gone(p);
+}
+
 void probes_work(struct probes *p)
 {
 	struct file_probes *fp;
 
+	detach_gone_in_time(p);
 	vec_each(&p->files, fp)
 		file_sharing_work(fp);
 }

@@ -72,6 +72,8 @@ struct probes {
 	int seeds_fd; /* of the next tap: a struct tap_seeds; -1: none */
 	bool is_paused; /* processes without an entry in `kept` keep PROBES_NONE; else PROBES_ALL */
 	VEC(struct file_probes) files; /* each valid until the next add or del */
+	struct held_links *gone; /* of ended processes, to be detached together; NULL: none */
+	uint64_t gone_ns; /* since when */
 	struct probes_counts counts;
 };
 
@@ -80,6 +82,8 @@ struct probes {
  * detached are gathered, because closing many at once takes as long as closing one.
  */
 
+/* Detach what is left of ended processes now. */
+void file_probes_detach_gone(struct probes *p);
 /* Detach all probes of the file. */
 void file_probes_release(struct file_probes *fp);
 /* NULL: not a member. Valid until the next add or del. */
@@ -89,7 +93,8 @@ struct file_member *file_probes_find(const struct file_probes *fp, pid_t pid);
  * becomes a member without links. *ret_is_new: sites of the allocator were attached now, not already for everyone.
  */
 int file_probes_add(struct file_probes *fp, pid_t pid, pid_t live_tid, bool *ret_is_new);
-/* Remove a member with its probes. has_ended: its process has ended; the probes go later, without a wait here. */
+/* Remove a member with its probes. has_ended: its process has ended; the probes go later, with those of others, without a
+ * wait here. */
 void file_probes_del(struct file_probes *fp, struct file_member *m, bool has_ended);
 /* Events are bound to a thread, which may end before the process. */
 int file_probes_follow_thread(struct file_probes *fp, struct file_member *m, pid_t live_tid);

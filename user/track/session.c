@@ -108,6 +108,7 @@ int session_start(struct session *s, const struct session_options *opts)
 		err = open_engine(s, opts);
 	if (err)
 		return err;
+	s->policy.finds_mappings = s->features.find_vma;
 	s->policy.costs = (struct plan_costs){ s->costs.emulated_ns, s->costs.return_ns };
 	governor_opts.costs = (struct budget_costs){ s->costs.emulated_ns, s->costs.stepped_ns,
 						     s->costs.return_ns };

@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
+#include "proc/events.h"
 #include "proc/jit_entry.h"
 #include "proc/process.h"
 #include "proc/runtime_kind.h"
@@ -16,6 +17,10 @@
 #define FILES_PATIENT_NS (60 * NS_PER_S)
 #define FILES_WAIT_NS (300 * NS_PER_MS)
 #define FILES_WAIT_PER_S 0.2 /* ... and spends at most this part of its time on waiting for all */
+/* What an image is does not change; its user, and which of its threads lives, seldom do. */
+#define IMAGE_INTERVAL_NS NS_PER_S
+/* A program that loads and unloads its plugins all the time is not read each time. */
+#define PLAIN_WAIT_NS (250 * NS_PER_MS)
 
 struct file_list {
 	VEC(struct track_file *) file;
@@ -40,9 +45,9 @@ static void forget_leftovers(struct tracked_process *p)
  */
 
 /* A tap is our own code: it has no names to look up, and no stack begins in it. */
-static bool is_tap(const struct proc_map *m)
+static bool is_tap(const char *path)
 {
-	return !strncmp(m->path, TAP_PATH, sizeof(TAP_PATH) - 1);
+	return !strncmp(path, TAP_PATH, sizeof(TAP_PATH) - 1);
 }
 
 /* Can this mapping hold such code, if it is executable? */
@@ -50,7 +55,7 @@ static bool jit_can_be_in(const struct proc_map *m, const struct track_files *fi
 {
 	static const char *const kernels[] = { "[vdso]", "[vvar", "[vsyscall]", "[uprobes]" };
 
-	if (is_tap(m))
+	if (is_tap(m->path))
 		return false;
 	if (m->ino)
 		return track_files_is_other(files, m);
@@ -140,6 +145,7 @@ static void release_process(struct tracked_process *p)
 	vec_release(&p->tags.otel);
 	forget_jit(p);
 	vec_release(&p->mapped);
+	vec_release(&p->set);
 	vec_release(&p->news);
 	forget_leftovers(p);
 }
@@ -215,6 +221,33 @@ void tracked_delete(struct tracker *t, struct tracked_process *p)
 	}
 	t->list.cnt--;
 	t->deleted_cnt++;
+}
+
+bool tracked_may_wait(const struct tracker *t, struct tracked_process *p,
+		      const struct process_events_map *map)
+{
+	const struct track_file *file = track_files_find_plain(t->files, map->dev, map->ino);
+	struct ht_mapping fresh = { map->addr, map->addr + map->bytes, 0, 0, 0 };
+	const struct ht_mapping *m;
+	uint64_t bias;
+
+	if (is_tap(map->path))
+		return true;
+	if (!file || track_file_bias(file, map->addr, map->off, &bias))
+		return false;
+	fresh.bias = bias;
+	fresh.file_id = file->id;
+	vec_each(&p->set, m) {
+		if (!memcmp(m, &fresh, sizeof(fresh)))
+			return true;
+		if (m->start_addr < fresh.end_addr && fresh.start_addr < m->end_addr)
+			return false;
+	}
+	if (!t->policy->finds_mappings || vec_push(&p->set, fresh))
+		return false;
+	if (!p->plain_due_ns)
+		p->plain_due_ns = now_ns() + PLAIN_WAIT_NS;
+	return true;
 }
 
 bool tracked_is_current(const struct tracker *t, const struct tracked_process *p)
@@ -304,6 +337,15 @@ static int find_leftovers(const struct tracker *t, struct tracked_process *p,
 struct mapping_list {
 	VEC(struct ht_mapping) map;
 };
+
+static void keep_set(struct tracked_process *p, struct mapping_list *set)
+{
+	vec_release(&p->set);
+	p->set.data = set->map.data;
+	p->set.cnt = set->map.cnt;
+	p->set.cap = set->map.cap;
+	memset(set, 0, sizeof(*set));
+}
 
 static int compare_mappings(const void *a, const void *b)
 {
@@ -580,6 +622,7 @@ static int read_mappings(struct tracker *t, struct tracked_process *p, uint32_t 
 		note_failure(t, err);
 	err = engine_put_mappings(t->engine, p->pid, generation, jit_file_id, set.map.data,
 				  set.map.cnt);
+	keep_set(p, err ? &(struct mapping_list){ 0 } : &set);
 	if (err && err != -ENOMEM) { /* the walk asks the kernel then */
 		note_failure(t, err);
 		err = 0;
@@ -684,29 +727,50 @@ static void note_what_is_unseen(struct tracker *t, const struct tracked_process 
 	note_own_heap(t, p, inst);
 }
 
+/* false: it cannot be read. */
+static bool read_image(const struct tracker *t, struct tracked_process *p, uint32_t generation,
+		       struct process_info *ret)
+{
+	if (process_image_read(t->policy->reader, p->pid, ret))
+		return false;
+	p->image_generation = generation;
+	p->image_ns = now_ns();
+	if (ret->live_tid)
+		p->live_tid = ret->live_tid;
+	p->uid = ret->uid;
+	p->is_emulated = process_is_emulated(ret);
+	return true;
+}
+
+static bool is_image_known(const struct tracked_process *p, uint32_t generation)
+{
+	return p->image_ns && p->image_generation == generation &&
+	       now_ns() < p->image_ns + IMAGE_INTERVAL_NS;
+}
+
 static int bring_up_to_date(struct tracker *t, struct tracked_process *p)
 {
 	struct track_file **file;
 	struct ht_target target;
 	struct process_info info;
-	bool has_info;
+	bool is_known, has_info;
 	int err;
 
 	p->is_dirty = false;
+	p->plain_due_ns = 0;
 	p->refreshed_ns = now_ns();
 	err = engine_get_target(t->engine, p->pid, &target);
 	if (err)
 		return err;
-	has_info = !process_info_read(t->policy->reader, p->pid, &info);
-	if (has_info && info.live_tid)
-		p->live_tid = info.live_tid;
-	if (has_info) {
-		p->uid = info.uid;
-		p->is_emulated = process_is_emulated(&info);
-	}
+	is_known = is_image_known(p, target.generation);
+	has_info = !is_known && read_image(t, p, target.generation, &info);
 	/* If an exec happens in between, the set is the old image's. It does not count then: the
 	 * walk asks the kernel, and the exec's event leads to another refresh. */
 	err = read_mappings(t, p, target.generation);
+	if (err == -ESRCH && is_known) { /* perhaps only the thread that was read has ended */
+		has_info = read_image(t, p, target.generation, &info);
+		err = has_info ? read_mappings(t, p, target.generation) : err;
+	}
 	if (err)
 		return err;
 	p->may_have_leftovers &= p->is_waiting || p->has_busy_files;

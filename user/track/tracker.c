@@ -14,6 +14,7 @@
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
+#include "proc/events.h"
 #include "proc/process.h"
 #include "alloc/file_sampler.h"
 #include "track/jit_code.h"
@@ -21,11 +22,13 @@
 
 /*
  * The breakpoints that children inherit are removed at once from forked children that are not
- * followed, but in a storm of forks not more often than this: most children soon execute another
+ * followed, but in a storm of forks more and more seldom: most children soon execute another
  * program, which removes the breakpoints for free.
  */
 #define CLEAN_CNT 3 /* now and then a breakpoint survives the first time */
-#define CLEAN_INTERVAL_NS 10000000ULL
+#define CLEAN_INTERVAL_NS (10 * NS_PER_MS) /* after a calm... */
+#define CLEAN_STORM_NS (250 * NS_PER_MS) /* ... and in the end of a storm */
+#define CLEAN_CALM_NS NS_PER_S
 /* Interval of looking for tags that were not ready. */
 #define TAGS_INTERVAL_NS 200000000ULL
 /* Interval of retrying files of which somebody has exclusive use. */
@@ -36,6 +39,8 @@
 #define TAP_LOG_BURST 10
 /* Interval of ordering the sharers of events. */
 #define ORDER_INTERVAL_NS 1000000000ULL
+/* How late the mappings of files that could wait may be read. */
+#define PLAIN_LOOK_MS 100
 /* Interval of looking for lost events. */
 #define LOST_INTERVAL_NS 1000000000ULL
 /* Limit of one turn, because the caller has other work: processes that do not answer take this long each. */
@@ -604,14 +609,14 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 	}
 }
 
-void tracker_on_mmap(struct tracker *t, pid_t pid, uint64_t ino, uint64_t time_ns)
+void tracker_on_mmap(struct tracker *t, const struct process_events_map *map)
 {
-	struct tracked_process *p = tracked_find(t, pid);
+	struct tracked_process *p = tracked_find(t, map->pid);
 
-	if (!p)
+	if (!p || tracked_may_wait(t, p, map))
 		return;
 	p->is_dirty = true;
-	late_files_note_mapped(p, ino, time_ns);
+	late_files_note_mapped(p, map->ino, map->time_ns);
 }
 
 /* Refresh only the first time. Some compilers make the same memory writable and executable again
@@ -641,7 +646,8 @@ static bool wants_work(const struct tracker *t)
 	if (probes_are_moving(t->probes))
 		return true;
 	vec_each(&t->list, p)
-		if (p->is_dirty || p->is_waiting || p->cleans_left || p->tap_due_ns)
+		if (p->is_dirty || p->is_waiting || p->tap_due_ns ||
+		    (p->cleans_left && p->clean_wait_ns < CLEAN_STORM_NS))
 			return true;
 	return false;
 }
@@ -651,15 +657,24 @@ int tracker_wait_ms(const struct tracker *t)
 	const struct tracked_process *p;
 	int ms = wants_work(t) ? 10 : 1000;
 
-	vec_each(&t->list, p)
+	vec_each(&t->list, p) {
 		if (p->jit_code && ms > (int)(JIT_REFRESH_NS / NS_PER_MS))
 			ms = (int)(JIT_REFRESH_NS / NS_PER_MS);
+		if (p->plain_due_ns && ms > PLAIN_LOOK_MS)
+			ms = PLAIN_LOOK_MS;
+	}
 	return ms;
 }
 
 static void clean_children(struct tracker *t, struct tracked_process *p)
 {
-	p->cleaned_ns = now_ns();
+	const uint64_t now = now_ns();
+
+	p->clean_wait_ns =
+		now < p->cleaned_ns + CLEAN_CALM_NS ? 2 * p->clean_wait_ns : CLEAN_INTERVAL_NS;
+	if (p->clean_wait_ns > CLEAN_STORM_NS)
+		p->clean_wait_ns = CLEAN_STORM_NS;
+	p->cleaned_ns = now;
 	if (probes_clean_children(t->probes, p->pid))
 		p->cleans_left--;
 }
@@ -768,7 +783,9 @@ static int work_for(struct tracker *t, struct tracked_process *p)
 		p->is_dirty = true;
 	if (p->tap_due_ns && now_ns() >= p->tap_due_ns)
 		p->is_dirty = true;
-	if (p->is_dirty)
+	if (p->plain_due_ns && now_ns() >= p->plain_due_ns)
+		p->is_dirty = true;
+	if (p->is_dirty && !loop_is_told_to_end())
 		err = refresh(t, p);
 	if (!err && (p->sampler || p->is_sampled))
 		err = follow_sampler(t, p);
@@ -776,7 +793,7 @@ static int work_for(struct tracker *t, struct tracked_process *p)
 		taps_adjust(t, p);
 	if (err == -ESRCH || err == -ENOENT)
 		err = 0; /* its exit event is on the way */
-	if (p->cleans_left && now_ns() >= p->cleaned_ns + CLEAN_INTERVAL_NS)
+	if (p->cleans_left && now_ns() >= p->cleaned_ns + p->clean_wait_ns)
 		clean_children(t, p);
 	return err;
 }
@@ -794,8 +811,7 @@ int tracker_work(struct tracker *t)
 		refresh_oldest(t);
 	probes_work(t->probes);
 	order_sharers(t);
-	for (size_t left = t->list.cnt; left && !err && now_ns() < end_ns && !loop_is_told_to_end();
-	     left--) {
+	for (size_t left = t->list.cnt; left && !err && now_ns() < end_ns; left--) {
 		if (t->next_idx >= t->list.cnt)
 			t->next_idx = 0;
 		err = work_for(t, &t->list.data[t->next_idx++]);

@@ -20,6 +20,7 @@
 
 struct engine;
 struct guardian;
+struct process_events_map;
 struct reclaim;
 struct track_files;
 struct tracker;
@@ -107,7 +108,7 @@ void tracker_read_held(struct tracker *t, pid_t pid, bool is_exec, uint64_t unti
 
 /* Take an event. Cheap; tracker_work() does the work. */
 void tracker_on_event(struct tracker *t, const struct ht_event *event);
-void tracker_on_mmap(struct tracker *t, pid_t pid, uint64_t ino, uint64_t time_ns);
+void tracker_on_mmap(struct tracker *t, const struct process_events_map *map);
 void tracker_on_code(struct tracker *t, pid_t pid); /* it made memory without a file executable */
 void tracker_on_lost(struct tracker *t);
 /* Do the work that events asked for, one process after another in turn, until 0.2 s have passed and

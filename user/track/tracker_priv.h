@@ -24,6 +24,7 @@ struct engine;
 struct guardian;
 struct jit_code;
 struct loaders;
+struct process_events_map;
 struct reclaim;
 
 struct jit_area {
@@ -67,6 +68,7 @@ struct tracked_process {
 	pid_t live_tid;
 	uint32_t generation; /* of the image read last */
 	bool is_dirty; /* its mappings must be read again */
+	uint64_t plain_due_ns; /* ... then, for files that nothing is to be probed in; 0: there are none */
 	bool is_emulated; /* see process_is_emulated(): it must have no probe */
 	bool has_new_sites; /* sites were probed in its image, or in the next one */
 	uint64_t held_until_ns; /* it does not run before then; 0: it runs */
@@ -85,6 +87,8 @@ struct tracked_process {
 	uint64_t tap_cpu_ns; /* its CPU time at the last look at its rate */
 	bool has_allocator; /* an allocator was mapped when its mappings were last read */
 	uint64_t refreshed_ns;
+	uint32_t image_generation; /* of the image that /proc was asked about... */
+	uint64_t image_ns; /* ... last, at this time; 0: never */
 	struct read_cost read_cost; /* cost of reading its files */
 	uint32_t uid;
 	bool is_waiting; /* some of its files are being read */
@@ -99,6 +103,7 @@ struct tracked_process {
 	bool has_costly_files; /* reading all would cost too much; said once */
 	struct process_tags tags;
 	VEC(struct track_file *) mapped; /* each is held once */
+	VEC(struct ht_mapping) set; /* its mappings, as BPF has them or finds them by itself */
 	struct jit_areas jit; /* areas with code made at run time */
 	struct jit_code *jit_code; /* that code; NULL: none so far */
 	struct jit_code *jit_parent; /* code of the process that forked it; NULL: none */
@@ -106,7 +111,8 @@ struct tracked_process {
 	VEC(struct leftovers) leftovers; /* found when its mappings were last read */
 	/* Kept by tracker.c. */
 	uint32_t cleans_left; /* how often forked children must still be cleaned */
-	uint64_t cleaned_ns; /* when that was last done */
+	uint64_t cleaned_ns; /* when that was last done... */
+	uint64_t clean_wait_ns; /* ... and how long to wait after it */
 	bool has_seen_hits;
 	uint64_t hits_seen; /* its hits when sharers of events were last put in order */
 	double hits_per_s; /* in the interval before that */
@@ -180,6 +186,12 @@ void tracked_delete(struct tracker *t, struct tracked_process *p);
  * Afterwards p->mapped has exactly the files that it maps now. -ESRCH, -ENOENT: it has ended; -ENOMEM.
  */
 int tracked_refresh(struct tracker *t, struct tracked_process *p);
+/*
+ * Has it mapped something that need not be read now? The file is known, nothing is to be probed in it, and it is where it was
+ * when the mappings were read last, or where nothing was: then BPF finds it by itself, and it is read soon. Or it is a tap.
+ */
+bool tracked_may_wait(const struct tracker *t, struct tracked_process *p,
+		      const struct process_events_map *map);
 /* Is its image still the one read last? */
 bool tracked_is_current(const struct tracker *t, const struct tracked_process *p);
 
