@@ -86,4 +86,16 @@ for node in node ${RUNTIME_NODES:-}; do
 	judge "$name: pages of V8" 'v8["isolates"] == 1 and near(row("v8"), said[0], 0.05, 2 * MiB) and v8["allocated_bytes"] > said[1] * 0.95'
 	tell end
 done
+
+# record and serve have the same rows
+. "$e2e_dir/serve_lib.sh"
+sharing=own
+if have node && have curl && start node --expose-gc "$work/held.js"; then
+	timeout 60 "$heaptap" record -d 1s -p "$target" -o "$work/p.pb.gz" >"$work/said" 2>&1 </dev/null
+	grep -q 'Resident .*V8 heap [34][0-9]' "$work/said" && ok "record: its row" || not_ok "record: its row" "" "$work/said"
+	serve --listen 127.0.0.1:0 -p "$target"
+	has_row() { get -f -o "$work/metrics" "$url/metrics" && grep -qE "^heaptap_resident_bytes\{pid=\"$target\",.*kind=\"v8\"\} [34][0-9]{7}$" "$work/metrics"; }
+	await 20 has_row && ok "serve: its row" || not_ok "serve: its row" "" "$work/metrics" "$work/serve.err"
+	tell end
+fi
 e2e_end

@@ -349,7 +349,7 @@ static void test_changed(void **state)
 	uint32_t random = 1;
 
 	(void)state;
-	for (int i = 0; i < 60; i++) {
+	for (int i = 0; i < 24; i++) {
 		struct made h;
 		struct runtimes rt;
 
