@@ -14,7 +14,7 @@ cat >"$work/judge.py" <<'EOP'
 import json, re, sys
 pid, MiB = sys.argv[2], 1 << 20
 metrics = open(sys.argv[3]).read()
-series = dict(re.findall(r'^heaptap_resident_bytes\{pid="%s",[^}]*kind="([a-z_]+)"\} (-?[0-9]+)$' % pid, metrics, re.M))
+series = dict(re.findall(r'^heaptap_resident_bytes\{pid="%s",[^}]*kind="([a-z0-9_]+)"\} (-?[0-9]+)$' % pid, metrics, re.M))
 kind = lambda name: int(series.get(name, 0))
 age = [float(n) for n in re.findall(r'^heaptap_resident_age_seconds\{pid="%s",[^}]*\} ([0-9.e+-]+)$' % pid, metrics, re.M)]
 data = json.load(open(sys.argv[4])) if sys.argv[4] != "-" else {}

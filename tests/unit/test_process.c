@@ -304,7 +304,7 @@ static void test_main_thread_gone(void **state)
 	assert_int_equal(image.live_tid, info.live_tid);
 	assert_string_equal(image.exe, info.exe);
 	assert_true(image.rss_bytes > 100000);
-	assert_false(process_has_ended(pid));
+	assert_false(process_has_ended(NULL, pid));
 	assert_int_equal(process_check(&info, &why), 0);
 	assert_int_equal(proc_maps_read(NULL, pid, 0, &maps), -ESRCH);
 	assert_int_equal(proc_maps_read(NULL, pid, info.live_tid, &maps), 0);
