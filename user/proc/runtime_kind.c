@@ -143,13 +143,13 @@ enum runtime_kind runtime_of_file(const char *path)
 	return runtime_is_cpython_file(path) ? RUNTIME_PYTHON : RUNTIME_NONE;
 }
 
-void runtime_words_heap(enum runtime_kind kind, const char *environ, size_t bytes,
+void runtime_words_heap(enum runtime_kind kind, const char *variables, size_t bytes,
 			struct runtime_words *ret)
 {
 	const char *key = heaps[kind].key, *line;
 
 	*ret = (struct runtime_words){ heaps[kind].what, heaps[kind].advice };
-	for (line = environ; key && line < environ + bytes; line += strlen(line) + 1) {
+	for (line = variables; key && line < variables + bytes; line += strlen(line) + 1) {
 		if (!begins(line, key))
 			continue;
 		for (size_t i = 0; i < ARRAY_CNT(heaps[kind].values) && heaps[kind].values[i]; i++)
