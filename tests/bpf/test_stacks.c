@@ -415,7 +415,7 @@ static struct process_events_map map_of(const struct rig *rig, const char *path)
 	struct proc_maps maps = { 0 };
 	const struct proc_map *m;
 
-	assert_int_equal(proc_maps_read(rig->pid, 0, &maps), 0);
+	assert_int_equal(proc_maps_read(NULL, rig->pid, 0, &maps), 0);
 	vec_each(&maps.maps, m) {
 		if (!m->is_exec || !m->ino || ret.bytes || (path && strcmp(m->path, path) != 0))
 			continue;
