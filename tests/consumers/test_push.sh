@@ -11,7 +11,7 @@ modules=$B/consumers
 why=$(tests/consumers/get_modules "$modules") || skip_all "$why"
 if ! ${CC:-cc} -std=gnu11 -O1 -g -D_GNU_SOURCE -Iinclude -Iuser -I"$B/gen" -o "$work/push_once" \
 	tests/consumers/push_once.c "$B/libheaptap.a" -lprotobuf-c -lcurl -lz -lm >"$work/log" 2>&1 ||
-	! ${PROTOC_C:-protoc-c} --proto_path=user/push --descriptor_set_out="$work/push.bin" \
+	! ${PROTOC_C:-protoc-c} --proto_path=user/serve --descriptor_set_out="$work/push.bin" \
 		pyroscope.proto >>"$work/log" 2>&1; then
 	not_ok setup "push_once cannot be built" "$work/log"
 	exit 1
