@@ -340,6 +340,23 @@ static void growth_that_rows_do_not_explain_is_said(void **state)
 	}
 }
 
+static void no_end_of_an_interval_has_an_exponent(void **state)
+{
+	struct report_options o = { .format = REPORT_TEXT, .by = REPORT_BY_STACK };
+	struct err why;
+	char *text;
+
+	for (uint64_t leaked = 600 << 10; leaked < 1100 << 10; leaked += 4 << 10) {
+		struct profile *a = record(4096, 0, 16), *b = record(4096, leaked, 16);
+
+		assert_int_equal(diff(a, b, &o, &text, &why), 0);
+		assert_null(strstr(text, "e+"));
+		free(text);
+		profile_free(a);
+		profile_free(b);
+	}
+}
+
 /* What was not recorded is in no interval. */
 static void a_profile_that_lacks_a_part_is_said(void **state)
 {
@@ -412,6 +429,7 @@ int main(void)
 		cmocka_unit_test(rows_that_read_alike_show_what_differs),
 		cmocka_unit_test(a_tier_makes_no_other_row),
 		cmocka_unit_test(growth_that_rows_do_not_explain_is_said),
+		cmocka_unit_test(no_end_of_an_interval_has_an_exponent),
 		cmocka_unit_test(a_profile_that_lacks_a_part_is_said),
 		cmocka_unit_test(other_values_cannot_be_compared),
 	};

@@ -424,12 +424,19 @@ static char *format_interval(const struct diff *d, const struct diff_row *row, c
 	return buf;
 }
 
+/* Three digits; of 1000 to 1023 KiB four, for "%.3g" would say "1e+03". */
+static const char *signed_number(double value, char buf[static 32])
+{
+	snprintf(buf, 32, fabs(value) < 999.5 ? "%+.3g" : "%+.0f", value);
+	return buf;
+}
+
 /* Both ends in one unit: "+1.2 +3.4 MiB". */
 static char *format_short_interval(const struct diff *d, const struct diff_row *row, char *buf,
 				   size_t buf_bytes)
 {
 	double larger = fmax(fabs(row->low), fabs(row->high)), unit = 1;
-	char text[32];
+	char text[32], low[32], high[32];
 
 	if (isnan(row->low)) {
 		buf[0] = 0;
@@ -443,8 +450,8 @@ static char *format_short_interval(const struct diff *d, const struct diff_row *
 		unit *= 1024;
 	/* take the unit's word from behind the number */
 	report_format_value(d->side[1].r, larger, text);
-	snprintf(buf, buf_bytes, "%+.3g %+.3g%s", row->low / unit, row->high / unit,
-		 strchr(text, ' ') ? strchr(text, ' ') : "");
+	snprintf(buf, buf_bytes, "%s %s%s", signed_number(row->low / unit, low),
+		 signed_number(row->high / unit, high), strchr(text, ' ') ? strchr(text, ' ') : "");
 	return buf;
 }
 
