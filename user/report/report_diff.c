@@ -425,9 +425,9 @@ static char *format_interval(const struct diff *d, const struct diff_row *row, c
 }
 
 /* Three digits; of 1000 to 1023 KiB four, for "%.3g" would say "1e+03". */
-static const char *signed_number(double value, char buf[static 32])
+static const char *signed_number(double value, char buf[static 12])
 {
-	snprintf(buf, 32, fabs(value) < 999.5 ? "%+.3g" : "%+.0f", value);
+	snprintf(buf, 12, fabs(value) < 999.5 ? "%+.3g" : "%+.0f", value);
 	return buf;
 }
 
@@ -436,7 +436,7 @@ static char *format_short_interval(const struct diff *d, const struct diff_row *
 				   size_t buf_bytes)
 {
 	double larger = fmax(fabs(row->low), fabs(row->high)), unit = 1;
-	char text[32], low[32], high[32];
+	char text[32], low[12], high[12];
 
 	if (isnan(row->low)) {
 		buf[0] = 0;
