@@ -70,7 +70,7 @@ static void end_page(struct heap_pages *h)
 		if (h->is_run && h->page >= run_pages_start(h) &&
 		    on[HEAP_FREE] + on[HEAP_TOP] == MEMORY_PAGE)
 			h->run_trim += MEMORY_PAGE;
-		else if (h->live_cnt)
+		else if (h->live_cnt && free_bytes)
 			charge_pinned(h, free_bytes);
 		else
 			h->sum->kept += free_bytes;
