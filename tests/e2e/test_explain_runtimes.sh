@@ -62,12 +62,13 @@ build_go go_heap >/dev/null 2>&1 || skip Go "no Go"
 for program in "$bin/go_heap" ${RUNTIME_GOS:-}; do
 	[ -x "$program" ] || continue
 	name=$(strings "$program" 2>/dev/null | grep -m 1 -o '^go1\.[0-9.]*$' || echo Go)
-	start "$program" || { not_ok "$name" "did not start"; continue; }
+	# What the runtime returns is taken by the kernel only when memory is short, so it stays resident.
+	start env GODEBUG=madvdontneed=0 "$program" || { not_ok "$name" "did not start"; continue; }
 	judge "$name: spans in use, as runtime.MemStats says" 'cause == "go_live" and near(go["span_bytes"], said[0], 0.01, 256 << 10) and
-		near(row("go_live"), said[0], 0.05) and row("go_free") <= said[1] + MiB'
+		near(row("go_live"), said[0], 0.05) and row("go_free") <= said[2] + MiB'
 	tell go
 	await 20 is_twice_ready || not_ok "$name: frees" "it did not"
-	judge "$name: of ten one is left: free" 'near(go["span_bytes"], said[0], 0.02, 256 << 10) and MiB < row("go_free") <= said[1] + MiB'
+	judge "$name: of ten one is left: free" 'near(go["span_bytes"], said[0], 0.02, 256 << 10) and said[2] * 0.95 <= row("go_free") <= said[1] + MiB'
 	tell end
 done
 

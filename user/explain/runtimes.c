@@ -8,7 +8,8 @@
  *	JVM	It publishes counters in a file that it maps, hsperfdata, and among them how much its heap may take and
  *		has committed. The heap is the one range of mappings that has these sizes. That tells whose the memory is;
  *		how much of it objects take is the JVM's own count, which some collectors update only when they have run,
- *		so it is told beside the row and makes no row. Serial, Parallel and G1; ZGC names its mapping.
+ *		so it is printed beside the row and makes no row. Serial, Parallel and G1: the others publish no
+ *		such counters. The heap of ZGC is shared memory that its mapping names.
  *	Go	Of each 64 MiB of heap it keeps an array with a pointer for each page of 8 KiB, to the span that has it; and a
  *		span has its own address and size. Each pointer is followed, and 99 of 100 must agree. So each resident
  *		page is in a span that is in use, or free.
@@ -212,13 +213,14 @@ static int read_java(struct memory *m, struct mappings *maps, struct java_heap *
 	committed = page_down(c.committed[0] + c.committed[1]);
 	first = bytes && bytes < MEMORY_END ? find_java_range(maps, bytes, committed, &committed) :
 					      NULL;
-	end = first ? range_end(maps, first, bytes, &committed) : NULL;
+	if (!first)
+		return 0;
+	end = range_end(maps, first, bytes, &committed);
 	vec_each(&maps->list, map)
-		if ((map >= first && map < end && is_private(map)) ||
-		    !strncmp(map->map.path, "/memfd:java_heap", 16))
+		if (map >= first && map < end && is_private(map)) /* else it is an archive's */
 			take_mapping(map, &ret->resident);
-	ret->addr = first ? first->map.start_addr : 0;
-	ret->reserved = page_down(c.has_shared_max || !first ? c.max[1] : bytes);
+	ret->addr = first->map.start_addr;
+	ret->reserved = bytes;
 	ret->committed = committed;
 	ret->used = c.used;
 	return 0;
