@@ -357,6 +357,27 @@ static void no_end_of_an_interval_has_an_exponent(void **state)
 	}
 }
 
+/* A table that was full lost blocks or frees: a difference may be that. */
+static void a_profile_with_losses_is_said(void **state)
+{
+	struct report_options o = { .format = REPORT_TEXT, .by = REPORT_BY_STACK };
+	struct profile *a = record(1, 0, 16), *b = record(1, 0, 16);
+	struct err why;
+	char *text;
+
+	b->recording.is_known = b->recording.is_lossy = true;
+	assert_int_equal(diff(a, b, &o, &text, &why), 0);
+	assert_non_null(strstr(text, "> not everything was recorded after: part of the change"));
+	assert_null(strstr(text, "at least"));
+	free(text);
+	o.format = REPORT_JSON;
+	assert_int_equal(diff(a, b, &o, &text, &why), 0);
+	assert_non_null(strstr(text, "\"is_lossy_before\":false,\"is_lossy_after\":true"));
+	free(text);
+	profile_free(a);
+	profile_free(b);
+}
+
 /* What was not recorded is in no interval. */
 static void a_profile_that_lacks_a_part_is_said(void **state)
 {
@@ -430,6 +451,7 @@ int main(void)
 		cmocka_unit_test(a_tier_makes_no_other_row),
 		cmocka_unit_test(growth_that_rows_do_not_explain_is_said),
 		cmocka_unit_test(no_end_of_an_interval_has_an_exponent),
+		cmocka_unit_test(a_profile_with_losses_is_said),
 		cmocka_unit_test(a_profile_that_lacks_a_part_is_said),
 		cmocka_unit_test(other_values_cannot_be_compared),
 	};

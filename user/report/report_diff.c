@@ -485,16 +485,23 @@ static void find_unexplained(const struct diff *d, struct witness *ret)
 		witness_compare(d->side[0].r->p, d->side[1].r->p, ret);
 }
 
+/* A loss can make what is in use too low or, of frees, too high. */
+static bool lacks_a_part(const struct report *r)
+{
+	return r->is_lossy || report_is_least(r);
+}
+
 void diff_write_head(const struct diff *d, FILE *out)
 {
 	const struct report *r = d->side[1].r;
 	char delta[40], interval[80], a[32], b[32], name[2][REPORT_FIT_BUF], words[WITNESS_WORDS];
-	bool is_least[2];
+	bool is_least[2], lacks[2];
 	struct witness w;
 
 	for (int i = 0; i < 2; i++) {
 		report_fit_name(d->side[i].name, sizeof(name[i]) / 2, name[i]);
 		is_least[i] = report_is_least(d->side[i].r);
+		lacks[i] = lacks_a_part(d->side[i].r);
 	}
 	fprintf(out, "%s -> %s\n", name[0], name[1]);
 	fprintf(out, "%s: %s%s -> %s%s: %s", r->is_inuse ? "In use" : report_value_title(r),
@@ -507,13 +514,13 @@ void diff_write_head(const struct diff *d, FILE *out)
 		fprintf(out, " (%s, 95 %%)",
 			format_interval(d, &d->total, interval, sizeof(interval)));
 	fprintf(out, ": %s\n", verdict(&d->total));
-	if (is_least[0] || is_least[1])
+	if (lacks[0] || lacks[1])
 		fprintf(out,
 			"> not everything was recorded %s: part of the change may be that "
 			"(heaptap report --notes)\n",
-			!is_least[1] ? "before" :
-			!is_least[0] ? "after" :
-				       "before and after");
+			!lacks[1] ? "before" :
+			!lacks[0] ? "after" :
+				    "before and after");
 	find_unexplained(d, &w);
 	if (w.is_unexplained)
 		report_put_wrapped(witness_words(&w, words), 2, report_columns(r), out);
@@ -599,6 +606,8 @@ static void put_json(const struct diff *d, FILE *out)
 	json_begin(&j, NULL, '{');
 	json_text(&j, "before", d->side[0].name);
 	json_text(&j, "after", d->side[1].name);
+	json_bool(&j, "is_lossy_before", lacks_a_part(d->side[0].r));
+	json_bool(&j, "is_lossy_after", lacks_a_part(d->side[1].r));
 	put_json_row(d, &d->total, "total", "total", &j);
 	json_number(&j, "unexplained_bytes", 0,
 		    w.is_unexplained ? w.growth_bytes - w.held_bytes : NAN);
