@@ -334,6 +334,13 @@ static void test_go(void **state)
 		assert_int_equal(h.list[0].taken_bytes, rt.go.live + rt.go.free);
 		end(&h);
 	}
+	/* a span that says it has 16 TiB */
+	make_go(&h, 99);
+	set(&h, GO_SPAN(3) + 32, 1ULL << 31);
+	rt = found(&h);
+	assert_true(rt.go.live <= 128 * MIB && rt.go.span_bytes <= 200 * MIB);
+	assert_true(h.read_cnt < 100000);
+	end(&h);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		make_go(&h, 99);
 		set(&h, wrong[i].addr, wrong[i].value);

@@ -31,30 +31,63 @@ static bool is_private(const struct mapping *map)
 	return !map->map.path[0] && !map->is_shared;
 }
 
-/* Of a large mapping that is nearly empty, or is an allocator's, nothing is looked for. */
-static bool is_candidate(const struct mapping *map)
+/* In a large mapping that is nearly empty no page is looked at. */
+static bool is_dense(const struct mapping *map)
 {
 	uint64_t bytes = map->map.end_addr - map->map.start_addr;
 
-	return is_private(map) && map->map.is_read && map->rss_bytes > 2 * map->taken_bytes &&
-	       (bytes <= SPARSE_BYTES || map->rss_bytes >= bytes / SPARSE_PART);
+	return bytes <= SPARSE_BYTES || map->rss_bytes >= bytes / SPARSE_PART;
 }
 
-/* Take the page from its mapping. false: it is not resident, or all of the mapping is taken. */
-static bool take_page(struct memory *m, struct mappings *maps, uint64_t addr)
+/* Nothing is looked for in an allocator's. */
+static bool is_candidate(const struct mapping *map)
 {
-	struct mapping *map = mappings_find(maps, addr);
+	return is_private(map) && map->map.is_read && map->rss_bytes > 2 * map->taken_bytes &&
+	       is_dense(map);
+}
 
-	if (!map || !is_private(map) || m->page(m->ctx, addr) != PAGE_RESIDENT ||
-	    map->taken_bytes + MEMORY_PAGE > map->rss_bytes)
-		return false;
-	map->taken_bytes += MEMORY_PAGE;
-	return true;
+/* The first mapping that ends behind addr. */
+static struct mapping *mappings_from(struct mappings *maps, uint64_t addr)
+{
+	size_t i = vec_first_behind(&maps->list, map.start_addr, addr);
+
+	if (i && addr < maps->list.data[i - 1].map.end_addr)
+		i--;
+	return maps->list.data + i;
+}
+
+/* Take what is resident from its mappings. The range is what a process says, and may be very much larger than these.
+ * *mapped: of it. */
+static uint64_t take_range(struct memory *m, struct mappings *maps, uint64_t from, uint64_t to,
+			   uint64_t *mapped)
+{
+	struct mapping *map = mappings_from(maps, from), *end = maps->list.data + maps->list.cnt;
+	uint64_t taken = 0;
+
+	for (; map < end && map->map.start_addr < to; map++) {
+		uint64_t at = map->map.start_addr > from ? map->map.start_addr : from;
+		uint64_t last = map->map.end_addr < to ? map->map.end_addr : to;
+
+		*mapped += last - at;
+		if (!is_private(map) || !is_dense(map))
+			continue;
+		for (; at < last && map->taken_bytes + MEMORY_PAGE <= map->rss_bytes;
+		     at += MEMORY_PAGE) {
+			if (m->page(m->ctx, at) != PAGE_RESIDENT)
+				continue;
+			map->taken_bytes += MEMORY_PAGE;
+			taken += MEMORY_PAGE;
+		}
+		if (memory_is_late(m))
+			break;
+	}
+	return taken;
 }
 
 /* The JVM (src/hotspot/share/runtime/perfMemory.hpp, the same from JDK 8 to 25). */
 
 #define COUNTERS_BYTES_CAP (1u << 20)
+#define JAVA_STEPS (1u << 20) /* mappings that are looked at, some of them often */
 #define JAVA_ALIGNMENT (1u << 20) /* of a heap; regions of G1 are not smaller */
 
 struct counters_head {
@@ -150,7 +183,8 @@ static int find_counters(struct memory *m, const struct mappings *maps, struct c
 
 /* The end of the range of so many bytes that begins with this mapping and is nobody else's, or NULL. *ret_committed: of it. */
 static const struct mapping *range_end(const struct mappings *maps, const struct mapping *first,
-				       uint64_t bytes, uint64_t *ret_committed)
+				       uint64_t bytes, uint32_t *steps_left,
+				       uint64_t *ret_committed)
 {
 	const struct mapping *map, *end = maps->list.data + maps->list.cnt;
 	uint64_t at = first->map.start_addr, range_end = at + bytes;
@@ -159,8 +193,9 @@ static const struct mapping *range_end(const struct mappings *maps, const struct
 	if (!is_private(first) || at % JAVA_ALIGNMENT)
 		return NULL;
 	for (map = first; map < end && at < range_end && map->map.start_addr == at; map++) {
-		if (map->is_shared || map->taken_bytes)
+		if (map->is_shared || map->taken_bytes || !*steps_left)
 			return NULL;
+		--*steps_left;
 		at = map->map.end_addr;
 		*ret_committed += map->map.is_write ? at - map->map.start_addr : 0;
 	}
@@ -173,12 +208,13 @@ static const struct mapping *find_java_range(const struct mappings *maps, uint64
 {
 	const struct mapping *map, *found = NULL;
 	bool is_exact = false, is_unique = false;
+	uint32_t steps_left = JAVA_STEPS;
 
 	vec_each(&maps->list, map) {
 		uint64_t here;
 		bool is_same;
 
-		if (!range_end(maps, map, bytes, &here))
+		if (!range_end(maps, map, bytes, &steps_left, &here))
 			continue;
 		is_same = here == committed;
 		if (is_same < is_exact)
@@ -188,7 +224,7 @@ static const struct mapping *find_java_range(const struct mappings *maps, uint64
 		found = map;
 		*ret_committed = here;
 	}
-	return is_unique ? found : NULL;
+	return is_unique && steps_left ? found : NULL;
 }
 
 /* All of the mapping that is left. */
@@ -201,9 +237,9 @@ static void take_mapping(struct mapping *map, uint64_t *sum)
 static int read_java(struct memory *m, struct mappings *maps, struct java_heap *ret)
 {
 	struct counters c = { 0 };
-	const struct mapping *first, *end;
+	const struct mapping *first;
 	struct mapping *map;
-	uint64_t bytes, committed;
+	uint64_t bytes, committed, end;
 	int err = find_counters(m, maps, &c);
 
 	if (err || !c.is_known)
@@ -215,14 +251,15 @@ static int read_java(struct memory *m, struct mappings *maps, struct java_heap *
 					      NULL;
 	if (!first)
 		return 0;
-	end = range_end(maps, first, bytes, &committed);
+	end = first->map.start_addr + bytes;
 	vec_each(&maps->list, map)
-		if (map >= first && map < end && is_private(map)) /* else it is an archive's */
+		if (map >= first && map->map.start_addr < end &&
+		    is_private(map)) /* else it is an archive's */
 			take_mapping(map, &ret->resident);
 	ret->addr = first->map.start_addr;
 	ret->reserved = bytes;
 	ret->committed = committed;
-	ret->used = c.used;
+	ret->used = c.used <= bytes ? c.used : 0; /* else it is no count */
 	return 0;
 }
 
@@ -289,7 +326,7 @@ static bool is_spans_page(struct memory *m, uint64_t addr, struct go_arena *ret)
 	if (memory_read(m, addr, words, sizeof(words)))
 		return false;
 	for (uint64_t i = 0; i < MEMORY_PAGE / 8 && tries < GO_TRIES; i++) {
-		if (!words[i])
+		if (!words[i] || (i && words[i] == words[i - 1]))
 			continue;
 		tries++;
 		if (!read_span_range(m, words[i], &span))
@@ -313,39 +350,48 @@ static int compare_arenas(const void *a, const void *b)
 	return x->spans < y->spans ? -1 : x->spans > y->spans;
 }
 
-/* Is there memory that can be its heap: whole arenas, in part not accessible? */
+/* The end of the whole arenas that begin with this mapping; 0: none does. That can be Go's heap, in part not accessible. */
+static uint64_t arenas_end(const struct mappings *maps, const struct mapping *first)
+{
+	const struct mapping *map, *end = maps->list.data + maps->list.cnt;
+	uint64_t at = first->map.start_addr, ret = 0;
+
+	if (at % GO_ARENA_BYTES)
+		return 0;
+	for (map = first;
+	     map < end && map->map.start_addr == at && is_private(map) && !map->taken_bytes;
+	     map++) {
+		at = map->map.end_addr;
+		if (at % GO_ARENA_BYTES == 0)
+			ret = at;
+	}
+	return ret;
+}
+
 static bool has_go_range(const struct mappings *maps)
 {
-	const struct mapping *map, *before = NULL;
-	uint64_t start = 0;
+	const struct mapping *map;
 
-	vec_each(&maps->list, map) {
-		bool is_next = before && before->map.end_addr == map->map.start_addr;
-
-		if (!is_private(map) || map->taken_bytes) {
-			start = 0;
-		} else {
-			start = is_next && start		     ? start :
-				map->map.start_addr % GO_ARENA_BYTES ? 0 :
-								       map->map.start_addr;
-			if (start && map->map.end_addr % GO_ARENA_BYTES == 0)
-				return true;
-		}
-		before = map;
-	}
+	vec_each(&maps->list, map)
+		if (arenas_end(maps, map))
+			return true;
 	return false;
 }
 
+/* The arrays are not in the heap itself. If there is too much to search in, none is found. */
 static int find_go_arenas(struct memory *m, const struct mappings *maps, struct go_arenas *ret)
 {
 	const struct mapping *map;
 	struct go_arena arena;
 	uint32_t left = GO_SEARCH_PAGES;
+	uint64_t heap_end = 0;
 
 	vec_each(&maps->list, map) {
 		uint64_t at = map->map.start_addr;
 
-		if (!is_candidate(map) || !map->map.is_write)
+		if (at >= heap_end)
+			heap_end = arenas_end(maps, map);
+		if (at < heap_end || !is_candidate(map) || !map->map.is_write)
 			continue;
 		for (; at < map->map.end_addr && left && !memory_is_late(m); at += MEMORY_PAGE) {
 			if (m->page(m->ctx, at) != PAGE_RESIDENT)
@@ -356,6 +402,8 @@ static int find_go_arenas(struct memory *m, const struct mappings *maps, struct 
 				return -ENOMEM;
 		}
 	}
+	if (!left || memory_is_late(m))
+		ret->list.cnt = 0;
 	if (ret->list.cnt)
 		qsort(ret->list.data, ret->list.cnt, sizeof(arena), compare_arenas);
 	return 0;
@@ -365,10 +413,9 @@ static int find_go_arenas(struct memory *m, const struct mappings *maps, struct 
 static uint64_t divide_pages(struct memory *m, struct mappings *maps, uint64_t from, uint64_t to,
 			     bool is_used, struct go_heap *ret)
 {
-	*(is_used ? &ret->span_bytes : &ret->idle_bytes) += to - from;
-	for (; from < to && !memory_is_late(m); from += MEMORY_PAGE)
-		if (take_page(m, maps, from))
-			*(is_used ? &ret->live : &ret->free) += MEMORY_PAGE;
+	uint64_t *sum = is_used ? &ret->span_bytes : &ret->idle_bytes;
+
+	*(is_used ? &ret->live : &ret->free) += take_range(m, maps, from, to, sum);
 	return to;
 }
 
@@ -543,6 +590,7 @@ static bool is_v8_page(struct memory *m, struct mappings *maps, uint64_t addr, s
 static void add_v8_page(struct memory *m, struct mappings *maps, uint64_t addr,
 			const struct v8_page *p, struct v8_heap *ret)
 {
+	uint64_t mapped = 0;
 	size_t i = 0;
 
 	while (i < ret->isolate_cnt && ret->isolates[i] != p->heap)
@@ -551,9 +599,7 @@ static void add_v8_page(struct memory *m, struct mappings *maps, uint64_t addr,
 		ret->isolates[ret->isolate_cnt++] = p->heap;
 	ret->page_cnt++;
 	ret->allocated += p->allocated;
-	for (uint64_t end = addr + p->bytes; addr < end && !memory_is_late(m); addr += MEMORY_PAGE)
-		if (take_page(m, maps, addr))
-			ret->resident += MEMORY_PAGE;
+	ret->resident += take_range(m, maps, addr, addr + p->bytes, &mapped);
 }
 
 static void read_v8(struct memory *m, struct mappings *maps, struct v8_heap *ret)

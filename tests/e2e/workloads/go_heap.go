@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // go_heap.go - a heap of small objects, of which nine in ten are freed, with what the runtime counts of it.
+// MIB: so many large objects of a MiB beside them.
 package main
 
 import (
@@ -7,11 +8,13 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 )
 
 type node struct{ words [14]uint64 }
 
 var keep []*node
+var large [][]byte
 
 // say prints the bytes of spans in use, of free memory, and how much of that was not returned.
 func say() {
@@ -23,6 +26,16 @@ func say() {
 }
 
 func main() {
+	if len(os.Args) > 1 {
+		mib, _ := strconv.Atoi(os.Args[1])
+		for i := 0; i < mib; i++ {
+			block := make([]byte, 1<<20)
+			for at := 0; at < len(block); at += 4096 {
+				block[at] = 1
+			}
+			large = append(large, block)
+		}
+	}
 	in := bufio.NewReader(os.Stdin)
 	for i := 0; i < 400000; i++ {
 		keep = append(keep, &node{[14]uint64{1, 13: 1}})
@@ -32,5 +45,5 @@ func main() {
 	keep = append([]*node(nil), keep[:40000]...)
 	say()
 	in.ReadString('\n')
-	fmt.Println(len(keep))
+	fmt.Println(len(keep), len(large))
 }
