@@ -77,6 +77,16 @@ stays_shut "without a display" "there is no display"
 opens fails "${sudo[@]}" DISPLAY=:9 -- --open -o p.pb.gz
 [ $status = 0 ] && grep -q "cannot open 'p.html': xdg-open ended with status 3" "$work/err" && grep -q "^saved p.html: open it" "$work/err" &&
 	ok "an opener that fails" || not_ok "an opener that fails" "status $status" "$work/err"
+(trap '' CHLD; opens fails "${sudo[@]}" DISPLAY=:9 -- --open -o p.pb.gz)
+grep -q "xdg-open ended with status 3" "$work/err" && ok "an opener that fails, with SIGCHLD ignored" ||
+	not_ok "an opener that fails, with SIGCHLD ignored" "" "$work/err"
+mkdir "$work/roots" && chmod 700 "$work/roots"
+opens works "${sudo[@]}" DISPLAY=:9 -- --open -o p.pb.gz --html "$work/roots/p.html"
+[ $status = 0 ] && grep -q "cannot open '.*/roots/p.html': user $user may not read it" "$work/err" && ok "a folder that the user may not enter" ||
+	not_ok "a folder that the user may not enter" "status $status" "$work/err"
+opens works "${sudo[@]}" DISPLAY=:9 -- --open -o /dev/null
+[ $status != 0 ] && grep -q "open needs --html FILE, because '/dev/null' is no file" "$work/err" && [ ! -e /dev/null.html ] &&
+	ok "no page beside /dev/null" || not_ok "no page beside /dev/null" "status $status" "$work/err"
 mkdir "$work/none"
 opens works "${sudo[@]}" DISPLAY=:9 PATH="$work/none" -- --open -o p.pb.gz
 stays_shut "without xdg-open" "xdg-open cannot be run"

@@ -27,7 +27,9 @@
 #define OPENER "xdg-open"
 /* Where no browser runs yet, the opener is the browser and does not end. */
 #define OPENER_NS (2 * NS_PER_S)
-#define NO_OPENER 127 /* exit status of the child, as a shell's */
+/* exit status of the child, as a shell's */
+#define NOT_READABLE 126
+#define NO_OPENER 127
 
 struct desktop_user {
 	uid_t uid;
@@ -118,9 +120,11 @@ static void open_it(const struct desktop_user *user, const char *path)
 	for (int fd = 0; fd <= 2; fd++)
 		dup2(null, fd);
 	syscall(__NR_close_range, 3, ~0U, 0);
-	if (!user->is_other || !become(user))
+	if (user->is_other && become(user))
+		_exit(NO_OPENER);
+	if (!access(path, R_OK)) /* as that user */
 		execlp(OPENER, OPENER, path, (char *)NULL);
-	_exit(NO_OPENER);
+	_exit(errno == EACCES ? NOT_READABLE : NO_OPENER);
 }
 
 /* The exit status; 0: it still runs. */
@@ -152,12 +156,16 @@ int out_file_browse(const struct out_file *of, struct err *why)
 		return err_set_os(why, -errno, "cannot find it");
 	if (!S_ISREG(st.st_mode))
 		return err_set(why, -EINVAL, "it is not a regular file");
+	signal(SIGCHLD,
+	       SIG_DFL); /* ignored, as who started this may have left it, no status is kept */
 	pid = fork();
 	if (pid < 0)
 		return err_set_os(why, -errno, "cannot start " OPENER);
 	if (!pid)
 		open_it(&user, path);
 	status = wait_for(pid);
+	if (status == NOT_READABLE)
+		return err_set(why, -EACCES, "user %u may not read it", user.uid);
 	if (status == NO_OPENER)
 		return err_set(why, -ENOENT, OPENER " cannot be run: is it installed?");
 	if (status)

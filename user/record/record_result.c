@@ -219,6 +219,7 @@ int result_open(const struct result_options *opts, const struct targets *targets
 	const char *output = opts->stdout_fd < 0 && opts->output ? opts->output : name;
 	const char *page = opts->page;
 	struct err why = { .text = "out of memory" };
+	struct stat st;
 	int err;
 
 	if (!res)
@@ -229,7 +230,10 @@ int result_open(const struct result_options *opts, const struct targets *targets
 		err = out_file_open_stdout(opts->stdout_fd, &res->out);
 	else
 		err = out_file_open(output, opts->replaces, " with -o FILE", &res->out, &why);
-	if (!page && opts->opens) {
+	if (!page && opts->opens && !err && !stat(output, &st) && !S_ISREG(st.st_mode)) {
+		err = err_set(&why, -EINVAL, "--open needs --html FILE, because '%s' is no file",
+			      output);
+	} else if (!page && opts->opens) {
 		page_name(output, beside);
 		page = beside;
 	}
