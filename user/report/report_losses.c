@@ -71,6 +71,14 @@ bool report_lacks_stacks(const struct profile *p)
 	return has_one_of(p, names);
 }
 
+bool report_lacks_blocks(const struct profile *p)
+{
+	static const char *const names[] = { "live_full", "share_live", "scratch_busy",
+					     "pending_full", NULL };
+
+	return has_one_of(p, names);
+}
+
 bool report_lacks_processes(const struct profile *p, bool counts_ended)
 {
 	static const char *const names[] = { "tap_late", "tap_never", NULL };

@@ -28,5 +28,7 @@ bool report_lacks_stacks(const struct profile *p);
 /* Are processes not in it, or not from their beginning? Then sums are lower bounds. counts_ended: also those that ended
  * before they were tapped. */
 bool report_lacks_processes(const struct profile *p, bool counts_ended);
+/* Were blocks left out because there was no room for them? Then what is in use is a lower bound, too. */
+bool report_lacks_blocks(const struct profile *p);
 
 #endif

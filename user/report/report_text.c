@@ -197,6 +197,8 @@ bool report_is_least(const struct report *r)
 	/* Of processes that run on, what is in use now is not in those that have ended. */
 	if (report_lacks_processes(r->p, rec->is_from_start || !report_is_at_end(r)))
 		return true;
+	if (report_lacks_blocks(r->p))
+		return true;
 	if (!report_next_unseen(r->p, &at))
 		return false;
 	if (r->is_lossy)
