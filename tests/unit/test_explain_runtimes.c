@@ -334,6 +334,16 @@ static void test_go(void **state)
 		assert_int_equal(h.list[0].taken_bytes, rt.go.live + rt.go.free);
 		end(&h);
 	}
+	/* the second arena has no span in use */
+	begin(&h, GO_SPANS, 1, 1);
+	add_map(&h, GO_HEAP, 128 * MIB, "", true);
+	add_map(&h, GO_SPANS, PART_BYTES, "", true);
+	make_span(&h, 0, 99, 0, 20, 1);
+	rt = found(&h);
+	assert_int_equal(rt.go.arena_cnt, 2);
+	assert_int_equal(rt.go.live, 20 * 8192);
+	assert_int_equal(rt.go.free, (2 * 8192 - 20) * 8192);
+	end(&h);
 	/* a span that says it has 16 TiB */
 	make_go(&h, 99);
 	set(&h, GO_SPAN(3) + 32, 1ULL << 31);

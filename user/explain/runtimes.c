@@ -491,6 +491,30 @@ static void divide_arena(struct memory *m, struct mappings *maps, const struct g
 	*done = at;
 }
 
+static bool is_mapped_arena(struct mappings *maps, uint64_t addr)
+{
+	const struct mapping *map = mappings_from(maps, addr),
+			     *end = maps->list.data + maps->list.cnt;
+	uint64_t at = addr;
+
+	for (; map < end && at < addr + GO_ARENA_BYTES && map->map.start_addr <= at &&
+	       is_private(map);
+	     map++)
+		at = map->map.end_addr;
+	return at >= addr + GO_ARENA_BYTES;
+}
+
+/* Arenas follow each other. One between, in which no span is in use, names none that could tell it: all of it is free. */
+static void divide_free_arenas(struct memory *m, struct mappings *maps, uint64_t until,
+			       uint64_t *done, struct go_heap *ret)
+{
+	while (*done && *done % GO_ARENA_BYTES == 0 && *done < until && !memory_is_late(m) &&
+	       is_mapped_arena(maps, *done)) {
+		ret->arena_cnt++;
+		*done = divide_pages(m, maps, *done, *done + GO_ARENA_BYTES, false, ret);
+	}
+}
+
 static int read_go(struct memory *m, struct mappings *maps, struct go_heap *ret)
 {
 	struct go_arenas arenas = { 0 };
@@ -509,9 +533,12 @@ static int read_go(struct memory *m, struct mappings *maps, struct go_heap *ret)
 	for (size_t i = 0; spans && i < arenas.list.cnt && !memory_is_late(m);) {
 		state_off = 0;
 		i = choose_spans(m, &arenas, i, spans, &a, &state_off);
-		if (state_off && read_spans(m, a, spans))
-			divide_arena(m, maps, a, spans, state_off, &done, ret);
+		if (!state_off || !read_spans(m, a, spans))
+			continue;
+		divide_free_arenas(m, maps, a->addr, &done, ret);
+		divide_arena(m, maps, a, spans, state_off, &done, ret);
 	}
+	divide_free_arenas(m, maps, MEMORY_END, &done, ret);
 	free(spans);
 	vec_release(&arenas.list);
 	return err;
