@@ -26,7 +26,7 @@ swapped() {
 	before=$(sha256sum <"$file")
 	of_nobody tap_family
 	begin_target "${nobody[@]}" "$work/tap_family" swap "$file"
-	for ((i = 0; i < 40 && (i < 6 || why_cnt == 0); i++)); do # it is not always quick enough
+	for ((i = 0; i < 120 && (i < 6 || why_cnt == 0); i++)); do # beside a load it is seldom quick enough
 		begin_record -d 0.1s
 		have_record 8
 		# late for another reason
