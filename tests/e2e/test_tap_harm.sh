@@ -20,13 +20,14 @@ family=$bin/tap_family
 
 # A process that shares descriptors puts a file of root's in the place of one that heaptap has opened in the target.
 swapped() {
-	local before i why_cnt=0 file=$work/victim
+	local before i why_cnt=0 file=$work/victim first=(chrt -f 1)
 	head -c 100000 /dev/urandom >"$file"
 	chmod 600 "$file"
 	before=$(sha256sum <"$file")
 	of_nobody tap_family
-	begin_target "${nobody[@]}" "$work/tap_family" swap "$file"
-	for ((i = 0; i < 120 && (i < 6 || why_cnt == 0); i++)); do # beside a load it is seldom quick enough
+	"${first[@]}" true 2>/dev/null || first=() # beside a load it is seldom quick enough
+	begin_target "${first[@]}" "${nobody[@]}" "$work/tap_family" swap "$file"
+	for ((i = 0; i < 120 && (i < 6 || why_cnt == 0); i++)); do
 		begin_record -d 0.1s
 		have_record 8
 		# late for another reason
