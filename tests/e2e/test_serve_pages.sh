@@ -104,7 +104,7 @@ dom /
 seen "the index" "href=\"pid/$pid/\">&lt;/td&gt;&lt;script&gt;</a>" '>977 KiB</td>' '&lt;b&gt;/&lt;i onload=1&gt;' 'href="pid/[0-9]*/viewer"' 'Auto-refresh 10 s.*>Pause<'
 await 20 has_metric '^heaptap_resident_bytes{.*kind="files"} [1-9]' || not_ok "its resident memory by row" "is not read" "$top/serve.err"
 dom "/pid/$pid/"
-seen "a process" '<section id="rows"><h2>Resident memory<small>[0-9.]+ MiB, read [0-9]+ s ago' '<i></i>file pages \(page cache\)</span>' "<h1>&lt;/td&gt;&lt;script&gt;</h1>" '<b>977 KiB</b>' '&lt;script&gt;alert\(2\)&lt;\\/script&gt;' '&lt;b&gt;/&lt;i onload=1&gt;' 'Probe cost'
+seen "a process" '<section id="rows"><h2>Resident memory<small>[0-9.]+ [KM]iB, read [0-9]+ s ago' '<i></i>file pages \(page cache\)</span>' "<h1>&lt;/td&gt;&lt;script&gt;</h1>" '<b>977 KiB</b>' '&lt;script&gt;alert\(2\)&lt;\\/script&gt;' '&lt;b&gt;/&lt;i onload=1&gt;' 'Probe cost'
 dom "/pid/$pid/?live=0"
 seen "a process, held still" '<h1>' 'class="paused"><span>Paused</span><button[^>]*>Resume<'
 get -H "Authorization: Bearer $secret" "$url/pid/$pid/" | sed -n '/<noscript>$/,/<.noscript>/p' >"$work/plain"
