@@ -45,9 +45,9 @@ else
 fi
 
 # Children have the changed bytes when they are forked, and data that is wiped: each is tapped for itself.
-start env E2E_MODE=follow E2E_CHILD_DELAY_MS=1500 "$bin/forks"
+start $own E2E_MODE=follow E2E_CHILD_DELAY_MS=1500 "$bin/forks"
 attach $every --rate 1 --follow
-sleep 60 &
+$own sleep 60 &
 other=$!
 e2e_pids="$e2e_pids $other"
 run_target
