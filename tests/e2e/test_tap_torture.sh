@@ -82,11 +82,14 @@ torture_serve() {
 # 52 s. Whoever stands there is given a minute. Nothing else is: it must be the kernel, and of a killed process it must be its exit.
 probe_locks='perf_trace_destroy|perf_trace_init|perf_trace_event_unreg|__synchronize_srcu|uprobe_unregister|perf_event_release'
 slowest_exit=
-# Does the kernel take out what this process held? PF_EXITING is 4.
+# Does the kernel take out what this process held? Each of its threads is in its exit, PF_EXITING (4), and one stands there.
 is_dissolved() {
-	local flags
-	flags=$(sed -E 's/.*\) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 7)
-	[ $((${flags:-0} & 4)) != 0 ] && grep -qE "$probe_locks" "/proc/$1/stack" 2>/dev/null
+	local stat flags
+	for stat in "/proc/$1/task/"*/stat; do
+		flags=$(sed -E 's/.*\) //' "$stat" 2>/dev/null | cut -d ' ' -f 7)
+		[ $((${flags:-4} & 4)) != 0 ] || return 1
+	done
+	grep -qsE "$probe_locks" "/proc/$1/task/"*/stack
 }
 # dies WHOM PID SECONDS: it has been killed. One that is dying accepts no connection, so it is waited for.
 dies() {

@@ -350,7 +350,7 @@ static void on_signal(void *ctx, int signal)
 		return;
 	}
 	err = governor_pause(d->session->governor, pauses);
-	if (err)
+	if (err && !guardian_is_lost(d->guardian)) /* that has its own line */
 		log_warn("serve: cannot change some probes: %s", strerror(-err));
 	log_warn(pauses ? "serve: all probes are removed (SIGUSR1), until SIGUSR2" :
 			  "serve: probes are attached again (SIGUSR2)");

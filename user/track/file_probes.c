@@ -518,9 +518,10 @@ static void begin_move(struct file_probes *fp, enum sharing sharing, size_t proc
 	set_sharings(fp, 1U << fp->sharing);
 	err = attach_sharing(fp, sharing);
 	if (err) {
-		log_warn("probes of %s stay '%s': they cannot be attached as '%s': %s",
-			 fp->file->path, sharing_name(fp->sharing), sharing_name(sharing),
-			 strerror(-err));
+		if (err != -EPIPE) /* the guardian's end has its own line */
+			log_warn("probes of %s stay '%s': they cannot be attached as '%s': %s",
+				 fp->file->path, sharing_name(fp->sharing), sharing_name(sharing),
+				 strerror(-err));
 		stop_sharing(fp, sharing);
 		set_sharings(fp, 0);
 		fp->may_move_ns = fp->may_have_event_ns = now_ns() + RETRY_NS;

@@ -512,7 +512,7 @@ static int take_step(struct governor *g, struct governed *gd, const struct budge
 		log_debug("%s: PID %d: a trial %s", g->opts.command, step.pid,
 			  plan->is_trial ? "begins" : "has failed");
 	}
-	if (err && err != -ESRCH)
+	if (err && err != -ESRCH && err != -EPIPE) /* the guardian's end has its own line */
 		log_warn("%s: PID %d: cannot change the probes: %s", g->opts.command, step.pid,
 			 strerror(-err));
 	return err == -ENOMEM ? err : 0;
@@ -804,7 +804,7 @@ void governor_resume_after_stop(struct governor *g, const char *who)
 	err = governor_pause(g, true);
 	if (!err)
 		err = governor_pause(g, false);
-	if (err)
+	if (err && err != -EPIPE)
 		log_warn("%s: cannot reattach some probes: %s", who, strerror(-err));
 }
 

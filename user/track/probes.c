@@ -452,6 +452,8 @@ void probes_clean_leftovers(struct probes *p, const struct leftovers *l, pid_t p
 	if (fp && fp->sharing == SHARING_ALL)
 		return; /* they are our own */
 	err = guardian_clean(p->guardian, &req);
+	if (err == -EPIPE)
+		return; /* the guardian's end has its own line */
 	if (err)
 		log_warn("cannot remove %zu breakpoints in %s of PID %d, perhaps of a killed "
 			 "profiler: %s",

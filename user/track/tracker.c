@@ -221,7 +221,7 @@ static void probe_each(struct tracker *t, enum probes_kept kept)
 		err = probes_keep(t->probes, p->pid, p->live_tid, kept, &ticket);
 		if (!err)
 			err = engine_drop_live(t->engine, p->pid, p->generation, NULL);
-		if (err && err != -ESRCH)
+		if (err && err != -ESRCH && err != -EPIPE)
 			log_warn("PID %d cannot be probed by itself: %s", p->pid, strerror(-err));
 		inst = instances_find(&t->instances, p->pid, p->generation);
 		if (inst)
