@@ -225,7 +225,17 @@ if have curl; then
 	kill -USR1 "$server"
 	await 10 is_same_text && ok "serve: SIGUSR1 takes it out" ||
 		not_ok "serve: SIGUSR1" "the text differs" "$work/differences"
+	$own "$bin/busy" 1 200000 >"$work/second.out" 2>&1 <>"$e2e_never" &
+	second=$!
+	e2e_pids="$e2e_pids $second"
+	await 20 follows "$second" || not_ok "serve: a second process" "is not followed" "$top/serve.err"
+	sleep 1
+	(target=$second; is_same_text) && ! says "$top/serve.err" "PID $second is tapped" && ok "serve: without probes nobody is tapped" ||
+		not_ok "serve: without probes" "somebody is tapped, or said to be" "$work/differences" "$top/serve.err"
 	kill -USR2 "$server"
+	await 10 says "$top/serve.err" "PID $second is tapped" && ok "serve: and then is" ||
+		not_ok "serve: and then" "is not tapped" "$top/serve.err"
+	kill "$second"
 	sleep 1
 	await 10 eval '! is_same_text' && ok "serve: SIGUSR2 puts it in" ||
 		not_ok "serve: SIGUSR2" "the text is as it was" "$top/serve.err"
