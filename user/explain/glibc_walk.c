@@ -279,7 +279,7 @@ static int glibc_learn_key(struct memory *m, struct glibc *g)
 	return err;
 }
 
-static bool is_key(const struct glibc *g, uint64_t word)
+static inline bool is_key(const struct glibc *g, uint64_t word)
 {
 	if (!g->cache_keys.cnt)
 		return g->cache_key && word == g->cache_key;
@@ -295,12 +295,12 @@ static bool is_key(const struct glibc *g, uint64_t word)
 #define PIECES_CAP (WINDOW_BYTES / 16)
 #define UNKNOWN_CAP 50 /* an arena is believed if less than a 50th of it is unknown */
 
-struct piece {
+struct piece { /* half a line of the processor's cache */
 	uint64_t addr, bytes;
-	enum heap_use use;
-	bool is_fast;
 	uint32_t cached_cnt; /* of a cache */
 	uint32_t type; /* of a live block */
+	uint8_t use; /* enum heap_use */
+	bool is_fast;
 };
 
 struct walk {
@@ -356,7 +356,7 @@ static bool is_fence(uint64_t head)
 	return (head & ~CHUNK_PREV_IN_USE & ~CHUNK_NOT_MAIN) == 16;
 }
 
-static bool is_head(const struct walk *w, uint64_t at, uint64_t head)
+static inline bool is_head(const struct walk *w, uint64_t at, uint64_t head)
 {
 	uint64_t bytes = head & ~CHUNK_FLAGS;
 
@@ -376,7 +376,7 @@ static bool read_far(struct walk *w, uint64_t at, uint64_t head, uint64_t next, 
 	       !memory_read(w->memory, at + 8, &again, 8) && again == head;
 }
 
-static enum heap_use use_of(const struct walk *w, const uint64_t *words, struct piece *ret)
+static inline enum heap_use use_of(const struct walk *w, const uint64_t *words, struct piece *ret)
 {
 	const struct cache_layout *l = cache_layout_of(ret->bytes);
 	uint64_t cnt;
@@ -397,7 +397,7 @@ static enum heap_use use_of(const struct walk *w, const uint64_t *words, struct 
 }
 
 /* Look at the chunk at `at`, which is below w->end. */
-static enum step read_piece(struct walk *w, uint64_t at, struct piece *ret)
+static inline enum step read_piece(struct walk *w, uint64_t at, struct piece *ret)
 {
 	uint64_t head, next, behind[2];
 	const uint64_t *words;
@@ -453,7 +453,7 @@ static bool read_window(struct walk *w)
 	return step != STEP_BROKEN;
 }
 
-static void count_piece(struct walk *w, const struct piece *p)
+static inline void count_piece(struct walk *w, const struct piece *p)
 {
 	struct glibc_arena *a = w->arena;
 

@@ -118,6 +118,15 @@ static void begin_run(struct heap_pages *h, uint64_t addr, uint64_t end, bool is
 	h->run_end = end;
 }
 
+static void add_live(struct heap_pages *h, uint32_t class, size_t pin)
+{
+	if (h->live_cnt == sizeof(h->live) / sizeof(*h->live))
+		return;
+	h->live[h->live_cnt].class = class;
+	h->live[h->live_cnt].pin = pin;
+	h->live[h->live_cnt++].type = h->type;
+}
+
 void heap_pages_add(struct heap_pages *h, uint64_t addr, uint64_t bytes, enum heap_use use)
 {
 	uint32_t class = use == HEAP_LIVE ? heap_class_of(bytes) : 0;
@@ -131,8 +140,16 @@ void heap_pages_add(struct heap_pages *h, uint64_t addr, uint64_t bytes, enum he
 		h->classes[class].live_bytes += bytes;
 	}
 	if (use == HEAP_LIVE) {
-		types_add(h->types, h->type, bytes);
-		pin = resident_pins_found(h->pins, addr + 16); /* the program's block */
+		if (h->type)
+			types_add(h->types, h->type, bytes);
+		if (h->pins)
+			pin = resident_pins_found(h->pins, addr + 16); /* the program's block */
+		/* most are small ones behind each other */
+		if (addr >= h->page && end < h->page + MEMORY_PAGE && !h->is_run) {
+			h->on_page[HEAP_LIVE] += (uint32_t)bytes;
+			add_live(h, class, pin);
+			return;
+		}
 	}
 	if (page_down(addr) != h->page) {
 		end_page(h); /* of a heap before, or empty */
@@ -147,11 +164,8 @@ void heap_pages_add(struct heap_pages *h, uint64_t addr, uint64_t bytes, enum he
 		if (part > end - addr)
 			part = end - addr;
 		h->on_page[use] += (uint32_t)part;
-		if (use == HEAP_LIVE && h->live_cnt < sizeof(h->live) / sizeof(*h->live)) {
-			h->live[h->live_cnt].class = class;
-			h->live[h->live_cnt].pin = pin;
-			h->live[h->live_cnt++].type = h->type;
-		}
+		if (use == HEAP_LIVE)
+			add_live(h, class, pin);
 		if (addr + part == h->page + MEMORY_PAGE) {
 			end_page(h);
 			h->page += MEMORY_PAGE;
