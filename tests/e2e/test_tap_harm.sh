@@ -35,7 +35,7 @@ swapped() {
 		grep -qE 'cannot be tapped: (its memory file|a system call|the process may not map)' "$work/heaptap.err" &&
 			why_cnt=$((why_cnt + 1)) || fault "the reason is not said" "$work/heaptap.err"
 	done
-	[ $why_cnt -gt 0 ] || fault "no descriptor was exchanged"
+	[ $why_cnt -gt 0 ] && said="exchanged in $why_cnt of $i" || fault "no descriptor was exchanged in $i"
 	[ "$before" = "$(sha256sum <"$file")" ] || fault "a file of root's is overwritten"
 	ends_well
 }
