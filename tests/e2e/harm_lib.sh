@@ -280,7 +280,7 @@ end_serve() {
 	[ $took -le $end_ms ] || fault "SIGTERM: $(is_gone "$server" && echo "ended after $took ms" ||
 		echo "still there after 4 s, $(where $(ours) | sort | uniq -c | tr '\n' ';')")" "$work/serve.err"
 	# who ends must not say that a target cannot be tapped because of that
-	says "$work/serve.err" 'Broken pipe' && fault "'Broken pipe' explains nothing" "$work/serve.err"
+	says "$work/serve.err" 'Broken pipe' && fault "this explains nothing: $(grep -m 1 'Broken pipe' "$work/serve.err")" "$work/serve.err"
 	is_gone "$server" || end_ours
 	wait "$server" 2>/dev/null
 	server=

@@ -28,6 +28,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/vec.h"
+#include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "kernel/features.h"
 #include "proc/proc_text.h"
@@ -437,7 +438,9 @@ static void refuse(struct follow *f, struct seen *s, const struct process_info *
 			"serve: PID %d (%s) is not followed yet: no room (%s); retrying when "
 			"others have ended",
 			s->pid, info->comm, err == -E2BIG ? "too many processes" : strerror(-err));
-	} else if (err != -ESRCH && err != -ENOENT) { /* else it has ended */
+	} else if (err != -ESRCH &&
+		   err != -ENOENT && /* else it has ended, or the guardian: that is said */
+		   !(f->guardian && guardian_is_lost(f->guardian))) {
 		log_warn("serve: cannot attach to PID %d (%s): %s", s->pid, info->comm,
 			 strerror(-err));
 	}
