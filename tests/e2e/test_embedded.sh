@@ -89,7 +89,7 @@ run_target
 stop_recorder
 finish_target
 "$heaptap" report "$work/p.pb.gz" >"$work/report" 2>&1
-told "frees without a name: in use is unknown" "In use: UNKNOWN. The function of its allocator that frees has no name" "$work/report"
+told "frees without a name: in use is unknown" "In use: UNKNOWN. The free function of its allocator has no name" "$work/report"
 told "frees without a name: what was allocated is known" "Allocated 19.3 MiB in 20.0k blocks" "$work/report"
 "$heaptap" report -f json "$work/p.pb.gz" | grep -q '"inuse": *"unknown"' && ok "frees without a name: JSON" || not_ok "frees without a name: JSON" "no"
 

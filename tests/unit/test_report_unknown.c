@@ -380,7 +380,7 @@ static void the_head_says_what_the_numbers_are_of(void **state)
 	p->recording.rss_begin_bytes = 10 << 20;
 	p->recording.rss_end_bytes = 20 << 20;
 	text = print(&(struct report_options){ 0 });
-	want(text, "Held of what was allocated meanwhile: 4.00 KiB");
+	want(text, "Held (allocated while recording, not freed): 4.00 KiB");
 	want(text, "24.0 KiB/min");
 	want(text, "in the 3.2 s that were recorded");
 	want(text, "Resident 10.0 -> 20.0 MiB: blocks in use account for 0 % of the growth\n");

@@ -126,13 +126,13 @@ static const struct option_row rows[] = {
 	{ .type = OPTION_HEADING, .help = "cost and precision" },
 	OPTION(SIZE, 'r', "rate", "BYTES", AT(with.recorder.rate_bytes),
 	       "one sample per BYTES allocated, on average; 1 = every allocation. Without this "
-	       "option finer, down to 4k, at up to 500 samples a second",
+	       "option finer for processes that allocate little: down to 4k",
 	       .value = "64k", .min = 1, .max = 1ULL << 40),
 	OPTION(LIMIT, 0, "max-overhead", "PCT", AT(with.max_overhead),
-	       "maximum overhead of probes, in % of the process's CPU time (default 25, of it or of "
-	       "one CPU; never below 1 % of one CPU unless written 5!). Above it, heaptap first "
-	       "stops tracking frees, so that heap in use becomes unknown, then stops recording. "
-	       "off = no limit, the default with --rate 1",
+	       "maximum overhead of probes, in % of the process's CPU time; never below 1 % of one "
+	       "CPU unless written 5! (default 25, or 25 % of one CPU if that is more). Above it, "
+	       "heaptap first stops tracking frees, so that heap in use becomes unknown, then "
+	       "stops recording. off = no limit, the default with --rate 1",
 	       .max = 99),
 	OPTION(COUNT, 0, "max-live", "N", AT(live_cap), "at most N sampled blocks in use",
 	       .value = "1000000", .min = 1, .max = 1 << 28),
@@ -152,7 +152,7 @@ static const struct option_row rows[] = {
 	       "for programs that allocate all the time: the process chooses its samples, and "
 	       "other allocations cost some ns. Pauses its threads for milliseconds and "
 	       "patches its allocator until the end. auto: only when probes cost too much "
-	       "(default for COMMAND); only: or record nothing; no: never (default for running "
+	       "(default for COMMAND); only: never probes; no: never a tap (default for running "
 	       "processes)",
 	       .flags = OPTION_MAY_HAVE_VALUE, .choices = tap_wish_names),
 	OPTION(FLAG, 0, "dry-run", NULL, AT(is_dry_run),

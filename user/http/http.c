@@ -426,7 +426,7 @@ static void refuse(struct http_exchange *x, const char *method, const char *vers
 	else if (x->request.is_post && cap)
 		expect_body(x, cap);
 	else if (strcmp(method, "GET") && strcmp(method, "HEAD"))
-		http_error(x, MHD_HTTP_METHOD_NOT_ALLOWED, "%s are known here\n",
+		http_error(x, MHD_HTTP_METHOD_NOT_ALLOWED, "%s are allowed here\n",
 			   cap ? "GET, HEAD and POST" : "only GET and HEAD");
 	else if (has_body(x->mhd))
 		http_error(x, MHD_HTTP_BAD_REQUEST,

@@ -118,7 +118,7 @@ const live = (show) => {
 			if (!is_paused) say(`Auto-refresh ${period} s`, "");
 		} catch (e) {
 			is_over = e.status === 404;
-			say(is_over ? "No longer followed" : "No answer, retrying", "lost");
+			say(is_over ? "No longer tracked" : "No answer, retrying", "lost");
 			button.hidden = is_over;
 		}
 		plan();

@@ -361,7 +361,7 @@ static int comment_time(const struct recording_facts *f, struct profile *p)
 	if (f->is_delta)
 		return profile_comment(
 			p,
-			"recorded: allocations in %s until %s, and heap in use of all since "
+			"recorded: the allocations of %s until %s, and heap in use since "
 			"attach",
 			elapsed, end);
 	return profile_comment(p,
@@ -608,7 +608,7 @@ static int comment_exec_held(const struct recording_facts *f, struct profile *p)
 		err = profile_comment(
 			p,
 			"in use at exec: %s in %lld blocks by %s, gone when it executed "
-			"another program; in no value",
+			"another program; not in the rows",
 			bytes, llround(h->held.objects), image);
 	}
 	if (!err && f->exec_held_cnt > NAMED_MAX)

@@ -98,14 +98,15 @@ static const struct {
 	[HT_SHARED_LIVE] = { "live samples (--max-live)",
 			     "its new allocations are missing from heap in use" },
 	[HT_SHARED_TOTALS] = { "sums (--max-stacks)",
-			       "its new allocations are missing from allocated" },
+			       "its new allocations are missing from bytes allocated" },
 	[HT_SHARED_STACKS] = { "stacks (--max-stacks)", "its new stacks are missing" },
-	[HT_SHARED_CONTEXTS] = { "threads and scopes", "its new ones are not distinguished" },
-	[HT_SHARED_SCOPES] = { "scopes", "its new ones are shown as (other)" },
-	[HT_SHARED_LABELS] = { "labels", "its new ones are missing" },
+	[HT_SHARED_CONTEXTS] = { "threads and scopes",
+				 "its new threads and scopes are not distinguished" },
+	[HT_SHARED_SCOPES] = { "scopes", "its new scopes are shown as (other)" },
+	[HT_SHARED_LABELS] = { "labels", "its new labels are missing" },
 	[HT_SHARED_BINS] = { "sizes and lifetimes (--max-stacks)",
-			     "those of its new allocations are not all known" },
-	[HT_SHARED_INSTANCES] = { "live tasks", "its new ones are not distinguished" },
+			     "sizes and lifetimes of its new allocations are incomplete" },
+	[HT_SHARED_INSTANCES] = { "live tasks", "its new tasks are not distinguished" },
 };
 _Static_assert(sizeof(words) / sizeof(*words) == HT_SHARED_CNT, "one for each table");
 
@@ -139,7 +140,7 @@ static void tell(struct reader *reader, const struct ht_image_key *key,
 
 	process_glance(reader, (pid_t)key->tgid, &info);
 	log_warn("serve: PID %u (%s) has used up its share of the table of %s (%u entries): %s; "
-		 "other processes lose nothing",
+		 "other processes are not affected",
 		 key->tgid, info.comm, words[table].table, image->used[table], words[table].loss);
 }
 
@@ -283,7 +284,7 @@ static uint64_t reader_since_ns(const struct daemon *d)
 static void look_for_processes(struct daemon *d, uint64_t now)
 {
 	if (follow_look(d->follow))
-		log_warn("serve: out of memory: processes are followed late");
+		log_warn("serve: out of memory: processes are tracked late");
 	if (now >= d->ticks.scan_due_ns) {
 		ticks_scan(d);
 		pushes_offer(d->pushes, d->session->files);
@@ -451,7 +452,7 @@ static int follow_changes(struct daemon *d)
 		governor_resume_after_stop(d->session->governor, "serve");
 	if (err) { /* one process's; the others go on */
 		if (!guardian_is_lost(d->guardian)) /* that has its own line */
-			log_warn("serve: cannot follow a change of a process: %s", strerror(-err));
+			log_warn("serve: cannot track a change of a process: %s", strerror(-err));
 		if (err == -ENOMEM)
 			return err;
 	}

@@ -219,7 +219,7 @@ static int stack_watch_tick(const struct result_source *src)
 	return err;
 }
 
-_Static_assert(INUSE_PAST_PROCESSES_CAP >= HT_TARGETS_CAP, "each that is followed has a past");
+_Static_assert(INUSE_PAST_PROCESSES_CAP >= HT_TARGETS_CAP, "each that is tracked has a past");
 
 struct sums {
 	const struct result_source *src;
