@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * http.c - see http.h.
+ * http.c - the HTTP server in the event loop (see http.h).
  *
- * libmicrohttpd parses and sends; it is polled from outside through its epoll descriptor, so there are no threads.
- * It times out silent clients; `struct connections` ends those that send a byte now and then, and decides
- * which one is ended when there are many.
+ * libmicrohttpd parses and sends. It is polled through its epoll descriptor, so there are no threads. It times out
+ * silent clients; `struct connections` ends those that send a byte now and then, and decides which one is ended when
+ * there are many.
  *
- * A held exchange is a suspended connection, which the library ignores: this file also checks whether its client
- * has gone. A client that closes its half and still reads counts as gone, too (as in Go).
+ * An exchange whose answer is not ready is a suspended connection, which the library ignores. So this file checks
+ * whether its client has gone. A client that closes its half and still reads counts as gone, too (as in Go).
  */
 #include "http/http.h"
 

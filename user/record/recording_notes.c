@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recording_notes.c - see recording_notes.h.
+ * recording_notes.c - the comments of a profile and its struct recording: the target, the times, the source of
+ * samples, the cost, the losses (see recording_notes.h).
  *
- * A profile of several processes has one sum. It lacks what processes hold whose frees are not
- * watched, so these are named. In-use is unknown only if that is so for all of them.
+ * A profile of several processes has one sum. Processes whose frees are not tracked are missing from its heap in use,
+ * so they are named. Heap in use is called unknown only if that holds for all of them.
  */
 #include "record/recording_notes.h"
 

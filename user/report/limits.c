@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.c - see limits.h. For the definition of growth, and when it counts: profile/growth.c. */
+/*
+ * limits.c - compares a profile with the limits of heaptap check: each passes, fails or is unknown, with the reason
+ * (see limits.h). profile/growth.c defines growth, and when it counts.
+ */
 #include "report/limits.h"
 
 #include "base/err.h"

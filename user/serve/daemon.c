@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * daemon.c - see daemon.h and daemon_priv.h.
+ * daemon.c - heaptap serve: sets up its parts, runs them in one event loop, changes them when the configuration does,
+ * and takes them down (see daemon.h and daemon_priv.h).
  *
- * Sets up the parts in the order in which things can be refused, runs them in one event loop, changes them when the
- * configuration does, and takes them down. The loop only waits and hands out turns: signals, ticks, the kernel's events,
- * HTTP, the children that make profiles, and pushes; each part knows what to do in its own.
+ * The parts are set up in the order in which they can fail. The loop only waits and hands out turns: signals, ticks,
+ * the kernel's events, HTTP, the children that make profiles, and pushes.
  *
- * BPF goes on recording, whatever the loop does. The loop may be held up for some time by: the first read of a
- * large executable (its unwind table is made), taking probes out, and reading the live map for a snapshot.
+ * BPF goes on recording while the loop is busy. The loop may be busy for long with the first read of a large
+ * executable (its unwind table is made), the removal of probes, and the reading of the live map for a snapshot.
  *
- * The periodic work finds processes to follow, reads what processes count themselves, and reclaims what ended ones left.
- * /proc is scanned each second, and sooner in a storm of forks; only a small part of the time is spent on scans then.
- * In between, the kernel's mapping events tell which process has loaded a library; without them only the scans find
- * that. Ended processes are cleaned up in small pieces, so that a tick stays short.
+ * The periodic work finds processes to track, reads what processes count themselves, and reclaims the entries of ended
+ * ones. /proc is scanned each second, and sooner in a storm of forks, but only for a small part of the time. Between
+ * scans the kernel's mapping events tell which process has loaded a library. Ended processes are cleaned up in small
+ * pieces, so that a tick stays short.
  */
 #include "serve/daemon_priv.h"
 

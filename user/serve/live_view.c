@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* live_view.c - see daemon_priv.h. */
+/*
+ * live_view.c - the data of the pages and of /metrics: one snapshot shared by requests, and what the kernel says about
+ * the memory of the tracked processes (see daemon_priv.h).
+ */
 #include <dirent.h>
 
 #include "base/hmap.h"
