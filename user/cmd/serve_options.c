@@ -131,7 +131,7 @@ static const char *const sharings[] = { "auto", "own", "event", "all", NULL };
 #define AT(member) offsetof(struct serve_settings, member)
 
 static const struct option_row rows[] = {
-	{ .type = OPTION_HEADING, .help = "which processes" },
+	{ .type = OPTION_HEADING, .help = "selection" },
 	OPTION(NUMBERS, 'p', "pid", "PID", AT(pids),
 	       "track this process until it ends; may be repeated", .min = 1, .max = INT32_MAX,
 	       .wanted = "a process id; by name: --comm NAME"),
@@ -265,8 +265,8 @@ static const struct option_row rows[] = {
 
 	{ .type = OPTION_HEADING, .help = "general" },
 	OPTION(TEXT, 0, "config", "FILE", AT(config_file),
-	       "read options from FILE (TOML): keys are the names of options; repeated ones "
-	       "are a list. The command line wins. SIGHUP reads it again",
+	       "read options from FILE (TOML): keys are the names of options; repeatable ones "
+	       "are arrays. The command line wins. SIGHUP reads it again",
 	       .flags = OPTION_NOT_IN_FILE),
 	OPTION(FLAG, 0, "check-config", NULL, AT(checks_config),
 	       "only check the configuration: print its errors, or the configuration in "

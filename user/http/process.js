@@ -36,7 +36,7 @@ const drawHead = () => {
 		p.limit_bytes ? card("Control group", percent(page.limitShare(p)), `of its limit of ${bytes(p.limit_bytes)}`, page.isNear(p) ? "bad" : "") :
 			card("Control group", "no limit", ""),
 		card("Growth", !g ? "not yet" : g.trend === "steady" ? "steady" : signedBytes(g.bytes_per_min),
-			!g ? "after two minutes" : `${g.trend === "steady" ? "" : "a minute, "}${page.trends[g.trend][0]}, over ${page.span(60 * g.minutes)}`, g && g.trend === "grows" ? "bad" : ""),
+			!g ? "after two minutes" : `${g.trend === "steady" ? "" : "per minute, "}${page.trends[g.trend][0]} over ${page.span(60 * g.minutes)}`, g && g.trend === "grows" ? "bad" : ""),
 		card("Allocated", bytes(p.alloc_bytes || 0), "since heaptap began to track it"),
 		card("Probe cost", p.overhead === undefined ? "not yet" : percent(p.overhead), `of its CPU time${p.step ? `, ${p.step}` : ""}`));
 };
