@@ -67,7 +67,7 @@ static void log_dropped(struct push_queue *q)
 		return;
 	q->dropped_logged_cnt = s.dropped_cnt;
 	log_warn(
-		"push: '%s' %s: %zu profiles wait, and there is no room for more; the oldest are dropped (%llu so far)",
+		"push: '%s' %s: the queue is full (%zu profiles): the oldest are dropped (%llu so far)",
 		q->opts.http.target.name,
 		q->stats.is_failing ? "does not "
 				      "respond" :
