@@ -452,7 +452,7 @@ static int follow_changes(struct daemon *d)
 		governor_resume_after_stop(d->session->governor, "serve");
 	if (err) { /* one process's; the others go on */
 		if (!guardian_is_lost(d->guardian)) /* that has its own line */
-			log_warn("serve: cannot track a change of a process: %s", strerror(-err));
+			log_warn("serve: cannot update a tracked process: %s", strerror(-err));
 		if (err == -ENOMEM)
 			return err;
 	}
