@@ -54,7 +54,7 @@ run_target
 stop_recorder
 finish_target
 [ "$(ledger nested_misjudged)" -gt 1000 ] && "$heaptap" report --notes "$work/p.pb.gz" >"$work/report" 2>&1 &&
-	tr -s ' \n' ' ' <"$work/report" | grep -q "not exact: calls of the allocator in '[^']*libmimalloc-more.so' were taken" &&
+	tr -s ' \n' ' ' <"$work/report" | grep -q "not exact: calls of the allocator from '[^']*libmimalloc-more.so' were taken" &&
 	"$heaptap" report -f json "$work/p.pb.gz" | grep -q '"is_lossy": *true' && ok "more than its name says, sampled: told" ||
 	not_ok "more than its name says, sampled: told" "no" "$work/report"
 
