@@ -164,7 +164,7 @@ if have go && timeout 300 go tool pprof -h 2>&1 | grep -q -- -sample_index; then
 	expect "go: seconds=3, in use at its end" "$work/out" "of ${in_use}B total" \
 		'^ +4900B .* plugin_leak$'
 	pprof "$url/debug/pprof/heap?pid=1"
-	expect "go: an error is told" "$work/out" 'process 1 is not followed'
+	expect "go: an error is told" "$work/out" 'process 1 is not tracked'
 	# Go reads the text protocol as well. Names from the server, not from the file on this disk.
 	pprof -symbolize=remote "$url/pid/$server_pid/pprof/heap"
 	expect "go: the text protocol" "$work/out" '^ +75000B .* fill_cache$' \
@@ -192,8 +192,8 @@ kill -TERM $server
 wait $server
 serve -p "$server_pid" -p "${pid_of[other]}"
 curl -s -m 60 "$url/pprof/heap" >"$work/out"
-expect "two processes: which one" "$work/out" "/pid/PID/pprof/heap" "followed:.* $server_pid" \
-	"followed:.* ${pid_of[other]}"
+expect "two processes: which one" "$work/out" "/pid/PID/pprof/heap" "tracked:.* $server_pid" \
+	"tracked:.* ${pid_of[other]}"
 tell other requests 1
 fetch "$url/pid/${pid_of[other]}/pprof/heap" >"$work/out"
 expect "two processes: the one that is named" "$work/out" '^heap profile: +1: +1000 \['

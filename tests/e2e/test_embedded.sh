@@ -54,7 +54,7 @@ run_target
 stop_recorder
 finish_target
 [ "$(ledger nested_misjudged)" -gt 1000 ] && "$heaptap" report --notes "$work/p.pb.gz" >"$work/report" 2>&1 &&
-	tr -s ' \n' ' ' <"$work/report" | grep -q "not exact: calls of the allocator in '[^']*libmimalloc-more.so' were taken" &&
+	tr -s ' \n' ' ' <"$work/report" | grep -q "not exact: calls of the allocator from '[^']*libmimalloc-more.so' were taken" &&
 	"$heaptap" report -f json "$work/p.pb.gz" | grep -q '"is_lossy": *true' && ok "more than its name says, sampled: told" ||
 	not_ok "more than its name says, sampled: told" "no" "$work/report"
 
@@ -89,7 +89,7 @@ run_target
 stop_recorder
 finish_target
 "$heaptap" report "$work/p.pb.gz" >"$work/report" 2>&1
-told "frees without a name: in use is unknown" "In use: UNKNOWN. The function of its allocator that frees has no name" "$work/report"
+told "frees without a name: in use is unknown" "In use: UNKNOWN. The free function of its allocator has no name" "$work/report"
 told "frees without a name: what was allocated is known" "Allocated 19.3 MiB in 20.0k blocks" "$work/report"
 "$heaptap" report -f json "$work/p.pb.gz" | grep -q '"inuse": *"unknown"' && ok "frees without a name: JSON" || not_ok "frees without a name: JSON" "no"
 

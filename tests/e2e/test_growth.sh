@@ -95,6 +95,13 @@ assert sum(r['inuse_bytes'] for r in d['rows']) == d['total']['inuse_bytes'] > 0
 begin = [0 if r['name'].startswith('under') else float(r['name'].split()[0]) for r in d['rows']]
 assert len(begin) > 3 and begin == sorted(begin, reverse=True) and begin[0] >= 5, begin" >"$work/told" 2>&1 &&
 	ok "by age: the rows add up, the oldest first" || not_ok "by age" "" "$work/told" "$work/err"
+"$heaptap" diff --by age -n 0 -f json "$work/leak-0.pb.gz" "$work/leak-0.pb.gz" >"$work/json" 2>"$work/err"
+python3 -c "
+import json
+d = json.load(open('$work/json'))
+assert len(d['rows']) > 3 and sum(r['inuse_bytes_before'] for r in d['rows']) == d['total']['inuse_bytes_before'] > 0, d
+assert not any(r['inuse_bytes_delta'] for r in d['rows']), d['rows']" >"$work/told" 2>&1 &&
+	ok "diff by age" || not_ok "diff by age" "" "$work/told" "$work/err"
 "$heaptap" report --older-than 10m "$work/leak-0.pb.gz" >"$work/out" 2>"$work/err" && grep -q 'No sampled block has been in use for that long' "$work/out" &&
 	! grep -q 'Nothing was sampled' "$work/out" && ok "--older-than 10m: nothing is that old" || not_ok "--older-than 10m" "status $?" "$work/out" "$work/err"
 "$heaptap" report --older-than 6s "$work/leak-0.pb.gz" >"$work/out" 2>"$work/err"

@@ -176,7 +176,7 @@ fi
 # and where no file may become large: what cannot be kept is shown
 (ulimit -f 1 && exec timeout 30 "$heaptap" record -d 300ms -o "$work/limit.pb.gz" -p "$target") 2>&1 | cat >"$work/shown"
 status=${PIPESTATUS[0]}
-[ $status = 1 ] && grep -q "cannot write '.*limit.pb.gz': no file may be larger than 1.00 KiB here (ulimit -f)" "$work/shown" && grep -q "Held of what" "$work/shown" &&
+[ $status = 1 ] && grep -q "cannot write '.*limit.pb.gz': no file may be larger than 1.00 KiB here (ulimit -f)" "$work/shown" && grep -q "^Held (allocated" "$work/shown" &&
 	! grep -q "wrote" "$work/shown" && [ ! -e "$work/limit.pb.gz" ] && ok "file size limit: an error, and the report" ||
 	not_ok "file size limit" "status $status" "$work/shown"
 (ulimit -f 1 && timeout 30 "$heaptap" record -q -d 300ms -o - -p "$target" 2>"$work/heaptap.err" >"$work/limit.pb.gz")

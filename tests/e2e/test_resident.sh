@@ -36,16 +36,16 @@ for way in "--rate 1" --tap; do
 done
 
 recorded map "$work/ruby" --rate 1
-shows "own heap: at least" '^Held of what was allocated meanwhile: at least 1\.00 MiB in'
+shows "own heap: at least" '^Held \(allocated while recording, not freed\): at least 1\.00 MiB in'
 hides "own heap: not exact" '^Held.*exact'
 judged "own heap: a limit is not kept" 2
-grep -q 'in use: 1.00 MiB or more' "$work/check" && tr -s ' \n' ' ' <"$work/check" | grep -q 'grew by more than twice that: Ruby keeps objects' &&
+grep -q 'in use: 1.00 MiB or more' "$work/check" && tr -s ' \n' ' ' <"$work/check" | grep -q 'grew by more than twice its heap in use: Ruby keeps objects' &&
 	ok "own heap: check says why" || not_ok "own heap: check says why" "no" "$work/check"
 
 recorded malloc "$work/ruby" --rate 1
-shows "own heap, all is malloc's: exact" '^Held of what was allocated meanwhile: 33.0 MiB \(exact\)'
+shows "own heap, all is malloc's: exact" '^Held \(allocated while recording, not freed\): 33.0 MiB \(exact\)'
 judged "own heap, all is malloc's: kept" 0
 recorded freed "$work/ruby" --rate 1
-shows "own heap, freed blocks are resident: exact" '^Held of what was allocated meanwhile: 1.00 MiB \(exact\)'
+shows "own heap, freed blocks are resident: exact" '^Held \(allocated while recording, not freed\): 1.00 MiB \(exact\)'
 judged "own heap, freed blocks are resident: kept" 0
 e2e_end

@@ -125,7 +125,7 @@ END
 	echo 0123456789abcdef0123 >"$top/token"
 	chmod 644 "$top/token"
 	refused "a token that others can read" "others" --listen 127.0.0.1:0 --token-file "$top/token" --comm nobody
-	refused "nothing to follow" "nothing to follow" --listen 127.0.0.1:0
+	refused "nothing to track" "nothing to track" --listen 127.0.0.1:0
 	refused "a bad expression" "regular expression" --listen 127.0.0.1:0 --comm '('
 	refused "a process that is not there" "not a running process" --listen 127.0.0.1:0 -p 2147483647
 

@@ -82,7 +82,7 @@ in_memory() {
 		not_ok "what changed from the peak to the end of one that has ended" "$code" "$top/body"
 	for query in 'from=peak' 'from=peak&to=now' 'at=peak'; do
 		code=$(get -o "$top/body" -w '%{http_code}' "$url/pid/$target/diff?$query")
-		[ "$code" = 404 ] && grep -qE "is not followed|has ended" "$top/body" && ok "until now, of one that has ended: $query" ||
+		[ "$code" = 404 ] && grep -qE "is not tracked|has ended" "$top/body" && ok "until now, of one that has ended: $query" ||
 			not_ok "until now, of one that has ended: $query" "$code" "$top/body"
 	done
 	get "$url/" >"$top/index"

@@ -325,7 +325,7 @@ END
 		e2e_pids="$e2e_pids $stranger"
 		for title in "SIGHUP: a stranger with the pid" "... and once more"; do
 			reload 'was read again'
-			says "$top/serve.err" "PID $stranger has ended; the process that has this PID now is not followed" &&
+			says "$top/serve.err" "PID $stranger has ended; the process that has this PID now is not tracked" &&
 				follows_not "$stranger" && ok "$title is not followed" ||
 				not_ok "$title is not followed" "it is, or nothing is said" "$top/serve.err"
 		done
@@ -346,7 +346,7 @@ END
 	check_says "a push option without a target" 'comm = ["x"]\nlabel = ["a=b"]\n' 1 ":2: label: --label needs --push URL"
 	check_says "a target given twice" 'comm = ["x"]\npush = ["parca+http://a", "parca+http://a"]\n' 1 ":2: push: "
 	check_says "all, and some" 'comm = ["x"]\nall = true\n' 1 ":2: all: --all excludes --comm"
-	check_says "nothing selected" 'min-rss = "1m"\n' 1 ": nothing to follow"
+	check_says "nothing selected" 'min-rss = "1m"\n' 1 ": nothing to track"
 	check_says "other machines without a token" 'listen = "0.0.0.0:0"\ncomm = ["x"]\n' 1 ":1: listen: "
 	check_says "a folder without a name" 'comm = ["x"]\nkeep-dir = ""\n' 1 ":2: keep-dir: "
 	check_says "a cgroup that may come" 'cgroup = ["/no/such"]\n' 0 ": there is no cgroup '/no/such'"
@@ -355,7 +355,7 @@ END
 	refused "a cgroup that does not exist" "no cgroup '/no/such'" --cgroup /no/such
 	refused "a cgroup with .. in it" "not the path of a cgroup" --cgroup /a/../b
 	refused "all, and some" "--all excludes --comm" --all --comm a
-	refused "nothing selected" "nothing to follow" --min-rss 1m
+	refused "nothing selected" "nothing to track" --min-rss 1m
 	refused "a container with a path" "is not a container id" --container /docker/x
 	refused "an unknown option" "unknown option '--pidd': did you mean --pid" --pidd 1
 	refused "an address that is none" "ADDR:PORT" --listen nowhere -p $$
@@ -383,7 +383,7 @@ few_descriptors() {
 	heaptap=$plenty
 	await 20 all_are_known && sleep 3 && all_are_known && ok "few descriptors: who is not followed is counted" ||
 		not_ok "few descriptors: who is not followed is counted" "$(get "$url/metrics" | grep -E '^heaptap_(followed|refused)_' | xargs)" "$top/serve.err"
-	[ "$(few_metric heaptap_followed_processes)" -gt 0 ] && ! says "$top/serve.err" 'no longer following' &&
+	[ "$(few_metric heaptap_followed_processes)" -gt 0 ] && ! says "$top/serve.err" 'no longer tracking' &&
 		says "$top/serve.err" 'no room (Too many open files)' && ok "few descriptors: who is followed stays so" ||
 		not_ok "few descriptors: who is followed stays so" "nobody is, or one was let go, or it is not said" "$top/serve.err"
 	for i in 0 1 2 3 4 5 6 7 8 9; do follows "${pid_of[few-$i]}" && break; done
@@ -392,9 +392,9 @@ few_descriptors() {
 	rest=
 	for i in 0 1 2 3 4 5 6 7 8 9; do
 		pid=${pid_of[few-$i]}
-		says "$top/serve.err" "following PID $pid " && kill -9 "$pid" || rest="$rest\\|$pid"
+		says "$top/serve.err" "tracking PID $pid " && kill -9 "$pid" || rest="$rest\\|$pid"
 	done
-	others_are_followed() { says "$top/serve.err" "following PID \\(${rest#??}\\) "; }
+	others_are_followed() { says "$top/serve.err" "tracking PID \\(${rest#??}\\) "; }
 	await 60 others_are_followed && ok "few descriptors: when some have ended others are followed" ||
 		not_ok "few descriptors: when some have ended others are followed" "not within 60 s" "$top/serve.err"
 	end_server "few descriptors"

@@ -32,7 +32,7 @@ if OUT=cxx-tcmalloc-static build_cxx cxx -Wl,-Bstatic -ltcmalloc_minimal -Wl,-Bd
 	begin limits env E2E_LIMIT_MIB=1024 E2E_LIMIT_LATE=1 \
 		sh -c 'echo READY && read -r go && ulimit -v 1048576 && exec "$1"' - "$bin/cxx-tcmalloc-static"
 	serve --listen 127.0.0.1:0 --rate 1 --max-overhead off -p "${pid_of[limits]}"
-	says "$top/serve.err" "following PID ${pid_of[limits]}" || not_ok "limits" "is not followed" "$top/serve.err"
+	says "$top/serve.err" "tracking PID ${pid_of[limits]}" || not_ok "limits" "is not followed" "$top/serve.err"
 	is_cxx() { [ "$(grep -c ^READY "$top/limits/target.out")" = 2 ]; }
 	tell_to limits go
 	await 20 is_cxx || not_ok "limits" "is not cxx" "$top/limits/target.err"

@@ -376,7 +376,7 @@ static void test_least(void **state)
 	p->recording.is_from_start = false; /* it runs on: those that ended have nothing in use */
 	text = text_of(p, &opts);
 	expect(text, "\nPeak: at least 47.8 MiB in 108 blocks at 410 ms, ");
-	expect(text, "\nHeld of what was allocated meanwhile: 65.4 KiB in 13 blocks, ");
+	expect(text, "\nHeld (allocated while recording, not freed): 65.4 KiB in 13 blocks, ");
 	free(text);
 	profile_free(p);
 

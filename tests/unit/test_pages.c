@@ -155,7 +155,7 @@ static void test_process_page_without_past(void **state)
 		assert_int_equal(inuse_past_add(past, pid, 1, (const double[]){ 1, 2 }), 0);
 	process_page_write(&v, &p, false, out);
 	fclose(out);
-	assert_non_null(strstr(text, "is computed for 4096 processes, and there are more."));
+	assert_non_null(strstr(text, "is computed for at most 4096 processes."));
 	assert_null(strstr(text, "known yet."));
 	inuse_past_free(past);
 	free(text);

@@ -101,7 +101,7 @@ static void a_loss_of_all_is_said_to_be_that(void **state)
 	uint64_t stats[HT_STAT_CNT] = { [HT_STAT_LIVE_FULL] = 7 };
 	struct ledger_lines ledger;
 	struct profile *p;
-	char want[] = "ledger: live_full 7 (samples not tracked: live map full; of all followed "
+	char want[] = "ledger: live_full 7 (samples not tracked: live map full; of all tracked "
 		      "processes together)";
 
 	assert_int_equal(profile_new(&p), 0);
@@ -162,7 +162,7 @@ static void inuse_in_words(void **state)
 	r.has_nameless_frees = true;
 	assert_string_equal(
 		recording_inuse_words(&r, "server", 65536, false, buf),
-		"The function of its allocator that frees has no name (a stripped program). To measure it: use a build that keeps the names of its allocator");
+		"The free function of its allocator has no name (a stripped program). To measure it: use a build that keeps the names of its allocator");
 	assert_string_equal(recording_advice_tap(&r, buf), "");
 }
 

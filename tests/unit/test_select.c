@@ -253,7 +253,7 @@ static void test_bad(void **state)
 
 	assert_int_equal(select_rules_new(&(struct select_options){ .min_rss_bytes = 1 }, &r, &why),
 			 -EINVAL);
-	assert_non_null(strstr(why.text, "nothing to follow"));
+	assert_non_null(strstr(why.text, "nothing to track"));
 	assert_int_equal(
 		select_rules_new(&(struct select_options){ .is_all = true, .comm = ONE("a") }, &r,
 				 &why),

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tap_spot.c - see tap_spot.h.
+ * tap_spot.c - finds the instruction of a function that becomes the tap's jump (see tap_spot.h).
  *
- * Whose breakpoints. Other tools (bcc, bpftrace, perf) put theirs on the first instruction of a function, another
- * heaptap where placement.c says. The kernel then executes the file's instruction, and when the breakpoint goes, it
- * writes the file's first byte there, whatever is there by then. A jump whose first byte is that of the file survives
- * this; any other is torn, and the process crashes. So such an instruction, which is said to be watched, is a spot
- * only if its first byte can stay: a REX prefix, which a jump may have too, or the opcode of a jump that gets another
- * target. Nothing is torn then, but while the breakpoint is there, calls go past the tap: a watched instruction is the
- * last choice. Before that comes a pair, for functions that begin with a test (jemalloc's malloc, glibc's memalign): a
- * conditional jump that gets another target, and the instruction behind it, of which every call passes one.
+ * Other tools' breakpoints. bcc, bpftrace and perf put theirs on the first instruction of a function, another heaptap
+ * where placement.c says. When such a breakpoint goes, the kernel writes the file's first byte there. A jump whose
+ * first byte differs is torn by that, and the process crashes. So on these instructions, called watched, the first
+ * byte must stay: a REX prefix, which a jump may have too, or the opcode of a jump that gets another target. While the
+ * breakpoint is there, calls go past the tap, so a watched instruction is the last choice. Before it comes a pair, for
+ * functions that begin with a test (jemalloc's malloc, glibc's memalign): a conditional jump that gets another target,
+ * and the instruction behind it. Every call passes one of the two.
  *
- * Why one instruction: a stopped thread, also one that was interrupted by a signal and returns later, has its pc at the
- * beginning of an instruction, never inside the changed bytes.
+ * Why one instruction: the pc of a stopped thread, or of one that returns from a signal handler, is at the beginning
+ * of an instruction, never inside the changed bytes.
  *
- * Why preferably no gap: a thread that is stopped between the two jumps when they are removed has to be moved on.
+ * Why preferably no gap: a thread that is stopped between the two jumps has to be moved on before they are removed.
  *
- * What may be passed. Of a function that allocates the prefix is run twice: in place, and again (from the state of the
- * entry, for a call that is sampled) in the copy that tap_code.c makes. So an instruction before the spot writes no
- * memory, except by a push of a callee-saved register, and only registers whose value at the entry nobody needs: pushed
- * ones, and those that the function overwrites whole before it has read them. Not those that hold arguments.
- * A function that frees is not run again: there it must only leave the argument alone.
+ * Instructions before the spot. In a function that allocates they run twice: in place, and for a sampled call again,
+ * from the state of the entry, in the copy that tap_code.c makes. So they write no memory, except by a push of a
+ * callee-saved register, and only registers whose value at the entry is not needed: pushed ones, and those that the
+ * function overwrites whole before it reads them, but no arguments. A function that frees does not run again: there
+ * they must only leave the argument alone.
  *
- * What the way in needs (tap_code.c): the flags, r10, r11 and some bytes below the stack pointer. Nothing of the
- * function is below it, as no passed instruction writes memory. Flags that are set before the spot and read behind it
- * can be made again if one passed cmp or test made them and nothing has changed its operands.
+ * What the way in needs (tap_code.c): the flags, r10, r11 and some bytes below the stack pointer. The function has
+ * nothing below it, because no passed instruction writes memory. Flags that are set before the spot and read behind it
+ * can be made again if one passed cmp or test made them and its operands have not changed.
  */
 #include "alloc/tap_spot.h"
 

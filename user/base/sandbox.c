@@ -578,6 +578,6 @@ const char *sandbox_reading_error(int err)
 	       err == -ETIMEDOUT ?
 		       "its files or memory do not respond" :
 	       err == -EIO ?
-		       "the process that reads its files has crashed, or could not be sealed" :
+		       "the process that reads its files has crashed, or could not be sandboxed" :
 		       strerror(-err);
 }

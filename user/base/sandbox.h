@@ -54,8 +54,8 @@ void sandbox_end_reading(struct sandbox_reading *r);
 /* false: this kernel has no filters for system calls (CONFIG_SECCOMP_FILTER). Then a sealed child has another user, no
  * capabilities and its limits, but may still make any system call. Whoever has foreign files read tells the user. */
 bool sandbox_is_whole(void);
-#define SANDBOX_NOT_WHOLE                                                                         \
-	"this kernel cannot filter system calls (no seccomp): a hostile file that it is to read " \
-	"could do what the user nobody may do"
+#define SANDBOX_NOT_WHOLE                                                                     \
+	"this kernel cannot filter system calls (no seccomp): a hostile file could make its " \
+	"parser do anything that the user nobody may do"
 
 #endif

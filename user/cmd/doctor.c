@@ -21,11 +21,10 @@
 
 static const char usage[] =
 	"usage: heaptap doctor [-p PID] [-v | --json]\n\n"
-	"Check what heaptap can record on this machine, or of the process PID, at what cost, "
-	"what would\n"
+	"Check what heaptap can record on this machine, or of the process PID: the cost, what would\n"
 	"be missing, and what to do about it. Nothing is attached to the process.\n\n";
 
-static const char more[] = "\nExit status: 0 it can be recorded, 1 it cannot, 2 wrong usage.\n";
+static const char more[] = "\nExit status: 0 recording is possible, 1 it is not, 2 wrong usage.\n";
 
 #define AT(member) offsetof(struct doctor_report, member)
 

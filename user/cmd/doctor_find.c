@@ -205,9 +205,9 @@ static void find_probed(struct doctor_report *r, const struct survey_file *file)
 	if (!file->probed_cnt)
 		return;
 	f = add(r, DOCTOR_NOTE, "breakpoints that are not in the file on disk are in the code of ",
-		"they belong to another heaptap, bpftrace, perf or a debugger (the process pays "
-		"for both: end it before you measure costs), or were left by one that was killed "
-		"(the next recording removes them)");
+		"if another heaptap, bpftrace, perf or a debugger has them, the process pays for "
+		"both: end it before you measure costs. If a killed one left them, the next "
+		"recording removes them");
 	say(f, "%s: ", file->path);
 	for (size_t i = 0; i < file->alloc->sites.cnt; i++)
 		if (file->is_probed[i])
@@ -235,8 +235,8 @@ static void find_allocators(struct doctor_report *r)
 			say(add(r, DOCTOR_LIMIT, "",
 				file->unseen.kind == ALLOC_UNSEEN_FOREIGN ?
 					"run it from another file system" :
-					"a build that keeps its symbols, or its debug file (found "
-					"by build id), shows it; heap in use is at least the "
+					"use a build that keeps its symbols, or install its debug "
+					"file (found by build id). Heap in use is at least the "
 					"number shown"),
 			    "%.300s %s", file->path, alloc_unseen_words(&file->unseen, words));
 	if (!found)

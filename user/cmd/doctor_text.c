@@ -506,7 +506,7 @@ static void put_site(const struct doctor_report *r, const struct alloc_site *sit
 			tap->vaddr ? "it may throw, and there is no nothrow variant" : tap->why);
 	else if (!tap->vaddr)
 		fprintf(page, "; no tap: %s%s", tap->why,
-			use == TAP_USE_INSIDE ? " (what it calls is tapped)" : "");
+			use == TAP_USE_INSIDE ? " (the function that it calls is tapped)" : "");
 	else if (use == TAP_USE_FREES)
 		fprintf(page, "; a tap does not sample it: it may throw");
 	if (tap->is_watched)

@@ -97,7 +97,7 @@ static const struct option_row rows[] = {
 	       "these running processes; may be repeated", .check = record_settings_check_pids),
 	OPTION(TEXTS, 0, "comm", "NAME", AT(with.whom.comms),
 	       "running processes whose name matches this regular expression (POSIX extended) "
-	       "anywhere; may be repeated: any of them matches",
+	       "anywhere; may be repeated: one has to match",
 	       .check = select_check_pattern),
 	OPTION(TEXTS, 0, "cgroup", "PATH", AT(with.whom.cgroups),
 	       "running processes in this cgroup or below it; may be repeated. With --comm a "
@@ -125,14 +125,14 @@ static const struct option_row rows[] = {
 
 	{ .type = OPTION_HEADING, .help = "cost and precision" },
 	OPTION(SIZE, 'r', "rate", "BYTES", AT(with.recorder.rate_bytes),
-	       "one sample per BYTES allocated, on average; 1 = every allocation. Without this "
-	       "option finer, down to 4k, at up to 500 samples a second",
+	       "one sample per BYTES allocated, on average; 1 = every allocation. If not given, "
+	       "down to 4k for processes that allocate little",
 	       .value = "64k", .min = 1, .max = 1ULL << 40),
 	OPTION(LIMIT, 0, "max-overhead", "PCT", AT(with.max_overhead),
-	       "maximum overhead of probes, in % of the process's CPU time (default 25, of it or of "
-	       "one CPU; never below 1 % of one CPU unless written 5!). Above it, heaptap first "
-	       "stops tracking frees, so that heap in use becomes unknown, then stops recording. "
-	       "off = no limit, the default with --rate 1",
+	       "maximum overhead of probes, in % of the process's CPU time; never below 1 % of one "
+	       "CPU unless written 5! (default 25, or 25 % of one CPU if that is more). Above it, "
+	       "heaptap first stops tracking frees, so that heap in use becomes unknown, then "
+	       "stops recording. off = no limit, the default with --rate 1",
 	       .max = 99),
 	OPTION(COUNT, 0, "max-live", "N", AT(live_cap), "at most N sampled blocks in use",
 	       .value = "1000000", .min = 1, .max = 1 << 28),
@@ -149,15 +149,14 @@ static const struct option_row rows[] = {
 	       "reports",
 	       .choices = probes_source_names),
 	OPTION(CHOICE, 0, "tap", "auto|only|no", AT(with.recorder.tap),
-	       "for programs that allocate all the time: the process chooses its samples, and "
-	       "other allocations cost some ns. Pauses its threads for milliseconds and "
-	       "patches its allocator until the end. auto: only when probes cost too much "
-	       "(default for COMMAND); only: or record nothing; no: never (default for running "
-	       "processes)",
+	       "for programs that allocate all the time: patch the allocator so that the process "
+	       "chooses its samples; other allocations cost some ns. Pauses the threads for "
+	       "milliseconds. auto: once probes cost too much (default for COMMAND); only: record "
+	       "nothing if the tap is refused; no: probes only (default for running processes)",
 	       .flags = OPTION_MAY_HAVE_VALUE, .choices = tap_wish_names),
 	OPTION(FLAG, 0, "dry-run", NULL, AT(is_dry_run),
-	       "with --tap and -p: print what would be changed in the process and what prevents it; "
-	       "touch nothing"),
+	       "with --tap and -p: print the changes that the tap would make, or why it is refused; "
+	       "change nothing"),
 	OPTION(FLAG, 0, "probe-throwing-new", NULL, AT(with.recorder.alloc.probe_throwing),
 	       "before Linux 6.13: record operator new of jemalloc, tcmalloc and mimalloc, "
 	       "too. If it throws, the program is ended"),

@@ -133,7 +133,7 @@ static int find_cgroups(struct serve_settings *s)
 		s->places.cnt += !err || err == -ENOENT;
 		/* Services come and go, and a daemon that starts before them has a file. */
 		if (err == -ENOENT && s->config_path) {
-			log_warn("serve: %s: %s. It is followed as soon as it exists",
+			log_warn("serve: %s: %s. It is tracked as soon as it exists",
 				 s->config_path, why.text);
 			err = 0;
 		}
@@ -280,7 +280,7 @@ static const char usage[] =
 	"usage: heaptap serve [OPTIONS] -a | [-p PID]... [--comm RE]... [--exe RE]... [--user "
 	"USER]...\n"
 	"                               [--cgroup PATH]... [--container ID]...\n\n"
-	"Follow processes from outside, and serve profiles of their memory over HTTP, until "
+	"Track processes from outside, and serve profiles of their memory over HTTP, until "
 	"SIGTERM.\n";
 
 static const char more[] =
@@ -383,7 +383,7 @@ static int run(int argc, char **argv, const struct option_args *args)
 
 const struct command command_serve = {
 	.name = "serve",
-	.summary = "follow processes and serve their profiles over HTTP (as root)",
+	.summary = "track processes and serve their profiles over HTTP (as root)",
 	.example = "heaptap serve --comm '^nginx$'",
 	.options = &serve_option_table,
 	.usage = usage,

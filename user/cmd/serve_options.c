@@ -131,16 +131,16 @@ static const char *const sharings[] = { "auto", "own", "event", "all", NULL };
 #define AT(member) offsetof(struct serve_settings, member)
 
 static const struct option_row rows[] = {
-	{ .type = OPTION_HEADING, .help = "which processes" },
+	{ .type = OPTION_HEADING, .help = "selection" },
 	OPTION(NUMBERS, 'p', "pid", "PID", AT(pids),
-	       "follow this process until it ends; may be repeated", .min = 1, .max = INT32_MAX,
+	       "track this process until it ends; may be repeated", .min = 1, .max = INT32_MAX,
 	       .wanted = "a process id; by name: --comm NAME"),
 	OPTION(FLAG, 'a', "all", NULL, AT(daemon.select.is_all),
-	       "follow every process with a known allocator, except heaptap itself"),
+	       "track every process with a known allocator, except heaptap itself"),
 	OPTION(TEXTS, 0, "comm", "RE", AT(daemon.select.comm),
-	       "follow the processes whose name matches this POSIX extended regular expression "
-	       "anywhere. This and the next may be repeated; different options combine with AND, "
-	       "repeats of one with OR.",
+	       "track the processes whose name matches this POSIX extended regular expression "
+	       "anywhere. This and the next four may be repeated; different options combine with "
+	       "AND, repeats of one with OR.",
 	       .check = select_check_pattern),
 	OPTION(TEXTS, 0, "exe", "RE", AT(daemon.select.exe), "... whose executable's path matches",
 	       .check = select_check_pattern),
@@ -182,7 +182,7 @@ static const struct option_row rows[] = {
 	       "reports",
 	       .choices = probes_source_names, .flags = OPTION_AT_START),
 	OPTION(TEXTS, 0, "tap", "RE", AT(daemon.tap),
-	       "tap the followed processes whose name matches, so that only samples trap. "
+	       "tap the tracked processes whose name matches, so that only samples trap. "
 	       "Pauses their threads for milliseconds and patches their allocator (THE TAP in "
 	       "heaptap-record(1)); may be repeated",
 	       .check = select_check_pattern, .flags = OPTION_AT_START),
@@ -191,7 +191,7 @@ static const struct option_row rows[] = {
 	       .check = select_check_pattern, .flags = OPTION_AT_START),
 	OPTION(FLAG, 0, "tap-auto", NULL, AT(daemon.taps_on_request),
 	       "tap them only when probes cost more than --max-overhead; without --tap and "
-	       "--tap-exe, all followed processes",
+	       "--tap-exe, all tracked processes",
 	       .flags = OPTION_AT_START),
 	OPTION(CHOICE, 0, "attach-mode", "MODE", AT(daemon.mode), "", .choices = attach_modes,
 	       .flags = OPTION_HIDDEN | OPTION_AT_START),
@@ -240,7 +240,7 @@ static const struct option_row rows[] = {
 	       "keep profiles that wait in DIR (default: in memory)", .flags = OPTION_AT_START,
 	       .check = check_folder),
 	OPTION(FLAG, 0, "push-debuginfo", NULL, AT(daemon.pushes.sends_debuginfo),
-	       "send Parca destinations the debug information of followed programs and "
+	       "send Parca destinations the debug information of tracked programs and "
 	       "libraries, for names; never code and data",
 	       .flags = OPTION_AT_START),
 	OPTION(SIZE, 0, "push-debuginfo-cap", "SIZE", AT(daemon.pushes.debuginfo_bytes_max),
@@ -265,8 +265,8 @@ static const struct option_row rows[] = {
 
 	{ .type = OPTION_HEADING, .help = "general" },
 	OPTION(TEXT, 0, "config", "FILE", AT(config_file),
-	       "read options from FILE (TOML): keys are the names of options; repeated ones "
-	       "are a list. The command line wins. SIGHUP reads it again",
+	       "read options from FILE (TOML): keys are the names of options; repeatable ones "
+	       "are arrays. The command line wins. SIGHUP reads it again",
 	       .flags = OPTION_NOT_IN_FILE),
 	OPTION(FLAG, 0, "check-config", NULL, AT(checks_config),
 	       "only check the configuration: print its errors, or the configuration in "

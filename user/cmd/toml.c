@@ -208,7 +208,7 @@ static int read_hex(struct reader *r, int digits, struct buffer *b)
 		else if ((d | 0x20) >= 'a' && (d | 0x20) <= 'f')
 			c = c << 4 | (uint32_t)((d | 0x20) - 'a' + 10);
 		else
-			return fail(r, "\\u wants 4 and \\U 8 hexadecimal digits");
+			return fail(r, "\\u needs 4 and \\U 8 hexadecimal digits");
 	}
 	if (!c || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
 		return fail(r, "\\u%04x is not a valid character", c);

@@ -51,8 +51,8 @@ static const struct option_row rows[] = {
 	       "one sample per BYTES allocated, on average; 1 = every allocation", .value = "64k",
 	       .min = 1, .max = 1ULL << 40),
 	OPTION(LIMIT, 0, "max-overhead", "PCT", AT(max_overhead),
-	       "maximum overhead of probes, in % of the process's CPU time (default 25, of it or of "
-	       "one CPU), as with heaptap record; off = no limit",
+	       "maximum overhead of probes, in % of the process's CPU time (default 25, or 25 % of "
+	       "one CPU if that is more), as with heaptap record; off = no limit",
 	       .max = 99),
 	OPTION(CHOICE, 0, "tap", "auto|only|no", AT(tap),
 	       "as with heaptap record, for programs that allocate all the time. auto: only "

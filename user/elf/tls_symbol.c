@@ -111,7 +111,7 @@ static bool slot_place(const struct elf_file *ef, uint32_t type, enum tls_place 
 	return true;
 }
 
-/* Can a slot of this symbol be about another file, because another file may define the symbol too? */
+/* Is the symbol preemptible? */
 static bool is_interposable(const GElf_Sym *sym)
 {
 	return GELF_ST_BIND(sym->st_info) != STB_LOCAL &&

@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unwind_table.c - .eh_frame (or .debug_frame) compiled into the rows that BPF walks.
+ * unwind_table.c - compiles .eh_frame (or .debug_frame) into the rows by which BPF unwinds a stack.
  *
- * 1. All FDEs are listed in file order (32 bytes each, their programs not looked at yet).
- *    .debug_frame is read besides .eh_frame and fills its gaps: hand-written
- *    assembly with `.cfi_sections .debug_frame`, Go functions in a cgo program.
- * 2. The list is sorted by pc unless it is sorted already, as in libraries linked by ld. 3. The programs are run in
- * this order and their rows appended to the table. A row equal to the
- *    row before is dropped, a gap between two functions becomes a row
- *    HT_CFA_NONE, and every page that has anything begins with a row that repeats the state
- *    at its start.
+ * 1. All FDEs are listed in file order (32 bytes each, without their programs). .debug_frame fills the gaps of .eh_frame:
+ *    hand-written assembly with `.cfi_sections .debug_frame`, Go functions in a cgo program.
+ * 2. The list is sorted by pc, unless it is sorted already, as in libraries linked by ld.
+ * 3. The programs run in this order, and their rows are appended to the table. A row equal to the one before is dropped. A
+ *    gap between two functions becomes a row HT_CFA_NONE. Every page that has rows begins with one that repeats the state at
+ *    its start.
  *
  * Time and memory are linear in the size of the section, plus one row for each page of text. Of overlapping functions
- * (only a damaged file has them) the first one is kept. If a file makes more work than that (elf_budget.h), its table
- * ends with what was found until then.
+ * (only a damaged file has them) the first one counts. If a file makes more work than that (elf_budget.h), its table
+ * ends there.
  *
- * The code at the entry point of a program is the start of its first thread, but musl's and the loader's own _start
- * have no frame information that says so. When no FDE covers it, it gets a row HT_CFA_END.
+ * The entry point of a program is the start of its first thread, but _start of musl and of the loader has no frame
+ * information that says so. If no FDE covers it, it gets a row HT_CFA_END.
  *
  * Rows of code that the caller has marked (functions that allocate) carry the mark; a new row begins at each end of a
  * mark.
  *
- * Code between functions is followed instruction by instruction (unwind_scan.c), up to a limit: musl, start files,
+ * Code between functions is read instruction by instruction (unwind_scan.c), up to a limit: musl, start files,
  * assembly.
  *
  * Not done: DWARF expressions other than the shapes in unwind_rule.c; .debug_frame in a separate debug file;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * explain/glibc_walk.c - goes from chunk to chunk through malloc's heaps: see explain/glibc.h.
+ * explain/glibc_walk.c - counts the chunks of malloc's heaps, live and free, by going from each to the next (see
+ * explain/glibc.h).
  *
- * The process runs on, so what is read may be half of an update. A window is read at once, its chunks are checked to
- * the end, and only then they are counted. Where the chain breaks the window is read again. If that does not help, the
- * chunk itself was merged into another one, or is no longer one: go back to a chunk before it and forth again, or to
- * the next place from which a chain of CHAIN_CNT chunks begins. What lies between is unknown. Each round gets further,
- * so a walk ends.
+ * The process runs on, so a window of memory may show half of an update. It is read at once, its chunks are checked to
+ * the end, and only then they are counted. Where the chain breaks, the window is read again. If that does not help,
+ * the chunk was merged into another one: the walk goes back to an earlier chunk and tries again, or goes on at the
+ * next place from which a chain of CHAIN_CNT chunks begins. The bytes between are unknown. Each round gets further, so
+ * a walk ends.
  */
 
 #include "explain/glibc_priv.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * explain/jemalloc.c - finds the trees of jemalloc, and what their extents hold: see explain/jemalloc.h.
+ * explain/jemalloc.c - finds the trees of jemalloc in memory, and counts their extents, live and free (see
+ * explain/jemalloc.h).
  *
  * A word in .bss is tried if it points to a leaf: the descriptors that the leaf names say of which GiB it is, and so
  * where the root would begin. Other words point to leaves too, so all 2^18 words of the root are checked.
  *
- * The leaves are read once, in the order of addresses, and each extent is accounted where it begins. What is not
- * believed in the end is given back to the mappings.
+ * The leaves are read once, in the order of addresses, and each extent is accounted where it begins. Memory of a tree
+ * that fails a check at the end counts as its mappings again.
  */
 #include "explain/jemalloc.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * http.c - see http.h.
+ * http.c - the HTTP server in the event loop (see http.h).
  *
- * libmicrohttpd parses and sends; it is polled from outside through its epoll descriptor, so there are no threads.
- * It times out silent clients; `struct connections` ends those that send a byte now and then, and decides
- * which one is ended when there are many.
+ * libmicrohttpd parses and sends. It is polled through its epoll descriptor, so there are no threads. It times out
+ * silent clients; `struct connections` ends those that send a byte now and then, and decides which one is ended when
+ * there are many.
  *
- * A held exchange is a suspended connection, which the library ignores: this file also checks whether its client
- * has gone. A client that closes its half and still reads counts as gone, too (as in Go).
+ * An exchange whose answer is not ready is a suspended connection, which the library ignores. So this file checks
+ * whether its client has gone. A client that closes its half and still reads counts as gone, too (as in Go).
  */
 #include "http/http.h"
 
@@ -426,7 +426,7 @@ static void refuse(struct http_exchange *x, const char *method, const char *vers
 	else if (x->request.is_post && cap)
 		expect_body(x, cap);
 	else if (strcmp(method, "GET") && strcmp(method, "HEAD"))
-		http_error(x, MHD_HTTP_METHOD_NOT_ALLOWED, "%s are known here\n",
+		http_error(x, MHD_HTTP_METHOD_NOT_ALLOWED, "%s are allowed here\n",
 			   cap ? "GET, HEAD and POST" : "only GET and HEAD");
 	else if (has_body(x->mhd))
 		http_error(x, MHD_HTTP_BAD_REQUEST,

@@ -134,7 +134,7 @@ const makeRow = (key, is_group) => {
 			for (const mark of marks.children) mark.setAttribute("aria-expanded", opened.has(key));
 			const is_second = first !== null && first !== key;
 			put(go, String(is_second && first), flames, is_second ?
-				el("a", { class: "pick", href: `pid/${key}/diff?from_pid=${first}`, title: `what this process holds more or less than ${first}` }, `with ${first}`) : pick);
+				el("a", { class: "pick", href: `pid/${key}/diff?from_pid=${first}`, title: `compare its heap in use with that of PID ${first}` }, `with ${first}`) : pick);
 			pick.setAttribute("aria-pressed", first === key);
 		}
 		const is_known = p.inuse_bytes !== undefined, share = is_known && p.rss_bytes ? p.inuse_bytes / p.rss_bytes : 0;
@@ -205,7 +205,7 @@ const hits = el("small", { "aria-live": "polite" });
 const drawCards = () => {
 	const list = now.processes, known = list.filter((p) => p.inuse_bytes !== undefined), cnt = (of) => list.filter(of).length;
 	const growing = list.filter(grows), near = cnt(only.near), unknown = cnt(only.unknown);
-	cards.followed(String(list.length), now.refused_cnt ? `${now.refused_cnt} cannot be followed` : `probes: ${percent(now.host_overhead || 0)} of CPU`);
+	cards.followed(String(list.length), now.refused_cnt ? `${now.refused_cnt} cannot be tracked` : `probes: ${percent(now.host_overhead || 0)} of CPU`);
 	cards.total(bytes(sum(known, (p) => p.inuse_bytes)), `of ${bytes(sum(list, (p) => p.rss_bytes))} resident`);
 	cards.growing(String(growing.length), growing.length ? signedBytes(sum(growing, (p) => p.growth.bytes_per_min)) + "/min" : "none grows", growing.length ? "bad" : "");
 	cards.near(String(near), near ? "an OOM kill may be near" : "none near its limit", near ? "bad" : "");
@@ -214,7 +214,7 @@ const drawCards = () => {
 const drawNotes = () => {
 	const list = [];
 	if (now.is_paused) list.push("Recording is paused: SIGUSR1 removed all probes, SIGUSR2 attaches them again.");
-	if (now.refused_cnt) list.push(`${now.refused_cnt} selected process${now.refused_cnt === 1 ? "" : "es"} cannot be followed; the log says why.`);
+	if (now.refused_cnt) list.push(`${now.refused_cnt} selected process${now.refused_cnt === 1 ? "" : "es"} cannot be tracked; the log says why.`);
 	put(notes, JSON.stringify(list), ...list.map((text) => el("p", { class: "banner" }, text)));
 };
 // The rows in their order: single ones, and groups of two and more, with their members where they are unfolded.
@@ -252,7 +252,7 @@ const drawRows = () => {
 	const found = now.processes.filter(isFound).length;
 	setText(hits, found === all ? "" : `${found} of ${all}`);
 	empty.hidden = found > 0;
-	setText(empty, all ? "No process matches." : "No process is followed now.");
+	setText(empty, all ? "No process matches." : "No process is tracked now.");
 	return cnt;
 };
 const drawRest = () => {
@@ -278,7 +278,7 @@ const draw = () => {
 recall();
 search.value = chosen.find;
 app.replaceChildren(notes,
-	el("div", { class: "cards" }, makeCard("followed", "Followed"), makeCard("total", "In use"), makeCard("growing", "Growing"),
+	el("div", { class: "cards" }, makeCard("followed", "Tracked"), makeCard("total", "In use"), makeCard("growing", "Growing"),
 		makeCard("near", "Near their limit"), makeCard("unknown", "Unknown")),
 	el("div", { class: "tools" }, search, byLabel, sortLabel, hits),
 	el("div", { class: "sheet" }, el("table", { class: "list" },
@@ -295,7 +295,7 @@ app.append(rate);
 const show = (data) => {
 	now = data;
 	setText(rate, (data.rate_bytes <= 1 ? "Every allocation is recorded. " : `One sample per ${bytes(data.rate_bytes)} allocated, on average: values are estimates. `) +
-		`Allocations from before a process was followed are not included. heaptap ${data.version}.`);
+		`Allocations from before a process was tracked are not included. heaptap ${data.version}.`);
 	draw();
 	const pids = new Set(data.processes.map((p) => p.pid));
 	for (const [key, made] of rows) if (!made.p.list && !pids.has(key)) { rows.delete(key); opened.delete(key); }

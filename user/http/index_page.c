@@ -57,14 +57,14 @@ static void put_rate(const struct serve_view *v, FILE *out)
 	else
 		fprintf(out, "<p>One sample per %s allocated, on average: values are estimates.\n",
 			format_bytes(v->rate_bytes, rate, sizeof(rate)));
-	fputs("Allocations from before a process was followed are not included.</p>\n", out);
+	fputs("Allocations from before a process was tracked are not included.</p>\n", out);
 	if (v->is_paused > 0)
 		fputs("<p>Recording is paused: SIGUSR1 removed all probes, SIGUSR2 attaches them "
 		      "again.</p>\n",
 		      out);
 	if (v->refused_cnt)
 		fprintf(out,
-			"<p>%.0f selected process%s cannot be followed; the log says why.</p>\n",
+			"<p>%.0f selected process%s cannot be tracked; the log says why.</p>\n",
 			v->refused_cnt, v->refused_cnt == 1 ? "" : "es");
 }
 
@@ -79,7 +79,7 @@ static void put_plain(const struct serve_view *v, const struct page_head *head, 
 		put_process(&v->processes[i], out);
 	fputs("</table>\n", out);
 	if (!v->process_cnt)
-		fputs("<p>No process is followed now.</p>\n", out);
+		fputs("<p>No process is tracked now.</p>\n", out);
 	fputs("<h2>Probes</h2>\n<table class=\"plain\"><tr><th>attached<th>processes<th>cost of a hit<th>file\n",
 	      out);
 	for (size_t i = 0; i < v->file_cnt; i++)

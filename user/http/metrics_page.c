@@ -261,18 +261,18 @@ struct field_family {
 
 static const struct field_family process_families[] = {
 	PROCESS(inuse_bytes, "heaptap_inuse_bytes", METRIC_GAUGE, "bytes",
-		"Bytes allocated since heaptap began to follow the process, and not freed."),
+		"Bytes allocated since heaptap began to track the process, and not freed."),
 	PROCESS(inuse_objects, "heaptap_inuse_objects", METRIC_GAUGE, NULL,
-		"Blocks allocated since heaptap began to follow the process, and not freed."),
+		"Blocks allocated since heaptap began to track the process, and not freed."),
 	PROCESS(inuse_error_bytes, "heaptap_inuse_standard_error_bytes", METRIC_GAUGE, "bytes",
 		"Standard error of heaptap_inuse_bytes: 1.96 times this to both sides is the 95 % "
 		"confidence interval. The error of a sum is the root of the sum of squares."),
 	PROCESS(inuse_samples, "heaptap_inuse_samples", METRIC_GAUGE, NULL,
 		"Samples that heaptap_inuse_bytes is estimated from."),
 	PROCESS(alloc_bytes, "heaptap_alloc_bytes", METRIC_COUNTER, "bytes",
-		"Bytes allocated since heaptap began to follow the process."),
+		"Bytes allocated since heaptap began to track the process."),
 	PROCESS(alloc_objects, "heaptap_alloc_objects", METRIC_COUNTER, NULL,
-		"Blocks allocated since heaptap began to follow the process."),
+		"Blocks allocated since heaptap began to track the process."),
 	PROCESS(rss_bytes, "heaptap_target_resident_bytes", METRIC_GAUGE, "bytes",
 		"Resident memory of the process."),
 	PROCESS(pss_bytes, "heaptap_target_proportional_bytes", METRIC_GAUGE, "bytes",
@@ -294,7 +294,7 @@ static const struct field_family process_families[] = {
 	PROCESS(overhead_rate_bytes, "heaptap_process_sample_rate_bytes", METRIC_GAUGE, "bytes",
 		"One sample of the process per this many bytes, on average."),
 	PROCESS(is_inuse_complete, "heaptap_inuse_complete", METRIC_GAUGE, NULL,
-		"1: heaptap_inuse_bytes covers all allocations since heaptap began to follow the process. "
+		"1: heaptap_inuse_bytes covers all allocations since heaptap began to track the process. "
 		"0: frees are not tracked, to limit the overhead, and the process has no "
 		"heaptap_inuse_*; or frees were not tracked for a while, and it covers "
 		"allocations since then. heaptap serve --tap tracks frees of busy processes."),
@@ -346,7 +346,7 @@ static const struct field_family push_families[] = {
 
 static const struct field_family file_families[] = {
 	FILE_FIELD(process_cnt, "heaptap_probed_processes", METRIC_GAUGE, NULL,
-		   "Followed processes that map the file, by the sharing of its probes: own, event "
+		   "Tracked processes that map the file, by the sharing of its probes: own, event "
 		   "or all."),
 	FILE_FIELD(hit_seconds, "heaptap_probe_hit_seconds", METRIC_GAUGE, "seconds",
 		   "Predicted cost of a hit of a probe of the file in such a process, from "
@@ -367,17 +367,17 @@ static const struct field_family view_families[] = {
 	VIEW(rate_bytes, "heaptap_sample_rate_bytes", METRIC_GAUGE, "bytes",
 	     "One sample per this many bytes, on average; 1 = every allocation."),
 	VIEW(followed_cnt, "heaptap_followed_processes", METRIC_GAUGE, NULL,
-	     "Processes followed now."),
+	     "Processes tracked now."),
 	VIEW(host_overhead, "heaptap_host_overhead_ratio", METRIC_GAUGE, "ratio",
 	     "Share of the time of all CPUs that all probes together take."),
 	VIEW(is_paused, "heaptap_paused", METRIC_GAUGE, NULL,
 	     "1: all probes are removed, from SIGUSR1 until SIGUSR2."),
 	VIEW(began_cnt, "heaptap_processes_followed", METRIC_COUNTER, NULL,
-	     "Processes followed since the start, including those that are followed now."),
+	     "Processes tracked since the start, including those that are tracked now."),
 	VIEW(ended_cnt, "heaptap_processes_ended", METRIC_COUNTER, NULL,
-	     "Followed processes that have ended or are no longer selected."),
+	     "Tracked processes that have ended or are no longer selected."),
 	VIEW(refused_cnt, "heaptap_refused_processes", METRIC_GAUGE, NULL,
-	     "Running processes that are selected but cannot be followed."),
+	     "Running processes that are selected but cannot be tracked."),
 	VIEW(keep.file_cnt, "heaptap_kept_profiles", METRIC_GAUGE, NULL,
 	     "Saved profiles: at peaks, near memory limits, and before processes end (--keep-dir)."),
 	VIEW(keep.bytes, "heaptap_kept_bytes", METRIC_GAUGE, "bytes",

@@ -77,7 +77,7 @@ const paths = (points, floor) => {
 // ---- what a process says of itself, in both pages ----
 const trends = {
 	grows: ["grows", "Heap in use keeps growing."],
-	grew: ["grew, now flat", "Heap in use grew, and then stayed."],
+	grew: ["grew, now flat", "Heap in use grew, then stayed level."],
 	steady: ["steady", "Changes are within its usual fluctuations, or the sampling error."],
 	shrinks: ["shrinks", "Heap in use keeps shrinking."],
 };
@@ -118,7 +118,7 @@ const live = (show) => {
 			if (!is_paused) say(`Auto-refresh ${period} s`, "");
 		} catch (e) {
 			is_over = e.status === 404;
-			say(is_over ? "No longer followed" : "No answer, retrying", "lost");
+			say(is_over ? "No longer tracked" : "No answer, retrying", "lost");
 			button.hidden = is_over;
 		}
 		plan();

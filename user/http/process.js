@@ -36,8 +36,8 @@ const drawHead = () => {
 		p.limit_bytes ? card("Control group", percent(page.limitShare(p)), `of its limit of ${bytes(p.limit_bytes)}`, page.isNear(p) ? "bad" : "") :
 			card("Control group", "no limit", ""),
 		card("Growth", !g ? "not yet" : g.trend === "steady" ? "steady" : signedBytes(g.bytes_per_min),
-			!g ? "after two minutes" : `${g.trend === "steady" ? "" : "a minute, "}${page.trends[g.trend][0]}, over ${page.span(60 * g.minutes)}`, g && g.trend === "grows" ? "bad" : ""),
-		card("Allocated", bytes(p.alloc_bytes || 0), "since heaptap began to follow it"),
+			!g ? "after two minutes" : `${g.trend === "steady" ? "" : "per minute, "}${page.trends[g.trend][0]} over ${page.span(60 * g.minutes)}`, g && g.trend === "grows" ? "bad" : ""),
+		card("Allocated", bytes(p.alloc_bytes || 0), "since heaptap began to track it"),
 		card("Probe cost", p.overhead === undefined ? "not yet" : percent(p.overhead), `of its CPU time${p.step ? `, ${p.step}` : ""}`));
 };
 
@@ -128,7 +128,7 @@ const drawChart = () => {
 	picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
 	if (known.length < 2) {
 		picture.replaceChildren(svg("text", { x: width / 2, y: height / 2, "text-anchor": "middle" },
-			now.is_past_full ? "Too many processes are followed: this one has no chart." : "The chart begins when there are two points, ten seconds apart."));
+			now.is_past_full ? "Too many processes are tracked: this one has no chart." : "The chart begins when there are two points, ten seconds apart."));
 		chart.bands = [];
 		drawLegend(false, false, false);
 		return;

@@ -92,7 +92,7 @@ static void put_nothing(const struct serve_view *v, const struct serve_process *
 	else if (!cnt && p->is_inuse_unknown)
 		fputs(": heap in use is unknown", out);
 	else if (!cnt && stack_past_is_full(v->stacks))
-		fprintf(out, ": they are stored for %d processes, and there are more",
+		fprintf(out, ": moments are stored for at most %d processes",
 			STACK_PAST_IMAGES_CAP);
 	else
 		fputs(" yet", out);
@@ -129,7 +129,7 @@ static void put_now(const struct serve_process *p, FILE *out)
 			format_bytes(1.96 * p->inuse_error_bytes, text, sizeof(text)));
 	if (!isnan(p->inuse_objects))
 		fprintf(out, " in %s blocks", format_count(p->inuse_objects, text, sizeof(text)));
-	fprintf(out, "; allocated since heaptap began to follow it: %s",
+	fprintf(out, "; allocated since heaptap began to track it: %s",
 		format_bytes(p->alloc_bytes, text, sizeof(text)));
 	fprintf(out, "; resident %s.", format_bytes(p->rss_bytes, text, sizeof(text)));
 	fputs("<br>Probe cost, share of its CPU time: ", out);
@@ -149,9 +149,7 @@ static void put_growth(const struct serve_view *v, const struct serve_process *p
 	struct inuse_growth g;
 
 	if (!cnt && v->past && inuse_past_is_full(v->past)) {
-		fprintf(out,
-			"<p>Growth is unknown: it is computed for %d processes, and there are "
-			"more.</p>\n",
+		fprintf(out, "<p>Growth is unknown: it is computed for at most %d processes.</p>\n",
 			INUSE_PAST_PROCESSES_CAP);
 		return;
 	}

@@ -1,33 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stack_past.c - see past.h.
+ * stack_past.c - the heap in use of each stack at moments of the last day, in bounded memory (see past.h).
  *
- * Why lives. A profile of each moment would, for 300 processes and a hundred moments, take a hundred times the room
- * of a snapshot, and most of it would be the same in the next one. Since a sample carries the time of its allocation,
- * lives (history.h) describe what a stack held: this many samples were live from this moment to that one. A stack that
- * only holds is one life, whatever the number of moments; one that leaks has one for each moment. Lives give what the
- * stack held at any moment, what two moments have in common, and so the variance of a difference and of growth
- * (growth.c): errors of a sample that was live at several moments cancel.
+ * Why lives. A profile of each moment would take a hundred times the room of a snapshot, for a hundred moments, and
+ * most of it would repeat the one before. A sample carries the time of its allocation. So a stack is stored as lives
+ * (history.h): this many samples were live from this moment to that one. A stack whose blocks stay is one life,
+ * whatever the number of moments; a leak has one for each moment. Lives give the heap in use at each moment, and what
+ * two moments have in common, and so the variance of a difference and of growth (growth.c): errors of a sample that
+ * was live at both cancel.
  *
- * Why one read. All samples that are live are read every ten seconds: half a microsecond each in the kernel and a
- * quarter here. If that is more than a COST_PART-th of a CPU, moments are further apart.
+ * Why one read. All live samples are read every ten seconds: half a microsecond each in the kernel and a quarter here.
+ * If that is more than a COST_PART-th of a CPU, moments are further apart.
  *
- * Coarser with age. Moments of age a are at most a / AGE_PART apart, or as far apart as they are read. So each of
- * twelve windows of any time until now has moments, and growth of the last hour, of the last day, and of a process
- * that has just come is judged by the same rule. These are some 120 moments in a day.
+ * Coarser with age. Moments of age a are at most a / AGE_PART apart, or as far apart as they are read: some 120
+ * moments in a day. Each of twelve windows of any time until now has moments, so growth of an hour, of a day and of a
+ * new process is judged by the same rule.
  *
- * Bounded. A life takes 32 bytes; there are at most STACK_PAST_ENTRIES_CAP in all: 6 MiB, and what is live while a
- * moment is read. An image may have its part of these, or half of what is free. If it wants more, there is one way to
- * thin: the past of a stack is cut off before some moment, and added to the rest, which is one sum for each moment.
- * The stacks that held most are served first, each with at most a SHARE_PART-th of what is left; a stack that is cut
- * off altogether is in the rest. So all that was held at a moment is the sum of the stacks and the rest. A stack that
- * was in the rest can be taken up again, and is known from then on.
+ * Bounded. There are at most STACK_PAST_ENTRIES_CAP lives of 32 bytes: 6 MiB, and the live samples while a moment is
+ * read. An image may have its part of these, or half of the free ones. If it wants more, the past of its stacks is cut
+ * off before some moment and added to the rest, which is one sum for each moment. The largest stacks are served first,
+ * each with at most a SHARE_PART-th of what is left. So the heap in use at a moment is the sum of the stacks and the
+ * rest. A stack in the rest can be taken up again, and is known from then on.
  *
- * Measured (tools/soak/past): for 300 processes with 200 samples each, two thirds of which come and go, an hour
- * takes 2.9 MiB and a day no more; 3 more are needed during a read. All of it takes 0.2 % of one CPU.
+ * Measured (tools/soak/past): for 300 processes with 200 samples each, two thirds of which come and go, an hour takes
+ * 2.9 MiB and a day no more; 3 MiB more are needed during a read. All of it takes 0.2 % of one CPU.
  *
- * A moment is identified by the clock of the samples, which never jumps. The time of the wall clock is kept beside
- * it.
+ * A moment is identified by the clock of the samples, which never jumps. The wall clock's time is stored beside it.
  */
 #include "http/past.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cgroup.c - see cgroup.h.
+ * cgroup.c - finds the cgroup that a user names, and whether a process is in it, from /proc and mountinfo (see
+ * cgroup.h).
  *
- * A line of mountinfo is "ID PARENT DEV ROOT MOUNTPOINT OPTIONS [TAGS...] - TYPE SOURCE SUPER": for a
- * cgroup mount, ROOT is the cgroup that MOUNTPOINT shows, and SUPER has the controllers of v1. Both
- * paths have blanks and backslashes as octal escapes.
+ * A line of mountinfo is "ID PARENT DEV ROOT MOUNTPOINT OPTIONS [TAGS...] - TYPE SOURCE SUPER": for a cgroup mount,
+ * ROOT is the cgroup that MOUNTPOINT shows, and SUPER has the controllers of v1. Both paths have blanks and
+ * backslashes as octal escapes.
  */
 #include "proc/cgroup.h"
 

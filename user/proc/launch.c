@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * launch.c - a child that waits before execve, and the files that it will map.
+ * launch.c - starts a program that waits before its execve, so that probes can be placed in the files that it will
+ * map.
  *
- * Two channels, both close-on-exec: `go`, on which the child waits for one byte, and `failed`, on which it
- * sends the errno of a failed execve; a successful execve closes it. `go` is a socket pair because writing to a
- * pipe whose reader was killed raises SIGPIPE. When we end, the child reads end of file on `go` and exits. That
- * is not enough when another child of ours still holds our end, so the kernel is asked to kill it as well (a
- * parent-death signal, withdrawn just before execve, which would keep it).
+ * There are two channels, both close-on-exec. On `go` the child waits for one byte. On `failed` it sends the errno of
+ * a failed execve; a successful execve closes it. `go` is a socket pair, because writing to a pipe whose reader was
+ * killed raises SIGPIPE.
  *
- * All signals are blocked across fork so that no handler of ours can run in the child.
+ * When heaptap ends, the child reads end of file on `go` and exits. Another child that still has our end open would
+ * prevent that, so the kernel kills the child as well: by a parent-death signal, withdrawn just before execve, which
+ * would inherit it.
+ *
+ * All signals are blocked across fork so that no handler of heaptap can run in the child.
  */
 #include "proc/launch.h"
 

@@ -128,7 +128,7 @@ static int check_what_is_given(const struct select_options *opts, struct err *wh
 	if (!opts->has_pids && !opts->is_all && !has_kinds(opts))
 		return err_set(
 			why, -EINVAL,
-			"nothing to follow: give at least one of -p PID, --comm, --exe, --user, "
+			"nothing to track: give at least one of -p PID, --comm, --exe, --user, "
 			"--cgroup, --container, or --all");
 	return 0;
 }

@@ -29,13 +29,12 @@
  *   low  = V / (2B)           * chi2(0.025, 2 B^2 / V)
  *   high = (V+w^2) / (2(B+w)) * chi2(0.975, 2 (B+w)^2 / (V+w^2))
  * For small sizes, whose weights are all R, it is the exact Poisson interval. "Exact" means that every truth is covered
- * in at least 95 %; as counts are whole numbers, nearly all are covered in more: the rows with under 30 samples in the
- * two coverage tests in tests/unit/test_estimate.c in 97.4 and 98.2 %. An interval that is called 95 % and is right in
- * 98 hides what the samples do tell. So both ends are taken from the even mixture of the two distributions, the mid-P
- * interval of Fay and Kim (2017, "Confidence intervals for directly standardized rates using mid-p gamma intervals"):
- * it covers the same rows in 95.8 and 97.3 %. w must be the weight of an allocation that was NOT seen: R, not the mean
- * weight V / B of those that were seen. With the mean weight, rows of mixed sizes with few samples were covered in 75
- * to 90 % of the simulated runs. The price of R: rows of equally large blocks are covered more often than promised.
+ * in at least 95 %; counts are whole numbers, so nearly all are covered in more: 97.4 and 98.2 % for the rows with under
+ * 30 samples in the two coverage tests of tests/unit/test_estimate.c. That is wider than 95 % needs. So both ends come
+ * from the even mixture of the two distributions, the mid-P interval of Fay and Kim (2017, "Confidence intervals for
+ * directly standardized rates using mid-p gamma intervals"): 95.8 and 97.3 %. w is the weight of an allocation that was
+ * NOT seen, R. (With the mean weight V / B of the seen ones, rows of mixed sizes and few samples were covered in only 75 to
+ * 90 %.) So rows of equally large blocks are covered more often than promised.
  *
  * Only rows with a sample are shown. That condition matters when there is one sample: of many call sites that each
  * allocate far less than R, now and then one gets a row with B = R, and an interval that begins at a few hundredths of

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* import.c - heap profiles of other allocators, which are texts; see pprof.h. */
+/*
+ * import.c - reads the heap profiles of other allocators, which are texts: jemalloc's heap_v2, gperftools' heap and
+ * growth, and either with names, as from jeprof --raw (see pprof.h).
+ */
 #include "profile/pprof.h"
 
 #include "base/err.h"

@@ -177,8 +177,7 @@ char *recording_why_unknown(const struct recording *r, const char *comm,
 
 	if (r->has_nameless_frees) {
 		snprintf(buf, RECORDING_TEXT_BUF,
-			 "The function of its allocator that frees has no name (a stripped "
-			 "program).");
+			 "The free function of its allocator has no name (a stripped program).");
 		return buf;
 	}
 	recording_limit_text(&r->limit, limit);

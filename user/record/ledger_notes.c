@@ -81,7 +81,7 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 				   "they were probed or ended",
 				   0 },
 		[MISJUDGED] = { LEDGER_SUM, "nested_misjudged",
-				"sampled calls that were wrongly taken for the allocator's own",
+				"sampled calls of the program that were taken for calls inside the allocator",
 				0 },
 		[UNSEEN_ALLOCATORS] = { LEDGER_SUM, "unseen_allocators",
 					"files with an allocator whose functions have no names: "
@@ -140,8 +140,8 @@ int ledger_notes_add(struct profile *p, const struct ledger_lines *l)
 
 	if (!err && l->misjudged_path)
 		err = profile_comment(p,
-				      "not exact: calls of the allocator in '%s' were taken for "
-				      "its own; their allocations are missing",
+				      "not exact: calls of the allocator from '%s' were taken for "
+				      "its inner calls; their allocations are missing",
 				      l->misjudged_path);
 	for (size_t i = 0; i < LEDGER_LINE_CNT && !err; i++)
 		if (l->line[i].kind != LEDGER_ACTIVITY && l->line[i].value)
@@ -149,7 +149,7 @@ int ledger_notes_add(struct profile *p, const struct ledger_lines *l)
 					      (unsigned long long)l->line[i].value,
 					      l->line[i].meaning,
 					      l->is_of_all && is_common(i) ?
-						      "; of all followed processes together" :
+						      "; of all tracked processes together" :
 						      "");
 	return err;
 }

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* make.c - see make.h. */
+/*
+ * make.c - makes one answer of heaptap serve: a profile, a difference, or the growth of stacks, in the requested
+ * format (see make.h).
+ *
+ * It runs in a child process. The samples come from a snapshot, from the past of the stacks (http/past.h), or from a
+ * saved profile; a difference has two of these.
+ */
 #include "record/make.h"
 
 #include <poll.h>

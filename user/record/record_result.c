@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* record_result.c - see record_result.h. */
+/*
+ * record_result.c - the end of a recording: writes the profile and its page, prints the largest rows and the losses,
+ * and explains a recording in which nothing was sampled (see record_result.h).
+ */
 #include "record/record_result.h"
 
 #include <sys/resource.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recorder.c - see recorder.h; recorder_open.c sets it up.
+ * recorder.c - one recording, from its start to its last snapshot: an event loop (see recorder.h). recorder_open.c
+ * sets it up.
  *
- * One event loop. At the end the allocation probes are taken out first; then the live map is read while frees are
- * still seen; then the other probes are taken out. If the guardian is killed, the recording ends with what there
- * is.
+ * The order at the end keeps the snapshot right: the allocation probes are removed, then the live map is read while
+ * frees are still seen, then the other probes are removed. If the guardian is killed, the recording ends with the
+ * samples that there are.
  */
 
 #include <signal.h>

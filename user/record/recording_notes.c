@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recording_notes.c - see recording_notes.h.
+ * recording_notes.c - the comments of a profile and its struct recording: the target, the times, the source of
+ * samples, the cost, the losses (see recording_notes.h).
  *
- * A profile of several processes has one sum. It lacks what processes hold whose frees are not
- * watched, so these are named. In-use is unknown only if that is so for all of them.
+ * A profile of several processes has one sum. Processes whose frees are not tracked are missing from its heap in use,
+ * so they are named. Heap in use is called unknown only if that holds for all of them.
  */
 #include "record/recording_notes.h"
 
@@ -361,7 +362,7 @@ static int comment_time(const struct recording_facts *f, struct profile *p)
 	if (f->is_delta)
 		return profile_comment(
 			p,
-			"recorded: allocations in %s until %s, and heap in use of all since "
+			"recorded: the allocations of %s until %s, and heap in use since "
 			"attach",
 			elapsed, end);
 	return profile_comment(p,
@@ -608,7 +609,7 @@ static int comment_exec_held(const struct recording_facts *f, struct profile *p)
 		err = profile_comment(
 			p,
 			"in use at exec: %s in %lld blocks by %s, gone when it executed "
-			"another program; in no value",
+			"another program; not in the rows",
 			bytes, llround(h->held.objects), image);
 	}
 	if (!err && f->exec_held_cnt > NAMED_MAX)

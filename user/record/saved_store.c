@@ -23,7 +23,7 @@ static const struct {
 	[KEEP_SIGNAL] = { "signal", "ended by signal " },
 	[KEEP_EXIT] = { "exit", "exited with status " },
 	[KEEP_EXEC] = { "exec", "executed another program" },
-	[KEEP_GONE] = { "gone", "no longer followed, or its end was not seen" },
+	[KEEP_GONE] = { "gone", "no longer tracked, or its end was not seen" },
 };
 #define REASON_CNT (sizeof(reasons) / sizeof(*reasons))
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * saver.c - see saver.h.
+ * saver.c - watches the tracked processes for reasons to save a profile: a peak, a near memory limit, an end (see
+ * saver.h).
  *
- * Watches the running processes for reasons to save a profile, compares these with the rules, and answers for what is
- * saved. Which profiles are made now, and what becomes of those saved before: saved_jobs.c.
- *
- * Jobs of ended processes wait in a list (saved_jobs.c), because nothing else knows of them any more. For running
- * processes the reason (peak, limit) is stored as a want of the process until a child is started.
+ * saved_jobs.c chooses the profiles that are made now, and removes old ones. The job of an ended process waits in its
+ * list; for a running process the reason (peak, limit) is a pending save of the process until a child is started.
  */
 #include "record/saver.h"
 

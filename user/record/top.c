@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * top.c - see top.h.
+ * top.c - `heaptap top`: a recording whose event loop also draws the screen (see top.h).
  *
- * The recording's loop runs, and the screen is its guest. Every few seconds a forked child takes a snapshot, looks
- * up names and hands over a profile, as if the recording ended then: the loop never waits for names. A child takes
- * at most a tenth of the time of one CPU: the next one waits accordingly.
+ * Every few seconds a forked child takes a snapshot, looks up names and hands over a profile, as if the recording
+ * ended then. So the loop never waits for names. Children take at most a tenth of the time of one CPU: the next one
+ * waits accordingly.
  */
 #include "record/top.h"
 

@@ -488,7 +488,7 @@ static void put_help(struct drawing *d)
 		"w      save a profile of what is shown, for heaptap report",
 		"Up, Down, PgUp, PgDn, Home, End: move",
 		"",
-		"SHARE: of all that is in use.",
+		"SHARE: of the total in use.",
 		"IN USE: bytes allocated since heaptap attached, and not freed.",
 		"A ? after IN USE: fewer than four samples; after GROWTH: may be noise.",
 		"GROWTH: of the last minute. ALLOC: of the last seconds.",

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.c - see limits.h. For the definition of growth, and when it counts: profile/growth.c. */
+/*
+ * limits.c - compares a profile with the limits of heaptap check: each passes, fails or is unknown, with the reason
+ * (see limits.h). profile/growth.c defines growth, and when it counts.
+ */
 #include "report/limits.h"
 
 #include "base/err.h"
@@ -156,8 +159,8 @@ static void say_least(const struct report *r, struct limit_result *res)
 	size_t at = 0;
 	const char *what = report_next_unseen(r->p, &at);
 
-	snprintf(res->why, sizeof(res->why), "The process grew by more than twice that: %s",
-		 what ? what : "");
+	snprintf(res->why, sizeof(res->why),
+		 "The process grew by more than twice its heap in use: %s", what ? what : "");
 }
 
 /* Compare the interval with the limit. A lossy profile keeps no limit, because what was lost may be the excess. */
@@ -458,7 +461,7 @@ static int judge_more(struct limits *l, const struct profile *before)
 	if (res->verdict == LIMIT_BROKEN && (d.side[0].r->is_lossy || is_since(d.side[0].r))) {
 		res->verdict = LIMIT_UNKNOWN;
 		snprintf(res->why, sizeof(res->why),
-			 "A part of the baseline was lost: it may have had as much in use");
+			 "The baseline has losses: it may have had as much in use");
 	}
 	advise_rate(d.side[1].r, res);
 	if (res->verdict != LIMIT_KEPT)

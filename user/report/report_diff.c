@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_diff.c - see report_diff.h.
+ * report_diff.c - the rows of a difference of two profiles, each with its interval (see report_diff.h).
  *
- * In the interval of a difference a - b, each end is as far from a - b as both errors reach
- * together,
+ * In the interval of a difference a - b, each end is as far from a - b as both errors reach together,
  *	low  = (a - b) - sqrt((a - a_low)^2 + (b_high - b)^2)
  *	high = (a - b) + sqrt((a_high - a)^2 + (b - b_low)^2)
- * (Zou and Donner 2008, "Construction of confidence limits about effect measures", called MOVER
- * there). This keeps the fact that a row of few samples is more uncertain upwards than downwards,
- * which a normal interval ignores: a row that is in one profile only has an interval in the other,
- * too, from 0 to what may have been missed.
+ * (Zou and Donner 2008, "Construction of confidence limits about effect measures", who call it MOVER). Unlike a normal
+ * interval this stays lopsided where a row has few samples and is more uncertain upwards. A row that only one profile has
+ * gets an interval in the other, too: from 0 to the bytes that may have been missed.
  *
- * The profiles are treated as independent. Two moments of one recording share the blocks that lived
- * at both, so their difference is known better than the interval says, never worse.
+ * The profiles are treated as independent. Two moments of one recording share the blocks that lived at both, so the
+ * interval of their difference is too wide, never too narrow.
  *
- * A difference is also made into one profile, with its two values, blocks and bytes. For pprof's readers the values of
- * before are negative, so that sums are changes. For the picture they are positive: the picture knows that the first
- * samples are those of before.
+ * A difference is also made into one profile with the samples of both. For pprof's readers the values of before are
+ * negative, so that sums are changes. For the flame graph they are positive, and the first samples are those of
+ * before.
  */
 #include "report/report_diff.h"
 

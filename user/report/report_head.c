@@ -243,7 +243,7 @@ static void add_held(const struct report *r, struct report_line *l)
 		snprintf(title, sizeof(title), "In use, allocated since %.20s: ", text);
 	} else if (recording_of(r)->is_known && !recording_of(r)->is_from_start)
 		/* scripts look for the line that begins so, and read its seventh word */
-		snprintf(title, sizeof(title), "Held of what was allocated meanwhile: ");
+		snprintf(title, sizeof(title), "Held (allocated while recording, not freed): ");
 	else
 		snprintf(title, sizeof(title), "In use: ");
 	report_line_add(l, "", "%s%s%s", title, is_least ? "at least " : "",

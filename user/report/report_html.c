@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_html.c - a report as one file with pictures that needs nothing else: no network, no
- * heaptap, no recorded program. Or a page of heaptap serve, which has script and style: html_base
- * of the options.
+ * report_html.c - writes a report as one self-contained HTML file with a flame graph, or as a page of heaptap serve, which
+ * has script and style of its own (html_base of the options).
  *
  * viewer.html is the page; a line "@WORD@" is replaced by a part of this profile. viewer.js draws
  * from @DATA@:
@@ -11,8 +10,8 @@
  *	funcs		{ name, module, file, own }: arrays of the same length
  *	nodes		{ up, func }: the tree of report_html_priv.h; the parent of node i is i - up[i]; node 0 is the root
  *	samples		{ node, thread, process, scope, values, variances, counts }: node as the difference to the
- *			last; thread, process and scope: -1 = none; process is empty if there is one at most; values[measure], variances[] and counts[] (of samples) are
- *			arrays as long as node
+ *			last; thread, process and scope: -1 = none; process is empty if there is one at most;
+ *			values[measure], variances[] and counts[] (of samples) are arrays as long as node
  *	threads, processes, scopes	of the samples; a scope is an array of its path's names
  *	measures	{ key, title, unit, objects, variance, is_known, why }: objects: the measure that counts the
  *			blocks, variance: index of variances and counts (enum error); -1 = none

@@ -278,9 +278,9 @@ static int check_pinned(const struct profile *p, const struct report_options *o,
 		return 0;
 	return err_set(
 		why, -ENODATA,
-		"it has no pinned_space: only heaptap record has it, of a process that runs "
-		"on and whose heap could be read, and heaptap serve with ?pinned=1; --notes may "
-		"say why it is missing");
+		"it has no pinned_space: only heaptap record has it, for a process that still "
+		"runs and whose heap could be read, and heaptap serve with ?pinned=1. --notes "
+		"may give the reason");
 }
 
 static int check_ages(const struct profile *p, const struct report_options *o, struct err *why)

@@ -51,7 +51,7 @@ static void report_put_legend(const struct report *r, const struct report_marks 
 		report_put_wrapped("? fewer than 4 samples: order of magnitude only", 2,
 				   report_columns(r), out);
 	if (marks->has_minimum)
-		report_put_wrapped("> several peaks are one row: together at least that much", 2,
+		report_put_wrapped("> the row sums up several peaks: at least this much", 2,
 				   report_columns(r), out);
 }
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * daemon.c - see daemon.h and daemon_priv.h.
+ * daemon.c - heaptap serve: sets up its parts, runs them in one event loop, changes them when the configuration does,
+ * and takes them down (see daemon.h and daemon_priv.h).
  *
- * Sets up the parts in the order in which things can be refused, runs them in one event loop, changes them when the
- * configuration does, and takes them down. The loop only waits and hands out turns: signals, ticks, the kernel's events,
- * HTTP, the children that make profiles, and pushes; each part knows what to do in its own.
+ * The parts are set up in the order in which they can fail. The loop only waits and hands out turns: signals, ticks,
+ * the kernel's events, HTTP, the children that make profiles, and pushes.
  *
- * BPF goes on recording, whatever the loop does. The loop may be held up for some time by: the first read of a
- * large executable (its unwind table is made), taking probes out, and reading the live map for a snapshot.
+ * BPF goes on recording while the loop is busy. The loop may be busy for long with the first read of a large
+ * executable (its unwind table is made), the removal of probes, and the reading of the live map for a snapshot.
  *
- * The periodic work finds processes to follow, reads what processes count themselves, and reclaims what ended ones left.
- * /proc is scanned each second, and sooner in a storm of forks; only a small part of the time is spent on scans then.
- * In between, the kernel's mapping events tell which process has loaded a library; without them only the scans find
- * that. Ended processes are cleaned up in small pieces, so that a tick stays short.
+ * The periodic work finds processes to track, reads what processes count themselves, and reclaims the entries of ended
+ * ones. /proc is scanned each second, and sooner in a storm of forks, but only for a small part of the time. Between
+ * scans the kernel's mapping events tell which process has loaded a library. Ended processes are cleaned up in small
+ * pieces, so that a tick stays short.
  */
 #include "serve/daemon_priv.h"
 
@@ -98,14 +98,15 @@ static const struct {
 	[HT_SHARED_LIVE] = { "live samples (--max-live)",
 			     "its new allocations are missing from heap in use" },
 	[HT_SHARED_TOTALS] = { "sums (--max-stacks)",
-			       "its new allocations are missing from allocated" },
+			       "its new allocations are missing from bytes allocated" },
 	[HT_SHARED_STACKS] = { "stacks (--max-stacks)", "its new stacks are missing" },
-	[HT_SHARED_CONTEXTS] = { "threads and scopes", "its new ones are not distinguished" },
-	[HT_SHARED_SCOPES] = { "scopes", "its new ones are shown as (other)" },
-	[HT_SHARED_LABELS] = { "labels", "its new ones are missing" },
+	[HT_SHARED_CONTEXTS] = { "threads and scopes",
+				 "its new threads and scopes are not distinguished" },
+	[HT_SHARED_SCOPES] = { "scopes", "its new scopes are shown as (other)" },
+	[HT_SHARED_LABELS] = { "labels", "its new labels are missing" },
 	[HT_SHARED_BINS] = { "sizes and lifetimes (--max-stacks)",
-			     "those of its new allocations are not all known" },
-	[HT_SHARED_INSTANCES] = { "live tasks", "its new ones are not distinguished" },
+			     "sizes and lifetimes of its new allocations are incomplete" },
+	[HT_SHARED_INSTANCES] = { "live tasks", "its new tasks are not distinguished" },
 };
 _Static_assert(sizeof(words) / sizeof(*words) == HT_SHARED_CNT, "one for each table");
 
@@ -139,7 +140,7 @@ static void tell(struct reader *reader, const struct ht_image_key *key,
 
 	process_glance(reader, (pid_t)key->tgid, &info);
 	log_warn("serve: PID %u (%s) has used up its share of the table of %s (%u entries): %s; "
-		 "other processes lose nothing",
+		 "other processes are not affected",
 		 key->tgid, info.comm, words[table].table, image->used[table], words[table].loss);
 }
 
@@ -283,7 +284,7 @@ static uint64_t reader_since_ns(const struct daemon *d)
 static void look_for_processes(struct daemon *d, uint64_t now)
 {
 	if (follow_look(d->follow))
-		log_warn("serve: out of memory: processes are followed late");
+		log_warn("serve: out of memory: processes are tracked late");
 	if (now >= d->ticks.scan_due_ns) {
 		ticks_scan(d);
 		pushes_offer(d->pushes, d->session->files);
@@ -451,7 +452,7 @@ static int follow_changes(struct daemon *d)
 		governor_resume_after_stop(d->session->governor, "serve");
 	if (err) { /* one process's; the others go on */
 		if (!guardian_is_lost(d->guardian)) /* that has its own line */
-			log_warn("serve: cannot follow a change of a process: %s", strerror(-err));
+			log_warn("serve: cannot update a tracked process: %s", strerror(-err));
 		if (err == -ENOMEM)
 			return err;
 	}

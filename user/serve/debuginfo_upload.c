@@ -400,8 +400,7 @@ static void fail(struct debuginfo_upload *u, enum push_verdict verdict, const ch
 		return;
 	}
 	if (!u->fails)
-		log_warn("push: '%s' cannot be given debug information: %s; trying again until it "
-			 "works",
+		log_warn("push: cannot send debug information to '%s': %s; retrying",
 			 u->opts.http.target.name, text);
 	/* An upload that the server still believes to be in progress is this one. */
 	f->is_forced = f->is_forced || u->step >= STEP_SEND;

@@ -429,13 +429,13 @@ static void refuse(struct follow *f, struct seen *s, const struct process_info *
 	s->waits_for_room = is_want_of_room(err);
 	if (err == -EDQUOT) {
 		if (!was_told && log_limit_allows(&f->log, now_ns()))
-			log_warn("serve: PID %d (%s) is not followed: too many processes of user "
-				 "%u are followed",
+			log_warn("serve: PID %d (%s) is not tracked: too many processes of user "
+				 "%u are tracked",
 				 s->pid, info->comm, info->uid);
 	} else if (s->waits_for_room) {
 		f->room_tries -= f->room_tries > 0;
 		log_msg(was_told ? LOG_DEBUG : LOG_WARN,
-			"serve: PID %d (%s) is not followed yet: no room (%s); retrying when "
+			"serve: PID %d (%s) is not tracked yet: no room (%s); retrying when "
 			"others have ended",
 			s->pid, info->comm, err == -E2BIG ? "too many processes" : strerror(-err));
 	} else if (err != -ESRCH &&
@@ -492,7 +492,7 @@ static void attach(struct follow *f, struct seen *s, const struct process_info *
 		s->is_refused = true;
 		f->room_tries -= s->waits_for_room && f->room_tries > 0;
 		log_msg(s->waits_for_room && was_told ? LOG_DEBUG : LOG_WARN,
-			"serve: PID %d (%s) is not followed: %s", s->pid, info.comm, refusal);
+			"serve: PID %d (%s) is not tracked: %s", s->pid, info.comm, refusal);
 		return;
 	}
 	err = follow_room_check_files();
@@ -512,7 +512,7 @@ static void attach(struct follow *f, struct seen *s, const struct process_info *
 		return;
 	if (!err) {
 		follow_room_add(&f->room, info.uid);
-		log_info("serve: following PID %d (%s)", s->pid, info.comm);
+		log_info("serve: tracking PID %d (%s)", s->pid, info.comm);
 		return;
 	}
 	tracker_remove(f->tracker, s->pid);
@@ -640,7 +640,7 @@ static void let_go(struct follow *f)
 
 		if (s && s->is_selected)
 			continue;
-		log_info("serve: no longer following PID %d", pid);
+		log_info("serve: no longer tracking PID %d", pid);
 		tracker_remove(f->tracker, pid);
 	}
 }
@@ -658,7 +658,7 @@ static bool find_named_again(const struct follow *f, pid_t pid, struct seen *ret
 		*ret = *n;
 		if (runs && n->start_time_ticks != now.start_time_ticks)
 			log_warn("serve: PID %d has ended; the process that has this PID now is "
-				 "not followed",
+				 "not tracked",
 				 pid);
 		return true;
 	}

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * live_processes.c - see daemon_priv.h.
+ * live_processes.c - what each tracked process has in use, by scope and thread pool: for the pages and /metrics of
+ * heaptap serve (see daemon_priv.h).
  *
- * The snapshot has one row per context, which is finer than what is shown: threads of a pool, and labels, are
- * summed up to cells of {process, scope, pool}. Then a process's cells are placed side by side, and the book
- * (http/series_table.c) chooses those that are shown.
+ * A row of a snapshot is one context: a process, a thread, a scope, labels. Threads of a pool, and labels, are summed
+ * up to one cell of {process, scope, pool}. The book (http/series_table.c) chooses the cells of a process that are
+ * shown.
  */
 
 #include <poll.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* live_view.c - see daemon_priv.h. */
+/*
+ * live_view.c - the data of the pages and of /metrics: one snapshot shared by requests, and what the kernel says about
+ * the memory of the tracked processes (see daemon_priv.h).
+ */
 #include <dirent.h>
 
 #include "base/hmap.h"
@@ -219,7 +222,7 @@ static int stack_watch_tick(const struct result_source *src)
 	return err;
 }
 
-_Static_assert(INUSE_PAST_PROCESSES_CAP >= HT_TARGETS_CAP, "each that is followed has a past");
+_Static_assert(INUSE_PAST_PROCESSES_CAP >= HT_TARGETS_CAP, "each that is tracked has a past");
 
 struct sums {
 	const struct result_source *src;

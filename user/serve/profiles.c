@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* profiles.c - see daemon_priv.h. */
+/*
+ * profiles.c - answers requests for profiles: waits until they are due, takes one snapshot for all of them, has a
+ * child process make the files, and sends these (see daemon_priv.h).
+ */
 #include "serve/daemon_priv.h"
 
 #include <sys/mman.h>

@@ -67,7 +67,7 @@ static void log_dropped(struct push_queue *q)
 		return;
 	q->dropped_logged_cnt = s.dropped_cnt;
 	log_warn(
-		"push: '%s' %s: %zu profiles wait, and there is no room for more; the oldest are dropped (%llu so far)",
+		"push: '%s' %s: the queue is full (%zu profiles): the oldest are dropped (%llu so far)",
 		q->opts.http.target.name,
 		q->stats.is_failing ? "does not "
 				      "respond" :
@@ -96,8 +96,7 @@ static void on_recovery(struct push_queue *q)
 static void on_failure(struct push_queue *q, uint32_t pause_s, const char *text)
 {
 	if (!q->stats.is_failing)
-		log_warn("push: '%s': %s; trying again until it works", q->opts.http.target.name,
-			 text);
+		log_warn("push: '%s': %s; retrying", q->opts.http.target.name, text);
 	q->stats.is_failing = true;
 	q->fails++;
 	q->retry_ns = now_ns() + pause_s * NS_PER_S +

@@ -121,7 +121,8 @@ static void answer_page(const struct requests_parts *parts, struct http_exchange
 	int err = write_page(parts, r, format, &text);
 
 	if (err == -ESRCH) {
-		http_error(x, 404, "process %d is not followed: / lists those that are\n", r->pid);
+		http_error(x, 404, "process %d is not tracked: / lists the tracked processes\n",
+			   r->pid);
 		return;
 	}
 	if (err) {
@@ -173,7 +174,7 @@ static void answer_pprof_index(struct http_exchange *x)
 			"<p>Profiles for <code>go tool pprof</code>; debug=1: as text</p>\n"
 			"<ul>\n"
 			"<li><a href=\"allocs?debug=1\">allocs</a> allocations since a process "
-			"is followed; seconds=N: within N seconds\n"
+			"is tracked; seconds=N: within N seconds\n"
 			"<li><a href=\"heap?debug=1\">heap</a> heap in use\n"
 			"<li><a href=\"cmdline\">cmdline</a> the command line of the process\n"
 			"</ul></body></html>\n",
@@ -195,12 +196,12 @@ static pid_t only_process(const struct requests_parts *parts, struct http_exchan
 		used += (size_t)snprintf(list + used, sizeof(list) - used, " %d",
 					 tracker_running_at(parts->tracker, i));
 	if (cnt)
-		http_error(x, 400,
-			   "this page is of one process: ask for /pid/PID%s (or ?pid=PID); "
-			   "followed:%s%s\n",
-			   http_request(x)->path, list, used < sizeof(list) - 16 ? "" : " ...");
+		http_error(
+			x, 400,
+			"this page is of one process: use /pid/PID%s (or ?pid=PID); tracked:%s%s\n",
+			http_request(x)->path, list, used < sizeof(list) - 16 ? "" : " ...");
 	else
-		http_error(x, 404, "no process is followed now\n");
+		http_error(x, 404, "no process is tracked now\n");
 	return 0;
 }
 
@@ -417,7 +418,8 @@ static void answer_process(const struct requests_parts *parts, struct http_excha
 
 		if (!pid || tracker_follows(parts->tracker, pid))
 			continue;
-		http_error(x, 404, "process %d is not followed: / lists those that are\n", pid);
+		http_error(x, 404, "process %d is not tracked: / lists the tracked processes\n",
+			   pid);
 		return;
 	}
 	if (r->endpoint == ENDPOINT_PPROF_INDEX)

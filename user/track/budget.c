@@ -1,48 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * budget.c - see budget.h.
+ * budget.c - decides how much of a process is recorded, so that its probes stay within the overhead limit (see
+ * budget.h).
  *
- * The overhead of a process is the share of its CPU time that goes into probes: hits times the cost
- * of a hit on this machine, plus the measured time for the stacks of sampled allocations. The limit
- * is a share of the CPU time of the process, or of one CPU where that is more: a process that
- * mostly sleeps is not harmed. When the overhead is above the limit, something is given up:
+ * The overhead is the share of a process's CPU time that goes into probes: hits times the cost of a hit on this
+ * machine, plus the measured time for the stacks of samples. The limit is a share of the CPU time of the process, or
+ * of one CPU if that is more: a process that mostly sleeps is not harmed. Above the limit a step is taken:
  *
- *   coarse    a coarser sampling rate, if the samples are what costs
- *   allocs    the probes on frees, about half of the hits: without them in-use is not known
- *   off       everything; tried again from time to time
+ *	coarse	a coarser sampling rate, if the samples are what costs
+ *	allocs	no probes on frees, which are about half of the hits: heap in use becomes unknown
+ *	off	no probes; retried from time to time
  *
- * No step has probes in for a part of the time: whether a burst is seen would be chance, in-use is
- * not known that way anyway, and attaching and detaching cost, too.
+ * Down. Measurements predict the cost of each step, with a, f and s the cost of allocation hits, free hits and samples
+ * per time of the program's own work. The first step that is predicted to keep the limit is taken:
  *
- * Down. Measurements tell what each step would cost, with a, f and s the cost of allocation hits,
- * free hits and samples per time of the program's own work:
- *   full a+f+s    coarse a+f+s/4^k    allocs a+s or a+s/4^k
- * so the first step that is predicted to keep the limit is taken directly. Lost in-use does not
- * come back, so the verdict is not hasty. It needs
- * - a look of LOOK_CPU_NS of CPU time, or LOOK_NS of the clock,
- * - a mean above DOWN times the limit, both recently (RECENT_NS), so that what is over has no
- *   consequence, and for longer (MEAN_NS), so that a burst counts by its share of the whole. 1.1 keeps the
- *   promised one and a half times the limit as seen from outside (E2E_LOADS=20); 1.35 does not,
- * - moments above the limit at least SPREAD_NS apart, the last of them now: one burst says nothing of a
- *   server that sleeps otherwise, even if it used all of its CPU time, and what is over costs nothing
- *   any more.
+ *	full a+f+s	coarse a+f+s/4^k	allocs a+s or a+s/4^k
  *
- * Up again, also directly, when what would come back is predicted to stay below UP of the limit for
- * a waiting time. The wait doubles if the step had to be taken back soon after, so that probes of a
- * process whose load swings around the limit are not attached and detached all the time.
+ * Lost heap in use does not come back, so one burst is not enough. A step needs LOOK_CPU_NS of CPU time or LOOK_NS of
+ * the clock, and a mean above DOWN times the limit, both recently (RECENT_NS), so that a burst that is over does not
+ * count, and for longer (MEAN_NS), so that a burst counts by its share. It also needs moments above the limit at least
+ * SPREAD_NS apart, the last of them now. With DOWN = 1.1 the overhead seen from outside stays below 1.5 times the
+ * limit (E2E_LOADS=20); with 1.35 it does not.
  *
- * Kill switch. Two or three seconds are long for a process that is brought to a halt. If the probes
- * take more than BUDGET_KILL_SHARE of its CPU time, and more than the limit, in BUDGET_KILL_CNT
- * intervals in a row, in each of which it used about a third of a CPU, they go at once: 0.4 s after
- * it began. 0.8 means a program slowed down to a fifth; only programs that do nothing but allocate
- * and free small blocks get there. So does a program that grows, as long as there is memory.
- * Measured: blocks of 64 bytes that are written to are at 0.93 and fill 64 MiB in 0.4 s; of 256
- * bytes at 0.83; of 1 KiB, where the kernel's page faults are half of it, at 0.48. Just then people
- * want to see in-use, as the OOM killer comes next, and it cannot last. So intervals in which less
- * than half of what is allocated is freed do not count for the kill switch, only for the verdict.
+ * Up. Steps are undone, also directly, when the predicted cost stays below UP of the limit for a waiting time. The
+ * wait doubles if the step had to be taken again soon after, so that probes are not attached and detached all the
+ * time.
  *
- * Off. A trial watches allocations for TRIAL_CPU_NS of CPU time. The wait before it is so long that
- * trials take TRIAL_PART of the limit on average, and it doubles after each failed trial.
+ * Kill switch. All probes go at once if they take more than BUDGET_KILL_SHARE of the CPU time, and more than the
+ * limit, in BUDGET_KILL_CNT intervals in a row, in each of which the process used about a third of a CPU: after 0.4 s.
+ * A share of 0.8 is a program slowed down to a fifth. Programs that only allocate and free small blocks reach it, and
+ * so do programs that grow: 0.93 for blocks of 64 bytes that are written to (64 MiB in 0.4 s), 0.83 for 256 bytes,
+ * 0.48 for 1 KiB. Heap in use matters most just before the OOM killer comes. So an interval in which less than half of
+ * the bytes are freed does not count for the kill switch.
+ *
+ * Off. A trial records allocations for TRIAL_CPU_NS of CPU time. The waits between trials are so long that trials take
+ * TRIAL_PART of the limit on average, and double after each failed trial.
  */
 #include "track/budget.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* files.c - see files.h. */
+/*
+ * files.c - the table of files that tracked processes map: each is identified, read once, compiled to unwind rows and
+ * entry points of allocators, and forgotten when it is no longer mapped (see files.h).
+ */
 #include "track/files.h"
 
 #include <elf.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * governor.c - see governor.h.
+ * governor.c - keeps the probes of tracked processes within the overhead limit: measures their cost, and takes the
+ * steps that budget.c chooses (see governor.h).
  *
- * This file has the steps: which processes have a budget, the looks at its use, and what each step
- * asks of the probes. Its units detach and attach them.
+ * A unit is the set of processes that have one budget. A step makes its probes detach, attach or sample more coarsely.
  */
 #include "track/governor.h"
 

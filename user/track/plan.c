@@ -1,36 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plan.c - see policy.h.
+ * plan.c - chooses how the tracked processes share the probes of a file: links of their own, one event, or one link
+ * for all (see policy.h).
  *
- * All probes at one place of one file are in one list. Every hit in a process that has a breakpoint
- * there walks the whole list: with one link for each of K processes, K entries, of which one
- * matters. A session link for another process also asks for the return, so from the second process
- * on every allocation pays for its return. An event that processes share is one entry with a list
- * of processes that is searched fast, but its return is always probed. A link for all has no list,
- * but puts its breakpoints into every process.
+ * All probes at one place of one file are in one list, and every hit there walks the whole list. So links of K
+ * processes cost each of them K entries. A session link of another process also asks for the return, so from the
+ * second process on every allocation pays for its return. A shared event is one entry with a list of processes that is
+ * searched fast, but its return is always probed. A link for all has no list, but puts its breakpoints into every
+ * process.
  *
  * Measured, ns per hit of one process while others are tracked too (x86-64 VM, 6.18):
  *
- *   others at the same place           0     1    10    50   100   300
- *   session link each (allocations)  460   744  1331  3872  7017
- *   multi link each (frees)          451   506   783  1828  3209  8856
- *   shared event, entry              489   499   495   592   788  1720
- *   shared event, only the return    727   742   745   853  1049  1986
- *   one link for all                 460   460   460   460   460   460
+ *	others at the same place           0     1    10    50   100   300
+ *	session link each (allocations)  460   744  1331  3872  7017
+ *	multi link each (frees)          451   506   783  1828  3209  8856
+ *	shared event, entry              489   499   495   592   788  1720
+ *	shared event, only the return    727   742   745   853  1049  1986
+ *	one link for all                 460   460   460   460   460   460
  *
- * The processes of a shared event are searched from the one added last, so the table's numbers are
- * those of the process added first. The processes that hit most are kept in front: adding a process
- * once more and removing it at its old place costs a fraction of a ms, and delays neither its own
- * hits nor those of others.
+ * A shared event searches from the process added last, so its numbers are those of the process added first. The
+ * processes that hit most are moved to the front: each is added once more and removed at its old place, in a fraction
+ * of a ms and without delay for any hit.
  *
- * Own links for the process that hits most, while the others share the event, were measured, too
- * (bench_event_floor, "links of its own" and "shared, beside that"). That process is spared the
- * return, but its hits search all processes of the event in vain, and the hits of the others pass
- * one more consumer. What one gains the others lose, so a file has one sharing for all of its
- * processes.
+ * A file has one sharing for all of its processes: with links of its own beside the event, one process gains what the
+ * others lose (bench_event_floor, "links of its own" and "shared, beside that").
  *
- * The model is a straight line through each row, in units of the cost of a hit and a return on this
- * machine, because a slow kernel makes both the trap and the list slower.
+ * The model is a straight line through each row, in units of the cost of a hit and a return on this machine, because a
+ * slow kernel makes both the trap and the list slower.
  */
 #include "track/policy.h"
 

@@ -19,7 +19,7 @@ int session_new(const char *command, enum attach_mode wanted, struct session **r
 	s->command = command;
 	err = kernel_features_probe(&s->features);
 	if (err) {
-		log_error("%s: cannot find out what the kernel can do: "
+		log_error("%s: cannot test the features of the kernel: "
 			  "%s",
 			  command, strerror(-err));
 		goto out;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tracked.c - see tracker_priv.h. */
+/*
+ * tracked.c - what is known of one tracked process: reads its mappings, has new files compiled (files.h), and gives
+ * the mapping set to the kernel (see tracker_priv.h).
+ */
 #include "track/tracker_priv.h"
 
 #include "base/clock.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tracker.c - see tracker.h.
+ * tracker.c - begins and ends the tracking of processes, handles the kernel's events, and does the periodic work (see
+ * tracker.h).
  *
- * This file begins and ends tracking, handles events, and does periodic work. tracker_ask.c answers
- * questions. tracked.c keeps what is known of a process, and reads it.
+ * tracker_ask.c answers questions. tracked.c reads a process and keeps what is known of it.
  */
 #include "track/tracker_priv.h"
 
