@@ -122,17 +122,22 @@ void heap_pages_add(struct heap_pages *h, uint64_t addr, uint64_t bytes, enum he
 {
 	uint32_t class = use == HEAP_LIVE ? heap_class_of(bytes) : 0;
 	uint64_t end = addr + bytes, part;
+	double weight;
 	size_t pin = 0;
 
 	h->sum->cnt[use]++;
 	h->sum->bytes[use] += bytes;
-	if (use == HEAP_LIVE && h->classes) {
-		h->classes[class].live_cnt++;
-		h->classes[class].live_bytes += bytes;
-	}
 	if (use == HEAP_LIVE) {
+		/* the program's block */
+		pin = resident_pins_found(h->pins, addr + h->lead_bytes + 16);
+		weight = resident_pins_weight(h->pins, pin);
 		types_add(h->types, h->type, bytes);
-		pin = resident_pins_found(h->pins, addr + 16); /* the program's block */
+		types_record(h->types, h->type, weight);
+		if (h->classes) {
+			h->classes[class].live_cnt++;
+			h->classes[class].live_bytes += bytes;
+			resident_recorded_add(&h->classes[class].recorded, weight);
+		}
 	}
 	if (page_down(addr) != h->page) {
 		end_page(h); /* of a heap before, or empty */
