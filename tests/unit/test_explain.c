@@ -358,7 +358,7 @@ static void test_verdict(void **state)
 {
 	struct glibc g = { 0 };
 	struct glibc_arena arenas[9] = { 0 };
-	struct verdict v;
+	struct verdict v = { 0 };
 
 	assert_string_equal(CAUSE(&g, 0, 0, 0, &v, ROW_LIVE, 90, ROW_FILES, 10), "live");
 	assert_non_null(strstr(v.text, "Mostly live malloc blocks (90.0 MiB, 90 %)."));
@@ -423,7 +423,7 @@ static void test_verdict_jemalloc(void **state)
 	struct jemalloc je = { .sum = { .dirty = 60 * MIB,
 					.bins[3].pinned_bytes = 5 * MIB,
 					.bins[4].pinned_bytes = 25 * MIB } };
-	struct verdict v;
+	struct verdict v = { 0 };
 
 	assert_string_equal(CAUSE_JE(&g, &je, 0, 0, 0, &v, ROW_JE_DIRTY, 60, ROW_JE_PINNED, 30,
 				     ROW_FILES, 10),
