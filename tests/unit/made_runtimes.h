@@ -68,7 +68,8 @@ static void no_refresh(void *ctx, uint64_t addr, size_t bytes)
 	(void)bytes;
 }
 
-static inline void add_map(struct made *h, uint64_t start, uint64_t bytes, const char *path, bool is_write)
+static inline void add_map(struct made *h, uint64_t start, uint64_t bytes, const char *path,
+			   bool is_write)
 {
 	h->list[h->maps.list.cnt++] = (struct mapping){ .map = { .start_addr = start,
 								 .end_addr = start + bytes,
@@ -120,7 +121,7 @@ static inline void end(struct made *h)
 #define JAVA_HEAP 0xf0000000ULL
 
 static inline uint64_t add_counter(struct made *h, uint64_t addr, const char *name, uint64_t value,
-			    const char *text)
+				   const char *text)
 {
 	uint32_t *words = (uint32_t *)(void *)at(h, addr), data = 20 + 64;
 
@@ -195,8 +196,8 @@ static inline void make_v8(struct made *h, int version)
 #define GO_SPANS 0x7f0000000000ULL
 #define GO_SPAN(n) (GO_SPANS + 128 * 1024 + (n)*160ULL)
 
-static inline void make_span(struct made *h, int n, uint32_t state_off, uint64_t first, uint64_t pages,
-		      uint8_t state)
+static inline void make_span(struct made *h, int n, uint32_t state_off, uint64_t first,
+			     uint64_t pages, uint8_t state)
 {
 	uint64_t start = GO_HEAP + first * 8192;
 

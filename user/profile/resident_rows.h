@@ -47,7 +47,8 @@ struct resident_recorded {
 #define RESIDENT_CLASS_BYTES 80
 struct resident_reading_class {
 	char name[RESIDENT_CLASS_BYTES]; /* a longer one is cut */
-	uint64_t from_bytes, to_bytes; /* the smallest and largest block, as the program asked for it */
+	uint64_t from_bytes,
+		to_bytes; /* the smallest and largest block, as the program asked for it */
 	uint64_t live_cnt, live_bytes;
 	struct resident_recorded recorded;
 };

@@ -111,8 +111,7 @@ bool report_find_before_class(const struct report *r, const struct resident_clas
 	const char *name = profile_text(r->p, c->name_str);
 	double off, late_bytes;
 
-	if (!heap || !c->live_cnt || !isfinite(c->recorded.cnt) ||
-	    !isfinite(c->recorded.variance))
+	if (!heap || !c->live_cnt || !isfinite(c->recorded.cnt) || !isfinite(c->recorded.variance))
 		return false;
 	off = SURE * sqrt(fmax(c->recorded.variance, 0)) + unseen_objects(r, c) +
 	      calls_meanwhile(r, heap, &late_bytes);
