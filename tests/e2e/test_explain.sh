@@ -148,7 +148,14 @@ if [ "$(wc -l </proc/swaps)" = 1 ] && [ -n "${TESTS_WHOLE:-}" ]; then
 	truncate -s 256M "$work/swap" && swap_device=$(losetup -f --show "$work/swap" 2>/dev/null) && mkswap "$swap_device" >/dev/null && swapon "$swap_device"
 fi
 if [ "$(wc -l </proc/swaps)" -gt 1 ]; then
-	planted swapped 'cause == "swapped" and j["swap_bytes"] > 40 * MiB and "swapped out" in text'
+	start "$bin/heaps" swapped /dev/null
+	footprint "$target" >"$work/before"
+	explain -p "$target" -f json
+	footprint "$target" >"$work/after"
+	judge swapped - - 'cause == "swapped" and j["swap_bytes"] > 40 * MiB and "swapped out" in text'
+	grep -q '^VmSwap:[[:space:]]*[1-9]' "$work/before" && cmp -s "$work/before" "$work/after" && ok "swapped: the process is as it was" ||
+		not_ok "swapped: the process is as it was" "$(diff "$work/before" "$work/after" | xargs)"
+	kill_target
 else
 	skip swapped "there is no swap"
 fi
@@ -159,9 +166,9 @@ starts=5 seen=0 failed=
 [ -z "${TESTS_WHOLE:-}" ] || starts=500
 if have java; then
 	for ((i = 0; i < starts; i++)); do
-		java -Xmx64m -Xlog:disable -version >/dev/null 2>&1 &
+		java -Xmx64m -Xshare:off -version >/dev/null 2>&1 &
 		target=$!
-		sleep 0.$((RANDOM % 3))$((RANDOM % 10))
+		sleep 0.0$((RANDOM % 10))
 		explain -p "$target" -f json
 		if [ $status = 0 ] && said=$(python3 "$work/judge.py" "$work/out" - - True - - 2>&1); then
 			seen=$((seen + 1))
