@@ -161,4 +161,25 @@ exec {never_in}>&-
 kill -9 "$second"
 wait "$second" 2>/dev/null
 kill_target
+
+# beside a recording: those that are older than it
+start "$bin/classes" grow
+attach --rate 1
+rows_are_read
+sleep 3
+stop_recorder
+explain -p "$target" -f json
+cp "$work/heaptap.out" "$work/shown"
+"$heaptap" report -f json "$work/p.pb.gz" >"$work/json" 2>"$work/err"
+said=$(python3 -c '
+import json, sys
+report, now = (json.load(open(name)) for name in sys.argv[1:])
+before = {c["class"]: c for c in report["allocated_before"]["classes"]}
+orders = next(c["blocks"] for c in now["classes"] if c["name"] == "shop::Order<int>")
+recorded = sum(row["inuse_objects"] for row in report["rows"])
+print(recorded, "recorded,", orders, "live later, older:", before)
+sys.exit(not (recorded > 1000 and before["shop::Session"]["objects"] == 20000 and
+	30000 <= before["shop::Order<int>"]["objects_high"] and before["shop::Order<int>"]["objects"] <= orders - recorded + 200))' "$work/json" "$work/out" 2>&1) &&
+	grep -q 'by C++ class: ' "$work/shown" && ok "older than a recording, by class" || not_ok "older than a recording, by class" "$said" "$work/shown" "$work/err"
+kill_target
 e2e_end

@@ -70,7 +70,7 @@ static void test_pins(void **state)
 
 	made_heap_whole(&h);
 	for (uint64_t at = MADE_HEAP + MADE_HEAP_BYTES; at > MADE_HEAP; at -= 16)
-		assert_int_equal(vec_push(&pins.list, (struct resident_pin){ at - 16, at }), 0);
+		assert_int_equal(vec_push(&pins.list, (struct resident_pin){ at - 16, at, 1 }), 0);
 	assert_int_equal(resident_pins_share(&pins), 0);
 	h.pins = &pins;
 	assert_int_equal(made_walk(&h, &g), 0);
@@ -125,7 +125,7 @@ static void check_memalign(const struct made_version *version)
 
 		if (blocks[i].off)
 			addr = mmapped(&h, at, blocks[i].off, blocks[i].pages);
-		assert_int_equal(vec_push(&pins.list, (struct resident_pin){ addr, addr }), 0);
+		assert_int_equal(vec_push(&pins.list, (struct resident_pin){ addr, addr, 1 }), 0);
 		at += blocks[i].pages * MEMORY_PAGE;
 	}
 	counts = (uint32_t *)((char *)made_word(&h, MADE_PARAMETERS) + version->n_mmaps_max_off);

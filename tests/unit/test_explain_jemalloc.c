@@ -81,7 +81,7 @@ static void test_pins(void **state)
 
 	make(&h, false);
 	for (uint64_t at = HEAP; at < h.map_list[MAP_HEAP].map.end_addr; at += 16)
-		assert_int_equal(vec_push(&pins.list, (struct resident_pin){ at, at }), 0);
+		assert_int_equal(vec_push(&pins.list, (struct resident_pin){ at, at, 1 }), 0);
 	assert_int_equal(resident_pins_share(&pins), 0);
 	h.pins = &pins;
 	for (int i = 0; i < 2; i++) /* a second walk does not add to the first */
@@ -173,6 +173,33 @@ static void test_none(void **state)
 		*word(&h, BSS + i) = HEAP + i * 64 % HEAP_BYTES;
 	read_tree(&h, &je);
 	assert_int_equal(je.tree_cnt, 0);
+	release(&h);
+}
+
+/* Built for addresses of 57 bits it has three levels of 2^15 words, and two words for a page. It is not read. */
+static void test_wide_addresses(void **state)
+{
+	const uint64_t inner = LEAF + 0x100000, pages = HEAP_BYTES / MEMORY_PAGE;
+	uint64_t words[HEAP_BYTES / MEMORY_PAGE];
+	struct made h;
+	struct jemalloc je;
+
+	make(&h, false);
+	memcpy(words, word(&h, LEAF), sizeof(words));
+	memset(word(&h, LEAF), 0, sizeof(words));
+	memset(word(&h, BSS), 0, BSS_BYTES);
+	for (uint64_t i = 0; i < pages; i++) {
+		uint64_t at = LEAF + 16 * ((HEAP / MEMORY_PAGE + i) % (1 << 15));
+
+		*word(&h, at) = words[i] & ((1ULL << 48) - 1) & ~127ULL; /* the descriptor alone */
+		*word(&h, at + 8) = words[i] >> 48 << 5 | (words[i] & 127);
+	}
+	*word(&h, ROOT + 8 * (HEAP >> 42)) = inner;
+	*word(&h, inner + 8 * ((HEAP >> 27) % (1 << 15))) = LEAF;
+	read_tree(&h, &je);
+	assert_int_equal(je.tree_cnt, 0);
+	for (size_t i = 0; i < MAP_CNT; i++)
+		assert_int_equal(h.map_list[i].taken_bytes, 0);
 	release(&h);
 }
 
@@ -280,9 +307,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),  cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_absent), cmocka_unit_test(test_not_believed),
-		cmocka_unit_test(test_none),   cmocka_unit_test(test_lies),
-		cmocka_unit_test(test_torn),   cmocka_unit_test(test_random),
-		cmocka_unit_test(test_late),   cmocka_unit_test(test_pins),
+		cmocka_unit_test(test_none),   cmocka_unit_test(test_wide_addresses),
+		cmocka_unit_test(test_lies),   cmocka_unit_test(test_torn),
+		cmocka_unit_test(test_random), cmocka_unit_test(test_late),
+		cmocka_unit_test(test_pins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -463,6 +463,24 @@ static void test_before(void **state)
 		end.hit_cnt = 1500;
 		end.late_hit_cnt = 20;
 		end.is_counted = i != 6;
+		end.classes[0] = (struct resident_reading_class){ .from_bytes = 985,
+								  .to_bytes = 1000,
+								  .live_cnt = 2500,
+								  .live_bytes = 2500 * 1008,
+								  .recorded = { 1000, 0 } };
+		end.classes[1] = (struct resident_reading_class){ .name = "shop::Order",
+								  .live_cnt = 500,
+								  .live_bytes = 500 * 112 };
+		/* as many as calls were made meanwhile: it is not sure that one is older */
+		end.classes[2] = (struct resident_reading_class){ .name = "shop::Late",
+								  .live_cnt = 20,
+								  .live_bytes = 20 * 64 };
+		/* a sum of samples */
+		end.classes[3] = (struct resident_reading_class){ .name = "shop::Sampled",
+								  .live_cnt = 500,
+								  .live_bytes = 500 * 64,
+								  .recorded = { 100, 10000 } };
+		end.class_cnt = 4;
 		end.is_proved = i != 7;
 		if (i == 8)
 			end = unknown("denied");
@@ -490,13 +508,23 @@ static void test_before(void **state)
 				text,
 				"\"allocated_before\":{\"objects\":2000,\"objects_low\":1980,"
 				"\"objects_high\":2020,\"bytes\":2008000,\"bytes_low\":1956000,"
-				"\"bytes_high\":2036000}"));
+				"\"bytes_high\":2036000,\"classes\":[\n"
+				"{\"class\":null,\"from_bytes\":985,\"to_bytes\":1000,\"objects\":1500,"
+				"\"objects_low\":1480,\"objects_high\":1520,\"bytes\":1512000},\n"
+				"{\"class\":\"shop::Order\",\"from_bytes\":null,\"to_bytes\":null,"
+				"\"objects\":500,\"objects_low\":480,\"objects_high\":500,\"bytes\":56000},\n"
+				"{\"class\":\"shop::Sampled\",\"from_bytes\":null,\"to_bytes\":null,"
+				"\"objects\":400,\"objects_low\":184,\"objects_high\":500,\"bytes\":25600}]}"));
 		free(text);
 		text = report_of(p, REPORT_TEXT);
-		assert_int_equal(!!strstr(text,
-					  "\nAllocated before, and live at the end: 2.00k blocks, "
-					  "1.91 MiB (1.87 MiB to 1.94 MiB)\n"),
-				 cases[i].is_known);
+		assert_int_equal(
+			!!strstr(
+				text,
+				"\nAllocated before, and live at the end: 2.00k blocks, "
+				"1.91 MiB (1.87 MiB to 1.94 MiB)\n"
+				"  by size: 985 to 1000 bytes 1.50k (1.44 MiB)\n"
+				"  by C++ class: shop::Order 500 (54.7 KiB), shop::Sampled 400 (25.0 KiB)\n"),
+			cases[i].is_known);
 		free(text);
 		profile_free(p);
 	}
@@ -600,7 +628,7 @@ static void test_pins(void **state)
 	assert_int_equal(resident_pins_share(&pins), -ENODATA);
 	assert_int_equal(resident_pins_found(&pins, 16) + resident_pins_found(NULL, 16), 0);
 	for (uint64_t i = 100; i > 0; i--)
-		assert_int_equal(vec_push(&pins.list, (struct resident_pin){ 32 * i, i }), 0);
+		assert_int_equal(vec_push(&pins.list, (struct resident_pin){ 32 * i, i, 1 }), 0);
 	assert_int_equal(resident_pins_share(&pins), 0);
 	for (uint64_t i = 0, at = 0; i < 4000; i++, at = i * 1601 % 400 * 16)
 		assert_int_equal(resident_pins_found(&pins, at),

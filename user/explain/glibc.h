@@ -55,6 +55,7 @@ enum heap_use {
 struct heap_class {
 	uint64_t live_cnt, live_bytes;
 	double pinned_bytes;
+	struct resident_recorded recorded; /* with pins */
 	uint64_t alone_bytes; /* free on pages with live blocks of this class alone: what freeing these would add */
 };
 
@@ -81,6 +82,7 @@ struct heap_pages {
 	struct types *types; /* NULL: not wanted */
 	struct resident_pins *pins; /* likewise */
 	uint32_t type; /* of the live block that is added next */
+	uint64_t lead_bytes; /* what lies before its chunk */
 	bool top_is_given; /* malloc_trim() gives back the end of the top */
 	uint64_t top_step; /* in pieces of so many bytes */
 

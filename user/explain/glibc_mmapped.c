@@ -117,8 +117,7 @@ static void search_mapping(struct search *s, const struct mapping *map)
 		s->pages->type = memory_word(s->memory, at + off + 16, &word) ?
 					 types_find(s->g->types, word) :
 					 0;
-		/* it has pages of its own, and pins nothing */
-		(void)resident_pins_found(s->g->pins, at + off + 16);
+		s->pages->lead_bytes = off;
 		heap_pages_add(s->pages, at, bytes, HEAP_LIVE);
 	}
 }

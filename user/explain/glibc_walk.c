@@ -651,6 +651,8 @@ static void judge(struct walk *w, const struct heap_class *classes)
 		w->g->classes[i].live_bytes += classes[i].live_bytes;
 		w->g->classes[i].pinned_bytes += classes[i].pinned_bytes;
 		w->g->classes[i].alone_bytes += classes[i].alone_bytes;
+		w->g->classes[i].recorded.cnt += classes[i].recorded.cnt;
+		w->g->classes[i].recorded.variance += classes[i].recorded.variance;
 	}
 }
 

@@ -127,6 +127,30 @@ static void add_live(struct heap_pages *h, uint32_t class, size_t pin)
 	h->live[h->live_cnt++].type = h->type;
 }
 
+/* Return its number among the pins, or 0. */
+static size_t count_live(struct heap_pages *h, uint32_t class, uint64_t addr, uint64_t bytes)
+{
+	double weight = 0;
+	size_t pin = 0;
+
+	if (h->pins) {
+		/* the program's block */
+		pin = resident_pins_found(h->pins, addr + h->lead_bytes + 16);
+		weight = resident_pins_weight(h->pins, pin);
+	}
+	if (h->type) {
+		types_add(h->types, h->type, bytes);
+		types_record(h->types, h->type, weight);
+	}
+	if (h->classes) {
+		h->classes[class].live_cnt++;
+		h->classes[class].live_bytes += bytes;
+		if (pin)
+			resident_recorded_add(&h->classes[class].recorded, weight);
+	}
+	return pin;
+}
+
 void heap_pages_add(struct heap_pages *h, uint64_t addr, uint64_t bytes, enum heap_use use)
 {
 	uint32_t class = use == HEAP_LIVE ? heap_class_of(bytes) : 0;
@@ -135,15 +159,8 @@ void heap_pages_add(struct heap_pages *h, uint64_t addr, uint64_t bytes, enum he
 
 	h->sum->cnt[use]++;
 	h->sum->bytes[use] += bytes;
-	if (use == HEAP_LIVE && h->classes) {
-		h->classes[class].live_cnt++;
-		h->classes[class].live_bytes += bytes;
-	}
 	if (use == HEAP_LIVE) {
-		if (h->type)
-			types_add(h->types, h->type, bytes);
-		if (h->pins)
-			pin = resident_pins_found(h->pins, addr + 16); /* the program's block */
+		pin = count_live(h, class, addr, bytes);
 		/* most are small ones behind each other */
 		if (addr >= h->page && end < h->page + MEMORY_PAGE && !h->is_run) {
 			h->on_page[HEAP_LIVE] += (uint32_t)bytes;

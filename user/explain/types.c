@@ -223,6 +223,12 @@ void types_add(struct types *t, uint32_t type, uint64_t bytes)
 	t->list.data[type].pending.bytes += bytes;
 }
 
+void types_record(struct types *t, uint32_t type, double weight)
+{
+	if (t && type)
+		resident_recorded_add(&t->list.data[type].pending.recorded, weight);
+}
+
 void types_pin(struct types *t, uint32_t type, double bytes)
 {
 	if (t && type)
@@ -234,6 +240,8 @@ static void add_sum(struct type_sum *to, const struct type_sum *s)
 	to->cnt += s->cnt;
 	to->bytes += s->bytes;
 	to->pinned_bytes += s->pinned_bytes;
+	to->recorded.cnt += s->recorded.cnt;
+	to->recorded.variance += s->recorded.variance;
 }
 
 void types_settle(struct types *t, bool is_believed)

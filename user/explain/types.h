@@ -18,6 +18,7 @@
 #define HT_EXPLAIN_TYPES_H
 
 #include "explain/memory.h"
+#include "profile/resident_rows.h"
 
 #define TYPE_CNT_CAP 4096
 #define TYPE_NAME_CAP 2048 /* bytes, mangled or not */
@@ -25,6 +26,7 @@
 struct type_sum {
 	uint64_t cnt, bytes; /* live blocks */
 	double pinned_bytes; /* free memory that they are charged with: explain/glibc.h */
+	struct resident_recorded recorded;
 };
 
 struct type {
@@ -50,6 +52,8 @@ void types_free(struct types *t);
 uint32_t types_find(struct types *t, uint64_t word);
 /* A live block. */
 void types_add(struct types *t, uint32_t type, uint64_t bytes);
+/* ... that is one of the sampled ones: resident_pins_weight(). */
+void types_record(struct types *t, uint32_t type, double weight);
 void types_pin(struct types *t, uint32_t type, double bytes);
 /* What was added since the last call is to be believed, or forgotten. */
 void types_settle(struct types *t, bool is_believed);

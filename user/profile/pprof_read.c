@@ -160,6 +160,29 @@ static bool is_sound_row(const Perftools__Profiles__ResidentRow *m)
 	       m->end_bytes >= -RESIDENT_BYTES_CAP;
 }
 
+static int read_classes(struct reader *r, const Perftools__Profiles__Recording *m)
+{
+	int err = 0;
+
+	r->p->resident.classes.cnt = 0;
+	if (m->n_resident_class > RESIDENT_CLASS_CAP)
+		return 0;
+	for (size_t i = 0; i < m->n_resident_class && !err; i++) {
+		const Perftools__Profiles__ResidentClass *from = m->resident_class[i];
+		struct resident_class c = { .from_bytes = from->from_bytes,
+					    .to_bytes = from->to_bytes,
+					    .live_cnt = from->live_blocks,
+					    .live_bytes = from->live_bytes,
+					    .recorded = { from->recorded_blocks,
+							  from->recorded_variance } };
+
+		err = get_string(r, from->name, &c.name_str);
+		if (!err)
+			err = vec_push(&r->p->resident.classes, c);
+	}
+	return err;
+}
+
 /* A row that is not understood comes from a later version: then none is. */
 static int read_resident(struct reader *r, const Perftools__Profiles__Recording *m)
 {
@@ -188,6 +211,8 @@ static int read_resident(struct reader *r, const Perftools__Profiles__Recording 
 		if (!err)
 			err = vec_push(&to->list, row);
 	}
+	if (!err)
+		err = read_classes(r, m);
 	to->is_asked = !err;
 	return err;
 }

@@ -341,7 +341,32 @@ struct resident_messages {
 	Perftools__Profiles__ResidentLook begin, end;
 	Perftools__Profiles__ResidentRow rows[RESIDENT_ROW_CAP * 2];
 	Perftools__Profiles__ResidentRow *row_ptrs[RESIDENT_ROW_CAP * 2];
+	Perftools__Profiles__ResidentClass classes[RESIDENT_CLASS_CAP];
+	Perftools__Profiles__ResidentClass *class_ptrs[RESIDENT_CLASS_CAP];
 };
+
+static void set_classes(const struct resident_rows *from, struct resident_messages *m,
+			Perftools__Profiles__Recording *to)
+{
+	const struct resident_class *c;
+
+	to->resident_class = m->class_ptrs;
+	vec_each(&from->classes, c) {
+		size_t i = to->n_resident_class++;
+
+		perftools__profiles__resident_class__init(&m->classes[i]);
+		m->classes[i].name = c->name_str;
+		m->classes[i].from_bytes = c->from_bytes;
+		m->classes[i].to_bytes = c->to_bytes;
+		m->classes[i].live_blocks = c->live_cnt;
+		m->classes[i].live_bytes = c->live_bytes;
+		m->classes[i].recorded_blocks = c->recorded.cnt;
+		m->classes[i].recorded_variance = c->recorded.variance;
+		m->class_ptrs[i] = &m->classes[i];
+		if (to->n_resident_class == RESIDENT_CLASS_CAP)
+			break;
+	}
+}
 
 static void set_resident(const struct resident_rows *from, struct resident_messages *m,
 			 Perftools__Profiles__Recording *to)
@@ -354,6 +379,7 @@ static void set_resident(const struct resident_rows *from, struct resident_messa
 	m->end = look_message(&from->end);
 	to->resident_begin = &m->begin;
 	to->resident_end = &m->end;
+	set_classes(from, m, to);
 	to->resident_row = m->row_ptrs;
 	vec_each(&from->list, row) {
 		size_t i = to->n_resident_row;

@@ -50,6 +50,7 @@ void profile_free(struct profile *p)
 	vec_release(&p->comments);
 	vec_release(&p->scope_notes);
 	vec_release(&p->resident.list);
+	vec_release(&p->resident.classes);
 	free(p);
 }
 

@@ -31,6 +31,11 @@ int resident_reading_check(struct resident_reading *reading)
 			return -EINVAL;
 		sum += row->bytes;
 	}
+	if (reading->class_cnt > RESIDENT_CLASS_CAP)
+		return -EINVAL;
+	for (uint32_t i = 0; i < reading->class_cnt; i++)
+		if (!check_text(reading->classes[i].name, RESIDENT_CLASS_BYTES))
+			return -EINVAL;
 	return !reading->is_known || sum == (int64_t)reading->rss_bytes ? 0 : -EINVAL;
 }
 
@@ -91,6 +96,17 @@ void resident_pins_add(struct resident_pins *p, size_t number, double bytes)
 {
 	if (number)
 		p->bytes[number - 1] += (float)bytes;
+}
+
+double resident_pins_weight(const struct resident_pins *p, size_t number)
+{
+	return number ? p->list.data[number - 1].weight : 0;
+}
+
+void resident_recorded_add(struct resident_recorded *r, double weight)
+{
+	r->cnt += weight;
+	r->variance += weight * (weight - 1); /* (1 - p) / p^2, where weight is 1 / p */
 }
 
 double resident_pins_bytes(const struct resident_pins *p, uint64_t addr, uint64_t time_ns)

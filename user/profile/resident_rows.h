@@ -37,6 +37,22 @@ struct resident_reading_row {
 	int64_t bytes;
 };
 
+/* Of some live blocks, how many the samples of a recording stand for. */
+struct resident_recorded {
+	double cnt, variance;
+};
+
+/* Live blocks of one C++ class or, without a name, of one size. */
+#define RESIDENT_CLASS_CAP 16
+#define RESIDENT_CLASS_BYTES 80
+struct resident_reading_class {
+	char name[RESIDENT_CLASS_BYTES]; /* a longer one is cut */
+	uint64_t from_bytes,
+		to_bytes; /* the smallest and largest block, as the program asked for it */
+	uint64_t live_cnt, live_bytes;
+	struct resident_recorded recorded;
+};
+
 /* One reading, as a child hands it over: resident_reading_check() makes a foreign one safe. */
 struct resident_reading {
 	uint32_t is_known, is_proved; /* proved: all heaps that were found were read and verified */
@@ -53,6 +69,9 @@ struct resident_reading {
 	 * samples. */
 	uint64_t hit_cnt, late_hit_cnt;
 	struct resident_reading_row rows[RESIDENT_ROW_CAP];
+	/* Those with the most bytes that the recording does not have; none: it is not known. */
+	struct resident_reading_class classes[RESIDENT_CLASS_CAP];
+	uint32_t class_cnt, reserved;
 };
 
 /* The same in a profile, which holds the texts. */
@@ -69,10 +88,17 @@ struct resident_row {
 	int64_t begin_bytes, end_bytes;
 };
 
+struct resident_class {
+	int64_t name_str;
+	uint64_t from_bytes, to_bytes, live_cnt, live_bytes;
+	struct resident_recorded recorded;
+};
+
 struct resident_rows {
 	bool is_asked; /* a reading was tried: else the rest means nothing */
 	struct resident_look begin, end;
 	VEC(struct resident_row) list; /* of both readings */
+	VEC(struct resident_class) classes; /* of the end */
 };
 
 /* 0, or -EINVAL: it contradicts itself, or its texts are no texts. */
@@ -86,10 +112,12 @@ int resident_reading_check(struct resident_reading *reading);
 #define RESIDENT_PINS_CAP (1u << 20) /* these take two seconds at the end of a recording */
 struct resident_pin {
 	uint64_t addr, time_ns; /* time_ns: when it was allocated */
+	double weight; /* blocks that it stands for */
 };
 
 struct resident_pins {
 	uint64_t image; /* whose they are: tgid << 32 | generation */
+	bool is_all; /* the list has all of them: live blocks are counted by class, too */
 	VEC(struct resident_pin) list; /* by address, after resident_pins_share() */
 	float *bytes; /* of each; NAN: it was found in no heap. NULL: not shared */
 	size_t last; /* where resident_pins_found() was */
@@ -101,6 +129,9 @@ void resident_pins_release(struct resident_pins *p);
 /* A heap has a live block at addr; it pins nothing so far. Its number for resident_pins_add(); 0: it is none of these. */
 size_t resident_pins_found(struct resident_pins *p, uint64_t addr);
 void resident_pins_add(struct resident_pins *p, size_t number, double bytes);
+/* How many blocks that one stands for; 0 for none of these. */
+double resident_pins_weight(const struct resident_pins *p, size_t number);
+void resident_recorded_add(struct resident_recorded *r, double weight);
 /* What a block pins; NAN: not known. */
 double resident_pins_bytes(const struct resident_pins *p, uint64_t addr, uint64_t time_ns);
 

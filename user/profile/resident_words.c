@@ -63,6 +63,18 @@ static int add_row(struct profile *p, const struct resident_reading_row *from, b
 	return 0;
 }
 
+static int add_class(struct profile *p, const struct resident_reading_class *from)
+{
+	struct resident_class c = { .name_str = profile_str(p, from->name),
+				    .from_bytes = from->from_bytes,
+				    .to_bytes = from->to_bytes,
+				    .live_cnt = from->live_cnt,
+				    .live_bytes = from->live_bytes,
+				    .recorded = from->recorded };
+
+	return c.name_str < 0 || vec_push(&p->resident.classes, c) ? -ENOMEM : 0;
+}
+
 int resident_rows_set(struct profile *p, const struct resident_reading *begin,
 		      const struct resident_reading *end)
 {
@@ -78,6 +90,8 @@ int resident_rows_set(struct profile *p, const struct resident_reading *begin,
 		err = add_row(p, &begin->rows[i], false);
 	for (uint32_t i = 0; i < end->row_cnt && end->is_known && !err; i++)
 		err = add_row(p, &end->rows[i], true);
+	for (uint32_t i = 0; i < end->class_cnt && end->is_counted && !err; i++)
+		err = add_class(p, &end->classes[i]);
 	return err;
 }
 

@@ -515,11 +515,15 @@ static void list_pins(struct recorder *r)
 {
 	pid_t pid = r->targets.list.data[0].pid;
 	uint32_t generation = tracker_generation(r->session->tracker, pid);
+	int err;
 
 	if (tracker_counts(r->session->tracker).followed_cnt > 1)
 		return;
-	if (snapshot_list_blocks(r->session->engine, pid, generation, &r->pins) ||
-	    resident_pins_share(&r->pins))
+	err = snapshot_list_blocks(r->session->engine, pid, generation, &r->pins);
+	if (!err)
+		err = resident_pins_share(&r->pins);
+	r->pins.is_all = !err || err == -ENODATA;
+	if (!r->pins.is_all)
 		resident_pins_release(&r->pins);
 }
 

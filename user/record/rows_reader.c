@@ -15,6 +15,7 @@
 /* A child that is on its way has this much more. */
 #define ANSWER_NS (2 * NS_PER_S)
 #define CHILD_CPU_S 10
+#define CLASSES_EACH (RESIDENT_CLASS_CAP / 2) /* of sizes, and of C++ classes */
 /* Of a job: for a heap of 24 GiB, where each bit of a map is for 16 bytes. */
 #define JOB_DATA_BYTES (256ULL << 20)
 
@@ -88,6 +89,57 @@ static void set_row(const struct row *row, bool is_proved, struct resident_readi
 	ret->bytes = row->bytes;
 }
 
+static double unrecorded_bytes(const struct resident_reading_class *c)
+{
+	double part = c->live_cnt ? 1 - c->recorded.cnt / (double)c->live_cnt : 0;
+
+	return part * (double)c->live_bytes;
+}
+
+/* Keep those with the most, the most first; `first`: where those of its kind begin. */
+static void add_class(struct resident_reading *to, uint32_t first,
+		      const struct resident_reading_class *c)
+{
+	struct resident_reading_class *list = to->classes;
+	const double bytes = unrecorded_bytes(c);
+	uint32_t i = to->class_cnt;
+
+	if (bytes <= 0)
+		return;
+	if (i < first + CLASSES_EACH)
+		to->class_cnt++;
+	else if (unrecorded_bytes(&list[--i]) >= bytes)
+		return;
+	for (; i > first && unrecorded_bytes(&list[i - 1]) < bytes; i--)
+		list[i] = list[i - 1];
+	list[i] = *c;
+}
+
+/* By size, and by C++ class. */
+static void add_classes(const struct explanation *x, struct resident_reading *ret)
+{
+	const struct heap_class *classes = x->glibc.classes;
+	size_t cnt;
+	const struct type *types = types_list(x->types, &cnt);
+
+	for (uint32_t i = 0; classes && i < HEAP_CLASS_CNT; i++) {
+		struct resident_reading_class c = { .live_cnt = classes[i].live_cnt,
+						    .live_bytes = classes[i].live_bytes,
+						    .recorded = classes[i].recorded };
+
+		heap_class_range(i, &c.from_bytes, &c.to_bytes);
+		add_class(ret, 0, &c);
+	}
+	for (uint32_t first = ret->class_cnt, i = 0; i < cnt; i++) {
+		struct resident_reading_class c = { .live_cnt = types[i].sum.cnt,
+						    .live_bytes = types[i].sum.bytes,
+						    .recorded = types[i].sum.recorded };
+
+		snprintf(c.name, sizeof(c.name), "%.79s", types[i].name);
+		add_class(ret, first, &c);
+	}
+}
+
 static void make_reading(const struct explanation *x, struct resident_reading *ret)
 {
 	const struct glibc *g = &x->glibc;
@@ -108,6 +160,8 @@ static void make_reading(const struct explanation *x, struct resident_reading *r
 	for (size_t i = 0; i < ROW_CNT; i++)
 		if (x->rows.list[i].bytes)
 			set_row(&x->rows.list[i], ret->is_proved, &ret->rows[ret->row_cnt++]);
+	if (ret->is_counted && g->pins && g->pins->is_all)
+		add_classes(x, ret);
 }
 
 void rows_reader_read(pid_t pid, struct resident_pins *pins, uint64_t limit_ns,
@@ -118,7 +172,7 @@ void rows_reader_read(pid_t pid, struct resident_pins *pins, uint64_t limit_ns,
 	struct err why;
 
 	memset(ret, 0, sizeof(*ret));
-	if (!explain_process(pid, false, pins, limit_ns, &x, &why))
+	if (!explain_process(pid, pins && pins->is_all, pins, limit_ns, &x, &why))
 		make_reading(&x, ret);
 	else
 		snprintf(ret->why, sizeof(ret->why), "%.159s", why.text);

@@ -548,7 +548,9 @@ static int on_block(void *ctx, const struct ht_live_key *k, const struct ht_live
 		return 0;
 	if (to->list.cnt == RESIDENT_PINS_CAP)
 		return -EFBIG;
-	return vec_push(&to->list, (struct resident_pin){ k->addr, v->time_ns });
+	return vec_push(&to->list,
+			(struct resident_pin){ k->addr, v->time_ns,
+					       1 / estimate_threshold_probability(v->threshold) });
 }
 
 int snapshot_list_blocks(struct engine *e, pid_t pid, uint32_t generation, struct resident_pins *to)

@@ -10,6 +10,9 @@
  *
  * It is said only where the two are of the same blocks: all heaps were read to their ends, blocks in caches of threads were
  * told from live ones, all frees were watched, nothing was lost, and no memory is known to be unseen.
+ *
+ * By size and C++ class the reader of the heap counts it: its live blocks of a class, less what those of them stand for that
+ * the recording has sampled.
  */
 
 #include "profile/resident_words.h"
@@ -91,4 +94,35 @@ bool report_find_before(const struct report *r, struct report_before *ret)
 	ret->bytes_low = fmax(ret->bytes_low, 0);
 	ret->bytes_high = fmax(ret->bytes_high, 0);
 	return !isnan(ret->objects_high) && !isnan(ret->bytes_high);
+}
+
+/* Without a sample of a class the recording may still have blocks of it. */
+static double unseen_objects(const struct report *r, const struct resident_class *c)
+{
+	double middle = fmax(((double)c->from_bytes + (double)c->to_bytes) / 2, 1);
+
+	return r->rate_bytes > 1 ? UNSEEN_SAMPLES / -expm1(-middle / (double)r->rate_bytes) : 0;
+}
+
+bool report_find_before_class(const struct report *r, const struct resident_class *c,
+			      struct report_before_class *ret)
+{
+	const struct resident_look *heap = comparable_heap(r);
+	const char *name = profile_text(r->p, c->name_str);
+	double off, late_bytes;
+
+	if (!heap || !c->live_cnt || !isfinite(c->recorded.cnt) || !isfinite(c->recorded.variance))
+		return false;
+	off = SURE * sqrt(fmax(c->recorded.variance, 0)) + unseen_objects(r, c) +
+	      calls_meanwhile(r, heap, &late_bytes);
+	*ret = (struct report_before_class){
+		.name = name[0] ? name : NULL,
+		.from_bytes = c->from_bytes,
+		.to_bytes = c->to_bytes,
+		.objects = fmin((double)c->live_cnt - c->recorded.cnt, (double)c->live_cnt),
+	};
+	ret->objects_low = ret->objects - off;
+	ret->objects_high = fmin(ret->objects + off, (double)c->live_cnt);
+	ret->bytes = ret->objects * (double)c->live_bytes / (double)c->live_cnt;
+	return ret->objects_low > 0;
 }

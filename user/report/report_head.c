@@ -17,6 +17,7 @@
 #define GROWTH_BYTES_MIN (256 << 10)
 #define GROWTH_SHARE_MIN 0.01
 #define EXPLAINED_SHARE 0.9
+#define BEFORE_CLASSES_SHOWN 3
 
 static const struct recording *recording_of(const struct report *r)
 {
@@ -498,6 +499,34 @@ static void put_not_seen(const struct report *r, FILE *out)
 	}
 }
 
+/* The largest of those by size, or by C++ class. */
+static void put_before_classes(const struct report *r, bool is_by_size, FILE *out)
+{
+	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 4 };
+	char size[64], cnt[UNITS_BUF], bytes[UNITS_BUF], name[REPORT_FIT_BUF];
+	const struct resident_class *c;
+	struct report_before_class b;
+	int shown = 0;
+
+	vec_each(&r->p->resident.classes, c) {
+		if (!report_find_before_class(r, c, &b) || !b.name != is_by_size ||
+		    shown == BEFORE_CLASSES_SHOWN)
+			continue;
+		snprintf(size, sizeof(size), "%" PRIu64 " to %" PRIu64 " bytes", b.from_bytes,
+			 b.to_bytes);
+		report_line_add(&l, shown ? ", " : "", "%s%s %s (%s)",
+				shown	   ? "" :
+				is_by_size ? "  by size: " :
+					     "  by C++ class: ",
+				is_by_size ? size : report_fit_name(b.name, 40, name),
+				format_count(round(b.objects), cnt, sizeof(cnt)),
+				format_bytes(b.bytes, bytes, sizeof(bytes)));
+		shown++;
+	}
+	if (shown)
+		report_line_end(&l);
+}
+
 static void report_put_before(const struct report *r, FILE *out)
 {
 	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
@@ -520,6 +549,8 @@ static void report_put_before(const struct report *r, FILE *out)
 	report_line_add(&l, " ", "(%s to %s)", format_bytes(b.bytes_low, low, sizeof(low)),
 			format_bytes(b.bytes_high, high, sizeof(high)));
 	report_line_end(&l);
+	put_before_classes(r, true, out);
+	put_before_classes(r, false, out);
 }
 
 void report_put_head(const struct report *r, FILE *out)

@@ -388,8 +388,24 @@ static void put_resident(const struct report *r, struct json *j)
 	json_end(j, '}');
 }
 
+static void put_before_class(const struct report_before_class *c, struct json *j)
+{
+	json_line(j);
+	json_begin(j, NULL, '{');
+	json_text(j, "class", c->name);
+	put_optional(j, "from_bytes", !c->name, (int64_t)c->from_bytes);
+	put_optional(j, "to_bytes", !c->name, (int64_t)c->to_bytes);
+	json_number(j, "objects", 0, c->objects);
+	json_number(j, "objects_low", 0, c->objects_low);
+	json_number(j, "objects_high", 0, c->objects_high);
+	json_number(j, "bytes", 0, c->bytes);
+	json_end(j, '}');
+}
+
 static void put_before(const struct report *r, struct json *j)
 {
+	const struct resident_class *of;
+	struct report_before_class c;
 	struct report_before b;
 
 	if (!report_find_before(r, &b)) {
@@ -403,6 +419,11 @@ static void put_before(const struct report *r, struct json *j)
 	json_number(j, "bytes", 0, b.bytes);
 	json_number(j, "bytes_low", 0, b.bytes_low);
 	json_number(j, "bytes_high", 0, b.bytes_high);
+	json_begin(j, "classes", '[');
+	vec_each(&r->p->resident.classes, of)
+		if (report_find_before_class(r, of, &c))
+			put_before_class(&c, j);
+	json_end(j, ']');
 	json_end(j, '}');
 }
 

@@ -7,6 +7,7 @@
 #include "base/units.h"
 
 struct profile;
+struct resident_class;
 struct report;
 struct report_row;
 
@@ -81,6 +82,15 @@ struct report_before {
 };
 /* false: it is not known. */
 bool report_find_before(const struct report *r, struct report_before *ret);
+/* What of it is of a C++ class or, without a name, of a size. */
+struct report_before_class {
+	const char *name;
+	uint64_t from_bytes, to_bytes;
+	double objects, objects_low, objects_high, bytes;
+};
+/* false: of this class of the profile it is not sure that there are any. */
+bool report_find_before_class(const struct report *r, const struct resident_class *c,
+			      struct report_before_class *ret);
 
 /* Growth of value per minute, NAN: not known. */
 double report_per_minute(const struct report *r, int64_t value);

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SMALL_CNT 200000
@@ -26,9 +27,11 @@
 #define ENDED_CNT 4000
 #define THREAD_CNT 37
 #define BIG_CNT 40
+#define OWN_CNT 512 /* of a thread that is busy */
 
 static void *blocks[SMALL_CNT];
 static pthread_barrier_t barrier;
+static unsigned int churns_each = 1; /* before a pause */
 static size_t held_each = 8; /* of so many blocks of a thread one is held */
 
 static void *filled(size_t bytes)
@@ -207,28 +210,41 @@ static void plant_foreign(void)
 
 static void *churn(void *arg)
 {
-	static __thread void *own[512];
+	static __thread void *own[OWN_CNT];
 	unsigned int seed = (unsigned int)(uintptr_t)arg;
 
-	for (;;) {
+	for (size_t i = 0; i < OWN_CNT; i++)
+		own[i] = malloc(16 + (unsigned int)rand_r(&seed) % 3000);
+	pthread_barrier_wait(&barrier);
+	for (unsigned int i = 0;; i++) {
 		unsigned int at = (unsigned int)rand_r(&seed);
 
-		free(own[at % 512]);
-		own[at % 512] = malloc(16 + at % 3000);
-		usleep(20);
+		free(own[at % OWN_CNT]);
+		own[at % OWN_CNT] = malloc(16 + at % 3000);
+		if (i % churns_each == 0)
+			usleep(20);
 	}
 	return NULL;
 }
 
-/* 200,000 blocks are held while two threads allocate and free. */
+/* 200,000 blocks are held while two threads allocate and free: 50,000 times a second. */
 static void plant_busy(void)
 {
 	pthread_t thread;
 
 	plant_live();
+	pthread_barrier_init(&barrier, NULL, 3);
 	for (uintptr_t i = 1; i <= 2; i++)
 		if (pthread_create(&thread, NULL, churn, (void *)i))
 			exit(1);
+	pthread_barrier_wait(&barrier);
+}
+
+/* The same, 3,000,000 times a second. */
+static void plant_rush(void)
+{
+	churns_each = 100;
+	plant_busy();
 }
 
 /* Memory that is only read is the kernel's page of zeros, and none of it resident. */
@@ -295,7 +311,7 @@ static void plant_code(void)
 
 static void plant_memfd(void)
 {
-	int fd = memfd_create("planted", MFD_CLOEXEC);
+	int fd = (int)syscall(SYS_memfd_create, "planted", 1); /* no function of it in old glibc */
 
 	if (fd < 0 || ftruncate(fd, POOL_BYTES))
 		exit(1);
@@ -320,6 +336,49 @@ static void plant_file(void)
 	p = mapped(MAP_SHARED, PROT_READ, fd);
 	for (size_t i = 0; i < POOL_BYTES; i += 4096)
 		(void)p[i];
+}
+
+/* A file and anonymous memory that are mapped and never touched. */
+static void plant_untouched(void)
+{
+	int fd = open("heaps.untouched", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	static char part[1 << 20];
+
+	plant_live();
+	for (size_t i = 0; i < POOL_BYTES / sizeof(part); i++)
+		if (write(fd, part, sizeof(part)) != sizeof(part))
+			exit(1);
+	mapped(MAP_PRIVATE, PROT_READ | PROT_WRITE, fd);
+	for (int i = 0; i < 8; i++)
+		mapped(MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, PROT_READ | PROT_WRITE, -1);
+}
+
+/* Two pages of 2 MiB of hugetlbfs. */
+static void plant_hugetlb(void)
+{
+	const size_t bytes = 4 << 20;
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+
+	if (p == MAP_FAILED)
+		exit(1);
+	memset(p, 1, bytes);
+	plant_live();
+}
+
+/* All but a part of it is swapped out. */
+static void plant_swapped(void)
+{
+	char *p;
+
+	plant_live();
+	p = mapped(MAP_PRIVATE | MAP_ANONYMOUS, PROT_READ | PROT_WRITE, -1);
+	memset(p, 1, POOL_BYTES);
+	for (int i = 0; i < 50; i++) {
+		madvise(p, POOL_BYTES, MADV_PAGEOUT);
+		madvise((void *)((uintptr_t)blocks[1000] & ~4095ul), 16 << 20, MADV_PAGEOUT);
+		usleep(20000);
+	}
 }
 
 static char variables[POOL_BYTES];
@@ -409,16 +468,39 @@ static const struct {
 	const char *name;
 	void (*plant)(void);
 } plants[] = {
-	{ "top", plant_top },	    { "many", plant_many },	  { "live", plant_live },
-	{ "trim", plant_trim },	    { "pinned", plant_pinned },	  { "binned", plant_binned },
-	{ "arenas", plant_arenas }, { "mmapped", plant_mmapped }, { "trimmed", plant_trimmed },
-	{ "mapped", plant_mapped }, { "foreign", plant_foreign }, { "busy", plant_busy },
-	{ "zeros", plant_zeros },   { "forked", plant_forked },	  { "smashed", plant_smashed },
-	{ "deep", plant_deep },	    { "spread", plant_spread },	  { "huge", plant_huge },
-	{ "pool", plant_pool },	    { "code", plant_code },	  { "memfd", plant_memfd },
-	{ "shared", plant_shared }, { "file", plant_file },	  { "data", plant_data },
-	{ "stacks", plant_stacks }, { "ended", plant_ended },	  { "child", plant_child },
-	{ "leak", plant_leak },	    { "torn", plant_torn },
+	{ "top", plant_top },
+	{ "many", plant_many },
+	{ "live", plant_live },
+	{ "trim", plant_trim },
+	{ "pinned", plant_pinned },
+	{ "binned", plant_binned },
+	{ "arenas", plant_arenas },
+	{ "mmapped", plant_mmapped },
+	{ "trimmed", plant_trimmed },
+	{ "mapped", plant_mapped },
+	{ "foreign", plant_foreign },
+	{ "busy", plant_busy },
+	{ "zeros", plant_zeros },
+	{ "forked", plant_forked },
+	{ "smashed", plant_smashed },
+	{ "deep", plant_deep },
+	{ "spread", plant_spread },
+	{ "huge", plant_huge },
+	{ "pool", plant_pool },
+	{ "code", plant_code },
+	{ "memfd", plant_memfd },
+	{ "shared", plant_shared },
+	{ "file", plant_file },
+	{ "data", plant_data },
+	{ "stacks", plant_stacks },
+	{ "ended", plant_ended },
+	{ "child", plant_child },
+	{ "leak", plant_leak },
+	{ "torn", plant_torn },
+	{ "rush", plant_rush },
+	{ "untouched", plant_untouched },
+	{ "hugetlb", plant_hugetlb },
+	{ "swapped", plant_swapped },
 };
 
 static long anonymous_kb(void)
