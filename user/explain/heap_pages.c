@@ -130,13 +130,16 @@ void heap_pages_add(struct heap_pages *h, uint64_t addr, uint64_t bytes, enum he
 	if (use == HEAP_LIVE) {
 		/* the program's block */
 		pin = resident_pins_found(h->pins, addr + h->lead_bytes + 16);
-		weight = resident_pins_weight(h->pins, pin);
 		types_add(h->types, h->type, bytes);
-		types_record(h->types, h->type, weight);
 		if (h->classes) {
 			h->classes[class].live_cnt++;
 			h->classes[class].live_bytes += bytes;
-			resident_recorded_add(&h->classes[class].recorded, weight);
+		}
+		if (pin) { /* few are */
+			weight = resident_pins_weight(h->pins, pin);
+			types_record(h->types, h->type, weight);
+			if (h->classes)
+				resident_recorded_add(&h->classes[class].recorded, weight);
 		}
 	}
 	if (page_down(addr) != h->page) {
