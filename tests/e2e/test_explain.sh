@@ -95,6 +95,18 @@ if [ -n "$preload" ]; then
 else
 	skip "jemalloc is not called glibc's" "no jemalloc"
 fi
+# Of these two no heap is read: their memory stays with its mappings, and the text names them.
+for name in mimalloc tcmalloc_minimal; do
+	preload=$(ls /usr/lib/*/lib$name.so.[24] 2>/dev/null | head -n 1)
+	[ -n "$preload" ] || { skip "$name: by mapping" "not installed"; continue; }
+	start env LD_PRELOAD="$preload" "$bin/heaps" live "$work/info.xml"
+	explain -p "$target" -f json
+	judge "$name: by mapping" - - 'row("live") + row("trimmable") + row("pinned") < MiB and row("anonymous") + row("brk") > 40 * MiB'
+	explain -p "$target"
+	tr -s ' \n' ' ' <"$work/out" | grep -q "lib$name[^ ]* is loaded. heaptap does not read its heap" && ok "$name: said" ||
+		not_ok "$name: said" "status $status" "$work/out" "$work/err"
+	finish_target
+done
 OUT=heaps_static build_c heaps -static && {
 	start "$bin/heaps_static" live "$work/info.xml"
 	explain -p "$target" -f json
