@@ -30,7 +30,6 @@ if info != "-":
     for a, h in zip(arenas, heaps):
         t = {(e.get("type")): e for e in h.findall("total")}
         at = a["address"] + ": "
-        # the top is a part of it from 2.29 on
         has_top = "INFO_WITHOUT_TOP" not in os.environ
         n, rest = int(t["rest"].get("count")) - has_top, int(t["rest"].get("size"))
         want(at + str(a["why_not"]), a["is_proved"])

@@ -20,8 +20,10 @@ static void make(struct made *h, unsigned int which)
 		make_java(h, which);
 	else if (which < 5)
 		make_v8(h, 11 + (int)which - 2);
-	else
-		make_go(h, state_offs[which - 5]);
+	if (which < 5)
+		return;
+	make_go(h, state_offs[which - 5]);
+	h->list[0].rss_bytes = 2 * MIB; /* an input takes as long as there are pages */
 }
 
 /* Half of the changes are where a heap has its words: at the beginning of a part, or behind 128 KiB of it. */

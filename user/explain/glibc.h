@@ -15,7 +15,7 @@
  * says as well how far bins, fastbins and the caches of threads agree with the chunks that were found.
  *
  * Known: x86-64, 2.26 to 2.43. The caches of threads from 2.29 on; before, their blocks count as live, and so do those up
- * to 2.33 of threads that share an arena. Tried with 2.31, 2.36, 2.41 and 2.43 (tests/siblings/test_glibc.sh).
+ * to 2.33 of threads that share an arena. Tried with 2.28, 2.31, 2.36, 2.41 and 2.43 (tests/siblings/test_glibc.sh).
  */
 #ifndef HT_EXPLAIN_GLIBC_H
 #define HT_EXPLAIN_GLIBC_H

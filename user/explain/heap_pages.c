@@ -130,22 +130,19 @@ static void add_live(struct heap_pages *h, uint32_t class, size_t pin)
 /* Return its number among the pins, or 0. */
 static size_t count_live(struct heap_pages *h, uint32_t class, uint64_t addr, uint64_t bytes)
 {
-	double weight = 0;
-	size_t pin = 0;
+	/* the program's block */
+	size_t pin = resident_pins_found(h->pins, addr + h->lead_bytes + 16);
+	double weight;
 
-	if (h->pins) {
-		/* the program's block */
-		pin = resident_pins_found(h->pins, addr + h->lead_bytes + 16);
-		weight = resident_pins_weight(h->pins, pin);
-	}
-	if (h->type) {
-		types_add(h->types, h->type, bytes);
-		types_record(h->types, h->type, weight);
-	}
+	types_add(h->types, h->type, bytes);
 	if (h->classes) {
 		h->classes[class].live_cnt++;
 		h->classes[class].live_bytes += bytes;
-		if (pin)
+	}
+	if (pin) { /* few are */
+		weight = resident_pins_weight(h->pins, pin);
+		types_record(h->types, h->type, weight);
+		if (h->classes)
 			resident_recorded_add(&h->classes[class].recorded, weight);
 	}
 	return pin;
