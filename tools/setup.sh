@@ -108,7 +108,7 @@ fedora_check_dist() { :; }
 # Runtimes with a heap of their own, and programs as people have them.
 debian_siblings() {
 	want php-cli php-fpm ruby lua5.4 erlang-base mono-mcs mono-runtime mariadb-server memcached haproxy imagemagick ffmpeg \
-		libreoffice-writer-nogui ripgrep bat rsyslog
+		libreoffice-writer-nogui ripgrep bat rsyslog heaptrack
 }
 fedora_siblings() { want php-cli php-fpm ruby lua erlang mono-core mariadb-server memcached haproxy ImageMagick ripgrep bat rsyslog; }
 fedora_bench() { want bpftrace heaptrack jemalloc redis python3; }

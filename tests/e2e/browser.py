@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """A page in a real browser, without a library: the protocol of Chromium's developer tools, through two pipes.
 
-browser.py CHROMIUM FOLDER URL SCRIPT WIDTHxHEIGHT:light|dark|print...
+browser.py CHROMIUM FOLDER URL SCRIPT WIDTHxHEIGHT:light|dark|print|cpu...
 
 Opens the page anew for each screen, runs the file SCRIPT in it, which is an expression (a promise is waited for), and prints
 "WIDTHxHEIGHT:SCHEME LINE" for each line of what it gives; what the browser complains about is a line "console ...".
-With "print" it is on paper, of a reader who prefers dark screens, and FOLDER/print.pdf is what a printer would get.
+With "print" it is on paper, of a reader who prefers dark screens, and FOLDER/print.pdf is what a printer would get. With "cpu"
+the first line is "cpu MS": the processor time of the page's thread until it was drawn, which a busy machine does not change.
 
 browser.py CHROMIUM FOLDER
 
@@ -98,13 +99,19 @@ def look(url, script, screen):
     for domain in ("Page", "Runtime", "Log"):
         call(domain + ".enable", session)
     call("Emulation.setDeviceMetricsOverride", session, width=width, height=height, deviceScaleFactor=1, mobile=False)
-    dark_or_light = "dark" if scheme == "print" else scheme
+    dark_or_light = {"print": "dark", "cpu": "light"}.get(scheme, scheme)
     call("Emulation.setEmulatedMedia", session, media="print" if scheme == "print" else "",
          features=[{"name": "prefers-color-scheme", "value": dark_or_light}])
-    loaded = False
+    loaded, lines = False, []
+    call("Performance.enable", session, timeDomain="threadTicks")
     call("Page.navigate", session, url=url)
     while not loaded:
         note(next_message(60))
+    if scheme == "cpu":
+        call("Runtime.evaluate", session, awaitPromise=True,
+             expression="new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+        metrics = {one["name"]: one["value"] for one in call("Performance.getMetrics", session)["metrics"]}
+        lines.append(f"cpu {1000 * metrics['TaskDuration']:.0f}")
     with open(script, encoding="utf-8") as f:
         result = call("Runtime.evaluate", session, expression=f.read(), awaitPromise=True, returnByValue=True)
     if scheme == "print":
@@ -114,7 +121,7 @@ def look(url, script, screen):
     call("Target.closeTarget", targetId=target)
     if "exceptionDetails" in result:
         return ["error " + json.dumps(result["exceptionDetails"])[:400]]
-    return str(result["result"].get("value", "")).split("\n")
+    return lines + str(result["result"].get("value", "")).split("\n")
 
 
 def answer(url, script, *screens):

@@ -37,6 +37,14 @@
 	}
 	for (const node of document.querySelectorAll("td.num"))
 		if (getComputedStyle(node).whiteSpace !== "nowrap") faults.push(`digits may wrap: ${name(node)}`);
+	// What belongs together stands together: a column of digits is as wide as they are, and the head begins where the page does.
+	const width = (node) => { const range = document.createRange(); range.selectNodeContents(node); return range.getBoundingClientRect().width; };
+	for (const table of innerWidth > 640 ? document.querySelectorAll(".wide-table table") : []) for (const th of table.querySelectorAll("th.num")) {
+		const column = [...table.rows].map((row) => row.cells[th.cellIndex]).filter(Boolean);
+		if (th.clientWidth > Math.max(...column.map(width)) + 60) faults.push(`far from its words: ${name(th)}`);
+	}
+	const brand = document.querySelector("header .brand"), first = document.querySelector("main > *");
+	if (brand && first && Math.abs(brand.getBoundingClientRect().left - first.getBoundingClientRect().left) > 1) faults.push(`not in line: ${name(brand)}`);
 	for (const node of document.querySelectorAll(".card *"))
 		if (node.scrollWidth > node.clientWidth) faults.push(`cut: ${name(node)}`);
 	// What can be clicked can be reached and named.

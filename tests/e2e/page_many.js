@@ -5,11 +5,12 @@
 	const rows = () => [...document.querySelectorAll(".list tbody tr")];
 	data.processes = Array.from({ length: 300 }, (_, i) => ({ pid: i + 1, name: "name" + i % 8, exe: "/bin/x" + i, inuse_bytes: i * 1e6, rss_bytes: 1e9, overhead: 0.01,
 		growth: { trend: i % 4 ? "steady" : "grows", bytes_per_min: 1000, minutes: 59 }, past: { seconds: 3590, top_bytes: 1e6, points: Array(40).fill(i % 100) } }));
+	Object.assign(data.processes[7], { inuse_bytes: undefined, is_inuse_unknown: true });
 	data.is_paused = false;
 	const begin = performance.now();
 	chosen.by = "none";
 	show(data);
-	const took = performance.now() - begin, all = rows().length;
+	const took = performance.now() - begin, all = rows().length, compared = document.querySelectorAll(".list .pick").length; // what is unknown is not
 	chosen.sort = "name";
 	chosen.up = false;
 	draw();
@@ -28,5 +29,5 @@
 	const groups = rows().length;
 	document.querySelector(".fold").click();
 	const is_folded = rows().length > groups && document.querySelector(".fold").getAttribute("aria-expanded") === "true";
-	return `drawn in ${took.toFixed(0)} ms rows ${all} found ${found} groups ${groups} growing ${growing} sorted ${is_sorted} folded ${is_folded}`;
+	return `drawn in ${took.toFixed(0)} ms rows ${all} found ${found} groups ${groups} growing ${growing} sorted ${is_sorted} folded ${is_folded} compared ${compared}`;
 })()

@@ -116,6 +116,7 @@ grep -qP '\e\[([0-9;]*;)?3[0-7]m' "$work/screen" && not_ok "NO_COLOR" "there is 
 grep -qP '\e\[' "$work/screen" && ok "but titles stand out" || not_ok "titles stand out" "no attribute" "$work/screen"
 keys q
 left q
+sees "a line is left" '^in use 0 B.*, RSS [0-9.]* MiB.* grows (PID'
 ENV='TERM=no-such-terminal' run 100 20 -p "$target" --rate 1 --interval 300ms
 sees "an unknown terminal gets plain text" 'grows (PID' 'IN USE .*GROWTH/min'
 keys q

@@ -199,6 +199,7 @@ static void growth_that_rows_do_not_explain_comes_first(void **state)
 	p->recording.rss_end_bytes = 110 * MIB;
 	make(TOP_STACKS);
 	text = draw(200, 12);
+	has(text, "in use 8.00 MiB, RSS 110 MiB  server (PID 77)");
 	has(text,
 	    "\nThe process grew by 100 MiB, of which 8 % is explained: 8.00 MiB is in use. The rest may be");
 	has_not(text, "lost:");

@@ -133,8 +133,8 @@ const makeRow = (key, is_group) => {
 				"aria-expanded": opened.has(key), onclick: open }, text)));
 			for (const mark of marks.children) mark.setAttribute("aria-expanded", opened.has(key));
 			const is_second = first !== null && first !== key;
-			put(go, String(is_second && first), flames, is_second ?
-				el("a", { class: "pick", href: `pid/${key}/diff?from_pid=${first}`, title: `compare its heap in use with that of PID ${first}` }, `with ${first}`) : pick);
+			put(go, `${is_second && first} ${!!p.is_inuse_unknown}`, flames, !p.is_inuse_unknown && (is_second ?
+				el("a", { class: "pick", href: `pid/${key}/diff?from_pid=${first}`, title: `compare its heap in use with that of PID ${first}` }, `with ${first}`) : pick)); // what is unknown cannot be compared
 			pick.setAttribute("aria-pressed", first === key);
 		}
 		const is_known = p.inuse_bytes !== undefined, share = is_known && p.rss_bytes ? p.inuse_bytes / p.rss_bytes : 0;

@@ -111,15 +111,17 @@ const localTimes = (text) => text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, (u
 	const at = new Date(utc), is_today = at.toDateString() === new Date().toDateString();
 	return isNaN(at) ? utc : is_today ? at.toLocaleTimeString() : at.toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
 });
+const said = document.querySelector("pre.said"); // lines as long as the window, not as a terminal
+said.textContent = said.textContent.trim().replace(/\n +/g, " ");
 if (data.sides) {
 	data.sides.names = data.sides.names.map((name) => localTimes(harmless(name)));
-	for (const node of [document.querySelector("h1"), document.querySelector("pre.said"), document.querySelector("title")])
+	for (const node of [document.querySelector("h1"), said, document.querySelector("title")])
 		node.textContent = localTimes(node.textContent);
 }
 for (const list of ["names", "threads", "processes", "notes"]) data[list] = data[list].map(harmless);
 data.scopes = data.scopes.map((path) => path.map(harmless));
 // Indexes come as differences, which are short: see report_html.c.
-data.nodes.parent = data.nodes.up.map((up, i) => i - (up || i + 1));
+const parentOf = Int32Array.from(data.nodes.up, (up, i) => i - (up || i + 1));
 for (let i = 1; i < data.samples.node.length; i++) data.samples.node[i] += data.samples.node[i - 1];
 
 // ---- the tree ----
@@ -180,13 +182,15 @@ const groupPath = (s) => {
 	return [groupId(of[s] < 0 ? none : names[of[s]])];
 };
 
-// The shapes of trees: { parent, func, leaf }, leaf: the node of each sample, -1: it is in none.
-const newShape = () => {
-	const child = [-1], other = [-1], parent = [-1], func = [-1]; // child: the newest of a node, other: the one before it
+// The shapes of trees: { parent, func, leaf }, leaf: the node of each sample, -1: it is in none. cap: nodes at most; 0: not known.
+const newShape = (cap) => {
+	const [child, other, parent, func] = [1, 2, 3, 4].map(() => cap ? new Int32Array(cap) : []); // child: the newest of a node, other: the one before it
+	let cnt = 0;
 	const add = (at, f) => {
-		parent.push(at); func.push(f); child.push(-1); other.push(-1);
-		return parent.length - 1;
+		parent[cnt] = at; func[cnt] = f; child[cnt] = other[cnt] = -1;
+		return cnt++;
 	};
+	add(-1, -1);
 	const step = (at, f) => {
 		let c = child[at];
 		while (c >= 0 && func[c] !== f) c = other[c];
@@ -198,26 +202,27 @@ const newShape = () => {
 	};
 	return { parent, func, leaf: new Int32Array(data.samples.node.length), add, step };
 };
-const whole = { parent: data.nodes.parent, func: data.nodes.func, leaf: data.samples.node };
+const whole = { parent: parentOf, func: Int32Array.from(data.nodes.func), leaf: data.samples.node };
 // Frames of allocators and standard libraries at the end of a stack count as the own function that called them, and a
 // function stands once on a path.
 let folded = null;
 const foldShape = () => {
-	const { parent, func } = whole, n = parent.length, t = newShape(), to = new Int32Array(n);
+	const { parent, func } = whole, n = parent.length, t = newShape(n), to = new Int32Array(n), own = Uint8Array.from(data.funcs.own);
 	const above = new Uint8Array(n), below = new Uint8Array(n); // has an own function there, or is one
 	for (let i = n - 1; i > 0; i--) {
-		below[i] |= data.funcs.own[func[i]];
+		below[i] |= own[func[i]];
 		below[parent[i]] |= below[i];
 	}
 	for (let i = 1; i < n; i++) {
 		const up = parent[i];
 		let is_out = above[up] && !below[i];
-		above[i] = above[up] | data.funcs.own[func[i]];
+		above[i] = above[up] | own[func[i]];
 		for (let p = to[up]; p > 0 && !is_out; p = t.parent[p]) is_out = t.func[p] === func[i];
 		to[i] = is_out ? to[up] : t.step(to[up], func[i]);
 	}
 	for (let s = 0; s < t.leaf.length; s++) t.leaf[s] = to[whole.leaf[s]];
-	return t;
+	const cnt = to.reduce((a, b) => Math.max(a, b)) + 1;
+	return { ...t, parent: t.parent.subarray(0, cnt), func: t.func.subarray(0, cnt) };
 };
 const baseShape = () => view.folded ? folded = folded || foldShape() : whole;
 // The functions of a sample's stack, from the leaf.
@@ -227,7 +232,7 @@ const pathOf = (base, s) => {
 	return path;
 };
 const groupShape = (base) => {
-	const t = newShape();
+	const t = newShape(0);
 	for (let s = 0; s < t.leaf.length; s++) {
 		let at = 0;
 		if (view.group) for (const f of groupPath(s)) at = t.step(at, f);
@@ -240,7 +245,7 @@ const groupShape = (base) => {
 // The root is the function, its callees are below it; its callers are below node CALLERS, which is nobody's child.
 const CALLERS = 1;
 const sandwichShape = (base) => {
-	const t = newShape();
+	const t = newShape(0);
 	t.callers = new Int32Array(t.leaf.length);
 	t.add(0, view.focus);
 	for (let s = 0; s < t.leaf.length; s++) {
@@ -262,7 +267,7 @@ const sumUp = ({ parent, func, leaf, callers }) => {
 	const sums = () => ({ value: new Float64Array(n), variance: new Float64Array(n), count: new Float64Array(n),
 		objects: new Float64Array(n), own: new Float64Array(n) });
 	const t = { parent, func, has_callers: !!callers, depth: new Uint16Array(n), ...sums(), was: data.sides && !view.side ? sums() : null,
-		first: new Int32Array(n).fill(-1), next: new Int32Array(n).fill(-1) };
+		first: new Int32Array(n).fill(-1), next: new Int32Array(n).fill(-1), is_sorted: new Uint8Array(n) };
 	const value = samples.values[view.measure], objects = m.objects < 0 ? null : samples.values[m.objects];
 	const variance = m.variance < 0 ? null : samples.variances[m.variance];
 	const count = m.variance < 0 ? null : samples.counts[m.variance];
@@ -270,7 +275,7 @@ const sumUp = ({ parent, func, leaf, callers }) => {
 		const is_before = data.sides && s < data.sides.before;
 		if (leaf[s] < 0 || (view.side && is_before !== (view.side === 1))) continue;
 		const to = t.was && is_before ? t.was : t;
-		for (const at of callers ? [leaf[s], callers[s]] : [leaf[s]]) {
+		for (let at = leaf[s]; at >= 0; at = callers && at !== callers[s] ? callers[s] : -1) {
 			to.value[at] += value[s];
 			to.own[at] += value[s];
 			to.variance[at] += variance && variance[s] !== null ? variance[s] : NaN;
@@ -280,20 +285,23 @@ const sumUp = ({ parent, func, leaf, callers }) => {
 	}
 	t.width = t.was ? t.own.map((own, i) => Math.max(own, t.was.own[i])) : t.value;
 	// A child stands behind its parent: one walk from the end sums up, one from the begin knows depths.
-	for (let i = n - 1; i > 0; i--) {
-		const p = parent[i];
-		if (i === unlinked) continue;
-		for (const of of t.was ? [t, t.was] : [t])
-			for (const key of ["value", "variance", "count", "objects"]) of[key][p] += of[key][i];
-		if (t.was) t.width[p] += t.width[i];
+	const addUp = (column) => { for (let i = n - 1; i > 0; i--) if (i !== unlinked) column[parent[i]] += column[i]; };
+	for (const of of t.was ? [t, t.was] : [t]) for (const key of ["value", "variance", "count", "objects"]) addUp(of[key]);
+	if (t.was) addUp(t.width);
+	for (let i = 1; i < n; i++) {
+		t.depth[i] = t.depth[parent[i]] + 1;
+		if (i !== unlinked) { t.next[i] = t.first[parent[i]]; t.first[parent[i]] = i; }
 	}
-	for (let i = 1; i < n; i++) t.depth[i] = t.depth[parent[i]] + 1;
-	// Children: the largest first.
-	const order = new Uint32Array(n - 1);
-	for (let i = 1; i < n; i++) order[i - 1] = i;
-	order.sort((a, b) => t.width[a] - t.width[b]);
-	for (const i of order) if (i !== unlinked) { t.next[i] = t.first[parent[i]]; t.first[parent[i]] = i; }
 	return t;
+};
+// The first child of a node, of all its children the largest: they are sorted when they are first asked for, as few are ever seen.
+const firstOf = (i) => {
+	if (tree.is_sorted[i]) return tree.first[i];
+	const list = [];
+	for (let c = tree.first[i]; c >= 0; c = tree.next[c]) list.push(c);
+	list.sort((a, b) => tree.width[b] - tree.width[a]).forEach((c, k) => { tree.next[c] = k + 1 < list.length ? list[k + 1] : -1; });
+	tree.is_sorted[i] = 1;
+	return tree.first[i] = list.length ? list[0] : -1;
 };
 const build = () => {
 	const base = baseShape();
@@ -383,7 +391,7 @@ const draw = () => {
 			const next = [];
 			for (const [x, , i] of row) {
 				let at = x;
-				for (let c = tree.first[i]; c >= 0; c = tree.next[c]) {
+				for (let c = firstOf(i); c >= 0; c = tree.next[c]) {
 					const w = width * tree.width[c] / total;
 					if (w < NARROWEST) break; // the rest is narrower still
 					next.push([at, w, c]);
@@ -519,7 +527,7 @@ const move = (key) => {
 	const at = pick >= 0 ? pick : view.at, is_up = isCaller(at) || (at === 0 && key === "ArrowUp"); // callers stand upside down
 	const head = is_up && !at ? CALLERS : at, parent = tree.parent[at] === CALLERS && tree.has_callers ? 0 : tree.parent[at];
 	let next = -1;
-	if (key === (is_up ? "ArrowUp" : "ArrowDown")) next = is_up && !at && !tree.has_callers ? -1 : tree.first[head];
+	if (key === (is_up ? "ArrowUp" : "ArrowDown")) next = is_up && !at && !tree.has_callers ? -1 : firstOf(head);
 	else if (key === "ArrowUp" || key === "ArrowDown") next = parent;
 	else if (key === "ArrowRight") next = tree.next[at];
 	else if (at > 0) for (let c = tree.first[tree.parent[at]]; c >= 0 && c !== at; c = tree.next[c]) next = c;
