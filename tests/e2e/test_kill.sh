@@ -122,7 +122,7 @@ mend() {
 	if ! same_text "$2"; then
 		echo >>"$top/$2/left"
 		"$heaptap" doctor -p "${target_of[$2]}" >"$top/$2/doctor" 2>&1
-		tr -s ' \n' ' ' <"$top/$2/doctor" | grep -q 'left by one that was killed' ||
+		tr -s ' \n' ' ' <"$top/$2/doctor" | grep -q 'a killed one left them' ||
 			{ echo "doctor does not say it:"; cat "$top/$2/doctor"; } >>"$top/$2/wrong"
 	fi
 	profile "$2"
