@@ -77,6 +77,17 @@ same "--follow through a fork storm" --label pid="$target"
 comments >"$work/notes"
 says "$work/notes" 'ledger: tap_never [0-9]* (process\(es\)\{0,1\} not tapped: ' && ! says "$work/notes" 'source: uprobe' &&
 	ok "--follow: who ended before is counted" || not_ok "--follow: who ended before" "is not counted" "$work/notes"
+# Nobody was tapped in time: what was allocated and is in use is unknown, not 0.
+"$heaptap" record --tap --force -o "$work/p.pb.gz" -- true >"$work/heaptap.out" 2>"$work/heaptap.err"
+"$heaptap" report -f json "$work/p.pb.gz" >"$work/json" 2>&1
+"$heaptap" report "$work/p.pb.gz" >"$work/text" 2>&1
+if says "$work/heaptap.err" 'is tapped'; then
+	skip "ended before its tap" "it was tapped in time"
+else
+	says "$work/json" '"inuse":"unknown"' && says "$work/json" '"total":{"inuse_bytes":null,.*"alloc_bytes":null,' &&
+		says "$work/text" '^In use: UNKNOWN. No process was tapped before it ended' && ! says "$work/text" '\<0 B' &&
+		ok "ended before its tap: nothing is known" || not_ok "ended before its tap" "it is 0" "$work/text" "$work/json"
+fi
 
 # As a user has it: a program that does nothing but allocate is far over any limit by probes.
 start $own "$bin/busy" 2

@@ -164,6 +164,12 @@ static void inuse_in_words(void **state)
 		recording_inuse_words(&r, "server", 65536, false, buf),
 		"The free function of its allocator has no name (a stripped program). To measure it: use a build that keeps the names of its allocator");
 	assert_string_equal(recording_advice_tap(&r, buf), "");
+	r.has_nameless_frees = false;
+	r.has_no_tap = r.has_ended = true;
+	snprintf(r.program, sizeof(r.program), "git gc");
+	assert_string_equal(
+		recording_inuse_words(&r, "git", 65536, false, buf),
+		"No process was tapped before it ended. To measure it: heaptap record --max-overhead 80 -- git gc");
 }
 
 int main(void)

@@ -453,7 +453,7 @@ static void say_way_out(const struct check_options *o, const struct profile *p)
 	size_t bytes;
 	FILE *out;
 
-	if (p->recording.inuse != RECORDING_INUSE_UNKNOWN || o->path)
+	if (p->recording.inuse != RECORDING_INUSE_UNKNOWN || p->recording.has_no_tap || o->path)
 		return;
 	out = open_memstream(&text, &bytes);
 	if (!out)

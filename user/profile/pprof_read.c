@@ -242,6 +242,7 @@ static int read_recording(struct reader *r, const Perftools__Profiles__Recording
 		.watched_ns = sound_time(m->watched_ns),
 		.is_lossy = m->is_lossy,
 		.has_nameless_frees = m->has_nameless_frees,
+		.has_no_tap = m->has_no_tap,
 		.follows_children = m->follows_children,
 		.rss_begin_bytes = m->rss_begin_bytes,
 		.rss_end_bytes = m->rss_end_bytes,

@@ -305,6 +305,7 @@ static Perftools__Profiles__Recording recording_message(const struct recording *
 	m.watched_ns = from->watched_ns;
 	m.is_lossy = from->is_lossy;
 	m.has_nameless_frees = from->has_nameless_frees;
+	m.has_no_tap = from->has_no_tap;
 	m.rss_begin_bytes = from->rss_begin_bytes;
 	m.rss_end_bytes = from->rss_end_bytes;
 	m.rss_file_growth_bytes = from->rss_file_growth_bytes;

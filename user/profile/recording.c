@@ -180,6 +180,10 @@ char *recording_why_unknown(const struct recording *r, const char *comm,
 			 "The free function of its allocator has no name (a stripped program).");
 		return buf;
 	}
+	if (r->has_no_tap) {
+		snprintf(buf, RECORDING_TEXT_BUF, "No process was tapped before it ended.");
+		return buf;
+	}
 	recording_limit_text(&r->limit, limit);
 	if (comm[0])
 		snprintf(whose, sizeof(whose), "%.32s's", comm);

@@ -57,6 +57,7 @@ struct recording {
 	int64_t inuse_since_ns; /* since the epoch, with RECORDING_INUSE_SINCE */
 	/* With RECORDING_INUSE_UNKNOWN: blocks are freed by a function that has no name, so nothing else helps. */
 	bool has_nameless_frees;
+	bool has_no_tap; /* likewise: nobody was tapped before it ended, and nobody had probes */
 	/* When most was in use, since begin_ns. 0: not known; then the profile has no peak_space either. */
 	int64_t peak_ns;
 	/* Children that processes had and that were not recorded. */

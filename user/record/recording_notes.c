@@ -283,6 +283,10 @@ static int fill(const struct recording_facts *f, const struct ledger_lines *ledg
 		r->inuse_since_ns = f->followed_ns;
 	}
 	set_since(ps, r);
+	if (taps.untapped_cnt && !taps.tapped_cnt && !taps.probed_cnt) {
+		r->inuse = RECORDING_INUSE_UNKNOWN;
+		r->has_no_tap = true;
+	}
 	if (sampler_of(ps))
 		p->period = (int64_t)sampler_rate(ps);
 	if (ledger_lines_are_lossy(ledger) || taps.late_cnt || taps.dropped_cnt ||

@@ -110,6 +110,10 @@ static void say_unknown(const struct profile *p, struct limit_result *res)
 	recording_why_unknown(&p->recording, comm, why);
 	if (p->recording.has_nameless_frees)
 		snprintf(res->why, sizeof(res->why), "In use is unknown. %s", why);
+	else if (p->recording.has_no_tap)
+		snprintf(res->why, sizeof(res->why),
+			 "In use is unknown. %s Probes record from the beginning: leave out --tap",
+			 why);
 	else if (percent)
 		snprintf(res->why, sizeof(res->why),
 			 "In use is unknown. %s To measure it, use --tap or --max-overhead %u", why,

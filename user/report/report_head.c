@@ -285,6 +285,8 @@ static void put_values(const struct report *r, FILE *out)
 	char value[UNITS_BUF], interval[REPORT_INTERVAL_BUF];
 	bool has_held;
 
+	if (recording_of(r)->has_no_tap)
+		return; /* what was allocated is unknown, too */
 	if (r->is_unknown && !r->is_inuse) { /* known instead of in-use */
 		report_line_add(&l, "", "Allocated %s",
 				report_format_value(r, report_value(&r->total), value));

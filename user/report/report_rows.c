@@ -100,8 +100,8 @@ static void choose_types(struct report *r)
 	r->objects_type = find_objects_type(p, name);
 	if (r->is_inuse && p->moment.at == PROFILE_AT_TIME) /* blocks are not kept for it */
 		r->objects_type = -1;
-	/* allocated values are not divided by age */
-	has_alloc = r->is_inuse && r->opts->by != REPORT_BY_AGE;
+	/* allocated values are not divided by age, and nobody's are known to be 0 */
+	has_alloc = r->is_inuse && r->opts->by != REPORT_BY_AGE && !p->recording.has_no_tap;
 	r->alloc_type = has_alloc ? profile_find_type(p, "alloc_space") : -1;
 	r->alloc_objects_type = has_alloc ? profile_find_type(p, "alloc_objects") : -1;
 	/* it is of the end, and not divided by age or task */
