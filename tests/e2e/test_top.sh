@@ -36,7 +36,7 @@ keys() { tmux send-keys "$@"; }
 no_probe() { timeout 20 python3 -IS "$e2e_dir/same_text.py" "$target" >"$work/text"; }
 # left NAME: the shell's terminal is sane, and nothing is left in the target
 left() {
-	sees "$1: the terminal is as it was" '^(\^C)*STATUS 0' '^icanon' '^echo'
+	sees "$1: the terminal is as it was" '^\(\^C\)*STATUS 0' '^icanon' '^echo'
 	await 10 no_probe && ok "$1: no probe is left" ||
 		not_ok "$1: no probe is left" "there is one" "$work/text"
 }
