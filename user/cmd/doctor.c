@@ -20,7 +20,7 @@
 #define WALL_S 60 /* for a process of many large files */
 
 static const char usage[] =
-	"usage: heaptap doctor [-p PID] [-v | --json]\n\n"
+	"usage: heaptap doctor [-p PID] [-v | --json | --remove-tap]\n\n"
 	"Check what heaptap can record on this machine, or of the process PID: the cost, what would\n"
 	"be missing, and what to do about it. Nothing is attached to the process.\n\n";
 

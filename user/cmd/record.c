@@ -125,12 +125,12 @@ static const struct option_row rows[] = {
 
 	{ .type = OPTION_HEADING, .help = "cost and precision" },
 	OPTION(SIZE, 'r', "rate", "BYTES", AT(with.recorder.rate_bytes),
-	       "one sample per BYTES allocated, on average; 1 = every allocation. If not given, "
-	       "down to 4k for processes that allocate little",
+	       "one sample per BYTES allocated, on average; 1 = every allocation. The default "
+	       "is finer for processes that allocate little, down to 4k",
 	       .value = "64k", .min = 1, .max = 1ULL << 40),
 	OPTION(LIMIT, 0, "max-overhead", "PCT", AT(with.max_overhead),
 	       "maximum overhead of probes, in % of the process's CPU time; never below 1 % of one "
-	       "CPU unless written 5! (default 25, or 25 % of one CPU if that is more). Above it, "
+	       "CPU, unless written with ! as in 5! (default 25, or 25 % of one CPU if that is more). Above it, "
 	       "heaptap first stops tracking frees, so that heap in use becomes unknown, then "
 	       "stops recording. off = no limit, the default with --rate 1",
 	       .max = 99),

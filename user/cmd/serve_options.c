@@ -164,7 +164,7 @@ static const struct option_row rows[] = {
 	       .min = 1, .max = 1ULL << 40, .flags = OPTION_AT_START),
 	OPTION(LIMIT, 0, "max-overhead", "PCT", AT(max_overhead),
 	       "maximum overhead of probes, in % of each process's CPU time (default 5, never below "
-	       "1 % of one CPU unless written 5!; off with --rate 1). Above it, heaptap first stops "
+	       "1 % of one CPU unless written with ! as in 5!; off with --rate 1). Above it, heaptap first stops "
 	       "tracking frees, so that heap in use becomes unknown, then stops recording. 0 or "
 	       "off = no limit",
 	       .max = 99),
@@ -251,8 +251,8 @@ static const struct option_row rows[] = {
 	{ .type = OPTION_HEADING, .help = "saved profiles" },
 	OPTION(TEXT, 0, "keep-dir", "DIR", AT(daemon.keep.dir),
 	       "save profiles in DIR: of each process at its peak, when its cgroup is near its "
-	       "memory limit, and before it ends. Only the owner of DIR may be able to write to "
-	       "it (default: in memory, at most 64 and 32m)",
+	       "memory limit, and before it ends. Nobody but its owner may be allowed to "
+	       "write to DIR (default: in memory, at most 64 profiles and 32m)",
 	       .check = check_folder, .flags = OPTION_AT_START),
 	OPTION(COUNT, 0, "keep-files", "N", AT(daemon.keep.file_max),
 	       "... at most N; 0 = save none, not even in memory", .value = "1000", .max = 100000),

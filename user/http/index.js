@@ -150,7 +150,7 @@ const makeRow = (key, is_group) => {
 		const words = !g ? "" : is_group && g.cnt ? `${g.cnt} grow` + (g.cnt === 1 ? "s" : "") : page.trends[g.trend][0];
 		put(growth, each + words, el("span", {}, each || ""), el("small", { class: "sub " + (g ? g.trend : "") },
 			words || (p.is_inuse_unknown ? "" : "too new")));
-		growth.title = g && !is_group ? `${page.trends[g.trend][1]} Over ${page.span(60 * g.minutes)}.` : "";
+		growth.title = g && !is_group ? `${page.trends[g.trend][1]} Seen over ${page.span(60 * g.minutes)}.` : "";
 		setText(cost, p.overhead === undefined ? "" : percent(p.overhead));
 		cost.title = is_group ? "the highest of the group" : "of its CPU time";
 		const shown = !is_group && opened.has(key) ? page.badges(p) : [];

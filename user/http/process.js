@@ -392,7 +392,7 @@ document.addEventListener("click", (event) => {
 
 // ---- the largest stacks over time: what the table of what grows compares, the means of twelve windows ----
 const TOP = 5;
-const topPicture = svg("svg", { class: "top", role: "img", "aria-label": "The largest stacks over time; the table of what grows has their numbers" });
+const topPicture = svg("svg", { class: "top", role: "img", "aria-label": "The largest stacks over time; the table below has the numbers" });
 const topLegend = el("div", { class: "legend" });
 const topPart = el("section", { id: "top", class: "chart", hidden: true }, el("h2", {}, "Largest stacks over time"), topPicture, topLegend);
 const drawTop = () => {
