@@ -102,6 +102,8 @@ awk -v cost="${cost:-100}" 'BEGIN { exit !(cost < 8) }' && ok "busy: $cost % of 
 	not_ok "busy: cost" "${cost:-unknown} %" "$work/notes"
 tell 50000 # it is to cost nothing from here on
 same_text "busy, after the end"
+"$heaptap" doctor -p "$target" >"$work/doctor" 2>&1
+! says "$work/doctor" JIT && ok "busy, after the end: doctor takes its memory for no compiler's" || not_ok "doctor after a tap" "a compiler" "$work/doctor"
 [ "$(grep -c 'r-xp.*/memfd:heaptap' "/proc/$target/maps")" = 1 ] && "$heaptap" record --tap=only -p "$target" -d 0.3s --force \
 	-o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err" && [ "$(grep -c 'r-xp.*/memfd:heaptap' "/proc/$target/maps")" = 1 ] &&
 	ok "the next one uses the same memory" || not_ok "the next one" "maps more" "$work/heaptap.err"

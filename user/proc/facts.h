@@ -62,6 +62,10 @@ int process_address_limit(pid_t pid, uint64_t *ret_bytes);
  * for it. */
 int process_read_pss(struct process_info *info);
 
+/* The name of a tap's memory file begins with TAP_NAME; its path in the maps of the process with TAP_PATH. */
+#define TAP_NAME "heaptap-"
+#define TAP_PATH "/memfd:" TAP_NAME
+
 struct proc_map {
 	uint64_t start_addr, end_addr, off;
 	uint64_t ino;

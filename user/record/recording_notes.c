@@ -765,9 +765,9 @@ int pinned_notes_add(const struct snapshot *s, const struct resident_reading *ro
 		return 0;
 	if (s->unpinned_cnt)
 		return profile_comment(
-			p, "pinned_space: %s%zu of %zu sampled blocks were not found in the heap",
+			p, "pinned_space: %s%zu of %zu sampled blocks%s not found in the heap",
 			is_known ? "without " : "unknown: ", s->unpinned_cnt,
-			s->unpinned_cnt + s->pinned_cnt);
+			s->unpinned_cnt + s->pinned_cnt, is_known ? "," : " were");
 	return profile_comment(p, "pinned_space: unknown (%s)",
 			       p->recording.inuse == RECORDING_INUSE_UNKNOWN ?
 				       "frees were not tracked" :

@@ -23,6 +23,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "proc/facts.h"
 #include "tap/tap_code.h"
 
 struct err;
@@ -48,10 +49,6 @@ struct tap_result {
 	uint64_t stopped_ns;
 	uint32_t thread_cnt, reserved;
 };
-
-/* The name of its memory file begins with TAP_NAME; its path in the maps of the process with TAP_PATH. */
-#define TAP_NAME "heaptap-"
-#define TAP_PATH "/memfd:" TAP_NAME
 
 /* The memory files of the caller's other taps, by inode number: taps in them are not somebody else's. */
 struct tap_files {
