@@ -72,6 +72,19 @@ stop_recorder
 judge "some of it freed" 'j["allocated_before"] and near(j["allocated_before"]["objects"], 15008, 0, 20)'
 finish_target
 
+# It allocates while its blocks are listed: these are not older. Its top stays, and a cache has blocks.
+start "$bin/grown"
+step "free 300"
+step "pins 160"
+attach --rate 1
+rows_are_read
+echo "live 250" >&"$target_in"
+sleep 1.2
+stop_recorder
+judge "growing at the end" 'j["allocated_before"] and r["end_bytes"] > 100 * MiB and
+	all(c["objects_low"] <= 22000 for c in j["allocated_before"]["classes"] if c["from_bytes"] == 985)'
+kill -9 "$target"
+
 # It has ended: what it was is not known, and not 0.
 grown --rate 1
 finish_target

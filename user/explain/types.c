@@ -217,10 +217,14 @@ uint32_t types_find(struct types *t, uint64_t word)
 
 void types_add(struct types *t, uint32_t type, uint64_t bytes)
 {
+	struct type_sum *s;
+
 	if (!t || !type)
 		return;
-	t->list.data[type].pending.cnt++;
-	t->list.data[type].pending.bytes += bytes;
+	s = &t->list.data[type].pending;
+	if (!s->cnt++ || bytes < s->least_bytes)
+		s->least_bytes = bytes;
+	s->bytes += bytes;
 }
 
 void types_record(struct types *t, uint32_t type, double weight)
@@ -237,6 +241,8 @@ void types_pin(struct types *t, uint32_t type, double bytes)
 
 static void add_sum(struct type_sum *to, const struct type_sum *s)
 {
+	if (s->cnt && (!to->cnt || s->least_bytes < to->least_bytes))
+		to->least_bytes = s->least_bytes;
 	to->cnt += s->cnt;
 	to->bytes += s->bytes;
 	to->pinned_bytes += s->pinned_bytes;

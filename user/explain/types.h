@@ -24,7 +24,7 @@
 #define TYPE_NAME_CAP 2048 /* bytes, mangled or not */
 
 struct type_sum {
-	uint64_t cnt, bytes; /* live blocks */
+	uint64_t cnt, bytes, least_bytes; /* live blocks; least_bytes: the smallest */
 	double pinned_bytes; /* free memory that they are charged with: explain/glibc.h */
 	struct resident_recorded recorded;
 };

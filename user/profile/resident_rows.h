@@ -48,7 +48,7 @@ struct resident_recorded {
 struct resident_reading_class {
 	char name[RESIDENT_CLASS_BYTES]; /* a longer one is cut */
 	uint64_t from_bytes,
-		to_bytes; /* the smallest and largest block, as the program asked for it */
+		to_bytes; /* the smallest and largest block, as the program asked for it; of a C++ class the smallest, and 0 */
 	uint64_t live_cnt, live_bytes;
 	struct resident_recorded recorded;
 };

@@ -555,8 +555,9 @@ static void read_last_rows(struct recorder *r)
 		return;
 	}
 	look_at_targets_now(r);
-	list_pins(r);
+	/* A block that is allocated while they are listed is in the heap and not in the list. */
 	err = engine_read_stats(r->session->engine, before);
+	list_pins(r);
 	begin_last_rows(r, r->rows_begin.answer.is_known ? ROWS_MOST_NS : ROWS_ALONE_NS);
 	while (!rows_reader_work(&r->rows_end))
 		if (loop_turn(r->loop, ROWS_LOOK_MS) || tracker_work(r->session->tracker) ||

@@ -121,6 +121,7 @@ static void add_classes(const struct explanation *x, struct resident_reading *re
 	const struct heap_class *classes = x->glibc.classes;
 	size_t cnt;
 	const struct type *types = types_list(x->types, &cnt);
+	uint64_t to;
 
 	for (uint32_t i = 0; classes && i < HEAP_CLASS_CNT; i++) {
 		struct resident_reading_class c = { .live_cnt = classes[i].live_cnt,
@@ -135,6 +136,7 @@ static void add_classes(const struct explanation *x, struct resident_reading *re
 						    .live_bytes = types[i].sum.bytes,
 						    .recorded = types[i].sum.recorded };
 
+		heap_class_range(heap_class_of(types[i].sum.least_bytes), &c.from_bytes, &to);
 		snprintf(c.name, sizeof(c.name), "%.79s", types[i].name);
 		add_class(ret, first, &c);
 	}

@@ -25,7 +25,11 @@
 #define MMAPPED_MOST 4128
 #define CHUNK_LEAST 32
 #define UNSEEN_SAMPLES 3 /* where hits are samples: so many calls may have had none */
+#define HITS_PER_CALL 1.5
 #define SURE 1.96
+/* Of hundreds of classes none may be older by chance. */
+#define SURE_OF_CLASS 3
+#define UNSEEN_OF_CLASS 7
 /* With fewer samples, blocks that were not seen may be as many. */
 #define FEW_SAMPLES 16
 
@@ -46,6 +50,13 @@ static const struct resident_look *comparable_heap(const struct report *r)
 											       NULL;
 }
 
+/* With the tap hits are samples, else all calls. */
+static bool has_all_calls(const struct report *r, const struct resident_look *heap)
+{
+	return heap->hit_cnt &&
+	       (double)r->total.alloc_objects <= HITS_PER_CALL * (double)heap->hit_cnt;
+}
+
 /* Calls of the allocator during the walk; *ret_bytes: of these, if they are as large as others. */
 static double calls_meanwhile(const struct report *r, const struct resident_look *heap,
 			      double *ret_bytes)
@@ -54,54 +65,22 @@ static double calls_meanwhile(const struct report *r, const struct resident_look
 	double per_hit = hits > 0 ? fmax(cnt / hits, 1) : (double)r->rate_bytes / CHUNK_LEAST;
 	double calls = (double)heap->late_hit_cnt;
 
-	if (per_hit > 1.5 || hits <= 0) /* hits are samples */
+	if (!has_all_calls(r, heap))
 		calls = per_hit * (calls + UNSEEN_SAMPLES);
 	*ret_bytes = calls * (cnt > 0 ? report_alloc(&r->total) / cnt : CHUNK_LEAST);
 	return calls;
 }
 
-bool report_find_before(const struct report *r, struct report_before *ret)
+/* Without a sample the recording may still have so many blocks of this size; not more than were allocated. */
+static double unseen_objects(const struct report *r, const struct resident_look *heap,
+			     double samples, double bytes)
 {
-	const struct resident_look *heap = comparable_heap(r);
-	const struct report_row *t = &r->total;
-	double low, high, objects_off, late, late_bytes, unread;
+	double cnt;
 
-	if (!heap)
-		return false;
-	/* a sum that is exact has no variance */
-	estimate_interval(&t->estimate, &low, &high);
-	objects_off = SURE * sqrt(fmax(t->estimate.objects_variance, 0));
-	if (r->rate_bytes > 1 && t->estimate.samples < FEW_SAMPLES)
-		objects_off += 3 * (double)r->rate_bytes / CHUNK_LEAST;
-	late = calls_meanwhile(r, heap, &late_bytes);
-	unread = (double)resident_bytes(r->p, RESIDENT_UNREAD, true);
-	ret->objects = (double)heap->live_cnt - (double)t->objects;
-	ret->objects_low = ret->objects - objects_off - late;
-	ret->objects_high = ret->objects + objects_off + late + unread / CHUNK_LEAST;
-	ret->bytes =
-		(double)heap->live_bytes - (double)t->value - HEADER_USUAL * (double)t->objects;
-	ret->bytes_low = (double)heap->live_bytes - high -
-			 HEADER_MOST * ((double)t->objects + objects_off) -
-			 MMAPPED_MOST * (double)heap->mmapped_cnt - late_bytes;
-	ret->bytes_high = (double)heap->live_bytes - low -
-			  HEADER_LEAST * fmax((double)t->objects - objects_off, 0) + late_bytes +
-			  unread;
-	/* Nothing negative was allocated. */
-	ret->objects = fmax(ret->objects, 0);
-	ret->objects_low = fmax(ret->objects_low, 0);
-	ret->objects_high = fmax(ret->objects_high, 0);
-	ret->bytes = fmax(ret->bytes, 0);
-	ret->bytes_low = fmax(ret->bytes_low, 0);
-	ret->bytes_high = fmax(ret->bytes_high, 0);
-	return !isnan(ret->objects_high) && !isnan(ret->bytes_high);
-}
-
-/* Without a sample of a class the recording may still have blocks of it. */
-static double unseen_objects(const struct report *r, const struct resident_class *c)
-{
-	double middle = fmax(((double)c->from_bytes + (double)c->to_bytes) / 2, 1);
-
-	return r->rate_bytes > 1 ? UNSEEN_SAMPLES / -expm1(-middle / (double)r->rate_bytes) : 0;
+	if (r->rate_bytes <= 1)
+		return 0;
+	cnt = samples / -expm1(-fmax(bytes, 1) / (double)r->rate_bytes);
+	return has_all_calls(r, heap) ? fmin(cnt, (double)heap->hit_cnt) : cnt;
 }
 
 bool report_find_before_class(const struct report *r, const struct resident_class *c,
@@ -113,7 +92,8 @@ bool report_find_before_class(const struct report *r, const struct resident_clas
 
 	if (!heap || !c->live_cnt || !isfinite(c->recorded.cnt) || !isfinite(c->recorded.variance))
 		return false;
-	off = SURE * sqrt(fmax(c->recorded.variance, 0)) + unseen_objects(r, c) +
+	off = SURE_OF_CLASS * sqrt(fmax(c->recorded.variance, 0)) +
+	      unseen_objects(r, heap, UNSEEN_OF_CLASS, (double)c->from_bytes) +
 	      calls_meanwhile(r, heap, &late_bytes);
 	*ret = (struct report_before_class){
 		.name = name[0] ? name : NULL,
@@ -125,4 +105,54 @@ bool report_find_before_class(const struct report *r, const struct resident_clas
 	ret->objects_high = fmin(ret->objects + off, (double)c->live_cnt);
 	ret->bytes = ret->objects * (double)c->live_bytes / (double)c->live_cnt;
 	return ret->objects_low > 0;
+}
+
+bool report_find_before(const struct report *r, struct report_before *ret)
+{
+	const struct resident_look *heap = comparable_heap(r);
+	const struct report_row *t = &r->total;
+	struct report_before_class of, least = { 0 };
+	const struct resident_class *c;
+	double low, high, objects_off, late, late_bytes, unread;
+
+	if (!heap)
+		return false;
+	/* a sum that is exact has no variance */
+	estimate_interval(&t->estimate, &low, &high);
+	objects_off = SURE * sqrt(fmax(t->estimate.objects_variance, 0));
+	if (t->estimate.samples < FEW_SAMPLES)
+		objects_off += unseen_objects(r, heap, UNSEEN_SAMPLES, 1);
+	late = calls_meanwhile(r, heap, &late_bytes);
+	unread = (double)resident_bytes(r->p, RESIDENT_UNREAD, true);
+	ret->objects = (double)heap->live_cnt - (double)t->objects;
+	ret->objects_low = ret->objects - objects_off - late;
+	ret->objects_high = fmin(ret->objects + objects_off, (double)heap->live_cnt) + late +
+			    unread / CHUNK_LEAST;
+	ret->bytes =
+		(double)heap->live_bytes - (double)t->value - HEADER_USUAL * (double)t->objects;
+	ret->bytes_low = (double)heap->live_bytes - high -
+			 HEADER_MOST * ((double)t->objects + objects_off) -
+			 MMAPPED_MOST * (double)heap->mmapped_cnt - late_bytes;
+	ret->bytes_high = (double)heap->live_bytes - low -
+			  HEADER_LEAST * fmax((double)t->objects - objects_off, 0) + late_bytes +
+			  unread;
+	/* What is certain of sizes is certain of the sum. */
+	vec_each(&r->p->resident.classes, c) {
+		if (!report_find_before_class(r, c, &of) || of.name)
+			continue;
+		least.objects += of.objects_low;
+		least.bytes += of.objects_low * fmax((double)of.from_bytes, CHUNK_LEAST);
+	}
+	ret->objects_low = fmax(ret->objects_low, least.objects);
+	ret->bytes_low = fmax(ret->bytes_low, least.bytes);
+	ret->objects = fmax(ret->objects, ret->objects_low);
+	ret->bytes = fmax(ret->bytes, ret->bytes_low);
+	/* Nothing negative was allocated. */
+	ret->objects = fmax(ret->objects, 0);
+	ret->objects_low = fmax(ret->objects_low, 0);
+	ret->objects_high = fmax(ret->objects_high, 0);
+	ret->bytes = fmax(ret->bytes, 0);
+	ret->bytes_low = fmax(ret->bytes_low, 0);
+	ret->bytes_high = fmax(ret->bytes_high, 0);
+	return !isnan(ret->objects_high) && !isnan(ret->bytes_high);
 }
