@@ -222,15 +222,12 @@ ${CC:-cc} -std=gnu11 -O1 -D_GNU_SOURCE -Iinclude -Iuser -I"$B/gen" -o "$work/mak
 	"$B/libheaptap.a" -lprotobuf-c -lz -lm >"$work/log" 2>&1 && "$work/make_big" 50000 "$work/big.pb.gz" ||
 	{ not_ok "50 000 stacks" "cannot be made" "$work/log"; consumer_end; }
 look big "$work/big.pb.gz" '
+say("ready " + performance.now().toFixed(0));
 let slowest = 0;
 for (let c = h.tree().first[0], n = 0; c >= 0 && n < 20; c = h.tree().next[c], n++) {
-	let took = Infinity; // the best of twenty: others may have the processors, and what compiles the script needs them, too
-	for (let i = 0; i < 20; i++) {
-		const begin = performance.now();
-		h.zoom(c);
-		took = Math.min(took, performance.now() - begin);
-	}
-	slowest = Math.max(slowest, took);
+	const begin = performance.now();
+	h.zoom(c);
+	slowest = Math.max(slowest, performance.now() - begin);
 }
 say("zoom " + slowest.toFixed(0));
 h.zoom(0);
@@ -244,17 +241,18 @@ say("notes " + document.querySelector("#notes li:last-child").textContent);
 ' && {
 	bytes=$(stat -c %s "$work/big.html")
 	[ "$bytes" -lt 5000000 ] && ok "50 000 stacks: $bytes bytes" || not_ok "50 000 stacks" "$bytes bytes"
-	zoom=$(sed -n 's/^zoom //p' "$work/said")
+	ready=$(sed -n 's/^ready //p' "$work/said") zoom=$(sed -n 's/^zoom //p' "$work/said")
+	[ "${ready:-9999}" -lt 1000 ] && ok "the first picture: $ready ms" || not_ok "the first picture" "$ready ms" "$work/said"
 	[ "${zoom:-9999}" -lt 50 ] && ok "a zoom: $zoom ms" || not_ok "a zoom" "$zoom ms" "$work/said"
 	expect "hostile names are text" "$work/said" '^title heap profile' '^images 0$' \
 		'^notes a note with </script><b>tags</b>$' '^samples 50000 total 52398830$' '^scopes [0-9]+ Top$'
 	echo 'heaptap.drawn().length' >"$work/drawn.js"
-	ready=9999 # the best: caches are shared with what else runs
+	drawn=9999 # the best: caches are shared with what else runs
 	for _ in 1 2 3; do
-		[ "${ready:-9999}" -lt 300 ] || screens "$work/drawn.js" big 1200x900:cpu 1200x900:cpu 1200x900:cpu
-		ready=$(sed -n 's/^1200x900:cpu cpu //p' "$work/said" | sort -n | head -n 1)
+		[ "${drawn:-9999}" -lt 300 ] || screens "$work/drawn.js" big 1200x900:cpu 1200x900:cpu 1200x900:cpu
+		drawn=$(sed -n 's/^1200x900:cpu cpu //p' "$work/said" | sort -n | head -n 1)
 	done
-	[ "${ready:-9999}" -lt 300 ] && ok "the first picture: $ready ms of processor time" || not_ok "the first picture" "$ready ms of processor time" "$work/said"
+	[ "${drawn:-9999}" -lt 300 ] && ok "the first picture takes $drawn ms of processor time" || not_ok "the first picture's processor time" "$drawn ms of processor time" "$work/said"
 }
 exec {ask}>&- # the browser ends
 wait $looker
