@@ -763,6 +763,8 @@ int pinned_notes_add(const struct snapshot *s, const struct resident_reading *ro
 
 	if (is_known && !s->unpinned_cnt)
 		return 0;
+	if (p->recording.has_ended && !rows->is_known && p->resident.is_asked)
+		return 0; /* comment_rows() says why */
 	if (s->unpinned_cnt)
 		return profile_comment(
 			p, "pinned_space: %s%zu of %zu sampled blocks%s not found in the heap",
