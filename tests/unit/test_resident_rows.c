@@ -3,88 +3,14 @@
  * test_resident_rows.c - readings of resident memory in a profile: foreign ones are checked, what is not known is never 0, what
  * heaps that were not read hold is not called live or free, files keep all of it, and limits are judged by it.
  */
-#include "unit.h"
+#include "made_rows.h"
 
 #include <sys/mman.h>
 
 #include "base/err.h"
 #include "profile/pprof.h"
-#include "profile/profile.h"
-#include "profile/resident_words.h"
 #include "profile/witness.h"
 #include "report/limits.h"
-#include "report/report.h"
-
-#define MIB (1LL << 20)
-
-struct planted {
-	const char *name, *label;
-	enum resident_kind kind;
-	int64_t bytes;
-};
-
-static struct resident_reading reading_of(bool is_proved, const struct planted *rows, size_t cnt)
-{
-	struct resident_reading r = {
-		.is_known = true, .is_proved = is_proved, .has_heap = true, .row_cnt = (uint32_t)cnt
-	};
-
-	if (!is_proved)
-		snprintf(r.why, sizeof(r.why), "an arena of malloc: torn");
-	for (size_t i = 0; i < cnt; i++) {
-		snprintf(r.rows[i].name, sizeof(r.rows[i].name), "%s", rows[i].name);
-		snprintf(r.rows[i].label, sizeof(r.rows[i].label), "%s", rows[i].label);
-		r.rows[i].kind = rows[i].kind;
-		r.rows[i].bytes = rows[i].bytes;
-		r.rss_bytes += (uint64_t)rows[i].bytes;
-	}
-	return r;
-}
-#define READING(is_proved, ...)                                        \
-	reading_of(is_proved, (const struct planted[]){ __VA_ARGS__ }, \
-		   sizeof((const struct planted[]){ __VA_ARGS__ }) / sizeof(struct planted))
-
-static struct resident_reading first(void)
-{
-	return READING(true, { "live", "live", RESIDENT_LIVE, 95 * MIB },
-		       { "pinned", "free kept by glibc", RESIDENT_FREE, 12 * MIB },
-		       { "trimmable", "free kept by glibc", RESIDENT_FREE, 8 * MIB },
-		       { "anonymous", "mapped directly", RESIDENT_UNOWNED, 10 * MIB },
-		       { "files", "files", RESIDENT_OTHER, 16 * MIB });
-}
-
-static struct resident_reading last(void)
-{
-	return READING(true, { "live", "live", RESIDENT_LIVE, 143 * MIB },
-		       { "trimmable", "free kept by glibc", RESIDENT_FREE, 50 * MIB },
-		       { "anonymous", "mapped directly", RESIDENT_UNOWNED, 16 * MIB },
-		       { "files", "files", RESIDENT_OTHER, 16 * MIB });
-}
-
-static struct resident_reading unknown(const char *why)
-{
-	struct resident_reading r = { 0 };
-
-	snprintf(r.why, sizeof(r.why), "%s", why);
-	return r;
-}
-
-static struct profile *profile_of(struct resident_reading begin, struct resident_reading end)
-{
-	struct profile *p;
-
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 1), 0);
-	p->recording.is_known = true;
-	p->recording.pid = 7;
-	p->recording.process_cnt = 1;
-	p->recording.comm_str = profile_str(p, "server");
-	p->recording.duration_ns = p->recording.watched_ns = 10000000000;
-	p->recording.rss_begin_bytes = begin.rss_bytes ? begin.rss_bytes : 141 * MIB;
-	p->recording.rss_end_bytes = end.rss_bytes ? end.rss_bytes : 225 * MIB;
-	assert_int_equal(resident_rows_set(p, &begin, &end), 0);
-	return p;
-}
 
 static void test_check(void **state)
 {
@@ -159,8 +85,6 @@ static void test_words(void **state)
 		profile_free(p);
 	}
 }
-
-static char *report_of(const struct profile *p, enum report_format format);
 
 /*
  * Two sentences of one report are of the same two moments: those of the rows, as long as the process grew little before and
@@ -242,23 +166,6 @@ static void test_new_heap(void **state)
 	assert_int_equal(resident_rows_doubt(p), 0);
 	assert_non_null(strstr(resident_words(p, buf), ", anonymous +15.0 MiB"));
 	profile_free(p);
-}
-
-static char *report_of_columns(const struct profile *p, enum report_format format, size_t columns)
-{
-	struct report_options o = { .by = REPORT_BY_STACK, .format = format, .columns = columns };
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-
-	assert_int_equal(report_write(p, &o, out), 0);
-	fclose(out);
-	return text;
-}
-
-static char *report_of(const struct profile *p, enum report_format format)
-{
-	return report_of_columns(p, format, 0);
 }
 
 static bool begins_with_unit(const char *line)
@@ -440,142 +347,6 @@ static void test_witness(void **state)
 	profile_free(p);
 }
 
-/* What is in the heap and not in the recording is older, but only where both are of the same blocks. */
-static void test_before(void **state)
-{
-	static const struct {
-		const char *what;
-		bool is_known;
-	} cases[] = {
-		{ "nothing", true },  { "lossy", false },      { "since", false },
-		{ "started", false }, { "several", false },    { "unseen", false },
-		{ "caches", false },  { "not proved", false }, { "no end", false },
-	};
-
-	for (int i = 0; i < (int)(sizeof(cases) / sizeof(*cases)); i++) {
-		struct resident_reading begin = first(), end = last();
-		struct profile_sample *s;
-		struct profile *p;
-		char *text;
-
-		end.live_cnt = 3000;
-		end.live_bytes = 3000 * 1008;
-		end.hit_cnt = 1500;
-		end.late_hit_cnt = 20;
-		end.is_counted = i != 6;
-		end.classes[0] = (struct resident_reading_class){ .from_bytes = 985,
-								  .to_bytes = 1000,
-								  .live_cnt = 2500,
-								  .live_bytes = 2500 * 1008,
-								  .recorded = { 1000, 0 } };
-		end.classes[1] = (struct resident_reading_class){ .name = "shop::Order",
-								  .live_cnt = 500,
-								  .live_bytes = 500 * 112 };
-		/* as many as calls were made meanwhile: it is not sure that one is older */
-		end.classes[2] = (struct resident_reading_class){ .name = "shop::Late",
-								  .live_cnt = 20,
-								  .live_bytes = 20 * 64 };
-		/* a sum of samples */
-		end.classes[3] = (struct resident_reading_class){ .name = "shop::Sampled",
-								  .live_cnt = 500,
-								  .live_bytes = 500 * 64,
-								  .recorded = { 100, 10000 } };
-		end.class_cnt = 4;
-		end.is_proved = i != 7;
-		if (i == 8)
-			end = unknown("denied");
-		p = profile_of(begin, end);
-		/* 1500 allocated, 1000 of them in use, each of 1000 bytes */
-		assert_int_equal(profile_add_sample(p, NULL, 0,
-						    (int64_t[]){ 1500, 1500000, 1000, 1000000 },
-						    NULL, 0, &s),
-				 0);
-		s->has_error = true;
-		s->inuse_samples = 1000;
-		s->alloc_samples = 1500;
-		p->recording.is_lossy = i == 1;
-		p->recording.inuse = i == 2 ? RECORDING_INUSE_SINCE : RECORDING_INUSE_ALL;
-		p->recording.is_from_start = i == 3;
-		p->recording.process_cnt = i == 4 ? 2 : 1;
-		if (i == 5)
-			assert_int_equal(profile_comment(p, "not seen: /usr/lib/libx.so"), 0);
-		text = report_of(p, REPORT_JSON);
-		if (!cases[i].is_known == !strstr(text, "\"allocated_before\":null"))
-			fail_msg("%s: %s", cases[i].what, text);
-		/* 8 to 48 bytes for each block in use, and 20 calls meanwhile */
-		if (cases[i].is_known)
-			assert_non_null(strstr(
-				text,
-				"\"allocated_before\":{\"objects\":2000,\"objects_low\":1980,"
-				"\"objects_high\":2020,\"bytes\":2008000,\"bytes_low\":1956000,"
-				"\"bytes_high\":2036000,\"classes\":[\n"
-				"{\"class\":null,\"from_bytes\":985,\"to_bytes\":1000,\"objects\":1500,"
-				"\"objects_low\":1480,\"objects_high\":1520,\"bytes\":1512000},\n"
-				"{\"class\":\"shop::Order\",\"from_bytes\":null,\"to_bytes\":null,"
-				"\"objects\":500,\"objects_low\":480,\"objects_high\":500,\"bytes\":56000},\n"
-				"{\"class\":\"shop::Sampled\",\"from_bytes\":null,\"to_bytes\":null,"
-				"\"objects\":400,\"objects_low\":80,\"objects_high\":500,\"bytes\":25600}]}"));
-		free(text);
-		text = report_of(p, REPORT_TEXT);
-		assert_int_equal(
-			!!strstr(
-				text,
-				"\nAllocated before, and live at the end: 2.00k blocks, "
-				"1.91 MiB (1.87 MiB to 1.94 MiB)\n"
-				"  by size: 985 to 1000 bytes 1.50k (1.44 MiB)\n"
-				"  by C++ class: shop::Order 500 (54.7 KiB), shop::Sampled 400 (25.0 KiB)\n"),
-			cases[i].is_known);
-		free(text);
-		profile_free(p);
-	}
-}
-
-/* Samples of small blocks are few, so a recording may have many of them without one. */
-static void test_before_sampled(void **state)
-{
-	struct resident_reading begin = first(), end = last();
-	struct profile *p;
-	char *text;
-
-	end.is_counted = true;
-	end.live_cnt = 63520;
-	end.live_bytes = 60000 * 32 + 3000 * 5024 + 520 * 512;
-	end.hit_cnt = 61000; /* all calls */
-	end.classes[0] = (struct resident_reading_class){
-		.from_bytes = 5001, .to_bytes = 5016, .live_cnt = 3000, .live_bytes = 3000 * 5024
-	};
-	end.classes[1] = (struct resident_reading_class){ .to_bytes = 24,
-							  .live_cnt = 60000,
-							  .live_bytes = 60000 * 32 };
-	/* of a thousand such sizes, some have not one sample */
-	end.classes[2] = (struct resident_reading_class){
-		.from_bytes = 489, .to_bytes = 504, .live_cnt = 520, .live_bytes = 520 * 512
-	};
-	end.classes[3] = (struct resident_reading_class){
-		.name = "shop::Big", .from_bytes = 5001, .live_cnt = 3000, .live_bytes = 3000 * 5024
-	};
-	end.classes[4] = (struct resident_reading_class){
-		.name = "shop::Small", .from_bytes = 9, .live_cnt = 6000, .live_bytes = 6000 * 32
-	};
-	end.class_cnt = 5;
-	p = profile_of(begin, end);
-	p->recording.inuse = RECORDING_INUSE_ALL;
-	p->period = 65536;
-	text = report_of(p, REPORT_JSON);
-	if (!strstr(text, "{\"class\":null,\"from_bytes\":5001,\"to_bytes\":5016,\"objects\":3000,"
-			  "\"objects_low\":2905,\"objects_high\":3000,\"bytes\":15072000},\n"
-			  "{\"class\":\"shop::Big\",\"from_bytes\":null,\"to_bytes\":null,"
-			  "\"objects\":3000,\"objects_low\":2905,\"objects_high\":3000,"
-			  "\"bytes\":15072000}]}"))
-		fail_msg("%s", text);
-	/* the sum is as sure as its parts, and not more than there is */
-	if (!strstr(text, "\"allocated_before\":{\"objects\":63520,\"objects_low\":2905,"
-			  "\"objects_high\":63520,"))
-		fail_msg("%s", text);
-	free(text);
-	profile_free(p);
-}
-
 static void test_limits(void **state)
 {
 	static const struct {
@@ -694,13 +465,12 @@ static void test_pins(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pins),	       cmocka_unit_test(test_check),
-		cmocka_unit_test(test_words),	       cmocka_unit_test(test_moments),
-		cmocka_unit_test(test_size_alone),     cmocka_unit_test(test_new_heap),
-		cmocka_unit_test(test_wrap),	       cmocka_unit_test(test_age),
-		cmocka_unit_test(test_file),	       cmocka_unit_test(test_unknown_in_reports),
-		cmocka_unit_test(test_witness),	       cmocka_unit_test(test_before),
-		cmocka_unit_test(test_before_sampled), cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_pins),	   cmocka_unit_test(test_check),
+		cmocka_unit_test(test_words),	   cmocka_unit_test(test_moments),
+		cmocka_unit_test(test_size_alone), cmocka_unit_test(test_new_heap),
+		cmocka_unit_test(test_wrap),	   cmocka_unit_test(test_age),
+		cmocka_unit_test(test_file),	   cmocka_unit_test(test_unknown_in_reports),
+		cmocka_unit_test(test_witness),	   cmocka_unit_test(test_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
