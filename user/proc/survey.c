@@ -374,8 +374,8 @@ static int survey_maps(struct surveyor *sv)
 			sv->s->has_jit_dump = true;
 		} else if (is_file(m)) {
 			err = add_map(sv, m);
-		} else if (strncmp(m->path, TAP_PATH,
-				   strlen(TAP_PATH))) { /* a tap's memory stays mapped */
+		} else if (strncmp(m->path, TAP_PATH, strlen(TAP_PATH))) {
+			/* the memory of a tap that was taken out stays mapped */
 			sv->s->jit_area_cnt++;
 			sv->s->jit_bytes += m->end_addr - m->start_addr;
 		}

@@ -438,9 +438,9 @@ static void refuse(struct follow *f, struct seen *s, const struct process_info *
 			"serve: PID %d (%s) is not tracked yet: no room (%s); retrying when "
 			"others have ended",
 			s->pid, info->comm, err == -E2BIG ? "too many processes" : strerror(-err));
-	} else if (err != -ESRCH &&
-		   err != -ENOENT && /* else it has ended, or the guardian: that is said */
-		   !(f->guardian && guardian_is_lost(f->guardian))) {
+	} else if (err == -ESRCH || err == -ENOENT) {
+		return; /* it has ended */
+	} else if (!f->guardian || !guardian_is_lost(f->guardian)) { /* that has its own line */
 		log_warn("serve: cannot attach to PID %d (%s): %s", s->pid, info->comm,
 			 strerror(-err));
 	}

@@ -312,8 +312,8 @@ int taps_process(struct tracker *t, struct tracked_process *p)
 		return 0;
 	}
 	p->tap_due_ns = 0;
-	if (probes_kept_of(t->probes, p->pid) ==
-	    PROBES_NONE) { /* one that is in comes back with the probes */
+	/* Then none is put in; one that is in comes back with the probes. */
+	if (probes_kept_of(t->probes, p->pid) == PROBES_NONE) {
 		p->tap_due_ns = p->tap == TAP_IN ? 0 : now_ns() + TAP_RETRY_NS;
 		return 0;
 	}
