@@ -133,7 +133,7 @@ one_burst() {
 		start "$bin/grows" || not_ok start "the target did not start" "$work/target.err"
 		attach -n 0 --max-overhead $limit -d 5
 		sleep 1
-		tell "up 300000 64" # it lasts less than SPREAD_NS of budget.c, also where a hit takes 2 us
+		tell "up 300000 128" # it lasts less than SPREAD_NS of budget.c, also where a hit takes 2 us
 		wait_recorder
 		held=$(awk '$1 == "HELD" { n = $2 } END { print n + 0 }' "$work/target.out")
 		inuse=$(json | sed -nE 's/.*"total":\{"inuse_bytes":([0-9]+),.*/\1/p')

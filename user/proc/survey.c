@@ -375,7 +375,7 @@ static int survey_maps(struct surveyor *sv)
 		} else if (is_file(m)) {
 			err = add_map(sv, m);
 		} else if (strncmp(m->path, TAP_PATH, strlen(TAP_PATH))) {
-			/* the memory of a tap that was taken out stays mapped */
+			/* not a tap's: that stays mapped when the tap is out */
 			sv->s->jit_area_cnt++;
 			sv->s->jit_bytes += m->end_addr - m->start_addr;
 		}
