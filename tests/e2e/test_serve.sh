@@ -36,6 +36,11 @@ by_name() {
 	sum=$(awk '$1 == "TOTAL" { print $2 }' <("$compare" total "$top/heapy-a/p.pb.gz"))
 	shown=$(get "$url/metrics" | awk '/^heaptap_inuse_bytes\{/ { n += $NF } END { printf "%d", n }')
 	[ "$sum" = "$shown" ] && ok "metrics say the same: $sum bytes" || not_ok "metrics say the same" "$shown, the profile $sum"
+	used=$(cat /proc/"$server"/stat $(pgrep -P "$server" -x 'heaptap-guard|heaptap-reader' | sed 's,.*,/proc/&/stat,') |
+		awk '{ n += $14 + $15 } END { print n }')
+	shown=$(get "$url/metrics" | awk '$1 == "heaptap_cpu_seconds_total" { printf "%d", $2 * 100 }')
+	[ "${shown:-0}" -ge "$used" ] && ok "its CPU time is that of all its processes" ||
+		not_ok "its CPU time is that of all its processes" "$shown ticks, they used $used"
 	same_memory heapy-a && not_ok "a probe is in who is followed" "none is seen" ||
 		ok "a probe is in who is followed"
 	same_memory other && ok "no probe in who is not followed" ||

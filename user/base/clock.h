@@ -3,6 +3,8 @@
 #ifndef HT_BASE_CLOCK_H
 #define HT_BASE_CLOCK_H
 
+#include <sys/time.h>
+
 #include "base/std.h"
 
 #define NS_PER_S 1000000000ULL
@@ -20,6 +22,11 @@ static inline uint64_t clock_ns(clockid_t clock)
 static inline uint64_t now_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
+}
+
+static inline uint64_t timeval_ns(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * NS_PER_S + (uint64_t)t->tv_usec * 1000;
 }
 
 /* CPU time of all threads of a process, including ended threads; -ESRCH: the process is gone. */

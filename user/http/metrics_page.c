@@ -402,9 +402,9 @@ static const struct field_family view_families[] = {
 	VIEW(own.profile_snapshot_seconds, "heaptap_profile_snapshot_seconds", METRIC_GAUGE,
 	     "seconds", "Time that the last snapshot for a profile took."),
 	VIEW(own.rss_bytes, "heaptap_resident_memory_bytes", METRIC_GAUGE, "bytes",
-	     "Resident memory of heaptap itself."),
+	     "Resident memory of heaptap's main process."),
 	VIEW(own.cpu_seconds, "heaptap_cpu_seconds", METRIC_COUNTER, "seconds",
-	     "CPU time of heaptap itself, without its probes."),
+	     "CPU time of heaptap's own processes, without its probes."),
 	VIEW(own.start_seconds, "heaptap_start_time_seconds", METRIC_GAUGE, "seconds",
 	     "Start time of heaptap serve, since the epoch."),
 };

@@ -90,7 +90,8 @@ struct serve_map {
 
 /* What heaptap itself costs. */
 struct serve_own {
-	double cpu_seconds, rss_bytes;
+	double cpu_seconds; /* of all its processes */
+	double rss_bytes; /* of main */
 	double start_seconds; /* since the epoch */
 	double snapshot_seconds; /* duration of the last snapshot for pages */
 	double snapshot_age_seconds;

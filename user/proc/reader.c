@@ -142,6 +142,11 @@ bool reader_refuses_foreign(const struct reader *r)
 	return r && r->wait_ms < READER_PATIENT_MS;
 }
 
+pid_t reader_pid(const struct reader *r)
+{
+	return r && r->fd >= 0 ? r->pid : 0;
+}
+
 uint64_t reader_lost_cnt(const struct reader *r)
 {
 	return r->ever_given_up;

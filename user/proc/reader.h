@@ -45,6 +45,8 @@ struct reader;
 int reader_start(uint32_t wait_ms, reader_job_fn job, struct reader **ret);
 /* NULL is fine. */
 void reader_end(struct reader *r);
+/* 0: none runs. */
+pid_t reader_pid(const struct reader *r);
 /* Number of readers that did not answer, so far. */
 uint64_t reader_lost_cnt(const struct reader *r);
 

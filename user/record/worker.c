@@ -217,11 +217,6 @@ static bool leave_alone(struct worker *w)
 	return true;
 }
 
-static uint64_t timeval_ns(const struct timeval *t)
-{
-	return (uint64_t)t->tv_sec * NS_PER_S + (uint64_t)t->tv_usec * 1000;
-}
-
 bool worker_reap(struct worker *w)
 {
 	struct rusage usage = { 0 };

@@ -133,8 +133,8 @@ int live_view_new(const struct result_source *src, const struct daemon_options *
 		  struct live_view **ret);
 void live_view_free(struct live_view *lv);
 
-/* Fill all but pushes, refused_cnt and own.profile_snapshot_seconds, which the caller fills. Pointers in *ret are
- * valid until the next call. */
+/* Fill all but pushes, refused_cnt, own.cpu_seconds and own.profile_snapshot_seconds, which the caller fills. Pointers
+ * in *ret are valid until the next call. */
 int live_view_get(struct live_view *lv, struct serve_view *ret);
 
 /* Read what is read little by little. Call a few times a second. */

@@ -33,6 +33,7 @@
 #include "kernel/features.h"
 #include "proc/proc_text.h"
 #include "proc/process.h"
+#include "proc/reader.h"
 #include "proc/select.h"
 #include "record/targets.h"
 #include "track/tracker.h"
@@ -40,57 +41,6 @@
 /* Descriptors that must be left before one more process is attached to: this takes some ten to forty, and requests,
  * profiles and reads of /proc need some at any time. */
 #define SPARE_FILES 96
-#define SHARE_OF_FREE 2
-
-void follow_room_init(struct follow_room *r, size_t place_cnt)
-{
-	*r = (struct follow_room){ .place_cnt = place_cnt };
-	hmap_init(&r->followed, sizeof(uint32_t));
-	hmap_init(&r->spent_ns, sizeof(uint32_t));
-}
-
-void follow_room_release(struct follow_room *r)
-{
-	hmap_release(&r->followed);
-	hmap_release(&r->spent_ns);
-}
-
-void follow_room_begin(struct follow_room *r)
-{
-	follow_room_release(r);
-	follow_room_init(r, r->place_cnt);
-}
-
-static uint64_t value_of(const struct hmap *m, uint32_t uid)
-{
-	const uint64_t *v = hmap_get(m, &uid);
-
-	return v ? *v : 0;
-}
-
-/* Without memory for the count, the user's share is not limited. */
-void follow_room_add(struct follow_room *r, uint32_t uid)
-{
-	(void)hmap_put(&r->followed, &uid, value_of(&r->followed, uid) + 1);
-}
-
-void follow_room_spend(struct follow_room *r, uint32_t uid, uint64_t ns)
-{
-	r->all_spent_ns += ns;
-	(void)hmap_put(&r->spent_ns, &uid, value_of(&r->spent_ns, uid) + ns);
-}
-
-int follow_room_check(const struct follow_room *r, uint32_t uid, size_t followed_cnt)
-{
-	size_t free_cnt = r->place_cnt > followed_cnt ? r->place_cnt - followed_cnt : 0;
-	uint64_t own_cnt = value_of(&r->followed, uid);
-
-	if (uid && own_cnt && own_cnt >= SHARE_OF_FREE * free_cnt)
-		return -EDQUOT;
-	if (r->all_spent_ns >= ROOM_SCAN_NS || (uid && value_of(&r->spent_ns, uid) >= ROOM_USER_NS))
-		return -EAGAIN;
-	return 0;
-}
 
 /* 0, or -EMFILE, -ENFILE. */
 static int follow_room_check_files(void)
@@ -174,6 +124,7 @@ struct follow {
 	bool size_counts; /* of followed ones, too: in the first scan with a larger minimum */
 	uint64_t throw_limit_bytes; /* as the engine knows it */
 	struct log_limit log; /* about processes that cannot be checked */
+	struct log_limit busy_log; /* about heaptap's own cost */
 	char own_exe[PATH_MAX];
 	struct guardian *guardian;
 	bool returns_are_safe; /* under seccomp: see kernel/features.h */
@@ -263,7 +214,7 @@ int follow_new(struct engine *e, struct tracker *t, const struct follow_options 
 	f->tracker = t;
 	f->guardian = opts->guardian;
 	f->rules = opts->rules;
-	f->log = (struct log_limit){ .every_ns = LOG_EVERY_NS, .burst = 1 };
+	f->log = f->busy_log = (struct log_limit){ .every_ns = LOG_EVERY_NS, .burst = 1 };
 	hmap_init(&f->idx, sizeof(uint32_t));
 	follow_room_init(&f->room, HT_TARGETS_CAP);
 	n = readlink("/proc/self/exe", f->own_exe, sizeof(f->own_exe) - 1);
@@ -459,6 +410,14 @@ static void decide(struct follow *f, struct seen *s)
 		tracker_remove(f->tracker, s->pid);
 }
 
+static uint64_t age_ns(const struct process_info *info)
+{
+	uint64_t tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t begin_ns = info->start_time_ticks * tick_ns, now = clock_ns(CLOCK_BOOTTIME);
+
+	return now > begin_ns ? now - begin_ns : 0;
+}
+
 /* known: the result of the last check, or NULL. */
 static void attach(struct follow *f, struct seen *s, const struct process_info *glanced,
 		   const struct seen *known)
@@ -470,7 +429,8 @@ static void attach(struct follow *f, struct seen *s, const struct process_info *
 	struct err why;
 	int err = is_named(f, glanced) ? 0 :
 					 follow_room_check(&f->room, glanced->uid,
-							   tracker_running_cnt(f->tracker));
+							   tracker_running_cnt(f->tracker),
+							   age_ns(glanced));
 
 	s->is_refused = s->is_empty = s->is_silent = false;
 	s->is_late = loop_is_told_to_end() ||
@@ -797,6 +757,32 @@ int follow_look(struct follow *f)
 	return err ? err : look_at_forked(f);
 }
 
+uint64_t follow_own_cpu_ns(const struct follow *f)
+{
+	const pid_t helpers[2] = { reader_pid(f->reader),
+				   f->guardian ? guardian_pid(f->guardian) : 0 };
+	uint64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID), helper_ns;
+	struct rusage ended;
+
+	if (!getrusage(RUSAGE_CHILDREN, &ended))
+		cpu_ns += timeval_ns(&ended.ru_utime) + timeval_ns(&ended.ru_stime);
+	for (size_t i = 0; i < 2; i++)
+		if (helpers[i] > 0 && !process_cpu_ns(helpers[i], &helper_ns))
+			cpu_ns += helper_ns;
+	return cpu_ns;
+}
+
+static void note_own_cost(struct follow *f)
+{
+	uint64_t now = now_ns();
+
+	follow_room_note_own(&f->room, now, follow_own_cpu_ns(f));
+	if (f->room.own.share >= ROOM_OWN_SHARE && log_limit_allows(&f->busy_log, now))
+		log_info("serve: heaptap uses %.0f %% of a CPU: new processes are tracked when "
+			 "they are %u s old, until it uses less",
+			 100 * f->room.own.share, (unsigned)(ROOM_AGE_NS / NS_PER_S));
+}
+
 int follow_scan(struct follow *f)
 {
 	struct follow fresh = { 0 };
@@ -835,5 +821,6 @@ int follow_scan(struct follow *f)
 	err = engine_events_drain(f->engine);
 	let_go(f);
 	renew_throw_limit(f);
+	note_own_cost(f);
 	return err;
 }

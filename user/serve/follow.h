@@ -57,6 +57,8 @@ bool follow_note_fork(struct follow *f, pid_t child);
 void follow_note_exec(struct follow *f, pid_t pid);
 /* Note that some notes were lost: the next scan checks every process closely. */
 void follow_note_lost(struct follow *f);
+/* CPU time of heaptap so far: of main, its guardian, its reader, and all children that have ended. */
+uint64_t follow_own_cpu_ns(const struct follow *f);
 /* Number of selected running processes that cannot be followed, as of the last scan. */
 size_t follow_refused_cnt(const struct follow *f);
 
@@ -67,18 +69,29 @@ size_t follow_refused_cnt(const struct follow *f);
  *   places: a user's processes may be twice as many as places are free, as in bpf/share.bpf.h;
  *   time: attaching takes some milliseconds, during which nothing else is done. In one scan, a user's new
  *         processes have ROOM_USER_NS, all together ROOM_SCAN_NS; the rest waits for the next scan.
+ *   own cost: where processes come and go, most of heaptap's CPU time is for those that live for less than a second.
+ *         While heaptap takes more than ROOM_OWN_SHARE of one CPU, a process is attached to when it is ROOM_AGE_NS old.
  *
- * Root's processes are limited only by the time of all together.
+ * Root's processes are limited only by the time of all together and the own cost.
  */
 
 #define ROOM_USER_NS (200 * NS_PER_MS)
 #define ROOM_SCAN_NS (500 * NS_PER_MS)
+#define ROOM_OWN_SHARE 0.12
+#define ROOM_AGE_NS (3 * NS_PER_S)
+
+/* The CPU time of heaptap's own processes. */
+struct follow_own {
+	uint64_t at_ns, cpu_ns; /* of the last reading; 0: none yet */
+	double share; /* of one CPU, lately */
+};
 
 struct follow_room {
 	size_t place_cnt;
 	struct hmap followed; /* uid -> number of his followed processes */
 	struct hmap spent_ns; /* uid -> time spent on him in this scan */
 	uint64_t all_spent_ns;
+	struct follow_own own;
 };
 
 void follow_room_init(struct follow_room *r, size_t place_cnt);
@@ -88,8 +101,11 @@ void follow_room_release(struct follow_room *r);
 void follow_room_begin(struct follow_room *r);
 void follow_room_add(struct follow_room *r, uint32_t uid);
 void follow_room_spend(struct follow_room *r, uint32_t uid, uint64_t ns);
+/* cpu_ns: of all of heaptap's processes so far, as of now. */
+void follow_room_note_own(struct follow_room *r, uint64_t now_ns, uint64_t cpu_ns);
 
 /* followed_cnt: of all users. -EDQUOT: the user has used up his share; -EAGAIN: try in the next scan. */
-int follow_room_check(const struct follow_room *r, uint32_t uid, size_t followed_cnt);
+int follow_room_check(const struct follow_room *r, uint32_t uid, size_t followed_cnt,
+		      uint64_t age_ns);
 
 #endif

@@ -366,7 +366,7 @@ static void live_files_release(struct live_files *lf)
 	vec_release(&lf->list);
 }
 
-/* The cost of heaptap itself: descriptors by kind, CPU time, memory. */
+/* The cost of heaptap itself: descriptors by kind, memory. */
 enum { OWN_FD_KIND_CNT = 7 };
 
 /* Beginnings of links in /proc/self/fd. A link that matches none is of the last kind. */
@@ -411,13 +411,11 @@ static int own_fds_count(struct serve_named ret[static OWN_FD_KIND_CNT])
 	return 0;
 }
 
-/* Fill cpu_seconds and rss_bytes. */
-static void own_cost_read(struct serve_own *ret)
+static double own_rss_bytes(void)
 {
 	struct process_info info;
 
-	ret->cpu_seconds = (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / (double)NS_PER_S;
-	ret->rss_bytes = process_glance(NULL, getpid(), &info) ? NAN : (double)info.rss_bytes;
+	return process_glance(NULL, getpid(), &info) ? NAN : (double)info.rss_bytes;
 }
 
 /* Maps whose entries are counted: live, totals, stacks, contexts, scopes, files. */
@@ -537,7 +535,7 @@ static void make_reclaimed(struct live_view *lv)
 
 static void make_own(struct live_view *lv)
 {
-	own_cost_read(&lv->view.own);
+	lv->view.own.rss_bytes = own_rss_bytes();
 	lv->view.own.start_seconds = (double)lv->src.begin_epoch_ns / (double)NS_PER_S;
 	if (!own_fds_count(lv->fds)) {
 		lv->view.fds = lv->fds;

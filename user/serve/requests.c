@@ -69,6 +69,7 @@ static int write_page(const struct requests_parts *parts, const struct result_re
 	if (err)
 		return err;
 	view.refused_cnt = (double)follow_refused_cnt(parts->follow);
+	view.own.cpu_seconds = (double)follow_own_cpu_ns(parts->follow) / (double)NS_PER_S;
 	view.own.profile_snapshot_seconds = profiles_snapshot_seconds(parts->profiles);
 	view.push_cnt = pushes_cnt(parts->pushes);
 	pushes = calloc(view.push_cnt + 1, sizeof(*pushes));
