@@ -398,7 +398,7 @@ static const struct field_family view_families[] = {
 	VIEW(own.snapshot_seconds, "heaptap_snapshot_seconds", METRIC_GAUGE, "seconds",
 	     "Time that the last snapshot for pages and metrics took."),
 	VIEW(own.snapshot_age_seconds, "heaptap_snapshot_age_seconds", METRIC_GAUGE, "seconds",
-	     "Age of that snapshot. Snapshots take at most a twentieth of the time."),
+	     "Age of that snapshot. Snapshots take at most a fortieth of the time."),
 	VIEW(own.profile_snapshot_seconds, "heaptap_profile_snapshot_seconds", METRIC_GAUGE,
 	     "seconds", "Time that the last snapshot for a profile took."),
 	VIEW(own.rss_bytes, "heaptap_resident_memory_bytes", METRIC_GAUGE, "bytes",

@@ -460,7 +460,7 @@ static void let_go_dead(struct saver *k)
 static bool begin(struct saver *k)
 {
 	struct result_moment moment = { .monotonic_ns = now_ns() };
-	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	struct snapshot *s = NULL;
 	int err;
 
@@ -473,7 +473,7 @@ static bool begin(struct saver *k)
 	if (!err)
 		err = snapshot_take(k->src.engine, k->src.tracker, &s);
 	k->rest.end_ns = now_ns();
-	k->rest.took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+	k->rest.took_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns;
 	k->rest.had_ended = false;
 	for (size_t i = 0; i < k->batch.job_cnt; i++)
 		k->rest.had_ended |= saved_job_class(&k->batch.jobs[i]) == KEEP_ENDED;

@@ -126,7 +126,7 @@ bool slow_processes_has(const struct slow_processes *s, pid_t pid, uint32_t gene
 
 /* Pages may show data that is this old. */
 #define LIVE_VIEW_AGE_NS (200 * NS_PER_MS)
-#define LIVE_VIEW_REST 20
+#define LIVE_VIEW_REST 40
 
 /* src is copied. */
 int live_view_new(const struct result_source *src, const struct daemon_options *opts,

@@ -207,7 +207,7 @@ static int stack_watch_tick(const struct result_source *src)
 		stack_past_forget(src->stacks);
 		return 0;
 	}
-	begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	stack_past_begin(src->stacks, &now);
 	err = name_images(src);
 	if (!err)
@@ -215,9 +215,9 @@ static int stack_watch_tick(const struct result_source *src)
 	if (err)
 		stack_past_forget(src->stacks);
 	else
-		err = stack_past_end(src->stacks, clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns);
+		err = stack_past_end(src->stacks, clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns);
 	log_debug("serve: a moment of stacks took %.1f ms of CPU, %.1f MiB are stored",
-		  (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns) / (double)NS_PER_MS,
+		  (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns) / (double)NS_PER_MS,
 		  (double)stack_past_bytes(src->stacks) / (1 << 20));
 	return err;
 }
