@@ -98,8 +98,8 @@ static int check_pools(const char *text, struct err *why)
 /* Rows of both commands. */
 #define COMMON_ROWS                                                                                      \
 	OPTION(TEXTS, 'm', "module", "LIST", AT(modules),                                                \
-	       "prefixes of modules or functions, such as my_app,my_lib: each stack is charged to "      \
-	       "the first frame from the leaf that begins with one; implies --by module",                \
+	       "prefixes of modules or functions, such as my_app,my_lib: from the leaf on, the first "   \
+	       "frame that begins with one is charged with the stack; implies --by module",              \
 	       .flags = OPTION_COMMAS),                                                                  \
 		OPTION(TEXT, 0, "scope", "PATH", AT(scope),                                              \
 		       "show only this scope and the scopes below it, such as Top/A; with any --by",     \
@@ -315,8 +315,8 @@ static const char *refuse_rows(const struct report_cli *c)
 		       "lifetime or size, --value alloc, --sort growth, temporary or pinned, "
 		       "--older-than or --base";
 	if (o->at == REPORT_AT_TIME && (o->sort == REPORT_SORT_OBJECTS || o->format == REPORT_HEAP))
-		return "--at TIME knows bytes, and no blocks: not with --sort objects or --format "
-		       "heap";
+		return "--at TIME has bytes, but no numbers of blocks: not with --sort objects "
+		       "or --format heap";
 	if (c->older_than_ns && (c->base_path || o->value == REPORT_VALUE_ALLOC))
 		return "--older-than shows heap in use of one profile: not with --base or --value "
 		       "alloc";

@@ -77,7 +77,7 @@ static void count_skipped(struct saved_ended *ke, const struct saved_job *job, c
 	more = log_limit_left_out(&ke->log);
 	log_warn("serve: no last profile of PID %d (%s), %s: %s%s", job->name.pid, job->name.comm,
 		 saved_reason_words(&job->name, words, sizeof(words)), why,
-		 more ? "; nor for some before it" : "");
+		 more ? "; nor of some before it" : "");
 }
 
 static void skip(struct saved_ended *ke, struct tracker *t, size_t i, const char *why)
@@ -322,7 +322,7 @@ static int map_results(struct saved_batch *b)
 static int saved_batch_start(struct saved_batch *b, const struct result_source *src,
 			     const struct result_moment *moment)
 {
-	const struct worker_options opts = { .what = "keeping profiles",
+	const struct worker_options opts = { .what = "saving profiles",
 					     .is_urgent = saved_job_class(&b->jobs[0]) <=
 							  KEEP_NEAR_LIMIT,
 					     .moment_ns = moment->monotonic_ns };
