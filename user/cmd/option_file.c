@@ -2,6 +2,7 @@
 /* option_file.c - the configuration file of option.h. */
 
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/names.h"
 #include "cmd/option.h"
 #include "cmd/toml.h"
@@ -192,26 +193,11 @@ static int check_file(int fd, const char *path, struct err *why)
 	return 0;
 }
 
-static int read_all(int fd, char *buf, size_t *ret_bytes)
-{
-	*ret_bytes = 0;
-	for (;;) {
-		ssize_t n = read(fd, buf + *ret_bytes, OPTION_FILE_BYTES_CAP + 1 - *ret_bytes);
-
-		if (n < 0)
-			return -errno;
-		if (!n)
-			return 0;
-		*ret_bytes += (size_t)n;
-		if (*ret_bytes > OPTION_FILE_BYTES_CAP)
-			return -EFBIG;
-	}
-}
-
 int option_read_file(const char *path, char **ret, size_t *ret_bytes, struct err *why)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
 	char *buf = NULL;
+	ssize_t n;
 
 	if (fd < 0)
 		return err_set_os(why, -errno, "cannot read '%s'", path);
@@ -219,12 +205,13 @@ int option_read_file(const char *path, char **ret, size_t *ret_bytes, struct err
 	if (err)
 		goto out;
 	buf = malloc(OPTION_FILE_BYTES_CAP + 1);
-	err = buf ? read_all(fd, buf, ret_bytes) : -ENOMEM;
-	if (err) {
-		err_set_os(why, err, "cannot read '%s'", path);
+	n = buf ? read_full(fd, buf, OPTION_FILE_BYTES_CAP + 1) : -ENOMEM;
+	if (n < 0 || n > OPTION_FILE_BYTES_CAP) {
+		err = err_set_os(why, n < 0 ? (int)n : -EFBIG, "cannot read '%s'", path);
 		free(buf);
 	} else {
 		*ret = buf;
+		*ret_bytes = (size_t)n;
 	}
 out:
 	close(fd);

@@ -2,17 +2,16 @@
 /* runtime_kind.c - see runtime_kind.h. */
 #include "proc/runtime_kind.h"
 
+#include "proc/proc_text.h"
 #include "proc/process.h"
 
 static int is_in_file(const struct process_info *info, const char *file, const char *word)
 {
-	char path[64], *text = NULL;
+	FILE *f = proc_fopen(info->live_tid, "%s", file);
+	char *text = NULL;
 	int found = 0;
 	size_t room = 0;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", info->live_tid, file);
-	f = fopen(path, "re");
 	if (!f)
 		return -EACCES;
 	while (!found && getdelim(&text, &room, '\0', f) > 0)

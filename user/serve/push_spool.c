@@ -233,21 +233,9 @@ int push_spool_add(struct push_spool *s, uint8_t *data, size_t bytes)
 
 static int read_all(int fd, void *to, size_t n)
 {
-	uint8_t *p = to;
+	ssize_t got = read_full(fd, to, n);
 
-	while (n) {
-		ssize_t got = read(fd, p, n);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (!got)
-			return -EBADMSG;
-		p += got;
-		n -= got;
-	}
-	return 0;
+	return got < 0 ? (int)got : (size_t)got < n ? -EBADMSG : 0;
 }
 
 /* Errors that open() and read() give, or -EBADMSG: the file is of no use. */
