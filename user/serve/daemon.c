@@ -46,6 +46,17 @@
 #include "track/session.h"
 #include "track/tracker.h"
 
+/*
+ * Shares: logs once for each process that it has used up its share of a table that all share (see bpf/share.bpf.h),
+ * and what it loses by that. The others lose nothing.
+ */
+struct share_log {
+	struct reader *reader;
+	struct engine *engine;
+	struct hmap told; /* struct ht_image_key -> bit mask of tables */
+	struct hmap next; /* the same, for the images found in this look */
+};
+
 /* The parts, which know each other by this. */
 struct daemon {
 	struct daemon_options opts;
@@ -72,24 +83,13 @@ struct daemon {
 	struct {
 		struct process_events *events; /* NULL: not available */
 		struct idle_tasks *idle_tasks; /* forgets tasks that ended without saying so */
-		struct share_log *share_log;
+		struct share_log share_log;
 		uint64_t scan_due_ns, scan_least_ns, counters_due_ns, trim_due_ns, shares_due_ns;
 	} ticks;
 	struct slow_files *slow;
 	struct name_cache *names;
 	struct stack_past *stacks; /* NULL: none is kept */
 	struct rows_past *rows; /* likewise */
-};
-
-/*
- * Shares: logs once for each process that it has used up its share of a table that all share (see bpf/share.bpf.h),
- * and what it loses by that. The others lose nothing.
- */
-struct share_log {
-	struct reader *reader;
-	struct engine *engine;
-	struct hmap told; /* struct ht_image_key -> bit mask of tables */
-	struct hmap next; /* the same, for the images found in this look */
 };
 
 static const struct {
@@ -110,27 +110,18 @@ static const struct {
 };
 _Static_assert(sizeof(words) / sizeof(*words) == HT_SHARED_CNT, "one for each table");
 
-static int share_log_new(struct engine *e, struct reader *reader, struct share_log **ret)
+static void share_log_init(struct share_log *s, struct engine *e, struct reader *reader)
 {
-	struct share_log *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return -ENOMEM;
 	s->engine = e;
 	s->reader = reader;
 	hmap_init(&s->told, sizeof(struct ht_image_key));
 	hmap_init(&s->next, sizeof(struct ht_image_key));
-	*ret = s;
-	return 0;
 }
 
-static void share_log_free(struct share_log *s)
+static void share_log_release(struct share_log *s)
 {
-	if (!s)
-		return;
 	hmap_release(&s->told);
 	hmap_release(&s->next);
-	free(s);
 }
 
 static void tell(struct reader *reader, const struct ht_image_key *key,
@@ -219,10 +210,9 @@ static int ticks_open(struct daemon *d)
 	static const struct process_events_ops ops = { on_mmap, on_code, on_lost };
 	int err = idle_tasks_new(d->session->engine, &d->ticks.idle_tasks);
 
-	if (!err)
-		err = share_log_new(d->session->engine, d->reader, &d->ticks.share_log);
 	if (err)
 		return err;
+	share_log_init(&d->ticks.share_log, d->session->engine, d->reader);
 	err = process_events_open(&ops, d, &d->ticks.events);
 	if (err) {
 		log_warn("serve: libraries that are loaded later are found late, because mapping "
@@ -241,9 +231,7 @@ static void on_event(void *ctx, const struct ht_event *event)
 
 	saver_on_event(d->saver, event);
 	tracker_on_event(d->session->tracker, event);
-	if (event->kind == HT_EVENT_EXEC)
-		follow_note_exec(d->follow, (pid_t)event->tgid);
-	if (event->kind != HT_EVENT_FORK || follow_note_fork(d->follow, (pid_t)event->other))
+	if (!follow_on_event(d->follow, event))
 		return;
 	if (due_ns < d->ticks.scan_least_ns)
 		due_ns = d->ticks.scan_least_ns;
@@ -317,7 +305,7 @@ static void on_tick(void *ctx)
 	}
 	if (now >= d->ticks.shares_due_ns) {
 		d->ticks.shares_due_ns = now + SHARES_NS;
-		err = share_log_look(d->ticks.share_log);
+		err = share_log_look(&d->ticks.share_log);
 		if (err)
 			log_debug("serve: cannot read the shares of tables: %s", strerror(-err));
 	}
@@ -880,7 +868,7 @@ void daemon_close(struct daemon *d)
 	follow_free(d->follow);
 	process_events_close(d->ticks.events);
 	idle_tasks_free(d->ticks.idle_tasks);
-	share_log_free(d->ticks.share_log);
+	share_log_release(&d->ticks.share_log);
 	live_view_free(d->live_view);
 	stack_past_free(d->stacks);
 	rows_past_free(d->rows);
