@@ -27,8 +27,7 @@ struct pushes_options {
 	const struct push_label *labels;
 	size_t label_cnt;
 	uint64_t interval_ns;
-	/* For all destinations; NULL: none. See push_http.h. */
-	char *token_file, *basic_file, *tenant, *ca_file;
+	struct push_identity identity; /* for all destinations */
 	char *spool_dir; /* NULL: waiting requests are in memory only */
 	/* Parca destinations get the debug information of followed processes' files, and name the frames of files
 	 * that they have. */
