@@ -467,6 +467,8 @@ static struct http_exchange *begin_exchange(struct http_server *s, struct MHD_Co
 	x->request.path = url;
 	x->request.is_head = !strcmp(method, "HEAD");
 	x->request.is_post = !strcmp(method, "POST");
+	x->request.accept =
+		MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
 	x->queued = MHD_YES;
 	x->next = s->exchanges;
 	x->link = &s->exchanges;
@@ -573,7 +575,6 @@ static struct MHD_Response *file_response(int fd)
 
 static struct MHD_Response *make_response(const struct http_answer *a)
 {
-
 	if (a->text)
 		return MHD_create_response_from_buffer(a->text_bytes ? a->text_bytes :
 								       strlen(a->text),
@@ -663,11 +664,6 @@ void http_error(struct http_exchange *x, unsigned status, const char *fmt, ...)
 const struct http_request *http_request(const struct http_exchange *x)
 {
 	return &x->request;
-}
-
-const char *http_header(const struct http_exchange *x, const char *name)
-{
-	return MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, name);
 }
 
 struct arg_walk {

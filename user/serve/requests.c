@@ -42,14 +42,11 @@ static int write_one(const struct serve_view *v, const struct result_request *r,
 		return -ESRCH;
 	switch (r->endpoint) {
 	case ENDPOINT_PROCESS:
-		return process_page_write(v, one, !r->is_still, out);
 	case ENDPOINT_INDEX:
-		return index_page_write(v, !r->is_still, out);
+		return page_write(v, one, !r->is_still, out);
 	case ENDPOINT_PROCESS_JSON:
-		page_json_process(v, one, out);
-		return 0;
 	case ENDPOINT_INDEX_JSON:
-		page_json_index(v, out);
+		page_json(v, one, out);
 		return 0;
 	default:
 		metrics_page_write(v, format, out);
@@ -116,7 +113,7 @@ static bool has_moments(const struct requests_parts *parts, pid_t pid)
 static void answer_page(const struct requests_parts *parts, struct http_exchange *x,
 			struct result_request *r)
 {
-	enum metric_format format = metric_format_choose(http_header(x, "Accept"));
+	enum metric_format format = metric_format_choose(http_request(x)->accept);
 	struct http_answer a = { .status = 200 };
 	char *text = NULL;
 	int err = write_page(parts, r, format, &text);
@@ -145,20 +142,24 @@ static void answer_page(const struct requests_parts *parts, struct http_exchange
 	free(text);
 }
 
-static void answer_script(struct http_exchange *x, const char *text)
+/* What the pages load. */
+static void answer_file(struct http_exchange *x, enum endpoint endpoint)
 {
+	static const char script[] = "text/javascript; charset=utf-8";
+	static const char style[] = "text/css; charset=utf-8";
+	const struct {
+		const char *type, *text;
+	} files[] = {
+		[ENDPOINT_VIEWER_SCRIPT] = { script, report_viewer.script },
+		[ENDPOINT_PAGE_SCRIPT] = { script, page_files.script },
+		[ENDPOINT_INDEX_SCRIPT] = { script, page_files.index_script },
+		[ENDPOINT_PROCESS_SCRIPT] = { script, page_files.process_script },
+		[ENDPOINT_VIEWER_STYLE] = { style, report_viewer.style },
+		[ENDPOINT_PAGE_STYLE] = { style, page_files.style },
+	};
 	const struct http_answer a = { .status = 200,
-				       .type = "text/javascript; charset=utf-8",
-				       .text = text };
-
-	http_reply(x, &a);
-}
-
-static void answer_style(struct http_exchange *x, const char *text)
-{
-	const struct http_answer a = { .status = 200,
-				       .type = "text/css; charset=utf-8",
-				       .text = text };
+				       .type = files[endpoint].type,
+				       .text = files[endpoint].text };
 
 	http_reply(x, &a);
 }
@@ -499,22 +500,12 @@ static void on_request(void *ctx, struct http_exchange *x)
 		answer_page(&as->parts, x, &r);
 		break;
 	case ENDPOINT_VIEWER_SCRIPT:
-		answer_script(x, report_viewer.script);
-		break;
 	case ENDPOINT_PAGE_SCRIPT:
-		answer_script(x, page_files.script);
-		break;
 	case ENDPOINT_INDEX_SCRIPT:
-		answer_script(x, page_files.index_script);
-		break;
 	case ENDPOINT_PROCESS_SCRIPT:
-		answer_script(x, page_files.process_script);
-		break;
 	case ENDPOINT_VIEWER_STYLE:
-		answer_style(x, report_viewer.style);
-		break;
 	case ENDPOINT_PAGE_STYLE:
-		answer_style(x, page_files.style);
+		answer_file(x, r.endpoint);
 		break;
 	default:
 		answer_process(&as->parts, x, &r);
