@@ -3,6 +3,7 @@
 #include "http/endpoints.h"
 
 #include "base/err.h"
+#include "base/units.h"
 
 static const struct page {
 	const char *path;
@@ -351,15 +352,6 @@ pid_t result_needs(const struct result_request *r)
 pid_t result_needs_from(const struct result_request *r)
 {
 	return r->from_at != ENDPOINT_NOW ? 0 : r->from_pid;
-}
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
 /* Parse one address; *text then points behind it. */
