@@ -369,6 +369,7 @@ static int init_calls(struct alloc_calls *ac, struct elf_file *ef, const struct 
 	return plt_names_read(ef, &ac->plt);
 }
 
+/* They are sorted by address already. */
 static int name_entries(struct scan *sc)
 {
 	const struct alloc_found *f;
@@ -376,7 +377,6 @@ static int name_entries(struct scan *sc)
 	vec_each(&sc->found, f)
 		if (vec_push(&sc->calls.names, (struct alloc_name){ f->vaddr, f->symbol }))
 			return -ENOMEM;
-	alloc_calls_sort(&sc->calls);
 	return 0;
 }
 

@@ -113,9 +113,7 @@ int process_open_map(struct reader *reader, pid_t pid, pid_t tid, const struct p
 						    .off = map->off,
 						    .ino = map->ino,
 						    .dev = map->dev,
-						    .is_deleted = map->is_deleted,
-						    .refuses_foreign =
-							    reader_refuses_foreign(reader) } },
+						    .is_deleted = map->is_deleted } },
 				 .text = map->path,
 				 .fd = -1 };
 	int err;

@@ -73,6 +73,7 @@ struct daemon {
 	struct select_rules *tap_rules; /* NULL: no process may be tapped */
 	struct session *session;
 	struct requests *requests;
+	struct requests_parts parts; /* what they ask */
 	struct http_server *http; /* owned by requests */
 	struct follow *follow;
 	struct profiles *profiles;
@@ -690,7 +691,8 @@ static int set_up(struct daemon *d)
 	if (!err)
 		err = session_new("serve", d->opts.mode, &d->session);
 	if (!err)
-		err = requests_open(d->opts.listen, d->opts.token_file, &d->requests, &d->http);
+		err = requests_open(d->opts.listen, d->opts.token_file, &d->parts, &d->requests,
+				    &d->http);
 	if (err)
 		return err;
 	err = saver_open(&d->opts.keep, &d->saver);
@@ -720,7 +722,7 @@ static void on_wait(void *ctx)
 /* Start the parts that need each other. */
 static void start(struct daemon *d)
 {
-	const struct requests_parts parts = {
+	d->parts = (struct requests_parts){
 		.tracker = d->session->tracker,
 		.source = &d->source,
 		.follow = d->follow,
@@ -729,9 +731,7 @@ static void start(struct daemon *d)
 		.pushes = d->pushes,
 		.saver = d->saver,
 	};
-
 	saver_start(d->saver, &d->source, d->loop);
-	requests_start(d->requests, &parts);
 	guardian_while_waiting(d->guardian, on_wait, d);
 	engine_while_waiting(d->session->engine, on_wait, d);
 }

@@ -21,7 +21,7 @@
 
 struct requests {
 	struct http_server *server;
-	struct requests_parts parts;
+	const struct requests_parts *parts;
 };
 
 static const struct serve_process *find_process(const struct serve_view *v, pid_t pid)
@@ -226,21 +226,6 @@ static void answer_symbol(const struct requests_parts *parts, struct http_exchan
 		profiles_request(parts->profiles, x, r);
 }
 
-static void answer_profile(const struct requests_parts *parts, struct http_exchange *x,
-			   struct result_request *r)
-{
-	struct http_answer head = { .status = 200, .fd = -1 };
-
-	if (!http_request(x)->is_head) {
-		profiles_request(parts->profiles, x, r);
-		return;
-	}
-	/* without making the profile */
-	profile_answer_type(r, &head);
-	http_reply(x, &head);
-	result_request_release(r);
-}
-
 static void refuse_saved(struct http_exchange *x, pid_t pid, enum endpoint_moment at)
 {
 	http_error(x, 404, "no profile at=%s is saved of process %d: / lists those that are\n",
@@ -261,7 +246,7 @@ static void answer_kept(const struct requests_parts *parts, struct http_exchange
 	else if (r->endpoint == ENDPOINT_HEAP)
 		http_reply(x, &a);
 	else
-		answer_profile(parts, x, r);
+		profiles_request(parts->profiles, x, r);
 }
 
 static int64_t seconds_of(const struct stack_past_moment *m)
@@ -369,7 +354,7 @@ static void answer_sides(const struct requests_parts *parts, struct http_exchang
 	if (err)
 		refuse_side(parts, x, pid, at);
 	else
-		answer_profile(parts, x, r);
+		profiles_request(parts->profiles, x, r);
 }
 
 /* Answer with the difference of two moments. */
@@ -399,7 +384,7 @@ static void answer_moments(const struct requests_parts *parts, struct http_excha
 	r->moments.after_ns = m[after].time_ns;
 	endpoint_time_text(seconds_of(&m[before]), r->moments.before);
 	endpoint_time_text(seconds_of(&m[after]), r->moments.after);
-	answer_profile(parts, x, r);
+	profiles_request(parts->profiles, x, r);
 }
 
 /* Answer requests about one process, or all. */
@@ -435,7 +420,7 @@ static void answer_process(const struct requests_parts *parts, struct http_excha
 	else if (r->endpoint == ENDPOINT_GROWTH && !has_moments(parts, r->pid))
 		refuse_past(parts, x, r->pid);
 	else
-		answer_profile(parts, x, r);
+		profiles_request(parts->profiles, x, r);
 }
 
 struct arg_reader {
@@ -497,7 +482,7 @@ static void on_request(void *ctx, struct http_exchange *x)
 	case ENDPOINT_PROCESS:
 	case ENDPOINT_INDEX_JSON:
 	case ENDPOINT_PROCESS_JSON:
-		answer_page(&as->parts, x, &r);
+		answer_page(as->parts, x, &r);
 		break;
 	case ENDPOINT_VIEWER_SCRIPT:
 	case ENDPOINT_PAGE_SCRIPT:
@@ -508,7 +493,7 @@ static void on_request(void *ctx, struct http_exchange *x)
 		answer_file(x, r.endpoint);
 		break;
 	default:
-		answer_process(&as->parts, x, &r);
+		answer_process(as->parts, x, &r);
 		break;
 	}
 }
@@ -526,7 +511,7 @@ static void on_abandon(void *ctx, struct http_exchange *x)
 {
 	const struct requests *as = ctx;
 
-	profiles_abandon(as->parts.profiles, x);
+	profiles_abandon(as->parts->profiles, x);
 }
 
 static int open_server(struct requests *as, const char *listen, const char *token_file)
@@ -549,14 +534,15 @@ static int open_server(struct requests *as, const char *listen, const char *toke
 	return err;
 }
 
-int requests_open(const char *listen, const char *token_file, struct requests **ret,
-		  struct http_server **ret_server)
+int requests_open(const char *listen, const char *token_file, const struct requests_parts *parts,
+		  struct requests **ret, struct http_server **ret_server)
 {
 	struct requests *as = calloc(1, sizeof(*as));
 	int err;
 
 	if (!as)
 		return -ENOMEM;
+	as->parts = parts;
 	err = open_server(as, listen, token_file);
 	if (err) {
 		requests_close(as);
@@ -565,11 +551,6 @@ int requests_open(const char *listen, const char *token_file, struct requests **
 	*ret = as;
 	*ret_server = as->server;
 	return 0;
-}
-
-void requests_start(struct requests *as, const struct requests_parts *parts)
-{
-	as->parts = *parts;
 }
 
 void requests_close(struct requests *as)
