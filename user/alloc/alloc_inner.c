@@ -32,13 +32,6 @@
 /* Most instructions of a function that does nothing but call another. */
 #define THUNK_INSNS 40
 
-static int name_cmp(const void *a, const void *b)
-{
-	const struct alloc_name *x = a, *y = b;
-
-	return x->vaddr < y->vaddr ? -1 : x->vaddr > y->vaddr;
-}
-
 uint64_t alloc_calls_function_bytes(const struct alloc_calls *ac, uint64_t vaddr)
 {
 	const struct elf_symbol *sym;
@@ -53,14 +46,12 @@ uint64_t alloc_calls_function_bytes(const struct alloc_calls *ac, uint64_t vaddr
 /* The vaddr of the entry point that a branch leads to (directly, by PLT or GOT slot), 0: none. */
 static uint64_t alloc_calls_target(const struct alloc_calls *ac, const struct branch_out *br)
 {
-	const struct alloc_name key = { .vaddr = br->target_vaddr };
 	const struct alloc_name *n;
 	const char *import;
 
 	if (!ac->names.cnt)
 		return 0;
-	if (!br->is_slot &&
-	    bsearch(&key, ac->names.data, ac->names.cnt, sizeof(struct alloc_name), name_cmp))
+	if (!br->is_slot && vec_get(&ac->names, vaddr, br->target_vaddr))
 		return br->target_vaddr;
 	import = plt_names_at(&ac->plt, br->target_vaddr);
 	elf_file_step(ac->ef, import ? ac->names.cnt : 1);
@@ -188,13 +179,6 @@ int alloc_calls_tail(const struct alloc_calls *ac, uint64_t vaddr, uint64_t byte
 /* Most exported functions that are searched for calls to entry points. */
 #define CALLERS_CAP 1024
 
-static int range_cmp(const void *a, const void *b)
-{
-	const struct alloc_range *x = a, *y = b;
-
-	return x->start_vaddr < y->start_vaddr ? -1 : x->start_vaddr > y->start_vaddr;
-}
-
 static int add_range(struct alloc_ranges *r, uint64_t start, uint64_t bytes)
 {
 	if (!bytes)
@@ -209,7 +193,7 @@ static void join(struct alloc_ranges *r)
 
 	if (!r->cnt)
 		return;
-	qsort(r->data, r->cnt, sizeof(struct alloc_range), range_cmp);
+	vec_sort(r, start_vaddr);
 	for (i = 1; i < r->cnt; i++) {
 		struct alloc_range *last = &r->data[out];
 		const struct alloc_range *x = &r->data[i];

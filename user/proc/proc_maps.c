@@ -131,13 +131,6 @@ static bool parse_line(char *p, struct proc_map *ret)
 	return true;
 }
 
-static int compare_maps(const void *a, const void *b)
-{
-	const struct proc_map *x = a, *y = b;
-
-	return x->start_addr < y->start_addr ? -1 : x->start_addr > y->start_addr;
-}
-
 int proc_maps_parse(char *text, struct proc_maps *ret)
 {
 	struct proc_maps maps = { .text = text };
@@ -162,7 +155,7 @@ int proc_maps_parse(char *text, struct proc_maps *ret)
 			goto out;
 	}
 	if (!is_sorted)
-		qsort(maps.maps.data, maps.maps.cnt, sizeof(*maps.maps.data), compare_maps);
+		vec_sort(&maps.maps, start_addr);
 	*ret = maps;
 	return 0;
 out:

@@ -299,13 +299,6 @@ int push_spool_first(struct push_spool *s, uint8_t **ret, size_t *ret_bytes, uin
 	return -ENOENT;
 }
 
-static int compare_entries(const void *a, const void *b)
-{
-	uint64_t x = ((const struct entry *)a)->seq, y = ((const struct entry *)b)->seq;
-
-	return x < y ? -1 : x > y;
-}
-
 static int scan_one(struct push_spool *s, const char *name)
 {
 	struct entry e = { 0 };
@@ -350,7 +343,7 @@ static int scan(struct push_spool *s)
 	closedir(dir);
 	if (err || !s->entries.cnt)
 		return err;
-	qsort(s->entries.data, s->entries.cnt, sizeof(*s->entries.data), compare_entries);
+	vec_sort(&s->entries, seq);
 	s->next_seq = s->entries.data[s->entries.cnt - 1].seq + 1;
 	while (first_entry(s) &&
 	       (s->stats.cnt > s->opts.cnt_max || s->stats.bytes > s->opts.bytes_max))

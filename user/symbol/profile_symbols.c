@@ -247,13 +247,6 @@ static int get_function(struct namer *n, const struct symbol_frame *f, uint32_t 
 	return err;
 }
 
-static int compare_wanted(const void *a, const void *b)
-{
-	const struct wanted *x = a, *y = b;
-
-	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
-}
-
 /* Is it "module+0xvaddr" (symbol.h), so that no name was found? */
 static bool is_place(const char *name)
 {
@@ -309,8 +302,7 @@ static int collect_wanted(struct namer *n, uint32_t mapping, const struct elf_fi
 		if (vec_push(&n->wanted, w))
 			return -ENOMEM;
 	}
-	if (n->wanted.cnt)
-		qsort(n->wanted.data, n->wanted.cnt, sizeof(*n->wanted.data), compare_wanted);
+	vec_sort(&n->wanted, vaddr);
 	return 0;
 }
 
