@@ -11,7 +11,6 @@
  */
 #include "alloc/allocators.h"
 
-#define ARRAY_CNT(a) (sizeof(a) / sizeof((a)[0]))
 #define NAME_BYTES_CAP 128
 
 /* The inner layers of glibc and Rust, by their whole name. */

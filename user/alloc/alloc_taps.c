@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * alloc_taps.c - where the entry points of a file can be tapped, and what a tap must know of each.
+ * alloc_taps.c - see allocators_priv.h.
  *
  * Which registers are free. At the entry of a function that another file may call, or replace, r10 and r11 hold nothing
  * that is needed. A caller in the same file may know better: GCC (-fipa-ra, part of -O2) keeps values in every register
@@ -193,7 +193,7 @@ static bool is_harmless(const char *name)
 		"write",
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < ARRAY_CNT(names); i++)
 		if (!strcmp(names[i], name))
 			return true;
 	return false;
@@ -356,7 +356,7 @@ static void find_plain(const struct taps *t, struct alloc_site *site)
 
 	if (!f || !(f->flags & HT_SITE_THROWS) || !is_mixed(t, f->family))
 		return;
-	for (size_t i = 0; i < sizeof(plain_functions) / sizeof(plain_functions[0]); i++) {
+	for (size_t i = 0; i < ARRAY_CNT(plain_functions); i++) {
 		if (strcmp(plain_functions[i].name, f->row->name) != 0)
 			continue;
 		for (size_t k = 0; k < 2 && !site->plain_vaddr && plain_functions[i].plain[k]; k++)

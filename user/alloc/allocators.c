@@ -205,8 +205,6 @@ struct first_pass {
 	struct alloc_slow_ways *slow;
 };
 
-#define ARRAY_CNT(a) (sizeof(a) / sizeof((a)[0]))
-
 /* The first of a family's names must be there, and one of the others. */
 static const struct {
 	const char *suffix;

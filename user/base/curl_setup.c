@@ -52,7 +52,7 @@ const char *ca_file_find(void)
 
 	if (named && *named)
 		return named;
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
+	for (size_t i = 0; i < ARRAY_CNT(places); i++)
 		if (!access(places[i], R_OK))
 			return places[i];
 	return NULL;

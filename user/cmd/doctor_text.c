@@ -317,7 +317,7 @@ static const char *state_name(const struct process_info *info)
 
 	if (info->is_main_thread_gone)
 		return "its main thread has ended, others run";
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < ARRAY_CNT(names); i++)
 		if (names[i].state == info->state)
 			return names[i].name;
 	return "in an unknown state";
@@ -575,7 +575,7 @@ static void put_tag_says(const struct survey *s, const struct survey_tag *tag, F
 		return;
 	fprintf(page, "%s%u node%s", doctor_is_paused(tag) ? "paused, " : "", node_cnt,
 		plural(node_cnt));
-	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+	for (size_t i = 0; i < ARRAY_CNT(counters); i++)
 		if (counters[i].cnt)
 			fprintf(page, ", %u %s%s", counters[i].cnt, counters[i].what,
 				plural(counters[i].cnt));
@@ -727,7 +727,7 @@ static void put_privileges(const struct doctor_report *r, FILE *page)
 	}
 	put_detail(page, "kernel lockdown\t%s\t%s", p->lockdown[0] ? p->lockdown : "none",
 		   p->lockdown[0] ? "" : "or securityfs is not mounted");
-	for (i = 0; i < sizeof(sysctls) / sizeof(*sysctls); i++) {
+	for (i = 0; i < ARRAY_CNT(sysctls); i++) {
 		put_detail(page, "%s\t", sysctls[i].name);
 		fprintf(page, sysctls[i].value == INT_MIN ? "none" : "%d", sysctls[i].value);
 		fprintf(page, "\t%s %s",

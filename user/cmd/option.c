@@ -68,9 +68,9 @@ static char *format_number(enum option_type type, uint64_t n, char buf[UNITS_BUF
 	static const struct unit none[] = { { "", 1 } };
 
 	if (type == OPTION_SIZE)
-		format_whole(n, sizes, sizeof(sizes) / sizeof(*sizes), buf);
+		format_whole(n, sizes, ARRAY_CNT(sizes), buf);
 	else if (type == OPTION_TIME)
-		format_whole(n, times, sizeof(times) / sizeof(*times), buf);
+		format_whole(n, times, ARRAY_CNT(times), buf);
 	else
 		format_whole(n, none, 1, buf);
 	return buf;

@@ -66,7 +66,7 @@ static int parse_labels(const char *text, unsigned *ret)
 		unsigned label;
 	} names[] = { { "scope", LABEL_SCOPE },	  { "app", LABEL_APP }, { "task", LABEL_TASK },
 		      { "thread", LABEL_THREAD }, { "all", LABEL_ALL }, { "none", 0 } };
-	const size_t cnt = sizeof(names) / sizeof(*names);
+	const size_t cnt = ARRAY_CNT(names);
 
 	*ret = 0;
 	for (;;) {
@@ -195,7 +195,7 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_table table = { .rows = rows,
-					   .cnt = sizeof(rows) / sizeof(*rows),
+					   .cnt = ARRAY_CNT(rows),
 					   .ends_at_operand = true };
 
 /* Set what the recording takes in another form. */

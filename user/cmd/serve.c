@@ -94,7 +94,7 @@ static int check_no_pushes(const struct serve_settings *s)
 	};
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+	for (size_t i = 0; i < ARRAY_CNT(all); i++)
 		if (all[i].is_given)
 			err = complain(s, all[i].key, "--%s needs --push URL", all[i].key);
 	return err;

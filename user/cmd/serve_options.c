@@ -279,4 +279,4 @@ static const struct option_row rows[] = {
 };
 
 const struct option_table serve_option_table = { .rows = rows,
-						 .cnt = sizeof(rows) / sizeof(*rows) };
+						 .cnt = ARRAY_CNT(rows) };

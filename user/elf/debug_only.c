@@ -51,7 +51,7 @@ static bool stays(const GElf_Shdr *sh, const char *name)
 
 	if (sh->sh_type == SHT_NOTE || sh->sh_type == SHT_SYMTAB || sh->sh_type == SHT_DYNSYM)
 		return true;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < ARRAY_CNT(names); i++)
 		if (!strcmp(name, names[i]))
 			return true;
 	return is_dwarf(name) || is_go_table(name);

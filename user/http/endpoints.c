@@ -61,7 +61,7 @@ int endpoint_parse_path(const char *path, struct result_request *ret)
 			return -ENOENT;
 		r.pid = (pid_t)pid;
 	}
-	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
+	for (size_t i = 0; i < ARRAY_CNT(pages); i++) {
 		if (strcmp(path, pages[i].path) || (r.pid && !pages[i].per_process))
 			continue;
 		r.endpoint = pages[i].endpoint;
@@ -157,7 +157,7 @@ bool endpoint_is_of_moments(const struct result_request *r)
 
 static bool find_moment(const char *value, enum endpoint_moment *ret)
 {
-	for (size_t i = 0; i < sizeof(moments) / sizeof(*moments); i++) {
+	for (size_t i = 0; i < ARRAY_CNT(moments); i++) {
 		if (strcmp(value, moments[i]))
 			continue;
 		*ret = (enum endpoint_moment)i;

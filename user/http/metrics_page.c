@@ -257,7 +257,6 @@ struct field_family {
 #define FILE_FIELD(...) FIELD(struct serve_file, __VA_ARGS__)
 #define MAP(...) FIELD(struct serve_map, __VA_ARGS__)
 #define VIEW(...) FIELD(struct serve_view, __VA_ARGS__)
-#define CNT(array) (sizeof(array) / sizeof(*(array)))
 
 static const struct field_family process_families[] = {
 	PROCESS(inuse_bytes, "heaptap_inuse_bytes", METRIC_GAUGE, "bytes",
@@ -439,7 +438,7 @@ static void put_families(struct metric_text *m, const struct field_family *famil
 }
 
 #define PUT_FAMILIES(m, families, things, cnt, put_labels)                               \
-	put_families((m), (families), CNT(families), (things), (cnt), sizeof(*(things)), \
+	put_families((m), (families), ARRAY_CNT(families), (things), (cnt), sizeof(*(things)), \
 		     (put_labels))
 
 static void put_process_labels(struct metric_text *m, const void *of)
@@ -528,7 +527,7 @@ static void put_scopes_of(struct metric_text *m, const struct serve_process *p,
 
 static void put_scopes(struct metric_text *m, const struct serve_view *v)
 {
-	for (size_t i = 0; i < CNT(scope_families); i++) {
+	for (size_t i = 0; i < ARRAY_CNT(scope_families); i++) {
 		metric_head(m, &scope_families[i].family);
 		for (size_t k = 0; k < v->process_cnt; k++)
 			put_scopes_of(m, &v->processes[k], &scope_families[i]);

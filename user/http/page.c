@@ -269,7 +269,7 @@ static void put_links(const struct stack_past_moment *m, size_t cnt, FILE *out)
 
 	endpoint_time_text(seconds_of(&m[cnt - 1]), to);
 	fputs("<p>Changes by stack in the last ", out);
-	for (size_t i = 0; i < sizeof(least_s) / sizeof(*least_s); i++) {
+	for (size_t i = 0; i < ARRAY_CNT(least_s); i++) {
 		while (at && seconds_between(m[at].time_ns, m[cnt - 1].time_ns) < least_s[i])
 			at--;
 		if (at == shown)

@@ -451,10 +451,10 @@ static const char *loaded_program(char *const args[])
 	for (; *args && !strncmp(*args, "--", 2); args++) {
 		if (!(*args)[2])
 			return args[1];
-		for (i = 0; i < sizeof(with_value) / sizeof(with_value[0]); i++)
+		for (i = 0; i < ARRAY_CNT(with_value); i++)
 			if (!strcmp(*args, with_value[i]))
 				break;
-		if (i < sizeof(with_value) / sizeof(with_value[0]) && !*++args)
+		if (i < ARRAY_CNT(with_value) && !*++args)
 			return NULL;
 	}
 	return *args;

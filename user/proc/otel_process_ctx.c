@@ -277,7 +277,7 @@ static bool is_named(const struct proc_map *m)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (i = 0; i < ARRAY_CNT(names); i++)
 		if (!strncmp(m->path, names[i], strlen(names[i])))
 			return true;
 	return false;

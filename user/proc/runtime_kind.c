@@ -34,8 +34,6 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-#define ARRAY_CNT(a) (sizeof(a) / sizeof((a)[0]))
-
 /*
  * Runtimes by the names of their files, and the memory that they manage themselves. A name ends there, or is followed by
  * a version ("php8.2", "libruby-3.1.so.3.1"): by what `rest` has characters for.

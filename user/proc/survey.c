@@ -355,7 +355,7 @@ static bool is_file(const struct proc_map *m)
 {
 	static const char *const memory[] = { "/memfd:", "/dev/zero", "/SYSV", "/dev/shm/" };
 
-	for (size_t i = 0; i < sizeof(memory) / sizeof(*memory); i++)
+	for (size_t i = 0; i < ARRAY_CNT(memory); i++)
 		if (!strncmp(m->path, memory[i], strlen(memory[i])))
 			return false;
 	return m->path[0] == '/' || !strcmp(m->path, "[vdso]");

@@ -15,7 +15,6 @@
 
 #include "report/report_places.h"
 
-#define ARRAY_CNT(a) (sizeof(a) / sizeof((a)[0]))
 #define BARE_BUF 256
 
 /* Files. The next character must not be a letter, so that "libm" does not match libmysqlclient. */

@@ -109,7 +109,7 @@ static const struct {
 			     "sizes and lifetimes of its new allocations are incomplete" },
 	[HT_SHARED_INSTANCES] = { "live tasks", "its new tasks are not distinguished" },
 };
-_Static_assert(sizeof(words) / sizeof(*words) == HT_SHARED_CNT, "one for each table");
+_Static_assert(ARRAY_CNT(words) == HT_SHARED_CNT, "one for each table");
 
 static void share_log_init(struct share_log *s, struct engine *e, struct reader *reader)
 {
@@ -505,7 +505,7 @@ int daemon_run(struct daemon *d, enum daemon_wish *ret)
 	slow_files_end_at(d->slow, now_ns() + LAST_NAMES_NS);
 	if (!err)
 		err = saved_last(d);
-	if (!err && pushes_cnt(d->pushes))
+	if (!err && d->opts.pushes.target_cnt)
 		err = push_last(d);
 	if (err)
 		log_error("serve: %s: ending", strerror(-err));
@@ -828,9 +828,6 @@ static void change_budget(struct daemon *d, const struct daemon_options *opts)
 
 int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts)
 {
-	/* These stay: they need a new start. */
-	enum probes_source source = d->opts.source;
-	enum sharing sharing = d->opts.sharing;
 	struct select_rules *rules = NULL;
 	struct err why;
 	int err = select_rules_new(&opts->select, &rules, &why);
@@ -848,8 +845,6 @@ int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts)
 	change_budget(d, opts);
 	saver_change(d->saver, &opts->keep);
 	d->opts = *opts;
-	d->opts.source = source;
-	d->opts.sharing = sharing;
 	ticks_scan(d);
 	return 0;
 }

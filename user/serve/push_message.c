@@ -281,7 +281,7 @@ void push_parca_answer(const struct push_grpc *g, long http_status, struct push_
 				"HTTP status %ld and no grpc-status", http_status);
 		return;
 	}
-	if (g->status < sizeof(codes) / sizeof(*codes))
+	if (g->status < ARRAY_CNT(codes))
 		push_answer_set(ret, codes[g->status].verdict, "%s", codes[g->status].name);
 	else
 		push_answer_set(ret, PUSH_RETRY_FEW, "gRPC status %u", g->status);

@@ -405,11 +405,6 @@ int pushes_open(const struct pushes_options *opts, struct reader *reader, struct
 	return err;
 }
 
-size_t pushes_cnt(const struct pushes *p)
-{
-	return p ? p->opts.target_cnt : 0;
-}
-
 void pushes_offer(struct pushes *p, const struct track_files *files)
 {
 	int err = 0;
@@ -588,7 +583,7 @@ bool pushes_are_waiting(const struct pushes *p)
 	return false;
 }
 
-void pushes_view(const struct pushes *p, size_t i, struct serve_push *ret)
+static struct serve_push view_lane(const struct pushes *p, size_t i)
 {
 	struct debuginfo_upload_stats debuginfo = { 0 };
 	struct push_queue_stats stats;
@@ -596,7 +591,7 @@ void pushes_view(const struct pushes *p, size_t i, struct serve_push *ret)
 	push_sender_stats(p->lanes[i].sender, &stats);
 	if (p->lanes[i].upload)
 		debuginfo_upload_stats(p->lanes[i].upload, &debuginfo);
-	*ret = (struct serve_push){
+	return (struct serve_push){
 		.target = p->opts.targets[i].name,
 		.sent_cnt = stats.sent_cnt,
 		.refused_cnt = stats.refused_cnt,
@@ -611,4 +606,13 @@ void pushes_view(const struct pushes *p, size_t i, struct serve_push *ret)
 		.debuginfo_large_cnt = (double)debuginfo.large_cnt,
 		.debuginfo_refused_cnt = (double)debuginfo.refused_cnt,
 	};
+}
+
+int pushes_view(const struct pushes *p, struct serve_push **ret, size_t *ret_cnt)
+{
+	*ret_cnt = p->opts.target_cnt;
+	*ret = calloc(*ret_cnt + 1, sizeof(**ret));
+	for (size_t i = 0; *ret && i < *ret_cnt; i++)
+		(*ret)[i] = view_lane(p, i);
+	return *ret ? 0 : -ENOMEM;
 }

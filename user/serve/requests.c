@@ -68,12 +68,9 @@ static int write_page(const struct requests_parts *parts, const struct result_re
 	view.refused_cnt = (double)follow_refused_cnt(parts->follow);
 	view.own.cpu_seconds = (double)follow_own_cpu_ns(parts->follow) / (double)NS_PER_S;
 	view.own.profile_snapshot_seconds = profiles_snapshot_seconds(parts->profiles);
-	view.push_cnt = pushes_cnt(parts->pushes);
-	pushes = calloc(view.push_cnt + 1, sizeof(*pushes));
-	if (!pushes)
-		return -ENOMEM;
-	for (size_t i = 0; i < view.push_cnt; i++)
-		pushes_view(parts->pushes, i, &pushes[i]);
+	err = pushes_view(parts->pushes, &pushes, &view.push_cnt);
+	if (err)
+		return err;
 	view.pushes = pushes;
 	err = saver_view(parts->saver, &view.keep);
 	if (err)

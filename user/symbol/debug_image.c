@@ -39,7 +39,7 @@ static const char *const needed_sections[] = {
 
 static bool is_needed(const char *name)
 {
-	for (size_t i = 0; i < sizeof(needed_sections) / sizeof(needed_sections[0]); i++)
+	for (size_t i = 0; i < ARRAY_CNT(needed_sections); i++)
 		if (strcmp(name, needed_sections[i]) == 0)
 			return true;
 	return false;

@@ -39,7 +39,7 @@ static const struct {
  * not in the file. */
 static bool is_debug_file(unsigned nth)
 {
-	return nth < sizeof(layouts) / sizeof(*layouts) && layouts[nth].suffix[0];
+	return nth < ARRAY_CNT(layouts) && layouts[nth].suffix[0];
 }
 
 /* It becomes a part of a path, and comes from a profile, which is not trusted. */
@@ -69,7 +69,7 @@ static int open_of_build_id(const char *dir, const char *build_id_hex, const cha
 	const char *slash = strrchr(path, '/');
 	int fd, len, err;
 
-	if (nth >= sizeof(layouts) / sizeof(*layouts))
+	if (nth >= ARRAY_CNT(layouts))
 		return -ERANGE;
 	if (!is_build_id(build_id_hex) || (layouts[nth].part != PART_ID && !is_inside(path)))
 		return -ENOENT;
@@ -97,7 +97,7 @@ static bool is_allocator_name(const char *name)
 	static const char *const profiler[] = { "je_prof_", "prof_backtrace_impl",
 						"je_malloc_default", "tcmalloc::" };
 
-	for (size_t i = 0; i < sizeof(profiler) / sizeof(*profiler); i++)
+	for (size_t i = 0; i < ARRAY_CNT(profiler); i++)
 		if (!strncmp(name, profiler[i], strlen(profiler[i])))
 			return true;
 	return alloc_is_allocator_frame(name);
