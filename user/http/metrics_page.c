@@ -12,13 +12,6 @@
 #include "http/past.h"
 #include "http/view.h"
 
-const char *metric_format_type(enum metric_format format)
-{
-	return format == METRIC_OPENMETRICS ?
-		       "application/openmetrics-text; version=1.0.0; charset=utf-8" :
-		       "text/plain; version=0.0.4; charset=utf-8";
-}
-
 /* A range of an Accept header, RFC 9110 12.5.1: "type/subtype ; name=value ; q=0.5". */
 struct media_range {
 	const char *name; /* "type/subtype" */
@@ -594,9 +587,9 @@ static const struct metric_family fds = { "heaptap_open_fds", METRIC_GAUGE, NULL
 static const struct metric_family build = { "heaptap_build", METRIC_INFO, NULL,
 					    "Version of heaptap." };
 
-void metrics_page_write(const struct serve_view *v, enum metric_format format, FILE *out)
+const char *metrics_page_write(const struct serve_view *v, const char *accept, FILE *out)
 {
-	struct metric_text m = { .out = out, .format = format };
+	struct metric_text m = { .out = out, .format = metric_format_choose(accept) };
 
 	PUT_FAMILIES(&m, process_families, v->processes, v->process_cnt, put_process_labels);
 	put_rows(&m, v);
@@ -612,4 +605,7 @@ void metrics_page_write(const struct serve_view *v, enum metric_format format, F
 	metric_head(&m, &build);
 	put_labelled(&m, "version", v->version, 1);
 	metric_end(&m);
+	return m.format == METRIC_OPENMETRICS ?
+		       "application/openmetrics-text; version=1.0.0; charset=utf-8" :
+		       "text/plain; version=0.0.4; charset=utf-8";
 }

@@ -91,8 +91,6 @@ struct metric_text {
 	int label_cnt;
 };
 
-/* Content-Type of the format. */
-const char *metric_format_type(enum metric_format format);
 /*
  * Choose the format from a client's Accept header (NULL: none was sent). OpenMetrics only for a client that names
  * it and does not prefer text/plain.
@@ -107,7 +105,7 @@ void metric_label(struct metric_text *m, const char *key, const char *value);
 void metric_value(struct metric_text *m, double value);
 void metric_end(struct metric_text *m);
 
-/* The page. */
-void metrics_page_write(const struct serve_view *v, enum metric_format format, FILE *out);
+/* The page, in the format chosen for this Accept header. Returns its Content-Type. */
+const char *metrics_page_write(const struct serve_view *v, const char *accept, FILE *out);
 
 #endif

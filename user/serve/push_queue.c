@@ -94,7 +94,6 @@ static void on_done(void *ctx, const struct push_answer *answer)
 {
 	struct push_queue *q = ctx;
 	enum push_verdict verdict = answer->verdict;
-
 	bool is_given_up = verdict == PUSH_RETRY_FEW && ++q->few_tries >= PUSH_TRIES_MAX;
 
 	if (verdict != PUSH_SENT) {

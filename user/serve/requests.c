@@ -32,9 +32,9 @@ static const struct serve_process *find_process(const struct serve_view *v, pid_
 	return NULL;
 }
 
-/* -ESRCH: the process is not followed. */
-static int write_one(const struct serve_view *v, const struct result_request *r,
-		     enum metric_format format, FILE *out)
+/* -ESRCH: the process is not followed. accept: the client's header. */
+static int write_one(const struct serve_view *v, const struct result_request *r, const char *accept,
+		     FILE *out, const char **ret_type)
 {
 	const struct serve_process *one = find_process(v, r->pid);
 
@@ -43,19 +43,21 @@ static int write_one(const struct serve_view *v, const struct result_request *r,
 	switch (r->endpoint) {
 	case ENDPOINT_PROCESS:
 	case ENDPOINT_INDEX:
+		*ret_type = "text/html; charset=utf-8";
 		return page_write(v, one, !r->is_still, out);
 	case ENDPOINT_PROCESS_JSON:
 	case ENDPOINT_INDEX_JSON:
+		*ret_type = "application/json";
 		page_json(v, one, out);
 		return 0;
 	default:
-		metrics_page_write(v, format, out);
+		*ret_type = metrics_page_write(v, accept, out);
 		return 0;
 	}
 }
 
 static int write_page(const struct requests_parts *parts, const struct result_request *r,
-		      enum metric_format format, char **ret)
+		      const char *accept, char **ret, const char **ret_type)
 {
 	struct serve_view view;
 	struct serve_push *pushes;
@@ -80,7 +82,7 @@ static int write_page(const struct requests_parts *parts, const struct result_re
 		err = -ENOMEM;
 		goto out;
 	}
-	err = write_one(&view, r, format, out);
+	err = write_one(&view, r, accept, out, ret_type);
 	if (fclose(out) && !err)
 		err = -ENOMEM;
 	if (err)
@@ -110,10 +112,9 @@ static bool has_moments(const struct requests_parts *parts, pid_t pid)
 static void answer_page(const struct requests_parts *parts, struct http_exchange *x,
 			struct result_request *r)
 {
-	enum metric_format format = metric_format_choose(http_request(x)->accept);
 	struct http_answer a = { .status = 200 };
 	char *text = NULL;
-	int err = write_page(parts, r, format, &text);
+	int err = write_page(parts, r, http_request(x)->accept, &text, &a.type);
 
 	if (err == -ESRCH) {
 		http_error(x, 404, "process %d is not tracked: / lists the tracked processes\n",
@@ -132,9 +133,6 @@ static void answer_page(const struct requests_parts *parts, struct http_exchange
 	}
 	a.text = text;
 	a.has_script = r->endpoint == ENDPOINT_PROCESS || r->endpoint == ENDPOINT_INDEX;
-	a.type = a.has_script			 ? "text/html; charset=utf-8" :
-		 r->endpoint == ENDPOINT_METRICS ? metric_format_type(format) :
-						   "application/json";
 	http_reply(x, &a);
 	free(text);
 }
