@@ -447,14 +447,11 @@ int process_read_pss(struct process_info *info)
 
 static int read_mem_file(pid_t tid, uint64_t addr, void *buf, size_t bytes)
 {
-	char path[64];
+	int fd = proc_open(tid, O_RDONLY, "mem"), err = 0;
 	ssize_t n;
-	int fd, err = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
+		return fd == -ENOENT ? -ESRCH : fd;
 	n = pread(fd, buf, bytes, (off_t)addr);
 	if (n < 0)
 		err = errno == EIO ? -EFAULT : -errno;
