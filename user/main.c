@@ -30,7 +30,7 @@ static const struct command *const commands[] = {
 	&command_top,	  &command_serve,     &command_diff,	&command_check,
 	&command_convert, &command_symbolize, &command_version, &command_completion
 };
-#define COMMAND_CNT (sizeof(commands) / sizeof(*commands))
+#define COMMAND_CNT ARRAY_CNT(commands)
 
 static void print_usage(FILE *out)
 {
@@ -127,7 +127,7 @@ static const struct kind *kind_of(const struct option_row *row)
 {
 	size_t len = strcspn(row->arg, "[");
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+	for (size_t i = 0; i < ARRAY_CNT(kinds); i++)
 		if (strlen(kinds[i].arg) == len && !strncmp(row->arg, kinds[i].arg, len))
 			return &kinds[i];
 	return NULL;
@@ -157,7 +157,7 @@ static const char *brief(const char *help, char buf[BRIEF_BYTES])
 
 	help += strspn(help, ". ");
 	len = strlen(help);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+	for (size_t i = 0; i < ARRAY_CNT(ends); i++) {
 		const char *end = strstr(help, ends[i]);
 
 		if (end && (size_t)(end - help) < len)
@@ -376,7 +376,7 @@ static int run_completion(int argc, char **argv, const struct option_args *args)
 	} shells[] = { { "bash", print_bash }, { "zsh", print_zsh }, { "fish", print_fish } };
 	const char *name = args->first + 1 == (size_t)argc ? argv[args->first] : "";
 
-	for (size_t i = 0; i < sizeof(shells) / sizeof(*shells); i++) {
+	for (size_t i = 0; i < ARRAY_CNT(shells); i++) {
 		if (!strcmp(name, shells[i].name)) {
 			shells[i].print(stdout);
 			return 0;

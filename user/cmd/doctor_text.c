@@ -9,6 +9,7 @@
 #include "alloc/file_sampler.h"
 #include "base/err.h"
 #include "base/printable.h"
+#include "base/terminal.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "cmd/doctor.h"
@@ -71,26 +72,6 @@ static void split(char *text, size_t cnt, struct row *ret)
 	}
 }
 
-/* Write words from column `at` on, further lines indented by `indent`. */
-static void write_wrapped(FILE *out, int columns, int at, int indent, const char *text)
-{
-	const char *between = "";
-
-	while (*(text += strspn(text, " "))) {
-		int len = (int)word_with_unit(text);
-
-		if (*between && at + 1 + len > columns) {
-			fprintf(out, "\n%*s", indent, "");
-			at = indent;
-			between = "";
-		}
-		at += fprintf(out, "%s%.*s", between, len, text);
-		text += len;
-		between = " ";
-	}
-	fputc('\n', out);
-}
-
 static void write_row(const struct row *row, size_t last, const int *width, int columns, FILE *out)
 {
 	int at = GAP;
@@ -107,7 +88,8 @@ static void write_row(const struct row *row, size_t last, const int *width, int 
 			fprintf(out, "%-*s", width[i] + GAP, row->cell[i]);
 		at += width[i] + GAP;
 	}
-	write_wrapped(out, columns, at, at, row->cell[last]);
+	terminal_put_words(row->cell[last], at, at, columns, out);
+	fputc('\n', out);
 }
 
 /* The first column has what the others leave. */
@@ -138,7 +120,8 @@ static void write_section(struct section *s, bool is_first, int columns, FILE *o
 		if (!is_first)
 			fputc('\n', out);
 		make_printable(s->title);
-		write_wrapped(out, columns, 0, GAP, s->title);
+		terminal_put_words(s->title, 0, GAP, columns, out);
+		fputc('\n', out);
 		set_widths(s, columns, width);
 		vec_each(&s->rows, row)
 			write_row(row, s->cell_cnt - 1, width, columns, out);

@@ -3,6 +3,7 @@
 #include "cmd/option.h"
 
 #include "base/err.h"
+#include "base/terminal.h"
 #include "base/units.h"
 
 #define PERCENT_LEAST 0.0001
@@ -405,12 +406,6 @@ int option_copy(const struct option_row *row, void *to, const void *from)
 
 /* --help, and the configuration in effect. */
 
-struct help {
-	FILE *out;
-	int begin; /* the column where the help texts begin */
-	int column; /* column of what is written next */
-};
-
 /* Write "  -r, --rate BYTES" or "      --frames[=N]". Returns its length. */
 static int format_label(const struct option_row *row, char *buf, size_t buf_bytes)
 {
@@ -422,37 +417,23 @@ static int format_label(const struct option_row *row, char *buf, size_t buf_byte
 			row->arg ? begin : "", row->arg ? row->arg : "", row->arg ? end : "");
 }
 
-/* Print words; a word that does not fit goes to the next line. */
-static void print_words(struct help *h, const char *text)
-{
-	int len;
-
-	for (text += strspn(text, " "); *text; text += len, text += strspn(text, " ")) {
-		len = (int)strcspn(text, " ");
-		if (h->column > h->begin && h->column + 1 + len > HELP_WIDTH) {
-			fprintf(h->out, "\n%*s", h->begin, "");
-			h->column = h->begin;
-		}
-		h->column += fprintf(h->out, "%s%.*s", h->column > h->begin ? " " : "", len, text);
-	}
-}
-
-static void print_row(struct help *h, const struct option_row *row)
+/* begin: the column where the help texts begin. */
+static void print_row(const struct option_row *row, int begin, FILE *out)
 {
 	char label[64], value[96];
+	int at = format_label(row, label, sizeof(label));
 
-	h->column = format_label(row, label, sizeof(label));
-	fputs(label, h->out);
-	if (h->column > h->begin - 2) { /* too long: the help begins on the next line */
-		fputc('\n', h->out);
-		h->column = 0;
+	fputs(label, out);
+	if (at > begin - 2) { /* too long: the help begins on the next line */
+		fputc('\n', out);
+		at = 0;
 	}
-	h->column += fprintf(h->out, "%*s", h->begin - h->column, "");
-	print_words(h, row->help);
+	fprintf(out, "%*s", begin - at, "");
+	at = terminal_put_words(row->help, begin, begin, HELP_WIDTH, out);
 	snprintf(value, sizeof(value), "(default: %s)", row->value);
 	if (row->value)
-		print_words(h, value);
-	fputc('\n', h->out);
+		terminal_put_words(value, at, begin, HELP_WIDTH, out);
+	fputc('\n', out);
 }
 
 /* As far left as the labels allow, not counting the few long ones. */
@@ -474,13 +455,13 @@ static int find_begin(const struct option_table *t)
 
 void option_print_help(const struct option_table *t, FILE *out)
 {
-	struct help h = { .out = out, .begin = find_begin(t) };
+	int begin = find_begin(t);
 
 	for (size_t i = 0; i < t->cnt; i++) {
 		if (t->rows[i].type == OPTION_HEADING)
 			fprintf(out, "\n%s:\n", t->rows[i].help);
 		else if (!(t->rows[i].flags & OPTION_HIDDEN))
-			print_row(&h, &t->rows[i]);
+			print_row(&t->rows[i], begin, out);
 	}
 }
 
