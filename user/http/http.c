@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/units.h"
 
 /*
  * The open connections of the server: how long each may take for what it does, and which one is
@@ -697,12 +698,11 @@ static size_t unescape(void *ctx, struct MHD_Connection *mhd, char *text)
 
 	(void)ctx, (void)mhd;
 	for (const char *from = text; *from; from++) {
-		unsigned int c = 0;
-		int n = 0;
+		int high = *from == '%' ? hex_digit(from[1]) : -1;
+		int low = high < 0 ? -1 : hex_digit(from[2]);
+		int c = low < 0 ? 0 : high << 4 | low;
 
-		if (*from == '%' && isxdigit((unsigned char)from[1]) &&
-		    isxdigit((unsigned char)from[2]) && sscanf(from + 1, "%2x%n", &c, &n) == 1 &&
-		    n == 2 && c && c != '/') {
+		if (c && c != '/') {
 			*to++ = (char)c;
 			from += 2;
 		} else {
