@@ -579,18 +579,11 @@ int profile_symbolize_elsewhere(struct profile *p, const struct symbol_options *
 int profile_symbolize(struct profile *p, const struct symbol_options *opts, size_t *ret_missing)
 {
 	struct namer n = { .p = p, .opts = opts };
-	bool *wants = calloc(p->mappings.cnt + 1, sizeof(*wants));
-	const struct profile_location *l;
 	int err = 0;
 
-	if (!wants)
-		return -ENOMEM;
-	vec_each(&p->locations, l)
-		if (l->mapping != HT_NO_INDEX && !l->line_cnt)
-			wants[l->mapping] = true;
 	hmap_init(&n.function_by_key, sizeof(struct function_key));
 	for (uint32_t i = 0; i < p->mappings.cnt && !err; i++)
-		if (wants[i])
+		if (count_wanted(&n, i))
 			err = name_mapping(&n, i);
 	if (!err && n.named_cnt)
 		err = trim_allocator(p);
@@ -598,6 +591,5 @@ int profile_symbolize(struct profile *p, const struct symbol_options *opts, size
 		*ret_missing = n.missing_cnt;
 	hmap_release(&n.function_by_key);
 	vec_release(&n.wanted);
-	free(wants);
 	return err;
 }
