@@ -67,11 +67,6 @@ struct reader_answer {
 	struct file_facts facts; /* OPEN_MAP */
 };
 
-union reader_message {
-	struct reader_request request;
-	struct reader_answer answer;
-};
-
 /* A call of the reader. */
 struct reader_call {
 	struct reader_request head;
