@@ -60,15 +60,7 @@ static inline size_t sorted_find(const void *list, size_t cnt, size_t elem_bytes
 }
 
 /* The element with that key, or NULL. */
-static inline void *sorted_get(const void *list, size_t cnt, size_t elem_bytes, size_t off,
-			       uint64_t key)
-{
-	size_t i = sorted_find(list, cnt, elem_bytes, off, key, false);
-	const char *found = i < cnt ? (const char *)list + i * elem_bytes : NULL;
-
-	return found && !memcmp(found + off, &key, sizeof(key)) ? (void *)found : NULL;
-}
-
+void *sorted_get(const void *list, size_t cnt, size_t elem_bytes, size_t off, uint64_t key);
 /* Bring elements in the order of a uint64_t at off. */
 void sorted_make(void *list, size_t cnt, size_t elem_bytes, size_t off);
 
