@@ -11,6 +11,8 @@
  */
 #include "alloc/allocators.h"
 
+#include "base/names.h"
+
 #define NAME_BYTES_CAP 128
 
 /* The inner layers of glibc and Rust, by their whole name. */
@@ -65,21 +67,6 @@ static const char *const cxx_functions[] = {
 
 /* Functions of heaptap's own sampler (tools/sampler) and of libdatadog's. */
 static const char *const sampler_functions[] = { "heaptap_sampler_", "dd_allocation_" };
-
-static bool begins(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
-
-static bool begins_with_one_of(const char *s, const char *const *list, size_t cnt)
-{
-	size_t i;
-
-	for (i = 0; i < cnt; i++)
-		if (begins(s, list[i]))
-			return true;
-	return false;
-}
 
 /* What follows the '>' that closes the template, or NULL. p is behind the '<'. "operator<" does not occur here: the
  * arguments of an allocator are types. */

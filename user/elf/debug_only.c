@@ -12,6 +12,7 @@
  */
 #include "elf/debug_only.h"
 
+#include "base/names.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 
@@ -29,14 +30,9 @@ struct debug_only {
 	VEC(struct piece) pieces; /* sorted by off */
 };
 
-static bool has_prefix(const char *name, const char *prefix)
-{
-	return !strncmp(name, prefix, strlen(prefix));
-}
-
 static bool is_dwarf(const char *name)
 {
-	return has_prefix(name, ".debug_") || has_prefix(name, ".zdebug_");
+	return begins(name, ".debug_") || begins(name, ".zdebug_");
 }
 
 static bool is_go_table(const char *name)

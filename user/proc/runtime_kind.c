@@ -2,6 +2,7 @@
 /* runtime_kind.c - see runtime_kind.h. */
 #include "proc/runtime_kind.h"
 
+#include "base/names.h"
 #include "proc/proc_text.h"
 #include "proc/process.h"
 
@@ -27,11 +28,6 @@ int runtime_has_option(const struct process_info *info, const char *word)
 	int in_arguments = is_in_file(info, "cmdline", word);
 
 	return in_arguments == 1 ? 1 : is_in_file(info, "environ", word);
-}
-
-static bool begins(const char *text, const char *with)
-{
-	return !strncmp(text, with, strlen(with));
 }
 
 /*

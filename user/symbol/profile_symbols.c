@@ -5,6 +5,7 @@
 #include "alloc/allocators.h"
 #include "base/fd.h"
 #include "base/hmap.h"
+#include "base/names.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 #include "profile/profile.h"
@@ -97,10 +98,8 @@ static bool is_allocator_name(const char *name)
 	static const char *const profiler[] = { "je_prof_", "prof_backtrace_impl",
 						"je_malloc_default", "tcmalloc::" };
 
-	for (size_t i = 0; i < ARRAY_CNT(profiler); i++)
-		if (!strncmp(name, profiler[i], strlen(profiler[i])))
-			return true;
-	return alloc_is_allocator_frame(name);
+	return begins_with_one_of(name, profiler, ARRAY_CNT(profiler)) ||
+	       alloc_is_allocator_frame(name);
 }
 
 /* Code of the allocator's library may have no name, or the name of a function before it. */
@@ -113,7 +112,7 @@ static bool is_allocator_library(const struct profile *p, const struct profile_l
 	file = profile_text(p, p->mappings.data[l->mapping].filename_str);
 	slash = strrchr(file, '/');
 	file = slash ? slash + 1 : file;
-	return !strncmp(file, "libjemalloc", 11) || !strncmp(file, "libtcmalloc", 11);
+	return begins(file, "libjemalloc") || begins(file, "libtcmalloc");
 }
 
 static const char *line_name(const struct profile *p, uint32_t line)
