@@ -67,7 +67,7 @@ static void put_small_line(struct json *j, const float *values, size_t cnt)
 		cnt--;
 	points = cnt < PAGE_JSON_POINTS ? cnt : PAGE_JSON_POINTS;
 	json_begin(j, "past", '{');
-	json_format(j, "seconds", "%zu", (cnt - 1) * INUSE_PAST_STEP_S);
+	json_uint(j, "seconds", (cnt - 1) * INUSE_PAST_STEP_S);
 	json_number(j, "top_bytes", 0, top);
 	json_begin(j, "points", '[');
 	for (size_t i = 0; i < points; i++) {
@@ -167,7 +167,7 @@ static void put_saved(struct json *j, const struct serve_keep *keep,
 			omitted++;
 	}
 	json_end(j, ']');
-	json_format(j, "saved_omitted_cnt", "%zu", omitted);
+	json_uint(j, "saved_omitted_cnt", omitted);
 }
 
 static void put_losses(struct json *j, const struct serve_view *v)
@@ -178,7 +178,7 @@ static void put_losses(struct json *j, const struct serve_view *v)
 		if (!v->losses[i].value)
 			continue;
 		json_begin(j, NULL, '{');
-		json_format(j, "value", "%llu", (unsigned long long)v->losses[i].value);
+		json_uint(j, "value", v->losses[i].value);
 		json_text(j, "what", v->losses[i].meaning);
 		json_end(j, '}');
 	}
