@@ -296,17 +296,10 @@ static int read_piece(int fd, uint64_t off, uint8_t *buf, uint64_t bytes)
 /* The first piece that ends after off. */
 static size_t find_piece(const struct debug_only *d, uint64_t off)
 {
-	size_t low = 0, high = d->pieces.cnt;
+	size_t i = vec_first_behind(&d->pieces, off, off);
+	const struct piece *before = i ? &d->pieces.data[i - 1] : NULL;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (d->pieces.data[mid].off + d->pieces.data[mid].bytes <= off)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return before && before->off + before->bytes > off ? i - 1 : i;
 }
 
 ssize_t debug_only_read(const struct debug_only *d, int fd, uint64_t off, void *buf, size_t bytes)
