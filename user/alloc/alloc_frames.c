@@ -165,7 +165,7 @@ bool alloc_is_allocator_frame(const char *name)
 {
 	struct alloc_lookup lk;
 	char bare[NAME_BYTES_CAP];
-	size_t prefix, i;
+	size_t prefix;
 
 	if (!name || !*name)
 		return false;
@@ -174,9 +174,8 @@ bool alloc_is_allocator_frame(const char *name)
 	    begins_with_one_of(name, sampler_functions, ARRAY_CNT(sampler_functions)))
 		return true;
 	bare_name(name, bare);
-	for (i = 0; i < ARRAY_CNT(whole_names); i++)
-		if (!strcmp(bare, whole_names[i]))
-			return true;
+	if (equals_one_of(bare, whole_names, ARRAY_CNT(whole_names)))
+		return true;
 	alloc_lookup_init(&lk);
 	return alloc_lookup_find(&lk, bare, &prefix) != NULL;
 }

@@ -18,6 +18,7 @@
 #include <elf.h>
 
 #include "alloc/allocators_priv.h"
+#include "base/names.h"
 #include "elf/elf_file.h"
 #include "heaptap/abi.h"
 
@@ -37,10 +38,7 @@ struct taps {
 
 static const struct alloc_found *found_of(const struct taps *t, const struct alloc_site *site)
 {
-	for (size_t i = 0; i < t->all->cnt; i++)
-		if (t->all->data[i].vaddr == site->fn_vaddr)
-			return &t->all->data[i];
-	return NULL;
+	return vec_get(t->all, vaddr, site->fn_vaddr);
 }
 
 /*
@@ -193,10 +191,7 @@ static bool is_harmless(const char *name)
 		"write",
 	};
 
-	for (size_t i = 0; i < ARRAY_CNT(names); i++)
-		if (!strcmp(names[i], name))
-			return true;
-	return false;
+	return equals_one_of(name, names, ARRAY_CNT(names));
 }
 
 struct reach {

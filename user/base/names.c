@@ -82,6 +82,14 @@ bool begins_with_one_of(const char *text, const char *const *list, size_t cnt)
 	return false;
 }
 
+bool equals_one_of(const char *text, const char *const *list, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++)
+		if (!strcmp(text, list[i]))
+			return true;
+	return false;
+}
+
 bool has_ending(const char *path, const char *ending)
 {
 	size_t len = strlen(path), n = strlen(ending);

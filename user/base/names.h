@@ -27,6 +27,7 @@ static inline bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 bool begins_with_one_of(const char *text, const char *const *list, size_t cnt);
+bool equals_one_of(const char *text, const char *const *list, size_t cnt);
 
 struct ending {
 	const char *text; /* ".html" */

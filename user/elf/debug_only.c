@@ -45,12 +45,8 @@ static bool stays(const GElf_Shdr *sh, const char *name)
 	static const char *const names[] = { ".symtab_shndx", ".gnu_debugaltlink",
 					     ".gnu_debugdata" };
 
-	if (sh->sh_type == SHT_NOTE || sh->sh_type == SHT_SYMTAB || sh->sh_type == SHT_DYNSYM)
-		return true;
-	for (size_t i = 0; i < ARRAY_CNT(names); i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return is_dwarf(name) || is_go_table(name);
+	return sh->sh_type == SHT_NOTE || sh->sh_type == SHT_SYMTAB || sh->sh_type == SHT_DYNSYM ||
+	       equals_one_of(name, names, ARRAY_CNT(names)) || is_dwarf(name) || is_go_table(name);
 }
 
 /* Choose the sections to keep, by index. The sections with the names of symbols and sections are among them,

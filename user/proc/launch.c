@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/names.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 
@@ -446,15 +447,11 @@ static const char *loaded_program(char *const args[])
 		"--library-path",	  "--inhibit-rpath",	 "--audit", "--preload",
 		"--glibc-hwcaps-prepend", "--glibc-hwcaps-mask", "--argv0",
 	};
-	size_t i;
 
-	for (; *args && !strncmp(*args, "--", 2); args++) {
+	for (; *args && begins(*args, "--"); args++) {
 		if (!(*args)[2])
 			return args[1];
-		for (i = 0; i < ARRAY_CNT(with_value); i++)
-			if (!strcmp(*args, with_value[i]))
-				break;
-		if (i < ARRAY_CNT(with_value) && !*++args)
+		if (equals_one_of(*args, with_value, ARRAY_CNT(with_value)) && !*++args)
 			return NULL;
 	}
 	return *args;

@@ -11,6 +11,7 @@
 #include "alloc/file_sampler.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/names.h"
 #include "elf/elf_symbols.h"
 #include "elf/unwind_table.h"
 #include "proc/jit_entry.h"
@@ -355,10 +356,8 @@ static bool is_file(const struct proc_map *m)
 {
 	static const char *const memory[] = { "/memfd:", "/dev/zero", "/SYSV", "/dev/shm/" };
 
-	for (size_t i = 0; i < ARRAY_CNT(memory); i++)
-		if (!strncmp(m->path, memory[i], strlen(memory[i])))
-			return false;
-	return m->path[0] == '/' || !strcmp(m->path, "[vdso]");
+	return !begins_with_one_of(m->path, memory, ARRAY_CNT(memory)) &&
+	       (m->path[0] == '/' || !strcmp(m->path, "[vdso]"));
 }
 
 static int survey_maps(struct surveyor *sv)
