@@ -55,7 +55,7 @@ static void test_sort(void **state)
 	VEC(struct row) v = { 0 };
 
 	(void)state;
-	vec_sort(&v, at);
+	vec_sort_by(&v, at);
 	assert_int_equal(v.cnt, 0);
 	for (uint64_t step = 1; step < 8; step++) {
 		v.cnt = 0;
@@ -65,7 +65,7 @@ static void test_sort(void **state)
 
 			assert_int_equal(vec_push(&v, row), 0);
 		}
-		vec_sort(&v, at);
+		vec_sort_by(&v, at);
 		for (size_t n = 1; n < v.cnt; n++)
 			assert_true(v.data[n - 1].at <= v.data[n].at);
 		for (size_t n = 0; n < 7; n++)

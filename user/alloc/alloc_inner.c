@@ -193,7 +193,7 @@ static void join(struct alloc_ranges *r)
 
 	if (!r->cnt)
 		return;
-	vec_sort(r, start_vaddr);
+	vec_sort_by(r, start_vaddr);
 	for (i = 1; i < r->cnt; i++) {
 		struct alloc_range *last = &r->data[out];
 		const struct alloc_range *x = &r->data[i];

@@ -92,12 +92,12 @@ int plt_names_read(struct elf_file *ef, struct plt_stubs *ret)
 			err = read_slots(ef, &symbols, elf_file_data(ef, scn), ret);
 	if (err || !ret->slots.cnt)
 		return err;
-	vec_sort(&ret->slots, vaddr);
+	vec_sort_by(&ret->slots, vaddr);
 	while (!err && (scn = elf_nextscn(elf, scn)) && gelf_getshdr(scn, &sh))
 		if (sh.sh_type == SHT_PROGBITS && sh.sh_flags & SHF_EXECINSTR &&
 		    !strncmp(elf_file_section_name(ef, scn), ".plt", 4))
 			err = read_stubs(ef, &sh, elf_file_data(ef, scn), ret);
-	vec_sort(&ret->stubs, vaddr);
+	vec_sort_by(&ret->stubs, vaddr);
 	return err;
 }
 

@@ -695,7 +695,7 @@ static int take_marks(struct builder *b, const struct unwind_mark *marks, size_t
 	for (i = 0; i < cnt; i++)
 		if (marks[i].start_vaddr < marks[i].end_vaddr)
 			b->marks.data[b->marks.cnt++] = marks[i];
-	vec_sort(&b->marks, start_vaddr);
+	vec_sort_by(&b->marks, start_vaddr);
 	for (i = 0, cnt = b->marks.cnt, b->marks.cnt = 0; i < cnt; i++) {
 		struct unwind_mark mark = b->marks.data[i];
 

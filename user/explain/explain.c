@@ -139,7 +139,7 @@ static const char *find_symbol(void *ctx, const struct mapping *map, uint64_t ad
 		read_tables(f, SHT_SYMTAB);
 		if (!f->tables.cnt)
 			read_tables(f, SHT_DYNSYM);
-		vec_sort(&f->tables, vaddr);
+		vec_sort_by(&f->tables, vaddr);
 	}
 	if (f->tables.cnt && !elf_file_off_to_vaddr(f->elf, offset_of(map, addr), &vaddr))
 		found = vec_get(&f->tables, vaddr, vaddr);

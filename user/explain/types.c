@@ -355,7 +355,7 @@ void types_finish(struct types *t)
 		return;
 	t->is_finished = true;
 	/* file by file */
-	vec_sort(&t->list, vtable);
+	vec_sort_by(&t->list, vtable);
 	name_types(t);
 	qsort(t->list.data, t->list.cnt, sizeof(*t->list.data), compare_names);
 	merge_names(t);

@@ -296,7 +296,7 @@ int stack_past_name_image(struct stack_past *p, uint64_t image, uint64_t since_n
 		return -ENOSPC;
 	if (vec_push(&p->images, fresh))
 		return -ENOMEM;
-	vec_sort(&p->images, image);
+	vec_sort_by(&p->images, image);
 	return 0;
 }
 

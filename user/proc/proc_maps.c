@@ -155,7 +155,7 @@ int proc_maps_parse(char *text, struct proc_maps *ret)
 			goto out;
 	}
 	if (!is_sorted)
-		vec_sort(&maps.maps, start_addr);
+		vec_sort_by(&maps.maps, start_addr);
 	*ret = maps;
 	return 0;
 out:

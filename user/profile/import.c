@@ -328,7 +328,7 @@ static int place_locations(struct importer *im, struct maps *maps)
 	if (!maps->list.cnt)
 		return 0;
 	err = add_map(im, &maps->list.data[0]);
-	vec_sort(&maps->list, start);
+	vec_sort_by(&maps->list, start);
 	vec_each(&im->p->locations, l) {
 		struct map *m = find_map(maps, l->address);
 

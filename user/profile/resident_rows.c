@@ -51,7 +51,7 @@ int resident_pins_share(struct resident_pins *p)
 		p->bytes = NULL;
 		return -errno;
 	}
-	vec_sort(&p->list, addr);
+	vec_sort_by(&p->list, addr);
 	for (size_t i = 0; i < p->list.cnt; i++)
 		p->bytes[i] = NAN;
 	return 0;

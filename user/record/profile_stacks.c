@@ -112,7 +112,7 @@ static int collect_frames(struct profile_stacks *ps)
 	}
 	if (!ps->frames.cnt)
 		return 0;
-	vec_sort(&ps->frames, word);
+	vec_sort_by(&ps->frames, word);
 	for (size_t i = 1; i < ps->frames.cnt; i++)
 		if (ps->frames.data[i].word != ps->frames.data[kept].word)
 			ps->frames.data[++kept] = ps->frames.data[i];

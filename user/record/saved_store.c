@@ -300,7 +300,7 @@ static int load(struct saved_store *s)
 {
 	int err = each_file(s, load_one);
 
-	vec_sort(&s->files, name.taken_epoch_ms);
+	vec_sort_by(&s->files, name.taken_epoch_ms);
 	saved_bounds(s);
 	return err;
 }

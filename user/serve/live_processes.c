@@ -483,7 +483,7 @@ static int add_row(struct maker *m, const struct snapshot_row *row)
 
 static void group_cells(struct maker *m)
 {
-	vec_sort(&m->cells, process);
+	vec_sort_by(&m->cells, process);
 	for (size_t i = 0; i < m->cells.cnt; i++) {
 		struct facts *f = &m->facts.data[m->cells.data[i].process];
 

@@ -343,7 +343,7 @@ static int scan(struct push_spool *s)
 	closedir(dir);
 	if (err || !s->entries.cnt)
 		return err;
-	vec_sort(&s->entries, seq);
+	vec_sort_by(&s->entries, seq);
 	s->next_seq = s->entries.data[s->entries.cnt - 1].seq + 1;
 	while (first_entry(s) &&
 	       (s->stats.cnt > s->opts.cnt_max || s->stats.bytes > s->opts.bytes_max))

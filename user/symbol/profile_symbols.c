@@ -301,7 +301,7 @@ static int collect_wanted(struct namer *n, uint32_t mapping, const struct elf_fi
 		if (vec_push(&n->wanted, w))
 			return -ENOMEM;
 	}
-	vec_sort(&n->wanted, vaddr);
+	vec_sort_by(&n->wanted, vaddr);
 	return 0;
 }
 
