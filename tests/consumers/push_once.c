@@ -99,16 +99,16 @@ static void parse_args(int argc, char **argv, struct args *a)
 			a->queue.http.timeout_ns = number * NS_PER_MS;
 			break;
 		case 'T':
-			a->queue.http.token_file = optarg;
+			a->queue.http.identity.token_file = optarg;
 			break;
 		case 'B':
-			a->queue.http.basic_file = optarg;
+			a->queue.http.identity.basic_file = optarg;
 			break;
 		case 'o':
-			a->queue.http.tenant = optarg;
+			a->queue.http.identity.tenant = optarg;
 			break;
 		case 'C':
-			a->queue.http.ca_file = optarg;
+			a->queue.http.identity.ca_file = optarg;
 			break;
 		case 'd':
 			a->queue.spool.dir = optarg;
@@ -184,12 +184,17 @@ static void run(struct push_queue *q, const struct args *a, const struct profile
 		die("epoll", strerror(errno));
 	for (;;) {
 		uint64_t begin = now_ns();
+		uint8_t *body = NULL;
+		size_t bytes = 0;
 
 		push_queue_run(q);
 		if (now_ns() - begin > *longest_ns)
 			*longest_ns = now_ns() - begin;
 		if (added < a->count && begin >= next) {
-			err = push_profile(q, p, a->labels, a->label_cnt, lost);
+			err = push_profile_encode(&a->queue.http.target, p, a->labels, a->label_cnt,
+						  lost, &body, &bytes);
+			if (!err && body)
+				err = push_queue_take(q, body, bytes);
 			if (err)
 				die("push", strerror(-err));
 			added++;

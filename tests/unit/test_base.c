@@ -45,6 +45,35 @@ static void test_vec_too_large(void **state)
 }
 
 /* What fn writes to stderr. */
+/* From each order in which equal ones, the least and the greatest can be; and an empty list. */
+static void test_sort(void **state)
+{
+	struct row {
+		char name;
+		uint64_t at;
+	};
+	VEC(struct row) v = { 0 };
+
+	(void)state;
+	vec_sort_by(&v, at);
+	assert_int_equal(v.cnt, 0);
+	for (uint64_t step = 1; step < 8; step++) {
+		v.cnt = 0;
+		for (uint64_t n = 0; n < 8; n++) {
+			const uint64_t i = n * step % 8;
+			const struct row row = { (char)('a' + i / 2), i < 7 ? i / 2 : UINT64_MAX };
+
+			assert_int_equal(vec_push(&v, row), 0);
+		}
+		vec_sort_by(&v, at);
+		for (size_t n = 1; n < v.cnt; n++)
+			assert_true(v.data[n - 1].at <= v.data[n].at);
+		for (size_t n = 0; n < 7; n++)
+			assert_int_equal(v.data[n].at, v.data[n].name - 'a');
+	}
+	vec_release(&v);
+}
+
 /* Against a walk from the front, with equal ones, before the first, behind the last, and of an empty list. */
 static void test_sorted(void **state)
 {
@@ -56,6 +85,7 @@ static void test_sorted(void **state)
 	VEC(struct row) v = { 0 };
 
 	assert_int_equal(vec_first_from(&v, at, 0), 0);
+	assert_null(vec_get(&v, at, 0));
 	for (size_t n = 0; n < sizeof(sorted) / sizeof(*sorted); n++) {
 		assert_int_equal(vec_push(&v, (struct row){ 'x', sorted[n] }), 0);
 		for (uint64_t key = 0; key < 12; key++) {
@@ -68,6 +98,8 @@ static void test_sorted(void **state)
 				behind++;
 			assert_int_equal(vec_first_from(&v, at, wanted), from);
 			assert_int_equal(vec_first_behind(&v, at, wanted), behind);
+			assert_ptr_equal(vec_get(&v, at, wanted),
+					 from < behind ? &v.data[from] : NULL);
 		}
 	}
 	vec_release(&v);
@@ -313,6 +345,7 @@ int main(void)
 		cmocka_unit_test(test_log_names),
 		cmocka_unit_test(test_vec_push),
 		cmocka_unit_test(test_vec_too_large),
+		cmocka_unit_test(test_sort),
 		cmocka_unit_test(test_sorted),
 		cmocka_unit_test(test_log_levels),
 		cmocka_unit_test(test_status_is_rare_without_terminal),

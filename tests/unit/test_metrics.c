@@ -245,12 +245,15 @@ static const struct serve_view view = {
 
 static char *page_of(const struct serve_view *v, enum metric_format format)
 {
+	const bool is_open = format == METRIC_OPENMETRICS;
 	char *text = NULL;
+	const char *type;
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
 
 	assert_non_null(out);
-	metrics_page_write(v, format, out);
+	type = metrics_page_write(v, is_open ? "application/openmetrics-text" : NULL, out);
+	assert_int_equal(strstr(type, "openmetrics") != NULL, is_open);
 	fclose(out);
 	return text;
 }

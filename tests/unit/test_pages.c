@@ -14,7 +14,7 @@ static char *index_text(const struct serve_view *v)
 	FILE *out = open_memstream(&text, &bytes);
 
 	assert_non_null(out);
-	assert_int_equal(index_page_write(v, true, out), 0);
+	assert_int_equal(page_write(v, NULL, true, out), 0);
 	fclose(out);
 	return text;
 }
@@ -111,9 +111,9 @@ static void test_process_page(void **state)
 	FILE *out = open_memstream(&text, &bytes);
 
 	assert_non_null(out);
-	assert_int_equal(process_page_write(&v, &p, true, out), 0);
+	assert_int_equal(page_write(&v, &p, true, out), 0);
 	v.loss_cnt = 2;
-	assert_int_equal(process_page_write(&v, &p, false, out), 0);
+	assert_int_equal(page_write(&v, &p, false, out), 0);
 	fclose(out);
 	for (size_t i = 0; i < 5; i++)
 		assert_null(strstr(
@@ -147,13 +147,13 @@ static void test_process_page_without_past(void **state)
 	assert_int_equal(inuse_past_new(&past), 0);
 	assert_true(inuse_past_begin(past, 0));
 	v.past = past;
-	process_page_write(&v, &p, false, out);
+	page_write(&v, &p, false, out);
 	fflush(out);
 	assert_non_null(strstr(text, "Growth is not known yet."));
 	rewind(out);
 	for (pid_t pid = 1; pid <= INUSE_PAST_PROCESSES_CAP; pid++)
 		assert_int_equal(inuse_past_add(past, pid, 1, (const double[]){ 1, 2 }), 0);
-	process_page_write(&v, &p, false, out);
+	page_write(&v, &p, false, out);
 	fclose(out);
 	assert_non_null(strstr(text, "is computed for at most 4096 processes."));
 	assert_null(strstr(text, "known yet."));
@@ -224,10 +224,7 @@ static char *json_of(const struct serve_view *v, const struct serve_process *p)
 	FILE *out = open_memstream(&text, &bytes);
 
 	assert_non_null(out);
-	if (p)
-		page_json_process(v, p, out);
-	else
-		page_json_index(v, out);
+	page_json(v, p, out);
 	fclose(out);
 	return text;
 }
@@ -359,7 +356,7 @@ static void check_page(const struct serve_view *v, bool is_live, const char *wan
 	FILE *out = open_memstream(&text, &bytes);
 
 	assert_non_null(out);
-	process_page_write(v, v->processes, is_live, out);
+	page_write(v, v->processes, is_live, out);
 	fclose(out);
 	assert_non_null(strstr(text, PROCESS_PAGE_STACKS));
 	if (!strstr(text, wanted) || strstr(text, unwanted))

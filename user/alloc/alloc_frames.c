@@ -11,7 +11,8 @@
  */
 #include "alloc/allocators.h"
 
-#define ARRAY_CNT(a) (sizeof(a) / sizeof((a)[0]))
+#include "base/names.h"
+
 #define NAME_BYTES_CAP 128
 
 /* The inner layers of glibc and Rust, by their whole name. */
@@ -66,21 +67,6 @@ static const char *const cxx_functions[] = {
 
 /* Functions of heaptap's own sampler (tools/sampler) and of libdatadog's. */
 static const char *const sampler_functions[] = { "heaptap_sampler_", "dd_allocation_" };
-
-static bool begins(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
-
-static bool begins_with_one_of(const char *s, const char *const *list, size_t cnt)
-{
-	size_t i;
-
-	for (i = 0; i < cnt; i++)
-		if (begins(s, list[i]))
-			return true;
-	return false;
-}
 
 /* What follows the '>' that closes the template, or NULL. p is behind the '<'. "operator<" does not occur here: the
  * arguments of an allocator are types. */
@@ -179,7 +165,7 @@ bool alloc_is_allocator_frame(const char *name)
 {
 	struct alloc_lookup lk;
 	char bare[NAME_BYTES_CAP];
-	size_t prefix, i;
+	size_t prefix;
 
 	if (!name || !*name)
 		return false;
@@ -188,9 +174,8 @@ bool alloc_is_allocator_frame(const char *name)
 	    begins_with_one_of(name, sampler_functions, ARRAY_CNT(sampler_functions)))
 		return true;
 	bare_name(name, bare);
-	for (i = 0; i < ARRAY_CNT(whole_names); i++)
-		if (!strcmp(bare, whole_names[i]))
-			return true;
+	if (equals_one_of(bare, whole_names, ARRAY_CNT(whole_names)))
+		return true;
 	alloc_lookup_init(&lk);
 	return alloc_lookup_find(&lk, bare, &prefix) != NULL;
 }

@@ -10,7 +10,6 @@
 
 #include "elf/elf_file.h"
 
-#define ARRAY_CNT(a) (sizeof(a) / sizeof((a)[0]))
 #define NEAR_BYTES (512 << 10)
 #define TARGETS_CAP (2 * ALLOC_SLOW_WAYS_CAP)
 /* A byte takes about a ns. */

@@ -32,19 +32,6 @@
 /* Most instructions of a function that does nothing but call another. */
 #define THUNK_INSNS 40
 
-static int name_cmp(const void *a, const void *b)
-{
-	const struct alloc_name *x = a, *y = b;
-
-	return x->vaddr < y->vaddr ? -1 : x->vaddr > y->vaddr;
-}
-
-void alloc_calls_sort(struct alloc_calls *ac)
-{
-	if (ac->names.cnt)
-		qsort(ac->names.data, ac->names.cnt, sizeof(struct alloc_name), name_cmp);
-}
-
 uint64_t alloc_calls_function_bytes(const struct alloc_calls *ac, uint64_t vaddr)
 {
 	const struct elf_symbol *sym;
@@ -59,14 +46,12 @@ uint64_t alloc_calls_function_bytes(const struct alloc_calls *ac, uint64_t vaddr
 /* The vaddr of the entry point that a branch leads to (directly, by PLT or GOT slot), 0: none. */
 static uint64_t alloc_calls_target(const struct alloc_calls *ac, const struct branch_out *br)
 {
-	const struct alloc_name key = { .vaddr = br->target_vaddr };
 	const struct alloc_name *n;
 	const char *import;
 
 	if (!ac->names.cnt)
 		return 0;
-	if (!br->is_slot &&
-	    bsearch(&key, ac->names.data, ac->names.cnt, sizeof(struct alloc_name), name_cmp))
+	if (!br->is_slot && vec_get(&ac->names, vaddr, br->target_vaddr))
 		return br->target_vaddr;
 	import = plt_names_at(&ac->plt, br->target_vaddr);
 	elf_file_step(ac->ef, import ? ac->names.cnt : 1);
@@ -194,47 +179,36 @@ int alloc_calls_tail(const struct alloc_calls *ac, uint64_t vaddr, uint64_t byte
 /* Most exported functions that are searched for calls to entry points. */
 #define CALLERS_CAP 1024
 
-struct ranges {
-	struct alloc_ranges v;
-};
-
-static int range_cmp(const void *a, const void *b)
-{
-	const struct alloc_range *x = a, *y = b;
-
-	return x->start_vaddr < y->start_vaddr ? -1 : x->start_vaddr > y->start_vaddr;
-}
-
-static int add_range(struct ranges *r, uint64_t start, uint64_t bytes)
+static int add_range(struct alloc_ranges *r, uint64_t start, uint64_t bytes)
 {
 	if (!bytes)
 		return 0;
-	return vec_push(&r->v, (struct alloc_range){ start, start + bytes }) ? -ENOMEM : 0;
+	return vec_push(r, (struct alloc_range){ start, start + bytes }) ? -ENOMEM : 0;
 }
 
 /* Sort the ranges, and join those that touch. */
-static void join(struct ranges *r)
+static void join(struct alloc_ranges *r)
 {
 	size_t i, out = 0;
 
-	if (!r->v.cnt)
+	if (!r->cnt)
 		return;
-	qsort(r->v.data, r->v.cnt, sizeof(struct alloc_range), range_cmp);
-	for (i = 1; i < r->v.cnt; i++) {
-		struct alloc_range *last = &r->v.data[out];
-		const struct alloc_range *x = &r->v.data[i];
+	vec_sort_by(r, start_vaddr);
+	for (i = 1; i < r->cnt; i++) {
+		struct alloc_range *last = &r->data[out];
+		const struct alloc_range *x = &r->data[i];
 
 		if (x->start_vaddr > last->end_vaddr)
-			r->v.data[++out] = *x;
+			r->data[++out] = *x;
 		else if (x->end_vaddr > last->end_vaddr)
 			last->end_vaddr = x->end_vaddr;
 	}
-	r->v.cnt = out + 1;
+	r->cnt = out + 1;
 }
 
 /* Add the functions that entry points jump to and that call entry points. Of a family that is not known they may be
  * called by others, too: there the entry point is followed to its return (judge() in allocators.c). */
-static int add_tails(const struct alloc_founds *all, struct ranges *ret)
+static int add_tails(const struct alloc_founds *all, struct alloc_ranges *ret)
 {
 	int err = 0;
 
@@ -254,7 +228,7 @@ struct callers {
 	const struct alloc_calls *ac;
 	const struct alloc_founds *all;
 	struct code_shape shape;
-	struct ranges ranges;
+	struct alloc_ranges ranges;
 	unsigned int seen_cnt;
 };
 
@@ -284,7 +258,7 @@ static int note_caller(void *ctx, const struct elf_symbol *sym)
 
 /* Add all code of the file except that of callers. */
 static int add_code(const struct alloc_calls *ac, const struct elf_file *ef,
-		    const struct alloc_founds *all, struct ranges *ret)
+		    const struct alloc_founds *all, struct alloc_ranges *ret)
 {
 	struct callers *c = calloc(1, sizeof(*c));
 	const struct elf_segment *segs;
@@ -303,8 +277,8 @@ static int add_code(const struct alloc_calls *ac, const struct elf_file *ef,
 
 		if (!segs[i].is_exec)
 			continue;
-		for (k = 0; k < c->ranges.v.cnt && !err; k++) {
-			const struct alloc_range *hole = &c->ranges.v.data[k];
+		for (k = 0; k < c->ranges.cnt && !err; k++) {
+			const struct alloc_range *hole = &c->ranges.data[k];
 
 			if (hole->start_vaddr < start || hole->end_vaddr > end)
 				continue;
@@ -314,31 +288,31 @@ static int add_code(const struct alloc_calls *ac, const struct elf_file *ef,
 		if (!err)
 			err = add_range(ret, start, end - start);
 	}
-	vec_release(&c->ranges.v);
+	vec_release(&c->ranges);
 	free(c);
 	return err;
 }
 
 /* Keep the ALLOC_INNER_CAP longest ranges. */
-static void limit(struct ranges *r)
+static void limit(struct alloc_ranges *r)
 {
-	while (r->v.cnt > ALLOC_INNER_CAP) {
+	while (r->cnt > ALLOC_INNER_CAP) {
 		size_t least = 0, i;
 
-		for (i = 1; i < r->v.cnt; i++)
-			if (r->v.data[i].end_vaddr - r->v.data[i].start_vaddr <
-			    r->v.data[least].end_vaddr - r->v.data[least].start_vaddr)
+		for (i = 1; i < r->cnt; i++)
+			if (r->data[i].end_vaddr - r->data[i].start_vaddr <
+			    r->data[least].end_vaddr - r->data[least].start_vaddr)
 				least = i;
-		memmove(&r->v.data[least], &r->v.data[least + 1],
-			(r->v.cnt - least - 1) * sizeof(struct alloc_range));
-		r->v.cnt--;
+		memmove(&r->data[least], &r->data[least + 1],
+			(r->cnt - least - 1) * sizeof(struct alloc_range));
+		r->cnt--;
 	}
 }
 
 int alloc_inner_find(const struct alloc_calls *ac, const struct elf_file *ef, bool is_allocator,
 		     const struct alloc_founds *all, struct alloc_ranges *ret)
 {
-	struct ranges r = { 0 };
+	struct alloc_ranges r = { 0 };
 	int err;
 
 	if (is_allocator)
@@ -346,11 +320,11 @@ int alloc_inner_find(const struct alloc_calls *ac, const struct elf_file *ef, bo
 	else
 		err = add_tails(all, &r);
 	if (err) {
-		vec_release(&r.v);
+		vec_release(&r);
 		return err;
 	}
 	join(&r);
 	limit(&r);
-	*ret = r.v;
+	*ret = r;
 	return 0;
 }

@@ -104,7 +104,6 @@ static const struct { const char *name; int family; } markers[] = {
 static const int prefix_family[] = {-1, -1, JEMALLOC, RUST_JEMALLOC, MIMALLOC, TCMALLOC, UNKNOWN};
 /* clang-format on */
 
-#define ARRAY_CNT(a) (sizeof(a) / sizeof((a)[0]))
 _Static_assert(ARRAY_CNT(prefix_family) == ARRAY_CNT(prefixes), "one entry per prefix");
 
 const struct alloc_row *alloc_table(size_t *ret_cnt)

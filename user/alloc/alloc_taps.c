@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * alloc_taps.c - where the entry points of a file can be tapped, and what a tap must know of each.
+ * alloc_taps.c - see allocators_priv.h.
  *
  * Which registers are free. At the entry of a function that another file may call, or replace, r10 and r11 hold nothing
  * that is needed. A caller in the same file may know better: GCC (-fipa-ra, part of -O2) keeps values in every register
@@ -18,6 +18,7 @@
 #include <elf.h>
 
 #include "alloc/allocators_priv.h"
+#include "base/names.h"
 #include "elf/elf_file.h"
 #include "heaptap/abi.h"
 
@@ -37,10 +38,7 @@ struct taps {
 
 static const struct alloc_found *found_of(const struct taps *t, const struct alloc_site *site)
 {
-	for (size_t i = 0; i < t->all->cnt; i++)
-		if (t->all->data[i].vaddr == site->fn_vaddr)
-			return &t->all->data[i];
-	return NULL;
+	return vec_get(t->all, vaddr, site->fn_vaddr);
 }
 
 /*
@@ -193,10 +191,7 @@ static bool is_harmless(const char *name)
 		"write",
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(names[i], name))
-			return true;
-	return false;
+	return equals_one_of(name, names, ARRAY_CNT(names));
 }
 
 struct reach {
@@ -356,7 +351,7 @@ static void find_plain(const struct taps *t, struct alloc_site *site)
 
 	if (!f || !(f->flags & HT_SITE_THROWS) || !is_mixed(t, f->family))
 		return;
-	for (size_t i = 0; i < sizeof(plain_functions) / sizeof(plain_functions[0]); i++) {
+	for (size_t i = 0; i < ARRAY_CNT(plain_functions); i++) {
 		if (strcmp(plain_functions[i].name, f->row->name) != 0)
 			continue;
 		for (size_t k = 0; k < 2 && !site->plain_vaddr && plain_functions[i].plain[k]; k++)

@@ -10,7 +10,6 @@
  * A family's texts are in the order of likelihood: the first is in nearly every file that has the second, but programs
  * that read an allocator's output have it, too. So both must be there. heaptap itself has none of them in one piece.
  */
-#define ARRAY_CNT(a) (sizeof(a) / sizeof((a)[0]))
 #define TEXT_BYTES 64
 /* memmem() looks at some bytes in a ns. */
 #define BYTES_PER_STEP 16

@@ -205,8 +205,6 @@ struct first_pass {
 	struct alloc_slow_ways *slow;
 };
 
-#define ARRAY_CNT(a) (sizeof(a) / sizeof((a)[0]))
-
 /* The first of a family's names must be there, and one of the others. */
 static const struct {
 	const char *suffix;
@@ -369,6 +367,7 @@ static int init_calls(struct alloc_calls *ac, struct elf_file *ef, const struct 
 	return plt_names_read(ef, &ac->plt);
 }
 
+/* They are sorted by address already. */
 static int name_entries(struct scan *sc)
 {
 	const struct alloc_found *f;
@@ -376,7 +375,6 @@ static int name_entries(struct scan *sc)
 	vec_each(&sc->found, f)
 		if (vec_push(&sc->calls.names, (struct alloc_name){ f->vaddr, f->symbol }))
 			return -ENOMEM;
-	alloc_calls_sort(&sc->calls);
 	return 0;
 }
 

@@ -31,9 +31,6 @@ struct alloc_calls {
 	VEC(struct alloc_name) names; /* of entry points, sorted by vaddr */
 };
 
-/* allocators.c fills it, `names` in any order, and then calls this. */
-void alloc_calls_sort(struct alloc_calls *ac);
-
 /* Length of the function at vaddr, 0: unknown. */
 uint64_t alloc_calls_function_bytes(const struct alloc_calls *ac, uint64_t vaddr);
 

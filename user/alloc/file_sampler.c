@@ -111,7 +111,7 @@ int file_sampler_scan(struct elf_file *ef, bool has_allocator, struct file_sampl
 	if (!s)
 		return -ENOMEM;
 	s->is_whole = has_allocator || is_program(ef);
-	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]) && err == -ENOENT; i++)
+	for (size_t i = 0; i < ARRAY_CNT(providers) && err == -ENOENT; i++)
 		err = scan_provider(ef, providers[i], s);
 	if (!err) {
 		*ret = s;

@@ -67,7 +67,6 @@ static enum kind indirect_kind(const cs_insn *in, const uint8_t *p, uint64_t *re
 	return p[1] == 0x25 ? KIND_SLOT_JMP : KIND_SLOT_CALL;
 }
 
-/* *ret_target: target of a direct branch, or the slot; else 0. */
 enum kind insn_classify(const cs_insn *in, uint64_t *ret_target)
 {
 	const uint8_t *p = in->bytes, *end = in->bytes + in->size;
@@ -162,7 +161,6 @@ void decoder_close(csh h, cs_insn *in)
 	cs_close(&h);
 }
 
-/* Find the lowest address above the entry that a jump inside the function goes to. */
 int code_lowest_jump_target(const struct code *c, uint64_t *ret)
 {
 	const uint8_t *p = c->bytes;
@@ -186,7 +184,6 @@ int code_lowest_jump_target(const struct code *c, uint64_t *ret)
 	return 0;
 }
 
-/* Number of the 64-bit register (as in the encoding) of a general register of any width, -1: none. */
 int insn_reg_number(unsigned int reg)
 {
 	static const uint16_t names[16][5] = {

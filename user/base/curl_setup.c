@@ -2,17 +2,22 @@
 /* curl_setup.c - see curl_setup.h. */
 #include "base/curl_setup.h"
 
-const char *curl_setup_ca_file(void)
+static bool knows_ca_file(void)
 {
-	return curl_version_info(CURLVERSION_NOW)->cainfo ? NULL : ca_file_find();
+	return curl_version_info(CURLVERSION_NOW)->cainfo;
+}
+
+bool curl_has_authorities(void)
+{
+	return knows_ca_file() || ca_file_find();
 }
 
 CURLcode curl_setup(CURL *e, bool tls_only, const char *ca_file, char *error)
 {
 	CURLcode rc = CURLE_OK;
 
-	if (!ca_file)
-		ca_file = curl_setup_ca_file();
+	if (!ca_file && !knows_ca_file())
+		ca_file = ca_file_find();
 #if LIBCURL_VERSION_NUM >= 0x075500 /* 7.85 */
 	CURL_SET(rc, e, CURLOPT_PROTOCOLS_STR, tls_only ? "https" : "http,https");
 	CURL_SET(rc, e, CURLOPT_REDIR_PROTOCOLS_STR, tls_only ? "https" : "http,https");
@@ -47,7 +52,7 @@ const char *ca_file_find(void)
 
 	if (named && *named)
 		return named;
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
+	for (size_t i = 0; i < ARRAY_CNT(places); i++)
 		if (!access(places[i], R_OK))
 			return places[i];
 	return NULL;

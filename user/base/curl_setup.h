@@ -17,11 +17,11 @@
 /*
  * Call after curl_easy_reset(). Only HTTP (tls_only: over TLS), whatever an address or a server says; no
  * signals; our user agent. error: CURL_ERROR_SIZE bytes for the text. ca_file: trusted certificates, NULL:
- * as in curl_setup_ca_file().
+ * those that libcurl knows itself, else ca_file_find().
  */
 CURLcode curl_setup(CURL *e, bool tls_only, const char *ca_file, char *error);
-/* NULL: libcurl knows the file itself, or this machine trusts nobody. */
-const char *curl_setup_ca_file(void);
+/* false: this machine trusts nobody. */
+bool curl_has_authorities(void);
 
 /*
  * The certificates of the authorities that this machine trusts. For a libcurl whose build did not set where

@@ -21,6 +21,20 @@ int write_all(int fd, const void *data, size_t bytes)
 	return 0;
 }
 
+ssize_t read_full(int fd, void *buf, size_t bytes)
+{
+	size_t done = 0;
+	ssize_t n = 1;
+
+	while (done < bytes && n) {
+		n = read(fd, (char *)buf + done, bytes - done);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return (ssize_t)done;
+}
+
 int fd_stream_open(int fd, FILE **ret)
 {
 	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fd.h - descriptors: other people's files opened, all bytes written, a stdio stream over one, one in place of none. */
+/* fd.h - descriptors: other people's files opened, all bytes read or written, a stdio stream over one, one in place of none. */
 #ifndef HT_BASE_FD_H
 #define HT_BASE_FD_H
 
@@ -7,6 +7,8 @@
 
 /* Write with as many calls as necessary. After an error (-errno) a part of the bytes may have been written. */
 int write_all(int fd, const void *data, size_t bytes);
+/* Read until so many bytes are there, or the file ends. Return how many there are, or -errno. */
+ssize_t read_full(int fd, void *buf, size_t bytes);
 
 /* A stdio stream over a descriptor that stays the caller's. Writing starts at the descriptor's position. */
 int fd_stream_open(int fd, FILE **ret);

@@ -86,6 +86,11 @@ void json_number(struct json *j, const char *name, int decimals, double value)
 		json_null(j, name);
 }
 
+void json_uint(struct json *j, const char *name, uint64_t value)
+{
+	json_format(j, name, "%llu", (unsigned long long)value);
+}
+
 void json_format(struct json *j, const char *name, const char *fmt, ...)
 {
 	va_list args;

@@ -6,7 +6,7 @@
  *
  *	json_begin(&j, NULL, '{');
  *	json_text(&j, "name", name);
- *	json_format(&j, "bytes", "%llu", bytes);
+ *	json_uint(&j, "bytes", bytes);
  *	json_end(&j, '}');
  *
  * A value in an object has a name, which is written without escapes. A value in an array, and the outermost, has NULL.
@@ -31,6 +31,7 @@ void json_bool(struct json *j, const char *name, bool value);
 void json_null(struct json *j, const char *name);
 /* Write a number with so many decimals; NAN or infinite: null. */
 void json_number(struct json *j, const char *name, int decimals, double value);
+void json_uint(struct json *j, const char *name, uint64_t value);
 /* Write a number, or another value as it stands. */
 __attribute__((format(printf, 3, 4))) void json_format(struct json *j, const char *name,
 						       const char *fmt, ...);

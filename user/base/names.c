@@ -74,6 +74,22 @@ bool glob_match(const char *pattern, size_t pattern_len, const char *text, size_
 	return p == pattern_len;
 }
 
+bool begins_with_one_of(const char *text, const char *const *list, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++)
+		if (begins(text, list[i]))
+			return true;
+	return false;
+}
+
+bool equals_one_of(const char *text, const char *const *list, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++)
+		if (!strcmp(text, list[i]))
+			return true;
+	return false;
+}
+
 bool has_ending(const char *path, const char *ending)
 {
 	size_t len = strlen(path), n = strlen(ending);

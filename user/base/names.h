@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* names.h - names as people give them: mistyped, with '*', with an ending that says what is in a file. */
+/* names.h - names as people give them: mistyped, with '*', with a beginning or an ending that says what it is. */
 #ifndef HT_BASE_NAMES_H
 #define HT_BASE_NAMES_H
 
@@ -21,6 +21,13 @@ size_t nearest_name(const char *word, const char *const *names, size_t cnt);
 /* Does the pattern match all of text? Only '*' is special: it matches any characters, or none. Neither needs a 0 at the
  * end. */
 bool glob_match(const char *pattern, size_t pattern_len, const char *text, size_t text_len);
+
+static inline bool begins(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+bool begins_with_one_of(const char *text, const char *const *list, size_t cnt);
+bool equals_one_of(const char *text, const char *const *list, size_t cnt);
 
 struct ending {
 	const char *text; /* ".html" */

@@ -136,9 +136,9 @@ static void set_signals(void)
 	static const int defaults[] = { SIGALRM, SIGCHLD, SIGXCPU, SIGBUS, SIGILL, SIGFPE };
 	sigset_t none;
 
-	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+	for (size_t i = 0; i < ARRAY_CNT(ignored); i++)
 		signal(ignored[i], SIG_IGN);
-	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
+	for (size_t i = 0; i < ARRAY_CNT(defaults); i++)
 		signal(defaults[i], SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -266,16 +266,16 @@ static int filter_system_calls(enum opens opens_what)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 	};
 	struct sock_filter
-		code[sizeof(begin) / sizeof(begin[0]) + sizeof(opens) / sizeof(opens[0]) +
-		     sizeof(open_two) / sizeof(open_two[0]) + sizeof(always) / sizeof(always[0])];
+		code[ARRAY_CNT(begin) + ARRAY_CNT(opens) +
+		     ARRAY_CNT(open_two) + ARRAY_CNT(always)];
 	struct sock_fprog prog = { .filter = code };
 
-	add_rules(&prog, begin, sizeof(begin) / sizeof(begin[0]));
+	add_rules(&prog, begin, ARRAY_CNT(begin));
 	if (opens_what)
-		add_rules(&prog, opens, sizeof(opens) / sizeof(opens[0]));
+		add_rules(&prog, opens, ARRAY_CNT(opens));
 	if (opens_what == OPENS_ALL)
-		add_rules(&prog, open_two, sizeof(open_two) / sizeof(open_two[0]));
-	add_rules(&prog, always, sizeof(always) / sizeof(always[0]));
+		add_rules(&prog, open_two, ARRAY_CNT(open_two));
+	add_rules(&prog, always, ARRAY_CNT(always));
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) != 0)
 		return errno == EINVAL ? 0 : -errno; /* see sandbox_is_whole() */
 	return 0;
@@ -348,7 +348,7 @@ int sandbox_keep_reading(void)
 		CAP_SETGID,	  CAP_SYS_PTRACE,      CAP_CHECKPOINT_RESTORE
 	};
 
-	return keep_capabilities(needed, sizeof(needed) / sizeof(needed[0]));
+	return keep_capabilities(needed, ARRAY_CNT(needed));
 }
 
 static bool may_read_all(void)
@@ -415,7 +415,7 @@ int sandbox_seal_reading(pid_t parent, uint64_t data_bytes)
 	if (!err)
 		err = limit_memory(&limits);
 	if (!err)
-		err = is_nobody ? keep_capabilities(needed, sizeof(needed) / sizeof(needed[0])) :
+		err = is_nobody ? keep_capabilities(needed, ARRAY_CNT(needed)) :
 				  sandbox_keep_reading();
 	return err ? err : filter_system_calls(is_nobody ? OPENS_ALL : OPENS_PLAIN);
 }

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "base/fd.h"
+#include "base/units.h"
 
 int terminal_columns(int fd, int min, int max)
 {
@@ -34,6 +35,24 @@ bool terminal_has_color(int fd, enum terminal_color when)
 		return when == TERMINAL_COLOR_ALWAYS;
 	return isatty(fd) && !(no_color && no_color[0]) && term && term[0] &&
 	       strcmp(term, "dumb") != 0;
+}
+
+int terminal_put_words(const char *text, int at, int indent, int columns, FILE *out)
+{
+	bool is_begin = at <= indent;
+
+	while (*(text += strspn(text, " "))) {
+		int len = (int)word_with_unit(text);
+
+		if (!is_begin && at + 1 + len > columns) {
+			at = fprintf(out, "\n%*s", indent, "") - 1;
+			is_begin = true;
+		}
+		at += fprintf(out, "%s%.*s", is_begin ? "" : " ", len, text);
+		is_begin = false;
+		text += len;
+	}
+	return at;
 }
 
 static bool is_longer_than_terminal(const char *text)

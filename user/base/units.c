@@ -61,7 +61,7 @@ int parse_size(const char *s, uint64_t *ret_bytes)
 
 	if (err)
 		return err;
-	factor = find_factor(units, sizeof(units) / sizeof(*units), end, strlen(end));
+	factor = find_factor(units, ARRAY_CNT(units), end, strlen(end));
 	return factor > 0 ? to_u64(n * factor, ret_bytes) : -EINVAL;
 }
 
@@ -80,7 +80,7 @@ static int parse_one_duration(const char **text, bool is_first, double *ret_ns)
 	if (err)
 		return err;
 	len = strcspn(end, digits);
-	factor = find_factor(units, sizeof(units) / sizeof(*units), end, len);
+	factor = find_factor(units, ARRAY_CNT(units), end, len);
 	if (factor <= 0 || (!len && !is_first)) /* a number without a unit must be alone */
 		return -EINVAL;
 	*ret_ns = n * factor;
@@ -182,7 +182,7 @@ size_t word_with_unit(const char *text)
 
 	if (!len || !text[len] || !isdigit((unsigned char)text[len - 1]))
 		return len;
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+	for (size_t i = 0; i < ARRAY_CNT(units); i++) {
 		size_t unit_len = strlen(units[i]);
 
 		if (!strncmp(next, units[i], unit_len) && !isalnum((unsigned char)next[unit_len]))

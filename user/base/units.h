@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* units.h - sizes and times as people write them. */
+/* units.h - numbers, sizes and times as people write them. */
 #ifndef HT_BASE_UNITS_H
 #define HT_BASE_UNITS_H
 
@@ -25,6 +25,15 @@ char *format_duration(uint64_t ns, char *buf, size_t buf_bytes);
 /* A share in percent: "53", "9.1", "0.38", "0". */
 char *format_percent(double share, char *buf, size_t buf_bytes);
 #define UNITS_BUF 32
+/* The value of a hexadecimal digit, of either case; -1: it is none. */
+static inline int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = (char)(c | 0x20);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 /* Length of the first word of a text that is to be wrapped at blanks: "12.3 MiB" is one word. */
 size_t word_with_unit(const char *text);
 

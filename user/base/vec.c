@@ -22,6 +22,29 @@ int vec_grow(void **data, size_t *cap, size_t need, size_t elem_bytes)
 	return 0;
 }
 
+void *sorted_get(const void *list, size_t cnt, size_t elem_bytes, size_t off, uint64_t key)
+{
+	size_t i = sorted_find(list, cnt, elem_bytes, off, key, false);
+	const char *found = i < cnt ? (const char *)list + i * elem_bytes : NULL;
+
+	return found && !memcmp(found + off, &key, sizeof(key)) ? (void *)found : NULL;
+}
+
+static int compare_at(const void *a, const void *b, void *off)
+{
+	uint64_t x, y;
+
+	memcpy(&x, (const char *)a + *(const size_t *)off, sizeof(x));
+	memcpy(&y, (const char *)b + *(const size_t *)off, sizeof(y));
+	return x < y ? -1 : x > y;
+}
+
+void sorted_make(void *list, size_t cnt, size_t elem_bytes, size_t off)
+{
+	if (cnt)
+		qsort_r(list, cnt, elem_bytes, compare_at, &off);
+}
+
 int texts_add(struct texts *t, const char *text)
 {
 	if (vec_reserve(t, t->cnt + 1))

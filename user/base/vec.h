@@ -59,6 +59,11 @@ static inline size_t sorted_find(const void *list, size_t cnt, size_t elem_bytes
 	return low;
 }
 
+/* The element with that key, or NULL. */
+void *sorted_get(const void *list, size_t cnt, size_t elem_bytes, size_t off, uint64_t key);
+/* Bring elements in the order of a uint64_t at off. */
+void sorted_make(void *list, size_t cnt, size_t elem_bytes, size_t off);
+
 /* The same of the member of a vector's elements that it is sorted by. */
 #define sorted_off(data, member)                 \
 	(offsetof(__typeof__(*(data)), member) + \
@@ -69,6 +74,11 @@ static inline size_t sorted_find(const void *list, size_t cnt, size_t elem_bytes
 #define vec_first_behind(v, member, key)                                                           \
 	sorted_find((v)->data, (v)->cnt, sizeof(*(v)->data), sorted_off((v)->data, member), (key), \
 		    true)
+#define vec_get(v, member, key)                                                         \
+	((__typeof__(&*(v)->data))sorted_get((v)->data, (v)->cnt, sizeof(*(v)->data),   \
+					     sorted_off((v)->data, member), (key)))
+#define vec_sort_by(v, member) \
+	sorted_make((v)->data, (v)->cnt, sizeof(*(v)->data), sorted_off((v)->data, member))
 
 /* A list of texts that owns them. Zero-initialised. */
 struct texts {

@@ -90,7 +90,7 @@ static int parse_growth(const char *text, double *ret)
 	snprintf(size, sizeof(size), "%.*s", (int)(slash - text), text);
 	if (parse_size(size, &bytes))
 		return -EINVAL;
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+	for (size_t i = 0; i < ARRAY_CNT(units); i++) {
 		if (strcmp(slash, units[i].name) != 0)
 			continue;
 		*ret = (double)bytes / units[i].seconds;
@@ -221,7 +221,7 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_table check_table = { .rows = rows,
-						 .cnt = sizeof(rows) / sizeof(*rows),
+						 .cnt = ARRAY_CNT(rows),
 						 .ends_at_operand = true };
 
 static void ask(struct limit_options *l, enum limit_kind kind, double limit)
@@ -368,7 +368,7 @@ static int check_options_settle(struct check_options *o, const struct option_arg
 	o->with.recorder.is_quiet = o->is_quiet;
 	settle_limits(o);
 	if (o->output && !option_args_find(args, "format"))
-		o->format = ending_meaning(o->output, endings, sizeof(endings) / sizeof(*endings),
+		o->format = ending_meaning(o->output, endings, ARRAY_CNT(endings),
 					   LIMIT_TEXT);
 	if (!err)
 		err = take_operands(o, args);

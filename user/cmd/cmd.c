@@ -3,10 +3,24 @@
 #include "cmd/cmd.h"
 
 #include "base/log.h"
+#include "record/out_file.h"
 
 void command_error(void *ctx, const char *text)
 {
 	log_error("%s: %s", (const char *)ctx, text);
+}
+
+int command_take_stdout(const char *command, int *ret_fd)
+{
+	int err = out_file_take_stdout(ret_fd);
+
+	if (err == -ENOTTY)
+		log_error("%s: the profile is not text, and standard output is a terminal: "
+			  "redirect it, or give a file with -o FILE",
+			  command);
+	else if (err)
+		log_error("%s: cannot write to standard output: %s", command, strerror(-err));
+	return err;
 }
 
 int command_settings(const struct command *c, const struct option_args *args, void *settings)

@@ -42,13 +42,10 @@ int command_run(const struct command *c, int argc, char **argv);
 
 /* option_error_fn; ctx is the command's name. */
 void command_error(void *ctx, const char *text);
+/* As out_file_take_stdout(), for a profile: no terminal. The reason was logged. */
+int command_take_stdout(const char *command, int *ret_fd);
 /* Fill settings, zeroed first, from defaults and the command line. -EINVAL: the reason was logged. */
 int command_settings(const struct command *c, const struct option_args *args, void *settings);
-
-enum completion_shell { COMPLETION_BASH, COMPLETION_ZSH, COMPLETION_FISH };
-/* Write a script with which a shell completes command lines. */
-void completion_print(enum completion_shell shell, const struct command *const *commands,
-		      size_t cnt, FILE *out);
 
 /* profile_in.c: reads the profile that a command is given. Errors are logged with the command's name. */
 

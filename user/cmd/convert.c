@@ -62,11 +62,11 @@ static const struct option_row rows[] = {
 	COMMAND_VERSION_ROW,
 };
 
-static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
+static const struct option_table table = { .rows = rows, .cnt = ARRAY_CNT(rows) };
 
 static int choose_form(struct convert_options *o, bool is_given)
 {
-	int form = ending_meaning(o->out, endings, sizeof(endings) / sizeof(*endings), -1);
+	int form = ending_meaning(o->out, endings, ARRAY_CNT(endings), -1);
 
 	o->form = (enum form)(is_given || form < 0 ? o->to : form);
 	if (is_given || form >= 0)

@@ -40,7 +40,7 @@ static const struct option_row rows[] = {
 	COMMAND_VERSION_ROW,
 };
 
-static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
+static const struct option_table table = { .rows = rows, .cnt = ARRAY_CNT(rows) };
 
 static int examine_machine(struct doctor_report *r)
 {

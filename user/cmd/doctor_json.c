@@ -12,11 +12,6 @@
 #include "alloc/file_sampler.h"
 #include "tap/tap_code.h"
 
-static void put_uint(struct json *j, const char *name, uint64_t v)
-{
-	json_format(j, name, "%llu", (unsigned long long)v);
-}
-
 static void put_number(struct json *j, const char *name, double value, bool is_known)
 {
 	json_number(j, name, 0, is_known ? value : NAN);
@@ -68,7 +63,7 @@ static void put_kernel(struct json *j, const struct doctor_report *r)
 	json_begin(j, "kernel", '{');
 	json_text(j, "release", r->uts.release);
 	json_text(j, "machine", r->uts.machine);
-	put_uint(j, "cpus", (uint64_t)r->cpu_cnt);
+	json_uint(j, "cpus", (uint64_t)r->cpu_cnt);
 	json_begin(j, "features", '{');
 	infos = kernel_feature_infos(&cnt);
 	for (i = 0; i < cnt; i++)
@@ -88,7 +83,7 @@ static void put_privileges(struct json *j, const struct privileges *p)
 	size_t cnt, i;
 
 	json_begin(j, "privileges", '{');
-	put_uint(j, "uid", p->uid);
+	json_uint(j, "uid", p->uid);
 	json_bool(j, "user_namespace", p->in_user_namespace);
 	json_begin(j, "capabilities", '{');
 	infos = capability_infos(&cnt);
@@ -112,23 +107,23 @@ static void put_process(struct json *j, const struct doctor_report *r)
 	const char state[2] = { info->state, '\0' };
 
 	json_begin(j, "process", '{');
-	put_uint(j, "pid", r->pid);
+	json_uint(j, "pid", r->pid);
 	json_text(j, "comm", info->comm);
 	json_text(j, "exe", info->exe);
 	json_text(j, "state", state);
-	put_uint(j, "uid", info->uid);
-	put_uint(j, "threads", info->thread_cnt);
+	json_uint(j, "uid", info->uid);
+	json_uint(j, "threads", info->thread_cnt);
 	json_bool(j, "main_thread_gone", info->is_main_thread_gone);
 	json_bool(j, "kernel_thread", info->is_kernel_thread);
 	json_bool(j, "zombie", info->is_zombie);
 	json_bool(j, "bits32", info->is_32bit);
-	put_uint(j, "rss_bytes", info->rss_bytes);
+	json_uint(j, "rss_bytes", info->rss_bytes);
 	put_number(j, "pss_bytes", (double)info->pss_bytes, info->pss_bytes != 0);
 	put_number(j, "address_limit_bytes", (double)info->address_limit_bytes,
 		   info->address_limit_bytes != 0);
 	json_text(j, "container_id", info->container_id);
 	json_bool(j, "pid_namespace", info->in_pid_namespace);
-	put_uint(j, "seccomp", (uint64_t)info->seccomp);
+	json_uint(j, "seccomp", (uint64_t)info->seccomp);
 	json_end(j, '}');
 }
 
@@ -158,8 +153,8 @@ static void put_site(struct json *j, const struct doctor_report *r, const struct
 
 	json_begin(j, NULL, '{');
 	json_text(j, "symbol", site->symbol);
-	put_uint(j, "offset_in_function", p->vaddr - site->fn_vaddr);
-	put_uint(j, "file_offset", site->probe_off);
+	json_uint(j, "offset_in_function", p->vaddr - site->fn_vaddr);
+	json_uint(j, "file_offset", site->probe_off);
 	json_text(j, "instruction", p->insn);
 	json_bool(j, "emulated", p->is_emulated);
 	json_bool(j, "after_null_check", p->skips_null);
@@ -245,11 +240,11 @@ static void put_file(struct json *j, const struct doctor_report *r, const struct
 	json_text(j, "path", file->path);
 	json_bool(j, "deleted", file->is_deleted);
 	json_text(j, "build_id", file->build_id);
-	put_uint(j, "text_bytes", file->exec_bytes);
+	json_uint(j, "text_bytes", file->exec_bytes);
 	json_text(j, "error", file->open_err ? strerror(-file->open_err) : "");
-	put_uint(j, "unwind_rows", file->row_cnt);
-	put_uint(j, "unsupported_unwind_rows", file->unsupported_row_cnt);
-	put_uint(j, "symbols", file->symbol_cnt);
+	json_uint(j, "unwind_rows", file->row_cnt);
+	json_uint(j, "unsupported_unwind_rows", file->unsupported_row_cnt);
+	json_uint(j, "symbols", file->symbol_cnt);
 	json_bool(j, "symbol_table", file->has_symtab || file->has_mini_symtab);
 	json_text(j, "debug_info", debug[file->debug]);
 	json_bool(j, "go", file->is_go);
@@ -281,8 +276,8 @@ static void put_survey(struct json *j, const struct doctor_report *r)
 	vec_each(&s->files, file)
 		put_file(j, r, file);
 	json_end(j, ']');
-	put_uint(j, "jit_areas", s->jit_area_cnt);
-	put_uint(j, "jit_bytes", s->jit_bytes);
+	json_uint(j, "jit_areas", s->jit_area_cnt);
+	json_uint(j, "jit_bytes", s->jit_bytes);
 	json_bool(j, "jit_map", s->has_jit_map);
 	json_bool(j, "jit_dump", s->has_jit_dump);
 	json_bool(j, "was_probed_before", s->has_uprobes_area);

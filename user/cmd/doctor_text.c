@@ -9,6 +9,7 @@
 #include "alloc/file_sampler.h"
 #include "base/err.h"
 #include "base/printable.h"
+#include "base/terminal.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "cmd/doctor.h"
@@ -71,26 +72,6 @@ static void split(char *text, size_t cnt, struct row *ret)
 	}
 }
 
-/* Write words from column `at` on, further lines indented by `indent`. */
-static void write_wrapped(FILE *out, int columns, int at, int indent, const char *text)
-{
-	const char *between = "";
-
-	while (*(text += strspn(text, " "))) {
-		int len = (int)word_with_unit(text);
-
-		if (*between && at + 1 + len > columns) {
-			fprintf(out, "\n%*s", indent, "");
-			at = indent;
-			between = "";
-		}
-		at += fprintf(out, "%s%.*s", between, len, text);
-		text += len;
-		between = " ";
-	}
-	fputc('\n', out);
-}
-
 static void write_row(const struct row *row, size_t last, const int *width, int columns, FILE *out)
 {
 	int at = GAP;
@@ -107,7 +88,8 @@ static void write_row(const struct row *row, size_t last, const int *width, int 
 			fprintf(out, "%-*s", width[i] + GAP, row->cell[i]);
 		at += width[i] + GAP;
 	}
-	write_wrapped(out, columns, at, at, row->cell[last]);
+	terminal_put_words(row->cell[last], at, at, columns, out);
+	fputc('\n', out);
 }
 
 /* The first column has what the others leave. */
@@ -138,7 +120,8 @@ static void write_section(struct section *s, bool is_first, int columns, FILE *o
 		if (!is_first)
 			fputc('\n', out);
 		make_printable(s->title);
-		write_wrapped(out, columns, 0, GAP, s->title);
+		terminal_put_words(s->title, 0, GAP, columns, out);
+		fputc('\n', out);
 		set_widths(s, columns, width);
 		vec_each(&s->rows, row)
 			write_row(row, s->cell_cnt - 1, width, columns, out);
@@ -317,7 +300,7 @@ static const char *state_name(const struct process_info *info)
 
 	if (info->is_main_thread_gone)
 		return "its main thread has ended, others run";
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < ARRAY_CNT(names); i++)
 		if (names[i].state == info->state)
 			return names[i].name;
 	return "in an unknown state";
@@ -575,7 +558,7 @@ static void put_tag_says(const struct survey *s, const struct survey_tag *tag, F
 		return;
 	fprintf(page, "%s%u node%s", doctor_is_paused(tag) ? "paused, " : "", node_cnt,
 		plural(node_cnt));
-	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+	for (size_t i = 0; i < ARRAY_CNT(counters); i++)
 		if (counters[i].cnt)
 			fprintf(page, ", %u %s%s", counters[i].cnt, counters[i].what,
 				plural(counters[i].cnt));
@@ -727,7 +710,7 @@ static void put_privileges(const struct doctor_report *r, FILE *page)
 	}
 	put_detail(page, "kernel lockdown\t%s\t%s", p->lockdown[0] ? p->lockdown : "none",
 		   p->lockdown[0] ? "" : "or securityfs is not mounted");
-	for (i = 0; i < sizeof(sysctls) / sizeof(*sysctls); i++) {
+	for (i = 0; i < ARRAY_CNT(sysctls); i++) {
 		put_detail(page, "%s\t", sysctls[i].name);
 		fprintf(page, sysctls[i].value == INT_MIN ? "none" : "%d", sysctls[i].value);
 		fprintf(page, "\t%s %s",

@@ -68,7 +68,7 @@ static const struct option_row rows[] = {
 	COMMAND_VERSION_ROW,
 };
 
-static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
+static const struct option_table table = { .rows = rows, .cnt = ARRAY_CNT(rows) };
 
 /* With --for: in memory that the reading child has as well. A second signal ends all at once. */
 static volatile sig_atomic_t *is_over;
@@ -89,7 +89,7 @@ static int watch_signals(void)
 	if (shared == MAP_FAILED)
 		return -errno;
 	is_over = shared;
-	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+	for (size_t i = 0; i < ARRAY_CNT(signals); i++)
 		sigaction(signals[i], &action, NULL);
 	return 0;
 }

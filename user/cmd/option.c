@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* option.c - the values of option.h: parsed from texts, compared, copied. */
+/* option.c - the values of option.h: parsed from texts, compared, copied, printed; and --help. */
 #include "cmd/option.h"
 
 #include "base/err.h"
+#include "base/terminal.h"
+#include "base/units.h"
 
 #define PERCENT_LEAST 0.0001
+#define HELP_COLUMN_MAX 26
+#define HELP_WIDTH 98
 
 void option_complain(option_error_fn on_error, void *ctx, const char *fmt, ...)
 {
@@ -52,7 +56,8 @@ static void format_whole(uint64_t n, const struct unit *units, size_t cnt, char 
 		 units[i].name);
 }
 
-char *option_format_number(enum option_type type, uint64_t n, char buf[UNITS_BUF])
+/* Write n exactly as a value of this type: "64k", "1500ms". Returns buf. */
+static char *format_number(enum option_type type, uint64_t n, char buf[UNITS_BUF])
 {
 	static const struct unit sizes[] = {
 		{ "t", 1ULL << 40 }, { "g", 1 << 30 }, { "m", 1 << 20 }, { "k", 1 << 10 }, { "", 1 }
@@ -64,9 +69,9 @@ char *option_format_number(enum option_type type, uint64_t n, char buf[UNITS_BUF
 	static const struct unit none[] = { { "", 1 } };
 
 	if (type == OPTION_SIZE)
-		format_whole(n, sizes, sizeof(sizes) / sizeof(*sizes), buf);
+		format_whole(n, sizes, ARRAY_CNT(sizes), buf);
 	else if (type == OPTION_TIME)
-		format_whole(n, times, sizeof(times) / sizeof(*times), buf);
+		format_whole(n, times, ARRAY_CNT(times), buf);
 	else
 		format_whole(n, none, 1, buf);
 	return buf;
@@ -85,8 +90,8 @@ static int say_wanted(const struct option_row *row, struct err *why)
 	};
 	char min[UNITS_BUF], max[UNITS_BUF];
 
-	option_format_number(row->type, row->min, min);
-	option_format_number(row->type, row->max, max);
+	format_number(row->type, row->min, min);
+	format_number(row->type, row->max, max);
 	if (row->wanted)
 		return err_set(why, -EINVAL, "%s", row->wanted);
 	if (row->max)
@@ -397,4 +402,177 @@ int option_copy(const struct option_row *row, void *to, const void *from)
 		break;
 	}
 	return 0;
+}
+
+/* --help, and the configuration in effect. */
+
+/* Write "  -r, --rate BYTES" or "      --frames[=N]". Returns its length. */
+static int format_label(const struct option_row *row, char *buf, size_t buf_bytes)
+{
+	const char *begin = row->flags & OPTION_MAY_HAVE_VALUE ? "[=" : " ";
+	const char *end = row->flags & OPTION_MAY_HAVE_VALUE ? "]" : "";
+	char letter[] = { '-', row->letter, ',', '\0' };
+
+	return snprintf(buf, buf_bytes, "  %3s --%s%s%s%s", row->letter ? letter : "", row->name,
+			row->arg ? begin : "", row->arg ? row->arg : "", row->arg ? end : "");
+}
+
+/* begin: the column where the help texts begin. */
+static void print_row(const struct option_row *row, int begin, FILE *out)
+{
+	char label[64], value[96];
+	int at = format_label(row, label, sizeof(label));
+
+	fputs(label, out);
+	if (at > begin - 2) { /* too long: the help begins on the next line */
+		fputc('\n', out);
+		at = 0;
+	}
+	fprintf(out, "%*s", begin - at, "");
+	at = terminal_put_words(row->help, begin, begin, HELP_WIDTH, out);
+	snprintf(value, sizeof(value), "(default: %s)", row->value);
+	if (row->value)
+		terminal_put_words(value, at, begin, HELP_WIDTH, out);
+	fputc('\n', out);
+}
+
+/* As far left as the labels allow, not counting the few long ones. */
+static int find_begin(const struct option_table *t)
+{
+	char label[64];
+	int begin = 0;
+
+	for (size_t i = 0; i < t->cnt; i++) {
+		int len = t->rows[i].type == OPTION_HEADING || t->rows[i].flags & OPTION_HIDDEN ?
+				  0 :
+				  format_label(&t->rows[i], label, sizeof(label)) + 2;
+
+		if (len > begin && len <= HELP_COLUMN_MAX)
+			begin = len;
+	}
+	return begin;
+}
+
+void option_print_help(const struct option_table *t, FILE *out)
+{
+	int begin = find_begin(t);
+
+	for (size_t i = 0; i < t->cnt; i++) {
+		if (t->rows[i].type == OPTION_HEADING)
+			fprintf(out, "\n%s:\n", t->rows[i].help);
+		else if (!(t->rows[i].flags & OPTION_HIDDEN))
+			print_row(&t->rows[i], begin, out);
+	}
+}
+
+/* As a literal where that is easier to read, such as for regular expressions. */
+static void print_string(const char *text, FILE *out)
+{
+	bool is_plain = !strchr(text, '\'');
+
+	for (const char *p = text; *p && is_plain; p++)
+		is_plain = (unsigned char)*p >= ' ' && *p != 0x7f;
+	if (is_plain && strpbrk(text, "\\\"")) {
+		fprintf(out, "'%s'", text);
+		return;
+	}
+	fputc('"', out);
+	for (; *text; text++) {
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			fprintf(out, "\\u%04x", (unsigned char)*text);
+		else if (*text == '"' || *text == '\\')
+			fprintf(out, "\\%c", *text);
+		else
+			fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+/* Is there no given value and no default? */
+static bool is_unset(const struct option_row *row, const void *value)
+{
+	switch (row->type) {
+	case OPTION_TEXT:
+		return !*(char *const *)value;
+	case OPTION_CHOICE:
+		return !row->value && !*(const int *)value;
+	case OPTION_COUNT:
+	case OPTION_SIZE:
+	case OPTION_TIME:
+		return !row->value && !*(const uint64_t *)value;
+	case OPTION_PERCENT:
+		return !row->value && *(const double *)value == 0;
+	case OPTION_LIMIT:
+		return !row->value && ((const struct option_limit *)value)->percent == 0;
+	default:
+		return false;
+	}
+}
+
+static void print_value(const struct option_row *row, const void *value, FILE *out)
+{
+	const struct option_numbers *numbers = value;
+	const struct option_limit *limit = value;
+	const struct texts *texts = value;
+	char buf[UNITS_BUF];
+
+	switch (row->type) {
+	case OPTION_HEADING:
+	case OPTION_ASK:
+		break;
+	case OPTION_CHOICE:
+		print_string(row->choices[*(const int *)value], out);
+		break;
+	case OPTION_FLAG:
+		fputs(*(const bool *)value ? "true" : "false", out);
+		break;
+	case OPTION_TEXT:
+		print_string(*(char *const *)value, out);
+		break;
+	case OPTION_TEXTS:
+		fputc('[', out);
+		for (size_t i = 0; i < texts->cnt; i++) {
+			fputs(i ? ", " : "", out);
+			print_string(texts->data[i], out);
+		}
+		fputc(']', out);
+		break;
+	case OPTION_NUMBERS:
+		fputc('[', out);
+		for (size_t i = 0; i < numbers->cnt; i++)
+			fprintf(out, "%s%llu", i ? ", " : "", (unsigned long long)numbers->data[i]);
+		fputc(']', out);
+		break;
+	case OPTION_COUNT:
+		fprintf(out, "%llu", (unsigned long long)*(const uint64_t *)value);
+		break;
+	case OPTION_SIZE:
+	case OPTION_TIME:
+		fprintf(out, "\"%s\"",
+			format_number(row->type, *(const uint64_t *)value, buf));
+		break;
+	case OPTION_PERCENT:
+		fprintf(out, "%.15g", *(const double *)value);
+		break;
+	case OPTION_LIMIT:
+		if (limit->is_strict)
+			fprintf(out, "\"%.15g!\"", limit->percent);
+		else
+			fprintf(out, "%.15g", limit->percent);
+		break;
+	}
+}
+
+void option_print_settings(const struct option_table *t, const void *settings, FILE *out)
+{
+	for (size_t i = 0; i < t->cnt; i++) {
+		const struct option_row *row = &t->rows[i];
+		const void *value = (const char *)settings + row->at;
+
+		if (!option_is_in_file(row) || is_unset(row, value))
+			continue;
+		fprintf(out, "%s = ", row->name);
+		print_value(row, value, out);
+		fputc('\n', out);
+	}
 }

@@ -13,13 +13,12 @@
  * its name; the value of an option that may be repeated is an array there. The command line replaces everything that
  * the file says about an option.
  *
- * option.c has the values, option_args.c the command line, option_file.c the file, option_print.c the output.
+ * option.c has the values and the output, option_args.c the command line, option_file.c the file.
  */
 #ifndef HT_CMD_OPTION_H
 #define HT_CMD_OPTION_H
 
 #include "base/std.h"
-#include "base/units.h"
 #include "base/vec.h"
 
 struct err;
@@ -154,9 +153,6 @@ bool option_is_in_file(const struct option_row *row);
 bool option_is_equal(const struct option_row *row, const void *a, const void *b);
 /* Copy the value of an option in `from` to `to`. -ENOMEM leaves `to` as it was. */
 int option_copy(const struct option_row *row, void *to, const void *from);
-
-/* Write n exactly as a value of this type: "64k", "1500ms". Returns buf. */
-char *option_format_number(enum option_type type, uint64_t n, char buf[UNITS_BUF]);
 
 void option_print_help(const struct option_table *t, FILE *out);
 /* Print a configuration file that gives the same settings when read again. */

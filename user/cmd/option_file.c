@@ -2,6 +2,7 @@
 /* option_file.c - the configuration file of option.h. */
 
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/names.h"
 #include "cmd/option.h"
 #include "cmd/toml.h"
@@ -32,55 +33,27 @@ static const char *nearest_key(const struct option_table *t, const char *name)
 	return found;
 }
 
-/* Does the option take this type of value, leaving its text aside? */
-static bool type_fits(enum option_type option, enum toml_type type)
-{
-	switch (option) {
-	case OPTION_FLAG:
-		return type == TOML_BOOL;
-	case OPTION_CHOICE:
-	case OPTION_TEXT:
-	case OPTION_TEXTS:
-		return type == TOML_STRING;
-	case OPTION_COUNT:
-	case OPTION_NUMBERS:
-		return type == TOML_INTEGER;
-	case OPTION_PERCENT: /* a string: "5%", "off" */
-	case OPTION_LIMIT:
-		return type == TOML_INTEGER || type == TOML_FLOAT || type == TOML_STRING;
-	case OPTION_SIZE:
-	case OPTION_TIME:
-		return type == TOML_STRING || type == TOML_INTEGER;
-	case OPTION_HEADING:
-	case OPTION_ASK:
-		break;
-	}
-	return false;
-}
+#define STRING (1 << TOML_STRING)
+#define INTEGER (1 << TOML_INTEGER)
+#define NUMBER (1 << TOML_INTEGER | 1 << TOML_FLOAT)
 
-static const char *wanted_type(enum option_type type)
-{
-	switch (type) {
-	case OPTION_FLAG:
-		return "true or false";
-	case OPTION_COUNT:
-		return "an integer";
-	case OPTION_NUMBERS:
-		return "integers in [ ]";
-	case OPTION_TEXTS:
-		return "strings in [ ]";
-	case OPTION_PERCENT:
-		return "a number, or a string such as \"5%\"";
-	case OPTION_LIMIT:
-		return "a number, or a string such as \"5%\" or \"5!\"";
-	case OPTION_SIZE:
-		return "a string such as \"50m\", or an integer of bytes";
-	case OPTION_TIME:
-		return "a string such as \"30s\", or an integer of seconds";
-	default:
-		return "a string";
-	}
-}
+/* What the file has as the value of an option, leaving its text aside. */
+static const struct {
+	unsigned types;
+	const char *wanted;
+} forms[] = {
+	[OPTION_FLAG] = { 1 << TOML_BOOL, "true or false" },
+	[OPTION_CHOICE] = { STRING, "a string" },
+	[OPTION_TEXT] = { STRING, "a string" },
+	[OPTION_TEXTS] = { STRING, "strings in [ ]" },
+	[OPTION_NUMBERS] = { INTEGER, "integers in [ ]" },
+	[OPTION_COUNT] = { INTEGER, "an integer" },
+	[OPTION_SIZE] = { STRING | INTEGER, "a string such as \"50m\", or an integer of bytes" },
+	[OPTION_TIME] = { STRING | INTEGER, "a string such as \"30s\", or an integer of seconds" },
+	[OPTION_PERCENT] = { STRING | NUMBER, "a number, or a string such as \"5%\"" },
+	[OPTION_LIMIT] = { STRING | NUMBER,
+			   "a number, or a string such as \"5%\" or \"5!\"" },
+};
 
 static const char *toml_type_name(enum toml_type type)
 {
@@ -95,10 +68,10 @@ static int apply_value(const struct problem_sink *p, const struct option_row *ro
 	struct err why;
 	int err;
 
-	if (!type_fits(row->type, v->type)) {
+	if (!(forms[row->type].types >> v->type & 1)) {
 		option_complain(p->on_error, p->ctx, "%s:%u: %s: it is %s, and must be %s", p->file,
 				v->line, row->name, toml_type_name(v->type),
-				wanted_type(row->type));
+				forms[row->type].wanted);
 		return -EINVAL;
 	}
 	err = option_set(row, settings, v->text, &why);
@@ -133,7 +106,7 @@ static int apply_entry(const struct problem_sink *p, void *settings, const struc
 	is_list = row->type == OPTION_TEXTS || row->type == OPTION_NUMBERS;
 	if (e->is_array != is_list) {
 		option_complain(p->on_error, p->ctx, "%s:%u: %s: it must be %s", p->file, e->line,
-				e->key, wanted_type(row->type));
+				e->key, forms[row->type].wanted);
 		return -EINVAL;
 	}
 	if (is_list)
@@ -192,26 +165,11 @@ static int check_file(int fd, const char *path, struct err *why)
 	return 0;
 }
 
-static int read_all(int fd, char *buf, size_t *ret_bytes)
-{
-	*ret_bytes = 0;
-	for (;;) {
-		ssize_t n = read(fd, buf + *ret_bytes, OPTION_FILE_BYTES_CAP + 1 - *ret_bytes);
-
-		if (n < 0)
-			return -errno;
-		if (!n)
-			return 0;
-		*ret_bytes += (size_t)n;
-		if (*ret_bytes > OPTION_FILE_BYTES_CAP)
-			return -EFBIG;
-	}
-}
-
 int option_read_file(const char *path, char **ret, size_t *ret_bytes, struct err *why)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
 	char *buf = NULL;
+	ssize_t n;
 
 	if (fd < 0)
 		return err_set_os(why, -errno, "cannot read '%s'", path);
@@ -219,12 +177,13 @@ int option_read_file(const char *path, char **ret, size_t *ret_bytes, struct err
 	if (err)
 		goto out;
 	buf = malloc(OPTION_FILE_BYTES_CAP + 1);
-	err = buf ? read_all(fd, buf, ret_bytes) : -ENOMEM;
-	if (err) {
-		err_set_os(why, err, "cannot read '%s'", path);
+	n = buf ? read_full(fd, buf, OPTION_FILE_BYTES_CAP + 1) : -ENOMEM;
+	if (n < 0 || n > OPTION_FILE_BYTES_CAP) {
+		err = err_set_os(why, n < 0 ? (int)n : -EFBIG, "cannot read '%s'", path);
 		free(buf);
 	} else {
 		*ret = buf;
+		*ret_bytes = (size_t)n;
 	}
 out:
 	close(fd);

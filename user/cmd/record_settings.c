@@ -56,22 +56,11 @@ bool whom_has_rules(const struct whom *w)
 	return w->comms.cnt || w->cgroups.cnt;
 }
 
-/* Rules must not select these: this process, and its forked helpers. */
-struct own {
-	char exe[PATH_MAX];
-};
-
-static void read_own(struct own *own)
-{
-	ssize_t n = readlink("/proc/self/exe", own->exe, sizeof(own->exe) - 1);
-
-	own->exe[n > 0 ? n : 0] = '\0';
-}
-
-static bool is_candidate(const struct own *own, const struct process_info *info)
+/* Rules must not select this process and its forked helpers. */
+static bool is_candidate(const char *own_exe, const struct process_info *info)
 {
 	return !info->is_kernel_thread && !info->is_zombie && info->pid != getpid() &&
-	       !(own->exe[0] && !strcmp(own->exe, info->exe));
+	       !(own_exe[0] && !strcmp(own_exe, info->exe));
 }
 
 static bool fits(const struct select_rules *rules, const struct process_info *info)
@@ -101,7 +90,7 @@ static int glance(pid_t pid, struct process_info *ret)
 }
 
 /* Add those that fit; pids then has those that execute another program. */
-static int look_through(const struct select_rules *rules, const struct own *own,
+static int look_through(const struct select_rules *rules, const char *own_exe,
 			struct process_list *pids, struct whom *found)
 {
 	struct process_info info;
@@ -115,7 +104,7 @@ static int look_through(const struct select_rules *rules, const struct own *own,
 
 		if (seen == -EAGAIN)
 			pids->pids.data[pids->pids.cnt++] = pid;
-		else if (!seen && is_candidate(own, &info) && fits(rules, &info))
+		else if (!seen && is_candidate(own_exe, &info) && fits(rules, &info))
 			err = add_pid(found, pid);
 	}
 	return err;
@@ -125,17 +114,17 @@ static int look_through(const struct select_rules *rules, const struct own *own,
 static int look_through_all(const struct select_rules *rules, struct whom *found)
 {
 	const struct timespec wait = { .tv_nsec = EXEC_WAIT_NS };
+	char own_exe[PATH_MAX];
 	struct process_list pids;
-	struct own own;
 	int err = process_list_read(&pids);
 
 	if (err)
 		return err;
-	read_own(&own);
-	err = look_through(rules, &own, &pids, found);
+	proc_read_link(0, "exe", own_exe, sizeof(own_exe));
+	err = look_through(rules, own_exe, &pids, found);
 	if (!err) {
 		nanosleep(&wait, NULL);
-		err = look_through(rules, &own, &pids, found);
+		err = look_through(rules, own_exe, &pids, found);
 	}
 	process_list_release(&pids);
 	return err;
@@ -251,20 +240,20 @@ static bool has_name(const struct process_info *info, const char *name, bool *re
 /* Add the processes with exactly this name. *ret_is_cut: of one only what the kernel keeps of it is known. */
 static int add_named(const char *name, struct whom *found, bool *ret_is_cut)
 {
+	char own_exe[PATH_MAX];
 	struct process_info info;
 	struct process_list all;
-	struct own own;
 	const pid_t *pid;
 	int err = process_list_read(&all);
 
 	if (err)
 		return err;
 	*ret_is_cut = false;
-	read_own(&own);
+	proc_read_link(0, "exe", own_exe, sizeof(own_exe));
 	vec_each(&all.pids, pid) {
 		bool is_cut;
 
-		if (err || glance(*pid, &info) || !is_candidate(&own, &info) ||
+		if (err || glance(*pid, &info) || !is_candidate(own_exe, &info) ||
 		    !has_name(&info, name, &is_cut))
 			continue;
 		*ret_is_cut |= is_cut;

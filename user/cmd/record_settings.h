@@ -74,8 +74,4 @@ int record_settings_operands(struct record_settings *s, const char *command,
 /* ret must stay as long as the settings are used. 0, -ESRCH or -EINVAL. */
 int record_settings_find(struct record_settings *s, const char *command, struct whom_found *ret);
 
-/* tap_preview.c: what a tap would change in a process; changes nothing. 0: nothing visible from outside forbids it. Else
- * it also printed why the tap would be refused. */
-int tap_preview(pid_t pid, FILE *out);
-
 #endif

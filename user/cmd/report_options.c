@@ -190,9 +190,9 @@ static const struct option_row diff_rows[] = {
 	COMMAND_VERSION_ROW,
 };
 
-const struct option_table report_table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
+const struct option_table report_table = { .rows = rows, .cnt = ARRAY_CNT(rows) };
 const struct option_table diff_table = { .rows = diff_rows,
-					 .cnt = sizeof(diff_rows) / sizeof(*diff_rows) };
+					 .cnt = ARRAY_CNT(diff_rows) };
 
 /* A profile has all stacks, like the picture, so they share a format. */
 static const enum report_format diff_format_of[] = { REPORT_TEXT, REPORT_JSON, REPORT_HTML,
@@ -212,8 +212,8 @@ static const struct ending diff_endings[] = {
 
 static int choose_format(struct report_cli *c, bool is_diff)
 {
-	const size_t report_cnt = sizeof(report_endings) / sizeof(*report_endings);
-	const size_t diff_cnt = sizeof(diff_endings) / sizeof(*diff_endings);
+	const size_t report_cnt = ARRAY_CNT(report_endings);
+	const size_t diff_cnt = ARRAY_CNT(diff_endings);
 
 	if (has_unwritten_ending(c->output)) {
 		log_error("%s: heaptap does not write the format of '%s': use the ending %s, or "

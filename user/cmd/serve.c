@@ -83,10 +83,10 @@ static int check_no_pushes(const struct serve_settings *s)
 		bool is_given;
 		const char *key;
 	} all[] = {
-		{ p->token_file, "push-token-file" },
-		{ p->basic_file, "push-basic-file" },
-		{ p->tenant, "push-tenant" },
-		{ p->ca_file, "push-ca-file" },
+		{ p->identity.token_file, "push-token-file" },
+		{ p->identity.basic_file, "push-basic-file" },
+		{ p->identity.tenant, "push-tenant" },
+		{ p->identity.ca_file, "push-ca-file" },
 		{ p->spool_dir, "push-spool" },
 		{ p->interval_ns != 10 * NS_PER_S, "push-interval" },
 		{ s->labels.cnt, "label" },
@@ -94,7 +94,7 @@ static int check_no_pushes(const struct serve_settings *s)
 	};
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+	for (size_t i = 0; i < ARRAY_CNT(all); i++)
 		if (all[i].is_given)
 			err = complain(s, all[i].key, "--%s needs --push URL", all[i].key);
 	return err;
@@ -113,7 +113,7 @@ static int finish_pushes(struct serve_settings *s)
 		err = check_no_pushes(s);
 	if (!err && p->sends_debuginfo && !has_parca(s))
 		err = complain(s, "push-debuginfo", "--push-debuginfo needs --push parca+...");
-	if (!err && p->token_file && p->basic_file)
+	if (!err && p->identity.token_file && p->identity.basic_file)
 		err = complain(s, "push-basic-file",
 			       "--push-token-file and --push-basic-file exclude each other");
 	p->targets = s->targets.data;

@@ -226,14 +226,14 @@ static const struct option_row rows[] = {
 	       .flags = OPTION_UNSAID, .check = check_push),
 	OPTION(TIME, 0, "push-interval", "TIME", AT(daemon.pushes.interval_ns), "... every TIME",
 	       .value = "10s", .min = NS_PER_S, .max = 24 * 3600 * NS_PER_S),
-	OPTION(TEXT, 0, "push-token-file", "FILE", AT(daemon.pushes.token_file),
+	OPTION(TEXT, 0, "push-token-file", "FILE", AT(daemon.pushes.identity.token_file),
 	       "send destinations the secret in FILE", .check = check_push_token),
-	OPTION(TEXT, 0, "push-basic-file", "FILE", AT(daemon.pushes.basic_file),
+	OPTION(TEXT, 0, "push-basic-file", "FILE", AT(daemon.pushes.identity.basic_file),
 	       "... or the USER:PASSWORD in FILE (basic authentication)",
 	       .check = check_push_basic),
-	OPTION(TEXT, 0, "push-tenant", "NAME", AT(daemon.pushes.tenant),
+	OPTION(TEXT, 0, "push-tenant", "NAME", AT(daemon.pushes.identity.tenant),
 	       "the tenant, for a Pyroscope that has several", .check = check_push_tenant),
-	OPTION(TEXT, 0, "push-ca-file", "FILE", AT(daemon.pushes.ca_file),
+	OPTION(TEXT, 0, "push-ca-file", "FILE", AT(daemon.pushes.identity.ca_file),
 	       "trust these certificates (PEM) with +https, instead of the system's",
 	       .flags = OPTION_AT_START, .check = check_push_ca),
 	OPTION(TEXT, 0, "push-spool", "DIR", AT(daemon.pushes.spool_dir),
@@ -279,4 +279,4 @@ static const struct option_row rows[] = {
 };
 
 const struct option_table serve_option_table = { .rows = rows,
-						 .cnt = sizeof(rows) / sizeof(*rows) };
+						 .cnt = ARRAY_CNT(rows) };

@@ -320,7 +320,7 @@ static const struct option_row rows[] = {
 	COMMAND_VERSION_ROW,
 };
 
-static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
+static const struct option_table table = { .rows = rows, .cnt = ARRAY_CNT(rows) };
 
 struct job {
 	const struct symbolize_options *o;
@@ -421,19 +421,6 @@ static int open_servers(const struct symbolize_options *o, struct debuginfod **r
 	return err;
 }
 
-/* Check standard output before anything is done. */
-static int take_stdout(const char *output, int *ret_fd)
-{
-	int err = out_file_is_stdout(output) ? out_file_take_stdout(ret_fd) : 0;
-
-	if (err == -ENOTTY)
-		log_error("symbolize: the profile is not text, and standard output is a terminal: "
-			  "redirect it, or give a file with -o FILE");
-	else if (err)
-		log_error("symbolize: cannot write to standard output: %s", strerror(-err));
-	return err;
-}
-
 static int symbolize_file(const struct symbolize_options *o, const char *path)
 {
 	const char *output = o->output ? o->output : path;
@@ -442,8 +429,8 @@ static int symbolize_file(const struct symbolize_options *o, const char *path)
 	int stdout_fd = -1, err;
 
 	err = open_servers(o, &j.servers);
-	if (!err)
-		err = take_stdout(output, &stdout_fd);
+	if (!err && out_file_is_stdout(output)) /* checked before anything is done */
+		err = command_take_stdout("symbolize", &stdout_fd);
 	if (!err)
 		err = profile_in_read("symbolize", path, NULL, &p);
 	if (!err)

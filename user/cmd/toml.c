@@ -9,6 +9,7 @@
 #include "cmd/toml.h"
 
 #include "base/printable.h"
+#include "base/units.h"
 
 struct reader {
 	const char *begin, *at, *end;
@@ -201,14 +202,11 @@ static int read_hex(struct reader *r, int digits, struct buffer *b)
 	uint32_t c = 0;
 
 	for (int i = 0; i < digits; i++, r->at++) {
-		char d = peek(r);
+		int d = hex_digit(peek(r));
 
-		if (is_digit(d))
-			c = c << 4 | (uint32_t)(d - '0');
-		else if ((d | 0x20) >= 'a' && (d | 0x20) <= 'f')
-			c = c << 4 | (uint32_t)((d | 0x20) - 'a' + 10);
-		else
+		if (d < 0)
 			return fail(r, "\\u needs 4 and \\U 8 hexadecimal digits");
+		c = c << 4 | (uint32_t)d;
 	}
 	if (!c || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
 		return fail(r, "\\u%04x is not a valid character", c);

@@ -62,7 +62,7 @@ static const struct option_row rows[] = {
 	COMMAND_VERSION_ROW,
 };
 
-static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
+static const struct option_table table = { .rows = rows, .cnt = ARRAY_CNT(rows) };
 
 static int check(struct top_cli *o)
 {

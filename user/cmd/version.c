@@ -24,7 +24,7 @@ static const struct option_row rows[] = {
 	COMMAND_VERSION_ROW,
 };
 
-static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
+static const struct option_table table = { .rows = rows, .cnt = ARRAY_CNT(rows) };
 
 /* Our own data: a gzip file, whose last four bytes give the unpacked length. */
 static int unpack_licences(char **ret)

@@ -12,6 +12,7 @@
  */
 #include "elf/debug_only.h"
 
+#include "base/names.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 
@@ -29,14 +30,9 @@ struct debug_only {
 	VEC(struct piece) pieces; /* sorted by off */
 };
 
-static bool has_prefix(const char *name, const char *prefix)
-{
-	return !strncmp(name, prefix, strlen(prefix));
-}
-
 static bool is_dwarf(const char *name)
 {
-	return has_prefix(name, ".debug_") || has_prefix(name, ".zdebug_");
+	return begins(name, ".debug_") || begins(name, ".zdebug_");
 }
 
 static bool is_go_table(const char *name)
@@ -49,12 +45,8 @@ static bool stays(const GElf_Shdr *sh, const char *name)
 	static const char *const names[] = { ".symtab_shndx", ".gnu_debugaltlink",
 					     ".gnu_debugdata" };
 
-	if (sh->sh_type == SHT_NOTE || sh->sh_type == SHT_SYMTAB || sh->sh_type == SHT_DYNSYM)
-		return true;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return is_dwarf(name) || is_go_table(name);
+	return sh->sh_type == SHT_NOTE || sh->sh_type == SHT_SYMTAB || sh->sh_type == SHT_DYNSYM ||
+	       equals_one_of(name, names, ARRAY_CNT(names)) || is_dwarf(name) || is_go_table(name);
 }
 
 /* Choose the sections to keep, by index. The sections with the names of symbols and sections are among them,
@@ -300,17 +292,10 @@ static int read_piece(int fd, uint64_t off, uint8_t *buf, uint64_t bytes)
 /* The first piece that ends after off. */
 static size_t find_piece(const struct debug_only *d, uint64_t off)
 {
-	size_t low = 0, high = d->pieces.cnt;
+	size_t i = vec_first_behind(&d->pieces, off, off);
+	const struct piece *before = i ? &d->pieces.data[i - 1] : NULL;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (d->pieces.data[mid].off + d->pieces.data[mid].bytes <= off)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return before && before->off + before->bytes > off ? i - 1 : i;
 }
 
 ssize_t debug_only_read(const struct debug_only *d, int fd, uint64_t off, void *buf, size_t bytes)

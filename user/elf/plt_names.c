@@ -16,20 +16,6 @@
 /* For a relocation whose symbol and name are looked up, or a stub that is searched. */
 #define STEPS_EACH 8
 
-static int slot_cmp(const void *a, const void *b)
-{
-	const struct plt_slot *x = a, *y = b;
-
-	return x->vaddr < y->vaddr ? -1 : x->vaddr > y->vaddr;
-}
-
-static int stub_cmp(const void *a, const void *b)
-{
-	const struct plt_stub *x = a, *y = b;
-
-	return x->vaddr < y->vaddr ? -1 : x->vaddr > y->vaddr;
-}
-
 /* Read the named slots of a relocation section. */
 static int read_slots(const struct elf_file *ef, const struct elf_symtab *symbols, Elf_Data *data,
 		      struct plt_stubs *ret)
@@ -76,15 +62,14 @@ static int read_stubs(const struct elf_file *ef, const GElf_Shdr *sh, const Elf_
 	for (size_t pos = 0; data && pos + 6 <= data->d_size; pos += step) {
 		size_t bytes = data->d_size - pos < step ? data->d_size - pos : step;
 		uint64_t vaddr = sh->sh_addr + pos;
-		struct plt_slot key = { stub_slot((const uint8_t *)data->d_buf + pos, bytes, vaddr),
-					NULL };
+		uint64_t slot = stub_slot((const uint8_t *)data->d_buf + pos, bytes, vaddr);
 		const struct plt_slot *s;
 
 		if (!elf_file_step(ef, STEPS_EACH) || !elf_file_fill(ef, sizeof(struct plt_stub)))
 			break;
-		if (!key.vaddr)
+		if (!slot)
 			continue;
-		s = bsearch(&key, ret->slots.data, ret->slots.cnt, sizeof(key), slot_cmp);
+		s = vec_get(&ret->slots, vaddr, slot);
 		if (s &&
 		    vec_push(&ret->stubs, (struct plt_stub){ vaddr, (uint32_t)bytes, s->name }))
 			return -ENOMEM;
@@ -107,13 +92,12 @@ int plt_names_read(struct elf_file *ef, struct plt_stubs *ret)
 			err = read_slots(ef, &symbols, elf_file_data(ef, scn), ret);
 	if (err || !ret->slots.cnt)
 		return err;
-	qsort(ret->slots.data, ret->slots.cnt, sizeof(struct plt_slot), slot_cmp);
+	vec_sort_by(&ret->slots, vaddr);
 	while (!err && (scn = elf_nextscn(elf, scn)) && gelf_getshdr(scn, &sh))
 		if (sh.sh_type == SHT_PROGBITS && sh.sh_flags & SHF_EXECINSTR &&
 		    !strncmp(elf_file_section_name(ef, scn), ".plt", 4))
 			err = read_stubs(ef, &sh, elf_file_data(ef, scn), ret);
-	if (ret->stubs.cnt)
-		qsort(ret->stubs.data, ret->stubs.cnt, sizeof(struct plt_stub), stub_cmp);
+	vec_sort_by(&ret->stubs, vaddr);
 	return err;
 }
 
@@ -125,16 +109,11 @@ void plt_names_release(struct plt_stubs *p)
 
 const char *plt_names_at(const struct plt_stubs *p, uint64_t vaddr)
 {
-	const struct plt_stub *stub = NULL;
-	const struct plt_slot *slot = NULL;
+	const struct plt_stub *stub = vec_get(&p->stubs, vaddr, vaddr);
+	const struct plt_slot *slot;
 
-	if (p->stubs.cnt)
-		stub = bsearch(&(struct plt_stub){ .vaddr = vaddr }, p->stubs.data, p->stubs.cnt,
-			       sizeof(*stub), stub_cmp);
 	if (stub)
 		return stub->name;
-	if (p->slots.cnt)
-		slot = bsearch(&(struct plt_slot){ .vaddr = vaddr }, p->slots.data, p->slots.cnt,
-			       sizeof(*slot), slot_cmp);
+	slot = vec_get(&p->slots, vaddr, vaddr);
 	return slot ? slot->name : NULL;
 }

@@ -179,7 +179,7 @@ const struct unwind_arch *unwind_arch_find(int machine)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(archs) / sizeof(archs[0]); i++) {
+	for (i = 0; i < ARRAY_CNT(archs); i++) {
 		if (archs[i].machine == machine)
 			return &archs[i];
 	}

@@ -238,17 +238,8 @@ static void sort_functions(struct builder *b)
 /* The number of functions that begin at or below pc, among the first cnt, which are sorted. */
 static size_t functions_up_to(const struct builder *b, size_t cnt, uint64_t pc)
 {
-	size_t lo = 0, hi = cnt;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (b->functions.data[mid].pc <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return sorted_find(b->functions.data, cnt, sizeof(*b->functions.data),
+			   sorted_off(b->functions.data, pc), pc, true);
 }
 
 static bool is_covered(const struct builder *b, size_t cnt, uint64_t pc, uint64_t pc_end)
@@ -348,13 +339,6 @@ static int unwind_entry(const struct elf_file *ef, uint64_t *ret_vaddr)
 	return *ret_vaddr ? 0 : -ENOENT;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 struct entries {
 	VEC(uint64_t) v;
 };
@@ -403,8 +387,7 @@ int unwind_entries(struct elf_file *ef, uint64_t **ret, size_t *ret_cnt)
 		vec_release(&entries.v);
 		return err;
 	}
-	if (entries.v.cnt)
-		qsort(entries.v.data, entries.v.cnt, sizeof(*entries.v.data), by_value);
+	sorted_make(entries.v.data, entries.v.cnt, sizeof(*entries.v.data), 0);
 	*ret = entries.v.data;
 	*ret_cnt = entries.v.cnt;
 	return 0;
@@ -702,13 +685,6 @@ static int build(struct builder *b)
 	return 0;
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct unwind_mark *x = a, *y = b;
-
-	return x->start_vaddr < y->start_vaddr ? -1 : x->start_vaddr > y->start_vaddr;
-}
-
 static int take_marks(struct builder *b, const struct unwind_mark *marks, size_t cnt)
 {
 	struct unwind_mark *last = NULL;
@@ -719,8 +695,7 @@ static int take_marks(struct builder *b, const struct unwind_mark *marks, size_t
 	for (i = 0; i < cnt; i++)
 		if (marks[i].start_vaddr < marks[i].end_vaddr)
 			b->marks.data[b->marks.cnt++] = marks[i];
-	if (b->marks.cnt)
-		qsort(b->marks.data, b->marks.cnt, sizeof(*marks), by_start);
+	vec_sort_by(&b->marks, start_vaddr);
 	for (i = 0, cnt = b->marks.cnt, b->marks.cnt = 0; i < cnt; i++) {
 		struct unwind_mark mark = b->marks.data[i];
 

@@ -76,7 +76,7 @@ static int take_register(const char **pos, uint16_t *ret_off)
 		return -ENOTSUP;
 	memcpy(name, *pos, len);
 	name[len] = '\0';
-	for (size_t i = 0; i < sizeof(registers) / sizeof(registers[0]); i++) {
+	for (size_t i = 0; i < ARRAY_CNT(registers); i++) {
 		if (!has_name(registers[i].names, name, len))
 			continue;
 		*pos += len;

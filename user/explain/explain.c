@@ -111,13 +111,6 @@ static int read_bytes(void *ctx, const struct mapping *map, uint64_t addr, void 
 	return n >= 0 && (size_t)n == bytes ? 0 : -EIO;
 }
 
-static int compare_tables(const void *a, const void *b)
-{
-	const struct table *x = a, *y = b;
-
-	return x->vaddr < y->vaddr ? -1 : x->vaddr > y->vaddr;
-}
-
 static void read_tables(struct open_file *f, uint32_t type)
 {
 	struct elf_symtab symbols;
@@ -138,18 +131,18 @@ static void read_tables(struct open_file *f, uint32_t type)
 static const char *find_symbol(void *ctx, const struct mapping *map, uint64_t addr)
 {
 	struct open_file *f = ctx;
-	struct table key = { 0 }, *found = NULL;
+	const struct table *found = NULL;
+	uint64_t vaddr;
 	int fd = open_mapped(f, map);
 
 	if (fd >= 0 && !f->elf && !elf_file_open_fd(fd, &f->elf)) {
 		read_tables(f, SHT_SYMTAB);
 		if (!f->tables.cnt)
 			read_tables(f, SHT_DYNSYM);
-		if (f->tables.cnt)
-			qsort(f->tables.data, f->tables.cnt, sizeof(key), compare_tables);
+		vec_sort_by(&f->tables, vaddr);
 	}
-	if (f->tables.cnt && !elf_file_off_to_vaddr(f->elf, offset_of(map, addr), &key.vaddr))
-		found = bsearch(&key, f->tables.data, f->tables.cnt, sizeof(key), compare_tables);
+	if (f->tables.cnt && !elf_file_off_to_vaddr(f->elf, offset_of(map, addr), &vaddr))
+		found = vec_get(&f->tables, vaddr, vaddr);
 	return found ? found->name : NULL;
 }
 

@@ -5,11 +5,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 
-static void put_uint(struct json *j, const char *name, uint64_t v)
-{
-	json_format(j, name, "%llu", (unsigned long long)v);
-}
-
 static void put_rows(struct json *j, const struct rows *r, const struct explain_change *c)
 {
 	json_begin(j, "rows", '[');
@@ -29,7 +24,7 @@ static void put_rows(struct json *j, const struct rows *r, const struct explain_
 		for (size_t k = 0; k < ROW_PARTS && row->parts[k].bytes; k++) {
 			json_begin(j, NULL, '{');
 			json_text(j, "name", row->parts[k].name);
-			put_uint(j, "bytes", row->parts[k].bytes);
+			json_uint(j, "bytes", row->parts[k].bytes);
 			json_end(j, '}');
 		}
 		json_end(j, ']');
@@ -40,17 +35,17 @@ static void put_rows(struct json *j, const struct rows *r, const struct explain_
 
 static void put_sum(struct json *j, const struct heap_sum *s)
 {
-	put_uint(j, "live_blocks", s->cnt[HEAP_LIVE]);
-	put_uint(j, "live_bytes", s->bytes[HEAP_LIVE]);
-	put_uint(j, "free_chunks", s->cnt[HEAP_FREE]);
-	put_uint(j, "free_bytes", s->bytes[HEAP_FREE]);
-	put_uint(j, "cached_blocks", s->cnt[HEAP_CACHED]);
-	put_uint(j, "cached_bytes", s->bytes[HEAP_CACHED]);
-	put_uint(j, "top_bytes", s->bytes[HEAP_TOP]);
-	put_uint(j, "unknown_bytes", s->bytes[HEAP_UNKNOWN]);
-	put_uint(j, "resident_trimmable", s->trim);
-	put_uint(j, "resident_pinned", s->pinned);
-	put_uint(j, "resident_kept", s->kept);
+	json_uint(j, "live_blocks", s->cnt[HEAP_LIVE]);
+	json_uint(j, "live_bytes", s->bytes[HEAP_LIVE]);
+	json_uint(j, "free_chunks", s->cnt[HEAP_FREE]);
+	json_uint(j, "free_bytes", s->bytes[HEAP_FREE]);
+	json_uint(j, "cached_blocks", s->cnt[HEAP_CACHED]);
+	json_uint(j, "cached_bytes", s->bytes[HEAP_CACHED]);
+	json_uint(j, "top_bytes", s->bytes[HEAP_TOP]);
+	json_uint(j, "unknown_bytes", s->bytes[HEAP_UNKNOWN]);
+	json_uint(j, "resident_trimmable", s->trim);
+	json_uint(j, "resident_pinned", s->pinned);
+	json_uint(j, "resident_kept", s->kept);
 }
 
 /* bins_*, fast_* and caches_*: counted in malloc's lists, to compare with what the walk found. */
@@ -62,13 +57,13 @@ static void put_arena(struct json *j, const struct glibc_arena *a)
 	json_bool(j, "is_main", a->is_main);
 	json_bool(j, "is_proved", a->is_proved);
 	json_text(j, "why_not", a->is_proved ? NULL : a->why);
-	put_uint(j, "system_bytes", a->system_bytes);
+	json_uint(j, "system_bytes", a->system_bytes);
 	put_sum(j, &a->sum);
-	put_uint(j, "bins_chunks", a->bin_cnt);
-	put_uint(j, "bins_bytes", a->bin_bytes);
-	put_uint(j, "fast_chunks", a->fast_cnt);
-	put_uint(j, "fast_bytes", a->fast_bytes);
-	put_uint(j, "caches_blocks", a->cached_cnt);
+	json_uint(j, "bins_chunks", a->bin_cnt);
+	json_uint(j, "bins_bytes", a->bin_bytes);
+	json_uint(j, "fast_chunks", a->fast_cnt);
+	json_uint(j, "fast_bytes", a->fast_bytes);
+	json_uint(j, "caches_blocks", a->cached_cnt);
 	json_end(j, '}');
 }
 
@@ -84,13 +79,13 @@ static void put_sizes(struct json *j, const char *name, const struct glibc *g, b
 		heap_class_range(i, &from, &to);
 		json_line(j);
 		json_begin(j, NULL, '{');
-		put_uint(j, "from_bytes", from);
-		put_uint(j, "to_bytes", to);
-		put_uint(j, "blocks", c->live_cnt);
-		put_uint(j, "bytes", c->live_bytes);
+		json_uint(j, "from_bytes", from);
+		json_uint(j, "to_bytes", to);
+		json_uint(j, "blocks", c->live_cnt);
+		json_uint(j, "bytes", c->live_bytes);
 		if (is_of_pins) {
 			json_format(j, "pinned_bytes", "%.0f", c->pinned_bytes);
-			put_uint(j, "alone_bytes", c->alone_bytes);
+			json_uint(j, "alone_bytes", c->alone_bytes);
 		}
 		json_end(j, '}');
 	}
@@ -102,10 +97,10 @@ static void put_glibc(struct json *j, const struct glibc *g)
 	const struct glibc_arena *a;
 
 	json_begin(j, "glibc", '{');
-	put_uint(j, "mmapped_blocks", g->mmapped.cnt[HEAP_LIVE]);
-	put_uint(j, "mmapped_bytes", g->mmapped.bytes[HEAP_LIVE]);
-	put_uint(j, "mmapped_blocks_counted", g->parameters.mmapped_cnt);
-	put_uint(j, "mmapped_bytes_counted", g->parameters.mmapped_bytes);
+	json_uint(j, "mmapped_blocks", g->mmapped.cnt[HEAP_LIVE]);
+	json_uint(j, "mmapped_bytes", g->mmapped.bytes[HEAP_LIVE]);
+	json_uint(j, "mmapped_blocks_counted", g->parameters.mmapped_cnt);
+	json_uint(j, "mmapped_bytes_counted", g->parameters.mmapped_bytes);
 	json_begin(j, "arenas", '[');
 	vec_each(&g->arenas, a)
 		put_arena(j, a);
@@ -125,14 +120,14 @@ static void put_tree(struct json *j, const struct jemalloc_tree *t)
 	json_text(j, "version", t->version);
 	json_bool(j, "is_proved", t->is_proved);
 	json_text(j, "why_not", t->is_proved ? NULL : t->why);
-	put_uint(j, "live_blocks", s->live_cnt);
-	put_uint(j, "live_bytes", s->live_bytes);
-	put_uint(j, "active_bytes", s->active_bytes);
-	put_uint(j, "dirty_bytes", s->dirty_bytes);
-	put_uint(j, "muzzy_bytes", s->muzzy_bytes);
-	put_uint(j, "retained_bytes", s->retained_bytes);
-	put_uint(j, "base_bytes", s->base_bytes);
-	put_uint(j, "resident_retained", s->retained);
+	json_uint(j, "live_blocks", s->live_cnt);
+	json_uint(j, "live_bytes", s->live_bytes);
+	json_uint(j, "active_bytes", s->active_bytes);
+	json_uint(j, "dirty_bytes", s->dirty_bytes);
+	json_uint(j, "muzzy_bytes", s->muzzy_bytes);
+	json_uint(j, "retained_bytes", s->retained_bytes);
+	json_uint(j, "base_bytes", s->base_bytes);
+	json_uint(j, "resident_retained", s->retained);
 	json_begin(j, "bins", '[');
 	for (uint32_t i = 0; i < JEMALLOC_BIN_CNT; i++) {
 		uint64_t from, to;
@@ -142,12 +137,12 @@ static void put_tree(struct json *j, const struct jemalloc_tree *t)
 		jemalloc_bin_range(i, &from, &to);
 		json_line(j);
 		json_begin(j, NULL, '{');
-		put_uint(j, "from_bytes", from);
-		put_uint(j, "to_bytes", to);
-		put_uint(j, "slabs", s->bins[i].slab_cnt);
-		put_uint(j, "regions", s->bins[i].region_cnt);
-		put_uint(j, "blocks", s->bins[i].live_cnt);
-		put_uint(j, "pinned_bytes", s->bins[i].pinned_bytes);
+		json_uint(j, "from_bytes", from);
+		json_uint(j, "to_bytes", to);
+		json_uint(j, "slabs", s->bins[i].slab_cnt);
+		json_uint(j, "regions", s->bins[i].region_cnt);
+		json_uint(j, "blocks", s->bins[i].live_cnt);
+		json_uint(j, "pinned_bytes", s->bins[i].pinned_bytes);
 		json_end(j, '}');
 	}
 	json_end(j, ']');
@@ -160,31 +155,31 @@ static void put_runtimes(struct json *j, const struct runtimes *rt)
 	json_begin(j, "runtimes", '{');
 	if (rt->java.resident) {
 		json_begin(j, "java", '{');
-		put_uint(j, "reserved_bytes", rt->java.reserved);
-		put_uint(j, "committed_bytes", rt->java.committed);
+		json_uint(j, "reserved_bytes", rt->java.reserved);
+		json_uint(j, "committed_bytes", rt->java.committed);
 		if (rt->java.used)
-			put_uint(j, "last_counted_used_bytes", rt->java.used);
+			json_uint(j, "last_counted_used_bytes", rt->java.used);
 		else
 			json_null(j, "last_counted_used_bytes");
 		json_end(j, '}');
 	}
 	if (rt->go.arena_cnt) {
 		json_begin(j, "go", '{');
-		put_uint(j, "span_bytes", rt->go.span_bytes);
-		put_uint(j, "free_bytes", rt->go.idle_bytes);
+		json_uint(j, "span_bytes", rt->go.span_bytes);
+		json_uint(j, "free_bytes", rt->go.idle_bytes);
 		json_end(j, '}');
 	}
 	if (rt->v8.page_cnt) {
 		json_begin(j, "v8", '{');
-		put_uint(j, "isolates", rt->v8.isolate_cnt);
-		put_uint(j, "pages", rt->v8.page_cnt);
-		put_uint(j, "allocated_bytes", rt->v8.allocated);
+		json_uint(j, "isolates", rt->v8.isolate_cnt);
+		json_uint(j, "pages", rt->v8.page_cnt);
+		json_uint(j, "allocated_bytes", rt->v8.allocated);
 		json_end(j, '}');
 	}
 	if (rt->python.pool_cnt) {
 		json_begin(j, "python", '{');
-		put_uint(j, "pools", rt->python.pool_cnt);
-		put_uint(j, "blocks", rt->python.live_cnt);
+		json_uint(j, "pools", rt->python.pool_cnt);
+		json_uint(j, "blocks", rt->python.live_cnt);
 		json_end(j, '}');
 	}
 	json_end(j, '}');
@@ -200,8 +195,8 @@ static void put_types(struct json *j, const struct types *types)
 		json_line(j);
 		json_begin(j, NULL, '{');
 		json_text(j, "name", list[i].name);
-		put_uint(j, "blocks", list[i].sum.cnt);
-		put_uint(j, "bytes", list[i].sum.bytes);
+		json_uint(j, "blocks", list[i].sum.cnt);
+		json_uint(j, "bytes", list[i].sum.bytes);
 		json_format(j, "pinned_bytes", "%.0f", list[i].sum.pinned_bytes);
 		json_end(j, '}');
 	}
@@ -222,17 +217,17 @@ void explain_print_json(const struct explanation *x, FILE *out)
 	struct json j = { .out = out };
 
 	json_begin(&j, NULL, '{');
-	put_uint(&j, "pid", (uint64_t)x->pid);
+	json_uint(&j, "pid", (uint64_t)x->pid);
 	json_text(&j, "comm", x->comm);
-	put_uint(&j, "rss_bytes", x->rows.rss_bytes);
-	put_uint(&j, "pss_bytes", x->rows.pss_bytes);
-	put_uint(&j, "swap_bytes", x->rows.swap_bytes);
-	put_uint(&j, "hugetlb_bytes", x->rows.hugetlb_bytes);
-	put_uint(&j, "forked_bytes", x->rows.forked_bytes);
-	put_uint(&j, "huge_page_bytes", x->rows.huge_bytes);
-	put_uint(&j, "huge_page_zero_bytes", x->rows.huge_zero_bytes);
-	put_uint(&j, "thread_stacks", x->rows.stack_cnt);
-	put_uint(&j, "dead_thread_stacks", x->rows.dead_stack_cnt);
+	json_uint(&j, "rss_bytes", x->rows.rss_bytes);
+	json_uint(&j, "pss_bytes", x->rows.pss_bytes);
+	json_uint(&j, "swap_bytes", x->rows.swap_bytes);
+	json_uint(&j, "hugetlb_bytes", x->rows.hugetlb_bytes);
+	json_uint(&j, "forked_bytes", x->rows.forked_bytes);
+	json_uint(&j, "huge_page_bytes", x->rows.huge_bytes);
+	json_uint(&j, "huge_page_zero_bytes", x->rows.huge_zero_bytes);
+	json_uint(&j, "thread_stacks", x->rows.stack_cnt);
+	json_uint(&j, "dead_thread_stacks", x->rows.dead_stack_cnt);
 	json_begin(&j, "verdict", '{');
 	json_text(&j, "cause", x->verdict.cause);
 	json_text(&j, "text", x->verdict.text);

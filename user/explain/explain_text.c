@@ -3,6 +3,7 @@
 #include "explain/explain.h"
 
 #include "base/printable.h"
+#include "base/terminal.h"
 #include "base/units.h"
 #include "explain/explain_priv.h"
 
@@ -26,22 +27,10 @@ static void print_line(char *line, FILE *out)
 static void print_wrapped(const char *text, int columns, FILE *out)
 {
 	char copy[LINE_BYTES];
-	const char *at = copy;
-	int used = 0;
 
 	snprintf(copy, sizeof(copy), "%s", text);
 	make_printable(copy);
-	while (*(at += strspn(at, " "))) {
-		int len = (int)word_with_unit(at);
-
-		if (used && used + 1 + len > columns) {
-			fputc('\n', out);
-			used = 0;
-		}
-		used += fprintf(out, "%s%.*s", used ? " " : "", len, at);
-		at += len;
-	}
-	if (used)
+	if (terminal_put_words(copy, 0, 0, columns, out))
 		fputc('\n', out);
 }
 

@@ -2,6 +2,8 @@
 /* explain/rows.c - see explain/rows.h. */
 #include "explain/rows.h"
 
+#include "base/names.h"
+
 #define HUGE_BYTES (2ULL << 20)
 #define HUGE_CNT 512
 #define HUGE_SAMPLES 8
@@ -67,11 +69,6 @@ const struct row *rows_find(const struct rows *r, enum row_kind kind)
 		if (r->list[i].kind == kind)
 			return &r->list[i];
 	return NULL;
-}
-
-static bool begins(const char *text, const char *with)
-{
-	return !strncmp(text, with, strlen(with));
 }
 
 static bool is_shared_memory(const char *path)

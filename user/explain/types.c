@@ -297,13 +297,6 @@ static void demangle_type(struct type *type)
 	type->name = name;
 }
 
-static int compare_vtables(const void *a, const void *b)
-{
-	const struct type *x = a, *y = b;
-
-	return x->vtable < y->vtable ? -1 : x->vtable > y->vtable;
-}
-
 static int compare_names(const void *a, const void *b)
 {
 	return strcmp(((const struct type *)a)->name, ((const struct type *)b)->name);
@@ -362,7 +355,7 @@ void types_finish(struct types *t)
 		return;
 	t->is_finished = true;
 	/* file by file */
-	qsort(t->list.data, t->list.cnt, sizeof(*t->list.data), compare_vtables);
+	vec_sort_by(&t->list, vtable);
 	name_types(t);
 	qsort(t->list.data, t->list.cnt, sizeof(*t->list.data), compare_names);
 	merge_names(t);

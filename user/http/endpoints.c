@@ -3,6 +3,7 @@
 #include "http/endpoints.h"
 
 #include "base/err.h"
+#include "base/units.h"
 
 static const struct page {
 	const char *path;
@@ -60,7 +61,7 @@ int endpoint_parse_path(const char *path, struct result_request *ret)
 			return -ENOENT;
 		r.pid = (pid_t)pid;
 	}
-	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
+	for (size_t i = 0; i < ARRAY_CNT(pages); i++) {
 		if (strcmp(path, pages[i].path) || (r.pid && !pages[i].per_process))
 			continue;
 		r.endpoint = pages[i].endpoint;
@@ -156,7 +157,7 @@ bool endpoint_is_of_moments(const struct result_request *r)
 
 static bool find_moment(const char *value, enum endpoint_moment *ret)
 {
-	for (size_t i = 0; i < sizeof(moments) / sizeof(*moments); i++) {
+	for (size_t i = 0; i < ARRAY_CNT(moments); i++) {
 		if (strcmp(value, moments[i]))
 			continue;
 		*ret = (enum endpoint_moment)i;
@@ -351,15 +352,6 @@ pid_t result_needs(const struct result_request *r)
 pid_t result_needs_from(const struct result_request *r)
 {
 	return r->from_at != ENDPOINT_NOW ? 0 : r->from_pid;
-}
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
 /* Parse one address; *text then points behind it. */

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/units.h"
 
 /*
  * The open connections of the server: how long each may take for what it does, and which one is
@@ -467,6 +468,8 @@ static struct http_exchange *begin_exchange(struct http_server *s, struct MHD_Co
 	x->request.path = url;
 	x->request.is_head = !strcmp(method, "HEAD");
 	x->request.is_post = !strcmp(method, "POST");
+	x->request.accept =
+		MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
 	x->queued = MHD_YES;
 	x->next = s->exchanges;
 	x->link = &s->exchanges;
@@ -573,7 +576,6 @@ static struct MHD_Response *file_response(int fd)
 
 static struct MHD_Response *make_response(const struct http_answer *a)
 {
-
 	if (a->text)
 		return MHD_create_response_from_buffer(a->text_bytes ? a->text_bytes :
 								       strlen(a->text),
@@ -665,11 +667,6 @@ const struct http_request *http_request(const struct http_exchange *x)
 	return &x->request;
 }
 
-const char *http_header(const struct http_exchange *x, const char *name)
-{
-	return MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, name);
-}
-
 struct arg_walk {
 	http_arg_fn fn;
 	void *ctx;
@@ -701,12 +698,11 @@ static size_t unescape(void *ctx, struct MHD_Connection *mhd, char *text)
 
 	(void)ctx, (void)mhd;
 	for (const char *from = text; *from; from++) {
-		unsigned int c = 0;
-		int n = 0;
+		int high = *from == '%' ? hex_digit(from[1]) : -1;
+		int low = high < 0 ? -1 : hex_digit(from[2]);
+		int c = low < 0 ? 0 : high << 4 | low;
 
-		if (*from == '%' && isxdigit((unsigned char)from[1]) &&
-		    isxdigit((unsigned char)from[2]) && sscanf(from + 1, "%2x%n", &c, &n) == 1 &&
-		    n == 2 && c && c != '/') {
+		if (c && c != '/') {
 			*to++ = (char)c;
 			from += 2;
 		} else {

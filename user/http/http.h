@@ -83,10 +83,9 @@ struct http_request {
 	const char *body; /* of a POST; not terminated */
 	size_t body_bytes;
 	bool is_head, is_post;
+	const char *accept; /* its Accept header, or NULL */
 };
 const struct http_request *http_request(const struct http_exchange *x);
-/* The value of a header of the request (the first of that name), or NULL. */
-const char *http_header(const struct http_exchange *x, const char *name);
 /* fn returns non-zero to stop with that value; value is "" for "?key". */
 typedef int (*http_arg_fn)(void *ctx, const char *key, const char *value);
 int http_each_arg(struct http_exchange *x, http_arg_fn fn, void *ctx);

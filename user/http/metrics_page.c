@@ -12,13 +12,6 @@
 #include "http/past.h"
 #include "http/view.h"
 
-const char *metric_format_type(enum metric_format format)
-{
-	return format == METRIC_OPENMETRICS ?
-		       "application/openmetrics-text; version=1.0.0; charset=utf-8" :
-		       "text/plain; version=0.0.4; charset=utf-8";
-}
-
 /* A range of an Accept header, RFC 9110 12.5.1: "type/subtype ; name=value ; q=0.5". */
 struct media_range {
 	const char *name; /* "type/subtype" */
@@ -257,7 +250,6 @@ struct field_family {
 #define FILE_FIELD(...) FIELD(struct serve_file, __VA_ARGS__)
 #define MAP(...) FIELD(struct serve_map, __VA_ARGS__)
 #define VIEW(...) FIELD(struct serve_view, __VA_ARGS__)
-#define CNT(array) (sizeof(array) / sizeof(*(array)))
 
 static const struct field_family process_families[] = {
 	PROCESS(inuse_bytes, "heaptap_inuse_bytes", METRIC_GAUGE, "bytes",
@@ -440,7 +432,7 @@ static void put_families(struct metric_text *m, const struct field_family *famil
 }
 
 #define PUT_FAMILIES(m, families, things, cnt, put_labels)                               \
-	put_families((m), (families), CNT(families), (things), (cnt), sizeof(*(things)), \
+	put_families((m), (families), ARRAY_CNT(families), (things), (cnt), sizeof(*(things)), \
 		     (put_labels))
 
 static void put_process_labels(struct metric_text *m, const void *of)
@@ -529,7 +521,7 @@ static void put_scopes_of(struct metric_text *m, const struct serve_process *p,
 
 static void put_scopes(struct metric_text *m, const struct serve_view *v)
 {
-	for (size_t i = 0; i < CNT(scope_families); i++) {
+	for (size_t i = 0; i < ARRAY_CNT(scope_families); i++) {
 		metric_head(m, &scope_families[i].family);
 		for (size_t k = 0; k < v->process_cnt; k++)
 			put_scopes_of(m, &v->processes[k], &scope_families[i]);
@@ -596,9 +588,9 @@ static const struct metric_family fds = { "heaptap_open_fds", METRIC_GAUGE, NULL
 static const struct metric_family build = { "heaptap_build", METRIC_INFO, NULL,
 					    "Version of heaptap." };
 
-void metrics_page_write(const struct serve_view *v, enum metric_format format, FILE *out)
+const char *metrics_page_write(const struct serve_view *v, const char *accept, FILE *out)
 {
-	struct metric_text m = { .out = out, .format = format };
+	struct metric_text m = { .out = out, .format = metric_format_choose(accept) };
 
 	PUT_FAMILIES(&m, process_families, v->processes, v->process_cnt, put_process_labels);
 	put_rows(&m, v);
@@ -614,4 +606,7 @@ void metrics_page_write(const struct serve_view *v, enum metric_format format, F
 	metric_head(&m, &build);
 	put_labelled(&m, "version", v->version, 1);
 	metric_end(&m);
+	return m.format == METRIC_OPENMETRICS ?
+		       "application/openmetrics-text; version=1.0.0; charset=utf-8" :
+		       "text/plain; version=0.0.4; charset=utf-8";
 }

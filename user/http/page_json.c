@@ -67,7 +67,7 @@ static void put_small_line(struct json *j, const float *values, size_t cnt)
 		cnt--;
 	points = cnt < PAGE_JSON_POINTS ? cnt : PAGE_JSON_POINTS;
 	json_begin(j, "past", '{');
-	json_format(j, "seconds", "%zu", (cnt - 1) * INUSE_PAST_STEP_S);
+	json_uint(j, "seconds", (cnt - 1) * INUSE_PAST_STEP_S);
 	json_number(j, "top_bytes", 0, top);
 	json_begin(j, "points", '[');
 	for (size_t i = 0; i < points; i++) {
@@ -167,7 +167,7 @@ static void put_saved(struct json *j, const struct serve_keep *keep,
 			omitted++;
 	}
 	json_end(j, ']');
-	json_format(j, "saved_omitted_cnt", "%zu", omitted);
+	json_uint(j, "saved_omitted_cnt", omitted);
 }
 
 static void put_losses(struct json *j, const struct serve_view *v)
@@ -178,7 +178,7 @@ static void put_losses(struct json *j, const struct serve_view *v)
 		if (!v->losses[i].value)
 			continue;
 		json_begin(j, NULL, '{');
-		json_format(j, "value", "%llu", (unsigned long long)v->losses[i].value);
+		json_uint(j, "value", v->losses[i].value);
 		json_text(j, "what", v->losses[i].meaning);
 		json_end(j, '}');
 	}
@@ -193,33 +193,25 @@ static void put_head(struct json *j, const struct serve_view *v)
 	json_bool(j, "is_paused", v->is_paused > 0);
 }
 
-void page_json_index(const struct serve_view *v, FILE *out)
+static void put_index(struct json *j, const struct serve_view *v)
 {
-	struct json j = { .out = out };
-
-	json_begin(&j, NULL, '{');
-	put_head(&j, v);
-	put_known(&j, "refused_cnt", 0, v->refused_cnt);
-	put_known(&j, "host_overhead", 6, v->host_overhead);
-	json_begin(&j, "processes", '[');
+	put_known(j, "refused_cnt", 0, v->refused_cnt);
+	put_known(j, "host_overhead", 6, v->host_overhead);
+	json_begin(j, "processes", '[');
 	for (size_t i = 0; i < v->process_cnt; i++)
-		put_process(&j, v, &v->processes[i]);
-	json_end(&j, ']');
-	json_line(&j);
-	json_begin(&j, "files", '[');
+		put_process(j, v, &v->processes[i]);
+	json_end(j, ']');
+	json_line(j);
+	json_begin(j, "files", '[');
 	for (size_t i = 0; i < v->file_cnt; i++) {
-		json_begin(&j, NULL, '{');
-		json_text(&j, "path", v->files[i].path);
-		json_text(&j, "sharing", v->files[i].sharing);
-		json_number(&j, "process_cnt", 0, v->files[i].process_cnt);
-		json_number(&j, "hit_us", 2, v->files[i].hit_seconds * 1e6);
-		json_end(&j, '}');
+		json_begin(j, NULL, '{');
+		json_text(j, "path", v->files[i].path);
+		json_text(j, "sharing", v->files[i].sharing);
+		json_number(j, "process_cnt", 0, v->files[i].process_cnt);
+		json_number(j, "hit_us", 2, v->files[i].hit_seconds * 1e6);
+		json_end(j, '}');
 	}
-	json_end(&j, ']');
-	put_saved(&j, &v->keep, NULL);
-	put_losses(&j, v);
-	json_end(&j, '}');
-	fputc('\n', out);
+	json_end(j, ']');
 }
 
 static void put_values(struct json *j, const char *key, const float *values, size_t cnt)
@@ -381,29 +373,38 @@ static void put_scopes(struct json *j, const struct serve_process *p)
 	json_end(j, ']');
 }
 
-void page_json_process(const struct serve_view *v, const struct serve_process *p, FILE *out)
+static void put_page(struct json *j, const struct serve_view *v, const struct serve_process *p)
 {
 	float hour[INUSE_PAST_HOUR_CNT];
 	size_t cnt = hour_of(v, p->pid, hour);
-	struct json j = { .out = out };
 	struct inuse_growth g;
+
+	json_begin(j, "process", '{');
+	put_facts(j, v, p);
+	put_known(j, "inuse_objects", 0, p->inuse_objects);
+	put_known(j, "alloc_bytes", 0, p->alloc_bytes);
+	if (p->exec_ns)
+		json_format(j, "exec_ms", "%.0f", epoch_ms_of(p->exec_ns));
+	inuse_growth(hour, cnt, INUSE_PAST_STEP_S, p->inuse_error_bytes, &g);
+	put_growth(j, &g);
+	json_end(j, '}');
+	put_past(j, v, p);
+	put_rows(j, v, p);
+	put_moments(j, v, p);
+	put_others(j, v, p);
+	put_scopes(j, p);
+}
+
+void page_json(const struct serve_view *v, const struct serve_process *p, FILE *out)
+{
+	struct json j = { .out = out };
 
 	json_begin(&j, NULL, '{');
 	put_head(&j, v);
-	json_begin(&j, "process", '{');
-	put_facts(&j, v, p);
-	put_known(&j, "inuse_objects", 0, p->inuse_objects);
-	put_known(&j, "alloc_bytes", 0, p->alloc_bytes);
-	if (p->exec_ns)
-		json_format(&j, "exec_ms", "%.0f", epoch_ms_of(p->exec_ns));
-	inuse_growth(hour, cnt, INUSE_PAST_STEP_S, p->inuse_error_bytes, &g);
-	put_growth(&j, &g);
-	json_end(&j, '}');
-	put_past(&j, v, p);
-	put_rows(&j, v, p);
-	put_moments(&j, v, p);
-	put_others(&j, v, p);
-	put_scopes(&j, p);
+	if (p)
+		put_page(&j, v, p);
+	else
+		put_index(&j, v);
 	put_saved(&j, &v->keep, p);
 	put_losses(&j, v);
 	json_end(&j, '}');

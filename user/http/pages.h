@@ -9,53 +9,19 @@
 #define HT_HTTP_PAGES_H
 
 #include "base/std.h"
-#include "base/units.h"
 
-struct serve_kept;
 struct serve_process;
 struct serve_view;
 
-/* page_parts.c: common parts of the pages. */
+/* page.c: the pages as HTML: the index at "/", and of one process at "/pid/N/". */
 
 /* A live page is fetched again after this. */
 #define PAGE_LIVE_S 10
-struct page_head {
-	const char *title;
-	const char *base; /* of links to the index: "" or "../../" */
-	bool is_live; /* false: it begins paused */
-};
-/* Write the beginning of a page, with links to the other pages. */
-void page_begin(const struct page_head *head, FILE *out);
-/* The JSON, the scripts and the end. script: "index.js". */
-void page_end(const struct page_head *head, const char *script, const char *json, FILE *out);
-/* Begin the part for browsers without scripts, with its heading. */
-void page_begin_plain(const struct page_head *head, FILE *out);
-void page_end_plain(FILE *out);
-/* Write foreign bytes as text. */
-void page_put_text(const char *text, FILE *out);
-const char *page_bytes(double bytes, char buf[UNITS_BUF]);
-/* What in use cannot explain, as a sentence after `before`; nothing if there is none. */
-void page_put_growth_words(const struct serve_process *p, const char *before, FILE *out);
-/* Write the probes' share of its CPU time, and what is given up for it. */
-void page_put_overhead(const struct serve_process *p, FILE *out);
-/* Write a row of a saved profile; base: of links to /pid/, such as "pid/" or "../". */
-void page_put_kept(const struct serve_kept *k, const char *base, FILE *out);
-#define PAGE_KEPT_TITLES "<th>PID<th>name<th>in use<th>size<th>taken (UTC)<th>profile<th>why\n"
-void page_put_losses(const struct serve_view *v, FILE *out);
-
-/* index_page.c: the page at "/": the followed processes, what they hold, and links to their profiles. Pure. */
-
-/* Writes HTML; names of processes are foreign bytes and are escaped. 0 or -ENOMEM. */
-int index_page_write(const struct serve_view *v, bool is_live, FILE *out);
-
-/* process_page.c: the page at "/pid/N/": what one process holds, held and costs, and links to more. Pure. */
-
-/* A line of the page, once: the place for what grows by stack (report.h), which takes a while. No name looks like
- * it. */
+/* A line of the page of a process, once: the place for what grows by stack (report.h), which takes a while. No name looks
+ * like it. */
 #define PROCESS_PAGE_STACKS "<!-- stacks -->\n"
-/* p: one of v's. Writes HTML; names are foreign bytes and are escaped. 0 or -ENOMEM. */
-int process_page_write(const struct serve_view *v, const struct serve_process *p, bool is_live,
-		       FILE *out);
+/* p: one of v's; NULL: the index. Names are foreign bytes and are escaped. 0 or -ENOMEM. */
+int page_write(const struct serve_view *v, const struct serve_process *p, bool is_live, FILE *out);
 
 /*
  * page_json.c: the data of the pages as JSON: at /api and /pid/N/api, and within the pages themselves. Pure.
@@ -69,9 +35,8 @@ int process_page_write(const struct serve_view *v, const struct serve_process *p
 #define PAGE_JSON_OTHERS_MAX 300
 #define PAGE_JSON_POINTS 40 /* of the small line of a process in the index */
 
-void page_json_index(const struct serve_view *v, FILE *out);
-/* p: one of v's. */
-void page_json_process(const struct serve_view *v, const struct serve_process *p, FILE *out);
+/* p: one of v's; NULL: the index. */
+void page_json(const struct serve_view *v, const struct serve_process *p, FILE *out);
 
 /* page_files.c: the files that the pages for people load: page.css and page.js both, index.js and process.js each. */
 
@@ -126,8 +91,6 @@ struct metric_text {
 	int label_cnt;
 };
 
-/* Content-Type of the format. */
-const char *metric_format_type(enum metric_format format);
 /*
  * Choose the format from a client's Accept header (NULL: none was sent). OpenMetrics only for a client that names
  * it and does not prefer text/plain.
@@ -142,7 +105,7 @@ void metric_label(struct metric_text *m, const char *key, const char *value);
 void metric_value(struct metric_text *m, double value);
 void metric_end(struct metric_text *m);
 
-/* The page. */
-void metrics_page_write(const struct serve_view *v, enum metric_format format, FILE *out);
+/* The page, in the format chosen for this Accept header. Returns its Content-Type. */
+const char *metrics_page_write(const struct serve_view *v, const char *accept, FILE *out);
 
 #endif

@@ -56,7 +56,7 @@ struct lives {
 };
 
 struct image {
-	uint64_t image; /* the first: see compare_numbers() */
+	uint64_t image;
 	uint64_t since_ns;
 	struct lives lives; /* sorted by compare_lives(): those of the rest are the last */
 	struct lives live; /* while a moment is read: what is live, as open lives */
@@ -275,25 +275,9 @@ bool stack_past_is_full(const struct stack_past *p)
 	return p->images.cnt >= STACK_PAST_IMAGES_CAP;
 }
 
-/* Also of images, which begin with their number. */
-static int compare_numbers(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* NULL: nothing is known of it. */
-static struct image *find_image(const struct stack_past *p, uint64_t image)
-{
-	return p->images.cnt ? bsearch(&image, p->images.data, p->images.cnt,
-				       sizeof(*p->images.data), compare_numbers) :
-			       NULL;
-}
-
 int stack_past_name_image(struct stack_past *p, uint64_t image, uint64_t since_ns)
 {
-	struct image *im = find_image(p, image);
+	struct image *im = vec_get(&p->images, image, image);
 	struct image fresh = { .image = image,
 			       .since_ns = since_ns,
 			       .first = (uint8_t)(p->moment_cnt - 1),
@@ -312,7 +296,7 @@ int stack_past_name_image(struct stack_past *p, uint64_t image, uint64_t since_n
 		return -ENOSPC;
 	if (vec_push(&p->images, fresh))
 		return -ENOMEM;
-	qsort(p->images.data, p->images.cnt, sizeof(fresh), compare_numbers);
+	vec_sort_by(&p->images, image);
 	return 0;
 }
 
@@ -381,7 +365,7 @@ int stack_past_add(struct stack_past *p, const struct history_key *key, uint64_t
 	const struct sums sums = { 1, n / probability,
 				   n * n * (1 - probability) / (probability * probability),
 				   1 / probability };
-	struct image *im = find_image(p, key->image);
+	struct image *im = vec_get(&p->images, image, key->image);
 	size_t first;
 
 	if (!im || !im->is_named)
@@ -581,7 +565,7 @@ int stack_past_end(struct stack_past *p, uint64_t took_ns)
 size_t stack_past_moments(const struct stack_past *p, uint64_t image,
 			  const struct stack_past_moment **ret)
 {
-	const struct image *im = find_image(p, image);
+	const struct image *im = vec_get(&p->images, image, image);
 
 	if (!im)
 		return 0;
@@ -592,7 +576,7 @@ size_t stack_past_moments(const struct stack_past *p, uint64_t image,
 int stack_past_history(const struct stack_past *p, uint64_t image, uint64_t from_ns,
 		       struct history **ret, bool *ret_is_partial)
 {
-	const struct image *im = find_image(p, image);
+	const struct image *im = vec_get(&p->images, image, image);
 	struct history *h = NULL;
 	size_t from;
 	int err;
@@ -655,7 +639,7 @@ int stack_past_compare(const struct stack_past *p, uint64_t image, size_t before
 		       stack_past_pair_fn fn, void *ctx)
 {
 	struct history_key key = { .image = image, .stack_id = STACK_PAST_REST };
-	const struct image *im = find_image(p, image);
+	const struct image *im = vec_get(&p->images, image, image);
 	struct estimate rest[2] = { 0 };
 	int err = 0;
 

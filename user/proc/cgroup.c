@@ -12,6 +12,7 @@
 #include <dirent.h>
 
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/vec.h"
 #include "proc/proc_text.h"
 
@@ -83,15 +84,10 @@ static bool parse_mount(const char *line, struct shown *ret)
 	       read_field(&line, ret->controllers, sizeof(ret->controllers));
 }
 
-/* Is the next part of a path ".."? */
-static bool is_up(const char *at)
-{
-	return !strncmp(at, "/..", 3) && (!at[3] || at[3] == '/');
-}
-
+/* Its next part is "..". */
 bool cgroup_is_outside(const char *path)
 {
-	return is_up(path);
+	return !strncmp(path, "/..", 3) && (!path[3] || path[3] == '/');
 }
 
 int cgroup_absolute(const char *origin, const char *path, char *ret, size_t ret_bytes)
@@ -99,7 +95,7 @@ int cgroup_absolute(const char *origin, const char *path, char *ret, size_t ret_
 	size_t used = strcmp(origin, "/") ? strlen(origin) : 0;
 	int n;
 
-	for (; is_up(path); path += 3) {
+	for (; cgroup_is_outside(path); path += 3) {
 		while (used && origin[used - 1] != '/')
 			used--;
 		if (!used)
@@ -393,7 +389,7 @@ int cgroup_origin_find(const char *point, const char *root, const char *own, cha
 	struct search s = { .own = strcmp(own, "/") ? own : "", .left = FOLDERS_CAP };
 	int depth = 0;
 
-	for (; is_up(root); root += 3)
+	for (; cgroup_is_outside(root); root += 3)
 		depth++;
 	/* The mount may show a part of the hierarchy only. */
 	if (!depth || *root || cgroup_is_outside(own) || strlen(point) >= sizeof(s.at))
@@ -536,27 +532,6 @@ static const char *next_line(const char **text, size_t *ret_bytes)
 	return line;
 }
 
-/* Read a file of at most bytes_max as text, which the caller frees; NULL: it cannot be read. */
-static char *read_text(const char *path, size_t bytes_max)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char *text = fd >= 0 ? malloc(bytes_max + 1) : NULL;
-	size_t used = 0;
-	ssize_t n = 0;
-
-	while (text && used < bytes_max && (n = read(fd, text + used, bytes_max - used)) > 0)
-		used += (size_t)n;
-	if (fd >= 0)
-		close(fd);
-	if (text && n < 0) {
-		free(text);
-		return NULL;
-	}
-	if (text)
-		text[used] = '\0';
-	return text;
-}
-
 int cgroup_memory_dir(const struct cgroup_mount *mount, const char *text,
 		      char ret[static CGROUP_PATH_BYTES])
 {
@@ -647,13 +622,28 @@ void cgroup_room_close(struct cgroup_room *c)
 	free(c);
 }
 
+/* Read a file of at most bytes_max as text, which the caller frees; NULL: it cannot be read. */
 static char *read_file(const char *dir, const char *name, size_t bytes_max)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], *text;
+	ssize_t n = -1;
+	int fd;
 
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, name) >= sizeof(path))
 		return NULL;
-	return read_text(path, bytes_max);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	text = malloc(bytes_max + 1);
+	if (text)
+		n = read_full(fd, text, bytes_max);
+	close(fd);
+	if (n < 0) {
+		free(text);
+		return NULL;
+	}
+	text[n] = '\0';
+	return text;
 }
 
 /* A file with one number, or "max": CGROUP_UNLIMITED. -ENOENT: it is not there, or has none. */

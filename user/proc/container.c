@@ -182,7 +182,7 @@ static bool id_of_mount(const char *line, size_t len, char buf[static CONTAINER_
 	if (!find_fields(line, len, field, field_len))
 		return false;
 	/* 3: the path on the file system; 4: where it is mounted */
-	if (is_one_of(field[4], field_len[4], own, sizeof(own) / sizeof(*own))) {
+	if (is_one_of(field[4], field_len[4], own, ARRAY_CNT(own))) {
 		id = find_hex_run(field[3], field_len[3], 64);
 		if (id)
 			set_id(buf, id, 64);

@@ -33,39 +33,18 @@ struct task_stat {
 	uint64_t start_time_ticks, rss_pages;
 };
 
-/* The start of a /proc file, NUL-terminated. */
-static int read_small(const char *path, char buf[static SMALL_FILE_BYTES])
-{
-	size_t len = 0;
-	int fd, err = 0;
-	ssize_t n;
-
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	while (len < SMALL_FILE_BYTES - 1) {
-		n = read(fd, buf + len, SMALL_FILE_BYTES - 1 - len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			err = -errno;
-		if (n <= 0)
-			break;
-		len += (size_t)n;
-	}
-	close(fd);
-	buf[len] = '\0';
-	return err;
-}
-
+/* The start of a /proc file, NUL-terminated. tid 0, of a process that has no thread any more, is nobody here. */
 static int read_proc(pid_t tid, const char *name, char buf[static SMALL_FILE_BYTES])
 {
-	char path[64];
-	int err;
+	int fd = tid ? proc_open(tid, O_RDONLY, "%s", name) : -ENOENT;
+	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
-	err = read_small(path, buf);
-	return err == -ENOENT ? -ESRCH : err;
+	if (fd < 0)
+		return fd == -ENOENT ? -ESRCH : fd;
+	n = read_full(fd, buf, SMALL_FILE_BYTES - 1);
+	close(fd);
+	buf[n > 0 ? n : 0] = '\0';
+	return n < 0 ? (int)n : 0;
 }
 
 /* proc_pid_stat(5). The name may contain anything, so the fields are counted from its last ')'. */
@@ -136,12 +115,9 @@ static bool is_dead(char state)
 /* Calls fn for each thread until it returns true. */
 static void each_thread(struct process_info *info, bool (*fn)(struct process_info *info, pid_t tid))
 {
+	DIR *dir = proc_opendir(info->tgid, "task");
 	struct dirent *entry;
-	char path[64];
-	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", info->tgid);
-	dir = opendir(path);
 	if (!dir)
 		return;
 	while ((entry = readdir(dir))) {
@@ -204,17 +180,12 @@ static void read_seccomp(struct process_info *info)
 static void read_exe_path(struct process_info *info, pid_t tid)
 {
 	static const char deleted[] = " (deleted)";
-	size_t deleted_len = sizeof(deleted) - 1;
-	char path[64];
-	ssize_t n;
+	size_t deleted_len = sizeof(deleted) - 1, len;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", tid);
-	n = readlink(path, info->exe, sizeof(info->exe) - 1);
-	if (n < 0)
-		n = 0;
-	info->exe[n] = '\0';
-	if ((size_t)n > deleted_len && !strcmp(info->exe + n - deleted_len, deleted))
-		info->exe[(size_t)n - deleted_len] = '\0';
+	proc_read_link(tid, "exe", info->exe, sizeof(info->exe));
+	len = strlen(info->exe);
+	if (len > deleted_len && !strcmp(info->exe + len - deleted_len, deleted))
+		info->exe[len - deleted_len] = '\0';
 }
 
 /*
@@ -237,8 +208,7 @@ static void read_called(struct process_info *info)
 	snprintf(path, sizeof(path), "/proc/%d/exe", info->live_tid);
 	if (stat(path, &exe))
 		return;
-	snprintf(path, sizeof(path), "/proc/%d/root", info->live_tid);
-	root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	root_fd = proc_open(info->live_tid, O_PATH | O_DIRECTORY, "root");
 	snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - info->exe), info->exe, info->comm);
 	if (root_fd >= 0)
 		fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
@@ -400,28 +370,16 @@ int process_glance_here(pid_t pid, struct process_info *ret)
 	return 0;
 }
 
-/* "mnt:[4026531840]", or "" when it is not known. */
-static void read_mount_namespace(const char *pid, char buf[static NAMESPACE_BYTES])
-{
-	char path[48];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%s/ns/mnt", pid);
-	n = readlink(path, buf, NAMESPACE_BYTES - 1);
-	buf[n > 0 ? n : 0] = '\0';
-}
-
-/* The mounts of a process are many: they are read only where they can tell more. */
+/* The mounts of a process are many: they are read only where they can tell more, in another mount namespace. */
 void process_container_id(pid_t pid, const char *cgroup, char id[static CONTAINER_ID_BYTES])
 {
-	char own[NAMESPACE_BYTES], its[NAMESPACE_BYTES], number[16], *mountinfo;
+	char own[NAMESPACE_BYTES], its[NAMESPACE_BYTES], *mountinfo;
 
 	container_id_from_cgroup(cgroup, id);
 	if (id[0])
 		return;
-	snprintf(number, sizeof(number), "%d", pid);
-	read_mount_namespace("self", own);
-	read_mount_namespace(number, its);
+	proc_read_link(0, "ns/mnt", own, sizeof(own));
+	proc_read_link(pid, "ns/mnt", its, sizeof(its));
 	if (!strcmp(own, its) || proc_text_read(pid, "mountinfo", &mountinfo))
 		return;
 	container_id_from_mountinfo(mountinfo, id);
@@ -489,14 +447,11 @@ int process_read_pss(struct process_info *info)
 
 static int read_mem_file(pid_t tid, uint64_t addr, void *buf, size_t bytes)
 {
-	char path[64];
+	int fd = proc_open(tid, O_RDONLY, "mem"), err = 0;
 	ssize_t n;
-	int fd, err = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
+		return fd == -ENOENT ? -ESRCH : fd;
 	n = pread(fd, buf, bytes, (off_t)addr);
 	if (n < 0)
 		err = errno == EIO ? -EFAULT : -errno;

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "proc/jit_entry.h"
 #include "proc/reader_priv.h"
 
@@ -16,14 +17,8 @@ static bool parse_hex(const char **pp, const char *end, uint64_t *ret)
 
 	if (end - p > 2 && p[0] == '0' && (p[1] == 'x' || p[1] == 'X'))
 		p += 2;
-	for (; p < end && digits <= 16; p++, digits++) {
-		if (*p >= '0' && *p <= '9')
-			v = v << 4 | (uint64_t)(*p - '0');
-		else if ((*p | 0x20) >= 'a' && (*p | 0x20) <= 'f')
-			v = v << 4 | (uint64_t)((*p | 0x20) - 'a' + 10);
-		else
-			break;
-	}
+	for (; p < end && digits <= 16 && hex_digit(*p) >= 0; p++, digits++)
+		v = v << 4 | (uint64_t)hex_digit(*p);
 	if (!digits || digits > 16 || p == end || *p != ' ')
 		return false;
 	while (p < end && *p == ' ')

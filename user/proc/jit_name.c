@@ -33,7 +33,7 @@ static bool split_v8(char *name, struct jit_name *ret)
 	char *function = NULL, *file;
 	int64_t column, line;
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && !function; i++)
+	for (size_t i = 0; i < ARRAY_CNT(kinds) && !function; i++)
 		if (!strncmp(name, kinds[i], strlen(kinds[i])))
 			function = name + strlen(kinds[i]);
 	if (!function)

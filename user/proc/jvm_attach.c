@@ -54,7 +54,7 @@ static int fail(struct outcome *o, int err, const char *why)
 	return err;
 }
 
-bool jvm_is_hotspot(struct reader *reader, const struct process_info *info)
+static bool is_hotspot(struct reader *reader, const struct process_info *info)
 {
 	const struct proc_map *m;
 	struct proc_maps maps;
@@ -259,6 +259,8 @@ int jvm_write_perfmap(struct reader *reader, const struct process_info *info, st
 	struct outcome o = { 0 };
 	int err;
 
+	if (!is_hotspot(reader, info))
+		return -ENOEXEC;
 	snprintf(a.socket, sizeof(a.socket), ".java_pid%d", info->ns_pid);
 	snprintf(a.trigger, sizeof(a.trigger), ".attach_pid%d", info->ns_pid);
 	a.pidfd = (int)syscall(SYS_pidfd_open, info->tgid, 0);
@@ -266,7 +268,7 @@ int jvm_write_perfmap(struct reader *reader, const struct process_info *info, st
 		return err_set(why, -errno, "%s", strerror(errno));
 	/* The descriptor must be of the process that info is about. */
 	if (process_info_read(reader, info->tgid, &now) ||
-	    now.start_time_ticks != info->start_time_ticks || !jvm_is_hotspot(reader, info)) {
+	    now.start_time_ticks != info->start_time_ticks || !is_hotspot(reader, info)) {
 		err = fail(&o, -ESRCH, "it is no longer a JVM");
 	} else {
 		err = in_child(&a, &o);

@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/names.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 
@@ -446,15 +447,11 @@ static const char *loaded_program(char *const args[])
 		"--library-path",	  "--inhibit-rpath",	 "--audit", "--preload",
 		"--glibc-hwcaps-prepend", "--glibc-hwcaps-mask", "--argv0",
 	};
-	size_t i;
 
-	for (; *args && !strncmp(*args, "--", 2); args++) {
+	for (; *args && begins(*args, "--"); args++) {
 		if (!(*args)[2])
 			return args[1];
-		for (i = 0; i < sizeof(with_value) / sizeof(with_value[0]); i++)
-			if (!strcmp(*args, with_value[i]))
-				break;
-		if (i < sizeof(with_value) / sizeof(with_value[0]) && !*++args)
+		if (equals_one_of(*args, with_value, ARRAY_CNT(with_value)) && !*++args)
 			return NULL;
 	}
 	return *args;
@@ -602,7 +599,6 @@ static void reset_signals(void)
 static void __attribute__((noreturn))
 child_main(const char *path, char *const argv[], int go_fd, int failed_fd, pid_t parent)
 {
-	ssize_t n;
 	char byte;
 	int err;
 
@@ -610,17 +606,12 @@ child_main(const char *path, char *const argv[], int go_fd, int failed_fd, pid_t
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(EXIT_NOT_RUN);
-	do {
-		n = read(go_fd, &byte, 1);
-	} while (n < 0 && errno == EINTR);
-	if (n != 1)
+	if (read_full(go_fd, &byte, 1) != 1)
 		_exit(EXIT_NOT_RUN);
 	prctl(PR_SET_PDEATHSIG, 0);
 	execve(path, argv, environ);
 	err = errno;
-	do {
-		n = write(failed_fd, &err, sizeof(err));
-	} while (n < 0 && errno == EINTR);
+	write_all(failed_fd, &err, sizeof(err));
 	_exit(EXIT_NOT_RUN);
 }
 
@@ -715,9 +706,7 @@ int launch_go(struct launch *l)
 	if (send(l->go_fd, "g", 1, MSG_NOSIGNAL) != 1)
 		return -ESRCH; /* somebody killed it */
 	close_fd(&l->go_fd);
-	do {
-		n = read(l->failed_fd, &exec_err, sizeof(exec_err));
-	} while (n < 0 && errno == EINTR);
+	n = read_full(l->failed_fd, &exec_err, sizeof(exec_err));
 	close_fd(&l->failed_fd);
 	if (n == 0) {
 		l->is_running = true;

@@ -7,6 +7,7 @@
  */
 #include "proc/tag_sources.h"
 
+#include "base/names.h"
 #include "proc/process.h"
 
 #define SIGNATURE "OTEL_CTX"
@@ -275,12 +276,8 @@ static bool is_named(const struct proc_map *m)
 		"[anon:OTEL_CTX]",
 		"/memfd:OTEL_CTX",
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strncmp(m->path, names[i], strlen(names[i])))
-			return true;
-	return false;
+	return begins_with_one_of(m->path, names, ARRAY_CNT(names));
 }
 
 int otel_process_ctx_read(struct reader *reader, pid_t tid, const struct proc_maps *maps,

@@ -131,13 +131,6 @@ static bool parse_line(char *p, struct proc_map *ret)
 	return true;
 }
 
-static int compare_maps(const void *a, const void *b)
-{
-	const struct proc_map *x = a, *y = b;
-
-	return x->start_addr < y->start_addr ? -1 : x->start_addr > y->start_addr;
-}
-
 int proc_maps_parse(char *text, struct proc_maps *ret)
 {
 	struct proc_maps maps = { .text = text };
@@ -162,7 +155,7 @@ int proc_maps_parse(char *text, struct proc_maps *ret)
 			goto out;
 	}
 	if (!is_sorted)
-		qsort(maps.maps.data, maps.maps.cnt, sizeof(*maps.maps.data), compare_maps);
+		vec_sort_by(&maps.maps, start_addr);
 	*ret = maps;
 	return 0;
 out:
@@ -170,59 +163,15 @@ out:
 	return err;
 }
 
-/* Read a whole /proc file, NUL-terminated. */
-static int read_text(int fd, char **ret)
-{
-	size_t len = 0, cap = 64 << 10;
-	char *text = malloc(cap), *grown;
-	int err = -ENOMEM;
-	ssize_t n;
-
-	if (!text)
-		return err;
-	for (;;) {
-		n = read(fd, text + len, cap - len - 1);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			err = -errno;
-			goto out;
-		}
-		if (n == 0)
-			break;
-		len += (size_t)n;
-		if (cap - len > 4096)
-			continue;
-		err = -EFBIG;
-		if (cap >= MAPS_TEXT_BYTES_CAP)
-			goto out;
-		err = -ENOMEM;
-		grown = realloc(text, cap * 2);
-		if (!grown)
-			goto out;
-		text = grown;
-		cap *= 2;
-	}
-	text[len] = '\0';
-	*ret = text;
-	return 0;
-out:
-	free(text);
-	return err;
-}
-
 int proc_maps_text_here(pid_t pid, pid_t tid, char **ret)
 {
-	char path[64];
-	int fd, err;
+	char name[32];
+	size_t bytes;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", pid, tid > 0 ? tid : pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	err = read_text(fd, ret);
-	close(fd);
-	return err;
+	if (pid <= 0)
+		return -ESRCH;
+	snprintf(name, sizeof(name), "task/%d/maps", tid > 0 ? tid : pid);
+	return proc_text_read_all(pid, name, MAPS_TEXT_BYTES_CAP, ret, &bytes);
 }
 
 void proc_maps_release(struct proc_maps *m)

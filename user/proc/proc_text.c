@@ -91,7 +91,20 @@ long proc_status_number(pid_t tid, const char *key, long otherwise)
 	return otherwise;
 }
 
-int proc_text_read_all(pid_t pid, const char *name, char **ret, size_t *ret_bytes)
+void proc_read_link(pid_t pid, const char *name, char *buf, size_t bytes)
+{
+	char path[PATH_BYTES];
+	ssize_t n;
+
+	if (pid)
+		snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	else
+		snprintf(path, sizeof(path), "/proc/self/%s", name);
+	n = readlink(path, buf, bytes - 1);
+	buf[n > 0 ? n : 0] = '\0';
+}
+
+int proc_text_read_all(pid_t pid, const char *name, size_t bytes_cap, char **ret, size_t *ret_bytes)
 {
 	VEC(char) text = { 0 };
 	ssize_t n;
@@ -100,16 +113,15 @@ int proc_text_read_all(pid_t pid, const char *name, char **ret, size_t *ret_byte
 	if (fd < 0)
 		return fd == -ENOENT ? -ESRCH : fd;
 	do {
-		err = text.cnt > PROC_TEXT_BYTES_CAP ?
-			      -EFBIG :
-			      vec_reserve(&text, text.cnt + READ_BYTES + 1);
+		err = text.cnt > bytes_cap ? -EFBIG :
+					     vec_reserve(&text, text.cnt + READ_BYTES + 1);
 		if (err)
 			break;
 		n = read(fd, text.data + text.cnt, READ_BYTES);
-		if (n < 0)
-			err = -errno;
-		else
+		if (n >= 0)
 			text.cnt += (size_t)n;
+		else if (errno != EINTR)
+			err = -errno;
 	} while (!err && n);
 	close(fd);
 	if (err) {
@@ -126,5 +138,5 @@ int proc_text_read(pid_t pid, const char *name, char **ret)
 {
 	size_t bytes;
 
-	return proc_text_read_all(pid, name, ret, &bytes);
+	return proc_text_read_all(pid, name, PROC_TEXT_BYTES_CAP, ret, &bytes);
 }

@@ -16,8 +16,11 @@
 /* Read /proc/PID/name, of this process for pid 0; the caller frees the text. -ESRCH: no such process; -EFBIG:
  * longer than PROC_TEXT_BYTES_CAP. */
 int proc_text_read(pid_t pid, const char *name, char **ret);
-/* The same for a file that may contain NULs. *ret_bytes includes the NUL after the last byte. */
-int proc_text_read_all(pid_t pid, const char *name, char **ret, size_t *ret_bytes);
+/* The same for a file that may contain NULs, or be longer. *ret_bytes includes the NUL after the last byte. */
+int proc_text_read_all(pid_t pid, const char *name, size_t bytes_cap, char **ret,
+		       size_t *ret_bytes);
+/* Read where a link there leads; "" on failure. */
+void proc_read_link(pid_t pid, const char *name, char *buf, size_t bytes);
 
 #define PROC_ROOT_BYTES 32
 /* The path of the root folder that a process has. */

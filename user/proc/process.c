@@ -113,9 +113,7 @@ int process_open_map(struct reader *reader, pid_t pid, pid_t tid, const struct p
 						    .off = map->off,
 						    .ino = map->ino,
 						    .dev = map->dev,
-						    .is_deleted = map->is_deleted,
-						    .refuses_foreign =
-							    reader_refuses_foreign(reader) } },
+						    .is_deleted = map->is_deleted } },
 				 .text = map->path,
 				 .fd = -1 };
 	int err;
@@ -146,7 +144,7 @@ static int read_kept_text(struct reader *reader, pid_t pid, const char *name, ch
 	int err;
 
 	if (!reader_is_ours(reader))
-		return proc_text_read_all(pid, name, ret, ret_bytes);
+		return proc_text_read_all(pid, name, PROC_TEXT_BYTES_CAP, ret, ret_bytes);
 	err = reader_call(reader, &c, pid);
 	if (!err)
 		*ret = take_text(&c, ret_bytes);
@@ -188,13 +186,10 @@ int process_read_environ(struct reader *reader, pid_t pid, char **ret, size_t *r
 /* Does the kernel let us look at the process's memory map? */
 static int check_access(const struct process_info *info)
 {
-	char path[64];
-	int fd;
+	int fd = proc_open(info->tgid, O_RDONLY, "task/%d/maps", info->live_tid);
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", info->tgid, info->live_tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
+		return fd == -ENOENT ? -ESRCH : fd;
 	close(fd);
 	return 0;
 }
@@ -207,12 +202,9 @@ static int check_access(const struct process_info *info)
  */
 uint64_t process_text_pages(pid_t pid, pid_t tid)
 {
+	FILE *f = proc_fopen(pid, "task/%d/statm", tid);
 	unsigned long long pages = 0;
-	char path[64];
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/statm", pid, tid);
-	f = fopen(path, "re");
 	if (!f)
 		return 0;
 	if (fscanf(f, "%*s %*s %*s %llu", &pages) != 1)

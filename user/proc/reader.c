@@ -137,11 +137,6 @@ bool reader_is_ours(const struct reader *r)
 	return r && r->owner == getpid();
 }
 
-bool reader_refuses_foreign(const struct reader *r)
-{
-	return r && r->wait_ms < READER_PATIENT_MS;
-}
-
 pid_t reader_pid(const struct reader *r)
 {
 	return r && r->fd >= 0 ? r->pid : 0;
@@ -369,6 +364,8 @@ int reader_call(struct reader *r, struct reader_call *c, pid_t pid)
 	reap_given_up(r);
 	if (r->given_up_cnt == GIVEN_UP_CAP)
 		return -ETIMEDOUT;
+	if (c->head.op == OPEN_MAP)
+		c->head.map.refuses_foreign = r->wait_ms < READER_PATIENT_MS;
 	c->ret_fd = -1;
 	/* Somebody may have killed the reader: try once more, with a new one. */
 	for (int tries = 2; tries && err == -EPIPE; tries--) {

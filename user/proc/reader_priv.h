@@ -46,7 +46,8 @@ struct reader_request {
 		} memory;
 		struct {
 			uint64_t start_addr, end_addr, off, ino;
-			uint32_t dev, is_deleted, refuses_foreign;
+			uint32_t dev, is_deleted;
+			uint32_t refuses_foreign; /* set by reader_call(), for a caller that serves others */
 		} map;
 		struct {
 			uint64_t start_time_ticks;
@@ -66,11 +67,6 @@ struct reader_answer {
 	struct file_facts facts; /* OPEN_MAP */
 };
 
-union reader_message {
-	struct reader_request request;
-	struct reader_answer answer;
-};
-
 /* A call of the reader. */
 struct reader_call {
 	struct reader_request head;
@@ -88,8 +84,6 @@ struct reader_call {
  */
 int reader_call(struct reader *r, struct reader_call *c, pid_t pid);
 void reader_call_release(struct reader_call *c);
-/* Are files of a file system that another user serves not opened? */
-bool reader_refuses_foreign(const struct reader *r);
 /* Is there a reader, and is it of this process? A forked child has its parent's, which it must not use. */
 bool reader_is_ours(const struct reader *r);
 

@@ -115,7 +115,8 @@ static void read_text(const struct reading *r, const struct request *q)
 {
 	char *text = NULL;
 	size_t bytes = 0;
-	int err = proc_text_read_all(q->head.pid, (const char *)q->text, &text, &bytes);
+	int err = proc_text_read_all(q->head.pid, (const char *)q->text, PROC_TEXT_BYTES_CAP, &text,
+				     &bytes);
 
 	answer_bytes(r, err, text, bytes);
 }

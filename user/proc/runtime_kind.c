@@ -2,17 +2,17 @@
 /* runtime_kind.c - see runtime_kind.h. */
 #include "proc/runtime_kind.h"
 
+#include "base/names.h"
+#include "proc/proc_text.h"
 #include "proc/process.h"
 
 static int is_in_file(const struct process_info *info, const char *file, const char *word)
 {
-	char path[64], *text = NULL;
+	FILE *f = proc_fopen(info->live_tid, "%s", file);
+	char *text = NULL;
 	int found = 0;
 	size_t room = 0;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", info->live_tid, file);
-	f = fopen(path, "re");
 	if (!f)
 		return -EACCES;
 	while (!found && getdelim(&text, &room, '\0', f) > 0)
@@ -29,13 +29,6 @@ int runtime_has_option(const struct process_info *info, const char *word)
 
 	return in_arguments == 1 ? 1 : is_in_file(info, "environ", word);
 }
-
-static bool begins(const char *text, const char *with)
-{
-	return !strncmp(text, with, strlen(with));
-}
-
-#define ARRAY_CNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /*
  * Runtimes by the names of their files, and the memory that they manage themselves. A name ends there, or is followed by
@@ -68,53 +61,35 @@ static const struct {
 	const char *what, *advice;
 	const char *key, *values[3]; /* the switch, in the environment */
 } heaps[RUNTIME_CNT] = {
-	[RUNTIME_JAVA] = { "Java's objects are in the JVM's own heap: only native memory (JNI, buffers, the JVM itself) is seen",
-			   "for objects: jcmd PID GC.class_histogram, or a recording of JFR",
-			   NULL,
-			   { NULL } },
-	[RUNTIME_NODE] = { "JavaScript's objects are in V8's own heap: only native memory (Buffers, add-ons, V8 itself) is seen",
-			   "for objects: a heap snapshot (node --heapsnapshot-signal=SIGUSR2), or --heap-prof",
-			   NULL,
-			   { NULL } },
-	[RUNTIME_PYTHON] = { "CPython keeps small objects (up to 512 bytes) in its own arenas: they are not seen",
-			     "to see them: start it with PYTHONMALLOC=malloc in its environment",
-			     "PYTHONMALLOC=",
-			     { "malloc", "malloc_debug" } },
-	[RUNTIME_LUAJIT] = { "LuaJIT keeps Lua's objects in its own arenas: only native memory is seen",
-			     "to see them: build LuaJIT with LUAJIT_USE_SYSMALLOC",
-			     NULL,
-			     { NULL } },
-	[RUNTIME_PHP] = { "PHP keeps a script's data in its own heap (the Zend allocator): it is not seen",
-			  "to see it: start it with USE_ZEND_ALLOC=0 in its environment",
-			  "USE_ZEND_ALLOC=",
-			  { "0" } },
-	[RUNTIME_RUBY] = { "Ruby keeps objects in its own pages: only their memory outside (long "
+	[RUNTIME_JAVA] = { .what = "Java's objects are in the JVM's own heap: only native memory (JNI, buffers, the JVM itself) is seen",
+			   .advice = "for objects: jcmd PID GC.class_histogram, or a recording of JFR" },
+	[RUNTIME_NODE] = { .what = "JavaScript's objects are in V8's own heap: only native memory (Buffers, add-ons, V8 itself) is seen",
+			   .advice = "for objects: a heap snapshot (node --heapsnapshot-signal=SIGUSR2), or --heap-prof" },
+	[RUNTIME_PYTHON] = { .what = "CPython keeps small objects (up to 512 bytes) in its own arenas: they are not seen",
+			     .advice = "to see them: start it with PYTHONMALLOC=malloc in its environment",
+			     .key = "PYTHONMALLOC=",
+			     .values = { "malloc", "malloc_debug" } },
+	[RUNTIME_LUAJIT] = { .what = "LuaJIT keeps Lua's objects in its own arenas: only native memory is seen",
+			     .advice = "to see them: build LuaJIT with LUAJIT_USE_SYSMALLOC" },
+	[RUNTIME_PHP] = { .what = "PHP keeps a script's data in its own heap (the Zend allocator): it is not seen",
+			  .advice = "to see it: start it with USE_ZEND_ALLOC=0 in its environment",
+			  .key = "USE_ZEND_ALLOC=",
+			  .values = { "0" } },
+	[RUNTIME_RUBY] = { .what = "Ruby keeps objects in its own pages: only their memory outside (long "
 			   "strings, arrays, extensions) is seen",
-			   "for objects: ObjectSpace.trace_object_allocations_start and ObjectSpace.dump_all (require 'objspace')",
-			   NULL,
-			   { NULL } },
-	[RUNTIME_BUN] = { "JavaScript's objects are in JavaScriptCore's own heap: they are not seen",
-			  "for objects: Bun.generateHeapSnapshot()",
-			  NULL,
-			  { NULL } },
-	[RUNTIME_DOTNET] = { ".NET's objects are in the runtime's own heap: only native memory is seen",
-			     "for objects: dotnet-gcdump collect -p PID",
-			     NULL,
-			     { NULL } },
-	[RUNTIME_MONO] = { ".NET's objects are in Mono's own heap: only native memory is seen",
-			   "for objects: mono --profile=log:alloc, and mprof-report",
-			   NULL,
-			   { NULL } },
-	[RUNTIME_GO] = { "a Go program: only memory that C code allocates (cgo) is seen, not Go's own heap",
-			 "use its own pprof: go tool pprof http://HOST:PORT/debug/pprof/heap (net/http/pprof), or runtime/pprof",
-			 NULL,
-			 { NULL } },
-	[RUNTIME_ERLANG] = { "Erlang keeps its processes' data in carriers of its own: it is not "
-			     "seen",
-			     "to see it: start it with erl +Mea min, or ERL_ZFLAGS='+Mea min' in "
-			     "its environment",
-			     "ERL_ZFLAGS=",
-			     { "+Mea min" } },
+			   .advice = "for objects: ObjectSpace.trace_object_allocations_start and ObjectSpace.dump_all (require 'objspace')" },
+	[RUNTIME_BUN] = { .what = "JavaScript's objects are in JavaScriptCore's own heap: they are not seen",
+			  .advice = "for objects: Bun.generateHeapSnapshot()" },
+	[RUNTIME_DOTNET] = { .what = ".NET's objects are in the runtime's own heap: only native memory is seen",
+			     .advice = "for objects: dotnet-gcdump collect -p PID" },
+	[RUNTIME_MONO] = { .what = ".NET's objects are in Mono's own heap: only native memory is seen",
+			   .advice = "for objects: mono --profile=log:alloc, and mprof-report" },
+	[RUNTIME_GO] = { .what = "a Go program: only memory that C code allocates (cgo) is seen, not Go's own heap",
+			 .advice = "use its own pprof: go tool pprof http://HOST:PORT/debug/pprof/heap (net/http/pprof), or runtime/pprof" },
+	[RUNTIME_ERLANG] = { .what = "Erlang keeps its processes' data in carriers of its own: it is not seen",
+			     .advice = "to see it: start it with erl +Mea min, or ERL_ZFLAGS='+Mea min' in its environment",
+			     .key = "ERL_ZFLAGS=",
+			     .values = { "+Mea min" } },
 };
 
 bool runtime_is_cpython_file(const char *path)

@@ -96,11 +96,10 @@ bool heap_words_partial(const struct heap_kind *k, struct heap_words *ret);
  * its threads.
  */
 
-/* Does the process run a HotSpot JVM? */
-bool jvm_is_hotspot(struct reader *reader, const struct process_info *info);
 /*
- * Write the map and wait for it: usually a tenth of a second, at most eleven seconds. 0; else a negative errno,
- * and why in a sentence: -EPERM: it would not be harmless, or the JVM refuses; -ETIMEDOUT, -ESRCH.
+ * Write the map and wait for it: usually a tenth of a second, at most eleven seconds. 0; -ENOEXEC: the process runs no
+ * HotSpot JVM; else a negative errno, and why in a sentence: -EPERM: it would not be harmless, or the JVM refuses;
+ * -ETIMEDOUT, -ESRCH.
  */
 int jvm_write_perfmap(struct reader *reader, const struct process_info *info, struct err *why);
 

@@ -61,7 +61,7 @@ static int check_layout(const uint8_t *raw, struct err *why)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+	for (i = 0; i < ARRAY_CNT(fields); i++) {
 		uint32_t v = 0;
 
 		memcpy(&v, raw + fields[i].off, fields[i].bytes);

@@ -11,9 +11,11 @@
 #include "alloc/file_sampler.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/names.h"
 #include "elf/elf_symbols.h"
 #include "elf/unwind_table.h"
 #include "proc/jit_entry.h"
+#include "proc/proc_text.h"
 #include "symbol/debug_files.h"
 
 /* Tags: one at a time (tag_sources.c), so that the state of each can be reported. */
@@ -113,9 +115,9 @@ struct surveyor {
 	const struct process_info *info;
 	struct proc_maps maps;
 	struct survey *s;
-	int mem_fd; /* /proc/TID/mem, -1 = may not be read */
+	int mem_fd; /* /proc/TID/mem, < 0: may not be read */
 	uint32_t dtv_shift;
-	char root[64];
+	char root[PROC_ROOT_BYTES];
 };
 
 static bool has_section(const struct elf_file *ef, const char *name, uint64_t more_than_bytes)
@@ -354,10 +356,8 @@ static bool is_file(const struct proc_map *m)
 {
 	static const char *const memory[] = { "/memfd:", "/dev/zero", "/SYSV", "/dev/shm/" };
 
-	for (size_t i = 0; i < sizeof(memory) / sizeof(*memory); i++)
-		if (!strncmp(m->path, memory[i], strlen(memory[i])))
-			return false;
-	return m->path[0] == '/' || !strcmp(m->path, "[vdso]");
+	return !begins_with_one_of(m->path, memory, ARRAY_CNT(memory)) &&
+	       (m->path[0] == '/' || !strcmp(m->path, "[vdso]"));
 }
 
 static int survey_maps(struct surveyor *sv)
@@ -444,7 +444,6 @@ int survey_process(const struct process_info *info, struct survey **ret)
 {
 	struct surveyor sv = { .info = info, .mem_fd = -1 };
 	uint64_t start_ns = now_ns();
-	char path[128];
 	int err = -ENOMEM;
 
 	sv.s = calloc(1, sizeof(*sv.s));
@@ -453,9 +452,8 @@ int survey_process(const struct process_info *info, struct survey **ret)
 	err = proc_maps_read(NULL, info->tgid, info->live_tid, &sv.maps);
 	if (err)
 		goto out;
-	snprintf(sv.root, sizeof(sv.root), "/proc/%d/root", info->live_tid);
-	snprintf(path, sizeof(path), "/proc/%d/mem", info->live_tid);
-	sv.mem_fd = open(path, O_RDONLY | O_CLOEXEC);
+	proc_root_path(info->live_tid, sv.root);
+	sv.mem_fd = proc_open(info->live_tid, O_RDONLY, "mem");
 	sv.dtv_shift = tag_dtv_shift(&sv.maps);
 	err = survey_maps(&sv);
 	if (!err)

@@ -311,28 +311,11 @@ static int add_map(struct importer *im, struct map *m)
 	return err;
 }
 
-static int compare_maps(const void *a, const void *b)
-{
-	const struct map *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
 /* The last map that starts at or before address. */
 static struct map *find_map(const struct maps *maps, uint64_t address)
 {
-	size_t first = 0, cnt = maps->list.cnt;
+	size_t first = vec_first_behind(&maps->list, start, address);
 
-	while (cnt) {
-		size_t half = cnt / 2;
-
-		if (maps->list.data[first + half].start <= address) {
-			first += half + 1;
-			cnt -= half + 1;
-		} else {
-			cnt = half;
-		}
-	}
 	return first && address < maps->list.data[first - 1].limit ? &maps->list.data[first - 1] :
 								     NULL;
 }
@@ -345,7 +328,7 @@ static int place_locations(struct importer *im, struct maps *maps)
 	if (!maps->list.cnt)
 		return 0;
 	err = add_map(im, &maps->list.data[0]);
-	qsort(maps->list.data, maps->list.cnt, sizeof(*maps->list.data), compare_maps);
+	vec_sort_by(&maps->list, start);
 	vec_each(&im->p->locations, l) {
 		struct map *m = find_map(maps, l->address);
 

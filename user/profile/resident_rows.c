@@ -41,13 +41,6 @@ int resident_reading_check(struct resident_reading *reading)
 
 #define PINNED_CAP (1 << 20) /* no block pins as much: its pages, or its slab, are smaller */
 
-static int compare_pins(const void *a, const void *b)
-{
-	const struct resident_pin *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
-
 int resident_pins_share(struct resident_pins *p)
 {
 	if (!p->list.cnt)
@@ -58,7 +51,7 @@ int resident_pins_share(struct resident_pins *p)
 		p->bytes = NULL;
 		return -errno;
 	}
-	qsort(p->list.data, p->list.cnt, sizeof(*p->list.data), compare_pins);
+	vec_sort_by(&p->list, addr);
 	for (size_t i = 0; i < p->list.cnt; i++)
 		p->bytes[i] = NAN;
 	return 0;

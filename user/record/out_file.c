@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/folder.h"
+#include "base/names.h"
 
 #define TEMP_PREFIX ".heaptap-"
 #define FREE_NAMES 1000 /* tried when the name has been taken meanwhile */
@@ -210,10 +211,7 @@ bool out_file_is_stdout(const char *path)
 {
 	static const char *const names[] = { "-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1" };
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(path, names[i]))
-			return true;
-	return false;
+	return equals_one_of(path, names, ARRAY_CNT(names));
 }
 
 int out_file_take_stdout(int *ret_fd)

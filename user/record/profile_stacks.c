@@ -76,13 +76,6 @@ const char *profile_marker_name(size_t i)
 	return i == HT_END_CNT + 1 ? rest_name : NULL;
 }
 
-static int compare_frames(const void *a, const void *b)
-{
-	const struct frame *x = a, *y = b;
-
-	return x->word < y->word ? -1 : x->word > y->word;
-}
-
 /* Read the stack of an id, and collect its frames. */
 static int collect_stack(struct profile_stacks *ps, uint64_t stack_id)
 {
@@ -119,19 +112,12 @@ static int collect_frames(struct profile_stacks *ps)
 	}
 	if (!ps->frames.cnt)
 		return 0;
-	qsort(ps->frames.data, ps->frames.cnt, sizeof(*ps->frames.data), compare_frames);
+	vec_sort_by(&ps->frames, word);
 	for (size_t i = 1; i < ps->frames.cnt; i++)
 		if (ps->frames.data[i].word != ps->frames.data[kept].word)
 			ps->frames.data[++kept] = ps->frames.data[i];
 	ps->frames.cnt = kept + 1;
 	return 0;
-}
-
-static struct frame *find_frame(const struct profile_stacks *ps, uint64_t word)
-{
-	struct frame key = { .word = word };
-
-	return bsearch(&key, ps->frames.data, ps->frames.cnt, sizeof(key), compare_frames);
 }
 
 struct function_key {
@@ -389,7 +375,7 @@ static int append_stack(struct profile_stacks *ps, const struct stack_ref *ref,
 	int err = 0;
 
 	while (!ps->opts->keep_allocator_frames && skip < ref->cnt) {
-		const struct frame *f = find_frame(ps, word[skip]);
+		const struct frame *f = vec_get(&ps->frames, word, word[skip]);
 
 		if (f->allocator_lines < f->line_cnt)
 			break;
@@ -398,7 +384,7 @@ static int append_stack(struct profile_stacks *ps, const struct stack_ref *ref,
 	if (skip == ref->cnt)
 		skip = 0;
 	for (uint32_t i = skip; i < ref->cnt && !err; i++) {
-		struct frame *f = find_frame(ps, word[i]);
+		struct frame *f = vec_get(&ps->frames, word, word[i]);
 
 		loc = f->location;
 		if (i == skip && f->allocator_lines && f->allocator_lines < f->line_cnt &&

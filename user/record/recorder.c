@@ -107,12 +107,13 @@ static void ask_jvm(struct reader *reader, pid_t pid, size_t *jvm_cnt)
 {
 	struct process_info info;
 	struct err why;
+	int err;
 
-	if (process_info_read(reader, pid, &info) || info.is_zombie ||
-	    !jvm_is_hotspot(reader, &info))
+	if (process_info_read(reader, pid, &info) || info.is_zombie)
 		return;
-	++*jvm_cnt;
-	if (jvm_write_perfmap(reader, &info, &why))
+	err = jvm_write_perfmap(reader, &info, &why);
+	*jvm_cnt += err != -ENOEXEC;
+	if (err && err != -ENOEXEC)
 		log_warn("record: no function names from the JVM %d (%s): %s", pid, info.comm,
 			 why.text);
 }

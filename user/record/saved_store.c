@@ -278,14 +278,6 @@ static int load_one(struct saved_store *s, const char *file)
 	return err;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct kept_file *x = a, *y = b;
-
-	return (x->name.taken_epoch_ms > y->name.taken_epoch_ms) -
-	       (x->name.taken_epoch_ms < y->name.taken_epoch_ms);
-}
-
 static int each_file(struct saved_store *s, int (*fn)(struct saved_store *s, const char *file))
 {
 	int fd = openat(s->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
@@ -308,8 +300,7 @@ static int load(struct saved_store *s)
 {
 	int err = each_file(s, load_one);
 
-	if (s->files.cnt)
-		qsort(s->files.data, s->files.cnt, sizeof(*s->files.data), by_time);
+	vec_sort_by(&s->files, name.taken_epoch_ms);
 	saved_bounds(s);
 	return err;
 }

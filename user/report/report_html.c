@@ -285,7 +285,7 @@ static void put_errors(const struct picture *pic, bool counts, enum error error,
 			break;
 		e = error_of(pic->r, error, *i);
 		if (counts)
-			json_format(j, NULL, "%llu", (unsigned long long)e.samples);
+			json_uint(j, NULL, e.samples);
 		else if (isnan(e.bytes_variance))
 			json_null(j, NULL);
 		else
@@ -354,9 +354,9 @@ static void put_sides(const struct diff *d, struct json *j)
 	json_end(j, ']');
 	json_begin(j, "rates", '[');
 	for (int i = 0; i < 2; i++)
-		json_format(j, NULL, "%llu", (unsigned long long)d->side[i].r->rate_bytes);
+		json_uint(j, NULL, d->side[i].r->rate_bytes);
 	json_end(j, ']');
-	json_format(j, "before", "%zu", d->side[0].r->chosen.cnt);
+	json_uint(j, "before", d->side[0].r->chosen.cnt);
 	json_end(j, '}');
 }
 
@@ -366,7 +366,7 @@ static void put_json(const struct picture *pic, FILE *out)
 	struct json j = { .out = out };
 
 	json_begin(&j, NULL, '{');
-	json_format(&j, "rate", "%llu", (unsigned long long)pic->r->rate_bytes);
+	json_uint(&j, "rate", pic->r->rate_bytes);
 	if (pic->diff)
 		put_sides(pic->diff, &j);
 	put_measures(pic, &j);

@@ -346,10 +346,7 @@ static const char *const own_keys[] = { "scope", "thread", "task", "task_state",
 
 static bool is_own(const char *key)
 {
-	for (size_t i = 0; i < sizeof(own_keys) / sizeof(*own_keys); i++)
-		if (!strcmp(key, own_keys[i]))
-			return true;
-	return false;
+	return equals_one_of(key, own_keys, ARRAY_CNT(own_keys));
 }
 
 /* The program's own, in order of appearance in the samples that are reported. */

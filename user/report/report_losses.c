@@ -2,6 +2,7 @@
 /* report_losses.c - see report_losses.h. */
 #include "report/report_losses.h"
 
+#include "base/names.h"
 #include "profile/profile.h"
 
 /* Does another line tell this counter? (In-use is unknown, the program paused, or the same in samples.) */
@@ -9,10 +10,7 @@ static bool is_said_elsewhere(const char *name)
 {
 	static const char *const names[] = { "alloc_only_samples", "paused", "live_full_bytes" };
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return false;
+	return equals_one_of(name, names, ARRAY_CNT(names));
 }
 
 static bool read_loss(const char *comment, struct report_loss *ret)

@@ -15,7 +15,8 @@
 
 #include "report/report_places.h"
 
-#define ARRAY_CNT(a) (sizeof(a) / sizeof((a)[0]))
+#include "base/names.h"
+
 #define BARE_BUF 256
 
 /* Files. The next character must not be a letter, so that "libm" does not match libmysqlclient. */
@@ -436,19 +437,6 @@ static const struct {
 	{ "hashbrown::", "", "HashMap grows" },
 	{ "btree::", "", "BTreeMap grows" },
 };
-
-static bool begins(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
-
-static bool begins_with_one_of(const char *s, const char *const *list, size_t cnt)
-{
-	for (size_t i = 0; i < cnt; i++)
-		if (begins(s, list[i]))
-			return true;
-	return false;
-}
 
 static bool is_module_of(const char *module, const char *const *list, size_t cnt)
 {

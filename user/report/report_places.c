@@ -8,16 +8,9 @@
 #include "report/report_places.h"
 
 #include "base/hmap.h"
+#include "base/names.h"
 
 /* Finds the user's own frames of a stack; report_own_names.c lists those that are not. */
-
-static bool begins_with_own(const struct report *r, const char *text)
-{
-	for (size_t i = 0; i < r->opts->own_cnt; i++)
-		if (!strncmp(text, r->opts->own[i], strlen(r->opts->own[i])))
-			return true;
-	return false;
-}
 
 /* Which rules apply: --own; the tables; the tables in a stack with a runtime's code. */
 enum rules { ASKED, TABLES, MANAGED };
@@ -41,7 +34,9 @@ static bool is_own(const struct report *r, const struct report_frame *f, enum ru
 	const char *name = report_frame_name(r->p, f, buf, sizeof(buf));
 
 	if (rules == ASKED)
-		return begins_with_own(r, module) || begins_with_own(r, report_skip_result(name));
+		return begins_with_one_of(module, r->opts->own, r->opts->own_cnt) ||
+		       begins_with_one_of(report_skip_result(name), r->opts->own,
+					  r->opts->own_cnt);
 	if (!module[0] && name == buf) /* only an address */
 		return false;
 	if (is_jit(module))

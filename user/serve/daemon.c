@@ -46,6 +46,17 @@
 #include "track/session.h"
 #include "track/tracker.h"
 
+/*
+ * Shares: logs once for each process that it has used up its share of a table that all share (see bpf/share.bpf.h),
+ * and what it loses by that. The others lose nothing.
+ */
+struct share_log {
+	struct reader *reader;
+	struct engine *engine;
+	struct hmap told; /* struct ht_image_key -> bit mask of tables */
+	struct hmap next; /* the same, for the images found in this look */
+};
+
 /* The parts, which know each other by this. */
 struct daemon {
 	struct daemon_options opts;
@@ -62,6 +73,7 @@ struct daemon {
 	struct select_rules *tap_rules; /* NULL: no process may be tapped */
 	struct session *session;
 	struct requests *requests;
+	struct requests_parts parts; /* what they ask */
 	struct http_server *http; /* owned by requests */
 	struct follow *follow;
 	struct profiles *profiles;
@@ -72,24 +84,13 @@ struct daemon {
 	struct {
 		struct process_events *events; /* NULL: not available */
 		struct idle_tasks *idle_tasks; /* forgets tasks that ended without saying so */
-		struct share_log *share_log;
+		struct share_log share_log;
 		uint64_t scan_due_ns, scan_least_ns, counters_due_ns, trim_due_ns, shares_due_ns;
 	} ticks;
 	struct slow_files *slow;
 	struct name_cache *names;
 	struct stack_past *stacks; /* NULL: none is kept */
 	struct rows_past *rows; /* likewise */
-};
-
-/*
- * Shares: logs once for each process that it has used up its share of a table that all share (see bpf/share.bpf.h),
- * and what it loses by that. The others lose nothing.
- */
-struct share_log {
-	struct reader *reader;
-	struct engine *engine;
-	struct hmap told; /* struct ht_image_key -> bit mask of tables */
-	struct hmap next; /* the same, for the images found in this look */
 };
 
 static const struct {
@@ -108,29 +109,20 @@ static const struct {
 			     "sizes and lifetimes of its new allocations are incomplete" },
 	[HT_SHARED_INSTANCES] = { "live tasks", "its new tasks are not distinguished" },
 };
-_Static_assert(sizeof(words) / sizeof(*words) == HT_SHARED_CNT, "one for each table");
+_Static_assert(ARRAY_CNT(words) == HT_SHARED_CNT, "one for each table");
 
-static int share_log_new(struct engine *e, struct reader *reader, struct share_log **ret)
+static void share_log_init(struct share_log *s, struct engine *e, struct reader *reader)
 {
-	struct share_log *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return -ENOMEM;
 	s->engine = e;
 	s->reader = reader;
 	hmap_init(&s->told, sizeof(struct ht_image_key));
 	hmap_init(&s->next, sizeof(struct ht_image_key));
-	*ret = s;
-	return 0;
 }
 
-static void share_log_free(struct share_log *s)
+static void share_log_release(struct share_log *s)
 {
-	if (!s)
-		return;
 	hmap_release(&s->told);
 	hmap_release(&s->next);
-	free(s);
 }
 
 static void tell(struct reader *reader, const struct ht_image_key *key,
@@ -219,10 +211,9 @@ static int ticks_open(struct daemon *d)
 	static const struct process_events_ops ops = { on_mmap, on_code, on_lost };
 	int err = idle_tasks_new(d->session->engine, &d->ticks.idle_tasks);
 
-	if (!err)
-		err = share_log_new(d->session->engine, d->reader, &d->ticks.share_log);
 	if (err)
 		return err;
+	share_log_init(&d->ticks.share_log, d->session->engine, d->reader);
 	err = process_events_open(&ops, d, &d->ticks.events);
 	if (err) {
 		log_warn("serve: libraries that are loaded later are found late, because mapping "
@@ -241,9 +232,7 @@ static void on_event(void *ctx, const struct ht_event *event)
 
 	saver_on_event(d->saver, event);
 	tracker_on_event(d->session->tracker, event);
-	if (event->kind == HT_EVENT_EXEC)
-		follow_note_exec(d->follow, (pid_t)event->tgid);
-	if (event->kind != HT_EVENT_FORK || follow_note_fork(d->follow, (pid_t)event->other))
+	if (!follow_on_event(d->follow, event))
 		return;
 	if (due_ns < d->ticks.scan_least_ns)
 		due_ns = d->ticks.scan_least_ns;
@@ -317,7 +306,7 @@ static void on_tick(void *ctx)
 	}
 	if (now >= d->ticks.shares_due_ns) {
 		d->ticks.shares_due_ns = now + SHARES_NS;
-		err = share_log_look(d->ticks.share_log);
+		err = share_log_look(&d->ticks.share_log);
 		if (err)
 			log_debug("serve: cannot read the shares of tables: %s", strerror(-err));
 	}
@@ -516,7 +505,7 @@ int daemon_run(struct daemon *d, enum daemon_wish *ret)
 	slow_files_end_at(d->slow, now_ns() + LAST_NAMES_NS);
 	if (!err)
 		err = saved_last(d);
-	if (!err && pushes_cnt(d->pushes))
+	if (!err && d->opts.pushes.target_cnt)
 		err = push_last(d);
 	if (err)
 		log_error("serve: %s: ending", strerror(-err));
@@ -702,7 +691,8 @@ static int set_up(struct daemon *d)
 	if (!err)
 		err = session_new("serve", d->opts.mode, &d->session);
 	if (!err)
-		err = requests_open(d->opts.listen, d->opts.token_file, &d->requests, &d->http);
+		err = requests_open(d->opts.listen, d->opts.token_file, &d->parts, &d->requests,
+				    &d->http);
 	if (err)
 		return err;
 	err = saver_open(&d->opts.keep, &d->saver);
@@ -732,7 +722,7 @@ static void on_wait(void *ctx)
 /* Start the parts that need each other. */
 static void start(struct daemon *d)
 {
-	const struct requests_parts parts = {
+	d->parts = (struct requests_parts){
 		.tracker = d->session->tracker,
 		.source = &d->source,
 		.follow = d->follow,
@@ -741,9 +731,7 @@ static void start(struct daemon *d)
 		.pushes = d->pushes,
 		.saver = d->saver,
 	};
-
 	saver_start(d->saver, &d->source, d->loop);
-	requests_start(d->requests, &parts);
 	guardian_while_waiting(d->guardian, on_wait, d);
 	engine_while_waiting(d->session->engine, on_wait, d);
 }
@@ -840,9 +828,6 @@ static void change_budget(struct daemon *d, const struct daemon_options *opts)
 
 int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts)
 {
-	/* These stay: they need a new start. */
-	enum probes_source source = d->opts.source;
-	enum sharing sharing = d->opts.sharing;
 	struct select_rules *rules = NULL;
 	struct err why;
 	int err = select_rules_new(&opts->select, &rules, &why);
@@ -860,8 +845,6 @@ int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts)
 	change_budget(d, opts);
 	saver_change(d->saver, &opts->keep);
 	d->opts = *opts;
-	d->opts.source = source;
-	d->opts.sharing = sharing;
 	ticks_scan(d);
 	return 0;
 }
@@ -880,7 +863,7 @@ void daemon_close(struct daemon *d)
 	follow_free(d->follow);
 	process_events_close(d->ticks.events);
 	idle_tasks_free(d->ticks.idle_tasks);
-	share_log_free(d->ticks.share_log);
+	share_log_release(&d->ticks.share_log);
 	live_view_free(d->live_view);
 	stack_past_free(d->stacks);
 	rows_past_free(d->rows);

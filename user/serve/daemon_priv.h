@@ -12,7 +12,6 @@
 #include "serve/daemon.h"
 
 struct follow;
-struct http_answer;
 struct http_exchange;
 struct http_server;
 struct live_view;
@@ -55,13 +54,11 @@ struct requests_parts {
 /*
  * Call before anything is attached: the port may be in use, which is logged on stderr, as are faults of the token.
  * listen is as in http/http.h; token_file may be NULL: none. The server is owned by
- * the requests.
+ * the requests. parts is kept by reference, and filled before the server runs for the first time. What it points to must
+ * stay as long as the server runs, and profiles until requests_close().
  */
-int requests_open(const char *listen, const char *token_file, struct requests **ret,
-		  struct http_server **ret_server);
-/* Call before the server runs for the first time. parts is copied. What it points to must stay as long as the
- * server runs, and profiles until requests_close(). */
-void requests_start(struct requests *as, const struct requests_parts *parts);
+int requests_open(const char *listen, const char *token_file, const struct requests_parts *parts,
+		  struct requests **ret, struct http_server **ret_server);
 /* Answers waiting requests that the server ends. */
 void requests_close(struct requests *as);
 
@@ -84,9 +81,7 @@ int profiles_new(const struct result_source *src, struct pushes *pushes, struct 
 void profiles_free(struct profiles *p);
 
 /* Take over the exchange and what comes with the request, and hold or answer it. */
-void profiles_request(struct profiles *p, struct http_exchange *x, const struct result_request *r);
-/* Fill in type and file name of the answer to a request for a profile. */
-void profile_answer_type(const struct result_request *r, struct http_answer *ret);
+void profiles_request(struct profiles *p, struct http_exchange *x, struct result_request *r);
 /* Forget a client that has gone. */
 void profiles_abandon(struct profiles *p, struct http_exchange *x);
 

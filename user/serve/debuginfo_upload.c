@@ -8,12 +8,11 @@
 #include "serve/debuginfo_upload.h"
 
 #include <poll.h>
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
 
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/vec.h"
 #include "debuginfo.pb-c.h"
 #include "elf/elf_file.h"
@@ -312,7 +311,6 @@ struct file {
 struct debuginfo_upload {
 	struct debuginfo_upload_options opts;
 	struct push_http *http;
-	int timer_fd;
 	VEC(struct file) files;
 	struct hmap idx; /* build id -> index */
 	size_t next; /* where the search for the next file begins */
@@ -540,20 +538,17 @@ static void on_finished(struct debuginfo_upload *u)
 	settle(u, FILE_UPLOADED);
 }
 
-static void on_success(struct debuginfo_upload *u)
+static void on_success(struct debuginfo_upload *u, const struct push_answer *answer)
 {
-	size_t bytes;
-	const uint8_t *answer = push_http_answer(u->http, &bytes);
-
 	switch (u->step) {
 	case STEP_SHOULD:
-		on_should(u, answer, bytes);
+		on_should(u, answer->body, answer->body_bytes);
 		break;
 	case STEP_INITIATE:
-		on_instructions(u, answer, bytes);
+		on_instructions(u, answer->body, answer->body_bytes);
 		break;
 	case STEP_SEND:
-		on_sent(u, answer, bytes);
+		on_sent(u, answer->body, answer->body_bytes);
 		break;
 	case STEP_FINISHED:
 		on_finished(u);
@@ -568,7 +563,7 @@ static void on_done(void *ctx, const struct push_answer *answer)
 	struct debuginfo_upload *u = ctx;
 
 	if (answer->verdict == PUSH_SENT) {
-		on_success(u);
+		on_success(u, answer);
 		return;
 	}
 	if (answer->grpc_status == GRPC_UNIMPLEMENTED && u->step == STEP_SHOULD) {
@@ -606,7 +601,6 @@ static bool find_next(struct debuginfo_upload *u, uint64_t now)
 static void set_timer(struct debuginfo_upload *u)
 {
 	uint64_t next = 0;
-	struct itimerspec when = { 0 };
 
 	if (u->step == STEP_NONE && !u->stats.is_unknown) {
 		next = u->state_cnt[FILE_WAITING] ? u->pause_ns : 0;
@@ -614,9 +608,7 @@ static void set_timer(struct debuginfo_upload *u)
 		if (!next && u->state_cnt[FILE_KNOWN] + u->state_cnt[FILE_REFUSED])
 			next = now_ns() + u->opts.ask_again_ns / 4 + 1;
 	}
-	when.it_value.tv_sec = (time_t)(next / NS_PER_S);
-	when.it_value.tv_nsec = (long)(next % NS_PER_S);
-	timerfd_settime(u->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
+	push_http_wake_at(u->http, next);
 }
 
 static void start_next(struct debuginfo_upload *u)
@@ -630,13 +622,11 @@ static void start_next(struct debuginfo_upload *u)
 		begin(u, STEP_SHOULD);
 }
 
-void debuginfo_upload_run(struct debuginfo_upload *u)
+static void on_ready(void *ctx, int fd)
 {
-	uint64_t expirations;
+	struct debuginfo_upload *u = ctx;
 
-	/* EAGAIN: a socket was readable. The clock shows what is due. */
-	if (read(u->timer_fd, &expirations, sizeof(expirations)) < 0)
-		expirations = 0;
+	(void)fd;
 	push_http_run(u->http);
 	start_next(u);
 	set_timer(u);
@@ -693,17 +683,6 @@ void debuginfo_upload_stats(const struct debuginfo_upload *u, struct debuginfo_u
 	ret->waiting_cnt = u->state_cnt[FILE_WAITING];
 }
 
-static int open_timer(struct debuginfo_upload *u)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.fd = -1 };
-
-	u->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (u->timer_fd < 0)
-		return -errno;
-	return epoll_ctl(push_http_fd(u->http), EPOLL_CTL_ADD, u->timer_fd, &event) < 0 ? -errno :
-											  0;
-}
-
 int debuginfo_upload_open(const struct debuginfo_upload_options *opts,
 			  struct debuginfo_upload **ret)
 {
@@ -713,11 +692,11 @@ int debuginfo_upload_open(const struct debuginfo_upload_options *opts,
 	if (!u)
 		return -ENOMEM;
 	u->opts = *opts;
-	u->timer_fd = u->reduced.fd = -1;
+	u->reduced.fd = -1;
 	hmap_init(&u->idx, 2 * BUILD_ID_BYTES_CAP + 1);
 	err = push_http_open(&opts->http, on_done, u, &u->http);
 	if (!err)
-		err = open_timer(u);
+		err = loop_watch(opts->loop, push_http_fd(u->http), on_ready, u);
 	if (err)
 		debuginfo_upload_close(u);
 	else
@@ -729,21 +708,16 @@ void debuginfo_upload_close(struct debuginfo_upload *u)
 {
 	if (!u)
 		return;
+	if (u->http)
+		loop_unwatch(u->opts.loop, push_http_fd(u->http));
 	push_http_close(u->http); /* first: it reads the stream */
 	release_current(u);
 	vec_release(&u->files);
 	hmap_release(&u->idx);
-	if (u->timer_fd >= 0)
-		close(u->timer_fd);
 	free(u);
 }
 
-void debuginfo_upload_set_identity(struct debuginfo_upload *u, const struct push_http_options *opts)
+void debuginfo_upload_set_identity(struct debuginfo_upload *u, const struct push_identity *identity)
 {
-	push_http_set_identity(u->http, opts);
-}
-
-int debuginfo_upload_fd(const struct debuginfo_upload *u)
-{
-	return push_http_fd(u->http);
+	push_http_set_identity(u->http, identity);
 }

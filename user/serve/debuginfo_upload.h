@@ -3,9 +3,8 @@
  * debuginfo_upload.h - sends debug information to one Parca server: it asks once about each build id that is
  * offered, and sends what the server wants, one file after the other, in the background.
  *
- * Nothing here waits for the network: the caller puts debuginfo_upload_fd() into its epoll loop and calls
- * debuginfo_upload_run() when it is readable. A file is read a piece at a time while it is sent (at most
- * PUSH_HTTP_LONG_SPEED), reduced to names and lines, and never held in memory. Failed requests are
+ * Nothing here waits for the network: it runs in the caller's loop. A file is read a piece at a time while it is sent (at
+ * most PUSH_HTTP_LONG_SPEED), reduced to names and lines, and never held in memory. Failed requests are
  * tried again as profiles are (push_queue.h). Nothing is remembered on disk: after a restart the server says what
  * it has.
  *
@@ -16,6 +15,8 @@
 
 #include "base/std.h"
 #include "serve/push_http.h"
+
+struct loop;
 
 /*
  * The calls of Parca's DebuginfoService as bytes: requests framed for gRPC,
@@ -92,6 +93,7 @@ ssize_t debuginfo_stream_read(struct debuginfo_stream *s, void *buf, size_t byte
 #define DEBUGINFO_FILES_CAP 16384
 
 struct debuginfo_upload_options {
+	struct loop *loop;
 	struct push_http_options http;
 	uint64_t file_bytes_max; /* larger ones are not sent */
 	uint64_t retry_min_ns, retry_max_ns;
@@ -121,7 +123,7 @@ struct debuginfo_upload_stats {
 
 struct debuginfo_upload;
 
-/* Set all but http.target, open_file and ctx. */
+/* Set all but loop, http.target, open_file and ctx. */
 extern const struct debuginfo_upload_options debuginfo_upload_defaults;
 int debuginfo_upload_open(const struct debuginfo_upload_options *opts,
 			  struct debuginfo_upload **ret);
@@ -129,9 +131,7 @@ int debuginfo_upload_open(const struct debuginfo_upload_options *opts,
 void debuginfo_upload_close(struct debuginfo_upload *u);
 /* As push_http_set_identity(). */
 void debuginfo_upload_set_identity(struct debuginfo_upload *u,
-				   const struct push_http_options *opts);
-int debuginfo_upload_fd(const struct debuginfo_upload *u);
-void debuginfo_upload_run(struct debuginfo_upload *u);
+				   const struct push_identity *identity);
 
 /* Offer a build id; cheap when it is known already. -ENOMEM; "" and texts too long for a build id are ignored. */
 int debuginfo_upload_offer(struct debuginfo_upload *u, const char *build_id);

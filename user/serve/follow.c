@@ -29,6 +29,7 @@
 #include "base/loop.h"
 #include "base/vec.h"
 #include "guardian/guardian.h"
+#include "heaptap/abi.h"
 #include "kernel/engine.h"
 #include "kernel/features.h"
 #include "proc/proc_text.h"
@@ -130,10 +131,6 @@ struct follow {
 	bool returns_are_safe; /* under seccomp: see kernel/features.h */
 };
 
-struct seen_list {
-	VEC(struct seen) seen;
-};
-
 /* -ESRCH: the reason was logged. */
 static int find_named(struct reader *reader, pid_t pid, enum log_level level, struct seen *ret)
 {
@@ -204,7 +201,6 @@ int follow_new(struct engine *e, struct tracker *t, const struct follow_options 
 	       struct follow **ret)
 {
 	struct follow *f = calloc(1, sizeof(*f));
-	ssize_t n;
 	int err = 0;
 
 	if (!f)
@@ -217,8 +213,7 @@ int follow_new(struct engine *e, struct tracker *t, const struct follow_options 
 	f->log = f->busy_log = (struct log_limit){ .every_ns = LOG_EVERY_NS, .burst = 1 };
 	hmap_init(&f->idx, sizeof(uint32_t));
 	follow_room_init(&f->room, HT_TARGETS_CAP);
-	n = readlink("/proc/self/exe", f->own_exe, sizeof(f->own_exe) - 1);
-	f->own_exe[n > 0 ? n : 0] = '\0';
+	proc_read_link(0, "exe", f->own_exe, sizeof(f->own_exe));
 	if (seccomp_probe_returns(&f->returns_are_safe))
 		f->returns_are_safe = true; /* as `record` assumes */
 	renew_throw_limit(f);
@@ -630,20 +625,20 @@ static bool find_named_again(const struct follow *f, pid_t pid, struct seen *ret
 int follow_select(struct follow *f, const struct select_rules *rules, const pid_t *pids,
 		  size_t pid_cnt)
 {
-	struct seen_list named = { 0 };
+	struct follow fresh = { 0 };
 	size_t kept = 0;
 	struct seen s;
-	int err = vec_reserve(&named.seen, pid_cnt);
+	int err = vec_reserve(&fresh.named, pid_cnt);
 
 	if (err)
 		return err;
 	for (size_t i = 0; i < pid_cnt; i++)
 		if (find_named_again(f, pids[i], &s))
-			named.seen.data[named.seen.cnt++] = s;
+			fresh.named.data[fresh.named.cnt++] = s;
 	vec_release(&f->named);
-	f->named.data = named.seen.data;
-	f->named.cnt = named.seen.cnt;
-	f->named.cap = named.seen.cap;
+	f->named.data = fresh.named.data;
+	f->named.cnt = fresh.named.cnt;
+	f->named.cap = fresh.named.cap;
 	f->size_counts = select_needs(rules).min_rss_bytes > select_needs(f->rules).min_rss_bytes;
 	f->rules = rules;
 	/* Refused processes and those without an allocator are tried again, and all are checked. */
@@ -674,7 +669,8 @@ void follow_note(struct follow *f, pid_t pid)
 		f->has_lost_notes = true;
 }
 
-bool follow_note_fork(struct follow *f, pid_t child)
+/* A forked child. false: there are too many to be noted. */
+static bool note_fork(struct follow *f, pid_t child)
 {
 	const struct forked forked = { child, now_ns() + FORKED_NS };
 
@@ -682,7 +678,8 @@ bool follow_note_fork(struct follow *f, pid_t child)
 	       (f->forked.cnt < NOTED_CAP && !vec_push(&f->forked, forked));
 }
 
-void follow_note_exec(struct follow *f, pid_t pid)
+/* The next scan checks it closely. */
+static void note_exec(struct follow *f, pid_t pid)
 {
 	struct seen *known = find_seen(f, pid);
 
@@ -692,6 +689,13 @@ void follow_note_exec(struct follow *f, pid_t pid)
 		if (known->is_selected && !known->is_refused)
 			(void)read_address_limit(f, known);
 	}
+}
+
+bool follow_on_event(struct follow *f, const struct ht_event *event)
+{
+	if (event->kind == HT_EVENT_EXEC)
+		note_exec(f, (pid_t)event->tgid);
+	return event->kind == HT_EVENT_FORK && !note_fork(f, (pid_t)event->other);
 }
 
 void follow_note_lost(struct follow *f)

@@ -21,6 +21,7 @@
 struct engine;
 struct follow;
 struct guardian;
+struct ht_event;
 struct reader;
 struct select_rules;
 struct tracker;
@@ -51,10 +52,9 @@ int follow_scan(struct follow *f);
 /* Note that a process has mapped a file executable. Cheap; follow_look() checks the noted processes. */
 void follow_note(struct follow *f, pid_t pid);
 int follow_look(struct follow *f);
-/* Note that a followed process has forked. Likewise; false: there are too many to be noted, and only a scan finds them. */
-bool follow_note_fork(struct follow *f, pid_t child);
-/* Note that a followed process executes another program: the next scan checks it closely. */
-void follow_note_exec(struct follow *f, pid_t pid);
+/* Note that a followed process has forked, or executes another program. true: there are too many children to be noted, and
+ * only a scan finds them. */
+bool follow_on_event(struct follow *f, const struct ht_event *event);
 /* Note that some notes were lost: the next scan checks every process closely. */
 void follow_note_lost(struct follow *f);
 /* CPU time of heaptap so far: of main, its guardian, its reader, and all children that have ended. */

@@ -481,17 +481,9 @@ static int add_row(struct maker *m, const struct snapshot_row *row)
 	return 0;
 }
 
-static int by_process(const void *a, const void *b)
-{
-	const struct keyed_cell *l = a, *r = b;
-
-	return (l->process > r->process) - (l->process < r->process);
-}
-
 static void group_cells(struct maker *m)
 {
-	if (m->cells.cnt)
-		qsort(m->cells.data, m->cells.cnt, sizeof(*m->cells.data), by_process);
+	vec_sort_by(&m->cells, process);
 	for (size_t i = 0; i < m->cells.cnt; i++) {
 		struct facts *f = &m->facts.data[m->cells.data[i].process];
 

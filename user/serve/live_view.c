@@ -37,25 +37,6 @@ struct rows_watch {
 	uint64_t rest_until_ns, keep_due_ns;
 };
 
-static int rows_watch_new(uint64_t interval_ns, struct rows_watch **ret)
-{
-	struct rows_watch *w = calloc(1, sizeof(*w));
-
-	if (!w)
-		return -ENOMEM;
-	w->interval_ns = interval_ns;
-	*ret = w;
-	return 0;
-}
-
-static void rows_watch_free(struct rows_watch *w)
-{
-	if (!w)
-		return;
-	rows_reader_give_up(&w->reader, "");
-	free(w);
-}
-
 static bool is_followed(const struct rows_watch *w, const struct result_source *src)
 {
 	return tracker_follows(src->tracker, w->pid) && result_image(src, w->pid) == w->image;
@@ -429,7 +410,7 @@ struct live_view {
 	struct series_table *book;
 	struct target_memory *memory;
 	struct inuse_past *past;
-	struct rows_watch *rows_watch;
+	struct rows_watch rows_watch;
 	struct live_processes processes;
 	struct live_files files;
 	struct serve_counter losses[LEDGER_LINE_CNT], lost_bytes[1];
@@ -452,13 +433,12 @@ int live_view_new(const struct result_source *src, const struct daemon_options *
 	lv->src = *src;
 	lv->live_cap = opts->live_cap;
 	lv->stack_cap = opts->stack_cap;
+	lv->rows_watch.interval_ns = opts->rows_interval_ns;
 	err = series_table_new(opts->metrics_scopes, &lv->book);
 	if (!err)
 		err = target_memory_new(&lv->memory);
 	if (!err)
 		err = inuse_past_new(&lv->past);
-	if (!err)
-		err = rows_watch_new(opts->rows_interval_ns, &lv->rows_watch);
 	if (err)
 		live_view_free(lv);
 	else
@@ -475,7 +455,7 @@ void live_view_free(struct live_view *lv)
 	series_table_free(lv->book);
 	target_memory_free(lv->memory);
 	inuse_past_free(lv->past);
-	rows_watch_free(lv->rows_watch);
+	rows_reader_give_up(&lv->rows_watch.reader, "");
 	free(lv);
 }
 
@@ -616,5 +596,5 @@ void live_view_tick(struct live_view *lv)
 			  "%s",
 			  strerror(-err));
 	target_memory_work(lv->memory, lv->src.reader);
-	rows_watch_tick(lv->rows_watch, &lv->src);
+	rows_watch_tick(&lv->rows_watch, &lv->src);
 }

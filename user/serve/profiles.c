@@ -222,6 +222,24 @@ static int waiters_check(const struct profiles *p, bool for_long, struct err *wh
 		       p->waiters.cnt < WAITERS_CAP ? ", half of them with seconds= above 60" : "");
 }
 
+/* Fill in type and file name. */
+static void set_type(const struct result_request *r, struct http_answer *ret)
+{
+	ret->has_script = r->endpoint == ENDPOINT_VIEWER || r->endpoint == ENDPOINT_PROCESS ||
+			  (r->endpoint == ENDPOINT_DIFF && !r->is_json && !r->is_plain);
+	if (r->endpoint == ENDPOINT_GROWTH || r->is_json)
+		ret->type = "application/json";
+	else if (ret->has_script)
+		ret->type = "text/html; charset=utf-8";
+	if (r->is_text || (r->endpoint != ENDPOINT_HEAP && r->endpoint != ENDPOINT_ALLOCS))
+		return; /* text/plain */
+	ret->type = "application/octet-stream";
+	if (r->endpoint == ENDPOINT_HEAP)
+		ret->file_name = r->seconds ? "heap-delta" : "heap";
+	else
+		ret->file_name = r->seconds ? "allocs-delta" : "allocs";
+}
+
 /* Answer with the page without its stacks. */
 static void answer_page(const struct waiter *w)
 {
@@ -231,7 +249,7 @@ static void answer_page(const struct waiter *w)
 	struct http_answer a = { .status = 200 };
 	char *text;
 
-	profile_answer_type(&w->request, &a);
+	set_type(&w->request, &a);
 	if (asprintf(&text, "%.*s%s%s", (int)(place - page), page, why,
 		     place + strlen(PROCESS_PAGE_STACKS)) < 0) {
 		http_error(w->x, 500, "out of memory\n");
@@ -268,7 +286,7 @@ static int set_up(struct profiles *p, struct waiter *w, struct err *why)
 	return 0;
 }
 
-void profiles_request(struct profiles *p, struct http_exchange *x, const struct result_request *r)
+static void hold(struct profiles *p, struct http_exchange *x, const struct result_request *r)
 {
 	struct waiter w = {
 		.x = x, .request = *r, .due_ns = now_ns(), .lane = LANE_QUICK, .file = -1
@@ -288,6 +306,20 @@ void profiles_request(struct profiles *p, struct http_exchange *x, const struct 
 	else
 		http_error(x, err == -EBUSY ? 503 : 500, "%s\n", why.text);
 	result_request_release(&w.request);
+}
+
+void profiles_request(struct profiles *p, struct http_exchange *x, struct result_request *r)
+{
+	struct http_answer head = { .status = 200, .fd = -1 };
+
+	if (!http_request(x)->is_head) {
+		hold(p, x, r);
+		return;
+	}
+	/* without making the profile */
+	set_type(r, &head);
+	http_reply(x, &head);
+	result_request_release(r);
 }
 
 static void remove_waiter(struct profiles *p, size_t i)
@@ -518,23 +550,6 @@ static void answer_failure(const struct profiles *p, struct http_exchange *x,
 		http_error(x, 500, "cannot make the profile: %s\n", strerror(-err));
 }
 
-void profile_answer_type(const struct result_request *r, struct http_answer *ret)
-{
-	ret->has_script = r->endpoint == ENDPOINT_VIEWER || r->endpoint == ENDPOINT_PROCESS ||
-			  (r->endpoint == ENDPOINT_DIFF && !r->is_json && !r->is_plain);
-	if (r->endpoint == ENDPOINT_GROWTH || r->is_json)
-		ret->type = "application/json";
-	else if (ret->has_script)
-		ret->type = "text/html; charset=utf-8";
-	if (r->is_text || (r->endpoint != ENDPOINT_HEAP && r->endpoint != ENDPOINT_ALLOCS))
-		return; /* text/plain */
-	ret->type = "application/octet-stream";
-	if (r->endpoint == ENDPOINT_HEAP)
-		ret->file_name = r->seconds ? "heap-delta" : "heap";
-	else
-		ret->file_name = r->seconds ? "allocs-delta" : "allocs";
-}
-
 static void answer_file(const struct profiles *p, const struct waiter *w, const struct file *f,
 			int err)
 {
@@ -552,7 +567,7 @@ static void answer_file(const struct profiles *p, const struct waiter *w, const 
 		answer_failure(p, w->x, &w->request, err);
 		return;
 	}
-	profile_answer_type(&w->request, &a);
+	set_type(&w->request, &a);
 	http_reply(w->x, &a);
 }
 

@@ -25,11 +25,9 @@ struct push_http {
 	CURLM *multi;
 	CURL *easy;
 	struct curl_slist *headers; /* of the request in progress */
-	int epoll_fd, timer_fd;
+	int epoll_fd, timer_fd, wake_fd; /* libcurl's timer, the caller's */
 	bool is_busy;
-	struct push_http_call call; /* the request in progress; all 0: the target's own */
-	uint64_t timeout_ns; /* of that request */
-	size_t send_bytes; /* of its body, if that is in memory */
+	struct push_http_call call; /* the request in progress */
 	struct push_grpc grpc;
 	char body[BODY_KEPT];
 	size_t body_bytes; /* received in all */
@@ -41,9 +39,12 @@ int push_http_fd(const struct push_http *h)
 	return h->epoll_fd;
 }
 
-bool push_http_is_busy(const struct push_http *h)
+void push_http_wake_at(struct push_http *h, uint64_t due_ns)
 {
-	return h->is_busy;
+	const struct itimerspec when = { .it_value = { (time_t)(due_ns / NS_PER_S),
+						       (long)(due_ns % NS_PER_S) } };
+
+	timerfd_settime(h->wake_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *known)
@@ -120,12 +121,13 @@ static int add_header(struct push_http *h, const char *line)
 
 static int add_credentials(struct push_http *h)
 {
+	const struct push_identity *id = &h->opts.identity;
 	char secret[PUSH_SECRET_MAX], line[PUSH_SECRET_MAX + 64];
 	struct err why;
 	int err = 0;
 
-	if (h->opts.token_file) {
-		err = push_secret_read(h->opts.token_file, secret, &why);
+	if (id->token_file) {
+		err = push_secret_read(id->token_file, secret, &why);
 		if (!err) {
 			snprintf(line, sizeof(line), "authorization: Bearer %s", secret);
 			err = add_header(h, line);
@@ -133,8 +135,8 @@ static int add_credentials(struct push_http *h)
 			log_warn("%s", why.text);
 		}
 	}
-	if (!err && h->opts.basic_file) {
-		err = push_secret_read(h->opts.basic_file, secret, &why);
+	if (!err && id->basic_file) {
+		err = push_secret_read(id->basic_file, secret, &why);
 		if (err) {
 			log_warn("%s", why.text);
 		} else {
@@ -145,8 +147,8 @@ static int add_credentials(struct push_http *h)
 	}
 	explicit_bzero(secret, sizeof(secret));
 	explicit_bzero(line, sizeof(line));
-	if (!err && h->opts.tenant) {
-		snprintf(line, sizeof(line), "x-scope-orgid: %s", h->opts.tenant);
+	if (!err && id->tenant) {
+		snprintf(line, sizeof(line), "x-scope-orgid: %s", id->tenant);
 		err = add_header(h, line);
 	}
 	return err;
@@ -154,7 +156,7 @@ static int add_credentials(struct push_http *h)
 
 static int set_headers(struct push_http *h)
 {
-	uint64_t timeout_ns = h->call.read ? PUSH_HTTP_LONG_NS : h->timeout_ns;
+	uint64_t timeout_ns = h->call.read ? PUSH_HTTP_LONG_NS : h->call.timeout_ns;
 	char line[64];
 	int err;
 
@@ -187,7 +189,7 @@ static size_t on_read(char *buf, size_t size, size_t n, void *ctx)
 	return got < 0 ? CURL_READFUNC_ABORT : (size_t)got;
 }
 
-static CURLcode set_up_body(struct push_http *h, const void *body, size_t bytes)
+static CURLcode set_up_body(struct push_http *h)
 {
 	CURL *e = h->easy;
 	CURLcode rc = CURLE_OK;
@@ -197,8 +199,8 @@ static CURLcode set_up_body(struct push_http *h, const void *body, size_t bytes)
 	else
 		CURL_SET(rc, e, CURLOPT_UPLOAD, 1L);
 	if (!h->call.read) {
-		CURL_SET(rc, e, CURLOPT_POSTFIELDS, body);
-		CURL_SET(rc, e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)bytes);
+		CURL_SET(rc, e, CURLOPT_POSTFIELDS, h->call.body);
+		CURL_SET(rc, e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)h->call.body_bytes);
 		return rc;
 	}
 	CURL_SET(rc, e, CURLOPT_READFUNCTION, on_read);
@@ -224,19 +226,13 @@ static CURLcode set_up_limits(struct push_http *h)
 	CURL_SET(rc, e, CURLOPT_QUICK_EXIT, 1L);
 #endif
 	if (!h->call.read) {
-		CURL_SET(rc, e, CURLOPT_TIMEOUT_MS, (long)(h->timeout_ns / NS_PER_MS));
+		CURL_SET(rc, e, CURLOPT_TIMEOUT_MS, (long)(h->call.timeout_ns / NS_PER_MS));
 		return rc;
 	}
 	CURL_SET(rc, e, CURLOPT_TIMEOUT_MS, (long)(PUSH_HTTP_LONG_NS / NS_PER_MS));
 	CURL_SET(rc, e, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	CURL_SET(rc, e, CURLOPT_LOW_SPEED_TIME, timeout_ms / 1000 + 1);
 	return rc;
-}
-
-/* NULL: libcurl's own file, or none at all. */
-static const char *ca_file(const struct push_http_options *opts)
-{
-	return opts->ca_file ? opts->ca_file : curl_setup_ca_file();
 }
 
 /* Make the address of another gRPC call of the same server: path is "/SERVICE/METHOD". */
@@ -250,7 +246,7 @@ static void push_target_call_url(const struct push_target *t, const char *path,
 }
 
 /* Set everything but the headers anew for each request: the previous one may have been of another kind. */
-static int set_up_easy(struct push_http *h, const void *body, size_t bytes)
+static int set_up_easy(struct push_http *h)
 {
 	const struct push_target *t = &h->opts.target;
 	long version = h->call.put_url	     ? CURL_HTTP_VERSION_1_1 :
@@ -263,9 +259,9 @@ static int set_up_easy(struct push_http *h, const void *body, size_t bytes)
 
 	curl_easy_reset(e);
 	/* An address from the server must not lead to anything else. */
-	rc = curl_setup(e, t->is_tls, h->opts.ca_file, h->error);
+	rc = curl_setup(e, t->is_tls, h->opts.identity.ca_file, h->error);
 	if (rc == CURLE_OK)
-		rc = set_up_body(h, body, bytes);
+		rc = set_up_body(h);
 	if (rc == CURLE_OK)
 		rc = set_up_limits(h);
 	if (h->call.grpc_path)
@@ -292,19 +288,29 @@ static int set_up_easy(struct push_http *h, const void *body, size_t bytes)
 	return rc == CURLE_OK ? 0 : -ENOTSUP;
 }
 
-static int set_up_multi(struct push_http *h)
+static int open_timer(const struct push_http *h, int *ret_fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };
+
+	*ret_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (*ret_fd < 0)
+		return -errno;
+	event.data.fd = *ret_fd;
+	return epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, *ret_fd, &event) < 0 ? -errno : 0;
+}
+
+static int set_up_multi(struct push_http *h)
+{
+	int err;
 
 	h->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (h->epoll_fd < 0)
 		return -errno;
-	h->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (h->timer_fd < 0)
-		return -errno;
-	event.data.fd = h->timer_fd;
-	if (epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->timer_fd, &event) < 0)
-		return -errno;
+	err = open_timer(h, &h->timer_fd);
+	if (!err)
+		err = open_timer(h, &h->wake_fd);
+	if (err)
+		return err;
 	h->multi = curl_multi_init();
 	h->easy = curl_easy_init();
 	if (!h->multi || !h->easy)
@@ -314,7 +320,7 @@ static int set_up_multi(struct push_http *h)
 	curl_multi_setopt(h->multi, CURLMOPT_TIMERFUNCTION, on_timer);
 	curl_multi_setopt(h->multi, CURLMOPT_TIMERDATA, h);
 	curl_multi_setopt(h->multi, CURLMOPT_MAXCONNECTS, 1L);
-	return set_up_easy(h, NULL, 0);
+	return set_up_easy(h);
 }
 
 static bool is_local(const char *host)
@@ -335,7 +341,7 @@ bool push_tenant_is_valid(const char *tenant)
 
 static void warn_of_clear_secrets(const struct push_http_options *opts)
 {
-	if ((opts->token_file || opts->basic_file) && !opts->target.is_tls &&
+	if ((opts->identity.token_file || opts->identity.basic_file) && !opts->target.is_tls &&
 	    !is_local(opts->target.host))
 		log_warn(
 			"push: others on the network can read the token or password, because '%s' has no "
@@ -346,21 +352,19 @@ static void warn_of_clear_secrets(const struct push_http_options *opts)
 /* Warn early: the request would fail with "unable to get local issuer certificate", which does not say what to do. */
 static void warn_of_no_authorities(const struct push_http_options *opts)
 {
-	if (opts->target.is_tls && !ca_file(opts) && !curl_version_info(CURLVERSION_NOW)->cainfo)
+	if (opts->target.is_tls && !opts->identity.ca_file && !curl_has_authorities())
 		log_warn("push: this machine has no CA certificates, so '%s' cannot be trusted; "
 			 "install ca-certificates, or give --push-ca-file FILE",
 			 opts->target.name);
 }
 
-void push_http_set_identity(struct push_http *h, const struct push_http_options *opts)
+void push_http_set_identity(struct push_http *h, const struct push_identity *identity)
 {
-	bool is_new = (opts->token_file && !h->opts.token_file) ||
-		      (opts->basic_file && !h->opts.basic_file);
+	const struct push_identity *old = &h->opts.identity;
+	bool is_new = (identity->token_file && !old->token_file) ||
+		      (identity->basic_file && !old->basic_file);
 
-	h->opts.token_file = opts->token_file;
-	h->opts.basic_file = opts->basic_file;
-	h->opts.tenant = opts->tenant;
-	h->opts.ca_file = opts->ca_file;
+	h->opts.identity = *identity;
 	if (is_new)
 		warn_of_clear_secrets(&h->opts);
 }
@@ -381,9 +385,9 @@ int push_http_open(const struct push_http_options *opts, push_http_done_fn done,
 	h->opts = *opts;
 	h->done = done;
 	h->ctx = ctx;
-	h->epoll_fd = h->timer_fd = -1;
+	h->epoll_fd = h->timer_fd = h->wake_fd = -1;
 	err = 0;
-	if (opts->tenant && !push_tenant_is_valid(opts->tenant)) {
+	if (opts->identity.tenant && !push_tenant_is_valid(opts->identity.tenant)) {
 		log_error("push: the tenant is empty, too long, or has control characters in it");
 		err = -EINVAL;
 	}
@@ -413,19 +417,24 @@ void push_http_close(struct push_http *h)
 	curl_slist_free_all(h->headers);
 	if (h->timer_fd >= 0)
 		close(h->timer_fd);
+	if (h->wake_fd >= 0)
+		close(h->wake_fd);
 	if (h->epoll_fd >= 0)
 		close(h->epoll_fd);
 	free(h);
 	curl_global_cleanup();
 }
 
-static int start(struct push_http *h, const void *body, size_t bytes, uint64_t timeout_ns)
+int push_http_call(struct push_http *h, const struct push_http_call *call)
 {
 	int err;
 
-	h->timeout_ns = timeout_ns;
-	h->send_bytes = h->call.read ? 0 : bytes;
-	err = set_up_easy(h, body, bytes);
+	if (h->is_busy)
+		return -EBUSY;
+	h->call = *call;
+	if (!h->call.timeout_ns)
+		h->call.timeout_ns = h->opts.timeout_ns;
+	err = set_up_easy(h);
 	if (!err)
 		err = set_headers(h);
 	if (err)
@@ -441,35 +450,13 @@ static int start(struct push_http *h, const void *body, size_t bytes, uint64_t t
 	return 0;
 }
 
-int push_http_send(struct push_http *h, const void *body, size_t bytes, uint64_t timeout_ns)
-{
-	if (h->is_busy)
-		return -EBUSY;
-	memset(&h->call, 0, sizeof(h->call));
-	return start(h, body, bytes, timeout_ns);
-}
-
-int push_http_call(struct push_http *h, const struct push_http_call *call)
-{
-	if (h->is_busy)
-		return -EBUSY;
-	h->call = *call;
-	return start(h, call->body, call->body_bytes, h->opts.timeout_ns);
-}
-
-const uint8_t *push_http_answer(const struct push_http *h, size_t *ret_bytes)
-{
-	*ret_bytes = h->body_bytes < BODY_KEPT ? h->body_bytes : BODY_KEPT;
-	return (const uint8_t *)h->body;
-}
-
 /* Only a part of the body was taken: the cause may be the network, or the body. */
 static bool is_too_slow(const struct push_http *h, CURLcode rc)
 {
 	curl_off_t sent = 0;
 
 	curl_easy_getinfo(h->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
-	return rc == CURLE_OPERATION_TIMEDOUT && sent > 0 && (uint64_t)sent < h->send_bytes;
+	return rc == CURLE_OPERATION_TIMEDOUT && sent > 0 && (uint64_t)sent < h->call.body_bytes;
 }
 
 static uint32_t wanted_pause_s(const struct push_http *h, long status)
@@ -484,6 +471,7 @@ static uint32_t wanted_pause_s(const struct push_http *h, long status)
 
 static void answer_of(const struct push_http *h, CURLcode rc, struct push_answer *ret)
 {
+	size_t kept_bytes = h->body_bytes < BODY_KEPT ? h->body_bytes : BODY_KEPT;
 	long status = 0;
 
 	curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -498,9 +486,10 @@ static void answer_of(const struct push_http *h, CURLcode rc, struct push_answer
 	} else if (h->opts.target.kind == PUSH_PARCA) {
 		push_parca_answer(&h->grpc, status, ret);
 	} else {
-		push_pyroscope_answer(status, h->body,
-				      h->body_bytes < BODY_KEPT ? h->body_bytes : BODY_KEPT, ret);
+		push_pyroscope_answer(status, h->body, kept_bytes, ret);
 	}
+	ret->body = (const uint8_t *)h->body;
+	ret->body_bytes = kept_bytes;
 	ret->pause_s = wanted_pause_s(h, status);
 }
 
@@ -527,15 +516,16 @@ void push_http_run(struct push_http *h)
 	uint64_t expirations;
 
 	for (int i = 0; i < n; i++) {
-		if (events[i].data.fd == h->timer_fd) {
-			/* EAGAIN: libcurl has set the timer again meanwhile. */
-			if (read(h->timer_fd, &expirations, sizeof(expirations)) > 0)
+		bool is_timer = events[i].data.fd == h->timer_fd;
+
+		if (is_timer || events[i].data.fd == h->wake_fd) {
+			/* EAGAIN: the timer was set again meanwhile. */
+			if (read(events[i].data.fd, &expirations, sizeof(expirations)) > 0 &&
+			    is_timer)
 				curl_multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0,
 							 &running);
 			continue;
 		}
-		if (events[i].data.fd < 0)
-			continue; /* the caller's own fd */
 		curl_multi_socket_action(
 			h->multi, events[i].data.fd,
 			(events[i].events & EPOLLIN ? CURL_CSELECT_IN : 0) |

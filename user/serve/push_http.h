@@ -3,7 +3,8 @@
  * push_http.h - sends one request at a time to a destination, through libcurl, without ever waiting.
  *
  * All events make push_http_fd() readable: an epoll fd with libcurl's sockets and timers in it, which the caller
- * puts into its own loop. Only push_http_close() may wait, while a host's name is being looked up.
+ * puts into its own loop, and a timer of the caller's. Only push_http_close() may wait, while a host's name is being
+ * looked up.
  */
 #ifndef HT_SERVE_PUSH_HTTP_H
 #define HT_SERVE_PUSH_HTTP_H
@@ -56,15 +57,18 @@ struct push_http;
 /* The tenant becomes a header. */
 bool push_tenant_is_valid(const char *tenant);
 
+/* All may be NULL; the strings must stay. Files are read again for each request, so that a secret can be replaced. */
+struct push_identity {
+	char *token_file; /* Authorization: Bearer */
+	char *basic_file; /* "user:password", Authorization: Basic */
+	char *tenant; /* X-Scope-OrgID */
+	char *ca_file; /* certificates to trust instead of the system's */
+};
+
 struct push_http_options {
 	struct push_target target;
-	/* All may be NULL; the strings must stay. Files are read again for each request, so that a secret can be
-	 * replaced. */
-	const char *token_file; /* Authorization: Bearer */
-	const char *basic_file; /* "user:password", Authorization: Basic */
-	const char *tenant; /* X-Scope-OrgID */
-	const char *ca_file; /* certificates to trust instead of the system's */
-	uint64_t timeout_ns; /* of a whole exchange, unless push_http_send() gets another */
+	struct push_identity identity;
+	uint64_t timeout_ns; /* of a whole exchange, unless a call has another */
 };
 
 typedef void (*push_http_done_fn)(void *ctx, const struct push_answer *answer);
@@ -72,12 +76,13 @@ typedef void (*push_http_done_fn)(void *ctx, const struct push_answer *answer);
 /* -errno; secrets that cannot be read, or that others can read, are logged: -EACCES or similar. */
 int push_http_open(const struct push_http_options *opts, push_http_done_fn done, void *ctx,
 		   struct push_http **ret);
-/* Use token_file, basic_file, tenant and ca_file of opts for the next requests. These strings must stay. */
-void push_http_set_identity(struct push_http *h, const struct push_http_options *opts);
+/* For the next requests. */
+void push_http_set_identity(struct push_http *h, const struct push_identity *identity);
 /* Gives up a request in progress, without a call of done. */
 void push_http_close(struct push_http *h);
-/* The caller may add an fd of its own with data.fd = -1, which it handles itself. */
 int push_http_fd(const struct push_http *h);
+/* Be readable at that time of CLOCK_MONOTONIC, too; 0: at none. */
+void push_http_wake_at(struct push_http *h, uint64_t due_ns);
 /* Do what can be done now; done is called only from here. */
 void push_http_run(struct push_http *h);
 
@@ -85,28 +90,23 @@ void push_http_run(struct push_http *h);
  * errno, which gives up the request. */
 typedef ssize_t (*push_http_read_fn)(void *ctx, void *buf, size_t bytes);
 
-/* A request to another place than the target's own. It may be long: it ends when nothing moves for timeout_ns, or
- * after PUSH_HTTP_LONG_NS. Everything pointed to must stay until done. */
+/* A request: to the target's own place, unless it names another. Everything pointed to must stay until done. */
 struct push_http_call {
-	const char *grpc_path; /* "/SERVICE/METHOD" of the target's server... */
-	const char *put_url; /* ... or an address for an HTTP PUT, which gets none of the secrets */
-	const void *body; /* NULL: it comes from read */
+	const char *grpc_path; /* "/SERVICE/METHOD" of the target's server */
+	const char *put_url; /* an address for an HTTP PUT, which gets none of the secrets */
+	const void *body;
 	size_t body_bytes;
+	/* Instead of body. It may be long: it ends when nothing moves for the timeout, or after PUSH_HTTP_LONG_NS. */
 	push_http_read_fn read;
 	void *read_ctx;
 	uint64_t read_bytes;
+	uint64_t timeout_ns; /* of the whole exchange; 0: that of the options */
 };
 #define PUSH_HTTP_LONG_NS (15 * 60 * NS_PER_S)
 /* Most bytes of a body sent in a second, so that the target's host keeps its network. */
 #define PUSH_HTTP_LONG_SPEED ((uint64_t)16 << 20)
+/* 0: in progress, done will be called; -EBUSY, -errno. */
 int push_http_call(struct push_http *h, const struct push_http_call *call);
-/* Inside done: the beginning of the answer's body. */
-const uint8_t *push_http_answer(const struct push_http *h, size_t *ret_bytes);
-
-/* body must stay until done; timeout_ns: of the whole exchange. 0: in progress, done will be called; -EBUSY,
- * -errno. */
-int push_http_send(struct push_http *h, const void *body, size_t bytes, uint64_t timeout_ns);
-bool push_http_is_busy(const struct push_http *h);
 
 /* A token or password in a file that only its owner and group may read. */
 

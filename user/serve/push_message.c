@@ -2,6 +2,7 @@
 /* push_message.c - see push_message.h. */
 #include "serve/push_message.h"
 
+#include "base/units.h"
 #include "parca.pb-c.h"
 #include "pyroscope.pb-c.h"
 
@@ -206,22 +207,14 @@ static bool header_value(const char *line, size_t n, const char *name, const cha
 	return true;
 }
 
-static int hex(char c)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *found = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
-
-	return found ? (int)(found - digits) : -1;
-}
-
 /* gRPC writes '%', and what is not printable ASCII, as %XX. Any other form is copied as it is. */
 static void decode_message(const char *s, size_t n, char *to, size_t cap)
 {
 	size_t used = 0;
 
 	for (size_t i = 0; i < n && used + 1 < cap; i++) {
-		int high = s[i] == '%' && i + 2 < n ? hex(s[i + 1]) : -1;
-		int low = high >= 0 ? hex(s[i + 2]) : -1;
+		int high = s[i] == '%' && i + 2 < n ? hex_digit(s[i + 1]) : -1;
+		int low = high >= 0 ? hex_digit(s[i + 2]) : -1;
 
 		if (low >= 0 && (high || low)) {
 			to[used++] = (char)(high << 4 | low);
@@ -288,7 +281,7 @@ void push_parca_answer(const struct push_grpc *g, long http_status, struct push_
 				"HTTP status %ld and no grpc-status", http_status);
 		return;
 	}
-	if (g->status < sizeof(codes) / sizeof(*codes))
+	if (g->status < ARRAY_CNT(codes))
 		push_answer_set(ret, codes[g->status].verdict, "%s", codes[g->status].name);
 	else
 		push_answer_set(ret, PUSH_RETRY_FEW, "gRPC status %u", g->status);

@@ -39,6 +39,9 @@ struct push_answer {
 	/* gRPC's own code if there is one, else 0. */
 	unsigned int grpc_status;
 	char text[256]; /* the answer, for the log; printable */
+	/* The beginning of its body, while who asked is told. */
+	const uint8_t *body;
+	size_t body_bytes;
 };
 
 __attribute__((format(printf, 3, 4))) void

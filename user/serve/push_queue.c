@@ -4,13 +4,12 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/timerfd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/vec.h"
@@ -26,12 +25,9 @@ struct push_queue {
 	struct push_queue_options opts;
 	struct push_http *http;
 	struct push_spool *spool;
-	int timer_fd;
 	uint64_t retry_ns; /* monotonic; 0 = none */
-	/* The request in progress, or the last one. */
-	uint8_t *body;
-	size_t body_bytes;
-	uint64_t seq;
+	uint8_t *body; /* of the request in progress; NULL: there is none */
+	uint64_t seq; /* of that request, or the last one */
 	unsigned int few_tries; /* PUSH_RETRY_FEW answers to it */
 	unsigned int fails; /* in a row */
 	struct log_limit refused_log, dropped_log;
@@ -47,16 +43,6 @@ const struct push_queue_options push_queue_defaults = {
 	.retry_min_ns = NS_PER_S,
 	.retry_max_ns = 60 * NS_PER_S,
 };
-
-/* Set the timer for the next try, which no socket announces. */
-static void set_timer(struct push_queue *q)
-{
-	struct itimerspec when = { 0 };
-
-	when.it_value.tv_sec = q->retry_ns / NS_PER_S;
-	when.it_value.tv_nsec = q->retry_ns % NS_PER_S;
-	timerfd_settime(q->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
-}
 
 static void log_dropped(struct push_queue *q)
 {
@@ -108,7 +94,6 @@ static void on_done(void *ctx, const struct push_answer *answer)
 {
 	struct push_queue *q = ctx;
 	enum push_verdict verdict = answer->verdict;
-
 	bool is_given_up = verdict == PUSH_RETRY_FEW && ++q->few_tries >= PUSH_TRIES_MAX;
 
 	if (verdict != PUSH_SENT) {
@@ -140,25 +125,24 @@ static void on_done(void *ctx, const struct push_answer *answer)
 	q->body = NULL;
 }
 
-/* Send the oldest if nothing is in progress and it is time. */
-static void send_next(struct push_queue *q)
+static void begin_next(struct push_queue *q)
 {
+	struct push_http_call call = { 0 };
 	uint64_t seq = 0;
 	int err;
 
-	if (push_http_is_busy(q->http) || (q->retry_ns && now_ns() < q->retry_ns))
-		return;
 	q->retry_ns = 0;
-	err = push_spool_first(q->spool, &q->body, &q->body_bytes, &seq);
+	err = push_spool_first(q->spool, &q->body, &call.body_bytes, &seq);
 	if (err == -ENOENT)
 		return;
 	if (seq != q->seq)
 		q->few_tries = 0;
 	q->seq = seq;
+	call.body = q->body;
 	/* A request that did not get through in its time gets twice as much, a few times. */
+	call.timeout_ns = q->opts.http.timeout_ns << q->few_tries;
 	if (!err)
-		err = push_http_send(q->http, q->body, q->body_bytes,
-				     q->opts.http.timeout_ns << q->few_tries);
+		err = push_http_call(q->http, &call);
 	if (err) {
 		/* No memory, or the token's file is gone: treat it as a failed try. */
 		free(q->body);
@@ -170,34 +154,21 @@ static void send_next(struct push_queue *q)
 	}
 }
 
+/* Send the oldest if nothing is in progress and it is time. No socket announces the time of the next try. */
+static void send_next(struct push_queue *q)
+{
+	if (!q->body && (!q->retry_ns || now_ns() >= q->retry_ns))
+		begin_next(q);
+	push_http_wake_at(q->http, q->retry_ns);
+}
+
 void push_queue_run(struct push_queue *q)
 {
-	uint64_t expirations;
-
-	/* EAGAIN: a socket was readable. The clock shows what is due. */
-	if (read(q->timer_fd, &expirations, sizeof(expirations)) < 0)
-		expirations = 0;
 	push_http_run(q->http);
 	send_next(q);
-	set_timer(q);
 }
 
-/* As push_http_set_identity(). */
-static void push_queue_set_identity(struct push_queue *q, const struct push_http_options *opts)
-{
-	push_http_set_identity(q->http, opts);
-}
-
-/* The two halves of push_queue_add(), for a request made in another process. Encoding is pure; push_queue_take()
- * takes over body (malloc'd). */
-static int push_queue_encode(const struct push_target *t, const struct push_series *series,
-			     size_t cnt, uint8_t **ret, size_t *ret_bytes)
-{
-	return t->kind == PUSH_PARCA ? push_parca_encode(series, cnt, ret, ret_bytes) :
-				       push_pyroscope_encode(series, cnt, ret, ret_bytes);
-}
-
-static int push_queue_take(struct push_queue *q, uint8_t *body, size_t bytes)
+int push_queue_take(struct push_queue *q, uint8_t *body, size_t bytes)
 {
 	int err;
 
@@ -208,28 +179,7 @@ static int push_queue_take(struct push_queue *q, uint8_t *body, size_t bytes)
 	if (q->stats.is_failing)
 		push_spool_settle(q->spool);
 	send_next(q);
-	set_timer(q);
 	return err;
-}
-
-int push_queue_add(struct push_queue *q, const struct push_series *series, size_t cnt)
-{
-	uint8_t *body;
-	size_t bytes;
-	int err = push_queue_encode(&q->opts.http.target, series, cnt, &body, &bytes);
-
-	return err ? err : push_queue_take(q, body, bytes);
-}
-
-static int open_timer(struct push_queue *q)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.fd = -1 };
-
-	q->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (q->timer_fd < 0)
-		return -errno;
-	return epoll_ctl(push_http_fd(q->http), EPOLL_CTL_ADD, q->timer_fd, &event) < 0 ? -errno :
-											  0;
 }
 
 int push_queue_open(const struct push_queue_options *opts, struct push_queue **ret)
@@ -242,11 +192,8 @@ int push_queue_open(const struct push_queue_options *opts, struct push_queue **r
 	q->opts = *opts;
 	q->refused_log = q->dropped_log =
 		(struct log_limit){ .every_ns = LOG_EVERY_NS, .burst = 1 };
-	q->timer_fd = -1;
 	q->seq = UINT64_MAX;
 	err = push_http_open(&opts->http, on_done, q, &q->http);
-	if (!err)
-		err = open_timer(q);
 	if (!err) {
 		err = push_spool_open(&opts->spool, &q->spool);
 		if (err)
@@ -259,7 +206,6 @@ int push_queue_open(const struct push_queue_options *opts, struct push_queue **r
 	}
 	q->opts.spool.dir = NULL;
 	send_next(q); /* left by an earlier process */
-	set_timer(q);
 	*ret = q;
 	return 0;
 }
@@ -272,8 +218,6 @@ void push_queue_close(struct push_queue *q)
 		push_spool_settle(q->spool); /* first: ending a request may take time */
 	push_http_close(q->http);
 	push_spool_close(q->spool);
-	if (q->timer_fd >= 0)
-		close(q->timer_fd);
 	free(q->body);
 	free(q);
 }
@@ -406,10 +350,10 @@ void push_sender_close(struct push_sender *s)
 	free(s);
 }
 
-void push_sender_set_identity(struct push_sender *s, const struct push_http_options *opts)
+void push_sender_set_identity(struct push_sender *s, const struct push_identity *identity)
 {
 	pthread_mutex_lock(&s->lock);
-	push_queue_set_identity(s->queue, opts);
+	push_http_set_identity(s->queue->http, identity);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -434,9 +378,8 @@ void push_sender_stats(struct push_sender *s, struct push_queue_stats *ret)
 
 #define PROFILE_NAME "memory"
 
-/* The target of a request, and the finished request. */
+/* The finished request. */
 struct request {
-	const struct push_target *target;
 	uint8_t *body;
 	size_t bytes;
 };
@@ -485,17 +428,14 @@ static int add_labels(struct label_list *l, const struct push_label *labels, siz
 static int read_back(int fd, size_t bytes, uint8_t **ret)
 {
 	uint8_t *data = malloc(bytes + 1);
+	ssize_t n;
 
 	if (!data)
 		return -ENOMEM;
-	for (size_t at = 0; at < bytes;) {
-		ssize_t n = pread(fd, data + at, bytes - at, (off_t)at);
-
-		if (n <= 0) {
-			free(data);
-			return n < 0 ? -errno : -EIO;
-		}
-		at += n;
+	n = lseek(fd, 0, SEEK_SET) < 0 ? -errno : read_full(fd, data, bytes);
+	if (n != (ssize_t)bytes) {
+		free(data);
+		return n < 0 ? (int)n : -EIO;
 	}
 	*ret = data;
 	return 0;
@@ -550,7 +490,7 @@ static int request_for_pyroscope(struct request *r, const struct profile *p, str
 			series.pprof = file;
 			series.labels = l->list.data;
 			series.label_cnt = l->list.cnt;
-			err = push_queue_encode(r->target, &series, 1, &r->body, &r->bytes);
+			err = push_pyroscope_encode(&series, 1, &r->body, &r->bytes);
 		}
 	}
 	lost->folded_rows = limited.folded_rows;
@@ -603,7 +543,7 @@ static int request_for_parca(struct request *r, const struct profile *p, const s
 	for (size_t i = 0; i < set.list.cnt && !err; i++)
 		err = fill_series(l, &set.list.data[i], labels + i * per_series, &series[i]);
 	if (!err && set.list.cnt)
-		err = push_queue_encode(r->target, series, set.list.cnt, &r->body, &r->bytes);
+		err = push_parca_encode(series, set.list.cnt, &r->body, &r->bytes);
 	for (size_t i = 0; i < set.list.cnt && series; i++)
 		free((void *)series[i].pprof);
 	series_release(&set);
@@ -616,7 +556,7 @@ int push_profile_encode(const struct push_target *t, const struct profile *p,
 			const struct push_label *labels, size_t label_cnt,
 			struct push_lost *ret_lost, uint8_t **ret, size_t *ret_bytes)
 {
-	struct request r = { .target = t };
+	struct request r = { 0 };
 	struct label_list l = { 0 };
 	int err = add_label(&l, "__name__", PROFILE_NAME);
 
@@ -632,15 +572,4 @@ int push_profile_encode(const struct push_target *t, const struct profile *p,
 		*ret_bytes = r.bytes;
 	}
 	return err;
-}
-
-int push_profile(struct push_queue *q, const struct profile *p, const struct push_label *labels,
-		 size_t label_cnt, struct push_lost *ret_lost)
-{
-	uint8_t *body = NULL;
-	size_t bytes = 0;
-	int err = push_profile_encode(&q->opts.http.target, p, labels, label_cnt, ret_lost, &body,
-				      &bytes);
-
-	return err || !body ? err : push_queue_take(q, body, bytes);
 }

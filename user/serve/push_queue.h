@@ -78,7 +78,7 @@ struct push_queue_options {
 
 struct push_queue_stats {
 	struct push_spool_stats spool; /* waiting, dropped, corrupt */
-	uint64_t added_cnt; /* by push_queue_add(), of this process */
+	uint64_t added_cnt; /* by push_queue_take(), of this process */
 	uint64_t sent_cnt;
 	uint64_t refused_cnt; /* the target never takes them, or did not in PUSH_TRIES_MAX tries */
 	uint64_t failed_cnt; /* tries, of any request */
@@ -94,9 +94,9 @@ void push_queue_close(struct push_queue *q);
 int push_queue_fd(const struct push_queue *q);
 void push_queue_run(struct push_queue *q);
 
-/* Add one request of these series. -ENOMEM; -E2BIG: larger than the target accepts, or than the spool holds (this
- * is counted as added and dropped). */
-int push_queue_add(struct push_queue *q, const struct push_series *series, size_t cnt);
+/* Add one request, and take over its body (malloc'd). -ENOMEM; -E2BIG: larger than the spool holds (this is counted as
+ * added and dropped). */
+int push_queue_take(struct push_queue *q, uint8_t *body, size_t bytes);
 void push_queue_stats(const struct push_queue *q, struct push_queue_stats *ret);
 
 /*
@@ -115,7 +115,7 @@ int push_sender_open(const struct push_queue_options *opts, struct push_sender *
 void push_sender_close(struct push_sender *s);
 
 /* As the functions of the queue. */
-void push_sender_set_identity(struct push_sender *s, const struct push_http_options *opts);
+void push_sender_set_identity(struct push_sender *s, const struct push_identity *identity);
 int push_sender_take(struct push_sender *s, uint8_t *body, size_t bytes);
 void push_sender_stats(struct push_sender *s, struct push_queue_stats *ret);
 
@@ -140,8 +140,8 @@ int push_clock_wait_ms(const struct push_clock *c, uint64_t now);
 uint64_t push_retry_delay_ns(uint64_t min_ns, uint64_t max_ns, unsigned int fail_cnt);
 
 /*
- * Pushes a process's profile to a destination in the form that loses least there: Parca gets a series for each scope
- * and thread pool, Pyroscope one series with labels at its rows, within its limits (series.h, profile_copy.h).
+ * The request for a process's profile, in the form that loses least there: Parca gets a series for each scope and thread
+ * pool, Pyroscope one series with labels at its rows, within its limits (series.h, profile_copy.h).
  */
 
 struct profile;
@@ -156,13 +156,10 @@ struct push_lost {
 
 /*
  * labels: of the process ("job", "node", "pid", "comm", ...). Adds `__name__` and, for Pyroscope, `service_name`
- * (if missing: the value of "comm") and `__delta__`; a name that occurs twice keeps its first value. -EINVAL: not a
- * label name ([a-zA-Z_][a-zA-Z0-9_]*); errors of push_queue_add() and profile_limit().
+ * (if missing: the value of "comm") and `__delta__`; a name that occurs twice keeps its first value. *ret is NULL when
+ * the profile is empty; the caller frees it. Uses no queue, so a child process can do it. -EINVAL: not a label name
+ * ([a-zA-Z_][a-zA-Z0-9_]*); -ENOMEM; -E2BIG: larger than the target accepts; errors of profile_limit().
  */
-int push_profile(struct push_queue *q, const struct profile *p, const struct push_label *labels,
-		 size_t label_cnt, struct push_lost *ret_lost);
-/* The same, but only make the request, for push_sender_take(). *ret is NULL when the profile is empty; the caller
- * frees it. Uses no queue, so a child process can do it. */
 int push_profile_encode(const struct push_target *t, const struct profile *p,
 			const struct push_label *labels, size_t label_cnt,
 			struct push_lost *ret_lost, uint8_t **ret, size_t *ret_bytes);

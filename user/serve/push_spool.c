@@ -233,21 +233,9 @@ int push_spool_add(struct push_spool *s, uint8_t *data, size_t bytes)
 
 static int read_all(int fd, void *to, size_t n)
 {
-	uint8_t *p = to;
+	ssize_t got = read_full(fd, to, n);
 
-	while (n) {
-		ssize_t got = read(fd, p, n);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (!got)
-			return -EBADMSG;
-		p += got;
-		n -= got;
-	}
-	return 0;
+	return got < 0 ? (int)got : (size_t)got < n ? -EBADMSG : 0;
 }
 
 /* Errors that open() and read() give, or -EBADMSG: the file is of no use. */
@@ -311,13 +299,6 @@ int push_spool_first(struct push_spool *s, uint8_t **ret, size_t *ret_bytes, uin
 	return -ENOENT;
 }
 
-static int compare_entries(const void *a, const void *b)
-{
-	uint64_t x = ((const struct entry *)a)->seq, y = ((const struct entry *)b)->seq;
-
-	return x < y ? -1 : x > y;
-}
-
 static int scan_one(struct push_spool *s, const char *name)
 {
 	struct entry e = { 0 };
@@ -362,7 +343,7 @@ static int scan(struct push_spool *s)
 	closedir(dir);
 	if (err || !s->entries.cnt)
 		return err;
-	qsort(s->entries.data, s->entries.cnt, sizeof(*s->entries.data), compare_entries);
+	vec_sort_by(&s->entries, seq);
 	s->next_seq = s->entries.data[s->entries.cnt - 1].seq + 1;
 	while (first_entry(s) &&
 	       (s->stats.cnt > s->opts.cnt_max || s->stats.bytes > s->opts.bytes_max))

@@ -138,7 +138,7 @@ int push_target_parse(const char *text, struct push_target *ret, struct err *why
 	int err;
 
 	push_target_redact(text, shown, sizeof(shown));
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes) && !rest; i++)
+	for (size_t i = 0; i < ARRAY_CNT(schemes) && !rest; i++)
 		if (!strncasecmp(text, schemes[i].prefix, strlen(schemes[i].prefix))) {
 			rest = text + strlen(schemes[i].prefix);
 			t.kind = schemes[i].kind;

@@ -14,7 +14,6 @@
 #include "base/fd.h"
 #include "base/folder.h"
 #include "base/log.h"
-#include "base/loop.h"
 #include "base/printable.h"
 #include "base/sandbox.h"
 #include "elf/debug_only.h"
@@ -72,14 +71,6 @@ struct pushes {
 	bool is_due;
 };
 
-static void set_identity(const struct pushes_options *o, struct push_http_options *ret)
-{
-	ret->token_file = o->token_file;
-	ret->basic_file = o->basic_file;
-	ret->tenant = o->tenant;
-	ret->ca_file = o->ca_file;
-}
-
 static int open_sender(const struct pushes_options *o, size_t i, struct push_sender **ret)
 {
 	char name[PUSH_TARGET_FILE_BYTES], *dir = NULL;
@@ -88,7 +79,7 @@ static int open_sender(const struct pushes_options *o, size_t i, struct push_sen
 
 	opts = push_queue_defaults;
 	opts.http.target = o->targets[i];
-	set_identity(o, &opts.http);
+	opts.http.identity = o->identity;
 	if (o->spool_dir) {
 		push_target_file_name(&opts.http.target, name);
 		if (asprintf(&dir, "%s/%s", o->spool_dir, name) < 0)
@@ -262,8 +253,9 @@ static int open_upload(struct pushes *p, const struct pushes_options *o, size_t 
 	if (!o->sends_debuginfo || o->targets[i].kind != PUSH_PARCA)
 		return 0;
 	opts = debuginfo_upload_defaults;
+	opts.loop = p->loop;
 	opts.http.target = o->targets[i];
-	set_identity(o, &opts.http);
+	opts.http.identity = o->identity;
 	opts.open_file = open_debug_file;
 	opts.ctx = p;
 	opts.file_bytes_max = o->debuginfo_bytes_max;
@@ -350,10 +342,9 @@ static void close_others(struct lane *lanes, size_t cnt, const struct lane *othe
 	}
 }
 
-static int change(struct pushes *p, const struct pushes_options *opts)
+int pushes_change(struct pushes *p, const struct pushes_options *opts)
 {
 	struct lane *lanes = calloc(opts->target_cnt + 1, sizeof(*lanes));
-	struct push_http_options identity = { 0 };
 	size_t cnt = 0;
 	int err = lanes ? 0 : -ENOMEM;
 
@@ -378,41 +369,12 @@ static int change(struct pushes *p, const struct pushes_options *opts)
 	p->lanes = lanes;
 	p->opts = *opts;
 	push_clock_set(&p->clock, cnt ? opts->interval_ns : 0, now_ns());
-	set_identity(opts, &identity);
 	for (size_t i = 0; i < cnt; i++) {
-		push_sender_set_identity(lanes[i].sender, &identity);
+		push_sender_set_identity(lanes[i].sender, &opts->identity);
 		if (lanes[i].upload)
-			debuginfo_upload_set_identity(lanes[i].upload, &identity);
+			debuginfo_upload_set_identity(lanes[i].upload, &opts->identity);
 	}
 	return 0;
-}
-
-static void on_upload(void *ctx, int fd)
-{
-	const struct pushes *p = ctx;
-
-	(void)fd;
-	for (size_t i = 0; i < p->opts.target_cnt; i++)
-		if (p->lanes[i].upload)
-			debuginfo_upload_run(p->lanes[i].upload);
-}
-
-static int watch(struct pushes *p)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < p->opts.target_cnt && !err; i++)
-		if (p->lanes[i].upload)
-			err = loop_watch(p->loop, debuginfo_upload_fd(p->lanes[i].upload),
-					 on_upload, p);
-	return err;
-}
-
-static void unwatch(struct pushes *p)
-{
-	for (size_t i = 0; i < p->opts.target_cnt; i++)
-		if (p->lanes[i].upload)
-			loop_unwatch(p->loop, debuginfo_upload_fd(p->lanes[i].upload));
 }
 
 int pushes_open(const struct pushes_options *opts, struct reader *reader, struct loop *loop,
@@ -435,32 +397,12 @@ int pushes_open(const struct pushes_options *opts, struct reader *reader, struct
 	if (!err && opts->spool_dir)
 		err = check_spool_dir(opts->spool_dir);
 	if (!err)
-		err = change(p, opts);
-	if (!err)
-		err = watch(p);
+		err = pushes_change(p, opts);
 	if (err)
 		pushes_close(p);
 	else
 		*ret = p;
 	return err;
-}
-
-int pushes_change(struct pushes *p, const struct pushes_options *opts)
-{
-	int err, watch_err;
-
-	unwatch(p); /* some will be closed */
-	err = change(p, opts);
-	watch_err = watch(p);
-	if (watch_err)
-		log_warn("serve: some answers to pushes will be read late: %s",
-			 strerror(-watch_err));
-	return err;
-}
-
-size_t pushes_cnt(const struct pushes *p)
-{
-	return p ? p->opts.target_cnt : 0;
 }
 
 void pushes_offer(struct pushes *p, const struct track_files *files)
@@ -641,7 +583,7 @@ bool pushes_are_waiting(const struct pushes *p)
 	return false;
 }
 
-void pushes_view(const struct pushes *p, size_t i, struct serve_push *ret)
+static struct serve_push view_lane(const struct pushes *p, size_t i)
 {
 	struct debuginfo_upload_stats debuginfo = { 0 };
 	struct push_queue_stats stats;
@@ -649,7 +591,7 @@ void pushes_view(const struct pushes *p, size_t i, struct serve_push *ret)
 	push_sender_stats(p->lanes[i].sender, &stats);
 	if (p->lanes[i].upload)
 		debuginfo_upload_stats(p->lanes[i].upload, &debuginfo);
-	*ret = (struct serve_push){
+	return (struct serve_push){
 		.target = p->opts.targets[i].name,
 		.sent_cnt = stats.sent_cnt,
 		.refused_cnt = stats.refused_cnt,
@@ -664,4 +606,13 @@ void pushes_view(const struct pushes *p, size_t i, struct serve_push *ret)
 		.debuginfo_large_cnt = (double)debuginfo.large_cnt,
 		.debuginfo_refused_cnt = (double)debuginfo.refused_cnt,
 	};
+}
+
+int pushes_view(const struct pushes *p, struct serve_push **ret, size_t *ret_cnt)
+{
+	*ret_cnt = p->opts.target_cnt;
+	*ret = calloc(*ret_cnt + 1, sizeof(**ret));
+	for (size_t i = 0; *ret && i < *ret_cnt; i++)
+		(*ret)[i] = view_lane(p, i);
+	return *ret ? 0 : -ENOMEM;
 }

@@ -27,8 +27,7 @@ struct pushes_options {
 	const struct push_label *labels;
 	size_t label_cnt;
 	uint64_t interval_ns;
-	/* For all destinations; NULL: none. See push_http.h. */
-	char *token_file, *basic_file, *tenant, *ca_file;
+	struct push_identity identity; /* for all destinations */
 	char *spool_dir; /* NULL: waiting requests are in memory only */
 	/* Parca destinations get the debug information of followed processes' files, and name the frames of files
 	 * that they have. */
@@ -49,7 +48,6 @@ int pushes_change(struct pushes *p, const struct pushes_options *opts);
 /* Waiting requests go to the spool if there is a folder. */
 void pushes_close(struct pushes *p);
 
-size_t pushes_cnt(const struct pushes *p);
 /* Offer the files that are mapped now; destinations may want their debug information. files must stay. */
 void pushes_offer(struct pushes *p, const struct track_files *files);
 
@@ -67,8 +65,8 @@ int pushes_make(const struct pushes *p, const struct result_source *src,
 void pushes_take(struct pushes *p, int fd);
 /* True if a request waits for a destination that seems to answer. */
 bool pushes_are_waiting(const struct pushes *p);
-/* The state of target i. */
-void pushes_view(const struct pushes *p, size_t i, struct serve_push *ret);
+/* The state of each target; the caller frees *ret. */
+int pushes_view(const struct pushes *p, struct serve_push **ret, size_t *ret_cnt);
 
 /*
  * Debug jobs: reduce a file of a followed process to names and lines (elf/debug_only.h), in a job of the reader

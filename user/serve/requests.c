@@ -21,7 +21,7 @@
 
 struct requests {
 	struct http_server *server;
-	struct requests_parts parts;
+	const struct requests_parts *parts;
 };
 
 static const struct serve_process *find_process(const struct serve_view *v, pid_t pid)
@@ -32,9 +32,9 @@ static const struct serve_process *find_process(const struct serve_view *v, pid_
 	return NULL;
 }
 
-/* -ESRCH: the process is not followed. */
-static int write_one(const struct serve_view *v, const struct result_request *r,
-		     enum metric_format format, FILE *out)
+/* -ESRCH: the process is not followed. accept: the client's header. */
+static int write_one(const struct serve_view *v, const struct result_request *r, const char *accept,
+		     FILE *out, const char **ret_type)
 {
 	const struct serve_process *one = find_process(v, r->pid);
 
@@ -42,23 +42,22 @@ static int write_one(const struct serve_view *v, const struct result_request *r,
 		return -ESRCH;
 	switch (r->endpoint) {
 	case ENDPOINT_PROCESS:
-		return process_page_write(v, one, !r->is_still, out);
 	case ENDPOINT_INDEX:
-		return index_page_write(v, !r->is_still, out);
+		*ret_type = "text/html; charset=utf-8";
+		return page_write(v, one, !r->is_still, out);
 	case ENDPOINT_PROCESS_JSON:
-		page_json_process(v, one, out);
-		return 0;
 	case ENDPOINT_INDEX_JSON:
-		page_json_index(v, out);
+		*ret_type = "application/json";
+		page_json(v, one, out);
 		return 0;
 	default:
-		metrics_page_write(v, format, out);
+		*ret_type = metrics_page_write(v, accept, out);
 		return 0;
 	}
 }
 
 static int write_page(const struct requests_parts *parts, const struct result_request *r,
-		      enum metric_format format, char **ret)
+		      const char *accept, char **ret, const char **ret_type)
 {
 	struct serve_view view;
 	struct serve_push *pushes;
@@ -71,12 +70,9 @@ static int write_page(const struct requests_parts *parts, const struct result_re
 	view.refused_cnt = (double)follow_refused_cnt(parts->follow);
 	view.own.cpu_seconds = (double)follow_own_cpu_ns(parts->follow) / (double)NS_PER_S;
 	view.own.profile_snapshot_seconds = profiles_snapshot_seconds(parts->profiles);
-	view.push_cnt = pushes_cnt(parts->pushes);
-	pushes = calloc(view.push_cnt + 1, sizeof(*pushes));
-	if (!pushes)
-		return -ENOMEM;
-	for (size_t i = 0; i < view.push_cnt; i++)
-		pushes_view(parts->pushes, i, &pushes[i]);
+	err = pushes_view(parts->pushes, &pushes, &view.push_cnt);
+	if (err)
+		return err;
 	view.pushes = pushes;
 	err = saver_view(parts->saver, &view.keep);
 	if (err)
@@ -86,7 +82,7 @@ static int write_page(const struct requests_parts *parts, const struct result_re
 		err = -ENOMEM;
 		goto out;
 	}
-	err = write_one(&view, r, format, out);
+	err = write_one(&view, r, accept, out, ret_type);
 	if (fclose(out) && !err)
 		err = -ENOMEM;
 	if (err)
@@ -116,10 +112,9 @@ static bool has_moments(const struct requests_parts *parts, pid_t pid)
 static void answer_page(const struct requests_parts *parts, struct http_exchange *x,
 			struct result_request *r)
 {
-	enum metric_format format = metric_format_choose(http_header(x, "Accept"));
 	struct http_answer a = { .status = 200 };
 	char *text = NULL;
-	int err = write_page(parts, r, format, &text);
+	int err = write_page(parts, r, http_request(x)->accept, &text, &a.type);
 
 	if (err == -ESRCH) {
 		http_error(x, 404, "process %d is not tracked: / lists the tracked processes\n",
@@ -138,27 +133,28 @@ static void answer_page(const struct requests_parts *parts, struct http_exchange
 	}
 	a.text = text;
 	a.has_script = r->endpoint == ENDPOINT_PROCESS || r->endpoint == ENDPOINT_INDEX;
-	a.type = a.has_script			 ? "text/html; charset=utf-8" :
-		 r->endpoint == ENDPOINT_METRICS ? metric_format_type(format) :
-						   "application/json";
 	http_reply(x, &a);
 	free(text);
 }
 
-static void answer_script(struct http_exchange *x, const char *text)
+/* What the pages load. */
+static void answer_file(struct http_exchange *x, enum endpoint endpoint)
 {
+	static const char script[] = "text/javascript; charset=utf-8";
+	static const char style[] = "text/css; charset=utf-8";
+	const struct {
+		const char *type, *text;
+	} files[] = {
+		[ENDPOINT_VIEWER_SCRIPT] = { script, report_viewer.script },
+		[ENDPOINT_PAGE_SCRIPT] = { script, page_files.script },
+		[ENDPOINT_INDEX_SCRIPT] = { script, page_files.index_script },
+		[ENDPOINT_PROCESS_SCRIPT] = { script, page_files.process_script },
+		[ENDPOINT_VIEWER_STYLE] = { style, report_viewer.style },
+		[ENDPOINT_PAGE_STYLE] = { style, page_files.style },
+	};
 	const struct http_answer a = { .status = 200,
-				       .type = "text/javascript; charset=utf-8",
-				       .text = text };
-
-	http_reply(x, &a);
-}
-
-static void answer_style(struct http_exchange *x, const char *text)
-{
-	const struct http_answer a = { .status = 200,
-				       .type = "text/css; charset=utf-8",
-				       .text = text };
+				       .type = files[endpoint].type,
+				       .text = files[endpoint].text };
 
 	http_reply(x, &a);
 }
@@ -225,21 +221,6 @@ static void answer_symbol(const struct requests_parts *parts, struct http_exchan
 		profiles_request(parts->profiles, x, r);
 }
 
-static void answer_profile(const struct requests_parts *parts, struct http_exchange *x,
-			   struct result_request *r)
-{
-	struct http_answer head = { .status = 200, .fd = -1 };
-
-	if (!http_request(x)->is_head) {
-		profiles_request(parts->profiles, x, r);
-		return;
-	}
-	/* without making the profile */
-	profile_answer_type(r, &head);
-	http_reply(x, &head);
-	result_request_release(r);
-}
-
 static void refuse_saved(struct http_exchange *x, pid_t pid, enum endpoint_moment at)
 {
 	http_error(x, 404, "process %d has no saved profile at=%s: / lists the saved profiles\n",
@@ -260,7 +241,7 @@ static void answer_kept(const struct requests_parts *parts, struct http_exchange
 	else if (r->endpoint == ENDPOINT_HEAP)
 		http_reply(x, &a);
 	else
-		answer_profile(parts, x, r);
+		profiles_request(parts->profiles, x, r);
 }
 
 static int64_t seconds_of(const struct stack_past_moment *m)
@@ -368,7 +349,7 @@ static void answer_sides(const struct requests_parts *parts, struct http_exchang
 	if (err)
 		refuse_side(parts, x, pid, at);
 	else
-		answer_profile(parts, x, r);
+		profiles_request(parts->profiles, x, r);
 }
 
 /* Answer with the difference of two moments. */
@@ -398,7 +379,7 @@ static void answer_moments(const struct requests_parts *parts, struct http_excha
 	r->moments.after_ns = m[after].time_ns;
 	endpoint_time_text(seconds_of(&m[before]), r->moments.before);
 	endpoint_time_text(seconds_of(&m[after]), r->moments.after);
-	answer_profile(parts, x, r);
+	profiles_request(parts->profiles, x, r);
 }
 
 /* Answer requests about one process, or all. */
@@ -434,7 +415,7 @@ static void answer_process(const struct requests_parts *parts, struct http_excha
 	else if (r->endpoint == ENDPOINT_GROWTH && !has_moments(parts, r->pid))
 		refuse_past(parts, x, r->pid);
 	else
-		answer_profile(parts, x, r);
+		profiles_request(parts->profiles, x, r);
 }
 
 struct arg_reader {
@@ -496,28 +477,18 @@ static void on_request(void *ctx, struct http_exchange *x)
 	case ENDPOINT_PROCESS:
 	case ENDPOINT_INDEX_JSON:
 	case ENDPOINT_PROCESS_JSON:
-		answer_page(&as->parts, x, &r);
+		answer_page(as->parts, x, &r);
 		break;
 	case ENDPOINT_VIEWER_SCRIPT:
-		answer_script(x, report_viewer.script);
-		break;
 	case ENDPOINT_PAGE_SCRIPT:
-		answer_script(x, page_files.script);
-		break;
 	case ENDPOINT_INDEX_SCRIPT:
-		answer_script(x, page_files.index_script);
-		break;
 	case ENDPOINT_PROCESS_SCRIPT:
-		answer_script(x, page_files.process_script);
-		break;
 	case ENDPOINT_VIEWER_STYLE:
-		answer_style(x, report_viewer.style);
-		break;
 	case ENDPOINT_PAGE_STYLE:
-		answer_style(x, page_files.style);
+		answer_file(x, r.endpoint);
 		break;
 	default:
-		answer_process(&as->parts, x, &r);
+		answer_process(as->parts, x, &r);
 		break;
 	}
 }
@@ -535,7 +506,7 @@ static void on_abandon(void *ctx, struct http_exchange *x)
 {
 	const struct requests *as = ctx;
 
-	profiles_abandon(as->parts.profiles, x);
+	profiles_abandon(as->parts->profiles, x);
 }
 
 static int open_server(struct requests *as, const char *listen, const char *token_file)
@@ -558,14 +529,15 @@ static int open_server(struct requests *as, const char *listen, const char *toke
 	return err;
 }
 
-int requests_open(const char *listen, const char *token_file, struct requests **ret,
-		  struct http_server **ret_server)
+int requests_open(const char *listen, const char *token_file, const struct requests_parts *parts,
+		  struct requests **ret, struct http_server **ret_server)
 {
 	struct requests *as = calloc(1, sizeof(*as));
 	int err;
 
 	if (!as)
 		return -ENOMEM;
+	as->parts = parts;
 	err = open_server(as, listen, token_file);
 	if (err) {
 		requests_close(as);
@@ -574,11 +546,6 @@ int requests_open(const char *listen, const char *token_file, struct requests **
 	*ret = as;
 	*ret_server = as->server;
 	return 0;
-}
-
-void requests_start(struct requests *as, const struct requests_parts *parts)
-{
-	as->parts = *parts;
 }
 
 void requests_close(struct requests *as)

@@ -177,9 +177,9 @@ static int by_debuglink(struct elf_file *ef, const char *name, const char *root,
 	if (!read_debuglink(ef, &link, &crc))
 		return -ENOENT;
 	directory_of(name, dir, sizeof(dir));
-	for (size_t i = 0; i < 2 * sizeof(places) / sizeof(places[0]); i++) {
-		bool host = i >= sizeof(places) / sizeof(places[0]);
-		size_t p = i % (sizeof(places) / sizeof(places[0]));
+	for (size_t i = 0; i < 2 * ARRAY_CNT(places); i++) {
+		bool host = i >= ARRAY_CNT(places);
+		size_t p = i % (ARRAY_CNT(places));
 		int fd;
 
 		if (host && (!root[0] || !places[p].on_host))

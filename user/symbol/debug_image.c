@@ -18,6 +18,7 @@
 #include <gelf.h>
 #include <sys/mman.h>
 
+#include "base/names.h"
 #include "elf/elf_file.h"
 
 /* Limit of all unpacked sections of one file together. */
@@ -39,10 +40,7 @@ static const char *const needed_sections[] = {
 
 static bool is_needed(const char *name)
 {
-	for (size_t i = 0; i < sizeof(needed_sections) / sizeof(needed_sections[0]); i++)
-		if (strcmp(name, needed_sections[i]) == 0)
-			return true;
-	return false;
+	return equals_one_of(name, needed_sections, ARRAY_CNT(needed_sections));
 }
 
 /* Name of a section, or NULL; never NULL for a section that has one. */

@@ -5,6 +5,7 @@
 #include "alloc/allocators.h"
 #include "base/fd.h"
 #include "base/hmap.h"
+#include "base/names.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 #include "profile/profile.h"
@@ -39,7 +40,7 @@ static const struct {
  * not in the file. */
 static bool is_debug_file(unsigned nth)
 {
-	return nth < sizeof(layouts) / sizeof(*layouts) && layouts[nth].suffix[0];
+	return nth < ARRAY_CNT(layouts) && layouts[nth].suffix[0];
 }
 
 /* It becomes a part of a path, and comes from a profile, which is not trusted. */
@@ -69,7 +70,7 @@ static int open_of_build_id(const char *dir, const char *build_id_hex, const cha
 	const char *slash = strrchr(path, '/');
 	int fd, len, err;
 
-	if (nth >= sizeof(layouts) / sizeof(*layouts))
+	if (nth >= ARRAY_CNT(layouts))
 		return -ERANGE;
 	if (!is_build_id(build_id_hex) || (layouts[nth].part != PART_ID && !is_inside(path)))
 		return -ENOENT;
@@ -97,10 +98,8 @@ static bool is_allocator_name(const char *name)
 	static const char *const profiler[] = { "je_prof_", "prof_backtrace_impl",
 						"je_malloc_default", "tcmalloc::" };
 
-	for (size_t i = 0; i < sizeof(profiler) / sizeof(*profiler); i++)
-		if (!strncmp(name, profiler[i], strlen(profiler[i])))
-			return true;
-	return alloc_is_allocator_frame(name);
+	return begins_with_one_of(name, profiler, ARRAY_CNT(profiler)) ||
+	       alloc_is_allocator_frame(name);
 }
 
 /* Code of the allocator's library may have no name, or the name of a function before it. */
@@ -113,7 +112,7 @@ static bool is_allocator_library(const struct profile *p, const struct profile_l
 	file = profile_text(p, p->mappings.data[l->mapping].filename_str);
 	slash = strrchr(file, '/');
 	file = slash ? slash + 1 : file;
-	return !strncmp(file, "libjemalloc", 11) || !strncmp(file, "libtcmalloc", 11);
+	return begins(file, "libjemalloc") || begins(file, "libtcmalloc");
 }
 
 static const char *line_name(const struct profile *p, uint32_t line)
@@ -247,13 +246,6 @@ static int get_function(struct namer *n, const struct symbol_frame *f, uint32_t 
 	return err;
 }
 
-static int compare_wanted(const void *a, const void *b)
-{
-	const struct wanted *x = a, *y = b;
-
-	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
-}
-
 /* Is it "module+0xvaddr" (symbol.h), so that no name was found? */
 static bool is_place(const char *name)
 {
@@ -309,8 +301,7 @@ static int collect_wanted(struct namer *n, uint32_t mapping, const struct elf_fi
 		if (vec_push(&n->wanted, w))
 			return -ENOMEM;
 	}
-	if (n->wanted.cnt)
-		qsort(n->wanted.data, n->wanted.cnt, sizeof(*n->wanted.data), compare_wanted);
+	vec_sort_by(&n->wanted, vaddr);
 	return 0;
 }
 
@@ -587,18 +578,11 @@ int profile_symbolize_elsewhere(struct profile *p, const struct symbol_options *
 int profile_symbolize(struct profile *p, const struct symbol_options *opts, size_t *ret_missing)
 {
 	struct namer n = { .p = p, .opts = opts };
-	bool *wants = calloc(p->mappings.cnt + 1, sizeof(*wants));
-	const struct profile_location *l;
 	int err = 0;
 
-	if (!wants)
-		return -ENOMEM;
-	vec_each(&p->locations, l)
-		if (l->mapping != HT_NO_INDEX && !l->line_cnt)
-			wants[l->mapping] = true;
 	hmap_init(&n.function_by_key, sizeof(struct function_key));
 	for (uint32_t i = 0; i < p->mappings.cnt && !err; i++)
-		if (wants[i])
+		if (count_wanted(&n, i))
 			err = name_mapping(&n, i);
 	if (!err && n.named_cnt)
 		err = trim_allocator(p);
@@ -606,6 +590,5 @@ int profile_symbolize(struct profile *p, const struct symbol_options *opts, size
 		*ret_missing = n.missing_cnt;
 	hmap_release(&n.function_by_key);
 	vec_release(&n.wanted);
-	free(wants);
 	return err;
 }

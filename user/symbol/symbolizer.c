@@ -400,7 +400,7 @@ static void note_flags(struct symbol_result *res, uint32_t flags)
 		{ WIRE_NO_SYMBOLS, "no symbols" },
 	};
 
-	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
+	for (size_t i = 0; i < ARRAY_CNT(notes); i++)
 		if (flags & notes[i].flag)
 			note_append(res, notes[i].text);
 }
