@@ -425,13 +425,10 @@ int recorder_loop_new(struct recorder *r)
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, 0 };
 	int err = loop_new(&r->loop);
 
-	return err ? err : loop_watch_signals(r->loop, signals, on_signal, r);
-}
-
-int recorder_watch(struct recorder *r)
-{
-	int err = loop_every(r->loop, TICK_NS, on_tick, r);
-
+	if (!err)
+		err = loop_watch_signals(r->loop, signals, on_signal, r);
+	if (!err)
+		err = loop_every(r->loop, TICK_NS, on_tick, r);
 	if (!err)
 		err = loop_watch(r->loop, guardian_fd(r->guardian), on_guardian_news, r);
 	if (!err && r->launch)
@@ -650,16 +647,13 @@ const struct session *recorder_session(const struct recorder *r)
 
 void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 {
-	const struct target *first = &r->targets.list.data[0], *one;
 	const struct tracker_counts counts = tracker_counts(r->session->tracker);
-	const struct track_instance *inst;
+	const struct target *one;
 
 	*ret = r->facts;
 	ret->snapshot = r->snapshot;
 	ret->history = r->history;
-	ret->pid = first->pid;
-	ret->exe = first->exe;
-	memcpy(ret->comm, first->comm, sizeof(ret->comm));
+	ret->pid = r->targets.list.data[0].pid;
 	vec_each(&r->targets.list, one) {
 		ret->rss_begin_bytes += one->rss_begin_bytes;
 		ret->rss_bytes += one->rss_bytes;
@@ -672,21 +666,12 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	ret->mode = r->session->mode;
 	ret->follow = r->opts.follow;
 	ret->live_cap = r->opts.live_cap;
-	ret->stepped_cnt = counts.probes.stepped_cnt;
-	ret->throwing_cnt = counts.probes.throwing_cnt;
 	ret->failed_cnt = counts.probes.failed_cnt;
 	ret->failed_why = recorder_failed_why(r, counts.probes.failed_err);
-	ret->process_cnt = counts.followed_cnt;
 	if (r->has_rows) {
 		ret->rows_begin = &r->rows_begin.answer;
 		ret->rows_end = r->opts.refreshes_rows ? &r->rows_latest : &r->rows_end.answer;
 	}
 	if (counts.followed_cnt > 1)
 		ret->rows_of = &r->targets.list.data[r->rows_target];
-	vec_each(&tracker_instances(r->session->tracker)->list, inst) {
-		if (inst->pid != first->pid)
-			continue;
-		ret->exe = inst->exe;
-		memcpy(ret->comm, inst->comm, sizeof(ret->comm));
-	}
 }

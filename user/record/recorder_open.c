@@ -374,9 +374,7 @@ static int open_loop(struct recorder *r)
 			 strerror(-err), privileges_perf_advice(err));
 		r->events = NULL;
 	}
-	err = recorder_watch(r);
-	if (!err)
-		err = loop_watch(r->loop, engine_events_fd(r->session->engine), on_ring, r);
+	err = loop_watch(r->loop, engine_events_fd(r->session->engine), on_ring, r);
 	if (!err && r->events)
 		err = loop_watch(r->loop, process_events_fd(r->events), on_mapping_events, r);
 	if (err)

@@ -74,10 +74,9 @@ struct recorder {
 	uint64_t rows_due_ns;
 };
 
-/* Make the loop; signals end the recording from here on. */
+/* Make the loop, which runs several times a second, and watch what ends it: the guardian, the program, the reader of its
+ * output, a guest. Signals end the recording from here on. */
 int recorder_loop_new(struct recorder *r);
-/* Run it several times a second, and watch what ends it: the guardian, the program, the reader of its output, a guest. */
-int recorder_watch(struct recorder *r);
 
 /* Why probe sites could not be had; err: of the last of them. */
 const char *recorder_failed_why(const struct recorder *r, int err);
