@@ -115,16 +115,14 @@ static int check_key(const struct profile *p, const char *key, struct err *why)
 
 static int add_scopes(const struct profile *p, struct scope_tree *t)
 {
-	const struct scope_sums nothing = { 0 };
 	const struct profile_sample *s;
-	int err;
+	uint32_t ignored;
+	int err = 0;
 
-	vec_each(&p->samples, s) {
-		err = scope_tree_add(t, profile_sample_label(p, s, "scope"), &nothing);
-		if (err)
-			return err;
-	}
-	return 0;
+	vec_each(&p->samples, s)
+		if (!err)
+			err = scope_tree_add(t, profile_sample_label(p, s, "scope"), &ignored);
+	return err;
 }
 
 struct paths {

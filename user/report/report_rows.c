@@ -303,17 +303,10 @@ void report_add_row(struct report_row *into, const struct report_row *row)
 	into->row_cnt++;
 }
 
-struct scope_sums report_sums_of_row(const struct report_row *row)
+void report_set_exclusive(struct report_row *row)
 {
-	return (struct scope_sums){ .bytes = row->value,
-				    .objects = row->objects,
-				    .alloc_bytes = row->alloc,
-				    .alloc_objects = row->alloc_objects,
-				    .estimate = row->estimate,
-				    .alloc_estimate = row->alloc_estimate,
-				    .pinned = row->pinned,
-				    .growth = row->growth,
-				    .ages = row->ages };
+	row->scope.exclusive = (struct report_exclusive){ row->value, row->objects, row->alloc,
+							  row->alloc_objects };
 }
 
 static bool has_lives(const struct growth_sums *s)

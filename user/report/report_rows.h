@@ -15,14 +15,15 @@
 #include "profile/estimate.h"
 #include "profile/growth.h"
 #include "profile/profile.h"
-#include "profile/scope_tree.h"
 #include "report/options.h"
 
 /* By scope: a row's place in the tree, and its part without scopes below. */
 struct report_scope {
 	uint32_t depth;
 	int64_t path; /* in report.names; 0 = not a scope */
-	struct scope_sums exclusive;
+	struct report_exclusive {
+		int64_t bytes, objects, alloc_bytes, alloc_objects;
+	} exclusive;
 };
 
 enum report_state { REPORT_STATE_UNKNOWN, REPORT_STATE_LIVE, REPORT_STATE_EXITED };
@@ -176,7 +177,8 @@ bool report_temporary(const struct report *r, const struct report_row *row, stru
 /* Fill in what rows are compared by with REPORT_SORT_GROWTH and REPORT_SORT_TEMPORARY. */
 void report_rank(const struct report *r, struct report_row *row);
 void report_rank_growth(const struct report *r, struct report_row *row);
-struct scope_sums report_sums_of_row(const struct report_row *row);
+/* Its exclusive part is what it has now. */
+void report_set_exclusive(struct report_row *row);
 /* Also adds to row_cnt. */
 void report_add_row(struct report_row *into, const struct report_row *row);
 /* Sum up rows beyond opts->row_cap into one, "(other)". */

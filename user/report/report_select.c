@@ -130,7 +130,7 @@ int report_select(struct report *r)
 		for (uint32_t i = 0; i < r->p->samples.cnt && !err; i++)
 			err = select_one(r, i, FATE_CHOSEN);
 	r->unmatched.cumulative = r->unmatched.value;
-	r->unmatched.scope.exclusive = report_sums_of_row(&r->unmatched);
+	report_set_exclusive(&r->unmatched);
 	return err;
 }
 
