@@ -131,7 +131,7 @@ static int report_write_collapsed(const struct report *r, FILE *out)
 	}
 	vec_each(&r->chosen, i) {
 		const struct profile_sample *s = &r->p->samples.data[*i];
-		int64_t value = r->p->values.data[s->value_first + r->value_type];
+		int64_t value = report_sample_value(r, s, r->value_type);
 
 		if (value > 0)
 			put_stack(r, s, value, out);

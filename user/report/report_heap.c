@@ -380,11 +380,6 @@ static int open_threads(struct heap_v2 *v)
 	return v->sums && v->totals ? 0 : -ENOMEM;
 }
 
-static int64_t value_of(const struct report *r, const struct profile_sample *s, int type)
-{
-	return type < 0 ? 0 : r->p->values.data[s->value_first + type];
-}
-
 static bool is_touched(const struct counts *c)
 {
 	return c->objects || c->bytes || c->alloc_objects || c->alloc_bytes;
@@ -398,10 +393,10 @@ static int sum_row(struct heap_v2 *v, const struct report_row *row)
 	for (uint32_t k = 0; k < row->sample_cnt; k++) {
 		uint32_t i = r->order.data[row->sample_first + k];
 		const struct profile_sample *s = &r->p->samples.data[i];
-		const struct counts c = { value_of(r, s, r->objects_type),
-					  value_of(r, s, r->value_type),
-					  value_of(r, s, r->alloc_objects_type),
-					  value_of(r, s, r->alloc_type) };
+		const struct counts c = { report_sample_value(r, s, r->objects_type),
+					  report_sample_value(r, s, r->value_type),
+					  report_sample_value(r, s, r->alloc_objects_type),
+					  report_sample_value(r, s, r->alloc_type) };
 		struct counts *sum = &v->sums[v->thread_of[i]];
 
 		if (!is_touched(sum) && is_touched(&c) && vec_push(&v->touched, v->thread_of[i]))

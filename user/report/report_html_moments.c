@@ -45,16 +45,6 @@ struct report_time_line {
 	double top_bytes;
 };
 
-struct estimate report_end_of(const struct report *r, uint32_t sample)
-{
-	struct report_row row = { 0 };
-
-	if (r->is_inuse && r->p->ends.cnt)
-		return r->p->ends.data[sample];
-	report_add_sample(r, &r->p->samples.data[sample], &row);
-	return row.estimate;
-}
-
 /* The moments of the page at which it lived, by their numbers there. false: at none. */
 static bool kept_life(const struct report_time_line *l, const struct history_life *life,
 		      size_t *ret_first, size_t *ret_last)

@@ -6,9 +6,6 @@
 #include "base/std.h"
 #include "report/report_rows.h"
 
-/* What a sample held at the end, whatever the moment of the report. */
-struct estimate report_end_of(const struct report *r, uint32_t sample);
-
 /* The time line; NULL: what was in use at other moments is unknown. 0 or -ENOMEM. */
 struct json;
 struct report_time_line;

@@ -226,7 +226,7 @@ static void put_parts(const struct report *r, const struct report_row *row, stru
 		if (scope) /* most profiles have no scopes */
 			json_text(j, "scope", scope);
 		put_optional(j, r->is_inuse ? "inuse_bytes" : "value", !is_void(r),
-			     r->p->values.data[s->value_first + r->value_type]);
+			     report_sample_value(r, s, r->value_type));
 		json_end(j, '}');
 	}
 	json_end(j, ']');

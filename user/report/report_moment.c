@@ -67,23 +67,6 @@ const struct report_row *report_end_total(const struct report *r)
 	return report_is_at_end(r) ? &r->total : &r->end;
 }
 
-static struct report_row row_of(const struct estimate *e)
-{
-	return (struct report_row){ .value = profile_value(e->bytes),
-				    .objects = profile_value(e->objects),
-				    .estimate = *e };
-}
-
-void report_set_moments(struct report *r)
-{
-	struct estimate peak;
-
-	if (!report_is_at_end(r))
-		r->end = row_of(&r->p->moment.end);
-	if (profile_peak(r->p, &peak))
-		r->at_peak = row_of(&peak);
-}
-
 /* The function that held most at the peak, and its bytes. 0: there is no memory to find it. */
 static double find_top(const struct report *r, char name[REPORT_NAME_BUF])
 {

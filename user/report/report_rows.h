@@ -146,23 +146,28 @@ bool report_has_scopes(const struct profile *p);
  * what the process holds, is of the end. */
 bool report_is_at_end(const struct report *r);
 const struct report_row *report_end_total(const struct report *r);
-void report_set_moments(struct report *r);
 
-/* Fill scopes, chosen, unmatched, total and whole; name the unmatched row. */
-int report_select(struct report *r);
 int report_rows_by_scope(struct report *r);
 int report_rows_by_instance(struct report *r);
-int report_rows_by_age(struct report *r);
-int report_rows_by_bin(struct report *r); /* by lifetime or size */
 /* Are rows classes of age, lifetime or size? */
 bool report_is_by_class(const struct report_options *opts);
 
+/* report_sums.c */
+
 int64_t report_add_saturating(int64_t a, int64_t b);
+/* A value of a sample; 0 of a type that there is not. */
+static inline int64_t report_sample_value(const struct report *r, const struct profile_sample *s,
+					  int type)
+{
+	return type < 0 ? 0 : r->p->values.data[s->value_first + (uint32_t)type];
+}
 /* The value, and what was allocated, to be shown: also where they are beyond what the row's members can hold. */
 double report_value(const struct report_row *row);
 double report_alloc(const struct report_row *row);
 void report_add_sample(const struct report *r, const struct profile_sample *s,
 		       struct report_row *row);
+/* What a sample held at the end, whatever the moment of the report. */
+struct estimate report_end_of(const struct report *r, uint32_t sample);
 /* 95 % interval of the row's value; false: not known. */
 bool report_interval(const struct report *r, const struct report_row *row, double *ret_low,
 		     double *ret_high);

@@ -279,16 +279,6 @@ static char *format_peak(const struct report_peak *p, char *buf)
 	return buf;
 }
 
-/* Tasks have only sums of what they allocated. If frees were not tracked all the time, nobody knows
- * of some blocks whether they were temporary. */
-bool report_temporary(const struct report *r, const struct report_row *row, struct bin_share *ret)
-{
-	if (!r->has_lifetimes || r->p->recording.inuse == RECORDING_INUSE_SINCE ||
-	    !row->bins.is_known || r->opts->by == REPORT_BY_INSTANCE || report_is_by_class(r->opts))
-		return false;
-	return bin_share(&row->bins, bin_temporary_objects(&row->bins), ret);
-}
-
 /* The bin of the size that most objects have; HT_BIN_SIZE_CNT: no size is known. */
 static uint32_t bin_most_size(const struct bin_sums *sums)
 {
