@@ -8,7 +8,6 @@
 #include "profile/profile.h"
 #include "profile/resident_words.h"
 #include "profile/witness.h"
-#include "report/report_losses.h"
 #include "report/report_places.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"

@@ -8,7 +8,6 @@
 #include "base/units.h"
 #include "profile/resident_words.h"
 #include "profile/witness.h"
-#include "report/report_losses.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
 
@@ -251,7 +250,7 @@ static void add_held(const struct report *r, struct report_line *l)
 			report_format_value(r, report_value(row), value));
 	report_format_unit_interval(r, row, text);
 	if (text[0] &&
-	    !((is_least || report_lacks_processes(r->p, true)) && !strcmp(text, "exact")))
+	    !((is_least || report_lacks(r->p, REPORT_LACKS_PROCESSES)) && !strcmp(text, "exact")))
 		report_line_add(l, " ", strcmp(text, "exact") != 0 ? "%s (95 %%)" : "(%s)", text);
 	add_blocks(row->objects, r->objects_type >= 0, l);
 	if (!report_is_at_end(r)) /* more than the peak, perhaps: they did not all end at once */

@@ -17,7 +17,6 @@
 #include "base/units.h"
 #include "profile/moment.h"
 #include "report/report.h"
-#include "report/report_losses.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
 
@@ -104,7 +103,7 @@ static double find_top(const struct report *r, char name[REPORT_NAME_BUF])
  * that were in use then. Of other moments not every stack may be kept. */
 static bool is_least(const struct report *r)
 {
-	return report_is_least(r) || report_lacks_processes(r->p, true) ||
+	return report_is_least(r) || report_lacks(r->p, REPORT_LACKS_PROCESSES) ||
 	       r->p->recording.inuse == RECORDING_INUSE_SINCE ||
 	       (r->p->moment.at == PROFILE_AT_TIME && r->p->is_history_partial);
 }

@@ -10,7 +10,6 @@
 #include "profile/match_list.h"
 #include "profile/moment.h"
 #include "profile/scope_tree.h"
-#include "report/report_losses.h"
 
 static const char *unit_of(const struct report *r, int type)
 {
@@ -660,7 +659,7 @@ int report_open(const struct profile *p, const struct report_options *opts, stru
 	r->is_lossy = p->recording.is_known ? p->recording.is_lossy : report_has_losses(p);
 	r->lacks_stacks = (opts->by == REPORT_BY_STACK || opts->by == REPORT_BY_FUNCTION ||
 			   opts->by == REPORT_BY_MODULE) &&
-			  report_lacks_stacks(p);
+			  report_lacks(p, REPORT_LACKS_STACKS);
 	choose_types(r);
 	choose_interval(r);
 	choose_growth(r);

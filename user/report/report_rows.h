@@ -191,6 +191,30 @@ int report_fold_rows(struct report *r, struct report_row *rows, size_t *cnt);
 /* Largest first, by opts->sort; for qsort_r() with the report as context. */
 int report_compare_rows(const void *a, const void *b, void *ctx);
 
+/*
+ * Losses are the nonzero counters of the ledger (comments "ledger: NAME N (meaning)"), except those
+ * that another line of the report tells. An unknown counter counts as a loss.
+ */
+#define REPORT_LEDGER "ledger: " /* prefix of such comments */
+
+struct report_loss {
+	unsigned long long cnt;
+	const char *text; /* in the profile: "cut_no_row 3 (stacks cut: no unwind row)" */
+	const char *meaning; /* its end: "stacks cut: no unwind row)" */
+};
+
+/* Return the number of kinds of losses; *ret_largest: the largest one. */
+size_t report_find_losses(const struct profile *p, struct report_loss *ret_largest);
+bool report_has_losses(const struct profile *p);
+
+enum report_lack {
+	REPORT_LACKS_STACKS, /* of samples: sums are right, and no row of stacks is */
+	REPORT_LACKS_BLOCKS, /* there was no room for them: what is in use is a lower bound */
+	REPORT_LACKS_LIVING, /* processes are not in it from their beginning: sums are lower bounds */
+	REPORT_LACKS_PROCESSES, /* ... or not at all, for they ended before they were tapped */
+};
+bool report_lacks(const struct profile *p, enum report_lack what);
+
 /* Is it text that fits a screen? Such text chooses its rows itself, so report_fold_rows() leaves them. */
 static inline bool report_is_screen(const struct report_options *o)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_sums.c - what a row sums up, and how rows are compared: see report_rows.h.
+ * report_sums.c - what a row sums up, how rows are compared, and what is missing in them.
  *
- * Error bars come from the samples' own variances if the file has them. In a file of another tool they are inferred from
- * bytes, objects and the sampling period (estimate_variance_from_sums()), if it says that it was sampled by bytes.
- * Variances of independent samples add up.
+ * Error bars come from the samples' own variances if the file has them. In a file of another tool they
+ * are inferred from bytes, objects and the sampling period (estimate_variance_from_sums()), if it says
+ * that it was sampled by bytes. Variances of independent samples add up.
  */
 #include "report/report_rows.h"
 
@@ -299,4 +299,79 @@ int report_fold_rows(struct report *r, struct report_row *rows, size_t *cnt)
 	rows[cap] = other;
 	*cnt = cap + 1;
 	return 0;
+}
+
+/* The losses that a profile's comments tell. */
+
+/* Does another line tell this counter? (In-use is unknown, the program paused, or the same in samples.) */
+static bool is_said_elsewhere(const char *name)
+{
+	static const char *const names[] = { "alloc_only_samples", "paused", "live_full_bytes" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+static bool read_loss(const char *comment, struct report_loss *ret)
+{
+	char name[64];
+	int used = 0;
+
+	if (strncmp(comment, REPORT_LEDGER, strlen(REPORT_LEDGER)) != 0 ||
+	    sscanf(comment, REPORT_LEDGER "%63s %llu (%n", name, &ret->cnt, &used) != 2 ||
+	    !ret->cnt || is_said_elsewhere(name))
+		return false;
+	ret->text = comment + strlen(REPORT_LEDGER);
+	ret->meaning = used ? comment + used : "of an unknown kind)";
+	return true;
+}
+
+size_t report_find_losses(const struct profile *p, struct report_loss *ret_largest)
+{
+	struct report_loss loss;
+	const int64_t *id;
+	size_t cnt = 0;
+
+	*ret_largest = (struct report_loss){ 0 };
+	vec_each(&p->comments, id) {
+		if (!read_loss(profile_text(p, *id), &loss))
+			continue;
+		cnt++;
+		if (loss.cnt > ret_largest->cnt)
+			*ret_largest = loss;
+	}
+	return cnt;
+}
+
+bool report_lacks(const struct profile *p, enum report_lack what)
+{
+	/* NULL at the end */
+	static const char *const names[][5] = {
+		[REPORT_LACKS_STACKS] = { "stacks_full", "stack_collisions", "share_stacks" },
+		[REPORT_LACKS_BLOCKS] = { "live_full", "share_live", "scratch_busy",
+					  "pending_full" },
+		[REPORT_LACKS_LIVING] = { "tap_late" },
+		[REPORT_LACKS_PROCESSES] = { "tap_late", "tap_never" },
+	};
+	struct report_loss loss;
+	const int64_t *id;
+
+	vec_each(&p->comments, id) {
+		if (!read_loss(profile_text(p, *id), &loss))
+			continue;
+		for (const char *const *name = names[what]; *name; name++)
+			if (!strncmp(loss.text, *name, strlen(*name)) &&
+			    loss.text[strlen(*name)] == ' ')
+				return true;
+	}
+	return false;
+}
+
+bool report_has_losses(const struct profile *p)
+{
+	struct report_loss largest;
+
+	return report_find_losses(p, &largest) > 0;
 }

@@ -11,7 +11,6 @@
 
 #include "base/printable.h"
 #include "profile/witness.h"
-#include "report/report_losses.h"
 #include "report/report_rows.h"
 
 /*
@@ -195,9 +194,11 @@ bool report_is_least(const struct report *r)
 	if (!r->is_inuse || r->is_unknown || !rec->is_known)
 		return false;
 	/* Of processes that run on, what is in use now is not in those that have ended. */
-	if (report_lacks_processes(r->p, rec->is_from_start || !report_is_at_end(r)))
+	if (report_lacks(r->p, rec->is_from_start || !report_is_at_end(r) ?
+				       REPORT_LACKS_PROCESSES :
+				       REPORT_LACKS_LIVING))
 		return true;
-	if (report_lacks_blocks(r->p))
+	if (report_lacks(r->p, REPORT_LACKS_BLOCKS))
 		return true;
 	if (!report_next_unseen(r->p, &at))
 		return false;
