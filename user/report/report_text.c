@@ -22,9 +22,6 @@
  * at any moment.
  */
 
-#define GROWTH_BYTES_MIN (256 << 10)
-#define GROWTH_SHARE_MIN 0.01
-#define SEEN_SHARE 0.5
 /* Code and data of files are resident, too, and come in late. */
 #define LEAST_GROWTH_BYTES_MIN (4 << 20)
 
@@ -166,17 +163,6 @@ const char *report_next_unseen(const struct profile *p, size_t *at)
 	return NULL;
 }
 
-bool report_is_mostly_unseen(const struct report *r)
-{
-	const struct recording *rec = &r->p->recording;
-	double growth = witness_growth(r->p);
-
-	return rec->is_known && r->is_inuse && rec->rss_end_bytes &&
-	       (rec->rss_begin_bytes || rec->is_from_start) && growth >= GROWTH_BYTES_MIN &&
-	       growth >= GROWTH_SHARE_MIN * (double)rec->rss_begin_bytes &&
-	       (double)report_end_total(r)->value < SEEN_SHARE * growth;
-}
-
 /* The most that was in use at a moment; without moments, what is now. */
 static double most_bytes(const struct report *r)
 {
@@ -205,7 +191,7 @@ bool report_is_least(const struct report *r)
 	if (r->is_lossy)
 		return true;
 	return rec->rss_begin_bytes && growth >= LEAST_GROWTH_BYTES_MIN &&
-	       most_bytes(r) < SEEN_SHARE * growth;
+	       most_bytes(r) < REPORT_SEEN_SHARE * growth;
 }
 
 #define NAME_COLUMNS_MIN 20
