@@ -176,13 +176,11 @@ static int write_once(const struct profile *p, const struct report_options *opts
 		err = r->is_unknown && r->is_inuse ? -ENODATA : report_write_collapsed(r, out);
 		break;
 	case REPORT_HEAP:
+	case REPORT_HEAP_V2:
 		err = report_write_heap(r, out);
 		break;
 	case REPORT_HTML:
 		err = report_write_html(r, out);
-		break;
-	case REPORT_HEAP_V2:
-		err = report_write_heap_v2(r, out);
 		break;
 	}
 	report_close(r);

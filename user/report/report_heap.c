@@ -269,7 +269,7 @@ static void release_text(struct heap_text *h)
 	free(h->address);
 }
 
-int report_write_heap(const struct report *r, FILE *out)
+static int write_text(const struct report *r, FILE *out)
 {
 	bool is_named = r->opts->heap_form == REPORT_HEAP_NAMED;
 	const struct report_row *row;
@@ -506,7 +506,7 @@ static void put_head(const struct heap_v2 *v)
 	}
 }
 
-int report_write_heap_v2(const struct report *r, FILE *out)
+static int write_v2(const struct report *r, FILE *out)
 {
 	struct heap_v2 v = { .r = r };
 	const struct report_row *row;
@@ -534,4 +534,9 @@ int report_write_heap_v2(const struct report *r, FILE *out)
 	free(v.sums);
 	free(v.totals);
 	return err;
+}
+
+int report_write_heap(const struct report *r, FILE *out)
+{
+	return r->opts->format == REPORT_HEAP_V2 ? write_v2(r, out) : write_text(r, out);
 }

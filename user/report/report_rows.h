@@ -226,8 +226,7 @@ int report_write_text(const struct report *r, FILE *out);
 /* By growth, temporary blocks or pinned memory; at most row_cap rows, 0 = all. */
 int report_write_ranked(const struct report *r, size_t row_cap, FILE *out);
 int report_write_json(const struct report *r, FILE *out);
-int report_write_heap(const struct report *r, FILE *out); /* by stack, all rows */
-int report_write_heap_v2(const struct report *r, FILE *out); /* the same */
+int report_write_heap(const struct report *r, FILE *out); /* of both formats; by stack, all rows */
 int report_write_html(const struct report *r, FILE *out); /* the same */
 
 #endif
