@@ -95,8 +95,8 @@ static void set_resident(struct top_table *t, const struct profile *p)
 struct top_report {
 	struct report_options opts;
 	struct report *r;
-	struct report_places places; /* by stack */
-	VEC(size_t) source; /* of each row: index in places or r->rows */
+	struct report_places places;
+	VEC(size_t) source; /* of each row: index in places */
 };
 
 static int set_numbers(const struct report *r, const struct report_row *row, struct top_row *ret)
@@ -196,19 +196,12 @@ static bool is_nothing(const struct report_row *row)
 
 static int add_rows(struct top_table *t)
 {
-	struct top_report *from = t->report;
-	const struct report_row *rows = from->r->rows.data;
-	size_t cnt = from->r->rows.cnt;
-	int err = 0;
+	const struct report_places *rows = &t->report->places;
+	int err = report_find_places(t->report->r, &t->report->places);
 
-	if (from->opts.by == REPORT_BY_STACK) {
-		err = report_find_places(from->r, &from->places);
-		rows = from->places.data;
-		cnt = from->places.cnt;
-	}
-	for (size_t i = 0; i < cnt && !err; i++)
-		if (!is_nothing(&rows[i]))
-			err = add_row(t, &rows[i], i);
+	for (size_t i = 0; i < rows->cnt && !err; i++)
+		if (!is_nothing(&rows->data[i]))
+			err = add_row(t, &rows->data[i], i);
 	return err;
 }
 

@@ -352,11 +352,10 @@ int report_find_places(const struct report *r, struct report_places *ret)
 	int err = 0;
 
 	hmap_init(&index, sizeof(int64_t));
-	vec_each(&r->rows, row) {
-		err = add_stack(r, row, &index, ret);
-		if (err)
-			break;
-	}
+	vec_each(&r->rows, row)
+		if (!err)
+			err = r->opts->by == REPORT_BY_STACK ? add_stack(r, row, &index, ret) :
+							       vec_push(ret, *row);
 	hmap_release(&index);
 	return err;
 }

@@ -153,11 +153,6 @@ static void find_in(const struct report *r, const struct report_places *rows, si
 	}
 }
 
-static int compare_rows(const void *a, const void *b, void *ctx)
-{
-	return report_compare_rows(a, b, ctx);
-}
-
 /*
  * Find the rows for a table of its own: those that is_about() accepts, by report_compare_rows().
  * Stacks of one place are one row. 0 or -ENOMEM.
@@ -166,16 +161,9 @@ static int report_find_ranked(const struct report *r,
 			      bool (*is_about)(const struct report_row *row),
 			      struct report_places *ret)
 {
-	const struct report_row *row;
 	size_t kept = 0;
-	int err = 0;
+	int err = report_find_places(r, ret);
 
-	if (r->opts->by == REPORT_BY_STACK)
-		err = report_find_places(r, ret);
-	else
-		vec_each(&r->rows, row)
-			if (!err)
-				err = vec_push(ret, *row);
 	for (size_t i = 0; i < ret->cnt; i++) {
 		report_rank(r, &ret->data[i]);
 		if (is_about(&ret->data[i]))
@@ -183,7 +171,7 @@ static int report_find_ranked(const struct report *r,
 	}
 	ret->cnt = kept;
 	if (!err && kept)
-		qsort_r(ret->data, kept, sizeof(*ret->data), compare_rows, (void *)r);
+		qsort_r(ret->data, kept, sizeof(*ret->data), report_compare_rows, (void *)r);
 	return err;
 }
 
