@@ -460,10 +460,8 @@ static inline void count_piece(struct walk *w, const struct piece *p)
 
 	w->pages.type = p->type;
 	heap_pages_add(&w->pages, p->addr, p->bytes, p->use);
-	if (p->is_fast) {
+	if (p->is_fast)
 		a->walked_fast_cnt++;
-		a->walked_fast_bytes += p->bytes;
-	}
 	a->cached_cnt += p->cached_cnt;
 	if (p->use == HEAP_UNKNOWN && !w->first_unknown)
 		w->first_unknown = p->addr;
