@@ -48,19 +48,13 @@ static int get_child(struct scope_tree *t, uint32_t parent, int64_t name_str, ui
 {
 	struct step step = { .parent = parent, .name_str = name_str };
 	struct scope_node node = { .parent = parent, .name_str = name_str };
-	int err;
+	uint64_t i;
 
-	*ret = find_child(t, parent, name_str);
-	if (*ret != SCOPE_NO_NODE)
-		return 0;
-	if (t->nodes.cnt >= SCOPE_NO_NODE)
+	if (t->nodes.cnt >= SCOPE_NO_NODE || hmap_add(&t->index, &step, t->nodes.cnt, &i))
 		return -ENOMEM;
+	*ret = (uint32_t)i;
 	node.depth = parent == SCOPE_NO_NODE ? 0 : t->nodes.data[parent].depth + 1;
-	err = vec_push(&t->nodes, node);
-	if (!err)
-		err = hmap_put(&t->index, &step, t->nodes.cnt - 1);
-	*ret = t->nodes.cnt - 1;
-	return err;
+	return i < t->nodes.cnt ? 0 : vec_push(&t->nodes, node);
 }
 
 /* Find the node that path counts for. Without `makes`: SCOPE_NO_NODE when it is not there. ret_is_part:

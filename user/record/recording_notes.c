@@ -51,21 +51,18 @@ static int list_processes(const struct recording_facts *f, struct processes *ps)
 	hmap_init(&by_pid, sizeof(uint32_t));
 	for (size_t i = 0; i < cnt && !err; i++) {
 		uint32_t pid = (uint32_t)inst[i].pid;
-		const uint64_t *known = hmap_get(&by_pid, &pid);
+		uint64_t at;
 
 		if (!is_wanted(f, &inst[i])) {
 			ps->has_others = true;
 			continue;
 		}
 		image_losses_add(&ps->losses, &inst[i]);
-		if (known) {
-			/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): one that is known is in it */
-			ps->list.data[*known].image = &inst[i];
-			continue;
-		}
-		err = hmap_put(&by_pid, &pid, ps->list.cnt);
+		err = hmap_add(&by_pid, &pid, ps->list.cnt, &at);
+		if (!err && at == ps->list.cnt)
+			err = vec_push(&ps->list, (struct process){ 0 });
 		if (!err)
-			err = vec_push(&ps->list, (struct process){ .image = &inst[i] });
+			ps->list.data[at].image = &inst[i];
 	}
 	hmap_release(&by_pid);
 	for (size_t i = 1; i < ps->list.cnt; i++) {

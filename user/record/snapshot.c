@@ -201,15 +201,15 @@ static int add_age(struct builder *b, uint32_t row, const struct ht_live *v)
 {
 	uint64_t age_ns = b->now_ns > v->time_ns ? b->now_ns - v->time_ns : 0;
 	uint64_t key = (uint64_t)row << 8 | age_class_of(age_ns);
-	const uint64_t *known = hmap_get(&b->age_by_key, &key);
 	const struct snapshot_age fresh = { .row = row, .part.age_class = age_class_of(age_ns) };
 	double p = estimate_threshold_probability(v->threshold), n = (double)v->size_bytes;
 	struct snapshot_age *age;
+	uint64_t i;
 
-	if (!known &&
-	    (vec_push(&b->s->ages, fresh) || hmap_put(&b->age_by_key, &key, b->s->ages.cnt - 1)))
+	if (hmap_add(&b->age_by_key, &key, b->s->ages.cnt, &i) ||
+	    (i == b->s->ages.cnt && vec_push(&b->s->ages, fresh)))
 		return -ENOMEM;
-	age = &b->s->ages.data[known ? *known : b->s->ages.cnt - 1];
+	age = &b->s->ages.data[i];
 	age->part.samples++;
 	age->part.bytes += n / p;
 	age->part.bytes_variance += n * n * (1 - p) / (p * p);

@@ -48,16 +48,13 @@ void top_rates_free(struct top_rates *r)
 static int get_past(struct top_rates *r, enum top_what what, const char *key, struct past **ret)
 {
 	struct past fresh = { .id = top_row_id(what, key), .what = what };
-	const uint64_t *known = hmap_get(&r->by_id, &fresh.id);
-	int err = 0;
+	uint64_t i;
+	int err = hmap_add(&r->by_id, &fresh.id, r->all.cnt, &i);
 
-	if (!known) {
+	if (!err && i == r->all.cnt)
 		err = vec_push(&r->all, fresh);
-		if (!err)
-			err = hmap_put(&r->by_id, &fresh.id, r->all.cnt - 1);
-	}
 	if (!err)
-		*ret = &r->all.data[known ? *known : r->all.cnt - 1];
+		*ret = &r->all.data[i];
 	return err;
 }
 

@@ -130,20 +130,16 @@ static int64_t key_of(struct diff *d, const struct report *r, const struct repor
 static int add_row(struct diff *d, int which, const struct report_row *row)
 {
 	int64_t name = key_of(d, d->side[which].r, row);
-	const uint64_t *known;
-	struct diff_row *to;
+	uint64_t i;
 
-	if (name < 0)
+	if (name < 0 || hmap_add(&d->index, &name, d->rows.cnt, &i))
 		return -ENOMEM;
-	known = hmap_get(&d->index, &name);
-	if (!known &&
-	    (vec_push(&d->rows,
-		      ((struct diff_row){ .name = name, .from = row, .from_side = which })) ||
-	     hmap_put(&d->index, &name, d->rows.cnt - 1)))
+	if (i == d->rows.cnt &&
+	    vec_push(&d->rows,
+		     ((struct diff_row){ .name = name, .from = row, .from_side = which })))
 		return -ENOMEM;
-	to = known ? &d->rows.data[*known] : &d->rows.data[d->rows.cnt - 1];
-	to->is_in[which] = true;
-	report_add_row(&to->at[which], row);
+	d->rows.data[i].is_in[which] = true;
+	report_add_row(&d->rows.data[i].at[which], row);
 	return 0;
 }
 

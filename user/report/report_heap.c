@@ -353,15 +353,13 @@ static int number_threads(struct heap_v2 *v)
 		const struct profile_label *l =
 			profile_find_label(p, &p->samples.data[i], "thread");
 		int64_t name = l ? l->str : 0;
-		const uint64_t *known = hmap_get(&number_by_name, &name);
+		uint64_t number = 0;
 
-		v->thread_of[i] = known ? (uint32_t)*known : 0;
-		if (known || !name)
-			continue;
-		v->thread_of[i] = v->threads.cnt;
-		err = hmap_put(&number_by_name, &name, v->threads.cnt);
-		if (!err)
+		if (name)
+			err = hmap_add(&number_by_name, &name, v->threads.cnt, &number);
+		if (!err && number == v->threads.cnt)
 			err = vec_push(&v->threads, name);
+		v->thread_of[i] = (uint32_t)number;
 	}
 	hmap_release(&number_by_name);
 	return err;

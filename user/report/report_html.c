@@ -656,37 +656,34 @@ static int64_t function_of(struct maker *m, const struct profile_sample *s,
 		strset_add(m->t->names, report_frame_module(p, f)),
 		strset_add(m->t->names, file),
 	};
-	const uint64_t *known;
+	uint64_t i;
 
-	if (key[0] < 0 || key[1] < 0 || key[2] < 0)
+	if (key[0] < 0 || key[1] < 0 || key[2] < 0 ||
+	    hmap_add(&m->functions, key, m->t->functions.cnt, &i))
 		return -ENOMEM;
-	known = hmap_get(&m->functions, key);
-	if (known)
-		return (int64_t)*known;
-	if (vec_push(&m->t->functions,
+	if (i == m->t->functions.cnt &&
+	    vec_push(&m->t->functions,
 		     ((struct report_tree_function){ .name = key[0],
 						     .module = key[1],
 						     .file = key[2],
-						     .is_own = report_is_own(m->r, s, f) })) ||
-	    hmap_put(&m->functions, key, m->t->functions.cnt - 1))
+						     .is_own = report_is_own(m->r, s, f) })))
 		return -ENOMEM;
-	return (int64_t)m->t->functions.cnt - 1;
+	return (int64_t)i;
 }
 
 /* Index of the node of a function below parent, or -ENOMEM. */
 static int64_t step_down(struct maker *m, uint32_t parent, uint32_t function)
 {
 	uint32_t key[2] = { parent, function };
-	const uint64_t *known = hmap_get(&m->nodes, key);
+	uint64_t i;
 
-	if (known)
-		return (int64_t)*known;
-	if (m->t->nodes.cnt >= UINT32_MAX ||
-	    vec_push(&m->t->nodes,
-		     ((struct report_tree_node){ .parent = parent, .function = function })) ||
-	    hmap_put(&m->nodes, key, m->t->nodes.cnt - 1))
+	if (m->t->nodes.cnt >= UINT32_MAX || hmap_add(&m->nodes, key, m->t->nodes.cnt, &i))
 		return -ENOMEM;
-	return (int64_t)m->t->nodes.cnt - 1;
+	if (i == m->t->nodes.cnt &&
+	    vec_push(&m->t->nodes,
+		     ((struct report_tree_node){ .parent = parent, .function = function })))
+		return -ENOMEM;
+	return (int64_t)i;
 }
 
 static int add_sample(struct maker *m, const struct profile_sample *s)

@@ -55,23 +55,14 @@ static int name_row(struct report *r, struct report_row *row)
 
 static int get_task(struct report *r, struct tasks *t, const struct task_key *key, size_t *ret)
 {
-	const uint64_t *known = hmap_get(&t->index, key);
 	struct task task = { .row.scope.path = key->path,
 			     .row.task = { .is_task = true, .id = key->id, .pid = key->pid } };
-	int err;
+	int err = hmap_add(&t->index, key, t->list.cnt, ret);
 
-	if (known) {
-		*ret = *known;
-		return 0;
-	}
+	if (err || *ret < t->list.cnt)
+		return err;
 	err = name_row(r, &task.row);
-	if (!err)
-		err = vec_push(&t->list, task);
-	if (!err)
-		err = hmap_put(&t->index, key, t->list.cnt - 1);
-	if (!err)
-		*ret = t->list.cnt - 1;
-	return err;
+	return err ? err : vec_push(&t->list, task);
 }
 
 /* Find the task with key's number that was entered last on key's path. */

@@ -327,21 +327,17 @@ static int add_stack(const struct report *r, const struct report_row *row, struc
 		     struct report_places *ret)
 {
 	int64_t key = row->sample_cnt ? key_of(r, row) : row->name;
-	const uint64_t *known;
-	struct report_row *into;
-	int err;
+	uint64_t i;
 
-	if (key < 0)
+	if (key < 0 || hmap_add(index, &key, ret->cnt, &i))
 		return -ENOMEM;
-	known = hmap_get(index, &key);
-	if (!known) {
-		err = vec_push(ret, *row);
-		if (!err)
-			ret->data[ret->cnt - 1].row_cnt = 0;
-		return err ? err : hmap_put(index, &key, ret->cnt - 1);
+	if (i < ret->cnt) {
+		report_add_row(&ret->data[i], row);
+		return 0;
 	}
-	into = &ret->data[*known];
-	report_add_row(into, row);
+	if (vec_push(ret, *row))
+		return -ENOMEM;
+	ret->data[i].row_cnt = 0;
 	return 0;
 }
 

@@ -205,17 +205,16 @@ static int get_verdict(struct report *r, struct verdicts *v, const struct profil
 {
 	const struct profile_label *scope = profile_find_label(r->p, s, "scope");
 	int64_t label = scope ? scope->str : 0;
-	const uint64_t *known = hmap_get(&v->index, &label);
-	int err;
+	uint64_t i;
+	int err = hmap_add(&v->index, &label, v->list.cnt, &i);
 
-	if (known) {
-		*ret = v->list.data[*known];
+	if (!err && i < v->list.cnt) {
+		*ret = v->list.data[i];
 		return 0;
 	}
-	err = judge(r, label, ret);
 	if (!err)
-		err = vec_push(&v->list, *ret);
-	return err ? err : hmap_put(&v->index, &label, v->list.cnt - 1);
+		err = judge(r, label, ret);
+	return err ? err : vec_push(&v->list, *ret);
 }
 
 static int select_one(struct report *r, uint32_t i, enum fate fate)
@@ -297,22 +296,12 @@ static void set_moments(struct report *r)
 static int get_row(struct report *r, struct hmap *index_by_name, const char *name, size_t *ret)
 {
 	struct report_row row = { .name = strset_add(r->names, name) };
-	const uint64_t *known;
 	int err;
 
 	if (row.name < 0)
 		return -ENOMEM;
-	known = hmap_get(index_by_name, &row.name);
-	if (known) {
-		*ret = *known;
-		return 0;
-	}
-	err = vec_push(&r->rows, row);
-	if (!err)
-		err = hmap_put(index_by_name, &row.name, r->rows.cnt - 1);
-	if (!err)
-		*ret = r->rows.cnt - 1;
-	return err;
+	err = hmap_add(index_by_name, &row.name, r->rows.cnt, ret);
+	return err || *ret < r->rows.cnt ? err : vec_push(&r->rows, row);
 }
 
 /* Add a sample to every function on its stack, once each however often it is there. */
