@@ -142,10 +142,16 @@ const char *report_sample_scope(const struct report *r, const struct profile_sam
 
 bool report_has_scopes(const struct profile *p);
 
-/* report_moment.c: is the report of the end of the recording? And the total of the end in any case: what is resident, and
- * what the process holds, is of the end. */
-bool report_is_at_end(const struct report *r);
-const struct report_row *report_end_total(const struct report *r);
+/* Is the report of the end of the recording? */
+static inline bool report_is_at_end(const struct report *r)
+{
+	return r->p->moment.at == PROFILE_AT_END;
+}
+/* The total of the end in any case: what is resident, and what the process holds, is of the end. */
+static inline const struct report_row *report_end_total(const struct report *r)
+{
+	return report_is_at_end(r) ? &r->total : &r->end;
+}
 
 int report_rows_by_scope(struct report *r);
 int report_rows_by_instance(struct report *r);

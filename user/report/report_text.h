@@ -104,9 +104,6 @@ void report_put_tree(const struct report *r, struct report_marks *marks, FILE *o
 /* Write "12.0k allocated blocks: 99.8% lived under 1 ms, most have 64 to 127 B", or nothing if not known. */
 void report_put_blocks(const struct report *r, const struct report_row *row, FILE *out);
 
-/* Write a line for each of the program's own labels: "tenant: a 12.0 MiB, b 3.40 MiB, 17 more". */
-void report_put_tenants(const struct report *r, FILE *out);
-
 /* All columns of numbers, in their order. */
 enum report_cell {
 	REPORT_CELL_TEMPORARY,
