@@ -360,32 +360,23 @@ static int add_notes(struct profile *p, const struct result_source *src,
 	return err ? err : scope_notes_add(m->snapshot, src->engine, src->tracker, &scopes, p);
 }
 
-/* What an image held in the last hour, but not before since_ns. NULL: nothing is kept. 0 or -ENOMEM. */
-static int history_of_hour(const struct result_source *src, uint64_t image, uint64_t since_ns,
-			   struct history **ret, bool *ret_is_partial)
-{
-	uint64_t now = now_ns(), from_ns = now > HOUR_NS ? now - HOUR_NS : 0;
-	int err = -ENOENT;
-
-	*ret = NULL;
-	if (src->stacks)
-		err = stack_past_history(src->stacks, image,
-					 from_ns > since_ns ? from_ns : since_ns, ret,
-					 ret_is_partial);
-	return err == -ENOENT ? 0 : err;
-}
-
-/* Find what the process held before, to show whether it grows. */
+/* Find what the process held in the last hour, to show whether it grows; nothing, if nothing is kept. 0 or -ENOMEM. */
 static int find_history(const struct result_source *src, const struct result_request *r,
 			struct profile_build_options *opts, struct history **ret)
 {
-	uint64_t since_ns = r->wants_growth ? followed_ns(src, r) : 0;
+	uint64_t since_ns = r->wants_growth ? followed_ns(src, r) : 0, now = now_ns();
+	uint64_t from_ns = now > HOUR_NS ? now - HOUR_NS : 0;
+	int err;
 
 	if (!since_ns)
 		return 0;
 	opts->begin_ns = since_ns;
-	return history_of_hour(src, result_image(src, r->pid), since_ns, ret,
-			       &opts->is_history_partial);
+	if (!src->stacks)
+		return 0;
+	err = stack_past_history(src->stacks, result_image(src, r->pid),
+				 from_ns > since_ns ? from_ns : since_ns, ret,
+				 &opts->is_history_partial);
+	return err == -ENOENT ? 0 : err;
 }
 
 int result_build(const struct result_source *src, const struct result_moment *m,

@@ -526,13 +526,6 @@ static enum top_wish top_ui_keys(struct top_ui *ui)
 	return all;
 }
 
-/* Keep the table as it is: its process has ended. */
-static void top_ui_set_over(struct top_ui *ui)
-{
-	ui->is_changed |= !ui->is_over;
-	ui->is_over = true;
-}
-
 /* True if the user paused, and there is a table: new data is not shown. */
 static bool top_ui_is_frozen(const struct top_ui *ui)
 {
@@ -686,7 +679,7 @@ static int stay(struct source *s)
 		err = top_ui_set_profile(s->ui, p);
 	recorder_close(s->recorder);
 	s->recorder = NULL;
-	top_ui_set_over(s->ui);
+	s->ui->is_over = true; /* the table stays as it is */
 	return err ? err : show_next(s);
 }
 
