@@ -300,7 +300,7 @@ static int make_job(void *ctx, size_t i)
 	err = result_make(work->src, work->moment, &r, job->fd);
 	if (err)
 		log_warn("serve: cannot make %s: %s", file, strerror(-err));
-	else if (saved_store_has_dir(store))
+	else if (store->dir_fd >= 0)
 		told->write_err = saved_store_write(store, &job->name, job->fd);
 	if (told->write_err)
 		log_warn("serve: cannot write %s: %s; the profile stays in memory", file,
