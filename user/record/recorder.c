@@ -23,7 +23,6 @@
 #include "proc/reader.h"
 #include "proc/runtime_kind.h"
 #include "profile/history.h"
-#include "record/idle_tasks.h"
 #include "record/recorder_priv.h"
 #include "record/snapshot.h"
 #include "track/files.h"
@@ -402,7 +401,7 @@ static void on_tick(void *ctx)
 		r->counters_ns = now_ns();
 		tracker_read_counters(r->session->tracker);
 	}
-	idle_tasks_run(r->idle_tasks);
+	idle_tasks_run(&r->idle_tasks);
 	rows_reader_work(&r->rows_begin);
 	refresh_rows(r);
 	show_status(r);
@@ -628,7 +627,7 @@ void recorder_close(struct recorder *r)
 	resident_pins_release(&r->pins);
 	session_stop(r->session);
 	process_events_close(r->events);
-	idle_tasks_free(r->idle_tasks);
+	idle_tasks_release(&r->idle_tasks);
 	history_free(r->history);
 	session_free(r->session);
 	snapshot_free(r->snapshot);

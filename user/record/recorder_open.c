@@ -24,7 +24,6 @@
 #include "proc/reader.h"
 #include "proc/runtime_kind.h"
 #include "profile/history.h"
-#include "record/idle_tasks.h"
 #include "track/file_content.h"
 #include "track/files.h"
 #include "track/governor.h"
@@ -337,9 +336,8 @@ static int start_session(struct recorder *r)
 	err = session_start(r->session, &opts);
 	if (err)
 		return err;
+	r->idle_tasks.engine = r->session->engine;
 	err = engine_set_throw_limit(r->session->engine, throw_limit_bytes);
-	if (!err)
-		err = idle_tasks_new(r->session->engine, &r->idle_tasks);
 	if (!err)
 		err = history_new(MOMENT_INTERVAL_NS, &r->history);
 	if (err)

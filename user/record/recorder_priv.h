@@ -8,6 +8,7 @@
 
 #include "base/std.h"
 #include "base/clock.h"
+#include "record/idle_tasks.h"
 #include "record/recorder.h"
 #include "record/rows_reader.h"
 #include "record/targets.h"
@@ -62,7 +63,7 @@ struct recorder {
 	bool is_over;
 	int error; /* that ended it early */
 	bool has_warned; /* about the overhead */
-	struct idle_tasks *idle_tasks;
+	struct idle_tasks idle_tasks;
 	struct history *history; /* NULL: there was no memory for it */
 	uint64_t counters_ns, looked_ns; /* of reading them; of checking the processes */
 	struct live_line live_line;

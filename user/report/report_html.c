@@ -104,7 +104,7 @@ struct picture {
 	struct measure measures[MEASURES_MAX];
 	int measure_cnt;
 	char moment[UNITS_BUF + 16]; /* title of the measure of a moment that was asked for */
-	struct report_time_line *time_line;
+	struct report_time_line time_line;
 };
 
 /* The process of one side of a difference; of a profile, whatever the side. NULL: no single one is known. */
@@ -374,7 +374,7 @@ static void put_json(const struct picture *pic, FILE *out)
 		  p->moment.at == PROFILE_AT_PEAK ? "peak_space" :
 		  p->moment.at == PROFILE_AT_TIME ? "moment" :
 						    "");
-	report_time_line_put_json(pic->time_line, &j);
+	report_time_line_put_json(&pic->time_line, &j);
 	put_names(&j, "names", pic->tree->names);
 	put_tree(pic->tree, &j);
 	put_names(&j, "threads", pic->threads);
@@ -501,7 +501,7 @@ static int put_line(const struct picture *pic, const char *line, size_t len, FIL
 	else if (len == 6 && !strncmp(line, "@HEAD@", len))
 		return put_text(pic, write_head, out);
 	else if (len == 6 && !strncmp(line, "@TIME@", len))
-		report_time_line_put(pic->time_line, out);
+		report_time_line_put(&pic->time_line, out);
 	else if (len == 7 && !strncmp(line, "@PLAIN@", len))
 		return put_text(pic, write_plain, out);
 	else if (len == 6 && !strncmp(line, "@DATA@", len))
@@ -764,7 +764,7 @@ static int write_page(const struct report *r, const struct diff *diff, FILE *out
 	if (!err)
 		err = find_places(&pic);
 	if (!err && !diff)
-		err = report_time_line_new(r, &pic.time_line);
+		err = report_time_line_find(r, &pic.time_line);
 	if (err)
 		goto out;
 	choose_measures(&pic);
@@ -773,7 +773,7 @@ static int write_page(const struct report *r, const struct diff *diff, FILE *out
 		err = put_line(&pic, line, (size_t)(end - line), out);
 	}
 out:
-	report_time_line_free(pic.time_line);
+	free(pic.time_line.points);
 	report_tree_free(pic.tree);
 	strset_free(pic.threads);
 	strset_free(pic.scopes);
