@@ -96,7 +96,7 @@ struct report_tree {
 struct picture {
 	const struct report *r;
 	const struct diff *diff; /* then r has both sides; NULL: no difference */
-	struct report_tree *tree;
+	struct report_tree tree;
 	struct strset *threads, *processes, *scopes;
 	VEC(int64_t) thread_of; /* of each chosen sample, in threads; -1 = none */
 	VEC(int64_t) process_index; /* likewise; empty if there is one at most */
@@ -309,7 +309,7 @@ static int64_t value_of(const struct profile *p, const struct measure *m, uint32
 static void put_samples(const struct picture *pic, struct json *j)
 {
 	json_begin(j, "samples", '{');
-	put_column(j, "node", &pic->tree->leaf, "%d", (int)*at - (i_ ? (int)at[-1] : 0));
+	put_column(j, "node", &pic->tree.leaf, "%d", (int)*at - (i_ ? (int)at[-1] : 0));
 	put_column(j, "thread", &pic->thread_of, "%lld", (long long)*at);
 	put_column(j, "process", &pic->process_index, "%lld", (long long)*at);
 	put_column(j, "scope", &pic->scope_of, "%lld", (long long)*at);
@@ -375,8 +375,8 @@ static void put_json(const struct picture *pic, FILE *out)
 		  p->moment.at == PROFILE_AT_TIME ? "moment" :
 						    "");
 	report_time_line_put_json(&pic->time_line, &j);
-	put_names(&j, "names", pic->tree->names);
-	put_tree(pic->tree, &j);
+	put_names(&j, "names", pic->tree.names);
+	put_tree(&pic->tree, &j);
 	put_names(&j, "threads", pic->threads);
 	put_names(&j, "processes", pic->processes);
 	put_scopes(&j, pic->scopes);
@@ -719,22 +719,11 @@ static int fill(struct maker *m)
 	return err;
 }
 
-static void report_tree_free(struct report_tree *t)
-{
-	if (!t)
-		return;
-	strset_free(t->names);
-	vec_release(&t->functions);
-	vec_release(&t->nodes);
-	vec_release(&t->leaf);
-	free(t);
-}
-
 /* 0 or -ENOMEM. */
-static int report_tree_new(const struct report *r, struct report_tree **ret)
+static int make_tree(const struct report *r, struct report_tree *ret)
 {
-	struct maker m = { .r = r, .t = calloc(1, sizeof(*m.t)) };
-	int err = m.t ? strset_new(&m.t->names) : -ENOMEM;
+	struct maker m = { .r = r, .t = ret };
+	int err = strset_new(&ret->names);
 
 	hmap_init(&m.functions, 3 * sizeof(int64_t));
 	hmap_init(&m.nodes, 2 * sizeof(uint32_t));
@@ -743,17 +732,13 @@ static int report_tree_new(const struct report *r, struct report_tree **ret)
 	hmap_release(&m.functions);
 	hmap_release(&m.nodes);
 	vec_release(&m.path);
-	if (err)
-		report_tree_free(m.t);
-	else
-		*ret = m.t;
 	return err;
 }
 
 static int write_page(const struct report *r, const struct diff *diff, FILE *out)
 {
 	struct picture pic = { .r = r, .diff = diff };
-	int err = report_tree_new(r, &pic.tree);
+	int err = make_tree(r, &pic.tree);
 
 	if (!err)
 		err = strset_new(&pic.threads);
@@ -774,7 +759,10 @@ static int write_page(const struct report *r, const struct diff *diff, FILE *out
 	}
 out:
 	free(pic.time_line.points);
-	report_tree_free(pic.tree);
+	strset_free(pic.tree.names);
+	vec_release(&pic.tree.functions);
+	vec_release(&pic.tree.nodes);
+	vec_release(&pic.tree.leaf);
 	strset_free(pic.threads);
 	strset_free(pic.scopes);
 	strset_free(pic.processes);
