@@ -7,9 +7,10 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "record/top.h"
+#include "report/options.h"
+#include "report/report_places.h"
 
 struct profile;
-struct top_report;
 struct strset;
 
 /* top_table.c: the data of heaptap top at one moment: the process as one row, or its stacks, functions, scopes or threads. */
@@ -62,7 +63,11 @@ struct top_table {
 	char resident[TOP_TEXT_BUF]; /* resident memory by row; "": not known */
 	char spark[TOP_SPARK_BUF]; /* in use in the last minute, by top_rates.c; "": not known yet */
 	struct strset *texts;
-	struct top_report *report; /* that the rows are of */
+	/* The report that the rows are of. */
+	struct report_options opts;
+	struct report *report;
+	struct report_places places;
+	VEC(size_t) source; /* of each row: index in places */
 };
 
 /*
