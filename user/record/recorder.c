@@ -25,7 +25,6 @@
 #include "profile/history.h"
 #include "record/recorder_priv.h"
 #include "record/snapshot.h"
-#include "track/files.h"
 #include "track/governor.h"
 #include "track/tracker.h"
 

@@ -25,7 +25,6 @@
 #include "proc/runtime_kind.h"
 #include "profile/history.h"
 #include "track/file_content.h"
-#include "track/files.h"
 #include "track/governor.h"
 #include "track/tracker.h"
 

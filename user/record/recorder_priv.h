@@ -12,7 +12,6 @@
 #include "record/recorder.h"
 #include "record/rows_reader.h"
 #include "record/targets.h"
-#include "track/budget.h"
 #include "track/session.h"
 
 struct exec_hold;

@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "kernel/engine.h"
-#include "proc/launch.h"
 #include "proc/proc_text.h"
 #include "proc/process.h"
 #include "track/tracker.h"
