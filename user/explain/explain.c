@@ -145,8 +145,7 @@ static const char *find_symbol(void *ctx, const struct mapping *map, uint64_t ad
 		read_tables(f, SHT_SYMTAB);
 		if (!f->tables.cnt)
 			read_tables(f, SHT_DYNSYM);
-		if (f->tables.cnt)
-			qsort(f->tables.data, f->tables.cnt, sizeof(key), compare_tables);
+		vec_sort(&f->tables, compare_tables);
 	}
 	if (f->tables.cnt && !elf_file_off_to_vaddr(f->elf, offset_of(map, addr), &key.vaddr))
 		found = bsearch(&key, f->tables.data, f->tables.cnt, sizeof(key), compare_tables);

@@ -416,8 +416,7 @@ static void print_groups(struct groups *g, const char *what, bool by_live, int c
 
 	vec_each(&g->list, group)
 		group->order = by_live ? group->live_bytes : group->pinned_bytes;
-	if (g->list.cnt)
-		qsort(g->list.data, g->list.cnt, sizeof(*group), compare);
+	vec_sort(&g->list, compare);
 	fprintf(out, "\n%12s %12s %9s  %s\n", by_live ? "live" : "pinned",
 		by_live ? "pinned" : "alone", "blocks", what);
 	vec_each(&g->list, group) {

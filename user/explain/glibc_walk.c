@@ -273,9 +273,8 @@ static int glibc_learn_key(struct memory *m, struct glibc *g)
 		if (v.votes[i] > v.votes[best])
 			best = i;
 	}
-	if (g->cache_keys.cnt)
-		qsort(g->cache_keys.data, g->cache_keys.cnt, sizeof(uint64_t), compare_keys);
-	else if (v.votes[best] * 2 > all)
+	vec_sort(&g->cache_keys, compare_keys);
+	if (!g->cache_keys.cnt && v.votes[best] * 2 > all)
 		g->cache_key = v.keys[best];
 	return err;
 }

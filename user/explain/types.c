@@ -362,11 +362,11 @@ void types_finish(struct types *t)
 		return;
 	t->is_finished = true;
 	/* file by file */
-	qsort(t->list.data, t->list.cnt, sizeof(*t->list.data), compare_vtables);
+	vec_sort(&t->list, compare_vtables);
 	name_types(t);
-	qsort(t->list.data, t->list.cnt, sizeof(*t->list.data), compare_names);
+	vec_sort(&t->list, compare_names);
 	merge_names(t);
-	qsort(t->list.data, t->list.cnt, sizeof(*t->list.data), compare_bytes);
+	vec_sort(&t->list, compare_bytes);
 }
 
 const struct type *types_list(const struct types *t, size_t *ret_cnt)

@@ -325,7 +325,7 @@ static int place_locations(struct importer *im, struct maps *maps)
 	if (!maps->list.cnt)
 		return 0;
 	err = add_map(im, &maps->list.data[0]);
-	qsort(maps->list.data, maps->list.cnt, sizeof(*maps->list.data), compare_maps);
+	vec_sort(&maps->list, compare_maps);
 	vec_each(&im->p->locations, l) {
 		struct map *m = find_map(maps, l->address);
 

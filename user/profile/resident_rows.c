@@ -58,7 +58,7 @@ int resident_pins_share(struct resident_pins *p)
 		p->bytes = NULL;
 		return -errno;
 	}
-	qsort(p->list.data, p->list.cnt, sizeof(*p->list.data), compare_pins);
+	vec_sort(&p->list, compare_pins);
 	for (size_t i = 0; i < p->list.cnt; i++)
 		p->bytes[i] = NAN;
 	return 0;

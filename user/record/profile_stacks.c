@@ -119,7 +119,7 @@ static int collect_frames(struct profile_stacks *ps)
 	}
 	if (!ps->frames.cnt)
 		return 0;
-	qsort(ps->frames.data, ps->frames.cnt, sizeof(*ps->frames.data), compare_frames);
+	vec_sort(&ps->frames, compare_frames);
 	for (size_t i = 1; i < ps->frames.cnt; i++)
 		if (ps->frames.data[i].word != ps->frames.data[kept].word)
 			ps->frames.data[++kept] = ps->frames.data[i];

@@ -423,8 +423,7 @@ static void choose_jobs(struct saver *k, uint64_t now)
 		if (!err && is_rested(k, now, KEEP_AT_PEAK) && may_keep(&w->peak, now))
 			err = vec_push(&all, job_of(k, w, KEEP_PEAK));
 	}
-	if (all.cnt)
-		qsort(all.data, all.cnt, sizeof(*all.data), saved_job_by_worth);
+	vec_sort(&all, saved_job_by_worth);
 	saved_batch_set(&k->batch, all.data, all.cnt);
 	vec_release(&all);
 }

@@ -212,7 +212,7 @@ static int make_room(struct saved_store *s, bool of_memory)
 	}
 	if (err || !candidates.cnt)
 		goto out;
-	qsort(candidates.data, candidates.cnt, sizeof(*candidates.data), saved_candidate_order);
+	vec_sort(&candidates, saved_candidate_order);
 	for (size_t i = 0; i < candidates.cnt && is_over(s, of_memory); i++) {
 		is_gone[candidates.data[i].idx] = true;
 		discard(s, &s->files.data[candidates.data[i].idx]);
@@ -301,8 +301,7 @@ static int load(struct saved_store *s)
 {
 	int err = each_file(s, load_one);
 
-	if (s->files.cnt)
-		qsort(s->files.data, s->files.cnt, sizeof(*s->files.data), by_time);
+	vec_sort(&s->files, by_time);
 	saved_bounds(s);
 	return err;
 }

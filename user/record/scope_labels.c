@@ -476,8 +476,7 @@ static int write_notes(struct notes *notes, const struct engine *e, const char *
 {
 	int err = 0;
 
-	if (notes->all.cnt)
-		qsort(notes->all.data, notes->all.cnt, sizeof(*notes->all.data), by_size);
+	vec_sort(&notes->all, by_size);
 	for (size_t i = 0; i < notes->all.cnt && i < SCOPE_NOTES_CAP && !err; i++) {
 		const struct note *n = &notes->all.data[i];
 		struct scope_note note = {

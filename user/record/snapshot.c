@@ -229,12 +229,6 @@ static int compare_ages(const void *a, const void *b)
 	return x->part.age_class < y->part.age_class ? -1 : x->part.age_class > y->part.age_class;
 }
 
-static void sort_ages(struct snapshot *s)
-{
-	if (s->ages.cnt)
-		qsort(s->ages.data, s->ages.cnt, sizeof(*s->ages.data), compare_ages);
-}
-
 /* Like estimate_add(), which takes whole bytes: each block's part is small. */
 static void add_pinned(struct builder *b, struct estimate *e, const struct ht_live_key *k,
 		       const struct ht_live *v)
@@ -494,7 +488,7 @@ static int take(struct engine *e, const struct tracker *t, bool has_stacks, stru
 	b.s->has_pinned =
 		pins && b.s->unpinned_cnt * UNPINNED_CAP <= b.s->unpinned_cnt + b.s->pinned_cnt;
 	add_certain(&b);
-	sort_ages(b.s);
+	vec_sort(&b.s->ages, compare_ages);
 	return builder_end(&b, err, ret);
 }
 

@@ -74,8 +74,7 @@ static void choose_rows(const struct limits *l, struct limit_result *res)
 {
 	size_t cap = l->opts.row_cap ? l->opts.row_cap : SIZE_MAX;
 
-	if (res->rows.cnt)
-		qsort(res->rows.data, res->rows.cnt, sizeof(*res->rows.data), compare_rows);
+	vec_sort(&res->rows, compare_rows);
 	while (res->rows.cnt > cap) {
 		free(res->rows.data[--res->rows.cnt].name);
 		res->more_row_cnt++;

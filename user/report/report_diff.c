@@ -201,8 +201,7 @@ static int make_rows(struct diff *d)
 	vec_each(&d->rows, to)
 		compare(d, to);
 	compare(d, &d->total);
-	if (d->rows.cnt)
-		qsort_r(d->rows.data, d->rows.cnt, sizeof(*d->rows.data), compare_rows, d);
+	vec_sort_r(&d->rows, compare_rows, d);
 	return 0;
 }
 

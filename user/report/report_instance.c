@@ -335,9 +335,7 @@ static int list_outstanding(struct report *r)
 			return -ENOMEM;
 		report_add_row(&r->outstanding_total, row);
 	}
-	if (r->outstanding.cnt)
-		qsort_r(r->outstanding.data, r->outstanding.cnt, sizeof(*r->outstanding.data),
-			report_compare_rows, r);
+	vec_sort_r(&r->outstanding, report_compare_rows, r);
 	return report_fold_rows(r, r->outstanding.data, &r->outstanding.cnt);
 }
 
@@ -356,8 +354,8 @@ int report_rows_by_instance(struct report *r)
 		err = list_tasks(r, &t);
 	if (!err && r->is_inuse)
 		err = list_outstanding(r);
-	if (!err && r->rows.cnt)
-		qsort_r(r->rows.data, r->rows.cnt, sizeof(*r->rows.data), report_compare_rows, r);
+	if (!err)
+		vec_sort_r(&r->rows, report_compare_rows, r);
 	if (!err)
 		err = report_fold_rows(r, r->rows.data, &r->rows.cnt);
 	if (!err && t.has_rest)

@@ -406,9 +406,7 @@ static int rows_by_stack(struct report *r)
 	for (size_t k = 0; k < r->chosen.cnt; k++)
 		if (vec_push(&r->order, r->chosen.data[k]))
 			return -ENOMEM;
-	if (r->order.cnt)
-		qsort_r(r->order.data, r->order.cnt, sizeof(*r->order.data), compare_stacks,
-			(void *)r->p);
+	vec_sort_r(&r->order, compare_stacks, r->p);
 	for (uint32_t i = 0; i < r->order.cnt; i++) {
 		const struct profile_sample *s = &r->p->samples.data[r->order.data[i]];
 		struct report_row *last;
@@ -626,8 +624,8 @@ static int make_rows(struct report *r)
 	if (!err)
 		vec_each(&r->rows, row)
 			report_rank(r, row);
-	if (!err && r->rows.cnt)
-		qsort_r(r->rows.data, r->rows.cnt, sizeof(*r->rows.data), report_compare_rows, r);
+	if (!err)
+		vec_sort_r(&r->rows, report_compare_rows, r);
 	if (err || report_is_screen(r->opts))
 		return err;
 	return report_fold_rows(r, r->rows.data, &r->rows.cnt);

@@ -174,12 +174,6 @@ static int compare_sizes(const void *a, const void *b, void *ctx)
 	return x < y ? -1 : x > y;
 }
 
-static void sort_nodes(struct view *v, int (*compare)(const void *, const void *, void *))
-{
-	if (v->order.cnt)
-		qsort_r(v->order.data, v->order.cnt, sizeof(*v->order.data), compare, v);
-}
-
 static int choose_shown(struct view *v)
 {
 	size_t cap = v->r->opts->row_cap, cnt = v->tree->nodes.cnt;
@@ -189,7 +183,7 @@ static int choose_shown(struct view *v)
 	for (uint32_t i = 0; i < cnt; i++)
 		if (vec_push(&v->order, i) || vec_push(&v->is_shown, !cap))
 			return -ENOMEM;
-	sort_nodes(v, compare_sizes);
+	vec_sort_r(&v->order, compare_sizes, v);
 	for (size_t i = 0; i < cap && i < cnt; i++)
 		v->is_shown.data[v->order.data[i]] = true;
 	/* A part is larger than the whole only where values are negative. */
@@ -206,7 +200,7 @@ static int find_children(struct view *v)
 {
 	size_t k = 0;
 
-	sort_nodes(v, compare_brothers);
+	vec_sort_r(&v->order, compare_brothers, v);
 	for (size_t slot = 0; slot <= v->tree->nodes.cnt + 1; slot++) {
 		while (k < v->order.cnt && parent_slot(v, v->order.data[k]) < slot)
 			k++;

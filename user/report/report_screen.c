@@ -545,8 +545,8 @@ int report_put_screen_rows(const struct report *r, size_t line_cap, struct repor
 		s.unmatched = &r->rows.data[r->rows.cnt - 1];
 		list.cnt--;
 	}
-	if (!err && list.cnt)
-		qsort_r(list.data, list.cnt, sizeof(*list.data), by_emptiness, (void *)r);
+	if (!err)
+		vec_sort_r(&list, by_emptiness, r);
 	s.rows = list.data;
 	s.cnt = list.cnt;
 	if (!err)

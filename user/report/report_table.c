@@ -170,8 +170,8 @@ static int report_find_ranked(const struct report *r,
 			ret->data[kept++] = ret->data[i];
 	}
 	ret->cnt = kept;
-	if (!err && kept)
-		qsort_r(ret->data, kept, sizeof(*ret->data), report_compare_rows, (void *)r);
+	if (!err)
+		vec_sort_r(ret, report_compare_rows, r);
 	return err;
 }
 
