@@ -4,7 +4,6 @@
 
 #include "base/printable.h"
 #include "base/units.h"
-#include "explain/explain_priv.h"
 
 #define SMALL_SHARE 0.005 /* of RSS: rows below are one line...; of what is pinned: not shown */
 #define ROWS_SHOWN 10 /* ... and so are those after so many */
@@ -67,13 +66,13 @@ static void add_blocks(const struct explanation *x, enum row_kind kind, char *li
 	char cnt[UNITS_BUF];
 
 	if (kind == ROW_JE_LIVE)
-		add_text(line, LINE_BYTES, ": %s",
+		text_add(line, LINE_BYTES, ": %s",
 			 format_count((double)x->jemalloc.sum.live_cnt, cnt, sizeof(cnt)));
 	if (kind == ROW_LIVE)
-		add_text(line, LINE_BYTES, ": %s",
+		text_add(line, LINE_BYTES, ": %s",
 			 format_count((double)x->glibc.sum.cnt[HEAP_LIVE], cnt, sizeof(cnt)));
 	if (kind == ROW_LIVE && x->glibc.mmapped.cnt[HEAP_LIVE])
-		add_text(line, LINE_BYTES, ", %s of them mmapped",
+		text_add(line, LINE_BYTES, ", %s of them mmapped",
 			 format_count((double)x->glibc.mmapped.cnt[HEAP_LIVE], cnt, sizeof(cnt)));
 }
 
@@ -143,16 +142,16 @@ static void print_beside(const struct explanation *x, int columns, FILE *out)
 	char bytes[UNITS_BUF], zeros[UNITS_BUF], text[LINE_BYTES] = "";
 
 	if (r->swap_bytes)
-		add_text(text, LINE_BYTES, "Not in RSS: %s swapped out. ",
+		text_add(text, LINE_BYTES, "Not in RSS: %s swapped out. ",
 			 bytes_of((double)r->swap_bytes, bytes));
 	if (r->hugetlb_bytes)
-		add_text(text, LINE_BYTES, "Not in RSS: %s in pages of hugetlbfs. ",
+		text_add(text, LINE_BYTES, "Not in RSS: %s in pages of hugetlbfs. ",
 			 bytes_of((double)r->hugetlb_bytes, bytes));
 	if (r->forked_bytes >= 1 << 20)
-		add_text(text, LINE_BYTES, "Shared with a forked process: %s. ",
+		text_add(text, LINE_BYTES, "Shared with a forked process: %s. ",
 			 bytes_of((double)r->forked_bytes, bytes));
 	if (r->huge_bytes)
-		add_text(text, LINE_BYTES, "In huge pages: %s, about %s of it zeros. ",
+		text_add(text, LINE_BYTES, "In huge pages: %s, about %s of it zeros. ",
 			 bytes_of((double)r->huge_bytes, bytes),
 			 bytes_of((double)r->huge_zero_bytes, zeros));
 	print_wrapped(text, columns, out);
@@ -267,21 +266,21 @@ static void print_runtimes(const struct explanation *x, int columns, FILE *out)
 	char text[LINE_BYTES] = "", b[3][UNITS_BUF];
 
 	if (java->resident)
-		add_text(text, LINE_BYTES, "Java heap: %s reserved, %s committed, ",
+		text_add(text, LINE_BYTES, "Java heap: %s reserved, %s committed, ",
 			 bytes_of((double)java->reserved, b[0]),
 			 bytes_of((double)java->committed, b[1]));
 	if (java->resident && java->used)
-		add_text(text, LINE_BYTES, "%s in use as the JVM last counted. ",
+		text_add(text, LINE_BYTES, "%s in use as the JVM last counted. ",
 			 bytes_of((double)java->used, b[0]));
 	else if (java->resident)
-		add_text(text, LINE_BYTES, "in use unknown until its next garbage collection. ");
+		text_add(text, LINE_BYTES, "in use unknown until its next garbage collection. ");
 	if (go->arena_cnt)
-		add_text(text, LINE_BYTES,
+		text_add(text, LINE_BYTES,
 			 "Go heap: %s in spans in use, %s free, %s of it resident. ",
 			 bytes_of((double)go->span_bytes, b[0]),
 			 bytes_of((double)go->idle_bytes, b[1]), bytes_of((double)go->free, b[2]));
 	if (v8->page_cnt)
-		add_text(text, LINE_BYTES,
+		text_add(text, LINE_BYTES,
 			 "V8: %llu pages of %llu %s, at most %s of them allocated. ",
 			 (unsigned long long)v8->page_cnt, (unsigned long long)v8->isolate_cnt,
 			 v8->isolate_cnt == 1 ? "isolate" : "isolates",

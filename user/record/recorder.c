@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "base/printable.h"
 #include "base/units.h"
 #include "guardian/exec_hold.h"
 #include "guardian/guardian.h"
@@ -52,30 +53,28 @@ static void add_held_text(struct live_line *l, const struct live_now *now,
 {
 	const struct live_point *base = find_base(l, now->time_ns);
 	char held[UNITS_BUF], rate[UNITS_BUF];
-	size_t len = strlen(buf);
 	double per_s;
 
 	l->points[l->cnt++ % LIVE_LINE_POINTS] =
 		(struct live_point){ now->time_ns, now->held_bytes };
-	len += (size_t)snprintf(buf + len, LIVE_LINE_BYTES - len, "in use %s",
-				format_bytes(now->held_bytes, held, sizeof(held)));
+	text_add(buf, LIVE_LINE_BYTES, "in use %s",
+		 format_bytes(now->held_bytes, held, sizeof(held)));
 	if (!base)
 		return;
 	per_s = (now->held_bytes - base->held_bytes) * NS_PER_S /
 		(double)(now->time_ns - base->time_ns);
-	snprintf(buf + len, LIVE_LINE_BYTES - len, " (%c%s/s)", per_s < 0 ? '-' : '+',
+	text_add(buf, LIVE_LINE_BYTES, " (%c%s/s)", per_s < 0 ? '-' : '+',
 		 format_bytes(fabs(per_s), rate, sizeof(rate)));
 }
 
 static void add_cost(const struct live_now *now, char buf[static LIVE_LINE_BYTES])
 {
-	size_t len = strlen(buf);
 	double percent = 100 * now->cost;
 
 	if (isnan(percent))
-		snprintf(buf + len, LIVE_LINE_BYTES - len, ", cost unknown");
+		text_add(buf, LIVE_LINE_BYTES, ", cost unknown");
 	else
-		snprintf(buf + len, LIVE_LINE_BYTES - len, ", cost %s%.*f %%%s",
+		text_add(buf, LIVE_LINE_BYTES, ", cost %s%.*f %%%s",
 			 now->is_largest_cost ? "up to " : "", percent < 0.95 ? 1 : 0, percent,
 			 now->is_of_one_cpu ? " of one CPU" : "");
 }
@@ -84,7 +83,6 @@ void live_line_text(struct live_line *l, const struct live_now *now,
 		    char buf[static LIVE_LINE_BYTES])
 {
 	char elapsed[UNITS_BUF];
-	size_t len;
 
 	snprintf(buf, LIVE_LINE_BYTES,
 		 "%s: ", format_duration(now->elapsed_ns, elapsed, sizeof(elapsed)));
@@ -92,13 +90,11 @@ void live_line_text(struct live_line *l, const struct live_now *now,
 		add_held_text(l, now, buf);
 	} else {
 		l->cnt = 0; /* the sum is another one from here on */
-		len = strlen(buf);
-		snprintf(buf + len, LIVE_LINE_BYTES - len, "in use unknown");
+		text_add(buf, LIVE_LINE_BYTES, "in use unknown");
 	}
 	add_cost(now, buf);
-	len = strlen(buf);
 	if (now->loss)
-		snprintf(buf + len, LIVE_LINE_BYTES - len, ", %s", now->loss);
+		text_add(buf, LIVE_LINE_BYTES, ", %s", now->loss);
 }
 
 static void ask_jvm(struct reader *reader, pid_t pid, size_t *jvm_cnt)

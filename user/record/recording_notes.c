@@ -295,11 +295,9 @@ static int fill(const struct recording_facts *f, const struct ledger_lines *ledg
 static int comment_command(const struct recording_facts *f, struct profile *p)
 {
 	char line[LINE_BYTES] = "";
-	size_t used = 0;
 
-	for (int i = 0; i < f->command_argc && used < sizeof(line); i++)
-		used += (size_t)snprintf(line + used, sizeof(line) - used, " %s",
-					 f->command_argv[i]);
+	for (int i = 0; i < f->command_argc; i++)
+		text_add(line, sizeof(line), " %s", f->command_argv[i]);
 	return profile_comment(p, "heaptap %s:%s", HEAPTAP_VERSION, line);
 }
 
@@ -307,20 +305,20 @@ static int comment_command(const struct recording_facts *f, struct profile *p)
 static void name_processes(const struct processes *ps, size_t first, bool only_unknown,
 			   char line[LINE_BYTES])
 {
-	size_t used = 0, cnt = 0;
+	size_t cnt = 0;
 
 	line[0] = '\0';
-	for (size_t i = first; i < ps->list.cnt && used < LINE_BYTES; i++) {
+	for (size_t i = first; i < ps->list.cnt; i++) {
 		const struct track_instance *image = ps->list.data[i].image;
 
 		if (only_unknown && !ps->list.data[i].is_inuse_unknown)
 			continue;
 		if (cnt++ == NAMED_MAX) {
-			snprintf(line + used, LINE_BYTES - used, ", ...");
+			text_add(line, LINE_BYTES, ", ...");
 			return;
 		}
-		used += (size_t)snprintf(line + used, LINE_BYTES - used, "%s %d (%.*s)",
-					 used ? "," : "", image->pid, HT_COMM_BYTES, image->comm);
+		text_add(line, LINE_BYTES, "%s %d (%.*s)", line[0] ? "," : "", image->pid,
+			 HT_COMM_BYTES, image->comm);
 	}
 }
 

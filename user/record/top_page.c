@@ -119,7 +119,7 @@ static void format_share(const struct drawing *d, const struct top_row *row, boo
 	static const char *const parts[] = { " ",      "\u258f", "\u258e", "\u258d",
 					     "\u258c", "\u258b", "\u258a", "\u2589" };
 	double share = row->held_bytes / d->t->total.held_bytes;
-	size_t eighths, width = columns_of[COLUMN_BAR].width, used = 0;
+	size_t eighths, width = columns_of[COLUMN_BAR].width;
 
 	if (!(share >= 0 && share <= 1)) {
 		snprintf(buf, UNITS_BUF, "%s", is_bar ? "" : "-");
@@ -129,13 +129,14 @@ static void format_share(const struct drawing *d, const struct top_row *row, boo
 		snprintf(buf, UNITS_BUF, "%.0f %%", 100 * share);
 		return;
 	}
+	buf[0] = '\0';
 	eighths = (size_t)(8 * (double)width * share + 0.5);
 	for (size_t i = 0; i < width; i++) {
 		const char *part = i < eighths / 8  ? "\u2588" :
 				   i == eighths / 8 ? parts[eighths % 8] :
 						      " ";
 
-		used += (size_t)snprintf(buf + used, UNITS_BUF + 4 - used, "%s", part);
+		text_add(buf, UNITS_BUF + 4, "%s", part);
 	}
 }
 

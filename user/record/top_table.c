@@ -43,20 +43,18 @@ static void set_cost(struct top_table *t, const struct profile *p)
 {
 	const struct recording *r = &p->recording;
 	char share[UNITS_BUF], limit[RECORDING_TEXT_BUF], why[RECORDING_TEXT_BUF];
-	size_t used;
 
 	if (isnan(r->overhead_share))
-		used = (size_t)snprintf(t->cost, sizeof(t->cost), "cost unknown yet");
+		snprintf(t->cost, sizeof(t->cost), "cost unknown yet");
 	else
-		used = (size_t)snprintf(t->cost, sizeof(t->cost),
-					"cost %s %% of its CPU time (limit: %s)",
-					format_percent(r->overhead_share, share, sizeof(share)),
-					recording_limit_text(&r->limit, limit));
+		snprintf(t->cost, sizeof(t->cost), "cost %s %% of its CPU time (limit: %s)",
+			 format_percent(r->overhead_share, share, sizeof(share)),
+			 recording_limit_text(&r->limit, limit));
 	if (r->inuse == RECORDING_INUSE_UNKNOWN)
-		snprintf(t->cost + used, sizeof(t->cost) - used, ". In use is UNKNOWN: %s",
+		text_add(t->cost, sizeof(t->cost), ". In use is UNKNOWN: %s",
 			 recording_why_unknown(r, "", why));
 	else if (r->inuse == RECORDING_INUSE_SINCE)
-		snprintf(t->cost + used, sizeof(t->cost) - used,
+		text_add(t->cost, sizeof(t->cost),
 			 ". In use counts only allocations since frees were tracked again");
 }
 
@@ -125,13 +123,12 @@ static int name_place(const struct report *r, const struct report_row *row, stru
 {
 	struct report_named_place n;
 	char name[2 * REPORT_NAME_BUF], key[4 * REPORT_NAME_BUF], callers[CALLERS_BUF] = "";
-	size_t used = 0;
 
 	report_name_place(r, row, &n);
 	name_own(&n, name, sizeof(name));
-	for (size_t i = 0; i < n.caller_cnt && used < sizeof(callers); i++)
-		used += (size_t)snprintf(callers + used, sizeof(callers) - used, "%s< %s%s",
-					 i ? " " : "", n.caller[i].name, n.caller[i].place);
+	for (size_t i = 0; i < n.caller_cnt; i++)
+		text_add(callers, sizeof(callers), "%s< %s%s", i ? " " : "", n.caller[i].name,
+			 n.caller[i].place);
 	ret->name = strset_keep(r->names, name);
 	ret->tail = strset_keep(r->names, callers);
 	report_strip_tier(n.own.name);

@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "base/hmap.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "profile/profile.h"
@@ -114,15 +115,13 @@ static int64_t key_of(struct diff *d, const struct report *r, const struct repor
 {
 	char buf[4 * REPORT_NAME_BUF + 16];
 	struct report_named_place place;
-	size_t used;
 
 	name_row(r, row, &place);
 	report_strip_tier(place.own.name);
-	used = (size_t)snprintf(buf, sizeof(buf), "%s", place.own.name);
-	for (size_t i = 0; i < place.caller_cnt && used < sizeof(buf); i++) {
+	snprintf(buf, sizeof(buf), "%s", place.own.name);
+	for (size_t i = 0; i < place.caller_cnt; i++) {
 		report_strip_tier(place.caller[i].name);
-		used += (size_t)snprintf(buf + used, sizeof(buf) - used, " < %s",
-					 place.caller[i].name);
+		text_add(buf, sizeof(buf), " < %s", place.caller[i].name);
 	}
 	return strset_add(d->names, buf);
 }

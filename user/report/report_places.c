@@ -8,6 +8,7 @@
 #include "report/report_places.h"
 
 #include "base/hmap.h"
+#include "base/printable.h"
 
 /* Finds the user's own frames of a stack; report_own_names.c lists those that are not. */
 
@@ -290,7 +291,7 @@ char *report_fit_named(const struct report_named *n, size_t columns, char buf[RE
 		return report_fit_name(n->name, columns, buf);
 	report_fit_name(n->name, columns - width, buf);
 	report_fit_name(n->place, width, place);
-	snprintf(buf + strlen(buf), REPORT_FIT_BUF - strlen(buf), "%s", place);
+	text_add(buf, REPORT_FIT_BUF, "%s", place);
 	return buf;
 }
 
@@ -307,18 +308,16 @@ static int64_t key_of(const struct report *r, const struct report_row *row)
 	struct report_named n;
 	struct report_frame caller;
 	char key[KEY_BUF];
-	int used;
 
 	if (!report_find_place(r, first_sample(r, row), &place))
 		return strset_add(r->names, "(no stack)");
 	report_name_frame(r, &place.frame, &n);
 	report_strip_tier(n.name);
-	used = snprintf(key, sizeof(key), "%s%s (%s)", n.name, n.place,
-			place.hint ? place.hint : "");
+	snprintf(key, sizeof(key), "%s%s (%s)", n.name, n.place, place.hint ? place.hint : "");
 	if (report_next_own(r, first_sample(r, row), &place.behind, &caller)) {
 		report_name_frame(r, &caller, &n);
 		report_strip_tier(n.name);
-		snprintf(key + used, sizeof(key) - (size_t)used, " < %s%s", n.name, n.place);
+		text_add(key, sizeof(key), " < %s%s", n.name, n.place);
 	}
 	return strset_add(r->names, key);
 }
@@ -423,7 +422,7 @@ static size_t fit_place(const struct report_named_place *p, size_t room, char bu
 		    room)
 			break;
 		whole += is_whole(n, report_fit_named(n, room - used, text)) && whole == i;
-		snprintf(buf + strlen(buf), REPORT_FIT_BUF - strlen(buf), " < %s", text);
+		text_add(buf, REPORT_FIT_BUF, " < %s", text);
 	}
 	return whole;
 }
