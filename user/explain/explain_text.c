@@ -425,8 +425,7 @@ static void print_groups(struct groups *g, const char *what, bool by_live, int c
 			break;
 		snprintf(size, sizeof(size), "%llu to %llu bytes", (unsigned long long)group->from,
 			 (unsigned long long)group->to);
-		snprintf(line, sizeof(line), "%12s %12s %9s  %s",
-			 bytes_of(group->order, b[0]),
+		snprintf(line, sizeof(line), "%12s %12s %9s  %s", bytes_of(group->order, b[0]),
 			 second < 0 ? "-" : bytes_of(second, b[1]),
 			 format_count((double)group->cnt, b[2], UNITS_BUF),
 			 group->class ? group->class : size);
@@ -470,7 +469,8 @@ static void print_blocks(const struct explanation *x, int columns, FILE *out)
 	if (sizes.list.cnt)
 		print_groups(&sizes, "live blocks by size", true, columns, out);
 	if (types.list.cnt)
-		print_groups(&types, "C++ class, by the first word of live blocks", true, columns, out);
+		print_groups(&types, "C++ class, by the first word of live blocks", true, columns,
+			     out);
 	vec_release(&sizes.list);
 	vec_release(&types.list);
 }

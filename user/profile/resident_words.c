@@ -241,7 +241,7 @@ static void add_part(char buf[RESIDENT_WORDS], const char *label, int64_t bytes,
 	char text[UNITS_BUF];
 
 	text_add(buf, RESIDENT_WORDS, "%s%s %s%s", buf[0] ? ", " : "", label, sign,
-	    format_bytes((double)llabs(bytes), text, sizeof(text)));
+		 format_bytes((double)llabs(bytes), text, sizeof(text)));
 }
 
 /* The largest parts; what is left is one more, if it is as large. They are changes, or what is there at the end. */
@@ -299,14 +299,15 @@ char *resident_words(const struct profile *p, char buf[RESIDENT_WORDS])
 		return buf;
 	is_known = resident_growth(p, &g);
 	text_add(buf, RESIDENT_WORDS, "Resident %s",
-	    is_known ? resident_range_words(g.begin_bytes, g.end_bytes, range) :
-		       format_bytes((double)end->rss_bytes, range, UNITS_BUF));
+		 is_known ? resident_range_words(g.begin_bytes, g.end_bytes, range) :
+			    format_bytes((double)end->rss_bytes, range, UNITS_BUF));
 	if (begin->is_known && !g.is_by_row)
 		text_add(buf, RESIDENT_WORDS, ", by row %s",
-		    resident_range_words((double)begin->rss_bytes, (double)end->rss_bytes, range));
+			 resident_range_words((double)begin->rss_bytes, (double)end->rss_bytes,
+					      range));
 	if (end->age_ns)
 		text_add(buf, RESIDENT_WORDS, ", read %s before the end",
-		    format_duration(end->age_ns, age, sizeof(age)));
+			 format_duration(end->age_ns, age, sizeof(age)));
 	else if (!begin->is_known)
 		text_add(buf, RESIDENT_WORDS, "%s at the end", is_known ? "," : "");
 	/* Without a change, what is there is the answer. */
@@ -344,7 +345,8 @@ static void add_why(const struct profile *p, const struct resident_look *look, c
 	const char *why = profile_text(p, look->why_str);
 
 	if (!look->is_known)
-		text_add(buf, RESIDENT_WORDS, "%sby row %s: unknown (%s)", buf[0] ? "; " : "", when, why);
+		text_add(buf, RESIDENT_WORDS, "%sby row %s: unknown (%s)", buf[0] ? "; " : "", when,
+			 why);
 	else if (!look->is_proved && !strstr(buf, why))
 		text_add(buf, RESIDENT_WORDS, "%sheap not read: %s", buf[0] ? "; " : "", why);
 }
@@ -356,7 +358,8 @@ char *resident_why_words(const struct profile *p, char buf[RESIDENT_WORDS])
 		return buf;
 	if (!p->resident.begin.is_known && !p->resident.end.is_known &&
 	    p->resident.begin.why_str == p->resident.end.why_str)
-		text_add(buf, RESIDENT_WORDS, "by row: unknown (%s)", profile_text(p, p->resident.end.why_str));
+		text_add(buf, RESIDENT_WORDS, "by row: unknown (%s)",
+			 profile_text(p, p->resident.end.why_str));
 	if (!buf[0]) {
 		add_why(p, &p->resident.begin, "at the beginning", buf);
 		add_why(p, &p->resident.end, "at the end", buf);

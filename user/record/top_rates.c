@@ -79,7 +79,8 @@ static void fill(const struct top_past *p, uint64_t now, struct top_row *row)
 
 static void add_point(struct top_past *p, uint64_t now, const struct top_row *row)
 {
-	const struct top_point fresh = { now, row->held_bytes, row->held_variance, row->alloc_bytes };
+	const struct top_point fresh = { now, row->held_bytes, row->held_variance,
+					 row->alloc_bytes };
 
 	/* A row whose value was unknown, or is unknown now, has no past. */
 	if (p->cnt && isnan(p->points[p->cnt - 1].held_bytes) != isnan(row->held_bytes))

@@ -50,8 +50,8 @@ static int append_sample(struct profile_copy *c, const struct profile_sample *s,
 	if (!err)
 		err = profile_copy_labels(c, s);
 	for (size_t i = 0; i < c->to->types.cnt; i++) {
-		int type = profile_find_type(
-			c->from, profile_text(c->to, c->to->types.data[i].type_str));
+		int type = profile_find_type(c->from,
+					     profile_text(c->to, c->to->types.data[i].type_str));
 
 		if (type >= 0)
 			values[i] = signed_value(

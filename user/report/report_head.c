@@ -261,7 +261,7 @@ static void add_held(const struct report *r, struct report_line *l)
 	if (!report_is_at_end(r)) /* more than the peak, perhaps: they did not all end at once */
 		report_line_add(l, " ",
 				r->p->recording.process_cnt > 1 ? "at the end of each" :
-								   "at the end");
+								  "at the end");
 	if (!isnan(growth))
 		report_line_add(l, ", ", "%s/min", format_bytes(growth, value, sizeof(value)));
 }

@@ -113,11 +113,11 @@ static void add_ends(struct report_time_line *l)
 	const uint32_t *i;
 
 	l->end = (struct report_time_point){ .ns = p->recording.duration_ns,
-				 .moment = NOT_KEPT,
-				 .measure = "inuse_space" };
+					     .moment = NOT_KEPT,
+					     .measure = "inuse_space" };
 	l->peak = (struct report_time_point){ .ns = p->recording.peak_ns,
-				  .moment = NOT_KEPT,
-				  .measure = "peak_space" };
+					      .moment = NOT_KEPT,
+					      .measure = "peak_space" };
 	vec_each(&l->r->chosen, i) {
 		const struct profile_sample *s = &p->samples.data[*i];
 		struct estimate end = report_end_of(l->r, *i);

@@ -324,9 +324,8 @@ static int add_cumulative(struct report *r, struct hmap *index_by_name, uint32_t
 		if (row->seen == sample + 1)
 			continue;
 		row->seen = sample + 1;
-		row->cumulative =
-			report_add_saturating(row->cumulative,
-					      report_sample_value(r, s, r->value_type));
+		row->cumulative = report_add_saturating(row->cumulative,
+							report_sample_value(r, s, r->value_type));
 	}
 	return 0;
 }

@@ -117,10 +117,11 @@ void report_add_sample(const struct report *r, const struct profile_sample *s,
 					 .bytes_variance = s->pinned_bytes_variance };
 
 	row->value = report_add_saturating(row->value, report_sample_value(r, s, r->value_type));
-	row->objects = report_add_saturating(row->objects, report_sample_value(r, s, r->objects_type));
+	row->objects =
+		report_add_saturating(row->objects, report_sample_value(r, s, r->objects_type));
 	row->alloc = report_add_saturating(row->alloc, report_sample_value(r, s, r->alloc_type));
-	row->alloc_objects =
-		report_add_saturating(row->alloc_objects, report_sample_value(r, s, r->alloc_objects_type));
+	row->alloc_objects = report_add_saturating(
+		row->alloc_objects, report_sample_value(r, s, r->alloc_objects_type));
 	estimate_merge(&row->estimate, &e);
 	estimate_merge(&row->alloc_estimate, &alloc);
 	estimate_merge(&row->pinned, &pinned);

@@ -180,9 +180,8 @@ bool report_is_least(const struct report *r)
 	if (!r->is_inuse || r->is_unknown || !rec->is_known)
 		return false;
 	/* Of processes that run on, what is in use now is not in those that have ended. */
-	if (report_lacks(r->p, rec->is_from_start || !report_is_at_end(r) ?
-				       REPORT_LACKS_PROCESSES :
-				       REPORT_LACKS_LIVING))
+	if (report_lacks(r->p, rec->is_from_start || !report_is_at_end(r) ? REPORT_LACKS_PROCESSES :
+									    REPORT_LACKS_LIVING))
 		return true;
 	if (report_lacks(r->p, REPORT_LACKS_BLOCKS))
 		return true;
