@@ -36,25 +36,25 @@ static void test_own(void **state)
 	struct track_files *files = own_files();
 	uint64_t addrs[] = { (uintptr_t)a_function, (uintptr_t)getppid }, vaddr;
 	const struct track_file *file, *seen = NULL;
-	struct address_map *a;
+	struct address_map a;
 
-	assert_int_equal(address_map_new(NULL, files, getpid(), &a), 0);
+	assert_int_equal(address_map_read(NULL, files, getpid(), &a), 0);
 	for (size_t i = 0; i < 2; i++) {
-		file = address_map_place(a, addrs[i], &vaddr);
+		file = address_map_place(&a, addrs[i], &vaddr);
 		assert_non_null(file);
 		assert_true(file != seen);
 		assert_true(vaddr < addrs[i]);
-		assert_true(address_map_addr(a, file, vaddr) == addrs[i]);
-		assert_true(address_map_has(a, file));
+		assert_true(address_map_addr(&a, file, vaddr) == addrs[i]);
+		assert_non_null(hmap_get(&a.bias_by_file, &file->id));
 		seen = file;
 	}
 	/* No code, no place. */
-	assert_null(address_map_place(a, (uintptr_t)&vaddr, &vaddr));
-	assert_null(address_map_place(a, 0x100, &vaddr));
-	assert_null(address_map_place(a, UINT64_MAX, &vaddr));
+	assert_null(address_map_place(&a, (uintptr_t)&vaddr, &vaddr));
+	assert_null(address_map_place(&a, 0x100, &vaddr));
+	assert_null(address_map_place(&a, UINT64_MAX, &vaddr));
 	assert_true(vaddr == UINT64_MAX);
-	assert_true(address_map_maps(a)->maps.cnt >= 2);
-	address_map_free(a);
+	assert_true(a.maps.maps.cnt >= 2);
+	address_map_release(&a);
 	track_files_free(files);
 }
 
@@ -62,32 +62,32 @@ static void test_own(void **state)
 static void test_not_mapped(void **state)
 {
 	struct track_files *files = own_files();
-	struct proc_maps none = { 0 };
 	const struct track_file *file = NULL;
-	struct address_map *a;
+	struct address_map a = { .files = files }; /* without mappings */
 	uint64_t addr, vaddr;
 
 	for (size_t i = 0; i < track_files_cnt(files) && !file; i++)
 		file = track_files_at(files, i);
 	assert_non_null(file);
-	assert_int_equal(address_map_of(files, &none, &a), 0);
-	addr = address_map_addr(a, file, 0x1234);
+	hmap_init(&a.bias_by_file, sizeof(uint32_t));
+	addr = address_map_addr(&a, file, 0x1234);
 	assert_true(addr >> 47); /* of no program */
 	assert_false(addr >> 63);
-	assert_ptr_equal(address_map_place(a, addr, &vaddr), file);
+	assert_ptr_equal(address_map_place(&a, addr, &vaddr), file);
 	assert_int_equal(vaddr, 0x1234);
-	assert_true(address_map_addr(a, file, UINT64_MAX) == 0);
-	assert_null(address_map_place(a, 0x7fffULL << 48, &vaddr));
-	assert_false(address_map_has(a, file));
-	address_map_free(a);
+	assert_true(address_map_addr(&a, file, UINT64_MAX) == 0);
+	assert_null(address_map_place(&a, 0x7fffULL << 48, &vaddr));
+	assert_null(hmap_get(&a.bias_by_file, &file->id));
+	address_map_release(&a);
 	track_files_free(files);
 }
 
 static void test_no_such_process(void **state)
 {
-	struct address_map *a;
+	struct address_map a;
 
-	assert_int_equal(address_map_new(NULL, NULL, INT32_MAX, &a), -ESRCH);
+	assert_int_equal(address_map_read(NULL, NULL, INT32_MAX, &a), -ESRCH);
+	address_map_release(&a);
 }
 
 int main(void)

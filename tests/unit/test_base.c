@@ -186,6 +186,19 @@ static const struct {
 	{ "", "", "\"\"" },
 };
 
+static void test_text_add(void **state)
+{
+	char text[8] = "";
+
+	text_add(text, sizeof(text), "%d", 12);
+	text_add(text, sizeof(text), ", %s", "3");
+	assert_string_equal(text, "12, 3");
+	text_add(text, sizeof(text), "%s", "4567"); /* cut */
+	assert_string_equal(text, "12, 345");
+	text_add(text, sizeof(text), "%d", 8);
+	assert_string_equal(text, "12, 345");
+}
+
 static void test_names(void **state)
 {
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -336,6 +349,7 @@ static void test_ca_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_text_add),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_null_fd),
 		cmocka_unit_test(test_ca_file),

@@ -78,6 +78,26 @@ static void test_random_operations(void **state)
 	assert_int_equal(m.cnt, 0);
 }
 
+static void test_find_or_add(void **state)
+{
+	struct hmap m;
+	uint64_t val, k;
+
+	hmap_init(&m, sizeof(k));
+	for (k = 0; k < 100; k++) {
+		assert_int_equal(hmap_add(&m, &k, k + 1000, &val), 0);
+		assert_int_equal(val, k + 1000);
+		assert_int_equal(*hmap_get(&m, &k), k + 1000);
+	}
+	for (k = 0; k < 100; k++) {
+		assert_int_equal(hmap_add(&m, &k, 7, &val), 0);
+		assert_int_equal(val, k + 1000);
+		assert_int_equal(*hmap_get(&m, &k), k + 1000);
+	}
+	assert_int_equal(m.cnt, 100);
+	hmap_release(&m);
+}
+
 struct record {
 	uint64_t key, zero;
 	bool *is_gone;
@@ -198,6 +218,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_empty),	cmocka_unit_test(test_random_operations),
+		cmocka_unit_test(test_find_or_add),
 		cmocka_unit_test(test_records), cmocka_unit_test(test_odd_key_sizes),
 		cmocka_unit_test(test_siphash), cmocka_unit_test(test_hostile_keys),
 	};

@@ -230,10 +230,9 @@ static struct err why;
 static struct saved_store *open_store(struct temp_folder *f, bool has_dir, size_t file_max,
 				      uint64_t bytes_max)
 {
-	const struct saved_store_options opts = { has_dir ? f->path : NULL, file_max, bytes_max };
 	struct saved_store *s;
 
-	if (saved_store_open(&opts, &s, &why))
+	if (saved_store_open(has_dir ? f->path : NULL, file_max, bytes_max, &s, &why))
 		fail_msg("%s", why.text);
 	return s;
 }
@@ -260,7 +259,7 @@ static void add(struct saved_store *s, const struct saved_name *n, size_t bytes,
 {
 	int fd = new_file(bytes), err = 0;
 
-	if (saved_store_has_dir(s))
+	if (s->dir_fd >= 0)
 		err = saved_store_write(s, n, fd);
 	assert_int_equal(err, 0);
 	assert_int_equal(saved_store_add(s, n, fd, err, 1000, rank), 0);
@@ -268,24 +267,21 @@ static void add(struct saved_store *s, const struct saved_name *n, size_t bytes,
 
 static bool has(const struct saved_store *s, pid_t pid)
 {
-	size_t cnt;
-	const struct kept_file *f = saved_store_files(s, &cnt);
+	const struct kept_file *f;
 
-	while (cnt--)
-		if (f[cnt].name.pid == pid)
+	vec_each(&s->files, f)
+		if (f->name.pid == pid)
 			return true;
 	return false;
 }
 
 static off_t fetched_bytes(const struct saved_store *s, size_t i)
 {
-	size_t cnt;
-	const struct kept_file *f = saved_store_files(s, &cnt);
 	struct stat st;
 	int fd;
 
-	assert_true(i < cnt);
-	fd = saved_store_fetch(s, &f[i]);
+	assert_true(i < s->files.cnt);
+	fd = saved_store_fetch(s, &s->files.data[i]);
 	assert_true(fd >= 0);
 	assert_int_equal(fstat(fd, &st), 0);
 	close(fd);
@@ -296,7 +292,6 @@ static void test_store_bounds(void **state)
 {
 	for (int has_dir = 0; has_dir < 2; has_dir++) {
 		struct saved_store *s = open_store(*state, has_dir, 3, 1000);
-		struct saved_store_stats stats;
 		struct saved_name n;
 
 		for (pid_t pid = 1; pid <= 5; pid++) {
@@ -311,18 +306,16 @@ static void test_store_bounds(void **state)
 		n = name_of(6, KEEP_SIGNAL, 2000);
 		add(s, &n, 800, KEEP_RANK_ENDED);
 		assert_true(!has(s, 1) && has(s, 6));
-		saved_store_stats(s, &stats);
-		assert_int_equal(stats.cnt, 3);
-		assert_int_equal(stats.bytes, 1000);
-		assert_int_equal(stats.removed_cnt, 3);
-		assert_int_equal(stats.added_cnt, 6);
-		assert_int_equal(stats.memory_cnt, has_dir ? 0 : 3);
+		assert_int_equal(s->stats.cnt, 3);
+		assert_int_equal(s->stats.bytes, 1000);
+		assert_int_equal(s->stats.removed_cnt, 3);
+		assert_int_equal(s->stats.added_cnt, 6);
+		assert_int_equal(s->stats.memory_cnt, has_dir ? 0 : 3);
 		/* bytes bind, too: one that is larger than all there may be goes itself */
 		n = name_of(7, KEEP_SIGNAL, 3000);
 		add(s, &n, 1001, KEEP_RANK_ENDED);
-		saved_store_stats(s, &stats);
-		assert_int_equal(stats.cnt, 0);
-		assert_int_equal(stats.bytes, 0);
+		assert_int_equal(s->stats.cnt, 0);
+		assert_int_equal(s->stats.bytes, 0);
 		saved_store_close(s);
 	}
 }
@@ -332,7 +325,6 @@ static void test_store_other_bounds(void **state)
 {
 	for (int has_dir = 0; has_dir < 2; has_dir++) {
 		struct saved_store *s = open_store(*state, has_dir, 5, 1000);
-		struct saved_store_stats stats;
 		struct saved_name n;
 
 		for (pid_t pid = 1; pid <= 5; pid++) {
@@ -343,8 +335,7 @@ static void test_store_other_bounds(void **state)
 		assert_true(!has(s, 1) && has(s, 2) && has(s, 5));
 		saved_store_set_bounds(s, 4, 250);
 		assert_true(!has(s, 3) && has(s, 4) && has(s, 5));
-		saved_store_stats(s, &stats);
-		assert_int_equal(stats.removed_cnt, 3);
+		assert_int_equal(s->stats.removed_cnt, 3);
 		saved_store_set_bounds(s, 10, 1000);
 		n = name_of(6, KEEP_PEAK, 2000);
 		add(s, &n, 800, KEEP_RANK_ENDED);
@@ -357,15 +348,13 @@ static void test_store_drop(void **state)
 {
 	struct saved_store *s = open_store(*state, true, 10, 1000);
 	struct saved_name a = name_of(1, KEEP_PEAK, 1), b = name_of(1, KEEP_PEAK, 2);
-	struct saved_store_stats stats;
 
 	add(s, &a, 10, KEEP_RANK_RUNS);
 	add(s, &b, 20, KEEP_RANK_RUNS);
 	saved_store_drop(s, &a);
 	assert_int_equal(fetched_bytes(s, 0), 20);
-	saved_store_stats(s, &stats);
-	assert_int_equal(stats.cnt, 1);
-	assert_int_equal(stats.removed_cnt, 0);
+	assert_int_equal(s->stats.cnt, 1);
+	assert_int_equal(s->stats.removed_cnt, 0);
 	saved_store_close(s);
 }
 
@@ -377,7 +366,6 @@ static void test_store_again(void **state)
 	static const char stale[] = ".heaptap-kept-0123456789abcdef.tmp";
 	struct temp_folder *f = *state;
 	struct saved_store *s = open_store(f, true, 10, 1000), *other;
-	const struct saved_store_options opts = { f->path, 10, 1000 };
 	char path[256];
 	struct stat st;
 
@@ -386,7 +374,7 @@ static void test_store_again(void **state)
 
 		add(s, &n, 10, KEEP_RANK_RUNS);
 	}
-	assert_int_equal(saved_store_open(&opts, &other, &why), -EWOULDBLOCK);
+	assert_int_equal(saved_store_open(f->path, 10, 1000, &other, &why), -EWOULDBLOCK);
 	assert_non_null(strstr(why.text, "in use by another process"));
 	saved_store_close(s);
 	for (size_t i = 0; i < 3; i++) {
@@ -413,35 +401,30 @@ static void test_store_again(void **state)
 static void test_store_refused(void **state)
 {
 	struct temp_folder *f = *state;
-	struct saved_store_options opts = { f->path, 10, 1000 };
 	struct saved_store *s;
 
 	assert_int_equal(chmod(f->path, 0770), 0);
-	assert_int_equal(saved_store_open(&opts, &s, &why), -EPERM);
+	assert_int_equal(saved_store_open(f->path, 10, 1000, &s, &why), -EPERM);
 	assert_non_null(strstr(why.text, "others can change the files"));
 	assert_int_equal(chmod(f->path, 0755), 0);
-	assert_int_equal(saved_store_open(&opts, &s, &why), 0);
+	assert_int_equal(saved_store_open(f->path, 10, 1000, &s, &why), 0);
 	saved_store_close(s);
-	opts.dir = "/nowhere/at/all";
-	assert_int_equal(saved_store_open(&opts, &s, &why), -ENOENT);
-	opts.dir = "/proc/self/fdinfo";
-	assert_true(saved_store_open(&opts, &s, &why) < 0);
+	assert_int_equal(saved_store_open("/nowhere/at/all", 10, 1000, &s, &why), -ENOENT);
+	assert_true(saved_store_open("/proc/self/fdinfo", 10, 1000, &s, &why) < 0);
 }
 
 /* Each in memory is an open descriptor. */
 static void test_store_memory(void **state)
 {
 	struct saved_store *s = open_store(*state, false, 1000, 1 << 20);
-	struct saved_store_stats stats;
 
 	for (pid_t pid = 1; pid <= KEEP_MEMORY_FILES_MAX + 10; pid++) {
 		const struct saved_name n = name_of(pid, KEEP_PEAK, pid);
 
 		add(s, &n, 1, KEEP_RANK_ENDED);
 	}
-	saved_store_stats(s, &stats);
-	assert_int_equal(stats.cnt, KEEP_MEMORY_FILES_MAX);
-	assert_int_equal(stats.removed_cnt, 10);
+	assert_int_equal(s->stats.cnt, KEEP_MEMORY_FILES_MAX);
+	assert_int_equal(s->stats.removed_cnt, 10);
 	assert_true(!has(s, 10) && has(s, 11));
 	saved_store_close(s);
 }
@@ -451,13 +434,11 @@ static void test_store_unwritten(void **state)
 {
 	struct saved_store *s = open_store(*state, true, 10, 1000);
 	const struct saved_name n = name_of(1, KEEP_OOM, 1);
-	struct saved_store_stats stats;
 
 	assert_int_equal(saved_store_add(s, &n, new_file(30), -ENOSPC, 1, KEEP_RANK_ENDED), 0);
-	saved_store_stats(s, &stats);
-	assert_int_equal(stats.unwritten_cnt, 1);
-	assert_int_equal(stats.memory_cnt, 1);
-	assert_int_equal(stats.memory_bytes, 30);
+	assert_int_equal(s->stats.unwritten_cnt, 1);
+	assert_int_equal(s->stats.memory_cnt, 1);
+	assert_int_equal(s->stats.memory_bytes, 30);
 	assert_int_equal(fetched_bytes(s, 0), 30);
 	saved_store_close(s);
 }
@@ -470,7 +451,6 @@ static void test_store_recover(void **state)
 			  none = name_of(3, KEEP_EXEC, 3);
 	struct saved_store *s = open_store(f, true, 10, 1000), *later;
 	char path[256];
-	struct saved_store_stats stats;
 	int fd = new_file(30);
 
 	snprintf(path, sizeof(path), "%s/.heaptap-kept-0123456789abcdef.tmp", f->path);
@@ -480,10 +460,9 @@ static void test_store_recover(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 	assert_true(saved_store_recover(s, &whole));
 	assert_false(saved_store_recover(s, &none));
-	saved_store_stats(s, &stats);
-	assert_int_equal(stats.cnt, 1);
-	assert_int_equal(stats.bytes, 30);
-	assert_int_equal(stats.memory_cnt, 0);
+	assert_int_equal(s->stats.cnt, 1);
+	assert_int_equal(s->stats.bytes, 30);
+	assert_int_equal(s->stats.memory_cnt, 0);
 	assert_int_equal(fetched_bytes(s, 0), 30);
 	saved_store_close(s);
 	/* In memory there is nothing to recover. */

@@ -13,7 +13,7 @@
 static struct profile *p; /* of the test that runs */
 static struct top_table *t;
 static struct top_view v;
-static struct top_rates *rates;
+static struct top_rates rates;
 
 static void add(const uint32_t *locs, size_t cnt, const char *scope, int64_t held, int64_t alloc)
 {
@@ -59,8 +59,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	top_view_release(&v);
-	top_rates_free(rates);
-	rates = NULL;
+	top_rates_release(&rates);
 	top_table_free(t);
 	profile_free(p);
 	return 0;
@@ -421,10 +420,10 @@ static void rates_are_unknown_at_first(void **state)
 {
 	struct top_row *row;
 
-	assert_int_equal(top_rates_new(&rates), 0);
+	top_rates_init(&rates);
 	add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "", 6 * MIB, 10 * MIB);
 	make(TOP_STACKS);
-	assert_int_equal(top_rates_update(rates, 100 * NS_PER_S, t), 0);
+	assert_int_equal(top_rates_update(&rates, 100 * NS_PER_S, t), 0);
 	assert_true(isnan(t->rows.data[0].growth_per_min));
 	assert_true(isnan(t->total.alloc_per_s));
 	has(draw(80, 8), " -  ");
@@ -434,15 +433,15 @@ static void rates_are_unknown_at_first(void **state)
 	renew();
 	add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "", 6 * MIB, 10 * MIB);
 	make(TOP_STACKS);
-	assert_int_equal(top_rates_update(rates, 101 * NS_PER_S, t), 0);
+	assert_int_equal(top_rates_update(&rates, 101 * NS_PER_S, t), 0);
 	assert_true(isnan(t->rows.data[0].growth_per_min));
-	assert_int_equal(top_rates_update(rates, 102 * NS_PER_S, t), 0); /* the second refresh */
+	assert_int_equal(top_rates_update(&rates, 102 * NS_PER_S, t), 0); /* the second refresh */
 	assert_true(t->rows.data[0].growth_per_min == 0);
 
 	renew();
 	add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "", 8 * MIB, 20 * MIB);
 	make(TOP_STACKS);
-	assert_int_equal(top_rates_update(rates, 110 * NS_PER_S, t), 0);
+	assert_int_equal(top_rates_update(&rates, 110 * NS_PER_S, t), 0);
 	has(draw_with(&(struct top_news){ .message = "", .has_utf8 = true }, 80, 8),
 	    " \u2587\u2588"); /* 6 of 8 MiB */
 	row = &t->rows.data[0];
@@ -462,7 +461,7 @@ static void chance_is_told_from_growth(void **state)
 {
 	struct top_row *row;
 
-	assert_int_equal(top_rates_new(&rates), 0);
+	top_rates_init(&rates);
 	for (uint64_t i = 0; i < 3; i++) {
 		renew();
 		add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "", (int64_t)(10 + 10 * i) * MIB,
@@ -472,7 +471,7 @@ static void chance_is_told_from_growth(void **state)
 		row->held_variance = i ? 5.0 * MIB * MIB * MIB : 9.0 * MIB * MIB;
 		if (i == 2)
 			row->held_variance = 9.0 * MIB * MIB;
-		assert_int_equal(top_rates_update(rates, (100 + 10 * i) * NS_PER_S, t), 0);
+		assert_int_equal(top_rates_update(&rates, (100 + 10 * i) * NS_PER_S, t), 0);
 		if (i) /* 10 MiB more is within, 20 MiB more is not: 1.96 * sqrt(9 + 9) is 8.3 */
 			assert_int_equal(row->growth_is_weak, i == 1);
 	}
@@ -480,14 +479,14 @@ static void chance_is_told_from_growth(void **state)
 
 static void growth_is_of_the_last_minute(void **state)
 {
-	assert_int_equal(top_rates_new(&rates), 0);
+	top_rates_init(&rates);
 	for (uint64_t s = 0; s <= 300; s += 2) {
 		renew();
 		/* grows by 60 MiB a minute for two minutes, then no more */
 		add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "",
 		    (int64_t)(s < 120 ? s : 120) * MIB + MIB, 1000 * MIB);
 		make(TOP_STACKS);
-		assert_int_equal(top_rates_update(rates, (100 + s) * NS_PER_S, t), 0);
+		assert_int_equal(top_rates_update(&rates, (100 + s) * NS_PER_S, t), 0);
 		if (s == 110)
 			assert_true(fabs(t->rows.data[0].growth_per_min - 60 * MIB) < MIB);
 	}
@@ -501,13 +500,13 @@ static double growth_at(uint64_t at, int64_t held)
 	renew();
 	add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "", held * MIB, 1000 * MIB);
 	make(TOP_STACKS);
-	assert_int_equal(top_rates_update(rates, (1000 + at) * NS_PER_S, t), 0);
+	assert_int_equal(top_rates_update(&rates, (1000 + at) * NS_PER_S, t), 0);
 	return t->rows.data[0].growth_per_min / MIB;
 }
 
 static void growth_of_seldom_looks_is_since_the_last_one(void **state)
 {
-	assert_int_equal(top_rates_new(&rates), 0);
+	top_rates_init(&rates);
 	assert_true(isnan(growth_at(0, 10)));
 	assert_true(growth_at(30, 40) == 60);
 	assert_true(growth_at(150, 40) == 0); /* what was before the last look is no matter */

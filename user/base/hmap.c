@@ -113,6 +113,14 @@ int hmap_put(struct hmap *m, const void *key, uint64_t val)
 	return 0;
 }
 
+int hmap_add(struct hmap *m, const void *key, uint64_t val, uint64_t *ret)
+{
+	const uint64_t *known = hmap_get(m, key);
+
+	*ret = known ? *known : val;
+	return known ? 0 : hmap_put(m, key, val);
+}
+
 /* Move back every entry that the hole would hide from a search. */
 static void empty_slot(struct hmap *m, size_t hole)
 {

@@ -24,6 +24,8 @@ void hmap_release(struct hmap *m);
 uint64_t *hmap_get(const struct hmap *m, const void *key);
 /* Insert or overwrite. 0 or -ENOMEM. */
 int hmap_put(struct hmap *m, const void *key, uint64_t val);
+/* Insert unless it is there; *ret: the value that key has then. 0 or -ENOMEM. */
+int hmap_add(struct hmap *m, const void *key, uint64_t val, uint64_t *ret);
 /* Remove; false when it was not there. */
 bool hmap_del(struct hmap *m, const void *key);
 /* Walk: start with *pos = 0, until false. */

@@ -2,6 +2,16 @@
 /* printable.c - see printable.h. */
 #include "base/printable.h"
 
+void text_add(char *text, size_t bytes, const char *fmt, ...)
+{
+	size_t len = strlen(text);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text + len, bytes - len, fmt, args);
+	va_end(args);
+}
+
 /* Is a valid sequence of len > 1 bytes one that make_printable() replaces? */
 static bool is_harmful(const char *seq, size_t len)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * printable.h - makes foreign texts safe where they are written: in our lines, in HTML and XML, in words for a shell.
+ * printable.h - joins texts, and makes foreign ones safe where they are written: in our lines, in HTML and XML, in words
+ * for a shell.
  *
  * A control character would break the line, command the terminal, or be taken for something else. In our lines it
  * becomes '?'.
@@ -9,6 +10,9 @@
 #define HT_BASE_PRINTABLE_H
 
 #include "base/std.h"
+
+/* Append to text, an array of so many bytes. What does not fit is cut. */
+__attribute__((format(printf, 3, 4))) void text_add(char *text, size_t bytes, const char *fmt, ...);
 
 /* For one byte of a text that goes through make_printable() as a whole, or is ASCII. */
 static inline char printable(char c)

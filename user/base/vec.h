@@ -38,6 +38,18 @@ int vec_grow(void **data, size_t *cap, size_t need, size_t elem_bytes);
 		(v)->data = NULL;        \
 		(v)->cnt = (v)->cap = 0; \
 	} while (0)
+/* compare: as of qsort(), or of qsort_r(). */
+#define vec_sort(v, compare)                                                       \
+	do {                                                                       \
+		if ((v)->cnt)                                                      \
+			qsort((v)->data, (v)->cnt, sizeof(*(v)->data), (compare)); \
+	} while (0)
+#define vec_sort_r(v, compare, ctx)                                                 \
+	do {                                                                        \
+		if ((v)->cnt)                                                       \
+			qsort_r((v)->data, (v)->cnt, sizeof(*(v)->data), (compare), \
+				(void *)(ctx));                                     \
+	} while (0)
 #define vec_each(v, p) for ((p) = (v)->data; (p) && (p) < (v)->data + (v)->cnt; (p)++)
 
 /* Of cnt elements in the order of a uint64_t at off: the index of the first with at least key, or with more; cnt: none. */

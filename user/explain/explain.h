@@ -55,8 +55,6 @@ void explain_compare(struct explanation *x, const struct explanation *before);
 void explain_print_text(const struct explanation *x, int columns, bool is_verbose, FILE *out);
 /* Which live blocks keep free memory from being returned: by size, and by C++ class. */
 void explain_print_pins(const struct explanation *x, int columns, FILE *out);
-/* The live blocks, by size and by C++ class. */
-void explain_print_blocks(const struct explanation *x, int columns, FILE *out);
 /* What is not in the rows: memory besides RSS, and whether heaps could be read. */
 void explain_print_notes(const struct explanation *x, int columns, FILE *out);
 void explain_print_json(const struct explanation *x, FILE *out);

@@ -2,14 +2,14 @@
 /* explain/explain_change.c - what is different between two looks at one process, and whose it is. */
 #include "explain/explain.h"
 
+#include "base/printable.h"
 #include "base/units.h"
-#include "explain/explain_priv.h"
 
 /* Less is called no change: of RSS, and in all. */
 #define CHANGE_SHARE 0.01
 #define CHANGE_BYTES (1 << 20)
 
-#define SAY(x, ...) add_text((x)->change.text, sizeof((x)->change.text), __VA_ARGS__)
+#define SAY(x, ...) text_add((x)->change.text, sizeof((x)->change.text), __VA_ARGS__)
 
 static bool is_large(const struct explanation *x, double bytes)
 {

@@ -33,18 +33,4 @@ struct open_file;
 int type_files_open(pid_t tid, struct open_file **ret_open, struct type_files *ret);
 void type_files_close(struct open_file *f);
 
-/* Sentences, one behind the other. */
-
-/* Append to text, an array of so many bytes. What does not fit is cut. */
-__attribute__((format(printf, 3, 4))) static inline void add_text(char *text, size_t bytes,
-								  const char *fmt, ...)
-{
-	size_t len = strlen(text);
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text + len, bytes - len, fmt, args);
-	va_end(args);
-}
-
 #endif

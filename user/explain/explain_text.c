@@ -5,9 +5,8 @@
 #include "base/printable.h"
 #include "base/terminal.h"
 #include "base/units.h"
-#include "explain/explain_priv.h"
 
-#define SMALL_SHARE 0.005 /* rows below are one line... */
+#define SMALL_SHARE 0.005 /* of RSS: rows below are one line...; of what is pinned: not shown */
 #define ROWS_SHOWN 10 /* ... and so are those after so many */
 #define LINE_BYTES 1024
 
@@ -56,13 +55,13 @@ static void add_blocks(const struct explanation *x, enum row_kind kind, char *li
 	char cnt[UNITS_BUF];
 
 	if (kind == ROW_JE_LIVE)
-		add_text(line, LINE_BYTES, ": %s",
+		text_add(line, LINE_BYTES, ": %s",
 			 format_count((double)x->jemalloc.sum.live_cnt, cnt, sizeof(cnt)));
 	if (kind == ROW_LIVE)
-		add_text(line, LINE_BYTES, ": %s",
+		text_add(line, LINE_BYTES, ": %s",
 			 format_count((double)x->glibc.sum.cnt[HEAP_LIVE], cnt, sizeof(cnt)));
 	if (kind == ROW_LIVE && x->glibc.mmapped.cnt[HEAP_LIVE])
-		add_text(line, LINE_BYTES, ", %s of them mmapped",
+		text_add(line, LINE_BYTES, ", %s of them mmapped",
 			 format_count((double)x->glibc.mmapped.cnt[HEAP_LIVE], cnt, sizeof(cnt)));
 }
 
@@ -132,16 +131,16 @@ static void print_beside(const struct explanation *x, int columns, FILE *out)
 	char bytes[UNITS_BUF], zeros[UNITS_BUF], text[LINE_BYTES] = "";
 
 	if (r->swap_bytes)
-		add_text(text, LINE_BYTES, "Not in RSS: %s swapped out. ",
+		text_add(text, LINE_BYTES, "Not in RSS: %s swapped out. ",
 			 bytes_of((double)r->swap_bytes, bytes));
 	if (r->hugetlb_bytes)
-		add_text(text, LINE_BYTES, "Not in RSS: %s in pages of hugetlbfs. ",
+		text_add(text, LINE_BYTES, "Not in RSS: %s in pages of hugetlbfs. ",
 			 bytes_of((double)r->hugetlb_bytes, bytes));
 	if (r->forked_bytes >= 1 << 20)
-		add_text(text, LINE_BYTES, "Shared with a forked process: %s. ",
+		text_add(text, LINE_BYTES, "Shared with a forked process: %s. ",
 			 bytes_of((double)r->forked_bytes, bytes));
 	if (r->huge_bytes)
-		add_text(text, LINE_BYTES, "In huge pages: %s, about %s of it zeros. ",
+		text_add(text, LINE_BYTES, "In huge pages: %s, about %s of it zeros. ",
 			 bytes_of((double)r->huge_bytes, bytes),
 			 bytes_of((double)r->huge_zero_bytes, zeros));
 	print_wrapped(text, columns, out);
@@ -257,21 +256,21 @@ static void print_runtimes(const struct explanation *x, int columns, FILE *out)
 	char text[LINE_BYTES] = "", b[3][UNITS_BUF];
 
 	if (java->resident)
-		add_text(text, LINE_BYTES, "Java heap: %s reserved, %s committed, ",
+		text_add(text, LINE_BYTES, "Java heap: %s reserved, %s committed, ",
 			 bytes_of((double)java->reserved, b[0]),
 			 bytes_of((double)java->committed, b[1]));
 	if (java->resident && java->used)
-		add_text(text, LINE_BYTES, "%s in use as the JVM last counted. ",
+		text_add(text, LINE_BYTES, "%s in use as the JVM last counted. ",
 			 bytes_of((double)java->used, b[0]));
 	else if (java->resident)
-		add_text(text, LINE_BYTES, "in use unknown until its next garbage collection. ");
+		text_add(text, LINE_BYTES, "in use unknown until its next garbage collection. ");
 	if (go->arena_cnt)
-		add_text(text, LINE_BYTES,
+		text_add(text, LINE_BYTES,
 			 "Go heap: %s in spans in use, %s free, %s of it resident. ",
 			 bytes_of((double)go->span_bytes, b[0]),
 			 bytes_of((double)go->idle_bytes, b[1]), bytes_of((double)go->free, b[2]));
 	if (v8->page_cnt)
-		add_text(text, LINE_BYTES,
+		text_add(text, LINE_BYTES,
 			 "V8: %llu pages of %llu %s, at most %s of them allocated. ",
 			 (unsigned long long)v8->page_cnt, (unsigned long long)v8->isolate_cnt,
 			 v8->isolate_cnt == 1 ? "isolate" : "isolates",
@@ -324,6 +323,148 @@ void explain_print_notes(const struct explanation *x, int columns, FILE *out)
 	print_unread(x, columns, out);
 }
 
+/* The live blocks by size and by C++ class, and what they keep from being returned. */
+
+#define PINS_SHOWN 10
+#define BLOCKS_SHOWN 20
+
+struct group {
+	double order; /* the largest first */
+	double live_bytes, pinned_bytes, alone_bytes; /* alone_bytes: below 0: not known */
+	uint64_t cnt, from, to; /* blocks, and their sizes */
+	const char *class; /* of C++; NULL: they are those of a size */
+};
+
+struct groups {
+	VEC(struct group) list;
+	double pinned_bytes; /* by all of them */
+	double least_bytes; /* of one that is shown */
+};
+
+/* Without memory for it, there is one row less. */
+static void add(struct groups *g, const struct group *group)
+{
+	g->pinned_bytes += group->pinned_bytes;
+	if (group->cnt)
+		(void)vec_push(&g->list, *group);
+}
+
+static void add_sizes(const struct explanation *x, struct groups *g)
+{
+	const struct heap_class *classes = x->glibc.classes;
+	const struct jemalloc_bin *bins = x->jemalloc.sum.bins;
+	struct group group = { 0 };
+
+	for (uint32_t i = 0; classes && i < HEAP_CLASS_CNT; i++) {
+		group.live_bytes = (double)classes[i].live_bytes;
+		group.pinned_bytes = classes[i].pinned_bytes;
+		group.alone_bytes = (double)classes[i].alone_bytes;
+		group.cnt = classes[i].live_cnt;
+		heap_class_range(i, &group.from, &group.to);
+		add(g, &group);
+	}
+	/* a slab has blocks of one size, so all that they pin they pin alone */
+	for (uint32_t i = 0; i < JEMALLOC_BIN_CNT; i++) {
+		group.pinned_bytes = group.alone_bytes = (double)bins[i].pinned_bytes;
+		group.cnt = bins[i].live_cnt;
+		jemalloc_bin_range(i, &group.from, &group.to);
+		group.live_bytes = (double)group.cnt * (double)group.to;
+		add(g, &group);
+	}
+}
+
+static void add_types(const struct explanation *x, struct groups *g)
+{
+	size_t cnt;
+	const struct type *list = types_list(x->types, &cnt);
+
+	for (size_t i = 0; i < cnt; i++) {
+		const struct group group = { .live_bytes = (double)list[i].sum.bytes,
+					     .pinned_bytes = list[i].sum.pinned_bytes,
+					     .alone_bytes = -1,
+					     .cnt = list[i].sum.cnt,
+					     .class = list[i].name };
+
+		add(g, &group);
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+
+	return (x->order < y->order) - (x->order > y->order);
+}
+
+/* by_live: live and pinned bytes; else pinned ones, and those that are pinned by this group alone. */
+static void print_groups(struct groups *g, const char *what, bool by_live, int columns, FILE *out)
+{
+	const size_t shown_cnt = by_live ? BLOCKS_SHOWN : PINS_SHOWN;
+	char line[LINE_BYTES], size[64], b[3][UNITS_BUF];
+	struct group *group;
+
+	vec_each(&g->list, group)
+		group->order = by_live ? group->live_bytes : group->pinned_bytes;
+	vec_sort(&g->list, compare);
+	fprintf(out, "\n%12s %12s %9s  %s\n", by_live ? "live" : "pinned",
+		by_live ? "pinned" : "alone", "blocks", what);
+	vec_each(&g->list, group) {
+		double second = by_live ? group->pinned_bytes : group->alone_bytes;
+
+		if (group == g->list.data + shown_cnt || group->order < g->least_bytes)
+			break;
+		snprintf(size, sizeof(size), "%llu to %llu bytes", (unsigned long long)group->from,
+			 (unsigned long long)group->to);
+		snprintf(line, sizeof(line), "%12s %12s %9s  %s", bytes_of(group->order, b[0]),
+			 second < 0 ? "-" : bytes_of(second, b[1]),
+			 format_count((double)group->cnt, b[2], UNITS_BUF),
+			 group->class ? group->class : size);
+		make_printable(line);
+		fprintf(out, "%.*s\n", columns, line);
+	}
+	if (by_live && g->list.cnt > shown_cnt)
+		fprintf(out, "and %zu more\n", g->list.cnt - shown_cnt);
+}
+
+void explain_print_pins(const struct explanation *x, int columns, FILE *out)
+{
+	struct groups sizes = { 0 }, types = { 0 };
+	double all;
+
+	add_sizes(x, &sizes);
+	add_types(x, &types);
+	all = sizes.pinned_bytes;
+	sizes.least_bytes = types.least_bytes = all * SMALL_SHARE > 1 ? all * SMALL_SHARE : 1;
+	if (all >= 1)
+		print_groups(&sizes, "live blocks by size", false, columns, out);
+	else
+		fprintf(out, "\nNo live block is known to pin free memory.\n");
+	if (types.pinned_bytes >= 1)
+		print_groups(&types, "live blocks by C++ class", false, columns, out);
+	if (all >= 1)
+		fprintf(out,
+			"pinned: free memory on the same pages (jemalloc: slabs), divided equally among their live blocks\n"
+			"alone: the part of it on pages with blocks of this size only\n");
+	vec_release(&sizes.list);
+	vec_release(&types.list);
+}
+
+/* The live blocks, by size and by C++ class. */
+static void print_blocks(const struct explanation *x, int columns, FILE *out)
+{
+	struct groups sizes = { 0 }, types = { 0 };
+
+	add_sizes(x, &sizes);
+	add_types(x, &types);
+	if (sizes.list.cnt)
+		print_groups(&sizes, "live blocks by size", true, columns, out);
+	if (types.list.cnt)
+		print_groups(&types, "C++ class, by the first word of live blocks", true, columns,
+			     out);
+	vec_release(&sizes.list);
+	vec_release(&types.list);
+}
+
 void explain_print_text(const struct explanation *x, int columns, bool is_verbose, FILE *out)
 {
 	char line[LINE_BYTES], rss[UNITS_BUF];
@@ -341,5 +482,5 @@ void explain_print_text(const struct explanation *x, int columns, bool is_verbos
 	if (is_verbose && x->glibc.main_arena)
 		print_compared(&x->glibc, out);
 	if (is_verbose)
-		explain_print_blocks(x, columns, out);
+		print_blocks(x, columns, out);
 }

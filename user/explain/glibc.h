@@ -121,7 +121,7 @@ struct glibc_arena {
 	struct heap_sum sum;
 	/* Counted apart from the walk, to compare with it. */
 	uint64_t bin_cnt, bin_bytes, fast_cnt, fast_bytes, cached_cnt;
-	uint64_t walked_fast_cnt, walked_fast_bytes;
+	uint64_t walked_fast_cnt;
 	bool bins_are_read; /* to their ends, which takes too long if they are long */
 };
 

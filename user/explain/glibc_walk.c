@@ -273,9 +273,8 @@ static int glibc_learn_key(struct memory *m, struct glibc *g)
 		if (v.votes[i] > v.votes[best])
 			best = i;
 	}
-	if (g->cache_keys.cnt)
-		qsort(g->cache_keys.data, g->cache_keys.cnt, sizeof(uint64_t), compare_keys);
-	else if (v.votes[best] * 2 > all)
+	vec_sort(&g->cache_keys, compare_keys);
+	if (!g->cache_keys.cnt && v.votes[best] * 2 > all)
 		g->cache_key = v.keys[best];
 	return err;
 }
@@ -460,10 +459,8 @@ static inline void count_piece(struct walk *w, const struct piece *p)
 
 	w->pages.type = p->type;
 	heap_pages_add(&w->pages, p->addr, p->bytes, p->use);
-	if (p->is_fast) {
+	if (p->is_fast)
 		a->walked_fast_cnt++;
-		a->walked_fast_bytes += p->bytes;
-	}
 	a->cached_cnt += p->cached_cnt;
 	if (p->use == HEAP_UNKNOWN && !w->first_unknown)
 		w->first_unknown = p->addr;

@@ -404,8 +404,7 @@ static int find_go_arenas(struct memory *m, const struct mappings *maps, struct 
 	}
 	if (!left || memory_is_late(m))
 		ret->list.cnt = 0;
-	if (ret->list.cnt)
-		qsort(ret->list.data, ret->list.cnt, sizeof(arena), compare_arenas);
+	vec_sort(&ret->list, compare_arenas);
 	return 0;
 }
 

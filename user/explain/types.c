@@ -357,9 +357,9 @@ void types_finish(struct types *t)
 	/* file by file */
 	vec_sort_by(&t->list, vtable);
 	name_types(t);
-	qsort(t->list.data, t->list.cnt, sizeof(*t->list.data), compare_names);
+	vec_sort(&t->list, compare_names);
 	merge_names(t);
-	qsort(t->list.data, t->list.cnt, sizeof(*t->list.data), compare_bytes);
+	vec_sort(&t->list, compare_bytes);
 }
 
 const struct type *types_list(const struct types *t, size_t *ret_cnt)

@@ -15,8 +15,8 @@
  */
 #include "explain/rows.h"
 
+#include "base/printable.h"
 #include "base/units.h"
-#include "explain/explain_priv.h"
 
 #define ARENA_FREE_BYTES (256u << 10)
 #define ARENA_CNT 8
@@ -62,8 +62,8 @@ struct finder {
 	const struct runtimes *rt;
 };
 
-#define SAY(v, ...) add_text((v)->text, sizeof((v)->text), __VA_ARGS__)
-#define ADVISE(v, ...) add_text((v)->advice, sizeof((v)->advice), __VA_ARGS__)
+#define SAY(v, ...) text_add((v)->text, sizeof((v)->text), __VA_ARGS__)
+#define ADVISE(v, ...) text_add((v)->advice, sizeof((v)->advice), __VA_ARGS__)
 
 static double share(const struct finder *f, double bytes)
 {

@@ -163,24 +163,15 @@ static bool import_take_counts(struct import_line *l, struct import_counts *ret)
 	return true;
 }
 
-static int get_location(struct importer *im, uint64_t address, uint32_t *ret)
+static int get_location(struct importer *im, uint64_t address, uint64_t *ret)
 {
-	const uint64_t *known = hmap_get(&im->location_by_address, &address);
-	struct profile_location l = { .mapping = HT_NO_INDEX, .address = address };
-	int err;
+	const struct profile_location l = { .mapping = HT_NO_INDEX, .address = address };
+	int err = hmap_add(&im->location_by_address, &address, im->p->locations.cnt, ret);
 
-	if (known) {
-		*ret = *known;
-		return 0;
-	}
-	if (im->p->locations.cnt >= HT_NO_INDEX)
-		return import_fail(im, "too many addresses");
-	err = vec_push(&im->p->locations, l);
-	if (!err)
-		err = hmap_put(&im->location_by_address, &address, im->p->locations.cnt - 1);
-	if (!err)
-		*ret = im->p->locations.cnt - 1;
-	return err;
+	if (err || *ret < im->p->locations.cnt)
+		return err;
+	return *ret < HT_NO_INDEX ? vec_push(&im->p->locations, l) :
+				    import_fail(im, "too many addresses");
 }
 
 /* Read the rest of the line, return addresses from the leaf on, into im->locs. */
@@ -188,15 +179,14 @@ static int import_stack(struct importer *im, struct import_line *l)
 {
 	im->locs.cnt = 0;
 	while (!import_at_end(l)) {
-		uint64_t address;
-		uint32_t loc = 0;
+		uint64_t address, loc;
 		int err;
 
 		if (!import_take_hex(l, &address) || (l->pos < l->end && !is_blank(*l->pos)))
 			return import_fail(im, "a stack that is not of addresses");
 		err = get_location(im, address ? address - 1 : 0, &loc);
 		if (!err)
-			err = vec_push(&im->locs, loc);
+			err = vec_push(&im->locs, (uint32_t)loc);
 		if (err)
 			return err;
 	}
@@ -733,21 +723,15 @@ static int get_function(struct importer *im, const char *name, size_t bytes, uin
 {
 	int64_t id = strset_add_n(im->p->strings, name, bytes);
 	struct profile_function fn = { .name_str = id, .system_name_str = id };
-	const uint64_t *known;
+	uint64_t i;
 	int err;
 
 	if (id < 0)
 		return (int)id;
-	known = hmap_get(&im->function_by_name, &id);
-	if (known) {
-		*ret = *known;
-		return 0;
-	}
-	err = vec_push(&im->p->functions, fn);
-	if (!err)
-		err = hmap_put(&im->function_by_name, &id, im->p->functions.cnt - 1);
-	if (!err)
-		*ret = im->p->functions.cnt - 1;
+	err = hmap_add(&im->function_by_name, &id, im->p->functions.cnt, &i);
+	if (!err && i == im->p->functions.cnt)
+		err = vec_push(&im->p->functions, fn);
+	*ret = (uint32_t)i;
 	return err;
 }
 

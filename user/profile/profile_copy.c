@@ -59,21 +59,35 @@ static int copy_mappings(struct profile_copy *c)
 	return 0;
 }
 
-int profile_copy_begin(struct profile_copy *c, const struct profile *from, bool names_all)
+int profile_copy_onto(struct profile_copy *c, const struct profile *from, struct profile *to)
 {
 	int err;
 
-	memset(c, 0, sizeof(*c));
-	c->from = from;
-	c->names_all = names_all;
-	err = profile_new(&c->to);
-	if (err)
-		return err;
+	*c = (struct profile_copy){ .from = from, .to = to, .is_onto = true };
+	c->mapping_first = (uint32_t)to->mappings.cnt;
 	c->functions = calloc(from->functions.cnt + 1, sizeof(*c->functions));
 	c->locations = calloc(from->locations.cnt + 1, sizeof(*c->locations));
-	err = c->functions && c->locations ? copy_types(c) : -ENOMEM;
-	if (!err)
-		err = copy_mappings(c);
+	err = c->functions && c->locations ? copy_mappings(c) : -ENOMEM;
+	if (err)
+		profile_copy_release(c);
+	return err;
+}
+
+int profile_copy_begin(struct profile_copy *c, const struct profile *from, bool names_all)
+{
+	struct profile *to;
+	int err = profile_new(&to);
+
+	if (err)
+		return err;
+	err = profile_copy_onto(c, from, to);
+	if (err) {
+		profile_free(to);
+		return err;
+	}
+	c->is_onto = false;
+	c->names_all = names_all;
+	err = copy_types(c);
 	if (err)
 		profile_copy_release(c);
 	return err;
@@ -90,10 +104,12 @@ struct profile *profile_copy_take(struct profile_copy *c)
 
 void profile_copy_release(struct profile_copy *c)
 {
-	profile_free(c->to);
+	if (!c->is_onto)
+		profile_free(c->to);
 	free(c->functions);
 	free(c->locations);
 	vec_release(&c->stack);
+	vec_release(&c->labels);
 	memset(c, 0, sizeof(*c));
 }
 
@@ -158,6 +174,8 @@ static int copy_location(struct profile_copy *c, uint32_t index)
 	int err;
 
 	l.line_first = c->to->lines.cnt;
+	if (l.mapping != HT_NO_INDEX)
+		l.mapping += c->mapping_first;
 	if (!from->line_cnt && c->names_all) {
 		err = add_bare_line(c, from);
 		l.line_cnt = 1;
@@ -184,6 +202,21 @@ int profile_copy_stack(struct profile_copy *c, const uint32_t *locs, size_t cnt)
 	return 0;
 }
 
+int profile_copy_labels(struct profile_copy *c, const struct profile_sample *row)
+{
+	c->labels.cnt = 0;
+	for (uint32_t i = 0; i < row->label_cnt; i++) {
+		struct profile_label l = c->from->labels.data[row->label_first + i];
+
+		l.key_str = profile_copy_str(c, l.key_str);
+		l.str = profile_copy_str(c, l.str);
+		l.num_unit_str = profile_copy_str(c, l.num_unit_str);
+		if (l.key_str < 0 || l.str < 0 || l.num_unit_str < 0 || vec_push(&c->labels, l))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 /* Return the index of a location that is no address, such as "[other]". -ENOMEM. */
 static int64_t profile_copy_named(struct profile_copy *c, const char *name)
 {
@@ -204,7 +237,6 @@ struct shrink {
 	int weight_type; /* type of the values by which rows are compared */
 	uint32_t *by_size; /* rows, the largest first */
 	int64_t *sums;
-	VEC(struct profile_label) labels;
 	VEC(uint32_t) set_of; /* for row i: the first row with the same labels */
 };
 
@@ -248,28 +280,13 @@ static int find_label_sets(struct shrink *s)
 	return 0;
 }
 
-static int copy_labels(struct shrink *s, struct profile_copy *c, const struct profile_sample *row)
-{
-	s->labels.cnt = 0;
-	for (uint32_t i = 0; i < row->label_cnt; i++) {
-		struct profile_label l = s->p->labels.data[row->label_first + i];
-
-		l.key_str = profile_copy_str(c, l.key_str);
-		l.str = profile_copy_str(c, l.str);
-		l.num_unit_str = profile_copy_str(c, l.num_unit_str);
-		if (l.key_str < 0 || l.str < 0 || l.num_unit_str < 0 || vec_push(&s->labels, l))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 static int add_row(struct shrink *s, struct profile_copy *c, uint32_t row, size_t depth,
 		   int64_t *cut_loc, struct profile_limited *lost)
 {
 	const struct profile_sample *from = &s->p->samples.data[row];
 	bool is_cut = from->loc_cnt > depth;
 	size_t cnt = is_cut ? depth - 1 : from->loc_cnt;
-	int err = copy_labels(s, c, from);
+	int err = profile_copy_labels(c, from);
 
 	if (!err && is_cut && *cut_loc < 0) {
 		*cut_loc = profile_copy_named(c, LIMIT_CUT);
@@ -283,8 +300,8 @@ static int add_row(struct shrink *s, struct profile_copy *c, uint32_t row, size_
 	}
 	return err ? err :
 		     profile_add_sample(c->to, c->stack.data, cnt,
-					s->p->values.data + from->value_first, s->labels.data,
-					s->labels.cnt, NULL);
+					s->p->values.data + from->value_first, c->labels.data,
+					c->labels.cnt, NULL);
 }
 
 /* Add rows "[other]" for rows that are not kept: one for each run of the same labels. */
@@ -309,10 +326,10 @@ static int add_others(struct shrink *s, struct profile_copy *c, const bool *is_k
 		}
 		if (!cnt)
 			continue;
-		err = copy_labels(s, c, &p->samples.data[first]);
+		err = profile_copy_labels(c, &p->samples.data[first]);
 		if (!err)
-			err = profile_add_sample(c->to, &other, 1, s->sums, s->labels.data,
-						 s->labels.cnt, NULL);
+			err = profile_add_sample(c->to, &other, 1, s->sums, c->labels.data,
+						 c->labels.cnt, NULL);
 	}
 	return err;
 }
@@ -412,7 +429,6 @@ int profile_limit(const struct profile *p, const struct profile_limits *limits,
 		qsort_r(s.by_size, p->samples.cnt, sizeof(*s.by_size), compare_rows, &s);
 		err = shrink_until_it_fits(&s, limits, ret, ret_lost);
 	}
-	vec_release(&s.labels);
 	vec_release(&s.set_of);
 	free(s.by_size);
 	free(s.sums);

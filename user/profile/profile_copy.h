@@ -12,26 +12,35 @@
 #include "base/vec.h"
 
 struct profile;
+struct profile_label;
 struct profile_location;
 struct profile_mapping;
+struct profile_sample;
 
 struct profile_copy {
 	const struct profile *from;
 	struct profile *to; /* owned by this struct until profile_copy_take() */
+	bool is_onto; /* it is the caller's */
+	uint32_t mapping_first; /* of from's mappings, in to */
 	uint32_t *functions, *locations; /* from's index -> to's index + 1 */
 	VEC(uint32_t) stack;
+	VEC(struct profile_label) labels;
 	bool names_all; /* a location without lines gets one: "module+0xvaddr" */
 };
 
 /* Begin a copy with sample types, period, times and mappings of `from`, which must stay. Its notes are left out,
  * and the types of what is in use when that is unknown. */
 int profile_copy_begin(struct profile_copy *c, const struct profile *from, bool names_all);
+/* Begin to append rows of `from` to a profile that has types, and stays the caller's. */
+int profile_copy_onto(struct profile_copy *c, const struct profile *from, struct profile *to);
 /* Return the profile; c is then as after release. */
 struct profile *profile_copy_take(struct profile_copy *c);
 void profile_copy_release(struct profile_copy *c);
 
 /* Copy a stack into c->stack, as indexes in c->to. */
 int profile_copy_stack(struct profile_copy *c, const uint32_t *locs, size_t cnt);
+/* Copy the labels of a row of `from` into c->labels. */
+int profile_copy_labels(struct profile_copy *c, const struct profile_sample *row);
 
 /*
  * A profile within the bounds of a backend that would refuse a larger one whole.

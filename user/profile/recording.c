@@ -43,7 +43,6 @@ static char *command_text(const struct recording *r, unsigned percent, uint64_t 
 {
 	const char *follow = r->follows_children ? " --follow" : "";
 	char limit[16] = "off", rate[48] = "";
-	size_t used;
 
 	if (percent)
 		snprintf(limit, sizeof(limit), "%u", percent);
@@ -52,16 +51,16 @@ static char *command_text(const struct recording *r, unsigned percent, uint64_t 
 	else if (rate_bytes > RATE_DEFAULT_BYTES)
 		snprintf(rate, sizeof(rate), " --rate %lluk",
 			 (unsigned long long)rate_bytes / 1024);
-	used = (size_t)snprintf(buf, RECORDING_TEXT_BUF, "heaptap record --max-overhead %s%s%s",
-				limit, rate, follow);
+	snprintf(buf, RECORDING_TEXT_BUF, "heaptap record --max-overhead %s%s%s", limit, rate,
+		 follow);
 	if (r->program[0])
-		snprintf(buf + used, RECORDING_TEXT_BUF - used, " -- %s", r->program);
+		text_add(buf, RECORDING_TEXT_BUF, " -- %s", r->program);
 	else if (r->has_ended)
-		snprintf(buf + used, RECORDING_TEXT_BUF - used, " -d 10s -p PID");
+		text_add(buf, RECORDING_TEXT_BUF, " -d 10s -p PID");
 	else if (r->pid > 0)
-		snprintf(buf + used, RECORDING_TEXT_BUF - used, " -d 10s -p %d", r->pid);
+		text_add(buf, RECORDING_TEXT_BUF, " -d 10s -p %d", r->pid);
 	else
-		snprintf(buf + used, RECORDING_TEXT_BUF - used, " -d 10s");
+		text_add(buf, RECORDING_TEXT_BUF, " -d 10s");
 	return buf;
 }
 

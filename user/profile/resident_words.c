@@ -235,24 +235,13 @@ static size_t sum_up(const struct profile *p, struct sum ret[RESIDENT_ROW_CAP],
 	return cnt;
 }
 
-__attribute__((format(printf, 2, 3))) static void add(char buf[RESIDENT_WORDS], const char *fmt,
-						      ...)
-{
-	size_t len = strlen(buf);
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(buf + len, RESIDENT_WORDS - len, fmt, args);
-	va_end(args);
-}
-
 static void add_part(char buf[RESIDENT_WORDS], const char *label, int64_t bytes, bool is_change)
 {
 	const char *sign = bytes < 0 ? "-" : is_change ? "+" : "";
 	char text[UNITS_BUF];
 
-	add(buf, "%s%s %s%s", buf[0] ? ", " : "", label, sign,
-	    format_bytes((double)llabs(bytes), text, sizeof(text)));
+	text_add(buf, RESIDENT_WORDS, "%s%s %s%s", buf[0] ? ", " : "", label, sign,
+		 format_bytes((double)llabs(bytes), text, sizeof(text)));
 }
 
 /* The largest parts; what is left is one more, if it is as large. They are changes, or what is there at the end. */
@@ -309,21 +298,22 @@ char *resident_words(const struct profile *p, char buf[RESIDENT_WORDS])
 	if (!end->is_known)
 		return buf;
 	is_known = resident_growth(p, &g);
-	add(buf, "Resident %s",
-	    is_known ? resident_range_words(g.begin_bytes, g.end_bytes, range) :
-		       format_bytes((double)end->rss_bytes, range, UNITS_BUF));
+	text_add(buf, RESIDENT_WORDS, "Resident %s",
+		 is_known ? resident_range_words(g.begin_bytes, g.end_bytes, range) :
+			    format_bytes((double)end->rss_bytes, range, UNITS_BUF));
 	if (begin->is_known && !g.is_by_row)
-		add(buf, ", by row %s",
-		    resident_range_words((double)begin->rss_bytes, (double)end->rss_bytes, range));
+		text_add(buf, RESIDENT_WORDS, ", by row %s",
+			 resident_range_words((double)begin->rss_bytes, (double)end->rss_bytes,
+					      range));
 	if (end->age_ns)
-		add(buf, ", read %s before the end",
-		    format_duration(end->age_ns, age, sizeof(age)));
+		text_add(buf, RESIDENT_WORDS, ", read %s before the end",
+			 format_duration(end->age_ns, age, sizeof(age)));
 	else if (!begin->is_known)
-		add(buf, "%s at the end", is_known ? "," : "");
+		text_add(buf, RESIDENT_WORDS, "%s at the end", is_known ? "," : "");
 	/* Without a change, what is there is the answer. */
 	if (!resident_growth_words(p, parts)[0])
 		add_parts(p, false, parts);
-	add(buf, ": %.900s", parts);
+	text_add(buf, RESIDENT_WORDS, ": %.900s", parts);
 	make_printable(buf); /* a file may have any labels */
 	return buf;
 }
@@ -343,7 +333,7 @@ char *resident_list_words(const struct profile *p, char buf[RESIDENT_WORDS])
 		else
 			format_bytes((double)(has_end ? sums[i].end_bytes : sums[i].begin_bytes),
 				     range, UNITS_BUF);
-		add(buf, "%s%s %s", i ? ", " : "", sums[i].label, range);
+		text_add(buf, RESIDENT_WORDS, "%s%s %s", i ? ", " : "", sums[i].label, range);
 	}
 	make_printable(buf);
 	return buf;
@@ -355,9 +345,10 @@ static void add_why(const struct profile *p, const struct resident_look *look, c
 	const char *why = profile_text(p, look->why_str);
 
 	if (!look->is_known)
-		add(buf, "%sby row %s: unknown (%s)", buf[0] ? "; " : "", when, why);
+		text_add(buf, RESIDENT_WORDS, "%sby row %s: unknown (%s)", buf[0] ? "; " : "", when,
+			 why);
 	else if (!look->is_proved && !strstr(buf, why))
-		add(buf, "%sheap not read: %s", buf[0] ? "; " : "", why);
+		text_add(buf, RESIDENT_WORDS, "%sheap not read: %s", buf[0] ? "; " : "", why);
 }
 
 char *resident_why_words(const struct profile *p, char buf[RESIDENT_WORDS])
@@ -367,7 +358,8 @@ char *resident_why_words(const struct profile *p, char buf[RESIDENT_WORDS])
 		return buf;
 	if (!p->resident.begin.is_known && !p->resident.end.is_known &&
 	    p->resident.begin.why_str == p->resident.end.why_str)
-		add(buf, "by row: unknown (%s)", profile_text(p, p->resident.end.why_str));
+		text_add(buf, RESIDENT_WORDS, "by row: unknown (%s)",
+			 profile_text(p, p->resident.end.why_str));
 	if (!buf[0]) {
 		add_why(p, &p->resident.begin, "at the beginning", buf);
 		add_why(p, &p->resident.end, "at the end", buf);

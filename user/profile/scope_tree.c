@@ -28,29 +28,6 @@ void scope_tree_release(struct scope_tree *t)
 	t->names = NULL;
 }
 
-/* Saturate: a file that was made to overflow must not cause undefined behaviour. */
-static int64_t add_saturating(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (!__builtin_add_overflow(a, b, &sum))
-		return sum;
-	return a < 0 ? INT64_MIN : INT64_MAX;
-}
-
-static void merge(struct scope_sums *sums, const struct scope_sums *other)
-{
-	sums->bytes = add_saturating(sums->bytes, other->bytes);
-	sums->objects = add_saturating(sums->objects, other->objects);
-	sums->alloc_bytes = add_saturating(sums->alloc_bytes, other->alloc_bytes);
-	sums->alloc_objects = add_saturating(sums->alloc_objects, other->alloc_objects);
-	estimate_merge(&sums->estimate, &other->estimate);
-	estimate_merge(&sums->alloc_estimate, &other->alloc_estimate);
-	estimate_merge(&sums->pinned, &other->pinned);
-	growth_merge(&sums->growth, &other->growth);
-	age_merge(&sums->ages, &other->ages);
-}
-
 static bool is_on_path(const struct scope_tree *t, uint32_t node, int64_t name_str)
 {
 	for (; node != SCOPE_NO_NODE; node = t->nodes.data[node].parent)
@@ -71,19 +48,13 @@ static int get_child(struct scope_tree *t, uint32_t parent, int64_t name_str, ui
 {
 	struct step step = { .parent = parent, .name_str = name_str };
 	struct scope_node node = { .parent = parent, .name_str = name_str };
-	int err;
+	uint64_t i;
 
-	*ret = find_child(t, parent, name_str);
-	if (*ret != SCOPE_NO_NODE)
-		return 0;
-	if (t->nodes.cnt >= SCOPE_NO_NODE)
+	if (t->nodes.cnt >= SCOPE_NO_NODE || hmap_add(&t->index, &step, t->nodes.cnt, &i))
 		return -ENOMEM;
+	*ret = (uint32_t)i;
 	node.depth = parent == SCOPE_NO_NODE ? 0 : t->nodes.data[parent].depth + 1;
-	err = vec_push(&t->nodes, node);
-	if (!err)
-		err = hmap_put(&t->index, &step, t->nodes.cnt - 1);
-	*ret = t->nodes.cnt - 1;
-	return err;
+	return i < t->nodes.cnt ? 0 : vec_push(&t->nodes, node);
 }
 
 /* Find the node that path counts for. Without `makes`: SCOPE_NO_NODE when it is not there. ret_is_part:
@@ -125,18 +96,11 @@ static int walk(struct scope_tree *t, const char *path, bool makes, uint32_t *re
 	return 0;
 }
 
-int scope_tree_add(struct scope_tree *t, const char *path, const struct scope_sums *sums)
+int scope_tree_add(struct scope_tree *t, const char *path, uint32_t *ret)
 {
-	uint32_t node;
 	bool is_part;
-	int err = walk(t, path ? path : SCOPE_NONE, true, &node, &is_part);
 
-	if (err)
-		return err;
-	merge(&t->nodes.data[node].exclusive, sums);
-	if (sums->bins)
-		bin_sums_merge(&t->nodes.data[node].bins, sums->bins);
-	return 0;
+	return walk(t, path ? path : SCOPE_NONE, true, ret, &is_part);
 }
 
 int scope_tree_add_peak(struct scope_tree *t, const char *path, int64_t bytes, int64_t time_ns,
@@ -156,25 +120,6 @@ int scope_tree_add_peak(struct scope_tree *t, const char *path, int64_t bytes, i
 	}
 	n->peak_cnt += is_several ? 2 : 1;
 	return 0;
-}
-
-void scope_tree_finish(struct scope_tree *t)
-{
-	struct scope_node *n;
-
-	vec_each(&t->nodes, n)
-		n->inclusive = n->exclusive;
-	for (size_t i = t->nodes.cnt; i-- > 0;) {
-		n = &t->nodes.data[i];
-		if (n->parent != SCOPE_NO_NODE) {
-			merge(&t->nodes.data[n->parent].inclusive, &n->inclusive);
-			bin_sums_merge(&t->nodes.data[n->parent].bins, &n->bins);
-		}
-		if (n->peak_cnt > 1 && n->peak_bytes < n->inclusive.bytes) {
-			n->peak_bytes = n->inclusive.bytes;
-			n->peak_time_ns = 0;
-		}
-	}
 }
 
 int scope_tree_find(struct scope_tree *t, const char *path, uint32_t *ret)

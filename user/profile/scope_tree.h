@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scope_tree.h - the tree of scopes, made from their paths, with sums for each scope.
- *
- * Exclusive: allocated under the scope itself; inclusive: also under the scopes below it. The inclusive sums of the
- * top-level scopes add up to everything that was put in, to the byte, because memory without a scope is put under
- * SCOPE_NONE. Peaks are not sums: they come from outside, for whole paths.
+ * scope_tree.h - the tree of scopes, made from their paths. Memory without a scope is put under SCOPE_NONE. What scopes hold
+ * is its user's to sum up; peaks, which are no sums, come from outside, for whole paths.
  */
 #ifndef HT_PROFILE_SCOPE_TREE_H
 #define HT_PROFILE_SCOPE_TREE_H
@@ -13,30 +10,14 @@
 #include "base/hmap.h"
 #include "base/strset.h"
 #include "base/vec.h"
-#include "profile/bins.h"
-#include "profile/estimate.h"
-#include "profile/growth.h"
 
 #define SCOPE_NO_NODE UINT32_MAX
-
-struct scope_sums {
-	int64_t bytes, objects; /* in use */
-	int64_t alloc_bytes, alloc_objects;
-	struct estimate estimate; /* of bytes and objects */
-	struct estimate alloc_estimate, pinned;
-	struct growth_sums growth;
-	struct age_sums ages;
-	const struct bin_sums *bins; /* to be added; NULL: none. The tree keeps its own elsewhere */
-};
 
 struct scope_node {
 	uint32_t parent; /* SCOPE_NO_NODE at the top; else less than the node's own index */
 	uint32_t depth; /* 0 at the top */
 	int64_t name_str; /* in `names`, as shown */
-	struct scope_sums exclusive;
-	struct scope_sums inclusive; /* after scope_tree_finish() */
-	struct bin_sums bins; /* likewise inclusive */
-	/* The largest inclusive bytes there ever were, and when, since the epoch (0 = not known). peak_cnt: number
+	/* The largest bytes there ever were in it and below, and when, since the epoch (0 = not known). peak_cnt: number
 	 * of paths that gave a peak; 0 = the peak is not known at all; more than 1: the scopes were folded into this
 	 * one and their common peak is at least peak_bytes. */
 	int64_t peak_bytes, peak_time_ns;
@@ -53,14 +34,12 @@ struct scope_tree {
 int scope_tree_init(struct scope_tree *t, bool folds_repeated);
 void scope_tree_release(struct scope_tree *t);
 
-/* Add sums to the node of path (NULL = SCOPE_NONE), which is made if it is new. A path deeper than SCOPE_DEPTH_MAX
- * counts for its ancestor. 0 or -ENOMEM. */
-int scope_tree_add(struct scope_tree *t, const char *path, const struct scope_sums *sums);
+/* The node of path (NULL = SCOPE_NONE), which is made if it is new. A path deeper than SCOPE_DEPTH_MAX counts for its
+ * ancestor. 0 or -ENOMEM. */
+int scope_tree_add(struct scope_tree *t, const char *path, uint32_t *ret);
 /* Note the peak of a path; a path that was not added is ignored. 0 or -ENOMEM. */
 int scope_tree_add_peak(struct scope_tree *t, const char *path, int64_t bytes, int64_t time_ns,
 			bool is_several);
-/* Add up the inclusive sums. */
-void scope_tree_finish(struct scope_tree *t);
 /* Find the node of exactly this path; *ret = SCOPE_NO_NODE when there is none. 0 or -ENOMEM. */
 int scope_tree_find(struct scope_tree *t, const char *path, uint32_t *ret);
 /* Path of a node; the caller frees it. NULL = no memory. */

@@ -4,37 +4,10 @@
 
 #include "kernel/engine.h"
 
-struct idle_tasks {
-	struct engine *engine;
-	struct engine_walk *walk; /* NULL: the last walk is complete */
-	uint64_t before_ns; /* tasks that are quiet since then are forgotten */
-	uint64_t due_ns;
-};
-
-int idle_tasks_new(struct engine *e, struct idle_tasks **ret)
-{
-	struct idle_tasks *it = calloc(1, sizeof(*it));
-
-	if (!it)
-		return -ENOMEM;
-	it->engine = e;
-	it->due_ns = now_ns() + IDLE_TASKS_INTERVAL_NS;
-	*ret = it;
-	return 0;
-}
-
-static void end_walk(struct idle_tasks *it)
+void idle_tasks_release(struct idle_tasks *it)
 {
 	engine_walk_free(it->walk);
 	it->walk = NULL;
-}
-
-void idle_tasks_free(struct idle_tasks *it)
-{
-	if (!it)
-		return;
-	end_walk(it);
-	free(it);
 }
 
 /* An allocation in between would be missing from the task's sums, not from its scope's. After so long a quiet time
@@ -64,6 +37,6 @@ int idle_tasks_run(struct idle_tasks *it)
 	while (!err && !at_end && now_ns() < begin_ns + IDLE_TASKS_BUDGET_NS)
 		err = engine_walk_step(it->walk, &at_end);
 	if (err || at_end)
-		end_walk(it);
+		idle_tasks_release(it);
 	return err;
 }

@@ -19,10 +19,15 @@
 #define IDLE_TASKS_BUDGET_NS (2 * NS_PER_MS)
 
 struct engine;
-struct idle_tasks;
+struct engine_walk;
 
-int idle_tasks_new(struct engine *e, struct idle_tasks **ret);
-void idle_tasks_free(struct idle_tasks *it);
+struct idle_tasks {
+	struct engine *engine; /* set by its owner; the rest is 0 at first */
+	struct engine_walk *walk; /* NULL: the last walk is complete */
+	uint64_t before_ns; /* tasks that are quiet since then are forgotten */
+	uint64_t due_ns;
+};
+void idle_tasks_release(struct idle_tasks *it);
 
 /*
  * Do a slice of about IDLE_TASKS_BUDGET_NS, or nothing when nothing is due. A slice has at least one step, which is

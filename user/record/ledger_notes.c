@@ -2,6 +2,7 @@
 /* ledger_notes.c - see recording_notes.h. */
 #include "record/recording_notes.h"
 
+#include "base/printable.h"
 #include "profile/profile.h"
 #include "track/tracker.h"
 
@@ -127,13 +128,11 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 static int add_counters(struct profile *p, const struct ledger_lines *l)
 {
 	char text[2048] = "";
-	size_t used = 0;
 
-	for (size_t i = 0; i < HT_STAT_CNT && used < sizeof(text); i++)
+	for (size_t i = 0; i < HT_STAT_CNT; i++)
 		if (l->line[i].kind == LEDGER_ACTIVITY && l->line[i].value)
-			used += (size_t)snprintf(text + used, sizeof(text) - used, " %s=%llu",
-						 l->line[i].name,
-						 (unsigned long long)l->line[i].value);
+			text_add(text, sizeof(text), " %s=%llu", l->line[i].name,
+				 (unsigned long long)l->line[i].value);
 	return *text ? profile_comment(p, "counters:%s", text) : 0;
 }
 

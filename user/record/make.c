@@ -360,32 +360,23 @@ static int add_notes(struct profile *p, const struct result_source *src,
 	return err ? err : scope_notes_add(m->snapshot, src->engine, src->tracker, &scopes, p);
 }
 
-/* What an image held in the last hour, but not before since_ns. NULL: nothing is kept. 0 or -ENOMEM. */
-static int history_of_hour(const struct result_source *src, uint64_t image, uint64_t since_ns,
-			   struct history **ret, bool *ret_is_partial)
-{
-	uint64_t now = now_ns(), from_ns = now > HOUR_NS ? now - HOUR_NS : 0;
-	int err = -ENOENT;
-
-	*ret = NULL;
-	if (src->stacks)
-		err = stack_past_history(src->stacks, image,
-					 from_ns > since_ns ? from_ns : since_ns, ret,
-					 ret_is_partial);
-	return err == -ENOENT ? 0 : err;
-}
-
-/* Find what the process held before, to show whether it grows. */
+/* Find what the process held in the last hour, to show whether it grows; nothing, if nothing is kept. 0 or -ENOMEM. */
 static int find_history(const struct result_source *src, const struct result_request *r,
 			struct profile_build_options *opts, struct history **ret)
 {
-	uint64_t since_ns = r->wants_growth ? followed_ns(src, r) : 0;
+	uint64_t since_ns = r->wants_growth ? followed_ns(src, r) : 0, now = now_ns();
+	uint64_t from_ns = now > HOUR_NS ? now - HOUR_NS : 0;
+	int err;
 
 	if (!since_ns)
 		return 0;
 	opts->begin_ns = since_ns;
-	return history_of_hour(src, result_image(src, r->pid), since_ns, ret,
-			       &opts->is_history_partial);
+	if (!src->stacks)
+		return 0;
+	err = stack_past_history(src->stacks, result_image(src, r->pid),
+				 from_ns > since_ns ? from_ns : since_ns, ret,
+				 &opts->is_history_partial);
+	return err == -ENOENT ? 0 : err;
 }
 
 int result_build(const struct result_source *src, const struct result_moment *m,
@@ -481,29 +472,6 @@ static int on_pair(void *ctx, const struct history_key *key, const struct estima
 	return err;
 }
 
-static int build_past(const struct result_source *src, const struct result_request *r,
-		      const struct given *rows, const struct history *history, bool is_partial,
-		      struct profile **ret)
-{
-	struct profile_build_options opts = {
-		.rate_bytes = src->rate_bytes,
-		.main_pid = r->pid,
-		.labels = LABEL_SCOPE | LABEL_APP | LABEL_THREAD,
-		.history = history,
-		.is_history_partial = is_partial,
-		.begin_ns = history ? history_moments(history)->ns[0] : 0,
-		.symbols = result_symbol_options(src, r),
-	};
-	struct snapshot *s;
-	int err = snapshot_of(src->engine, rows->data, rows->cnt, &s);
-
-	if (err)
-		return err;
-	err = profile_build(s, src->engine, src->files, src->tracker, &opts, ret);
-	snapshot_free(s);
-	return err;
-}
-
 /* -ENOENT: it was thinned out meanwhile. */
 static int find_moment(const struct stack_past_moment *moments, size_t cnt, uint64_t time_ns,
 		       size_t *ret)
@@ -523,7 +491,6 @@ static int set_recording(const struct result_source *src, pid_t pid,
 {
 	const struct track_instance *inst = instances_find(tracker_instances(src->tracker), pid,
 							   tracker_generation(src->tracker, pid));
-
 	char comm[HT_COMM_BYTES + 1];
 
 	snprintf(comm, sizeof(comm), "%.*s", HT_COMM_BYTES, inst ? inst->comm : "");
@@ -545,36 +512,65 @@ static int set_recording(const struct result_source *src, pid_t pid,
 		       0;
 }
 
+/* Make the profile of what was held at `last`, in a past that begins at `first`. -ETIME: as profile_build(). */
+static int build_past(const struct result_source *src, const struct result_request *r,
+		      const struct given *rows, const struct stack_past_moment *first,
+		      const struct stack_past_moment *last, const struct history *history,
+		      bool is_partial, struct profile **ret)
+{
+	struct profile_build_options opts = {
+		.rate_bytes = src->rate_bytes,
+		.main_pid = r->pid,
+		.labels = LABEL_SCOPE | LABEL_APP | LABEL_THREAD,
+		.history = history,
+		.is_history_partial = is_partial,
+		.begin_ns = history ? history_moments(history)->ns[0] : 0,
+		.symbols = result_symbol_options(src, r),
+	};
+	struct profile *p = NULL;
+	struct snapshot *s;
+	int err = snapshot_of(src->engine, rows->data, rows->cnt, &s);
+
+	if (err)
+		return err;
+	err = profile_build(s, src->engine, src->files, src->tracker, &opts, &p);
+	if (!err)
+		err = set_recording(src, r->pid, first, last, p);
+	snapshot_free(s);
+	if (err)
+		profile_free(p);
+	else
+		*ret = p;
+	return err;
+}
+
+static void release_sides(struct sides *s)
+{
+	vec_release(&s->of[0]);
+	vec_release(&s->of[1]);
+}
+
 /*
  * Make the profiles of two moments, to be compared: their error bars cover only what differs between them. -ENOENT:
- * nothing is kept of the process, or not of these moments any more. -ETIME: as profile_build().
+ * nothing is kept of the process, or not of these moments any more. Those that were made are the caller's in any case.
  */
 static int build_pair(const struct result_source *src, const struct result_request *r,
 		      struct profile *ret[2])
 {
 	uint64_t image = result_image(src, r->pid);
 	const struct stack_past_moment *moments;
-	size_t cnt = stack_past_moments(src->stacks, image, &moments), before = 0, after = 0;
+	size_t cnt = stack_past_moments(src->stacks, image, &moments), at[2] = { 0 };
 	struct sides s = { .least_variance = src->rate_bytes > 1 };
-	struct profile *made[2] = { NULL, NULL };
-	int err = find_moment(moments, cnt, r->moments.before_ns, &before);
+	int err = find_moment(moments, cnt, r->moments.before_ns, &at[0]);
 
 	if (!err)
-		err = find_moment(moments, cnt, r->moments.after_ns, &after);
+		err = find_moment(moments, cnt, r->moments.after_ns, &at[1]);
 	if (!err)
-		err = stack_past_compare(src->stacks, image, before, after, on_pair, &s);
+		err = stack_past_compare(src->stacks, image, at[0], at[1], on_pair, &s);
 	for (int i = 0; i < 2 && !err; i++)
-		err = build_past(src, r, &s.of[i], NULL, false, &made[i]);
-	for (int i = 0; i < 2 && !err; i++)
-		err = set_recording(src, r->pid, &moments[i ? after : before],
-				    &moments[i ? after : before], made[i]);
-	for (int i = 0; i < 2; i++) {
-		vec_release(&s.of[i]);
-		if (err)
-			profile_free(made[i]);
-		else
-			ret[i] = made[i];
-	}
+		err = build_past(src, r, &s.of[i], &moments[at[i]], &moments[at[i]], NULL, false,
+				 &ret[i]);
+	release_sides(&s);
 	return err;
 }
 
@@ -586,21 +582,13 @@ static int build_moment(const struct result_source *src, const struct result_req
 	const struct stack_past_moment *moments;
 	size_t cnt = stack_past_moments(src->stacks, image, &moments), i = 0;
 	struct sides s = { 0 };
-	struct profile *p = NULL;
 	int err = find_moment(moments, cnt, time_ns, &i);
 
 	if (!err)
 		err = stack_past_compare(src->stacks, image, i, i, on_pair, &s);
 	if (!err)
-		err = build_past(src, r, &s.of[1], NULL, false, &p);
-	if (!err)
-		err = set_recording(src, r->pid, &moments[i], &moments[i], p);
-	vec_release(&s.of[0]);
-	vec_release(&s.of[1]);
-	if (err)
-		profile_free(p);
-	else
-		*ret = p;
+		err = build_past(src, r, &s.of[1], &moments[i], &moments[i], NULL, false, ret);
+	release_sides(&s);
 	return err;
 }
 
@@ -613,7 +601,6 @@ static int build_growth(const struct result_source *src, const struct result_req
 	size_t cnt = stack_past_moments(src->stacks, image, &moments);
 	struct sides s = { 0 };
 	struct history *h = NULL;
-	struct profile *p = NULL;
 	bool is_partial = false;
 	int err;
 
@@ -623,44 +610,27 @@ static int build_growth(const struct result_source *src, const struct result_req
 	if (!err)
 		err = stack_past_compare(src->stacks, image, cnt - 1, cnt - 1, on_pair, &s);
 	if (!err)
-		err = build_past(src, r, &s.of[1], h, is_partial, &p);
-	if (!err)
-		err = set_recording(src, r->pid, &moments[0], &moments[cnt - 1], p);
-	vec_release(&s.of[0]);
-	vec_release(&s.of[1]);
+		err = build_past(src, r, &s.of[1], &moments[0], &moments[cnt - 1], h, is_partial,
+				 ret);
+	release_sides(&s);
 	history_free(h);
-	if (err)
-		profile_free(p);
-	else
-		*ret = p;
 	return err;
 }
 
 /* The forms of a result. */
 
-static int write_text(const struct profile *p, int fd)
+static int write_report(const struct profile *p, const struct report_options *opts, int fd)
 {
-	const struct report_options opts = { .format = REPORT_HEAP };
 	FILE *out;
 	int err = fd_stream_open(fd, &out);
 
-	return err ? err : fd_stream_close(out, report_write(p, &opts, out));
+	return err ? err : fd_stream_close(out, report_write(p, opts, out));
 }
 
 /* Such a format cannot say that in use is unknown. */
 static bool is_only_inuse(const struct result_request *r)
 {
 	return r->endpoint == ENDPOINT_REMOTE_HEAP || (r->endpoint == ENDPOINT_HEAP && r->is_text);
-}
-
-static int write_pictures(const struct profile *p, const struct result_request *r, int fd)
-{
-	const struct report_options opts = { .format = REPORT_HTML,
-					     .html_base = r->pid ? "../../" : "" };
-	FILE *out;
-	int err = fd_stream_open(fd, &out);
-
-	return err ? err : fd_stream_close(out, report_write(p, &opts, out));
 }
 
 static struct report_options diff_options(const struct result_request *r)
@@ -732,14 +702,18 @@ static int read_saved(int fd, struct profile **ret)
 static int write_form(const struct result_source *src, struct profile *p,
 		      const struct profile *saved, const struct result_request *r, int fd)
 {
+	const struct report_options pictures = { .format = REPORT_HTML,
+						 .html_base = r->pid ? "../../" : "" };
+	const struct report_options text = { .format = REPORT_HEAP };
+
 	switch (r->endpoint) {
 	case ENDPOINT_VIEWER:
-		return write_pictures(saved ? saved : p, r, fd);
+		return write_report(saved ? saved : p, &pictures, fd);
 	case ENDPOINT_REMOTE_HEAP:
 	case ENDPOINT_REMOTE_GROWTH:
 		return process_text_write(src, r, p, fd);
 	default:
-		return r->is_text ? write_text(p, fd) : pprof_write(p, fd);
+		return r->is_text ? write_report(p, &text, fd) : pprof_write(p, fd);
 	}
 }
 

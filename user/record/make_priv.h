@@ -4,8 +4,9 @@
 #define HT_RECORD_MAKE_PRIV_H
 
 #include "base/std.h"
+#include "base/hmap.h"
+#include "proc/facts.h"
 
-struct proc_maps;
 struct profile;
 struct reader;
 struct result_request;
@@ -42,26 +43,23 @@ int process_names_write(const struct result_source *src, const struct result_req
  * library) has no run-time address. Its places get an address that no process can have, made from
  * the file's id; its meaning stays the same as long as a known stack goes through the file.
  */
-struct address_map;
+struct address_map {
+	const struct track_files *files;
+	pid_t pid; /* 0: no process */
+	struct proc_maps maps; /* executable mappings of files, by address */
+	struct hmap bias_by_file; /* file id -> bias of its first mapping */
+};
 
-/* Read the present mappings. Keeps a reference to files. -ESRCH: the process has ended. */
-int address_map_new(struct reader *reader, const struct track_files *files, pid_t pid,
-		    struct address_map **ret);
-/* Build from maps; takes ownership of them, also on failure. */
-int address_map_of(const struct track_files *files, struct proc_maps *maps,
-		   struct address_map **ret);
-void address_map_free(struct address_map *m);
+/* Read the present mappings. Keeps a reference to files. -ESRCH: the process has ended. To be released in any case. */
+int address_map_read(struct reader *reader, const struct track_files *files, pid_t pid,
+		     struct address_map *ret);
+void address_map_release(struct address_map *m);
 
-/* Does the process map the file? */
-bool address_map_has(const struct address_map *m, const struct track_file *file);
 /* 0: vaddr is too large to be encoded in an address. */
 uint64_t address_map_addr(const struct address_map *m, const struct track_file *file,
 			  uint64_t vaddr);
 /* NULL: addr is in no file that heaptap knows; *ret_vaddr is addr then. */
 const struct track_file *address_map_place(const struct address_map *m, uint64_t addr,
 					   uint64_t *ret_vaddr);
-
-/* Executable mappings of files, by address. */
-const struct proc_maps *address_map_maps(const struct address_map *m);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include "alloc/allocators.h"
 #include "base/fd.h"
-#include "base/hmap.h"
 #include "http/endpoints.h"
 #include "proc/process.h"
 #include "profile/profile.h"
@@ -26,13 +25,6 @@
 /* Longest name; C++ has some of many kilobytes. */
 #define NAME_BYTES_MAX 1024
 
-struct address_map {
-	const struct track_files *files;
-	pid_t pid; /* 0: no process */
-	struct proc_maps maps; /* executable mappings of files */
-	struct hmap bias_by_file; /* file id -> bias of its first mapping */
-};
-
 static int note_bias(struct address_map *a, const struct proc_map *map)
 {
 	const struct track_file *file = track_files_find(a->files, map);
@@ -44,67 +36,37 @@ static int note_bias(struct address_map *a, const struct proc_map *map)
 	return hmap_put(&a->bias_by_file, &file->id, bias);
 }
 
-int address_map_of(const struct track_files *files, struct proc_maps *maps,
-		   struct address_map **ret)
+int address_map_read(struct reader *reader, const struct track_files *files, pid_t pid,
+		     struct address_map *ret)
 {
-	struct address_map *a = calloc(1, sizeof(*a));
+	struct process_info info;
 	size_t kept = 0;
-	int err = 0;
+	int err = process_info_read(reader, pid, &info);
 
-	if (!a) {
-		proc_maps_release(maps);
-		return -ENOMEM;
-	}
-	a->files = files;
-	a->maps = *maps;
-	*maps = (struct proc_maps){ 0 };
-	hmap_init(&a->bias_by_file, sizeof(uint32_t));
-	for (size_t i = 0; i < a->maps.maps.cnt && !err; i++) {
-		const struct proc_map *map = &a->maps.maps.data[i];
+	*ret = (struct address_map){ .files = files };
+	hmap_init(&ret->bias_by_file, sizeof(uint32_t));
+	if (!err)
+		err = proc_maps_read(reader, pid, info.live_tid, &ret->maps);
+	if (err)
+		return err;
+	ret->pid = info.tgid;
+	for (size_t i = 0; i < ret->maps.maps.cnt && !err; i++) {
+		const struct proc_map *map = &ret->maps.maps.data[i];
 
 		/* [vsyscall] is in the kernel's half. */
 		if (!map->is_exec || !*map->path || map->start_addr >> 63)
 			continue;
-		err = note_bias(a, map);
-		a->maps.maps.data[kept++] = *map;
+		err = note_bias(ret, map);
+		ret->maps.maps.data[kept++] = *map;
 	}
-	if (err) {
-		address_map_free(a);
-		return err;
-	}
-	a->maps.maps.cnt = kept;
-	*ret = a;
-	return 0;
-}
-
-int address_map_new(struct reader *reader, const struct track_files *files, pid_t pid,
-		    struct address_map **ret)
-{
-	struct process_info info;
-	struct proc_maps maps = { 0 };
-	int err = process_info_read(reader, pid, &info);
-
-	if (!err)
-		err = proc_maps_read(reader, pid, info.live_tid, &maps);
-	if (!err)
-		err = address_map_of(files, &maps, ret);
-	if (!err)
-		(*ret)->pid = info.tgid;
+	ret->maps.maps.cnt = kept;
 	return err;
 }
 
-void address_map_free(struct address_map *a)
+void address_map_release(struct address_map *a)
 {
-	if (!a)
-		return;
 	proc_maps_release(&a->maps);
 	hmap_release(&a->bias_by_file);
-	free(a);
-}
-
-bool address_map_has(const struct address_map *a, const struct track_file *file)
-{
-	return hmap_get(&a->bias_by_file, &file->id);
 }
 
 uint64_t address_map_addr(const struct address_map *a, const struct track_file *file,
@@ -139,11 +101,6 @@ const struct track_file *address_map_place(const struct address_map *a, uint64_t
 	if (file)
 		*ret_vaddr = addr & MADE_VADDR_MAX;
 	return file;
-}
-
-const struct proc_maps *address_map_maps(const struct address_map *a)
-{
-	return &a->maps;
 }
 
 static uint64_t marker_addr(const char *name)
@@ -184,7 +141,7 @@ static const struct track_file *file_of(const struct track_files *files,
 
 		if (!file || strcmp(file->path, path) || strcmp(file->build_id_hex, build_id))
 			continue;
-		if (address_map_has(a, file))
+		if (hmap_get(&a->bias_by_file, &file->id)) /* the process maps it */
 			return file;
 		if (!alike)
 			alike = file;
@@ -222,7 +179,7 @@ static int place_locations(const struct track_files *files, const struct address
 
 			l->address = marker_addr(name);
 		}
-		l->mapping = mapping_at(address_map_maps(a), l->address);
+		l->mapping = mapping_at(&a->maps, l->address);
 	}
 	free(file);
 	return 0;
@@ -230,12 +187,11 @@ static int place_locations(const struct track_files *files, const struct address
 
 static int replace_mappings(const struct address_map *a, struct profile *p)
 {
-	const struct proc_maps *maps = address_map_maps(a);
 	const struct proc_map *map;
 	int err = 0;
 
 	p->mappings.cnt = 0;
-	vec_each(&maps->maps, map) {
+	vec_each(&a->maps.maps, map) {
 		struct profile_mapping m = {
 			.start = map->start_addr,
 			.limit = map->end_addr,
@@ -258,20 +214,19 @@ int process_text_write(const struct result_source *src, const struct result_requ
 		.heap_form = REPORT_HEAP_ADDRESSES,
 		.heap_is_growth = r->endpoint == ENDPOINT_REMOTE_GROWTH,
 	};
-	struct address_map *a;
+	struct address_map a;
 	FILE *out;
-	int err = address_map_new(src->reader, src->files, r->pid, &a);
+	int err = address_map_read(src->reader, src->files, r->pid, &a);
 
-	if (err)
-		return err;
-	err = place_locations(src->files, a, p);
 	if (!err)
-		err = replace_mappings(a, p);
+		err = place_locations(src->files, &a, p);
+	if (!err)
+		err = replace_mappings(&a, p);
 	if (!err)
 		err = fd_stream_open(fd, &out);
 	if (!err)
 		err = fd_stream_close(out, report_write(p, &opts, out));
-	address_map_free(a);
+	address_map_release(&a);
 	return err;
 }
 
@@ -376,19 +331,22 @@ int process_names_write(const struct result_source *src, const struct result_req
 	const struct symbol_options opts = result_symbol_options(src, r);
 	size_t addr_cnt = r->addrs.addr_cnt;
 	struct place *places = calloc(addr_cnt + 1, sizeof(*places));
-	struct address_map *a = NULL;
+	struct address_map a;
 	FILE *out;
-	int err = places ? address_map_new(src->reader, src->files, r->pid, &a) : -ENOMEM;
+	int err = address_map_read(src->reader, src->files, r->pid, &a);
+
+	if (!err && !places)
+		err = -ENOMEM;
 
 	for (size_t i = 0; i < addr_cnt && !err; i++) {
 		places[i].addr = r->addrs.addrs[i];
-		places[i].file = address_map_place(a, places[i].addr, &places[i].vaddr);
+		places[i].file = address_map_place(&a, places[i].addr, &places[i].vaddr);
 	}
 	if (!err)
 		err = fd_stream_open(fd, &out);
 	if (!err)
 		err = fd_stream_close(out, put_places(&opts, places, addr_cnt, out));
-	address_map_free(a);
+	address_map_release(&a);
 	free(places);
 	return err;
 }

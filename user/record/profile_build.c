@@ -241,7 +241,7 @@ static int emit_lives(struct builder *b, const struct row *row)
 
 	if (err || !b->opts->history || !b->lives.cnt)
 		return err;
-	qsort(b->lives.data, b->lives.cnt, sizeof(*b->lives.data), compare_lives);
+	vec_sort(&b->lives, compare_lives);
 	for (size_t i = 1; i < b->lives.cnt; i++) {
 		struct history_life *to = &b->lives.data[kept], *from = &b->lives.data[i];
 

@@ -128,22 +128,14 @@ static int get_function(struct profile_stacks *ps, const struct symbol_frame *f,
 {
 	struct function_key key = { profile_str(ps->p, f->name), profile_str(ps->p, f->system_name),
 				    profile_str(ps->p, f->file), f->start_line };
-	const uint64_t *known;
-	struct profile_function fn;
+	const struct profile_function fn = { key.name, key.system_name, key.file, key.start_line };
+	uint64_t i;
 
-	if (key.name < 0 || key.system_name < 0 || key.file < 0)
+	if (key.name < 0 || key.system_name < 0 || key.file < 0 ||
+	    hmap_add(&ps->function_by_name, &key, ps->p->functions.cnt, &i))
 		return -ENOMEM;
-	known = hmap_get(&ps->function_by_name, &key);
-	if (known) {
-		*ret = *known;
-		return 0;
-	}
-	fn = (struct profile_function){ key.name, key.system_name, key.file, key.start_line };
-	if (vec_push(&ps->p->functions, fn) ||
-	    hmap_put(&ps->function_by_name, &key, ps->p->functions.cnt - 1))
-		return -ENOMEM;
-	*ret = ps->p->functions.cnt - 1;
-	return 0;
+	*ret = (uint32_t)i;
+	return i < ps->p->functions.cnt ? 0 : vec_push(&ps->p->functions, fn);
 }
 
 /* Add lines, and a location that uses them. */
@@ -182,26 +174,18 @@ static int get_mapping(struct profile_stacks *ps, uint32_t file_id, const struct
 		       uint32_t *ret)
 {
 	struct profile_mapping m = { .limit = UINT64_MAX };
-	const uint64_t *known;
-	int err;
+	uint64_t i;
 
 	if (file->is_jit) /* one mapping for the code of all processes */
 		file_id = 0;
-	known = hmap_get(&ps->mapping_by_file, &file_id);
-	if (known) {
-		*ret = *known;
+	if (hmap_add(&ps->mapping_by_file, &file_id, ps->p->mappings.cnt, &i))
+		return -ENOMEM;
+	*ret = (uint32_t)i;
+	if (i < ps->p->mappings.cnt)
 		return 0;
-	}
 	m.filename_str = profile_str(ps->p, file->path);
 	m.build_id_str = profile_str(ps->p, file->build_id_hex);
-	if (m.filename_str < 0 || m.build_id_str < 0)
-		return -ENOMEM;
-	err = vec_push(&ps->p->mappings, m);
-	if (!err)
-		err = hmap_put(&ps->mapping_by_file, &file_id, ps->p->mappings.cnt - 1);
-	if (!err)
-		*ret = ps->p->mappings.cnt - 1;
-	return err;
+	return m.filename_str < 0 || m.build_id_str < 0 ? -ENOMEM : vec_push(&ps->p->mappings, m);
 }
 
 /* Is there a function at vaddr that is probed? A stack begins in one: whatever name and inlined functions it has there,

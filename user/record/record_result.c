@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "proc/runtime_kind.h"
@@ -407,15 +408,14 @@ static void targets_pids(const struct targets *t, char buf[static TARGETS_NAME_B
 {
 	const size_t spare = 16; /* for one more, and a note that there are more */
 	const struct target *one;
-	size_t len = 0;
 
+	buf[0] = '\0';
 	vec_each(&t->list, one) {
-		if (len + spare > TARGETS_NAME_BYTES) {
-			snprintf(buf + len, TARGETS_NAME_BYTES - len, ",...");
+		if (strlen(buf) + spare > TARGETS_NAME_BYTES) {
+			text_add(buf, TARGETS_NAME_BYTES, ",...");
 			return;
 		}
-		len += (size_t)snprintf(buf + len, TARGETS_NAME_BYTES - len, "%s%d", len ? "," : "",
-					one->pid);
+		text_add(buf, TARGETS_NAME_BYTES, "%s%d", buf[0] ? "," : "", one->pid);
 	}
 }
 

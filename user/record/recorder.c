@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "base/printable.h"
 #include "base/units.h"
 #include "guardian/exec_hold.h"
 #include "guardian/guardian.h"
@@ -23,10 +24,8 @@
 #include "proc/reader.h"
 #include "proc/runtime_kind.h"
 #include "profile/history.h"
-#include "record/idle_tasks.h"
 #include "record/recorder_priv.h"
 #include "record/snapshot.h"
-#include "track/files.h"
 #include "track/governor.h"
 #include "track/tracker.h"
 
@@ -54,30 +53,28 @@ static void add_held_text(struct live_line *l, const struct live_now *now,
 {
 	const struct live_point *base = find_base(l, now->time_ns);
 	char held[UNITS_BUF], rate[UNITS_BUF];
-	size_t len = strlen(buf);
 	double per_s;
 
 	l->points[l->cnt++ % LIVE_LINE_POINTS] =
 		(struct live_point){ now->time_ns, now->held_bytes };
-	len += (size_t)snprintf(buf + len, LIVE_LINE_BYTES - len, "in use %s",
-				format_bytes(now->held_bytes, held, sizeof(held)));
+	text_add(buf, LIVE_LINE_BYTES, "in use %s",
+		 format_bytes(now->held_bytes, held, sizeof(held)));
 	if (!base)
 		return;
 	per_s = (now->held_bytes - base->held_bytes) * NS_PER_S /
 		(double)(now->time_ns - base->time_ns);
-	snprintf(buf + len, LIVE_LINE_BYTES - len, " (%c%s/s)", per_s < 0 ? '-' : '+',
+	text_add(buf, LIVE_LINE_BYTES, " (%c%s/s)", per_s < 0 ? '-' : '+',
 		 format_bytes(fabs(per_s), rate, sizeof(rate)));
 }
 
 static void add_cost(const struct live_now *now, char buf[static LIVE_LINE_BYTES])
 {
-	size_t len = strlen(buf);
 	double percent = 100 * now->cost;
 
 	if (isnan(percent))
-		snprintf(buf + len, LIVE_LINE_BYTES - len, ", cost unknown");
+		text_add(buf, LIVE_LINE_BYTES, ", cost unknown");
 	else
-		snprintf(buf + len, LIVE_LINE_BYTES - len, ", cost %s%.*f %%%s",
+		text_add(buf, LIVE_LINE_BYTES, ", cost %s%.*f %%%s",
 			 now->is_largest_cost ? "up to " : "", percent < 0.95 ? 1 : 0, percent,
 			 now->is_of_one_cpu ? " of one CPU" : "");
 }
@@ -86,7 +83,6 @@ void live_line_text(struct live_line *l, const struct live_now *now,
 		    char buf[static LIVE_LINE_BYTES])
 {
 	char elapsed[UNITS_BUF];
-	size_t len;
 
 	snprintf(buf, LIVE_LINE_BYTES,
 		 "%s: ", format_duration(now->elapsed_ns, elapsed, sizeof(elapsed)));
@@ -94,13 +90,11 @@ void live_line_text(struct live_line *l, const struct live_now *now,
 		add_held_text(l, now, buf);
 	} else {
 		l->cnt = 0; /* the sum is another one from here on */
-		len = strlen(buf);
-		snprintf(buf + len, LIVE_LINE_BYTES - len, "in use unknown");
+		text_add(buf, LIVE_LINE_BYTES, "in use unknown");
 	}
 	add_cost(now, buf);
-	len = strlen(buf);
 	if (now->loss)
-		snprintf(buf + len, LIVE_LINE_BYTES - len, ", %s", now->loss);
+		text_add(buf, LIVE_LINE_BYTES, ", %s", now->loss);
 }
 
 static void ask_jvm(struct reader *reader, pid_t pid, size_t *jvm_cnt)
@@ -403,7 +397,7 @@ static void on_tick(void *ctx)
 		r->counters_ns = now_ns();
 		tracker_read_counters(r->session->tracker);
 	}
-	idle_tasks_run(r->idle_tasks);
+	idle_tasks_run(&r->idle_tasks);
 	rows_reader_work(&r->rows_begin);
 	refresh_rows(r);
 	show_status(r);
@@ -426,13 +420,10 @@ int recorder_loop_new(struct recorder *r)
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, 0 };
 	int err = loop_new(&r->loop);
 
-	return err ? err : loop_watch_signals(r->loop, signals, on_signal, r);
-}
-
-int recorder_watch(struct recorder *r)
-{
-	int err = loop_every(r->loop, TICK_NS, on_tick, r);
-
+	if (!err)
+		err = loop_watch_signals(r->loop, signals, on_signal, r);
+	if (!err)
+		err = loop_every(r->loop, TICK_NS, on_tick, r);
 	if (!err)
 		err = loop_watch(r->loop, guardian_fd(r->guardian), on_guardian_news, r);
 	if (!err && r->launch)
@@ -632,7 +623,7 @@ void recorder_close(struct recorder *r)
 	resident_pins_release(&r->pins);
 	session_stop(r->session);
 	process_events_close(r->events);
-	idle_tasks_free(r->idle_tasks);
+	idle_tasks_release(&r->idle_tasks);
 	history_free(r->history);
 	session_free(r->session);
 	snapshot_free(r->snapshot);
@@ -651,16 +642,13 @@ const struct session *recorder_session(const struct recorder *r)
 
 void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 {
-	const struct target *first = &r->targets.list.data[0], *one;
 	const struct tracker_counts counts = tracker_counts(r->session->tracker);
-	const struct track_instance *inst;
+	const struct target *one;
 
 	*ret = r->facts;
 	ret->snapshot = r->snapshot;
 	ret->history = r->history;
-	ret->pid = first->pid;
-	ret->exe = first->exe;
-	memcpy(ret->comm, first->comm, sizeof(ret->comm));
+	ret->pid = r->targets.list.data[0].pid;
 	vec_each(&r->targets.list, one) {
 		ret->rss_begin_bytes += one->rss_begin_bytes;
 		ret->rss_bytes += one->rss_bytes;
@@ -673,21 +661,12 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	ret->mode = r->session->mode;
 	ret->follow = r->opts.follow;
 	ret->live_cap = r->opts.live_cap;
-	ret->stepped_cnt = counts.probes.stepped_cnt;
-	ret->throwing_cnt = counts.probes.throwing_cnt;
 	ret->failed_cnt = counts.probes.failed_cnt;
 	ret->failed_why = recorder_failed_why(r, counts.probes.failed_err);
-	ret->process_cnt = counts.followed_cnt;
 	if (r->has_rows) {
 		ret->rows_begin = &r->rows_begin.answer;
 		ret->rows_end = r->opts.refreshes_rows ? &r->rows_latest : &r->rows_end.answer;
 	}
 	if (counts.followed_cnt > 1)
 		ret->rows_of = &r->targets.list.data[r->rows_target];
-	vec_each(&tracker_instances(r->session->tracker)->list, inst) {
-		if (inst->pid != first->pid)
-			continue;
-		ret->exe = inst->exe;
-		memcpy(ret->comm, inst->comm, sizeof(ret->comm));
-	}
 }

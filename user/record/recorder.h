@@ -53,10 +53,7 @@ struct recorder_options {
 struct recorder_facts {
 	const struct snapshot *snapshot;
 	const struct history *history; /* of what was in use; NULL: none was kept */
-	pid_t pid; /* the first of several; also for comm and exe */
-	char comm[16];
-	const char *exe;
-	size_t process_cnt; /* recorded processes, children included */
+	pid_t pid; /* the first of several */
 	uint32_t unrecorded_cnt; /* children that were not recorded */
 	bool was_started; /* by us: nothing was allocated before the recording */
 	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
@@ -64,7 +61,7 @@ struct recorder_facts {
 	uint64_t rate_bytes;
 	enum probes_source source;
 	enum attach_mode mode;
-	size_t site_cnt, stepped_cnt, throwing_cnt, failed_cnt;
+	size_t site_cnt, failed_cnt;
 	const char *failed_why;
 	/* Resident memory, summed over the processes attached to: before that (0: of a program that we started),
 	 * and when each was last seen; 0: not known. */

@@ -24,9 +24,7 @@
 #include "proc/reader.h"
 #include "proc/runtime_kind.h"
 #include "profile/history.h"
-#include "record/idle_tasks.h"
 #include "track/file_content.h"
-#include "track/files.h"
 #include "track/governor.h"
 #include "track/tracker.h"
 
@@ -337,9 +335,8 @@ static int start_session(struct recorder *r)
 	err = session_start(r->session, &opts);
 	if (err)
 		return err;
+	r->idle_tasks.engine = r->session->engine;
 	err = engine_set_throw_limit(r->session->engine, throw_limit_bytes);
-	if (!err)
-		err = idle_tasks_new(r->session->engine, &r->idle_tasks);
 	if (!err)
 		err = history_new(MOMENT_INTERVAL_NS, &r->history);
 	if (err)
@@ -374,9 +371,7 @@ static int open_loop(struct recorder *r)
 			 strerror(-err), privileges_perf_advice(err));
 		r->events = NULL;
 	}
-	err = recorder_watch(r);
-	if (!err)
-		err = loop_watch(r->loop, engine_events_fd(r->session->engine), on_ring, r);
+	err = loop_watch(r->loop, engine_events_fd(r->session->engine), on_ring, r);
 	if (!err && r->events)
 		err = loop_watch(r->loop, process_events_fd(r->events), on_mapping_events, r);
 	if (err)
@@ -545,19 +540,16 @@ static int check_heaps(const struct recorder *r)
 
 /* Paths that the program will map, from launch_libraries(). */
 struct path_list {
-	VEC(char *) path;
+	struct texts paths;
 	int err;
 };
 
 static void on_library(void *ctx, const char *path)
 {
 	struct path_list *list = ctx;
-	char *copy = strdup(path);
 
-	if (!copy || vec_push(&list->path, copy)) {
-		free(copy);
+	if (texts_add(&list->paths, path))
 		list->err = -ENOMEM;
-	}
 }
 
 /* Its process waits to execute it: probe the files of the program before it is started, and fill in its heap. */
@@ -570,14 +562,12 @@ static int track_started(struct recorder *r)
 	if (err >= 0)
 		err = list.err;
 	if (!err) {
-		const char *const *paths = (const char *const *)list.path.data;
+		const char *const *paths = (const char *const *)list.paths.data;
 
-		heap_kind_of_files(r->targets.reader, paths, list.path.cnt, &t->heap);
-		err = tracker_add_launch(r->session->tracker, t->pid, paths, list.path.cnt);
+		heap_kind_of_files(r->targets.reader, paths, list.paths.cnt, &t->heap);
+		err = tracker_add_launch(r->session->tracker, t->pid, paths, list.paths.cnt);
 	}
-	for (size_t i = 0; i < list.path.cnt; i++)
-		free(list.path.data[i]);
-	vec_release(&list.path);
+	texts_release(&list.paths);
 	return err;
 }
 
@@ -589,11 +579,11 @@ static void begin_rows(struct recorder *r)
 		if (list[i].rss_begin_bytes > list[r->rows_target].rss_begin_bytes)
 			r->rows_target = i;
 	r->has_rows = true;
-	if (r->has_rows && r->launch) /* it has nothing yet */
+	if (r->launch) /* it has nothing yet */
 		r->rows_begin =
 			(struct rows_reader){ .is_over = true,
 					      .answer = { .is_known = true, .is_proved = true } };
-	else if (r->has_rows)
+	else
 		rows_reader_begin(&r->rows_begin, list[r->rows_target].pid,
 				  list[r->rows_target].rss_begin_bytes, ROWS_MOST_NS, NULL);
 }

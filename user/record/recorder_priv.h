@@ -8,10 +8,10 @@
 
 #include "base/std.h"
 #include "base/clock.h"
+#include "record/idle_tasks.h"
 #include "record/recorder.h"
 #include "record/rows_reader.h"
 #include "record/targets.h"
-#include "track/budget.h"
 #include "track/session.h"
 
 struct exec_hold;
@@ -62,7 +62,7 @@ struct recorder {
 	bool is_over;
 	int error; /* that ended it early */
 	bool has_warned; /* about the overhead */
-	struct idle_tasks *idle_tasks;
+	struct idle_tasks idle_tasks;
 	struct history *history; /* NULL: there was no memory for it */
 	uint64_t counters_ns, looked_ns; /* of reading them; of checking the processes */
 	struct live_line live_line;
@@ -74,10 +74,9 @@ struct recorder {
 	uint64_t rows_due_ns;
 };
 
-/* Make the loop; signals end the recording from here on. */
+/* Make the loop, which runs several times a second, and watch what ends it: the guardian, the program, the reader of its
+ * output, a guest. Signals end the recording from here on. */
 int recorder_loop_new(struct recorder *r);
-/* Run it several times a second, and watch what ends it: the guardian, the program, the reader of its output, a guest. */
-int recorder_watch(struct recorder *r);
 
 /* Why probe sites could not be had; err: of the last of them. */
 const char *recorder_failed_why(const struct recorder *r, int err);

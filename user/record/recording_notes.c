@@ -51,21 +51,18 @@ static int list_processes(const struct recording_facts *f, struct processes *ps)
 	hmap_init(&by_pid, sizeof(uint32_t));
 	for (size_t i = 0; i < cnt && !err; i++) {
 		uint32_t pid = (uint32_t)inst[i].pid;
-		const uint64_t *known = hmap_get(&by_pid, &pid);
+		uint64_t at;
 
 		if (!is_wanted(f, &inst[i])) {
 			ps->has_others = true;
 			continue;
 		}
 		image_losses_add(&ps->losses, &inst[i]);
-		if (known) {
-			/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): one that is known is in it */
-			ps->list.data[*known].image = &inst[i];
-			continue;
-		}
-		err = hmap_put(&by_pid, &pid, ps->list.cnt);
+		err = hmap_add(&by_pid, &pid, ps->list.cnt, &at);
+		if (!err && at == ps->list.cnt)
+			err = vec_push(&ps->list, (struct process){ 0 });
 		if (!err)
-			err = vec_push(&ps->list, (struct process){ .image = &inst[i] });
+			ps->list.data[at].image = &inst[i];
 	}
 	hmap_release(&by_pid);
 	for (size_t i = 1; i < ps->list.cnt; i++) {
@@ -298,11 +295,9 @@ static int fill(const struct recording_facts *f, const struct ledger_lines *ledg
 static int comment_command(const struct recording_facts *f, struct profile *p)
 {
 	char line[LINE_BYTES] = "";
-	size_t used = 0;
 
-	for (int i = 0; i < f->command_argc && used < sizeof(line); i++)
-		used += (size_t)snprintf(line + used, sizeof(line) - used, " %s",
-					 f->command_argv[i]);
+	for (int i = 0; i < f->command_argc; i++)
+		text_add(line, sizeof(line), " %s", f->command_argv[i]);
 	return profile_comment(p, "heaptap %s:%s", HEAPTAP_VERSION, line);
 }
 
@@ -310,20 +305,20 @@ static int comment_command(const struct recording_facts *f, struct profile *p)
 static void name_processes(const struct processes *ps, size_t first, bool only_unknown,
 			   char line[LINE_BYTES])
 {
-	size_t used = 0, cnt = 0;
+	size_t cnt = 0;
 
 	line[0] = '\0';
-	for (size_t i = first; i < ps->list.cnt && used < LINE_BYTES; i++) {
+	for (size_t i = first; i < ps->list.cnt; i++) {
 		const struct track_instance *image = ps->list.data[i].image;
 
 		if (only_unknown && !ps->list.data[i].is_inuse_unknown)
 			continue;
 		if (cnt++ == NAMED_MAX) {
-			snprintf(line + used, LINE_BYTES - used, ", ...");
+			text_add(line, LINE_BYTES, ", ...");
 			return;
 		}
-		used += (size_t)snprintf(line + used, LINE_BYTES - used, "%s %d (%.*s)",
-					 used ? "," : "", image->pid, HT_COMM_BYTES, image->comm);
+		text_add(line, LINE_BYTES, "%s %d (%.*s)", line[0] ? "," : "", image->pid,
+			 HT_COMM_BYTES, image->comm);
 	}
 }
 

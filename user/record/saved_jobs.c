@@ -300,7 +300,7 @@ static int make_job(void *ctx, size_t i)
 	err = result_make(work->src, work->moment, &r, job->fd);
 	if (err)
 		log_warn("serve: cannot make %s: %s", file, strerror(-err));
-	else if (saved_store_has_dir(store))
+	else if (store->dir_fd >= 0)
 		told->write_err = saved_store_write(store, &job->name, job->fd);
 	if (told->write_err)
 		log_warn("serve: cannot write %s: %s; the profile stays in memory", file,
@@ -423,8 +423,7 @@ static void choose_jobs(struct saver *k, uint64_t now)
 		if (!err && is_rested(k, now, KEEP_AT_PEAK) && may_keep(&w->peak, now))
 			err = vec_push(&all, job_of(k, w, KEEP_PEAK));
 	}
-	if (all.cnt)
-		qsort(all.data, all.cnt, sizeof(*all.data), saved_job_by_worth);
+	vec_sort(&all, saved_job_by_worth);
 	saved_batch_set(&k->batch, all.data, all.cnt);
 	vec_release(&all);
 }

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/folder.h"
 #include "heaptap/abi.h"
 #include "record/saver_priv.h"
@@ -142,13 +143,6 @@ int saved_name_parse(const char *file, struct saved_name *ret)
 #define NEW_PREFIX ".heaptap-kept-"
 #define COPY_BYTES (64 << 10)
 
-struct saved_store {
-	struct saved_store_options opts; /* without dir, which is NULL */
-	int dir_fd; /* -1: none */
-	VEC(struct kept_file) files; /* in order of arrival */
-	struct saved_store_stats stats;
-};
-
 static bool is_same(const struct saved_name *a, const struct saved_name *b)
 {
 	char x[KEEP_NAME_BYTES], y[KEEP_NAME_BYTES];
@@ -184,13 +178,12 @@ static void discard(struct saved_store *s, const struct kept_file *f)
 
 static bool is_over(const struct saved_store *s, bool of_memory)
 {
-	uint64_t memory_max =
-		s->opts.bytes_max < KEEP_MEMORY_MAX ? s->opts.bytes_max : KEEP_MEMORY_MAX;
+	uint64_t memory_max = s->bytes_max < KEEP_MEMORY_MAX ? s->bytes_max : KEEP_MEMORY_MAX;
 
 	if (of_memory)
 		return s->stats.memory_bytes > memory_max ||
 		       s->stats.memory_cnt > KEEP_MEMORY_FILES_MAX;
-	return s->stats.cnt > s->opts.file_max || s->stats.bytes > s->opts.bytes_max;
+	return s->stats.cnt > s->file_max || s->stats.bytes > s->bytes_max;
 }
 
 int saved_candidate_order(const void *a, const void *b)
@@ -219,7 +212,7 @@ static int make_room(struct saved_store *s, bool of_memory)
 	}
 	if (err || !candidates.cnt)
 		goto out;
-	qsort(candidates.data, candidates.cnt, sizeof(*candidates.data), saved_candidate_order);
+	vec_sort(&candidates, saved_candidate_order);
 	for (size_t i = 0; i < candidates.cnt && is_over(s, of_memory); i++) {
 		is_gone[candidates.data[i].idx] = true;
 		discard(s, &s->files.data[candidates.data[i].idx]);
@@ -245,8 +238,8 @@ static void saved_bounds(struct saved_store *s)
 
 void saved_store_set_bounds(struct saved_store *s, size_t file_max, uint64_t bytes_max)
 {
-	s->opts.file_max = file_max;
-	s->opts.bytes_max = bytes_max;
+	s->file_max = file_max;
+	s->bytes_max = bytes_max;
 	saved_bounds(s);
 }
 
@@ -345,7 +338,7 @@ static int open_dir(struct saved_store *s, const char *dir, struct err *why)
 		     0;
 }
 
-int saved_store_open(const struct saved_store_options *opts, struct saved_store **ret,
+int saved_store_open(const char *dir, size_t file_max, uint64_t bytes_max, struct saved_store **ret,
 		     struct err *why)
 {
 	struct saved_store *s = calloc(1, sizeof(*s));
@@ -353,11 +346,11 @@ int saved_store_open(const struct saved_store_options *opts, struct saved_store 
 
 	if (!s)
 		return err_set(why, -ENOMEM, "out of memory");
-	s->opts = *opts;
-	s->opts.dir = NULL; /* belongs to the caller */
+	s->file_max = file_max;
+	s->bytes_max = bytes_max;
 	s->dir_fd = -1;
-	if (opts->dir)
-		err = open_dir(s, opts->dir, why);
+	if (dir)
+		err = open_dir(s, dir, why);
 	if (err)
 		saved_store_close(s);
 	else
@@ -380,11 +373,6 @@ void saved_store_close(struct saved_store *s)
 	free(s);
 }
 
-bool saved_store_has_dir(const struct saved_store *s)
-{
-	return s->dir_fd >= 0;
-}
-
 static int copy_all(int from, int to)
 {
 	char *buf = malloc(COPY_BYTES);
@@ -393,17 +381,8 @@ static int copy_all(int from, int to)
 	int err = buf ? 0 : -ENOMEM;
 
 	while (!err && (n = pread(from, buf, COPY_BYTES, at)) != 0) {
-		ssize_t done = 0;
-
-		if (n < 0)
-			err = -errno;
-		for (at += n; !err && done < n;) {
-			ssize_t wrote = write(to, buf + done, (size_t)(n - done));
-
-			if (wrote < 0 && errno != EINTR)
-				err = -errno;
-			done += wrote > 0 ? wrote : 0;
-		}
+		err = n < 0 ? -errno : write_all(to, buf, (size_t)n);
+		at += n;
 	}
 	free(buf);
 	return err;
@@ -504,12 +483,6 @@ void saved_store_set_rank(struct saved_store *s, pid_t pid, enum saved_rank rank
 			f->rank = rank;
 }
 
-const struct kept_file *saved_store_files(const struct saved_store *s, size_t *ret_cnt)
-{
-	*ret_cnt = s->files.cnt;
-	return s->files.data;
-}
-
 int saved_store_fetch(const struct saved_store *s, const struct kept_file *f)
 {
 	char file[KEEP_NAME_BYTES];
@@ -522,9 +495,4 @@ int saved_store_fetch(const struct saved_store *s, const struct kept_file *f)
 		fd = openat(s->dir_fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	}
 	return fd < 0 ? -errno : fd;
-}
-
-void saved_store_stats(const struct saved_store *s, struct saved_store_stats *ret)
-{
-	*ret = s->stats;
 }

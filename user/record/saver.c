@@ -333,9 +333,6 @@ static void saved_watch_tick(struct saved_watch *kw, struct engine *e, uint64_t 
 
 int saver_open(const struct saver_options *opts, struct saver **ret)
 {
-	const struct saved_store_options store_opts = { .dir = opts->dir,
-							.file_max = opts->file_max,
-							.bytes_max = opts->bytes_max };
 	struct saver *k;
 	struct err why;
 	int err;
@@ -349,7 +346,7 @@ int saver_open(const struct saver_options *opts, struct saver **ret)
 		return -ENOMEM;
 	saved_ended_init(&k->ended);
 	saved_watch_init(&k->watch, opts->limit_percent / 100);
-	err = saved_store_open(&store_opts, &k->store, &why);
+	err = saved_store_open(opts->dir, opts->file_max, opts->bytes_max, &k->store, &why);
 	if (err) {
 		log_error("serve: %s", why.text);
 		saver_close(k);
@@ -519,43 +516,42 @@ void saver_tick(struct saver *k)
 
 int saver_fetch(const struct saver *k, pid_t pid, enum endpoint_moment at)
 {
-	const struct kept_file *f = NULL;
-	size_t cnt = 0;
+	size_t cnt = k ? k->store->files.cnt : 0;
 
-	if (k)
-		f = saved_store_files(k->store, &cnt);
-	while (cnt--) /* the newest that matches */
-		if (f[cnt].name.pid == pid && moment_of(&f[cnt].name) == at)
-			return saved_store_fetch(k->store, &f[cnt]);
+	while (cnt--) { /* the newest that matches */
+		const struct kept_file *f = &k->store->files.data[cnt];
+
+		if (f->name.pid == pid && moment_of(&f->name) == at)
+			return saved_store_fetch(k->store, f);
+	}
 	return -ENOENT;
 }
 
 int saver_view(const struct saver *k, struct serve_keep *ret)
 {
-	struct saved_store_stats stats;
-	const struct kept_file *f;
+	const struct saved_store_stats *stats;
 	struct serve_kept *kept;
 	size_t cnt;
 
 	*ret = (struct serve_keep){ NULL, 0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
 	if (!k)
 		return 0;
-	saved_store_stats(k->store, &stats);
-	f = saved_store_files(k->store, &cnt);
+	stats = &k->store->stats;
+	cnt = k->store->files.cnt;
 	kept = calloc(cnt + 1, sizeof(*kept));
 	if (!kept)
 		return -ENOMEM;
 	for (size_t i = 0; i < cnt; i++) /* the newest first */
-		view_file(&f[cnt - 1 - i], &kept[i]);
+		view_file(&k->store->files.data[cnt - 1 - i], &kept[i]);
 	*ret = (struct serve_keep){
 		.kept = kept,
 		.kept_cnt = cnt,
-		.file_cnt = (double)stats.cnt,
-		.bytes = (double)stats.bytes,
-		.memory_bytes = (double)stats.memory_bytes,
-		.taken_cnt = (double)stats.added_cnt,
-		.removed_cnt = (double)stats.removed_cnt,
-		.unwritten_cnt = (double)stats.unwritten_cnt,
+		.file_cnt = (double)stats->cnt,
+		.bytes = (double)stats->bytes,
+		.memory_bytes = (double)stats->memory_bytes,
+		.taken_cnt = (double)stats->added_cnt,
+		.removed_cnt = (double)stats->removed_cnt,
+		.unwritten_cnt = (double)stats->unwritten_cnt,
 		.failed_cnt = (double)k->failed_cnt,
 		.skipped_cnt = (double)k->ended.skipped_cnt,
 	};

@@ -17,7 +17,6 @@
 #include "track/governor.h"
 
 struct err;
-struct saved_store;
 struct tracker;
 
 /*
@@ -139,12 +138,6 @@ int saved_candidate_order(const void *a, const void *b);
 #define KEEP_MEMORY_MAX ((uint64_t)32 << 20)
 #define KEEP_MEMORY_FILES_MAX 64
 
-struct saved_store_options {
-	const char *dir; /* NULL: memory only; created if missing, its parent is not */
-	size_t file_max;
-	uint64_t bytes_max; /* of the folder; without one at most KEEP_MEMORY_MAX */
-};
-
 struct saved_store_stats {
 	size_t cnt; /* now, in memory and folder */
 	uint64_t bytes;
@@ -163,14 +156,25 @@ struct kept_file {
 	int fd; /* in memory; -1: in the folder */
 };
 
-/* -errno, with a sentence for the user in why. The folder must exist and be writable by us, and by nobody else. */
-int saved_store_open(const struct saved_store_options *opts, struct saved_store **ret,
+/* Others only read it. */
+struct saved_store {
+	int dir_fd; /* -1: memory only */
+	size_t file_max;
+	uint64_t bytes_max; /* of the folder; without one at most KEEP_MEMORY_MAX */
+	VEC(struct kept_file) files; /* the oldest first, in order of arrival */
+	struct saved_store_stats stats;
+};
+
+/*
+ * dir: NULL: memory only; created if missing, its parent is not. It must be writable by us, and by nobody else. -errno,
+ * with a sentence for the user in why.
+ */
+int saved_store_open(const char *dir, size_t file_max, uint64_t bytes_max, struct saved_store **ret,
 		     struct err *why);
 /* The folder's files stay. */
 void saved_store_close(struct saved_store *s);
-bool saved_store_has_dir(const struct saved_store *s);
 
-/* Set other bounds, as in the options. Files beyond them are removed now. */
+/* Set other bounds. Files beyond them are removed now. */
 void saved_store_set_bounds(struct saved_store *s, size_t file_max, uint64_t bytes_max);
 
 /* Runs in the child: write the file fd to the folder, complete or not at all. -ENOSPC, ... */
@@ -188,11 +192,8 @@ void saved_store_set_rank(struct saved_store *s, pid_t pid, enum saved_rank rank
 /* Rank of a file whose process has ended. */
 enum saved_rank saved_rank_of(const struct saved_name *n);
 
-/* The files, the oldest first, in order of arrival; valid until the next change. */
-const struct kept_file *saved_store_files(const struct saved_store *s, size_t *ret_cnt);
 /* Return a descriptor of the file, which the caller closes. -errno: somebody has removed it. */
 int saved_store_fetch(const struct saved_store *s, const struct kept_file *f);
-void saved_store_stats(const struct saved_store *s, struct saved_store_stats *ret);
 
 /*
  * saved_jobs.c: profiles that are to be saved, and those of them that wait, because their processes (or images, after an

@@ -267,27 +267,21 @@ static int64_t set_text(struct scope_labels *sl, int64_t scope_str)
 static int set_number(struct scope_labels *sl, int64_t scope_str, uint32_t *ret)
 {
 	struct label_set set = { scope_str, sl->labels.cnt, sl->now_cnt };
-	const uint64_t *known;
+	uint64_t number;
 	int64_t text;
-	int err = 0;
+	int err;
 
 	qsort(sl->now, sl->now_cnt, sizeof(*sl->now), by_key);
 	text = set_text(sl, scope_str);
 	if (text < 0)
 		return text;
-	known = hmap_get(&sl->set_by_text, &text);
-	if (known) {
-		*ret = *known;
-		return 0;
-	}
+	err = hmap_add(&sl->set_by_text, &text, sl->sets.cnt, &number);
+	*ret = (uint32_t)number;
+	if (err || number < sl->sets.cnt)
+		return err;
 	for (size_t i = 0; i < sl->now_cnt && !err; i++)
 		err = vec_push(&sl->labels, sl->now[i]);
-	if (!err)
-		err = vec_push(&sl->sets, set);
-	if (!err)
-		err = hmap_put(&sl->set_by_text, &text, sl->sets.cnt - 1);
-	*ret = sl->sets.cnt - 1;
-	return err;
+	return err ? err : vec_push(&sl->sets, set);
 }
 
 static int make_value(struct scope_labels *sl, const struct snapshot_row *row,
@@ -374,21 +368,19 @@ struct notes {
 
 static int note_peak(struct notes *notes, const struct note *n)
 {
-	const uint64_t *known = hmap_get(&notes->by_path, &n->key);
-	int err;
+	struct note *one;
+	uint64_t i;
+	int err = hmap_add(&notes->by_path, &n->key, notes->all.cnt, &i);
 
-	if (known) {
-		struct note *one = &notes->all.data[*known];
-
-		one->scope_cnt++;
-		if (n->peak_bytes > one->peak_bytes) {
-			one->peak_bytes = n->peak_bytes;
-			one->peak_ns = n->peak_ns;
-		}
-		return 0;
+	if (err || i == notes->all.cnt)
+		return err ? err : vec_push(&notes->all, *n);
+	one = &notes->all.data[i];
+	one->scope_cnt++;
+	if (n->peak_bytes > one->peak_bytes) {
+		one->peak_bytes = n->peak_bytes;
+		one->peak_ns = n->peak_ns;
 	}
-	err = vec_push(&notes->all, *n);
-	return err ? err : hmap_put(&notes->by_path, &n->key, notes->all.cnt - 1);
+	return 0;
 }
 
 static bool is_wanted(const struct snapshot_scope *scope, const struct scope_notes_options *opts)
@@ -484,8 +476,7 @@ static int write_notes(struct notes *notes, const struct engine *e, const char *
 {
 	int err = 0;
 
-	if (notes->all.cnt)
-		qsort(notes->all.data, notes->all.cnt, sizeof(*notes->all.data), by_size);
+	vec_sort(&notes->all, by_size);
 	for (size_t i = 0; i < notes->all.cnt && i < SCOPE_NOTES_CAP && !err; i++) {
 		const struct note *n = &notes->all.data[i];
 		struct scope_note note = {

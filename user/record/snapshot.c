@@ -201,15 +201,15 @@ static int add_age(struct builder *b, uint32_t row, const struct ht_live *v)
 {
 	uint64_t age_ns = b->now_ns > v->time_ns ? b->now_ns - v->time_ns : 0;
 	uint64_t key = (uint64_t)row << 8 | age_class_of(age_ns);
-	const uint64_t *known = hmap_get(&b->age_by_key, &key);
 	const struct snapshot_age fresh = { .row = row, .part.age_class = age_class_of(age_ns) };
 	double p = estimate_threshold_probability(v->threshold), n = (double)v->size_bytes;
 	struct snapshot_age *age;
+	uint64_t i;
 
-	if (!known &&
-	    (vec_push(&b->s->ages, fresh) || hmap_put(&b->age_by_key, &key, b->s->ages.cnt - 1)))
+	if (hmap_add(&b->age_by_key, &key, b->s->ages.cnt, &i) ||
+	    (i == b->s->ages.cnt && vec_push(&b->s->ages, fresh)))
 		return -ENOMEM;
-	age = &b->s->ages.data[known ? *known : b->s->ages.cnt - 1];
+	age = &b->s->ages.data[i];
 	age->part.samples++;
 	age->part.bytes += n / p;
 	age->part.bytes_variance += n * n * (1 - p) / (p * p);
@@ -227,12 +227,6 @@ static int compare_ages(const void *a, const void *b)
 	if (x->row != y->row)
 		return x->row < y->row ? -1 : 1;
 	return x->part.age_class < y->part.age_class ? -1 : x->part.age_class > y->part.age_class;
-}
-
-static void sort_ages(struct snapshot *s)
-{
-	if (s->ages.cnt)
-		qsort(s->ages.data, s->ages.cnt, sizeof(*s->ages.data), compare_ages);
 }
 
 /* Like estimate_add(), which takes whole bytes: each block's part is small. */
@@ -494,7 +488,7 @@ static int take(struct engine *e, const struct tracker *t, bool has_stacks, stru
 	b.s->has_pinned =
 		pins && b.s->unpinned_cnt * UNPINNED_CAP <= b.s->unpinned_cnt + b.s->pinned_cnt;
 	add_certain(&b);
-	sort_ages(b.s);
+	vec_sort(&b.s->ages, compare_ages);
 	return builder_end(&b, err, ret);
 }
 

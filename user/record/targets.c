@@ -6,8 +6,8 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "kernel/engine.h"
-#include "proc/launch.h"
 #include "proc/proc_text.h"
 #include "proc/process.h"
 #include "track/tracker.h"
@@ -271,23 +271,22 @@ static bool is_first_of_name(const struct targets *t, size_t i)
 
 void targets_name(const struct targets *t, char buf[static TARGETS_NAME_BYTES])
 {
-	size_t shown_cnt = 0, len;
+	size_t shown_cnt = 0;
 
 	if (t->list.cnt == 1) {
 		snprintf(buf, TARGETS_NAME_BYTES, "PID %d (%s)", t->list.data[0].pid,
 			 t->list.data[0].comm);
 		return;
 	}
-	len = (size_t)snprintf(buf, TARGETS_NAME_BYTES, "%zu processes (", t->list.cnt);
+	snprintf(buf, TARGETS_NAME_BYTES, "%zu processes (", t->list.cnt);
 	for (size_t i = 0; i < t->list.cnt && shown_cnt <= NAMED_CNT; i++) {
 		if (!is_first_of_name(t, i))
 			continue;
-		len += (size_t)snprintf(buf + len, TARGETS_NAME_BYTES - len, "%s%s",
-					shown_cnt ? ", " : "",
-					shown_cnt < NAMED_CNT ? t->list.data[i].comm : "...");
+		text_add(buf, TARGETS_NAME_BYTES, "%s%s", shown_cnt ? ", " : "",
+			 shown_cnt < NAMED_CNT ? t->list.data[i].comm : "...");
 		shown_cnt++;
 	}
-	snprintf(buf + len, TARGETS_NAME_BYTES - len, ")");
+	text_add(buf, TARGETS_NAME_BYTES, ")");
 }
 
 #define ROUNDS 100 /* for a family that grows faster than this reads it, events report the rest */

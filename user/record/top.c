@@ -278,7 +278,7 @@ static int top_screen_key(struct top_screen *s)
 /* Joins screen, keys and table. */
 struct top_ui {
 	struct top_view view;
-	struct top_rates *rates;
+	struct top_rates rates;
 	struct top_screen *screen;
 	struct top_messages *messages;
 	struct profile *profile; /* shown in the table; NULL: nothing yet */
@@ -403,7 +403,7 @@ static void top_ui_close(struct top_ui *ui)
 	top_messages_end(ui->messages);
 	top_table_free(ui->table);
 	profile_free(ui->profile);
-	top_rates_free(ui->rates);
+	top_rates_release(&ui->rates);
 	top_view_release(&ui->view);
 	free(ui);
 }
@@ -421,10 +421,8 @@ static int top_ui_open(const struct top_record_options *opts, struct top_ui **re
 	ui->view.what = opts->what;
 	ui->view.sort = opts->sort;
 	ui->is_changed = true;
-	err = top_rates_new(&ui->rates);
-	if (!err)
-		err = top_screen_open(terminal_has_color(STDOUT_FILENO, TERMINAL_COLOR_AUTO),
-				      &ui->screen);
+	top_rates_init(&ui->rates);
+	err = top_screen_open(terminal_has_color(STDOUT_FILENO, TERMINAL_COLOR_AUTO), &ui->screen);
 	if (!err)
 		err = top_messages_begin(&ui->messages);
 	if (err)
@@ -444,7 +442,7 @@ static int show_profile(struct top_ui *ui)
 	top_table_free(ui->table);
 	ui->table = t;
 	ui->is_changed = true;
-	return top_rates_update(ui->rates, ui->time_ns, t);
+	return top_rates_update(&ui->rates, ui->time_ns, t);
 }
 
 /* Show p from now on; takes over p in any case. 0, -ENOMEM, -EINVAL. */
@@ -524,13 +522,6 @@ static enum top_wish top_ui_keys(struct top_ui *ui)
 			return TOP_QUIT;
 	}
 	return all;
-}
-
-/* Keep the table as it is: its process has ended. */
-static void top_ui_set_over(struct top_ui *ui)
-{
-	ui->is_changed |= !ui->is_over;
-	ui->is_over = true;
 }
 
 /* True if the user paused, and there is a table: new data is not shown. */
@@ -686,7 +677,7 @@ static int stay(struct source *s)
 		err = top_ui_set_profile(s->ui, p);
 	recorder_close(s->recorder);
 	s->recorder = NULL;
-	top_ui_set_over(s->ui);
+	s->ui->is_over = true; /* the table stays as it is */
 	return err ? err : show_next(s);
 }
 

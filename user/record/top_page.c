@@ -53,15 +53,6 @@ struct drawing {
 	size_t at; /* the next line */
 };
 
-static size_t width_of(const char *s)
-{
-	size_t n = 0;
-
-	for (; *s; s++)
-		n += ((unsigned char)*s & 0xc0) != 0x80;
-	return n;
-}
-
 /* Cut text to the columns that there are. */
 static void cut(char *text, size_t columns)
 {
@@ -128,7 +119,7 @@ static void format_share(const struct drawing *d, const struct top_row *row, boo
 	static const char *const parts[] = { " ",      "\u258f", "\u258e", "\u258d",
 					     "\u258c", "\u258b", "\u258a", "\u2589" };
 	double share = row->held_bytes / d->t->total.held_bytes;
-	size_t eighths, width = columns_of[COLUMN_BAR].width, used = 0;
+	size_t eighths, width = columns_of[COLUMN_BAR].width;
 
 	if (!(share >= 0 && share <= 1)) {
 		snprintf(buf, UNITS_BUF, "%s", is_bar ? "" : "-");
@@ -138,13 +129,14 @@ static void format_share(const struct drawing *d, const struct top_row *row, boo
 		snprintf(buf, UNITS_BUF, "%.0f %%", 100 * share);
 		return;
 	}
+	buf[0] = '\0';
 	eighths = (size_t)(8 * (double)width * share + 0.5);
 	for (size_t i = 0; i < width; i++) {
 		const char *part = i < eighths / 8  ? "\u2588" :
 				   i == eighths / 8 ? parts[eighths % 8] :
 						      " ";
 
-		used += (size_t)snprintf(buf + used, UNITS_BUF + 4 - used, "%s", part);
+		text_add(buf, UNITS_BUF + 4, "%s", part);
 	}
 }
 
@@ -231,7 +223,7 @@ static size_t name_columns(const struct drawing *d)
 /* Align right in its column, and add one space. */
 static size_t add_cell(char *text, size_t used, enum column c, const char *cell)
 {
-	size_t width = columns_of[c].width, own = width_of(cell);
+	size_t width = columns_of[c].width, own = report_width(cell);
 
 	return used + (size_t)snprintf(text + used, TOP_LINE_BUF - used, "%*s%s ",
 				       own < width ? (int)(width - own) : 0, "", cell);
@@ -281,7 +273,7 @@ static void fit_tail(const char *tail, size_t columns, char buf[REPORT_FIT_BUF])
 		next = strstr(end + 1, " < ");
 		next = next ? next : end + strlen(end);
 		snprintf(buf, REPORT_FIT_BUF, "%.*s", (int)(next - tail), tail);
-		if (width_of(buf) > columns)
+		if (report_width(buf) > columns)
 			break;
 		end = next;
 	} while (*end);
@@ -319,8 +311,8 @@ static void put_row(struct drawing *d, size_t i, bool is_selected)
 	if (lead > room / 2)
 		lead = indent = 0; /* too deep for this screen */
 	report_fit_name(row->name, room - lead - room_for_caller(row->tail, room - lead), name);
-	if (row->tail[0] && lead + width_of(name) + 2 < room)
-		fit_tail(row->tail, room - lead - width_of(name) - 2, tail);
+	if (row->tail[0] && lead + report_width(name) + 2 < room)
+		fit_tail(row->tail, room - lead - report_width(name) - 2, tail);
 	snprintf(text + used, sizeof(text) - used, "%*s%s%s%s%s", (int)indent, "",
 		 lead ? fold_mark(d, i) : "", name, tail[0] ? "  " : "", tail);
 	put(d, is_selected ? TOP_SELECTED : TOP_PLAIN, text);
@@ -403,7 +395,7 @@ __attribute__((format(printf, 3, 4))) static void add_part(char text[TOP_LINE_BU
 	va_start(args, fmt);
 	vsnprintf(part, sizeof(part), fmt, args);
 	va_end(args);
-	if (width_of(text) + width_of(part) <= columns)
+	if (report_width(text) + report_width(part) <= columns)
 		snprintf(text + used, TOP_LINE_BUF - used, "%s", part);
 }
 
@@ -432,9 +424,9 @@ static void put_head(struct drawing *d, const struct top_news *news)
 		add_part(text, columns, ", RSS %s", bytes_or(total->resident_bytes, "", buf));
 	if (news->has_utf8 && d->t->spark[0])
 		add_part(text, columns, " %s", d->t->spark);
-	if (width_of(text) + 2 < columns)
+	if (report_width(text) + 2 < columns)
 		add_part(text, columns, "  %s",
-			 report_fit_name(d->t->title, columns - width_of(text) - 2, title));
+			 report_fit_name(d->t->title, columns - report_width(text) - 2, title));
 	add_part(text, columns, "%s", d->t->about);
 	put(d, TOP_HEAD, text);
 }

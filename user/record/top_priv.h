@@ -7,9 +7,10 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "record/top.h"
+#include "report/options.h"
+#include "report/report_places.h"
 
 struct profile;
-struct top_report;
 struct strset;
 
 /* top_table.c: the data of heaptap top at one moment: the process as one row, or its stacks, functions, scopes or threads. */
@@ -62,7 +63,11 @@ struct top_table {
 	char resident[TOP_TEXT_BUF]; /* resident memory by row; "": not known */
 	char spark[TOP_SPARK_BUF]; /* in use in the last minute, by top_rates.c; "": not known yet */
 	struct strset *texts;
-	struct top_report *report; /* that the rows are of */
+	/* The report that the rows are of. */
+	struct report_options opts;
+	struct report *report;
+	struct report_places places;
+	VEC(size_t) source; /* of each row: index in places */
 };
 
 /*
@@ -84,16 +89,33 @@ const char *top_table_frame(const struct top_table *t, size_t i, size_t n, char 
  * sample's age, can be surer.
  */
 
-struct top_rates;
-
 /* Time until the first rate: the second refresh by default. */
 #define TOP_RATES_FIRST_NS 1500000000ULL
 /* Points are this far apart, and later rates are of this time at least. */
 #define TOP_RATES_STEP_NS 5000000000ULL
 #define TOP_RATES_SPAN_NS 60000000000ULL
 
-int top_rates_new(struct top_rates **ret);
-void top_rates_free(struct top_rates *r);
+#define TOP_RATES_POINT_CNT (TOP_RATES_SPAN_NS / TOP_RATES_STEP_NS + 2)
+
+struct top_past {
+	uint64_t id; /* of the row */
+	uint32_t update; /* the last one with this row */
+	enum top_what what;
+	size_t cnt;
+	struct top_point {
+		uint64_t time_ns;
+		double held_bytes, variance, alloc_bytes;
+	} points[TOP_RATES_POINT_CNT]; /* the oldest first */
+};
+
+struct top_rates {
+	VEC(struct top_past) all;
+	struct hmap by_id; /* uint64_t -> index in all */
+	uint32_t update;
+};
+
+void top_rates_init(struct top_rates *r);
+void top_rates_release(struct top_rates *r);
 /* Fills the last fields of all rows. 0 or -ENOMEM. */
 int top_rates_update(struct top_rates *r, uint64_t time_ns, struct top_table *t);
 

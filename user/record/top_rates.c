@@ -4,65 +4,33 @@
 
 #include "base/clock.h"
 
-#define POINT_CNT (TOP_RATES_SPAN_NS / TOP_RATES_STEP_NS + 2)
-
-struct point {
-	uint64_t time_ns;
-	double held_bytes, variance, alloc_bytes;
-};
-
-struct past {
-	uint64_t id; /* of the row */
-	uint32_t update; /* the last one with this row */
-	enum top_what what;
-	size_t cnt;
-	struct point points[POINT_CNT]; /* the oldest first */
-};
-
-struct top_rates {
-	VEC(struct past) all;
-	struct hmap by_id; /* uint64_t -> index in all */
-	uint32_t update;
-};
-
-int top_rates_new(struct top_rates **ret)
+void top_rates_init(struct top_rates *r)
 {
-	struct top_rates *r = calloc(1, sizeof(*r));
-
-	if (!r)
-		return -ENOMEM;
+	*r = (struct top_rates){ 0 };
 	hmap_init(&r->by_id, sizeof(uint64_t));
-	*ret = r;
-	return 0;
 }
 
-void top_rates_free(struct top_rates *r)
+void top_rates_release(struct top_rates *r)
 {
-	if (!r)
-		return;
 	vec_release(&r->all);
 	hmap_release(&r->by_id);
-	free(r);
 }
 
-static int get_past(struct top_rates *r, enum top_what what, const char *key, struct past **ret)
+static int get_past(struct top_rates *r, enum top_what what, const char *key, struct top_past **ret)
 {
-	struct past fresh = { .id = top_row_id(what, key), .what = what };
-	const uint64_t *known = hmap_get(&r->by_id, &fresh.id);
-	int err = 0;
+	struct top_past fresh = { .id = top_row_id(what, key), .what = what };
+	uint64_t i;
+	int err = hmap_add(&r->by_id, &fresh.id, r->all.cnt, &i);
 
-	if (!known) {
+	if (!err && i == r->all.cnt)
 		err = vec_push(&r->all, fresh);
-		if (!err)
-			err = hmap_put(&r->by_id, &fresh.id, r->all.cnt - 1);
-	}
 	if (!err)
-		*ret = &r->all.data[known ? *known : r->all.cnt - 1];
+		*ret = &r->all.data[i];
 	return err;
 }
 
 /* The last point that is old enough for comparison, at first the only one; NULL: none is. */
-static const struct point *last_before(const struct past *p, uint64_t now)
+static const struct top_point *last_before(const struct top_past *p, uint64_t now)
 {
 	for (size_t i = p->cnt; i--;)
 		if (now >= p->points[i].time_ns + TOP_RATES_STEP_NS)
@@ -74,7 +42,7 @@ static const struct point *last_before(const struct past *p, uint64_t now)
  * Drop points older than a minute, but keep the last of them while no later point is old enough: then growth covers
  * a longer time, which is better than none.
  */
-static void drop_old(struct past *p, uint64_t now)
+static void drop_old(struct top_past *p, uint64_t now)
 {
 	size_t gone = 0;
 
@@ -90,9 +58,9 @@ static double seconds(uint64_t from_ns, uint64_t to_ns)
 	return (double)(to_ns - from_ns) / (double)NS_PER_S;
 }
 
-static void fill(const struct past *p, uint64_t now, struct top_row *row)
+static void fill(const struct top_past *p, uint64_t now, struct top_row *row)
 {
-	const struct point *first = p->points, *last = last_before(p, now);
+	const struct top_point *first = p->points, *last = last_before(p, now);
 	double change, variance;
 
 	row->growth_per_min = row->alloc_per_s = NAN;
@@ -109,9 +77,10 @@ static void fill(const struct past *p, uint64_t now, struct top_row *row)
 			(row->alloc_bytes - last->alloc_bytes) / seconds(last->time_ns, now);
 }
 
-static void add_point(struct past *p, uint64_t now, const struct top_row *row)
+static void add_point(struct top_past *p, uint64_t now, const struct top_row *row)
 {
-	const struct point fresh = { now, row->held_bytes, row->held_variance, row->alloc_bytes };
+	const struct top_point fresh = { now, row->held_bytes, row->held_variance,
+					 row->alloc_bytes };
 
 	/* A row whose value was unknown, or is unknown now, has no past. */
 	if (p->cnt && isnan(p->points[p->cnt - 1].held_bytes) != isnan(row->held_bytes))
@@ -122,14 +91,14 @@ static void add_point(struct past *p, uint64_t now, const struct top_row *row)
 }
 
 /* A mark for each point, as high as it is compared with the highest. */
-static void put_spark(const struct past *p, double now_bytes, char spark[static TOP_SPARK_BUF])
+static void put_spark(const struct top_past *p, double now_bytes, char spark[static TOP_SPARK_BUF])
 {
 	static const char *const marks[] = { "\u2581", "\u2582", "\u2583", "\u2584",
 					     "\u2585", "\u2586", "\u2587", "\u2588" };
 	double top = now_bytes;
 	size_t used = 0;
 
-	_Static_assert(3 * POINT_CNT < TOP_SPARK_BUF, "a mark has three bytes");
+	_Static_assert(3 * TOP_RATES_POINT_CNT < TOP_SPARK_BUF, "a mark has three bytes");
 	spark[0] = '\0';
 	for (size_t i = 0; i < p->cnt; i++)
 		top = fmax(top, p->points[i].held_bytes);
@@ -142,7 +111,7 @@ static void put_spark(const struct past *p, double now_bytes, char spark[static 
 }
 
 /* Rows that have gone have no past. */
-static bool is_over(const struct top_rates *r, const struct past *p, enum top_what what)
+static bool is_over(const struct top_rates *r, const struct top_past *p, enum top_what what)
 {
 	return p->what == what && p->update != r->update;
 }
@@ -169,7 +138,7 @@ static int sweep(struct top_rates *r, enum top_what what)
 static int update_row(struct top_rates *r, enum top_what what, uint64_t now, struct top_row *row,
 		      char *spark)
 {
-	struct past *p;
+	struct top_past *p;
 	int err = get_past(r, what, row->key, &p);
 
 	if (err)

@@ -8,7 +8,6 @@
 #include "profile/profile.h"
 #include "profile/resident_words.h"
 #include "profile/witness.h"
-#include "report/report_losses.h"
 #include "report/report_places.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
@@ -44,20 +43,18 @@ static void set_cost(struct top_table *t, const struct profile *p)
 {
 	const struct recording *r = &p->recording;
 	char share[UNITS_BUF], limit[RECORDING_TEXT_BUF], why[RECORDING_TEXT_BUF];
-	size_t used;
 
 	if (isnan(r->overhead_share))
-		used = (size_t)snprintf(t->cost, sizeof(t->cost), "cost not known yet");
+		snprintf(t->cost, sizeof(t->cost), "cost not known yet");
 	else
-		used = (size_t)snprintf(t->cost, sizeof(t->cost),
-					"cost %s %% of its CPU time (limit: %s)",
-					format_percent(r->overhead_share, share, sizeof(share)),
-					recording_limit_text(&r->limit, limit));
+		snprintf(t->cost, sizeof(t->cost), "cost %s %% of its CPU time (limit: %s)",
+			 format_percent(r->overhead_share, share, sizeof(share)),
+			 recording_limit_text(&r->limit, limit));
 	if (r->inuse == RECORDING_INUSE_UNKNOWN)
-		snprintf(t->cost + used, sizeof(t->cost) - used, ". In use is UNKNOWN: %s",
+		text_add(t->cost, sizeof(t->cost), ". In use is UNKNOWN: %s",
 			 recording_why_unknown(r, "", why));
 	else if (r->inuse == RECORDING_INUSE_SINCE)
-		snprintf(t->cost + used, sizeof(t->cost) - used,
+		text_add(t->cost, sizeof(t->cost),
 			 ". In use counts only allocations since frees were tracked again");
 }
 
@@ -91,14 +88,6 @@ static void set_resident(struct top_table *t, const struct profile *p)
 }
 
 #define CALLERS_BUF 2048
-
-/* The report that the rows are of. */
-struct top_report {
-	struct report_options opts;
-	struct report *r;
-	struct report_places places; /* by stack */
-	VEC(size_t) source; /* of each row: index in places or r->rows */
-};
 
 static int set_numbers(const struct report *r, const struct report_row *row, struct top_row *ret)
 {
@@ -134,13 +123,12 @@ static int name_place(const struct report *r, const struct report_row *row, stru
 {
 	struct report_named_place n;
 	char name[2 * REPORT_NAME_BUF], key[4 * REPORT_NAME_BUF], callers[CALLERS_BUF] = "";
-	size_t used = 0;
 
 	report_name_place(r, row, &n);
 	name_own(&n, name, sizeof(name));
-	for (size_t i = 0; i < n.caller_cnt && used < sizeof(callers); i++)
-		used += (size_t)snprintf(callers + used, sizeof(callers) - used, "%s< %s%s",
-					 i ? " " : "", n.caller[i].name, n.caller[i].place);
+	for (size_t i = 0; i < n.caller_cnt; i++)
+		text_add(callers, sizeof(callers), "%s< %s%s", i ? " " : "", n.caller[i].name,
+			 n.caller[i].place);
 	ret->name = strset_keep(r->names, name);
 	ret->tail = strset_keep(r->names, callers);
 	report_strip_tier(n.own.name);
@@ -151,13 +139,12 @@ static int name_place(const struct report *r, const struct report_row *row, stru
 	return ret->key && ret->name && ret->tail ? 0 : -ENOMEM;
 }
 
-static int name_row(const struct top_report *from, const struct report_row *row,
-		    struct top_row *ret)
+static int name_row(const struct top_table *t, const struct report_row *row, struct top_row *ret)
 {
-	bool is_scope = from->opts.by == REPORT_BY_SCOPE && row->scope.path;
-	const struct report *r = from->r;
+	bool is_scope = t->opts.by == REPORT_BY_SCOPE && row->scope.path;
+	const struct report *r = t->report;
 
-	if (from->opts.by == REPORT_BY_STACK)
+	if (t->opts.by == REPORT_BY_STACK)
 		return name_place(r, row, ret);
 	ret->name = strset_get(r->names, row->name);
 	ret->key = is_scope ? strset_get(r->names, row->scope.path) : ret->name;
@@ -179,14 +166,14 @@ static size_t parent_of(const struct top_table *t, uint32_t depth)
 static int add_row(struct top_table *t, const struct report_row *from, size_t source)
 {
 	struct top_row row = TOP_ROW_NONE;
-	int err = name_row(t->report, from, &row);
+	int err = name_row(t, from, &row);
 
 	if (!err)
-		err = set_numbers(t->report->r, from, &row);
+		err = set_numbers(t->report, from, &row);
 	row.parent = parent_of(t, row.depth);
 	if (!err)
 		err = vec_push(&t->rows, row);
-	return err ? err : vec_push(&t->report->source, source);
+	return err ? err : vec_push(&t->source, source);
 }
 
 /* A caller without values of its own is not listed. */
@@ -197,19 +184,11 @@ static bool is_nothing(const struct report_row *row)
 
 static int add_rows(struct top_table *t)
 {
-	struct top_report *from = t->report;
-	const struct report_row *rows = from->r->rows.data;
-	size_t cnt = from->r->rows.cnt;
-	int err = 0;
+	int err = report_find_places(t->report, &t->places);
 
-	if (from->opts.by == REPORT_BY_STACK) {
-		err = report_find_places(from->r, &from->places);
-		rows = from->places.data;
-		cnt = from->places.cnt;
-	}
-	for (size_t i = 0; i < cnt && !err; i++)
-		if (!is_nothing(&rows[i]))
-			err = add_row(t, &rows[i], i);
+	for (size_t i = 0; i < t->places.cnt && !err; i++)
+		if (!is_nothing(&t->places.data[i]))
+			err = add_row(t, &t->places.data[i], i);
 	return err;
 }
 
@@ -240,16 +219,14 @@ int top_table_of_profile(const struct profile *p, enum top_what what, struct top
 		return -ENOMEM;
 	t->what = what;
 	t->total = TOP_ROW_NONE;
-	t->report = calloc(1, sizeof(*t->report));
-	err = t->report ? strset_new(&t->texts) : -ENOMEM;
-	if (!err) {
-		t->report->opts = (struct report_options){ .by = by_of[what],
-							   .value = REPORT_VALUE_INUSE,
-							   .format = REPORT_TEXT };
-		err = report_open(p, &t->report->opts, &t->report->r);
-	}
+	t->opts = (struct report_options){ .by = by_of[what],
+					   .value = REPORT_VALUE_INUSE,
+					   .format = REPORT_TEXT };
+	err = strset_new(&t->texts);
 	if (!err)
-		err = set_numbers(t->report->r, &t->report->r->total, &t->total);
+		err = report_open(p, &t->opts, &t->report);
+	if (!err)
+		err = set_numbers(t->report, &t->report->total, &t->total);
 	if (!err) {
 		if (p->recording.rss_end_bytes)
 			t->total.resident_bytes = (double)p->recording.rss_end_bytes;
@@ -266,29 +243,21 @@ int top_table_of_profile(const struct profile *p, enum top_what what, struct top
 	return err;
 }
 
-static void report_free(struct top_report *from)
-{
-	if (!from)
-		return;
-	vec_release(&from->source);
-	vec_release(&from->places);
-	report_close(from->r);
-	free(from);
-}
-
 void top_table_free(struct top_table *t)
 {
 	if (!t)
 		return;
 	vec_release(&t->rows);
-	report_free(t->report);
+	vec_release(&t->source);
+	vec_release(&t->places);
+	report_close(t->report);
 	strset_free(t->texts);
 	free(t);
 }
 
 const char *top_table_frame(const struct top_table *t, size_t i, size_t n, char buf[TOP_FRAME_BUF])
 {
-	const struct report *r = t->report->r;
+	const struct report *r = t->report;
 	struct report_frame_pos pos = { 0 };
 	const struct report_row *row;
 	struct report_frame f;
@@ -296,7 +265,7 @@ const char *top_table_frame(const struct top_table *t, size_t i, size_t n, char 
 
 	if (t->what != TOP_STACKS)
 		return NULL;
-	row = &t->report->places.data[t->report->source.data[i]];
+	row = &t->places.data[t->source.data[i]];
 	if (!row->sample_cnt)
 		return NULL;
 	for (size_t k = 0; k <= n; k++)

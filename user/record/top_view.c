@@ -138,8 +138,7 @@ int top_view_arrange(struct top_view *v, const struct top_table *t)
 	for (size_t i = 0; i < t->rows.cnt && !err; i++)
 		if (shown[i] && !is_hidden(v, t, i))
 			err = vec_push(&v->order, i);
-	if (v->order.cnt)
-		qsort_r(v->order.data, v->order.cnt, sizeof(*v->order.data), compare_rows, &s);
+	vec_sort_r(&v->order, compare_rows, &s);
 	free(shown);
 	return err;
 }

@@ -74,8 +74,7 @@ static void choose_rows(const struct limits *l, struct limit_result *res)
 {
 	size_t cap = l->opts.row_cap ? l->opts.row_cap : SIZE_MAX;
 
-	if (res->rows.cnt)
-		qsort(res->rows.data, res->rows.cnt, sizeof(*res->rows.data), compare_rows);
+	vec_sort(&res->rows, compare_rows);
 	while (res->rows.cnt > cap) {
 		free(res->rows.data[--res->rows.cnt].name);
 		res->more_row_cnt++;
@@ -86,17 +85,16 @@ static void choose_rows(const struct limits *l, struct limit_result *res)
 static const char *name_place(const struct report *r, const struct report_row *row,
 			      struct report_named_place *place, char buf[REPORT_FIT_BUF])
 {
-	size_t used, cnt = report_name_place(r, row, place);
+	size_t cnt = report_name_place(r, row, place);
 	char text[REPORT_FIT_BUF];
 
 	report_fit_named(&place->own, OWN_COLUMNS, buf);
-	used = strlen(buf);
-	if (place->hint && used < REPORT_FIT_BUF)
-		used += (size_t)snprintf(buf + used, REPORT_FIT_BUF - used, " (%s)",
-					 report_fit_name(place->hint, CALLER_COLUMNS, text));
-	for (size_t i = 0; i < cnt && i < CALLERS_MAX && used < REPORT_FIT_BUF; i++)
-		used += (size_t)snprintf(buf + used, REPORT_FIT_BUF - used, " < %s",
-					 report_fit_named(&place->caller[i], CALLER_COLUMNS, text));
+	if (place->hint)
+		text_add(buf, REPORT_FIT_BUF, " (%s)",
+			 report_fit_name(place->hint, CALLER_COLUMNS, text));
+	for (size_t i = 0; i < cnt && i < CALLERS_MAX; i++)
+		text_add(buf, REPORT_FIT_BUF, " < %s",
+			 report_fit_named(&place->caller[i], CALLER_COLUMNS, text));
 	return buf;
 }
 

@@ -44,7 +44,7 @@ enum report_sort {
 	REPORT_SORT_PINNED /* by the free memory that blocks in use keep from being returned */
 };
 
-/* The moment that in-use values are of: see report_moment.c. */
+/* The moment that in-use values are of: see report.c. */
 enum report_at {
 	REPORT_AT_DEFAULT, /* for people, and of a command that has ended: the peak; else the end */
 	REPORT_AT_END,

@@ -21,111 +21,18 @@
 #include "base/err.h"
 #include "base/hmap.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "profile/profile.h"
+#include "profile/profile_copy.h"
 #include "profile/witness.h"
 #include "report/report_diff_rows.h"
 #include "report/report_places.h"
 #include "report/report_text.h"
 
-/* Appends samples of one profile to another: for sums and differences of profiles. */
-struct append {
-	struct profile *to;
-	const struct profile *from;
-	int64_t *strings; /* id of `from` -> id of `to`; -1: not known yet */
-	uint32_t mapping_first, function_first, line_first, location_first; /* in `to` */
-	VEC(int) types; /* of `to` -> of `from` or -1 */
-	VEC(uint32_t) locs;
-	VEC(int64_t) values;
-	VEC(struct profile_label) labels;
-};
-
-/* false: no memory. */
-static bool take_string(struct append *a, int64_t id, int64_t *ret)
-{
-	if (a->strings[id] < 0)
-		a->strings[id] = profile_str(a->to, profile_text(a->from, id));
-	*ret = a->strings[id];
-	return *ret >= 0;
-}
-
-static int begin(struct append *a)
-{
-	size_t cnt = strset_cnt(a->from->strings);
-	const struct profile_type *type;
-
-	a->strings = malloc(cnt * sizeof(*a->strings));
-	if (!a->strings)
-		return -ENOMEM;
-	for (size_t i = 0; i < cnt; i++)
-		a->strings[i] = -1;
-	a->mapping_first = (uint32_t)a->to->mappings.cnt;
-	a->function_first = (uint32_t)a->to->functions.cnt;
-	a->line_first = (uint32_t)a->to->lines.cnt;
-	a->location_first = (uint32_t)a->to->locations.cnt;
-	vec_each(&a->to->types, type)
-		if (vec_push(&a->types,
-			     profile_find_type(a->from, profile_text(a->to, type->type_str))))
-			return -ENOMEM;
-	return 0;
-}
-
-static int append_tables(struct append *a)
-{
-	const struct profile_mapping *m;
-	const struct profile_function *f;
-	const struct profile_line *line;
-	const struct profile_location *l;
-
-	vec_each(&a->from->mappings, m) {
-		struct profile_mapping copy = *m;
-
-		if (!take_string(a, m->filename_str, &copy.filename_str) ||
-		    !take_string(a, m->build_id_str, &copy.build_id_str) ||
-		    vec_push(&a->to->mappings, copy))
-			return -ENOMEM;
-	}
-	vec_each(&a->from->functions, f) {
-		struct profile_function copy = *f;
-
-		if (!take_string(a, f->name_str, &copy.name_str) ||
-		    !take_string(a, f->system_name_str, &copy.system_name_str) ||
-		    !take_string(a, f->filename_str, &copy.filename_str) ||
-		    vec_push(&a->to->functions, copy))
-			return -ENOMEM;
-	}
-	vec_each(&a->from->lines, line) {
-		struct profile_line copy = *line;
-
-		copy.function += a->function_first;
-		if (vec_push(&a->to->lines, copy))
-			return -ENOMEM;
-	}
-	vec_each(&a->from->locations, l) {
-		struct profile_location copy = *l;
-
-		copy.line_first += a->line_first;
-		if (copy.mapping != HT_NO_INDEX)
-			copy.mapping += a->mapping_first;
-		if (vec_push(&a->to->locations, copy))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int copy_labels(struct append *a, const struct profile_sample *s)
-{
-	a->labels.cnt = 0;
-	for (uint32_t i = 0; i < s->label_cnt; i++) {
-		struct profile_label l = a->from->labels.data[s->label_first + i];
-
-		if (!take_string(a, l.key_str, &l.key_str) || !take_string(a, l.str, &l.str) ||
-		    !take_string(a, l.num_unit_str, &l.num_unit_str) || vec_push(&a->labels, l))
-			return -ENOMEM;
-	}
-	return 0;
-}
+#define PLAIN_ROWS 50 /* in the text of a page */
+#define JOINED_TYPES 2 /* at most: objects, and the value */
 
 /* value * sign. Somebody's file may have INT64_MIN, which has no opposite. */
 static int64_t signed_value(int64_t value, int sign)
@@ -133,24 +40,26 @@ static int64_t signed_value(int64_t value, int sign)
 	return sign > 0 ? value : value == INT64_MIN ? INT64_MAX : -value;
 }
 
-static int append_sample(struct append *a, const struct profile_sample *s, int sign)
+/* The values of the types that c->to has (0 where c->from lacks the type), each times sign (1 or -1). */
+static int append_sample(struct profile_copy *c, const struct profile_sample *s, int sign)
 {
-	const int64_t *values = a->from->values.data + s->value_first;
+	int64_t values[JOINED_TYPES] = { 0 };
 	struct profile_sample *copy;
-	int err = copy_labels(a, s);
+	int err = profile_copy_stack(c, c->from->sample_locs.data + s->loc_first, s->loc_cnt);
 
-	a->locs.cnt = a->values.cnt = 0;
-	for (uint32_t i = 0; i < s->loc_cnt && !err; i++)
-		err = vec_push(&a->locs,
-			       a->from->sample_locs.data[s->loc_first + i] + a->location_first);
-	for (size_t i = 0; i < a->types.cnt && !err; i++) {
-		int type = a->types.data[i];
+	if (!err)
+		err = profile_copy_labels(c, s);
+	for (size_t i = 0; i < c->to->types.cnt; i++) {
+		int type = profile_find_type(c->from,
+					     profile_text(c->to, c->to->types.data[i].type_str));
 
-		err = vec_push(&a->values, type < 0 ? 0 : signed_value(values[type], sign));
+		if (type >= 0)
+			values[i] = signed_value(
+				c->from->values.data[s->value_first + (size_t)type], sign);
 	}
 	if (!err)
-		err = profile_add_sample(a->to, a->locs.data, a->locs.cnt, a->values.data,
-					 a->labels.data, a->labels.cnt, &copy);
+		err = profile_add_sample(c->to, c->stack.data, c->stack.cnt, values, c->labels.data,
+					 c->labels.cnt, &copy);
 	if (err || sign < 0)
 		return err;
 	copy->has_error = s->has_error;
@@ -167,29 +76,21 @@ static int append_sample(struct append *a, const struct profile_sample *s, int s
 }
 
 /*
- * Append the samples with these indexes. Values: those of the types that `to` has (0 where `from` lacks the type), each
- * times sign (1 or -1). Stacks and labels are copied and, if sign is 1, the data of the error bars; no history, ages or
- * bins. Nothing is merged: readers sum up by name. 0 or -ENOMEM; then `to` must be thrown away.
+ * Append the samples of a report: with the data of the error bars if sign is 1, without history, ages and bins. Nothing is
+ * merged: readers sum up by name. 0 or -ENOMEM; then `to` must be thrown away.
  */
-static int profile_append(struct profile *to, const struct profile *from, const uint32_t *samples,
-			  size_t cnt, int sign)
+static int append_samples(struct profile *to, const struct report *r, int sign)
 {
-	struct append a = { .to = to, .from = from };
-	int err = begin(&a);
+	struct profile_copy c;
+	const uint32_t *i;
+	int err = profile_copy_onto(&c, r->p, to);
 
-	if (!err)
-		err = append_tables(&a);
-	for (size_t i = 0; i < cnt && !err; i++)
-		err = append_sample(&a, &from->samples.data[samples[i]], sign);
-	free(a.strings);
-	vec_release(&a.types);
-	vec_release(&a.locs);
-	vec_release(&a.values);
-	vec_release(&a.labels);
+	vec_each(&r->chosen, i)
+		if (!err)
+			err = append_sample(&c, &r->p->samples.data[*i], sign);
+	profile_copy_release(&c);
 	return err;
 }
-
-#define PLAIN_ROWS 50 /* in the text of a page */
 
 /* Lines do not count: another build has others. */
 static void name_row(const struct report *r, const struct report_row *row,
@@ -214,15 +115,13 @@ static int64_t key_of(struct diff *d, const struct report *r, const struct repor
 {
 	char buf[4 * REPORT_NAME_BUF + 16];
 	struct report_named_place place;
-	size_t used;
 
 	name_row(r, row, &place);
 	report_strip_tier(place.own.name);
-	used = (size_t)snprintf(buf, sizeof(buf), "%s", place.own.name);
-	for (size_t i = 0; i < place.caller_cnt && used < sizeof(buf); i++) {
+	snprintf(buf, sizeof(buf), "%s", place.own.name);
+	for (size_t i = 0; i < place.caller_cnt; i++) {
 		report_strip_tier(place.caller[i].name);
-		used += (size_t)snprintf(buf + used, sizeof(buf) - used, " < %s",
-					 place.caller[i].name);
+		text_add(buf, sizeof(buf), " < %s", place.caller[i].name);
 	}
 	return strset_add(d->names, buf);
 }
@@ -230,20 +129,16 @@ static int64_t key_of(struct diff *d, const struct report *r, const struct repor
 static int add_row(struct diff *d, int which, const struct report_row *row)
 {
 	int64_t name = key_of(d, d->side[which].r, row);
-	const uint64_t *known;
-	struct diff_row *to;
+	uint64_t i;
 
-	if (name < 0)
+	if (name < 0 || hmap_add(&d->index, &name, d->rows.cnt, &i))
 		return -ENOMEM;
-	known = hmap_get(&d->index, &name);
-	if (!known &&
-	    (vec_push(&d->rows,
-		      ((struct diff_row){ .name = name, .from = row, .from_side = which })) ||
-	     hmap_put(&d->index, &name, d->rows.cnt - 1)))
+	if (i == d->rows.cnt &&
+	    vec_push(&d->rows,
+		     ((struct diff_row){ .name = name, .from = row, .from_side = which })))
 		return -ENOMEM;
-	to = known ? &d->rows.data[*known] : &d->rows.data[d->rows.cnt - 1];
-	to->is_in[which] = true;
-	report_add_row(&to->at[which], row);
+	d->rows.data[i].is_in[which] = true;
+	report_add_row(&d->rows.data[i].at[which], row);
 	return 0;
 }
 
@@ -305,8 +200,7 @@ static int make_rows(struct diff *d)
 	vec_each(&d->rows, to)
 		compare(d, to);
 	compare(d, &d->total);
-	if (d->rows.cnt)
-		qsort_r(d->rows.data, d->rows.cnt, sizeof(*d->rows.data), compare_rows, d);
+	vec_sort_r(&d->rows, compare_rows, d);
 	return 0;
 }
 
@@ -678,11 +572,10 @@ int diff_join(const struct diff *d, int sign_before, struct profile **ret)
 	if (!err) {
 		p->default_type_str = p->types.data[p->types.cnt - 1].type_str;
 		p->time_ns = after->p->time_ns;
-		err = profile_append(p, before->p, before->chosen.data, before->chosen.cnt,
-				     sign_before);
+		err = append_samples(p, before, sign_before);
 	}
 	if (!err)
-		err = profile_append(p, after->p, after->chosen.data, after->chosen.cnt, 1);
+		err = append_samples(p, after, 1);
 	if (err)
 		profile_free(p);
 	else

@@ -137,19 +137,6 @@ static void put_row(const struct table *t, size_t i, FILE *out)
 	fputc('\n', out);
 }
 
-static int find_rows(const struct report *r, struct report_places *ret)
-{
-	const struct report_row *row;
-	int err = 0;
-
-	if (r->opts->by == REPORT_BY_STACK)
-		return report_find_places(r, ret);
-	vec_each(&r->rows, row)
-		if (!err)
-			err = vec_push(ret, *row);
-	return err;
-}
-
 /* Rows that grow within the hour first, then within the whole time, fastest first; then the largest. */
 static int compare_rows(const void *a, const void *b, void *ctx)
 {
@@ -183,7 +170,7 @@ static int open_table(const struct profile *p, enum report_by by, struct table *
 		if (err)
 			return err;
 		t->r[k] = r;
-		err = find_rows(r, &t->rows[k]);
+		err = report_find_places(r, &t->rows[k]);
 		for (size_t i = 0; i < t->rows[k].cnt && !err; i++)
 			report_rank_growth(r, &t->rows[k].data[i]);
 	}

@@ -8,7 +8,6 @@
 #include "base/units.h"
 #include "profile/resident_words.h"
 #include "profile/witness.h"
-#include "report/report_losses.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
 
@@ -18,11 +17,6 @@
 #define GROWTH_SHARE_MIN 0.01
 #define EXPLAINED_SHARE 0.9
 #define BEFORE_CLASSES_SHOWN 3
-
-static const struct recording *recording_of(const struct report *r)
-{
-	return &r->p->recording;
-}
 
 /* The rest of the first comment that begins with prefix; NULL: none. */
 static const char *find_comment(const struct profile *p, const char *prefix)
@@ -46,7 +40,7 @@ static bool format_date(int64_t ns, const char *format, char *buf, size_t buf_by
 /* "12:03:05"; with the day if it differs from the profile's. */
 static void format_since(const struct report *r, char *buf, size_t buf_bytes)
 {
-	int64_t ns = recording_of(r)->inuse_since_ns, end = r->p->time_ns;
+	int64_t ns = r->p->recording.inuse_since_ns, end = r->p->time_ns;
 	bool is_same_day = ns / 86400000000000 == end / 86400000000000;
 
 	if (!format_date(ns, is_same_day ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", buf, buf_bytes))
@@ -55,7 +49,7 @@ static void format_since(const struct report *r, char *buf, size_t buf_bytes)
 
 static bool is_since(const struct report *r)
 {
-	return recording_of(r)->is_known && recording_of(r)->inuse == RECORDING_INUSE_SINCE;
+	return r->p->recording.is_known && r->p->recording.inuse == RECORDING_INUSE_SINCE;
 }
 
 static void add_rate(const struct profile *p, struct report_line *l)
@@ -90,7 +84,7 @@ static const char *format_cost(double share, char *buf)
 
 static void add_cost(const struct report *r, struct report_line *l)
 {
-	const struct recording *rec = recording_of(r);
+	const struct recording *rec = &r->p->recording;
 	char percent[UNITS_BUF], one_cpu[UNITS_BUF], cost[3 * UNITS_BUF];
 	size_t width;
 
@@ -112,7 +106,7 @@ static void add_cost(const struct report *r, struct report_line *l)
 
 static void put_who(const struct report *r, FILE *out)
 {
-	const struct recording *rec = recording_of(r);
+	const struct recording *rec = &r->p->recording;
 	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
 	char comm[REPORT_FIT_BUF], text[64];
 
@@ -134,7 +128,7 @@ static void put_who(const struct report *r, FILE *out)
 /* What children allocated is in no row. */
 static void put_unrecorded(const struct report *r, FILE *out)
 {
-	uint32_t cnt = recording_of(r)->unrecorded_cnt;
+	uint32_t cnt = r->p->recording.unrecorded_cnt;
 
 	if (cnt)
 		fprintf(out, "%u child process%s not recorded: --follow records children\n", cnt,
@@ -166,7 +160,7 @@ static void put_what(const struct report *r, FILE *out)
 /* Why the profile was saved, and how far it can be trusted. */
 static void put_reason(const struct report *r, FILE *out)
 {
-	const struct recording *rec = recording_of(r);
+	const struct recording *rec = &r->p->recording;
 	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
 	char reason[REPORT_FIT_BUF], text[REPORT_INTERVAL_BUF];
 
@@ -194,7 +188,7 @@ static void put_reason(const struct report *r, FILE *out)
 /* The time in which what is held was allocated, 0: not known. */
 static int64_t held_ns(const struct report *r)
 {
-	const struct recording *rec = recording_of(r);
+	const struct recording *rec = &r->p->recording;
 
 	if (!rec->is_known)
 		return 0;
@@ -228,6 +222,19 @@ static void add_blocks(int64_t objects, bool is_known, struct report_line *l)
 				objects == 1 ? "" : "s");
 }
 
+/* "+-0.4 (95 %)", "(exact)"; a lower bound is never exact. */
+static void add_interval(const struct report *r, const struct report_row *row, bool is_least,
+			 struct report_line *l)
+{
+	char text[REPORT_INTERVAL_BUF];
+	bool is_exact;
+
+	report_format_unit_interval(r, row, text);
+	is_exact = !strcmp(text, "exact");
+	if (text[0] && !(is_exact && is_least))
+		report_line_add(l, " ", is_exact ? "(%s)" : "%s (95 %%)", text);
+}
+
 static void add_held(const struct report *r, struct report_line *l)
 {
 	char title[64] = "", text[REPORT_INTERVAL_BUF], value[UNITS_BUF];
@@ -242,38 +249,30 @@ static void add_held(const struct report *r, struct report_line *l)
 	else if (is_since(r)) {
 		format_since(r, text, sizeof(text));
 		snprintf(title, sizeof(title), "In use, allocated since %.20s: ", text);
-	} else if (recording_of(r)->is_known && !recording_of(r)->is_from_start)
+	} else if (r->p->recording.is_known && !r->p->recording.is_from_start)
 		/* scripts look for the line that begins so, and read its seventh word */
 		snprintf(title, sizeof(title), "Held (allocated while recording, not freed): ");
 	else
 		snprintf(title, sizeof(title), "In use: ");
 	report_line_add(l, "", "%s%s%s", title, is_least ? "at least " : "",
 			report_format_value(r, report_value(row), value));
-	report_format_unit_interval(r, row, text);
-	if (text[0] &&
-	    !((is_least || report_lacks_processes(r->p, true)) && !strcmp(text, "exact")))
-		report_line_add(l, " ", strcmp(text, "exact") != 0 ? "%s (95 %%)" : "(%s)", text);
+	add_interval(r, row, is_least || report_lacks(r->p, REPORT_LACKS_PROCESSES), l);
 	add_blocks(row->objects, r->objects_type >= 0, l);
 	if (!report_is_at_end(r)) /* more than the peak, perhaps: they did not all end at once */
 		report_line_add(l, " ",
-				recording_of(r)->process_cnt > 1 ? "at the end of each" :
-								   "at the end");
+				r->p->recording.process_cnt > 1 ? "at the end of each" :
+								  "at the end");
 	if (!isnan(growth))
 		report_line_add(l, ", ", "%s/min", format_bytes(growth, value, sizeof(value)));
 }
 
-static bool was_watched_in_part(const struct recording *rec)
-{
-	return rec->is_known && rec->duration_ns > 0 &&
-	       (double)rec->watched_ns < 0.999 * (double)rec->duration_ns;
-}
-
 static void add_watched(const struct report *r, struct report_line *l)
 {
-	const struct recording *rec = recording_of(r);
+	const struct recording *rec = &r->p->recording;
 	char text[UNITS_BUF];
 
-	if (was_watched_in_part(rec))
+	if (rec->is_known && rec->duration_ns > 0 &&
+	    (double)rec->watched_ns < 0.999 * (double)rec->duration_ns)
 		report_line_add(l, " ", "in the %s that were recorded",
 				format_duration((uint64_t)rec->watched_ns, text, sizeof(text)));
 }
@@ -285,14 +284,12 @@ static void put_values(const struct report *r, FILE *out)
 	char value[UNITS_BUF], interval[REPORT_INTERVAL_BUF];
 	bool has_held;
 
-	if (recording_of(r)->has_no_tap)
+	if (r->p->recording.has_no_tap)
 		return; /* what was allocated is unknown, too */
 	if (r->is_unknown && !r->is_inuse) { /* known instead of in-use */
 		report_line_add(&l, "", "Allocated %s",
 				report_format_value(r, report_value(&r->total), value));
-		report_format_unit_interval(r, &r->total, interval);
-		if (interval[0] && strcmp(interval, "exact") != 0)
-			report_line_add(&l, " ", "%s (95 %%)", interval);
+		add_interval(r, &r->total, true, &l);
 		add_blocks(r->total.objects, r->objects_type >= 0, &l);
 		add_watched(r, &l);
 		report_line_end(&l);
@@ -312,6 +309,110 @@ static void put_values(const struct report *r, FILE *out)
 	}
 	add_watched(r, &l);
 	report_line_end(&l);
+}
+
+/* The function that held most at the peak, and its bytes. 0: there is no memory to find it. */
+static double find_top(const struct report *r, char name[REPORT_NAME_BUF])
+{
+	int type = profile_find_type(r->p, "peak_space");
+	struct strset *names = NULL;
+	VEC(double) sums = { 0 };
+	const struct profile_sample *s;
+	int64_t top = -1;
+	double most = 0;
+
+	if (type < 0 || strset_new(&names))
+		return 0;
+	vec_each(&r->p->samples, s) {
+		char buf[REPORT_NAME_BUF];
+		int64_t id = strset_add(names, report_sample_function(r, s, buf));
+
+		while (id >= 0 && sums.cnt <= (size_t)id && !vec_push(&sums, 0.0))
+			;
+		if (id < 0 || sums.cnt <= (size_t)id)
+			break;
+		sums.data[id] += (double)r->p->values.data[s->value_first + (size_t)type];
+		if (top < 0 || sums.data[id] > sums.data[top])
+			top = id;
+	}
+	if (top >= 0) {
+		most = sums.data[top];
+		snprintf(name, REPORT_NAME_BUF, "%s", strset_get(names, top));
+	}
+	vec_release(&sums);
+	strset_free(names);
+	return most;
+}
+
+/* Is something of it not known? Where frees were unknown for a time, so are the blocks of that time, and those from before it
+ * that were in use then. Of other moments not every stack may be kept. */
+static bool lacks_something(const struct report *r)
+{
+	return report_is_least(r) || report_lacks(r->p, REPORT_LACKS_PROCESSES) ||
+	       r->p->recording.inuse == RECORDING_INUSE_SINCE ||
+	       (r->p->moment.at == PROFILE_AT_TIME && r->p->is_history_partial);
+}
+
+static void add_total(const struct report *r, const char *title, const struct report_row *row,
+		      struct report_line *l)
+{
+	char value[UNITS_BUF];
+	bool is_least = lacks_something(r);
+
+	report_line_add(l, "", "%s: %s%s", title, is_least ? "at least " : "",
+			report_format_value(r, report_value(row), value));
+	add_interval(r, row, is_least, l);
+	add_blocks(row->objects, r->p->moment.at != PROFILE_AT_TIME, l);
+}
+
+/* "Peak: 56.7 MiB +-0.4 (95 %) in 1.20k blocks at 0.41 s, 45 % of it by f": the rows are of the end. */
+static void put_peak(const struct report *r, FILE *out)
+{
+	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
+	char when[UNITS_BUF], name[REPORT_NAME_BUF], fit[REPORT_FIT_BUF];
+	double most = find_top(r, name);
+
+	add_total(r, "Peak", &r->at_peak, &l);
+	report_line_add(&l, " ", "at %s",
+			format_duration((uint64_t)r->p->recording.peak_ns, when, sizeof(when)));
+	if (most > 0)
+		report_line_add(&l, ", ", "%.0f %% of it by %s",
+				100 * most / (double)r->at_peak.value,
+				report_fit_name(name, 48, fit));
+	report_line_end(&l);
+}
+
+/* The rows are of this moment. */
+static void put_shown_moment(const struct report *r, FILE *out)
+{
+	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
+	bool is_peak = r->p->moment.at == PROFILE_AT_PEAK;
+	char when[UNITS_BUF], asked[UNITS_BUF], title[2 * UNITS_BUF + 16];
+
+	format_duration((uint64_t)r->p->moment.ns, when, sizeof(when));
+	format_duration(r->opts->at_ns, asked, sizeof(asked));
+	if (is_peak)
+		snprintf(title, sizeof(title), "Peak");
+	else if (!strcmp(when, asked))
+		snprintf(title, sizeof(title), "At %s", when);
+	else
+		snprintf(title, sizeof(title), "At %s (nearest to %s)", when, asked);
+	add_total(r, title, &r->total, &l);
+	if (is_peak)
+		report_line_add(&l, " ", "at %s", when);
+	report_line_add(&l, "; ", "the rows are of this moment (--at end shows the end)");
+	report_line_end(&l);
+}
+
+/* What was in use at the peak, or at the moment that the report is of. */
+static void put_moment(const struct report *r, FILE *out)
+{
+	if (!r->is_inuse || r->is_unknown || r->opts->older_than)
+		return;
+	if (!report_is_at_end(r))
+		put_shown_moment(r, out);
+	else if (!r->opts->scope && r->at_peak.value)
+		put_peak(r, out);
 }
 
 /* The command can be copied: it stays on one line, alone if necessary. */
@@ -335,7 +436,7 @@ static void put_way(const struct report *r, const char *what, const char *comman
 
 static void put_unknown(const struct report *r, FILE *out)
 {
-	const struct recording *rec = recording_of(r);
+	const struct recording *rec = &r->p->recording;
 	const char *comm = profile_text(r->p, rec->comm_str);
 	char text[RECORDING_TEXT_BUF], line[RECORDING_TEXT_BUF + 32], cost[RECORDING_TEXT_BUF];
 	const char *what = "To measure it";
@@ -349,6 +450,12 @@ static void put_unknown(const struct report *r, FILE *out)
 	}
 	recording_advice(rec, r->rate_bytes, text);
 	put_way(r, what, text, recording_advice_cost(rec, cost), out);
+}
+
+static bool is_growth(const struct recording *rec, double growth)
+{
+	return growth >= GROWTH_BYTES_MIN &&
+	       growth >= GROWTH_SHARE_MIN * (double)rec->rss_begin_bytes;
 }
 
 /* Does what is held explain the growth of the process? */
@@ -369,7 +476,7 @@ static void add_explained(const struct report *r, double growth, struct report_l
 /* In a sentence of its own, because no process holds it any more. */
 static void put_exec_held(const struct report *r, FILE *out)
 {
-	const struct recording *rec = recording_of(r);
+	const struct recording *rec = &r->p->recording;
 	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
 	char bytes[UNITS_BUF];
 
@@ -424,7 +531,7 @@ static void add_why(struct report_line *l, const char *why)
 
 static void put_resident(const struct report *r, FILE *out)
 {
-	const struct recording *rec = recording_of(r);
+	const struct recording *rec = &r->p->recording;
 	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
 	char range[RESIDENT_RANGE], why[RESIDENT_WORDS];
 	const struct resident_rows *rows = &r->p->resident;
@@ -442,10 +549,8 @@ static void put_resident(const struct report *r, FILE *out)
 	report_line_add(&l, "", "Resident %s",
 			resident_range_words((double)rec->rss_begin_bytes,
 					     (double)rec->rss_end_bytes, range));
-	if (growth >= GROWTH_BYTES_MIN &&
-	    growth >= GROWTH_SHARE_MIN * (double)rec->rss_begin_bytes && r->is_inuse &&
-	    !(has_rows && rows->begin.is_known) && rec->inuse == RECORDING_INUSE_ALL &&
-	    !r->opts->scope && !r->opts->older_than)
+	if (is_growth(rec, growth) && r->is_inuse && !(has_rows && rows->begin.is_known) &&
+	    rec->inuse == RECORDING_INUSE_ALL && !r->opts->scope && !r->opts->older_than)
 		add_explained(r, growth, &l);
 	if (rows->is_asked && !has_rows)
 		add_why(&l, resident_why_words(r->p, why));
@@ -458,20 +563,19 @@ static void put_scope(const struct report *r, FILE *out)
 	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
 	char part[UNITS_BUF], whole[UNITS_BUF], scope[REPORT_FIT_BUF];
 	size_t columns = report_columns(r);
+	bool is_void = r->is_unknown && r->is_inuse;
 
 	report_format_value(r, report_value(&r->total), part);
 	report_format_value(r, report_value(&r->whole), whole);
-	report_fit_name(r->opts->scope, columns > 102 ? columns - 62 : 40, scope);
-	if (columns < 60)
-		report_fit_name(r->opts->scope, columns - 18, scope);
-	report_line_add(&l, "", "Scope %s and below%s", scope,
-			r->is_unknown && r->is_inuse ? "" : ":");
-	if (r->is_unknown && r->is_inuse) {
-		report_line_end(&l);
-		return;
-	}
-	report_line_add(&l, " ", "%s of the profile's %s", part, whole);
-	if (r->whole.value)
+	report_fit_name(r->opts->scope,
+			columns > 102 ? columns - 62 :
+			columns < 60  ? columns - 18 :
+					40,
+			scope);
+	report_line_add(&l, "", "Scope %s and below%s", scope, is_void ? "" : ":");
+	if (!is_void)
+		report_line_add(&l, " ", "%s of the profile's %s", part, whole);
+	if (!is_void && r->whole.value)
 		report_line_add(&l, " ", "(%.1f%%)",
 				100.0 * (double)r->total.value / (double)r->whole.value);
 	report_line_end(&l);
@@ -482,7 +586,7 @@ static void put_old_inuse(const struct report *r, FILE *out)
 {
 	const char *inuse = find_comment(r->p, "in-use: ");
 
-	if (!inuse || recording_of(r)->is_known)
+	if (!inuse || r->p->recording.is_known)
 		return;
 	fputs("In use: ", out);
 	report_put_name(out, inuse, report_columns(r) - 8);
@@ -556,12 +660,23 @@ static void report_put_before(const struct report *r, FILE *out)
 	put_before_classes(r, false, out);
 }
 
+/* Did the process grow by something of which less than half is in the report's total? */
+static bool is_mostly_unseen(const struct report *r)
+{
+	const struct recording *rec = &r->p->recording;
+	double growth = witness_growth(r->p);
+
+	return rec->is_known && r->is_inuse && rec->rss_end_bytes &&
+	       (rec->rss_begin_bytes || rec->is_from_start) && is_growth(rec, growth) &&
+	       (double)report_end_total(r)->value < REPORT_SEEN_SHARE * growth;
+}
+
 void report_put_head(const struct report *r, FILE *out)
 {
-	bool is_unseen_first = report_is_mostly_unseen(r);
+	bool is_unseen_first = is_mostly_unseen(r);
 
 	put_reason(r, out);
-	if (recording_of(r)->is_known) {
+	if (r->p->recording.is_known) {
 		put_who(r, out);
 		put_unrecorded(r, out);
 	} else {
@@ -572,7 +687,7 @@ void report_put_head(const struct report *r, FILE *out)
 		put_not_seen(r, out);
 	if (r->is_unknown)
 		put_unknown(r, out);
-	report_put_moment(r, out);
+	put_moment(r, out);
 	put_values(r, out);
 	put_old_inuse(r, out);
 	put_exec_held(r, out);

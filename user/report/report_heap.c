@@ -269,7 +269,7 @@ static void release_text(struct heap_text *h)
 	free(h->address);
 }
 
-int report_write_heap(const struct report *r, FILE *out)
+static int write_text(const struct report *r, FILE *out)
 {
 	bool is_named = r->opts->heap_form == REPORT_HEAP_NAMED;
 	const struct report_row *row;
@@ -353,15 +353,13 @@ static int number_threads(struct heap_v2 *v)
 		const struct profile_label *l =
 			profile_find_label(p, &p->samples.data[i], "thread");
 		int64_t name = l ? l->str : 0;
-		const uint64_t *known = hmap_get(&number_by_name, &name);
+		uint64_t number = 0;
 
-		v->thread_of[i] = known ? (uint32_t)*known : 0;
-		if (known || !name)
-			continue;
-		v->thread_of[i] = v->threads.cnt;
-		err = hmap_put(&number_by_name, &name, v->threads.cnt);
-		if (!err)
+		if (name)
+			err = hmap_add(&number_by_name, &name, v->threads.cnt, &number);
+		if (!err && number == v->threads.cnt)
 			err = vec_push(&v->threads, name);
+		v->thread_of[i] = (uint32_t)number;
 	}
 	hmap_release(&number_by_name);
 	return err;
@@ -380,11 +378,6 @@ static int open_threads(struct heap_v2 *v)
 	return v->sums && v->totals ? 0 : -ENOMEM;
 }
 
-static int64_t value_of(const struct report *r, const struct profile_sample *s, int type)
-{
-	return type < 0 ? 0 : r->p->values.data[s->value_first + type];
-}
-
 static bool is_touched(const struct counts *c)
 {
 	return c->objects || c->bytes || c->alloc_objects || c->alloc_bytes;
@@ -398,10 +391,10 @@ static int sum_row(struct heap_v2 *v, const struct report_row *row)
 	for (uint32_t k = 0; k < row->sample_cnt; k++) {
 		uint32_t i = r->order.data[row->sample_first + k];
 		const struct profile_sample *s = &r->p->samples.data[i];
-		const struct counts c = { value_of(r, s, r->objects_type),
-					  value_of(r, s, r->value_type),
-					  value_of(r, s, r->alloc_objects_type),
-					  value_of(r, s, r->alloc_type) };
+		const struct counts c = { report_sample_value(r, s, r->objects_type),
+					  report_sample_value(r, s, r->value_type),
+					  report_sample_value(r, s, r->alloc_objects_type),
+					  report_sample_value(r, s, r->alloc_type) };
 		struct counts *sum = &v->sums[v->thread_of[i]];
 
 		if (!is_touched(sum) && is_touched(&c) && vec_push(&v->touched, v->thread_of[i]))
@@ -511,7 +504,7 @@ static void put_head(const struct heap_v2 *v)
 	}
 }
 
-int report_write_heap_v2(const struct report *r, FILE *out)
+static int write_v2(const struct report *r, FILE *out)
 {
 	struct heap_v2 v = { .r = r };
 	const struct report_row *row;
@@ -539,4 +532,9 @@ int report_write_heap_v2(const struct report *r, FILE *out)
 	free(v.sums);
 	free(v.totals);
 	return err;
+}
+
+int report_write_heap(const struct report *r, FILE *out)
+{
+	return r->opts->format == REPORT_HEAP_V2 ? write_v2(r, out) : write_text(r, out);
 }

@@ -96,7 +96,7 @@ struct report_tree {
 struct picture {
 	const struct report *r;
 	const struct diff *diff; /* then r has both sides; NULL: no difference */
-	struct report_tree *tree;
+	struct report_tree tree;
 	struct strset *threads, *processes, *scopes;
 	VEC(int64_t) thread_of; /* of each chosen sample, in threads; -1 = none */
 	VEC(int64_t) process_index; /* likewise; empty if there is one at most */
@@ -104,7 +104,7 @@ struct picture {
 	struct measure measures[MEASURES_MAX];
 	int measure_cnt;
 	char moment[UNITS_BUF + 16]; /* title of the measure of a moment that was asked for */
-	struct report_time_line *time_line;
+	struct report_time_line time_line;
 };
 
 /* The process of one side of a difference; of a profile, whatever the side. NULL: no single one is known. */
@@ -309,7 +309,7 @@ static int64_t value_of(const struct profile *p, const struct measure *m, uint32
 static void put_samples(const struct picture *pic, struct json *j)
 {
 	json_begin(j, "samples", '{');
-	put_column(j, "node", &pic->tree->leaf, "%d", (int)*at - (i_ ? (int)at[-1] : 0));
+	put_column(j, "node", &pic->tree.leaf, "%d", (int)*at - (i_ ? (int)at[-1] : 0));
 	put_column(j, "thread", &pic->thread_of, "%lld", (long long)*at);
 	put_column(j, "process", &pic->process_index, "%lld", (long long)*at);
 	put_column(j, "scope", &pic->scope_of, "%lld", (long long)*at);
@@ -374,9 +374,9 @@ static void put_json(const struct picture *pic, FILE *out)
 		  p->moment.at == PROFILE_AT_PEAK ? "peak_space" :
 		  p->moment.at == PROFILE_AT_TIME ? "moment" :
 						    "");
-	report_time_line_put_json(pic->time_line, &j);
-	put_names(&j, "names", pic->tree->names);
-	put_tree(pic->tree, &j);
+	report_time_line_put_json(&pic->time_line, &j);
+	put_names(&j, "names", pic->tree.names);
+	put_tree(&pic->tree, &j);
 	put_names(&j, "threads", pic->threads);
 	put_names(&j, "processes", pic->processes);
 	put_scopes(&j, pic->scopes);
@@ -501,7 +501,7 @@ static int put_line(const struct picture *pic, const char *line, size_t len, FIL
 	else if (len == 6 && !strncmp(line, "@HEAD@", len))
 		return put_text(pic, write_head, out);
 	else if (len == 6 && !strncmp(line, "@TIME@", len))
-		report_time_line_put(pic->time_line, out);
+		report_time_line_put(&pic->time_line, out);
 	else if (len == 7 && !strncmp(line, "@PLAIN@", len))
 		return put_text(pic, write_plain, out);
 	else if (len == 6 && !strncmp(line, "@DATA@", len))
@@ -656,37 +656,34 @@ static int64_t function_of(struct maker *m, const struct profile_sample *s,
 		strset_add(m->t->names, report_frame_module(p, f)),
 		strset_add(m->t->names, file),
 	};
-	const uint64_t *known;
+	uint64_t i;
 
-	if (key[0] < 0 || key[1] < 0 || key[2] < 0)
+	if (key[0] < 0 || key[1] < 0 || key[2] < 0 ||
+	    hmap_add(&m->functions, key, m->t->functions.cnt, &i))
 		return -ENOMEM;
-	known = hmap_get(&m->functions, key);
-	if (known)
-		return (int64_t)*known;
-	if (vec_push(&m->t->functions,
+	if (i == m->t->functions.cnt &&
+	    vec_push(&m->t->functions,
 		     ((struct report_tree_function){ .name = key[0],
 						     .module = key[1],
 						     .file = key[2],
-						     .is_own = report_is_own(m->r, s, f) })) ||
-	    hmap_put(&m->functions, key, m->t->functions.cnt - 1))
+						     .is_own = report_is_own(m->r, s, f) })))
 		return -ENOMEM;
-	return (int64_t)m->t->functions.cnt - 1;
+	return (int64_t)i;
 }
 
 /* Index of the node of a function below parent, or -ENOMEM. */
 static int64_t step_down(struct maker *m, uint32_t parent, uint32_t function)
 {
 	uint32_t key[2] = { parent, function };
-	const uint64_t *known = hmap_get(&m->nodes, key);
+	uint64_t i;
 
-	if (known)
-		return (int64_t)*known;
-	if (m->t->nodes.cnt >= UINT32_MAX ||
-	    vec_push(&m->t->nodes,
-		     ((struct report_tree_node){ .parent = parent, .function = function })) ||
-	    hmap_put(&m->nodes, key, m->t->nodes.cnt - 1))
+	if (m->t->nodes.cnt >= UINT32_MAX || hmap_add(&m->nodes, key, m->t->nodes.cnt, &i))
 		return -ENOMEM;
-	return (int64_t)m->t->nodes.cnt - 1;
+	if (i == m->t->nodes.cnt &&
+	    vec_push(&m->t->nodes,
+		     ((struct report_tree_node){ .parent = parent, .function = function })))
+		return -ENOMEM;
+	return (int64_t)i;
 }
 
 static int add_sample(struct maker *m, const struct profile_sample *s)
@@ -722,22 +719,11 @@ static int fill(struct maker *m)
 	return err;
 }
 
-static void report_tree_free(struct report_tree *t)
-{
-	if (!t)
-		return;
-	strset_free(t->names);
-	vec_release(&t->functions);
-	vec_release(&t->nodes);
-	vec_release(&t->leaf);
-	free(t);
-}
-
 /* 0 or -ENOMEM. */
-static int report_tree_new(const struct report *r, struct report_tree **ret)
+static int make_tree(const struct report *r, struct report_tree *ret)
 {
-	struct maker m = { .r = r, .t = calloc(1, sizeof(*m.t)) };
-	int err = m.t ? strset_new(&m.t->names) : -ENOMEM;
+	struct maker m = { .r = r, .t = ret };
+	int err = strset_new(&ret->names);
 
 	hmap_init(&m.functions, 3 * sizeof(int64_t));
 	hmap_init(&m.nodes, 2 * sizeof(uint32_t));
@@ -746,17 +732,13 @@ static int report_tree_new(const struct report *r, struct report_tree **ret)
 	hmap_release(&m.functions);
 	hmap_release(&m.nodes);
 	vec_release(&m.path);
-	if (err)
-		report_tree_free(m.t);
-	else
-		*ret = m.t;
 	return err;
 }
 
 static int write_page(const struct report *r, const struct diff *diff, FILE *out)
 {
 	struct picture pic = { .r = r, .diff = diff };
-	int err = report_tree_new(r, &pic.tree);
+	int err = make_tree(r, &pic.tree);
 
 	if (!err)
 		err = strset_new(&pic.threads);
@@ -767,7 +749,7 @@ static int write_page(const struct report *r, const struct diff *diff, FILE *out
 	if (!err)
 		err = find_places(&pic);
 	if (!err && !diff)
-		err = report_time_line_new(r, &pic.time_line);
+		err = report_time_line_find(r, &pic.time_line);
 	if (err)
 		goto out;
 	choose_measures(&pic);
@@ -776,8 +758,11 @@ static int write_page(const struct report *r, const struct diff *diff, FILE *out
 		err = put_line(&pic, line, (size_t)(end - line), out);
 	}
 out:
-	report_time_line_free(pic.time_line);
-	report_tree_free(pic.tree);
+	free(pic.time_line.points);
+	strset_free(pic.tree.names);
+	vec_release(&pic.tree.functions);
+	vec_release(&pic.tree.nodes);
+	vec_release(&pic.tree.leaf);
 	strset_free(pic.threads);
 	strset_free(pic.scopes);
 	strset_free(pic.processes);

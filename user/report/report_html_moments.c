@@ -28,33 +28,6 @@
 #define NOT_KEPT SIZE_MAX
 #define SECOND_NS 1000000000LL
 
-struct point {
-	int64_t ns;
-	double bytes, variance;
-	size_t moment; /* its number in the page; NOT_KEPT: it is only drawn */
-	const char *measure; /* NULL: it is a moment */
-};
-
-struct report_time_line {
-	const struct report *r;
-	size_t first, step; /* moments first, first + step, ... are in the page */
-	struct point *points; /* by time */
-	size_t point_cnt;
-	struct point peak, end; /* peak: no bytes: it is not known */
-	int64_t begin_ns, end_ns;
-	double top_bytes;
-};
-
-struct estimate report_end_of(const struct report *r, uint32_t sample)
-{
-	struct report_row row = { 0 };
-
-	if (r->is_inuse && r->p->ends.cnt)
-		return r->p->ends.data[sample];
-	report_add_sample(r, &r->p->samples.data[sample], &row);
-	return row.estimate;
-}
-
 /* The moments of the page at which it lived, by their numbers there. false: at none. */
 static bool kept_life(const struct report_time_line *l, const struct history_life *life,
 		      size_t *ret_first, size_t *ret_last)
@@ -96,7 +69,7 @@ static void choose_moments(struct report_time_line *l)
 
 static int compare_points(const void *a, const void *b)
 {
-	const struct point *x = a, *y = b;
+	const struct report_time_point *x = a, *y = b;
 
 	if (x->ns != y->ns)
 		return x->ns < y->ns ? -1 : 1;
@@ -106,7 +79,7 @@ static int compare_points(const void *a, const void *b)
 static void add_moments(struct report_time_line *l)
 {
 	const struct profile *p = l->r->p;
-	struct point *points = l->points;
+	struct report_time_point *points = l->points;
 	const uint32_t *i;
 
 	/* changes first, then their sums */
@@ -139,12 +112,12 @@ static void add_ends(struct report_time_line *l)
 	int type = profile_find_type(p, "peak_space");
 	const uint32_t *i;
 
-	l->end = (struct point){ .ns = p->recording.duration_ns,
-				 .moment = NOT_KEPT,
-				 .measure = "inuse_space" };
-	l->peak = (struct point){ .ns = p->recording.peak_ns,
-				  .moment = NOT_KEPT,
-				  .measure = "peak_space" };
+	l->end = (struct report_time_point){ .ns = p->recording.duration_ns,
+					     .moment = NOT_KEPT,
+					     .measure = "inuse_space" };
+	l->peak = (struct report_time_point){ .ns = p->recording.peak_ns,
+					      .moment = NOT_KEPT,
+					      .measure = "peak_space" };
 	vec_each(&l->r->chosen, i) {
 		const struct profile_sample *s = &p->samples.data[*i];
 		struct estimate end = report_end_of(l->r, *i);
@@ -163,7 +136,7 @@ static void add_ends(struct report_time_line *l)
 	l->end_ns = l->points[l->point_cnt - 1].ns;
 }
 
-static double error_of(const struct point *p)
+static double error_of(const struct report_time_point *p)
 {
 	return p->variance > 0 ? 1.96 * sqrt(p->variance) : 0;
 }
@@ -201,36 +174,19 @@ static bool has_line(const struct report *r)
 	       p->moments_ns.cnt <= HISTORY_MOMENTS_PUT_CAP;
 }
 
-int report_time_line_new(const struct report *r, struct report_time_line **ret)
+int report_time_line_find(const struct report *r, struct report_time_line *ret)
 {
-	struct report_time_line *l;
-
-	*ret = NULL;
+	*ret = (struct report_time_line){ .r = r };
 	if (!has_line(r))
 		return 0;
-	l = calloc(1, sizeof(*l));
-	if (!l)
+	ret->points = calloc(r->p->moments_ns.cnt + 2, sizeof(*ret->points));
+	if (!ret->points)
 		return -ENOMEM;
-	l->r = r;
-	l->points = calloc(r->p->moments_ns.cnt + 2, sizeof(*l->points));
-	if (!l->points) {
-		free(l);
-		return -ENOMEM;
-	}
-	choose_moments(l);
-	add_moments(l);
-	add_ends(l);
-	find_top(l);
-	*ret = l;
+	choose_moments(ret);
+	add_moments(ret);
+	add_ends(ret);
+	find_top(ret);
 	return 0;
-}
-
-void report_time_line_free(struct report_time_line *l)
-{
-	if (!l)
-		return;
-	free(l->points);
-	free(l);
 }
 
 static double part_at(const struct report_time_line *l, int64_t ns)
@@ -250,7 +206,7 @@ static double height_at(const struct report_time_line *l, double bytes)
 static void put_points(const struct report_time_line *l, int sign, bool is_back, FILE *out)
 {
 	for (size_t i = 0; i < l->point_cnt; i++) {
-		const struct point *p = &l->points[is_back ? l->point_cnt - 1 - i : i];
+		const struct report_time_point *p = &l->points[is_back ? l->point_cnt - 1 - i : i];
 
 		fprintf(out, "%s%.1f %.1f", i ? "L" : "", WIDTH * part_at(l, p->ns),
 			height_at(l, p->bytes + sign * error_of(p)));
@@ -392,7 +348,7 @@ static void put_words(const struct report_time_line *l, FILE *out)
 
 void report_time_line_put(const struct report_time_line *l, FILE *out)
 {
-	if (!l)
+	if (!l->points)
 		return;
 	fprintf(out, "<figure>\n<svg id=\"time\" role=\"img\" height=\"%d\" aria-label=\"",
 		TOP + HEIGHT + 20);
@@ -414,7 +370,7 @@ static void put_json_points(const struct report_time_line *l, struct json *j)
 
 	json_begin(j, "points", '[');
 	for (size_t i = 0; i < l->point_cnt; i++) {
-		const struct point *p = &l->points[i];
+		const struct report_time_point *p = &l->points[i];
 
 		if (!p->measure && p->moment == NOT_KEPT)
 			continue;
@@ -464,7 +420,7 @@ static void put_field(const struct report_time_line *l, const char *key, enum fi
 
 void report_time_line_put_json(const struct report_time_line *l, struct json *j)
 {
-	if (!l)
+	if (!l->points)
 		return;
 	json_begin(j, "moments", '{');
 	json_format(j, "begin_ns", "%lld", (long long)l->begin_ns);

@@ -55,23 +55,14 @@ static int name_row(struct report *r, struct report_row *row)
 
 static int get_task(struct report *r, struct tasks *t, const struct task_key *key, size_t *ret)
 {
-	const uint64_t *known = hmap_get(&t->index, key);
 	struct task task = { .row.scope.path = key->path,
 			     .row.task = { .is_task = true, .id = key->id, .pid = key->pid } };
-	int err;
+	int err = hmap_add(&t->index, key, t->list.cnt, ret);
 
-	if (known) {
-		*ret = *known;
-		return 0;
-	}
+	if (err || *ret < t->list.cnt)
+		return err;
 	err = name_row(r, &task.row);
-	if (!err)
-		err = vec_push(&t->list, task);
-	if (!err)
-		err = hmap_put(&t->index, key, t->list.cnt - 1);
-	if (!err)
-		*ret = t->list.cnt - 1;
-	return err;
+	return err ? err : vec_push(&t->list, task);
 }
 
 /* Find the task with key's number that was entered last on key's path. */
@@ -344,9 +335,7 @@ static int list_outstanding(struct report *r)
 			return -ENOMEM;
 		report_add_row(&r->outstanding_total, row);
 	}
-	if (r->outstanding.cnt)
-		qsort_r(r->outstanding.data, r->outstanding.cnt, sizeof(*r->outstanding.data),
-			report_compare_rows, r);
+	vec_sort_r(&r->outstanding, report_compare_rows, r);
 	return report_fold_rows(r, r->outstanding.data, &r->outstanding.cnt);
 }
 
@@ -365,8 +354,8 @@ int report_rows_by_instance(struct report *r)
 		err = list_tasks(r, &t);
 	if (!err && r->is_inuse)
 		err = list_outstanding(r);
-	if (!err && r->rows.cnt)
-		qsort_r(r->rows.data, r->rows.cnt, sizeof(*r->rows.data), report_compare_rows, r);
+	if (!err)
+		vec_sort_r(&r->rows, report_compare_rows, r);
 	if (!err)
 		err = report_fold_rows(r, r->rows.data, &r->rows.cnt);
 	if (!err && t.has_rest)

@@ -226,7 +226,7 @@ static void put_parts(const struct report *r, const struct report_row *row, stru
 		if (scope) /* most profiles have no scopes */
 			json_text(j, "scope", scope);
 		put_optional(j, r->is_inuse ? "inuse_bytes" : "value", !is_void(r),
-			     r->p->values.data[s->value_first + r->value_type]);
+			     report_sample_value(r, s, r->value_type));
 		json_end(j, '}');
 	}
 	json_end(j, ']');
@@ -249,7 +249,7 @@ static void put_path(const struct report *r, const char *key, int64_t path, stru
 
 static void put_scope(const struct report *r, const struct report_row *row, struct json *j)
 {
-	const struct scope_sums *own = &row->scope.exclusive;
+	const struct report_exclusive *own = &row->scope.exclusive;
 
 	put_path(r, "path", row->scope.path, j);
 	json_format(j, "depth", "%" PRIu32, row->scope.depth);

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* report_labels.c - rows named by a label, a summary of labels, and suggestions when a label or value is missing. */
+/* report_labels.c - rows named by a label, and suggestions when a label or value is missing. */
 
 #include "base/err.h"
 #include "base/names.h"
 #include "report/report.h"
 #include "report/report_rows.h"
-#include "report/report_text.h"
 #include "profile/scope_tree.h"
 #include "profile/thread_pool.h"
 
 #define KEYS_MAX 20
-#define TENANT_KEYS_MAX 2
 #define HINTS_MAX 8
 
 const char *report_sample_thread(const struct report *r, const struct profile_sample *s, char *buf)
@@ -115,16 +113,14 @@ static int check_key(const struct profile *p, const char *key, struct err *why)
 
 static int add_scopes(const struct profile *p, struct scope_tree *t)
 {
-	const struct scope_sums nothing = { 0 };
 	const struct profile_sample *s;
-	int err;
+	uint32_t ignored;
+	int err = 0;
 
-	vec_each(&p->samples, s) {
-		err = scope_tree_add(t, profile_sample_label(p, s, "scope"), &nothing);
-		if (err)
-			return err;
-	}
-	return 0;
+	vec_each(&p->samples, s)
+		if (!err)
+			err = scope_tree_add(t, profile_sample_label(p, s, "scope"), &ignored);
+	return err;
 }
 
 struct paths {
@@ -339,93 +335,4 @@ int report_check(const struct profile *p, const struct report_options *opts, str
 			if (iscntrl((unsigned char)*c))
 				*c = '?';
 	return err;
-}
-
-/* Keys of heaptap itself. */
-static const char *const own_keys[] = { "scope", "thread", "task", "task_state", "pid", "comm" };
-
-static bool is_own(const char *key)
-{
-	return equals_one_of(key, own_keys, ARRAY_CNT(own_keys));
-}
-
-/* The program's own, in order of appearance in the samples that are reported. */
-static size_t find_tenant_keys(const struct report *r, const char *ret[TENANT_KEYS_MAX])
-{
-	const uint32_t *i;
-	size_t cnt = 0;
-
-	vec_each(&r->chosen, i) {
-		const struct profile_sample *s = &r->p->samples.data[*i];
-
-		for (uint32_t k = 0; k < s->label_cnt && cnt < TENANT_KEYS_MAX; k++) {
-			const struct profile_label *l = &r->p->labels.data[s->label_first + k];
-			const char *key = profile_text(r->p, l->key_str);
-
-			if (l->str && !is_own(key) && (!cnt || strcmp(ret[0], key) != 0))
-				ret[cnt++] = key;
-		}
-	}
-	return cnt;
-}
-
-static bool is_tenant(const struct report *r, const struct report_row *row)
-{
-	return row->value && strcmp(strset_get(r->names, row->name), SCOPE_NONE) != 0 &&
-	       (!r->has_unmatched || row != &r->rows.data[r->rows.cnt - 1]);
-}
-
-/* Write as many values as fit in one line. */
-static void put_tenants_of(const struct report *r, const char *key, FILE *out)
-{
-	size_t columns = report_columns(r), used, left = 0;
-	char name[REPORT_FIT_BUF], value[UNITS_BUF];
-	const struct report_row *row;
-	const char *between = "";
-
-	vec_each(&r->rows, row)
-		left += is_tenant(r, row);
-	if (!left)
-		return;
-	used = report_put_name(out, key, 16) + 1;
-	fputc(':', out);
-	vec_each(&r->rows, row) {
-		size_t width;
-
-		if (!is_tenant(r, row))
-			continue;
-		report_fit_name(strset_get(r->names, row->name), 20, name);
-		report_format_value(r, report_value(row), value);
-		width = report_width(name) + strlen(value) + 3;
-		if (between[0] && used + width + (left > 1 ? 12 : 0) > columns)
-			break;
-		fprintf(out, "%s %s %s", between, name, value);
-		used += width;
-		between = ",";
-		left--;
-	}
-	if (left)
-		fprintf(out, ", %zu more", left);
-	fputc('\n', out);
-}
-
-/* The values of each key that hold most; --by label:KEY has all. Left out if memory runs out. */
-void report_put_tenants(const struct report *r, FILE *out)
-{
-	const char *keys[TENANT_KEYS_MAX];
-	size_t cnt = find_tenant_keys(r, keys);
-
-	for (size_t i = 0; i < cnt; i++) {
-		struct report_options o = *r->opts;
-		struct report *by_label;
-
-		o.by = REPORT_BY_LABEL;
-		o.label_key = keys[i];
-		o.sort = REPORT_SORT_INUSE;
-		o.row_cap = 0;
-		if (report_open(r->p, &o, &by_label))
-			continue;
-		put_tenants_of(by_label, keys[i], out);
-		report_close(by_label);
-	}
 }

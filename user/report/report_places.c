@@ -285,7 +285,7 @@ char *report_fit_named(const struct report_named *n, size_t columns, char buf[RE
 		return report_fit_name(n->name, columns, buf);
 	report_fit_name(n->name, columns - width, buf);
 	report_fit_name(n->place, width, place);
-	snprintf(buf + strlen(buf), REPORT_FIT_BUF - strlen(buf), "%s", place);
+	text_add(buf, REPORT_FIT_BUF, "%s", place);
 	return buf;
 }
 
@@ -302,18 +302,16 @@ static int64_t key_of(const struct report *r, const struct report_row *row)
 	struct report_named n;
 	struct report_frame caller;
 	char key[KEY_BUF];
-	int used;
 
 	if (!report_find_place(r, first_sample(r, row), &place))
 		return strset_add(r->names, "(no stack)");
 	report_name_frame(r, &place.frame, &n);
 	report_strip_tier(n.name);
-	used = snprintf(key, sizeof(key), "%s%s (%s)", n.name, n.place,
-			place.hint ? place.hint : "");
+	snprintf(key, sizeof(key), "%s%s (%s)", n.name, n.place, place.hint ? place.hint : "");
 	if (report_next_own(r, first_sample(r, row), &place.behind, &caller)) {
 		report_name_frame(r, &caller, &n);
 		report_strip_tier(n.name);
-		snprintf(key + used, sizeof(key) - (size_t)used, " < %s%s", n.name, n.place);
+		text_add(key, sizeof(key), " < %s%s", n.name, n.place);
 	}
 	return strset_add(r->names, key);
 }
@@ -322,21 +320,17 @@ static int add_stack(const struct report *r, const struct report_row *row, struc
 		     struct report_places *ret)
 {
 	int64_t key = row->sample_cnt ? key_of(r, row) : row->name;
-	const uint64_t *known;
-	struct report_row *into;
-	int err;
+	uint64_t i;
 
-	if (key < 0)
+	if (key < 0 || hmap_add(index, &key, ret->cnt, &i))
 		return -ENOMEM;
-	known = hmap_get(index, &key);
-	if (!known) {
-		err = vec_push(ret, *row);
-		if (!err)
-			ret->data[ret->cnt - 1].row_cnt = 0;
-		return err ? err : hmap_put(index, &key, ret->cnt - 1);
+	if (i < ret->cnt) {
+		report_add_row(&ret->data[i], row);
+		return 0;
 	}
-	into = &ret->data[*known];
-	report_add_row(into, row);
+	if (vec_push(ret, *row))
+		return -ENOMEM;
+	ret->data[i].row_cnt = 0;
 	return 0;
 }
 
@@ -347,11 +341,10 @@ int report_find_places(const struct report *r, struct report_places *ret)
 	int err = 0;
 
 	hmap_init(&index, sizeof(int64_t));
-	vec_each(&r->rows, row) {
-		err = add_stack(r, row, &index, ret);
-		if (err)
-			break;
-	}
+	vec_each(&r->rows, row)
+		if (!err)
+			err = r->opts->by == REPORT_BY_STACK ? add_stack(r, row, &index, ret) :
+							       vec_push(ret, *row);
 	hmap_release(&index);
 	return err;
 }
@@ -423,7 +416,7 @@ static size_t fit_place(const struct report_named_place *p, size_t room, char bu
 		    room)
 			break;
 		whole += is_whole(n, report_fit_named(n, room - used, text)) && whole == i;
-		snprintf(buf + strlen(buf), REPORT_FIT_BUF - strlen(buf), " < %s", text);
+		text_add(buf, REPORT_FIT_BUF, " < %s", text);
 	}
 	return whole;
 }

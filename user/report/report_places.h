@@ -24,7 +24,7 @@ struct report_places {
 	size_t cnt, cap;
 };
 
-/* Group the stacks of r->rows by place, largest first. 0 or -ENOMEM. */
+/* The rows of r, stacks grouped by place. 0 or -ENOMEM. */
 int report_find_places(const struct report *r, struct report_places *ret);
 /* A row of any kind: its name, and for a stack as report_name_place(). */
 void report_name_row(const struct report *r, const struct report_row *row,

@@ -2,41 +2,14 @@
 /*
  * report_rows.c - see report_rows.h.
  *
- * Every sample is charged to exactly one row, so the rows add up to the total to the byte. Error
- * bars come from the samples' own variances if the file has them. In a file of another tool they
- * are inferred from bytes, objects and the sampling period (estimate_variance_from_sums()), if it
- * says that it was sampled by bytes. Variances of independent samples add up.
+ * Every sample is charged to exactly one row, so the rows add up to the total to the byte.
  */
 #include "report/report_rows.h"
 
-#include "report/report_losses.h"
-
-/* Add without undefined behaviour, also for a file that was made to overflow. */
-int64_t report_add_saturating(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (!__builtin_add_overflow(a, b, &sum))
-		return sum;
-	return a < 0 ? INT64_MIN : INT64_MAX;
-}
-
-double report_value(const struct report_row *row)
-{
-	return row->value < INT64_MAX ? (double)row->value :
-					fmax(row->estimate.bytes, PROFILE_VALUE_MAX);
-}
-
-double report_alloc(const struct report_row *row)
-{
-	return row->alloc < INT64_MAX ? (double)row->alloc :
-					fmax(row->alloc_estimate.bytes, PROFILE_VALUE_MAX);
-}
-
-static int64_t value_of(const struct report *r, const struct profile_sample *s, int type)
-{
-	return type < 0 ? 0 : r->p->values.data[s->value_first + type];
-}
+#include "base/hmap.h"
+#include "profile/match_list.h"
+#include "profile/moment.h"
+#include "profile/scope_tree.h"
 
 static const char *unit_of(const struct report *r, int type)
 {
@@ -147,12 +120,6 @@ static void choose_interval(struct report *r)
 	choose_alloc_interval(r);
 }
 
-static void infer_from_sums(const struct report *r, struct estimate *e)
-{
-	e->bytes_variance = estimate_variance_from_sums(e->bytes, e->objects, r->rate_bytes);
-	e->samples = e->bytes_variance > 0 ? llround(e->bytes * e->bytes / e->bytes_variance) : 0;
-}
-
 /* If in-use is known only from a later time than the recording's begin, growth counts from then on. */
 static void choose_growth(struct report *r)
 {
@@ -173,209 +140,168 @@ static void choose_growth(struct report *r)
 			 rec->duration_ns, (double)p->period);
 }
 
-static void add_growth(const struct report *r, const struct profile_sample *s,
-		       struct growth_sums *sums)
+/*
+ * The scope of each sample, and which samples a report covers.
+ *
+ * --scope removes the rest: rows and total are those of the scope, and the head says how much of
+ * the profile it is. --match removes nothing: what does not match becomes one row, so the rows
+ * still add up to the total. Scopes are compared as they are shown; folded, if that was asked for.
+ */
+
+/* What happens to all samples of one scope. */
+enum fate { FATE_CHOSEN, FATE_UNMATCHED, FATE_OUTSIDE };
+
+struct verdict {
+	int64_t path; /* in report.names */
+	enum fate fate;
+};
+
+struct verdicts {
+	VEC(struct verdict) list;
+	struct hmap index; /* string of the label "scope" (0 = none) -> verdict */
+};
+
+static bool needs_scopes(const struct report_options *o)
 {
-	if (r->p->is_history_partial && s->inuse_samples && !s->life_cnt)
-		sums->is_partial = true;
-	for (uint32_t i = 0; i < s->life_cnt; i++)
-		growth_add(&r->growth_plan, sums, &r->p->lives.data[s->life_first + i]);
+	return o->by == REPORT_BY_SCOPE || o->by == REPORT_BY_INSTANCE || o->scope || o->match;
 }
 
-static void add_ages(const struct report *r, const struct profile_sample *s, struct age_sums *sums)
+static int64_t shown_path(struct report *r, const char *path)
 {
-	for (uint32_t i = 0; i < s->age_cnt; i++) {
-		const struct age_part *part = &r->p->ages.data[s->age_first + i];
+	char *folded;
+	int64_t id;
 
-		sums->bytes[part->age_class] += (float)part->bytes;
+	if (!r->opts->folds_repeated)
+		return strset_add(r->names, path);
+	folded = malloc(strlen(path) + 1);
+	if (!folded)
+		return -ENOMEM;
+	scope_path_fold(path, folded);
+	id = strset_add(r->names, folded);
+	free(folded);
+	return id;
+}
+
+static int judge(struct report *r, int64_t label, struct verdict *ret)
+{
+	const struct report_options *o = r->opts;
+	const char *path;
+
+	ret->path = shown_path(r, label ? profile_text(r->p, label) : SCOPE_NONE);
+	if (ret->path < 0)
+		return -ENOMEM;
+	path = strset_get(r->names, ret->path);
+	if (o->scope && !scope_path_is_in(path, o->scope))
+		ret->fate = FATE_OUTSIDE;
+	else if (o->match && !match_list_test(o->match, path))
+		ret->fate = FATE_UNMATCHED;
+	else
+		ret->fate = FATE_CHOSEN;
+	return 0;
+}
+
+static int get_verdict(struct report *r, struct verdicts *v, const struct profile_sample *s,
+		       struct verdict *ret)
+{
+	const struct profile_label *scope = profile_find_label(r->p, s, "scope");
+	int64_t label = scope ? scope->str : 0;
+	uint64_t i;
+	int err = hmap_add(&v->index, &label, v->list.cnt, &i);
+
+	if (!err && i < v->list.cnt) {
+		*ret = v->list.data[i];
+		return 0;
 	}
-	if (s->age_cnt && s->oldest_ns > sums->oldest_ns)
-		sums->oldest_ns = s->oldest_ns;
+	if (!err)
+		err = judge(r, label, ret);
+	return err ? err : vec_push(&v->list, *ret);
 }
 
-static void add_bins(const struct report *r, const struct profile_sample *s, struct bin_sums *sums)
+static int select_one(struct report *r, uint32_t i, enum fate fate)
 {
-	if (!r->has_bins)
-		return;
-	sums->is_known = true;
-	for (uint32_t i = 0; i < s->bin_cnt; i++)
-		bin_sums_add(sums, &r->p->bins.data[s->bin_first + i]);
-	sums->freed_objects += s->freed_objects;
-	sums->freed_bytes += s->freed_bytes;
+	const struct profile_sample *s = &r->p->samples.data[i];
+
+	report_add_sample(r, s, &r->whole);
+	if (fate == FATE_OUTSIDE)
+		return 0;
+	report_add_sample(r, s, &r->total);
+	if (fate == FATE_CHOSEN)
+		return vec_push(&r->chosen, i);
+	report_add_sample(r, s, &r->unmatched);
+	r->has_unmatched = true;
+	return 0;
 }
 
-static struct estimate estimate_of(const struct report *r, const struct profile_sample *s)
+static int select_by_scope(struct report *r)
 {
-	struct estimate e = {
-		.bytes = value_of(r, s, r->value_type),
-		.objects = value_of(r, s, r->objects_type),
-		/* weight of an unseen allocation, whatever the others weigh */
-		.rate_bytes = (double)r->rate_bytes,
-	};
+	struct verdicts known = { 0 };
+	int err = 0;
 
-	if (r->has_samples && r->is_alloc) {
-		e.samples = s->alloc_samples;
-		e.bytes += s->alloc_bytes_beyond;
-		e.bytes_variance = s->alloc_bytes_variance;
-	} else if (r->has_samples) {
-		e.samples = s->inuse_samples;
-		e.bytes_variance = s->inuse_bytes_variance;
-		e.objects_variance = s->inuse_objects_variance;
-	} else if (r->has_interval) {
-		infer_from_sums(r, &e);
+	hmap_init(&known.index, sizeof(int64_t));
+	for (uint32_t i = 0; i < r->p->samples.cnt && !err; i++) {
+		struct verdict v;
+
+		err = get_verdict(r, &known, &r->p->samples.data[i], &v);
+		if (!err)
+			err = vec_push(&r->scopes, v.path);
+		if (!err)
+			err = select_one(r, i, v.fate);
 	}
-	return e;
+	vec_release(&known.list);
+	hmap_release(&known.index);
+	return err;
 }
 
-static struct estimate alloc_estimate_of(const struct report *r, const struct profile_sample *s)
+/* Fill scopes, chosen, unmatched, total and whole; name the unmatched row. */
+static int select_samples(struct report *r)
 {
-	struct estimate e = {
-		.bytes = value_of(r, s, r->alloc_type),
-		.objects = value_of(r, s, r->alloc_objects_type),
-		.rate_bytes = (double)r->rate_bytes,
-	};
+	int err = 0;
 
-	if (r->has_alloc_samples) {
-		e.samples = s->alloc_samples;
-		e.bytes += s->alloc_bytes_beyond;
-		e.bytes_variance = s->alloc_bytes_variance;
-	} else if (r->has_alloc_interval) {
-		infer_from_sums(r, &e);
-	}
-	return e;
+	r->unmatched.name = strset_add(r->names, "(not matched)");
+	if (r->unmatched.name < 0)
+		return -ENOMEM;
+	if (needs_scopes(r->opts))
+		err = select_by_scope(r);
+	else
+		for (uint32_t i = 0; i < r->p->samples.cnt && !err; i++)
+			err = select_one(r, i, FATE_CHOSEN);
+	r->unmatched.cumulative = r->unmatched.value;
+	report_set_exclusive(&r->unmatched);
+	return err;
 }
 
-void report_add_sample(const struct report *r, const struct profile_sample *s,
-		       struct report_row *row)
+const char *report_sample_scope(const struct report *r, const struct profile_sample *s)
 {
-	struct estimate e = estimate_of(r, s), alloc = alloc_estimate_of(r, s);
-	const struct estimate pinned = { .samples = s->inuse_samples,
-					 .bytes = value_of(r, s, r->pinned_type),
-					 .bytes_variance = s->pinned_bytes_variance };
-
-	row->value = report_add_saturating(row->value, value_of(r, s, r->value_type));
-	row->objects = report_add_saturating(row->objects, value_of(r, s, r->objects_type));
-	row->alloc = report_add_saturating(row->alloc, value_of(r, s, r->alloc_type));
-	row->alloc_objects =
-		report_add_saturating(row->alloc_objects, value_of(r, s, r->alloc_objects_type));
-	estimate_merge(&row->estimate, &e);
-	estimate_merge(&row->alloc_estimate, &alloc);
-	estimate_merge(&row->pinned, &pinned);
-	add_growth(r, s, &row->growth);
-	add_ages(r, s, &row->ages);
-	add_bins(r, s, &row->bins);
+	return strset_get(r->names, r->scopes.data[s - r->p->samples.data]);
 }
 
-bool report_interval(const struct report *r, const struct report_row *row, double *ret_low,
-		     double *ret_high)
+static struct report_row row_of(const struct estimate *e)
 {
-	if (!r->has_interval || isnan(row->estimate.bytes_variance))
-		return false;
-	estimate_interval(&row->estimate, ret_low, ret_high);
-	return true;
+	return (struct report_row){ .value = profile_value(e->bytes),
+				    .objects = profile_value(e->objects),
+				    .estimate = *e };
 }
 
-bool report_alloc_interval(const struct report *r, const struct report_row *row, double *ret_low,
-			   double *ret_high)
+static void set_moments(struct report *r)
 {
-	const struct estimate *e = &row->alloc_estimate;
+	struct estimate peak;
 
-	if (!r->has_alloc_interval || row->task.has_no_alloc || isnan(e->bytes_variance))
-		return false;
-	estimate_interval(e, ret_low, ret_high);
-	return true;
-}
-
-void report_add_row(struct report_row *into, const struct report_row *row)
-{
-	into->value = report_add_saturating(into->value, row->value);
-	into->objects = report_add_saturating(into->objects, row->objects);
-	into->alloc = report_add_saturating(into->alloc, row->alloc);
-	into->alloc_objects = report_add_saturating(into->alloc_objects, row->alloc_objects);
-	estimate_merge(&into->estimate, &row->estimate);
-	estimate_merge(&into->alloc_estimate, &row->alloc_estimate);
-	estimate_merge(&into->pinned, &row->pinned);
-	growth_merge(&into->growth, &row->growth);
-	age_merge(&into->ages, &row->ages);
-	bin_sums_merge(&into->bins, &row->bins);
-	into->task.has_no_alloc =
-		row->task.has_no_alloc && (!into->row_cnt || into->task.has_no_alloc);
-	into->row_cnt++;
-}
-
-struct scope_sums report_sums_of_row(const struct report_row *row)
-{
-	return (struct scope_sums){ .bytes = row->value,
-				    .objects = row->objects,
-				    .alloc_bytes = row->alloc,
-				    .alloc_objects = row->alloc_objects,
-				    .estimate = row->estimate,
-				    .alloc_estimate = row->alloc_estimate,
-				    .pinned = row->pinned,
-				    .growth = row->growth,
-				    .ages = row->ages };
-}
-
-static bool has_lives(const struct growth_sums *s)
-{
-	for (size_t w = 0; w < GROWTH_WINDOW_CNT; w++)
-		if (s->mean_bytes[w] > 0)
-			return true;
-	return false;
-}
-
-/* The history knows no tasks: see record/profile_build.c. A row that held nothing at any moment is unknown. */
-bool report_growth(const struct report *r, const struct report_row *row, size_t row_cnt,
-		   struct growth *ret)
-{
-	const struct growth_sums *s = &row->growth;
-
-	*ret = (struct growth){ 0 };
-	if (r->opts->by == REPORT_BY_INSTANCE || report_is_by_class(r->opts) || !r->is_inuse ||
-	    r->is_unknown || !r->p->moments_ns.cnt ||
-	    (r->growth_plan.is_known && !s->is_partial && !has_lives(s)))
-		return false;
-	growth_judge(&r->growth_plan, &row->growth, row_cnt, ret);
-	return ret->has_rate;
-}
-
-void report_rank_growth(const struct report *r, struct report_row *row)
-{
-	static const int ranks[] = { [GROWTH_GROWS] = 0, [GROWTH_UNKNOWN] = 1, [GROWTH_STEADY] = 2 };
-	struct growth g;
-
-	row->growth_bytes_per_s = report_growth(r, row, 1, &g) ? g.bytes_per_s : 0;
-	row->growth_rank = ranks[g.verdict];
-}
-
-void report_rank(const struct report *r, struct report_row *row)
-{
-	if (r->opts->sort == REPORT_SORT_GROWTH)
-		report_rank_growth(r, row);
-	else if (r->opts->sort == REPORT_SORT_TEMPORARY)
-		row->temporary_objects = bin_temporary_objects(&row->bins);
+	if (!report_is_at_end(r))
+		r->end = row_of(&r->p->moment.end);
+	if (profile_peak(r->p, &peak))
+		r->at_peak = row_of(&peak);
 }
 
 /* Find or make the row with this name. index_by_name: id of name -> index of row. */
 static int get_row(struct report *r, struct hmap *index_by_name, const char *name, size_t *ret)
 {
 	struct report_row row = { .name = strset_add(r->names, name) };
-	const uint64_t *known;
 	int err;
 
 	if (row.name < 0)
 		return -ENOMEM;
-	known = hmap_get(index_by_name, &row.name);
-	if (known) {
-		*ret = *known;
-		return 0;
-	}
-	err = vec_push(&r->rows, row);
-	if (!err)
-		err = hmap_put(index_by_name, &row.name, r->rows.cnt - 1);
-	if (!err)
-		*ret = r->rows.cnt - 1;
-	return err;
+	err = hmap_add(index_by_name, &row.name, r->rows.cnt, ret);
+	return err || *ret < r->rows.cnt ? err : vec_push(&r->rows, row);
 }
 
 /* Add a sample to every function on its stack, once each however often it is there. */
@@ -398,8 +324,8 @@ static int add_cumulative(struct report *r, struct hmap *index_by_name, uint32_t
 		if (row->seen == sample + 1)
 			continue;
 		row->seen = sample + 1;
-		row->cumulative =
-			report_add_saturating(row->cumulative, value_of(r, s, r->value_type));
+		row->cumulative = report_add_saturating(row->cumulative,
+							report_sample_value(r, s, r->value_type));
 	}
 	return 0;
 }
@@ -479,9 +405,7 @@ static int rows_by_stack(struct report *r)
 	for (size_t k = 0; k < r->chosen.cnt; k++)
 		if (vec_push(&r->order, r->chosen.data[k]))
 			return -ENOMEM;
-	if (r->order.cnt)
-		qsort_r(r->order.data, r->order.cnt, sizeof(*r->order.data), compare_stacks,
-			(void *)r->p);
+	vec_sort_r(&r->order, compare_stacks, r->p);
 	for (uint32_t i = 0; i < r->order.cnt; i++) {
 		const struct profile_sample *s = &r->p->samples.data[r->order.data[i]];
 		struct report_row *last;
@@ -500,73 +424,179 @@ static int rows_by_stack(struct report *r)
 	return 0;
 }
 
-static int compare_largest(int64_t x, int64_t y)
+/*
+ * The rows by age, lifetime and size: what is in use by its age, and what was allocated by its lifetime or size.
+ *
+ * Each sample is divided among the classes of its blocks. Its value is in whole bytes, the parts
+ * are not. So the running sum up to each class is rounded, and the rows add up to the total to the
+ * byte.
+ *
+ * Blocks that are not freed have no lifetime: they have lived at least their age, and may live on.
+ * They are a row of their own, so that nobody takes the lifetimes of freed blocks for those of all
+ * blocks.
+ */
+
+/* The last two classes of any kind. */
+#define NOT_FREED HT_BIN_CNT
+#define NOT_KNOWN (HT_BIN_CNT + 1)
+#define CLASS_CNT (HT_BIN_CNT + 2)
+_Static_assert(AGE_CLASS_CNT <= HT_BIN_CNT, "ages and bins have room in one table");
+
+/* A sample while it is divided. */
+struct division {
+	struct report_row whole;
+	struct estimate sum; /* of the parts so far; given to rows so far: */
+	int64_t bytes, objects;
+};
+
+static struct division divide(const struct report *r, const struct profile_sample *s)
 {
-	return x > y ? -1 : x < y;
+	struct division d = { 0 };
+
+	report_add_sample(r, s, &d.whole);
+	return d;
 }
 
-int report_compare_rows(const void *a, const void *b, void *ctx)
+/* Round, up to the value of the sample: a file may have any values as parts. */
+static int64_t rounded(double sum, int64_t whole)
 {
-	const struct report *r = ctx;
-	const struct report_row *x = a, *y = b;
-	int order = 0;
+	return sum < (double)whole ? llround(sum) : whole;
+}
 
-	if (report_is_by_class(r->opts))
-		return (x->class_rank > y->class_rank) - (x->class_rank < y->class_rank);
-	switch (r->opts->sort) {
-	case REPORT_SORT_INUSE:
-		if (r->is_unknown)
-			order = compare_largest(x->alloc, y->alloc);
-		break;
-	case REPORT_SORT_OBJECTS:
-		order = compare_largest(x->objects, y->objects);
-		break;
-	case REPORT_SORT_ALLOC:
-		order = compare_largest(x->alloc, y->alloc);
-		break;
-	case REPORT_SORT_GROWTH:
-		order = x->growth_rank - y->growth_rank;
-		if (!order)
-			order = (x->growth_bytes_per_s < y->growth_bytes_per_s) -
-				(x->growth_bytes_per_s > y->growth_bytes_per_s);
-		break;
-	case REPORT_SORT_TEMPORARY:
-		order = (x->temporary_objects < y->temporary_objects) -
-			(x->temporary_objects > y->temporary_objects);
-		break;
-	case REPORT_SORT_PINNED:
-		order = (x->pinned.bytes < y->pinned.bytes) - (x->pinned.bytes > y->pinned.bytes);
-		break;
-	case REPORT_SORT_NAME:
-		order = strcmp(strset_get(r->names, x->name), strset_get(r->names, y->name));
-		break;
+static void give(struct division *d, struct report_row *row, const struct estimate *part,
+		 int64_t bytes_to, int64_t objects_to)
+{
+	struct estimate e = *part;
+
+	e.rate_bytes = d->whole.estimate.rate_bytes;
+	row->value = report_add_saturating(row->value, bytes_to - d->bytes);
+	row->objects = report_add_saturating(row->objects, objects_to - d->objects);
+	estimate_merge(&row->estimate, &e);
+	estimate_merge(&d->sum, part);
+	d->bytes = bytes_to;
+	d->objects = objects_to;
+}
+
+static void give_part(struct division *d, struct report_row *row, const struct estimate *part)
+{
+	give(d, row, part, rounded(d->sum.bytes + part->bytes, d->whole.value),
+	     rounded(d->sum.objects + part->objects, d->whole.objects));
+}
+
+/* Give what remains. */
+static void give_rest(struct division *d, struct report_row *row)
+{
+	struct estimate rest = d->whole.estimate;
+
+	if (d->objects && d->objects == d->whole.objects && d->bytes == d->whole.value)
+		return;
+	estimate_subtract(&rest, &d->sum);
+	if (isnan(d->sum.bytes_variance))
+		rest.bytes_variance = NAN;
+	give(d, row, &rest, d->whole.value, d->whole.objects);
+}
+
+static void divide_by_age(const struct report *r, const struct profile_sample *s,
+			  struct report_row *rows)
+{
+	struct division d = divide(r, s);
+
+	for (uint32_t i = 0; i < s->age_cnt; i++) {
+		const struct age_part *part = &r->p->ages.data[s->age_first + i];
+		const struct estimate e = { .samples = part->samples,
+					    .bytes = part->bytes,
+					    .bytes_variance = part->bytes_variance,
+					    .objects = part->objects,
+					    .objects_variance = part->objects_variance };
+
+		if (i + 1 < s->age_cnt)
+			give_part(&d, &rows[part->age_class], &e);
+		else
+			give(&d, &rows[part->age_class], &e, d.whole.value, d.whole.objects);
 	}
-	if (!order)
-		order = compare_largest(x->value, y->value);
-	if (!order)
-		order = compare_largest(x->cumulative, y->cumulative);
-	if (!order)
-		order = compare_largest(x->alloc, y->alloc);
-	if (!order)
-		order = strcmp(strset_get(r->names, x->name), strset_get(r->names, y->name));
-	return order ? order :
-		       (x->sample_first > y->sample_first) - (x->sample_first < y->sample_first);
+	give_rest(&d, &rows[NOT_KNOWN]);
 }
 
-int report_fold_rows(struct report *r, struct report_row *rows, size_t *cnt)
+/* Give what was freed at an unknown time. */
+static void give_freed(struct division *d, const struct profile_sample *s, struct report_row *row)
 {
-	struct report_row other = { .name = strset_add(r->names, "(other)") };
-	size_t cap = r->opts->row_cap;
+	struct estimate part = { .bytes = fmax(0, s->freed_bytes - d->sum.bytes),
+				 .objects = fmax(0, s->freed_objects - d->sum.objects),
+				 .bytes_variance = NAN };
 
-	if (other.name < 0)
-		return -ENOMEM;
-	if (!cap || *cnt <= cap)
-		return 0;
-	for (size_t i = cap; i < *cnt; i++)
-		report_add_row(&other, &rows[i]);
-	rows[cap] = other;
-	*cnt = cap + 1;
+	/* less is left by rounding */
+	if (part.bytes >= 1 || part.objects >= 1)
+		give_part(d, row, &part);
+}
+
+static void divide_by_bin(const struct report *r, const struct profile_sample *s,
+			  struct report_row *rows)
+{
+	bool is_by_size = r->opts->by == REPORT_BY_SIZE;
+	bool is_since = r->p->recording.inuse == RECORDING_INUSE_SINCE;
+	struct division d = divide(r, s);
+
+	for (uint32_t i = 0; i < s->bin_cnt; i++) {
+		const struct bin_part *part = &r->p->bins.data[s->bin_first + i];
+		const struct estimate e = { .samples = part->samples,
+					    .bytes = part->bytes,
+					    .bytes_variance = part->bytes_variance,
+					    .objects = part->objects };
+
+		if ((part->bin < HT_BIN_LIFE) == is_by_size)
+			give_part(&d, &rows[part->bin], &e);
+	}
+	if (!is_by_size)
+		give_freed(&d, s, &rows[NOT_KNOWN]);
+	/* frees before that time were not seen, so a missing free is no life that goes on */
+	give_rest(&d, &rows[is_by_size || is_since ? NOT_KNOWN : NOT_FREED]);
+}
+
+static const char *class_name(const struct report *r, uint32_t c, char buf[AGE_NAME_BUF])
+{
+	_Static_assert(AGE_NAME_BUF >= BIN_NAME_BUF, "room for either");
+
+	if (c == NOT_KNOWN)
+		return "(not known)";
+	if (c == NOT_FREED)
+		return "(not freed)";
+	return r->opts->by == REPORT_BY_AGE ? age_class_name(c, buf) : bin_name(c, buf);
+}
+
+/* By age: oldest first; else in class order. */
+static int push_rows(struct report *r, struct report_row *rows)
+{
+	char name[AGE_NAME_BUF];
+
+	for (uint32_t c = 0; c < CLASS_CNT; c++) {
+		struct report_row *row = &rows[c];
+
+		if (!row->value && !row->objects && !row->estimate.samples)
+			continue;
+		row->class_rank = r->opts->by == REPORT_BY_AGE && c < AGE_CLASS_CNT ?
+					  AGE_CLASS_CNT - 1 - c :
+					  c;
+		row->name = strset_add(r->names, class_name(r, c, name));
+		if (row->name < 0 || vec_push(&r->rows, *row))
+			return -ENOMEM;
+	}
 	return 0;
+}
+
+static int rows_by_class(struct report *r)
+{
+	struct report_row rows[CLASS_CNT] = { 0 };
+	const uint32_t *i;
+
+	vec_each(&r->chosen, i) {
+		const struct profile_sample *s = &r->p->samples.data[*i];
+
+		if (r->opts->by == REPORT_BY_AGE)
+			divide_by_age(r, s, rows);
+		else
+			divide_by_bin(r, s, rows);
+	}
+	return push_rows(r, rows);
 }
 
 static int make_rows(struct report *r)
@@ -583,11 +613,9 @@ static int make_rows(struct report *r)
 		err = rows_by_stack(r);
 		break;
 	case REPORT_BY_AGE:
-		err = report_rows_by_age(r);
-		break;
 	case REPORT_BY_LIFETIME:
 	case REPORT_BY_SIZE:
-		err = report_rows_by_bin(r);
+		err = rows_by_class(r);
 		break;
 	default:
 		err = rows_by_name(r);
@@ -595,8 +623,8 @@ static int make_rows(struct report *r)
 	if (!err)
 		vec_each(&r->rows, row)
 			report_rank(r, row);
-	if (!err && r->rows.cnt)
-		qsort_r(r->rows.data, r->rows.cnt, sizeof(*r->rows.data), report_compare_rows, r);
+	if (!err)
+		vec_sort_r(&r->rows, report_compare_rows, r);
 	if (err || report_is_screen(r->opts))
 		return err;
 	return report_fold_rows(r, r->rows.data, &r->rows.cnt);
@@ -617,14 +645,14 @@ int report_open(const struct profile *p, const struct report_options *opts, stru
 	r->is_lossy = p->recording.is_known ? p->recording.is_lossy : report_has_losses(p);
 	r->lacks_stacks = (opts->by == REPORT_BY_STACK || opts->by == REPORT_BY_FUNCTION ||
 			   opts->by == REPORT_BY_MODULE) &&
-			  report_lacks_stacks(p);
+			  report_lacks(p, REPORT_LACKS_STACKS);
 	choose_types(r);
 	choose_interval(r);
 	choose_growth(r);
 	err = strset_new(&r->names);
 	if (!err)
-		err = report_select(r);
-	report_set_moments(r);
+		err = select_samples(r);
+	set_moments(r);
 	if (!err)
 		err = make_rows(r);
 	if (!err && r->has_unmatched)

@@ -15,14 +15,15 @@
 #include "profile/estimate.h"
 #include "profile/growth.h"
 #include "profile/profile.h"
-#include "profile/scope_tree.h"
 #include "report/options.h"
 
 /* By scope: a row's place in the tree, and its part without scopes below. */
 struct report_scope {
 	uint32_t depth;
 	int64_t path; /* in report.names; 0 = not a scope */
-	struct scope_sums exclusive;
+	struct report_exclusive {
+		int64_t bytes, objects, alloc_bytes, alloc_objects;
+	} exclusive;
 };
 
 enum report_state { REPORT_STATE_UNKNOWN, REPORT_STATE_LIVE, REPORT_STATE_EXITED };
@@ -141,27 +142,38 @@ const char *report_sample_scope(const struct report *r, const struct profile_sam
 
 bool report_has_scopes(const struct profile *p);
 
-/* report_moment.c: is the report of the end of the recording? And the total of the end in any case: what is resident, and
- * what the process holds, is of the end. */
-bool report_is_at_end(const struct report *r);
-const struct report_row *report_end_total(const struct report *r);
-void report_set_moments(struct report *r);
+/* Is the report of the end of the recording? */
+static inline bool report_is_at_end(const struct report *r)
+{
+	return r->p->moment.at == PROFILE_AT_END;
+}
+/* The total of the end in any case: what is resident, and what the process holds, is of the end. */
+static inline const struct report_row *report_end_total(const struct report *r)
+{
+	return report_is_at_end(r) ? &r->total : &r->end;
+}
 
-/* Fill scopes, chosen, unmatched, total and whole; name the unmatched row. */
-int report_select(struct report *r);
 int report_rows_by_scope(struct report *r);
 int report_rows_by_instance(struct report *r);
-int report_rows_by_age(struct report *r);
-int report_rows_by_bin(struct report *r); /* by lifetime or size */
 /* Are rows classes of age, lifetime or size? */
 bool report_is_by_class(const struct report_options *opts);
 
+/* report_sums.c */
+
 int64_t report_add_saturating(int64_t a, int64_t b);
+/* A value of a sample; 0 of a type that there is not. */
+static inline int64_t report_sample_value(const struct report *r, const struct profile_sample *s,
+					  int type)
+{
+	return type < 0 ? 0 : r->p->values.data[s->value_first + (uint32_t)type];
+}
 /* The value, and what was allocated, to be shown: also where they are beyond what the row's members can hold. */
 double report_value(const struct report_row *row);
 double report_alloc(const struct report_row *row);
 void report_add_sample(const struct report *r, const struct profile_sample *s,
 		       struct report_row *row);
+/* What a sample held at the end, whatever the moment of the report. */
+struct estimate report_end_of(const struct report *r, uint32_t sample);
 /* 95 % interval of the row's value; false: not known. */
 bool report_interval(const struct report *r, const struct report_row *row, double *ret_low,
 		     double *ret_high);
@@ -176,13 +188,38 @@ bool report_temporary(const struct report *r, const struct report_row *row, stru
 /* Fill in what rows are compared by with REPORT_SORT_GROWTH and REPORT_SORT_TEMPORARY. */
 void report_rank(const struct report *r, struct report_row *row);
 void report_rank_growth(const struct report *r, struct report_row *row);
-struct scope_sums report_sums_of_row(const struct report_row *row);
+/* Its exclusive part is what it has now. */
+void report_set_exclusive(struct report_row *row);
 /* Also adds to row_cnt. */
 void report_add_row(struct report_row *into, const struct report_row *row);
 /* Sum up rows beyond opts->row_cap into one, "(other)". */
 int report_fold_rows(struct report *r, struct report_row *rows, size_t *cnt);
 /* Largest first, by opts->sort; for qsort_r() with the report as context. */
 int report_compare_rows(const void *a, const void *b, void *ctx);
+
+/*
+ * Losses are the nonzero counters of the ledger (comments "ledger: NAME N (meaning)"), except those
+ * that another line of the report tells. An unknown counter counts as a loss.
+ */
+#define REPORT_LEDGER "ledger: " /* prefix of such comments */
+
+struct report_loss {
+	unsigned long long cnt;
+	const char *text; /* in the profile: "cut_no_row 3 (stacks cut: no unwind row)" */
+	const char *meaning; /* its end: "stacks cut: no unwind row)" */
+};
+
+/* Return the number of kinds of losses; *ret_largest: the largest one. */
+size_t report_find_losses(const struct profile *p, struct report_loss *ret_largest);
+bool report_has_losses(const struct profile *p);
+
+enum report_lack {
+	REPORT_LACKS_STACKS, /* of samples: sums are right, and no row of stacks is */
+	REPORT_LACKS_BLOCKS, /* there was no room for them: what is in use is a lower bound */
+	REPORT_LACKS_LIVING, /* processes are not in it from their beginning: sums are lower bounds */
+	REPORT_LACKS_PROCESSES, /* ... or not at all, for they ended before they were tapped */
+};
+bool report_lacks(const struct profile *p, enum report_lack what);
 
 /* Is it text that fits a screen? Such text chooses its rows itself, so report_fold_rows() leaves them. */
 static inline bool report_is_screen(const struct report_options *o)
@@ -195,8 +232,7 @@ int report_write_text(const struct report *r, FILE *out);
 /* By growth, temporary blocks or pinned memory; at most row_cap rows, 0 = all. */
 int report_write_ranked(const struct report *r, size_t row_cap, FILE *out);
 int report_write_json(const struct report *r, FILE *out);
-int report_write_heap(const struct report *r, FILE *out); /* by stack, all rows */
-int report_write_heap_v2(const struct report *r, FILE *out); /* the same */
+int report_write_heap(const struct report *r, FILE *out); /* of both formats; by stack, all rows */
 int report_write_html(const struct report *r, FILE *out); /* the same */
 
 #endif

@@ -22,24 +22,39 @@ struct view {
 	struct hmap cut; /* paths that opts->match has removed a part of */
 };
 
-static int add_samples(const struct report *r, struct scope_tree *t)
+static int add_samples(struct view *v)
 {
+	const struct report *r = v->r;
 	const uint32_t *i;
 
 	vec_each(&r->chosen, i) {
 		const struct profile_sample *s = &r->p->samples.data[*i];
-		struct report_row row = { 0 };
-		struct scope_sums sums;
-		int err;
+		uint32_t node;
+		int err = scope_tree_add(v->tree, report_sample_scope(r, s), &node);
 
-		report_add_sample(r, s, &row);
-		sums = report_sums_of_row(&row);
-		sums.bins = &row.bins;
-		err = scope_tree_add(t, report_sample_scope(r, s), &sums);
+		while (!err && v->rows.cnt < v->tree->nodes.cnt)
+			err = vec_push(&v->rows, (struct report_row){ 0 });
 		if (err)
 			return err;
+		report_add_sample(r, s, &v->rows.data[node]);
 	}
 	return 0;
+}
+
+/* Add what lies below to what each scope has itself. A node is behind its parent. */
+static void sum_up(struct view *v)
+{
+	struct report_row *row;
+
+	vec_each(&v->rows, row)
+		report_set_exclusive(row);
+	for (size_t i = v->rows.cnt; i-- > 0;) {
+		uint32_t parent = v->tree->nodes.data[i].parent;
+
+		if (parent != SCOPE_NO_NODE)
+			report_add_row(&v->rows.data[parent], &v->rows.data[i]);
+		v->rows.data[i].row_cnt = 0; /* it is no "(other)" */
+	}
 }
 
 static int add_peaks(const struct report *r, struct scope_tree *t)
@@ -89,43 +104,36 @@ static int find_cut(struct view *v)
 	return 0;
 }
 
-/* Only for a scope that is shown whole: the peak of a part is not known. */
+/* Only for a scope that is shown whole: the peak of a part is not known. Of several that were folded into one it is at least
+ * what they have now. */
 static void set_peak(const struct view *v, const struct scope_node *n, struct report_row *row)
 {
+	bool is_minimum = n->peak_cnt > 1, was_higher = !is_minimum || n->peak_bytes >= row->value;
+
 	if (!n->peak_cnt || hmap_get(&v->cut, &row->scope.path))
 		return;
 	row->peak = (struct report_peak){ .is_known = true,
-					  .is_minimum = n->peak_cnt > 1,
-					  .bytes = n->peak_bytes,
-					  .time_ns = n->peak_time_ns };
+					  .is_minimum = is_minimum,
+					  .bytes = was_higher ? n->peak_bytes : row->value,
+					  .time_ns = was_higher ? n->peak_time_ns : 0 };
 }
 
-static int make_row(struct view *v, uint32_t node)
+static int name_row(struct view *v, uint32_t node)
 {
 	const struct scope_node *n = &v->tree->nodes.data[node];
-	struct report_row row = { .value = n->inclusive.bytes,
-				  .objects = n->inclusive.objects,
-				  .alloc = n->inclusive.alloc_bytes,
-				  .alloc_objects = n->inclusive.alloc_objects,
-				  .estimate = n->inclusive.estimate,
-				  .alloc_estimate = n->inclusive.alloc_estimate,
-				  .pinned = n->inclusive.pinned,
-				  .growth = n->inclusive.growth,
-				  .ages = n->inclusive.ages,
-				  .bins = n->bins };
+	struct report_row *row = &v->rows.data[node];
 	char *path = scope_tree_path(v->tree, node);
 
 	if (!path)
 		return -ENOMEM;
-	row.name = strset_add(v->r->names, strset_get(v->tree->names, n->name_str));
-	row.scope.path = strset_add(v->r->names, path);
-	row.scope.exclusive = n->exclusive;
+	row->name = strset_add(v->r->names, strset_get(v->tree->names, n->name_str));
+	row->scope.path = strset_add(v->r->names, path);
 	free(path);
-	if (row.name < 0 || row.scope.path < 0)
+	if (row->name < 0 || row->scope.path < 0)
 		return -ENOMEM;
-	set_peak(v, n, &row);
-	report_rank(v->r, &row);
-	return vec_push(&v->rows, row);
+	set_peak(v, n, row);
+	report_rank(v->r, row);
+	return 0;
 }
 
 static size_t parent_slot(const struct view *v, uint32_t node)
@@ -166,12 +174,6 @@ static int compare_sizes(const void *a, const void *b, void *ctx)
 	return x < y ? -1 : x > y;
 }
 
-static void sort_nodes(struct view *v, int (*compare)(const void *, const void *, void *))
-{
-	if (v->order.cnt)
-		qsort_r(v->order.data, v->order.cnt, sizeof(*v->order.data), compare, v);
-}
-
 static int choose_shown(struct view *v)
 {
 	size_t cap = v->r->opts->row_cap, cnt = v->tree->nodes.cnt;
@@ -181,7 +183,7 @@ static int choose_shown(struct view *v)
 	for (uint32_t i = 0; i < cnt; i++)
 		if (vec_push(&v->order, i) || vec_push(&v->is_shown, !cap))
 			return -ENOMEM;
-	sort_nodes(v, compare_sizes);
+	vec_sort_r(&v->order, compare_sizes, v);
 	for (size_t i = 0; i < cap && i < cnt; i++)
 		v->is_shown.data[v->order.data[i]] = true;
 	/* A part is larger than the whole only where values are negative. */
@@ -198,7 +200,7 @@ static int find_children(struct view *v)
 {
 	size_t k = 0;
 
-	sort_nodes(v, compare_brothers);
+	vec_sort_r(&v->order, compare_brothers, v);
 	for (size_t slot = 0; slot <= v->tree->nodes.cnt + 1; slot++) {
 		while (k < v->order.cnt && parent_slot(v, v->order.data[k]) < slot)
 			k++;
@@ -228,7 +230,7 @@ static int emit_children(struct view *v, size_t slot, uint32_t depth)
 	if (err || !other.row_cnt || (slot && v->r->rows.cnt == row_cnt))
 		return err;
 	other.scope.depth = depth;
-	other.scope.exclusive = report_sums_of_row(&other);
+	report_set_exclusive(&other);
 	return vec_push(&v->r->rows, other);
 }
 
@@ -261,18 +263,17 @@ int report_rows_by_scope(struct report *r)
 	int err = scope_tree_init(&tree, r->opts->folds_repeated);
 
 	if (!err)
-		err = add_samples(r, &tree);
+		err = add_samples(&v);
 	if (!err)
 		err = add_peaks(r, &tree);
-	if (!err)
-		scope_tree_finish(&tree);
+	sum_up(&v);
 	if (!err && r->opts->scope)
 		err = scope_tree_find(&tree, r->opts->scope, &v.root);
 	hmap_init(&v.cut, sizeof(int64_t));
 	if (!err)
 		err = find_cut(&v);
 	for (uint32_t i = 0; i < tree.nodes.cnt && !err; i++)
-		err = make_row(&v, i);
+		err = name_row(&v, i);
 	if (!err)
 		err = choose_shown(&v);
 	if (!err)

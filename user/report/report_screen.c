@@ -20,6 +20,7 @@
 #define SECOND_INDENT 6
 #define RANK_COLUMNS 4
 #define TREE_INDENT 2
+#define TENANT_KEYS_MAX 2
 
 struct screen {
 	const struct report *r;
@@ -407,6 +408,100 @@ static bool is_none(const struct report *r, const struct report_row *row)
 	return row->scope.path && !strcmp(strset_get(r->names, row->scope.path), SCOPE_NONE);
 }
 
+static const char *const own_keys[] = { "scope", "thread", "task", "task_state", "pid", "comm" };
+
+static bool is_key_of_heaptap(const char *key)
+{
+	for (size_t i = 0; i < sizeof(own_keys) / sizeof(*own_keys); i++)
+		if (!strcmp(key, own_keys[i]))
+			return true;
+	return false;
+}
+
+/* The program's own, in order of appearance in the samples that are reported. */
+static size_t find_tenant_keys(const struct report *r, const char *ret[TENANT_KEYS_MAX])
+{
+	const uint32_t *i;
+	size_t cnt = 0;
+
+	vec_each(&r->chosen, i) {
+		const struct profile_sample *s = &r->p->samples.data[*i];
+
+		for (uint32_t k = 0; k < s->label_cnt && cnt < TENANT_KEYS_MAX; k++) {
+			const struct profile_label *l = &r->p->labels.data[s->label_first + k];
+			const char *key = profile_text(r->p, l->key_str);
+
+			if (l->str && !is_key_of_heaptap(key) && (!cnt || strcmp(ret[0], key) != 0))
+				ret[cnt++] = key;
+		}
+	}
+	return cnt;
+}
+
+static bool is_tenant(const struct report *r, const struct report_row *row)
+{
+	return row->value && strcmp(strset_get(r->names, row->name), SCOPE_NONE) != 0 &&
+	       (!r->has_unmatched || row != &r->rows.data[r->rows.cnt - 1]);
+}
+
+/* Write as many values as fit in one line. */
+static void put_tenants_of(const struct report *r, const char *key, FILE *out)
+{
+	size_t columns = report_columns(r), used, left = 0;
+	char name[REPORT_FIT_BUF], value[UNITS_BUF];
+	const struct report_row *row;
+	const char *between = "";
+
+	vec_each(&r->rows, row)
+		left += is_tenant(r, row);
+	if (!left)
+		return;
+	used = report_put_name(out, key, 16) + 1;
+	fputc(':', out);
+	vec_each(&r->rows, row) {
+		size_t width;
+
+		if (!is_tenant(r, row))
+			continue;
+		report_fit_name(strset_get(r->names, row->name), 20, name);
+		report_format_value(r, report_value(row), value);
+		width = report_width(name) + strlen(value) + 3;
+		if (between[0] && used + width + (left > 1 ? 12 : 0) > columns)
+			break;
+		fprintf(out, "%s %s %s", between, name, value);
+		used += width;
+		between = ",";
+		left--;
+	}
+	if (left)
+		fprintf(out, ", %zu more", left);
+	fputc('\n', out);
+}
+
+/*
+ * A line for each of the program's own labels: "tenant: a 12.0 MiB, b 3.40 MiB, 17 more", the values that hold most;
+ * --by label:KEY has all. Left out if memory runs out.
+ */
+static void put_tenants(const struct report *r, FILE *out)
+{
+	const char *keys[TENANT_KEYS_MAX];
+	size_t cnt = find_tenant_keys(r, keys);
+
+	for (size_t i = 0; i < cnt; i++) {
+		struct report_options o = *r->opts;
+		struct report *by_label;
+
+		o.by = REPORT_BY_LABEL;
+		o.label_key = keys[i];
+		o.sort = REPORT_SORT_INUSE;
+		o.row_cap = 0;
+		if (report_open(r->p, &o, &by_label))
+			continue;
+		put_tenants_of(by_label, keys[i], out);
+		report_close(by_label);
+	}
+}
+
 void report_put_tree(const struct report *r, struct report_marks *marks, FILE *out)
 {
 	const struct report_row *left = &r->outstanding_total;
@@ -418,7 +513,7 @@ void report_put_tree(const struct report *r, struct report_marks *marks, FILE *o
 			report_put_wrapped("No sample has a scope: the program has none (see "
 					   "heaptap/scope.h).",
 					   2, report_columns(r), out);
-		report_put_tenants(r, out);
+		put_tenants(r, out);
 		return;
 	}
 	if (!r->rows.data[0].task.is_task)
@@ -450,8 +545,8 @@ int report_put_screen_rows(const struct report *r, size_t line_cap, struct repor
 		s.unmatched = &r->rows.data[r->rows.cnt - 1];
 		list.cnt--;
 	}
-	if (!err && list.cnt)
-		qsort_r(list.data, list.cnt, sizeof(*list.data), by_emptiness, (void *)r);
+	if (!err)
+		vec_sort_r(&list, by_emptiness, r);
 	s.rows = list.data;
 	s.cnt = list.cnt;
 	if (!err)

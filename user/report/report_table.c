@@ -153,11 +153,6 @@ static void find_in(const struct report *r, const struct report_places *rows, si
 	}
 }
 
-static int compare_rows(const void *a, const void *b, void *ctx)
-{
-	return report_compare_rows(a, b, ctx);
-}
-
 /*
  * Find the rows for a table of its own: those that is_about() accepts, by report_compare_rows().
  * Stacks of one place are one row. 0 or -ENOMEM.
@@ -166,24 +161,17 @@ static int report_find_ranked(const struct report *r,
 			      bool (*is_about)(const struct report_row *row),
 			      struct report_places *ret)
 {
-	const struct report_row *row;
 	size_t kept = 0;
-	int err = 0;
+	int err = report_find_places(r, ret);
 
-	if (r->opts->by == REPORT_BY_STACK)
-		err = report_find_places(r, ret);
-	else
-		vec_each(&r->rows, row)
-			if (!err)
-				err = vec_push(ret, *row);
 	for (size_t i = 0; i < ret->cnt; i++) {
 		report_rank(r, &ret->data[i]);
 		if (is_about(&ret->data[i]))
 			ret->data[kept++] = ret->data[i];
 	}
 	ret->cnt = kept;
-	if (!err && kept)
-		qsort_r(ret->data, kept, sizeof(*ret->data), compare_rows, (void *)r);
+	if (!err)
+		vec_sort_r(ret, report_compare_rows, r);
 	return err;
 }
 
@@ -277,16 +265,6 @@ static char *format_peak(const struct report_peak *p, char *buf)
 		snprintf(buf, CELL_BUF, "%s%s", p->is_minimum ? ">" : "",
 			 format_bytes((double)p->bytes, value, sizeof(value)));
 	return buf;
-}
-
-/* Tasks have only sums of what they allocated. If frees were not tracked all the time, nobody knows
- * of some blocks whether they were temporary. */
-bool report_temporary(const struct report *r, const struct report_row *row, struct bin_share *ret)
-{
-	if (!r->has_lifetimes || r->p->recording.inuse == RECORDING_INUSE_SINCE ||
-	    !row->bins.is_known || r->opts->by == REPORT_BY_INSTANCE || report_is_by_class(r->opts))
-		return false;
-	return bin_share(&row->bins, bin_temporary_objects(&row->bins), ret);
 }
 
 /* The bin of the size that most objects have; HT_BIN_SIZE_CNT: no size is known. */

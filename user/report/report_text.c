@@ -11,7 +11,6 @@
 
 #include "base/printable.h"
 #include "profile/witness.h"
-#include "report/report_losses.h"
 #include "report/report_rows.h"
 
 /*
@@ -23,9 +22,6 @@
  * at any moment.
  */
 
-#define GROWTH_BYTES_MIN (256 << 10)
-#define GROWTH_SHARE_MIN 0.01
-#define SEEN_SHARE 0.5
 /* Code and data of files are resident, too, and come in late. */
 #define LEAST_GROWTH_BYTES_MIN (4 << 20)
 
@@ -167,17 +163,6 @@ const char *report_next_unseen(const struct profile *p, size_t *at)
 	return NULL;
 }
 
-bool report_is_mostly_unseen(const struct report *r)
-{
-	const struct recording *rec = &r->p->recording;
-	double growth = witness_growth(r->p);
-
-	return rec->is_known && r->is_inuse && rec->rss_end_bytes &&
-	       (rec->rss_begin_bytes || rec->is_from_start) && growth >= GROWTH_BYTES_MIN &&
-	       growth >= GROWTH_SHARE_MIN * (double)rec->rss_begin_bytes &&
-	       (double)report_end_total(r)->value < SEEN_SHARE * growth;
-}
-
 /* The most that was in use at a moment; without moments, what is now. */
 static double most_bytes(const struct report *r)
 {
@@ -195,16 +180,17 @@ bool report_is_least(const struct report *r)
 	if (!r->is_inuse || r->is_unknown || !rec->is_known)
 		return false;
 	/* Of processes that run on, what is in use now is not in those that have ended. */
-	if (report_lacks_processes(r->p, rec->is_from_start || !report_is_at_end(r)))
+	if (report_lacks(r->p, rec->is_from_start || !report_is_at_end(r) ? REPORT_LACKS_PROCESSES :
+									    REPORT_LACKS_LIVING))
 		return true;
-	if (report_lacks_blocks(r->p))
+	if (report_lacks(r->p, REPORT_LACKS_BLOCKS))
 		return true;
 	if (!report_next_unseen(r->p, &at))
 		return false;
 	if (r->is_lossy)
 		return true;
 	return rec->rss_begin_bytes && growth >= LEAST_GROWTH_BYTES_MIN &&
-	       most_bytes(r) < SEEN_SHARE * growth;
+	       most_bytes(r) < REPORT_SEEN_SHARE * growth;
 }
 
 #define NAME_COLUMNS_MIN 20

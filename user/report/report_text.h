@@ -64,16 +64,12 @@ void report_put_head(const struct report *r, FILE *out);
 
 /* Memory that a profile cannot have, and whether that matters. */
 
+#define REPORT_SEEN_SHARE 0.5 /* of growth: with less, what is not seen matters */
 /* The next sentence about memory that is not seen; *at: 0 at first. NULL: none. */
 const char *report_next_unseen(const struct profile *p, size_t *at);
-/* Did the process grow by something of which less than half is in the report's total? */
-bool report_is_mostly_unseen(const struct report *r);
 /* Is the total of what is in use certainly not all? So it is when the profile names memory that is not seen, and either
  * was that lost, or the process, which ran before, grew by twice of what was ever seen in use. */
 bool report_is_least(const struct report *r);
-
-/* report_moment.c: what was in use at the peak, or at the moment that the report is of. */
-void report_put_moment(const struct report *r, FILE *out);
 
 /* report_before.c: blocks that were allocated before the recording and live at its end, as malloc counts their bytes. */
 struct report_before {
@@ -107,9 +103,6 @@ void report_put_tree(const struct report *r, struct report_marks *marks, FILE *o
 
 /* Write "12.0k allocated blocks: 99.8% lived under 1 ms, most have 64 to 127 B", or nothing if not known. */
 void report_put_blocks(const struct report *r, const struct report_row *row, FILE *out);
-
-/* Write a line for each of the program's own labels: "tenant: a 12.0 MiB, b 3.40 MiB, 17 more". */
-void report_put_tenants(const struct report *r, FILE *out);
 
 /* All columns of numbers, in their order. */
 enum report_cell {

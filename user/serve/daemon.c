@@ -83,7 +83,7 @@ struct daemon {
 	struct live_view *live_view; /* for the pages */
 	struct {
 		struct process_events *events; /* NULL: not available */
-		struct idle_tasks *idle_tasks; /* forgets tasks that ended without saying so */
+		struct idle_tasks idle_tasks; /* forgets tasks that ended without saying so */
 		struct share_log share_log;
 		uint64_t scan_due_ns, scan_least_ns, counters_due_ns, trim_due_ns, shares_due_ns;
 	} ticks;
@@ -209,11 +209,12 @@ static void on_lost(void *ctx, uint64_t cnt)
 static int ticks_open(struct daemon *d)
 {
 	static const struct process_events_ops ops = { on_mmap, on_code, on_lost };
-	int err = idle_tasks_new(d->session->engine, &d->ticks.idle_tasks);
+	int err = share_log_new(d->session->engine, d->reader, &d->ticks.share_log);
 
 	if (err)
 		return err;
 	share_log_init(&d->ticks.share_log, d->session->engine, d->reader);
+	d->ticks.idle_tasks.engine = d->session->engine;
 	err = process_events_open(&ops, d, &d->ticks.events);
 	if (err) {
 		log_warn("serve: libraries that are loaded later are found late, because mapping "
@@ -310,7 +311,7 @@ static void on_tick(void *ctx)
 		if (err)
 			log_debug("serve: cannot read the shares of tables: %s", strerror(-err));
 	}
-	err = idle_tasks_run(d->ticks.idle_tasks);
+	err = idle_tasks_run(&d->ticks.idle_tasks);
 	if (err)
 		log_debug("serve: cannot look for idle tasks: %s", strerror(-err));
 }
@@ -862,7 +863,7 @@ void daemon_close(struct daemon *d)
 	pushes_close(d->pushes);
 	follow_free(d->follow);
 	process_events_close(d->ticks.events);
-	idle_tasks_free(d->ticks.idle_tasks);
+	idle_tasks_release(&d->ticks.idle_tasks);
 	share_log_release(&d->ticks.share_log);
 	live_view_free(d->live_view);
 	stack_past_free(d->stacks);
