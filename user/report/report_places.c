@@ -9,6 +9,7 @@
 
 #include "base/hmap.h"
 #include "base/names.h"
+#include "base/printable.h"
 
 /* Finds the user's own frames of a stack; report_own_names.c lists those that are not. */
 

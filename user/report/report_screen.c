@@ -8,6 +8,7 @@
  * fit in one line get a second, as long as lines are left.
  */
 
+#include "base/names.h"
 #include "base/units.h"
 #include "profile/scope_tree.h"
 #include "report/report_places.h"
@@ -412,10 +413,7 @@ static const char *const own_keys[] = { "scope", "thread", "task", "task_state",
 
 static bool is_key_of_heaptap(const char *key)
 {
-	for (size_t i = 0; i < sizeof(own_keys) / sizeof(*own_keys); i++)
-		if (!strcmp(key, own_keys[i]))
-			return true;
-	return false;
+	return equals_one_of(key, own_keys, ARRAY_CNT(own_keys));
 }
 
 /* The program's own, in order of appearance in the samples that are reported. */

@@ -8,6 +8,8 @@
  */
 #include "report/report_rows.h"
 
+#include "base/names.h"
+
 /* Add without undefined behaviour, also for a file that was made to overflow. */
 int64_t report_add_saturating(int64_t a, int64_t b)
 {
@@ -309,10 +311,7 @@ static bool is_said_elsewhere(const char *name)
 {
 	static const char *const names[] = { "alloc_only_samples", "paused", "live_full_bytes" };
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return false;
+	return equals_one_of(name, names, ARRAY_CNT(names));
 }
 
 static bool read_loss(const char *comment, struct report_loss *ret)

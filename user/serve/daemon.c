@@ -205,14 +205,12 @@ static void on_lost(void *ctx, uint64_t cnt)
 	follow_note_lost(d->follow);
 }
 
-/* -ENOMEM. Missing mapping events are logged on stderr and are no error. */
-static int ticks_open(struct daemon *d)
+/* Missing mapping events are logged on stderr and are no error. */
+static void ticks_open(struct daemon *d)
 {
 	static const struct process_events_ops ops = { on_mmap, on_code, on_lost };
-	int err = share_log_new(d->session->engine, d->reader, &d->ticks.share_log);
+	int err;
 
-	if (err)
-		return err;
 	share_log_init(&d->ticks.share_log, d->session->engine, d->reader);
 	d->ticks.idle_tasks.engine = d->session->engine;
 	err = process_events_open(&ops, d, &d->ticks.events);
@@ -222,7 +220,6 @@ static int ticks_open(struct daemon *d)
 			 strerror(-err), privileges_perf_advice(err));
 		d->ticks.events = NULL;
 	}
-	return 0;
 }
 
 /* Pass an event of the engine on to the parts; it may bring the next scan forward. */
@@ -705,11 +702,10 @@ static int set_up(struct daemon *d)
 		err = follow_new(d->session->engine, d->session->tracker, &follow_opts, &d->follow);
 	if (!err)
 		err = open_profiles(d);
-	if (!err)
-		err = ticks_open(d);
-	if (!err)
-		err = start_loop(d);
-	return err;
+	if (err)
+		return err;
+	ticks_open(d);
+	return start_loop(d);
 }
 
 /* This process waits for the guardian, or for the kernel. */
