@@ -266,8 +266,7 @@ static int filter_system_calls(enum opens opens_what)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 	};
 	struct sock_filter
-		code[ARRAY_CNT(begin) + ARRAY_CNT(opens) +
-		     ARRAY_CNT(open_two) + ARRAY_CNT(always)];
+		code[ARRAY_CNT(begin) + ARRAY_CNT(opens) + ARRAY_CNT(open_two) + ARRAY_CNT(always)];
 	struct sock_fprog prog = { .filter = code };
 
 	add_rules(&prog, begin, ARRAY_CNT(begin));

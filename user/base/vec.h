@@ -86,8 +86,8 @@ void sorted_make(void *list, size_t cnt, size_t elem_bytes, size_t off);
 #define vec_first_behind(v, member, key)                                                           \
 	sorted_find((v)->data, (v)->cnt, sizeof(*(v)->data), sorted_off((v)->data, member), (key), \
 		    true)
-#define vec_get(v, member, key)                                                         \
-	((__typeof__(&*(v)->data))sorted_get((v)->data, (v)->cnt, sizeof(*(v)->data),   \
+#define vec_get(v, member, key)                                                       \
+	((__typeof__(&*(v)->data))sorted_get((v)->data, (v)->cnt, sizeof(*(v)->data), \
 					     sorted_off((v)->data, member), (key)))
 #define vec_sort_by(v, member) \
 	sorted_make((v)->data, (v)->cnt, sizeof(*(v)->data), sorted_off((v)->data, member))

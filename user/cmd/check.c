@@ -368,8 +368,7 @@ static int check_options_settle(struct check_options *o, const struct option_arg
 	o->with.recorder.is_quiet = o->is_quiet;
 	settle_limits(o);
 	if (o->output && !option_args_find(args, "format"))
-		o->format = ending_meaning(o->output, endings, ARRAY_CNT(endings),
-					   LIMIT_TEXT);
+		o->format = ending_meaning(o->output, endings, ARRAY_CNT(endings), LIMIT_TEXT);
 	if (!err)
 		err = take_operands(o, args);
 	if (!err)

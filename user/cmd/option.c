@@ -548,8 +548,7 @@ static void print_value(const struct option_row *row, const void *value, FILE *o
 		break;
 	case OPTION_SIZE:
 	case OPTION_TIME:
-		fprintf(out, "\"%s\"",
-			format_number(row->type, *(const uint64_t *)value, buf));
+		fprintf(out, "\"%s\"", format_number(row->type, *(const uint64_t *)value, buf));
 		break;
 	case OPTION_PERCENT:
 		fprintf(out, "%.15g", *(const double *)value);

@@ -51,8 +51,7 @@ static const struct {
 	[OPTION_SIZE] = { STRING | INTEGER, "a string such as \"50m\", or an integer of bytes" },
 	[OPTION_TIME] = { STRING | INTEGER, "a string such as \"30s\", or an integer of seconds" },
 	[OPTION_PERCENT] = { STRING | NUMBER, "a number, or a string such as \"5%\"" },
-	[OPTION_LIMIT] = { STRING | NUMBER,
-			   "a number, or a string such as \"5%\" or \"5!\"" },
+	[OPTION_LIMIT] = { STRING | NUMBER, "a number, or a string such as \"5%\" or \"5!\"" },
 };
 
 static const char *toml_type_name(enum toml_type type)

@@ -191,8 +191,7 @@ static const struct option_row diff_rows[] = {
 };
 
 const struct option_table report_table = { .rows = rows, .cnt = ARRAY_CNT(rows) };
-const struct option_table diff_table = { .rows = diff_rows,
-					 .cnt = ARRAY_CNT(diff_rows) };
+const struct option_table diff_table = { .rows = diff_rows, .cnt = ARRAY_CNT(diff_rows) };
 
 /* A profile has all stacks, like the picture, so they share a format. */
 static const enum report_format diff_format_of[] = { REPORT_TEXT, REPORT_JSON, REPORT_HTML,

@@ -278,5 +278,4 @@ static const struct option_row rows[] = {
 	COMMAND_VERSION_ROW,
 };
 
-const struct option_table serve_option_table = { .rows = rows,
-						 .cnt = ARRAY_CNT(rows) };
+const struct option_table serve_option_table = { .rows = rows, .cnt = ARRAY_CNT(rows) };

@@ -431,7 +431,7 @@ static void put_families(struct metric_text *m, const struct field_family *famil
 	}
 }
 
-#define PUT_FAMILIES(m, families, things, cnt, put_labels)                               \
+#define PUT_FAMILIES(m, families, things, cnt, put_labels)                                     \
 	put_families((m), (families), ARRAY_CNT(families), (things), (cnt), sizeof(*(things)), \
 		     (put_labels))
 

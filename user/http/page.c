@@ -462,7 +462,7 @@ static void put_kept_of(const struct serve_keep *keep, pid_t pid, FILE *out)
 }
 
 static void put_process(const struct serve_view *v, const struct serve_process *p,
-		      const struct page_head *head, FILE *out)
+			const struct page_head *head, FILE *out)
 {
 	begin_plain(head, out);
 	put_now(p, out);
@@ -478,7 +478,9 @@ static void put_process(const struct serve_view *v, const struct serve_process *
 int page_write(const struct serve_view *v, const struct serve_process *p, bool is_live, FILE *out)
 {
 	char title[128] = "heaptap";
-	const struct page_head head = { .title = title, .base = p ? "../../" : "", .is_live = is_live };
+	const struct page_head head = { .title = title,
+					.base = p ? "../../" : "",
+					.is_live = is_live };
 	char *json = NULL;
 	size_t bytes;
 	FILE *f = open_memstream(&json, &bytes);

@@ -113,8 +113,7 @@ int proc_text_read_all(pid_t pid, const char *name, size_t bytes_cap, char **ret
 	if (fd < 0)
 		return fd == -ENOENT ? -ESRCH : fd;
 	do {
-		err = text.cnt > bytes_cap ? -EFBIG :
-					     vec_reserve(&text, text.cnt + READ_BYTES + 1);
+		err = text.cnt > bytes_cap ? -EFBIG : vec_reserve(&text, text.cnt + READ_BYTES + 1);
 		if (err)
 			break;
 		n = read(fd, text.data + text.cnt, READ_BYTES);

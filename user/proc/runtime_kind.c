@@ -62,11 +62,14 @@ static const struct {
 	const char *key, *values[3]; /* the switch, in the environment */
 } heaps[RUNTIME_CNT] = {
 	[RUNTIME_JAVA] = { .what = "Java's objects are in the JVM's own heap: only native memory (JNI, buffers, the JVM itself) is seen",
-			   .advice = "for objects: jcmd PID GC.class_histogram, or a recording of JFR" },
+			   .advice =
+				   "for objects: jcmd PID GC.class_histogram, or a recording of JFR" },
 	[RUNTIME_NODE] = { .what = "JavaScript's objects are in V8's own heap: only native memory (Buffers, add-ons, V8 itself) is seen",
-			   .advice = "for objects: a heap snapshot (node --heapsnapshot-signal=SIGUSR2), or --heap-prof" },
+			   .advice =
+				   "for objects: a heap snapshot (node --heapsnapshot-signal=SIGUSR2), or --heap-prof" },
 	[RUNTIME_PYTHON] = { .what = "CPython keeps small objects (up to 512 bytes) in its own arenas: they are not seen",
-			     .advice = "to see them: start it with PYTHONMALLOC=malloc in its environment",
+			     .advice =
+				     "to see them: start it with PYTHONMALLOC=malloc in its environment",
 			     .key = "PYTHONMALLOC=",
 			     .values = { "malloc", "malloc_debug" } },
 	[RUNTIME_LUAJIT] = { .what = "LuaJIT keeps Lua's objects in its own arenas: only native memory is seen",
@@ -76,8 +79,9 @@ static const struct {
 			  .key = "USE_ZEND_ALLOC=",
 			  .values = { "0" } },
 	[RUNTIME_RUBY] = { .what = "Ruby keeps objects in its own pages: only their memory outside (long "
-			   "strings, arrays, extensions) is seen",
-			   .advice = "for objects: ObjectSpace.trace_object_allocations_start and ObjectSpace.dump_all (require 'objspace')" },
+				   "strings, arrays, extensions) is seen",
+			   .advice =
+				   "for objects: ObjectSpace.trace_object_allocations_start and ObjectSpace.dump_all (require 'objspace')" },
 	[RUNTIME_BUN] = { .what = "JavaScript's objects are in JavaScriptCore's own heap: they are not seen",
 			  .advice = "for objects: Bun.generateHeapSnapshot()" },
 	[RUNTIME_DOTNET] = { .what = ".NET's objects are in the runtime's own heap: only native memory is seen",
@@ -85,9 +89,11 @@ static const struct {
 	[RUNTIME_MONO] = { .what = ".NET's objects are in Mono's own heap: only native memory is seen",
 			   .advice = "for objects: mono --profile=log:alloc, and mprof-report" },
 	[RUNTIME_GO] = { .what = "a Go program: only memory that C code allocates (cgo) is seen, not Go's own heap",
-			 .advice = "use its own pprof: go tool pprof http://HOST:PORT/debug/pprof/heap (net/http/pprof), or runtime/pprof" },
+			 .advice =
+				 "use its own pprof: go tool pprof http://HOST:PORT/debug/pprof/heap (net/http/pprof), or runtime/pprof" },
 	[RUNTIME_ERLANG] = { .what = "Erlang keeps its processes' data in carriers of its own: it is not seen",
-			     .advice = "to see it: start it with erl +Mea min, or ERL_ZFLAGS='+Mea min' in its environment",
+			     .advice =
+				     "to see it: start it with erl +Mea min, or ERL_ZFLAGS='+Mea min' in its environment",
 			     .key = "ERL_ZFLAGS=",
 			     .values = { "+Mea min" } },
 };

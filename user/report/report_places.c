@@ -36,8 +36,7 @@ static bool is_own(const struct report *r, const struct report_frame *f, enum ru
 
 	if (rules == ASKED)
 		return begins_with_one_of(module, r->opts->own, r->opts->own_cnt) ||
-		       begins_with_one_of(report_skip_result(name), r->opts->own,
-					  r->opts->own_cnt);
+		       begins_with_one_of(report_skip_result(name), r->opts->own, r->opts->own_cnt);
 	if (!module[0] && name == buf) /* only an address */
 		return false;
 	if (is_jit(module))
