@@ -427,10 +427,10 @@ static void attach(struct follow *f, struct seen *s, const struct process_info *
 	const char *refusal;
 	uint64_t begin_ns;
 	struct err why;
-	int err = is_named(f, glanced) ? 0 :
-					 follow_room_check(&f->room, glanced->uid,
-							   tracker_running_cnt(f->tracker),
-							   age_ns(glanced));
+	int err = is_named(f, glanced) ?
+			  0 :
+			  follow_room_check(&f->room, glanced->uid, tracker_running_cnt(f->tracker),
+					    age_ns(glanced));
 
 	s->is_refused = s->is_empty = s->is_silent = false;
 	s->is_late = loop_is_told_to_end() ||
