@@ -217,10 +217,10 @@ static void test_hostile_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),	cmocka_unit_test(test_random_operations),
-		cmocka_unit_test(test_find_or_add),
-		cmocka_unit_test(test_records), cmocka_unit_test(test_odd_key_sizes),
-		cmocka_unit_test(test_siphash), cmocka_unit_test(test_hostile_keys),
+		cmocka_unit_test(test_empty),	      cmocka_unit_test(test_random_operations),
+		cmocka_unit_test(test_find_or_add),   cmocka_unit_test(test_records),
+		cmocka_unit_test(test_odd_key_sizes), cmocka_unit_test(test_siphash),
+		cmocka_unit_test(test_hostile_keys),
 	};
 
 	return cmocka_run_group_tests_name("hmap", tests, NULL, NULL);
