@@ -97,7 +97,7 @@ checked "a process that ends half-way" 0 --rate 1 --max-inuse 1m -d 50s -p $!
 checked "a command that is not there" 2 -- /nonexistent/command
 
 checked "what a command allocates before the tap is lost" 2 --tap --max-inuse 1g -- "$bin/leaves" 3000000 0 1
-grep -q 'is tapped' "$work/err" && told "and no limit is kept" "A part of the sum was lost" || skip "no limit is kept" "there is no tap here"
+grep -q 'is tapped' "$work/err" && told "and no limit is kept" "The profile has losses, which may exceed the limit" || skip "no limit is kept" "there is no tap here"
 
 ## a recording that was cut short is none of the whole
 # cut_short NAME SIGNAL ARGS...: heaptap is sent SIGNAL when it records
@@ -198,8 +198,8 @@ refused "a rate without a time" "such as 100k/min" --max-growth 100k -p 1
 refused "no part" "such as 10%" --base x --max-increase ten -p 1
 refused "an exponent" "such as 64k" --max-inuse 1e3 -p 1
 refused "an exponent in a rate" "such as 100k/min" --max-growth 1e3/min -p 1
-refused "more than all that is retained" "a part of resident memory: from 0% to 100%" --max-retained 101% -p 1
-refused "more than all that is unexplained" "a part of resident memory: from 0% to 100%" --max-unexplained 100.5% -p 1
+refused "more than all that is retained" "a percentage of resident memory, from 0% to 100%" --max-retained 101% -p 1
+refused "more than all that is unexplained" "a percentage of resident memory, from 0% to 100%" --max-unexplained 100.5% -p 1
 refused "a negative part" "such as 10%" --max-retained -5% -p 1
 refused "more than what" "needs --base FILE" --max-increase 5% -p 1
 refused "a profile on standard output" "--profile needs a file" --profile - -p 1

@@ -119,7 +119,7 @@ test_process() {
 		"^  recorded +allocations of glibc" "from the attach on; earlier" "^  command +heaptap record -p $pid -d 30s$"
 	first_line "process: verdict" "^heaptap can record this process: (yes|with limits)"
 	# without the note of probes that a neighbour has in the C library for a moment
-	await 20 eval 'doctor -p "$pid"; ! says "$work/out" "breakpoints that are not in the file"'
+	await 20 eval 'doctor -p "$pid"; ! says "$work/out" "another tool.s breakpoints"'
 	[ "$(grep -c . "$work/out")" -le 24 ] && ok "process: fits a screen" ||
 		not_ok "process: fits a screen" "$(grep -c . "$work/out") lines" "$work/out"
 	doctor -v -p "$pid"
@@ -223,7 +223,7 @@ print(hex(next(s["file_offset"] for f in json.load(open(sys.argv[1]))["files"]
 	check "other probes are seen" \
 		'[s["symbol"] for s in sites if s["probed_by_others"]] == ["malloc"]'
 	doctor -v -p "$pid"
-	told "other probes are told" 0 "breakpoints that are not in the file" "^  malloc .*\(probed\)"
+	told "other probes are told" 0 "another tool's breakpoints" "^  malloc .*\(probed\)"
 }
 
 # What the program says that its memory is for: its own scopes, and the labels of a library.

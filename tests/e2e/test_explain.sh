@@ -25,7 +25,7 @@ explain -p "$target" -f json
 judge "torn: glibc's heap, which could not be read" - - \
 	'cause == "brk" and j["glibc"] is None and "main arena at 0x" in j["glibc_why_not"] and "glibc\x27s malloc could not be read (its main arena" in text and "runtime" not in text'
 explain -p "$target"
-[ $status = 0 ] && tr '\n' ' ' <"$work/out" | grep -q "The heap of glibc's malloc could not be read, and is in other rows: its main arena at 0x" &&
+[ $status = 0 ] && tr '\n' ' ' <"$work/out" | grep -q "The heap of glibc's malloc could not be read (its main arena at 0x" &&
 	ok "torn: the text says why" || not_ok "torn: the text says why" "status $status" "$work/out" "$work/err"
 kill_target
 

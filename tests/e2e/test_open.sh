@@ -88,7 +88,7 @@ opens works "${sudo[@]}" DISPLAY=:9 -- --open -o p.pb.gz --html "$work/roots/p.h
 [ $status = 0 ] && grep -q "cannot open '.*/roots/p.html': user $user may not read it" "$work/err" && ok "a folder that the user may not enter" ||
 	not_ok "a folder that the user may not enter" "status $status" "$work/err"
 opens works "${sudo[@]}" DISPLAY=:9 -- --open -o /dev/null
-[ $status != 0 ] && grep -q "open needs --html FILE, because '/dev/null' is no file" "$work/err" && [ ! -e /dev/null.html ] &&
+[ $status != 0 ] && grep -q "open needs --html FILE, because '/dev/null' is not a regular file" "$work/err" && [ ! -e /dev/null.html ] &&
 	ok "no page beside /dev/null" || not_ok "no page beside /dev/null" "status $status" "$work/err"
 mkdir "$work/none"
 opens works "${sudo[@]}" DISPLAY=:9 PATH="$work/none" -- --open -o p.pb.gz

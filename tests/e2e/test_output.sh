@@ -243,7 +243,7 @@ launch --rate 1 -n 0 -- "$bin/family"
 "$heaptap" report -f json "$work/p.pb.gz" | sed -n '/^"comments":/,$p' | sed 's/^"comments":\[//' | grep '^"' >"$work/comments"
 missing=
 for text in '^"heaptap [0-9.]*: record' '^"target: PID [0-9]* (family) /.*family' \
-	'^"recorded: .* until the pro[a-z]* ended, since the program was started' \
+	'^"recorded: .* until the pro[a-z]* ended, from the start of the program' \
 	'^"source: uprobe ([a-z]*), [0-9]* sites.*; every allocation' \
 	'^"counters: .* samples=[1-9][0-9]* '; do
 	grep -q "$text" "$work/comments" || missing="$missing '$text'"

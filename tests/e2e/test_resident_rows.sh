@@ -55,7 +55,7 @@ for way in "--rate 1" --tap; do
 	judge "$way: ... by size" '[c for c in j["allocated_before"]["classes"] if c["from_bytes"] == 985 and c["objects_low"] <= 20014 and
 		20011 <= c["objects_high"] and near(c["objects"], 20011, 0.3, 20) and near(c["bytes"], c["objects"] * 1008, 0.01)]'
 	shows "$way: ... and said" "$work/shown" 'by size: 985 to 1000 bytes (1[5-9]|2[0-6])\.[0-9]k \('
-	shows "$way: said" "$work/shown" 'Allocated before, and live at the end: (1[5-9]|2[0-6])\.[0-9]k blocks, [12][0-9.]+ MiB \('
+	shows "$way: said" "$work/shown" 'Allocated before the recording, still live: (1[5-9]|2[0-6])\.[0-9]k blocks, [12][0-9.]+ MiB \('
 	for limit in "--max-retained 25M 1" "--max-retained 40M 0" "--max-unexplained 10M 1" "--max-unexplained 20% 0"; do
 		set -- $limit
 		"$heaptap" check "$1" "$2" "$work/p.pb.gz" >"$work/check" 2>&1

@@ -114,7 +114,7 @@ for i in 1 2 3 4 5 6 7 8; do
 done
 refused_cnt() { cat "$top"/code* | grep -o 503 | wc -l; }
 four_are_refused() { [ "$(refused_cnt)" = 4 ]; }
-await 10 four_are_refused && grep -q "4 profiles of more than 60 seconds are being made.*ask for at most 60 seconds" "$top/long8" &&
+await 10 four_are_refused && grep -q "4 profiles with seconds= above 60 are being made.*request at most 60 seconds" "$top/long8" &&
 	ok "eight profiles of an hour: four are refused, and told why" || not_ok "eight profiles of an hour" "$(refused_cnt) are refused" "$top/long8"
 answers 200 -m 30 "$all?seconds=1"
 answers 200 -m 30 "$all"

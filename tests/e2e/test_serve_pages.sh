@@ -166,7 +166,7 @@ refuses() {
 	get -H "Authorization: Bearer $secret" "$url/pid/$pid/diff?$2" >"$work/body"
 	grep -qE -- "$3" "$work/body" && ok "says why: $2" || not_ok "says why: $2" "no '$3'" "$work/body"
 }
-refuses 404 "from=peak&to=limit" "no profile at=limit is saved of process $pid"
+refuses 404 "from=peak&to=limit" "process $pid has no saved profile at=limit"
 for time in 2020-01-01T00:00:00Z 1960-01-01T00:00:00Z 2999-12-31T23:59:59Z; do
 	refuses 404 "from=$time" "no moment of process [0-9]+ is stored near that time, only from 20[0-9TZ:-]+ to 20[0-9TZ:-]+"
 	refuses 404 "from=peak&to=$time" "no moment of process [0-9]+ is stored near that time, only from 20[0-9TZ:-]+ to 20[0-9TZ:-]+"

@@ -48,7 +48,7 @@ is_bare "$work/bare.pb.gz" && ok "recorded without names" || not_ok "recorded wi
 
 symbolize
 bare "nothing is found: it is written as it was"
-grep -q "0 of [1-9][0-9]* places: .*elsewhere" "$work/err" && ok "and that is said" || not_ok "and that is said" "" "$work/err"
+grep -q "0 of [1-9][0-9]* addresses: .*elsewhere" "$work/err" && ok "and that is said" || not_ok "and that is said" "" "$work/err"
 # the numbers, row by row without names
 shown "$work/bare.pb.gz" | grep '^#' >"$work/before"
 

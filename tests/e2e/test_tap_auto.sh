@@ -26,8 +26,8 @@ was_tapped() { says "$work/heaptap.err" 'PID [0-9]* is tapped: '; }
 tapped() {
 	was_tapped && says "$work/heaptap.err" 'the tap replaces probes, which cost [0-9.]* % of its CPU time' &&
 		says "$work/notes" 'source: tap' && says "$work/notes" 'source: uprobe' &&
-		says "$work/flat" 'ledger: tap_gap [0-9]* (ms of blocks in use, while the tap was put in)' &&
-		says "$work/flat" 'recorded: [^:]*, since the program was started source' &&
+		says "$work/flat" 'ledger: tap_gap [0-9]* (ms of allocations missing from heap in use, while the tap was put in)' &&
+		says "$work/flat" 'recorded: [^:]*, from the start of the program source' &&
 		says "$work/flat" 'budget: after [^:]*: the tap replaces probes' && ! says "$work/notes" 'UNKNOWN' &&
 		ok "$1: is tapped by itself" || not_ok "$1" "is not tapped, or it is not said" "$work/heaptap.err" "$work/notes"
 }
@@ -68,7 +68,7 @@ tapped "by default"
 record --rate 64k -- $large "$bin/early"
 near "one rate"
 tapped "one rate"
-"$heaptap" report "$work/p.pb.gz" | grep -q '^lost: [0-9]* ms of blocks in use, while the tap was put in; see' && ok "what was missed is a loss" || not_ok "what was missed" "is no loss" "$work/notes"
+"$heaptap" report "$work/p.pb.gz" | grep -q '^lost: [0-9]* ms of allocations missing from heap in use, while the tap was put in; see' && ok "what was missed is a loss" || not_ok "what was missed" "is no loss" "$work/notes"
 
 # Who does not want it, or wants it exact.
 for args in --tap=no "--max-overhead off"; do

@@ -65,7 +65,7 @@ sees "a search" '^/nosuch_' 'no name matches'
 keys Escape
 sees "the search is over" '6.68 MiB.* site_up$'
 keys '?'
-sees "help" 'Esc .*back to the processes' 'any key but q goes back'
+sees "help" 'Esc .*back to the process;' 'any key but q goes back'
 keys x
 keys p
 sees "pause" 'PAUSED'

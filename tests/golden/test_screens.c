@@ -304,7 +304,7 @@ static void fill_kept(void)
 					    "full)"),
 			 0);
 	assert_int_equal(profile_comment(p, "ledger: missed_frees 2 (blocks at an address that "
-					    "was handed out again: no free was seen)"),
+					    "was allocated again)"),
 			 0);
 }
 

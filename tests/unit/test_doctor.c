@@ -389,7 +389,7 @@ static void test_findings(void **state)
 		  "heaptap_unpause_all" },
 		{ "paused, not ready", paused_before_ready, DOCTOR_NOTE, NULL, NULL },
 		{ "8 places for tags", as_many_tags_as_are_read, DOCTOR_NOTE, NULL, NULL },
-		{ "9 places for tags", too_many_tags, DOCTOR_LIMIT, "have 9 places for tags, and 8",
+		{ "9 places for tags", too_many_tags, DOCTOR_LIMIT, "have 9 sources of tags, and heaptap reads 8",
 		  "" },
 		{ "key names of another version", key_names_of_other_version, DOCTOR_LIMIT,
 		  "OpenTelemetry's process context", "" },

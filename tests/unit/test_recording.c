@@ -74,7 +74,7 @@ static void test_way_out(void **state)
 	assert_string_equal(recording_advice(&r, 0, buf),
 			    "heaptap record --max-overhead 80 --follow -- sh -c ...");
 	assert_string_equal(recording_advice_cost(&r, buf),
-			    "about half the throughput; nothing remains afterwards");
+			    "costs about half the throughput; nothing remains afterwards");
 }
 
 static void test_cost(void **state)
@@ -83,17 +83,17 @@ static void test_cost(void **state)
 	char buf[RECORDING_TEXT_BUF];
 
 	assert_string_equal(recording_advice_cost(&r, buf),
-			    "about half the throughput for 10 s; nothing remains afterwards");
+			    "costs about half the throughput for 10 s; nothing remains afterwards");
 	r.full_share = 0.31;
 	assert_string_equal(recording_advice_cost(&r, buf),
-			    "about a third of the throughput for 10 s; nothing remains afterwards");
+			    "costs about a third of the throughput for 10 s; nothing remains afterwards");
 	r.full_share = 2;
 	assert_string_equal(recording_advice_cost(&r, buf),
-			    "most of the throughput for 10 s; nothing remains afterwards");
+			    "costs most of the throughput for 10 s; nothing remains afterwards");
 	r.full_share = NAN;
 	assert_string_equal(
 		recording_advice_cost(&r, buf),
-		"an unknown part of the throughput for 10 s; nothing remains afterwards");
+		"costs an unknown part of the throughput for 10 s; nothing remains afterwards");
 }
 
 static void test_why(void **state)

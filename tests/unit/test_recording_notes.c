@@ -68,7 +68,7 @@ static void losses_are_told(void **state)
 		{ HT_STAT_EVENTS_LOST,
 		  "ledger: events_lost 7 (process events lost: ring buffer full)", true },
 		{ HT_STAT_MISSED_FREE,
-		  "ledger: missed_frees 7 (blocks at an address that was handed out again: no free was seen)",
+		  "ledger: missed_frees 7 (blocks whose free was not seen: their address was allocated again)",
 		  true },
 		{ HT_STAT_STACKS_FULL,
 		  "ledger: stacks_full 7 (samples without a stack: stack map full)", false },
@@ -149,7 +149,7 @@ static void inuse_in_words(void **state)
 	r.inuse_since_ns = 1700000000000000000;
 	assert_string_equal(
 		recording_inuse_words(&r, "server", 65536, false, buf),
-		"of allocations since 2023-11-14T22:13:20Z: frees were not tracked before");
+		"counted since 2023-11-14T22:13:20Z: frees were not tracked before");
 	r.inuse = RECORDING_INUSE_UNKNOWN;
 	r.full_share = 0.53;
 	assert_string_equal(recording_inuse_words(&r, "server", 65536, false, buf),

@@ -383,9 +383,9 @@ static void a_profile_that_lacks_a_part_is_said(void **state)
 {
 	static const char *const sums[] = { "In use: at least 3", "-> at least 3" };
 	static const char *const words[] = {
-		"> not everything was recorded before: part of the change may be that",
-		"> not everything was recorded after: part of the change may be that",
-		"> not everything was recorded before and after: part of the change may be that",
+		"> not everything was recorded before: part of the change may be due to that",
+		"> not everything was recorded after: part of the change may be due to that",
+		"> not everything was recorded before and after: part of the change may be due to that",
 	};
 	struct report_options o = { .format = REPORT_TEXT, .by = REPORT_BY_STACK };
 	char *text;
@@ -426,7 +426,7 @@ static void other_values_cannot_be_compared(void **state)
 			 0);
 	assert_int_equal(diff(a, b, &o, &text, &why), -EINVAL);
 	assert_string_equal(why.text,
-			    "a.pb.gz is of inuse_space, b.pb.gz of cpu: they cannot be compared");
+			    "cannot compare: a.pb.gz has inuse_space, b.pb.gz has cpu");
 	free(text);
 	a->recording = RECORDING_NONE;
 	a->recording.is_known = true;

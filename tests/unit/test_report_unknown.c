@@ -100,7 +100,7 @@ static void text_says_so_and_who_allocates(void **state)
 		   "limit is 25 %.");
 	want(text, "To measure it: heaptap record --tap -d 10s -p 6426\n");
 	want(text, "Or with probes: heaptap record --max-overhead 80 -d 10s -p 6426\n");
-	want(text, "(about half the throughput for 10 s; nothing remains afterwards)");
+	want(text, "(costs about half the throughput for 10 s; nothing remains afterwards)");
 	want(text, "Allocated 489 KiB in 3 blocks\n");
 	want(text, "ALLOCATED");
 	want_no(text, "IN USE");
@@ -405,7 +405,7 @@ static void the_head_says_what_the_numbers_are_of(void **state)
 	p->recording.exec_held_bytes = 3 << 20;
 	p->recording.exec_held_objects = 1;
 	text = print(&(struct report_options){ 0 });
-	want(text, "In use at exec, and gone: 3.00 MiB in 1 block\n");
+	want(text, "Released by exec: 3.00 MiB in 1 block\n");
 	free(text);
 	p->recording.inuse = RECORDING_INUSE_SINCE;
 	p->recording.inuse_since_ns = p->recording.end_ns - 5 * S;

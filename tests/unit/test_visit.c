@@ -119,7 +119,7 @@ static void test_accessor(void **state)
 
 	/* Nothing has been done, so it may be visited again. */
 	assert_int_equal(visit(pid, is_busy, &report), -ETIME);
-	assert_string_equal(report.why.text, "heaptap gets no processor to read its memory with");
+	assert_string_equal(report.why.text, "heaptap gets no CPU time to read its memory");
 	assert_int_equal(report.stopped_ns, 0);
 	assert_int_equal(visit(pid, is_slow, &report), 0);
 	end_target(pid);

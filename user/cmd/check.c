@@ -140,9 +140,9 @@ static int check_part(const char *text, double most_percent, const char *whole, 
 	bool is_share;
 	int err = parse_part(text, most_percent, &limit, &is_share);
 
-	err_set(why, err, "a size such as 20m, or a part such as 10%%");
+	err_set(why, err, "a size such as 20m, or a percentage such as 10%%");
 	if (err == -ERANGE && is_share)
-		err_set(why, err, "a part of %s: from 0%% to %.0f%%", whole, most_percent);
+		err_set(why, err, "a percentage of %s, from 0%% to %.0f%%", whole, most_percent);
 	return err;
 }
 

@@ -204,10 +204,10 @@ static void find_probed(struct doctor_report *r, const struct survey_file *file)
 
 	if (!file->probed_cnt)
 		return;
-	f = add(r, DOCTOR_NOTE, "breakpoints that are not in the file on disk are in the code of ",
-		"if another heaptap, bpftrace, perf or a debugger has them, the process pays for "
-		"both: end it before you measure costs. If a killed one left them, the next "
-		"recording removes them");
+	f = add(r, DOCTOR_NOTE, "another tool's breakpoints, or remains of them, are in ",
+		"if another heaptap, bpftrace, perf or a debugger uses them, the process pays "
+		"for both: end that tool before you measure costs. If a killed tool left them, "
+		"the next recording removes them");
 	say(f, "%s: ", file->path);
 	for (size_t i = 0; i < file->alloc->sites.cnt; i++)
 		if (file->is_probed[i])
@@ -234,7 +234,7 @@ static void find_allocators(struct doctor_report *r)
 		if (file->unseen.kind != ALLOC_UNSEEN_NONE)
 			say(add(r, DOCTOR_LIMIT, "",
 				file->unseen.kind == ALLOC_UNSEEN_FOREIGN ?
-					"run it from another file system" :
+					"run the program from another file system" :
 					"use a build that keeps its symbols, or install its debug "
 					"file (found by build id). Heap in use is at least the "
 					"number shown"),
@@ -387,7 +387,7 @@ static void find_tags(struct doctor_report *r)
 		}
 	if (source_cnt > HT_TAG_SOURCES_CAP)
 		say(add(r, DOCTOR_LIMIT, "some allocations will lack their scope or labels: ", ""),
-		    "its files have %u places for tags, and %d of one process are read", source_cnt,
+		    "its files have %u sources of tags, and heaptap reads %d per process", source_cnt,
 		    HT_TAG_SOURCES_CAP);
 	if (r->survey->otel_keys_err == -EPROTO)
 		add(r, DOCTOR_LIMIT,

@@ -717,7 +717,7 @@ static void put_privileges(const struct doctor_report *r, FILE *page)
 
 	put_title(page, "Privileges of heaptap: uid %u%s", p->uid,
 		  p->in_user_namespace ? ", in a user namespace (they do not count)" : "");
-	put_head(page, "privilege\there\twhat it is for");
+	put_head(page, "privilege\there\tpurpose");
 	infos = capability_infos(&cnt);
 	for (i = 0; i < cnt; i++) {
 		bool has = privileges_have(p, infos[i].number);

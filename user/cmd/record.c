@@ -129,10 +129,11 @@ static const struct option_row rows[] = {
 	       "is finer for processes that allocate little, down to 4k",
 	       .value = "64k", .min = 1, .max = 1ULL << 40),
 	OPTION(LIMIT, 0, "max-overhead", "PCT", AT(with.max_overhead),
-	       "maximum overhead of probes, in % of the process's CPU time; never below 1 % of one "
-	       "CPU, unless written with ! as in 5! (default 25, or 25 % of one CPU if that is more). Above it, "
-	       "heaptap first stops tracking frees, so that heap in use becomes unknown, then "
-	       "stops recording. off = no limit, the default with --rate 1",
+	       "maximum overhead of probes, in % of the process's CPU time; never below 1 % of "
+	       "one CPU, unless written with ! as in 5! (default 25, or 25 % of one CPU if that "
+	       "is more). Above it, heaptap samples more coarsely, then stops tracking frees "
+	       "(heap in use becomes unknown), then stops recording. off = no limit, the default "
+	       "with --rate 1",
 	       .max = 99),
 	OPTION(COUNT, 0, "max-live", "N", AT(live_cap), "at most N sampled blocks in use",
 	       .value = "1000000", .min = 1, .max = 1 << 28),

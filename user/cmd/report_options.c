@@ -98,8 +98,8 @@ static int check_pools(const char *text, struct err *why)
 /* Rows of both commands. */
 #define COMMON_ROWS                                                                                      \
 	OPTION(TEXTS, 'm', "module", "LIST", AT(modules),                                                \
-	       "prefixes of modules or functions, such as my_app,my_lib: each stack is charged to "      \
-	       "the first frame from the leaf that begins with one; implies --by module",                \
+	       "prefixes of modules or functions, such as my_app,my_lib: from the leaf on, the first "   \
+	       "frame that begins with one is charged with the stack; implies --by module",              \
 	       .flags = OPTION_COMMAS),                                                                  \
 		OPTION(TEXT, 0, "scope", "PATH", AT(scope),                                              \
 		       "show only this scope and the scopes below it, such as Top/A; with any --by",     \

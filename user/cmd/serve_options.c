@@ -163,10 +163,10 @@ static const struct option_row rows[] = {
 	       "one sample per BYTES allocated, on average; 1 = every allocation", .value = "64k",
 	       .min = 1, .max = 1ULL << 40, .flags = OPTION_AT_START),
 	OPTION(LIMIT, 0, "max-overhead", "PCT", AT(max_overhead),
-	       "maximum overhead of probes, in % of each process's CPU time (default 5, never below "
-	       "1 % of one CPU unless written with ! as in 5!; off with --rate 1). Above it, heaptap first stops "
-	       "tracking frees, so that heap in use becomes unknown, then stops recording. 0 or "
-	       "off = no limit",
+	       "maximum overhead of probes, in % of each process's CPU time (default 5, never "
+	       "below 1 % of one CPU unless written with ! as in 5!; off with --rate 1). Above "
+	       "it, heaptap samples more coarsely, then stops tracking frees (heap in use "
+	       "becomes unknown), then stops recording. 0 or off = no limit",
 	       .max = 99),
 	OPTION(PERCENT, 0, "max-overhead-host", "PCT", AT(max_overhead_host),
 	       "... and of all probes together, in % of the time of all CPUs (default 2; off with "

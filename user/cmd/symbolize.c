@@ -355,7 +355,7 @@ static void on_file(void *ctx, const struct profile_symbol_file *file)
 		log_info("symbolize: not found: %s, build id %s", path,
 			 file->build_id_hex[0] ? file->build_id_hex : "unknown");
 	else
-		log_info("symbolize: %zu of %zu places: %s", file->named_cnt, file->wanted_cnt,
+		log_info("symbolize: %zu of %zu addresses: %s", file->named_cnt, file->wanted_cnt,
 			 path);
 }
 
@@ -404,7 +404,8 @@ static int name_all(struct job *j, struct profile *p)
 		log_info("symbolize: nothing is missing");
 	else
 		log_info(
-			"symbolize: %zu of %zu places have better names or lines now; %zu files not found",
+			"symbolize: %zu of %zu addresses have better names or lines now; %zu "
+			"files not found",
 			j->named_cnt, j->wanted_cnt, j->missing_cnt);
 	return err;
 }

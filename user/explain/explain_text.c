@@ -181,7 +181,8 @@ static void print_malloc(const struct explanation *x, int columns, FILE *out)
 	format_duration(x->took_ns, took, sizeof(took));
 	if (g->is_unread)
 		snprintf(text, sizeof(text),
-			 "The heap of glibc's malloc could not be read, and is in other rows: %s.",
+			 "The heap of glibc's malloc could not be read (%s). Its memory is in "
+			 "other rows.",
 			 g->why);
 	else if (!g->main_arena)
 		snprintf(
@@ -214,14 +215,16 @@ static void print_jemalloc(const struct explanation *x, int columns, FILE *out)
 		if (t->is_proved)
 			snprintf(
 				text, sizeof(text),
-				"jemalloc (%s): %s in active pages, read and verified. Retained, which is address space only: %s, %s of it resident.",
+				"jemalloc (%s): %s in active pages, read and verified. Retained "
+				"address space: %s, %s of it resident.",
 				t->version, bytes_of((double)t->sum.active_bytes, b[0]),
 				bytes_of((double)t->sum.retained_bytes, b[1]),
 				bytes_of((double)t->sum.retained, b[2]));
 		else
 			snprintf(
 				text, sizeof(text),
-				"jemalloc at %#llx could not be verified, so its memory is in other rows: %s.",
+				"jemalloc at %#llx could not be verified (%s). Its memory is in "
+				"other rows.",
 				(unsigned long long)t->root, t->why);
 		print_wrapped(text, columns, out);
 	}

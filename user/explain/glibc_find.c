@@ -246,8 +246,8 @@ static int find_ring(struct memory *m, uint64_t main_arena, uint32_t bins_off, s
 			goto out;
 		if (look == ARENA_NONE || g->arenas.cnt >= ARENAS_CAP) {
 			snprintf(g->why, sizeof(g->why),
-				 "the list of arenas leads to %#llx, which is not an arena or "
-				 "swapped out",
+				 "the list of arenas leads to %#llx, which is not an arena, or "
+				 "is swapped out",
 				 (unsigned long long)c.addr);
 			goto out;
 		}

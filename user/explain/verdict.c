@@ -152,8 +152,9 @@ static void advise_slabs(struct finder *f)
 		return;
 	jemalloc_bin_range(best, &from, &to);
 	ADVISE(f->v,
-	       "Slabs for blocks of %llu to %llu bytes have %s free, which jemalloc cannot return while one block "
-	       "of each lives; 'heaptap record -p %d' shows which code allocates them. ",
+	       "Slabs for blocks of %llu to %llu bytes have %s free. jemalloc returns a slab "
+	       "only when its last block is freed; 'heaptap record -p %d' shows which code "
+	       "allocates them. ",
 	       (unsigned long long)from, (unsigned long long)to,
 	       format_bytes((double)bins[best].pinned_bytes, bytes, sizeof(bytes)), f->pid);
 }

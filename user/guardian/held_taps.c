@@ -163,7 +163,7 @@ int held_taps_put_in(struct held_taps *ht, uint64_t number, const struct tap_ord
 			       "other processes do not answer, and too much time was lost on them");
 	/* It would be taken for the new one, and the new one would be taken out with it. */
 	if (!is_free)
-		return err_set(why, -EAGAIN, "an earlier tap of it could not be taken out yet (%s)",
+		return err_set(why, -EAGAIN, "its earlier tap could not be removed yet (%s)",
 			       ht->why->text);
 	err = put_in(ht, order, &t, ret_fd, result, why);
 	if (!err)

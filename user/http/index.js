@@ -258,7 +258,7 @@ const drawRows = () => {
 const drawRest = () => {
 	put(rest, JSON.stringify([now.files, now.saved, now.losses]),
 		page.savedTable(now.saved, now.saved_omitted_cnt, "pid/", false),
-		page.section("Probes", "own: links of each process; event: one event that they share; all: one link for every process of the machine",
+		page.section("Probes", "own: each process has its own links; event: processes share one event; all: one link for all processes of the machine",
 			page.table([["File", "where"], ["Attached"], ["Processes", "num"], ["Cost of a hit", "num"]],
 				now.files.map((f) => [f.path, f.sharing, String(f.process_cnt), f.hit_us.toFixed(2) + " \u00b5s"]))),
 		page.lossList(now.losses));

@@ -84,8 +84,8 @@ static void put_plain(const struct serve_view *v, const struct page_head *head, 
 	      out);
 	for (size_t i = 0; i < v->file_cnt; i++)
 		put_file(&v->files[i], out);
-	fputs("</table>\n<p>own: links of each process; event: one event that the processes share; "
-	      "all: one link for every process of the machine.</p>\n",
+	fputs("</table>\n<p>own: each process has its own links; event: processes share one event; "
+	      "all: one link for all processes of the machine.</p>\n",
 	      out);
 	put_keep(&v->keep, out);
 	page_put_losses(v, out);

@@ -289,8 +289,8 @@ static const struct field_family process_families[] = {
 	PROCESS(overhead, "heaptap_overhead_ratio", METRIC_GAUGE, "ratio",
 		"Share of the process's CPU time that its probes take."),
 	PROCESS(overhead_step, "heaptap_overhead_step", METRIC_GAUGE, NULL,
-		"Step taken to keep that below --max-overhead: 0 none, 1 coarser sampling, 2 no "
-		"tracking of frees (heap in use is unknown), 3 no recording."),
+		"Step in force to keep the overhead below --max-overhead: 0 none, 1 coarser "
+		"sampling, 2 no tracking of frees (heap in use is unknown), 3 no recording."),
 	PROCESS(overhead_rate_bytes, "heaptap_process_sample_rate_bytes", METRIC_GAUGE, "bytes",
 		"One sample of the process per this many bytes, on average."),
 	PROCESS(is_inuse_complete, "heaptap_inuse_complete", METRIC_GAUGE, NULL,
@@ -303,8 +303,9 @@ static const struct field_family process_families[] = {
 /* The series of a process sum up to the process. */
 static const struct field_family scope_families[] = {
 	SCOPE(inuse_bytes, "heaptap_scope_inuse_bytes", METRIC_GAUGE, "bytes",
-	      "Bytes in use by scope and thread pool. The first of a process have series of their "
-	      "own until it ends, all later ones are (other)."),
+	      "Bytes in use by scope and thread pool. The first pairs of a process "
+	      "(--metrics-scopes) have series of their own until it ends; all later ones are "
+	      "(other)."),
 	SCOPE(inuse_objects, "heaptap_scope_inuse_objects", METRIC_GAUGE, NULL,
 	      "Blocks in use by scope and thread pool."),
 	SCOPE(inuse_error_bytes, "heaptap_scope_inuse_standard_error_bytes", METRIC_GAUGE, "bytes",

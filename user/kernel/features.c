@@ -73,9 +73,9 @@ static const struct feature_info feature_infos[] = {
 	  offsetof(struct kernel_features, btf), true },
 	{ "bpf", "", "nothing can be recorded: BPF programs cannot be loaded",
 	  offsetof(struct kernel_features, bpf), true },
-	{ "ringbuf", "5.8", "nothing can be recorded: processes cannot be followed",
+	{ "ringbuf", "5.8", "nothing can be recorded: processes cannot be tracked",
 	  offsetof(struct kernel_features, ringbuf), true },
-	{ "perf_uprobe", "5.15", "nothing is missing where uprobe_multi is there",
+	{ "perf_uprobe", "5.15", "nothing is missing if uprobe_multi is available",
 	  offsetof(struct kernel_features, perf_uprobe), false },
 	{ "uprobe_multi", "6.6", "attaching takes longer: one perf event for each probe",
 	  offsetof(struct kernel_features, uprobe_multi), false },
@@ -85,7 +85,7 @@ static const struct feature_info feature_infos[] = {
 	{ "find_vma", "5.17", "stacks through a library that was just loaded are cut",
 	  offsetof(struct kernel_features, find_vma), false },
 	{ "shared_events", "4.17",
-	  "processes that serve follows at one library slow each other down",
+	  "processes that serve tracks slow each other down if they use one library",
 	  offsetof(struct kernel_features, shared_events), false },
 };
 
@@ -301,8 +301,8 @@ static void explain_missing(struct kernel_features *f, int load_err)
 			"or later");
 	else if (!f->perf_uprobe && !f->uprobe_multi && !may_open_perf_uprobes())
 		err_set(&f->why, -ENOTSUP,
-			"uprobes cannot be attached: before Linux 6.6 they are perf events, for "
-			"which the kernel wants CAP_SYS_ADMIN: run as root, or give it");
+			"uprobes cannot be attached: before Linux 6.6 this needs CAP_SYS_ADMIN: "
+			"run as root, or give heaptap that capability");
 	else if (!f->perf_uprobe && !f->uprobe_multi)
 		err_set(&f->why, -ENOTSUP,
 			"uprobes cannot be attached: needs CONFIG_UPROBES and 5.15 or later");

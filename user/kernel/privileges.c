@@ -21,7 +21,7 @@ static const struct capability_info infos[] = {
 	{ "CAP_BPF", CAP_BPF, "loads BPF programs and makes their maps", true },
 	{ "CAP_PERFMON", CAP_PERFMON, "attaches probes, sees mappings as they happen", true },
 	{ "CAP_SYS_PTRACE", CAP_SYS_PTRACE, "reads /proc of other users' processes", true },
-	{ "CAP_SYS_ADMIN", CAP_SYS_ADMIN, "replaces the first two and the next", false },
+	{ "CAP_SYS_ADMIN", CAP_SYS_ADMIN, "replaces CAP_BPF, CAP_PERFMON and CAP_CHECKPOINT_RESTORE", false },
 	{ "CAP_CHECKPOINT_RESTORE", CAP_CHECKPOINT_RESTORE, "opens deleted and replaced files",
 	  false },
 	{ "CAP_DAC_READ_SEARCH", CAP_DAC_READ_SEARCH,
@@ -142,6 +142,6 @@ const char *privileges_perf_advice(int err)
 	    p.perf_event_paranoid <= PERF_EVENT_PARANOID_PERFMON ||
 	    privileges_have(&p, CAP_SYS_ADMIN))
 		return "";
-	return "; where kernel.perf_event_paranoid is more than 2 this kernel wants CAP_SYS_ADMIN for it: "
+	return "; with kernel.perf_event_paranoid above 2 this kernel requires CAP_SYS_ADMIN: "
 	       "sysctl kernel.perf_event_paranoid=2";
 }

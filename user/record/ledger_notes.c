@@ -75,13 +75,15 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 	struct ledger_line more[LEDGER_MORE_CNT] = {
 		{ LEDGER_SUM, "failed_sites", "probe sites and files that could not be probed", 0 },
 		{ LEDGER_SUM, "throwing_sites",
-		  "operator new not probed: it may throw, see record --probe-throwing-new", 0 },
+		  "functions not probed because they may throw (operator new): record "
+		  "--probe-throwing-new", 0 },
 		[UNSEEN_EXECS] = { LEDGER_SUM, "unseen_execs",
-				   "programs that may have allocated unseen after an exec, until "
-				   "they were probed or ended",
+				   "programs whose allocations right after an exec may be "
+				   "missing",
 				   0 },
 		[MISJUDGED] = { LEDGER_SUM, "nested_misjudged",
-				"sampled calls of the program that were taken for calls inside the allocator",
+				"sampled calls of the program mistaken for inner calls of the "
+				"allocator",
 				0 },
 		[UNSEEN_ALLOCATORS] = { LEDGER_SUM, "unseen_allocators",
 					"files with an allocator whose functions have no names: "
@@ -92,10 +94,10 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 				 "mapped: earlier allocations are not seen",
 				 0 },
 		{ LEDGER_LOSS, "scope_overflows",
-		  "pushes of a scope that the program's own table had no room for", 0 },
-		{ LEDGER_LOSS, "scope_underflows", "pops without a push", 0 },
+		  "scope pushes for which the program's own table was full", 0 },
+		{ LEDGER_LOSS, "scope_underflows", "scope pops without a push", 0 },
 		{ LEDGER_LOSS, "scope_truncations",
-		  "pushes beyond the depth limit of scopes, charged to the last one", 0 },
+		  "scope pushes beyond the depth limit, charged to the deepest scope", 0 },
 	};
 	struct probes_counts counts;
 
@@ -140,8 +142,9 @@ int ledger_notes_add(struct profile *p, const struct ledger_lines *l)
 
 	if (!err && l->misjudged_path)
 		err = profile_comment(p,
-				      "not exact: calls of the allocator from '%s' were taken for "
-				      "its inner calls; their allocations are missing",
+				      "not exact: allocator calls from '%s' were mistaken for "
+				      "inner calls of the allocator; their allocations are "
+				      "missing",
 				      l->misjudged_path);
 	for (size_t i = 0; i < LEDGER_LINE_CNT && !err; i++)
 		if (l->line[i].kind != LEDGER_ACTIVITY && l->line[i].value)

@@ -149,7 +149,7 @@ int out_file_browse(const struct out_file *of, struct err *why)
 
 	if (!find_user(&user))
 		return err_set(why, -EPERM,
-			       "heaptap starts no browser as root, and no user called sudo");
+			       "heaptap starts no browser as root, and sudo was not used");
 	if (!is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") && !has_wayland(&user))
 		return err_set(why, -ENXIO, "there is no display");
 	if (!realpath(out_file_path(of), path) || stat(path, &st))

@@ -125,7 +125,7 @@ static void jvm_names_ask(struct reader *reader, const struct tracker *t)
 	for (size_t i = 0; i < tracker_running_cnt(t); i++)
 		ask_jvm(reader, tracker_running_at(t, i), &jvm_cnt);
 	if (!jvm_cnt)
-		log_warn("record: --jvm-perfmap: no JVM runs any more, or none was recorded");
+		log_warn("record: --jvm-perfmap: no recorded process is a running JVM");
 }
 
 /* The highest cost of probes among running processes, and whether all their frees are watched. */

@@ -436,9 +436,9 @@ static void say_start(struct recorder *r)
 		log_warn("record: %zu probe sites or files could not be probed: %s",
 			 counts.failed_cnt, recorder_failed_why(r, counts.failed_err));
 	if (counts.throwing_cnt)
-		log_warn("record: not probed, and missing: %zu functions that throw (operator "
-			 "new). On this kernel, a new that fails would end the program; "
-			 "--probe-throwing-new takes that risk",
+		log_warn("record: allocations of %zu functions that may throw (operator new) are "
+			 "missing: on this kernel, an exception in a probed function would end "
+			 "the program; --probe-throwing-new takes that risk",
 			 counts.throwing_cnt);
 	say_heaps(r, counts.site_cnt, counts.failed_cnt);
 	if (r->opts.follow && !is_tapped_at_once(r))
@@ -492,13 +492,13 @@ static int track_running(struct recorder *r)
 
 		err = add_running(r, pid);
 		if ((err == -ESRCH || err == -ENOENT) && r->targets.list.cnt > 1) {
-			log_warn("record: PID %d ended while it was being attached to", pid);
+			log_warn("record: PID %d ended before heaptap had attached", pid);
 			tracker_remove(r->session->tracker, pid);
 			targets_drop(&r->targets, pid);
 			continue;
 		}
 		if (err == -ESRCH || err == -ENOENT)
-			log_error("record: PID %d ended while it was being attached to", pid);
+			log_error("record: PID %d ended before heaptap had attached", pid);
 		else if (err)
 			log_error("record: cannot attach to PID %d: %s", pid, strerror(-err));
 		if (err)
@@ -530,7 +530,7 @@ static int check_heaps(const struct recorder *r)
 		is_over = is_over && process_has_ended(r->targets.reader, t->pid);
 	if (is_over) {
 		t = &r->targets.list.data[0];
-		log_error("record: PID %d (%s) ended while it was being attached to", t->pid,
+		log_error("record: PID %d (%s) ended before heaptap had attached", t->pid,
 			  t->comm);
 		return -ESRCH;
 	}

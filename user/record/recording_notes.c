@@ -360,9 +360,9 @@ static int comment_time(const struct recording_facts *f, struct profile *p)
 	format_duration(f->duration_ns, elapsed, sizeof(elapsed));
 	time_text(f->end_ns, end);
 	if (f->was_started)
-		return profile_comment(p, "recorded: %s until %s, since the program was started%s",
+		return profile_comment(p, "recorded: %s until %s, from the start of the program%s",
 				       elapsed, f->end_reason ? f->end_reason : end,
-				       p->recording.is_from_start ? "" : ", and from its tap on");
+				       p->recording.is_from_start ? "" : ", without its allocations before the tap");
 	if (f->is_delta)
 		return profile_comment(
 			p,
@@ -396,7 +396,8 @@ static int comment_tap_losses(const struct tap_sums *sums, struct profile *p)
 	err = comment_tap_loss(p, "tap_late", sums->late_cnt, late_words);
 	if (!err)
 		err = comment_tap_loss(p, "tap_gap", (sums->gap_ns + NS_PER_MS - 1) / NS_PER_MS,
-				       "ms of blocks in use, while the tap was put in");
+				       "ms of allocations missing from heap in use, while the "
+				       "tap was put in");
 	if (!err)
 		err = comment_tap_loss(
 			p, "tap_never", sums->untapped_cnt,
@@ -406,10 +407,10 @@ static int comment_tap_losses(const struct tap_sums *sums, struct profile *p)
 				"allocator");
 	if (!err)
 		err = comment_tap_loss(p, "tap_dropped", sums->dropped_cnt,
-				       "blocks that the tap had no room for");
+				       "sampled blocks for which the tap's table was full");
 	return err ? err :
 		     comment_tap_loss(p, "tap_failed", sums->failed_cnt,
-				      "sampled blocks that a failed realloc left as they were");
+				      "sampled blocks lost when a realloc of them failed");
 }
 
 /* Say how long putting the taps in stopped the processes, and what taps do not see. */
@@ -473,7 +474,7 @@ char *recording_inuse_words(const struct recording *r, const char *comm, uint64_
 	buf[0] = '\0';
 	if (r->inuse == RECORDING_INUSE_SINCE)
 		snprintf(buf, RECORDING_INUSE_BUF,
-			 "of allocations since %s: frees were not tracked before",
+			 "counted since %s: frees were not tracked before",
 			 time_text(r->inuse_since_ns, since));
 	if (r->inuse != RECORDING_INUSE_UNKNOWN)
 		return buf;
@@ -675,7 +676,7 @@ static int comment_cost(const struct recording_facts *f, struct profile *p)
 		return governor_comment(f->governor, r->pid, p);
 	if (isnan(r->overhead_share))
 		return 0;
-	return profile_comment(p, "cost: %s %% of the CPU time of all of them (limit of each: %s)",
+	return profile_comment(p, "cost: %s %% of the CPU time of all processes (limit of each: %s)",
 			       format_percent(r->overhead_share, cost, sizeof(cost)),
 			       recording_limit_text(&r->limit, limit));
 }
@@ -767,9 +768,9 @@ int pinned_notes_add(const struct snapshot *s, const struct resident_reading *ro
 		return 0; /* comment_rows() says why */
 	if (s->unpinned_cnt)
 		return profile_comment(
-			p, "pinned_space: %s%zu of %zu sampled blocks%s not found in the heap",
-			is_known ? "without " : "unknown: ", s->unpinned_cnt,
-			s->unpinned_cnt + s->pinned_cnt, is_known ? "," : " were");
+			p, "pinned_space: %s%zu of %zu sampled blocks were not found in the heap",
+			is_known ? "" : "unknown: ", s->unpinned_cnt,
+			s->unpinned_cnt + s->pinned_cnt);
 	return profile_comment(p, "pinned_space: unknown (%s)",
 			       p->recording.inuse == RECORDING_INUSE_UNKNOWN ?
 				       "frees were not tracked" :

@@ -77,7 +77,7 @@ static void count_skipped(struct saved_ended *ke, const struct saved_job *job, c
 	more = log_limit_left_out(&ke->log);
 	log_warn("serve: no last profile of PID %d (%s), %s: %s%s", job->name.pid, job->name.comm,
 		 saved_reason_words(&job->name, words, sizeof(words)), why,
-		 more ? "; nor for some before it" : "");
+		 more ? "; nor of some before it" : "");
 }
 
 static void skip(struct saved_ended *ke, struct tracker *t, size_t i, const char *why)

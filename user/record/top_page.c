@@ -481,7 +481,7 @@ static void put_help(struct drawing *d)
 		"?      this help; any key but q goes back",
 		"s f o t  stacks, functions, scopes, threads; Tab: the next",
 		"Enter  open a process, fold or unfold a row; Right, Space: the same",
-		"Esc    back to the processes; ends a search; Left, Backspace: the same",
+		"Esc    back to the process; ends a search; Left, Backspace: the same",
 		"i g a  sort by in use, growth, allocated",
 		"/      search: show only rows that match",
 		"p      pause the display; the recording goes on",

@@ -47,7 +47,7 @@ static void set_cost(struct top_table *t, const struct profile *p)
 	size_t used;
 
 	if (isnan(r->overhead_share))
-		used = (size_t)snprintf(t->cost, sizeof(t->cost), "cost unknown yet");
+		used = (size_t)snprintf(t->cost, sizeof(t->cost), "cost not known yet");
 	else
 		used = (size_t)snprintf(t->cost, sizeof(t->cost),
 					"cost %s %% of its CPU time (limit: %s)",

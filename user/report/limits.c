@@ -181,8 +181,8 @@ static void decide(const struct report *r, struct limit_result *res)
 			 "not tracked before");
 	} else if (res->high <= res->limit && r->is_lossy) {
 		snprintf(res->why, sizeof(res->why),
-			 "A part of the sum was lost; the profile's notes name it (--profile "
-			 "FILE, heaptap report --notes FILE)");
+			 "The profile has losses, which may exceed the limit; its notes name "
+			 "them (--profile FILE, heaptap report --notes FILE)");
 	} else if (res->high <= res->limit && is_least) {
 		say_least(r, res);
 	} else if (res->high <= res->limit) {
@@ -255,8 +255,8 @@ static void say_growth(const struct growth_plan *plan, const struct growth_limit
 			 "warmed up (--warm-up TIME)");
 	else if (g->is_replaced)
 		snprintf(res->why, sizeof(res->why),
-			 "It grew beyond the limit, but its old blocks are freed: it may only have "
-			 "filled up");
+			 "It grew beyond the limit, but its old blocks are freed: it may be a "
+			 "cache that filled up");
 	else if (!g->more_s)
 		snprintf(res->why, sizeof(res->why),
 			 "It is too close to the limit, or fluctuates too much");
@@ -276,7 +276,8 @@ static int judge_growth(struct limits *l)
 	if (!l->p->moments_ns.cnt) {
 		snprintf(
 			res->why, sizeof(res->why),
-			"The profile has no history: only heaptap record and heaptap check write one");
+			"The profile has no heap in use over time: only those of heaptap record, "
+			"check and serve (?pid=N) have it");
 		goto out;
 	}
 	add_staying(r, &staying);
@@ -500,7 +501,7 @@ static enum limit_verdict sum_up(const struct limits *l)
  */
 
 #define DOUBT_MOVED "memory changed while it was read"
-#define DOUBT_OUTSIDE "the process grew before its memory was read, or after that"
+#define DOUBT_OUTSIDE "the process grew before the first or after the last reading of its memory"
 
 static double at_end(const struct profile *p, enum resident_kind kind)
 {

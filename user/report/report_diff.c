@@ -350,7 +350,7 @@ static int check_sides(const struct diff *d, struct err *why)
 	}
 	if (!strcmp(type[0], type[1]))
 		return 0;
-	return err_set(why, -EINVAL, "%s is of %s, %s of %s: they cannot be compared",
+	return err_set(why, -EINVAL, "cannot compare: %s has %s, %s has %s",
 		       d->side[0].name, type[0][0] ? type[0] : "nothing", d->side[1].name,
 		       type[1][0] ? type[1] : "nothing");
 }
@@ -514,7 +514,7 @@ void diff_write_head(const struct diff *d, FILE *out)
 	fprintf(out, ": %s\n", verdict(&d->total));
 	if (lacks[0] || lacks[1])
 		fprintf(out,
-			"> not everything was recorded %s: part of the change may be that "
+			"> not everything was recorded %s: part of the change may be due to that "
 			"(heaptap report --notes)\n",
 			!lacks[1] ? "before" :
 			!lacks[0] ? "after" :

@@ -375,7 +375,7 @@ static void put_exec_held(const struct report *r, FILE *out)
 
 	if (!rec->is_known || !rec->exec_held_bytes || r->opts->scope)
 		return;
-	report_line_add(&l, "", "In use at exec, and gone: %s",
+	report_line_add(&l, "", "Released by exec: %s",
 			format_bytes((double)rec->exec_held_bytes, bytes, sizeof(bytes)));
 	add_blocks((int64_t)rec->exec_held_objects, true, &l);
 	report_line_end(&l);
@@ -539,13 +539,14 @@ static void report_put_before(const struct report *r, FILE *out)
 		return;
 	if (b.bytes_low <= 0 || b.objects_low <= 0) {
 		report_line_add(&l, "",
-				"Allocated before, and live at the end: at most %s blocks, %s",
+				"Allocated before the recording, still live: at most %s blocks, "
+				"%s",
 				format_count(ceil(b.objects_high), cnt, sizeof(cnt)),
 				format_bytes(b.bytes_high, bytes, sizeof(bytes)));
 		report_line_end(&l);
 		return;
 	}
-	report_line_add(&l, "", "Allocated before, and live at the end: %s blocks, %s",
+	report_line_add(&l, "", "Allocated before the recording, still live: %s blocks, %s",
 			format_count(round(b.objects), cnt, sizeof(cnt)),
 			format_bytes(b.bytes, bytes, sizeof(bytes)));
 	report_line_add(&l, " ", "(%s to %s)", format_bytes(b.bytes_low, low, sizeof(low)),

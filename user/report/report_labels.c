@@ -267,8 +267,9 @@ static int check_growth(const struct profile *p, const struct report_options *o,
 	if (!p->moments_ns.cnt)
 		return err_set(
 			why, -ENODATA,
-			"growth is unknown: only profiles of heaptap record have heap in use over "
-			"time; heaptap diff compares two files");
+			"growth is unknown: only profiles of heaptap record, and of one process "
+			"of heaptap serve, have heap in use over time; heaptap diff compares two "
+			"files");
 	return 0;
 }
 
@@ -278,9 +279,9 @@ static int check_pinned(const struct profile *p, const struct report_options *o,
 		return 0;
 	return err_set(
 		why, -ENODATA,
-		"it has no pinned_space: only heaptap record has it, for a process that still "
-		"runs and whose heap could be read, and heaptap serve with ?pinned=1. --notes "
-		"may give the reason");
+		"it has no pinned_space: only heaptap record has it, if the process still runs "
+		"and its heap could be read, and heaptap serve with ?pinned=1. --notes may give "
+		"the reason");
 }
 
 static int check_ages(const struct profile *p, const struct report_options *o, struct err *why)
@@ -303,7 +304,7 @@ static int check_bins(const struct profile *p, const struct report_options *o, s
 		return err_set(
 			why, -ENODATA,
 			"the %s of its blocks are unknown: only profiles of heaptap have them, "
-			"and not those of a span of time",
+			"and not those with ?seconds=",
 			wants_lifetimes ? "lifetimes" : "sizes");
 	if (wants_lifetimes && is_unknown)
 		return err_set(

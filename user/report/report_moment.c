@@ -53,8 +53,8 @@ int report_move(struct profile *p, const struct report_options *o, struct err *w
 		return err_set(why, profile_move_to_peak(p),
 			       "its peak is unknown: only profiles of heaptap record have it");
 	return err_set(why, profile_move_to_time(p, (int64_t)o->at_ns),
-		       "heap in use at other moments is unknown: only profiles of heaptap record "
-		       "have it");
+		       "heap in use at other moments is unknown: only profiles of heaptap "
+		       "record, and of one process of heaptap serve, have it");
 }
 
 bool report_is_at_end(const struct report *r)
@@ -179,7 +179,7 @@ static void put_moment(const struct report *r, FILE *out)
 	add_total(r, title, &r->total, &l);
 	if (is_peak)
 		report_line_add(&l, " ", "at %s", when);
-	report_line_add(&l, "; ", "the rows are of this moment (--at end: of the end)");
+	report_line_add(&l, "; ", "the rows are of this moment (--at end shows the end)");
 	report_line_end(&l);
 }
 

@@ -605,8 +605,8 @@ int report_write_ranked(const struct report *r, size_t row_cap, FILE *out)
 	else if (is_pinned)
 		put_pinned_legend(r, out);
 	else
-		report_put_wrapped(rows.cnt ? "temporary: blocks that were freed within 1 ms; of "
-					      "all blocks that were allocated while recording" :
+		report_put_wrapped(rows.cnt ? "temporary: blocks freed within 1 ms, and their "
+					      "share of all blocks allocated while recording" :
 					      "No sampled block was freed within 1 ms.",
 				   2, report_columns(r), out);
 out:

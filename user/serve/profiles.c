@@ -190,14 +190,14 @@ static int base_get(struct profiles *p, bool for_long, struct base **ret, struct
 	if (for_long && long_cnt >= BASES_CAP / 2 && !(shared && (*shared)->is_long))
 		return err_set(
 			why, -EBUSY,
-			"%d profiles of more than %d seconds are being made, and each keeps a "
-			"copy of all samples: ask for at most %d seconds, or later",
+			"%d profiles with seconds= above %d are being made, and each holds a "
+			"copy of all samples: request at most %d seconds, or retry later",
 			BASES_CAP / 2, LONG_S, LONG_S);
 	if (!place)
 		return err_set(
 			why, -EBUSY,
-			"%d profiles with seconds= are being made, and each keeps a copy of all "
-			"samples: ask again later",
+			"%d profiles with seconds= are being made, and each holds a copy of all "
+			"samples: retry later",
 			BASES_CAP);
 	if (!shared)
 		err = base_take(p, place);
@@ -219,7 +219,7 @@ static int waiters_check(const struct profiles *p, bool for_long, struct err *wh
 	if (p->waiters.cnt < WAITERS_CAP && !(for_long && long_cnt >= WAITERS_CAP / 2))
 		return 0;
 	return err_set(why, -EBUSY, "too many requests at once: %zu wait%s", p->waiters.cnt,
-		       p->waiters.cnt < WAITERS_CAP ? ", half of them for more than a minute" : "");
+		       p->waiters.cnt < WAITERS_CAP ? ", half of them with seconds= above 60" : "");
 }
 
 /* Answer with the page without its stacks. */

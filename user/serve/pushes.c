@@ -300,8 +300,8 @@ static int check_spool_dir(const char *dir)
 	if (!err)
 		close(fd);
 	else if (why.text[0])
-		log_error("serve: profiles to push cannot wait in '%s': %s; it must be a folder "
-			  "that only its owner can write to (chmod go-w, chown)",
+		log_error("serve: cannot keep pushes in '%s': %s; it must be a folder that only "
+			  "its owner can write to (chmod go-w, chown)",
 			  dir, why.text);
 	else
 		log_error("serve: cannot create or open the folder '%s': %s", dir, strerror(-err));
@@ -429,7 +429,7 @@ int pushes_open(const struct pushes_options *opts, struct reader *reader, struct
 		p->node[0] = '\0';
 	if (opts->sends_debuginfo && !sandbox_is_whole()) {
 		log_error("serve: --push-debuginfo: " SANDBOX_NOT_WHOLE
-			  ", and send it to the server; leave the option out");
+			  "; it could also push other data: leave the option out");
 		err = -EOPNOTSUPP;
 	}
 	if (!err && opts->spool_dir)

@@ -199,7 +199,8 @@ static pid_t only_process(const struct requests_parts *parts, struct http_exchan
 	if (cnt)
 		http_error(
 			x, 400,
-			"this page is of one process: use /pid/PID%s (or ?pid=PID); tracked:%s%s\n",
+			"this page shows one process: use /pid/PID%s (or ?pid=PID); "
+			"tracked:%s%s\n",
 			http_request(x)->path, list, used < sizeof(list) - 16 ? "" : " ...");
 	else
 		http_error(x, 404, "no process is tracked now\n");
@@ -242,8 +243,8 @@ static void answer_profile(const struct requests_parts *parts, struct http_excha
 
 static void refuse_saved(struct http_exchange *x, pid_t pid, enum endpoint_moment at)
 {
-	http_error(x, 404, "no profile at=%s is saved of process %d: / lists those that are\n",
-		   endpoint_moment_text(at), pid);
+	http_error(x, 404, "process %d has no saved profile at=%s: / lists the saved profiles\n", pid,
+		   endpoint_moment_text(at));
 }
 
 /* Answer with a saved profile, or what is made of it, also for a process that has ended. */
@@ -389,8 +390,8 @@ static void answer_moments(const struct requests_parts *parts, struct http_excha
 	}
 	if (before >= after) {
 		http_error(x, 400,
-			   "no two moments are stored there, the first before the second: "
-			   "/pid/%d/?live=0 lists them\n",
+			   "both times have the same nearest moment: /pid/%d/?live=0 lists the "
+			   "moments\n",
 			   r->pid);
 		return;
 	}

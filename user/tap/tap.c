@@ -80,7 +80,7 @@ static int call_error(int64_t got, struct err *why)
 			       "its threads do not run: is its cgroup frozen (docker pause)?");
 	if (got == -EFAULT)
 		return err_set(why, -EFAULT,
-			       "a signal came in place of the result of a system call");
+			       "a signal arrived instead of the result of a system call");
 	if (got == -EOPNOTSUPP)
 		return err_set(why, -EPERM, FORBIDDEN);
 	return got == -ESRCH ? err_set(why, -ESRCH, "it has ended") : 0;
@@ -219,9 +219,9 @@ static int begin_calls(struct visit *v, const struct put_in *p, struct err *why)
 			       "Wine does)");
 	if (err == -EAGAIN)
 		return err_set(why, err,
-			       "none of its threads can make a call now: all sleep where nothing "
-			       "wakes them (a frozen cgroup, vfork())");
-	return err ? err_set_os(why, err, "its threads cannot make a call") : 0;
+			       "none of its threads can make a system call now: all are blocked "
+			       "(frozen cgroup, vfork())");
+	return err ? err_set_os(why, err, "its threads cannot make a system call") : 0;
 }
 
 static int change(struct visit *v, struct err *why)
@@ -391,7 +391,7 @@ int tap_put_in(const struct tap_order *order, const struct tap_files *own, struc
 	seeds = map_seeds(order, *ret_fd);
 	if (order->has_seeds && !seeds) {
 		tap_free(t);
-		return err_set(why, -ENOMEM, "no memory for the blocks that it has");
+		return err_set(why, -ENOMEM, "no memory for the table of its sampled blocks");
 	}
 	p.work.seeds = seeds;
 	p.work.header = &t->header;

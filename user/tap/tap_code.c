@@ -377,7 +377,7 @@ enum tap_use tap_use_of(const struct alloc_site *s, struct err *why)
 		return TAP_USE_INSIDE;
 	if (can_throw)
 		err_set(why, -ENOTSUP,
-			"%s may throw, and the file has no other function that gives such blocks",
+			"%s may throw, and its file has no nothrow variant of it",
 			s->symbol);
 	else
 		err_set(why, -ENOTSUP, "%s: %s", s->symbol, s->tap.why);
@@ -424,7 +424,7 @@ int tap_code_check(const struct alloc_file *alloc, struct err *why)
 	if (cnt <= TAP_SITES_CAP)
 		return 0;
 	return err_set(why, -ENOTSUP,
-		       "%zu entry points are more than the %d that there is room for", cnt,
+		       "its allocator has %zu entry points, more than the limit of %d", cnt,
 		       TAP_SITES_CAP);
 }
 

@@ -96,7 +96,7 @@ static int hand_over(struct tap_work *w, struct err *why)
 {
 	int err = flock(w->file_fd, LOCK_SH | LOCK_NB) ? -errno : visit_send_fd(w->file_fd);
 
-	return err ? err_set_os(why, err, "its code cannot be locked") : 0;
+	return err ? err_set_os(why, err, "the file of the tap's code cannot be locked") : 0;
 }
 
 /*
@@ -233,7 +233,7 @@ static int compare_sites(const struct tap_work *w, struct err *why)
 		if (!memcmp(there, p->patched, p->byte_cnt))
 			return err_set(why, -EBUSY, "it is tapped already");
 		return err_set(why, -EBUSY,
-			       "its allocator's code is not that of the file at 0x%llx: another "
+			       "its allocator's code at 0x%llx differs from its file: another "
 			       "tool's breakpoint?",
 			       (unsigned long long)p->addr);
 	}
@@ -302,7 +302,8 @@ static int restore_patch(const struct tap_work *w, const struct tap_patch *p, bo
 			err = write_at(w, p->addr, way_back, p->byte_cnt);
 			return err ? err :
 				     err_set(why, -EAGAIN,
-					     "a thread is there, or a signal handler returns there");
+					     "a thread is in the changed code, or a signal "
+					     "handler returns to it");
 		}
 		if (!memcmp(there, way_back, p->byte_cnt))
 			return write_at(w, p->addr, p->original, p->byte_cnt);
@@ -345,8 +346,9 @@ static int patch_sites(const struct tap_work *w, const struct visit_shared *s, s
 		    restore_sites(w, w->header, i, s, &of_undo))
 			return err_set(why, -EIO, "%s", /* some of it is in */
 				       of_undo.text[0] ? of_undo.text :
-							 "its allocator's code cannot be put back");
-		return err_set_os(why, err, "its allocator's code may not be written");
+							 "its allocator's code cannot be "
+							 "restored");
+		return err_set_os(why, err, "its allocator's code cannot be written");
 	}
 	return 0;
 }
@@ -371,7 +373,7 @@ int tap_step_clear(void *work, struct visit_shared *s)
 			continue;
 		err = restore_sites(w, &h, h.patch_cnt, s, &s->why);
 		if (err && !s->why.text[0])
-			err_set_os(&s->why, err, "what a killed heaptap left cannot be taken out");
+			err_set_os(&s->why, err, "the tap of a killed heaptap cannot be removed");
 		s->result++;
 	}
 	return err;
@@ -447,7 +449,7 @@ int tap_step_prepare(void *work, struct visit_shared *s)
 	tap_find_gadgets(w);
 	w->vdso_syscall_addr = find_syscall(w);
 	if (!err && !w->vdso_syscall_addr)
-		err = err_set(&s->why, -ENOTSUP, "there is no system call instruction in its vdso");
+		err = err_set(&s->why, -ENOTSUP, "its vdso has no system call instruction");
 	return err;
 }
 
@@ -471,9 +473,9 @@ static int use_mapped(struct tap_work *w, struct visit_shared *s)
 
 	w->file_fd = tap_open_mapped(w, w->order->code_addr, O_RDWR);
 	if (w->file_fd < 0 || !is_same_code(w->file_fd, w->order))
-		return err_set(&s->why, -EEXIST, "memory of another version's tap is there");
+		return err_set(&s->why, -EEXIST, "the place for the tap is in use by a tap of another version");
 	if (read_at(w, w->header->data_addr, &mark, sizeof(mark)))
-		return err_set(&s->why, -EEXIST, "its data is not there any more");
+		return err_set(&s->why, -EEXIST, "the data of its earlier tap is gone");
 	if (mark != TAP_MAGIC || (fcntl(w->file_fd, F_GET_SEALS) & SEALS) != SEALS) {
 		close(w->file_fd);
 		w->file_fd = -1;
@@ -498,7 +500,7 @@ static int check_thread_pointers(const struct tap_work *w, const struct visit_sh
 		    (tp && !read_at(w, tp, &self, sizeof(self)) && self == tp))
 			continue;
 		/* Perhaps it is just ending: tried again. */
-		return err_set(why, -EAGAIN, "a thread of it has no thread pointer of a C library");
+		return err_set(why, -EAGAIN, "one of its threads has no thread pointer of a C library");
 	}
 	return 0;
 }
@@ -575,7 +577,7 @@ int tap_step_fill(void *work, struct visit_shared *s)
 
 	if (fd < 0)
 		return err_set(&s->why, fd,
-			       fd == -EPERM ? "its memory file was exchanged for something else" :
+			       fd == -EPERM ? "its memory file was replaced by another file" :
 					      "its memory file cannot be opened");
 	w->file_fd = fd;
 	if (ftruncate(fd, TAP_FILE_BYTES) ||
@@ -665,7 +667,7 @@ int tap_step_change(void *work, struct visit_shared *s)
 		err = write_at(w, w->header->data_addr + offsetof(struct tap_data, mark), &mark,
 			       sizeof(mark));
 	if (err)
-		return err_set_os(&s->why, err, "its data cannot be written");
+		return err_set_os(&s->why, err, "the tap's data cannot be written");
 	return patch_sites(w, s, &s->why);
 }
 

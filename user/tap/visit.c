@@ -169,7 +169,7 @@ static int refuse_tracer(pid_t pid, struct err *why)
 			       "it cannot be stopped: %s (are ptrace and kcmp allowed?)",
 			       strerror(EPERM));
 	if (!strncmp(name, "heaptap", 7))
-		return err_set(why, -EAGAIN, "an earlier visit by %s (PID %d) has not ended yet",
+		return err_set(why, -EAGAIN, "an earlier attempt by %s (PID %d) has not ended yet",
 			       name, tracer);
 	return err_set(why, -EPERM, "it is being debugged or traced, by %s (PID %d)", name, tracer);
 }
@@ -184,10 +184,10 @@ static int stop(struct visit *v, struct err *why)
 		return err_set(why, err, "it has ended");
 	if (err == -ETIMEDOUT)
 		return err_set(why, -ETIME,
-			       "it did not stop within 0.2 s: a thread gets no processor, or it "
-			       "executes another program");
+			       "it did not stop within 0.2 s: a thread gets no CPU time, or it "
+			       "is executing another program");
 	if (err == -EAGAIN)
-		return err_set(why, err, "it executes another program just now");
+		return err_set(why, err, "it is executing another program");
 	if (err == -E2BIG)
 		return err_set(why, err, "too many processes share its memory");
 	if (err)
@@ -206,8 +206,8 @@ static void take_why(const struct visit *v, int err, struct err *why)
 	if (err == v->accessor_err)
 		err_set(why, err, "%s",
 			err == -ETIMEDOUT ? "its memory does not answer" :
-			err == -ETIME	  ? "heaptap gets no processor to read its memory with" :
-					"the process of heaptap that reads its memory was killed");
+			err == -ETIME	  ? "heaptap gets no CPU time to read its memory" :
+					"heaptap's process that reads its memory was killed");
 	else
 		err_set(why, err, "%s",
 			v->shared->why.text[0] ? v->shared->why.text : strerror(-err));
@@ -352,16 +352,16 @@ int visit_process(pid_t pid, const struct visit_work *work, void *ctx, struct vi
 
 	*report = (struct visit_report){ 0 };
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return report->err = err_set_os(&report->why, -errno, "no socket for a visit");
+		return report->err = err_set_os(&report->why, -errno, "cannot create a socket");
 	v.shared = mmap(NULL, sizeof(*v.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			-1, 0);
 	child = v.shared == MAP_FAILED ? -ENOMEM : start_visitor(&v, work, ctx, pair);
 	close(pair[1]);
 	err = child < 0 ? child : await_report(pair[0], report, &fd);
 	if (err == -ETIMEDOUT)
-		err_set(&report->why, err, "the visit to it did not end in time");
+		err_set(&report->why, err, "the attempt did not end in time");
 	else if (err)
-		err_set_os(&report->why, err, "the process of heaptap that stops it is gone");
+		err_set_os(&report->why, err, "heaptap's process that stops it was killed");
 	close(pair[0]);
 	if (v.shared != MAP_FAILED)
 		munmap(v.shared, sizeof(*v.shared));

@@ -143,7 +143,7 @@ static void log_tapped(struct tracker *t, const struct tracked_process *p,
 		return;
 	cnt = log_limit_left_out(&t->tap_log);
 	if (cnt)
-		snprintf(others, sizeof(others), " (and %llu more processes before it)",
+		snprintf(others, sizeof(others), " (%llu more processes since the last line)",
 			 (unsigned long long)cnt);
 	log_info("PID %d is tapped: %u thread%s paused for %.1f ms%s%s%s", p->pid, news->thread_cnt,
 		 news->thread_cnt == 1 ? "" : "s", (double)news->stopped_ns / 1e6, others,

@@ -309,7 +309,7 @@ static void note_costly(struct tracker *t, struct tracked_process *p)
 		return;
 	p->has_costly_files = true;
 	note_failure(t, -EFBIG);
-	log_warn("PID %d maps many files: the last ones are unknown in its stacks for a while",
+	log_warn("PID %d maps many files: stacks through the last ones are truncated for a while",
 		 p->pid);
 }
 

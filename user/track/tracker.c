@@ -222,7 +222,7 @@ static void probe_each(struct tracker *t, enum probes_kept kept)
 		if (!err)
 			err = engine_drop_live(t->engine, p->pid, p->generation, NULL);
 		if (err && err != -ESRCH && err != -EPIPE)
-			log_warn("PID %d cannot be probed by itself: %s", p->pid, strerror(-err));
+			log_warn("PID %d cannot get probes of its own: %s", p->pid, strerror(-err));
 		inst = instances_find(&t->instances, p->pid, p->generation);
 		if (inst)
 			inst->inuse_since_ns = now_ns();
@@ -236,8 +236,8 @@ static void unprobe(struct tracker *t, const struct tracked_process *p)
 	const enum probes_kept kept = probes_kept_of(t->probes, p->pid);
 
 	log_warn(
-		"PID %d executes valgrind, which would execute breakpoints: nothing of it is recorded "
-		"from here on%s; use valgrind's own tools: --tool=massif, --tool=dhat",
+		"PID %d executes valgrind, which would execute heaptap's breakpoints: its "
+		"recording ends%s; use valgrind's own tools: --tool=massif, --tool=dhat",
 		p->pid, is_of_all ? ", and heap in use of the others counts from now" : "");
 	t->failed_cnt++;
 	if (!t->failed_err)
