@@ -48,8 +48,8 @@ shows "text --at end" '^ 1 +97\.7 KiB .*fill_table' --at end
 shows "text --at end says the peak" '^Peak: 38\.2 MiB \(exact\) in 140 blocks at .*, 75 % of it by hold_most' --at end
 shows "growth is not of the peak" '^Peak: 38\.2 MiB .*75 % of it by hold_most' --sort growth
 shows "ages are not" '--at shows heap in use of one profile: not with .*age' --by age --at peak
-shows "no dump without blocks" '--at TIME knows bytes, and no blocks' --at 0.5s -f heap
-shows "no order by them" '--at TIME knows bytes, and no blocks' --at 0.5s --sort objects
+shows "no dump without blocks" '--at TIME has bytes, but no numbers of blocks' --at 0.5s -f heap
+shows "no order by them" '--at TIME has bytes, but no numbers of blocks' --at 0.5s --sort objects
 shows "no such moment" 'peak, end, or a time since the begin' --at noon
 "$heaptap" report -o "$work/x.html" "$work/p.pb.gz" && grep -q '"title":"in use at the peak"' "$work/x.html" &&
 	ok "the picture is of the peak" || not_ok "the picture is of the peak" ""

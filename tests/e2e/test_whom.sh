@@ -76,7 +76,7 @@ told "says how many, and their names" 0 "^heaptap: recording 3 processes \(whom-
 "$compare" labels "$work/p.pb.gz" comm | grep -q whom-b && ok "label comm" || not_ok "label comm" "no whom-b" "$work/err"
 beside ran holds "-p \$(pidof NAME): pids as words" "$a $a2 $b" -- --rate 1 -d 500ms -p "$a" "$a2" "$b"
 beside ran holds "-p \"\$(pidof NAME)\"" "$a $a2" -- --rate 1 -d 500ms -p "$a $a2"
-beside ran refused "-p NAME" 2 "bad value 'whom-b' for --pid: 1 process of this name runs: --comm whom-b, instead of -p" -- -d 1 -p whom-b
+beside ran refused "-p NAME" 2 "bad value 'whom-b' for --pid: 1 process with this name runs: use --comm whom-b, not -p" -- -d 1 -p whom-b
 beside ran refused "-p 1 2 -d 1" 2 "did you mean: heaptap record .*-d 1 -p $a,$a2\$" -- -p "$a" "$a2" -d 1
 beside ran refused "-d 30s -p 1 2 -n 5" 2 "did you mean: heaptap record .*-d 30s -n 5 -p $a,$a2\$" -- -d 30s -p "$a" "$a2" -n 5
 gone=$(($(cat /proc/sys/kernel/pid_max) - 1)) # a number that was just free is given again, here after some minutes

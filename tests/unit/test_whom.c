@@ -179,7 +179,7 @@ static void test_operands(void **state)
 	assert_int_equal(whom_find_one("no-such-program", &found, &why), -ESRCH);
 	assert_int_equal(whom_find_one("", &found, &why), -ESRCH);
 	assert_int_equal(whom_explain_pids("sleep", &why), -EINVAL);
-	assert_non_null(strstr(why.text, "of this name run"));
+	assert_non_null(strstr(why.text, "with this name run"));
 	assert_non_null(strstr(why.text, ": --comm sleep, instead of -p"));
 	assert_int_equal(whom_explain_pids("no-such-program", &why), -EINVAL);
 	assert_non_null(strstr(why.text, "by name: --comm"));
@@ -187,7 +187,7 @@ static void test_operands(void **state)
 	assert_non_null(strstr(why.text, "is the program running?"));
 	assert_true(whom_is_mistaken("record", &none, &no_args, (char *[]){ (char *)"sleep", NULL },
 				     &why));
-	assert_non_null(strstr(why.text, "of the name 'sleep' run"));
+	assert_non_null(strstr(why.text, "with the name 'sleep' run"));
 	assert_non_null(strstr(why.text,
 			       "did you mean: heaptap record --comm sleep, or to start it: "
 			       "heaptap record -- sleep"));
@@ -228,12 +228,12 @@ static void test_long_names(void **state)
 	assert_int_equal(whom_find_one("heaptap-whom-lo", &one_pid, &why), -ENOTUNIQ); /* both */
 	assert_int_equal(whom_find_one("heaptap-whom-long-none", &one_pid, &why), -ESRCH);
 	whom_explain_pids(one, &why);
-	assert_string_equal(why.text, "1 process of this name runs: --comm heaptap-whom-long-one, "
-				      "instead of -p");
+	assert_string_equal(why.text, "1 process with this name runs: use --comm heaptap-whom-long-one, "
+				      "not -p");
 	/* the advice works */
 	whom_explain_pids(link, &why);
 	assert_string_equal(why.text,
-			    "1 process of this name runs: --comm heaptap-whom-li, instead of -p");
+			    "1 process with this name runs: use --comm heaptap-whom-li, not -p");
 	w = (struct whom){ 0 };
 	assert_int_equal(texts_add(&w.comms, "^heaptap-whom-linked-name$"), 0);
 	assert_int_equal(whom_find(&w, &found, &why), -ESRCH);

@@ -408,7 +408,7 @@ bool whom_is_mistaken(const char *command, const struct whom *w, const struct op
 		return false;
 	escape(name, chars, pattern);
 	err_set(why, 0,
-		"%zu process%s of the name '%s' run%s; did you mean: heaptap %s --comm %s, or "
+		"%zu process%s with the name '%s' run%s; did you mean: heaptap %s --comm %s, or "
 		"to start it: heaptap %s -- %s",
 		cnt, cnt == 1 ? "" : "es", name, cnt == 1 ? "s" : "", command, pattern, command,
 		name);
@@ -426,7 +426,7 @@ int whom_explain_pids(const char *list, struct err *why)
 	if (!cnt)
 		return err_set(why, -EINVAL, "give process ids: 12,34; by name: --comm");
 	escape(list, chars, pattern);
-	return err_set(why, -EINVAL, "%zu process%s of this name run%s: --comm %s, instead of -p",
+	return err_set(why, -EINVAL, "%zu process%s with this name run%s: use --comm %s, not -p",
 		       cnt, cnt == 1 ? "" : "es", cnt == 1 ? "s" : "", pattern);
 }
 

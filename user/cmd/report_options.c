@@ -315,8 +315,8 @@ static const char *refuse_rows(const struct report_cli *c)
 		       "lifetime or size, --value alloc, --sort growth, temporary or pinned, "
 		       "--older-than or --base";
 	if (o->at == REPORT_AT_TIME && (o->sort == REPORT_SORT_OBJECTS || o->format == REPORT_HEAP))
-		return "--at TIME knows bytes, and no blocks: not with --sort objects or --format "
-		       "heap";
+		return "--at TIME has bytes, but no numbers of blocks: not with --sort objects "
+		       "or --format heap";
 	if (c->older_than_ns && (c->base_path || o->value == REPORT_VALUE_ALLOC))
 		return "--older-than shows heap in use of one profile: not with --base or --value "
 		       "alloc";

@@ -108,10 +108,10 @@ static int enter(const struct process_info *info, struct outcome *o)
 	if (stat(path, &st))
 		return fail(o, -ESRCH, "it has ended");
 	if (st.st_uid != info->uid)
-		return fail(o, -EPERM, "it does not belong to the user that it runs as");
+		return fail(o, -EPERM, "its /proc folder belongs to another user");
 	if (setgroups(0, NULL) || setresgid(st.st_gid, st.st_gid, st.st_gid) ||
 	    setresuid(st.st_uid, st.st_uid, st.st_uid))
-		return fail(o, -errno, "cannot become its user");
+		return fail(o, -errno, "cannot switch to its user");
 	return 0;
 }
 

@@ -433,7 +433,7 @@ static int read_kind(struct gperf *g, struct import_line *l)
 		return import_fail(im, "after @ there must be heapprofile, heap_v2/RATE or growth "
 				       "(of Go's /debug/pprof/heap: ask without debug=1)");
 	if (!import_at_end(l))
-		return import_fail(im, "something follows the kind of the profile");
+		return import_fail(im, "unexpected text after the kind of the profile");
 	/* Samples and growth do not know what was freed: the second pair repeats the first. A profile made by
 	 * report_heap.c from one without allocated values has zeros there. */
 	im->has_alloc = is_every && g->head.alloc_bytes >= g->head.inuse_bytes;
@@ -631,7 +631,7 @@ static int read_counts(struct jeheap *j, struct import_line *l)
 	if (!j->has_stack)
 		return is_all ? 0 : read_head_thread(j, row.id, l);
 	if (!import_at_end(l))
-		return import_fail(j->im, "something follows the numbers of a thread");
+		return import_fail(j->im, "unexpected text after the numbers of a thread");
 	if (is_all == j->has_total)
 		return import_fail(j->im, is_all ? "a second line 't*' of one stack" :
 						   "a thread before the line 't*' of its stack");

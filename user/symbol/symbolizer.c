@@ -325,7 +325,7 @@ static void judge(struct outcome *o, const struct wire_reader *r, int err, int s
 		fail(o, "no time is left");
 		o->is_slow = o->is_late = true;
 	} else if (err == -EBADMSG) {
-		fail(o, "helper sent nonsense");
+		fail(o, "the helper's answer is invalid");
 	} else if (err == -ENOMEM ||
 		   (WIFEXITED(status) && WEXITSTATUS(status) == DWARF_EXIT_NO_MEMORY)) {
 		fail(o, "memory limit");
