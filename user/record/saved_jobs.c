@@ -322,7 +322,7 @@ static int map_results(struct saved_batch *b)
 static int saved_batch_start(struct saved_batch *b, const struct result_source *src,
 			     const struct result_moment *moment)
 {
-	const struct worker_options opts = { .what = "keeping profiles",
+	const struct worker_options opts = { .what = "saving profiles",
 					     .is_urgent = saved_job_class(&b->jobs[0]) <=
 							  KEEP_NEAR_LIMIT,
 					     .moment_ns = moment->monotonic_ns };

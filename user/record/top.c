@@ -602,7 +602,7 @@ static int make_profile(void *ctx, size_t i)
 static int begin_profile(struct source *s)
 {
 	const struct worker_options opts = { .command = "top",
-					     .what = "the making of a profile",
+					     .what = "making the profile",
 					     .moment_ns = now_ns() };
 	int err;
 

@@ -314,7 +314,7 @@ static void put_stack(const struct report *r, size_t i, FILE *out)
 		fputs(" ?", out);
 	fprintf(out, "  %s", report_format_share(r, row->value, text));
 	if (r->objects_type >= 0)
-		fprintf(out, ", %s object%s", format_count(row->objects, text, sizeof(text)),
+		fprintf(out, ", %s block%s", format_count(row->objects, text, sizeof(text)),
 			row->objects == 1 ? "" : "s");
 	if (r->alloc_type >= 0)
 		fprintf(out, ", allocated %s", format_bytes(report_alloc(row), text, sizeof(text)));
