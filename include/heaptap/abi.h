@@ -741,9 +741,9 @@ struct ht_event {
 	X(SAMPLED_BAD, SUM, "sampled_bad",                                                         \
 	  "samples of the program's own sampler that make no sense")                               \
 	X(ALLOC_ONLY, LOSS, "alloc_only_samples",                                                  \
-	  "samples of allocations only: frees were not tracked")                            \
+	  "samples of allocations only: frees were not tracked")                                   \
 	X(DROPPED, LOSS, "dropped_samples",                                                        \
-	  "sampled blocks dropped when the tracking of frees stopped")                        \
+	  "sampled blocks dropped when the tracking of frees stopped")                             \
 	X(NESTED, ACTIVITY, "nested",                                                              \
 	  "sampled calls from inside another one, which counts instead")                           \
 	X(NESTED_FOUND, ACTIVITY, "nested_found",                                                  \
@@ -751,7 +751,7 @@ struct ht_event {
 	X(NESTED_DUE_16, ACTIVITY, "nested_due_16",                                                \
 	  "... those that were to be expected, times 65536")                                       \
 	X(NESTED_UNPROVEN, SUM, "nested_unproven",                                                 \
-	  "sampled calls left out as part of an outer call that was not found")                \
+	  "sampled calls left out as part of an outer call that was not found")                    \
 	X(MISSED_FREE, SUM, "missed_frees",                                                        \
 	  "blocks whose free was not seen: their address was allocated again")                     \
 	X(LIVE_FULL, SUM, "live_full", "samples not tracked: live map full")                       \
@@ -768,7 +768,7 @@ struct ht_event {
 	X(PENDING_LOST, SUM, "pending_lost", "returns whose call was not found")                   \
 	X(PENDING_STALE, ACTIVITY, "pending_stale",                                                \
 	  "calls that never returned (longjmp, thread death)")                                     \
-	X(READ_FAULT, SUM, "read_faults", "failed reads of the program's memory")                   \
+	X(READ_FAULT, SUM, "read_faults", "failed reads of the program's memory")                  \
 	X(PAUSED, LOSS, "paused", "sampled allocations left out: paused by the program")           \
 	X(TAG_UNREADABLE, LOSS, "tags_unreadable", "samples whose scope could not be read")        \
 	X(TAG_SOURCES_FULL, LOSS, "tag_sources_full",                                              \
@@ -798,8 +798,8 @@ struct ht_event {
 	  "samples missing from the sums of their process: too many")                              \
 	X(INSTANCES_ENDED, ACTIVITY, "instances_ended",                                            \
 	  "tasks that exited and hold nothing any more")                                           \
-	X(THROW_SKIPPED, SUM, "throw_skipped", "calls of operator new for too much memory: not "
-					       "recorded, they may throw")    \
+	X(THROW_SKIPPED, SUM, "throw_skipped",                                                     \
+	  "calls of operator new for too much memory: not recorded, they may throw")               \
 	X(DISPATCHED, SUM, "dispatched",                                                           \
 	  "samples lost: the program handles its system calls itself, as Wine does")               \
 	X(EVENTS_LOST, SUM, "events_lost", "process events lost: ring buffer full")                \
@@ -815,8 +815,7 @@ struct ht_event {
 	X(END_READ_FAULT, LOSS, "truncated_read_fault", "stacks cut: stack memory not readable")   \
 	X(END_TOO_DEEP, LOSS, "truncated_too_deep", "stacks cut: more frames than are kept")       \
 	X(END_BAD_CFA, LOSS, "truncated_bad_cfa", "stacks cut: stack pointer did not advance")     \
-	X(END_JIT, LOSS, "truncated_jit",                                                          \
-	  "stacks cut: JIT-compiled code without frame pointers")
+	X(END_JIT, LOSS, "truncated_jit", "stacks cut: JIT-compiled code without frame pointers")
 
 #define HT_STAT_ENUM(id, kind, name, meaning) HT_STAT_##id,
 enum { HT_STATS(HT_STAT_ENUM) HT_STAT_CNT };

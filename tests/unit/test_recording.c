@@ -85,8 +85,9 @@ static void test_cost(void **state)
 	assert_string_equal(recording_advice_cost(&r, buf),
 			    "costs about half the throughput for 10 s; nothing remains afterwards");
 	r.full_share = 0.31;
-	assert_string_equal(recording_advice_cost(&r, buf),
-			    "costs about a third of the throughput for 10 s; nothing remains afterwards");
+	assert_string_equal(
+		recording_advice_cost(&r, buf),
+		"costs about a third of the throughput for 10 s; nothing remains afterwards");
 	r.full_share = 2;
 	assert_string_equal(recording_advice_cost(&r, buf),
 			    "costs most of the throughput for 10 s; nothing remains afterwards");

@@ -147,9 +147,8 @@ static void inuse_in_words(void **state)
 	assert_string_equal(recording_inuse_words(&r, "server", 65536, false, buf), "");
 	r.inuse = RECORDING_INUSE_SINCE;
 	r.inuse_since_ns = 1700000000000000000;
-	assert_string_equal(
-		recording_inuse_words(&r, "server", 65536, false, buf),
-		"counted since 2023-11-14T22:13:20Z: frees were not tracked before");
+	assert_string_equal(recording_inuse_words(&r, "server", 65536, false, buf),
+			    "counted since 2023-11-14T22:13:20Z: frees were not tracked before");
 	r.inuse = RECORDING_INUSE_UNKNOWN;
 	r.full_share = 0.53;
 	assert_string_equal(recording_inuse_words(&r, "server", 65536, false, buf),

@@ -425,8 +425,7 @@ static void other_values_cannot_be_compared(void **state)
 						     .unit_str = profile_str(b, "nanoseconds") })),
 			 0);
 	assert_int_equal(diff(a, b, &o, &text, &why), -EINVAL);
-	assert_string_equal(why.text,
-			    "cannot compare: a.pb.gz has inuse_space, b.pb.gz has cpu");
+	assert_string_equal(why.text, "cannot compare: a.pb.gz has inuse_space, b.pb.gz has cpu");
 	free(text);
 	a->recording = RECORDING_NONE;
 	a->recording.is_known = true;

@@ -228,8 +228,9 @@ static void test_long_names(void **state)
 	assert_int_equal(whom_find_one("heaptap-whom-lo", &one_pid, &why), -ENOTUNIQ); /* both */
 	assert_int_equal(whom_find_one("heaptap-whom-long-none", &one_pid, &why), -ESRCH);
 	whom_explain_pids(one, &why);
-	assert_string_equal(why.text, "1 process with this name runs: use --comm heaptap-whom-long-one, "
-				      "not -p");
+	assert_string_equal(why.text,
+			    "1 process with this name runs: use --comm heaptap-whom-long-one, "
+			    "not -p");
 	/* the advice works */
 	whom_explain_pids(link, &why);
 	assert_string_equal(why.text,

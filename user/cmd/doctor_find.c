@@ -387,8 +387,8 @@ static void find_tags(struct doctor_report *r)
 		}
 	if (source_cnt > HT_TAG_SOURCES_CAP)
 		say(add(r, DOCTOR_LIMIT, "some allocations will lack their scope or labels: ", ""),
-		    "its files have %u sources of tags, and heaptap reads %d per process", source_cnt,
-		    HT_TAG_SOURCES_CAP);
+		    "its files have %u sources of tags, and heaptap reads %d per process",
+		    source_cnt, HT_TAG_SOURCES_CAP);
 	if (r->survey->otel_keys_err == -EPROTO)
 		add(r, DOCTOR_LIMIT,
 		    "labels of threads will be called key-1, key-2, ...: OpenTelemetry's process "

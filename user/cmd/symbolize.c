@@ -403,10 +403,9 @@ static int name_all(struct job *j, struct profile *p)
 	else if (!j->wanted_cnt)
 		log_info("symbolize: nothing is missing");
 	else
-		log_info(
-			"symbolize: %zu of %zu addresses have better names or lines now; %zu "
-			"files not found",
-			j->named_cnt, j->wanted_cnt, j->missing_cnt);
+		log_info("symbolize: %zu of %zu addresses have better names or lines now; %zu "
+			 "files not found",
+			 j->named_cnt, j->wanted_cnt, j->missing_cnt);
 	return err;
 }
 

@@ -213,19 +213,17 @@ static void print_jemalloc(const struct explanation *x, int columns, FILE *out)
 		const struct jemalloc_tree *t = &x->jemalloc.trees[i];
 
 		if (t->is_proved)
-			snprintf(
-				text, sizeof(text),
-				"jemalloc (%s): %s in active pages, read and verified. Retained "
-				"address space: %s, %s of it resident.",
-				t->version, bytes_of((double)t->sum.active_bytes, b[0]),
-				bytes_of((double)t->sum.retained_bytes, b[1]),
-				bytes_of((double)t->sum.retained, b[2]));
+			snprintf(text, sizeof(text),
+				 "jemalloc (%s): %s in active pages, read and verified. Retained "
+				 "address space: %s, %s of it resident.",
+				 t->version, bytes_of((double)t->sum.active_bytes, b[0]),
+				 bytes_of((double)t->sum.retained_bytes, b[1]),
+				 bytes_of((double)t->sum.retained, b[2]));
 		else
-			snprintf(
-				text, sizeof(text),
-				"jemalloc at %#llx could not be verified (%s). Its memory is in "
-				"other rows.",
-				(unsigned long long)t->root, t->why);
+			snprintf(text, sizeof(text),
+				 "jemalloc at %#llx could not be verified (%s). Its memory is in "
+				 "other rows.",
+				 (unsigned long long)t->root, t->why);
 		print_wrapped(text, columns, out);
 	}
 	if (x->jemalloc.is_mapped && !x->jemalloc.tree_cnt)

@@ -530,8 +530,9 @@ uint64_t guardian_detach(struct guardian *g, const uint64_t *ids, size_t cnt)
 		if (!err)
 			ticket = own;
 		else
-			log_error("guardian: cannot remove %zu probes or taps: %s; they stay until heaptap ends",
-				  part_cnt, strerror(-err));
+			log_error(
+				"guardian: cannot remove %zu probes or taps: %s; they stay until heaptap ends",
+				part_cnt, strerror(-err));
 	}
 	return ticket;
 }
@@ -561,7 +562,8 @@ void guardian_wait_detached(struct guardian *g, uint64_t ticket)
 		} else if (tries_left--) {
 			usleep(SEND_PAUSE_US);
 		} else {
-			log_error("guardian: cannot remove probes: out of memory; they stay until heaptap ends");
+			log_error(
+				"guardian: cannot remove probes: out of memory; they stay until heaptap ends");
 			return;
 		}
 	}

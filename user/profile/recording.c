@@ -121,7 +121,8 @@ char *recording_advice_cost(const struct recording *r, char buf[RECORDING_TEXT_B
 	if (r->has_nameless_frees)
 		snprintf(buf, RECORDING_TEXT_BUF, "or install its debug file (found by build id)");
 	else
-		snprintf(buf, RECORDING_TEXT_BUF, "costs %s the throughput%s; nothing remains afterwards",
+		snprintf(buf, RECORDING_TEXT_BUF,
+			 "costs %s the throughput%s; nothing remains afterwards",
 			 part_words(r->full_share), r->program[0] ? "" : " for 10 s");
 	return buf;
 }

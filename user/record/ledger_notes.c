@@ -76,7 +76,8 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 		{ LEDGER_SUM, "failed_sites", "probe sites and files that could not be probed", 0 },
 		{ LEDGER_SUM, "throwing_sites",
 		  "functions not probed because they may throw (operator new): record "
-		  "--probe-throwing-new", 0 },
+		  "--probe-throwing-new",
+		  0 },
 		[UNSEEN_EXECS] = { LEDGER_SUM, "unseen_execs",
 				   "programs whose allocations right after an exec may be "
 				   "missing",

@@ -234,7 +234,8 @@ int result_open(const struct result_options *opts, const struct targets *targets
 	else
 		err = out_file_open(output, opts->replaces, " with -o FILE", &res->out, &why);
 	if (!page && opts->opens && !err && !stat(output, &st) && !S_ISREG(st.st_mode)) {
-		err = err_set(&why, -EINVAL, "--open needs --html FILE, because '%s' is not a regular file",
+		err = err_set(&why, -EINVAL,
+			      "--open needs --html FILE, because '%s' is not a regular file",
 			      output);
 	} else if (!page && opts->opens) {
 		page_name(output, beside);

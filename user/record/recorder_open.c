@@ -530,8 +530,7 @@ static int check_heaps(const struct recorder *r)
 		is_over = is_over && process_has_ended(r->targets.reader, t->pid);
 	if (is_over) {
 		t = &r->targets.list.data[0];
-		log_error("record: PID %d (%s) ended before heaptap had attached", t->pid,
-			  t->comm);
+		log_error("record: PID %d (%s) ended before heaptap had attached", t->pid, t->comm);
 		return -ESRCH;
 	}
 	vec_each(&r->targets.list, t)

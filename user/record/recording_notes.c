@@ -362,7 +362,9 @@ static int comment_time(const struct recording_facts *f, struct profile *p)
 	if (f->was_started)
 		return profile_comment(p, "recorded: %s until %s, from the start of the program%s",
 				       elapsed, f->end_reason ? f->end_reason : end,
-				       p->recording.is_from_start ? "" : ", without its allocations before the tap");
+				       p->recording.is_from_start ?
+					       "" :
+					       ", without its allocations before the tap");
 	if (f->is_delta)
 		return profile_comment(
 			p,
@@ -676,7 +678,8 @@ static int comment_cost(const struct recording_facts *f, struct profile *p)
 		return governor_comment(f->governor, r->pid, p);
 	if (isnan(r->overhead_share))
 		return 0;
-	return profile_comment(p, "cost: %s %% of the CPU time of all processes (limit of each: %s)",
+	return profile_comment(p,
+			       "cost: %s %% of the CPU time of all processes (limit of each: %s)",
 			       format_percent(r->overhead_share, cost, sizeof(cost)),
 			       recording_limit_text(&r->limit, limit));
 }

@@ -274,10 +274,9 @@ static int judge_growth(struct limits *l)
 	if (err || !check_inuse(r, res))
 		goto out;
 	if (!l->p->moments_ns.cnt) {
-		snprintf(
-			res->why, sizeof(res->why),
-			"The profile has no heap in use over time: only those of heaptap record, "
-			"check and serve (?pid=N) have it");
+		snprintf(res->why, sizeof(res->why),
+			 "The profile has no heap in use over time: only those of heaptap record, "
+			 "check and serve (?pid=N) have it");
 		goto out;
 	}
 	add_staying(r, &staying);

@@ -350,8 +350,8 @@ static int check_sides(const struct diff *d, struct err *why)
 	}
 	if (!strcmp(type[0], type[1]))
 		return 0;
-	return err_set(why, -EINVAL, "cannot compare: %s has %s, %s has %s",
-		       d->side[0].name, type[0][0] ? type[0] : "nothing", d->side[1].name,
+	return err_set(why, -EINVAL, "cannot compare: %s has %s, %s has %s", d->side[0].name,
+		       type[0][0] ? type[0] : "nothing", d->side[1].name,
 		       type[1][0] ? type[1] : "nothing");
 }
 

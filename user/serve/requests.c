@@ -197,11 +197,10 @@ static pid_t only_process(const struct requests_parts *parts, struct http_exchan
 		used += (size_t)snprintf(list + used, sizeof(list) - used, " %d",
 					 tracker_running_at(parts->tracker, i));
 	if (cnt)
-		http_error(
-			x, 400,
-			"this page shows one process: use /pid/PID%s (or ?pid=PID); "
-			"tracked:%s%s\n",
-			http_request(x)->path, list, used < sizeof(list) - 16 ? "" : " ...");
+		http_error(x, 400,
+			   "this page shows one process: use /pid/PID%s (or ?pid=PID); "
+			   "tracked:%s%s\n",
+			   http_request(x)->path, list, used < sizeof(list) - 16 ? "" : " ...");
 	else
 		http_error(x, 404, "no process is tracked now\n");
 	return 0;
@@ -243,8 +242,8 @@ static void answer_profile(const struct requests_parts *parts, struct http_excha
 
 static void refuse_saved(struct http_exchange *x, pid_t pid, enum endpoint_moment at)
 {
-	http_error(x, 404, "process %d has no saved profile at=%s: / lists the saved profiles\n", pid,
-		   endpoint_moment_text(at));
+	http_error(x, 404, "process %d has no saved profile at=%s: / lists the saved profiles\n",
+		   pid, endpoint_moment_text(at));
 }
 
 /* Answer with a saved profile, or what is made of it, also for a process that has ended. */

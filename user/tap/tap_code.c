@@ -376,8 +376,7 @@ enum tap_use tap_use_of(const struct alloc_site *s, struct err *why)
 	if (!s->tap.vaddr && (s->tap_is_inside || may_be_left_out(s)))
 		return TAP_USE_INSIDE;
 	if (can_throw)
-		err_set(why, -ENOTSUP,
-			"%s may throw, and its file has no nothrow variant of it",
+		err_set(why, -ENOTSUP, "%s may throw, and its file has no nothrow variant of it",
 			s->symbol);
 	else
 		err_set(why, -ENOTSUP, "%s: %s", s->symbol, s->tap.why);

@@ -473,7 +473,8 @@ static int use_mapped(struct tap_work *w, struct visit_shared *s)
 
 	w->file_fd = tap_open_mapped(w, w->order->code_addr, O_RDWR);
 	if (w->file_fd < 0 || !is_same_code(w->file_fd, w->order))
-		return err_set(&s->why, -EEXIST, "the place for the tap is in use by a tap of another version");
+		return err_set(&s->why, -EEXIST,
+			       "the place for the tap is in use by a tap of another version");
 	if (read_at(w, w->header->data_addr, &mark, sizeof(mark)))
 		return err_set(&s->why, -EEXIST, "the data of its earlier tap is gone");
 	if (mark != TAP_MAGIC || (fcntl(w->file_fd, F_GET_SEALS) & SEALS) != SEALS) {
@@ -500,7 +501,8 @@ static int check_thread_pointers(const struct tap_work *w, const struct visit_sh
 		    (tp && !read_at(w, tp, &self, sizeof(self)) && self == tp))
 			continue;
 		/* Perhaps it is just ending: tried again. */
-		return err_set(why, -EAGAIN, "one of its threads has no thread pointer of a C library");
+		return err_set(why, -EAGAIN,
+			       "one of its threads has no thread pointer of a C library");
 	}
 	return 0;
 }

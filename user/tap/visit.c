@@ -207,7 +207,7 @@ static void take_why(const struct visit *v, int err, struct err *why)
 		err_set(why, err, "%s",
 			err == -ETIMEDOUT ? "its memory does not answer" :
 			err == -ETIME	  ? "heaptap gets no CPU time to read its memory" :
-					"heaptap's process that reads its memory was killed");
+					    "heaptap's process that reads its memory was killed");
 	else
 		err_set(why, err, "%s",
 			v->shared->why.text[0] ? v->shared->why.text : strerror(-err));

@@ -741,8 +741,8 @@ static void measure_programs(struct governor *g)
 	engine_measure_hits(g->policy.engine, false);
 	if (!g->measured_cnt)
 		return;
-	log_debug("%s: a probe hit costs %.0f ns, and %.0f ns more in its BPF program", g->opts.command,
-		  g->opts.costs.emulated_ns, g->measured_ns);
+	log_debug("%s: a probe hit costs %.0f ns, and %.0f ns more in its BPF program",
+		  g->opts.command, g->opts.costs.emulated_ns, g->measured_ns);
 	g->opts.costs.emulated_ns += g->measured_ns;
 	g->opts.costs.stepped_ns += g->measured_ns;
 }

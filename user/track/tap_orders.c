@@ -122,7 +122,8 @@ static int make_near(const struct proc_maps *maps, const struct proc_map *near, 
 {
 	req->code_addr = find_place(maps, near, nth, &ret->is_mapped);
 	if (!req->code_addr)
-		return err_set(why, -ENOSPC, "no free address space for the tap within 1 GiB of its allocator");
+		return err_set(why, -ENOSPC,
+			       "no free address space for the tap within 1 GiB of its allocator");
 	ret->code_addr = req->code_addr;
 	find_vdso(maps, ret);
 	ret->old_cnt = find_old(maps, ret->old_addr);

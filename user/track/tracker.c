@@ -235,10 +235,9 @@ static void unprobe(struct tracker *t, const struct tracked_process *p)
 	const bool is_of_all = probes_are_shared(t->probes);
 	const enum probes_kept kept = probes_kept_of(t->probes, p->pid);
 
-	log_warn(
-		"PID %d executes valgrind, which would execute heaptap's breakpoints: its "
-		"recording ends%s; use valgrind's own tools: --tool=massif, --tool=dhat",
-		p->pid, is_of_all ? ", and heap in use of the others counts from now" : "");
+	log_warn("PID %d executes valgrind, which would execute heaptap's breakpoints: its "
+		 "recording ends%s; use valgrind's own tools: --tool=massif, --tool=dhat",
+		 p->pid, is_of_all ? ", and heap in use of the others counts from now" : "");
 	t->failed_cnt++;
 	if (!t->failed_err)
 		t->failed_err = -ENOTSUP;
