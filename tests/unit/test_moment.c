@@ -308,7 +308,7 @@ static void test_words(void **state)
 	text = text_of(p, &opts);
 	expect(text,
 	       "\nPeak: 47.8 MiB (exact) in 108 blocks at 410 ms; the rows are of this moment");
-	expect(text, "(--at end shows the end)\n");
+	expect(text, "(--at end: at the end)\n");
 	expect(text, "\nIn use: 65.4 KiB (exact) in 13 blocks at the end, ");
 	expect(text, "; allocated 172 MiB in 3.00k blocks\n");
 	expect(text, "parse");

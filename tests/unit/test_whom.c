@@ -180,7 +180,7 @@ static void test_operands(void **state)
 	assert_int_equal(whom_find_one("", &found, &why), -ESRCH);
 	assert_int_equal(whom_explain_pids("sleep", &why), -EINVAL);
 	assert_non_null(strstr(why.text, "with this name run"));
-	assert_non_null(strstr(why.text, ": --comm sleep, instead of -p"));
+	assert_non_null(strstr(why.text, ": use --comm sleep, not -p"));
 	assert_int_equal(whom_explain_pids("no-such-program", &why), -EINVAL);
 	assert_non_null(strstr(why.text, "by name: --comm"));
 	assert_int_equal(whom_explain_pids("", &why), -EINVAL);

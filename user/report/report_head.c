@@ -400,7 +400,7 @@ static void put_shown_moment(const struct report *r, FILE *out)
 	add_total(r, title, &r->total, &l);
 	if (is_peak)
 		report_line_add(&l, " ", "at %s", when);
-	report_line_add(&l, "; ", "the rows are of this moment (--at end shows the end)");
+	report_line_add(&l, "; ", "the rows are of this moment (--at end: at the end)");
 	report_line_end(&l);
 }
 
