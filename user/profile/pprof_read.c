@@ -148,6 +148,7 @@ static int read_look(struct reader *r, const Perftools__Profiles__ResidentLook *
 		.mmapped_cnt = m->mmapped_blocks,
 		.hit_cnt = m->hit_cnt,
 		.late_hit_cnt = m->late_hit_cnt,
+		.coarsest_rate_bytes = m->coarsest_rate_bytes,
 		.age_ns = m->age_ns,
 	};
 	return get_string(r, m->why, &ret->why_str);
@@ -174,7 +175,8 @@ static int read_classes(struct reader *r, const Perftools__Profiles__Recording *
 					    .live_cnt = from->live_blocks,
 					    .live_bytes = from->live_bytes,
 					    .recorded = { from->recorded_blocks,
-							  from->recorded_variance } };
+							  from->recorded_variance },
+					    .is_span = from->is_span };
 
 		err = get_string(r, from->name, &c.name_str);
 		if (!err)

@@ -333,6 +333,7 @@ static Perftools__Profiles__ResidentLook look_message(const struct resident_look
 	m.mmapped_blocks = from->mmapped_cnt;
 	m.hit_cnt = from->hit_cnt;
 	m.late_hit_cnt = from->late_hit_cnt;
+	m.coarsest_rate_bytes = from->coarsest_rate_bytes;
 	m.age_ns = from->age_ns;
 	return m;
 }
@@ -363,6 +364,7 @@ static void set_classes(const struct resident_rows *from, struct resident_messag
 		m->classes[i].live_bytes = c->live_bytes;
 		m->classes[i].recorded_blocks = c->recorded.cnt;
 		m->classes[i].recorded_variance = c->recorded.variance;
+		m->classes[i].is_span = c->is_span;
 		m->class_ptrs[i] = &m->classes[i];
 		if (to->n_resident_class == RESIDENT_CLASS_CAP)
 			break;
