@@ -85,7 +85,7 @@ static void test_before(void **state)
 			!!strstr(
 				text,
 				"\nAllocated before, and live at the end: 2.00k blocks, "
-				"1.91 MiB (1.87 MiB to 1.94 MiB)\n"
+				"1.91 MiB (1.86 MiB to 1.94 MiB)\n"
 				"  by size: 985 to 1000 bytes 1.50k (1.44 MiB)\n"
 				"  by C++ class: shop::Order 500 (54.7 KiB), shop::Sampled 400 (25.0 KiB)\n"),
 			cases[i].is_known);
