@@ -179,6 +179,16 @@ static void plant_mmapped(void)
 	}
 }
 
+/* The program splits their mappings behind the first page, as NumPy does for huge pages. */
+static void plant_advised(void)
+{
+	for (size_t i = 0; i < 4; i++) {
+		blocks[i] = filled(8 << 20);
+		if (madvise((char *)blocks[i] - 16 + 4096, 8 << 20, MADV_DONTDUMP))
+			exit(1);
+	}
+}
+
 /* 200 MiB are free and were never touched again after a trim. */
 static void plant_trimmed(void)
 {
@@ -476,6 +486,7 @@ static const struct {
 	{ "binned", plant_binned },
 	{ "arenas", plant_arenas },
 	{ "mmapped", plant_mmapped },
+	{ "advised", plant_advised },
 	{ "trimmed", plant_trimmed },
 	{ "mapped", plant_mapped },
 	{ "foreign", plant_foreign },
