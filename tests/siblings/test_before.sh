@@ -37,7 +37,7 @@ sys.exit(bool(bad))
 EOP
 
 # recorded NAME WANT PROGRAM...: it says READY, works when it is told $line, and says DONE; WANT known: where
-# nothing was sampled, some blocks are certainly older. The process is the one that it names in $own/pid, if it does.
+# every allocation is kept, some blocks are certainly older. Of a runtime with a heap of its own it is unknown. The process is the one that it names in $own/pid, if it does.
 recorded() {
 	local name=$1 want=$2 way said pid
 	shift 2
@@ -60,7 +60,7 @@ recorded() {
 	done
 }
 
-recorded python known python3 -uc 'a = [bytes(1000) for i in range(50000)]
+recorded python known env PYTHONMALLOC=malloc python3 -uc 'a = [bytes(1000) for i in range(50000)]
 print("READY")
 input()
 b = [bytes(1000) for i in range(20000)] + [bytes(24) for i in range(50000)]
@@ -73,7 +73,7 @@ recorded sqlite3 known stdbuf -oL sqlite3 -cmd 'create table t(b);' \
 	-cmd 'insert into t with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000) select randomblob(500) from n;' \
 	-cmd '.print READY' :memory:
 line=
-recorded node known node -e 'const keep = [];
+recorded node any node -e 'const keep = [];
 for (let i = 0; i < 3000; i++) keep.push(Buffer.alloc(20000, 1));
 console.log("READY");
 process.stdin.on("data", () => {
@@ -98,7 +98,7 @@ if have javac && have java; then
 		}
 	END
 	(cd "$own" && javac Older.java) >"$work/log" 2>&1
-	recorded java known java -Xmx100m -cp "$own" Older
+	recorded java any java -Xmx100m -cp "$own" Older
 else
 	skip java "no javac"
 fi

@@ -174,23 +174,20 @@ static void test_before_unseen(void **state)
 		end.mmapped_cnt = 20;
 		end.hit_cnt = cases[i].hit_cnt;
 		end.coarsest_rate_bytes = cases[i].rate_bytes;
-		end.classes[0] = (struct resident_reading_class){ .to_bytes = 24,
-								  .live_cnt = 60000,
-								  .live_bytes = 60000 * 32,
-								  .is_span = true };
+		end.classes[0] = (struct resident_reading_class){
+			.to_bytes = 24, .live_cnt = 60000, .live_bytes = 60000 * 32, .is_span = true
+		};
 		end.classes[1] = (struct resident_reading_class){ .from_bytes = 5001,
 								  .to_bytes = 5016,
 								  .live_cnt = 3000,
 								  .live_bytes = 3000 * 5024,
 								  .is_span = true };
-		end.classes[2] = (struct resident_reading_class){
-			.from_bytes = MIB,
-			.to_bytes = 2 * MIB,
-			.live_cnt = 20,
-			.live_bytes = 20 * (MIB + 4096),
-			.recorded = { 20, 0 },
-			.is_span = true
-		};
+		end.classes[2] = (struct resident_reading_class){ .from_bytes = MIB,
+								  .to_bytes = 2 * MIB,
+								  .live_cnt = 20,
+								  .live_bytes = 20 * (MIB + 4096),
+								  .recorded = { 20, 0 },
+								  .is_span = true };
 		end.class_cnt = 3;
 		p = profile_of(begin, end);
 		assert_int_equal(profile_add_sample(p, NULL, 0,

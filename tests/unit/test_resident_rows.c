@@ -208,7 +208,8 @@ static void test_file(void **state)
 	end.live_bytes = 145 * MIB;
 	end.is_counted = true;
 	end.coarsest_rate_bytes = 65536;
-	end.classes[0] = (struct resident_reading_class){ .from_bytes = 25, .live_cnt = 7, .is_span = true };
+	end.classes[0] =
+		(struct resident_reading_class){ .from_bytes = 25, .live_cnt = 7, .is_span = true };
 	end.class_cnt = 1;
 	p = profile_of(begin, end);
 	assert_int_equal(pprof_write(p, fd), 0);

@@ -114,7 +114,8 @@ int resident_reading_check(struct resident_reading *reading);
  * freed, see explain/glibc.h. The child that reads the heap writes `bytes`, which is shared with it, and may write
  * anything there.
  */
-#define RESIDENT_PINS_CAP (1u << 20) /* these take two seconds at the end of a recording */
+/* At the end of a recording 300,000 of these took 0.8 s of processor time. */
+#define RESIDENT_PINS_CAP (1u << 20)
 struct resident_pin {
 	uint64_t addr, time_ns; /* time_ns: when it was allocated */
 	double weight; /* blocks that it stands for */

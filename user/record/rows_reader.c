@@ -15,7 +15,8 @@
 /* A child that is on its way has this much more. */
 #define ANSWER_NS (2 * NS_PER_S)
 #define CHILD_CPU_S 10
-#define CLASSES_EACH ((RESIDENT_CLASS_CAP - RESIDENT_SPAN_CAP) / 2) /* of sizes, and of C++ classes */
+#define CLASSES_EACH \
+	((RESIDENT_CLASS_CAP - RESIDENT_SPAN_CAP) / 2) /* of sizes, and of C++ classes */
 /* Of a job: for a heap of 24 GiB, where each bit of a map is for 16 bytes. */
 #define JOB_DATA_BYTES (256ULL << 20)
 

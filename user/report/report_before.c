@@ -120,10 +120,9 @@ static void raise_least(const struct resident_look *heap, const struct resident_
 	double recorded = c->recorded.cnt + unseen_objects(heap, &c->recorded, c->from_bytes);
 
 	ret->objects_low = fmax(ret->objects_low, (double)c->live_cnt - recorded);
-	ret->bytes_low = fmax(ret->bytes_low, (double)c->live_bytes - recorded_bytes -
-						      HEADER_MOST * recorded -
-						      MMAPPED_MOST * (double)heap->mmapped_cnt -
-						      late_bytes);
+	ret->bytes_low = fmax(ret->bytes_low,
+			      (double)c->live_bytes - recorded_bytes - HEADER_MOST * recorded -
+				      MMAPPED_MOST * (double)heap->mmapped_cnt - late_bytes);
 }
 
 /* recorded_bytes: at most so many of all live bytes are the recording's, without headers. */
@@ -190,10 +189,9 @@ bool report_find_before(const struct report *r, struct report_before *ret)
 	find_least(r, heap, high, late_bytes, ret);
 	ret->objects = fmax(ret->objects, ret->objects_low);
 	ret->bytes = fmax(ret->bytes, ret->bytes_low);
-	ret->objects_high =
-		fmin(fmax((double)heap->live_cnt - (double)t->objects, 0) + objects_off,
-		     (double)heap->live_cnt) +
-		late + unread / CHUNK_LEAST;
+	ret->objects_high = fmin(fmax((double)heap->live_cnt - (double)t->objects, 0) + objects_off,
+				 (double)heap->live_cnt) +
+			    late + unread / CHUNK_LEAST;
 	ret->bytes_high = fmax((double)heap->live_bytes - low -
 				       HEADER_LEAST * fmax((double)t->objects - objects_off, 0) +
 				       late_bytes + unread,
