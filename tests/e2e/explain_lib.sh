@@ -92,6 +92,7 @@ planted_all() {
 	planted spread 'len(arenas) == 38 and row("trimmable") > 37 * 5000 * 300 * 0.9'
 	planted deep 'cause == "trimmable" and len(arenas) == 2 and 200 <= total("live_blocks") <= 205 and arenas[1]["system_bytes"] > 128 * MiB'
 	planted mmapped 'glibc["mmapped_blocks"] == 40 and near(row("live"), 40 << 20, 0.02)'
+	planted advised 'cause == "live" and glibc["mmapped_blocks"] == 4 and near(row("live"), 32 << 20, 0.01)'
 	planted trimmed 'row("trimmable") < 65536 and total("free_bytes") > 100000 * 1000'
 	planted foreign '50000 <= total("live_blocks") <= 50003 and near(row("brk"), 40960, 0, 8192)'
 	planted untouched 'cause == "live" and near(row("live"), 200000 * 208)'

@@ -154,6 +154,8 @@ if have script; then
 	grep -qE "^heaptap: [0-9.]+ s: in use [0-9.]+ ([KMG]i)?B \([+-][0-9.]+ ([KMG]i)?B/s\), cost [0-9.]+ %" "$work/lines" &&
 		[ "$(awk '{ if (length > m) m = length } END { print m + 0 }' "$work/lines")" -lt 80 ] &&
 		ok "live line: $(tail -n 1 "$work/lines")" || not_ok "live line" "" "$work/lines" "$work/live"
+	grep -q "heaptap: reading the heap of PID $target (Ctrl-C skips it)" "$work/live" &&
+		ok "live line: the heap is read at the end" || not_ok "live line: the heap is read at the end" "" "$work/live"
 	# a limit that ends the watching of frees
 	script -qec "timeout 20 '$heaptap' record --max-overhead 0.1 -n 0 -d 6 -o '$work/live2.pb.gz' -p $target" /dev/null >"$work/live" </dev/null
 	grep -q "in use unknown" "$work/live" && ok "live line: in use unknown" || not_ok "live line: in use unknown" "" "$work/live"

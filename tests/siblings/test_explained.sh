@@ -139,6 +139,91 @@ if wanted php php; then
 	explained "PHP, whose heap is its own" 'near(row("anonymous", "named"), own[0], 0.1, 4 * MiB) and row("live") < 8 * MiB' "$(cat "$work/it.out")"
 	end_it
 fi
+if wanted nginx nginx; then
+	cat >"$own/nginx.conf" <<-END
+		daemon off; master_process off; pid $own/nginx.pid; error_log $own/nginx.log; worker_rlimit_nofile 200000;
+		events { worker_connections 100000; }
+		http { access_log off; server { listen unix:$own/nginx; return 200 ok; } }
+	END
+	begin_it nginx -c "$own/nginx.conf"
+	await 20 test -S "$own/nginx"
+	sleep 1
+	# of its source: a connection has 232 bytes, and two events of 96 each
+	explained "nginx, which has room for 100,000 connections" 'near(row("live"), own[0] * (232 + 2 * 96), 0.1, MiB) and cause == "live"' 100000
+	end_it
+fi
+if wanted rust rustc; then
+	cat >"$own/server.rs" <<-'END'
+		use std::{alloc::*, collections::HashMap, env, io::*, os::unix::net::UnixListener, sync::atomic::*};
+		struct Counted;
+		static BLOCKS: AtomicUsize = AtomicUsize::new(0);
+		static BYTES: AtomicUsize = AtomicUsize::new(0);
+		unsafe impl GlobalAlloc for Counted {
+			unsafe fn alloc(&self, l: Layout) -> *mut u8 {
+				BLOCKS.fetch_add(1, Ordering::Relaxed);
+				BYTES.fetch_add(l.size(), Ordering::Relaxed);
+				System.alloc(l)
+			}
+			unsafe fn dealloc(&self, p: *mut u8, l: Layout) {
+				BLOCKS.fetch_sub(1, Ordering::Relaxed);
+				BYTES.fetch_sub(l.size(), Ordering::Relaxed);
+				System.dealloc(p, l)
+			}
+		}
+		#[global_allocator]
+		static HEAP: Counted = Counted;
+		fn main() {
+			let mut kept: HashMap<usize, Vec<u8>> = HashMap::new();
+			for stream in UnixListener::bind(env::args().nth(1).unwrap()).unwrap().incoming() {
+				let mut lines = BufReader::new(stream.unwrap());
+				let mut line = String::new();
+				lines.read_line(&mut line).unwrap();
+				match line.trim() {
+					"put" => for i in 0..300000 { kept.insert(i, vec![1; 100 + i % 400]); },
+					_ => kept.retain(|i, _| i % 10 == 0),
+				}
+				let (blocks, bytes) = (BLOCKS.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed));
+				writeln!(lines.get_mut(), "{} {}", blocks, bytes).unwrap();
+			}
+		}
+	END
+	rustc -O -o "$own/server" "$own/server.rs" >"$work/log" 2>&1 || not_ok rust "it is not compiled" "$work/log"
+	begin_it "$own/server" "$own/rust"
+	await 20 test -S "$own/rust"
+	ask() { python3 -c 'import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+s.sendall(sys.argv[2].encode() + b"\n")
+print(s.makefile().readline())' "$own/rust" "$1"; }
+	blocks='sum(a["live_blocks"] for a in j["glibc"]["arenas"]) + j["glibc"]["mmapped_blocks"]'
+	full=$(ask put)
+	explained "a Rust server" "near($blocks, own[0], 0.001, 50) and near(row('live'), own[1] + 16 * own[0], 0.03)" $full
+	explained "... after 90 % were deleted" "near($blocks, own[0], 0.001, 50) and row('pinned') + row('trimmable') + row('kept') > 0.95 * (own[3] - own[1])" \
+		$(ask del) $full
+	end_it
+fi
+venv=$(realpath -m "${SIBLINGS_BUILD:-.build/siblings}")/venv/bin/python
+if wanted pandas "$venv"; then
+	begin_it "$venv" -uc 'import signal, time
+import numpy, pandas
+frame = pandas.DataFrame({c: numpy.arange(500000) + ord(c) for c in "abcdefghij"})
+def drop(*_):
+    global frame
+    del frame
+    print("gone")
+signal.signal(signal.SIGUSR1, drop)
+print(frame.memory_usage().sum())
+while True:
+    time.sleep(100)'
+	await 60 grep -q . "$work/it.out"
+	bytes=$(head -n 1 "$work/it.out")
+	explained "python with pandas" 'row("live") > own[0] * 0.99' "$bytes"
+	live=$(python3 -c 'import json, sys; print({r["row"]: r["bytes"] for r in json.load(open(sys.argv[1]))["rows"]}["live"])' "$work/json")
+	kill -USR1 "$it"
+	await 20 grep -q gone "$work/it.out"
+	explained "... after the frame was dropped" 'near(own[1] - row("live"), own[0], 0.02)' "$bytes" "${live:-0}"
+	end_it
+fi
 if wanted python python3; then
 	begin_it python3 -uc 'import time; a = [bytes(1000) for i in range(50000)]; b = [str(i) for i in range(10**6)]; print(50000 * 1033, 10**6 * 56); time.sleep(100)'
 	await 20 grep -q . "$work/it.out"

@@ -207,6 +207,10 @@ static void test_file(void **state)
 	end.live_cnt = 12345;
 	end.live_bytes = 145 * MIB;
 	end.is_counted = true;
+	end.coarsest_rate_bytes = 65536;
+	end.classes[0] =
+		(struct resident_reading_class){ .from_bytes = 25, .live_cnt = 7, .is_span = true };
+	end.class_cnt = 1;
 	p = profile_of(begin, end);
 	assert_int_equal(pprof_write(p, fd), 0);
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
@@ -214,6 +218,9 @@ static void test_file(void **state)
 	assert_true(back->resident.is_asked && back->resident.begin.is_proved);
 	assert_int_equal(back->resident.list.cnt, p->resident.list.cnt);
 	assert_int_equal(back->resident.end.live_cnt, 12345);
+	assert_int_equal(back->resident.end.coarsest_rate_bytes, 65536);
+	assert_int_equal(back->resident.classes.cnt, 1);
+	assert_true(back->resident.classes.data->is_span);
 	assert_int_equal(back->resident.end.live_bytes, 145 * MIB);
 	assert_true(back->resident.end.is_counted && !back->resident.begin.is_counted);
 	assert_int_equal(resident_bytes(back, RESIDENT_FREE, false), 20 * MIB);

@@ -5,7 +5,8 @@
  * Such a block begins with a header at the start of its pages: no flag but one, and a size of whole pages, to which 2.43 does
  * not count the header. memalign() leaves it, and puts a second one before the program's address, with its distance to the
  * first; only this one is changed by realloc(). The kernel merges neighbours, so one mapping may hold many blocks, and other
- * things. They are searched for at the start of mappings and behind each other; only if that does not give as many as malloc
+ * things; and a program may split a block by madvise(), as NumPy does with all but the first page of a large array. They are
+ * searched for at the start of mappings and behind each other; only if that does not give as many as malloc
  * has counted, on every page. Foreign data may look like a header: if there are more than malloc has counted, none is believed.
  */
 #include "explain/glibc_priv.h"
@@ -13,6 +14,7 @@
 #define REFRESH_BYTES (256ULL << 10)
 #define SPARSE_BYTES (1ULL << 30)
 #define SPARSE_PART 64
+#define SPLIT_CAP 64 /* mappings of a block */
 #define HUGE_2_43 1 /* in place of the header's offset: of huge pages */
 
 struct search {
@@ -21,8 +23,27 @@ struct search {
 	struct glibc *g;
 	bool is_thorough; /* every page */
 	struct heap_pages *pages; /* NULL: only count */
+	uint64_t end; /* of the last block */
 	uint64_t cnt, bytes;
 };
+
+static bool may_hold(const struct mapping *map)
+{
+	return mapping_is_anonymous(map) && map->map.is_read && map->map.is_write &&
+	       !map->is_shared;
+}
+
+/* Where a block that begins in the mapping ends at the latest. */
+static uint64_t room_end(const struct search *s, const struct mapping *map)
+{
+	const struct mapping *last = s->maps->list.data + s->maps->list.cnt - 1;
+
+	for (int i = 0; i < SPLIT_CAP && map < last && may_hold(map + 1) &&
+			map[1].map.start_addr == map->map.end_addr;
+	     i++)
+		map++;
+	return map->map.end_addr;
+}
 
 static bool is_2_43(const struct search *s)
 {
@@ -98,18 +119,22 @@ static bool is_sparse(const struct mapping *map)
 static void search_mapping(struct search *s, const struct mapping *map)
 {
 	uint64_t at = map->map.start_addr, end = map->map.end_addr, next, bytes, word, off;
+	const uint64_t room = room_end(s, map);
 	bool is_thorough = s->is_thorough && !is_sparse(map);
 
+	if (at < s->end)
+		at = s->end;
 	for (; at < end && !memory_is_late(s->memory); at = next) {
 		next = heap_end(s->g, at);
 		if (next)
 			continue;
 		if (at == map->map.start_addr || !(at % REFRESH_BYTES))
 			s->memory->refresh(s->memory->ctx, at, REFRESH_BYTES);
-		bytes = block_at(s, at, end - at, &off);
+		bytes = block_at(s, at, room - at, &off);
 		next = bytes ? at + bytes : is_thorough ? at + MEMORY_PAGE : end;
 		if (!bytes)
 			continue;
+		s->end = next;
 		s->cnt++;
 		s->bytes += bytes;
 		if (!s->pages)
@@ -126,10 +151,9 @@ static void search(struct search *s)
 {
 	struct mapping *map;
 
-	s->cnt = s->bytes = 0;
+	s->cnt = s->bytes = s->end = 0;
 	vec_each(&s->maps->list, map)
-		if (mapping_is_anonymous(map) && map->map.is_read && map->map.is_write &&
-		    !map->is_shared && map->rss_bytes)
+		if (may_hold(map) && map->rss_bytes)
 			search_mapping(s, map);
 }
 

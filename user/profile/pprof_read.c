@@ -148,6 +148,7 @@ static int read_look(struct reader *r, const Perftools__Profiles__ResidentLook *
 		.mmapped_cnt = m->mmapped_blocks,
 		.hit_cnt = m->hit_cnt,
 		.late_hit_cnt = m->late_hit_cnt,
+		.coarsest_rate_bytes = m->coarsest_rate_bytes,
 		.age_ns = m->age_ns,
 	};
 	return get_string(r, m->why, &ret->why_str);
@@ -160,21 +161,22 @@ static bool is_sound_row(const Perftools__Profiles__ResidentRow *m)
 	       m->end_bytes >= -RESIDENT_BYTES_CAP;
 }
 
-static int read_classes(struct reader *r, const Perftools__Profiles__Recording *m)
+static int read_classes(struct reader *r, Perftools__Profiles__ResidentClass *const *list,
+			size_t cnt, bool is_span)
 {
 	int err = 0;
 
-	r->p->resident.classes.cnt = 0;
-	if (m->n_resident_class > RESIDENT_CLASS_CAP)
+	if (cnt > RESIDENT_CLASS_CAP)
 		return 0;
-	for (size_t i = 0; i < m->n_resident_class && !err; i++) {
-		const Perftools__Profiles__ResidentClass *from = m->resident_class[i];
+	for (size_t i = 0; i < cnt && !err; i++) {
+		const Perftools__Profiles__ResidentClass *from = list[i];
 		struct resident_class c = { .from_bytes = from->from_bytes,
 					    .to_bytes = from->to_bytes,
 					    .live_cnt = from->live_blocks,
 					    .live_bytes = from->live_bytes,
 					    .recorded = { from->recorded_blocks,
-							  from->recorded_variance } };
+							  from->recorded_variance },
+					    .is_span = is_span };
 
 		err = get_string(r, from->name, &c.name_str);
 		if (!err)
@@ -189,7 +191,7 @@ static int read_resident(struct reader *r, const Perftools__Profiles__Recording 
 	struct resident_rows *to = &r->p->resident;
 	int err;
 
-	to->list.cnt = 0;
+	to->list.cnt = to->classes.cnt = 0;
 	to->is_asked = false;
 	if (!m->resident_begin || !m->resident_end || m->n_resident_row > 2 * RESIDENT_ROW_CAP)
 		return 0;
@@ -212,7 +214,9 @@ static int read_resident(struct reader *r, const Perftools__Profiles__Recording 
 			err = vec_push(&to->list, row);
 	}
 	if (!err)
-		err = read_classes(r, m);
+		err = read_classes(r, m->resident_class, m->n_resident_class, false);
+	if (!err)
+		err = read_classes(r, m->resident_span, m->n_resident_span, true);
 	to->is_asked = !err;
 	return err;
 }

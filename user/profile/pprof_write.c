@@ -333,6 +333,7 @@ static Perftools__Profiles__ResidentLook look_message(const struct resident_look
 	m.mmapped_blocks = from->mmapped_cnt;
 	m.hit_cnt = from->hit_cnt;
 	m.late_hit_cnt = from->late_hit_cnt;
+	m.coarsest_rate_bytes = from->coarsest_rate_bytes;
 	m.age_ns = from->age_ns;
 	return m;
 }
@@ -343,18 +344,19 @@ struct resident_messages {
 	Perftools__Profiles__ResidentRow rows[RESIDENT_ROW_CAP * 2];
 	Perftools__Profiles__ResidentRow *row_ptrs[RESIDENT_ROW_CAP * 2];
 	Perftools__Profiles__ResidentClass classes[RESIDENT_CLASS_CAP];
-	Perftools__Profiles__ResidentClass *class_ptrs[RESIDENT_CLASS_CAP];
+	Perftools__Profiles__ResidentClass *class_ptrs[RESIDENT_CLASS_CAP],
+		*span_ptrs[RESIDENT_CLASS_CAP];
 };
 
 static void set_classes(const struct resident_rows *from, struct resident_messages *m,
 			Perftools__Profiles__Recording *to)
 {
 	const struct resident_class *c;
+	size_t i = 0;
 
 	to->resident_class = m->class_ptrs;
+	to->resident_span = m->span_ptrs;
 	vec_each(&from->classes, c) {
-		size_t i = to->n_resident_class++;
-
 		perftools__profiles__resident_class__init(&m->classes[i]);
 		m->classes[i].name = c->name_str;
 		m->classes[i].from_bytes = c->from_bytes;
@@ -363,8 +365,11 @@ static void set_classes(const struct resident_rows *from, struct resident_messag
 		m->classes[i].live_bytes = c->live_bytes;
 		m->classes[i].recorded_blocks = c->recorded.cnt;
 		m->classes[i].recorded_variance = c->recorded.variance;
-		m->class_ptrs[i] = &m->classes[i];
-		if (to->n_resident_class == RESIDENT_CLASS_CAP)
+		if (c->is_span)
+			m->span_ptrs[to->n_resident_span++] = &m->classes[i];
+		else
+			m->class_ptrs[to->n_resident_class++] = &m->classes[i];
+		if (++i == RESIDENT_CLASS_CAP)
 			break;
 	}
 }

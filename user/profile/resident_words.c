@@ -36,6 +36,7 @@ static int set_look(struct profile *p, const struct resident_reading *from,
 		.mmapped_cnt = from->mmapped_cnt,
 		.hit_cnt = from->hit_cnt,
 		.late_hit_cnt = from->late_hit_cnt,
+		.coarsest_rate_bytes = from->coarsest_rate_bytes,
 	};
 	return ret->why_str < 0 ? -ENOMEM : 0;
 }
@@ -70,7 +71,8 @@ static int add_class(struct profile *p, const struct resident_reading_class *fro
 				    .to_bytes = from->to_bytes,
 				    .live_cnt = from->live_cnt,
 				    .live_bytes = from->live_bytes,
-				    .recorded = from->recorded };
+				    .recorded = from->recorded,
+				    .is_span = from->is_span != 0 };
 
 	return c.name_str < 0 || vec_push(&p->resident.classes, c) ? -ENOMEM : 0;
 }

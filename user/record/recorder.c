@@ -520,6 +520,24 @@ static void list_pins(struct recorder *r)
 }
 
 /*
+ * The coarsest rate at which blocks that are in use can have been allocated; 0: not known. The rate of the probes follows what
+ * they cost, and each step of the budget makes it coarser.
+ */
+static uint64_t coarsest_rate(const struct recorder *r, pid_t pid,
+			      const struct track_instance *inst)
+{
+	uint64_t rate_bytes = r->opts.rate_is_fixed ? r->opts.rate_bytes : AUTO_RATE_USUAL;
+	struct governor_view view;
+
+	if (governor_view(r->session->governor, pid, &view) ||
+	    (inst->sampler_ns && !inst->sampler_rate_bytes))
+		return 0;
+	if (view.step_cnt)
+		rate_bytes = budget_rate_bytes(rate_bytes, BUDGET_COARSE_CAP);
+	return rate_bytes > inst->sampler_rate_bytes ? rate_bytes : inst->sampler_rate_bytes;
+}
+
+/*
  * The other reading of what is resident. The recording goes on meanwhile, so that it knows how often the process called its
  * allocator during the reading.
  */
@@ -527,10 +545,13 @@ static void read_last_rows(struct recorder *r)
 {
 	uint64_t before[HT_STAT_CNT], after[HT_STAT_CNT];
 	struct resident_reading *answer = &r->rows_end.answer;
+	const struct track_instance *inst;
+	pid_t pid;
 	int err;
 
 	if (!r->has_rows)
 		return;
+	pid = r->targets.list.data[r->rows_target].pid;
 	rows_reader_work(&r->rows_begin);
 	rows_reader_give_up(&r->rows_begin, "the recording ended before the reading");
 	if (!tracker_running_cnt(r->session->tracker)) {
@@ -547,6 +568,8 @@ static void read_last_rows(struct recorder *r)
 		return;
 	}
 	look_at_targets_now(r);
+	if (!r->opts.is_quiet)
+		log_status("reading the heap of PID %d (Ctrl-C skips it)", pid);
 	/* A block that is allocated while they are listed is in the heap and not in the list. */
 	err = engine_read_stats(r->session->engine, before);
 	list_pins(r);
@@ -555,11 +578,14 @@ static void read_last_rows(struct recorder *r)
 		if (loop_turn(r->loop, ROWS_LOOK_MS) || tracker_work(r->session->tracker) ||
 		    governor_work(r->session->governor))
 			rows_reader_give_up(&r->rows_end, "the recording failed");
-	if (err || engine_read_stats(r->session->engine, after)) {
+	inst = instances_find(tracker_instances(r->session->tracker), pid,
+			      tracker_generation(r->session->tracker, pid));
+	if (err || !inst || engine_read_stats(r->session->engine, after)) {
 		answer->is_counted = false;
 		return;
 	}
-	answer->hit_cnt = after[HT_STAT_HITS_ALLOC];
+	answer->coarsest_rate_bytes = coarsest_rate(r, pid, inst);
+	answer->hit_cnt = inst->sampler_ns ? 0 : after[HT_STAT_HITS_ALLOC];
 	answer->late_hit_cnt = after[HT_STAT_HITS_ALLOC] - before[HT_STAT_HITS_ALLOC] +
 			       after[HT_STAT_HITS_FREE] - before[HT_STAT_HITS_FREE];
 }

@@ -15,7 +15,8 @@
 /* A child that is on its way has this much more. */
 #define ANSWER_NS (2 * NS_PER_S)
 #define CHILD_CPU_S 10
-#define CLASSES_EACH (RESIDENT_CLASS_CAP / 2) /* of sizes, and of C++ classes */
+#define CLASSES_EACH \
+	((RESIDENT_CLASS_CAP - RESIDENT_SPAN_CAP) / 2) /* of sizes, and of C++ classes */
 /* Of a job: for a heap of 24 GiB, where each bit of a map is for 16 bytes. */
 #define JOB_DATA_BYTES (256ULL << 20)
 
@@ -115,6 +116,39 @@ static void add_class(struct resident_reading *to, uint32_t first,
 	list[i] = *c;
 }
 
+/* Powers of two of the chunk, which is 23 bytes larger than the least block of it. The smallest has a span of its own, for
+ * blocks of a byte are hardly ever sampled. */
+static uint32_t span_of(uint64_t from_bytes)
+{
+	uint32_t span = from_bytes ? 59 - (uint32_t)__builtin_clzll(from_bytes + 23) : 0;
+
+	return span < RESIDENT_SPAN_CAP ? span : RESIDENT_SPAN_CAP - 1;
+}
+
+static void add_spans(const struct heap_class *classes, struct resident_reading *ret)
+{
+	struct resident_reading_class spans[RESIDENT_SPAN_CAP] = { 0 }, *span;
+	uint64_t from, to;
+
+	for (uint32_t i = 0; classes && i < HEAP_CLASS_CNT; i++) {
+		heap_class_range(i, &from, &to);
+		span = &spans[span_of(from)];
+		if (!classes[i].live_cnt)
+			continue;
+		if (!span->is_span)
+			span->from_bytes = from;
+		span->is_span = true;
+		span->to_bytes = to;
+		span->live_cnt += classes[i].live_cnt;
+		span->live_bytes += classes[i].live_bytes;
+		span->recorded.cnt += classes[i].recorded.cnt;
+		span->recorded.variance += classes[i].recorded.variance;
+	}
+	for (span = spans; span < spans + RESIDENT_SPAN_CAP; span++)
+		if (span->is_span)
+			ret->classes[ret->class_cnt++] = *span;
+}
+
 /* By size, and by C++ class. */
 static void add_classes(const struct explanation *x, struct resident_reading *ret)
 {
@@ -140,6 +174,7 @@ static void add_classes(const struct explanation *x, struct resident_reading *re
 		snprintf(c.name, sizeof(c.name), "%.79s", types[i].name);
 		add_class(ret, first, &c);
 	}
+	add_spans(classes, ret);
 }
 
 static void make_reading(const struct explanation *x, struct resident_reading *ret)

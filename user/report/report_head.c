@@ -633,10 +633,12 @@ static void put_before_classes(const struct report *r, bool is_by_size, FILE *ou
 		report_line_end(&l);
 }
 
+#define BEFORE_NARROW 0.9 /* the number alone says enough */
+
 static void report_put_before(const struct report *r, FILE *out)
 {
 	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
-	char cnt[UNITS_BUF], bytes[UNITS_BUF], low[UNITS_BUF], high[UNITS_BUF];
+	char cnt[UNITS_BUF], bytes[UNITS_BUF], low[UNITS_BUF], high[UNITS_BUF], range[64] = "";
 	struct report_before b;
 
 	if (!report_find_before(r, &b))
@@ -650,8 +652,12 @@ static void report_put_before(const struct report *r, FILE *out)
 		report_line_end(&l);
 		return;
 	}
-	report_line_add(&l, "", "Allocated before the recording, still live: %s blocks, %s",
-			format_count(round(b.objects), cnt, sizeof(cnt)),
+	if (b.objects_low < BEFORE_NARROW * b.objects_high)
+		snprintf(range, sizeof(range), " (%s to %s)",
+			 format_count(floor(b.objects_low), low, sizeof(low)),
+			 format_count(ceil(b.objects_high), high, sizeof(high)));
+	report_line_add(&l, "", "Allocated before the recording, still live: %s blocks%s, %s",
+			format_count(round(b.objects), cnt, sizeof(cnt)), range,
 			format_bytes(b.bytes, bytes, sizeof(bytes)));
 	report_line_add(&l, " ", "(%s to %s)", format_bytes(b.bytes_low, low, sizeof(low)),
 			format_bytes(b.bytes_high, high, sizeof(high)));

@@ -2,7 +2,8 @@
 /*
  * grown.c - holds 20 011 blocks before it says READY, then grows as it is told, by so many MiB: "live 48" blocks that it keeps,
  * "free 30" blocks that it frees and malloc keeps, "mapp 16" memory that it maps. "drop 5" frees 5 of the first blocks, "maps 5"
- * makes 5 mappings of a page, "pins 5" allocates 5 small blocks and frees all but every 32nd. It says what it holds.
+ * makes 5 mappings of a page, "pins 5" allocates 5 small blocks and frees all but every 32nd, "tiny 5" keeps 5 blocks of a
+ * byte, "larg 5" keeps 5 of a MiB. It says what it holds.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -70,6 +71,17 @@ static void pin(size_t cnt)
 	free(blocks);
 }
 
+static void keep(size_t cnt, size_t bytes)
+{
+	for (; cnt--; kept_cnt++) {
+		char *p = malloc(bytes);
+
+		if (!p)
+			exit(1);
+		memset(p, 1, bytes);
+	}
+}
+
 static void map(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -113,6 +125,10 @@ int main(void)
 			allocate(number * MIB, 1);
 		else if (!strncmp(line, "pins ", 5))
 			pin(number);
+		else if (!strncmp(line, "tiny ", 5))
+			keep(number, 1);
+		else if (!strncmp(line, "larg ", 5))
+			keep(number, MIB);
 		else if (!strncmp(line, "mapp ", 5))
 			map(number * MIB);
 		else if (!strncmp(line, "maps ", 5))

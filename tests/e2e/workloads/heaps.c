@@ -179,6 +179,16 @@ static void plant_mmapped(void)
 	}
 }
 
+/* The program splits their mappings behind the first page, as NumPy does for huge pages. */
+static void plant_advised(void)
+{
+	for (size_t i = 0; i < 4; i++) {
+		blocks[i] = filled(8 << 20);
+		if (madvise((char *)blocks[i] - 16 + 4096, 8 << 20, MADV_DONTDUMP))
+			exit(1);
+	}
+}
+
 /* 200 MiB are free and were never touched again after a trim. */
 static void plant_trimmed(void)
 {
@@ -468,39 +478,23 @@ static const struct {
 	const char *name;
 	void (*plant)(void);
 } plants[] = {
-	{ "top", plant_top },
-	{ "many", plant_many },
-	{ "live", plant_live },
-	{ "trim", plant_trim },
-	{ "pinned", plant_pinned },
-	{ "binned", plant_binned },
-	{ "arenas", plant_arenas },
-	{ "mmapped", plant_mmapped },
-	{ "trimmed", plant_trimmed },
-	{ "mapped", plant_mapped },
-	{ "foreign", plant_foreign },
-	{ "busy", plant_busy },
-	{ "zeros", plant_zeros },
-	{ "forked", plant_forked },
-	{ "smashed", plant_smashed },
-	{ "deep", plant_deep },
-	{ "spread", plant_spread },
-	{ "huge", plant_huge },
-	{ "pool", plant_pool },
-	{ "code", plant_code },
-	{ "memfd", plant_memfd },
-	{ "shared", plant_shared },
-	{ "file", plant_file },
-	{ "data", plant_data },
-	{ "stacks", plant_stacks },
-	{ "ended", plant_ended },
-	{ "child", plant_child },
-	{ "leak", plant_leak },
-	{ "torn", plant_torn },
-	{ "rush", plant_rush },
-	{ "untouched", plant_untouched },
-	{ "hugetlb", plant_hugetlb },
-	{ "swapped", plant_swapped },
+	{ "top", plant_top },	      { "many", plant_many },
+	{ "live", plant_live },	      { "trim", plant_trim },
+	{ "pinned", plant_pinned },   { "binned", plant_binned },
+	{ "arenas", plant_arenas },   { "mmapped", plant_mmapped },
+	{ "advised", plant_advised }, { "trimmed", plant_trimmed },
+	{ "mapped", plant_mapped },   { "foreign", plant_foreign },
+	{ "busy", plant_busy },	      { "zeros", plant_zeros },
+	{ "forked", plant_forked },   { "smashed", plant_smashed },
+	{ "deep", plant_deep },	      { "spread", plant_spread },
+	{ "huge", plant_huge },	      { "pool", plant_pool },
+	{ "code", plant_code },	      { "memfd", plant_memfd },
+	{ "shared", plant_shared },   { "file", plant_file },
+	{ "data", plant_data },	      { "stacks", plant_stacks },
+	{ "ended", plant_ended },     { "child", plant_child },
+	{ "leak", plant_leak },	      { "torn", plant_torn },
+	{ "rush", plant_rush },	      { "untouched", plant_untouched },
+	{ "hugetlb", plant_hugetlb }, { "swapped", plant_swapped },
 };
 
 static long anonymous_kb(void)
