@@ -15,18 +15,20 @@ BPF_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bpf/test_*.c))
 E2E_C := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/e2e/test_*.c))
 E2E := $(sort $(filter-out tests/e2e/test_tap_torture.sh,$(wildcard tests/e2e/test_*.sh))) $(E2E_C)
 # What measures overhead, or takes every processor for a while, or looks for probes that nobody else may have in, runs
-# alone. What has a bound for an answer, for attaching, or for what is put back, runs beside three others: it waits most of the
-# time, and three are no crowd. One that records with --follow stands at the beginning, because that probes all
-# processes, and the last ones look whether a process has no probe.
+# alone. What has a bound for an answer, for attaching, or for what is put back, runs beside a few others: one more at a
+# time than there are processors, as most of them wait for half of theirs. Those that record with --follow (budget, hold_cost)
+# stand at the beginning, because that probes all processes, and are over when one begins that looks whether a process has
+# no probe (serve, mute, hostile); of first_minute these are over.
 # The others run beside each other: a recording counts the same whoever else is recorded
 # (test_two_recorders.sh), and one that fails beside others is run again alone. Longest first here as well.
 E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,loads siege),$(E2E))
-# test_kill reads in the kernel's log whether a guardian failed: it is over when test_tap_guest, which kills guardians, begins.
+# test_kill reads in the kernel's log whether a guardian failed: it is over when test_tap, which kills guardians, begins.
 # test_serve_ways has a server that probes every process for a while: none of its neighbours looks for probes or measures
 # them. Those that do are over when test_serve_ways begins.
 # test_tap_hostile kills guardians as well. test_tap_torture wants all processors for a minute: `make torture` runs it.
-E2E_FEW := $(patsubst %,tests/e2e/test_%.sh,budget budget_serve hold_cost kill tap tap_harm soak tap_guest hostile \
-	serve mute tap_hostile first_minute attach_time slow_names tap_eintr endless metrics serve_ways)
+# In an order in which one or two of those that run at a time compute, and the others wait.
+E2E_FEW := $(patsubst %,tests/e2e/test_%.sh,budget hold_cost kill attach_time soak tap tap_harm serve tap_guest mute hostile \
+	tap_eintr tap_hostile budget_serve first_minute slow_names endless metrics serve_ways)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,unexplained mapped_late exec_hold wrapper launch fork tap_auto costly_files serve_http \
 	growth output check jit serve_select whom sampler scopes stable serve_pages serve_rows resident_rows exact_cxx scope_links \
 	explain explain_classes statistics unwind foreign_tags dlopen tap_truth two_recorders huge diff_served shared_memory \
@@ -64,10 +66,13 @@ BUILD_JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 TEST_JOBS := $(shell echo $$(($(JOBS) < 3 ? $(JOBS) + 4 : 6)))
 UNIT_JOBS := $(shell echo $$(($(JOBS) + 1)))
 # Those of E2E_FEW.
-FEW_JOBS := $(shell echo $$(($(JOBS) + 2 < 4 ? $(JOBS) + 2 : 4)))
+FEW_JOBS := $(shell echo $$(($(JOBS) < 3 ? $(JOBS) + 1 : 4)))
 # What does not measure time runs beside each other (tests/run).
 SCOPE_TIMED := tests/scope/test_cost.sh tests/scope/test_rust_cost.sh
 SCOPE_UNTIMED := $(filter-out $(SCOPE_TIMED),$(SCOPE))
+# What only computes, for a minute and a half, and has no bound of time: beside recordings, which mostly wait. test_rust builds
+# first what other tests of the crate want.
+IDLE := $(patsubst %,tests/scope/test_%.sh,rust languages matrix) $(patsubst %,$(B)-san/tests/unit/test_%,growth stack_past)
 # libFuzzer brings its own main(); the library's objects must not.
 FUZZ_SAN := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 
@@ -91,8 +96,8 @@ else
 check: ## set up, build, all tests but other kernels and long fuzzing; T=unit/test_estimate: that one
 	@tools/setup.sh demo check
 	$(SUB_MAKE) $(BUILD_JOBS) tests-rust all tests-san tests-plain tests-fuzz
-	@tests/run -j$(UNIT_JOBS) $(STATIC) $(SCOPE_UNTIMED) $(filter-out $(UNIT_SLEEPY),$(UNIT)) $(GOLDEN) $(FUZZ) \
-		-j$(TEST_JOBS) --twice $(UNIT_SLEEPY) $(CONSUMERS_LONG) $(call mixed,$(E2E_BESIDE),$(BPF_BESIDE)) \
+	@tests/run -j$(UNIT_JOBS) $(STATIC) $(filter-out $(IDLE) $(UNIT_SLEEPY),$(SCOPE_UNTIMED) $(UNIT)) $(GOLDEN) $(FUZZ) \
+		--idle $(IDLE) -j$(TEST_JOBS) --twice $(UNIT_SLEEPY) $(CONSUMERS_LONG) $(call mixed,$(E2E_BESIDE),$(BPF_BESIDE)) \
 		$(filter-out $(CONSUMERS_LONG),$(CONSUMERS)) $(PACKAGING) \
 		-j$(FEW_JOBS) --twice $(E2E_FEW) -j1 --twice $(SCOPE_TIMED) $(BPF_ALONE) $(E2E_ALONE)
 endif

@@ -41,10 +41,19 @@ else
 	skip "redis-server" "not installed"
 fi
 
+# Linked once; each is that file with a number and a build ID of its own.
 mkdir "$work/libs"
-${CC:-gcc} -fPIC -O1 -c -o "$work/tinylib.o" "$loads/tinylib.c"
-for ((i = 0; i < 300; i++)); do echo "$i"; done |
-	xargs -P 2 -I{} ${CC:-gcc} -shared -Wl,--defsym=number={} -o "$work/libs/lib{}.so" "$work/tinylib.o"
+${CC:-gcc} -fPIC -O1 -shared -Wl,--defsym=number=0x1122334455667788 -Wl,--build-id=0x112233445566778899aabbccddeeff \
+	-o "$work/tinylib.so" "$loads/tinylib.c" && python3 - "$work" <<-'EOF' || { not_ok build "tinylib.c"; e2e_end; }
+	import sys
+	number = 0x1122334455667788.to_bytes(8, sys.byteorder)
+	build_id = bytes.fromhex("112233445566778899aabbccddeeff")
+	file = open(f"{sys.argv[1]}/tinylib.so", "rb").read()
+	assert number in file and file.count(build_id) == 1
+	for i in range(300):
+	    own = file.replace(number, i.to_bytes(8, sys.byteorder)).replace(build_id, build_id[:13] + i.to_bytes(2, "big"))
+	    open(f"{sys.argv[1]}/libs/lib{i}.so", "wb").write(own)
+EOF
 build_c mapper -ldl || { not_ok build "mapper.c"; e2e_end; }
 start env E2E_DIR="$work/libs" "$bin/mapper"
 loaded=$(awk '/^LOADED/ { print $2 }' "$work/target.out")

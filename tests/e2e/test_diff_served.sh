@@ -118,9 +118,9 @@ kill $other
 
 # Recordings of one program with 200 places: what seems to have changed is chance, in one row of twenty (95 % intervals), and
 # as few whether many samples or few are taken. At the default rate that depends on how busy the machine is. Of 1600 rows
-# 6.5 % are that once in 400 times; of 400 rows they were once in 14.
+# 6.5 % are that once in 400 times; of 400 rows they were once in 14. Tiny blocks would be nine hits of ten, and no samples.
 for i in {1..16}; do
-	timeout 60 "$heaptap" record -q --rate 64k --max-overhead off --force -o "$top/sites$i.pb.gz" -- "$bin/sites200" >/dev/null 2>"$top/err" </dev/null
+	E2E_LEAST=4000 timeout 60 "$heaptap" record -q --rate 64k --max-overhead off --force -o "$top/sites$i.pb.gz" -- "$bin/sites200" >/dev/null 2>"$top/err" </dev/null
 	[ $((i % 2)) = 1 ] || {
 		diff_of --by function "$top/sites$((i - 1)).pb.gz" "$top/sites$i.pb.gz"
 		mv "$top/out" "$top/out$i"

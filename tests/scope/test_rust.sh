@@ -34,7 +34,7 @@ not_ok() {
 cargo_here() {
 	local sub=$1
 	shift
-	timeout 300 cargo "$sub" "${others[@]}" --manifest-path $crate/Cargo.toml "$@" >"$out/log" 2>&1 </dev/null
+	timeout 600 cargo "$sub" "${others[@]}" --manifest-path $crate/Cargo.toml "$@" >"$out/log" 2>&1 </dev/null
 }
 # tests NAME ARGS...: one line for each test that ran; their number if all went well
 tests() {

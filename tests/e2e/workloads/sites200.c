@@ -2,11 +2,13 @@
 /*
  * sites200.c - the statistics workload: 200 sites, sizes spread over 16 B to 1 MiB, few of them tiny, the same every
  * time. Site i allocates its number of blocks; every third one is freed again. Nothing touches the
- * blocks, so that large ones cost no memory.
+ * blocks, so that large ones cost no memory. E2E_LEAST: no block is smaller (16): the same samples of fewer hits.
  */
 #include <math.h>
 
 #include "ledger.h"
+
+static size_t least;
 
 static size_t size_of(int i)
 {
@@ -15,6 +17,8 @@ static size_t size_of(int i)
 	/* Samples are of bytes. Of tiny blocks it takes many to have them, which is hits and no more samples. */
 	if (size < 400 && i % 10)
 		size = 400 + i;
+	if (size < least)
+		size = least + i;
 	return (size_t)size | 1;
 }
 
@@ -71,6 +75,9 @@ static void *(*const function[])(size_t) = { ALL(FUNCTION) };
 
 int main(void)
 {
+	const char *s = getenv("E2E_LEAST");
+
+	least = s ? strtoul(s, NULL, 10) : 0;
 	e2e_ready();
 	for (int i = 0; i < 200; i++)
 		use(name[i], count_of(i), size_of(i), function[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tinylib.c - one of very many libraries, linked with --defsym=number= its number. */
+/* tinylib.c - one of very many libraries, each with a number of its own (--defsym=number=). */
 extern char number[];
 int tiny(int x);
 int tiny(int x)
