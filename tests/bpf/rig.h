@@ -5,7 +5,7 @@
  * The child inherits the test's code, so a step is a function; results go through shared memory.
  * Between two steps the child only reads and writes its socket and allocates nothing.
  *
- * A test program has a table of tests and gives it to rig_run(), which runs each of them in the best attach mode that
+ * A test program ends with RUN_RIG_TESTS(), which runs each TEST() in the best attach mode that
  * the kernel has and, in turn, in one of the others; with TESTS_WHOLE=1 (make check-all) in every one.
  */
 #ifndef HT_TESTS_BPF_RIG_H
@@ -206,11 +206,6 @@ static inline uint64_t rig_stat(struct rig *rig, int id)
 	return stats[id];
 }
 
-struct rig_test {
-	const char *name;
-	CMUnitTestFunction fn;
-};
-
 /* In a test: the mode that it is to use. */
 static inline enum attach_mode rig_mode(void **state)
 {
@@ -222,12 +217,11 @@ static inline void rig_skip(void **state)
 	skip();
 }
 
-#define RIG_TESTS_CAP 64
-static inline int rig_run(const char *group, const struct rig_test *tests, size_t cnt)
+static inline int rig_run(const char *file)
 {
 	static const enum attach_mode modes[] = { ATTACH_SESSION, ATTACH_MULTI, ATTACH_PERF };
-	static char names[RIG_TESTS_CAP][64];
-	struct CMUnitTest all[RIG_TESTS_CAP] = { 0 };
+	static char names[UNIT_TESTS_CAP][64];
+	struct CMUnitTest all[UNIT_TESTS_CAP] = { 0 };
 	struct kernel_features f = { 0 };
 	enum attach_mode got;
 	size_t n = 0, had_cnt = 0;
@@ -237,20 +231,28 @@ static inline int rig_run(const char *group, const struct rig_test *tests, size_
 	for (size_t m = 0; m < 3; m++) {
 		bool has_mode = !kernel_features_choose_mode(&f, modes[m], &got);
 
-		for (size_t i = 0; i < cnt && n < RIG_TESTS_CAP; i++) {
+		for (size_t i = 0; i < unit_test_cnt && n < UNIT_TESTS_CAP; i++) {
 			if (has_mode && had_cnt && (i + had_cnt) % 2 && !is_whole())
 				continue;
 			snprintf(names[n], sizeof(names[n]), "%s: %s", attach_mode_name(modes[m]),
-				 tests[i].name);
+				 unit_tests[i].name);
 			all[n].name = names[n];
-			all[n].test_func = has_mode ? tests[i].fn : rig_skip;
+			all[n].test_func = has_mode ? unit_tests[i].test_func : rig_skip;
 			all[n].initial_state = (void *)(uintptr_t)modes[m];
 			n++;
 		}
 		had_cnt += has_mode;
 	}
-	/* The macro of cmocka takes the size of an array. */
-	return _cmocka_run_group_tests(group, all, n, NULL, NULL);
+	memcpy(unit_tests, all, sizeof(all));
+	unit_test_cnt = n;
+	return run_tests(file, NULL, NULL);
 }
+
+/* main() of a program that runs its tests in attach modes. */
+#define RUN_RIG_TESTS()                     \
+	int main(void)                      \
+	{                                   \
+		return rig_run(__FILE__); \
+	}
 
 #endif

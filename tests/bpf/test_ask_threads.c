@@ -126,7 +126,7 @@ static pid_t begin(void (*be)(void), int thread_cnt)
 	return pid;
 }
 
-static void test_ask(void **state)
+TEST(test_ask)
 {
 	static const struct {
 		const char *name;
@@ -167,9 +167,4 @@ static void test_ask(void **state)
 	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = { { "ask", test_ask } };
-
-	return rig_run("ask_threads", tests, 1);
-}
+RUN_RIG_TESTS()

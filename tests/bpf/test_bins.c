@@ -175,7 +175,7 @@ static void check_unseen(struct rig *rig)
 	assert_int_equal(bins(rig).life_samples, life_samples);
 }
 
-static void test_exact(void **state)
+TEST(test_exact)
 {
 	struct rig rig;
 
@@ -223,7 +223,7 @@ static void step_many(volatile uint64_t *out)
 }
 
 /* A sum that is there loses nothing when the map is full; each sample that finds no room is counted. */
-static void test_full(void **state)
+TEST(test_full)
 {
 	struct ht_total total;
 	struct sums s;
@@ -245,7 +245,7 @@ static void test_full(void **state)
 }
 
 /* The same of a process that has a share: there is room left, and what it was refused is counted for it. */
-static void test_share(void **state)
+TEST(test_share)
 {
 	const struct rig_options opts = { rig_mode(state), 1, 4096, STACK_CAP, true };
 	struct ht_image image;
@@ -297,7 +297,7 @@ static void within(const char *what, double got, double cnt, uint64_t size_bytes
 		fail_msg("%s: %.0f objects, %.0f true, standard error %.0f", what, got, cnt, error);
 }
 
-static void test_rate(void **state)
+TEST(test_rate)
 {
 	double small_life = 0, large_life = 0;
 	struct kernel_features features;
@@ -327,14 +327,4 @@ static void test_rate(void **state)
 	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "every one", test_exact },
-		{ "a full map", test_full },
-		{ "a share", test_share },
-		{ "a rate", test_rate },
-	};
-
-	return rig_run("bins", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

@@ -82,7 +82,7 @@ static void open_rig(struct rig *rig, void **state)
 }
 
 /* Each hit once, and the sum is what the counters of all say. */
-static void test_hits(void **state)
+TEST(test_hits)
 {
 	struct rig rig;
 	struct ht_hits hits;
@@ -102,7 +102,7 @@ static void test_hits(void **state)
 }
 
 /* Places are given out, given back, and given out again with what was counted there. */
-static void test_places(void **state)
+TEST(test_places)
 {
 	struct rig_options opts = { rig_mode(state), 1, 10000, 1000, true };
 	struct ht_hits hits;
@@ -124,7 +124,7 @@ static void test_places(void **state)
 }
 
 /* Frees are not seen: nothing is outstanding, what is allocated is counted. */
-static void test_alloc_only(void **state)
+TEST(test_alloc_only)
 {
 	struct rig rig;
 
@@ -161,7 +161,7 @@ static void test_alloc_only(void **state)
 }
 
 /* Probes go while nobody waits; when they come again nothing is counted twice. */
-static void test_off_and_on(void **state)
+TEST(test_off_and_on)
 {
 	struct rig rig;
 	uint64_t ticket;
@@ -187,7 +187,7 @@ static void test_off_and_on(void **state)
 }
 
 /* CPU time and hits of a process are counted from the same moment on: before its first probe. */
-static void test_since_followed(void **state)
+TEST(test_since_followed)
 {
 	struct rig rig;
 	uint64_t ns;
@@ -203,7 +203,7 @@ static void test_since_followed(void **state)
 }
 
 /* The real programs take some time, and not much. */
-static void test_program_cost(void **state)
+TEST(test_program_cost)
 {
 	struct rig rig;
 	double ns;
@@ -229,16 +229,4 @@ static void test_program_cost(void **state)
 	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "hits", test_hits },
-		{ "places", test_places },
-		{ "alloc_only", test_alloc_only },
-		{ "off_and_on", test_off_and_on },
-		{ "since_followed", test_since_followed },
-		{ "program_cost", test_program_cost },
-	};
-
-	return rig_run("budget", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

@@ -86,7 +86,7 @@ static void check_live(struct rig *rig, uint64_t cnt, uint64_t bytes)
 	assert_int_equal(sum.bytes, bytes);
 }
 
-static void test_exact(void **state)
+TEST(test_exact)
 {
 	struct rig rig;
 
@@ -100,7 +100,7 @@ static void test_exact(void **state)
 	rig_close(&rig);
 }
 
-static void test_resized(void **state)
+TEST(test_resized)
 {
 	struct rig rig;
 
@@ -119,7 +119,7 @@ static void test_resized(void **state)
 	rig_close(&rig);
 }
 
-static void test_aligned(void **state)
+TEST(test_aligned)
 {
 	struct rig rig;
 
@@ -129,7 +129,7 @@ static void test_aligned(void **state)
 	rig_close(&rig);
 }
 
-static void test_failures(void **state)
+TEST(test_failures)
 {
 	struct rig rig;
 
@@ -141,7 +141,7 @@ static void test_failures(void **state)
 	rig_close(&rig);
 }
 
-static void test_live_full(void **state)
+TEST(test_live_full)
 {
 	struct rig rig;
 	struct rig_sum sum;
@@ -167,7 +167,7 @@ static void step_malloc_two(volatile uint64_t *out)
 	held[1] = do_malloc(811);
 }
 
-static void test_missed_free(void **state)
+TEST(test_missed_free)
 {
 	const struct ht_target off = { .flags = HT_TARGET_OFF };
 	struct ht_target on;
@@ -217,7 +217,7 @@ static void step_escape(volatile uint64_t *out)
 	out[1] = jumps;
 }
 
-static void test_escape(void **state)
+TEST(test_escape)
 {
 	struct rig rig;
 
@@ -228,17 +228,4 @@ static void test_escape(void **state)
 	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "exact", test_exact },
-		{ "realloc", test_resized },
-		{ "aligned", test_aligned },
-		{ "failures", test_failures },
-		{ "live full", test_live_full },
-		{ "missed free", test_missed_free },
-		{ "longjmp out of a call", test_escape },
-	};
-
-	return rig_run("calls", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

@@ -65,7 +65,7 @@ static int add_stack(void *ctx, const struct ht_live_key *k, const struct ht_liv
 }
 
 /* The first stacks are kept, also when they come again; blocks of the others have none. */
-static void test_stacks(void **state)
+TEST(test_stacks)
 {
 	struct rig rig;
 	struct rig_sum live;
@@ -137,7 +137,7 @@ static struct total_sum totals(struct rig *rig)
 	return sum;
 }
 
-static void test_totals(void **state)
+TEST(test_totals)
 {
 	const uint64_t missing = DEEPEST - TOTAL_CAP;
 	struct rig rig;
@@ -214,7 +214,7 @@ static int check_context(void *ctx, const struct ht_live_key *k, const struct ht
 	return 0;
 }
 
-static void test_contexts(void **state)
+TEST(test_contexts)
 {
 	struct rig rig;
 	uint64_t cnt = 0, full;
@@ -267,7 +267,7 @@ static void step_use_more_names(volatile uint64_t *out)
 }
 
 /* One that names its threads after what they do leaves room for others. */
-static void test_names(void **state)
+TEST(test_names)
 {
 	struct rig rig;
 	struct name_sum sum = { 0 };
@@ -296,14 +296,4 @@ static void test_names(void **state)
 	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "stacks", test_stacks },
-		{ "cumulative sums", test_totals },
-		{ "contexts", test_contexts },
-		{ "thread names", test_names },
-	};
-
-	return rig_run("caps", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

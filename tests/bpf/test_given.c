@@ -22,7 +22,7 @@ static const char *leaf_of(const struct profile *p, size_t sample)
 	return profile_text(p, p->functions.data[p->lines.data[l->line_first].function].name_str);
 }
 
-static void test_given(void **state)
+TEST(test_given)
 {
 	struct rig rig;
 	struct rig_sum live;
@@ -70,9 +70,4 @@ static void test_given(void **state)
 	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = { { "given", test_given } };
-
-	return rig_run("given", tests, 1);
-}
+RUN_RIG_TESTS()

@@ -149,7 +149,7 @@ static void check_whole(struct rig *rig, const struct ht_stack *stack, enum stub
 	assert_int_equal(caller, 3);
 }
 
-static void test_frames(void **state)
+TEST(test_frames)
 {
 	struct kernel_features features;
 	struct ht_stack stack;
@@ -182,7 +182,7 @@ static void test_frames(void **state)
 }
 
 /* Whoever looks while the code is written sees no code there. */
-static void test_written(void **state)
+TEST(test_written)
 {
 	struct ht_stack stack;
 	struct rig rig;
@@ -198,7 +198,7 @@ static void test_written(void **state)
 	rig_close(&rig);
 }
 
-static void test_memfd(void **state)
+TEST(test_memfd)
 {
 	struct ht_stack stack;
 	struct rig rig;
@@ -213,16 +213,7 @@ static void test_memfd(void **state)
 	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "code made at run time", test_frames },
-		{ "while it is written", test_written },
-		{ "in a memfd", test_memfd },
-	};
-
-	return rig_run("jit stacks", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()
 #else
 int main(void)
 {

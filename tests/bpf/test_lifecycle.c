@@ -65,7 +65,7 @@ static void await_ends(const struct rig *rig)
 }
 
 /* The end of a thread takes what it had under way: nothing grows, no later thread meets it. */
-static void test_thread_death(void **state)
+TEST(test_thread_death)
 {
 	struct rig rig;
 
@@ -191,12 +191,12 @@ static void check_exec(void **state, bool is_one_of_many)
 	rig_close(&rig);
 }
 
-static void test_exec(void **state)
+TEST(test_exec)
 {
 	check_exec(state, false);
 }
 
-static void test_exec_followed(void **state)
+TEST(test_exec_followed)
 {
 	check_exec(state, true);
 }
@@ -235,7 +235,7 @@ static int add_fork(void *ctx, const struct ht_live_key *k, const struct ht_live
 }
 
 /* A child's free of a block that the fork copied is not the parent's. */
-static void test_fork_followed(void **state)
+TEST(test_fork_followed)
 {
 	const struct rig_options opts = { rig_mode(state), 1, 4096, 1024, true };
 	struct fork_sum sum = { 0 };
@@ -316,7 +316,7 @@ static size_t event_cnt(const struct rig *rig, uint32_t kind, uint32_t tgid)
 }
 
 /* A child in its parent's memory: what it allocates and frees is the parent's, and it is no process of its own. */
-static void test_vfork_followed(void **state)
+TEST(test_vfork_followed)
 {
 	const struct rig_options opts = { rig_mode(state), 1, 4096, 1024, true };
 	struct vfork_sum sum = { 0 };
@@ -343,7 +343,7 @@ static void test_vfork_followed(void **state)
 }
 
 /* ... until it executes a program. */
-static void test_vfork_exec_followed(void **state)
+TEST(test_vfork_exec_followed)
 {
 	const struct rig_options opts = { rig_mode(state), 1, 4096, 1024, true };
 	struct ht_target target;
@@ -379,7 +379,7 @@ static void test_vfork_exec_followed(void **state)
 }
 
 /* A pid that is used again: the end of the process before it is told late. */
-static void test_late_end(void **state)
+TEST(test_late_end)
 {
 	struct ht_event event = { .kind = HT_EVENT_EXIT };
 	struct ht_target target;
@@ -405,17 +405,7 @@ static void test_late_end(void **state)
 
 int main(int argc, char **argv)
 {
-	static const struct rig_test tests[] = {
-		{ "threads that die in a call", test_thread_death },
-		{ "exec", test_exec },
-		{ "exec, one of many", test_exec_followed },
-		{ "fork, one of many", test_fork_followed },
-		{ "vfork, one of many", test_vfork_followed },
-		{ "vfork and exec, one of many", test_vfork_exec_followed },
-		{ "a late end of another process", test_late_end },
-	};
-
 	if (argc > 1 && !strcmp(argv[0], "second"))
 		return second_image((int)strtol(argv[1], NULL, 10));
-	return rig_run("lifecycle", tests, sizeof(tests) / sizeof(*tests));
+	return rig_run(__FILE__);
 }

@@ -71,7 +71,7 @@ static int add_worker(void *ctx, const struct ht_live_key *k, const struct ht_li
 }
 
 /* At the end the live map is the program's own ledger. */
-static void test_race(void **state)
+TEST(test_race)
 {
 	struct rig rig;
 	struct worker_sum workers = { 0 };
@@ -111,7 +111,7 @@ static int check_threshold(void *ctx, const struct ht_live_key *k, const struct 
 }
 
 /* What is stored is what the table says for the size's bucket, over all sizes. */
-static void test_buckets(void **state)
+TEST(test_buckets)
 {
 	struct rig rig;
 	struct rig_sum sum;
@@ -137,7 +137,7 @@ static void step_forks(volatile uint64_t *out)
 }
 
 /* The event of the end does not fit into the ring: it is noticed all the same. */
-static void test_lost_exit(void **state)
+TEST(test_lost_exit)
 {
 	struct rig rig;
 
@@ -157,13 +157,4 @@ static void test_lost_exit(void **state)
 	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "race", test_race },
-		{ "buckets", test_buckets },
-		{ "lost exit", test_lost_exit },
-	};
-
-	return rig_run("lives", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

@@ -129,7 +129,7 @@ static void run(struct rig *rig, enum attach_mode mode, uint64_t rate_bytes, str
 	assert_int_equal(seen->wrong_cnt, 0);
 }
 
-static void test_every_block(void **state)
+TEST(test_every_block)
 {
 	struct ledger *l;
 	struct seen seen;
@@ -146,7 +146,7 @@ static void test_every_block(void **state)
 }
 
 /* Of what is outstanding a part, with weights that come to the whole: by chance not, 1 in a million times. */
-static void test_samples(void **state)
+TEST(test_samples)
 {
 	struct ledger *l;
 	struct seen seen;
@@ -162,12 +162,4 @@ static void test_samples(void **state)
 	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "every block", test_every_block },
-		{ "samples", test_samples },
-	};
-
-	return rig_run("model", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

@@ -134,7 +134,7 @@ static void step_free_all(volatile uint64_t *out)
 }
 
 /* Stacks that changed since a peak, that did not, that are new, and that came back below it. */
-static void test_moments(void **state)
+TEST(test_moments)
 {
 	static const struct part first[] = { { 100000, 100 } };
 	static const struct part second[] = { { 1000, 10 }, { 40000, 40 }, { 200000, 1 } };
@@ -161,7 +161,7 @@ static void test_moments(void **state)
 }
 
 /* What is dropped because its frees will not be seen is in no peak: it begins anew. */
-static void test_drop(void **state)
+TEST(test_drop)
 {
 	static const struct part kept[] = { { 1000, 10 }, { 200000, 1 } };
 	struct rig rig;
@@ -254,7 +254,7 @@ static struct parts replay(void)
 	return peak;
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
 	struct parts must = replay();
 	struct rig rig;
@@ -270,7 +270,7 @@ static void test_random(void **state)
 }
 
 /* Their parts add up to the peak of the samples, which is near the true one: by chance not, 1 in 10 million times. */
-static void test_samples(void **state)
+TEST(test_samples)
 {
 	struct parts must = replay(), got;
 	struct rig rig;
@@ -348,25 +348,19 @@ static void check_exec(void **state, bool is_one_of_many)
 	rig_close(&rig);
 }
 
-static void test_exec(void **state)
+TEST(test_exec)
 {
 	check_exec(state, false);
 }
 
-static void test_exec_followed(void **state)
+TEST(test_exec_followed)
 {
 	check_exec(state, true);
 }
 
 int main(int argc, char **argv)
 {
-	static const struct rig_test tests[] = {
-		{ "moments", test_moments },	 { "a drop", test_drop },
-		{ "random calls", test_random }, { "samples", test_samples },
-		{ "an exec", test_exec },	 { "an exec, followed", test_exec_followed },
-	};
-
 	if (argc > 1 && !strcmp(argv[0], "second"))
 		return second_image((int)strtol(argv[1], NULL, 10));
-	return rig_run("peak", tests, sizeof(tests) / sizeof(*tests));
+	return rig_run(__FILE__);
 }

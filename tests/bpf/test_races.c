@@ -195,7 +195,7 @@ static void begin(struct rig *rig, enum attach_mode mode)
 	rig->out[OUT_IS_ATTACHED] = 1;
 }
 
-static void test_attach(void **state)
+TEST(test_attach)
 {
 	struct ledger_check ledger = { 0 };
 	struct total_check sum = { 0 };
@@ -265,7 +265,7 @@ static size_t text_bytes(const struct proc_maps *maps)
 }
 
 /* After a detach in the middle of the race nothing of the program's text has changed. */
-static void test_detach(void **state)
+TEST(test_detach)
 {
 	const struct rig_options opts = { rig_mode(state), 1, 65536, 4096, false };
 	struct proc_maps maps = { 0 };
@@ -306,12 +306,4 @@ static void test_detach(void **state)
 	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "attach and read", test_attach },
-		{ "detach", test_detach },
-	};
-
-	return rig_run("races", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

@@ -201,7 +201,7 @@ static void open_many(struct rig *rig, void **state, uint32_t stack_cap)
 }
 
 /* Of a process that has ended nothing is left, and its numbers are given out again. */
-static void test_ended(void **state)
+TEST(test_ended)
 {
 	struct contents before, after;
 	struct rig rig;
@@ -262,7 +262,7 @@ static size_t row_cnt(const struct rig *rig, const struct tracker *t)
 }
 
 /* A snapshot leaves out what waits to be reclaimed, if it is told so, and nothing that is still wanted. */
-static void test_left_out(void **state)
+TEST(test_left_out)
 {
 	struct rig rig;
 	uint32_t generation;
@@ -309,7 +309,7 @@ static size_t entry_cnt(const struct rig *rig, const char *name)
 }
 
 /* In none of the maps there is anything of a process that has ended, and all of its shares are given back. */
-static void test_every_map(void **state)
+TEST(test_every_map)
 {
 	struct rig rig;
 
@@ -333,7 +333,7 @@ static void test_every_map(void **state)
 }
 
 /* Of a process that runs everything stays: also the stacks and sums of what it has freed. */
-static void test_running(void **state)
+TEST(test_running)
 {
 	struct contents before, after;
 	struct rig rig;
@@ -370,7 +370,7 @@ static void reclaim_with_reader(struct rig *rig, uint64_t since_ns)
  * A snapshot's reader holds up what it may still look up, stacks and labels, and nothing else: also not what ends while it
  * waits.
  */
-static void test_reader(void **state)
+TEST(test_reader)
 {
 	struct rig rig, keeper;
 	struct contents c;
@@ -460,7 +460,7 @@ static int check_stack(void *ctx, const struct ht_live_key *k, const struct ht_l
  * A running process whose sums found no room uses more stacks than the map has, a few at a time: those
  * of before make room, those in use stay, and one that is just being asked for is not lost.
  */
-static void test_shift(void **state)
+TEST(test_shift)
 {
 	struct rig rig;
 
@@ -529,7 +529,7 @@ static int fd_cnt(void)
 }
 
 /* Libraries that come and go leave no file, no descriptor, and no rows behind. */
-static void test_files(void **state)
+TEST(test_files)
 {
 	uint32_t rows_free, pages_free;
 	size_t file_cnt;
@@ -567,14 +567,4 @@ static void test_files(void **state)
 	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "ended", test_ended },       { "every_map", test_every_map },
-		{ "running", test_running },   { "reader", test_reader },
-		{ "stacks", test_shift },      { "files", test_files },
-		{ "left_out", test_left_out },
-	};
-
-	return rig_run("reclaim", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

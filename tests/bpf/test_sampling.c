@@ -141,7 +141,7 @@ static void check_size(struct rig *rig, uint64_t size_bytes)
 	assert_int_equal(rig_live(rig).cnt, 0);
 }
 
-static void test_estimates(void **state)
+TEST(test_estimates)
 {
 	static const uint64_t sizes[] = { 16, 100, 1000, 10000, 65536, 300000, 1000000 };
 	struct kernel_features features;
@@ -162,7 +162,7 @@ static void test_estimates(void **state)
 }
 
 /* The budget made the rate much coarser: another unit. Beyond that a sum could overflow. */
-static void test_coarser_rate(void **state)
+TEST(test_coarser_rate)
 {
 	struct kernel_features features;
 	struct ht_total before, after;
@@ -197,7 +197,7 @@ static void test_coarser_rate(void **state)
 }
 
 /* The table that is in use gets another rate: each sample has what it was drawn with, and so have the sums. */
-static void test_changed_rate(void **state)
+TEST(test_changed_rate)
 {
 	static const uint64_t rates[] = { 65536, 4096 };
 	const double cnt = 65536, size = 1000;
@@ -246,13 +246,4 @@ static void test_changed_rate(void **state)
 	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_estimates),
-		cmocka_unit_test(test_coarser_rate),
-		cmocka_unit_test(test_changed_rate),
-	};
-
-	return cmocka_run_group_tests_name("sampling", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -161,7 +161,7 @@ static struct ht_image image(struct rig *rig, pid_t pid)
 	return image;
 }
 
-static void test_modest(void **state)
+TEST(test_modest)
 {
 	struct ht_image of_greedy, of_modest;
 	struct rig greedy, modest;
@@ -199,7 +199,7 @@ static void test_modest(void **state)
 }
 
 /* What was taken out is free: the books agree with the maps. */
-static void test_ended(void **state)
+TEST(test_ended)
 {
 	uint64_t end_ns = now_ns() + LIMIT_NS;
 	struct rig rig, next;
@@ -229,7 +229,7 @@ static void test_ended(void **state)
 }
 
 /* One process alone, known from the start, has the tables to itself. */
-static void test_alone(void **state)
+TEST(test_alone)
 {
 	struct rig rig;
 
@@ -270,7 +270,7 @@ static struct tasks tasks_of(struct rig *rig, pid_t pid, bool forgets)
 }
 
 /* One process makes tasks without end: those of another one are told apart all the same. */
-static void test_tasks(void **state)
+TEST(test_tasks)
 {
 	struct rig greedy, modest;
 	volatile uint32_t *used;
@@ -309,14 +309,4 @@ static void test_tasks(void **state)
 	rig_close(&greedy);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "who comes later loses nothing", test_modest },
-		{ "what has ended is given back", test_ended },
-		{ "tasks without end", test_tasks },
-		{ "alone", test_alone },
-	};
-
-	return rig_run("shares", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

@@ -152,7 +152,7 @@ static void check_interrupted(struct rig *rig, rig_step fn, uint64_t bytes)
 	assert_int_equal(rig_stat(rig, HT_STAT_MISSED_FREE), 0);
 }
 
-static void test_after(void **state)
+TEST(test_after)
 {
 	struct rig rig;
 
@@ -161,7 +161,7 @@ static void test_after(void **state)
 	rig_close(&rig);
 }
 
-static void test_before(void **state)
+TEST(test_before)
 {
 	struct rig rig;
 
@@ -171,7 +171,7 @@ static void test_before(void **state)
 }
 
 /* As many calls at once as are kept, and more: then the oldest are given up, and counted. */
-static void test_nested(void **state)
+TEST(test_nested)
 {
 	struct rig rig;
 	struct rig_sum live;
@@ -204,7 +204,7 @@ static void test_nested(void **state)
 	rig_close(&rig);
 }
 
-static void test_jump(void **state)
+TEST(test_jump)
 {
 	struct rig rig;
 	struct rig_sum live;
@@ -224,14 +224,4 @@ static void test_jump(void **state)
 	}
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "after the allocation", test_after },
-		{ "before the allocation", test_before },
-		{ "nested", test_nested },
-		{ "longjmp out of the handler", test_jump },
-	};
-
-	return rig_run("signals", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

@@ -37,7 +37,7 @@ static struct ht_stack alloc_deep(struct rig *rig, uint64_t depth, uint64_t size
 	return frames_of(rig, size_bytes);
 }
 
-static void test_depths(void **state)
+TEST(test_depths)
 {
 	static const uint32_t frame_cnts[] = { 50, 126, 127, 128, 200 };
 	struct rig rig;
@@ -187,7 +187,7 @@ static void check_no_cfi(struct rig *rig, uint64_t size_bytes, const char *start
 	assert_int_equal(caller, inner + 1);
 }
 
-static void test_no_cfi(void **state)
+TEST(test_no_cfi)
 {
 	struct rig rig;
 	struct ht_stack cut;
@@ -281,7 +281,7 @@ static struct ht_stack call_library(struct rig *rig, uint64_t size_bytes)
 	return frames_of(rig, size_bytes);
 }
 
-static void test_dlopen(void **state)
+TEST(test_dlopen)
 {
 	struct kernel_features features;
 	struct rig rig;
@@ -377,7 +377,7 @@ static uint32_t frames_of_file(const struct rig *rig, const struct ht_stack *sta
 }
 
 /* The walk remembers what it found for a pc, but not when something else is mapped there. */
-static void test_replaced(void **state)
+TEST(test_replaced)
 {
 	struct ht_stack first, again, replaced;
 	struct rig rig;
@@ -431,7 +431,7 @@ static struct process_events_map map_of(const struct rig *rig, const char *path)
 }
 
 /* What BPF has, or finds by itself, need not be read at once; what has another's place must be. */
-static void test_may_wait(void **state)
+TEST(test_may_wait)
 {
 	struct process_events_map known, map;
 	struct rig rig;
@@ -470,17 +470,4 @@ static void test_may_wait(void **state)
 	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "depths", test_depths },
-#ifdef __x86_64__
-		{ "no unwind information", test_no_cfi },
-#endif
-		{ "dlopen", test_dlopen },
-		{ "replaced", test_replaced },
-		{ "may wait", test_may_wait },
-	};
-
-	return rig_run("stacks", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

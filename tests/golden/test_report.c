@@ -115,7 +115,7 @@ static void check_print(const char *name, const char *expected, const struct rep
 	profile_free(p);
 }
 
-static void prints_what_it_did(void **state)
+TEST(prints_what_it_did)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		check_print(cases[i].profile, cases[i].expected, &cases[i].opts);
@@ -128,9 +128,4 @@ static void prints_what_it_did(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(prints_what_it_did) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

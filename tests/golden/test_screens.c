@@ -367,7 +367,7 @@ static struct report_options first_screen(size_t columns, bool is_new)
 	};
 }
 
-static void first_screens_are_what_they_were(void **state)
+TEST(first_screens_are_what_they_were)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		struct report_options o = first_screen(80, kinds[i].is_new);
@@ -384,7 +384,7 @@ static void first_screens_are_what_they_were(void **state)
 }
 
 /* Whatever is asked for, in pages of any width that is taken. The path is the only word that is never cut. */
-static void every_screen_fits(void **state)
+TEST(every_screen_fits)
 {
 	static const size_t columns[] = { 72, 80, 100, 133, 200 };
 
@@ -407,10 +407,4 @@ static void every_screen_fits(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(first_screens_are_what_they_were),
-					    cmocka_unit_test(every_screen_fits) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -18,7 +18,7 @@
 
 #define S_NS 1000000000ULL
 
-static void test_classes(void **state)
+TEST(test_classes)
 {
 	char name[AGE_NAME_BUF];
 
@@ -35,7 +35,7 @@ static void test_classes(void **state)
 	assert_string_equal(age_class_name(AGE_CLASS_CNT - 1, name), "7 d or more");
 }
 
-static void test_median(void **state)
+TEST(test_median)
 {
 	struct age_sums sums = { .oldest_ns = 25 * S_NS }, more = { 0 };
 	double median;
@@ -116,7 +116,7 @@ static struct profile *record(bool has_ages)
 	return again;
 }
 
-static void test_by_age(void **state)
+TEST(test_by_age)
 {
 	static const struct {
 		const char *name;
@@ -148,7 +148,7 @@ static void test_by_age(void **state)
 	profile_free(p);
 }
 
-static void test_older(void **state)
+TEST(test_older)
 {
 	struct report_options opts = { .by = REPORT_BY_FUNCTION, .format = REPORT_JSON };
 	struct profile *p = record(true);
@@ -172,7 +172,7 @@ static void test_older(void **state)
 	profile_free(p);
 }
 
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
 	struct report_options opts = { .by = REPORT_BY_AGE };
 	struct profile *p = record(false);
@@ -184,13 +184,4 @@ static void test_unknown(void **state)
 	profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_classes), cmocka_unit_test(test_median),
-		cmocka_unit_test(test_by_age),	cmocka_unit_test(test_older),
-		cmocka_unit_test(test_unknown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -6,7 +6,7 @@
 #include "alloc/allocators_priv.h"
 #include "alloc/allocators.h"
 
-static void test_lookup(void **state)
+TEST(test_lookup)
 {
 	static const struct {
 		const char *name, *row, *prefix;
@@ -61,7 +61,7 @@ static void test_lookup(void **state)
 }
 
 /* A prefix of the file's own is known by several names of one family. */
-static void test_prefixes(void **state)
+TEST(test_prefixes)
 {
 	static const struct {
 		const char *names[5];
@@ -109,7 +109,7 @@ static void test_prefixes(void **state)
 }
 
 /* The table itself: names unique, argument numbers possible, one size for what allocates. */
-static void test_table(void **state)
+TEST(test_table)
 {
 	const struct alloc_row *rows;
 	struct alloc_lookup lk;
@@ -134,7 +134,7 @@ static void test_table(void **state)
 	}
 }
 
-static void test_families(void **state)
+TEST(test_families)
 {
 	static const struct {
 		const char *soname, *family;
@@ -165,7 +165,7 @@ static void test_families(void **state)
 	assert_false(alloc_is_loader(NULL));
 }
 
-static void test_frames(void **state)
+TEST(test_frames)
 {
 	static const char *const plumbing[] = {
 		"malloc",
@@ -267,13 +267,4 @@ static void test_frames(void **state)
 			fail_msg("%s is a caller", callers[i]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_prefixes), cmocka_unit_test(test_lookup),
-		cmocka_unit_test(test_table),	 cmocka_unit_test(test_families),
-		cmocka_unit_test(test_frames),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -178,7 +178,7 @@ static const struct {
 	{ "/lib/ld-musl-x86_64.so.1", "musl", "memalign", false, false, 0 },
 };
 
-static void test_libraries(void **state)
+TEST(test_libraries)
 {
 	size_t i, found = 0;
 
@@ -209,7 +209,7 @@ static void test_libraries(void **state)
 }
 
 /* Files that hold no allocator, although some define operator new or a private malloc. */
-static void test_not_allocators(void **state)
+TEST(test_not_allocators)
 {
 	static const char *const paths[] = {
 		LIB "libstdc++.so.6", "/lib64/ld-linux-x86-64.so.2",
@@ -230,7 +230,7 @@ static void test_not_allocators(void **state)
 }
 
 /* libc's functions are callers as any. */
-static void test_libc_inner(void **state)
+TEST(test_libc_inner)
 {
 	static const char *const outside[] = { "strdup",  "fopen",  "getline", "asprintf",
 					       "opendir", "setenv", "qsort",   "scandir" };
@@ -256,7 +256,7 @@ static void test_libc_inner(void **state)
 }
 
 /* In an allocator's library everything is inner but exported functions that call it. */
-static void test_library_inner(void **state)
+TEST(test_library_inner)
 {
 	struct elf_symbol sym;
 	struct scanned s;
@@ -273,7 +273,7 @@ static void test_library_inner(void **state)
 	drop(&s);
 }
 
-static void test_naive(void **state)
+TEST(test_naive)
 {
 	const struct alloc_site *site;
 	struct scanned s;
@@ -352,7 +352,7 @@ static void check_static(const char *path, const char *family)
 	unlink(path);
 }
 
-static void test_static_programs(void **state)
+TEST(test_static_programs)
 {
 	char path[64];
 	int built = 0;
@@ -374,7 +374,7 @@ static void test_static_programs(void **state)
 }
 
 /* jemalloc linked into a C++ program: its own operator new allocates by itself and is probed. */
-static void test_static_jemalloc(void **state)
+TEST(test_static_jemalloc)
 {
 	const struct alloc_site *site;
 	struct scanned s;
@@ -396,7 +396,7 @@ static void test_static_jemalloc(void **state)
 }
 
 /* A program's own malloc on top of libc's; and names that are not an allocator's. */
-static void test_own_functions(void **state)
+TEST(test_own_functions)
 {
 	static const struct {
 		const char *source;
@@ -466,7 +466,7 @@ static const struct {
 	  ZERO | TAIL },
 };
 
-static void test_embedded(void **state)
+TEST(test_embedded)
 {
 	static const char *const callers[] = { "keep_between", "keep_behind", "main" };
 
@@ -499,7 +499,7 @@ static void test_embedded(void **state)
 
 /* jemalloc in a stripped program, which exports malloc and free: the function that frees sized blocks is found by what it
  * does, and there only. */
-static void test_plain_jemalloc(void **state)
+TEST(test_plain_jemalloc)
 {
 	struct alloc_unseen unseen;
 	struct elf_symbol sym;
@@ -550,7 +550,7 @@ static const char inlined_source[] =
 	"N void release(void *p) { if (p != b) USE_FREE(p); }\n"
 	"int main(int n, char **v) { release(user(n)); return 0; }\n";
 
-static void test_inlined(void **state)
+TEST(test_inlined)
 {
 	static const struct {
 		const char *uses;
@@ -585,7 +585,7 @@ static void test_inlined(void **state)
 }
 
 /* An allocator without any name is known by its messages. */
-static void test_nameless(void **state)
+TEST(test_nameless)
 {
 	static const char source[] =
 		"#include <stdio.h>\nint main(int n, char **v) { puts(n > 1 ? \"mimal\" \"loc: error: \" : \"mimal\" \"loc: warning: \");\n"
@@ -611,7 +611,7 @@ static void test_nameless(void **state)
 }
 
 /* Stripped of every name: nothing is found, and nothing is guessed. */
-static void test_stripped_static(void **state)
+TEST(test_stripped_static)
 {
 	struct scanned s;
 	char path[64];
@@ -624,17 +624,4 @@ static void test_stripped_static(void **state)
 	unlink(path);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_libraries),	cmocka_unit_test(test_not_allocators),
-		cmocka_unit_test(test_libc_inner),	cmocka_unit_test(test_library_inner),
-		cmocka_unit_test(test_naive),		cmocka_unit_test(test_static_programs),
-		cmocka_unit_test(test_static_jemalloc), cmocka_unit_test(test_own_functions),
-		cmocka_unit_test(test_inlined),		cmocka_unit_test(test_plain_jemalloc),
-		cmocka_unit_test(test_nameless),	cmocka_unit_test(test_embedded),
-		cmocka_unit_test(test_stripped_static),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

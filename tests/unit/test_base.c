@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "base/vec.h"
 
-static void test_vec_push(void **state)
+TEST(test_vec_push)
 {
 	VEC(int) v = { 0 };
 	int *p, sum = 0;
@@ -28,7 +28,7 @@ static void test_vec_push(void **state)
 		fail();
 }
 
-static void test_vec_too_large(void **state)
+TEST(test_vec_too_large)
 {
 	VEC(uint64_t) v = { 0 };
 	uint64_t *data;
@@ -46,7 +46,7 @@ static void test_vec_too_large(void **state)
 
 /* What fn writes to stderr. */
 /* Against a walk from the front, with equal ones, before the first, behind the last, and of an empty list. */
-static void test_sorted(void **state)
+TEST(test_sorted)
 {
 	static const uint64_t sorted[] = { 2, 2, 5, 7, 7, 7, 9, UINT64_MAX };
 	struct row {
@@ -105,7 +105,7 @@ static void say_status(void)
 	log_status_end();
 }
 
-static void test_log_levels(void **state)
+TEST(test_log_levels)
 {
 	static const struct {
 		enum log_level level;
@@ -129,7 +129,7 @@ static void test_log_levels(void **state)
 	log_set_level(before);
 }
 
-static void test_status_is_rare_without_terminal(void **state)
+TEST(test_status_is_rare_without_terminal)
 {
 	char text[512];
 
@@ -154,7 +154,7 @@ static const struct {
 	{ "", "", "\"\"" },
 };
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		char text[64] = "", zero[] = "a\0b", *json;
@@ -174,7 +174,7 @@ static void test_names(void **state)
 	}
 }
 
-static void test_shell_words(void **state)
+TEST(test_shell_words)
 {
 	static const struct {
 		const char *word, *text;
@@ -200,7 +200,7 @@ static void test_shell_words(void **state)
 	}
 }
 
-static void test_markup(void **state)
+TEST(test_markup)
 {
 	static const struct {
 		const char *text, *markup;
@@ -227,7 +227,7 @@ static void test_markup(void **state)
 	}
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
 	char *text;
 	size_t bytes;
@@ -265,7 +265,7 @@ static void say_names(void)
 	log_warn("of %s", "a\x1b]0;x\x07\xc2\x9b\nheaptap: error: b");
 }
 
-static void test_log_names(void **state)
+TEST(test_log_names)
 {
 	char text[512];
 
@@ -274,7 +274,7 @@ static void test_log_names(void **state)
 }
 
 /* Where there is no /dev/null it is a file that cannot grow: nothing of it may differ for who reads. */
-static void test_null_fd(void **state)
+TEST(test_null_fd)
 {
 	char byte;
 	int fd = null_fd_open();
@@ -284,7 +284,7 @@ static void test_null_fd(void **state)
 	close(fd);
 }
 
-static void test_ca_file(void **state)
+TEST(test_ca_file)
 {
 	const char *before = getenv("SSL_CERT_FILE"), *found;
 	char *saved = before ? strdup(before) : NULL;
@@ -301,22 +301,4 @@ static void test_ca_file(void **state)
 	free(saved);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_null_fd),
-		cmocka_unit_test(test_ca_file),
-		cmocka_unit_test(test_shell_words),
-		cmocka_unit_test(test_markup),
-		cmocka_unit_test(test_json),
-		cmocka_unit_test(test_log_names),
-		cmocka_unit_test(test_vec_push),
-		cmocka_unit_test(test_vec_too_large),
-		cmocka_unit_test(test_sorted),
-		cmocka_unit_test(test_log_levels),
-		cmocka_unit_test(test_status_is_rare_without_terminal),
-	};
-
-	return cmocka_run_group_tests_name("base", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -19,7 +19,7 @@
 
 #define MS 1000000ULL
 
-static void test_bounds(void **state)
+TEST(test_bounds)
 {
 	for (uint32_t bin = 0; bin < HT_BIN_CNT; bin++) {
 		bool is_life = bin >= HT_BIN_LIFE;
@@ -40,7 +40,7 @@ static void test_bounds(void **state)
 	assert_int_equal(bin_from(bin_of_life(BIN_TEMPORARY_NS)), BIN_TEMPORARY_NS);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		uint64_t bytes;
@@ -80,7 +80,7 @@ static struct bin_part part_of(uint32_t bin, uint64_t samples, double objects, d
 	return (struct bin_part){ bin, samples, objects, bytes, 10 };
 }
 
-static void test_share_exact(void **state)
+TEST(test_share_exact)
 {
 	const struct bin_part size = part_of(bin_of_size(100), 1000, 1000, 100000);
 	struct bin_sums sums = { 0 };
@@ -133,7 +133,7 @@ static void sample_blocks(uint64_t size_bytes, unsigned cnt, double part, double
 }
 
 /* The interval has the truth as often as it says, or more often; the share is not off. */
-static void test_share_covers(void **state)
+TEST(test_share_covers)
 {
 	static const struct {
 		unsigned small_cnt, large_cnt;
@@ -305,7 +305,7 @@ static void check_rows(enum report_by by, const struct expected *expected, size_
 	profile_free(p);
 }
 
-static void test_by_size(void **state)
+TEST(test_by_size)
 {
 	static const struct expected rows[] = { { "64 B to 127 B", 150, 8 },
 						{ "4 KiB to 8 KiB", 2, 1 } };
@@ -315,7 +315,7 @@ static void test_by_size(void **state)
 	check_rows(REPORT_BY_SIZE, rows, 2, RECORDING_INUSE_UNKNOWN);
 }
 
-static void test_by_lifetime(void **state)
+TEST(test_by_lifetime)
 {
 	static const struct expected all[] = { { "0.977 us to 1.95 us", 90, 4 },
 					       { "1.95 us to 3.91 us", 1, 1 },
@@ -350,7 +350,7 @@ static void has(const char *text, const char *part)
 		fail_msg("'%s' is not in:\n%s", part, text);
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
 	struct report_options opts = { .by = REPORT_BY_FUNCTION,
 				       .format = REPORT_JSON,
@@ -389,7 +389,7 @@ static void test_json(void **state)
 	profile_free(p);
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
 	struct report_options opts = {
 		.format = REPORT_TEXT, .sort = REPORT_SORT_TEMPORARY, .row_cap = 1, .columns = 100
@@ -436,7 +436,7 @@ static void unknown(bool has_bins, enum recording_inuse inuse, struct report_opt
 	profile_free(p);
 }
 
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
 	const struct report_options by_life = { .by = REPORT_BY_LIFETIME };
 	const struct report_options by_size = { .by = REPORT_BY_SIZE };
@@ -458,15 +458,4 @@ static void test_unknown(void **state)
 	profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bounds),	    cmocka_unit_test(test_names),
-		cmocka_unit_test(test_share_exact), cmocka_unit_test(test_share_covers),
-		cmocka_unit_test(test_by_size),	    cmocka_unit_test(test_by_lifetime),
-		cmocka_unit_test(test_json),	    cmocka_unit_test(test_text),
-		cmocka_unit_test(test_unknown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

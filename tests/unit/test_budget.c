@@ -142,7 +142,7 @@ static void assert_keeps(struct sim *s, const struct recording_limit *limit)
 	}
 }
 
-static void test_costs(void **state)
+TEST(test_costs)
 {
 	const struct budget_reading d = {
 		.alloc_cnt = 10, .free_cnt = 5, .stepped_cnt = 5, .return_cnt = 2, .stack_ns = 1000
@@ -151,7 +151,7 @@ static void test_costs(void **state)
 	assert_float_equal(budget_cost_ns(&costs, &d), 10 * 500 + 5 * 20000 + 2 * 300 + 1000, 0.1);
 }
 
-static void test_rates(void **state)
+TEST(test_rates)
 {
 	assert_int_equal(budget_rate_bytes(1, 0), 1);
 	assert_int_equal(budget_rate_bytes(1, 1), 64 << 10);
@@ -161,7 +161,7 @@ static void test_rates(void **state)
 }
 
 /* The larger one of the two counts. */
-static void test_allowed(void **state)
+TEST(test_allowed)
 {
 	assert_float_equal(budget_allowed_ns(&record_limit, 1000, 1000), 250, 1e-9);
 	assert_float_equal(budget_allowed_ns(&record_limit, 100, 1000), 250, 1e-9);
@@ -170,7 +170,7 @@ static void test_allowed(void **state)
 	assert_true(isinf(budget_allowed_ns(&BUDGET_NO_LIMIT, 1, 1)));
 }
 
-static void test_cheap_is_left_alone(void **state)
+TEST(test_cheap_is_left_alone)
 {
 	struct sim s;
 
@@ -184,7 +184,7 @@ static void test_cheap_is_left_alone(void **state)
 }
 
 /* No verdict before a second was looked at; then the step that fits, at once. */
-static void test_verdict(void **state)
+TEST(test_verdict)
 {
 	struct sim s;
 
@@ -206,7 +206,7 @@ static void test_verdict(void **state)
 }
 
 /* All of the limit is there to be used, and what is a little above it is left alone. */
-static void test_limit_is_used(void **state)
+TEST(test_limit_is_used)
 {
 	const struct recording_limit limit = { 0.40, 0.01 };
 
@@ -226,7 +226,7 @@ static void test_limit_is_used(void **state)
 
 /* Four shapes of load, from cheap to nothing but allocating: what is achieved from the fifth second on, wherever in
  * a period the recording begins. */
-static void test_shapes(void **state)
+TEST(test_shapes)
 {
 	static const struct {
 		double work_ms;
@@ -258,7 +258,7 @@ static void test_shapes(void **state)
 }
 
 /* A server that mostly sleeps is harmed by nothing, whatever share of its little CPU time it is... */
-static void test_floor(void **state)
+TEST(test_floor)
 {
 	struct sim s;
 
@@ -274,7 +274,7 @@ static void test_floor(void **state)
 }
 
 /* ... unless there are so many of them that the host's limit is exceeded. */
-static void test_host_factor(void **state)
+TEST(test_host_factor)
 {
 	struct sim s;
 
@@ -290,7 +290,7 @@ static void test_host_factor(void **state)
 }
 
 /* The larger one of the two is; that of the verdict, once there is one. */
-static void test_limit_in_force(void **state)
+TEST(test_limit_in_force)
 {
 	struct recording_limit l;
 	struct sim s;
@@ -322,7 +322,7 @@ static void test_limit_in_force(void **state)
 }
 
 /* Idle for 2.9 s, then 0.1 s of allocating: not judged by the burst alone. */
-static void test_burst_alone(void **state)
+TEST(test_burst_alone)
 {
 	struct sim s;
 
@@ -337,7 +337,7 @@ static void test_burst_alone(void **state)
 }
 
 /* One that is longer, and over when there could be a verdict. */
-static void test_burst_is_over(void **state)
+TEST(test_burst_is_over)
 {
 	struct sim s;
 
@@ -352,7 +352,7 @@ static void test_burst_is_over(void **state)
 }
 
 /* A burst of two seconds in a minute of work does not end in-use... */
-static void test_burst_in_work(void **state)
+TEST(test_burst_in_work)
 {
 	struct sim s;
 
@@ -368,7 +368,7 @@ static void test_burst_in_work(void **state)
 }
 
 /* ... and where one does, at the very beginning, in-use comes back. */
-static void test_burst_at_first(void **state)
+TEST(test_burst_at_first)
 {
 	struct sim s;
 
@@ -386,7 +386,7 @@ static void test_burst_at_first(void **state)
 }
 
 /* 97 %: out before half a second is over. */
-static void test_kill_switch(void **state)
+TEST(test_kill_switch)
 {
 	struct sim s;
 
@@ -402,7 +402,7 @@ static void test_kill_switch(void **state)
 }
 
 /* Not of one that grows for a moment, of one that mostly sleeps, or where the limit allows it. */
-static void test_no_kill(void **state)
+TEST(test_no_kill)
 {
 	const struct recording_limit wide = { 0.9, 0 };
 	struct sim s;
@@ -439,7 +439,7 @@ static void test_no_kill(void **state)
 }
 
 /* Samples cost 7 %, hits 1 %. */
-static void test_precision_is_given_up_first(void **state)
+TEST(test_precision_is_given_up_first)
 {
 	struct sim s;
 
@@ -456,7 +456,7 @@ static void test_precision_is_given_up_first(void **state)
 }
 
 /* A load that goes away: everything is back; and a load that comes again. */
-static void test_up_again(void **state)
+TEST(test_up_again)
 {
 	struct sim s;
 
@@ -474,7 +474,7 @@ static void test_up_again(void **state)
 }
 
 /* A load that swings: steps become rare. */
-static void test_hysteresis(void **state)
+TEST(test_hysteresis)
 {
 	size_t early = 0, late = 0, before;
 	struct sim s;
@@ -492,7 +492,7 @@ static void test_hysteresis(void **state)
 }
 
 /* Off: tried again ever more rarely, and trials cost a third of the limit at most. */
-static void test_trials(void **state)
+TEST(test_trials)
 {
 	static const double shares[] = { 0.3, 0.6, 0.97 };
 	struct used used;
@@ -518,7 +518,7 @@ static void test_trials(void **state)
 }
 
 /* A process that has gone idle is tried again as well. */
-static void test_trial_of_idle(void **state)
+TEST(test_trial_of_idle)
 {
 	struct sim s;
 
@@ -534,7 +534,7 @@ static void test_trial_of_idle(void **state)
 }
 
 /* A limit so low that trials are rare, and it is kept all the same. */
-static void test_low_limit(void **state)
+TEST(test_low_limit)
 {
 	const struct recording_limit limit = { 0.001, 0 };
 	struct sim s;
@@ -548,7 +548,7 @@ static void test_low_limit(void **state)
 	budget_free(s.budget);
 }
 
-static void test_no_limit(void **state)
+TEST(test_no_limit)
 {
 	struct sim s;
 
@@ -562,7 +562,7 @@ static void test_no_limit(void **state)
 }
 
 /* The user says another limit while it runs. */
-static void test_other_limits(void **state)
+TEST(test_other_limits)
 {
 	const struct recording_limit low = { 0.01, 0 };
 	struct sim s;
@@ -586,7 +586,7 @@ static void test_other_limits(void **state)
 }
 
 /* What is hit until the probes are out counts, and decides nothing. */
-static void test_applied(void **state)
+TEST(test_applied)
 {
 	struct budget_reading r = { .time_ns = S };
 	const struct budget_options opts = { record_limit, 64 << 10, &costs };
@@ -617,7 +617,7 @@ static void test_applied(void **state)
 
 /* The host's limit makes all others smaller while it is exceeded. */
 /* The tap takes over from probes: soon, if they cost much, and then nothing is given up, if somebody else sees to it. */
-static void test_tap(void **state)
+TEST(test_tap)
 {
 	struct sim s;
 
@@ -645,7 +645,7 @@ static void test_tap(void **state)
 	budget_free(s.budget);
 }
 
-static void test_host(void **state)
+TEST(test_host)
 {
 	double f = 1;
 
@@ -658,37 +658,4 @@ static void test_host(void **state)
 	assert_float_equal(budget_host_factor(0.5, 100, 1, 0), 1, 1e-9); /* no limit */
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_costs),
-		cmocka_unit_test(test_rates),
-		cmocka_unit_test(test_allowed),
-		cmocka_unit_test(test_cheap_is_left_alone),
-		cmocka_unit_test(test_verdict),
-		cmocka_unit_test(test_limit_is_used),
-		cmocka_unit_test(test_shapes),
-		cmocka_unit_test(test_floor),
-		cmocka_unit_test(test_limit_in_force),
-		cmocka_unit_test(test_host_factor),
-		cmocka_unit_test(test_burst_alone),
-		cmocka_unit_test(test_burst_is_over),
-		cmocka_unit_test(test_burst_in_work),
-		cmocka_unit_test(test_burst_at_first),
-		cmocka_unit_test(test_kill_switch),
-		cmocka_unit_test(test_no_kill),
-		cmocka_unit_test(test_precision_is_given_up_first),
-		cmocka_unit_test(test_up_again),
-		cmocka_unit_test(test_hysteresis),
-		cmocka_unit_test(test_trials),
-		cmocka_unit_test(test_trial_of_idle),
-		cmocka_unit_test(test_low_limit),
-		cmocka_unit_test(test_no_limit),
-		cmocka_unit_test(test_other_limits),
-		cmocka_unit_test(test_applied),
-		cmocka_unit_test(test_tap),
-		cmocka_unit_test(test_host),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

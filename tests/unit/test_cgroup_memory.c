@@ -8,7 +8,7 @@
 #define V1_LINE "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
 #define CPU_LINE "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
 
-static void test_mounts(void **state)
+TEST(test_mounts)
 {
 	static const char *const none[] = { "", "\n", "25 30", CPU_LINE,
 					    "1 2 3 / /memory rw - tmpfs tmpfs rw,memory\n" };
@@ -30,7 +30,7 @@ static void test_mounts(void **state)
 	assert_string_equal(m.point, "/a b");
 }
 
-static void test_dirs(void **state)
+TEST(test_dirs)
 {
 	static const struct {
 		const char *root, *text, *want; /* NULL: none */
@@ -79,7 +79,7 @@ static void put(const char *dir, const char *name, const char *text)
 }
 
 /* A tree of files like the kernel's: top/mid/leaf. */
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	struct cgroup_mount m = { .point = "/tmp/heaptap-test-XXXXXX", .is_v2 = true };
 	char mid[128], leaf[192], dir[CGROUP_PATH_BYTES], command[256];
@@ -124,13 +124,4 @@ static void test_limits(void **state)
 	assert_int_equal(system(command), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mounts),
-		cmocka_unit_test(test_dirs),
-		cmocka_unit_test(test_limits),
-	};
-
-	return cmocka_run_group_tests_name("cgroup_memory", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -73,7 +73,7 @@ static bool contains(const uint8_t *p, size_t bytes, const char *what)
 	return memmem(p, bytes, what, strlen(what));
 }
 
-static void what_stays_and_what_goes(void **state)
+TEST(what_stays_and_what_goes)
 {
 	struct made_elf m = program(SECTION_CNT - 1);
 	int fd = fd_of(m.data, m.bytes);
@@ -122,7 +122,7 @@ static void what_stays_and_what_goes(void **state)
 	free(m.data);
 }
 
-static void pieces_of_any_size_are_the_same(void **state)
+TEST(pieces_of_any_size_are_the_same)
 {
 	static const size_t steps[] = { 1, 7, 64, 100, 4096 };
 	struct made_elf m = program(SECTION_CNT - 1);
@@ -149,7 +149,7 @@ static void pieces_of_any_size_are_the_same(void **state)
 	free(m.data);
 }
 
-static void without_names_there_is_nothing_to_send(void **state)
+TEST(without_names_there_is_nothing_to_send)
 {
 	struct made_elf m = program(OTHER);
 	struct debug_only *d = NULL;
@@ -180,7 +180,7 @@ static int reduce_mem(const struct made_elf *m)
 	return err;
 }
 
-static void damage_is_refused(void **state)
+TEST(damage_is_refused)
 {
 	struct made_elf m = program(SECTION_CNT - 1);
 	Elf64_Shdr good = m.shdrs[INFO];
@@ -202,7 +202,7 @@ static void damage_is_refused(void **state)
 }
 
 /* A real program: this one. */
-static void symbols_of_a_real_program(void **state)
+TEST(symbols_of_a_real_program)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct elf_symbols *before, *after;
@@ -230,15 +230,4 @@ static void symbols_of_a_real_program(void **state)
 	close(fd);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_stays_and_what_goes),
-		cmocka_unit_test(pieces_of_any_size_are_the_same),
-		cmocka_unit_test(without_names_there_is_nothing_to_send),
-		cmocka_unit_test(damage_is_refused),
-		cmocka_unit_test(symbols_of_a_real_program),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

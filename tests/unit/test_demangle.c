@@ -4,7 +4,7 @@
 
 #include "symbol/symbol.h"
 
-static void demangles_what_is_mangled(void **state)
+TEST(demangles_what_is_mangled)
 {
 	static const struct {
 		const char *mangled, *want; /* NULL: no mangled name */
@@ -86,7 +86,7 @@ static double seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static void bombs_are_bounded(void **state)
+TEST(bombs_are_bounded)
 {
 	static const struct {
 		const char *prefix, *unit, *suffix;
@@ -122,7 +122,7 @@ static void bombs_are_bounded(void **state)
 }
 
 /* Substitutions that double: a hundred bytes of name, and gigabytes of text. */
-static void doubling_is_bounded(void **state)
+TEST(doubling_is_bounded)
 {
 	char name[1024] = "_Z1f1aIiiE";
 	size_t n = strlen(name);
@@ -143,13 +143,4 @@ static void doubling_is_bounded(void **state)
 		fail_msg("%zu bytes of what must be over the bound", strlen(got));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(demangles_what_is_mangled),
-		cmocka_unit_test(bombs_are_bounded),
-		cmocka_unit_test(doubling_is_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

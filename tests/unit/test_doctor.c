@@ -324,7 +324,7 @@ static void two_things(struct doctor_report *r)
 	jit(r); /* a limit: comes first */
 }
 
-static void test_findings(void **state)
+TEST(test_findings)
 {
 	static const struct {
 		const char *name;
@@ -416,7 +416,7 @@ static void test_findings(void **state)
 	}
 }
 
-static void test_many_names_are_cut(void **state)
+TEST(test_many_names_are_cut)
 {
 	struct doctor_report *r = new_report();
 	char path[200];
@@ -435,7 +435,7 @@ static void test_many_names_are_cut(void **state)
 	free_report(r);
 }
 
-static void test_costs(void **state)
+TEST(test_costs)
 {
 	struct doctor_report *r = new_report();
 	const struct alloc_file *af = libc_of(r)->alloc;
@@ -463,7 +463,7 @@ static char *print(const struct doctor_report *r,
 	return text;
 }
 
-static void test_printed(void **state)
+TEST(test_printed)
 {
 	static const struct {
 		void (*change)(struct doctor_report *r);
@@ -501,7 +501,7 @@ static void test_printed(void **state)
 }
 
 /* A path that commands the terminal, in the short text and in the long one. */
-static void test_names_are_harmless(void **state)
+TEST(test_names_are_harmless)
 {
 	for (int verbose = 0; verbose < 2; verbose++) {
 		struct doctor_report *r = new_report();
@@ -554,7 +554,7 @@ static void registry(struct doctor_report *r)
 	tag->descriptor.truncations = 1;
 }
 
-static void test_tags_printed(void **state)
+TEST(test_tags_printed)
 {
 	static const struct {
 		void (*change)(struct doctor_report *r);
@@ -640,7 +640,7 @@ static void no_process(struct doctor_report *r)
 }
 
 /* What everybody sees: the answer, then some lines of facts, and rows only of what is missing. */
-static void test_short_text(void **state)
+TEST(test_short_text)
 {
 	static const struct {
 		void (*change)(struct doctor_report *r);
@@ -703,7 +703,7 @@ static void test_short_text(void **state)
 }
 
 /* All of it is there when it is asked for. */
-static void test_verbose_text(void **state)
+TEST(test_verbose_text)
 {
 	static const char *const wanted[] = {
 		"\n  malloc ",
@@ -733,7 +733,7 @@ static void test_verbose_text(void **state)
 	free_report(r);
 }
 
-static void test_capabilities(void **state)
+TEST(test_capabilities)
 {
 	static const struct {
 		uint64_t caps;
@@ -757,19 +757,4 @@ static void test_capabilities(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_findings),
-		cmocka_unit_test(test_many_names_are_cut),
-		cmocka_unit_test(test_costs),
-		cmocka_unit_test(test_printed),
-		cmocka_unit_test(test_names_are_harmless),
-		cmocka_unit_test(test_tags_printed),
-		cmocka_unit_test(test_capabilities),
-		cmocka_unit_test(test_short_text),
-		cmocka_unit_test(test_verbose_text),
-	};
-
-	return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -5,9 +5,6 @@
  */
 #include "symbol_programs.h"
 
-#include <errno.h>
-#include <limits.h>
-
 #include "symbol/debug_files.h"
 #include "symbol/dwarf_lookup.h"
 
@@ -122,7 +119,7 @@ static const struct {
 	{ "dwz", "gcc -O2 -gdwarf-4", "dwz" },
 };
 
-static void places_are_found_whatever_built_them(void **state)
+TEST(places_are_found_whatever_built_them)
 {
 	const char *dir = *state;
 	size_t done = 0;
@@ -150,7 +147,7 @@ static void places_are_found_whatever_built_them(void **state)
 		skip();
 }
 
-static void separate_debug_file(void **state)
+TEST(separate_debug_file)
 {
 	const char *dir = *state;
 	int fd, debug_fd;
@@ -167,7 +164,7 @@ static void separate_debug_file(void **state)
 }
 
 /* dwz -m moves what two files share into a third. */
-static void shared_debug_file(void **state)
+TEST(shared_debug_file)
 {
 	const char *dir = *state;
 	char path[PATH_MAX];
@@ -190,7 +187,7 @@ static void shared_debug_file(void **state)
 }
 
 /* Names are in the .dwo files, which are not read; lines are here. */
-static void split_dwarf_gives_lines(void **state)
+TEST(split_dwarf_gives_lines)
 {
 	const char *dir = *state;
 	struct found got = { 0 };
@@ -212,7 +209,7 @@ static void split_dwarf_gives_lines(void **state)
 	assert_int_equal(got.frame[0].line, line_of(program_c, "/* at inner */"));
 }
 
-static void addresses_that_nothing_covers(void **state)
+TEST(addresses_that_nothing_covers)
 {
 	static const uint64_t vaddr[] = { 0, 1, 16, 0x7fffffffffffffff, UINT64_MAX };
 	struct found got[5];
@@ -232,7 +229,7 @@ static void addresses_that_nothing_covers(void **state)
 		assert_int_equal(got[i].call_cnt, 0);
 }
 
-static void files_without_dwarf(void **state)
+TEST(files_without_dwarf)
 {
 	struct dwarf_lookup *dl;
 	int fd;
@@ -247,16 +244,4 @@ static void files_without_dwarf(void **state)
 	close(fd);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(places_are_found_whatever_built_them),
-		cmocka_unit_test(separate_debug_file),
-		cmocka_unit_test(shared_debug_file),
-		cmocka_unit_test(split_dwarf_gives_lines),
-		cmocka_unit_test(addresses_that_nothing_covers),
-		cmocka_unit_test(files_without_dwarf),
-	};
-
-	return cmocka_run_group_tests(tests, programs_setup, programs_teardown);
-}
+RUN_TESTS_WITH(programs_setup, programs_teardown)

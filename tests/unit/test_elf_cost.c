@@ -110,20 +110,20 @@ static void check(const struct costly_kind *kind, size_t size)
 		fail_msg("%s, %zu bytes: status %x", kind->name, size, (unsigned int)status);
 }
 
-static void test_small_files(void **state)
+TEST(test_small_files)
 {
 	for (size_t i = 0; i < COSTLY_KIND_CNT; i++)
 		check(&costly_kinds[i], SMALL_BYTES);
 }
 
-static void test_large_files(void **state)
+TEST(test_large_files)
 {
 	for (size_t i = 0; i < COSTLY_KIND_CNT; i += is_whole() ? 1 : 2)
 		check(&costly_kinds[i], LARGE_BYTES);
 }
 
 /* A sparse file that claims a table of gigabytes: its holes are not read into memory. */
-static void test_holes(void **state)
+TEST(test_holes)
 {
 	int fd = memfd_create("sparse", MFD_CLOEXEC);
 	struct file_content content = { 0 };
@@ -150,7 +150,7 @@ static void test_holes(void **state)
 }
 
 /* What is read as far as it got is right as far as it goes: the table ends, and nothing is made up. */
-static void test_table_ends(void **state)
+TEST(test_table_ends)
 {
 	struct unwind_table *whole = NULL, *part = NULL;
 	struct elf_file *ef = NULL;
@@ -196,7 +196,7 @@ static void test_table_ends(void **state)
 }
 
 /* Sound files are read as a whole. */
-static void test_real_files(void **state)
+TEST(test_real_files)
 {
 	static const char *const paths[] = {
 		"/proc/self/exe",
@@ -230,13 +230,4 @@ static void test_real_files(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_small_files), cmocka_unit_test(test_large_files),
-		cmocka_unit_test(test_holes),	    cmocka_unit_test(test_table_ends),
-		cmocka_unit_test(test_real_files),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

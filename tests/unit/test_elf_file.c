@@ -38,7 +38,7 @@ static struct made_elf plain(void)
 	return made_elf_new(secs, 3);
 }
 
-static void test_sound(void **state)
+TEST(test_sound)
 {
 	struct made_elf m = plain();
 	char hex[2 * BUILD_ID_BYTES_CAP + 1];
@@ -82,7 +82,7 @@ static void set_byte(struct made_elf *m, size_t off, uint8_t v)
 }
 
 /* Damage to headers: what is changed, and what open says. */
-static void test_damaged_headers(void **state)
+TEST(test_damaged_headers)
 {
 	static const struct {
 		const char *what;
@@ -133,7 +133,7 @@ static void test_damaged_headers(void **state)
 }
 
 /* Every prefix of a sound file, and every single byte set to 0xff: no crash. */
-static void test_every_cut(void **state)
+TEST(test_every_cut)
 {
 	struct made_elf m = plain();
 	size_t i, bytes;
@@ -165,7 +165,7 @@ static void test_every_cut(void **state)
 	free(m.data);
 }
 
-static void test_addresses(void **state)
+TEST(test_addresses)
 {
 	struct made_elf m = plain();
 	uint64_t off = m.shdrs[1].sh_offset, v, o;
@@ -189,7 +189,7 @@ static void test_addresses(void **state)
 }
 
 /* Build ids: {where the note is damaged, hex that is left}. */
-static void test_build_id_notes(void **state)
+TEST(test_build_id_notes)
 {
 	static const struct {
 		size_t off;
@@ -238,7 +238,7 @@ static size_t pack(uint8_t *out, size_t cap, uint32_t type, uint64_t claim, cons
 	return sizeof(ch) + ZSTD_compress(out + sizeof(ch), cap - sizeof(ch), plain_text, len, 3);
 }
 
-static void test_compressed(void **state)
+TEST(test_compressed)
 {
 	static const char words[] = "so that it is worth packing, packing, packing, packing";
 	static const struct {
@@ -291,7 +291,7 @@ static void test_compressed(void **state)
 	}
 }
 
-static void test_32bit(void **state)
+TEST(test_32bit)
 {
 	Elf32_Ehdr h = { .e_type = ET_EXEC, .e_machine = EM_386 };
 	struct elf_file *ef;
@@ -313,7 +313,7 @@ static int temp_file(char *path)
 }
 
 /* A file that is cut while it is open: what was not read before is zeros, and nothing faults. */
-static void test_shrinking_file(void **state)
+TEST(test_shrinking_file)
 {
 	static uint8_t big[512 * 1024];
 	struct made_section s[] = {
@@ -351,7 +351,7 @@ static void test_shrinking_file(void **state)
 }
 
 /* A file that is rewritten while it is open: libelf works with the headers that were checked. */
-static void test_rewritten_file(void **state)
+TEST(test_rewritten_file)
 {
 	struct made_elf m = plain();
 	uint8_t *other = malloc(m.bytes);
@@ -376,7 +376,7 @@ static void test_rewritten_file(void **state)
 }
 
 /* The number of sections stands in section 0 when it does not fit into the header. */
-static void test_many_sections(void **state)
+TEST(test_many_sections)
 {
 	struct made_elf m = plain();
 	struct elf_section sec;
@@ -398,7 +398,7 @@ static void test_many_sections(void **state)
 }
 
 /* libelf would unpack a compressed table of strings, whatever it claims to be. */
-static void test_packed_names(void **state)
+TEST(test_packed_names)
 {
 	struct made_elf m = plain();
 	Elf64_Chdr ch = { .ch_type = ELFCOMPRESS_ZLIB, .ch_size = 1 << 20 };
@@ -425,7 +425,7 @@ static void test_packed_names(void **state)
 }
 
 /* Not files: an error, and no waiting. */
-static void test_not_regular(void **state)
+TEST(test_not_regular)
 {
 	char path[] = "/tmp/heaptap-fifo-XXXXXX";
 	struct elf_file *ef;
@@ -444,7 +444,7 @@ static void test_not_regular(void **state)
 }
 
 /* Opening costs what is read, not what the file holds. */
-static void test_large_file(void **state)
+TEST(test_large_file)
 {
 	struct made_elf m = plain();
 	struct rusage before, after;
@@ -467,7 +467,7 @@ static void test_large_file(void **state)
 	free(m.data);
 }
 
-static void test_own_program(void **state)
+TEST(test_own_program)
 {
 	struct elf_file *ef;
 	size_t cnt;
@@ -481,17 +481,4 @@ static void test_own_program(void **state)
 	elf_file_close(ef);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sound),	       cmocka_unit_test(test_damaged_headers),
-		cmocka_unit_test(test_every_cut),      cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_build_id_notes), cmocka_unit_test(test_compressed),
-		cmocka_unit_test(test_32bit),	       cmocka_unit_test(test_shrinking_file),
-		cmocka_unit_test(test_not_regular),    cmocka_unit_test(test_large_file),
-		cmocka_unit_test(test_own_program),    cmocka_unit_test(test_rewritten_file),
-		cmocka_unit_test(test_many_sections),  cmocka_unit_test(test_packed_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -62,7 +62,7 @@ static uint64_t text_vaddr(void)
 #define L STB_LOCAL
 #define UNDEF SHN_UNDEF
 
-static void test_which_name(void **state)
+TEST(test_which_name)
 {
 	static const struct {
 		const char *name;
@@ -156,7 +156,7 @@ static int count(void *ctx, const struct elf_symbol *sym)
 	return 0;
 }
 
-static void test_by_name(void **state)
+TEST(test_by_name)
 {
 	struct made_symtab *t = calloc(1, sizeof(*t));
 	uint64_t base = text_vaddr();
@@ -196,7 +196,7 @@ static void test_by_name(void **state)
 }
 
 /* Names from a separate debug file and from .gnu_debugdata, with the text's addresses. */
-static void test_other_sources(void **state)
+TEST(test_other_sources)
 {
 	struct made_symtab *own = calloc(1, sizeof(*own)), *other = calloc(1, sizeof(*other));
 	uint8_t *packed = malloc(MADE_BYTES_CAP);
@@ -247,7 +247,7 @@ static void test_other_sources(void **state)
 }
 
 /* Thousands of symbols in random order against a linear search. */
-static void test_against_linear_search(void **state)
+TEST(test_against_linear_search)
 {
 	struct made_symtab *t = calloc(1, sizeof(*t));
 	uint64_t base = text_vaddr(), seed = 1;
@@ -284,7 +284,7 @@ static void test_against_linear_search(void **state)
 }
 
 /* Damage: string table without end, name offsets and links that lead nowhere. */
-static void test_damaged_tables(void **state)
+TEST(test_damaged_tables)
 {
 	struct made_symtab *t = calloc(1, sizeof(*t));
 	uint64_t base = text_vaddr();
@@ -342,7 +342,7 @@ static void test_damaged_tables(void **state)
 }
 
 /* A file of any size costs nothing to make: names that would take too much memory are not read. */
-static void test_sparse_names(void **state)
+TEST(test_sparse_names)
 {
 	const uint64_t names_off = 1 << 21, names_bytes = 1ULL << 30;
 	struct made_symtab *t = calloc(1, sizeof(*t));
@@ -370,7 +370,7 @@ static void test_sparse_names(void **state)
 }
 
 /* This program's own PLT: an imported function is found by its stub, and only there. */
-static void test_plt(void **state)
+TEST(test_plt)
 {
 	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	static const char *const paths[] = { "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
@@ -415,7 +415,7 @@ static void test_plt(void **state)
 }
 
 /* 5 000 look-ups in a library of more than 100 MB, from opening it. */
-static void test_large_library(void **state)
+TEST(test_large_library)
 {
 	static const char *const paths[] = { "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1",
 					     "/usr/lib/x86_64-linux-gnu/libLLVM-15.so.1" };
@@ -449,18 +449,4 @@ static void test_large_library(void **state)
 	elf_file_close(ef);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_which_name),
-		cmocka_unit_test(test_by_name),
-		cmocka_unit_test(test_other_sources),
-		cmocka_unit_test(test_against_linear_search),
-		cmocka_unit_test(test_damaged_tables),
-		cmocka_unit_test(test_sparse_names),
-		cmocka_unit_test(test_plt),
-		cmocka_unit_test(test_large_library),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -25,7 +25,7 @@ static void near(double got, double expected, double relative)
 		fail_msg("%.9g, not %.9g", got, expected);
 }
 
-static void test_probability(void **state)
+TEST(test_probability)
 {
 	assert_true(estimate_probability(1, 1) == 1);
 	assert_true(estimate_probability(1, 0) == 1);
@@ -38,7 +38,7 @@ static void test_probability(void **state)
 	assert_true(estimate_threshold_probability(estimate_threshold(0.25)) == 0.25);
 }
 
-static void test_buckets(void **state)
+TEST(test_buckets)
 {
 	uint64_t low, high, expected_low = 1;
 
@@ -116,7 +116,7 @@ static void check_variance(uint64_t base_rate, uint64_t rate, double relative)
 	assert_true(s.units.fine >> 60 == 0 && s.units.coarse >> 60 == 0);
 }
 
-static void test_whole_numbers(void **state)
+TEST(test_whole_numbers)
 {
 	static const uint64_t rates[] = {
 		1, 2, 3, 10, 100, 511, 512, 4097, 65536, 99999, 524288, 1 << 25, 1 << 30, 1ULL << 40
@@ -136,7 +136,7 @@ static void test_whole_numbers(void **state)
 }
 
 /* The largest numbers of all do not overflow. */
-static void test_whole_numbers_fit(void **state)
+TEST(test_whole_numbers_fit)
 {
 	for (uint32_t base_log2 = 0; base_log2 <= 40; base_log2++)
 		for (uint32_t coarse = 0;
@@ -166,7 +166,7 @@ static void test_whole_numbers_fit(void **state)
 }
 
 /* A foreign sampler may report any weight up to the cap. What is added stays within the bound that others rely on. */
-static void test_foreign_weights_fit(void **state)
+TEST(test_foreign_weights_fit)
 {
 	static const uint32_t thresholds[] = { 1, 4096, 1u << 31, HT_KEEP_ALWAYS - 1 };
 
@@ -181,7 +181,7 @@ static void test_foreign_weights_fit(void **state)
 			}
 }
 
-static void test_subtract(void **state)
+TEST(test_subtract)
 {
 	struct estimate e = { 0 }, earlier;
 
@@ -225,7 +225,7 @@ static double poisson_mid_p(int k, double mean)
  * k samples of tiny allocations: Poisson. The mid-P limits are by definition where the chance of a
  * count beyond k, with half that of k, is 2.5 %. Each lies inside the exact one (Garwood's tables).
  */
-static void test_poisson_limits(void **state)
+TEST(test_poisson_limits)
 {
 	static const struct {
 		int k;
@@ -273,7 +273,7 @@ static void test_poisson_limits(void **state)
 	near(high / 1e7, 100 + 19.59964, 1e-5);
 }
 
-static void test_exact_and_merged(void **state)
+TEST(test_exact_and_merged)
 {
 	struct estimate a = { 0 }, b = { 0 };
 	double low, high;
@@ -292,7 +292,7 @@ static void test_exact_and_merged(void **state)
 }
 
 /* What is left of a row in somebody else's file must give what the samples would have given. */
-static void test_variance_from_sums(void **state)
+TEST(test_variance_from_sums)
 {
 	struct estimate e = { 0 };
 
@@ -305,7 +305,7 @@ static void test_variance_from_sums(void **state)
 }
 
 /* Large shapes go through Wilson and Hilferty; the two ways must meet. */
-static void test_interval_is_continuous(void **state)
+TEST(test_interval_is_continuous)
 {
 	double last_high = 0;
 
@@ -399,33 +399,15 @@ static void check_coverage(double min_bytes, double at_most)
 }
 
 /* Sites that hold eight times the rate and more: as often as promised, and not more. */
-static void test_coverage(void **state)
+TEST(test_coverage)
 {
 	check_coverage(8 * RATE, 0.97);
 }
 
 /* From one times the rate on most rows have a handful of samples, and still. */
-static void test_coverage_of_small_sites(void **state)
+TEST(test_coverage_of_small_sites)
 {
 	check_coverage(RATE, 0.97);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_probability),
-		cmocka_unit_test(test_buckets),
-		cmocka_unit_test(test_whole_numbers),
-		cmocka_unit_test(test_whole_numbers_fit),
-		cmocka_unit_test(test_foreign_weights_fit),
-		cmocka_unit_test(test_subtract),
-		cmocka_unit_test(test_poisson_limits),
-		cmocka_unit_test(test_exact_and_merged),
-		cmocka_unit_test(test_variance_from_sums),
-		cmocka_unit_test(test_interval_is_continuous),
-		cmocka_unit_test(test_coverage),
-		cmocka_unit_test(test_coverage_of_small_sites),
-	};
-
-	return cmocka_run_group_tests_name("estimate", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -45,7 +45,7 @@ static int parse(const char *text, size_t piece, struct mappings *ret)
 	return err ? err : end_err;
 }
 
-static void test_smaps(void **state)
+TEST(test_smaps)
 {
 	for (size_t piece = 1; piece < sizeof(smaps); piece += 1 + piece / 7) {
 		struct mappings maps = { 0 };
@@ -65,7 +65,7 @@ static void test_smaps(void **state)
 	}
 }
 
-static void test_smaps_moving(void **state)
+TEST(test_smaps_moving)
 {
 	struct mappings maps = { 0 };
 
@@ -123,7 +123,7 @@ static void no_refresh(void *ctx, uint64_t addr, size_t bytes)
 	(void)bytes;
 }
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
 	uint64_t program_bytes = 0x102000;
 	struct memory m = { .read = read_program,
@@ -184,7 +184,7 @@ static void test_rows(void **state)
 }
 
 /* Pools are believed if their lists are what their headers say. */
-static void test_python(void **state)
+TEST(test_python)
 {
 	static const char python[] =
 		"55e000000000-55e000100000 r-xp 00000000 08:01 11 /usr/bin/python3.11\n"
@@ -269,7 +269,7 @@ static struct heap_sum account(bool top_is_given, uint64_t top_step, const uint6
 	account(given, step, (const uint64_t[]){ __VA_ARGS__ }, \
 		sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), classes)
 
-static void test_heap_pages(void **state)
+TEST(test_heap_pages)
 {
 	struct heap_class *classes = calloc(HEAP_CLASS_CNT, sizeof(*classes));
 	struct heap_sum s;
@@ -308,7 +308,7 @@ static void test_heap_pages(void **state)
 	assert_int_equal(heap_sum_resident(&s), 3 * MIB);
 }
 
-static void test_classes(void **state)
+TEST(test_classes)
 {
 	uint64_t from, to;
 
@@ -354,7 +354,7 @@ static const char *cause_of(const uint64_t *mib, size_t cnt, struct glibc *g,
 		 sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), g, je, swap, \
 		 forked, zeros, v)
 
-static void test_verdict(void **state)
+TEST(test_verdict)
 {
 	struct glibc g = { 0 };
 	struct glibc_arena arenas[9] = { 0 };
@@ -417,7 +417,7 @@ static void test_verdict(void **state)
 	assert_string_equal(CAUSE(&g, 0, 0, 0, &v, ROW_TRIM, 85, ROW_LIVE, 15), "trimmable");
 }
 
-static void test_verdict_jemalloc(void **state)
+TEST(test_verdict_jemalloc)
 {
 	struct glibc g = { 0 };
 	struct jemalloc je = { .sum = { .dirty = 60 * MIB,
@@ -440,7 +440,7 @@ static void test_verdict_jemalloc(void **state)
 }
 
 /* What is not read is named, once. */
-static void test_unread(void **state)
+TEST(test_unread)
 {
 	static const char loaded[] =
 		"7f0000000000-7f0000100000 r-xp 00000000 08:01 11 /usr/lib/libtcmalloc_minimal.so.4\n"
@@ -463,7 +463,7 @@ static void test_unread(void **state)
 	mappings_release(&x.maps);
 }
 
-static void test_dead_stacks(void **state)
+TEST(test_dead_stacks)
 {
 	struct glibc g = { 0 };
 	struct jemalloc je = { 0 };
@@ -511,7 +511,7 @@ static void compare(struct explanation looks[2])
 	explain_release(&looks[1]);
 }
 
-static void test_compare(void **state)
+TEST(test_compare)
 {
 	struct explanation *looks = calloc(2, sizeof(*looks));
 	const struct explain_change *c;
@@ -553,7 +553,7 @@ static void test_compare(void **state)
 }
 
 /* Pages of this process: written, never touched, read only; and none of them changes by being looked at. */
-static void test_target(void **state)
+TEST(test_target)
 {
 	char *p = mmap(NULL, 12 * MEMORY_PAGE, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -598,22 +598,4 @@ static void test_target(void **state)
 	assert_int_equal(target_read_mappings(getpid(), 0, &maps), -ETIMEDOUT);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_smaps),
-		cmocka_unit_test(test_smaps_moving),
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_python),
-		cmocka_unit_test(test_unread),
-		cmocka_unit_test(test_heap_pages),
-		cmocka_unit_test(test_classes),
-		cmocka_unit_test(test_verdict),
-		cmocka_unit_test(test_verdict_jemalloc),
-		cmocka_unit_test(test_dead_stacks),
-		cmocka_unit_test(test_compare),
-		cmocka_unit_test(test_target),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -16,7 +16,7 @@ static uint64_t sum_of_uses(const struct heap_sum *s)
 	return sum;
 }
 
-static void test_whole(void **state)
+TEST(test_whole)
 {
 	struct made_heap h;
 	struct glibc g;
@@ -60,7 +60,7 @@ static void test_whole(void **state)
 }
 
 /* What all live blocks pin together is what is pinned, each block pins part of one page or two, and nobody else pins. */
-static void test_pins(void **state)
+TEST(test_pins)
 {
 	struct resident_pins pins = { 0 };
 	struct made_heap h;
@@ -159,14 +159,14 @@ static void check_memalign(const struct made_version *version)
 	made_release(&h);
 }
 
-static void test_memalign(void **state)
+TEST(test_memalign)
 {
 	check_memalign(&made_2_36);
 	check_memalign(&made_2_43);
 }
 
 /* A page that is swapped out is not read; the rest is found again behind it. */
-static void test_absent_page(void **state)
+TEST(test_absent_page)
 {
 	struct made_heap h;
 	struct glibc g;
@@ -183,7 +183,7 @@ static void test_absent_page(void **state)
 }
 
 /* Half of the heap overwritten: nothing of it is believed, and the bytes are where they were. */
-static void test_not_believed(void **state)
+TEST(test_not_believed)
 {
 	struct made_heap h;
 	struct glibc g;
@@ -203,7 +203,7 @@ static void test_not_believed(void **state)
 }
 
 /* Each of these in an arena that is right otherwise. */
-static void test_lies(void **state)
+TEST(test_lies)
 {
 	static const struct {
 		uint64_t addr, value;
@@ -238,7 +238,7 @@ static void test_lies(void **state)
 }
 
 /* Two chunks in a fastbin that lead to each other. */
-static void test_fast_loop(void **state)
+TEST(test_fast_loop)
 {
 	struct made_heap h;
 	uint64_t a, b;
@@ -269,7 +269,7 @@ static void toggle(struct made_heap *h)
 	*made_word(h, at + 352) = 352;
 }
 
-static void test_torn(void **state)
+TEST(test_torn)
 {
 	struct made_heap h;
 	struct glibc g;
@@ -285,7 +285,7 @@ static void test_torn(void **state)
 }
 
 /* Any bytes changed: a walk ends, and says of no page more than is there. */
-static void test_random(void **state)
+TEST(test_random)
 {
 	unsigned int seed = 7;
 
@@ -314,7 +314,7 @@ static void test_random(void **state)
 }
 
 /* After the deadline nothing is read, and so nothing is believed. */
-static void test_late(void **state)
+TEST(test_late)
 {
 	struct made_heap h;
 	struct glibc g;
@@ -329,7 +329,7 @@ static void test_late(void **state)
 }
 
 /* .data full of what an empty bin looks like, and nothing else of an arena. */
-static void test_no_arena(void **state)
+TEST(test_no_arena)
 {
 	struct made_heap h;
 	struct glibc g;
@@ -350,7 +350,7 @@ static void test_no_arena(void **state)
 #define FALSE_LOOKS (3 * 126 + 8)
 
 /* What looks like an arena and leads to none costs a look or two, not tries. It lies before the true one. */
-static void test_false_arena(void **state)
+TEST(test_false_arena)
 {
 	static const uint64_t nexts[] = {
 		0, ~7ULL, MADE_HEAP - 8, MADE_DATA + 64, MADE_DATA - 64, 1ULL << 40
@@ -384,7 +384,7 @@ static void keep_busy(struct made_heap *h)
 		*made_word(h, made_bin(i) + 16) = h->read_cnt < 300 ? MADE_HEAP : made_bin(i);
 }
 
-static void test_busy_main(void **state)
+TEST(test_busy_main)
 {
 	struct made_heap h;
 	struct glibc g;
@@ -400,7 +400,7 @@ static void test_busy_main(void **state)
 	made_release(&h);
 }
 
-static void test_versions(void **state)
+TEST(test_versions)
 {
 	static const struct made_version *const versions[] = { &made_2_31, &made_2_36, &made_2_43 };
 
@@ -427,7 +427,7 @@ static void test_versions(void **state)
 }
 
 /* A block of zeroes that is as large as a thread's cache is one of the program's. */
-static void test_no_cache(void **state)
+TEST(test_no_cache)
 {
 	struct made_heap h;
 	struct glibc g;
@@ -446,7 +446,7 @@ static void test_no_cache(void **state)
 }
 
 /* Of a C library that is there, it is said why its heap was not read. */
-static void test_unread(void **state)
+TEST(test_unread)
 {
 	static const struct {
 		uint64_t addr, value;
@@ -483,18 +483,4 @@ static void test_unread(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pins),	     cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_memalign),     cmocka_unit_test(test_absent_page),
-		cmocka_unit_test(test_not_believed), cmocka_unit_test(test_lies),
-		cmocka_unit_test(test_fast_loop),    cmocka_unit_test(test_torn),
-		cmocka_unit_test(test_random),	     cmocka_unit_test(test_late),
-		cmocka_unit_test(test_no_arena),     cmocka_unit_test(test_false_arena),
-		cmocka_unit_test(test_busy_main),    cmocka_unit_test(test_unread),
-		cmocka_unit_test(test_versions),     cmocka_unit_test(test_no_cache),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -21,7 +21,7 @@ static void read_tree(struct made *h, struct jemalloc *je)
 	}
 }
 
-static void test_whole(void **state)
+TEST(test_whole)
 {
 	const uint64_t slabs = (SMALL_CNT + 3 * WIDE_CNT) * MEMORY_PAGE;
 
@@ -71,7 +71,7 @@ static void test_whole(void **state)
 }
 
 /* The same of slabs; a block of its own pages pins nothing. */
-static void test_pins(void **state)
+TEST(test_pins)
 {
 	struct resident_pins pins = { 0 };
 	struct made h;
@@ -98,7 +98,7 @@ static void test_pins(void **state)
 	resident_pins_release(&pins);
 }
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
 	uint64_t from, to, last = 0;
 
@@ -110,7 +110,7 @@ static void test_sizes(void **state)
 }
 
 /* What is not resident is in no row, and in the counts as before. */
-static void test_absent(void **state)
+TEST(test_absent)
 {
 	struct made h;
 	struct jemalloc je;
@@ -126,7 +126,7 @@ static void test_absent(void **state)
 }
 
 /* Of a tree with more than a few contradictions nothing is believed. */
-static void test_not_believed(void **state)
+TEST(test_not_believed)
 {
 	struct made h;
 	struct jemalloc je;
@@ -147,7 +147,7 @@ static void test_not_believed(void **state)
 }
 
 /* Another version of the descriptors, and words in the root that lead elsewhere: no tree. */
-static void test_none(void **state)
+TEST(test_none)
 {
 	struct made h;
 	struct jemalloc je;
@@ -177,7 +177,7 @@ static void test_none(void **state)
 }
 
 /* Built for addresses of 57 bits it has three levels of 2^15 words, and two words for a page. It is not read. */
-static void test_wide_addresses(void **state)
+TEST(test_wide_addresses)
 {
 	const uint64_t inner = LEAF + 0x100000, pages = HEAP_BYTES / MEMORY_PAGE;
 	uint64_t words[HEAP_BYTES / MEMORY_PAGE];
@@ -204,7 +204,7 @@ static void test_wide_addresses(void **state)
 }
 
 /* Each of these in a tree that is right otherwise. */
-static void test_lies(void **state)
+TEST(test_lies)
 {
 	static const struct {
 		uint64_t addr, value;
@@ -247,7 +247,7 @@ static void test_lies(void **state)
 }
 
 /* A word, and then a descriptor, that another thread changes all the time: one slab of 220 is in doubt. */
-static void test_torn(void **state)
+TEST(test_torn)
 {
 	struct made h;
 	struct jemalloc je;
@@ -263,7 +263,7 @@ static void test_torn(void **state)
 }
 
 /* Any bytes changed: a reading ends, and says of no page more than is there. */
-static void test_random(void **state)
+TEST(test_random)
 {
 	unsigned int seed = 7;
 	struct made h;
@@ -289,7 +289,7 @@ static void test_random(void **state)
 }
 
 /* After the deadline nothing is read, and so nothing is believed. */
-static void test_late(void **state)
+TEST(test_late)
 {
 	struct made h;
 	struct jemalloc je;
@@ -302,16 +302,4 @@ static void test_late(void **state)
 	release(&h);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole),  cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_absent), cmocka_unit_test(test_not_believed),
-		cmocka_unit_test(test_none),   cmocka_unit_test(test_wide_addresses),
-		cmocka_unit_test(test_lies),   cmocka_unit_test(test_torn),
-		cmocka_unit_test(test_random), cmocka_unit_test(test_late),
-		cmocka_unit_test(test_pins),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -41,7 +41,7 @@ __attribute__((used, noinline)) static void emit(void)
 	__asm__ volatile(NOTE("ddheap", "alloc", ALL_ARGS));
 }
 
-static void the_program_has_one(void **state)
+TEST(the_program_has_one)
 {
 	struct file_sampler *s;
 	struct elf_file *ef;
@@ -65,7 +65,7 @@ static void the_program_has_one(void **state)
 	close(fd);
 }
 
-static void libc_has_none(void **state)
+TEST(libc_has_none)
 {
 	struct file_sampler *s;
 	struct elf_file *ef;
@@ -95,7 +95,7 @@ static void read_self(struct file_content *c)
 	assert_non_null(c->sampler);
 }
 
-static void a_job_says_it(void **state)
+TEST(a_job_says_it)
 {
 	struct file_content c = { 0 }, back = { 0 };
 	uint8_t *said;
@@ -116,7 +116,7 @@ static void a_job_says_it(void **state)
 }
 
 /* A probe goes nowhere but into the file's code. */
-static void a_job_that_lies_is_refused(void **state)
+TEST(a_job_that_lies_is_refused)
 {
 	struct file_content c = { 0 }, back = { 0 };
 	uint8_t *said;
@@ -131,14 +131,4 @@ static void a_job_that_lies_is_refused(void **state)
 	file_content_release(&c);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_program_has_one),
-		cmocka_unit_test(libc_has_none),
-		cmocka_unit_test(a_job_says_it),
-		cmocka_unit_test(a_job_that_lies_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

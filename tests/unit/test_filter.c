@@ -95,7 +95,7 @@ static int kernel_allows(const struct sock_filter *code, size_t cnt)
 	return WEXITSTATUS(status);
 }
 
-static void test_random(void **unused)
+TEST(test_random)
 {
 	const struct seccomp_data data = { .nr = NR, .arch = ARCH_X86_64 };
 	size_t taken = 0, allowed = 0;
@@ -135,7 +135,7 @@ static void test_random(void **unused)
 	assert_in_range(allowed, taken / 20, taken - taken / 20);
 }
 
-static void test_end(void **unused)
+TEST(test_end)
 {
 	const struct sock_filter none = BPF_STMT(BPF_LD | BPF_IMM, 1);
 	const struct seccomp_data data = { .nr = NR };
@@ -145,12 +145,4 @@ static void test_end(void **unused)
 	assert_int_equal(filter_run(&none, 0, &data), SECCOMP_RET_KILL_PROCESS);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

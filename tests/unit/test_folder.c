@@ -43,7 +43,7 @@ static void check(void **state, const char *name, enum folder_rule rule, int wan
 		close(fd);
 }
 
-static void whose_it_is(void **state)
+TEST_WITH(whose_it_is, new_folder, remove_folder)
 {
 	char path[160], target[160];
 
@@ -95,7 +95,7 @@ static int open_folder(void **state)
 	return open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static void a_file_is_there_whole_or_not_at_all(void **state)
+TEST_WITH(a_file_is_there_whole_or_not_at_all, new_folder, remove_folder)
 {
 	char path[160], target[160], buf[16] = "";
 	int dir = open_folder(state), fd;
@@ -137,13 +137,4 @@ static void a_file_is_there_whole_or_not_at_all(void **state)
 	close(dir);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(whose_it_is, new_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(a_file_is_there_whole_or_not_at_all, new_folder,
-						remove_folder),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

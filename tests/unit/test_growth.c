@@ -87,7 +87,7 @@ static void check_common(const struct history *h, const struct block *b, size_t 
 }
 
 /* 200 moments become 25 or fewer; all that can be said of those that are left is as if each had been kept. */
-static void test_history_is_exact(void **state)
+TEST(test_history_is_exact)
 {
 	enum { CNT = 3000, ROWS = 5 };
 	struct block *b = calloc(CNT, sizeof(*b));
@@ -117,7 +117,7 @@ static void test_history_is_exact(void **state)
 }
 
 /* The next moment is due later when reading was dear. */
-static void test_cost(void **state)
+TEST(test_cost)
 {
 	struct history *h = new_history(S_NS / 5);
 
@@ -266,7 +266,7 @@ static struct tally run(const struct load *l, int runs, size_t row_cnt)
 }
 
 /* Rows that sampling explains: leaks, churn, both, few samples and many. */
-static void test_coverage(void **state)
+TEST(test_coverage)
 {
 	static const struct load loads[] = {
 		{ .name = "leak 10/s at 64 KiB", .rate_bytes = 65536, .leaks_per_s = 10 },
@@ -314,7 +314,7 @@ static void test_coverage(void **state)
 }
 
 /* What does not grow is not said to: churn that was there before, caches, warm-up, ups and downs. */
-static void test_steady(void **state)
+TEST(test_steady)
 {
 	static const struct load loads[] = {
 		{ .name = "churn, 3 s",
@@ -372,7 +372,7 @@ static void test_steady(void **state)
 }
 
 /* What leaks is found, when it has the samples. */
-static void test_grows(void **state)
+TEST(test_grows)
 {
 	static const struct load loads[] = {
 		{ .name = "leak of 40 samples", .rate_bytes = 8192, .leaks_per_s = 10.7 },
@@ -425,7 +425,7 @@ static struct sides run_limit(const struct load *l, int runs)
 
 /* A limit: what leaks twice as much is beyond it, what holds as much as before is within, and near the limit one of
  * fifty is said to be on the wrong side. */
-static void test_limit(void **state)
+TEST(test_limit)
 {
 	const double on_limit = LIMIT_BYTES_PER_S / 1024;
 	static const int least[] = { 195, 195, 150 };
@@ -473,16 +473,4 @@ static void test_limit(void **state)
 		assert_true(run_limit(&neither[i], 200).wrong <= 6);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_history_is_exact),
-		cmocka_unit_test(test_cost),
-		cmocka_unit_test(test_coverage),
-		cmocka_unit_test(test_steady),
-		cmocka_unit_test(test_grows),
-		cmocka_unit_test(test_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -8,7 +8,7 @@
 
 static struct reader *by_reader;
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		const char *path;
@@ -31,7 +31,7 @@ static void test_names(void **state)
 }
 
 /* Runtimes by their files; the switch in the environment shows all, another value does not. */
-static void test_runtimes(void **state)
+TEST(test_runtimes)
 {
 	static const struct {
 		const char *path;
@@ -75,7 +75,7 @@ static void test_runtimes(void **state)
 	}
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
 	struct heap_kind kind = { .file_cnt = 1 };
 	struct heap_words words;
@@ -100,7 +100,7 @@ static void test_words(void **state)
 	assert_false(heap_words_partial(&kind, &words));
 }
 
-static void test_files(void **state)
+TEST(test_files)
 {
 	const char *self[] = { "/proc/self/exe" },
 		   *python[] = { "/bin/true", "/x/libpython3.9.so.1" };
@@ -122,7 +122,7 @@ static void test_files(void **state)
 	assert_int_equal(kind.runtime, RUNTIME_NONE);
 }
 
-static void test_process(void **state)
+TEST(test_process)
 {
 	struct process_info info;
 	struct heap_kind kind;
@@ -141,7 +141,7 @@ static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, i
 }
 
 /* Where there is a reader, nothing is opened here. A file that cannot be read is taken for ordinary. */
-static void test_jobs(void **state)
+TEST(test_jobs)
 {
 	static const char *const none[] = { "/no/such/file" }, *const text[] = { "/etc/passwd" };
 	struct heap_kind kind;
@@ -157,7 +157,7 @@ static void test_jobs(void **state)
 	by_reader = NULL;
 }
 
-static void test_list(void **state)
+TEST(test_list)
 {
 	struct process_list list;
 	const pid_t *pid;
@@ -172,14 +172,4 @@ static void test_list(void **state)
 	process_list_release(&list);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	cmocka_unit_test(test_runtimes),
-		cmocka_unit_test(test_words),	cmocka_unit_test(test_files),
-		cmocka_unit_test(test_process), cmocka_unit_test(test_jobs),
-		cmocka_unit_test(test_list),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -100,7 +100,7 @@ static int put_in(struct held_taps *ht, uint64_t number, pid_t pid, struct err *
 }
 
 /* A process has one tap at most: with a second one, which is at the same place, the first would take that out. */
-static void test_next_of_late(void **state)
+TEST(test_next_of_late)
 {
 	struct err why = { 0 }, why_late = { 0 };
 	struct held_taps ht;
@@ -128,13 +128,12 @@ static void test_next_of_late(void **state)
 }
 
 /* Nobody is sent to a process that has ended, be it collected or not. */
-static void test_ended(void **state)
+TEST(test_ended)
 {
 	struct err why = { 0 }, why_late = { 0 };
 	pid_t pid = fork();
 	struct held_taps ht;
 
-	(void)state;
 	if (!pid) {
 		pause();
 		_exit(0);
@@ -160,10 +159,4 @@ static void test_ended(void **state)
 	vec_release(&ht.late);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_next_of_late),
-					    cmocka_unit_test(test_ended) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

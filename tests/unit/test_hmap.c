@@ -15,7 +15,7 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed;
 }
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
 	struct hmap m;
 	const void *key;
@@ -53,7 +53,7 @@ static void check_all(const struct hmap *m, const uint64_t *present)
 	assert_int_equal(seen, cnt);
 }
 
-static void test_random_operations(void **state)
+TEST(test_random_operations)
 {
 	uint64_t present[KEY_CNT] = { 0 }, seed = 4711;
 	struct hmap m;
@@ -94,7 +94,7 @@ static bool is_third(void *record, const void *cnt)
 }
 
 /* Many sizes, so that records are moved over the end of the table when others go. */
-static void test_records(void **state)
+TEST(test_records)
 {
 	const uint64_t third = 3;
 
@@ -125,7 +125,7 @@ static void test_records(void **state)
 	}
 }
 
-static void test_odd_key_sizes(void **state)
+TEST(test_odd_key_sizes)
 {
 	char key[24];
 
@@ -146,7 +146,7 @@ static void test_odd_key_sizes(void **state)
 }
 
 /* The reference implementation's answers for the key 00 01 .. 0f and the bytes 00 01 02 .. */
-static void test_siphash(void **state)
+TEST(test_siphash)
 {
 	static const struct {
 		size_t n;
@@ -186,7 +186,7 @@ static double put_seconds(bool is_met)
 }
 
 /* With a hash that is known, these keys took 100 times as long. */
-static void test_hostile_keys(void **state)
+TEST(test_hostile_keys)
 {
 	double plain_s = put_seconds(false), met_s = put_seconds(true);
 
@@ -194,13 +194,4 @@ static void test_hostile_keys(void **state)
 	assert_true(met_s < 10 * plain_s + 0.1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),	cmocka_unit_test(test_random_operations),
-		cmocka_unit_test(test_records), cmocka_unit_test(test_odd_key_sizes),
-		cmocka_unit_test(test_siphash), cmocka_unit_test(test_hostile_keys),
-	};
-
-	return cmocka_run_group_tests_name("hmap", tests, NULL, NULL);
-}
+RUN_TESTS()

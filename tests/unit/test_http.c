@@ -156,7 +156,7 @@ static int ask(const struct fixture *f, const char *request, char *answer, size_
 
 #define END "Connection: close\r\n\r\n"
 
-static void lets_in(void **state)
+TEST(lets_in)
 {
 	static const struct {
 		const char *request;
@@ -231,7 +231,7 @@ static void lets_in(void **state)
 	http_close(f.server);
 }
 
-static void says_what_it_takes(void **state)
+TEST(says_what_it_takes)
 {
 	struct fixture f;
 	char answer[4096];
@@ -245,7 +245,7 @@ static void says_what_it_takes(void **state)
 }
 
 /* A path is what stands there: nothing in it ends it, or makes two parts of one. */
-static void paths_are_whole(void **state)
+TEST(paths_are_whole)
 {
 	struct fixture f;
 	char answer[4096];
@@ -258,7 +258,7 @@ static void paths_are_whole(void **state)
 	http_close(f.server);
 }
 
-static void bodies(void **state)
+TEST(bodies)
 {
 	struct fixture f;
 	char answer[4096];
@@ -292,7 +292,7 @@ static void bodies(void **state)
 }
 
 /* All bodies together have a bound; one that has gone has left its room. */
-static void bodies_of_all(void **state)
+TEST(bodies_of_all)
 {
 	static const char large[] =
 		"POST /large HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9437184\r\n\r\n0x1";
@@ -316,7 +316,7 @@ static void bodies_of_all(void **state)
 }
 
 /* Without the token no body is read, and nobody is asked. */
-static void token_first(void **state)
+TEST(token_first)
 {
 	struct fixture f;
 	char answer[4096];
@@ -343,7 +343,7 @@ static void token_first(void **state)
 }
 
 /* The token as a password: the scheme is libmicrohttpd's, whose password counts is not. */
-static void token_as_password(void **state)
+TEST(token_as_password)
 {
 	static char large[8192];
 	static const struct {
@@ -392,7 +392,7 @@ static int ask_to_be_held(struct fixture *f)
 	return fd;
 }
 
-static void answers_that_come_later(void **state)
+TEST(answers_that_come_later)
 {
 	struct http_answer later = { .status = 200, .text = "a\0b", .text_bytes = 3 };
 	struct fixture f;
@@ -417,7 +417,7 @@ static void answers_that_come_later(void **state)
 }
 
 /* Whoever would answer is gone by then, and nobody would end what is held. */
-static void requests_at_the_end(void **state)
+TEST(requests_at_the_end)
 {
 	static const char *const paths[] = { "/hello", "/hold" };
 	struct fixture f;
@@ -453,7 +453,7 @@ static int send_to(const struct fixture *f, const char *path)
 }
 
 /* From within other work only the open page is answered; the others are, when that is done, or at the end. */
-static void only_the_open_page(void **state)
+TEST(only_the_open_page)
 {
 	struct fixture f;
 	char answer[4096];
@@ -485,7 +485,7 @@ static void only_the_open_page(void **state)
 	}
 }
 
-static void clients_that_have_gone(void **state)
+TEST(clients_that_have_gone)
 {
 	const struct linger reset = { 1, 0 };
 	struct fixture f;
@@ -544,7 +544,7 @@ static void dial_crowd(const struct fixture *f, int *fds, size_t cnt, uint32_t a
 }
 
 /* Who says nothing, or half of something, gives way to who comes: the oldest of the same address. */
-static void silent_crowds(void **state)
+TEST(silent_crowds)
 {
 	static const char request[] = "GET /a HTTP/1.1\r\nHost: 127.0.0.1\r\n" END;
 	struct fixture f;
@@ -580,7 +580,7 @@ static void silent_crowds(void **state)
 }
 
 /* No page lets in what is not its own, or into a page of somebody else. */
-static void pages_stand_alone(void **state)
+TEST(pages_stand_alone)
 {
 	static const char *const requests[] = {
 		"GET /a HTTP/1.1\r\nHost: 127.0.0.1\r\n" END,
@@ -602,7 +602,7 @@ static void pages_stand_alone(void **state)
 }
 
 /* For the sanitizers: what is none of HTTP, cut anywhere. */
-static void noise(void **state)
+TEST(noise)
 {
 	static const char request[] =
 		"POST /post?pid=%00&x HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Basic eDp5\r\n"
@@ -632,24 +632,4 @@ static void noise(void **state)
 	http_close(f.server);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lets_in),
-		cmocka_unit_test(says_what_it_takes),
-		cmocka_unit_test(paths_are_whole),
-		cmocka_unit_test(bodies),
-		cmocka_unit_test(bodies_of_all),
-		cmocka_unit_test(token_first),
-		cmocka_unit_test(token_as_password),
-		cmocka_unit_test(answers_that_come_later),
-		cmocka_unit_test(requests_at_the_end),
-		cmocka_unit_test(only_the_open_page),
-		cmocka_unit_test(clients_that_have_gone),
-		cmocka_unit_test(silent_crowds),
-		cmocka_unit_test(pages_stand_alone),
-		cmocka_unit_test(noise),
-	};
-
-	return cmocka_run_group_tests_name("http", tests, NULL, NULL);
-}
+RUN_TESTS()

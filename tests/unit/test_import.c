@@ -62,7 +62,7 @@ static int64_t sum(const struct profile *p, const char *type, const char *thread
 	return n;
 }
 
-static void adds_up_to_what_others_print(void **state)
+TEST(adds_up_to_what_others_print)
 {
 	static const struct {
 		const char *file, *type, *thread;
@@ -97,7 +97,7 @@ static void adds_up_to_what_others_print(void **state)
 }
 
 /* Without prof_accum, and in samples, nothing is known of what was allocated: no type says 0. */
-static void has_no_type_that_was_not_counted(void **state)
+TEST(has_no_type_that_was_not_counted)
 {
 	static const struct {
 		const char *file;
@@ -128,7 +128,7 @@ static void has_no_type_that_was_not_counted(void **state)
 }
 
 /* The first mapping is the program; each address is in the mapping that holds it. */
-static void places_addresses_in_mappings(void **state)
+TEST(places_addresses_in_mappings)
 {
 	size_t bytes;
 	char *text = read_file("jemalloc.heap", &bytes);
@@ -150,7 +150,7 @@ static void places_addresses_in_mappings(void **state)
 	free(text);
 }
 
-static void takes_names_from_a_symbol_section(void **state)
+TEST(takes_names_from_a_symbol_section)
 {
 	static const char text[] = "--- symbol\nbinary=/bin/server\n"
 				   "0x0000000000400010 main--load--parse\n"
@@ -188,7 +188,7 @@ static void takes_names_from_a_symbol_section(void **state)
 }
 
 /* 1000 bytes in one object at a rate of 1000: 1 / (1 - 1/e); at a rate of 1 as it stands. */
-static void weighs_by_the_mean_size(void **state)
+TEST(weighs_by_the_mean_size)
 {
 	struct profile *p = import_of("heap_v2/1000\n t*: 1: 1000 [0: 0]\n"
 				      "@ 0x400010\n t*: 1000: 1000000 [0: 0]\n" MAPS);
@@ -206,7 +206,7 @@ static void weighs_by_the_mean_size(void **state)
 }
 
 /* Threads of other sizes weigh other than the stack: the stack's total is kept. */
-static void shares_a_stack_out_to_its_threads(void **state)
+TEST(shares_a_stack_out_to_its_threads)
 {
 	struct profile *p = import_of("heap_v2/1000\n t*: 4: 3100 [0: 0]\n t2: 1: 1 [0: 0] io\n"
 				      "@ 0x400010\n t*: 4: 3100 [0: 0]\n t1: 3: 100 [0: 0]\n"
@@ -222,7 +222,7 @@ static void shares_a_stack_out_to_its_threads(void **state)
 	profile_free(p);
 }
 
-static void says_what_a_profile_left_out(void **state)
+TEST(says_what_a_profile_left_out)
 {
 	struct profile *p = import_of("heap profile: 9: 99 [9: 99] @ heapprofile\n"
 				      "1: 2 [1: 2] @ 0x400010\n" MAPS);
@@ -236,7 +236,7 @@ static void says_what_a_profile_left_out(void **state)
 #define JE "heap_v2/1000\n t*: 1: 2 [0: 0]\n"
 #define GP "heap profile: 1: 2 [1: 2] @ heapprofile\n"
 
-static void names_the_line_that_is_wrong(void **state)
+TEST(names_the_line_that_is_wrong)
 {
 	static const struct {
 		const char *text;
@@ -295,7 +295,7 @@ static void names_the_line_that_is_wrong(void **state)
 }
 
 /* Only between two lines of the mappings is there nothing to notice. */
-static void cut_anywhere(void **state)
+TEST(cut_anywhere)
 {
 	static const char *const files[] = { "jemalloc.heap", "gperf.heap", "jeprof-raw.heap" };
 
@@ -324,19 +324,4 @@ static void cut_anywhere(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(adds_up_to_what_others_print),
-		cmocka_unit_test(has_no_type_that_was_not_counted),
-		cmocka_unit_test(places_addresses_in_mappings),
-		cmocka_unit_test(takes_names_from_a_symbol_section),
-		cmocka_unit_test(weighs_by_the_mean_size),
-		cmocka_unit_test(shares_a_stack_out_to_its_threads),
-		cmocka_unit_test(says_what_a_profile_left_out),
-		cmocka_unit_test(names_the_line_that_is_wrong),
-		cmocka_unit_test(cut_anywhere),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -39,7 +39,7 @@ static int file_of(const void *data, size_t bytes)
 	return fd;
 }
 
-static void test_map(void **state)
+TEST(test_map)
 {
 	static const char text[] =
 		"1000 10 plain\n"
@@ -72,7 +72,7 @@ static void test_map(void **state)
 }
 
 /* A line that is longer than the buffer hides neither the next one, nor is its end taken for a line. */
-static void test_long_line(void **state)
+TEST(test_long_line)
 {
 	size_t bytes = 3 * JIT_BUF_BYTES;
 	char *text = malloc(bytes);
@@ -107,7 +107,7 @@ struct record {
 	char name[16];
 };
 
-static void test_dump(void **state)
+TEST(test_dump)
 {
 	struct {
 		struct dump_header h;
@@ -148,7 +148,7 @@ static void test_dump(void **state)
 	close(fd);
 }
 
-static void test_dump_path(void **state)
+TEST(test_dump_path)
 {
 	assert_true(jit_is_dump_path("/home/u/.debug/jit/jit-4711.dump"));
 	assert_true(jit_is_dump_path("/tmp/jit-1.dump"));
@@ -158,7 +158,7 @@ static void test_dump_path(void **state)
 	assert_false(jit_is_dump_path(""));
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		const char *name, *function, *file;
@@ -212,7 +212,7 @@ static void write_map(const char *path, const char *text)
 	close(fd);
 }
 
-static void test_which_file(void **state)
+TEST(test_which_file)
 {
 	const struct timespec old[2] = { { 1000000000, 0 }, { 1000000000, 0 } };
 	char root[64], path[128], command[160];
@@ -267,7 +267,7 @@ static bool look(struct jit_code *c)
 	return jit_code_refresh(c);
 }
 
-static void test_periods(void **state)
+TEST(test_periods)
 {
 	char path[64];
 	struct process_info info;
@@ -344,7 +344,7 @@ static void test_periods(void **state)
 }
 
 /* A program may call its code what it likes: the names end up on terminals. */
-static void test_symbols(void **state)
+TEST(test_symbols)
 {
 	static const uint64_t addrs[] = { 0x1004, 0x2004, 0x9000 };
 	const struct symbol_options opts = { 0 };
@@ -373,7 +373,7 @@ static void test_symbols(void **state)
 }
 
 /* However much code is given away, what is kept of it has a bound. */
-static void test_many_changes(void **state)
+TEST(test_many_changes)
 {
 	char path[64], line[64];
 	struct process_info info;
@@ -402,15 +402,4 @@ static void test_many_changes(void **state)
 	jit_code_unref(c);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_map),	     cmocka_unit_test(test_long_line),
-		cmocka_unit_test(test_dump),	     cmocka_unit_test(test_dump_path),
-		cmocka_unit_test(test_names),	     cmocka_unit_test(test_which_file),
-		cmocka_unit_test(test_periods),	     cmocka_unit_test(test_symbols),
-		cmocka_unit_test(test_many_changes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -97,7 +97,7 @@ static int wait_status(struct launch *l)
 	return status;
 }
 
-static void test_runs_when_told(void **state)
+TEST(test_runs_when_told)
 {
 	char script[256], text[32];
 	char *const argv[] = { "sh", "-c", script, NULL };
@@ -120,7 +120,7 @@ static void test_runs_when_told(void **state)
 	unlink(in_dir("out"));
 }
 
-static void test_freed_before_go_never_runs(void **state)
+TEST(test_freed_before_go_never_runs)
 {
 	char script[256];
 	char *const argv[] = { "sh", "-c", script, NULL };
@@ -137,7 +137,7 @@ static void test_freed_before_go_never_runs(void **state)
 }
 
 /* The parent is killed with SIGKILL while another child of its holds every descriptor open. */
-static void test_parent_killed_before_go(void **state)
+TEST(test_parent_killed_before_go)
 {
 	char script[256];
 	char *const argv[] = { "sh", "-c", script, NULL };
@@ -185,7 +185,7 @@ static void test_parent_killed_before_go(void **state)
 	assert_int_equal(access(in_dir("out"), F_OK), -1);
 }
 
-static void test_killed_before_go(void **state)
+TEST(test_killed_before_go)
 {
 	char *const argv[] = { "true", NULL };
 	struct launch *l;
@@ -207,7 +207,7 @@ static void on_signal(int sig)
 	(void)sig;
 }
 
-static void test_signals_are_default(void **state)
+TEST(test_signals_are_default)
 {
 	char script[256], text[4096];
 	char *const argv[] = { "sh", "-c", script, NULL };
@@ -246,7 +246,7 @@ static void test_signals_are_default(void **state)
 }
 
 /* Everything that cannot be started: where it fails and what is said. */
-static void test_cannot_start(void **state)
+TEST(test_cannot_start)
 {
 	static const struct {
 		const char *name, *cmd; /* cmd NULL: in the directory */
@@ -319,7 +319,7 @@ static void add_path(void *ctx, const char *path)
 	paths->cnt++;
 }
 
-static void test_parse_list(void **state)
+TEST(test_parse_list)
 {
 	static const struct {
 		const char *name, *text, *paths;
@@ -356,7 +356,7 @@ static void test_parse_list(void **state)
 	}
 }
 
-static void test_libraries_of_a_program(void **state)
+TEST(test_libraries_of_a_program)
 {
 	char *const argv[] = { "sh", NULL };
 	struct paths paths = { "", 0 };
@@ -370,7 +370,7 @@ static void test_libraries_of_a_program(void **state)
 	assert_non_null(strstr(paths.text, "/ld-linux"));
 }
 
-static void test_libraries_of_scripts(void **state)
+TEST(test_libraries_of_scripts)
 {
 	const char *script = in_dir("script"), *env = in_dir("env");
 	char *const argv[] = { (char *)script, NULL }, *const env_argv[] = { (char *)env, NULL };
@@ -389,7 +389,7 @@ static void test_libraries_of_scripts(void **state)
 }
 
 /* Which words of env's line are the program. */
-static void test_libraries_of_env(void **state)
+TEST(test_libraries_of_env)
 {
 	static const char *const lines[] = {
 		"sh",
@@ -422,7 +422,7 @@ static void test_libraries_of_env(void **state)
 }
 
 /* The loader is the command: what it is told to load is what will be mapped. */
-static void test_libraries_by_a_loader(void **state)
+TEST(test_libraries_by_a_loader)
 {
 	static char *const options[][4] = {
 		{ "/bin/sh" },
@@ -455,7 +455,7 @@ static void test_libraries_by_a_loader(void **state)
 	assert_int_equal(launch_libraries((char *const[]){ loader, NULL }, add_path, &direct), 1);
 }
 
-static void test_script_line(void **state)
+TEST(test_script_line)
 {
 	static const struct {
 		const char *text, *interp, *arg; /* interp NULL: no script */
@@ -488,22 +488,4 @@ static void test_script_line(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_runs_when_told),
-		cmocka_unit_test(test_freed_before_go_never_runs),
-		cmocka_unit_test(test_parent_killed_before_go),
-		cmocka_unit_test(test_killed_before_go),
-		cmocka_unit_test(test_signals_are_default),
-		cmocka_unit_test(test_cannot_start),
-		cmocka_unit_test(test_parse_list),
-		cmocka_unit_test(test_libraries_of_a_program),
-		cmocka_unit_test(test_libraries_of_scripts),
-		cmocka_unit_test(test_libraries_of_env),
-		cmocka_unit_test(test_libraries_by_a_loader),
-		cmocka_unit_test(test_script_line),
-	};
-
-	return cmocka_run_group_tests_name("launch", tests, make_dir, remove_dir);
-}
+RUN_TESTS_WITH(make_dir, remove_dir)

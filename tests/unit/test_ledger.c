@@ -20,7 +20,7 @@ static void inuse_is(const struct ledger *l, uint64_t site, double objects, doub
 	assert_true(e.bytes == bytes);
 }
 
-static void test_alloc_and_free(void **state)
+TEST(test_alloc_and_free)
 {
 	struct ledger *l = fresh();
 	struct ledger_sums sums;
@@ -44,7 +44,7 @@ static void test_alloc_and_free(void **state)
 	ledger_free(NULL);
 }
 
-static void test_reuse_of_an_address(void **state)
+TEST(test_reuse_of_an_address)
 {
 	struct ledger *l = fresh();
 
@@ -64,7 +64,7 @@ static void test_reuse_of_an_address(void **state)
 	ledger_free(l);
 }
 
-static void test_failing_calls(void **state)
+TEST(test_failing_calls)
 {
 	struct ledger *l = fresh();
 
@@ -76,7 +76,7 @@ static void test_failing_calls(void **state)
 	ledger_free(l);
 }
 
-static void test_realloc_rules(void **state)
+TEST(test_realloc_rules)
 {
 	static const struct {
 		double old_p, new_p;
@@ -115,7 +115,7 @@ static void test_realloc_rules(void **state)
 }
 
 /* Another thread is given the old address while realloc is still under way. */
-static void test_address_taken_during_realloc(void **state)
+TEST(test_address_taken_during_realloc)
 {
 	struct ledger *l = fresh();
 	struct ledger_block block;
@@ -133,7 +133,7 @@ static void test_address_taken_during_realloc(void **state)
 }
 
 /* Whatever happens: in-use = allocated - freed, and equal to a walk of an independent array. */
-static void test_random_calls(void **state)
+TEST(test_random_calls)
 {
 	struct {
 		uint64_t size;
@@ -173,16 +173,4 @@ static void test_random_calls(void **state)
 	ledger_free(l);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alloc_and_free),
-		cmocka_unit_test(test_reuse_of_an_address),
-		cmocka_unit_test(test_failing_calls),
-		cmocka_unit_test(test_realloc_rules),
-		cmocka_unit_test(test_address_taken_during_realloc),
-		cmocka_unit_test(test_random_calls),
-	};
-
-	return cmocka_run_group_tests_name("ledger", tests, NULL, NULL);
-}
+RUN_TESTS()

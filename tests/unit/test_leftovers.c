@@ -75,7 +75,7 @@ static size_t found(uint64_t *off)
 	return cnt;
 }
 
-static void test_breakpoints(void **state)
+TEST_WITH(test_breakpoints, set_up, tear_down)
 {
 	uint64_t off;
 
@@ -90,7 +90,7 @@ static void test_breakpoints(void **state)
 }
 
 /* A jump over 5 bytes, each of which may have the value of a breakpoint: detaching there would break it. */
-static void test_patches(void **state)
+TEST_WITH(test_patches, set_up, tear_down)
 {
 	static const size_t places[] = { FN_OFF, PROBE_OFF - 4, PROBE_OFF - 2, PROBE_OFF,
 					 FN_OFF + FN_BYTES - 5 };
@@ -116,7 +116,7 @@ static void test_patches(void **state)
 }
 
 /* Functions are searched to their ends wherever they lie: what is near is read together, and what is far is not. */
-static void test_places(void **state)
+TEST_WITH(test_places, set_up, tear_down)
 {
 	static const struct {
 		uint64_t off, bytes;
@@ -159,13 +159,4 @@ static void test_places(void **state)
 	assert_int_equal(found(&off), cnt);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_breakpoints, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_patches, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_places, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -101,7 +101,7 @@ static const struct limit_result *judge(const struct profile *p, const struct pr
 	return &l->results[0];
 }
 
-static void test_growth(void **state)
+TEST(test_growth)
 {
 	static const struct {
 		const char *name;
@@ -147,7 +147,7 @@ static void test_growth(void **state)
 }
 
 /* A cache that is replaced hides no leak; memory that only changes its owner is none. */
-static void test_growth_of_several(void **state)
+TEST(test_growth_of_several)
 {
 	struct limit_options o = options(LIMIT_GROWTH, 5 * RATE);
 	struct history_life gone = life_of(0, 16, 300);
@@ -169,7 +169,7 @@ static void test_growth_of_several(void **state)
 	profile_free(p);
 }
 
-static void test_inuse(void **state)
+TEST(test_inuse)
 {
 	struct history_life table = life_of(0, MOMENTS - 1, 400);
 	struct profile *p = new_profile();
@@ -214,7 +214,7 @@ static void test_inuse(void **state)
 }
 
 /* Frees were not tracked: nothing is kept, and nothing is 0. */
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
 	static const enum limit_kind kinds[] = { LIMIT_GROWTH, LIMIT_INUSE, LIMIT_EXITED };
 	struct profile *p = new_profile();
@@ -233,7 +233,7 @@ static void test_unknown(void **state)
 	profile_free(p);
 }
 
-static void test_more(void **state)
+TEST(test_more)
 {
 	static const struct {
 		uint64_t before, after; /* samples */
@@ -298,7 +298,7 @@ static void text_has(const struct limits *l, enum limit_format format, const cha
 }
 
 /* What was allocated before frees were watched is in no sum: it may be what is more, or what was as much before. */
-static void test_known_since(void **state)
+TEST(test_known_since)
 {
 	struct history_life table = life_of(0, MOMENTS - 1, 400),
 			    more = life_of(0, MOMENTS - 1, 800);
@@ -336,7 +336,7 @@ static void test_known_since(void **state)
 }
 
 /* Blocks so large that each is kept have no variance: smaller ones may be there all the same. */
-static void test_certain_blocks(void **state)
+TEST(test_certain_blocks)
 {
 	struct history_life blocks = { 0, MOMENTS - 1, 3, 3e6, 0 };
 	struct profile *p = new_profile();
@@ -358,7 +358,7 @@ static void test_certain_blocks(void **state)
 }
 
 /* With rate 1 a sum is exact, unless something is missing in it. */
-static void test_every_allocation(void **state)
+TEST(test_every_allocation)
 {
 	struct history_life blocks = { 0, MOMENTS - 1, 3, 3000, 0 };
 	struct profile *p = new_profile();
@@ -380,7 +380,7 @@ static void test_every_allocation(void **state)
 }
 
 /* Growth that what is held does not explain may be beyond the limit, unless it was in use and was freed. */
-static void test_unexplained_growth(void **state)
+TEST(test_unexplained_growth)
 {
 	static const struct {
 		int64_t begin_mib, end_mib, files_mib;
@@ -421,7 +421,7 @@ static void test_unexplained_growth(void **state)
 }
 
 /* A runtime's own heap may hold the excess, if the process grew by what was at no moment in use. */
-static void test_not_seen(void **state)
+TEST(test_not_seen)
 {
 	struct history_life table = life_of(0, MOMENTS - 1, 100), gone = life_of(3, 9, 1500);
 	struct profile *p = new_profile();
@@ -448,7 +448,7 @@ static void test_not_seen(void **state)
 }
 
 /* A part of what is not known is not 0. */
-static void test_share_of_unknown(void **state)
+TEST(test_share_of_unknown)
 {
 	struct history_life table = life_of(0, MOMENTS - 1, 400);
 
@@ -475,7 +475,7 @@ static void test_share_of_unknown(void **state)
 }
 
 /* One that is broken is what counts, before one that is not known; a command that failed counts more. */
-static void test_written(void **state)
+TEST(test_written)
 {
 	struct limit_options o = options(LIMIT_INUSE, 1000);
 	struct profile *p = new_profile();
@@ -527,22 +527,4 @@ static void test_written(void **state)
 	profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_growth_of_several),
-		cmocka_unit_test(test_inuse),
-		cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_more),
-		cmocka_unit_test(test_written),
-		cmocka_unit_test(test_known_since),
-		cmocka_unit_test(test_certain_blocks),
-		cmocka_unit_test(test_every_allocation),
-		cmocka_unit_test(test_unexplained_growth),
-		cmocka_unit_test(test_not_seen),
-		cmocka_unit_test(test_share_of_unknown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

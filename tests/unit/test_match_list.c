@@ -5,7 +5,7 @@
 #include "base/names.h"
 #include "profile/match_list.h"
 
-static void globs(void **state)
+TEST(globs)
 {
 	static const struct {
 		const char *pattern, *text;
@@ -42,7 +42,7 @@ static void globs(void **state)
 			fail_msg("'%s' and '%s'", cases[i].pattern, cases[i].text);
 }
 
-static void the_last_match_decides(void **state)
+TEST(the_last_match_decides)
 {
 	static const struct {
 		const char *list, *path;
@@ -86,7 +86,7 @@ static void the_last_match_decides(void **state)
 	}
 }
 
-static void patterns_that_match_nothing_are_known(void **state)
+TEST(patterns_that_match_nothing_are_known)
 {
 	struct match_list *m = NULL;
 	size_t pos = 0;
@@ -101,7 +101,7 @@ static void patterns_that_match_nothing_are_known(void **state)
 	match_list_free(NULL);
 }
 
-static void empty_patterns_are_refused(void **state)
+TEST(empty_patterns_are_refused)
 {
 	static const char *const cases[] = { "", "A,", ",A", "A,,B", "-", "A,+" };
 	struct match_list *m = NULL;
@@ -111,14 +111,4 @@ static void empty_patterns_are_refused(void **state)
 	assert_null(m);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(globs),
-		cmocka_unit_test(the_last_match_decides),
-		cmocka_unit_test(patterns_that_match_nothing_are_known),
-		cmocka_unit_test(empty_patterns_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

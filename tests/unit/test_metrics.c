@@ -7,7 +7,7 @@
 #include "http/past.h"
 #include "http/view.h"
 
-static void test_accept(void **state)
+TEST(test_accept)
 {
 	static const struct {
 		const char *accept;
@@ -109,7 +109,7 @@ static double shown(double value)
 }
 
 /* What grows is never shown as less: it would be taken for a new beginning. */
-static void test_growth(void **state)
+TEST(test_growth)
 {
 	static const double from[] = {
 		1,	123456789.125, 999999999999990.0, 1234567890123451.0, 9007199254740985.0,
@@ -132,7 +132,7 @@ static void test_growth(void **state)
 	assert_true(shown(9.1e15 + 2) == 9.1e15 + 2);
 }
 
-static void test_formats(void **state)
+TEST(test_formats)
 {
 	char *text = text_of(one_of_each, METRIC_PROMETHEUS);
 
@@ -273,7 +273,7 @@ static void has_line(const char *text, const char *line)
 	fail_msg("no line '%s' in:\n%s", line, text);
 }
 
-static void test_page(void **state)
+TEST(test_page)
 {
 	char *text = page(METRIC_PROMETHEUS);
 
@@ -312,7 +312,7 @@ static void test_page(void **state)
 }
 
 /* An alert on growth takes 0 for 0. */
-static void unknown_is_never_0(void **state)
+TEST(unknown_is_never_0)
 {
 	char *text = page(METRIC_PROMETHEUS);
 
@@ -338,7 +338,7 @@ static void unknown_is_never_0(void **state)
 }
 
 /* Every family: a unit ends its name, its help is a sentence that needs no escapes. */
-static void test_families(void **state)
+TEST(test_families)
 {
 	char *text = page(METRIC_OPENMETRICS), *save = NULL, name[128], rest[512];
 	size_t cnt = 0;
@@ -358,7 +358,7 @@ static void test_families(void **state)
 }
 
 /* What is resident by kind: of what was read, with a 0 for what has gone; nothing of what could not be read. */
-static void test_rows(void **state)
+TEST(test_rows)
 {
 	static const char *const families[] = { "heaptap_resident_bytes",
 						"heaptap_resident_age_seconds" };
@@ -407,14 +407,4 @@ static void test_rows(void **state)
 	rows_past_free(past);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_accept),	 cmocka_unit_test(test_formats),
-		cmocka_unit_test(test_growth),	 cmocka_unit_test(test_page),
-		cmocka_unit_test(test_families), cmocka_unit_test(unknown_is_never_0),
-		cmocka_unit_test(test_rows),
-	};
-
-	return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
-}
+RUN_TESTS()

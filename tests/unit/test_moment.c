@@ -157,7 +157,7 @@ static char *text_of(const struct profile *p, const struct report_options *opts)
 	return text;
 }
 
-static void test_peak(void **state)
+TEST(test_peak)
 {
 	struct profile *p = record(true, false);
 	struct estimate peak;
@@ -181,7 +181,7 @@ static void test_peak(void **state)
 	profile_free(p);
 }
 
-static void test_time(void **state)
+TEST(test_time)
 {
 	static const struct {
 		int64_t ns, at_ns, bytes;
@@ -201,7 +201,7 @@ static void test_time(void **state)
 	}
 }
 
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
 	struct profile *p = record(false, false);
 	struct estimate peak;
@@ -216,7 +216,7 @@ static void test_unknown(void **state)
 }
 
 /* What turns out to be unknown is not 0 in the file: it is not there. */
-static void test_drop(void **state)
+TEST(test_drop)
 {
 	struct profile *p = make(true);
 
@@ -235,7 +235,7 @@ static void test_drop(void **state)
 }
 
 /* Which moment a report chooses by itself. */
-static void test_choice(void **state)
+TEST(test_choice)
 {
 	static const struct {
 		struct report_options opts;
@@ -278,7 +278,7 @@ static void test_choice(void **state)
 	}
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	const struct report_options peak = { .at = REPORT_AT_PEAK };
 	struct profile *p = record(false, true);
@@ -298,7 +298,7 @@ static void expect(const char *text, const char *part)
 		fail_msg("'%s' is not in:\n%s", part, text);
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
 	struct report_options opts = { .row_cap = 10, .columns = 100, .by = REPORT_BY_FUNCTION };
 	struct profile *p = record(true, true);
@@ -341,7 +341,7 @@ static void test_words(void **state)
 }
 
 /* What is not seen may be any amount, at the peak, too. */
-static void test_least(void **state)
+TEST(test_least)
 {
 	struct report_options opts = { .row_cap = 10, .columns = 100 };
 	struct profile *p = record(true, true);
@@ -400,7 +400,7 @@ static void test_least(void **state)
 	profile_free(p);
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
 	struct report_options opts = { .format = REPORT_JSON, .at = REPORT_AT_PEAK };
 	struct profile *p = record(true, true);
@@ -423,7 +423,7 @@ static void test_json(void **state)
 }
 
 /* The picture has the end, the peak and the moments, whichever it opens on. */
-static void test_picture(void **state)
+TEST(test_picture)
 {
 	static const struct report_options opts[] = {
 		{ .format = REPORT_HTML },
@@ -463,7 +463,7 @@ static void test_picture(void **state)
 }
 
 /* Many lives: fewer moments, the last among them, and none that is made up. */
-static void test_picture_is_bounded(void **state)
+TEST(test_picture_is_bounded)
 {
 	const struct report_options opts = { .format = REPORT_HTML };
 	struct profile *p = make(false);
@@ -486,7 +486,7 @@ static void test_picture_is_bounded(void **state)
 	profile_free(p);
 }
 
-static void test_by_process(void **state)
+TEST(test_by_process)
 {
 	struct report_options opts = { .by = REPORT_BY_PROCESS, .format = REPORT_JSON };
 	struct profile *p = record(true, false);
@@ -513,16 +513,4 @@ static void test_by_process(void **state)
 	profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_peak),	cmocka_unit_test(test_time),
-		cmocka_unit_test(test_unknown), cmocka_unit_test(test_drop),
-		cmocka_unit_test(test_choice),	cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_words),	cmocka_unit_test(test_least),
-		cmocka_unit_test(test_json),	cmocka_unit_test(test_by_process),
-		cmocka_unit_test(test_picture), cmocka_unit_test(test_picture_is_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

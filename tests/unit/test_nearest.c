@@ -4,7 +4,7 @@
 
 #include "base/names.h"
 
-static void counts_mistakes(void **state)
+TEST(counts_mistakes)
 {
 	static const struct {
 		const char *a, *b;
@@ -33,7 +33,7 @@ static void counts_mistakes(void **state)
 	}
 }
 
-static void finds_what_was_meant(void **state)
+TEST(finds_what_was_meant)
 {
 	static const char *const names[] = { "record", "report", "doctor" };
 	static const struct {
@@ -49,7 +49,7 @@ static void finds_what_was_meant(void **state)
 			fail_msg("'%s': %zu", cases[i].word, nearest_name(cases[i].word, names, 3));
 }
 
-static void long_words_are_far_from_everything(void **state)
+TEST(long_words_are_far_from_everything)
 {
 	char word[NEAREST_WORD_CAP + 2], other[NEAREST_WORD_CAP + 1];
 
@@ -63,13 +63,4 @@ static void long_words_are_far_from_everything(void **state)
 	assert_int_equal(edit_distance(word, other), NEAREST_WORD_CAP);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts_mistakes),
-		cmocka_unit_test(finds_what_was_meant),
-		cmocka_unit_test(long_words_are_far_from_everything),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

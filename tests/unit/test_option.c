@@ -185,7 +185,7 @@ static void make_sound(const char *file, const char *line, struct settings *s)
 	assert_int_equal(e.cnt, 0);
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
 	struct settings s;
 
@@ -203,7 +203,7 @@ static void test_defaults(void **state)
 	option_release(&table, &s);
 }
 
-static void test_command_line(void **state)
+TEST(test_command_line)
 {
 	struct settings s;
 
@@ -236,7 +236,7 @@ static void test_command_line(void **state)
 	option_release(&table, &s);
 }
 
-static void test_rest_of_line(void **state)
+TEST(test_rest_of_line)
 {
 	char line[] = "x -q rest --name", *argv[ARGV_CAP];
 	struct option_args args;
@@ -262,7 +262,7 @@ static void assert_line_refused(const char *line, const char *what)
 		fail_msg("'%s': %s", line, e.text);
 }
 
-static void test_bad_command_line(void **state)
+TEST(test_bad_command_line)
 {
 	assert_line_refused("--nmae x", "unknown option '--nmae': did you mean --name?");
 	assert_line_refused("--only-hree x", "unknown option '--only-hree'\n"); /* hidden */
@@ -297,7 +297,7 @@ static void test_bad_command_line(void **state)
 	assert_line_refused("--word a --word B", "bad value for --word: lower case is wanted");
 }
 
-static void test_file(void **state)
+TEST(test_file)
 {
 	static const char file[] =
 		"quiet = true\nname = 'ann'\nword = ['a', \"b\"]\nnumber = [1, 2]\n"
@@ -330,7 +330,7 @@ static void test_file(void **state)
 	option_release(&table, &s);
 }
 
-static void test_command_line_wins(void **state)
+TEST(test_command_line_wins)
 {
 	static const char file[] = "name = 'ann'\nword = ['a', 'b']\ncount = 3\n";
 	struct settings s;
@@ -344,7 +344,7 @@ static void test_command_line_wins(void **state)
 }
 
 /* All errors of a file, each with its line and key. */
-static void test_bad_file(void **state)
+TEST(test_bad_file)
 {
 	static const char file[] = "nmae = 'x'\n"
 				   "count = '3'\n"
@@ -387,7 +387,7 @@ static void test_bad_file(void **state)
 }
 
 /* What is printed is a file that gives the same settings. */
-static void test_printed_settings(void **state)
+TEST(test_printed_settings)
 {
 	struct settings s, again;
 	char *text = NULL;
@@ -412,7 +412,7 @@ static void test_printed_settings(void **state)
 	option_release(&table, &again);
 }
 
-static void test_equal_and_copy(void **state)
+TEST(test_equal_and_copy)
 {
 	static const char *const lines[] = { "-q",	    "--name ann",  "--word a",
 					     "--number 2",  "--count 3",   "--size=1k",
@@ -439,7 +439,7 @@ static void test_equal_and_copy(void **state)
 	}
 }
 
-static void test_help(void **state)
+TEST(test_help)
 {
 	char *text = NULL;
 	size_t bytes;
@@ -457,15 +457,4 @@ static void test_help(void **state)
 	free(text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),       cmocka_unit_test(test_command_line),
-		cmocka_unit_test(test_rest_of_line),   cmocka_unit_test(test_bad_command_line),
-		cmocka_unit_test(test_file),	       cmocka_unit_test(test_command_line_wins),
-		cmocka_unit_test(test_bad_file),       cmocka_unit_test(test_printed_settings),
-		cmocka_unit_test(test_equal_and_copy), cmocka_unit_test(test_help),
-	};
-
-	return cmocka_run_group_tests_name("option", tests, NULL, NULL);
-}
+RUN_TESTS()

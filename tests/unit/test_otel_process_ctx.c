@@ -85,7 +85,7 @@ static void put_array(struct payload *p, unsigned int field, const char *key,
 #define SCHEMA "threadlocal.schema_version"
 static const char *const three[] = { "http_route", "http_method", "user_id" };
 
-static void test_decode(void **state)
+TEST(test_decode)
 {
 	static const char *const odd[] = { "a", NULL, "" };
 	struct payload *p = calloc(1, sizeof(*p)), *resource = calloc(1, sizeof(*resource));
@@ -132,7 +132,7 @@ static void test_decode(void **state)
 	free(resource);
 }
 
-static void test_decode_damaged(void **state)
+TEST(test_decode_damaged)
 {
 	struct payload *p = calloc(1, sizeof(*p));
 	const char *many[300];
@@ -247,7 +247,7 @@ static void check_header(struct header *h)
 	tag_keys_release(&ctx.keys);
 }
 
-static void test_process(void **state)
+TEST(test_process)
 {
 	struct payload *p = calloc(1, sizeof(*p));
 	struct otel_process_ctx ctx;
@@ -295,7 +295,7 @@ static void *update(void *arg)
 	return NULL;
 }
 
-static void test_updates(void **state)
+TEST(test_updates)
 {
 	struct payload *even = calloc(1, sizeof(*even)), *odd = calloc(1, sizeof(*odd));
 	struct updater u = { .even = even, .odd = odd };
@@ -326,14 +326,4 @@ static void test_updates(void **state)
 	free(odd);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_decode),
-		cmocka_unit_test(test_decode_damaged),
-		cmocka_unit_test(test_process),
-		cmocka_unit_test(test_updates),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

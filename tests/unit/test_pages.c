@@ -20,7 +20,7 @@ static char *index_text(const struct serve_view *v)
 }
 
 /* Names are somebody else's bytes. */
-static void test_index(void **state)
+TEST(test_index)
 {
 	const struct serve_process processes[] = {
 		{ .pid = 17,
@@ -77,7 +77,7 @@ static void test_index(void **state)
 }
 
 /* So are those of threads and scopes; what is not known is said to be. */
-static void test_process_page(void **state)
+TEST(test_process_page)
 {
 	const struct serve_scope scopes[] = {
 		{ .scope = "<img src=x>/\"y\"",
@@ -132,7 +132,7 @@ static void test_process_page(void **state)
 }
 
 /* Of one for which there was no room growth will not be known later either. */
-static void test_process_page_without_past(void **state)
+TEST(test_process_page_without_past)
 {
 	const struct serve_process p = {
 		.pid = INUSE_PAST_PROCESSES_CAP + 1, .comm = "a", .exe = "", .inuse_words = ""
@@ -182,7 +182,7 @@ static struct inuse_past *past_of_many(void)
 	return past;
 }
 
-static void test_page_of_many(void **state)
+TEST(test_page_of_many)
 {
 	static struct serve_process p[MANY];
 	struct inuse_past *past = past_of_many();
@@ -233,7 +233,7 @@ static char *json_of(const struct serve_view *v, const struct serve_process *p)
 }
 
 /* What is not known is left out, and what is saved is bounded. */
-static void test_json(void **state)
+TEST(test_json)
 {
 	static const char *const absent[] = { "\"inuse_bytes\"", "limit_bytes", "\"growth\"",
 					      "\"past\"",	 "is_tapped",	"exec_ms",
@@ -284,7 +284,7 @@ static void test_json(void **state)
 }
 
 /* What is resident by row: the words of explain, at the times of readings; null where one failed. */
-static void test_json_rows(void **state)
+TEST(test_json_rows)
 {
 	static const struct resident_reading failed = { .why = "denied" };
 	struct resident_reading r = { .is_known = true, .is_proved = true, .row_cnt = 1 };
@@ -335,7 +335,7 @@ static void test_json_rows(void **state)
 }
 
 /* Nothing is fetched from elsewhere, and foreign names never become markup. */
-static void test_page_files(void **state)
+TEST(test_page_files)
 {
 	const char *const files[] = { page_files.style, page_files.script, page_files.index_script,
 				      page_files.process_script };
@@ -368,7 +368,7 @@ static void check_page(const struct serve_view *v, bool is_live, const char *wan
 }
 
 /* Links and, on a still page, a form; or why there are none. */
-static void test_process_page_moments(void **state)
+TEST(test_process_page_moments)
 {
 	static const double at_s[] = { 0, 3000, 3500, 3590, 3600 };
 	struct serve_process p = { .pid = 3, .image = 7, .comm = "a", .exe = "", .inuse_words = "" };
@@ -403,18 +403,4 @@ static void test_process_page_moments(void **state)
 	stack_past_free(past);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_process_page_moments),
-		cmocka_unit_test(test_index),
-		cmocka_unit_test(test_process_page),
-		cmocka_unit_test(test_process_page_without_past),
-		cmocka_unit_test(test_page_of_many),
-		cmocka_unit_test(test_json),
-		cmocka_unit_test(test_json_rows),
-		cmocka_unit_test(test_page_files),
-	};
-
-	return cmocka_run_group_tests_name("pages", tests, NULL, NULL);
-}
+RUN_TESTS()

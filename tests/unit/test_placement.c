@@ -141,7 +141,7 @@ static struct made_elf code_elf(const uint8_t *code, size_t bytes)
 	return made_elf_new(&s, 1);
 }
 
-static void test_cases(void **state)
+TEST(test_cases)
 {
 	size_t i;
 
@@ -177,7 +177,7 @@ static void test_cases(void **state)
 }
 
 /* A long function's size counts for jumps back, not only its first bytes. */
-static void test_far_jump_back(void **state)
+TEST(test_far_jump_back)
 {
 	uint8_t code[600];
 	struct placement_request req = { .fn_bytes = sizeof(code), .arg_mask = 1 };
@@ -206,7 +206,7 @@ static void test_far_jump_back(void **state)
 	free(m.data);
 }
 
-static void test_errors(void **state)
+TEST(test_errors)
 {
 	struct made_elf m = code_elf(CODE(PUSH_RBX, RET));
 	struct placement_request req = { .fn_vaddr = made_elf_vaddr(&m, 1) + 2, .fn_bytes = 1 };
@@ -228,7 +228,7 @@ static void test_errors(void **state)
 	free(m.data);
 }
 
-static void test_shape(void **state)
+TEST(test_shape)
 {
 	/* call +0x40; je out; jmp inside; xor eax,eax; add rsp; pop rbx; ret; ret; jmp *slot; jmp *rax */
 	static const uint8_t code[] = { CALL(0x40), JE(0x60), JMP8(0), 0x31, 0xc0,    0x48,    0x83,
@@ -258,7 +258,7 @@ static void test_shape(void **state)
 	free(m.data);
 }
 
-static void test_shape_is_bounded(void **state)
+TEST(test_shape_is_bounded)
 {
 	struct code_shape *sh = calloc(1, sizeof(*sh));
 	uint8_t code[5 * 100];
@@ -280,7 +280,7 @@ static void test_shape_is_bounded(void **state)
 }
 
 /* .eh_frame_hdr by hand: {vaddr, found, start, end}. */
-static void test_fde_index(void **state)
+TEST(test_fde_index)
 {
 	static const int32_t pairs[] = { -0x1000, 0, -0x800, 0, 0x10, 0 };
 	uint8_t hdr[12 + sizeof(pairs)] = { 1, 0x1b, 0x03, 0x3b, 0, 0, 0, 0, 3, 0, 0, 0 };
@@ -334,16 +334,4 @@ static void test_fde_index(void **state)
 	free(m.data);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cases),
-		cmocka_unit_test(test_far_jump_back),
-		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_shape),
-		cmocka_unit_test(test_shape_is_bounded),
-		cmocka_unit_test(test_fde_index),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

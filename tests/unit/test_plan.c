@@ -28,7 +28,7 @@ static void assert_near(double got, double alloc_ns, double free_ns)
 		fail_msg("%.0f ns, measured were %.0f ns", got, want);
 }
 
-static void test_model(void **state)
+TEST(test_model)
 {
 	static const struct {
 		size_t others;
@@ -54,7 +54,7 @@ static void test_model(void **state)
 /* One place in the list is worth so many hits a second. */
 static const double A_PLACE = 1e6 / (1.5 * 0.0065 * 455);
 
-static void test_front(void **state)
+TEST(test_front)
 {
 	const struct plan_sharer same[] = { { 1e6, 3 }, { 1e6, 1 }, { 1e6, 2 } };
 	const struct plan_sharer idle[] = { { 10, 3 }, { 20, 1 }, { 30, 2 } };
@@ -82,7 +82,7 @@ static void test_front(void **state)
 	assert_int_equal(plan_front(s, 4, 4550), 1);
 }
 
-static void test_choice(void **state)
+TEST(test_choice)
 {
 	struct plan_input in = input(1, SHARING_AUTO);
 
@@ -104,7 +104,7 @@ static void test_choice(void **state)
 	assert_int_equal(plan_choose(&in), SHARING_EVENT);
 }
 
-static void test_wish(void **state)
+TEST(test_wish)
 {
 	struct plan_input in = input(1, SHARING_AUTO);
 
@@ -123,7 +123,7 @@ static void test_wish(void **state)
 
 /* At every number of processes at most one of the ways is left when it is the current one, and there
  * are numbers at which both are kept. */
-static void test_hysteresis(void **state)
+TEST(test_hysteresis)
 {
 	size_t kept_cnt = 0, first_event = 0, last_own = 0;
 
@@ -145,7 +145,7 @@ static void test_hysteresis(void **state)
 }
 
 /* Units cancel: a machine on which all is three times as dear chooses the same. */
-static void test_scale(void **state)
+TEST(test_scale)
 {
 	for (size_t n = 1; n <= 50; n++) {
 		struct plan_input in = input(n, SHARING_OWN), slow = in, unmeasured = in;
@@ -159,7 +159,7 @@ static void test_scale(void **state)
 	}
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const char *const names[] = { "auto", "own", "event", "all" };
 
@@ -167,7 +167,7 @@ static void test_names(void **state)
 		assert_string_equal(sharing_name(w), names[w]);
 }
 
-static void test_owner(void **state)
+TEST(test_owner)
 {
 	static const char *const others[] = {
 		"p:probes/p_malloc /usr/lib/libc.so.6:0x0000000000098860",
@@ -199,14 +199,4 @@ static void test_owner(void **state)
 			fail_msg("'%s' is taken for ours", others[i]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_model),	   cmocka_unit_test(test_front),
-		cmocka_unit_test(test_choice),	   cmocka_unit_test(test_wish),
-		cmocka_unit_test(test_hysteresis), cmocka_unit_test(test_scale),
-		cmocka_unit_test(test_names),	   cmocka_unit_test(test_owner),
-	};
-
-	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -75,7 +75,7 @@ static size_t write_to(const struct profile *p, uint8_t *file)
 	return n;
 }
 
-static void survives_the_way_there_and_back(void **state)
+TEST(survives_the_way_there_and_back)
 {
 	uint8_t *file = malloc(FILE_CAP);
 	struct profile *p = make_profile(), *q = NULL;
@@ -129,7 +129,7 @@ static void survives_the_way_there_and_back(void **state)
 }
 
 /* What is not known stays not known: NAN is written as such. */
-static void recording_survives(void **state)
+TEST(recording_survives)
 {
 	uint8_t *file = malloc(FILE_CAP);
 	struct profile *p = make_profile(), *q = NULL;
@@ -203,7 +203,7 @@ static size_t unpack(const uint8_t *file, size_t n, uint8_t *raw)
 
 /* Wherever the file ends early: an error with a sentence and an offset within it, or, where only
  * whole fields are missing, a profile; never a crash. */
-static void cut_anywhere(void **state)
+TEST(cut_anywhere)
 {
 	uint8_t *file = malloc(FILE_CAP), *raw = malloc(FILE_CAP);
 	struct profile *p = make_profile(), *q;
@@ -241,7 +241,7 @@ static void cut_anywhere(void **state)
 	free(raw);
 }
 
-static void says_what_it_is_instead(void **state)
+TEST(says_what_it_is_instead)
 {
 	static const struct {
 		const char *data;
@@ -269,7 +269,7 @@ static void says_what_it_is_instead(void **state)
 	}
 }
 
-static void error_names_the_offset(void **state)
+TEST(error_names_the_offset)
 {
 	/* a sample type, two strings' worth of table, then a sample with two values */
 	static const uint8_t data[] = { 0x32, 0, 0x0a, 0, 0x12, 4, 0x12, 2, 1, 1 };
@@ -300,7 +300,7 @@ static void refuse_zeros(size_t zero_cnt, size_t max, struct err *ret)
 	free(packed);
 }
 
-static void refuses_a_bomb(void **state)
+TEST(refuses_a_bomb)
 {
 	struct err why;
 
@@ -440,7 +440,7 @@ static void break_peak(struct profile *p)
 	assert_int_equal(profile_add_scope_note(p, &note, "Top"), 0);
 }
 
-static void checker_takes_scopes_and_tasks(void **state)
+TEST(checker_takes_scopes_and_tasks)
 {
 	uint8_t *file = malloc(FILE_CAP);
 	struct profile *p = make_profile();
@@ -455,7 +455,7 @@ static void checker_takes_scopes_and_tasks(void **state)
 	free(file);
 }
 
-static void checker_sees_each_broken_rule(void **state)
+TEST(checker_sees_each_broken_rule)
 {
 	static const struct {
 		void (*fn)(struct profile *p);
@@ -505,7 +505,7 @@ static void checker_sees_each_broken_rule(void **state)
 }
 
 /* Two labels of one key, and bytes that are not UTF-8: the writer cannot be made to write them. */
-static void checker_sees_raw_faults(void **state)
+TEST(checker_sees_raw_faults)
 {
 	uint8_t *file = malloc(FILE_CAP), *raw = malloc(FILE_CAP), *at;
 	struct profile *p = make_profile();
@@ -524,7 +524,7 @@ static void checker_sees_raw_faults(void **state)
 	free(raw);
 }
 
-static void write_error_is_returned(void **state)
+TEST(write_error_is_returned)
 {
 	struct profile *p = make_profile();
 	FILE *full = fopen("/dev/full", "w");
@@ -536,20 +536,4 @@ static void write_error_is_returned(void **state)
 	profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(survives_the_way_there_and_back),
-		cmocka_unit_test(recording_survives),
-		cmocka_unit_test(cut_anywhere),
-		cmocka_unit_test(says_what_it_is_instead),
-		cmocka_unit_test(error_names_the_offset),
-		cmocka_unit_test(refuses_a_bomb),
-		cmocka_unit_test(checker_takes_scopes_and_tasks),
-		cmocka_unit_test(checker_sees_each_broken_rule),
-		cmocka_unit_test(checker_sees_raw_faults),
-		cmocka_unit_test(write_error_is_returned),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

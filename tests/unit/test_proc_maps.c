@@ -55,7 +55,7 @@ static char *print_maps(const struct proc_maps *maps)
 	return text;
 }
 
-static void test_golden(void **state)
+TEST(test_golden)
 {
 	struct proc_maps maps;
 	char *text = read_file(GOLDEN_DIR "server.maps");
@@ -71,7 +71,7 @@ static void test_golden(void **state)
 	proc_maps_release(&maps);
 }
 
-static void test_broken_texts(void **state)
+TEST(test_broken_texts)
 {
 	static const struct {
 		const char *name, *text;
@@ -106,7 +106,7 @@ static void test_broken_texts(void **state)
 	}
 }
 
-static void test_find(void **state)
+TEST(test_find)
 {
 	static const char text[] = "1000-2000 r-xp 0 08:01 5 /a\n"
 				   "2000-3000 r-xp 0 08:01 6 /b\n"
@@ -150,7 +150,7 @@ static int read_mapped(const struct proc_map *m, void *buf, size_t bytes)
 	return fd;
 }
 
-static void test_own_maps(void **state)
+TEST(test_own_maps)
 {
 	const struct proc_map *m;
 	struct proc_maps maps;
@@ -177,7 +177,7 @@ static void test_own_maps(void **state)
 	proc_maps_release(&maps);
 }
 
-static void test_mapped_inode(void **state)
+TEST(test_mapped_inode)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), ends[2];
 	const struct proc_map *m;
@@ -202,7 +202,7 @@ static void test_mapped_inode(void **state)
 	assert_int_equal(process_mapped_inode(-1, &dev, &ino), -EBADF);
 }
 
-static void test_no_memory_no_maps(void **state)
+TEST(test_no_memory_no_maps)
 {
 	struct proc_maps maps;
 	pid_t zombie = fork();
@@ -244,7 +244,7 @@ static bool can_use_map_files(const struct proc_map *m)
 }
 
 /* The old file is opened through map_files, never the new one of the same name. */
-static void test_replaced_file(void **state)
+TEST(test_replaced_file)
 {
 	int fd = mkstemp(file_path), other_fd, got;
 	const struct proc_map *m;
@@ -287,7 +287,7 @@ static void test_replaced_file(void **state)
 }
 
 /* By name, when the range is not in map_files, and devices never. */
-static void test_by_name_and_devices(void **state)
+TEST(test_by_name_and_devices)
 {
 	int fd = open("/proc/self/exe", O_RDONLY), got;
 	const struct proc_map *m;
@@ -313,14 +313,4 @@ static void test_by_name_and_devices(void **state)
 	proc_maps_release(&maps);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),	      cmocka_unit_test(test_broken_texts),
-		cmocka_unit_test(test_find),	      cmocka_unit_test(test_own_maps),
-		cmocka_unit_test(test_mapped_inode),  cmocka_unit_test(test_no_memory_no_maps),
-		cmocka_unit_test(test_replaced_file), cmocka_unit_test(test_by_name_and_devices),
-	};
-
-	return cmocka_run_group_tests_name("proc_maps", tests, NULL, NULL);
-}
+RUN_TESTS()

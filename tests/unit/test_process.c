@@ -18,7 +18,7 @@
 #define ID64_B "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
 #define ID32 "0123456789abcdef0123456789abcdef"
 
-static void test_container_ids(void **state)
+TEST(test_container_ids)
 {
 	static const struct {
 		const char *cgroup, *id;
@@ -59,7 +59,7 @@ static void test_container_ids(void **state)
 #define MOUNT(root, point) "812 790 8:1 " root " " point " rw,relatime - ext4 /dev/sda1 rw\n"
 #define OWN_ROOT "790 600 0:52 / / rw,relatime master:1 - overlay overlay rw,lowerdir=/x\n"
 
-static void test_container_ids_of_mounts(void **state)
+TEST(test_container_ids_of_mounts)
 {
 	static const struct {
 		const char *mountinfo, *id;
@@ -104,7 +104,7 @@ static void test_container_ids_of_mounts(void **state)
 	}
 }
 
-static void test_container_given(void **state)
+TEST(test_container_given)
 {
 	struct err why;
 
@@ -126,7 +126,7 @@ static void test_container_given(void **state)
 	assert_non_null(strstr(why.text, "the id or its beginning"));
 }
 
-static void test_self(void **state)
+TEST(test_self)
 {
 	struct process_info info;
 	char exe[4096];
@@ -155,7 +155,7 @@ static void test_self(void **state)
 }
 
 /* The name counts only while there is a link of that name to the same file. */
-static void test_called(void **state)
+TEST(test_called)
 {
 	static const char name[] = "heaptap-called";
 	char was[16], exe[PATH_MAX], link[PATH_MAX + 32], *slash;
@@ -187,7 +187,7 @@ static void test_called(void **state)
 	prctl(PR_SET_NAME, was);
 }
 
-static void test_no_such_process(void **state)
+TEST(test_no_such_process)
 {
 	struct process_info info;
 	pid_t pid = fork();
@@ -200,7 +200,7 @@ static void test_no_such_process(void **state)
 	assert_int_equal(process_info_read(NULL, -1, &info), -ESRCH);
 }
 
-static void test_zombie(void **state)
+TEST(test_zombie)
 {
 	struct process_info info;
 	struct err why;
@@ -217,7 +217,7 @@ static void test_zombie(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-static void test_kernel_thread(void **state)
+TEST(test_kernel_thread)
 {
 	struct process_info info;
 	struct err why;
@@ -285,7 +285,7 @@ static void lose_main_thread(int ready_fd)
 		pthread_exit(NULL);
 }
 
-static void test_main_thread_gone(void **state)
+TEST(test_main_thread_gone)
 {
 	pid_t pid = start_child(lose_main_thread);
 	const struct proc_map *m = NULL;
@@ -328,7 +328,7 @@ static void *second_thread(void *arg)
 	return NULL;
 }
 
-static void test_thread_id(void **state)
+TEST(test_thread_id)
 {
 	struct process_info info;
 	pthread_barrier_t barrier;
@@ -357,7 +357,7 @@ static void limit_memory(int ready_fd)
 	setrlimit(RLIMIT_AS, &limit);
 }
 
-static void test_address_limit(void **state)
+TEST(test_address_limit)
 {
 	pid_t pid = start_child(limit_memory);
 	struct process_info info;
@@ -392,7 +392,7 @@ static void restrict_one_thread(int ready_fd)
 		pause();
 }
 
-static void test_seccomp(void **state)
+TEST(test_seccomp)
 {
 	pid_t pid = start_child(restrict_one_thread);
 	struct process_info info;
@@ -404,7 +404,7 @@ static void test_seccomp(void **state)
 }
 
 /* Another user, asked from a process that may not read others. */
-static void test_not_ours(void **state)
+TEST(test_not_ours)
 {
 	struct process_info info;
 	int status, fds[2];
@@ -436,7 +436,7 @@ static void test_not_ours(void **state)
 	assert_non_null(strstr(why.text, "as root"));
 }
 
-static void test_pid_namespace(void **state)
+TEST(test_pid_namespace)
 {
 	struct process_info info;
 	pid_t helper, pid = 0;
@@ -468,7 +468,7 @@ static void test_pid_namespace(void **state)
 }
 
 /* A 32-bit program that waits: made by hand, so that no 32-bit compiler is needed. */
-static void test_32bit(void **state)
+TEST(test_32bit)
 {
 	static const unsigned char image[] = {
 		0x7f, 'E',  'L',  'F',	1,    1,    1, 0, 0, 0,	   0,	 0,
@@ -515,7 +515,7 @@ static void test_32bit(void **state)
 	assert_non_null(strstr(why.text, "32-bit"));
 }
 
-static void test_cmdline(void **state)
+TEST(test_cmdline)
 {
 	char text[4096], small[4];
 	pid_t pid = fork();
@@ -545,26 +545,4 @@ static void test_cmdline(void **state)
 	assert_int_equal(process_read_cmdline(NULL, pid, text, sizeof(text), &bytes), -ESRCH);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_container_ids),
-		cmocka_unit_test(test_self),
-		cmocka_unit_test(test_no_such_process),
-		cmocka_unit_test(test_called),
-		cmocka_unit_test(test_zombie),
-		cmocka_unit_test(test_kernel_thread),
-		cmocka_unit_test(test_main_thread_gone),
-		cmocka_unit_test(test_thread_id),
-		cmocka_unit_test(test_address_limit),
-		cmocka_unit_test(test_seccomp),
-		cmocka_unit_test(test_not_ours),
-		cmocka_unit_test(test_pid_namespace),
-		cmocka_unit_test(test_32bit),
-		cmocka_unit_test(test_cmdline),
-		cmocka_unit_test(test_container_ids_of_mounts),
-		cmocka_unit_test(test_container_given),
-	};
-
-	return cmocka_run_group_tests_name("process", tests, NULL, NULL);
-}
+RUN_TESTS()

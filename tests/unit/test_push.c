@@ -8,7 +8,7 @@
 #include "serve/push_message.h"
 #include "serve/push_http.h"
 
-static void targets_that_are_right(void **state)
+TEST(targets_that_are_right)
 {
 	static const struct {
 		const char *text;
@@ -46,7 +46,7 @@ static void targets_that_are_right(void **state)
 	}
 }
 
-static void targets_that_are_wrong(void **state)
+TEST(targets_that_are_wrong)
 {
 	static const struct {
 		const char *text, *why;
@@ -95,7 +95,7 @@ static void targets_that_are_wrong(void **state)
 }
 
 /* Whatever is wrong with an address, a password in it is not said again. */
-static void passwords_are_not_repeated(void **state)
+TEST(passwords_are_not_repeated)
 {
 	static const char *const texts[] = {
 		"parca+http://me:secret@localhost:7070",
@@ -124,7 +124,7 @@ static void passwords_are_not_repeated(void **state)
 	assert_string_equal(shown, "parca+http://localh");
 }
 
-static void file_names_are_apart(void **state)
+TEST(file_names_are_apart)
 {
 	static const char *const texts[] = { "pyroscope+http://[fe80::1]:4040",
 					     "pyroscope+http://[fe80::1]:4040/a",
@@ -149,7 +149,7 @@ static const struct push_series two[] = {
 	{ labels, 1, "\0\1\2", 3 },
 };
 
-static void a_grpc_frame_holds_the_message(void **state)
+TEST(a_grpc_frame_holds_the_message)
 {
 	Parca__Profilestore__V1alpha1__WriteRawRequest *m;
 	uint8_t *body;
@@ -174,7 +174,7 @@ static void a_grpc_frame_holds_the_message(void **state)
 }
 
 /* The published numbers, byte by byte: the generated code would be wrong on both sides. */
-static void the_bytes_on_the_wire(void **state)
+TEST(the_bytes_on_the_wire)
 {
 	static const struct push_label label = { "a", "b" };
 	static const struct push_series one = { &label, 1, "P", 1 };
@@ -195,7 +195,7 @@ static void the_bytes_on_the_wire(void **state)
 	free(body);
 }
 
-static void a_pyroscope_request_is_the_bare_message(void **state)
+TEST(a_pyroscope_request_is_the_bare_message)
 {
 	Push__V1__PushRequest *m;
 	uint8_t *body;
@@ -226,7 +226,7 @@ static struct push_answer grpc_answer(long http, const char *const *lines)
 
 #define GRPC(http, ...) grpc_answer(http, (const char *const[]){ __VA_ARGS__, NULL })
 
-static void grpc_answers(void **state)
+TEST(grpc_answers)
 {
 	struct push_answer a = GRPC(200, "HTTP/2 200 \r\n", "grpc-status: 0\r\n", "\r\n");
 
@@ -246,7 +246,7 @@ static void grpc_answers(void **state)
 	assert_string_equal(a.text, "gRPC status 99");
 }
 
-static void answers_without_a_status_are_no_success(void **state)
+TEST(answers_without_a_status_are_no_success)
 {
 	struct push_answer a = GRPC(200, "content-type: text/html");
 
@@ -262,7 +262,7 @@ static void answers_without_a_status_are_no_success(void **state)
 	assert_int_equal(a.verdict, PUSH_RETRY);
 }
 
-static void pyroscope_answers(void **state)
+TEST(pyroscope_answers)
 {
 	static const char body[] = "{\"code\":\"invalid_argument\",\"message\":\"no\tprofile\"}";
 	struct push_answer a;
@@ -302,7 +302,7 @@ static int secret(const char *text, mode_t mode, char *ret, struct err *why)
 	return err;
 }
 
-static void secrets(void **state)
+TEST(secrets)
 {
 	char got[PUSH_SECRET_MAX], *huge = malloc(5001);
 	struct err why;
@@ -323,21 +323,4 @@ static void secrets(void **state)
 	free(huge);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(targets_that_are_right),
-		cmocka_unit_test(targets_that_are_wrong),
-		cmocka_unit_test(passwords_are_not_repeated),
-		cmocka_unit_test(file_names_are_apart),
-		cmocka_unit_test(a_grpc_frame_holds_the_message),
-		cmocka_unit_test(the_bytes_on_the_wire),
-		cmocka_unit_test(a_pyroscope_request_is_the_bare_message),
-		cmocka_unit_test(grpc_answers),
-		cmocka_unit_test(answers_without_a_status_are_no_success),
-		cmocka_unit_test(pyroscope_answers),
-		cmocka_unit_test(secrets),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

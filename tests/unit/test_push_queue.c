@@ -77,7 +77,7 @@ static unsigned int run_for(struct push_queue *q, uint64_t ns)
 	return turns;
 }
 
-static void nothing_to_send_is_no_work(void **state)
+TEST(nothing_to_send_is_no_work)
 {
 	uint16_t port;
 	int fd = refusing_port(&port);
@@ -88,7 +88,7 @@ static void nothing_to_send_is_no_work(void **state)
 	close(fd);
 }
 
-static void tries_come_apart(void **state)
+TEST(tries_come_apart)
 {
 	static const struct push_label label = { "__name__", "memory" };
 	static const struct push_series series = { &label, 1, "profile", 7 };
@@ -140,7 +140,7 @@ static void *answer_all(void *arg)
 }
 
 /* One request less says nothing of the next: a server that fails is not asked any sooner. */
-static void giving_up_is_no_recovery(void **state)
+TEST(giving_up_is_no_recovery)
 {
 	static const struct push_label label = { "__name__", "memory" };
 	static const struct push_series series = { &label, 1, "profile", 7 };
@@ -175,7 +175,7 @@ static void giving_up_is_no_recovery(void **state)
 	close(server.listening);
 }
 
-static void a_pause_is_kept(void **state)
+TEST(a_pause_is_kept)
 {
 	static const struct push_label label = { "__name__", "memory" };
 	static const struct push_series series = { &label, 1, "profile", 7 };
@@ -301,7 +301,7 @@ static void send_to_slow(unsigned int pause_ms, struct push_queue_stats *ret)
 	close(server.listening);
 }
 
-static void what_never_gets_through_is_given_up(void **state)
+TEST(what_never_gets_through_is_given_up)
 {
 	struct push_queue_stats stats;
 
@@ -311,7 +311,7 @@ static void what_never_gets_through_is_given_up(void **state)
 	assert_int_equal(stats.sent_cnt, 1);
 }
 
-static void what_is_slow_gets_more_time(void **state)
+TEST(what_is_slow_gets_more_time)
 {
 	struct push_queue_stats stats;
 
@@ -359,14 +359,14 @@ static int times_said(size_t cnt)
 	return said;
 }
 
-static void what_is_dropped_is_said_now_and_then(void **state)
+TEST(what_is_dropped_is_said_now_and_then)
 {
 	assert_int_equal(times_said(2), 0);
 	assert_int_equal(times_said(3), 1);
 	assert_int_equal(times_said(30), 1);
 }
 
-static void closed_while_under_way(void **state)
+TEST(closed_while_under_way)
 {
 	static const struct push_label label = { "__name__", "memory" };
 	static const struct push_series series = { &label, 1, "profile", 7 };
@@ -383,7 +383,7 @@ static void closed_while_under_way(void **state)
 	close(fd);
 }
 
-static void a_sender_needs_nobody_to_run_it(void **state)
+TEST(a_sender_needs_nobody_to_run_it)
 {
 	struct push_queue_options opts;
 	struct push_queue_stats stats;
@@ -407,7 +407,7 @@ static void a_sender_needs_nobody_to_run_it(void **state)
 	close(fd);
 }
 
-static void a_sender_is_closed_while_it_waits(void **state)
+TEST(a_sender_is_closed_while_it_waits)
 {
 	struct push_queue_options opts;
 	struct push_sender *s;
@@ -429,19 +429,6 @@ static void a_sender_is_closed_while_it_waits(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_to_send_is_no_work),
-		cmocka_unit_test(tries_come_apart),
-		cmocka_unit_test(giving_up_is_no_recovery),
-		cmocka_unit_test(a_pause_is_kept),
-		cmocka_unit_test(what_never_gets_through_is_given_up),
-		cmocka_unit_test(what_is_slow_gets_more_time),
-		cmocka_unit_test(what_is_dropped_is_said_now_and_then),
-		cmocka_unit_test(closed_while_under_way),
-		cmocka_unit_test(a_sender_needs_nobody_to_run_it),
-		cmocka_unit_test(a_sender_is_closed_while_it_waits),
-	};
-
 	log_set_level(LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_tests(__FILE__, NULL, NULL);
 }

@@ -62,7 +62,7 @@ static void end(pid_t pid, int fd)
 	assert_int_equal(status, 0);
 }
 
-static void test_kinds(void **state)
+TEST_WITH(test_kinds, new_folder, remove_folder)
 {
 	const struct temp_folder *t = *state;
 	char path[512];
@@ -95,7 +95,7 @@ static int open_as_mapped(pid_t pid, const char *path)
 	return fd;
 }
 
-static void test_lease(void **state)
+TEST_WITH(test_lease, new_folder, remove_folder)
 {
 	struct script_line line;
 	struct elf_file *ef = NULL;
@@ -128,12 +128,4 @@ static void test_lease(void **state)
 	close(fd);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_kinds, new_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_lease, new_folder, remove_folder),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -62,7 +62,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void rows_add_up_to_the_total(void **state)
+TEST_WITH(rows_add_up_to_the_total, set_up, tear_down)
 {
 	static const char *const modules[] = { "libmine" };
 
@@ -107,7 +107,7 @@ static const struct report_row *find_row(const struct report *r, const char *nam
 	return NULL;
 }
 
-static void charges_whom_it_should(void **state)
+TEST_WITH(charges_whom_it_should, set_up, tear_down)
 {
 	static const char *const modules[] = { "mine_", "app", "libm" };
 	static const char *const own[] = { "wal" };
@@ -164,7 +164,7 @@ static void set_types(const char *const (*types)[2], const char *default_type)
 	p->default_type_str = profile_str(p, default_type);
 }
 
-static void takes_the_right_value(void **state)
+TEST_WITH(takes_the_right_value, set_up, tear_down)
 {
 	static const char *const go[][2] = { { "inuse_space", "bytes" }, { "x", "count" }, { 0 } };
 	static const char *const cpu[][2] = { { "samples", "count" },
@@ -204,7 +204,7 @@ static void takes_the_right_value(void **state)
  * more small ones may have been missed, each worth a whole period. What was estimated when it was
  * sampled and what is read back must say the same.
  */
-static void rows_of_mixed_sizes_have_the_interval_of_their_samples(void **state)
+TEST_WITH(rows_of_mixed_sizes_have_the_interval_of_their_samples, set_up, tear_down)
 {
 	static const uint64_t rate = 512 << 10;
 	struct estimate e = { 0 };
@@ -250,7 +250,7 @@ static void rows_of_mixed_sizes_have_the_interval_of_their_samples(void **state)
 }
 
 /* What was allocated has an error of its own, with more samples than what is in use. */
-static void alloc_has_its_own_error(void **state)
+TEST_WITH(alloc_has_its_own_error, set_up, tear_down)
 {
 	const uint64_t rate = 1000;
 	struct estimate e = { .rate_bytes = rate };
@@ -321,7 +321,7 @@ static char *write_text(const struct report_options *o)
 	return text;
 }
 
-static void hostile_names_are_escaped(void **state)
+TEST_WITH(hostile_names_are_escaped, set_up, tear_down)
 {
 	uint32_t a = add_frame("/bin/a\"b", "x;\"\\\n\x1b[31m");
 	char *text;
@@ -340,7 +340,7 @@ static void hostile_names_are_escaped(void **state)
 	free(text);
 }
 
-static void lines_fit_the_page(void **state)
+TEST_WITH(lines_fit_the_page, set_up, tear_down)
 {
 	static const char name[] =
 		"std::map<std::string, std::vector<std::pair<int, long> > >::operator[](std::string "
@@ -359,7 +359,7 @@ static void lines_fit_the_page(void **state)
 	}
 }
 
-static void bad_options_are_usage_errors(void **state)
+TEST_WITH(bad_options_are_usage_errors, set_up, tear_down)
 {
 	static const char *const cases[][5] = {
 		{ "report" },
@@ -423,7 +423,7 @@ static void report_text_of(const struct report_options *o, char *text, size_t te
 }
 
 /* Allocated bytes may be more than a value can hold, in one row or in the sum of all: they do not wrap. */
-static void shows_more_than_64_bits(void **state)
+TEST_WITH(shows_more_than_64_bits, set_up, tear_down)
 {
 	struct report_options o = { .by = REPORT_BY_FUNCTION, .format = REPORT_JSON };
 	uint32_t frame = add_frame("/bin/app", "churn"), other = add_frame("/bin/app", "most");
@@ -457,20 +457,4 @@ static void shows_more_than_64_bits(void **state)
 	assert_non_null(strstr(text, "40.0 EiB"));
 }
 
-int main(void)
-{
-#define REPORT_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		REPORT_TEST(rows_of_mixed_sizes_have_the_interval_of_their_samples),
-		REPORT_TEST(alloc_has_its_own_error),
-		REPORT_TEST(rows_add_up_to_the_total),
-		REPORT_TEST(charges_whom_it_should),
-		REPORT_TEST(takes_the_right_value),
-		REPORT_TEST(hostile_names_are_escaped),
-		REPORT_TEST(lines_fit_the_page),
-		REPORT_TEST(bad_options_are_usage_errors),
-		REPORT_TEST(shows_more_than_64_bits),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

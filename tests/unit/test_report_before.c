@@ -3,7 +3,7 @@
 #include "made_rows.h"
 
 /* What is in the heap and not in the recording is older, but only where both are of the same blocks. */
-static void test_before(void **state)
+TEST(test_before)
 {
 	static const struct {
 		const char *what;
@@ -93,7 +93,7 @@ static void test_before(void **state)
 }
 
 /* Samples of small blocks are few, so a recording may have many of them without one. */
-static void test_before_sampled(void **state)
+TEST(test_before_sampled)
 {
 	struct resident_reading begin = first(), end = last();
 	struct profile *p;
@@ -138,12 +138,4 @@ static void test_before_sampled(void **state)
 	profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_before),
-		cmocka_unit_test(test_before_sampled),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

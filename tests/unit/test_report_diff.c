@@ -109,7 +109,7 @@ static unsigned count(const char *text, const char *what)
 	return cnt;
 }
 
-static void one_truth_recorded_twice_has_no_difference(void **state)
+TEST(one_truth_recorded_twice_has_no_difference)
 {
 	struct report_options o = { .by = REPORT_BY_STACK, .format = REPORT_JSON };
 	unsigned significant = 0, rows = 0, totals = 0;
@@ -139,7 +139,7 @@ static void one_truth_recorded_twice_has_no_difference(void **state)
 	assert_true(totals <= 13);
 }
 
-static void what_was_planted_is_found(void **state)
+TEST(what_was_planted_is_found)
 {
 	struct report_options o = { .by = REPORT_BY_STACK, .format = REPORT_TEXT, .row_cap = 10 };
 	unsigned found = 0;
@@ -161,7 +161,7 @@ static void what_was_planted_is_found(void **state)
 }
 
 /* Another build has other addresses, another recording another rate. */
-static void builds_and_rates_are_compared_by_name(void **state)
+TEST(builds_and_rates_are_compared_by_name)
 {
 	struct report_options o = { .format = REPORT_JSON };
 	struct profile *a = record(1, 0, 16), *b = record(1, 2 << 20, 5000);
@@ -186,7 +186,7 @@ static void builds_and_rates_are_compared_by_name(void **state)
 	profile_free(b);
 }
 
-static void what_is_gone_or_new_is_said(void **state)
+TEST(what_is_gone_or_new_is_said)
 {
 	struct report_options o = { .by = REPORT_BY_FUNCTION,
 				    .format = REPORT_TEXT,
@@ -219,7 +219,7 @@ static void add_path(struct profile *p, const char *const *names, size_t cnt)
 }
 
 /* The path does not fit in a line: what differs is the end of it. */
-static void rows_that_read_alike_show_what_differs(void **state)
+TEST(rows_that_read_alike_show_what_differs)
 {
 	static const char *const paths[][3] = {
 		{ "request_error_path", "request_handle_one_of_many", "serve_upload" },
@@ -255,7 +255,7 @@ static void rows_that_read_alike_show_what_differs(void **state)
 }
 
 /* What a runtime compiled again between the profiles is the same function. */
-static void a_tier_makes_no_other_row(void **state)
+TEST(a_tier_makes_no_other_row)
 {
 	static const char *const paths[][2] = { { "LazyCompile:~put", "Function:^run" },
 						{ "LazyCompile:*put", "Function:*run" } };
@@ -292,7 +292,7 @@ static void set_resident(struct profile *p, int64_t end_s, uint64_t resident, in
 }
 
 /* A process that grew, between the profiles, by what is not held: that is said, as of one profile. */
-static void growth_that_rows_do_not_explain_is_said(void **state)
+TEST(growth_that_rows_do_not_explain_is_said)
 {
 	static const struct {
 		const char *what;
@@ -340,7 +340,7 @@ static void growth_that_rows_do_not_explain_is_said(void **state)
 	}
 }
 
-static void no_end_of_an_interval_has_an_exponent(void **state)
+TEST(no_end_of_an_interval_has_an_exponent)
 {
 	struct report_options o = { .format = REPORT_TEXT, .by = REPORT_BY_STACK };
 	struct err why;
@@ -358,7 +358,7 @@ static void no_end_of_an_interval_has_an_exponent(void **state)
 }
 
 /* A table that was full lost blocks or frees: a difference may be that. */
-static void a_profile_with_losses_is_said(void **state)
+TEST(a_profile_with_losses_is_said)
 {
 	struct report_options o = { .format = REPORT_TEXT, .by = REPORT_BY_STACK };
 	struct profile *a = record(1, 0, 16), *b = record(1, 0, 16);
@@ -379,7 +379,7 @@ static void a_profile_with_losses_is_said(void **state)
 }
 
 /* What was not recorded is in no interval. */
-static void a_profile_that_lacks_a_part_is_said(void **state)
+TEST(a_profile_that_lacks_a_part_is_said)
 {
 	static const char *const sums[] = { "In use: at least 3", "-> at least 3" };
 	static const char *const words[] = {
@@ -391,7 +391,6 @@ static void a_profile_that_lacks_a_part_is_said(void **state)
 	char *text;
 	struct err why;
 
-	(void)state;
 	for (unsigned lacks = 0; lacks < 4; lacks++) {
 		struct profile *both[2] = { record(1, 0, 16), record(1, 0, 16) };
 
@@ -412,7 +411,7 @@ static void a_profile_that_lacks_a_part_is_said(void **state)
 	}
 }
 
-static void other_values_cannot_be_compared(void **state)
+TEST(other_values_cannot_be_compared)
 {
 	struct report_options o = { .by = REPORT_BY_STACK };
 	struct profile *a = record(1, 0, 16), *b;
@@ -440,21 +439,4 @@ static void other_values_cannot_be_compared(void **state)
 	profile_free(b);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_truth_recorded_twice_has_no_difference),
-		cmocka_unit_test(what_was_planted_is_found),
-		cmocka_unit_test(builds_and_rates_are_compared_by_name),
-		cmocka_unit_test(what_is_gone_or_new_is_said),
-		cmocka_unit_test(rows_that_read_alike_show_what_differs),
-		cmocka_unit_test(a_tier_makes_no_other_row),
-		cmocka_unit_test(growth_that_rows_do_not_explain_is_said),
-		cmocka_unit_test(no_end_of_an_interval_has_an_exponent),
-		cmocka_unit_test(a_profile_with_losses_is_said),
-		cmocka_unit_test(a_profile_that_lacks_a_part_is_said),
-		cmocka_unit_test(other_values_cannot_be_compared),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

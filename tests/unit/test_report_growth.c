@@ -154,7 +154,7 @@ static void has(const char *text, const char *name, const char *expected)
 	free(copy);
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
 	static const enum report_by by[] = { REPORT_BY_STACK, REPORT_BY_FUNCTION };
 	struct profile *p = reread(record(true, NULL));
@@ -178,7 +178,7 @@ static void test_json(void **state)
 }
 
 /* A server follows it since a day, and has moments of the last seconds. */
-static void test_begun_long_ago(void **state)
+TEST(test_begun_long_ago)
 {
 	struct report_options opts = { .by = REPORT_BY_STACK, .format = REPORT_JSON };
 	struct profile *p = record(true, NULL);
@@ -215,7 +215,7 @@ static void shows(const char *text, const char *expected, bool is_wanted)
 }
 
 /* As a part of a page: what grows on top, names are text, and what is not known is not steady. */
-static void test_table(void **state)
+TEST(test_table)
 {
 	static const char grows[] =
 		"<td class=\"num\">+2.34 MiB <small>+1.82 MiB to +2.86 MiB</small><td><b>grows</b>";
@@ -257,7 +257,7 @@ static void test_table(void **state)
 	profile_free(p);
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
 	struct report_options opts = { .sort = REPORT_SORT_GROWTH, .row_cap = 2 };
 	struct profile *p = reread(record(true, NULL));
@@ -271,7 +271,7 @@ static void test_text(void **state)
 }
 
 /* Rows of one function, by whom it is called: there is no room for that in the line, or not for all of it. */
-static void test_alike(void **state)
+TEST(test_alike)
 {
 	static const char own[] =
 		"a_function_with_a_name_that_fills_all_of_the_columns_that_are_left";
@@ -300,7 +300,7 @@ static void test_alike(void **state)
 	profile_free(p);
 }
 
-static void test_scopes(void **state)
+TEST(test_scopes)
 {
 	struct report_options opts = { .by = REPORT_BY_SCOPE, .format = REPORT_JSON };
 	struct profile *p = reread(record(true, "Top/Query"));
@@ -312,7 +312,7 @@ static void test_scopes(void **state)
 	profile_free(p);
 }
 
-static void test_sentence(void **state)
+TEST(test_sentence)
 {
 	char text[REPORT_GROWS_BUF];
 	struct profile *p = reread(record(true, NULL));
@@ -328,7 +328,7 @@ static void test_sentence(void **state)
 }
 
 /* Without a history, with in-use unknown, and where the history had no room: null, never 0. */
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
 	static const char nothing[] =
 		"\"growth\":\"unknown\",\"growth_bytes_per_s\":null,"
@@ -365,7 +365,7 @@ static void test_unknown(void **state)
 }
 
 /* Frees were not tracked at first: what was live before counts for nothing. */
-static void test_since(void **state)
+TEST(test_since)
 {
 	struct report_options opts = { .format = REPORT_JSON };
 	struct profile *p = record(true, NULL);
@@ -381,15 +381,4 @@ static void test_since(void **state)
 	profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_json),	       cmocka_unit_test(test_text),
-		cmocka_unit_test(test_begun_long_ago), cmocka_unit_test(test_table),
-		cmocka_unit_test(test_scopes),	       cmocka_unit_test(test_sentence),
-		cmocka_unit_test(test_unknown),	       cmocka_unit_test(test_since),
-		cmocka_unit_test(test_alike),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -98,7 +98,7 @@ static char *collapse(const struct profile *p)
 	return text;
 }
 
-static void keeps_stacks_names_and_values(void **state)
+TEST(keeps_stacks_names_and_values)
 {
 	struct profile *p = make_profile(), *q;
 	char *heap = write_heap(p), *collapsed;
@@ -120,7 +120,7 @@ static void keeps_stacks_names_and_values(void **state)
 }
 
 /* What --match leaves out has no stack; its bytes are there. */
-static void keeps_what_is_not_matched(void **state)
+TEST(keeps_what_is_not_matched)
 {
 	struct report_options opts = { .format = REPORT_HEAP };
 	struct profile *p = make_profile(), *q;
@@ -142,7 +142,7 @@ static void keeps_what_is_not_matched(void **state)
 }
 
 /* No line is what another reader would take apart: each address has one name. */
-static void names_each_address_once(void **state)
+TEST(names_each_address_once)
 {
 	struct profile *p = make_profile();
 	char *heap = write_heap(p), *line, *rest = heap, *seen[64];
@@ -164,7 +164,7 @@ static void names_each_address_once(void **state)
 }
 
 /* The remote protocol: addresses as they are, callers one further, as all its readers expect. */
-static void writes_addresses(void **state)
+TEST(writes_addresses)
 {
 	struct report_options opts = { .format = REPORT_HEAP, .heap_form = REPORT_HEAP_ADDRESSES };
 	struct profile_mapping m = { .start = 0x400000, .limit = 0x500000, .offset = 0x1000 };
@@ -210,7 +210,7 @@ static void writes_addresses(void **state)
 }
 
 /* Parts that are much less than a sample each: none becomes a whole one, or together they would be much more. */
-static void threads_are_no_more_than_all(void **state)
+TEST(threads_are_no_more_than_all)
 {
 	const struct report_options opts = { .format = REPORT_HEAP_V2 };
 	int64_t values[] = { 2, 2000, 1, 1000 };
@@ -248,15 +248,4 @@ static void threads_are_no_more_than_all(void **state)
 	free(text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps_stacks_names_and_values),
-		cmocka_unit_test(keeps_what_is_not_matched),
-		cmocka_unit_test(names_each_address_once),
-		cmocka_unit_test(writes_addresses),
-		cmocka_unit_test(threads_are_no_more_than_all),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -74,7 +74,7 @@ static void add_stack(const char *const *frames)
 }
 
 /* Rows of a library of which the program's functions are the callers: the report says how to see these. */
-static void rows_of_a_library_name_the_option(void **state)
+TEST_WITH(rows_of_a_library_name_the_option, set_up, tear_down)
 {
 	static const char *const of_library[] = { "/usr/lib/libcodec.so.5!codec_open",
 						  "/bin/player!play", "/bin/player!main", NULL };
@@ -119,7 +119,7 @@ static void check_place(const struct report_options *o, size_t sample, const cha
 	report_close(r);
 }
 
-static void the_first_own_frame_is_charged(void **state)
+TEST_WITH(the_first_own_frame_is_charged, set_up, tear_down)
 {
 	static const struct {
 		const char *frames[6], *want, *hint;
@@ -259,7 +259,7 @@ static void the_first_own_frame_is_charged(void **state)
 }
 
 /* Rust's library has names that look like anybody's where they are inlined: its sources tell. */
-static void a_librarys_source_is_not_own(void **state)
+TEST_WITH(a_librarys_source_is_not_own, set_up, tear_down)
 {
 	static const struct {
 		const char *file;
@@ -282,7 +282,7 @@ static void a_librarys_source_is_not_own(void **state)
 	check_place(&(struct report_options){ 0 }, 0, "request", "");
 }
 
-static void what_is_said_to_be_own_is(void **state)
+TEST_WITH(what_is_said_to_be_own_is, set_up, tear_down)
 {
 	static const char *const own[] = { "handle_", "libapp" };
 	static const char *const stacks[][5] = {
@@ -300,7 +300,7 @@ static void what_is_said_to_be_own_is(void **state)
 	check_place(&o, 2, "copy", "");
 }
 
-static void files_are_told_by_their_whole_name(void **state)
+TEST_WITH(files_are_told_by_their_whole_name, set_up, tear_down)
 {
 	assert_true(report_is_system_module("libc.so.6"));
 	assert_true(report_is_system_module("libm-2.31.so"));
@@ -322,7 +322,7 @@ static void check_fit(const char *name, size_t columns, const char *want)
 	assert_true(report_width(got) <= columns);
 }
 
-static void names_lose_their_middle(void **state)
+TEST_WITH(names_lose_their_middle, set_up, tear_down)
 {
 	static const char umath[] = "_multiarray_umath.cpython-312-x86_64-linux-gnu.so+0x1a2b3c";
 
@@ -341,7 +341,7 @@ static void names_lose_their_middle(void **state)
 	check_fit("a\x1b[31mb\n\xc2\x9bzc", 20, "a?[31mb??zc");
 }
 
-static void overloads_are_one_name_behind_their_result(void **state)
+TEST_WITH(overloads_are_one_name_behind_their_result, set_up, tear_down)
 {
 	assert_string_equal(report_skip_result("int* f(int)"), "f(int)");
 	assert_string_equal(report_skip_result("std::map<int, long> g<int>(int)"), "g<int>(int)");
@@ -355,18 +355,4 @@ static void overloads_are_one_name_behind_their_result(void **state)
 	assert_string_equal(report_skip_result("<A as B>::f"), "<A as B>::f");
 }
 
-int main(void)
-{
-#define OWN_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		OWN_TEST(the_first_own_frame_is_charged),
-		OWN_TEST(rows_of_a_library_name_the_option),
-		OWN_TEST(a_librarys_source_is_not_own),
-		OWN_TEST(what_is_said_to_be_own_is),
-		OWN_TEST(files_are_told_by_their_whole_name),
-		OWN_TEST(names_lose_their_middle),
-		OWN_TEST(overloads_are_one_name_behind_their_result),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -150,7 +150,7 @@ static void check_sums(const struct report *r)
 		check_tree(r);
 }
 
-static void rows_add_up_whatever_is_asked(void **state)
+TEST_WITH(rows_add_up_whatever_is_asked, set_up, tear_down)
 {
 	static const char *const scopes[] = { NULL, "Top", "Top/A", "conn", "(none)" };
 	static const char *const lists[] = { NULL, "Top", "A,-B", "-conn", "-*", "*/B", "none" };
@@ -185,7 +185,7 @@ static void rows_add_up_whatever_is_asked(void **state)
 	assert_true(cases > 1000);
 }
 
-static void scopes_are_a_tree(void **state)
+TEST_WITH(scopes_are_a_tree, set_up, tear_down)
 {
 	static const struct {
 		const char *name;
@@ -212,7 +212,7 @@ static void scopes_are_a_tree(void **state)
 	report_close(r);
 }
 
-static void the_largest_scopes_are_shown(void **state)
+TEST_WITH(the_largest_scopes_are_shown, set_up, tear_down)
 {
 	struct report_options o = { .by = REPORT_BY_SCOPE, .row_cap = 2 };
 	struct report *r = open_report(&o);
@@ -233,7 +233,7 @@ static void the_largest_scopes_are_shown(void **state)
 	report_close(r);
 }
 
-static void peaks_belong_to_whole_scopes(void **state)
+TEST_WITH(peaks_belong_to_whole_scopes, set_up, tear_down)
 {
 	struct report_options o = { .by = REPORT_BY_SCOPE };
 	const struct report_row *row;
@@ -273,7 +273,7 @@ static void peaks_belong_to_whole_scopes(void **state)
 }
 
 /* The error of what tasks allocated is in their notes; what is left is the others'. */
-static void instances_have_the_error_of_alloc(void **state)
+TEST_WITH(instances_have_the_error_of_alloc, set_up, tear_down)
 {
 	struct report_options by_task = { .by = REPORT_BY_INSTANCE, .scope = "conn" };
 	struct report_options by_scope = { .by = REPORT_BY_SCOPE };
@@ -315,7 +315,7 @@ static void instances_have_the_error_of_alloc(void **state)
 	report_close(r);
 }
 
-static void instances_take_what_notes_say(void **state)
+TEST_WITH(instances_take_what_notes_say, set_up, tear_down)
 {
 	struct report_options o = { .by = REPORT_BY_INSTANCE };
 	const struct report_row *row;
@@ -361,7 +361,7 @@ static void instances_take_what_notes_say(void **state)
 }
 
 /* A task that enters further scopes is one task; one of the same number inside is another. */
-static void tasks_hold_what_lies_below(void **state)
+TEST_WITH(tasks_hold_what_lies_below, set_up, tear_down)
 {
 	struct report_options o = { .by = REPORT_BY_INSTANCE };
 	const struct report_row *row;
@@ -402,7 +402,7 @@ static void tasks_hold_what_lies_below(void **state)
 }
 
 /* The same task of two processes is two. */
-static void processes_have_their_own_tasks(void **state)
+TEST_WITH(processes_have_their_own_tasks, set_up, tear_down)
 {
 	struct report_options o = { .by = REPORT_BY_INSTANCE };
 	struct report *r;
@@ -433,7 +433,7 @@ static void processes_have_their_own_tasks(void **state)
 	report_close(r);
 }
 
-static void labels_and_pools_are_rows(void **state)
+TEST_WITH(labels_and_pools_are_rows, set_up, tear_down)
 {
 	struct report_options o = { .by = REPORT_BY_LABEL, .label_key = "size" };
 	struct report *r = open_report(&o);
@@ -459,7 +459,7 @@ static void labels_and_pools_are_rows(void **state)
 	report_close(r);
 }
 
-static void what_is_not_there_is_named(void **state)
+TEST_WITH(what_is_not_there_is_named, set_up, tear_down)
 {
 	static const struct {
 		struct report_options opts;
@@ -491,7 +491,7 @@ static void what_is_not_there_is_named(void **state)
 	}
 }
 
-static void a_profile_without_scopes_says_so(void **state)
+TEST_WITH(a_profile_without_scopes_says_so, set_up, tear_down)
 {
 	struct report_options o = { .scope = "Top" };
 	struct err why;
@@ -506,7 +506,7 @@ static void a_profile_without_scopes_says_so(void **state)
 	assert_non_null(strstr(why.text, "no sample has a scope"));
 }
 
-static void hints_are_short(void **state)
+TEST_WITH(hints_are_short, set_up, tear_down)
 {
 	struct report_options o = { .by = REPORT_BY_LABEL, .label_key = "x" };
 	char name[300];
@@ -526,7 +526,7 @@ static void hints_are_short(void **state)
 	assert_string_equal(why.text + strlen(why.text) - 6, ", ...?");
 }
 
-static void hints_do_not_drive_the_terminal(void **state)
+TEST_WITH(hints_do_not_drive_the_terminal, set_up, tear_down)
 {
 	struct report_options o = { .scope = "z" };
 	struct err why;
@@ -567,7 +567,7 @@ static char *run(const char *const *args, int *ret_status)
 	return text;
 }
 
-static void the_command_says_what_is_wrong(void **state)
+TEST_WITH(the_command_says_what_is_wrong, set_up, tear_down)
 {
 	static const struct {
 		const char *args[5];
@@ -627,7 +627,7 @@ static char *write_text(const struct report_options *o)
 	return text;
 }
 
-static void lines_fit_the_page(void **state)
+TEST_WITH(lines_fit_the_page, set_up, tear_down)
 {
 	static const char *const deep =
 		"Service/Frontend Handler/Query Execution/Hash Join Build Side/Arena of strings";
@@ -651,26 +651,4 @@ static void lines_fit_the_page(void **state)
 	}
 }
 
-int main(void)
-{
-#define REPORT_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		REPORT_TEST(rows_add_up_whatever_is_asked),
-		REPORT_TEST(scopes_are_a_tree),
-		REPORT_TEST(the_largest_scopes_are_shown),
-		REPORT_TEST(peaks_belong_to_whole_scopes),
-		REPORT_TEST(instances_have_the_error_of_alloc),
-		REPORT_TEST(instances_take_what_notes_say),
-		REPORT_TEST(tasks_hold_what_lies_below),
-		REPORT_TEST(processes_have_their_own_tasks),
-		REPORT_TEST(labels_and_pools_are_rows),
-		REPORT_TEST(what_is_not_there_is_named),
-		REPORT_TEST(a_profile_without_scopes_says_so),
-		REPORT_TEST(hints_are_short),
-		REPORT_TEST(hints_do_not_drive_the_terminal),
-		REPORT_TEST(the_command_says_what_is_wrong),
-		REPORT_TEST(lines_fit_the_page),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

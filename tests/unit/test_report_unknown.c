@@ -92,7 +92,7 @@ static void want_no(const char *text, const char *part)
 		fail_msg("'%s' in:\n%s", part, text);
 }
 
-static void text_says_so_and_who_allocates(void **state)
+TEST_WITH(text_says_so_and_who_allocates, set_up, tear_down)
 {
 	char *text = print(&(struct report_options){ 0 }), *much, *little;
 
@@ -119,7 +119,7 @@ static void text_says_so_and_who_allocates(void **state)
 }
 
 /* What a task has allocated stands in its note, not in its samples. */
-static void tasks_show_what_they_allocated(void **state)
+TEST_WITH(tasks_show_what_they_allocated, set_up, tear_down)
 {
 	char *text;
 
@@ -140,7 +140,7 @@ static void tasks_show_what_they_allocated(void **state)
 }
 
 /* An estimate has its interval, whether in-use is known or not. */
-static void what_was_allocated_has_an_interval(void **state)
+TEST_WITH(what_was_allocated_has_an_interval, set_up, tear_down)
 {
 	struct profile_sample *s;
 	char *text;
@@ -170,7 +170,7 @@ static void all_null(const char *text, const char *key)
 	assert_true(cnt > 0);
 }
 
-static void json_is_null(void **state)
+TEST_WITH(json_is_null, set_up, tear_down)
 {
 	for (int by = 0; by <= REPORT_BY_LABEL; by++) {
 		/* the first says nothing of what was allocated, the others nothing else */
@@ -195,7 +195,7 @@ static void json_is_null(void **state)
 	}
 }
 
-static void json_rows_are_in_the_order_of_what_was_allocated(void **state)
+TEST_WITH(json_rows_are_in_the_order_of_what_was_allocated, set_up, tear_down)
 {
 	char *text = print(&(struct report_options){ .format = REPORT_JSON });
 	char *much = strstr(text, "\"name\":\"much\""),
@@ -206,7 +206,7 @@ static void json_rows_are_in_the_order_of_what_was_allocated(void **state)
 }
 
 /* Never a share of its CPU time beside a limit of one CPU. */
-static void the_limit_that_was_in_force_is_told(void **state)
+TEST_WITH(the_limit_that_was_in_force_is_told, set_up, tear_down)
 {
 	char *text;
 
@@ -217,7 +217,7 @@ static void the_limit_that_was_in_force_is_told(void **state)
 	free(text);
 }
 
-static void json_says_how_it_was_recorded(void **state)
+TEST_WITH(json_says_how_it_was_recorded, set_up, tear_down)
 {
 	char *text;
 
@@ -261,7 +261,7 @@ static void json_says_how_it_was_recorded(void **state)
 	free(text);
 }
 
-static void the_page_has_no_zeros(void **state)
+TEST_WITH(the_page_has_no_zeros, set_up, tear_down)
 {
 	char *text = print(&(struct report_options){ .format = REPORT_HTML });
 
@@ -273,7 +273,7 @@ static void the_page_has_no_zeros(void **state)
 	free(text);
 }
 
-static void pictures_of_nothing_are_an_error(void **state)
+TEST_WITH(pictures_of_nothing_are_an_error, set_up, tear_down)
 {
 	static const enum report_format formats[] = { REPORT_COLLAPSED, REPORT_HEAP };
 	char *text = NULL;
@@ -324,7 +324,7 @@ static void know_in_use(void)
 	s->inuse_samples = 1;
 }
 
-static void exact_is_said_only_without_losses(void **state)
+TEST_WITH(exact_is_said_only_without_losses, set_up, tear_down)
 {
 	char *text;
 
@@ -358,7 +358,7 @@ static void exact_is_said_only_without_losses(void **state)
 }
 
 /* It is known to be 0: that is what is said, and who allocated. */
-static void where_nothing_is_held_those_who_allocate_are_listed(void **state)
+TEST_WITH(where_nothing_is_held_those_who_allocate_are_listed, set_up, tear_down)
 {
 	char *text;
 
@@ -380,7 +380,7 @@ static void want_seventh_word(const char *text, const char *word)
 	assert_string_equal(got, word);
 }
 
-static void the_head_says_what_the_numbers_are_of(void **state)
+TEST_WITH(the_head_says_what_the_numbers_are_of, set_up, tear_down)
 {
 	char *text;
 
@@ -420,23 +420,4 @@ static void the_head_says_what_the_numbers_are_of(void **state)
 	free(text);
 }
 
-int main(void)
-{
-#define UNKNOWN_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		UNKNOWN_TEST(text_says_so_and_who_allocates),
-		UNKNOWN_TEST(tasks_show_what_they_allocated),
-		UNKNOWN_TEST(what_was_allocated_has_an_interval),
-		UNKNOWN_TEST(json_is_null),
-		UNKNOWN_TEST(json_rows_are_in_the_order_of_what_was_allocated),
-		UNKNOWN_TEST(the_limit_that_was_in_force_is_told),
-		UNKNOWN_TEST(json_says_how_it_was_recorded),
-		UNKNOWN_TEST(the_page_has_no_zeros),
-		UNKNOWN_TEST(pictures_of_nothing_are_an_error),
-		UNKNOWN_TEST(exact_is_said_only_without_losses),
-		UNKNOWN_TEST(where_nothing_is_held_those_who_allocate_are_listed),
-		UNKNOWN_TEST(the_head_says_what_the_numbers_are_of),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -12,7 +12,7 @@
 #include "profile/witness.h"
 #include "report/limits.h"
 
-static void test_check(void **state)
+TEST(test_check)
 {
 	struct resident_reading r = first();
 
@@ -39,7 +39,7 @@ static void test_check(void **state)
 	assert_int_equal(resident_reading_check(&r), -EINVAL);
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
 	static const char *const none = "no glibc malloc or jemalloc in use was found";
 	struct resident_reading unread_begin =
@@ -90,7 +90,7 @@ static void test_words(void **state)
  * Two sentences of one report are of the same two moments: those of the rows, as long as the process grew little before and
  * after they were read; else the sizes of both are said.
  */
-static void test_moments(void **state)
+TEST(test_moments)
 {
 	static const struct {
 		int64_t begin, end; /* as the recording saw it, in MiB */
@@ -128,7 +128,7 @@ static void test_moments(void **state)
 }
 
 /* The size alone may be known of a reading. */
-static void test_size_alone(void **state)
+TEST(test_size_alone)
 {
 	struct resident_reading begin = unknown("the recording ended before the reading");
 	struct profile *p;
@@ -149,7 +149,7 @@ static void test_size_alone(void **state)
 }
 
 /* Before the first call of malloc it has no heap, so that is known to be empty. */
-static void test_new_heap(void **state)
+TEST(test_new_heap)
 {
 	struct resident_reading begin =
 		READING(false, { "anonymous", "anonymous", RESIDENT_UNOWNED, 1 * MIB });
@@ -179,7 +179,7 @@ static bool begins_with_unit(const char *line)
 }
 
 /* On a page of any width, no number stands apart from its unit. */
-static void test_wrap(void **state)
+TEST(test_wrap)
 {
 	struct profile *p = profile_of(first(), last());
 
@@ -196,7 +196,7 @@ static void test_wrap(void **state)
 }
 
 /* A file has all of it, and a report of it says the same. */
-static void test_file(void **state)
+TEST(test_file)
 {
 	struct resident_reading begin = first(), end = last();
 	struct profile *p, *back;
@@ -244,7 +244,7 @@ static void test_file(void **state)
 }
 
 /* serve reads now and then: its last reading may be of some time before the end, and does not explain what came since. */
-static void test_age(void **state)
+TEST(test_age)
 {
 	struct profile *p = profile_of(first(), last()), *back;
 	char buf[RESIDENT_WORDS], *text;
@@ -279,7 +279,7 @@ static void test_age(void **state)
 	profile_free(p);
 }
 
-static void test_unknown_in_reports(void **state)
+TEST(test_unknown_in_reports)
 {
 	struct profile *p = profile_of(first(), unknown("the process had ended"));
 	char *text = report_of(p, REPORT_TEXT);
@@ -298,7 +298,7 @@ static void test_unknown_in_reports(void **state)
 }
 
 /* What an allocator keeps for itself is no excess; what may be an allocator's that is not seen is. */
-static void test_witness(void **state)
+TEST(test_witness)
 {
 	struct resident_reading end =
 		READING(true, { "live", "live", RESIDENT_LIVE, 95 * MIB },
@@ -347,7 +347,7 @@ static void test_witness(void **state)
 	profile_free(p);
 }
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	static const struct {
 		enum limit_kind kind;
@@ -437,7 +437,7 @@ static void test_limits(void **state)
 }
 
 /* A walk may go up or back, and a child may write anything: what is no part of pages is not known. */
-static void test_pins(void **state)
+TEST(test_pins)
 {
 	static const float bad[] = { NAN, -1, INFINITY, -INFINITY, 1 << 21 };
 	struct resident_pins pins = { 0 };
@@ -462,16 +462,4 @@ static void test_pins(void **state)
 	resident_pins_release(&pins);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pins),	   cmocka_unit_test(test_check),
-		cmocka_unit_test(test_words),	   cmocka_unit_test(test_moments),
-		cmocka_unit_test(test_size_alone), cmocka_unit_test(test_new_heap),
-		cmocka_unit_test(test_wrap),	   cmocka_unit_test(test_age),
-		cmocka_unit_test(test_file),	   cmocka_unit_test(test_unknown_in_reports),
-		cmocka_unit_test(test_witness),	   cmocka_unit_test(test_limits),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -69,7 +69,7 @@ static void wait_for(struct rows_reader *r)
 		usleep(1000);
 }
 
-static void test_reads(void **state)
+TEST(test_reads)
 {
 	struct rows_reader r = { 0 };
 	pid_t pid = start();
@@ -98,7 +98,7 @@ static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, i
 }
 
 /* For serve the reader's child reads: main has no child, and does not wait for it. */
-static void test_reads_by_job(void **state)
+TEST(test_reads_by_job)
 {
 	struct rows_reader r = { 0 };
 	pid_t pid = start();
@@ -129,7 +129,7 @@ static void test_reads_by_job(void **state)
 	end(pid);
 }
 
-static void test_is_unknown(void **state)
+TEST(test_is_unknown)
 {
 	struct rows_reader r = { 0 };
 	struct resident_reading reading;
@@ -159,7 +159,7 @@ static void test_is_unknown(void **state)
 }
 
 /* The size is known at once, and stays known if the rows cannot be read in time. */
-static void test_size_alone(void **state)
+TEST(test_size_alone)
 {
 	struct rows_reader r = { 0 };
 	pid_t pid = start_with(MAPPING_CNT);
@@ -177,7 +177,7 @@ static void test_size_alone(void **state)
 }
 
 /* A child that answers too much, or something else, or nothing at all. */
-static void test_does_not_believe(void **state)
+TEST(test_does_not_believe)
 {
 	static const struct {
 		size_t bytes;
@@ -212,15 +212,4 @@ static void test_does_not_believe(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reads),
-		cmocka_unit_test(test_reads_by_job),
-		cmocka_unit_test(test_is_unknown),
-		cmocka_unit_test(test_size_alone),
-		cmocka_unit_test(test_does_not_believe),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

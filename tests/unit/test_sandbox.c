@@ -157,7 +157,7 @@ static int ask_in_child(bool (*ask)(int out_fd), int out_fd)
 	return WEXITSTATUS(status);
 }
 
-static void a_sealed_child_can_only_answer(void **state)
+TEST(a_sealed_child_can_only_answer)
 {
 	int pipe_fd[2], secret = open("/dev/null", O_RDONLY);
 
@@ -177,7 +177,7 @@ static void a_sealed_child_can_only_answer(void **state)
 }
 
 /* The grandchild must not outlive the child that started it. */
-static void it_dies_with_its_parent(void **state)
+TEST(it_dies_with_its_parent)
 {
 	int pipe_fd[2], status;
 	char byte;
@@ -213,7 +213,7 @@ static void it_dies_with_its_parent(void **state)
 }
 
 /* Its limit in the seal is lower than the one that it began with, and says what it was. */
-static void it_computes_no_longer_than_it_may(void **state)
+TEST(it_computes_no_longer_than_it_may)
 {
 	const struct sandbox_limits limits = { .data_bytes = DATA_BYTES,
 					       .map_bytes = 1 << 30,
@@ -254,7 +254,7 @@ static bool forbid_filters(void)
 }
 
 /* A kernel that cannot filter system calls is told from one that can. */
-static void it_is_known_what_does_not_hold(void **state)
+TEST(it_is_known_what_does_not_hold)
 {
 	const struct sandbox_limits limits = { .data_bytes = DATA_BYTES, .map_bytes = 1 << 30 };
 	pid_t parent = getpid(), child;
@@ -343,7 +343,7 @@ static int print_elsewhere(void *arg)
 }
 
 /* A child that never ends, in the kernel, must not hold a pipe that somebody reads. */
-static void what_it_prints_is_passed_on(void **state)
+TEST(what_it_prints_is_passed_on)
 {
 	int fd = memfd_create("stdout", MFD_CLOEXEC), saved = dup(STDOUT_FILENO), status;
 	char text[16] = "";
@@ -362,7 +362,7 @@ static void what_it_prints_is_passed_on(void **state)
 	close(saved);
 }
 
-static void who_may_read_can_change_nothing(void **state)
+TEST(who_may_read_can_change_nothing)
 {
 	int arg = 0;
 
@@ -372,16 +372,4 @@ static void who_may_read_can_change_nothing(void **state)
 	assert_int_equal(sandbox_run_reading(never_answer, NULL, 1), -ETIMEDOUT);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_sealed_child_can_only_answer),
-		cmocka_unit_test(it_dies_with_its_parent),
-		cmocka_unit_test(it_computes_no_longer_than_it_may),
-		cmocka_unit_test(it_is_known_what_does_not_hold),
-		cmocka_unit_test(who_may_read_can_change_nothing),
-		cmocka_unit_test(what_it_prints_is_passed_on),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -14,7 +14,7 @@
 
 #define MIB (1024.0 * 1024)
 
-static void test_growth(void **state)
+TEST(test_growth)
 {
 	static const struct {
 		double inuse, kept;
@@ -40,7 +40,7 @@ static void test_growth(void **state)
 }
 
 /* A process that always has a reason, looked at five times a second: when is it taken? */
-static void test_pace(void **state)
+TEST(test_pace)
 {
 	static const unsigned wanted_s[] = { 0, 1, 3, 7, 15, 25, 35 };
 	struct saved_pace p = { 0 };
@@ -62,7 +62,7 @@ static void test_pace(void **state)
 }
 
 /* Who always has a reason takes a part of one CPU, whatever a batch costs; a death may take more than others. */
-static void test_rest(void **state)
+TEST(test_rest)
 {
 	static const uint64_t costs_ns[] = { NS_PER_S / 100, NS_PER_S / 4, 30 * NS_PER_S };
 	static const uint64_t batches[] = {
@@ -90,7 +90,7 @@ static void test_rest(void **state)
 	}
 }
 
-static void test_limit(void **state)
+TEST(test_limit)
 {
 	static const struct {
 		uint64_t used, limit, events;
@@ -119,7 +119,7 @@ static void test_limit(void **state)
 	}
 }
 
-static void test_victim(void **state)
+TEST(test_victim)
 {
 	static const size_t order[] = { 3, 2, 4, 1, 0 };
 	struct saved_candidate c[] = {
@@ -133,7 +133,7 @@ static void test_victim(void **state)
 		assert_int_equal(c[i].idx, order[i]);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		struct saved_name name;
@@ -165,7 +165,7 @@ static void test_names(void **state)
 	}
 }
 
-static void test_foreign_names(void **state)
+TEST(test_foreign_names)
 {
 	static const char *const names[] = {
 		"",
@@ -201,7 +201,7 @@ static void test_foreign_names(void **state)
 		assert_int_equal(saved_name_parse(names[i], &n), -EINVAL);
 }
 
-static void test_ends(void **state)
+TEST(test_ends)
 {
 	static const struct {
 		uint32_t status;
@@ -292,7 +292,7 @@ static off_t fetched_bytes(const struct saved_store *s, size_t i)
 	return st.st_size;
 }
 
-static void test_store_bounds(void **state)
+TEST_WITH(test_store_bounds, new_folder, remove_folder)
 {
 	for (int has_dir = 0; has_dir < 2; has_dir++) {
 		struct saved_store *s = open_store(*state, has_dir, 3, 1000);
@@ -328,7 +328,7 @@ static void test_store_bounds(void **state)
 }
 
 /* They become narrower, and wider, while files are kept. */
-static void test_store_other_bounds(void **state)
+TEST_WITH(test_store_other_bounds, new_folder, remove_folder)
 {
 	for (int has_dir = 0; has_dir < 2; has_dir++) {
 		struct saved_store *s = open_store(*state, has_dir, 5, 1000);
@@ -353,7 +353,7 @@ static void test_store_other_bounds(void **state)
 	}
 }
 
-static void test_store_drop(void **state)
+TEST_WITH(test_store_drop, new_folder, remove_folder)
 {
 	struct saved_store *s = open_store(*state, true, 10, 1000);
 	struct saved_name a = name_of(1, KEEP_PEAK, 1), b = name_of(1, KEEP_PEAK, 2);
@@ -370,7 +370,7 @@ static void test_store_drop(void **state)
 }
 
 /* What an earlier process left counts; what is not ours is neither counted nor touched. */
-static void test_store_again(void **state)
+TEST_WITH(test_store_again, new_folder, remove_folder)
 {
 	static const char *const foreign[] = { "notes.txt", ".heaptap-kept-notes.tmp",
 					       ".heaptap-0123456789abcdef.tmp" };
@@ -410,7 +410,7 @@ static void test_store_again(void **state)
 	saved_store_close(s);
 }
 
-static void test_store_refused(void **state)
+TEST_WITH(test_store_refused, new_folder, remove_folder)
 {
 	struct temp_folder *f = *state;
 	struct saved_store_options opts = { f->path, 10, 1000 };
@@ -429,7 +429,7 @@ static void test_store_refused(void **state)
 }
 
 /* Each in memory is an open descriptor. */
-static void test_store_memory(void **state)
+TEST_WITH(test_store_memory, new_folder, remove_folder)
 {
 	struct saved_store *s = open_store(*state, false, 1000, 1 << 20);
 	struct saved_store_stats stats;
@@ -447,7 +447,7 @@ static void test_store_memory(void **state)
 }
 
 /* What the folder would not take is kept in memory, and counted. */
-static void test_store_unwritten(void **state)
+TEST_WITH(test_store_unwritten, new_folder, remove_folder)
 {
 	struct saved_store *s = open_store(*state, true, 10, 1000);
 	const struct saved_name n = name_of(1, KEEP_OOM, 1);
@@ -463,7 +463,7 @@ static void test_store_unwritten(void **state)
 }
 
 /* A child that was killed: half a file, a whole one that it had no time to tell of, nothing. */
-static void test_store_recover(void **state)
+TEST_WITH(test_store_recover, new_folder, remove_folder)
 {
 	struct temp_folder *f = *state;
 	struct saved_name half = name_of(1, KEEP_EXEC, 1), whole = name_of(2, KEEP_EXEC, 2),
@@ -493,7 +493,7 @@ static void test_store_recover(void **state)
 	close(fd);
 }
 
-static void test_worth(void **state)
+TEST(test_worth)
 {
 	static const enum saved_reason order[] = { KEEP_OOM, KEEP_SIGNAL, KEEP_LIMIT, KEEP_EXIT,
 						   KEEP_PEAK };
@@ -510,7 +510,7 @@ static void test_worth(void **state)
 }
 
 /* Two ends of one process by exec in one batch, and another one at once: three files. */
-static void test_batch_names(void **state)
+TEST(test_batch_names)
 {
 	struct saved_job jobs[2] = { { .fd = -1 }, { .fd = -1 } };
 	char files[3][KEEP_NAME_BYTES];
@@ -547,7 +547,7 @@ static void add_ended(struct saved_ended *ke, struct tracker *t, enum saved_reas
 }
 
 /* What waits is held in the maps. Of many that end well, those wait that are worth most and are made at once. */
-static void test_waiting(void **state)
+TEST(test_waiting)
 {
 	static const struct reclaim_ops none;
 	struct saved_ended ke = { 0 };
@@ -572,29 +572,4 @@ static void test_waiting(void **state)
 	reclaim_free(t.reclaim);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_pace),
-		cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_worth),
-		cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_victim),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_foreign_names),
-		cmocka_unit_test(test_ends),
-		cmocka_unit_test_setup_teardown(test_store_bounds, new_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_store_other_bounds, new_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_store_drop, new_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_store_again, new_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_store_refused, new_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_store_memory, new_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_store_unwritten, new_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_store_recover, new_folder, remove_folder),
-		cmocka_unit_test(test_batch_names),
-		cmocka_unit_test(test_waiting),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

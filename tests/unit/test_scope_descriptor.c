@@ -27,7 +27,7 @@ static void make(uint8_t *raw)
 	put(raw, 56, 4, 12);
 }
 
-static void test_sound(void **state)
+TEST(test_sound)
 {
 	uint8_t raw[SCOPE_DESCRIPTOR_BYTES];
 	struct scope_descriptor d;
@@ -71,7 +71,7 @@ static void test_sound(void **state)
 	assert_int_equal(scope_descriptor_read(NULL, getpid(), 8, &d, &why), -EFAULT);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct {
 		size_t off, bytes;
@@ -118,12 +118,4 @@ static void test_refused(void **state)
 	assert_int_equal(scope_descriptor_parse(raw, &d, &why), -EAGAIN);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sound),
-		cmocka_unit_test(test_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -4,7 +4,7 @@
 
 #include "profile/scope_note.h"
 
-static void peaks(void **state)
+TEST(peaks)
 {
 	struct scope_note n;
 	const char *path;
@@ -31,7 +31,7 @@ static void peaks(void **state)
 	free(text);
 }
 
-static void instances(void **state)
+TEST(instances)
 {
 	struct scope_note n;
 	const char *path;
@@ -60,7 +60,7 @@ static void instances(void **state)
 	assert_false(n.is_exited);
 }
 
-static void others_are_none(void **state)
+TEST(others_are_none)
 {
 	static const char *const cases[] = {
 		"",
@@ -96,13 +96,4 @@ static void others_are_none(void **state)
 			fail_msg("'%s'", cases[i]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(peaks),
-		cmocka_unit_test(instances),
-		cmocka_unit_test(others_are_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -51,7 +51,7 @@ static int64_t top_level_bytes(const struct scope_tree *t)
 	return sum;
 }
 
-static void sums_are_inclusive_and_exclusive(void **state)
+TEST(sums_are_inclusive_and_exclusive)
 {
 	struct scope_tree t;
 
@@ -85,7 +85,7 @@ static void sums_are_inclusive_and_exclusive(void **state)
 	scope_tree_release(&t);
 }
 
-static void repeated_names_fold(void **state)
+TEST(repeated_names_fold)
 {
 	static const char *const cases[][2] = {
 		{ "A/B/A", "A/B" },
@@ -115,7 +115,7 @@ static void repeated_names_fold(void **state)
 	scope_tree_release(&t);
 }
 
-static void names_keep_their_escapes(void **state)
+TEST(names_keep_their_escapes)
 {
 	static const char path[] = "a\\/b/c\\\\/d";
 	const char *pos = path;
@@ -145,7 +145,7 @@ static void names_keep_their_escapes(void **state)
 	scope_tree_release(&t);
 }
 
-static void knows_what_is_below(void **state)
+TEST(knows_what_is_below)
 {
 	assert_true(scope_path_is_in("A/B", "A"));
 	assert_true(scope_path_is_in("A/B", "A/B"));
@@ -156,7 +156,7 @@ static void knows_what_is_below(void **state)
 	assert_false(scope_path_is_in("B/A", "A"));
 }
 
-static void depth_is_bounded(void **state)
+TEST(depth_is_bounded)
 {
 	char *path = malloc(200001), *shallow;
 	struct scope_tree t;
@@ -186,7 +186,7 @@ static void depth_is_bounded(void **state)
 	scope_tree_release(&t);
 }
 
-static void peaks_are_said_of_paths(void **state)
+TEST(peaks_are_said_of_paths)
 {
 	const struct scope_node *n;
 	struct scope_tree t;
@@ -220,7 +220,7 @@ static void peaks_are_said_of_paths(void **state)
 	scope_tree_release(&t);
 }
 
-static void overflow_saturates(void **state)
+TEST(overflow_saturates)
 {
 	struct scope_tree t;
 
@@ -236,17 +236,4 @@ static void overflow_saturates(void **state)
 	scope_tree_release(&t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sums_are_inclusive_and_exclusive),
-		cmocka_unit_test(repeated_names_fold),
-		cmocka_unit_test(names_keep_their_escapes),
-		cmocka_unit_test(knows_what_is_below),
-		cmocka_unit_test(depth_is_bounded),
-		cmocka_unit_test(peaks_are_said_of_paths),
-		cmocka_unit_test(overflow_saturates),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

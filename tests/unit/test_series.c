@@ -159,7 +159,7 @@ static void assert_set_is_process(const struct series_set *set, const struct pro
 	assert_memory_equal(all, parts, sizeof(all));
 }
 
-static void a_series_for_each_scope_and_pool(void **state)
+TEST(a_series_for_each_scope_and_pool)
 {
 	struct profile *p = small_profile();
 	const struct profile *first;
@@ -200,7 +200,7 @@ static void a_series_for_each_scope_and_pool(void **state)
 }
 
 /* What is in use is not there at all where it is not known: 0 would be taken for true. */
-static void unknown_inuse_is_left_out(void **state)
+TEST(unknown_inuse_is_left_out)
 {
 	static const struct profile_limits limits = { PYROSCOPE_ROW_MAX, PYROSCOPE_BYTES_MAX };
 	struct profile *p = small_profile(), *labelled, *made;
@@ -242,7 +242,7 @@ static void unknown_inuse_is_left_out(void **state)
 	profile_free(p);
 }
 
-static void the_rest_is_one_series(void **state)
+TEST(the_rest_is_one_series)
 {
 	struct profile *p = small_profile();
 	struct series_set set;
@@ -265,7 +265,7 @@ static void the_rest_is_one_series(void **state)
 }
 
 /* Where the program itself has a scope of that name, it joins the rest. */
-static void a_scope_that_is_called_other(void **state)
+TEST(a_scope_that_is_called_other)
 {
 	static const struct row own = { "(other)", "(other)", NULL, NULL, 0, 8, 1 << 20 };
 	struct profile *p = small_profile();
@@ -282,7 +282,7 @@ static void a_scope_that_is_called_other(void **state)
 	profile_free(p);
 }
 
-static void an_empty_profile_has_no_series(void **state)
+TEST(an_empty_profile_has_no_series)
 {
 	struct profile *p = new_profile(2), *made;
 	struct series_set set;
@@ -311,7 +311,7 @@ static int64_t rows_inuse(const struct profile *p, const char *key, const char *
 	return total;
 }
 
-static void rows_keep_labels_that_are_bounded(void **state)
+TEST(rows_keep_labels_that_are_bounded)
 {
 	static const struct row odd[] = {
 		{ "Top", "main", "my.key", "v", 0, 2, 8 },
@@ -363,7 +363,7 @@ static void rows_keep_labels_that_are_bounded(void **state)
 	profile_free(p);
 }
 
-static void rows_of_too_many_labels_are_folded(void **state)
+TEST(rows_of_too_many_labels_are_folded)
 {
 	int64_t all[PROFILE_VALUE_CNT] = { 0 }, now[PROFILE_VALUE_CNT] = { 0 };
 	struct profile *p = new_profile(10), *made;
@@ -390,7 +390,7 @@ static void rows_of_too_many_labels_are_folded(void **state)
 	profile_free(p);
 }
 
-static void what_fits_is_left_alone(void **state)
+TEST(what_fits_is_left_alone)
 {
 	static const struct profile_limits limits = { PYROSCOPE_ROW_MAX, PYROSCOPE_BYTES_MAX };
 	struct profile *p = small_profile(), *made;
@@ -460,7 +460,7 @@ static void check_limits(struct profile *p, int scope_cnt, const struct profile_
 	profile_free(made);
 }
 
-static void too_many_rows_are_folded(void **state)
+TEST(too_many_rows_are_folded)
 {
 	static const struct profile_limits limits = { 2000, PYROSCOPE_BYTES_MAX };
 	struct profile *p = large_profile(20, 300, 4);
@@ -472,7 +472,7 @@ static void too_many_rows_are_folded(void **state)
 	profile_free(p);
 }
 
-static void too_many_bytes_are_cut_and_folded(void **state)
+TEST(too_many_bytes_are_cut_and_folded)
 {
 	static const struct profile_limits deep = { PYROSCOPE_ROW_MAX, 1200 << 10 };
 	static const struct profile_limits tight = { PYROSCOPE_ROW_MAX, 100 << 10 };
@@ -487,7 +487,7 @@ static void too_many_bytes_are_cut_and_folded(void **state)
 	profile_free(p);
 }
 
-static void the_leaf_is_never_cut(void **state)
+TEST(the_leaf_is_never_cut)
 {
 	static const struct profile_limits limits = { 100, 60000 };
 	struct profile *p = large_profile(1, 100, 600), *made;
@@ -511,7 +511,7 @@ static void the_leaf_is_never_cut(void **state)
 	profile_free(p);
 }
 
-static void what_can_never_fit_is_an_error(void **state)
+TEST(what_can_never_fit_is_an_error)
 {
 	static const struct profile_limits tiny = { PYROSCOPE_ROW_MAX, 50 };
 	static const struct profile_limits no_rows = { 10, PYROSCOPE_BYTES_MAX };
@@ -524,22 +524,4 @@ static void what_can_never_fit_is_an_error(void **state)
 	profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_series_for_each_scope_and_pool),
-		cmocka_unit_test(the_rest_is_one_series),
-		cmocka_unit_test(unknown_inuse_is_left_out),
-		cmocka_unit_test(a_scope_that_is_called_other),
-		cmocka_unit_test(an_empty_profile_has_no_series),
-		cmocka_unit_test(rows_keep_labels_that_are_bounded),
-		cmocka_unit_test(rows_of_too_many_labels_are_folded),
-		cmocka_unit_test(what_fits_is_left_alone),
-		cmocka_unit_test(too_many_rows_are_folded),
-		cmocka_unit_test(too_many_bytes_are_cut_and_folded),
-		cmocka_unit_test(the_leaf_is_never_cut),
-		cmocka_unit_test(what_can_never_fit_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

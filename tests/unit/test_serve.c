@@ -7,7 +7,7 @@
 #include "http/http.h"
 #include "serve/daemon_priv.h"
 
-static void test_paths(void **state)
+TEST(test_paths)
 {
 	static const char *const wrong[] = {
 		"",
@@ -95,7 +95,7 @@ static void test_paths(void **state)
 }
 
 /* What is kept of a process that has ended is shown: both sides of a difference are saved, or what the viewer shows is. */
-static void test_of_past(void **state)
+TEST(test_of_past)
 {
 	static const struct {
 		struct result_request r;
@@ -132,7 +132,7 @@ static int set(const char *path, const char *key, const char *value, struct resu
 	return err;
 }
 
-static void test_args(void **state)
+TEST(test_args)
 {
 	static const char heap[] = "/debug/pprof/heap";
 	struct result_request r;
@@ -170,7 +170,7 @@ static void test_args(void **state)
 	assert_int_equal(r.pid, 0);
 }
 
-static void test_args_together(void **state)
+TEST(test_args_together)
 {
 	struct result_request r = { .endpoint = ENDPOINT_HEAP, .seconds = 1 };
 	struct err why = { 0 };
@@ -196,7 +196,7 @@ static void test_args_together(void **state)
 }
 
 /* Pictures of one process, or of all, now or within some time; of one also at a saved moment. */
-static void test_views(void **state)
+TEST(test_views)
 {
 	struct result_request r;
 	struct err why = { 0 };
@@ -274,7 +274,7 @@ static void test_views(void **state)
 	assert_false(r.is_still);
 }
 
-static void test_times(void **state)
+TEST(test_times)
 {
 	static const char *const wrong[] = { "",
 					     "now",
@@ -306,7 +306,7 @@ static void test_times(void **state)
 	}
 }
 
-static void test_addrs(void **state)
+TEST(test_addrs)
 {
 	static const char *const wrong[] = { "+",	"0x",	   "0x1++0x2",
 					     "0x1 0x2", "0x1,0x2", "x",
@@ -342,7 +342,7 @@ static void test_addrs(void **state)
 }
 
 /* The names that a web page cannot make its own. */
-static void test_own_names(void **state)
+TEST(test_own_names)
 {
 	static const char *const own[] = {
 		"127.0.0.1", "127.0.0.1:7676", "10.1.2.3:80",	"[::1]:7676",	 "[::1]",
@@ -373,7 +373,7 @@ static void test_own_names(void **state)
 	assert_false(listen_is_own_name(text, "box"));
 }
 
-static void test_listen(void **state)
+TEST(test_listen)
 {
 	static const char *const wrong[] = { "",      "7676",	 "localhost", ":7676", "::1:7676",
 					     "[::1]", "[::1:80", "[]:80",     "a:",    "a:65536",
@@ -395,7 +395,7 @@ static void test_listen(void **state)
 	assert_int_equal(listen_parse(text, host, &port), -EINVAL);
 }
 
-static void test_not_local(void **state)
+TEST(test_not_local)
 {
 	struct listen_socket s;
 	struct err why = { 0 };
@@ -411,7 +411,7 @@ static void test_not_local(void **state)
 	listen_close(&s);
 }
 
-static void test_in_use(void **state)
+TEST(test_in_use)
 {
 	struct listen_socket s, other;
 	char text[64];
@@ -424,7 +424,7 @@ static void test_in_use(void **state)
 	listen_close(&s);
 }
 
-static void test_unix_socket(void **state)
+TEST(test_unix_socket)
 {
 	char dir[] = "/tmp/heaptap-test-XXXXXX", path[64], text[80];
 	struct err why = { 0 };
@@ -451,7 +451,7 @@ static void test_unix_socket(void **state)
 	rmdir(dir);
 }
 
-static void test_token_compare(void **state)
+TEST(test_token_compare)
 {
 	static const char token[] = "0123456789abcdef";
 
@@ -488,7 +488,7 @@ static int read_token(const char *text, mode_t mode, char *token, struct err *wh
 	return err;
 }
 
-static void test_token_file(void **state)
+TEST(test_token_file)
 {
 	char token[TOKEN_BYTES_CAP + 2], text[TOKEN_BYTES_CAP + 2];
 	struct err why = { 0 };
@@ -512,7 +512,7 @@ static void test_token_file(void **state)
 }
 
 /* At most once in the interval, 1 % of a CPU for all, half of that for one; one that hangs costs the others little. */
-static void test_rows_pause(void **state)
+TEST(test_rows_pause)
 {
 	struct rows_pause p = rows_pause_after(8 * NS_PER_MS, false, 60 * NS_PER_S);
 
@@ -525,7 +525,7 @@ static void test_rows_pause(void **state)
 	assert_true(p.own_ns == 7200 * NS_PER_S);
 }
 
-static void test_who_was_slow(void **state)
+TEST(test_who_was_slow)
 {
 	struct slow_processes s = { 0 };
 
@@ -547,18 +547,4 @@ static void test_who_was_slow(void **state)
 	assert_false(slow_processes_has(&s, 0, 0)); /* the oldest gave way */
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_paths),	     cmocka_unit_test(test_of_past),
-		cmocka_unit_test(test_args),	     cmocka_unit_test(test_listen),
-		cmocka_unit_test(test_not_local),    cmocka_unit_test(test_in_use),
-		cmocka_unit_test(test_unix_socket),  cmocka_unit_test(test_token_compare),
-		cmocka_unit_test(test_token_file),   cmocka_unit_test(test_args_together),
-		cmocka_unit_test(test_views),	     cmocka_unit_test(test_times),
-		cmocka_unit_test(test_addrs),	     cmocka_unit_test(test_own_names),
-		cmocka_unit_test(test_who_was_slow), cmocka_unit_test(test_rows_pause),
-	};
-
-	return cmocka_run_group_tests_name("serve", tests, NULL, NULL);
-}
+RUN_TESTS()

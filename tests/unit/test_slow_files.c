@@ -9,7 +9,7 @@
 
 static const struct slow_file_key some = { 1, 2, 3 };
 
-static void test_remembers(void **state)
+TEST(test_remembers)
 {
 	const struct slow_file_key others[] = { { 2, 2, 3 }, { 1, 3, 3 }, { 1, 2, 4 } };
 	const struct slow_file_key none = { 0 };
@@ -32,7 +32,7 @@ static void test_remembers(void **state)
 }
 
 /* The latest, whatever their number. */
-static void test_is_bounded(void **state)
+TEST(test_is_bounded)
 {
 	struct slow_files *s;
 	struct slow_file_key key = some;
@@ -48,7 +48,7 @@ static void test_is_bounded(void **state)
 }
 
 /* What a child says, the parent and the next child know. */
-static void test_is_shared(void **state)
+TEST(test_is_shared)
 {
 	struct slow_files *s;
 	int status;
@@ -87,7 +87,7 @@ static void end_child(pid_t pid)
 }
 
 /* Files of a device on which many hang are left alone, and others are not; until those have ended. */
-static void test_hung(void **state)
+TEST(test_hung)
 {
 	pid_t pid[SLOW_FILES_HUNG];
 	struct slow_files *s;
@@ -115,14 +115,4 @@ static void test_hung(void **state)
 	slow_files_free(s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_remembers),
-		cmocka_unit_test(test_is_bounded),
-		cmocka_unit_test(test_is_shared),
-		cmocka_unit_test(test_hung),
-	};
-
-	return cmocka_run_group_tests_name("slow_files", tests, NULL, NULL);
-}
+RUN_TESTS()

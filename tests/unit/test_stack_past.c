@@ -164,7 +164,7 @@ static void make_blocks(double hours)
 	}
 }
 
-static void any_two_moments_are_exact(void **state)
+TEST_WITH(any_two_moments_are_exact, set_up, tear_down)
 {
 	const struct stack_past_moment *moments;
 	size_t cnt;
@@ -204,7 +204,7 @@ static void take_all_room(uint64_t moment)
 	}
 }
 
-static void what_does_not_fit_is_in_the_rest(void **state)
+TEST_WITH(what_does_not_fit_is_in_the_rest, set_up, tear_down)
 {
 	const struct stack_past_moment *moments;
 	size_t cnt, named_cnt = 0, moment = 0;
@@ -260,7 +260,7 @@ static void what_does_not_fit_is_in_the_rest(void **state)
 
 /* A stack that churns so much that its past does not fit, in an image that has only its part: the begin is cut off, and
  * is in the rest; since then all is exact. One that only holds keeps its past. */
-static void a_past_that_does_not_fit_is_cut(void **state)
+TEST_WITH(a_past_that_does_not_fit_is_cut, set_up, tear_down)
 {
 	const struct stack_past_moment *moments;
 	size_t cnt, known_cnt = 0, moment = 0;
@@ -316,7 +316,7 @@ static void a_past_that_does_not_fit_is_cut(void **state)
 	history_free(h);
 }
 
-static void moments_are_coarser_with_age(void **state)
+TEST_WITH(moments_are_coarser_with_age, set_up, tear_down)
 {
 	const struct stack_past_moment *m;
 	size_t cnt, most = 0;
@@ -350,7 +350,7 @@ static void moments_are_coarser_with_age(void **state)
 	}
 }
 
-static void a_sleep_of_days(void **state)
+TEST_WITH(a_sleep_of_days, set_up, tear_down)
 {
 	const struct stack_past_moment *m;
 
@@ -366,7 +366,7 @@ static void a_sleep_of_days(void **state)
 }
 
 /* The clock of people may say anything. */
-static void clocks_that_jump(void **state)
+TEST_WITH(clocks_that_jump, set_up, tear_down)
 {
 	static const int64_t epoch_s[] = { 5000, 5010, 1000, 1010, 9000 };
 	const struct stack_past_moment *m;
@@ -388,7 +388,7 @@ static void clocks_that_jump(void **state)
 	assert_true(got.of[1].bytes[0] == 200 && got.of[1].bytes[1] == 500);
 }
 
-static void another_has_the_pid(void **state)
+TEST_WITH(another_has_the_pid, set_up, tear_down)
 {
 	const struct stack_past_moment *m;
 	const uint64_t other = IMAGE + (UINT64_C(1) << 16);
@@ -428,7 +428,7 @@ static int sum_up(void *ctx, const struct history_key *key, const struct estimat
 	return 0;
 }
 
-static void there_are_not_too_many(void **state)
+TEST_WITH(there_are_not_too_many, set_up, tear_down)
 {
 	const struct stack_past_moment *m;
 	uint64_t sum = 0;
@@ -457,7 +457,7 @@ static void there_are_not_too_many(void **state)
 	assert_int_equal(stack_past_moments(past, 5, &m), 0);
 }
 
-static void moments_that_are_dear_are_rare(void **state)
+TEST_WITH(moments_that_are_dear_are_rare, set_up, tear_down)
 {
 	begin(0);
 	assert_int_equal(stack_past_end(past, NS_PER_S), 0);
@@ -495,7 +495,7 @@ static struct growth judged(uint64_t stack_id, double now_s, double seconds, boo
 	return g;
 }
 
-static void what_grows_is_told(void **state)
+TEST_WITH(what_grows_is_told, set_up, tear_down)
 {
 	static const struct {
 		double now_s, window_s;
@@ -532,21 +532,4 @@ static void what_grows_is_told(void **state)
 	}
 }
 
-int main(void)
-{
-#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(any_two_moments_are_exact),
-		CASE(what_does_not_fit_is_in_the_rest),
-		CASE(a_past_that_does_not_fit_is_cut),
-		CASE(moments_are_coarser_with_age),
-		CASE(a_sleep_of_days),
-		CASE(clocks_that_jump),
-		CASE(another_has_the_pid),
-		CASE(there_are_not_too_many),
-		CASE(moments_that_are_dear_are_rare),
-		CASE(what_grows_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -7,7 +7,7 @@
 
 #define BAD "\xef\xbf\xbd"
 
-static void test_ids(void **state)
+TEST(test_ids)
 {
 	struct strset *s = NULL;
 	const char *first;
@@ -34,7 +34,7 @@ static void test_ids(void **state)
 	strset_free(NULL);
 }
 
-static void test_longer_than_a_block(void **state)
+TEST(test_longer_than_a_block)
 {
 	size_t bytes = 200000;
 	char *text = malloc(bytes + 1);
@@ -51,7 +51,7 @@ static void test_longer_than_a_block(void **state)
 	free(text);
 }
 
-static void test_utf8(void **state)
+TEST(test_utf8)
 {
 	static const struct {
 		const char *in, *out;
@@ -86,7 +86,7 @@ static void test_utf8(void **state)
 	strset_free(s);
 }
 
-static void test_keep(void **state)
+TEST(test_keep)
 {
 	struct strset *s = NULL;
 	const char *kept;
@@ -109,7 +109,7 @@ static bool is_text(uint64_t word)
 }
 
 /* As in test_hmap.c: strings that a file chooses so that they meet. */
-static void test_hostile_strings(void **state)
+TEST(test_hostile_strings)
 {
 	const int cnt = 10000;
 	struct strset *s = NULL;
@@ -133,15 +133,4 @@ static void test_hostile_strings(void **state)
 	strset_free(s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ids),
-		cmocka_unit_test(test_longer_than_a_block),
-		cmocka_unit_test(test_utf8),
-		cmocka_unit_test(test_keep),
-		cmocka_unit_test(test_hostile_strings),
-	};
-
-	return cmocka_run_group_tests_name("strset", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -58,7 +58,7 @@ static int survey(pid_t pid, struct survey_tags *ret)
 	return err;
 }
 
-static void test_all_kinds(void **state)
+TEST(test_all_kinds)
 {
 	struct survey_tags tags = { 0 };
 	const struct survey_tag *tag;
@@ -87,7 +87,7 @@ static void test_all_kinds(void **state)
 }
 
 /* The descriptor of a program that was built with a later header, or is not ready. */
-static void test_descriptor(void **state)
+TEST(test_descriptor)
 {
 	static const struct {
 		uint16_t major;
@@ -124,7 +124,7 @@ static void test_descriptor(void **state)
 	memcpy(raw, saved, sizeof(saved));
 }
 
-static void test_gone(void **state)
+TEST(test_gone)
 {
 	struct survey_tags tags = { 0 };
 	pid_t pid = fork();
@@ -136,13 +136,4 @@ static void test_gone(void **state)
 	vec_release(&tags.all);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_kinds),
-		cmocka_unit_test(test_descriptor),
-		cmocka_unit_test(test_gone),
-	};
-
-	return cmocka_run_group_tests_name("survey_tags", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -42,7 +42,7 @@ static void put_words(struct stream *s, const uint32_t *words, size_t cnt)
 		put_u32(s, words[i]);
 }
 
-static void sound_stream_in_pieces(void **state)
+TEST(sound_stream_in_pieces)
 {
 	static struct stream s;
 
@@ -76,7 +76,7 @@ static void sound_stream_in_pieces(void **state)
 	}
 }
 
-static void streams_that_break_the_rules(void **state)
+TEST(streams_that_break_the_rules)
 {
 	static const struct {
 		const char *what;
@@ -117,7 +117,7 @@ static void streams_that_break_the_rules(void **state)
 	}
 }
 
-static void an_address_is_answered_once(void **state)
+TEST(an_address_is_answered_once)
 {
 	static struct stream s;
 	struct wire_reader r;
@@ -141,7 +141,7 @@ static void an_address_is_answered_once(void **state)
 	wire_reader_release(&r);
 }
 
-static void endless_streams_are_cut(void **state)
+TEST(endless_streams_are_cut)
 {
 	static struct stream s;
 	struct wire_reader r;
@@ -157,7 +157,7 @@ static void endless_streams_are_cut(void **state)
 	wire_reader_release(&r);
 }
 
-static void writer_and_reader_agree(void **state)
+TEST(writer_and_reader_agree)
 {
 	static char huge[200000];
 	struct symbol_frame frames[WIRE_FRAMES_CAP + 5];
@@ -192,15 +192,4 @@ static void writer_and_reader_agree(void **state)
 	wire_reader_release(&r);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sound_stream_in_pieces),
-		cmocka_unit_test(streams_that_break_the_rules),
-		cmocka_unit_test(an_address_is_answered_once),
-		cmocka_unit_test(endless_streams_are_cut),
-		cmocka_unit_test(writer_and_reader_agree),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -6,12 +6,9 @@
 #include "symbol_oracle.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "symbol/symbol.h"
@@ -155,7 +152,7 @@ static void compare(const struct symbol_result *r, const struct oracle *o, struc
 
 #define LLVM "llvm-symbolizer --no-demangle --inlines --output-style=GNU -a"
 
-static void agrees_with_llvm(void **state)
+TEST(agrees_with_llvm)
 {
 	enum { CNT = 3000 };
 	static const struct {
@@ -212,7 +209,7 @@ static void agrees_with_llvm(void **state)
 }
 
 /* addr2line's innermost names are those of the symbol table: the lines are compared. */
-static void lines_agree_with_addr2line(void **state)
+TEST(lines_agree_with_addr2line)
 {
 	enum { CNT = 1500 };
 	const struct symbol_options opts = { .lines = true };
@@ -237,7 +234,7 @@ static void lines_agree_with_addr2line(void **state)
 	free(vaddr);
 }
 
-static void names_are_demangled(void **state)
+TEST(names_are_demangled)
 {
 	struct symbol_result *r;
 	uint64_t vaddr;
@@ -255,7 +252,7 @@ static void names_are_demangled(void **state)
 }
 
 /* GCC leaves linkage names out of inlined templates: their class is found nevertheless. */
-static void inlined_names_are_qualified(void **state)
+TEST(inlined_names_are_qualified)
 {
 	enum { CNT = 4000 };
 	uint64_t *vaddr = calloc(CNT, sizeof(*vaddr));
@@ -287,7 +284,7 @@ static void inlined_names_are_qualified(void **state)
 	free(vaddr);
 }
 
-static void what_is_missing_is_said(void **state)
+TEST(what_is_missing_is_said)
 {
 	static const struct {
 		const char *prepare;
@@ -326,7 +323,7 @@ static void what_is_missing_is_said(void **state)
 	}
 }
 
-static void separate_debug_file_in_the_root(void **state)
+TEST(separate_debug_file_in_the_root)
 {
 	char root[512];
 	struct symbol_file sf = { .name = "/p", .build_id_hex = "1122334455667788", .root = root };
@@ -366,7 +363,7 @@ static void separate_debug_file_in_the_root(void **state)
 #define MEMORY_CAN_BE_LIMITED true
 #endif
 
-static void limits_fall_back_to_symbols(void **state)
+TEST(limits_fall_back_to_symbols)
 {
 	enum { CNT = 20000 };
 	static const struct {
@@ -422,7 +419,7 @@ static void *attack_first_child(void *arg)
 	return NULL;
 }
 
-static void a_helper_that_dies_or_stops(void **state)
+TEST(a_helper_that_dies_or_stops)
 {
 	enum { CNT = 20000 };
 	static const struct {
@@ -460,7 +457,7 @@ static void a_helper_that_dies_or_stops(void **state)
 	free(vaddr);
 }
 
-static void a_slow_file_is_remembered(void **state)
+TEST(a_slow_file_is_remembered)
 {
 	struct symbol_options opts = { .lines = true, .demangle = true, .time_limit_ns = 1 };
 	struct symbol_file sf = { .name = "p", .key = { 1, 2, 3 } };
@@ -512,7 +509,7 @@ static void a_slow_file_is_remembered(void **state)
 }
 
 /* What the caller has no time for is not remembered as the file's fault. */
-static void the_callers_time_ends(void **state)
+TEST(the_callers_time_ends)
 {
 	struct symbol_options opts = { .lines = true, .demangle = true, .end_ns = 1 };
 	struct symbol_file sf = { .name = "p", .key = { 1, 2, 3 } };
@@ -545,7 +542,7 @@ static void the_callers_time_ends(void **state)
 }
 
 /* For who waits, names without lines are better than none. */
-static void half_the_callers_time_is_for_lines(void **state)
+TEST(half_the_callers_time_is_for_lines)
 {
 	struct symbol_options opts = { .lines = true, .demangle = true, .is_hurried = true };
 	struct symbol_file sf = { .name = "p", .key = { 1, 2, 3 } };
@@ -580,7 +577,7 @@ static void half_the_callers_time_is_for_lines(void **state)
 }
 
 /* Bytes of a sound file changed at random places: any answer, but an answer, and soon. */
-static void damaged_files(void **state)
+TEST(damaged_files)
 {
 	enum { CNT = 200, ROUNDS = 60 };
 	uint64_t vaddr[CNT];
@@ -621,13 +618,12 @@ static void damaged_files(void **state)
 	assert_true(end.tv_sec - start.tv_sec < 120);
 }
 
-static void wrong_questions(void **state)
+TEST(wrong_questions)
 {
 	static const uint64_t unsorted[] = { 5, 4 }, twice[] = { 4, 4 };
 	struct symbol_file sf = { .fd = -1 };
 	struct symbol_result *r = NULL;
 
-	(void)state;
 	assert_int_equal(symbolize(&all_on, &sf, unsorted, 2, &r), -EINVAL);
 	assert_int_equal(symbolize(&all_on, &sf, twice, 2, &r), -EINVAL);
 	assert_null(r);
@@ -653,7 +649,7 @@ static size_t open_fd_cnt(void)
 	return cnt;
 }
 
-static void nothing_is_left_open(void **state)
+TEST(nothing_is_left_open)
 {
 	size_t before = open_fd_cnt();
 
@@ -662,24 +658,4 @@ static void nothing_is_left_open(void **state)
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(agrees_with_llvm),
-		cmocka_unit_test(lines_agree_with_addr2line),
-		cmocka_unit_test(names_are_demangled),
-		cmocka_unit_test(inlined_names_are_qualified),
-		cmocka_unit_test(what_is_missing_is_said),
-		cmocka_unit_test(separate_debug_file_in_the_root),
-		cmocka_unit_test(limits_fall_back_to_symbols),
-		cmocka_unit_test(a_helper_that_dies_or_stops),
-		cmocka_unit_test(a_slow_file_is_remembered),
-		cmocka_unit_test(the_callers_time_ends),
-		cmocka_unit_test(half_the_callers_time_is_for_lines),
-		cmocka_unit_test(damaged_files),
-		cmocka_unit_test(wrong_questions),
-		cmocka_unit_test(nothing_is_left_open),
-	};
-
-	return cmocka_run_group_tests(tests, programs_setup, programs_teardown);
-}
+RUN_TESTS_WITH(programs_setup, programs_teardown)

@@ -4,7 +4,6 @@
  * dlopened, glibc and musl. A program says where its variable is in two of its threads; what was
  * found, followed as the BPF side follows it, must lead there.
  */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -187,7 +186,7 @@ static int check_running(const char *dir, const char *name, struct running *r, u
 	return 1;
 }
 
-static void test_running(void **state)
+TEST_WITH(test_running, programs_setup, programs_teardown)
 {
 	static const struct {
 		const char *cc, *flags, *lib_flags; /* lib_flags NULL: all in the executable */
@@ -262,7 +261,7 @@ static void test_running(void **state)
 	assert_true(tried >= 10);
 }
 
-static void test_abi_version(void **state)
+TEST_WITH(test_abi_version, programs_setup, programs_teardown)
 {
 	static const struct {
 		const char *flags;
@@ -291,7 +290,7 @@ static void test_abi_version(void **state)
 }
 
 /* This process stands for one whose loader is still at work, or whose memory is strange. */
-static void test_slots(void **state)
+TEST(test_slots)
 {
 	uint64_t slot[2] = { 0, 0 }, pair[2] = { 3, 0x40 };
 	struct tag_file f = { .has_otel = true,
@@ -303,7 +302,6 @@ static void test_slots(void **state)
 	uint64_t bias = (uintptr_t)slot - 0x3fd8;
 	struct tag_sources s;
 
-	(void)state;
 	/* not relocated yet */
 	assert_int_equal(tag_sources_read(NULL, getpid(), &f, bias, 4, &s), 0);
 	assert_int_equal(s.cnt, 0);
@@ -343,28 +341,26 @@ static void test_slots(void **state)
 	assert_true(s.is_pending);
 }
 
-static void test_gone(void **state)
+TEST(test_gone)
 {
 	struct tag_file f = { .has_otel = true,
 			      .otel = { .place = TLS_PLACE_OFFSET_SLOT, .slot_vaddr = 0x1000 } };
 	struct tag_sources s;
 	pid_t pid = fork();
 
-	(void)state;
 	if (!pid)
 		_exit(0);
 	waitpid(pid, NULL, 0);
 	assert_int_equal(tag_sources_read(NULL, pid, &f, 0, 4, &s), -ESRCH);
 }
 
-static void test_descriptors(void **state)
+TEST(test_descriptors)
 {
 	uint8_t *raw = aligned_alloc(64, 640);
 	struct tag_file f = { .descriptor_vaddr = { 0x1000 }, .descriptor_cnt = 1 };
 	uint64_t bias = (uintptr_t)raw - 0x1000;
 	struct tag_sources s;
 
-	(void)state;
 	memset(raw, 0, 640);
 	assert_int_equal(tag_sources_read(NULL, getpid(), &f, bias, 4, &s), 0);
 	assert_true(s.is_pending);
@@ -391,16 +387,4 @@ static void test_descriptors(void **state)
 	free(raw);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_running, programs_setup, programs_teardown),
-		cmocka_unit_test_setup_teardown(test_abi_version, programs_setup,
-						programs_teardown),
-		cmocka_unit_test(test_slots),
-		cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_descriptors),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

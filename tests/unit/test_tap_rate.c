@@ -8,7 +8,7 @@
 #define FINEST TAP_RATE_FINEST
 #define USUAL (8 * FINEST)
 
-static void test_cases(void **state)
+TEST(test_cases)
 {
 	static const struct {
 		uint64_t rate_bytes, spent_ns, cpu_ns, time_ns, want;
@@ -48,7 +48,7 @@ static void test_cases(void **state)
 }
 
 /* The same load: it comes to rest. */
-static void test_rest(void **state)
+TEST(test_rest)
 {
 	for (uint64_t at_finest_ns = MS / 10; at_finest_ns < 2000 * MS; at_finest_ns *= 3) {
 		uint64_t rate = FINEST, next = rate, calm_ns = TAP_RATE_CALM_NS;
@@ -65,7 +65,7 @@ static void test_rest(void **state)
 }
 
 /* Bursts with pauses between them are sampled at one rate; when they are over it is fine again. */
-static void test_bursts(void **state)
+TEST(test_bursts)
 {
 	const struct tap_rate_cost pause = { 0, 0, 250 * MS, 1e18 };
 	uint64_t rate = FINEST, calm_ns = TAP_RATE_CALM_NS, in_bursts = 0;
@@ -91,11 +91,4 @@ static void test_bursts(void **state)
 	assert_int_equal(rate, FINEST);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_cases),
-					    cmocka_unit_test(test_bursts),
-					    cmocka_unit_test(test_rest) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

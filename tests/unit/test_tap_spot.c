@@ -160,7 +160,7 @@ static void check_case(size_t i, const struct tap_spot *got, uint64_t fn_vaddr)
 		fail_msg("%s: undo %d of %d", cases[i].name, undo, got->undo_cnt);
 }
 
-static void test_cases(void **state)
+TEST(test_cases)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint8_t code[2 * AROUND + 64];
@@ -217,11 +217,4 @@ static void test_cases(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cases),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

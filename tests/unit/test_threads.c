@@ -168,7 +168,7 @@ static int execute_in_call(pid_t pid)
 	return 0;
 }
 
-static void test_execute(void **state)
+TEST(test_execute)
 {
 	pid_t target, tracer;
 	int status;
@@ -199,7 +199,7 @@ static void end(pid_t target)
 	waitpid(target, NULL, 0);
 }
 
-static void test_stop(void **state)
+TEST(test_stop)
 {
 	pid_t target = send_in_calls((const int[]){ SIGSTOP, 0 });
 
@@ -210,7 +210,7 @@ static void test_stop(void **state)
 	end(target);
 }
 
-static void test_stop_and_continue(void **state)
+TEST(test_stop_and_continue)
 {
 	pid_t target = send_in_calls((const int[]){ SIGSTOP, SIGCONT, 0 });
 
@@ -220,7 +220,7 @@ static void test_stop_and_continue(void **state)
 }
 
 /* A fault's signal that somebody has sent. */
-static void test_handled(void **state)
+TEST(test_handled)
 {
 	pid_t target = send_in_calls((const int[]){ SIGSEGV, 0 });
 
@@ -389,7 +389,7 @@ static bool trace_until(pid_t target, unsigned int at, bool is_after)
 	return WIFEXITED(status);
 }
 
-static void test_killed(void **state)
+TEST(test_killed)
 {
 	static bool (*const acts[])(void) = { keeps_registers, sleeps_long_enough, waits_in_poll,
 					      waits_in_epoll, waits_in_read };
@@ -421,15 +421,9 @@ static void test_killed(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_killed),
-					    cmocka_unit_test(test_stop),
-					    cmocka_unit_test(test_stop_and_continue),
-					    cmocka_unit_test(test_handled),
-					    cmocka_unit_test(test_execute) };
-
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	if (shared == MAP_FAILED)
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_tests(__FILE__, NULL, NULL);
 }

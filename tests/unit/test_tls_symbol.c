@@ -4,7 +4,6 @@
  * the slots of libraries of every TLS model. (What the slots hold at run time is test_tag_sources.)
  */
 #include <elf.h>
-#include <errno.h>
 
 #include "elf/elf_symbols.h"
 #include "made_elf.h"
@@ -58,7 +57,7 @@ static long said_offset(const char *dir, const char *name)
 	return strtol(line, NULL, 10);
 }
 
-static void test_executables(void **state)
+TEST_WITH(test_executables, programs_setup, programs_teardown)
 {
 	static const char *const builds[] = {
 		"gcc",
@@ -116,7 +115,7 @@ static void test_executables(void **state)
 }
 
 /* Exported from a program and stripped; not exported and stripped is gone. */
-static void test_stripped(void **state)
+TEST_WITH(test_stripped, programs_setup, programs_teardown)
 {
 	const char *dir = *state;
 	struct tls_symbol sym;
@@ -158,7 +157,7 @@ static const char library_c[] = "__thread int first = 3;\n"
 				"int *where_first(void) { return &first; }\n"
 				"#endif\n";
 
-static void test_libraries(void **state)
+TEST_WITH(test_libraries, programs_setup, programs_teardown)
 {
 	static const struct {
 		const char *flags;
@@ -217,7 +216,7 @@ static void test_libraries(void **state)
 }
 
 /* arm64 has no machine here to ask: the formula, by hand, on a file of the cross compiler. */
-static void test_arm64(void **state)
+TEST_WITH(test_arm64, programs_setup, programs_teardown)
 {
 	const char *dir = *state;
 	struct tls_symbol sym;
@@ -242,7 +241,7 @@ static void test_arm64(void **state)
 }
 
 /* A program cut and damaged at many places: an answer or an error, never a read outside. */
-static void test_damaged(void **state)
+TEST_WITH(test_damaged, programs_setup, programs_teardown)
 {
 	const char *dir = *state;
 	struct tls_symbol sym;
@@ -281,16 +280,4 @@ static void test_damaged(void **state)
 	free(image);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_executables, programs_setup,
-						programs_teardown),
-		cmocka_unit_test_setup_teardown(test_stripped, programs_setup, programs_teardown),
-		cmocka_unit_test_setup_teardown(test_libraries, programs_setup, programs_teardown),
-		cmocka_unit_test_setup_teardown(test_arm64, programs_setup, programs_teardown),
-		cmocka_unit_test_setup_teardown(test_damaged, programs_setup, programs_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -143,7 +143,7 @@ static void fill_stacks(void)
 	add((uint32_t[]){ run, start }, 2, "", 5 * MIB, 5 * MIB);
 }
 
-static void a_screen_of_stacks(void **state)
+TEST_WITH(a_screen_of_stacks, set_up, tear_down)
 {
 	const char *text;
 
@@ -175,7 +175,7 @@ static void a_screen_of_stacks(void **state)
 }
 
 /* A long name gives way to what may be all that tells two rows apart. */
-static void a_long_name_leaves_room_for_its_caller(void **state)
+TEST_WITH(a_long_name_leaves_room_for_its_caller, set_up, tear_down)
 {
 	uint32_t own = made_frame(p, "a_function_with_a_name_that_fills_all_columns_of_a_row", 3);
 	const char *text;
@@ -189,7 +189,7 @@ static void a_long_name_leaves_room_for_its_caller(void **state)
 }
 
 /* What rows cannot explain is said where losses are. */
-static void growth_that_rows_do_not_explain_comes_first(void **state)
+TEST_WITH(growth_that_rows_do_not_explain_comes_first, set_up, tear_down)
 {
 	const char *text;
 
@@ -211,7 +211,7 @@ static void growth_that_rows_do_not_explain_comes_first(void **state)
 }
 
 /* By row, below the rows, if the screen has room. */
-static void resident_memory_is_the_last_line(void **state)
+TEST_WITH(resident_memory_is_the_last_line, set_up, tear_down)
 {
 	struct resident_reading reading = { .is_known = true,
 					    .is_proved = true,
@@ -235,7 +235,7 @@ static void resident_memory_is_the_last_line(void **state)
 	has_not(draw(100, 11), "Resident");
 }
 
-static void losses_come_first(void **state)
+TEST_WITH(losses_come_first, set_up, tear_down)
 {
 	const char *text;
 
@@ -254,7 +254,7 @@ static void losses_come_first(void **state)
 	has_not(text, " 0 B");
 }
 
-static void what_another_line_says_is_no_loss(void **state)
+TEST_WITH(what_another_line_says_is_no_loss, set_up, tear_down)
 {
 	fill_stacks();
 	assert_int_equal(profile_comment(p, "ledger: alloc_only_samples 900 (frees unwatched)"), 0);
@@ -268,7 +268,7 @@ static void what_another_line_says_is_no_loss(void **state)
 	has(draw(200, 12), "lost: tap_never 3 (no tap); cost");
 }
 
-static void scopes_fold_and_sort_among_brothers(void **state)
+TEST_WITH(scopes_fold_and_sort_among_brothers, set_up, tear_down)
 {
 	add(NULL, 0, "A/X", 1 * MIB, 50 * MIB);
 	add(NULL, 0, "A/Y", 2 * MIB, 2 * MIB);
@@ -291,7 +291,7 @@ static void scopes_fold_and_sort_among_brothers(void **state)
 	has(draw(80, 12), " - A\n");
 }
 
-static void search_is_typed_and_taken_back(void **state)
+TEST_WITH(search_is_typed_and_taken_back, set_up, tear_down)
 {
 	fill_stacks();
 	make(TOP_STACKS);
@@ -313,7 +313,7 @@ static void search_is_typed_and_taken_back(void **state)
 	assert_string_equal(v.search, "");
 }
 
-static void keys_move_open_and_close(void **state)
+TEST_WITH(keys_move_open_and_close, set_up, tear_down)
 {
 	fill_stacks();
 	make(TOP_PROCESSES);
@@ -353,7 +353,7 @@ static void keys_move_open_and_close(void **state)
 	assert_int_equal(top_view_key(&v, NULL, TOP_KEY_DOWN), TOP_NOTHING);
 }
 
-static void any_size_has_whole_numbers(void **state)
+TEST_WITH(any_size_has_whole_numbers, set_up, tear_down)
 {
 	static char name[10001];
 	const char *text;
@@ -382,7 +382,7 @@ static void any_size_has_whole_numbers(void **state)
 	draw(5000, 3);
 }
 
-static void scrolls_to_what_is_selected(void **state)
+TEST_WITH(scrolls_to_what_is_selected, set_up, tear_down)
 {
 	char name[16];
 
@@ -402,7 +402,7 @@ static void scrolls_to_what_is_selected(void **state)
 	has(draw(60, 10), "f00");
 }
 
-static void says_what_there_is_when_there_is_nothing(void **state)
+TEST_WITH(says_what_there_is_when_there_is_nothing, set_up, tear_down)
 {
 	const struct top_news news = { .message = "cannot connect" },
 			      over = { .message = "", .is_over = true };
@@ -417,7 +417,7 @@ static void says_what_there_is_when_there_is_nothing(void **state)
 	has(draw(80, 10), "PAUSED  in use");
 }
 
-static void rates_are_unknown_at_first(void **state)
+TEST_WITH(rates_are_unknown_at_first, set_up, tear_down)
 {
 	struct top_row *row;
 
@@ -458,7 +458,7 @@ static void rates_are_unknown_at_first(void **state)
 	has(draw(24, 8), "+12.0 MiB? "); /* what the order is by has a column in any case */
 }
 
-static void chance_is_told_from_growth(void **state)
+TEST_WITH(chance_is_told_from_growth, set_up, tear_down)
 {
 	struct top_row *row;
 
@@ -478,7 +478,7 @@ static void chance_is_told_from_growth(void **state)
 	}
 }
 
-static void growth_is_of_the_last_minute(void **state)
+TEST_WITH(growth_is_of_the_last_minute, set_up, tear_down)
 {
 	assert_int_equal(top_rates_new(&rates), 0);
 	for (uint64_t s = 0; s <= 300; s += 2) {
@@ -505,7 +505,7 @@ static double growth_at(uint64_t at, int64_t held)
 	return t->rows.data[0].growth_per_min / MIB;
 }
 
-static void growth_of_seldom_looks_is_since_the_last_one(void **state)
+TEST_WITH(growth_of_seldom_looks_is_since_the_last_one, set_up, tear_down)
 {
 	assert_int_equal(top_rates_new(&rates), 0);
 	assert_true(isnan(growth_at(0, 10)));
@@ -517,7 +517,7 @@ static void growth_of_seldom_looks_is_since_the_last_one(void **state)
 }
 
 /* Not known of one: what is held. Of all: growth, by which they are sorted. */
-static void what_is_not_known_has_one_order(void **state)
+TEST_WITH(what_is_not_known_has_one_order, set_up, tear_down)
 {
 	static const int permutations[][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
 					       { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
@@ -541,29 +541,4 @@ static void what_is_not_known_has_one_order(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_screen_of_stacks),
-		TEST(a_long_name_leaves_room_for_its_caller),
-		TEST(growth_that_rows_do_not_explain_comes_first),
-		TEST(losses_come_first),
-		TEST(resident_memory_is_the_last_line),
-		TEST(what_another_line_says_is_no_loss),
-		TEST(scopes_fold_and_sort_among_brothers),
-		TEST(search_is_typed_and_taken_back),
-		TEST(keys_move_open_and_close),
-		TEST(any_size_has_whole_numbers),
-		TEST(scrolls_to_what_is_selected),
-		TEST(says_what_there_is_when_there_is_nothing),
-		TEST(rates_are_unknown_at_first),
-		TEST(chance_is_told_from_growth),
-		TEST(growth_is_of_the_last_minute),
-		TEST(growth_of_seldom_looks_is_since_the_last_one),
-		TEST(what_is_not_known_has_one_order),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

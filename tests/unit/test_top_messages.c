@@ -52,7 +52,7 @@ static const char *end(void)
 	return text;
 }
 
-static void all_is_said_at_the_end(void **state)
+TEST_WITH(all_is_said_at_the_end, set_up, tear_down)
 {
 	char last[64];
 	const char *text;
@@ -67,7 +67,7 @@ static void all_is_said_at_the_end(void **state)
 	assert_null(strstr(text, "left out"));
 }
 
-static void what_is_missing_is_said(void **state)
+TEST_WITH(what_is_missing_is_said, set_up, tear_down)
 {
 	const char *text, *first;
 	char head[128];
@@ -86,7 +86,7 @@ static void what_is_missing_is_said(void **state)
 	assert_true(strstr(text, head) < first);
 }
 
-static void nothing_is_nothing(void **state)
+TEST_WITH(nothing_is_nothing, set_up, tear_down)
 {
 	char last[64];
 
@@ -94,15 +94,4 @@ static void nothing_is_nothing(void **state)
 	assert_string_equal(end(), "");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(all_is_said_at_the_end),
-		TEST(what_is_missing_is_said),
-		TEST(nothing_is_nothing),
-	};
-
-	return cmocka_run_group_tests_name("top_messages", tests, NULL, NULL);
-}
+RUN_TESTS()

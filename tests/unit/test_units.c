@@ -12,7 +12,7 @@ struct parse_case {
 	uint64_t value;
 };
 
-static void test_parse_size(void **state)
+TEST(test_parse_size)
 {
 	static const struct parse_case cases[] = {
 		{ "0", 0, 0 },
@@ -57,7 +57,7 @@ static void test_parse_size(void **state)
 	}
 }
 
-static void test_parse_duration(void **state)
+TEST(test_parse_duration)
 {
 	static const struct parse_case cases[] = {
 		{ "30", 0, 30000000000 },
@@ -100,7 +100,7 @@ static void test_parse_duration(void **state)
 	}
 }
 
-static void test_parse_percent(void **state)
+TEST(test_parse_percent)
 {
 	static const struct {
 		const char *in;
@@ -125,7 +125,7 @@ static void test_parse_percent(void **state)
 }
 
 /* A line is broken between words, and not between a number and its unit. */
-static void test_words(void **state)
+TEST(test_words)
 {
 	static const struct {
 		const char *text, *word;
@@ -152,7 +152,7 @@ static void test_words(void **state)
 		assert_int_equal(word_with_unit(cases[i].text), strlen(cases[i].word));
 }
 
-static void test_format(void **state)
+TEST(test_format)
 {
 	char buf[UNITS_BUF];
 
@@ -183,13 +183,4 @@ static void test_format(void **state)
 	assert_string_equal(format_bytes(12.3 * 1048576, buf, 4), "12.");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse_size),    cmocka_unit_test(test_parse_duration),
-		cmocka_unit_test(test_parse_percent), cmocka_unit_test(test_words),
-		cmocka_unit_test(test_format),
-	};
-
-	return cmocka_run_group_tests_name("units", tests, NULL, NULL);
-}
+RUN_TESTS()

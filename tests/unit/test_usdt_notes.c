@@ -3,7 +3,6 @@
  * test_usdt_notes.c - probes announced in .note.stapsdt, in made files and in compiled ones.
  */
 #include <elf.h>
-#include <errno.h>
 
 #include "elf/usdt_notes.h"
 #include "made_elf.h"
@@ -130,7 +129,7 @@ static void close_made(struct made *f)
 	elf_file_close(f->ef);
 }
 
-static void test_made(void **state)
+TEST_WITH(test_made, new_made, free_made)
 {
 	struct made *f = *state;
 	uint64_t t = f->t, d = f->d, b = f->b;
@@ -178,7 +177,7 @@ static void test_made(void **state)
 }
 
 /* No section of that name: what a program header of type PT_NOTE covers is looked at. */
-static void test_without_sections(void **state)
+TEST_WITH(test_without_sections, new_made, free_made)
 {
 	struct made *f = *state;
 	struct made_elf *m = &f->m;
@@ -201,7 +200,7 @@ static void test_without_sections(void **state)
 }
 
 /* Sizes that lie, strings that do not end, a file cut anywhere: never a read outside. */
-static void test_damaged(void **state)
+TEST_WITH(test_damaged, new_made, free_made)
 {
 	struct made *f = *state;
 	uint64_t t = f->t, d = f->d, b = f->b;
@@ -244,7 +243,7 @@ static void test_damaged(void **state)
 	}
 }
 
-static void test_too_many(void **state)
+TEST_WITH(test_too_many, new_made, free_made)
 {
 	struct made *f = *state;
 
@@ -277,7 +276,7 @@ static const char probe_c[] =
 	"#endif\n";
 
 /* What linkers make of it, stripped: the site is a nop, the semaphore the data that was named. */
-static void test_compiled(void **state)
+TEST_WITH(test_compiled, programs_setup, programs_teardown)
 {
 	static const char *const builds[] = {
 		"gcc -O2",
@@ -327,15 +326,4 @@ static void test_compiled(void **state)
 	assert_true(tried >= 4);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_made, new_made, free_made),
-		cmocka_unit_test_setup_teardown(test_without_sections, new_made, free_made),
-		cmocka_unit_test_setup_teardown(test_damaged, new_made, free_made),
-		cmocka_unit_test_setup_teardown(test_too_many, new_made, free_made),
-		cmocka_unit_test_setup_teardown(test_compiled, programs_setup, programs_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -40,7 +40,7 @@ static const struct parsed places[] = {
 	{ "-8@(%rax,%r12,8)", { HT_OPERAND_MEM, 8, 1, 8, REG(rax), REG(r12), 0 } },
 };
 
-static void places_are_understood(void **state)
+TEST(places_are_understood)
 {
 	struct ht_operand op;
 
@@ -52,7 +52,7 @@ static void places_are_understood(void **state)
 	}
 }
 
-static void others_are_refused(void **state)
+TEST(others_are_refused)
 {
 	static const struct {
 		const char *args;
@@ -86,7 +86,7 @@ static void others_are_refused(void **state)
 	}
 }
 
-static void there_may_be_more_but_not_fewer(void **state)
+TEST(there_may_be_more_but_not_fewer)
 {
 	struct ht_operand op[3];
 
@@ -96,16 +96,7 @@ static void there_may_be_more_but_not_fewer(void **state)
 	assert_int_equal(usdt_operands_parse("8@%rdi 8@$5", op, 3), -EINVAL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(places_are_understood),
-		cmocka_unit_test(others_are_refused),
-		cmocka_unit_test(there_may_be_more_but_not_fewer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()
 
 #else
 

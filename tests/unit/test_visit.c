@@ -87,7 +87,7 @@ static void end_target(pid_t pid)
 }
 
 /* The visitor is a session of its own, which the scheduler may treat as one among others. */
-static void test_precedence(void **state)
+TEST(test_precedence)
 {
 	struct visit_report report;
 	pid_t pid;
@@ -100,7 +100,7 @@ static void test_precedence(void **state)
 	end_target(pid);
 }
 
-static void test_accessor(void **state)
+TEST(test_accessor)
 {
 	struct visit_report report;
 	uint64_t begin_ns;
@@ -125,10 +125,4 @@ static void test_accessor(void **state)
 	end_target(pid);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_precedence),
-					    cmocka_unit_test(test_accessor) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

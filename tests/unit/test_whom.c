@@ -9,7 +9,7 @@
 #include "cmd/record_settings.h"
 #include "temp_folder.h"
 
-static void test_pids(void **state)
+TEST(test_pids)
 {
 	static const char *const bad[] = { "",	 "x",	"0",	      "-1",
 					   "1,", ",1",	"1,,2",	      "1, 2",
@@ -77,7 +77,7 @@ static bool has(const struct whom_found *f, pid_t pid)
 	return false;
 }
 
-static void test_rules(void **state)
+TEST(test_rules)
 {
 	struct whom w = { 0 };
 	struct whom_found found = { 0 };
@@ -100,7 +100,7 @@ static void test_rules(void **state)
 	end(pid);
 }
 
-static void test_none(void **state)
+TEST(test_none)
 {
 	struct whom w = { 0 };
 	struct whom_found found = { 0 };
@@ -120,7 +120,7 @@ static void test_none(void **state)
 	whom_release(&w);
 }
 
-static void test_operands(void **state)
+TEST(test_operands)
 {
 	static const struct {
 		const char *operands[4];
@@ -196,7 +196,7 @@ static void test_operands(void **state)
 
 /* Names that the kernel cuts: of two programs that differ behind the cut, the one that is meant is found; of a link's name
  * only the beginning is known. */
-static void test_long_names(void **state)
+TEST_WITH(test_long_names, new_folder, remove_folder)
 {
 	static const char one[] = "heaptap-whom-long-one", other[] = "heaptap-whom-long-other",
 			  link[] = "heaptap-whom-linked-name";
@@ -243,15 +243,4 @@ static void test_long_names(void **state)
 		end(pid[i]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pids),
-		cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_none),
-		cmocka_unit_test(test_operands),
-		cmocka_unit_test_setup_teardown(test_long_names, new_folder, remove_folder),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()
