@@ -236,8 +236,10 @@ static inline int rig_run(const char *file)
 				continue;
 			snprintf(names[n], sizeof(names[n]), "%s: %s", attach_mode_name(modes[m]),
 				 unit_tests[i].name);
+			all[n] = unit_tests[i];
 			all[n].name = names[n];
-			all[n].test_func = has_mode ? unit_tests[i].test_func : rig_skip;
+			if (!has_mode)
+				all[n].test_func = rig_skip;
 			all[n].initial_state = (void *)(uintptr_t)modes[m];
 			n++;
 		}

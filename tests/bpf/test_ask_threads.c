@@ -150,9 +150,9 @@ TEST(test_ask)
 		skip();
 	}
 	assert_int_equal(flags, 0);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+	each_case(c, cases)
 		for (int thread_cnt = 0; thread_cnt <= THREAD_CNT; thread_cnt += THREAD_CNT) {
-			pid_t pid = begin(cases[i].be, thread_cnt);
+			pid_t pid = begin(c->be, thread_cnt);
 
 			print_message("# %s, %d threads\n", cases[i].name, thread_cnt);
 			flags = ~0U;

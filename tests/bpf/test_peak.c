@@ -127,9 +127,9 @@ static void step_rise_again(volatile uint64_t *out)
 static void step_free_all(volatile uint64_t *out)
 {
 	(void)out;
-	for (size_t i = 0; i < sizeof(held) / sizeof(*held); i++) {
-		do_free(held[i]);
-		held[i] = NULL;
+	each_case(c, held) {
+		do_free(*c);
+		*c = NULL;
 	}
 }
 

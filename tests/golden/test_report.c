@@ -117,13 +117,13 @@ static void check_print(const char *name, const char *expected, const struct rep
 
 TEST(prints_what_it_did)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		check_print(cases[i].profile, cases[i].expected, &cases[i].opts);
-	for (size_t i = 0; i < sizeof(matched) / sizeof(*matched); i++) {
-		struct report_options opts = matched[i].opts;
+	each_case(c, cases)
+		check_print(c->profile, c->expected, &c->opts);
+	each_case(c, matched) {
+		struct report_options opts = c->opts;
 
-		assert_int_equal(match_list_new(matched[i].match, &opts.match), 0);
-		check_print(matched[i].profile, matched[i].expected, &opts);
+		assert_int_equal(match_list_new(c->match, &opts.match), 0);
+		check_print(c->profile, c->expected, &opts);
 		match_list_free(opts.match);
 	}
 }

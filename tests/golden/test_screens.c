@@ -369,14 +369,14 @@ static struct report_options first_screen(size_t columns, bool is_new)
 
 TEST(first_screens_are_what_they_were)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		struct report_options o = first_screen(80, kinds[i].is_new);
+	each_case(c, kinds) {
+		struct report_options o = first_screen(80, c->is_new);
 		char path[256], *text;
 
-		kinds[i].fill();
+		c->fill();
 		text = print(&o);
 		check_size(text, 80, 24);
-		snprintf(path, sizeof(path), FOLDER "%s", kinds[i].expected);
+		snprintf(path, sizeof(path), FOLDER "%s", c->expected);
 		golden_compare(path, text);
 		free(text);
 		profile_free(p);

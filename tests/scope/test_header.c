@@ -202,15 +202,15 @@ TEST(names_have_limits)
 	static char name[70001];
 	uintptr_t node;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		for (size_t j = 0; j < cases[i].bytes; j++)
-			name[j] = cases[i].name[j % strlen(cases[i].name)];
-		name[cases[i].bytes] = '\0';
+	each_case(c, cases) {
+		for (size_t j = 0; j < c->bytes; j++)
+			name[j] = c->name[j % strlen(c->name)];
+		name[c->bytes] = '\0';
 		heaptap_push(name);
 		node = reader_node(desc, (uint32_t)record(0));
-		assert_int_equal(reader_u16(node + 24), cases[i].kept);
-		assert_memory_equal(reader_u64(node + 8), name, cases[i].kept);
-		assert_int_equal(reader_u16(node + 6), cases[i].kept < cases[i].bytes);
+		assert_int_equal(reader_u16(node + 24), c->kept);
+		assert_memory_equal(reader_u64(node + 8), name, c->kept);
+		assert_int_equal(reader_u16(node + 6), c->kept < c->bytes);
 		heaptap_pop();
 	}
 	heaptap_push_label("key", name);

@@ -89,22 +89,22 @@ TEST(test_prefixes)
 		{ { "g_malloc", "g_free", "g_realloc" }, "g_malloc", NULL, NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct alloc_prefix_finder pf = { .cnt = 0 };
 		const struct alloc_row *row;
 		struct alloc_lookup lk;
 		size_t prefix = 0;
 
 		alloc_lookup_init(&lk);
-		for (size_t k = 0; k < 5 && cases[i].names[k]; k++)
-			alloc_prefix_note(&pf, cases[i].names[k]);
+		for (size_t k = 0; k < 5 && c->names[k]; k++)
+			alloc_prefix_note(&pf, c->names[k]);
 		alloc_prefix_take(&pf, &lk);
-		row = alloc_lookup_find(&lk, cases[i].found, &prefix);
-		if (!row != !cases[i].row || (row && strcmp(row->name, cases[i].row) != 0))
-			fail_msg("%s is %s", cases[i].found, row ? row->name : "nothing");
+		row = alloc_lookup_find(&lk, c->found, &prefix);
+		if (!row != !c->row || (row && strcmp(row->name, c->row) != 0))
+			fail_msg("%s is %s", c->found, row ? row->name : "nothing");
 		if (row)
 			assert_string_equal(alloc_family_by_prefix(&lk, prefix)->name,
-					    cases[i].family);
+					    c->family);
 	}
 }
 
@@ -152,13 +152,12 @@ TEST(test_families)
 		{ "", NULL },
 		{ NULL, NULL },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct alloc_family *f = alloc_family_by_soname(cases[i].soname);
+	each_case(c, cases) {
+		const struct alloc_family *f = alloc_family_by_soname(c->soname);
 
-		if (!f != !cases[i].family || (f && strcmp(f->name, cases[i].family)))
-			fail_msg("%s is %s", cases[i].soname, f ? f->name : "nothing");
+		if (!f != !c->family || (f && strcmp(f->name, c->family)))
+			fail_msg("%s is %s", c->soname, f ? f->name : "nothing");
 	}
 	assert_true(alloc_is_loader("ld-linux-x86-64.so.2"));
 	assert_false(alloc_is_loader("libc.so.6"));

@@ -180,27 +180,27 @@ static const struct {
 
 TEST(test_libraries)
 {
-	size_t i, found = 0;
+	size_t found = 0;
 
-	for (i = 0; i < sizeof(libs) / sizeof(libs[0]); i++) {
+	each_case(c, libs) {
 		const struct alloc_site *site;
 		struct scanned s;
 
-		if (!scan(libs[i].path, &s))
+		if (!scan(c->path, &s))
 			continue;
 		found++;
 		if (s.err)
-			fail_msg("%s: %d", libs[i].path, s.err);
-		assert_string_equal(s.af->family, libs[i].family);
-		check_rules(&s, libs[i].path);
-		site = site_of(&s, libs[i].symbol);
-		if (!site != !libs[i].is_site)
-			fail_msg("%s %s: %s", libs[i].path, libs[i].symbol,
+			fail_msg("%s: %d", c->path, s.err);
+		assert_string_equal(s.af->family, c->family);
+		check_rules(&s, c->path);
+		site = site_of(&s, c->symbol);
+		if (!site != !c->is_site)
+			fail_msg("%s %s: %s", c->path, c->symbol,
 				 site ? "a site" : "no site");
 		if (site &&
-		    (site->placement.is_emulated != libs[i].is_emulated ||
-		     (libs[i].flags != ANY && HT_COOKIE_FLAGS(site->cookie) != libs[i].flags)))
-			fail_msg("%s %s: %s, flags %x", libs[i].path, libs[i].symbol,
+		    (site->placement.is_emulated != c->is_emulated ||
+		     (c->flags != ANY && HT_COOKIE_FLAGS(site->cookie) != c->flags)))
+			fail_msg("%s %s: %s, flags %x", c->path, c->symbol,
 				 site->placement.insn, HT_COOKIE_FLAGS(site->cookie));
 		drop(&s);
 	}
@@ -216,15 +216,14 @@ TEST(test_not_allocators)
 		LIB "libm.so.6",      LIB "libcrypto.so.3",
 		"/bin/true",	      LIB "libLLVM-14.so.1",
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	each_case(c, paths) {
 		struct scanned s;
 
-		if (!scan(paths[i], &s))
+		if (!scan(*c, &s))
 			continue;
 		if (s.err != -ENOENT)
-			fail_msg("%s: %d", paths[i], s.err);
+			fail_msg("%s: %d", *c, s.err);
 		drop(&s);
 	}
 }
@@ -236,7 +235,7 @@ TEST(test_libc_inner)
 					       "opendir", "setenv", "qsort",   "scandir" };
 	static const char *const paths[] = { "/lib/x86_64-linux-gnu/libc.so.6",
 					     "/lib/ld-musl-x86_64.so.1" };
-	size_t p, i, found = 0;
+	size_t p, found = 0;
 
 	for (p = 0; p < 2; p++) {
 		struct elf_symbol sym;
@@ -246,9 +245,9 @@ TEST(test_libc_inner)
 			continue;
 		found++;
 		assert_int_equal(s.err, 0);
-		for (i = 0; i < sizeof(outside) / sizeof(outside[0]); i++)
-			if (!find_symbol(s.syms, outside[i], &sym) && is_inner(&s, sym.vaddr))
-				fail_msg("%s: %s is inner", paths[p], outside[i]);
+		each_case(c, outside)
+			if (!find_symbol(s.syms, *c, &sym) && is_inner(&s, sym.vaddr))
+				fail_msg("%s: %s is inner", paths[p], *c);
 		drop(&s);
 	}
 	if (!found)
@@ -481,10 +480,10 @@ TEST(test_embedded)
 		assert_true(scan(path, &s));
 		assert_int_equal(s.err, 0);
 		check_rules(&s, path);
-		for (size_t k = 0; k < sizeof(callers) / sizeof(callers[0]); k++) {
-			assert_int_equal(find_symbol(s.syms, callers[k], &sym), 0);
+		each_case(c, callers) {
+			assert_int_equal(find_symbol(s.syms, *c, &sym), 0);
 			if (is_inner(&s, sym.vaddr))
-				fail_msg("case %zu: %s is inner", i, callers[k]);
+				fail_msg("case %zu: %s is inner", i, *c);
 		}
 		assert_int_equal(find_symbol(s.syms, "grow", &sym), 0);
 		assert_int_equal(is_inner(&s, sym.vaddr), embedded[i].is_grow_inner);
@@ -562,19 +561,19 @@ TEST(test_inlined)
 		{ "-DUSE_MALLOC=je_malloc -DUSE_FREE=je_free_default", ALLOC_UNSEEN_INLINED, 0 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(one, cases) {
 		char path[64], compiler[160], words[ALLOC_UNSEEN_WORDS];
 		struct alloc_unseen unseen;
 		struct scanned s;
 
-		snprintf(compiler, sizeof(compiler), "cc -fno-toplevel-reorder %s", cases[i].uses);
+		snprintf(compiler, sizeof(compiler), "cc -fno-toplevel-reorder %s", one->uses);
 		if (!build(compiler, "c", inlined_source, "", path))
 			skip();
 		assert_true(scan(path, &s));
 		assert_int_equal(s.err, 0);
-		assert_int_equal(s.af->sites.cnt, cases[i].site_cnt);
+		assert_int_equal(s.af->sites.cnt, one->site_cnt);
 		alloc_unseen_find(s.ef, s.af, &unseen);
-		assert_int_equal(unseen.kind, cases[i].kind);
+		assert_int_equal(unseen.kind, one->kind);
 		if (unseen.kind)
 			assert_string_equal(
 				alloc_unseen_words(&unseen, words),

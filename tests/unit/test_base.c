@@ -56,8 +56,8 @@ TEST(test_sorted)
 	VEC(struct row) v = { 0 };
 
 	assert_int_equal(vec_first_from(&v, at, 0), 0);
-	for (size_t n = 0; n < sizeof(sorted) / sizeof(*sorted); n++) {
-		assert_int_equal(vec_push(&v, (struct row){ 'x', sorted[n] }), 0);
+	each_case(c, sorted) {
+		assert_int_equal(vec_push(&v, (struct row){ 'x', *c }), 0);
 		for (uint64_t key = 0; key < 12; key++) {
 			uint64_t wanted = key < 11 ? key : UINT64_MAX;
 			size_t from = 0, behind = 0;
@@ -120,11 +120,11 @@ TEST(test_log_levels)
 	enum log_level before = log_get_level();
 	char text[512];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		log_set_level(cases[i].level);
-		assert_int_equal(log_get_level(), cases[i].level);
+	each_case(c, cases) {
+		log_set_level(c->level);
+		assert_int_equal(log_get_level(), c->level);
 		captured(say_all, text, sizeof(text));
-		assert_string_equal(text, cases[i].expected);
+		assert_string_equal(text, c->expected);
 	}
 	log_set_level(before);
 }
@@ -156,20 +156,20 @@ static const struct {
 
 TEST(test_names)
 {
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	each_case(c, names) {
 		char text[64] = "", zero[] = "a\0b", *json;
 		size_t bytes;
 		FILE *f = open_memstream(&json, &bytes);
 
 		assert_non_null(f);
-		strcpy(text, names[i].text);
+		strcpy(text, c->text);
 		make_printable(text);
-		assert_string_equal(text, names[i].printable);
+		assert_string_equal(text, c->printable);
 		assert_int_equal(make_printable_n(zero, 3), 3);
 		assert_string_equal(zero, "a?b");
-		json_text(&(struct json){ .out = f }, NULL, names[i].text);
+		json_text(&(struct json){ .out = f }, NULL, c->text);
 		fclose(f);
-		assert_string_equal(json, names[i].json);
+		assert_string_equal(json, c->json);
 		free(json);
 	}
 }
@@ -187,15 +187,15 @@ TEST(test_shell_words)
 		{ "a\nb", "'a\nb'" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		char *text;
 		size_t bytes;
 		FILE *f = open_memstream(&text, &bytes);
 
 		assert_non_null(f);
-		shell_word_put(cases[i].word, f);
+		shell_word_put(c->word, f);
 		fclose(f);
-		assert_string_equal(text, cases[i].text);
+		assert_string_equal(text, c->text);
 		free(text);
 	}
 }
@@ -214,15 +214,15 @@ TEST(test_markup)
 		  "a \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xc2\xa0\xe2\x80\xa7" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		char *markup;
 		size_t bytes;
 		FILE *f = open_memstream(&markup, &bytes);
 
 		assert_non_null(f);
-		markup_put(cases[i].text, strlen(cases[i].text), f);
+		markup_put(c->text, strlen(c->text), f);
 		fclose(f);
-		assert_string_equal(markup, cases[i].markup);
+		assert_string_equal(markup, c->markup);
 		free(markup);
 	}
 }

@@ -69,10 +69,10 @@ TEST(test_names)
 		      { 1ULL << 43, "69.9 min or more" } };
 	char buf[BIN_NAME_BUF];
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
-		assert_string_equal(bin_name(bin_of_size(sizes[i].bytes), buf), sizes[i].name);
-	for (size_t i = 0; i < sizeof(lives) / sizeof(*lives); i++)
-		assert_string_equal(bin_name(bin_of_life(lives[i].ns), buf), lives[i].name);
+	each_case(c, sizes)
+		assert_string_equal(bin_name(bin_of_size(c->bytes), buf), c->name);
+	each_case(c, lives)
+		assert_string_equal(bin_name(bin_of_life(c->ns), buf), c->name);
 }
 
 static struct bin_part part_of(uint32_t bin, uint64_t samples, double objects, double bytes)

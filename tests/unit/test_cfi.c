@@ -372,10 +372,8 @@ static void check_rows(const struct unwind_table *t, uint64_t pc, uint64_t bytes
 TEST(test_programs)
 {
 	const uint64_t pc = TEXT_VADDR + 0x1234, bytes = 0x100;
-	size_t i;
 
-	for (i = 0; i < sizeof(program_cases) / sizeof(program_cases[0]); i++) {
-		const struct program_case *pcase = &program_cases[i];
+	each_case(pcase, program_cases) {
 		struct cie_spec spec = { pcase->aug ? pcase->aug : "zR", 1,
 					 DW_EH_PE_pcrel | DW_EH_PE_sdata4, 1 };
 		struct unwind_table *t = NULL;
@@ -429,10 +427,8 @@ TEST(test_encodings)
 {
 	static const uint8_t insn[] = { ADVANCE(4), DW_CFA_def_cfa_offset, 16 };
 	const uint64_t pc = TEXT_VADDR + 0x1234, bytes = 0x100;
-	size_t i;
 
-	for (i = 0; i < sizeof(encoding_cases) / sizeof(encoding_cases[0]); i++) {
-		const struct encoding_case *c = &encoding_cases[i];
+	each_case(c, encoding_cases) {
 		struct expected_row rows[ROWS_CAP] = { RSP_ROW(0, 1),
 						       RSP_ROW(4 * c->spec.code_align, 2) };
 		struct unwind_table *t = NULL;

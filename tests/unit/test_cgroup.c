@@ -145,11 +145,11 @@ TEST(test_origin)
 	struct cgroup_place place;
 	char all[1024] = "", whole[64];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_int_equal(cgroup_absolute(origin, cases[i].path, whole, sizeof(whole)),
-				 cases[i].want ? 0 : -EINVAL);
-		if (cases[i].want)
-			assert_string_equal(whole, cases[i].want);
+	each_case(c, cases) {
+		assert_int_equal(cgroup_absolute(origin, c->path, whole, sizeof(whole)),
+				 c->want ? 0 : -EINVAL);
+		if (c->want)
+			assert_string_equal(whole, c->want);
 	}
 	assert_int_equal(cgroup_absolute("", "/a", whole, sizeof(whole)), 0);
 	assert_string_equal(whole, "/a");

@@ -24,8 +24,8 @@ TEST(test_mounts)
 	assert_int_equal(cgroup_mount_find(V2_LINE V1_LINE CPU_LINE, &m), 0);
 	assert_false(m.is_v2);
 	assert_string_equal(m.point, "/sys/fs/cgroup/memory");
-	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
-		assert_int_equal(cgroup_mount_find(none[i], &m), -ENOENT);
+	each_case(c, none)
+		assert_int_equal(cgroup_mount_find(*c, &m), -ENOENT);
 	assert_int_equal(cgroup_mount_find("1 2 3 / /a\\040b rw - cgroup2 cgroup2 rw\n", &m), 0);
 	assert_string_equal(m.point, "/a b");
 }
@@ -53,16 +53,16 @@ TEST(test_dirs)
 		{ "/", "", NULL, true },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct cgroup_mount m = { .point = "/m", .is_v2 = cases[i].is_v2 };
+	each_case(c, cases) {
+		struct cgroup_mount m = { .point = "/m", .is_v2 = c->is_v2 };
 		char dir[CGROUP_PATH_BYTES];
 		int err;
 
-		snprintf(m.root, sizeof(m.root), "%s", cases[i].root);
-		err = cgroup_memory_dir(&m, cases[i].text, dir);
-		if (err != (cases[i].want ? 0 : -ENOENT) ||
-		    (!err && strcmp(dir, cases[i].want) != 0))
-			fail_msg("'%s' below %s: %d", cases[i].text, cases[i].root, err);
+		snprintf(m.root, sizeof(m.root), "%s", c->root);
+		err = cgroup_memory_dir(&m, c->text, dir);
+		if (err != (c->want ? 0 : -ENOENT) ||
+		    (!err && strcmp(dir, c->want) != 0))
+			fail_msg("'%s' below %s: %d", c->text, c->root, err);
 	}
 }
 

@@ -65,11 +65,11 @@ TEST(finds_by_build_id_and_by_link)
 	};
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (!make_root(*state, cases[i].place, cases[i].strip))
+	each_case(c, cases) {
+		if (!make_root(*state, c->place, c->strip))
 			skip();
 		find(*state, "/app/p", path);
-		assert_string_equal(path, cases[i].is_found ? cases[i].place : "");
+		assert_string_equal(path, c->is_found ? c->place : "");
 	}
 }
 
@@ -90,13 +90,13 @@ TEST(wrong_files_do_not_count)
 	};
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < sizeof(spoil) / sizeof(spoil[0]); i++) {
+	each_case(c, spoil) {
 		if (!make_root(*state, BY_ID, "strip p"))
 			skip();
-		assert_true(shell("cd '%s' && %s", (char *)*state, spoil[i]));
+		assert_true(shell("cd '%s' && %s", (char *)*state, *c));
 		find(*state, "/app/p", path);
 		if (path[0])
-			fail_msg("'%s': found %s", spoil[i], path);
+			fail_msg("'%s': found %s", *c, path);
 	}
 }
 
@@ -175,10 +175,10 @@ TEST(finds_without_the_file)
 	if (!make_root(*state, BY_ID, "rm p"))
 		skip();
 	snprintf(root, sizeof(root), "%s/root", (char *)*state);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		int fd = debug_files_open_id(cases[i].id, root, path);
+	each_case(c, cases) {
+		int fd = debug_files_open_id(c->id, root, path);
 
-		assert_int_equal(fd >= 0, cases[i].is_found);
+		assert_int_equal(fd >= 0, c->is_found);
 		if (fd >= 0)
 			close(fd);
 	}

@@ -135,8 +135,8 @@ TEST(pieces_of_any_size_are_the_same)
 	assert_int_equal(debug_only_new(ef, &d), 0);
 	elf_file_close(ef);
 	whole = read_all(d, fd, 1 << 20);
-	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
-		uint8_t *again = read_all(d, fd, steps[i]);
+	each_case(c, steps) {
+		uint8_t *again = read_all(d, fd, *c);
 
 		assert_memory_equal(again, whole, debug_only_bytes(d));
 		free(again);

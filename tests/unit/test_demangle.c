@@ -48,17 +48,17 @@ TEST(demangles_what_is_mangled)
 		  "<alloc::raw_vec::RawVecInner>::current_memory" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *got = demangle(cases[i].mangled);
+	each_case(c, cases) {
+		char *got = demangle(c->mangled);
 
-		if (!cases[i].want) {
+		if (!c->want) {
 			if (got)
-				fail_msg("'%s' became '%s'", cases[i].mangled, got);
+				fail_msg("'%s' became '%s'", c->mangled, got);
 			continue;
 		}
-		if (!got || strcmp(got, cases[i].want) != 0)
-			fail_msg("'%s' became '%s', not '%s'", cases[i].mangled,
-				 got ? got : "(null)", cases[i].want);
+		if (!got || strcmp(got, c->want) != 0)
+			fail_msg("'%s' became '%s', not '%s'", c->mangled,
+				 got ? got : "(null)", c->want);
 		free(got);
 	}
 }

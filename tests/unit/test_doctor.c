@@ -395,22 +395,21 @@ TEST(test_findings)
 		  "OpenTelemetry's process context", "" },
 		{ "gravest first", two_things, DOCTOR_LIMIT, "frame pointers", "" },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct doctor_report *r = new_report();
 		const struct doctor_finding *f;
 
-		cases[i].change(r);
+		c->change(r);
 		assert_int_equal(doctor_find(r), 0);
 		f = r->findings.data;
-		if (r->verdict != cases[i].verdict)
-			fail_msg("%s: verdict %d", cases[i].name, r->verdict);
-		if (!cases[i].what && r->findings.cnt)
-			fail_msg("%s: found \"%s\"", cases[i].name, f->what);
-		if (cases[i].what &&
-		    (!f || !strstr(f->what, cases[i].what) || !strstr(f->advice, cases[i].advice)))
-			fail_msg("%s: found \"%s\" -> \"%s\"", cases[i].name, f ? f->what : "",
+		if (r->verdict != c->verdict)
+			fail_msg("%s: verdict %d", c->name, r->verdict);
+		if (!c->what && r->findings.cnt)
+			fail_msg("%s: found \"%s\"", c->name, f->what);
+		if (c->what &&
+		    (!f || !strstr(f->what, c->what) || !strstr(f->advice, c->advice)))
+			fail_msg("%s: found \"%s\" -> \"%s\"", c->name, f ? f->what : "",
 				 f ? f->advice : "");
 		free_report(r);
 	}
@@ -478,20 +477,19 @@ TEST(test_printed)
 		{ refused, "Cannot record this process: process 42 is a zombie\n",
 		  "{\"can_record\":\"no\"" },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct doctor_report *r = new_report();
 		char *text, *json;
 
-		cases[i].change(r);
+		c->change(r);
 		snprintf(r->info.comm, sizeof(r->info.comm), "a\"\\\x01\xff");
 		assert_int_equal(doctor_find(r), 0);
 		text = print(r, doctor_print_text);
 		json = print(r, doctor_print_json);
-		assert_int_equal(strncmp(text, cases[i].first_line, strlen(cases[i].first_line)),
+		assert_int_equal(strncmp(text, c->first_line, strlen(c->first_line)),
 				 0);
-		assert_int_equal(strncmp(json, cases[i].json, strlen(cases[i].json)), 0);
+		assert_int_equal(strncmp(json, c->json, strlen(c->json)), 0);
 		/* the name, as JSON and UTF-8 want it */
 		assert_non_null(strstr(json, "\"comm\":\"a\\\"\\\\\\u0001\xef\xbf\xbd\""));
 		free(text);
@@ -586,21 +584,20 @@ TEST(test_tags_printed)
 		{ many_counters, "paused, 262143 nodes, 4294967295 overflows, ",
 		  "\"overflows\":4294967295," },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct doctor_report *r = new_report();
 		char *text, *json, *line, *next;
 
-		cases[i].change(r);
+		c->change(r);
 		r->is_verbose = true;
 		assert_int_equal(doctor_find(r), 0);
 		text = print(r, doctor_print_text);
 		json = print(r, doctor_print_json);
-		if (!strstr(text, cases[i].text))
-			fail_msg("not in text: %s\n%s", cases[i].text, text);
-		if (!strstr(json, cases[i].json))
-			fail_msg("not in JSON: %s\n%s", cases[i].json, json);
+		if (!strstr(text, c->text))
+			fail_msg("not in text: %s\n%s", c->text, text);
+		if (!strstr(json, c->json))
+			fail_msg("not in JSON: %s\n%s", c->json, json);
 		line = strstr(text, "\nTags\n");
 		for (line = line ? line + 1 : "\n"; *line != '\n'; line = next + 1) {
 			next = strchr(line, '\n');
@@ -677,22 +674,22 @@ TEST(test_short_text)
 		{ no_process, "\n  a process  heaptap doctor -p PID", "heaptap record" },
 	};
 	static const int columns[] = { 0, 80, 100 };
-	size_t i, j;
+	size_t j;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		for (j = 0; j < 3; j++) {
 			struct doctor_report *r = new_report();
 			size_t most = columns[j] ? (size_t)columns[j] : 100;
 			char *text;
 
-			cases[i].change(r);
+			c->change(r);
 			r->columns = columns[j];
 			assert_int_equal(doctor_find(r), 0);
 			text = print(r, doctor_print_text);
-			if (most == 100 && !strstr(text, cases[i].text))
-				fail_msg("not in text: %s\n%s", cases[i].text, text);
-			if (strstr(text, cases[i].not ))
-				fail_msg("in text: %s\n%s", cases[i].not, text);
+			if (most == 100 && !strstr(text, c->text))
+				fail_msg("not in text: %s\n%s", c->text, text);
+			if (strstr(text, c->not ))
+				fail_msg("in text: %s\n%s", c->not, text);
 			for (char *at = text; *at; at += strcspn(at, "\n") + 1)
 				if (strcspn(at, "\n") > most)
 					fail_msg("wider than %zu columns:\n%s", most, at);
@@ -721,9 +718,9 @@ TEST(test_verbose_text)
 	jit(r);
 	assert_int_equal(doctor_find(r), 0);
 	text = print(r, doctor_print_text);
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		if (!strstr(text, wanted[i]))
-			fail_msg("not in text: %s\n%s", wanted[i], text);
+	each_case(c, wanted)
+		if (!strstr(text, *c))
+			fail_msg("not in text: %s\n%s", *c, text);
 	for (char *at = text; *at; at += strcspn(at, "\n") + 1)
 		if (strcspn(at, "\n") > 80)
 			fail_msg("wider than 80 columns:\n%s", at);
@@ -745,15 +742,14 @@ TEST(test_capabilities)
 		{ 1ULL << CAP_BPF | 1ULL << CAP_PERFMON | 1ULL << CAP_SYS_PTRACE, "" },
 		{ 1ULL << CAP_BPF, "CAP_PERFMON, CAP_SYS_PTRACE" },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct privileges p = { .capabilities = cases[i].caps };
+	each_case(c, cases) {
+		struct privileges p = { .capabilities = c->caps };
 		char missing[128];
 
 		assert_int_equal(privileges_suffice(&p, missing, sizeof(missing)),
-				 !cases[i].missing[0]);
-		assert_string_equal(missing, cases[i].missing);
+				 !c->missing[0]);
+		assert_string_equal(missing, c->missing);
 	}
 }
 

@@ -124,19 +124,19 @@ TEST(places_are_found_whatever_built_them)
 	const char *dir = *state;
 	size_t done = 0;
 
-	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+	each_case(one, builds) {
 		int fd;
 
-		if (!have(builds[i].tool) ||
-		    !shell("cd '%s' && rm -f p && %s -o p p.c", dir, builds[i].compile) ||
-		    (builds[i].after && !shell("cd '%s' && %s p", dir, builds[i].after))) {
-			print_message("# not here: %s\n", builds[i].compile);
+		if (!have(one->tool) ||
+		    !shell("cd '%s' && rm -f p && %s -o p p.c", dir, one->compile) ||
+		    (one->after && !shell("cd '%s' && %s p", dir, one->after))) {
+			print_message("# not here: %s\n", one->compile);
 			continue;
 		}
 		fd = open_in(dir, "p");
 		assert_true(fd >= 0);
-		print_message("# %s %s\n", builds[i].compile,
-			      builds[i].after ? builds[i].after : "");
+		print_message("# %s %s\n", one->compile,
+			      one->after ? one->after : "");
 		check_marks(fd, fd, -1, 64 << 20);
 		/* with a handle that is opened again after every unit */
 		check_marks(fd, fd, -1, 1);

@@ -209,17 +209,17 @@ TEST(test_real_files)
 		"/usr/bin/node",
 	};
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	each_case(c, paths) {
 		struct file_content content = { 0 };
 		struct elf_file *ef = NULL;
 		struct elf_budget cost;
 
-		if (strstr(paths[i], "LLVM-15") && !is_whole()) /* as LLVM-14 */
+		if (strstr(*c, "LLVM-15") && !is_whole()) /* as LLVM-14 */
 			continue;
-		if (elf_file_open(paths[i], &ef))
+		if (elf_file_open(*c, &ef))
 			continue;
 		cost = read_file(ef, &content);
-		print_message("%s: %.1f %% of its steps, %.1f %% of its bytes\n", paths[i],
+		print_message("%s: %.1f %% of its steps, %.1f %% of its bytes\n", *c,
 			      100.0 * (double)cost.steps / (double)cost.steps_cap,
 			      100.0 * (double)cost.bytes / (double)cost.bytes_cap);
 		assert_false(content.is_partly_read);

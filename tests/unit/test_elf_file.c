@@ -112,20 +112,20 @@ TEST(test_damaged_headers)
 		{ "section names nowhere", offsetof(Elf64_Ehdr, e_shstrndx), 0x7000, 2, 0 },
 		{ "section header too small", offsetof(Elf64_Ehdr, e_shentsize), 8, 2, 0 },
 	};
-	size_t i, b;
+	size_t b;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct made_elf m = plain();
 		struct elf_section sec;
 		struct elf_file *ef = NULL;
 		int err;
 
-		for (b = 0; b < cases[i].bytes; b++)
-			set_byte(&m, cases[i].off + b, (uint8_t)(cases[i].value >> 8 * b));
+		for (b = 0; b < c->bytes; b++)
+			set_byte(&m, c->off + b, (uint8_t)(c->value >> 8 * b));
 		err = elf_file_open_mem(m.data, m.bytes, &ef);
-		if (err != cases[i].want)
-			fail_msg("%s: %d", cases[i].what, err);
-		if (!err && strncmp(cases[i].what, "section", 7) == 0)
+		if (err != c->want)
+			fail_msg("%s: %d", c->what, err);
+		if (!err && strncmp(c->what, "section", 7) == 0)
 			assert_int_equal(elf_file_section(ef, ".text", &sec), -ENOENT);
 		elf_file_close(ef);
 		free(m.data);
@@ -199,23 +199,22 @@ TEST(test_build_id_notes)
 		{ 0, 4, "deadbeef01" }, { 0, 5, "" }, { 0, 0xff, "" }, { 4, 0xff, "" },
 		{ 4, 0, "" },		{ 8, 1, "" }, { 12, 'X', "" }, { 4, 4, "deadbeef" },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct made_elf m = plain();
 		char hex[2 * BUILD_ID_BYTES_CAP + 1];
 		struct elf_file *ef;
 
-		m.data[m.shdrs[2].sh_offset + cases[i].off] = cases[i].value;
+		m.data[m.shdrs[2].sh_offset + c->off] = c->value;
 		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
 		elf_file_build_id_hex(ef, hex);
-		assert_string_equal(hex, cases[i].want);
+		assert_string_equal(hex, c->want);
 		elf_file_close(ef);
 		/* The same from the segment alone. */
 		m.ehdr->e_shoff = 0;
 		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
 		elf_file_build_id_hex(ef, hex);
-		assert_string_equal(hex, cases[i].want);
+		assert_string_equal(hex, c->want);
 		elf_file_close(ef);
 		free(m.data);
 	}

@@ -377,14 +377,14 @@ TEST(test_plt)
 					     "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6",
 					     "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2" };
 	int found = 0, files = 0;
-	size_t i, k, cnt, bytes;
+	size_t k, cnt, bytes;
 
-	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	each_case(c, paths) {
 		const struct elf_symbol *all;
 		struct elf_symbols *s;
 		struct elf_file *ef;
 
-		if (elf_file_open(paths[i], &ef))
+		if (elf_file_open(*c, &ef))
 			continue;
 		files++;
 		assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);

@@ -126,12 +126,12 @@ TEST(test_whole_numbers)
 	assert_int_equal(ht_variance_base_log2(2), 1);
 	assert_int_equal(ht_variance_base_log2(65536), 16);
 	assert_int_equal(ht_variance_base_log2(65537), 17);
-	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
-		check_variance(rates[i], rates[i], 1);
-		check_variance(rates[i], rates[i], 12);
+	each_case(c, rates) {
+		check_variance(*c, *c, 1);
+		check_variance(*c, *c, 12);
 		for (uint64_t coarse = 2; coarse <= 1 << HT_VARIANCE_RANGE_LOG2; coarse *= 2)
-			if (rates[i] * coarse <= 1ULL << 46)
-				check_variance(rates[i], rates[i] * coarse, 1);
+			if (*c * coarse <= 1ULL << 46)
+				check_variance(*c, *c * coarse, 1);
 	}
 }
 
@@ -171,10 +171,10 @@ TEST(test_foreign_weights_fit)
 	static const uint32_t thresholds[] = { 1, 4096, 1u << 31, HT_KEEP_ALWAYS - 1 };
 
 	for (uint32_t base_log2 = 0; base_log2 <= 40; base_log2++)
-		for (size_t t = 0; t < sizeof(thresholds) / sizeof(*thresholds); t++)
+		each_case(c, thresholds)
 			for (uint32_t bits = 1; bits <= 64; bits++) {
 				uint64_t w = UINT64_MAX >> (64 - bits);
-				struct ht_variance v = ht_variance_of(w, thresholds[t], base_log2);
+				struct ht_variance v = ht_variance_of(w, *c, base_log2);
 
 				assert_true(v.fine < 1ULL << 32 && v.coarse < 1ULL << 41);
 				assert_true(v.fine || v.coarse);
@@ -237,18 +237,18 @@ TEST(test_poisson_limits)
 	struct estimate e;
 	double low, high;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		e = (struct estimate){ 0 };
-		for (int k = 0; k < cases[i].k; k++)
+		for (int k = 0; k < c->k; k++)
 			estimate_add(&e, 1, 1e-7);
 		estimate_interval(&e, &low, &high);
 		low /= 1e7;
 		high /= 1e7;
-		near(1 - poisson_mid_p(cases[i].k, low), 0.025, 1e-3);
-		near(poisson_mid_p(cases[i].k, high), 0.025, 1e-3);
-		assert_true(cases[i].exact_low < low && low < cases[i].exact_low + 0.7);
-		assert_true(cases[i].exact_high - 0.8 < high && high < cases[i].exact_high);
-		assert_int_equal(estimate_is_weak(&e), cases[i].k < 4);
+		near(1 - poisson_mid_p(c->k, low), 0.025, 1e-3);
+		near(poisson_mid_p(c->k, high), 0.025, 1e-3);
+		assert_true(c->exact_low < low && low < c->exact_low + 0.7);
+		assert_true(c->exact_high - 0.8 < high && high < c->exact_high);
+		assert_int_equal(estimate_is_weak(&e), c->k < 4);
 	}
 	/* one sample: nothing is certain but the block itself */
 	e = (struct estimate){ 0 };

@@ -221,13 +221,13 @@ TEST(test_lies)
 		{ MADE_PARAMETERS + 96, MADE_HEAP + 0x800 }, /* another start of the break */
 	};
 
-	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+	each_case(c, lies) {
 		uint64_t start_ns = now_ns();
 		struct made_heap h;
 		struct glibc g;
 
 		made_heap_whole(&h);
-		*made_word(&h, lies[i].addr) = lies[i].value;
+		*made_word(&h, c->addr) = c->value;
 		assert_int_equal(made_walk(&h, &g), 0);
 		assert_true(now_ns() - start_ns < LIMIT_NS);
 		if (g.arenas.cnt && g.arenas.data->is_proved)
@@ -363,10 +363,10 @@ TEST(test_false_arena)
 	assert_int_equal(made_walk(&h, &g), 0);
 	before = h.look_cnt;
 	glibc_release(&g);
-	for (size_t i = 0; i < sizeof(nexts) / sizeof(*nexts); i++) {
+	each_case(c, nexts) {
 		for (uint64_t at = MADE_DATA + 112; at < MADE_DATA + 112 + 127 * 16; at += 16)
 			*made_word(&h, at) = *made_word(&h, at + 8) = at - 16;
-		*made_word(&h, MADE_DATA + 2160) = nexts[i];
+		*made_word(&h, MADE_DATA + 2160) = *c;
 		h.look_cnt = 0;
 		assert_int_equal(made_walk(&h, &g), 0);
 		assert_true(g.main_arena == MADE_ARENA);
@@ -404,21 +404,21 @@ TEST(test_versions)
 {
 	static const struct made_version *const versions[] = { &made_2_31, &made_2_36, &made_2_43 };
 
-	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
-		uint64_t fast_cnt = versions[i]->has_fast ? 50 : 0;
+	each_case(c, versions) {
+		uint64_t fast_cnt = (*c)->has_fast ? 50 : 0;
 		const struct glibc_arena *a;
 		struct made_heap h;
 		struct glibc g;
 
-		made_heap_whole_as(&h, versions[i]);
+		made_heap_whole_as(&h, *c);
 		assert_int_equal(made_walk(&h, &g), 0);
 		if (g.main_arena != made_arena(&h) || g.parameters.addr != MADE_PARAMETERS)
-			fail_msg("%s: %s", versions[i]->name, g.why);
+			fail_msg("%s: %s", (*c)->name, g.why);
 		a = g.arenas.data;
 		if (!a->is_proved || a->sum.cnt[HEAP_LIVE] != 201 || a->sum.cnt[HEAP_CACHED] != 5 ||
 		    a->cached_cnt != 5 || a->walked_fast_cnt != fast_cnt || a->bin_cnt != 101 ||
 		    a->sum.cnt[HEAP_FREE] != 101 + fast_cnt || a->sum.bytes[HEAP_UNKNOWN])
-			fail_msg("%s: %s, %llu live, %llu cached", versions[i]->name, a->why,
+			fail_msg("%s: %s, %llu live, %llu cached", (*c)->name, a->why,
 				 (unsigned long long)a->sum.cnt[HEAP_LIVE],
 				 (unsigned long long)a->sum.cnt[HEAP_CACHED]);
 		glibc_release(&g);
@@ -458,15 +458,15 @@ TEST(test_unread)
 		{ MADE_ARENA + 2184, 1ULL << 60, "its main arena at 0x7f0000000c60" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct made_heap h;
 		struct glibc g;
 
 		made_heap_whole(&h);
-		*made_word(&h, cases[i].addr) = cases[i].value;
+		*made_word(&h, c->addr) = c->value;
 		assert_int_equal(made_walk(&h, &g), 0);
 		assert_true(!g.main_arena && g.is_unread);
-		assert_non_null(strstr(g.why, cases[i].why));
+		assert_non_null(strstr(g.why, c->why));
 		glibc_release(&g);
 		/* before the first call of malloc there is none */
 		h.map_list[0].rss_bytes = 0;

@@ -232,12 +232,12 @@ TEST(test_lies)
 		{ ROOT + 8 * INDEX + 8, HEAP + HEAP_BYTES - 64 }, /* a leaf that is not all there */
 	};
 
-	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+	each_case(c, lies) {
 		struct made h;
 		struct jemalloc je;
 
 		make(&h, false);
-		*word(&h, lies[i].addr) = lies[i].value;
+		*word(&h, c->addr) = c->value;
 		h.memory.deadline_ns = now_ns() + 2 * NS_PER_S;
 		read_tree(&h, &je);
 		if (je.sum.live_cnt)

@@ -102,8 +102,8 @@ TEST(test_go)
 	struct made h;
 	struct runtimes rt;
 
-	for (size_t i = 0; i < sizeof(state_offs) / sizeof(*state_offs); i++) {
-		make_go(&h, state_offs[i]);
+	each_case(c, state_offs) {
+		make_go(&h, *c);
 		rt = found(&h);
 		assert_int_equal(rt.go.arena_cnt, 1);
 		assert_int_equal(rt.go.span_bytes, (20 + 2 + 256) * 8192);

@@ -235,11 +235,11 @@ TEST(test_lies)
 		{ MADE_CLASS_ROOT_NAME, 0x3432303165646f4e },
 	};
 
-	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+	each_case(c, lies) {
 		struct made *h = make(true);
 
 		memset((char *)h->words + DATA_BYTES - 8, 'x', 8);
-		h->words[lies[i].off / 8] = lies[i].value;
+		h->words[c->off / 8] = c->value;
 		assert_int_equal(types_find(h->types, VTABLE), 0);
 		assert_true(h->read_cnt < 100);
 		drop(h);

@@ -302,8 +302,8 @@ TEST(test_coverage)
 	};
 	struct tally all = { 0 };
 
-	for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++) {
-		struct tally t = run(&loads[i], runs_of(500), 30);
+	each_case(c, loads) {
+		struct tally t = run(c, runs_of(500), 30);
 
 		all.shown += t.shown;
 		all.covered += t.covered;
@@ -360,8 +360,8 @@ TEST(test_steady)
 	};
 	int named = 0, shown = 0;
 
-	for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++) {
-		struct tally t = run(&loads[i], runs_of(300), 30);
+	each_case(c, loads) {
+		struct tally t = run(c, runs_of(300), 30);
 
 		assert_true(t.grows <= 0.05 * t.shown);
 		assert_true(t.named <= 0.02 * t.shown);
@@ -389,8 +389,8 @@ TEST(test_grows)
 		  .churn_s = 0.1 },
 	};
 
-	for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++) {
-		struct tally t = run(&loads[i], runs_of(300), 30);
+	each_case(c, loads) {
+		struct tally t = run(c, runs_of(300), 30);
 
 		assert_true(t.grows >= 0.9 * t.shown);
 		assert_true(t.named >= 0.85 * t.shown);
@@ -467,10 +467,10 @@ TEST(test_limit)
 
 	for (size_t i = 0; i < sizeof(beyond) / sizeof(*beyond); i++)
 		assert_true(run_limit(&beyond[i], 200).beyond >= least[i]);
-	for (size_t i = 0; i < sizeof(within) / sizeof(*within); i++)
-		assert_true(run_limit(&within[i], 150).within >= 100);
-	for (size_t i = 0; i < sizeof(neither) / sizeof(*neither); i++)
-		assert_true(run_limit(&neither[i], 200).wrong <= 6);
+	each_case(c, within)
+		assert_true(run_limit(c, 150).within >= 100);
+	each_case(c, neither)
+		assert_true(run_limit(c, 200).wrong <= 6);
 }
 
 RUN_TESTS()

@@ -26,8 +26,8 @@ TEST(test_names)
 		{ "", false },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		assert_int_equal(runtime_is_cpython_file(cases[i].path), cases[i].is);
+	each_case(c, cases)
+		assert_int_equal(runtime_is_cpython_file(c->path), c->is);
 }
 
 /* Runtimes by their files; the switch in the environment shows all, another value does not. */
@@ -60,18 +60,18 @@ TEST(test_runtimes)
 	};
 	struct runtime_words words;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_int_equal(runtime_of_file(cases[i].path), cases[i].kind);
-		runtime_words_heap(cases[i].kind, "PYTHONMALLOC=pymalloc", 22, &words);
-		assert_int_equal(!words.what, !cases[i].what);
+	each_case(c, cases) {
+		assert_int_equal(runtime_of_file(c->path), c->kind);
+		runtime_words_heap(c->kind, "PYTHONMALLOC=pymalloc", 22, &words);
+		assert_int_equal(!words.what, !c->what);
 		if (!words.what)
 			continue;
-		assert_non_null(strstr(words.what, cases[i].what));
+		assert_non_null(strstr(words.what, c->what));
 		assert_non_null(words.advice);
-		if (cases[i].told)
-			runtime_words_heap(cases[i].kind, cases[i].told, strlen(cases[i].told) + 1,
+		if (c->told)
+			runtime_words_heap(c->kind, c->told, strlen(c->told) + 1,
 					   &words);
-		assert_int_equal(!words.what, cases[i].told != NULL);
+		assert_int_equal(!words.what, c->told != NULL);
 	}
 }
 

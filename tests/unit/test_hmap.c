@@ -159,8 +159,8 @@ TEST(test_siphash)
 
 	for (uint8_t i = 0; i < 64; i++)
 		bytes[i] = i;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		assert_true(siphash13(key, bytes, cases[i].n) == cases[i].hash);
+	each_case(c, cases)
+		assert_true(siphash13(key, bytes, c->n) == c->hash);
 	assert_true(keyed_hash(bytes, 8) == keyed_hash(bytes, 8));
 	assert_true(keyed_hash(bytes, 8) != siphash13((uint64_t[2]){ 0, 0 }, bytes, 8));
 }

@@ -366,15 +366,15 @@ TEST(token_as_password)
 	memcpy(large, "Basic ", 6);
 	memset(large + 6, 'A', sizeof(large) - 7);
 	open_server(&f, TOKEN);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		int status;
 
 		snprintf(request, sizeof(request),
 			 "GET /a HTTP/1.1\r\nHost: any.example\r\nAuthorization: %s\r\n" END,
-			 cases[i].header);
+			 c->header);
 		status = ask(&f, request, answer, sizeof(answer));
-		if (status != cases[i].status)
-			fail_msg("%s: %d", cases[i].of, status);
+		if (status != c->status)
+			fail_msg("%s: %d", c->of, status);
 	}
 	http_close(f.server);
 }
@@ -423,7 +423,7 @@ TEST(requests_at_the_end)
 	struct fixture f;
 	char answer[4096];
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+	each_case(c, paths) {
 		int fd;
 
 		open_server(&f, NULL);
@@ -432,7 +432,7 @@ TEST(requests_at_the_end)
 		for (int n = 0; n < 5; n++)
 			turn(&f);
 		snprintf(answer, sizeof(answer), "%s HTTP/1.1\r\nHost: 127.0.0.1\r\n" END,
-			 paths[i]);
+			 *c);
 		assert_true(send(fd, answer, strlen(answer), 0) > 0);
 		http_close(f.server);
 		assert_int_equal(f.asked_cnt, 0);

@@ -83,14 +83,14 @@ TEST(adds_up_to_what_others_print)
 		{ "gperf-growth.heap", "objects", NULL, 18, 0 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		size_t bytes;
-		char *text = read_file(cases[i].file, &bytes);
+		char *text = read_file(c->file, &bytes);
 		struct profile *p = import(text, bytes);
-		int64_t got = sum(p, cases[i].type, cases[i].thread);
+		int64_t got = sum(p, c->type, c->thread);
 
-		if (llabs(got - cases[i].expected) > cases[i].slack)
-			fail_msg("%s %s: %lld", cases[i].file, cases[i].type, (long long)got);
+		if (llabs(got - c->expected) > c->slack)
+			fail_msg("%s %s: %lld", c->file, c->type, (long long)got);
 		profile_free(p);
 		free(text);
 	}
@@ -110,13 +110,13 @@ TEST(has_no_type_that_was_not_counted)
 	};
 	struct profile *p;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		size_t bytes;
-		char *text = read_file(cases[i].file, &bytes);
+		char *text = read_file(c->file, &bytes);
 
 		p = import(text, bytes);
-		assert_int_equal(p->types.cnt, cases[i].type_cnt);
-		assert_int_equal(p->period, cases[i].period);
+		assert_int_equal(p->types.cnt, c->type_cnt);
+		assert_int_equal(p->period, c->period);
 		assert_true(p->default_type_str == p->types.data[p->types.cnt - 1].type_str);
 		profile_free(p);
 		free(text);
@@ -281,15 +281,15 @@ TEST(names_the_line_that_is_wrong)
 		{ "--- symbol\n---\n--- heap\nhello\n", 4, "neither" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct err why;
 		struct profile *p = NULL;
 
-		assert_int_equal(pprof_read_mem(cases[i].text, strlen(cases[i].text), &p, &why),
+		assert_int_equal(pprof_read_mem(c->text, strlen(c->text), &p, &why),
 				 -EBADMSG);
 		assert_null(p);
-		if (why.line != cases[i].line || !strstr(why.text, cases[i].why))
-			fail_msg("'%s': line %llu: %s", cases[i].text, (unsigned long long)why.line,
+		if (why.line != c->line || !strstr(why.text, c->why))
+			fail_msg("'%s': line %llu: %s", c->text, (unsigned long long)why.line,
 				 why.text);
 	}
 }
@@ -299,9 +299,9 @@ TEST(cut_anywhere)
 {
 	static const char *const files[] = { "jemalloc.heap", "gperf.heap", "jeprof-raw.heap" };
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+	each_case(c, files) {
 		size_t bytes, read = 0;
-		char *text = read_file(files[i], &bytes);
+		char *text = read_file(*c, &bytes);
 		const char *maps = strstr(text, "MAPPED_LIBRARIES:");
 
 		for (size_t cut = 13; cut < bytes; cut++) {
@@ -313,7 +313,7 @@ TEST(cut_anywhere)
 			memcpy(exact, text, cut);
 			err = pprof_read_mem(exact, cut, &p, &why);
 			if (!err && (text + cut <= maps || text[cut - 1] != '\n'))
-				fail_msg("%s is read when cut at %zu", files[i], cut);
+				fail_msg("%s is read when cut at %zu", *c, cut);
 			assert_true(!err || (why.line && why.text[0]));
 			read += !err;
 			profile_free(p);

@@ -179,14 +179,14 @@ TEST(test_names)
 		{ "JS:", "(anonymous)", "", 0 },
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		char *name = strdup(names[i].name);
+	each_case(c, names) {
+		char *name = strdup(c->name);
 		struct jit_name parts;
 
 		jit_name_split(name, &parts);
-		assert_string_equal(parts.function, names[i].function);
-		assert_string_equal(parts.file, names[i].file);
-		assert_int_equal(parts.line, names[i].line);
+		assert_string_equal(parts.function, c->function);
+		assert_string_equal(parts.file, c->file);
+		assert_int_equal(parts.line, c->line);
 		free(name);
 	}
 }

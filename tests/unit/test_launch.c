@@ -79,10 +79,9 @@ static int remove_dir(void **state)
 {
 	static const char *const names[] = { "out", "script",	"plain",  "garbage", "badinterp",
 					     "env", "noloader", "prog32", "nested",  "loop" };
-	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		unlink(in_dir(names[i]));
+	each_case(c, names)
+		unlink(in_dir(*c));
 	rmdir(in_dir("sub"));
 	return rmdir(dir);
 }
@@ -268,7 +267,6 @@ TEST(test_cannot_start)
 		{ "empty", "", false, -ENOENT, "cannot start ''" },
 	};
 	char line[256];
-	size_t i;
 
 	write_file(in_dir("plain"), "x", 0644);
 	write_file(in_dir("garbage"),
@@ -283,8 +281,8 @@ TEST(test_cannot_start)
 	snprintf(line, sizeof(line), "#!%s\n", in_dir("loop"));
 	write_file(in_dir("loop"), line, 0755);
 	assert_int_equal(mkdir(in_dir("sub"), 0755), 0);
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const char *cmd = cases[i].cmd ? cases[i].cmd : in_dir(cases[i].name);
+	each_case(c, cases) {
+		const char *cmd = c->cmd ? c->cmd : in_dir(c->name);
 		char *const argv[] = { (char *)cmd, NULL };
 		struct launch *l = NULL;
 		struct err why;
@@ -292,16 +290,16 @@ TEST(test_cannot_start)
 		int err;
 
 		err = launch_prepare(argv, &l);
-		if (cases[i].fails_at_go) {
+		if (c->fails_at_go) {
 			assert_int_equal(err, 0);
 			err = launch_go(l);
 		}
 		launch_free(l);
-		if (err != cases[i].err)
-			fail_msg("%s: %d, not %d", cases[i].name, err, cases[i].err);
+		if (err != c->err)
+			fail_msg("%s: %d, not %d", c->name, err, c->err);
 		says = find_program_explain(cmd, err, &why);
-		if (!strstr(says, cases[i].says))
-			fail_msg("%s: says \"%s\"", cases[i].name, says);
+		if (!strstr(says, c->says))
+			fail_msg("%s: says \"%s\"", c->name, says);
 	}
 }
 
@@ -343,16 +341,15 @@ TEST(test_parse_list)
 		{ "empty", "", "" },
 		{ "noise", "\n\n => \n (0x\n=>\n/x\n", "" },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct paths paths = { "", 0 };
 
-		int cnt = launch_parse_list(cases[i].text, add_path, &paths);
+		int cnt = launch_parse_list(c->text, add_path, &paths);
 
 		assert_int_equal(cnt, paths.cnt);
-		if (strcmp(paths.text, cases[i].paths))
-			fail_msg("%s: got \"%s\"", cases[i].name, paths.text);
+		if (strcmp(paths.text, c->paths))
+			fail_msg("%s: got \"%s\"", c->name, paths.text);
 	}
 }
 
@@ -408,16 +405,15 @@ TEST(test_libraries_of_env)
 	const char *env = in_dir("env");
 	char *const argv[] = { (char *)env, NULL };
 	char text[128];
-	size_t i;
 
-	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+	each_case(c, lines) {
 		struct paths paths = { "", 0 };
 
-		snprintf(text, sizeof(text), "#!/usr/bin/env %s\n", lines[i]);
+		snprintf(text, sizeof(text), "#!/usr/bin/env %s\n", *c);
 		write_file(env, text, 0755);
 		assert_true(launch_libraries(argv, add_path, &paths) > 0);
 		if (!strstr(paths.text, "/env\n") || !strstr(paths.text, "/sh\n"))
-			fail_msg("%s: \"%s\"", lines[i], paths.text);
+			fail_msg("%s: \"%s\"", *c, paths.text);
 	}
 }
 
@@ -471,20 +467,19 @@ TEST(test_script_line)
 		{ "", NULL, NULL },
 		{ "#", NULL, NULL },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct script_line line;
 		int err;
 
-		write_file(in_dir("script"), cases[i].text, 0755);
+		write_file(in_dir("script"), c->text, 0755);
 		err = script_line_read(in_dir("script"), &line);
-		assert_int_equal(err, cases[i].interp ? 0 : -ENOEXEC);
-		if (!cases[i].interp)
+		assert_int_equal(err, c->interp ? 0 : -ENOEXEC);
+		if (!c->interp)
 			continue;
-		assert_string_equal(line.interp, cases[i].interp);
+		assert_string_equal(line.interp, c->interp);
 		assert_string_equal(line.arg ? line.arg : "(none)",
-				    cases[i].arg ? cases[i].arg : "(none)");
+				    c->arg ? c->arg : "(none)");
 	}
 }
 

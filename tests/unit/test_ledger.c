@@ -93,22 +93,22 @@ TEST(test_realloc_rules)
 		{ 0.25, 0.5, 0x20, 0, 600, 400, 0 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct ledger *l = fresh();
 		struct ledger_block block;
 		bool held;
 
-		ledger_alloc(l, 0x10, 100, 1, cases[i].old_p);
+		ledger_alloc(l, 0x10, 100, 1, c->old_p);
 		ledger_realloc_enter(l, 0x10, &held, &block);
-		assert_int_equal(held, cases[i].old_p > 0);
+		assert_int_equal(held, c->old_p > 0);
 		assert_null(ledger_find(l, 0x10));
-		assert_int_equal(ledger_realloc_leave(l, held, &block, cases[i].new_addr, 300, 2,
-						      cases[i].new_p),
+		assert_int_equal(ledger_realloc_leave(l, held, &block, c->new_addr, 300, 2,
+						      c->new_p),
 				 0);
-		assert_true(ledger_site(l, 1).inuse.bytes == cases[i].old_inuse);
-		assert_true(ledger_site(l, 2).inuse.bytes == cases[i].new_inuse);
-		assert_true(ledger_total(l).freed.bytes == cases[i].freed);
-		assert_int_equal(ledger_counts(l).failed_calls, cases[i].failed);
+		assert_true(ledger_site(l, 1).inuse.bytes == c->old_inuse);
+		assert_true(ledger_site(l, 2).inuse.bytes == c->new_inuse);
+		assert_true(ledger_total(l).freed.bytes == c->freed);
+		assert_int_equal(ledger_counts(l).failed_calls, c->failed);
 		assert_int_equal(ledger_counts(l).missed_frees, 0);
 		ledger_free(l);
 	}

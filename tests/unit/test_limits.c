@@ -123,24 +123,24 @@ TEST(test_growth)
 		{ "near to the limit", 0, MOMENTS, MOMENTS, 5, 0, LIMIT_UNKNOWN, "", "site" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct history_life table = life_of(0, MOMENTS - 1, 50);
 		struct limit_options o = options(LIMIT_GROWTH, 5 * RATE);
 		struct profile *p = new_profile();
 		const struct limit_result *res;
 		struct limits l;
 
-		o.warm_up_ns = (uint64_t)(cases[i].warm_up_s * 1e9);
+		o.warm_up_ns = (uint64_t)(c->warm_up_s * 1e9);
 		add_site(p, "table", &table, 1);
-		add_growing(p, "site", cases[i].from, cases[i].to, cases[i].samples,
-			    cases[i].lives_s);
+		add_growing(p, "site", c->from, c->to, c->samples,
+			    c->lives_s);
 		res = judge(p, NULL, o, &l);
-		if (res->verdict != cases[i].verdict || !strstr(res->why, cases[i].why))
-			fail_msg("%s: verdict %d, %.0f (%.0f to %.0f): '%s'", cases[i].name,
+		if (res->verdict != c->verdict || !strstr(res->why, c->why))
+			fail_msg("%s: verdict %d, %.0f (%.0f to %.0f): '%s'", c->name,
 				 res->verdict, res->value, res->low, res->high, res->why);
-		assert_int_equal(res->rows.cnt, cases[i].row != NULL);
-		if (cases[i].row)
-			assert_string_equal(res->rows.data[0].name, cases[i].row);
+		assert_int_equal(res->rows.cnt, c->row != NULL);
+		if (c->row)
+			assert_string_equal(res->rows.data[0].name, c->row);
 		limits_release(&l);
 		profile_free(p);
 	}
@@ -220,9 +220,9 @@ TEST(test_unknown)
 	struct profile *p = new_profile();
 
 	p->recording.inuse = RECORDING_INUSE_UNKNOWN;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+	each_case(c, kinds) {
 		struct limits l;
-		const struct limit_result *res = judge(p, NULL, options(kinds[i], 1e9), &l);
+		const struct limit_result *res = judge(p, NULL, options(*c, 1e9), &l);
 
 		assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 		assert_true(isnan(res->value) && isnan(res->high));
@@ -401,20 +401,20 @@ TEST(test_unexplained_growth)
 		{ 0, 110, 0, 0, LIMIT_KEPT, "pass" }, /* what it was is not known */
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct profile *p = new_profile();
 		struct history_life blocks[] = { life_of(0, MOMENTS - 1, 1),
-						 life_of(5, 9, cases[i].freed_samples) };
+						 life_of(5, 9, c->freed_samples) };
 		struct limits l;
 
 		p->period = 1;
-		p->recording.rss_begin_bytes = (uint64_t)cases[i].begin_mib << 20;
-		p->recording.rss_end_bytes = (uint64_t)cases[i].end_mib << 20;
-		p->recording.rss_file_growth_bytes = cases[i].files_mib * (1 << 20);
+		p->recording.rss_begin_bytes = (uint64_t)c->begin_mib << 20;
+		p->recording.rss_end_bytes = (uint64_t)c->end_mib << 20;
+		p->recording.rss_file_growth_bytes = c->files_mib * (1 << 20);
 		add_site(p, "site", blocks, 2);
 		assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 1 << 20), &l)->verdict,
-				 cases[i].verdict);
-		text_has(&l, LIMIT_TEXT, cases[i].text, true);
+				 c->verdict);
+		text_has(&l, LIMIT_TEXT, c->text, true);
 		limits_release(&l);
 		profile_free(p);
 	}

@@ -36,10 +36,10 @@ TEST(globs)
 		{ "a*", "A", false },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		if (glob_match(cases[i].pattern, strlen(cases[i].pattern), cases[i].text,
-			       strlen(cases[i].text)) != cases[i].want)
-			fail_msg("'%s' and '%s'", cases[i].pattern, cases[i].text);
+	each_case(c, cases)
+		if (glob_match(c->pattern, strlen(c->pattern), c->text,
+			       strlen(c->text)) != c->want)
+			fail_msg("'%s' and '%s'", c->pattern, c->text);
 }
 
 TEST(the_last_match_decides)
@@ -76,12 +76,12 @@ TEST(the_last_match_decides)
 		{ "*", "", true },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct match_list *m = NULL;
 
-		assert_int_equal(match_list_new(cases[i].list, &m), 0);
-		if (match_list_test(m, cases[i].path) != cases[i].want)
-			fail_msg("'%s' and '%s'", cases[i].list, cases[i].path);
+		assert_int_equal(match_list_new(c->list, &m), 0);
+		if (match_list_test(m, c->path) != c->want)
+			fail_msg("'%s' and '%s'", c->list, c->path);
 		match_list_free(m);
 	}
 }
@@ -106,8 +106,8 @@ TEST(empty_patterns_are_refused)
 	static const char *const cases[] = { "", "A,", ",A", "A,,B", "-", "A,+" };
 	struct match_list *m = NULL;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		assert_int_equal(match_list_new(cases[i], &m), -EINVAL);
+	each_case(c, cases)
+		assert_int_equal(match_list_new(*c, &m), -EINVAL);
 	assert_null(m);
 }
 

@@ -43,9 +43,9 @@ TEST(test_accept)
 		{ "text/plain;version=0.0.4;q=1,*/*;q=0.1", METRIC_PROMETHEUS },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		if (metric_format_choose(cases[i].accept) != cases[i].want)
-			fail_msg("wrong format for '%s'", cases[i].accept);
+	each_case(c, cases)
+		if (metric_format_choose(c->accept) != c->want)
+			fail_msg("wrong format for '%s'", c->accept);
 }
 
 static char *text_of(void (*fn)(struct metric_text *m), enum metric_format format)
@@ -116,8 +116,8 @@ TEST(test_growth)
 		9.1e15, 1.5e300
 	};
 
-	for (size_t i = 0; i < sizeof(from) / sizeof(*from); i++) {
-		double value = from[i], last = shown(value);
+	each_case(c, from) {
+		double value = *c, last = shown(value);
 
 		for (int k = 0; k < 200; k++) {
 			double grown =

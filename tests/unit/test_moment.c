@@ -118,8 +118,8 @@ static struct profile *make(bool has_peak)
 	p->recording.is_from_start = true;
 	for (int i = 0; i < MOMENTS; i++)
 		assert_int_equal(vec_push(&p->moments_ns, moments_ns[i]), 0);
-	for (size_t i = 0; i < sizeof(sites) / sizeof(*sites); i++)
-		add_site(p, &sites[i], NULL);
+	each_case(c, sites)
+		add_site(p, c, NULL);
 	return p;
 }
 
@@ -190,12 +190,12 @@ TEST(test_time)
 		      { 601 * MS_NS, 1000 * MS_NS, 60000 },
 		      { INT64_MAX, 2400 * MS_NS, END_BYTES } };
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct profile *p = record(false, false);
 
-		assert_int_equal(profile_move_to_time(p, cases[i].ns), 0);
-		assert_int_equal(p->moment.ns, cases[i].at_ns);
-		assert_int_equal(sum_of(p, "inuse_space"), cases[i].bytes);
+		assert_int_equal(profile_move_to_time(p, c->ns), 0);
+		assert_int_equal(p->moment.ns, c->at_ns);
+		assert_int_equal(sum_of(p, "inuse_space"), c->bytes);
 		assert_int_equal(sum_of(p, "inuse_objects"), 0); /* not kept */
 		profile_free(p);
 	}

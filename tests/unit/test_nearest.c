@@ -24,12 +24,12 @@ TEST(counts_mistakes)
 		{ "abcdef", "ghijkl", 6 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		size_t one = edit_distance(cases[i].a, cases[i].b);
-		size_t other = edit_distance(cases[i].b, cases[i].a);
+	each_case(c, cases) {
+		size_t one = edit_distance(c->a, c->b);
+		size_t other = edit_distance(c->b, c->a);
 
-		if (one != cases[i].want || other != cases[i].want)
-			fail_msg("'%s' and '%s': %zu and %zu", cases[i].a, cases[i].b, one, other);
+		if (one != c->want || other != c->want)
+			fail_msg("'%s' and '%s': %zu and %zu", c->a, c->b, one, other);
 	}
 }
 
@@ -44,9 +44,9 @@ TEST(finds_what_was_meant)
 		{ "", 3 },	 { "x", 3 },	  { "rec", 3 },	   { "records", 0 }, { "serve", 3 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		if (nearest_name(cases[i].word, names, 3) != cases[i].want)
-			fail_msg("'%s': %zu", cases[i].word, nearest_name(cases[i].word, names, 3));
+	each_case(c, cases)
+		if (nearest_name(c->word, names, 3) != c->want)
+			fail_msg("'%s': %zu", c->word, nearest_name(c->word, names, 3));
 }
 
 TEST(long_words_are_far_from_everything)

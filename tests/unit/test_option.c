@@ -379,9 +379,9 @@ TEST(test_bad_file)
 	struct errors e;
 
 	assert_int_equal(make(file, NULL, &s, &e), -EINVAL);
-	for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++)
-		if (!strstr(e.text, want[i]))
-			fail_msg("not told: %s\n%s", want[i], e.text);
+	each_case(c, want)
+		if (!strstr(e.text, *c))
+			fail_msg("not told: %s\n%s", *c, e.text);
 	assert_int_equal(e.cnt, sizeof(want) / sizeof(*want));
 	option_release(&table, &s);
 }

@@ -259,9 +259,9 @@ TEST(test_default_name)
 	};
 	char name[OUT_FILE_NAME_BYTES];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		out_file_default_name(cases[i].comm, 14662, 1795490724, name);
-		assert_string_equal(name, cases[i].name);
+	each_case(c, cases) {
+		out_file_default_name(c->comm, 14662, 1795490724, name);
+		assert_string_equal(name, c->name);
 	}
 }
 

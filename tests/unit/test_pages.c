@@ -261,9 +261,9 @@ TEST(test_json)
 					       .epoch_ms = 1795701900123,
 					       .inuse_bytes = NAN };
 	text = json_of(&v, NULL);
-	for (size_t i = 0; i < sizeof(absent) / sizeof(*absent); i++)
-		if (strstr(text, absent[i]))
-			fail_msg("%s in %s", absent[i], text);
+	each_case(c, absent)
+		if (strstr(text, *c))
+			fail_msg("%s in %s", *c, text);
 	assert_non_null(strstr(text, "\"is_inuse_unknown\":true,\"inuse_note\":\"why\""));
 	assert_non_null(strstr(text, "\"saved_omitted_cnt\":5"));
 	assert_non_null(strstr(text, "\"time_ms\":1795701900123"));
@@ -345,9 +345,9 @@ TEST(test_page_files)
 	};
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
-		for (size_t k = 0; k < sizeof(never) / sizeof(*never); k++)
-			if (strstr(files[i], never[k]))
-				fail_msg("'%s' in file %zu", never[k], i);
+		each_case(c, never)
+			if (strstr(files[i], *c))
+				fail_msg("'%s' in file %zu", *c, i);
 }
 
 /* What is to be there of the page, or is not. */

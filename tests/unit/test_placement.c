@@ -143,30 +143,28 @@ static struct made_elf code_elf(const uint8_t *code, size_t bytes)
 
 TEST(test_cases)
 {
-	size_t i;
-
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct made_elf m = code_elf(cases[i].code, cases[i].bytes);
+	each_case(c, cases) {
+		struct made_elf m = code_elf(c->code, c->bytes);
 		struct placement_request req = {
 			.fn_vaddr = made_elf_vaddr(&m, 1),
-			.fn_bytes = cases[i].bytes,
-			.arg_mask = cases[i].want & 0xff,
-			.needs_entry_sp = cases[i].want & SP,
-			.null_check_ok = cases[i].want & NULL_OK,
-			.multibyte_nop_ok = cases[i].want & NOPS_OK,
-			.entry_only = cases[i].want & ENTRY,
+			.fn_bytes = c->bytes,
+			.arg_mask = c->want & 0xff,
+			.needs_entry_sp = c->want & SP,
+			.null_check_ok = c->want & NULL_OK,
+			.multibyte_nop_ok = c->want & NOPS_OK,
+			.entry_only = c->want & ENTRY,
 		};
 		struct placement got;
 		struct elf_file *ef;
 
 		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
 		assert_int_equal(placement_find(ef, &req, &got), 0);
-		if (got.vaddr != req.fn_vaddr + cases[i].off ||
-		    got.is_emulated != cases[i].is_emulated ||
-		    got.skips_null != cases[i].skips_null || !strstr(got.insn, cases[i].insn) ||
-		    !strstr(got.why, cases[i].why) || (got.why[0] != 0) == got.is_emulated ||
-		    got.arg_at[0] != cases[i].arg0_at || got.arg_at[1] != cases[i].arg1_at)
-			fail_msg("%s: +%d %s%s '%s' '%s' args at %d %d", cases[i].name,
+		if (got.vaddr != req.fn_vaddr + c->off ||
+		    got.is_emulated != c->is_emulated ||
+		    got.skips_null != c->skips_null || !strstr(got.insn, c->insn) ||
+		    !strstr(got.why, c->why) || (got.why[0] != 0) == got.is_emulated ||
+		    got.arg_at[0] != c->arg0_at || got.arg_at[1] != c->arg1_at)
+			fail_msg("%s: +%d %s%s '%s' '%s' args at %d %d", c->name,
 				 (int)(got.vaddr - req.fn_vaddr),
 				 got.is_emulated ? "emulated" : "stepped",
 				 got.skips_null ? " skips NULL" : "", got.insn, got.why,
@@ -302,20 +300,19 @@ TEST(test_fde_index)
 	struct elf_file *ef;
 	struct made_elf m;
 	uint64_t v, start, end;
-	size_t i;
 
 	memcpy(hdr + 12, pairs, sizeof(pairs));
 	m = made_elf_new(&s, 1);
 	v = made_elf_vaddr(&m, 1);
 	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
 	fde_index_init(ef, &ix);
-	for (i = 0; i < sizeof(finds) / sizeof(finds[0]); i++) {
-		bool found = fde_index_find(&ix, v + (uint64_t)finds[i].at, &start, &end);
+	each_case(c, finds) {
+		bool found = fde_index_find(&ix, v + (uint64_t)c->at, &start, &end);
 
-		assert_int_equal(found, finds[i].found);
+		assert_int_equal(found, c->found);
 		if (found) {
-			assert_int_equal(start, v + (uint64_t)finds[i].start);
-			assert_int_equal(end, v + (uint64_t)finds[i].end);
+			assert_int_equal(start, v + (uint64_t)c->start);
+			assert_int_equal(end, v + (uint64_t)c->end);
 		}
 	}
 	elf_file_close(ef);

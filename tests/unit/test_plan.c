@@ -39,14 +39,14 @@ TEST(test_model)
 		{ 100, 7017, 3209, 1049, 788 },
 	};
 
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-		const struct plan_input in = input(table[i].others + 1, SHARING_AUTO);
+	each_case(c, table) {
+		const struct plan_input in = input(c->others + 1, SHARING_AUTO);
 
-		assert_near(plan_hit_ns(&in, SHARING_OWN), table[i].session_ns, table[i].multi_ns);
+		assert_near(plan_hit_ns(&in, SHARING_OWN), c->session_ns, c->multi_ns);
 		/* An allocation has an entry probe too, with a list of its own. */
 		assert_near(plan_hit_ns(&in, SHARING_EVENT),
-			    table[i].return_event_ns + table[i].event_ns - table[0].event_ns,
-			    table[i].event_ns);
+			    c->return_event_ns + c->event_ns - table[0].event_ns,
+			    c->event_ns);
 		assert_near(plan_hit_ns(&in, SHARING_ALL), 460, 460);
 	}
 }
@@ -194,9 +194,9 @@ TEST(test_owner)
 	assert_int_equal(owner.pid_namespace, 4026531836);
 	assert_int_equal(name_len, strlen("heaptap_412_90345_4026531836/e17"));
 	assert_memory_equal(name, "heaptap_412_90345_4026531836/e17", name_len);
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		if (uprobe_event_owner(others[i], &owner, &name, &name_len) != -ENOENT)
-			fail_msg("'%s' is taken for ours", others[i]);
+	each_case(c, others)
+		if (uprobe_event_owner(*c, &owner, &name, &name_len) != -ENOENT)
+			fail_msg("'%s' is taken for ours", *c);
 }
 
 RUN_TESTS()

@@ -93,14 +93,13 @@ TEST(test_broken_texts)
 		{ "major too large", "1000-2000 r-xp 0 1000:01 5 /a\n", -EINVAL },
 		{ "second line broken", "1000-2000 r-xp 0 08:01 5 /a\n3000\n", -EINVAL },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct proc_maps maps = { 0 };
-		int err = proc_maps_parse(strdup(cases[i].text), &maps);
+		int err = proc_maps_parse(strdup(c->text), &maps);
 
-		if (err != cases[i].err)
-			fail_msg("%s: %d, not %d", cases[i].name, err, cases[i].err);
+		if (err != c->err)
+			fail_msg("%s: %d, not %d", c->name, err, c->err);
 		if (!err)
 			proc_maps_release(&maps);
 	}
@@ -123,14 +122,14 @@ TEST(test_find)
 	};
 	const char *const texts[] = { text, unsorted };
 	struct proc_maps maps;
-	size_t i, t;
+	size_t t;
 
 	for (t = 0; t < 2; t++) {
 		assert_int_equal(proc_maps_parse(strdup(texts[t]), &maps), 0);
-		for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-			const struct proc_map *m = proc_maps_find(&maps, cases[i].addr);
+		each_case(c, cases) {
+			const struct proc_map *m = proc_maps_find(&maps, c->addr);
 
-			assert_int_equal(m ? m->ino : 0, cases[i].ino);
+			assert_int_equal(m ? m->ino : 0, c->ino);
 		}
 		proc_maps_release(&maps);
 	}

@@ -46,12 +46,11 @@ TEST(test_container_ids)
 		{ "no colons at all " ID64 "\n", "" },
 	};
 	char id[CONTAINER_ID_BYTES];
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		container_id_from_cgroup(cases[i].cgroup, id);
-		if (strcmp(id, cases[i].id))
-			fail_msg("%s: \"%s\", not \"%s\"", cases[i].cgroup, id, cases[i].id);
+	each_case(c, cases) {
+		container_id_from_cgroup(c->cgroup, id);
+		if (strcmp(id, c->id))
+			fail_msg("%s: \"%s\", not \"%s\"", c->cgroup, id, c->id);
 	}
 }
 
@@ -97,10 +96,10 @@ TEST(test_container_ids_of_mounts)
 	};
 	char id[CONTAINER_ID_BYTES];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		container_id_from_mountinfo(cases[i].mountinfo, id);
-		if (strcmp(id, cases[i].id))
-			fail_msg("%s: \"%s\", not \"%s\"", cases[i].mountinfo, id, cases[i].id);
+	each_case(c, cases) {
+		container_id_from_mountinfo(c->mountinfo, id);
+		if (strcmp(id, c->id))
+			fail_msg("%s: \"%s\", not \"%s\"", c->mountinfo, id, c->id);
 	}
 }
 

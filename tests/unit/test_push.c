@@ -33,16 +33,16 @@ TEST(targets_that_are_right)
 	};
 	struct err why;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct push_target t;
 
-		assert_int_equal(push_target_parse(cases[i].text, &t, &why), 0);
-		assert_int_equal(t.kind, cases[i].kind);
-		assert_int_equal(t.is_tls, cases[i].is_tls);
-		assert_string_equal(t.host, cases[i].host);
-		assert_int_equal(t.port, cases[i].port);
-		assert_string_equal(t.url, cases[i].url);
-		assert_string_equal(t.name, cases[i].text);
+		assert_int_equal(push_target_parse(c->text, &t, &why), 0);
+		assert_int_equal(t.kind, c->kind);
+		assert_int_equal(t.is_tls, c->is_tls);
+		assert_string_equal(t.host, c->host);
+		assert_int_equal(t.port, c->port);
+		assert_string_equal(t.url, c->url);
+		assert_string_equal(t.name, c->text);
 	}
 }
 
@@ -80,11 +80,11 @@ TEST(targets_that_are_wrong)
 	struct err why;
 	struct push_target t;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_int_equal(push_target_parse(cases[i].text, &t, &why), -EINVAL);
-		if (!strstr(why.text, cases[i].why))
-			fail_msg("'%s': '%s' does not say '%s'", cases[i].text, why.text,
-				 cases[i].why);
+	each_case(c, cases) {
+		assert_int_equal(push_target_parse(c->text, &t, &why), -EINVAL);
+		if (!strstr(why.text, c->why))
+			fail_msg("'%s': '%s' does not say '%s'", c->text, why.text,
+				 c->why);
 	}
 	memset(longer, 'a', 1999);
 	memcpy(longer, "parca+http://", 13);
@@ -110,11 +110,11 @@ TEST(passwords_are_not_repeated)
 	char shown[64];
 	struct err why;
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+	each_case(c, texts) {
 		why.text[0] = '\0';
-		assert_int_equal(push_target_parse(texts[i], &t, &why), -EINVAL);
+		assert_int_equal(push_target_parse(*c, &t, &why), -EINVAL);
 		if (strstr(why.text, "secret") || !strstr(why.text, "***@localhost"))
-			fail_msg("of %s: %s", texts[i], why.text);
+			fail_msg("of %s: %s", *c, why.text);
 	}
 	push_target_redact(texts[0], shown, sizeof(shown));
 	assert_string_equal(shown, "parca+http://***@localhost:7070");

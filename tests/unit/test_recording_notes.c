@@ -80,16 +80,16 @@ TEST(losses_are_told)
 		  "ledger: contexts_full 7 (samples without a thread: context map full)", false },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		uint64_t stats[HT_STAT_CNT] = { [HT_STAT_SAMPLES] = 1 };
 		bool is_lossy;
 		struct profile *p;
 
-		stats[cases[i].stat] = 7;
+		stats[c->stat] = 7;
 		p = notes_of(stats, &is_lossy);
 		assert_int_equal(p->comments.cnt, 2);
-		assert_string_equal(comment_at(p, 1), cases[i].line);
-		assert_int_equal(is_lossy, cases[i].is_lossy);
+		assert_string_equal(comment_at(p, 1), c->line);
+		assert_int_equal(is_lossy, c->is_lossy);
 		profile_free(p);
 	}
 }
@@ -123,16 +123,16 @@ TEST(misjudged_calls_are_told)
 		{ 0, 0, 1, true },  { 5000, 1000, 0, true },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		uint64_t stats[HT_STAT_CNT] = {
-			[HT_STAT_NESTED_DUE_16] = cases[i].due << 16,
-			[HT_STAT_NESTED_FOUND] = cases[i].found,
-			[HT_STAT_NESTED_UNPROVEN] = cases[i].unproven,
+			[HT_STAT_NESTED_DUE_16] = c->due << 16,
+			[HT_STAT_NESTED_FOUND] = c->found,
+			[HT_STAT_NESTED_UNPROVEN] = c->unproven,
 		};
 		bool is_lossy;
 		struct profile *p = notes_of(stats, &is_lossy);
 
-		assert_int_equal(is_lossy, cases[i].is_lossy);
+		assert_int_equal(is_lossy, c->is_lossy);
 		profile_free(p);
 	}
 }

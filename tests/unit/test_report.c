@@ -183,17 +183,17 @@ TEST_WITH(takes_the_right_value, set_up, tear_down)
 		{ one, "alloc_space", 1, 0 }, { one, "nonsense", 2, -1 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct report_options o = { 0 };
 		struct report *r;
 
 		tear_down(state);
 		set_up(state);
-		set_types(cases[i].types, cases[i].default_type);
+		set_types(c->types, c->default_type);
 		assert_int_equal(report_open(p, &o, &r), 0);
-		assert_int_equal(r->value_type, cases[i].want);
-		assert_true(cases[i].objects < 0 ? r->objects_type < 0 :
-						   r->objects_type == cases[i].objects);
+		assert_int_equal(r->value_type, c->want);
+		assert_true(c->objects < 0 ? r->objects_type < 0 :
+						   r->objects_type == c->objects);
 		assert_false(r->has_interval);
 		report_close(r);
 	}

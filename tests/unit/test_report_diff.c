@@ -239,12 +239,12 @@ TEST(rows_that_read_alike_show_what_differs)
 	char *text;
 	struct err why;
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
-		add_path(b, paths[i], 3);
+	each_case(c, paths)
+		add_path(b, *c, 3);
 	assert_int_equal(diff(a, b, &o, &text, &why), 0);
-	for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
-		if (count(text, shown[i]) != 1)
-			fail_msg("'%s' in: %s", shown[i], text);
+	each_case(one, shown)
+		if (count(text, *one) != 1)
+			fail_msg("'%s' in: %s", *one, text);
 	assert_null(strstr(text, "serve_nobody"));
 	for (const char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
 		if (end - line > 100 && !strstr(line, "the other "))
@@ -313,27 +313,27 @@ TEST(growth_that_rows_do_not_explain_is_said)
 		  "\nThe process grew by 1.86 GiB, of which 21 % is explained: 392 MiB is in use. The" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct report_options o = { .by = REPORT_BY_STACK, .format = REPORT_TEXT };
-		struct profile *a = record(1, 0, 16), *b = record(1, cases[i].leaked, 16);
+		struct profile *a = record(1, 0, 16), *b = record(1, c->leaked, 16);
 		struct err why;
 		char *text, flat[512] = "", *end;
 
-		set_resident(a, 1010, cases[i].before, 0);
-		set_resident(b, 1100, cases[i].after, cases[i].of_files);
-		b->recording.pid = cases[i].pid;
-		b->recording.begin_ns += cases[i].later_ns;
+		set_resident(a, 1010, c->before, 0);
+		set_resident(b, 1100, c->after, c->of_files);
+		b->recording.pid = c->pid;
+		b->recording.begin_ns += c->later_ns;
 		assert_int_equal(diff(a, b, &o, &text, &why), 0);
 		snprintf(flat, sizeof(flat), "%s", text);
 		while ((end = strstr(flat, "\n  "))) /* wrapped */
 			memmove(end, end + 2, strlen(end + 2) + 1), *end = ' ';
-		if (cases[i].expected ? !strstr(flat, cases[i].expected) :
+		if (c->expected ? !strstr(flat, c->expected) :
 					!!strstr(text, "grew by"))
-			fail_msg("%s: %s", cases[i].what, text);
+			fail_msg("%s: %s", c->what, text);
 		free(text);
 		o.format = REPORT_JSON;
 		assert_int_equal(diff(a, b, &o, &text, &why), 0);
-		assert_int_equal(!strstr(text, "\"unexplained_bytes\":null"), !!cases[i].expected);
+		assert_int_equal(!strstr(text, "\"unexplained_bytes\":null"), !!c->expected);
 		free(text);
 		profile_free(a);
 		profile_free(b);

@@ -252,8 +252,8 @@ TEST_WITH(the_first_own_frame_is_charged, set_up, tear_down)
 	};
 	struct report_options o = { 0 };
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		add_stack(cases[i].frames);
+	each_case(c, cases)
+		add_stack(c->frames);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		check_place(&o, i, cases[i].want, cases[i].hint);
 }
@@ -275,8 +275,8 @@ TEST_WITH(a_librarys_source_is_not_own, set_up, tear_down)
 		{ "", false },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		assert_int_equal(report_is_system_source(cases[i].file), cases[i].is_system);
+	each_case(c, cases)
+		assert_int_equal(report_is_system_source(c->file), c->is_system);
 	add_stack((const char *const[]){ "/bin/a!alloc", "/bin/a!request", NULL });
 	p->functions.data[0].filename_str = profile_str(p, cases[0].file);
 	check_place(&(struct report_options){ 0 }, 0, "request", "");

@@ -69,8 +69,8 @@ static int set_up(void **state)
 
 	assert_int_equal(profile_new(&p), 0);
 	assert_int_equal(profile_set_heap_types(p, 100), 0);
-	for (size_t i = 0; i < sizeof(samples) / sizeof(*samples); i++)
-		add(&samples[i]);
+	each_case(c, samples)
+		add(c);
 	return 0;
 }
 #define TOTAL 506
@@ -637,13 +637,13 @@ TEST_WITH(lines_fit_the_page, set_up, tear_down)
 	add(&(struct made){ .scope = deep, .inuse = 1023 << 20, .thread = "w-1" });
 	add(&(struct made){ .scope = deep, .inuse = 1023 << 20, .task = 1 << 30 });
 	made_note(p, "scope_peak: bytes=1072693248 time=2026-11-21T22:01:02.123Z scope=%s", deep);
-	for (size_t i = 0; i < sizeof(by) / sizeof(*by); i++) {
-		text = rest = write_text(&(struct report_options){ .by = by[i], .scope = deep });
+	each_case(c, by) {
+		text = rest = write_text(&(struct report_options){ .by = *c, .scope = deep });
 		while ((line = strsep(&rest, "\n")))
 			if (strlen(line) > 100)
 				fail_msg("%zu columns: %s", strlen(line), line);
 		free(text);
-		text = rest = write_text(&(struct report_options){ .by = by[i] });
+		text = rest = write_text(&(struct report_options){ .by = *c });
 		while ((line = strsep(&rest, "\n")))
 			if (strlen(line) > 100)
 				fail_msg("%zu columns: %s", strlen(line), line);

@@ -281,8 +281,8 @@ TEST_WITH(pictures_of_nothing_are_an_error, set_up, tear_down)
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
 
-	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
-		struct report_options o = { .format = formats[i] };
+	each_case(c, formats) {
+		struct report_options o = { .format = *c };
 
 		assert_int_equal(report_check(p, &o, &why), -ENODATA);
 		want(why.text, "in use is unknown. Tracking frees costs 53 %");

@@ -76,12 +76,12 @@ TEST(test_words)
 	cases[6].begin.is_proved = cases[6].begin.has_heap = false;
 	cases[6].begin.has_brk = true;
 	snprintf(cases[6].begin.why, sizeof(cases[6].begin.why), "%s", none);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct profile *p = profile_of(cases[i].begin, cases[i].end);
+	each_case(c, cases) {
+		struct profile *p = profile_of(c->begin, c->end);
 
-		if (cases[i].words)
-			assert_string_equal(resident_words(p, buf), cases[i].words);
-		assert_string_equal(resident_why_words(p, buf), cases[i].why);
+		if (c->words)
+			assert_string_equal(resident_words(p, buf), c->words);
+		assert_string_equal(resident_why_words(p, buf), c->why);
 		profile_free(p);
 	}
 }
@@ -172,8 +172,8 @@ static bool begins_with_unit(const char *line)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "%" };
 
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
-		if (!strncmp(line, units[i], strlen(units[i])))
+	each_case(c, units)
+		if (!strncmp(line, *c, strlen(*c)))
 			return true;
 	return false;
 }
@@ -455,8 +455,8 @@ TEST(test_pins)
 	resident_pins_add(&pins, 0, 1);
 	assert_true(resident_pins_bytes(&pins, 256, 8) == 2.5);
 	assert_true(isnan(resident_pins_bytes(&pins, 256, 9))); /* a later block there */
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		pins.bytes[7] = bad[i];
+	each_case(c, bad) {
+		pins.bytes[7] = *c;
 		assert_true(isnan(resident_pins_bytes(&pins, 256, 8)));
 	}
 	resident_pins_release(&pins);

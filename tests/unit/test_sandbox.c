@@ -162,14 +162,14 @@ TEST(a_sealed_child_can_only_answer)
 	int pipe_fd[2], secret = open("/dev/null", O_RDONLY);
 
 	assert_int_equal(pipe(pipe_fd), 0);
-	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+	each_case(c, questions) {
 		int got;
 
-		if (questions[i].needs_root && geteuid() != 0)
+		if (c->needs_root && geteuid() != 0)
 			continue;
-		got = ask_in_child(questions[i].ask, pipe_fd[1]);
-		if (got != questions[i].want)
-			fail_msg("%s: %d", questions[i].what, got);
+		got = ask_in_child(c->ask, pipe_fd[1]);
+		if (got != c->want)
+			fail_msg("%s: %d", c->what, got);
 	}
 	close(pipe_fd[0]);
 	close(pipe_fd[1]);

@@ -34,9 +34,9 @@ TEST(test_growth)
 		{ 1.125 * MIB, 1 * MIB, 64 << 10, true },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		assert_int_equal(saved_has_grown(cases[i].inuse, cases[i].kept, cases[i].rate),
-				 cases[i].has_grown);
+	each_case(c, cases)
+		assert_int_equal(saved_has_grown(c->inuse, c->kept, c->rate),
+				 c->has_grown);
 }
 
 /* A process that always has a reason, looked at five times a second: when is it taken? */
@@ -111,11 +111,11 @@ TEST(test_limit)
 	};
 	struct saved_limit l = { 0 };
 
-	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
-		assert_int_equal(saved_limit_reached(&l, steps[i].used, steps[i].limit,
-						     steps[i].events, 0.9),
-				 steps[i].is_reached);
-		assert_int_equal(l.is_near, steps[i].is_near);
+	each_case(c, steps) {
+		assert_int_equal(saved_limit_reached(&l, c->used, c->limit,
+						     c->events, 0.9),
+				 c->is_reached);
+		assert_int_equal(l.is_near, c->is_near);
 	}
 }
 
@@ -151,17 +151,17 @@ TEST(test_names)
 		  "20000229T000000.999Z-9-sixteen_letters+-limit.pb.gz" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		char file[KEEP_NAME_BYTES];
 		struct saved_name back;
 
-		saved_name_format(&cases[i].name, file);
-		assert_string_equal(file, cases[i].file);
+		saved_name_format(&c->name, file);
+		assert_string_equal(file, c->file);
 		assert_int_equal(saved_name_parse(file, &back), 0);
-		assert_int_equal(back.pid, cases[i].name.pid);
-		assert_int_equal(back.reason, cases[i].name.reason);
-		assert_int_equal(back.code, cases[i].name.code);
-		assert_int_equal(back.taken_epoch_ms, cases[i].name.taken_epoch_ms);
+		assert_int_equal(back.pid, c->name.pid);
+		assert_int_equal(back.reason, c->name.reason);
+		assert_int_equal(back.code, c->name.code);
+		assert_int_equal(back.taken_epoch_ms, c->name.taken_epoch_ms);
 	}
 }
 
@@ -197,8 +197,8 @@ TEST(test_foreign_names)
 	};
 	struct saved_name n;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		assert_int_equal(saved_name_parse(names[i], &n), -EINVAL);
+	each_case(c, names)
+		assert_int_equal(saved_name_parse(*c, &n), -EINVAL);
 }
 
 TEST(test_ends)
@@ -216,10 +216,10 @@ TEST(test_ends)
 	};
 	struct saved_name n = { 0 };
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		saved_name_set_end(&n, cases[i].status);
-		assert_int_equal(n.reason, cases[i].reason);
-		assert_int_equal(n.code, cases[i].code);
+	each_case(c, cases) {
+		saved_name_set_end(&n, c->status);
+		assert_int_equal(n.reason, c->reason);
+		assert_int_equal(n.code, c->code);
 	}
 }
 

@@ -94,17 +94,16 @@ TEST(test_refused)
 	uint8_t raw[SCOPE_DESCRIPTOR_BYTES];
 	struct scope_descriptor d = { .minor = 99 };
 	struct err why;
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		make(raw);
-		put(raw, cases[i].off, cases[i].bytes, cases[i].v);
+		put(raw, c->off, c->bytes, c->v);
 		why.text[0] = '\0';
 		/* what a loader has not mapped yet may be anything */
 		assert_int_equal(scope_descriptor_parse(raw, &d, &why),
-				 cases[i].off >= 8 && cases[i].off < 16 ? -EBADMSG : -EPROTO);
-		if (!strstr(why.text, cases[i].why))
-			fail_msg("%s: not about %s", why.text, cases[i].why);
+				 c->off >= 8 && c->off < 16 ? -EBADMSG : -EPROTO);
+		if (!strstr(why.text, c->why))
+			fail_msg("%s: not about %s", why.text, c->why);
 	}
 	make(raw);
 	put(raw, 20, 1, HT_TLS_STATIC);

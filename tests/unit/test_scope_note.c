@@ -91,9 +91,9 @@ TEST(others_are_none)
 	struct scope_note n;
 	const char *path;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		if (scope_note_parse(cases[i], &n, &path))
-			fail_msg("'%s'", cases[i]);
+	each_case(c, cases)
+		if (scope_note_parse(*c, &n, &path))
+			fail_msg("'%s'", *c);
 }
 
 RUN_TESTS()

@@ -66,17 +66,17 @@ TEST(test_long_names)
 		{ "a-name-of-15-ch", "/opt/a-name-of-15-ch", "^a-name-of-15-ch$", true },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct select_candidate c = { .comm = cases[i].comm, .exe = cases[i].exe };
+	each_case(one, cases) {
+		struct select_candidate c = { .comm = one->comm, .exe = one->exe };
 
-		if (matches(&(struct select_options){ .comm = ONE(cases[i].pattern) }, &c) !=
-		    cases[i].fits)
-			fail_msg("%s: %s, %s", cases[i].comm, cases[i].exe, cases[i].pattern);
+		if (matches(&(struct select_options){ .comm = ONE(one->pattern) }, &c) !=
+		    one->fits)
+			fail_msg("%s: %s, %s", one->comm, one->exe, one->pattern);
 		/* of --exclude the same */
 		if (matches(&(struct select_options){ .is_all = true,
-						      .exclude = ONE(cases[i].pattern) },
-			    &c) == (cases[i].fits || strstr(cases[i].exe, cases[i].pattern)))
-			fail_msg("--exclude: %s, %s", cases[i].comm, cases[i].pattern);
+						      .exclude = ONE(one->pattern) },
+			    &c) == (one->fits || strstr(one->exe, one->pattern)))
+			fail_msg("--exclude: %s, %s", one->comm, one->pattern);
 	}
 }
 

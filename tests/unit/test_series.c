@@ -103,8 +103,8 @@ static struct profile *small_profile(void)
 {
 	struct profile *p = new_profile(10);
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		add(p, &rows[i]);
+	each_case(c, rows)
+		add(p, c);
 	assert_true(profile_comment(p, "command: heaptap --secret") == 0);
 	return p;
 }
@@ -325,8 +325,8 @@ TEST(rows_keep_labels_that_are_bounded)
 	struct profile *p = small_profile(), *made;
 	size_t folded;
 
-	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++)
-		add(p, &odd[i]);
+	each_case(c, odd)
+		add(p, c);
 	assert_int_equal(series_rows(p, 64, taken, &made, &folded), 0);
 	assert_sound(made);
 	assert_int_equal(folded, 0);

@@ -81,17 +81,17 @@ TEST(test_paths)
 	assert_int_equal(endpoint_parse_path("/pid/17/page.js", &r), -ENOENT);
 	assert_int_equal(endpoint_parse_path("/pid/17/diff", &r), 0);
 	assert_int_equal(r.endpoint, ENDPOINT_DIFF);
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
-		if (endpoint_parse_path(wrong[i], &r) != -ENOENT)
-			fail_msg("'%s' is a page", wrong[i]);
+	each_case(c, wrong)
+		if (endpoint_parse_path(*c, &r) != -ENOENT)
+			fail_msg("'%s' is a page", *c);
 	assert_int_equal(endpoint_parse_folder("/pid/17", &r), 0);
 	assert_int_equal(r.endpoint, ENDPOINT_PROCESS);
 	assert_int_equal(r.pid, 17);
 	assert_int_equal(endpoint_parse_folder("/debug/pprof", &r), 0);
 	assert_int_equal(endpoint_parse_folder("/pid/17/debug/pprof", &r), 0);
-	for (size_t i = 0; i < sizeof(no_folders) / sizeof(*no_folders); i++)
-		if (endpoint_parse_folder(no_folders[i], &r) != -ENOENT)
-			fail_msg("'%s' is a page without its slash", no_folders[i]);
+	each_case(one, no_folders)
+		if (endpoint_parse_folder(*one, &r) != -ENOENT)
+			fail_msg("'%s' is a page without its slash", *one);
 }
 
 /* What is kept of a process that has ended is shown: both sides of a difference are saved, or what the viewer shows is. */
@@ -293,16 +293,16 @@ TEST(test_times)
 	char text[ENDPOINT_TIME_BUF];
 	int64_t t = 0;
 
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
-		if (endpoint_parse_time(wrong[i], &t) != -EINVAL)
-			fail_msg("'%s' is a time", wrong[i]);
+	each_case(c, wrong)
+		if (endpoint_parse_time(*c, &t) != -EINVAL)
+			fail_msg("'%s' is a time", *c);
 	assert_int_equal(endpoint_parse_time("2028-02-29T23:59:59Z", &t), 0);
 	assert_string_equal(endpoint_time_text(t, text), "2028-02-29T23:59:59Z");
 	/* of a time long ago, the answer is which times are kept */
-	for (size_t i = 0; i < sizeof(old) / sizeof(*old); i++) {
+	each_case(one, old) {
 		t = 0;
-		if (endpoint_parse_time(old[i], &t) || t != 1)
-			fail_msg("'%s' is no time", old[i]);
+		if (endpoint_parse_time(*one, &t) || t != 1)
+			fail_msg("'%s' is no time", *one);
 	}
 }
 
@@ -329,9 +329,9 @@ TEST(test_addrs)
 	assert_int_equal(endpoint_parse_addrs("", 0, &a, &why), 0);
 	assert_int_equal(a.addr_cnt, 0);
 	free(a.addrs);
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
-		if (endpoint_parse_addrs(wrong[i], strlen(wrong[i]), &a, &why) != -EINVAL)
-			fail_msg("'%s' are addresses", wrong[i]);
+	each_case(c, wrong)
+		if (endpoint_parse_addrs(*c, strlen(*c), &a, &why) != -EINVAL)
+			fail_msg("'%s' are addresses", *c);
 	for (size_t i = 0; i <= ENDPOINT_ADDRS_CAP; i++)
 		memcpy(text + 2 * i, "1+", 2);
 	assert_int_equal(endpoint_parse_addrs(text, 2 * ENDPOINT_ADDRS_CAP - 1, &a, &why), 0);
@@ -362,12 +362,12 @@ TEST(test_own_names)
 					       "[evil]:80" };
 	char text[LISTEN_HOST_BYTES + 32];
 
-	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
-		if (!listen_is_own_name(own[i], "box"))
-			fail_msg("'%s' is not ours", own[i]);
-	for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++)
-		if (listen_is_own_name(foreign[i], "box") || listen_is_own_name(foreign[i], ""))
-			fail_msg("'%s' is ours", foreign[i]);
+	each_case(c, own)
+		if (!listen_is_own_name(*c, "box"))
+			fail_msg("'%s' is not ours", *c);
+	each_case(one, foreign)
+		if (listen_is_own_name(*one, "box") || listen_is_own_name(*one, ""))
+			fail_msg("'%s' is ours", *one);
 	memset(text, 'a', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	assert_false(listen_is_own_name(text, "box"));
@@ -387,9 +387,9 @@ TEST(test_listen)
 	assert_int_equal(listen_parse("[::1]:0", host, &port), 0);
 	assert_string_equal(host, "::1");
 	assert_string_equal(port, "0");
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
-		if (!listen_parse(wrong[i], host, &port))
-			fail_msg("'%s' is an address", wrong[i]);
+	each_case(c, wrong)
+		if (!listen_parse(*c, host, &port))
+			fail_msg("'%s' is an address", *c);
 	memset(text, 'a', 300);
 	memcpy(text + 300, ":80", 4);
 	assert_int_equal(listen_parse(text, host, &port), -EINVAL);

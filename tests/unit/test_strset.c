@@ -78,8 +78,8 @@ TEST(test_utf8)
 	struct strset *s = NULL;
 
 	assert_int_equal(strset_new(&s), 0);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		assert_string_equal(strset_get(s, strset_add(s, cases[i].in)), cases[i].out);
+	each_case(c, cases)
+		assert_string_equal(strset_get(s, strset_add(s, c->in)), c->out);
 	/* different input, the same valid text: the same id */
 	assert_int_equal(strset_add(s, "\xff"), strset_add(s, BAD));
 	assert_string_equal(strset_get(s, strset_add_n(s, "a\0b", 3)), "a" BAD "b");

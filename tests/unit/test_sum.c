@@ -24,9 +24,9 @@ TEST(goes_beyond_64_bits)
 	struct ht_sum sum = { 0 };
 
 	for (int round = 0; round < 20000; round++)
-		for (size_t i = 0; i < sizeof(summands) / sizeof(*summands); i++) {
-			ht_sum_add(&sum, summands[i]);
-			truth += summands[i];
+		each_case(c, summands) {
+			ht_sum_add(&sum, *c);
+			truth += *c;
 		}
 	assert_true(truth >> 78 == 1); /* of 80 bits */
 	check(&sum, truth);

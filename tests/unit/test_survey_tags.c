@@ -100,19 +100,18 @@ TEST(test_descriptor)
 	};
 	uint8_t *raw = (uint8_t *)&heaptap_scope_v1, saved[SCOPE_DESCRIPTOR_BYTES];
 	struct survey_tags tags = { 0 };
-	size_t i;
 
 	memcpy(saved, raw, sizeof(saved));
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		const struct survey_tag *tag;
 
-		memcpy(raw + 2, &cases[i].major, 2);
-		memcpy(raw + 8, cases[i].magic, 8);
+		memcpy(raw + 2, &c->major, 2);
+		memcpy(raw + 8, c->magic, 8);
 		assert_int_equal(survey(getpid(), &tags), 0);
 		tag = &tags.all.data[0];
-		assert_int_equal(tag->has_descriptor, cases[i].has_descriptor);
-		assert_non_null(strstr(tag->problem.text, cases[i].problem));
-		assert_int_equal(!tag->problem.text[0], cases[i].has_descriptor);
+		assert_int_equal(tag->has_descriptor, c->has_descriptor);
+		assert_non_null(strstr(tag->problem.text, c->problem));
+		assert_int_equal(!tag->problem.text[0], c->has_descriptor);
 		vec_release(&tags.all);
 	}
 	memset(raw, 0, sizeof(saved));

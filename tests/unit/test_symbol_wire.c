@@ -32,8 +32,8 @@ static void put_address(struct stream *s, uint32_t idx, uint32_t source, uint32_
 {
 	const uint32_t words[] = { WIRE_ADDRESS, 28, idx, source, name, name, file, 7, 3 };
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		put_u32(s, words[i]);
+	each_case(c, words)
+		put_u32(s, *c);
 }
 
 static void put_words(struct stream *s, const uint32_t *words, size_t cnt)
@@ -102,17 +102,17 @@ TEST(streams_that_break_the_rules)
 	};
 	static struct stream s;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct wire_reader r;
 		int err;
 
 		s.bytes = 0;
 		put_string(&s, "f");
-		put_words(&s, cases[i].words, cases[i].word_cnt);
+		put_words(&s, c->words, c->word_cnt);
 		assert_int_equal(wire_reader_init(&r, ADDR_CNT), 0);
 		err = wire_reader_feed(&r, s.data, s.bytes);
 		if (err != -EBADMSG)
-			fail_msg("%s: %d", cases[i].what, err);
+			fail_msg("%s: %d", c->what, err);
 		wire_reader_release(&r);
 	}
 }

@@ -308,17 +308,17 @@ TEST(what_is_missing_is_said)
 	fd = open_in(*state, "p");
 	vaddr = address_of(fd, "main") + 1;
 	close(fd);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct symbol_options opts = { .lines = cases[i].lines, .demangle = true };
+	each_case(c, cases) {
+		struct symbol_options opts = { .lines = c->lines, .demangle = true };
 		struct symbol_result *r;
 
-		assert_true(shell("cd '%s' && %s", (char *)*state, cases[i].prepare));
+		assert_true(shell("cd '%s' && %s", (char *)*state, c->prepare));
 		r = ask(&opts, *state, "p", &vaddr, 1);
-		print_message("# %s: %s, '%s'\n", cases[i].prepare, r->frames[0].name, r->note);
-		assert_int_equal(strncmp(r->frames[0].name, cases[i].name, strlen(cases[i].name)),
+		print_message("# %s: %s, '%s'\n", c->prepare, r->frames[0].name, r->note);
+		assert_int_equal(strncmp(r->frames[0].name, c->name, strlen(c->name)),
 				 0);
-		assert_non_null(strstr(r->note, cases[i].note));
-		assert_int_equal(r->has_functions, cases[i].has_functions);
+		assert_non_null(strstr(r->note, c->note));
+		assert_int_equal(r->has_functions, c->has_functions);
 		symbol_result_free(r);
 	}
 }
@@ -437,10 +437,10 @@ TEST(a_helper_that_dies_or_stops)
 		free(vaddr);
 		skip();
 	}
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct symbol_options opts = { .lines = true,
-					       .time_limit_ns = cases[i].time_limit_ns };
-		struct attack attack = { .parent_tid = (int)getpid(), .signal = cases[i].signal };
+					       .time_limit_ns = c->time_limit_ns };
+		struct attack attack = { .parent_tid = (int)getpid(), .signal = c->signal };
 		size_t cnt = random_text(*state, "p", vaddr, CNT);
 		struct symbol_result *r;
 		pthread_t thread;
@@ -449,7 +449,7 @@ TEST(a_helper_that_dies_or_stops)
 		r = ask(&opts, *state, "p", vaddr, cnt);
 		pthread_join(thread, NULL);
 		print_message("# '%s'\n", r->note);
-		assert_non_null(strstr(r->note, cases[i].note));
+		assert_non_null(strstr(r->note, c->note));
 		assert_non_null(strstr(r->note, "symbol table"));
 		assert_true(r->has_functions);
 		symbol_result_free(r);

@@ -220,36 +220,36 @@ TEST_WITH(test_running, programs_setup, programs_teardown)
 		{ "gcc", "-DDLOPEN", "-mtls-dialect=gnu2 -DBIG", 4, HT_TLS_DTV },
 	};
 	const char *dir = *state;
-	size_t i, tried = 0, wrong = 0;
+	size_t tried = 0, wrong = 0;
 
 	write_file(dir, "main.c", main_c);
 	write_file(dir, "v.c", variable_c);
 	write_file(dir, "big.c", "__thread char big[100000];\n");
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const char *lib = cases[i].lib_flags;
+	each_case(one, cases) {
+		const char *lib = one->lib_flags;
 		bool big = lib && strstr(lib, "-DBIG");
 		struct running r;
 		uint32_t mode = 0;
 		bool built;
 
 		built = !lib ? shell("cd '%s' && %s -DABI=1 %s -o m main.c v.c -pthread", dir,
-				     cases[i].cc, cases[i].flags) :
+				     one->cc, one->flags) :
 			       shell("cd '%s' && %s -DABI=1 -fPIC -shared %s -o l.so v.c %s && "
 				     "%s %s -o m main.c %s -Wl,-rpath,'$ORIGIN' -ldl -pthread",
-				     dir, cases[i].cc, lib, big ? "big.c" : "", cases[i].cc,
-				     cases[i].flags,
-				     strstr(cases[i].flags, "DLOPEN") ? "" : "./l.so");
+				     dir, one->cc, lib, big ? "big.c" : "", one->cc,
+				     one->flags,
+				     strstr(one->flags, "DLOPEN") ? "" : "./l.so");
 		if (!built || !start(dir, &r)) {
-			print_message("not built or run: %s %s, %s\n", cases[i].cc, cases[i].flags,
+			print_message("not built or run: %s %s, %s\n", one->cc, one->flags,
 				      lib ? lib : "(no library)");
 			if (built)
 				stop(&r);
 			continue;
 		}
 		tried++;
-		if (!check_running(dir, lib ? "l.so" : "m", &r, cases[i].dtv_shift, &mode) ||
-		    mode != cases[i].mode) {
-			print_error("wrong: %s %s, %s: mode %u\n", cases[i].cc, cases[i].flags,
+		if (!check_running(dir, lib ? "l.so" : "m", &r, one->dtv_shift, &mode) ||
+		    mode != one->mode) {
+			print_error("wrong: %s %s, %s: mode %u\n", one->cc, one->flags,
 				    lib ? lib : "(no library)", mode);
 			wrong++;
 		}

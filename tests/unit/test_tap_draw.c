@@ -326,13 +326,13 @@ TEST(test_plain)
 		{ TAP_SITE_THROWS | TAP_SITE_SWAPS, { 0, 64 }, { 64, 1 } },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct tap_site site = { .count_arg = HT_ARG_NONE, .flags = cases[i].flags };
-		struct tap_call c = { .site = &site, .arg = { cases[i].arg[0], cases[i].arg[1] } };
+	each_case(one, cases) {
+		const struct tap_site site = { .count_arg = HT_ARG_NONE, .flags = one->flags };
+		struct tap_call c = { .site = &site, .arg = { one->arg[0], one->arg[1] } };
 
 		set_real_call(&c);
-		assert_int_equal(c.real_arg[0], cases[i].real[0]);
-		assert_int_equal(c.real_arg[1], cases[i].real[1]);
+		assert_int_equal(c.real_arg[0], one->real[0]);
+		assert_int_equal(c.real_arg[1], one->real[1]);
 	}
 }
 

@@ -79,17 +79,17 @@ TEST_WITH(test_executables, programs_setup, programs_teardown)
 		"-DBEFORE=70000 -DALIGN=16",
 	};
 	const char *dir = *state;
-	size_t i, j, tried = 0;
+	size_t i, tried = 0;
 
 	write_file(dir, "t.c", program_tls_c);
 	for (i = 0; i < sizeof(builds) / sizeof(builds[0]); i++)
-		for (j = 0; j < sizeof(blocks) / sizeof(blocks[0]); j++) {
+		each_case(one, blocks) {
 			struct tls_symbol sym;
 			struct elf_file *ef;
 			uint32_t version = 0;
 			long said;
 
-			if (!shell("cd '%s' && %s %s -o t t.c", dir, builds[i], blocks[j])) {
+			if (!shell("cd '%s' && %s %s -o t t.c", dir, builds[i], *one)) {
 				print_message("not built: %s\n", builds[i]);
 				break;
 			}
@@ -99,7 +99,7 @@ TEST_WITH(test_executables, programs_setup, programs_teardown)
 			assert_int_equal(tls_symbol_find(ef, "the_variable", &sym), 0);
 			assert_int_equal(sym.place, TLS_PLACE_OFFSET);
 			if (sym.off != said)
-				print_error("%s %s\n", builds[i], blocks[j]);
+				print_error("%s %s\n", builds[i], *one);
 			assert_int_equal(sym.off, said);
 			assert_int_equal(tls_symbol_find(ef, "the_variabl", &sym), -ENOENT);
 			assert_int_equal(tls_symbol_find(ef, "main", &sym), -ENOENT);
@@ -184,28 +184,27 @@ TEST_WITH(test_libraries, programs_setup, programs_teardown)
 		{ "", -ENODATA, TLS_PLACE_OFFSET, false },
 	};
 	const char *dir = *state;
-	size_t i;
 
 	write_file(dir, "l.c", library_c);
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(one, cases) {
 		struct tls_symbol sym = { 0 };
 		struct elf_file *ef;
 
 		if (!shell("cd '%s' && gcc -O2 -fPIC -shared %s -o l.so l.c && strip l.so", dir,
-			   cases[i].flags)) {
-			print_message("not built: %s\n", cases[i].flags);
+			   one->flags)) {
+			print_message("not built: %s\n", one->flags);
 			continue;
 		}
 		ef = open_elf(dir, "l.so");
-		if (tls_symbol_find(ef, "the_variable", &sym) != cases[i].err ||
-		    (!cases[i].err &&
-		     (sym.place != cases[i].place || sym.is_own_slot != cases[i].is_own)))
-			print_error("%s: place %d, own %d\n", cases[i].flags, sym.place,
+		if (tls_symbol_find(ef, "the_variable", &sym) != one->err ||
+		    (!one->err &&
+		     (sym.place != one->place || sym.is_own_slot != one->is_own)))
+			print_error("%s: place %d, own %d\n", one->flags, sym.place,
 				    sym.is_own_slot);
-		assert_int_equal(tls_symbol_find(ef, "the_variable", &sym), cases[i].err);
-		if (!cases[i].err) {
-			assert_int_equal(sym.place, cases[i].place);
-			assert_int_equal(sym.is_own_slot, cases[i].is_own);
+		assert_int_equal(tls_symbol_find(ef, "the_variable", &sym), one->err);
+		if (!one->err) {
+			assert_int_equal(sym.place, one->place);
+			assert_int_equal(sym.is_own_slot, one->is_own);
 			assert_true(sym.slot_vaddr != 0);
 			assert_int_equal(sym.block_off % 8, 0);
 			if (sym.is_own_slot)

@@ -49,11 +49,11 @@ TEST(test_parse_size)
 		{ "4194303t", 0, 4194303ULL << 40 },
 	};
 
-	for (size_t i = 0; i < CNT(cases); i++) {
+	each_case(c, cases) {
 		uint64_t value = 0;
 
-		assert_int_equal(parse_size(cases[i].in, &value), cases[i].err);
-		assert_int_equal(value, cases[i].value);
+		assert_int_equal(parse_size(c->in, &value), c->err);
+		assert_int_equal(value, c->value);
 	}
 }
 
@@ -92,11 +92,11 @@ TEST(test_parse_duration)
 		{ "5000000h", -ERANGE, 0 },
 	};
 
-	for (size_t i = 0; i < CNT(cases); i++) {
+	each_case(c, cases) {
 		uint64_t value = 0;
 
-		assert_int_equal(parse_duration(cases[i].in, &value), cases[i].err);
-		assert_int_equal(value, cases[i].value);
+		assert_int_equal(parse_duration(c->in, &value), c->err);
+		assert_int_equal(value, c->value);
 	}
 }
 
@@ -115,12 +115,12 @@ TEST(test_parse_percent)
 		{ "0x5%", -EINVAL, 0 }, { "5k", -EINVAL, 0 },  { "off", -EINVAL, 0 },
 	};
 
-	for (size_t i = 0; i < CNT(cases); i++) {
+	each_case(c, cases) {
 		double value = 0;
 
-		assert_int_equal(parse_percent(cases[i].in, &value), cases[i].err);
-		if (!cases[i].err)
-			assert_true(value == cases[i].value);
+		assert_int_equal(parse_percent(c->in, &value), c->err);
+		if (!c->err)
+			assert_true(value == c->value);
 	}
 }
 
@@ -148,8 +148,8 @@ TEST(test_words)
 		{ " 5 MiB", "" },
 	};
 
-	for (size_t i = 0; i < CNT(cases); i++)
-		assert_int_equal(word_with_unit(cases[i].text), strlen(cases[i].word));
+	each_case(c, cases)
+		assert_int_equal(word_with_unit(c->text), strlen(c->word));
 }
 
 TEST(test_format)

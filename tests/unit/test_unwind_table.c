@@ -306,7 +306,6 @@ static void compare_file(const char *path, unsigned int probes)
 
 TEST(test_against_libdw)
 {
-	size_t i;
 	int arg;
 
 	elf_version(EV_CURRENT);
@@ -315,8 +314,8 @@ TEST(test_against_libdw)
 		compare_file(arg_files[arg], PROBES_OF_ARGS);
 	if (arg_file_cnt)
 		return;
-	for (i = 0; i < sizeof(default_files) / sizeof(default_files[0]); i++)
-		compare_file(default_files[i], PROBES);
+	each_case(c, default_files)
+		compare_file(*c, PROBES);
 }
 
 static void assert_same_table(const struct unwind_table *a, const struct unwind_table *b)

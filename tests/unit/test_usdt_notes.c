@@ -289,17 +289,17 @@ TEST_WITH(test_compiled, programs_setup, programs_teardown)
 		"clang -O2 -fuse-ld=lld -fPIC -DLIBRARY -shared -Wl,-Bsymbolic",
 	};
 	const char *dir = *state;
-	size_t i, tried = 0, cnt;
+	size_t tried = 0, cnt;
 
 	write_file(dir, "probe.c", probe_c);
-	for (i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+	each_case(one, builds) {
 		struct usdt_note *notes;
 		struct elf_file *ef;
 		const uint8_t *p;
 		int fd;
 
-		if (!shell("cd '%s' && %s -o probe probe.c && strip probe", dir, builds[i])) {
-			print_message("not built: %s\n", builds[i]);
+		if (!shell("cd '%s' && %s -o probe probe.c && strip probe", dir, *one)) {
+			print_message("not built: %s\n", *one);
 			continue;
 		}
 		tried++;

@@ -44,11 +44,11 @@ TEST(places_are_understood)
 {
 	struct ht_operand op;
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+	each_case(c, places) {
 		memset(&op, 0x55, sizeof(op));
-		if (usdt_operands_parse(places[i].args, &op, 1) ||
-		    memcmp(&op, &places[i].wanted, sizeof(op)) != 0)
-			fail_msg("'%s' is not understood", places[i].args);
+		if (usdt_operands_parse(c->args, &op, 1) ||
+		    memcmp(&op, &c->wanted, sizeof(op)) != 0)
+			fail_msg("'%s' is not understood", c->args);
 	}
 }
 
@@ -78,11 +78,11 @@ TEST(others_are_refused)
 	};
 	struct ht_operand op;
 
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		int err = usdt_operands_parse(wrong[i].args, &op, 1);
+	each_case(c, wrong) {
+		int err = usdt_operands_parse(c->args, &op, 1);
 
-		if (err != wrong[i].err)
-			fail_msg("'%s': %d, must be %d", wrong[i].args, err, wrong[i].err);
+		if (err != c->err)
+			fail_msg("'%s': %d, must be %d", c->args, err, c->err);
 	}
 }
 

@@ -25,9 +25,9 @@ TEST(test_pids)
 	assert_int_equal(w.pids.data[2], 3);
 	assert_false(whom_has_rules(&w));
 	whom_release(&w);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	each_case(c, bad) {
 		w = (struct whom){ 0 };
-		assert_int_equal(whom_add_pids(&w, bad[i]), -EINVAL);
+		assert_int_equal(whom_add_pids(&w, *c), -EINVAL);
 		whom_release(&w);
 	}
 }
@@ -153,13 +153,13 @@ TEST(test_operands)
 	struct err why;
 	pid_t pid = begin(), found = 0;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		char *const *operands = (char *const *)cases[i].operands;
+	each_case(c, cases) {
+		char *const *operands = (char *const *)c->operands;
 
 		why.text[0] = '\0';
 		assert_int_equal(whom_is_mistaken("record", &none, &no_args, operands, &why),
-				 cases[i].why != NULL);
-		assert_string_equal(why.text, cases[i].why ? cases[i].why : "");
+				 c->why != NULL);
+		assert_string_equal(why.text, c->why ? c->why : "");
 	}
 	assert_int_equal(whom_add_pids(&some, "12"), 0);
 	assert_true(whom_is_mistaken("check", &some, &args,
@@ -172,8 +172,8 @@ TEST(test_operands)
 	assert_int_equal(found, 7);
 	assert_int_equal(whom_find_one("7,8", &found, &why), -EINVAL);
 	assert_string_equal(why.text, "'7,8' means 2 processes; give one: -p 7, 8");
-	for (size_t i = 0; i < sizeof(no_pids) / sizeof(*no_pids); i++) {
-		assert_int_equal(whom_find_one(no_pids[i], &found, &why), -EINVAL);
+	each_case(c, no_pids) {
+		assert_int_equal(whom_find_one(*c, &found, &why), -EINVAL);
 		assert_non_null(strstr(why.text, "is not a process ID"));
 	}
 	assert_int_equal(whom_find_one("no-such-program", &found, &why), -ESRCH);

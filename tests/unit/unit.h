@@ -29,13 +29,48 @@ static inline void unit_add(struct CMUnitTest test)
 	unit_tests[unit_test_cnt++] = test;
 }
 
+/* The case that a test is at. */
+static const char *unit_cases;
+static size_t unit_case_idx;
+
+static inline bool unit_case(const char *cases, size_t idx, size_t cnt)
+{
+	unit_cases = idx < cnt ? cases : NULL;
+	unit_case_idx = idx;
+	return unit_cases;
+}
+
+/* A test that failed has left the loop. */
+static inline int unit_end(void **state, CMFixtureFunction tear_down)
+{
+	if (unit_cases)
+		print_message("# at %s[%zu]\n", unit_cases, unit_case_idx);
+	unit_cases = NULL;
+	return tear_down ? tear_down(state) : 0;
+}
+
+/* For each element of the array `cases`, to which `c` points. A failure inside the loop names the case. */
+#define each_case(c, cases)                                                                    \
+	for (__typeof__(&(cases)[0]) c = (cases);                                              \
+	     unit_case(#cases, (size_t)(c - (cases)), sizeof(cases) / sizeof((cases)[0])); c++)
+
 /* TEST(name) { ... } is a test; TEST_WITH() one with what cmocka runs before and after it. */
-#define TEST_WITH(fn, set_up, tear_down)                                      \
-	static void fn(void **state);                                         \
-	__attribute__((constructor)) static void unit_add_##fn(void)               \
-	{                                                                     \
-		unit_add((struct CMUnitTest){ #fn, fn, set_up, tear_down, NULL }); \
-	}                                                                     \
+#define TEST_WITH(fn, set_up, tear_down)                                            \
+	static void fn(void **state);                                               \
+	static void unit_run_##fn(void **state)                                     \
+	{                                                                           \
+		fn(state);                                                          \
+		unit_cases = NULL;                                                  \
+	}                                                                           \
+	static int unit_end_##fn(void **state)                                      \
+	{                                                                           \
+		return unit_end(state, tear_down);                                  \
+	}                                                                           \
+	__attribute__((constructor)) static void unit_add_##fn(void)                \
+	{                                                                           \
+		unit_add((struct CMUnitTest){ #fn, unit_run_##fn, set_up,           \
+					      unit_end_##fn, NULL });               \
+	}                                                                           \
 	static void fn(void **state)
 #define TEST(fn) TEST_WITH(fn, NULL, NULL)
 
