@@ -410,13 +410,13 @@ TEST(test_text)
 	profile_free(p);
 	p = record(false, RECORDING_INUSE_ALL);
 	text = write_report(p, &opts);
-	assert_null(strstr(text, "allocated block"));
+	assert_omits(text, "allocated block");
 	free(text);
 	/* a table without rows has no head */
 	opts = (struct report_options){ .format = REPORT_TEXT, .sort = REPORT_SORT_TEMPORARY };
 	text = write_report(p, &opts);
 	has(text, "No sampled block was freed within 1 ms.\n");
-	assert_null(strstr(text, "WHERE"));
+	assert_omits(text, "WHERE");
 	free(text);
 	profile_free(p);
 }

@@ -207,7 +207,7 @@ TEST(test_find)
 	assert_int_equal(cgroup_find("/there/is/no/such/cgroup", &place, &why), -ENOENT);
 	assert_string_equal(place.path, "/there/is/no/such/cgroup");
 	cgroup_release(&place);
-	assert_non_null(strstr(why.text, "no cgroup '/there/is/no/such/cgroup'"));
+	assert_says(why.text, "no cgroup '/there/is/no/such/cgroup'");
 	assert_int_equal(cgroup_find("", &place, &why), -EINVAL);
 	assert_int_equal(cgroup_find("/etc", &place, &why), -ENOENT);
 	cgroup_release(&place);

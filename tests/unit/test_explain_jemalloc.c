@@ -136,13 +136,13 @@ TEST(test_not_believed)
 		set_word(&h, HEAP + i * MEMORY_PAGE, DESCRIPTORS | 4ULL << 48 | 1);
 	read_tree(&h, &je);
 	assert_int_equal(je.tree_cnt, 1);
-	assert_non_null(strstr(je.trees[0].why, "contradict their descriptor"));
+	assert_says(je.trees[0].why, "contradict their descriptor");
 	release(&h);
 	make(&h, false);
 	for (uint64_t i = 30; i < 40; i++)
 		*word(&h, DESCRIPTORS + 128 * i + 64) = 0xfeeeeeeeeeeeeeee;
 	read_tree(&h, &je);
-	assert_non_null(strstr(je.trees[0].why, "contradict their bitmap"));
+	assert_says(je.trees[0].why, "contradict their bitmap");
 	release(&h);
 }
 

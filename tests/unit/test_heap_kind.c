@@ -66,7 +66,7 @@ TEST(test_runtimes)
 		assert_int_equal(!words.what, !c->what);
 		if (!words.what)
 			continue;
-		assert_non_null(strstr(words.what, c->what));
+		assert_says(words.what, c->what);
 		assert_non_null(words.advice);
 		if (c->told)
 			runtime_words_heap(c->kind, c->told, strlen(c->told) + 1,
@@ -85,17 +85,17 @@ TEST(test_words)
 	assert_string_equal(words.what, "no known allocator found in its 1 mapped file");
 	kind.is_static = true;
 	heap_words_none(&kind, &words);
-	assert_non_null(strstr(words.advice, "static and stripped"));
+	assert_says(words.advice, "static and stripped");
 	kind.is_go = true;
 	heap_words_none(&kind, &words);
-	assert_non_null(strstr(words.what, "a Go program, whose heap is not malloc's"));
-	assert_non_null(strstr(words.advice, "use its own pprof"));
+	assert_says(words.what, "a Go program, whose heap is not malloc's");
+	assert_says(words.advice, "use its own pprof");
 	assert_true(heap_words_partial(&kind, &words));
-	assert_non_null(strstr(words.what, "cgo"));
+	assert_says(words.what, "cgo");
 	kind = (struct heap_kind){ .runtime = RUNTIME_PYTHON, .file_cnt = 9 };
 	runtime_words_heap(kind.runtime, NULL, 0, &kind.own);
 	assert_true(heap_words_partial(&kind, &words));
-	assert_non_null(strstr(words.advice, "PYTHONMALLOC=malloc"));
+	assert_says(words.advice, "PYTHONMALLOC=malloc");
 	runtime_words_heap(kind.runtime, "A=1\0PYTHONMALLOC=malloc", 24, &kind.own);
 	assert_false(heap_words_partial(&kind, &words));
 }

@@ -111,7 +111,7 @@ TEST(test_next_of_late)
 	held_taps_take_out(&ht, 1);
 	assert_int_equal(ht.late.cnt, 1);
 	assert_int_equal(put_in(&ht, 2, PID, &why), -EAGAIN);
-	assert_non_null(strstr(why.text, "it may not"));
+	assert_says(why.text, "it may not");
 	assert_int_equal(in_cnt, 1);
 	/* another process has nothing to do with it */
 	assert_int_equal(put_in(&ht, 3, OTHER_PID, &why), 0);

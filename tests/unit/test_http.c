@@ -238,9 +238,9 @@ TEST(says_what_it_takes)
 
 	open_server(&f, NULL);
 	ask(&f, "DELETE /a HTTP/1.1\r\nHost: 127.0.0.1\r\n" END, answer, sizeof(answer));
-	assert_non_null(strstr(answer, "Allow: GET, HEAD\r\n"));
+	assert_says(answer, "Allow: GET, HEAD\r\n");
 	ask(&f, "DELETE /post HTTP/1.1\r\nHost: 127.0.0.1\r\n" END, answer, sizeof(answer));
-	assert_non_null(strstr(answer, "Allow: GET, HEAD, POST\r\n"));
+	assert_says(answer, "Allow: GET, HEAD, POST\r\n");
 	http_close(f.server);
 }
 
@@ -325,7 +325,7 @@ TEST(token_first)
 	assert_int_equal(ask(&f, "GET /a HTTP/1.1\r\nHost: any.example\r\n" END, answer,
 			     sizeof(answer)),
 			 401);
-	assert_non_null(strstr(answer, "WWW-Authenticate: Basic"));
+	assert_says(answer, "WWW-Authenticate: Basic");
 	assert_int_equal(ask(&f, "POST /post HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n" END,
 			     answer, sizeof(answer)),
 			 401);
@@ -406,7 +406,7 @@ TEST(answers_that_come_later)
 	assert_int_equal(f.abandoned_cnt, 0);
 	http_reply(f.held, &later);
 	read_all(&f, fd, answer, sizeof(answer));
-	assert_non_null(strstr(answer, "Content-Length: 3\r\n"));
+	assert_says(answer, "Content-Length: 3\r\n");
 	/* At the end of the server, who waits is told. */
 	f.held = NULL;
 	fd = ask_to_be_held(&f);
@@ -592,11 +592,10 @@ TEST(pages_stand_alone)
 	open_server(&f, NULL);
 	for (size_t i = 0; i < 2; i++) {
 		ask(&f, requests[i], answer, sizeof(answer));
-		assert_non_null(strstr(answer, "\r\nX-Frame-Options: DENY\r\n"));
-		assert_non_null(
-			strstr(answer, "\r\nContent-Security-Policy: default-src 'none'; "));
-		assert_non_null(strstr(answer, "frame-ancestors 'none'"));
-		assert_non_null(strstr(answer, "\r\nX-Content-Type-Options: nosniff\r\n"));
+		assert_says(answer, "\r\nX-Frame-Options: DENY\r\n");
+		assert_says(answer, "\r\nContent-Security-Policy: default-src 'none'; ");
+		assert_says(answer, "frame-ancestors 'none'");
+		assert_says(answer, "\r\nX-Content-Type-Options: nosniff\r\n");
 	}
 	http_close(f.server);
 }

@@ -196,7 +196,7 @@ TEST(test_inuse)
 	p->recording.is_lossy = true; /* what is lost may be what is more */
 	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l);
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
-	assert_non_null(strstr(res->why, "lost"));
+	assert_says(res->why, "lost");
 	limits_release(&l);
 	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 300 * RATE), &l)->verdict,
 			 LIMIT_BROKEN);
@@ -226,7 +226,7 @@ TEST(test_unknown)
 
 		assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 		assert_true(isnan(res->value) && isnan(res->high));
-		assert_non_null(strstr(res->why, "--max-overhead"));
+		assert_says(res->why, "--max-overhead");
 		assert_null(strchr(res->why, '\x1b'));
 		limits_release(&l);
 	}
@@ -317,13 +317,13 @@ TEST(test_known_since)
 	p->recording.inuse = RECORDING_INUSE_SINCE;
 	res = judge(p, larger, o, &l);
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
-	assert_non_null(strstr(res->why, "last part"));
+	assert_says(res->why, "last part");
 	limits_release(&l);
 	assert_int_equal(judge(larger, p, o, &l)->verdict, LIMIT_UNKNOWN);
 	limits_release(&l);
 	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l);
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
-	assert_non_null(strstr(res->why, "last part"));
+	assert_says(res->why, "last part");
 	limits_release(&l);
 	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 300 * RATE), &l)->verdict,
 			 LIMIT_BROKEN);
@@ -436,7 +436,7 @@ TEST(test_not_seen)
 	assert_int_equal(profile_comment(p, "not seen: objects of Ruby"), 0);
 	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l);
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
-	assert_non_null(strstr(res->why, "objects of Ruby"));
+	assert_says(res->why, "objects of Ruby");
 	limits_release(&l);
 	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 10 * RATE), &l)->verdict,
 			 LIMIT_BROKEN);
@@ -496,32 +496,31 @@ TEST(test_written)
 	assert_int_equal(l.results[0].more_row_cnt, 2);
 	text = written(&l, LIMIT_TEXT);
 	assert_null(strchr(text, '\x1b'));
-	assert_non_null(strstr(text, "(PID 7), 24.0 s, one sample per 4.00 KiB\n"
-				     "FAIL     in use: 800 KiB, at least "));
-	assert_non_null(strstr(text, "and 2 more\n"));
-	assert_non_null(strstr(text, "unknown  in use by ended tasks: not known; limit 0 B\n"));
-	assert_non_null(strstr(text, "\nFAIL (99 % confidence)\n"));
+	assert_says(text, "(PID 7), 24.0 s, one sample per 4.00 KiB\n"
+				     "FAIL     in use: 800 KiB, at least ");
+	assert_says(text, "and 2 more\n");
+	assert_says(text, "unknown  in use by ended tasks: not known; limit 0 B\n");
+	assert_says(text, "\nFAIL (99 % confidence)\n");
 	free(text);
 	text = written(&l, LIMIT_JSON);
 	assert_null(strchr(text, '\x1b'));
 	assert_int_equal(
 		strncmp(text, "{\"verdict\":\"broken\",\"failure\":null,\"confidence\":0.99,", 53),
 		0);
-	assert_non_null(strstr(
-		text, "{\"limit\":\"exited_scope\",\"verdict\":\"unknown\",\"limit_bytes\":0,"
-		      "\"inuse_bytes\":null,"));
+	assert_says(text, "{\"limit\":\"exited_scope\",\"verdict\":\"unknown\",\"limit_bytes\":0,"
+		      "\"inuse_bytes\":null,");
 	free(text);
 	text = written(&l, LIMIT_JUNIT);
 	assert_null(strchr(text, '\x1b'));
-	assert_null(strstr(text, "<b>"));
-	assert_non_null(strstr(text, "tests=\"2\" failures=\"1\" errors=\"1\" time=\"24\">"));
+	assert_omits(text, "<b>");
+	assert_says(text, "tests=\"2\" failures=\"1\" errors=\"1\" time=\"24\">");
 	free(text);
 
 	limits_fail(&l, "the command <failed>");
 	assert_int_equal(l.verdict, LIMIT_UNKNOWN);
 	text = written(&l, LIMIT_JUNIT);
-	assert_non_null(strstr(text, "tests=\"3\" failures=\"1\" errors=\"2\""));
-	assert_non_null(strstr(text, "message=\"the command &lt;failed&gt;\"/>"));
+	assert_says(text, "tests=\"3\" failures=\"1\" errors=\"2\"");
+	assert_says(text, "message=\"the command &lt;failed&gt;\"/>");
 	free(text);
 	limits_release(&l);
 	profile_free(p);

@@ -66,7 +66,7 @@ static int open_err(const char *path, bool replaces, struct err *why)
 	err = out_file_open(path, replaces, "", &of, why);
 	assert_true(err < 0);
 	assert_null(of);
-	assert_non_null(strstr(why->text, path));
+	assert_says(why->text, path);
 	return err;
 }
 
@@ -109,7 +109,7 @@ TEST_WITH(test_existing, new_folder, remove_folder)
 
 	make(at(state, "p", path), "old");
 	assert_int_equal(open_err(path, false, &why), -EEXIST);
-	assert_non_null(strstr(why.text, "--force"));
+	assert_says(why.text, "--force");
 	expect(path, "old");
 	assert_int_equal(file_cnt(state), 1);
 	of = open_new(path, true);

@@ -59,20 +59,19 @@ TEST(test_index)
 				      .version = "1" };
 	char *text = index_text(&v);
 
-	assert_null(strstr(text, "<script>"));
-	assert_null(strstr(text, "<b>"));
-	assert_non_null(strstr(text, "a&quot;&lt;b&gt;&amp;\\\n<"));
-	assert_non_null(strstr(text, "\"name\":\"a\\\"\\u003cb>&\\\\"));
-	assert_non_null(strstr(text, "<a href=\"pid/17/\">"));
-	assert_null(strstr(text, "none of these"));
-	assert_non_null(strstr(text, "<td>unknown<td><td>0 B<td>"));
-	assert_non_null(strstr(text,
-			       "heap in use is unknown: Tracking frees costs &lt;53&gt; %. To "
-			       "measure it: heaptap record\n"));
-	assert_non_null(strstr(text, "<td>2.00 KiB<td>"));
-	assert_non_null(strstr(text, "in use: of what was allocated since 12:03:05"));
-	assert_non_null(strstr(text, "c</a><td>0 B<td>"));
-	assert_non_null(strstr(text, "<tr><td>20<td>d<td>unknown<td>"));
+	assert_omits(text, "<script>");
+	assert_omits(text, "<b>");
+	assert_says(text, "a&quot;&lt;b&gt;&amp;\\\n<");
+	assert_says(text, "\"name\":\"a\\\"\\u003cb>&\\\\");
+	assert_says(text, "<a href=\"pid/17/\">");
+	assert_omits(text, "none of these");
+	assert_says(text, "<td>unknown<td><td>0 B<td>");
+	assert_says(text, "heap in use is unknown: Tracking frees costs &lt;53&gt; %. To "
+			       "measure it: heaptap record\n");
+	assert_says(text, "<td>2.00 KiB<td>");
+	assert_says(text, "in use: of what was allocated since 12:03:05");
+	assert_says(text, "c</a><td>0 B<td>");
+	assert_says(text, "<tr><td>20<td>d<td>unknown<td>");
 	free(text);
 }
 
@@ -116,18 +115,17 @@ TEST(test_process_page)
 	assert_int_equal(process_page_write(&v, &p, false, out), 0);
 	fclose(out);
 	for (size_t i = 0; i < 5; i++)
-		assert_null(strstr(
-			text, ((const char *const[]){ "<img", "<i>", "<u>", "<s>", "\x1b" })[i]));
-	assert_non_null(strstr(text, "<title>&lt;/h1&gt;&lt;b&gt; (PID 17)</title>"));
-	assert_non_null(strstr(text, "In use: <b>unknown</b>"));
-	assert_non_null(strstr(text, "Growth is not known yet."));
-	assert_non_null(strstr(text, "<td>&lt;/table&gt; [1m<td>&lt;img src=x&gt;/&quot;y&quot;"));
-	assert_non_null(strstr(text, "\"../17/viewer?at=peak\""));
-	assert_null(strstr(text, "another"));
-	assert_non_null(strstr(text, "<p>None.</p>"));
-	assert_non_null(strstr(text, "<li>3 lost it"));
-	assert_non_null(strstr(text, "http-equiv=\"refresh\" content=\"10\""));
-	assert_non_null(strstr(text, "Paused: <a href=\"?live=1\">"));
+		assert_omits(text, ((const char *const[]){ "<img", "<i>", "<u>", "<s>", "\x1b" })[i]);
+	assert_says(text, "<title>&lt;/h1&gt;&lt;b&gt; (PID 17)</title>");
+	assert_says(text, "In use: <b>unknown</b>");
+	assert_says(text, "Growth is not known yet.");
+	assert_says(text, "<td>&lt;/table&gt; [1m<td>&lt;img src=x&gt;/&quot;y&quot;");
+	assert_says(text, "\"../17/viewer?at=peak\"");
+	assert_omits(text, "another");
+	assert_says(text, "<p>None.</p>");
+	assert_says(text, "<li>3 lost it");
+	assert_says(text, "http-equiv=\"refresh\" content=\"10\"");
+	assert_says(text, "Paused: <a href=\"?live=1\">");
 	free(text);
 }
 
@@ -149,14 +147,14 @@ TEST(test_process_page_without_past)
 	v.past = past;
 	process_page_write(&v, &p, false, out);
 	fflush(out);
-	assert_non_null(strstr(text, "Growth is not known yet."));
+	assert_says(text, "Growth is not known yet.");
 	rewind(out);
 	for (pid_t pid = 1; pid <= INUSE_PAST_PROCESSES_CAP; pid++)
 		assert_int_equal(inuse_past_add(past, pid, 1, (const double[]){ 1, 2 }), 0);
 	process_page_write(&v, &p, false, out);
 	fclose(out);
-	assert_non_null(strstr(text, "is computed for at most 4096 processes."));
-	assert_null(strstr(text, "known yet."));
+	assert_says(text, "is computed for at most 4096 processes.");
+	assert_omits(text, "known yet.");
 	inuse_past_free(past);
 	free(text);
 }
@@ -211,8 +209,8 @@ TEST(test_page_of_many)
 					       .inuse_words = "" };
 	text = index_text(&v);
 	assert_in_range(strlen(text), 100000, 200000);
-	assert_non_null(strstr(text, "\"growth\":{\"trend\":\"grows\",\"bytes_per_min\":6"));
-	assert_non_null(strstr(text, "\"past\":{\"seconds\":3590,\"top_bytes\":"));
+	assert_says(text, "\"growth\":{\"trend\":\"grows\",\"bytes_per_min\":6");
+	assert_says(text, "\"past\":{\"seconds\":3590,\"top_bytes\":");
 	inuse_past_free(past);
 	free(text);
 }
@@ -264,22 +262,22 @@ TEST(test_json)
 	each_case(c, absent)
 		if (strstr(text, *c))
 			fail_msg("%s in %s", *c, text);
-	assert_non_null(strstr(text, "\"is_inuse_unknown\":true,\"inuse_note\":\"why\""));
-	assert_non_null(strstr(text, "\"saved_omitted_cnt\":5"));
-	assert_non_null(strstr(text, "\"time_ms\":1795701900123"));
+	assert_says(text, "\"is_inuse_unknown\":true,\"inuse_note\":\"why\"");
+	assert_says(text, "\"saved_omitted_cnt\":5");
+	assert_says(text, "\"time_ms\":1795701900123");
 	free(text);
 	text = json_of(&v, &p); /* without the other process's */
-	assert_non_null(strstr(text, "\"saved_omitted_cnt\":4"));
-	assert_non_null(strstr(text, "\"moments\":[],\"moments_note\":\"With --past-interval 0"));
-	assert_non_null(strstr(text, "\"is_past_full\":false"));
+	assert_says(text, "\"saved_omitted_cnt\":4");
+	assert_says(text, "\"moments\":[],\"moments_note\":\"With --past-interval 0");
+	assert_says(text, "\"is_past_full\":false");
 	free(text);
 	v.keep.file_cnt = NAN; /* nothing is ever saved */
 	p.is_tapped = true;
 	p.exec_ns = 1;
 	text = json_of(&v, &p);
-	assert_null(strstr(text, "saved"));
-	assert_non_null(strstr(text, "\"is_tapped\":true"));
-	assert_non_null(strstr(text, "\"exec_ms\":"));
+	assert_omits(text, "saved");
+	assert_says(text, "\"is_tapped\":true");
+	assert_says(text, "\"exec_ms\":");
 	free(text);
 }
 
@@ -300,12 +298,12 @@ TEST(test_json_rows)
 	char *text = json_of(&v, &p);
 	uint64_t now = now_ns();
 
-	assert_null(strstr(text, "\"rows\"")); /* with --rows-interval 0 */
+	assert_omits(text, "\"rows\""); /* with --rows-interval 0 */
 	free(text);
 	assert_int_equal(rows_past_new(&past), 0);
 	v.rows = past;
 	text = json_of(&v, &p);
-	assert_non_null(strstr(text, "\"rows\":{\"note\":\"Not read yet.\"}"));
+	assert_says(text, "\"rows\":{\"note\":\"Not read yet.\"}");
 	free(text);
 	snprintf(r.rows[0].name, sizeof(r.rows[0].name), "%s", row_name(ROW_LIVE));
 	r.rows[0].bytes = 4097;
@@ -314,22 +312,21 @@ TEST(test_json_rows)
 	assert_int_equal(rows_past_add(past, 1717, now - 60 * NS_PER_S, 0, &failed), 0);
 	assert_int_equal(rows_past_add(past, 1717, now, 0, &r), 0);
 	text = json_of(&v, &p);
-	assert_non_null(strstr(text,
-			       "\"took_ms\":2.5,\"rss_bytes\":4097,\"list\":[{\"row\":\"live\","
-			       "\"what\":\"malloc: live blocks\",\"bytes\":4097}]"));
-	assert_non_null(strstr(text, "],\"bytes\":{\"live\":[null,4097]}}"));
-	assert_null(strstr(text, "why_not"));
+	assert_says(text, "\"took_ms\":2.5,\"rss_bytes\":4097,\"list\":[{\"row\":\"live\","
+			       "\"what\":\"malloc: live blocks\",\"bytes\":4097}]");
+	assert_says(text, "],\"bytes\":{\"live\":[null,4097]}}");
+	assert_omits(text, "why_not");
 	free(text);
 	r.is_proved = false;
 	snprintf(r.why, sizeof(r.why), "torn");
 	assert_int_equal(rows_past_add(past, 1717, now + 1, 0, &r), 0);
 	text = json_of(&v, &p);
-	assert_non_null(strstr(text, "\"heap_why_not\":\"torn\""));
+	assert_says(text, "\"heap_why_not\":\"torn\"");
 	free(text);
 	assert_int_equal(rows_past_add(past, 1717, now + 2, 0, &failed), 0);
 	text = json_of(&v, &p);
-	assert_non_null(strstr(text, "\"rows\":{\"why_not\":\"denied\",\n\"hour\":{"));
-	assert_null(strstr(text, "\"list\""));
+	assert_says(text, "\"rows\":{\"why_not\":\"denied\",\n\"hour\":{");
+	assert_omits(text, "\"list\"");
 	free(text);
 	rows_past_free(past);
 }
@@ -361,7 +358,7 @@ static void check_page(const struct serve_view *v, bool is_live, const char *wan
 	assert_non_null(out);
 	process_page_write(v, v->processes, is_live, out);
 	fclose(out);
-	assert_non_null(strstr(text, PROCESS_PAGE_STACKS));
+	assert_says(text, PROCESS_PAGE_STACKS);
 	if (!strstr(text, wanted) || strstr(text, unwanted))
 		fail_msg("wanted '%s', not '%s': %s", wanted, unwanted, text);
 	free(text);

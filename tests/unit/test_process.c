@@ -122,7 +122,7 @@ TEST(test_container_given)
 	assert_int_equal(container_check_given("docker://", &why), -EINVAL);
 	assert_int_equal(container_check_given("/docker/x", &why), -EINVAL);
 	assert_int_equal(container_check_given(ID64 "0", &why), -EINVAL);
-	assert_non_null(strstr(why.text, "the id or its beginning"));
+	assert_says(why.text, "the id or its beginning");
 }
 
 TEST(test_self)
@@ -212,7 +212,7 @@ TEST(test_zombie)
 	assert_true(info.is_zombie);
 	assert_false(info.is_main_thread_gone);
 	assert_int_equal(process_check(&info, &why), -ESRCH);
-	assert_non_null(strstr(why.text, "zombie"));
+	assert_says(why.text, "zombie");
 	waitpid(pid, NULL, 0);
 }
 
@@ -226,7 +226,7 @@ TEST(test_kernel_thread)
 	}
 	assert_true(info.is_kernel_thread);
 	assert_int_equal(process_check(&info, &why), -EINVAL);
-	assert_non_null(strstr(why.text, "kernel thread"));
+	assert_says(why.text, "kernel thread");
 }
 
 /* A child that runs fn, says so, and sleeps until it is killed. */
@@ -343,7 +343,7 @@ TEST(test_thread_id)
 	assert_int_equal(info.thread_cnt, 2);
 	assert_int_equal(process_check(&info, &why), -EINVAL);
 	snprintf(want, sizeof(want), "use -p %d", getpid());
-	assert_non_null(strstr(why.text, want));
+	assert_says(why.text, want);
 	pthread_barrier_wait(&barrier);
 	pthread_join(thread, NULL);
 }
@@ -431,8 +431,8 @@ TEST(test_not_ours)
 	close(fds[0]);
 	waitpid(pid, &status, 0);
 	assert_int_equal(status, 0);
-	assert_non_null(strstr(why.text, "of uid 0 as uid 65534"));
-	assert_non_null(strstr(why.text, "as root"));
+	assert_says(why.text, "of uid 0 as uid 65534");
+	assert_says(why.text, "as root");
 }
 
 TEST(test_pid_namespace)
@@ -511,7 +511,7 @@ TEST(test_32bit)
 		skip(); /* a kernel without 32-bit support */
 	assert_true(info.is_32bit);
 	assert_int_equal(err, -ENOTSUP);
-	assert_non_null(strstr(why.text, "32-bit"));
+	assert_says(why.text, "32-bit");
 }
 
 TEST(test_cmdline)

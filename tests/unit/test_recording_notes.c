@@ -43,7 +43,7 @@ TEST(activity_is_one_line)
 	/* the longest that there can be */
 	memset(stats, 0xff, sizeof(stats));
 	p = notes_of(stats, &is_lossy);
-	assert_non_null(strstr(comment_at(p, 0), " stacks_complete=18446744073709551615"));
+	assert_says(comment_at(p, 0), " stacks_complete=18446744073709551615");
 	assert_true(is_lossy);
 	profile_free(p);
 }

@@ -66,9 +66,7 @@ TEST(test_before)
 			fail_msg("%s: %s", cases[i].what, text);
 		/* 8 to 48 bytes for each block in use, and 20 calls meanwhile */
 		if (cases[i].is_known)
-			assert_non_null(strstr(
-				text,
-				"\"allocated_before\":{\"objects\":2000,\"objects_low\":1980,"
+			assert_says(text, "\"allocated_before\":{\"objects\":2000,\"objects_low\":1980,"
 				"\"objects_high\":2020,\"bytes\":2008000,\"bytes_low\":1956000,"
 				"\"bytes_high\":2036000,\"classes\":[\n"
 				"{\"class\":null,\"from_bytes\":985,\"to_bytes\":1000,\"objects\":1500,"
@@ -76,7 +74,7 @@ TEST(test_before)
 				"{\"class\":\"shop::Order\",\"from_bytes\":null,\"to_bytes\":null,"
 				"\"objects\":500,\"objects_low\":480,\"objects_high\":500,\"bytes\":56000},\n"
 				"{\"class\":\"shop::Sampled\",\"from_bytes\":null,\"to_bytes\":null,"
-				"\"objects\":400,\"objects_low\":80,\"objects_high\":500,\"bytes\":25600}]}"));
+				"\"objects\":400,\"objects_low\":80,\"objects_high\":500,\"bytes\":25600}]}");
 		free(text);
 		text = report_of(p, REPORT_TEXT);
 		assert_int_equal(

@@ -387,7 +387,7 @@ TEST_WITH(test_store_again, new_folder, remove_folder)
 		add(s, &n, 10, KEEP_RANK_RUNS);
 	}
 	assert_int_equal(saved_store_open(&opts, &other, &why), -EWOULDBLOCK);
-	assert_non_null(strstr(why.text, "in use by another process"));
+	assert_says(why.text, "in use by another process");
 	saved_store_close(s);
 	for (size_t i = 0; i < 3; i++) {
 		snprintf(path, sizeof(path), "%s/%s", f->path, foreign[i]);
@@ -418,7 +418,7 @@ TEST_WITH(test_store_refused, new_folder, remove_folder)
 
 	assert_int_equal(chmod(f->path, 0770), 0);
 	assert_int_equal(saved_store_open(&opts, &s, &why), -EPERM);
-	assert_non_null(strstr(why.text, "others can change the files"));
+	assert_says(why.text, "others can change the files");
 	assert_int_equal(chmod(f->path, 0755), 0);
 	assert_int_equal(saved_store_open(&opts, &s, &why), 0);
 	saved_store_close(s);

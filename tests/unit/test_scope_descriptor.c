@@ -109,7 +109,7 @@ TEST(test_refused)
 	put(raw, 20, 1, HT_TLS_STATIC);
 	put(raw, 24, 8, 1ULL << 40);
 	assert_int_equal(scope_descriptor_parse(raw, &d, &why), -EPROTO);
-	assert_non_null(strstr(why.text, "1099511627776 bytes"));
+	assert_says(why.text, "1099511627776 bytes");
 	assert_int_equal(d.minor, 99); /* left alone */
 	/* nothing but the kernel's counter */
 	memset(raw, 0, sizeof(raw));

@@ -178,7 +178,7 @@ TEST(test_args_together)
 	assert_int_equal(endpoint_check(&r, &why), 0);
 	r.is_text = true;
 	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
-	assert_non_null(strstr(why.text, "debug"));
+	assert_says(why.text, "debug");
 	r.seconds = 0;
 	assert_int_equal(endpoint_check(&r, &why), 0);
 	/* who pins, for which the heap of that process is read */
@@ -212,7 +212,7 @@ TEST(test_views)
 	assert_int_equal(endpoint_check(&r, &why), 0);
 	assert_int_equal(set("/pid/3/diff", "at", "now", &r), 0);
 	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
-	assert_non_null(strstr(why.text, "at=peak"));
+	assert_says(why.text, "at=peak");
 	assert_int_equal(set("/diff", "at", "peak", &r), 0);
 	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
 	assert_int_equal(set("/pid/3/diff", "from", "2026-11-26T14:05:00Z", &r), 0);
@@ -401,7 +401,7 @@ TEST(test_not_local)
 	struct err why = { 0 };
 
 	assert_int_equal(listen_open("0.0.0.0:0", true, &s, &why), -EPERM);
-	assert_non_null(strstr(why.text, "--token-file"));
+	assert_says(why.text, "--token-file");
 	assert_int_equal(s.fd, -1);
 	assert_int_equal(listen_open("0.0.0.0:0", false, &s, &why), 0);
 	assert_false(s.is_local);
@@ -420,7 +420,7 @@ TEST(test_in_use)
 	assert_int_equal(listen_open("127.0.0.1:0", true, &s, &why), 0);
 	assert_int_equal(sscanf(s.address, "http://%63[^/]/", text), 1);
 	assert_int_equal(listen_open(text, true, &other, &why), -EADDRINUSE);
-	assert_non_null(strstr(why.text, "in use"));
+	assert_says(why.text, "in use");
 	listen_close(&s);
 }
 
@@ -497,7 +497,7 @@ TEST(test_token_file)
 	assert_string_equal(token, "0123456789abcdef");
 	assert_int_equal(read_token("0123456789abcdef", 0400, token, &why), 0);
 	assert_int_equal(read_token("0123456789abcdef\n", 0640, token, &why), -EPERM);
-	assert_non_null(strstr(why.text, "others"));
+	assert_says(why.text, "others");
 	assert_int_equal(read_token("0123456789abcdef\n", 0604, token, &why), -EPERM);
 	assert_int_equal(read_token("short\n", 0600, token, &why), -EINVAL);
 	assert_int_equal(read_token("", 0600, token, &why), -EINVAL);

@@ -82,7 +82,7 @@ TEST(test_all_kinds)
 	assert_int_equal(tag->tls_off, otel_off);
 	tag = &tags.all.data[2];
 	assert_int_equal(tag->kind, HT_TAG_CUSTOM);
-	assert_non_null(strstr(tag->problem.text, "unknown ABI version"));
+	assert_says(tag->problem.text, "unknown ABI version");
 	vec_release(&tags.all);
 }
 
@@ -110,7 +110,7 @@ TEST(test_descriptor)
 		assert_int_equal(survey(getpid(), &tags), 0);
 		tag = &tags.all.data[0];
 		assert_int_equal(tag->has_descriptor, c->has_descriptor);
-		assert_non_null(strstr(tag->problem.text, c->problem));
+		assert_says(tag->problem.text, c->problem);
 		assert_int_equal(!tag->problem.text[0], c->has_descriptor);
 		vec_release(&tags.all);
 	}

@@ -383,7 +383,7 @@ TEST(test_descriptors)
 	assert_int_equal(tag_sources_read(NULL, getpid(), &f, bias, 4, &s), 0);
 	assert_int_equal(s.cnt, 0);
 	assert_false(s.is_pending);
-	assert_non_null(strstr(s.problem.text, "version 2.0"));
+	assert_says(s.problem.text, "version 2.0");
 	free(raw);
 }
 

@@ -166,10 +166,10 @@ TEST(test_all_errors)
 
 	assert_int_equal(toml_parse(text, strlen(text), on_error, &e, &doc), -EINVAL);
 	assert_int_equal(e.cnt, 4);
-	assert_non_null(strstr(e.text, "1:a:"));
-	assert_non_null(strstr(e.text, "4:c:"));
-	assert_non_null(strstr(e.text, "7:d:"));
-	assert_non_null(strstr(e.text, "7:e:"));
+	assert_says(e.text, "1:a:");
+	assert_says(e.text, "4:c:");
+	assert_says(e.text, "7:d:");
+	assert_says(e.text, "7:e:");
 	assert_int_equal(doc.entries.cnt, 2);
 	assert_string_equal(doc.entries.data[0].key, "b");
 	assert_string_equal(doc.entries.data[1].key, "f");

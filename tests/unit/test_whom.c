@@ -110,13 +110,13 @@ TEST(test_none)
 	texts_add(&w.comms, "nor-this");
 	texts_add(&w.cgroups, "/");
 	assert_int_equal(whom_find(&w, &found, &why), -ESRCH);
-	assert_non_null(strstr(why.text, "matches --comm 'no-such-name' or 'nor-this' and is in "
-					 "--cgroup '/': "));
+	assert_says(why.text, "matches --comm 'no-such-name' or 'nor-this' and is in "
+					 "--cgroup '/': ");
 	whom_release(&w);
 	w = (struct whom){ 0 };
 	texts_add(&w.cgroups, "/no/such/cgroup");
 	assert_int_equal(whom_find(&w, &found, &why), -ESRCH);
-	assert_non_null(strstr(why.text, "/no/such/cgroup"));
+	assert_says(why.text, "/no/such/cgroup");
 	whom_release(&w);
 }
 
@@ -174,23 +174,22 @@ TEST(test_operands)
 	assert_string_equal(why.text, "'7,8' means 2 processes; give one: -p 7, 8");
 	each_case(c, no_pids) {
 		assert_int_equal(whom_find_one(*c, &found, &why), -EINVAL);
-		assert_non_null(strstr(why.text, "is not a process ID"));
+		assert_says(why.text, "is not a process ID");
 	}
 	assert_int_equal(whom_find_one("no-such-program", &found, &why), -ESRCH);
 	assert_int_equal(whom_find_one("", &found, &why), -ESRCH);
 	assert_int_equal(whom_explain_pids("sleep", &why), -EINVAL);
-	assert_non_null(strstr(why.text, "of this name run"));
-	assert_non_null(strstr(why.text, ": --comm sleep, instead of -p"));
+	assert_says(why.text, "of this name run");
+	assert_says(why.text, ": --comm sleep, instead of -p");
 	assert_int_equal(whom_explain_pids("no-such-program", &why), -EINVAL);
-	assert_non_null(strstr(why.text, "by name: --comm"));
+	assert_says(why.text, "by name: --comm");
 	assert_int_equal(whom_explain_pids("", &why), -EINVAL);
-	assert_non_null(strstr(why.text, "is the program running?"));
+	assert_says(why.text, "is the program running?");
 	assert_true(whom_is_mistaken("record", &none, &no_args, (char *[]){ (char *)"sleep", NULL },
 				     &why));
-	assert_non_null(strstr(why.text, "of the name 'sleep' run"));
-	assert_non_null(strstr(why.text,
-			       "did you mean: heaptap record --comm sleep, or to start it: "
-			       "heaptap record -- sleep"));
+	assert_says(why.text, "of the name 'sleep' run");
+	assert_says(why.text, "did you mean: heaptap record --comm sleep, or to start it: "
+			       "heaptap record -- sleep");
 	end(pid);
 }
 
@@ -237,7 +236,7 @@ TEST_WITH(test_long_names, new_folder, remove_folder)
 	w = (struct whom){ 0 };
 	assert_int_equal(texts_add(&w.comms, "^heaptap-whom-linked-name$"), 0);
 	assert_int_equal(whom_find(&w, &found, &why), -ESRCH);
-	assert_non_null(strstr(why.text, "the kernel keeps 15 characters"));
+	assert_says(why.text, "the kernel keeps 15 characters");
 	whom_release(&w);
 	for (int i = 0; i < 3; i++)
 		end(pid[i]);

@@ -74,6 +74,30 @@ static inline int unit_end(void **state, CMFixtureFunction tear_down)
 	static void fn(void **state)
 #define TEST(fn) TEST_WITH(fn, NULL, NULL)
 
+/* The text has that part. Where it has not, both are shown. */
+#define assert_says(text, part) unit_says(text, part, true, __FILE__, __LINE__)
+#define assert_omits(text, part) unit_says(text, part, false, __FILE__, __LINE__)
+static inline void unit_says(const char *text, const char *part, bool does, const char *file,
+			     int line)
+{
+	if (text && !strstr(text, part) != does)
+		return;
+	print_error("%s '%s' in:\n%s\n", does ? "no" : "there is", part, text ? text : "(null)");
+	_fail(file, line);
+}
+
+/* What the statement prints to the FILE `out`; the caller frees it. */
+#define written(out, ...)                                                      \
+	__extension__({                                                        \
+		char *written_text = NULL;                                     \
+		size_t written_bytes;                                          \
+		FILE *out = open_memstream(&written_text, &written_bytes);     \
+		assert_non_null(out);                                          \
+		__VA_ARGS__;                                                   \
+		fclose(out);                                                   \
+		written_text;                                                  \
+	})
+
 /* The macro of cmocka takes the size of an array. */
 static inline int run_tests(const char *file, CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
