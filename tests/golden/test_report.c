@@ -103,12 +103,8 @@ static struct profile *read_profile(const char *name)
 static void check_print(const char *name, const char *expected, const struct report_options *opts)
 {
 	struct profile *p = read_profile(name);
-	char *got = NULL, path[256];
-	size_t bytes;
-	FILE *out = open_memstream(&got, &bytes);
+	char path[256], *got = printed(out, assert_int_equal(report_write(p, opts, out), 0));
 
-	assert_int_equal(report_write(p, opts, out), 0);
-	fclose(out);
 	snprintf(path, sizeof(path), FOLDER "%s", expected);
 	golden_compare(path, got);
 	free(got);

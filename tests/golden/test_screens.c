@@ -7,13 +7,9 @@
  * small program of which every allocation was recorded, and one that was kept at an out-of-memory
  * kill, with losses and with frees that were seen only from some time on.
  */
-#include "../unit/unit.h"
-
+#include "../unit/made_profile.h"
 #include "../unit/made_note.h"
 #include "golden.h"
-
-#include "report/report.h"
-#include "profile/profile.h"
 
 #define FOLDER "tests/golden/screens/"
 #define KIB 1024
@@ -25,29 +21,12 @@
 static struct profile *p; /* of the test that runs */
 static uint32_t program, libc, libstdcxx;
 
-static uint32_t add_mapping(const char *file)
-{
-	struct profile_mapping m = { .limit = UINT64_MAX, .filename_str = profile_str(p, file) };
-
-	assert_int_equal(vec_push(&p->mappings, m), 0);
-	return p->mappings.cnt - 1;
-}
-
 /* line 0: the file and line are not known; name "": only the address is. */
 static uint32_t frame_in(uint32_t mapping, const char *name, const char *file, int64_t line)
 {
-	struct profile_function f = { .name_str = profile_str(p, name),
-				      .filename_str = profile_str(p, file) };
-	struct profile_line l = { .function = p->functions.cnt, .line = line };
-	struct profile_location loc = { .mapping = mapping,
-					.address = 0x1000 + 0x1234 * (uint64_t)line,
-					.line_first = p->lines.cnt,
-					.line_cnt = name[0] != 0 };
+	uint64_t address = 0x1000 + 0x1234 * (uint64_t)line;
 
-	assert_int_equal(vec_push(&p->functions, f), 0);
-	assert_int_equal(vec_push(&p->lines, l), 0);
-	assert_int_equal(vec_push(&p->locations, loc), 0);
-	return p->locations.cnt - 1;
+	return made_location(p, mapping, (struct made_place){ name, file, line, address });
 }
 
 static uint32_t frame(const char *name, const char *file, int64_t line)
@@ -71,14 +50,11 @@ static void add(const struct made *m)
 	while (frame_cnt < FRAMES_MAX && m->stack[frame_cnt])
 		frame_cnt++;
 	if (m->thread)
-		labels[cnt++] = (struct profile_label){ profile_str(p, "thread"),
-							profile_str(p, m->thread), 0, 0 };
+		labels[cnt++] = text_label(p, "thread", m->thread);
 	if (m->scope)
-		labels[cnt++] = (struct profile_label){ profile_str(p, "scope"),
-							profile_str(p, m->scope), 0, 0 };
+		labels[cnt++] = text_label(p, "scope", m->scope);
 	if (m->tenant)
-		labels[cnt++] = (struct profile_label){ profile_str(p, "tenant"),
-							profile_str(p, m->tenant), 0, 0 };
+		labels[cnt++] = text_label(p, "tenant", m->tenant);
 	assert_int_equal(
 		profile_add_sample(p, m->stack, frame_cnt,
 				   (int64_t[]){ m->alloc_objects, m->alloc, m->objects, m->inuse },
@@ -94,11 +70,10 @@ static void add(const struct made *m)
 
 static void begin(const char *comm, const char *exe, uint64_t rate)
 {
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, rate), 0);
-	program = add_mapping(exe);
-	libc = add_mapping("/lib/x86_64-linux-gnu/libc.so.6");
-	libstdcxx = add_mapping("/lib/x86_64-linux-gnu/libstdc++.so.6");
+	p = made_profile(rate);
+	program = made_mapping(p, exe);
+	libc = made_mapping(p, "/lib/x86_64-linux-gnu/libc.so.6");
+	libstdcxx = made_mapping(p, "/lib/x86_64-linux-gnu/libstdc++.so.6");
 	frame("", "", 0); /* number 0 ends a stack */
 	p->time_ns = NOW_NS;
 	p->recording = (struct recording){
@@ -145,7 +120,7 @@ static void fill_server(void)
 	handle = frame("handle_request(Request const&)", "/src/server.cc", 35);
 	loop = frame("main", "/src/server.cc", 61);
 	start = frame_in(libc, "__libc_start_main", "libc-start.c", 360);
-	plugin = add_mapping("/usr/lib/_multiarray_umath.cpython-312-x86_64-linux-gnu.so");
+	plugin = made_mapping(p, "/usr/lib/_multiarray_umath.cpython-312-x86_64-linux-gnu.so");
 	add(&(struct made){ { construct, touch, handle, loop, start },
 			    10500,
 			    20 * MIB,
@@ -333,17 +308,6 @@ static void check_size(const char *text, size_t columns, size_t line_cap)
 		fail_msg("%zu lines at %zu columns:\n%s", lines, columns, text);
 }
 
-static char *print(const struct report_options *o)
-{
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-
-	assert_int_equal(report_write(p, o, out), 0);
-	fclose(out);
-	return text;
-}
-
 static const struct {
 	void (*fill)(void);
 	const char *expected;
@@ -374,7 +338,7 @@ TEST(first_screens_are_what_they_were)
 		char path[256], *text;
 
 		c->fill();
-		text = print(&o);
+		text = report_text(p, &o);
 		check_size(text, 80, 24);
 		snprintf(path, sizeof(path), FOLDER "%s", c->expected);
 		golden_compare(path, text);
@@ -400,7 +364,7 @@ TEST(every_screen_fits)
 		o.path = "p.pb.gz";
 		if (i / 200)
 			o.sort = REPORT_SORT_ALLOC;
-		text = print(&o);
+		text = report_text(p, &o);
 		check_size(text, o.columns, o.columns < 80 ? 30 : 24);
 		free(text);
 		profile_free(p);

@@ -3,17 +3,9 @@
  * test_age.c - classes of age and their names, the median, what is left of a profile that is older than a
  * bound, and a report by age, whose rows add up.
  */
-#include "unit.h"
-
-#include <sys/mman.h>
-
-#include "../lib/pprof_check.h"
-#include "base/err.h"
+#include "made_profile.h"
 #include "profile/bins.h"
 #include "profile/moment.h"
-#include "profile/pprof.h"
-#include "profile/profile.h"
-#include "report/report.h"
 #include "report/report_rows.h"
 
 #define S_NS 1000000000ULL
@@ -53,20 +45,11 @@ TEST(test_median)
 static void add_sample(struct profile *p, const char *function, const double *bytes_at_s,
 		       size_t cnt)
 {
-	struct profile_function f = { .name_str = profile_str(p, function) };
-	struct profile_line line = { .function = (uint32_t)p->functions.cnt };
-	struct profile_location l = { .mapping = HT_NO_INDEX,
-				      .address = 0x1000 + p->locations.cnt,
-				      .line_first = (uint32_t)p->lines.cnt,
-				      .line_cnt = 1 };
 	int64_t values[PROFILE_VALUE_CNT] = { 900, 90000, 0, 0 };
-	uint32_t loc = (uint32_t)p->locations.cnt;
+	uint32_t loc = made_function(p, function);
 	struct profile_sample *s;
 	double bytes = 0;
 
-	assert_int_equal(vec_push(&p->functions, f), 0);
-	assert_int_equal(vec_push(&p->lines, line), 0);
-	assert_int_equal(vec_push(&p->locations, l), 0);
 	for (size_t i = 0; i < cnt; i++)
 		bytes += bytes_at_s[2 * i + 1];
 	values[PROFILE_INUSE_SPACE] = llround(bytes);
@@ -93,27 +76,12 @@ static struct profile *record(bool has_ages)
 {
 	static const double old[] = { 1, 10.4, 10, 20.4, 600, 300.4, 900, 0.4 };
 	static const double young[] = { 0.01, 1000.5, 1, 50.2 };
-	static char bytes[1 << 16];
-	int fd = memfd_create("profile", MFD_CLOEXEC);
-	struct profile *p, *again;
-	struct err why;
-	ssize_t n;
+	struct profile *p = made_profile(4096);
 
-	assert_true(fd >= 0);
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 4096), 0);
 	p->time_ns = 1000 * (int64_t)S_NS;
 	add_sample(p, "old", old, has_ages ? 4 : 0);
 	add_sample(p, "young", young, has_ages ? 2 : 0);
-	assert_int_equal(pprof_write(p, fd), 0);
-	profile_free(p);
-	n = pread(fd, bytes, sizeof(bytes), 0);
-	assert_true(n > 0);
-	if (pprof_check(bytes, (size_t)n, &why))
-		fail_msg("%s", why.text);
-	assert_int_equal(pprof_read_mem(bytes, (size_t)n, &again, &why), 0);
-	close(fd);
-	return again;
+	return reread(p);
 }
 
 TEST(test_by_age)

@@ -158,17 +158,13 @@ TEST(test_names)
 {
 	each_case(c, names) {
 		char text[64] = "", zero[] = "a\0b", *json;
-		size_t bytes;
-		FILE *f = open_memstream(&json, &bytes);
 
-		assert_non_null(f);
 		strcpy(text, c->text);
 		make_printable(text);
 		assert_string_equal(text, c->printable);
 		assert_int_equal(make_printable_n(zero, 3), 3);
 		assert_string_equal(zero, "a?b");
-		json_text(&(struct json){ .out = f }, NULL, c->text);
-		fclose(f);
+		json = printed(out, json_text(&(struct json){ .out = out }, NULL, c->text));
 		assert_string_equal(json, c->json);
 		free(json);
 	}
@@ -188,13 +184,8 @@ TEST(test_shell_words)
 	};
 
 	each_case(c, cases) {
-		char *text;
-		size_t bytes;
-		FILE *f = open_memstream(&text, &bytes);
+		char *text = printed(out, shell_word_put(c->word, out));
 
-		assert_non_null(f);
-		shell_word_put(c->word, f);
-		fclose(f);
 		assert_string_equal(text, c->text);
 		free(text);
 	}
@@ -215,13 +206,8 @@ TEST(test_markup)
 	};
 
 	each_case(c, cases) {
-		char *markup;
-		size_t bytes;
-		FILE *f = open_memstream(&markup, &bytes);
+		char *markup = printed(out, markup_put(c->text, strlen(c->text), out));
 
-		assert_non_null(f);
-		markup_put(c->text, strlen(c->text), f);
-		fclose(f);
 		assert_string_equal(markup, c->markup);
 		free(markup);
 	}

@@ -3,18 +3,10 @@
  * test_bins.c - bins and their names; the interval of a share against simulated samples; and reports by lifetime, by
  * size and by what is temporary, of a profile that was written and read again.
  */
-#include "unit.h"
-
-#include <sys/mman.h>
-
-#include "../lib/pprof_check.h"
-#include "base/err.h"
+#include "made_profile.h"
 #include "profile/bins.h"
 #include "profile/estimate.h"
 #include "profile/moment.h"
-#include "profile/pprof.h"
-#include "profile/profile.h"
-#include "report/report.h"
 #include "report/report_rows.h"
 
 #define MS 1000000ULL
@@ -187,20 +179,11 @@ static void add_sample(struct profile *p, const char *function, const struct mad
 		       size_t size_cnt, const struct made_part *lives, size_t life_cnt,
 		       double unseen)
 {
-	struct profile_function f = { .name_str = profile_str(p, function) };
-	struct profile_line line = { .function = (uint32_t)p->functions.cnt };
-	struct profile_location l = { .mapping = HT_NO_INDEX,
-				      .address = 0x1000 + p->locations.cnt,
-				      .line_first = (uint32_t)p->lines.cnt,
-				      .line_cnt = 1 };
 	double objects = 0, bytes = 0, freed = unseen, freed_bytes = 100 * unseen;
-	uint32_t loc = (uint32_t)p->locations.cnt;
+	uint32_t loc = made_function(p, function);
 	int64_t values[PROFILE_VALUE_CNT];
 	struct profile_sample *s;
 
-	assert_int_equal(vec_push(&p->functions, f), 0);
-	assert_int_equal(vec_push(&p->lines, line), 0);
-	assert_int_equal(vec_push(&p->locations, l), 0);
 	for (size_t i = 0; i < size_cnt; i++) {
 		objects += sizes[i].objects;
 		bytes += sizes[i].bytes;
@@ -243,15 +226,8 @@ static struct profile *record(bool has_bins, enum recording_inuse inuse)
 							{ 50 * MS, 1, 5, 3000.5 } };
 	static const struct made_part cache_sizes[] = { { 100, 3, 50, 5000.5 } };
 	static const struct made_part cache_lives[] = { { 2000, 1, 1, 100 } };
-	static char bytes[1 << 16];
-	int fd = memfd_create("profile", MFD_CLOEXEC);
-	struct profile *p, *again;
-	struct err why;
-	ssize_t n;
+	struct profile *p = made_profile(4096);
 
-	assert_true(fd >= 0);
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 4096), 0);
 	p->time_ns = 1000000000000;
 	p->recording = RECORDING_NONE;
 	p->recording.is_known = true;
@@ -261,15 +237,7 @@ static struct profile *record(bool has_bins, enum recording_inuse inuse)
 	add_sample(p, "churn", churn_sizes, has_bins ? 2 : 0, churn_lives, has_bins ? 2 : 0,
 		   has_bins ? 3 : 0);
 	add_sample(p, "cache", cache_sizes, has_bins, cache_lives, has_bins, 0);
-	assert_int_equal(pprof_write(p, fd), 0);
-	profile_free(p);
-	n = pread(fd, bytes, sizeof(bytes), 0);
-	assert_true(n > 0);
-	if (pprof_check(bytes, (size_t)n, &why))
-		fail_msg("%s", why.text);
-	assert_int_equal(pprof_read_mem(bytes, (size_t)n, &again, &why), 0);
-	close(fd);
-	return again;
+	return reread(p);
 }
 
 struct expected {
@@ -332,59 +300,41 @@ TEST(test_by_lifetime)
 	check_rows(REPORT_BY_LIFETIME, since, 4, RECORDING_INUSE_SINCE);
 }
 
-static char *write_report(struct profile *p, const struct report_options *opts)
-{
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-
-	assert_non_null(out);
-	assert_int_equal(report_write(p, opts, out), 0);
-	assert_int_equal(fclose(out), 0);
-	return text;
-}
-
-static void has(const char *text, const char *part)
-{
-	if (!strstr(text, part))
-		fail_msg("'%s' is not in:\n%s", part, text);
-}
-
 TEST(test_json)
 {
 	struct report_options opts = { .by = REPORT_BY_FUNCTION,
 				       .format = REPORT_JSON,
 				       .sort = REPORT_SORT_TEMPORARY };
 	struct profile *p = record(true, RECORDING_INUSE_ALL);
-	char *text = write_report(p, &opts);
+	char *text = report_text(p, &opts);
 
-	has(text, "\"freed_bytes\":9001,\"freed_objects\":98,\"temporary_objects\":90,"
+	assert_says(text, "\"freed_bytes\":9001,\"freed_objects\":98,\"temporary_objects\":90,"
 		  "\"temporary_share\":0.87");
-	has(text, "\"lifetimes\":[{\"from_ns\":977,\"to_ns\":1954,\"objects\":90},"
+	assert_says(text, "\"lifetimes\":[{\"from_ns\":977,\"to_ns\":1954,\"objects\":90},"
 		  "{\"from_ns\":32000000,\"to_ns\":64000000,\"objects\":5}]");
-	has(text, "\"sizes\":[{\"from_bytes\":64,\"to_bytes\":128,\"objects\":50}]");
+	assert_says(text, "\"sizes\":[{\"from_bytes\":64,\"to_bytes\":128,\"objects\":50}]");
 	assert_true(strstr(text, "\"name\":\"churn\"") < strstr(text, "\"name\":\"cache\""));
 	free(text);
 	profile_free(p);
 
 	p = record(true, RECORDING_INUSE_UNKNOWN);
-	text = write_report(p, &opts);
-	has(text, "\"temporary_share\":null,\"temporary_share_low\":null,"
+	text = report_text(p, &opts);
+	assert_says(text, "\"temporary_share\":null,\"temporary_share_low\":null,"
 		  "\"temporary_share_high\":null,\"lifetimes\":null,\"sizes\":[{");
-	has(text, "\"freed_bytes\":null,\"freed_objects\":null,\"temporary_objects\":null");
+	assert_says(text, "\"freed_bytes\":null,\"freed_objects\":null,\"temporary_objects\":null");
 	free(text);
 	profile_free(p);
 
 	/* how many there were is known, but not of how many */
 	p = record(true, RECORDING_INUSE_SINCE);
-	text = write_report(p, &opts);
-	has(text, "\"temporary_objects\":90,\"temporary_share\":null");
+	text = report_text(p, &opts);
+	assert_says(text, "\"temporary_objects\":90,\"temporary_share\":null");
 	free(text);
 	profile_free(p);
 
 	p = record(false, RECORDING_INUSE_ALL);
-	text = write_report(p, &opts);
-	has(text, "\"lifetimes\":null,\"sizes\":null");
+	text = report_text(p, &opts);
+	assert_says(text, "\"lifetimes\":null,\"sizes\":null");
 	free(text);
 	profile_free(p);
 }
@@ -395,27 +345,27 @@ TEST(test_text)
 		.format = REPORT_TEXT, .sort = REPORT_SORT_TEMPORARY, .row_cap = 1, .columns = 100
 	};
 	struct profile *p = record(true, RECORDING_INUSE_ALL);
-	char *text = write_report(p, &opts);
+	char *text = report_text(p, &opts);
 
-	has(text, "TEMPORARY OF ALL 95 %            MOST HAVE      ALLOCATED WHERE\n");
-	has(text, "       90  87.8% 46.1% to 98.4%  64 B");
-	has(text, "  64 B to 127 B   15.3 KiB churn\n");
-	has(text, " and 1 more: --top 0\n");
+	assert_says(text, "TEMPORARY OF ALL 95 %            MOST HAVE      ALLOCATED WHERE\n");
+	assert_says(text, "       90  87.8% 46.1% to 98.4%  64 B");
+	assert_says(text, "  64 B to 127 B   15.3 KiB churn\n");
+	assert_says(text, " and 1 more: --top 0\n");
 	free(text);
 	opts = (struct report_options){ .format = REPORT_TEXT, .shows_stacks = true };
-	text = write_report(p, &opts);
-	has(text,
+	text = report_text(p, &opts);
+	assert_says(text,
 	    "        103 allocated blocks: 87.8% lived under 1 ms, most have 64 B to 127 B\n");
 	free(text);
 	profile_free(p);
 	p = record(false, RECORDING_INUSE_ALL);
-	text = write_report(p, &opts);
+	text = report_text(p, &opts);
 	assert_omits(text, "allocated block");
 	free(text);
 	/* a table without rows has no head */
 	opts = (struct report_options){ .format = REPORT_TEXT, .sort = REPORT_SORT_TEMPORARY };
-	text = write_report(p, &opts);
-	has(text, "No sampled block was freed within 1 ms.\n");
+	text = report_text(p, &opts);
+	assert_says(text, "No sampled block was freed within 1 ms.\n");
 	assert_omits(text, "WHERE");
 	free(text);
 	profile_free(p);
@@ -429,7 +379,7 @@ static void unknown(bool has_bins, enum recording_inuse inuse, struct report_opt
 
 	if (says) {
 		assert_int_equal(report_check(p, &opts, &why), -ENODATA);
-		has(why.text, says);
+		assert_says(why.text, says);
 	} else {
 		assert_int_equal(report_check(p, &opts, &why), 0);
 	}

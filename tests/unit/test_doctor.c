@@ -452,14 +452,7 @@ TEST(test_costs)
 static char *print(const struct doctor_report *r,
 		   void (*printer)(const struct doctor_report *r, FILE *out))
 {
-	size_t bytes;
-	char *text;
-	FILE *f = open_memstream(&text, &bytes);
-
-	assert_non_null(f);
-	printer(r, f);
-	fclose(f);
-	return text;
+	return printed(out, printer(r, out));
 }
 
 TEST(test_printed)

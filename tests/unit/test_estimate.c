@@ -5,19 +5,12 @@
 #include "heaptap/abi.h"
 #include "heaptap/variance.h"
 #include "profile/estimate.h"
+#include "random.h"
 #include "whole.h"
 
 #define RATE 65536
 #define SITE_CNT 200
 #define RUN_CNT 50
-
-static double uniform(uint64_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	*seed ^= *seed << 17;
-	return (*seed * 2685821657736338717ULL >> 11) * 0x1p-53;
-}
 
 static void near(double got, double expected, double relative)
 {

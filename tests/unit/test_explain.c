@@ -446,13 +446,9 @@ TEST(test_unread)
 		"Rss: 4 kB\nVmFlags: rd\n";
 	struct explanation x = { 0 };
 	char *text, *first;
-	size_t bytes;
-	FILE *f = open_memstream(&text, &bytes);
 
-	assert_non_null(f);
 	assert_int_equal(parse(loaded, 100, &x.maps), 0);
-	explain_print_notes(&x, 200, f);
-	fclose(f);
+	text = printed(out, explain_print_notes(&x, 200, out));
 	first = strstr(text, "libtcmalloc_minimal.so.4 is loaded. heaptap does not read its heap");
 	assert_non_null(first);
 	assert_omits(first + 1, "libtcmalloc");

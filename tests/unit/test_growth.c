@@ -8,6 +8,7 @@
 #include "profile/estimate.h"
 #include "profile/growth.h"
 #include "profile/history.h"
+#include "random.h"
 #include "whole.h"
 
 #define S_NS 1000000000ULL
@@ -15,14 +16,6 @@
 #define MOMENT_CNT 24 /* two in each window */
 
 static uint64_t seed = 88172645463325252ULL;
-
-static double uniform(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (double)(seed * 2685821657736338717ULL >> 11) * 0x1p-53;
-}
 
 struct block {
 	uint64_t begin_ns, end_ns; /* live from, and until before */
@@ -96,9 +89,9 @@ TEST(test_history_is_exact)
 
 	assert_non_null(b);
 	for (size_t i = 0; i < CNT; i++) {
-		b[i].begin_ns = T0_NS + (uint64_t)(uniform() * 20 * S_NS);
-		b[i].end_ns = b[i].begin_ns + (uint64_t)(-log(uniform()) * (i % 7 ? 1 : 20) * S_NS);
-		b[i].size = 1 + (uint64_t)(uniform() * 5000);
+		b[i].begin_ns = T0_NS + (uint64_t)(uniform(&seed) * 20 * S_NS);
+		b[i].end_ns = b[i].begin_ns + (uint64_t)(-log(uniform(&seed)) * (i % 7 ? 1 : 20) * S_NS);
+		b[i].size = 1 + (uint64_t)(uniform(&seed) * 5000);
 		b[i].p = i % 11 ? estimate_probability(b[i].size, 4096) : 1;
 		b[i].row = (uint32_t)(i % ROWS);
 	}
@@ -172,7 +165,7 @@ static void add_block(const struct growth_plan *plan, const int64_t *moment_ns, 
 		return;
 	growth_add(plan, truth, &life);
 	p = estimate_probability(size, (uint64_t)rate_bytes);
-	if (uniform() >= p)
+	if (uniform(&seed) >= p)
 		return;
 	life.bytes = (double)size / p;
 	life.variance = (double)size * (double)size * (1 - p) / (p * p);
@@ -181,7 +174,7 @@ static void add_block(const struct growth_plan *plan, const int64_t *moment_ns, 
 
 static double poisson_gap(double per_s)
 {
-	return -log(1 - uniform()) / per_s;
+	return -log(1 - uniform(&seed)) / per_s;
 }
 
 static double mean_time(const struct growth_plan *p, size_t window)
@@ -201,7 +194,7 @@ static struct outcome simulate(const struct load *l, size_t row_cnt)
 
 	for (int i = 0; i < MOMENT_CNT; i++)
 		moment_ns[i] = (int64_t)(RECORDED_S * 1e9 *
-					 (i + (i < MOMENT_CNT - 1 ? uniform() : 1)) / MOMENT_CNT);
+					 (i + (i < MOMENT_CNT - 1 ? uniform(&seed) : 1)) / MOMENT_CNT);
 	growth_plan_init(&plan, moment_ns, MOMENT_CNT, 0, (int64_t)(RECORDED_S * 1e9),
 			 l->rate_bytes);
 	assert_true(plan.is_known);
@@ -211,11 +204,11 @@ static struct outcome simulate(const struct load *l, size_t row_cnt)
 	/* what was allocated before is not seen */
 	for (double t = l->churns_per_s ? poisson_gap(l->churns_per_s) : 1e9; t < RECORDED_S;
 	     t += poisson_gap(l->churns_per_s))
-		if (uniform() * (1 + l->swing) < 1 + l->swing * sin(t * 2 * M_PI / 7))
-			add_block(&plan, moment_ns, t, -log(1 - uniform()) * l->churn_s,
+		if (uniform(&seed) * (1 + l->swing) < 1 + l->swing * sin(t * 2 * M_PI / 7))
+			add_block(&plan, moment_ns, t, -log(1 - uniform(&seed)) * l->churn_s,
 				  l->churn_bytes, l->rate_bytes, &sums, &truth);
 	for (double i = 0; i < l->warm_blocks; i++)
-		add_block(&plan, moment_ns, uniform() * RECORDED_S / 10, 1e9, 1024, l->rate_bytes,
+		add_block(&plan, moment_ns, uniform(&seed) * RECORDED_S / 10, 1e9, 1024, l->rate_bytes,
 			  &sums, &truth);
 	growth_judge(&plan, &sums, 1, &o.one);
 	/* "cannot say yet" is never said beside an interval above 0 */

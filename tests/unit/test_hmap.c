@@ -4,16 +4,9 @@
 
 #include "base/hmap.h"
 #include "met_keys.h"
+#include "random.h"
 
 #define KEY_CNT 512
-
-static uint64_t next_random(uint64_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	*seed ^= *seed << 17;
-	return *seed;
-}
 
 TEST(test_empty)
 {

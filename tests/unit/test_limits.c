@@ -3,22 +3,19 @@
  * test_limits.c - profiles against limits: what is kept, broken and not known, and why; a leak beside a cache that fills
  * up and one that is full; losses; a profile of before; what is written, with hostile names.
  */
-#include "unit.h"
-
-#include "profile/profile.h"
+#include "made_profile.h"
 #include "report/limits.h"
 
 #define MOMENTS 24
 #define S_NS 1000000000LL
 #define RATE 4096
+#define life_of(first, last, samples) made_life(first, last, samples, RATE)
 #define HOSTILE "a\x1b[2J<b>&\"\xff"
 
 static struct profile *new_profile(void)
 {
-	struct profile *p;
+	struct profile *p = made_profile(RATE);
 
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, RATE), 0);
 	p->recording = RECORDING_NONE;
 	p->recording.is_known = true;
 	p->recording.pid = 7;
@@ -29,44 +26,12 @@ static struct profile *new_profile(void)
 	return p;
 }
 
-/* So many samples of small blocks. */
-static struct history_life life_of(int first, int last, uint64_t samples)
-{
-	return (struct history_life){ (uint32_t)first, (uint32_t)last, samples,
-				      (double)samples * RATE, (double)samples * RATE * RATE };
-}
-
 static void add_site(struct profile *p, const char *function, const struct history_life *lives,
 		     size_t cnt)
 {
-	struct profile_function f = { .name_str = profile_str(p, function) };
-	struct profile_line line = { .function = (uint32_t)p->functions.cnt };
-	struct profile_location l = { .mapping = HT_NO_INDEX,
-				      .address = 0x1000 + 16 * p->locations.cnt,
-				      .line_first = (uint32_t)p->lines.cnt,
-				      .line_cnt = 1 };
-	uint32_t loc = (uint32_t)p->locations.cnt;
-	int64_t values[PROFILE_VALUE_CNT] = { 0 };
-	struct profile_sample *s;
-	double variance = 0;
-	uint64_t samples = 0;
+	uint32_t loc = made_function(p, function);
 
-	assert_int_equal(vec_push(&p->functions, f), 0);
-	assert_int_equal(vec_push(&p->lines, line), 0);
-	assert_int_equal(vec_push(&p->locations, l), 0);
-	for (size_t i = 0; i < cnt; i++) {
-		if (lives[i].last + 1 < MOMENTS)
-			continue;
-		samples += lives[i].samples;
-		variance += lives[i].variance;
-		values[PROFILE_INUSE_SPACE] += (int64_t)lives[i].bytes;
-		values[PROFILE_INUSE_OBJECTS] += (int64_t)lives[i].samples;
-	}
-	assert_int_equal(profile_add_sample(p, &loc, 1, values, NULL, 0, &s), 0);
-	s->has_error = true;
-	s->inuse_samples = samples;
-	s->inuse_bytes_variance = variance;
-	assert_int_equal(profile_add_lives(p, lives, cnt), 0);
+	made_lives(p, &loc, 1, NULL, lives, cnt);
 }
 
 /* Grows by so many samples a second from one moment on, and each of them lives so long. */
@@ -99,6 +64,16 @@ static const struct limit_result *judge(const struct profile *p, const struct pr
 	assert_int_equal(l->cnt, 1);
 	assert_int_equal(l->verdict, l->results[0].verdict);
 	return &l->results[0];
+}
+
+static enum limit_verdict verdict_of(const struct profile *p, const struct profile *before,
+				     struct limit_options o)
+{
+	struct limits l;
+	enum limit_verdict verdict = judge(p, before, o, &l)->verdict;
+
+	limits_release(&l);
+	return verdict;
 }
 
 TEST(test_growth)
@@ -164,8 +139,7 @@ TEST(test_growth_of_several)
 	p = new_profile();
 	add_site(p, "giver", &gone, 1);
 	add_growing(p, "taker", 12, 22, 30, MOMENTS);
-	assert_true(judge(p, NULL, o, &l)->verdict != LIMIT_BROKEN);
-	limits_release(&l);
+	assert_true(verdict_of(p, NULL, o) != LIMIT_BROKEN);
 	profile_free(p);
 }
 
@@ -198,9 +172,7 @@ TEST(test_inuse)
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 	assert_says(res->why, "lost");
 	limits_release(&l);
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 300 * RATE), &l)->verdict,
-			 LIMIT_BROKEN);
-	limits_release(&l);
+	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 300 * RATE)), LIMIT_BROKEN);
 	profile_free(p);
 
 	p = new_profile(); /* nothing was seen: not nothing */
@@ -208,8 +180,7 @@ TEST(test_inuse)
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 	assert_true(res->high > 3 * RATE && res->high < 5 * RATE);
 	limits_release(&l);
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 5 * RATE), &l)->verdict, LIMIT_KEPT);
-	limits_release(&l);
+	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 5 * RATE)), LIMIT_KEPT);
 	profile_free(p);
 }
 
@@ -269,28 +240,15 @@ TEST(test_more)
 			assert_string_equal(res->rows.data[0].name, "table");
 		limits_release(&l);
 		b->recording.is_lossy = true; /* it may have held as much */
-		assert_true(judge(p, b, o, &l)->verdict != LIMIT_BROKEN);
-		limits_release(&l);
+		assert_true(verdict_of(p, b, o) != LIMIT_BROKEN);
 		profile_free(p);
 		profile_free(b);
 	}
 }
 
-static char *written(const struct limits *l, enum limit_format format)
-{
-	char *text = NULL;
-	size_t bytes;
-	FILE *f = open_memstream(&text, &bytes);
-
-	assert_non_null(f);
-	assert_int_equal(limits_write(l, format, f), 0);
-	fclose(f);
-	return text;
-}
-
 static void text_has(const struct limits *l, enum limit_format format, const char *part, bool has)
 {
-	char *text = written(l, format);
+	char *text = printed(out, assert_int_equal(limits_write(l, format, out), 0));
 
 	if (!strstr(text, part) == has)
 		fail_msg("'%s' is%s in: %s", part, has ? " not" : "", text);
@@ -310,27 +268,21 @@ TEST(test_known_since)
 	o.is_share[LIMIT_MORE] = true;
 	add_site(p, "table", &table, 1);
 	add_site(larger, "table", &more, 1);
-	assert_int_equal(judge(p, larger, o, &l)->verdict, LIMIT_KEPT);
-	limits_release(&l);
-	assert_int_equal(judge(larger, p, o, &l)->verdict, LIMIT_BROKEN);
-	limits_release(&l);
+	assert_int_equal(verdict_of(p, larger, o), LIMIT_KEPT);
+	assert_int_equal(verdict_of(larger, p, o), LIMIT_BROKEN);
 	p->recording.inuse = RECORDING_INUSE_SINCE;
 	res = judge(p, larger, o, &l);
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 	assert_says(res->why, "last part");
 	limits_release(&l);
-	assert_int_equal(judge(larger, p, o, &l)->verdict, LIMIT_UNKNOWN);
-	limits_release(&l);
+	assert_int_equal(verdict_of(larger, p, o), LIMIT_UNKNOWN);
 	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l);
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 	assert_says(res->why, "last part");
 	limits_release(&l);
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 300 * RATE), &l)->verdict,
-			 LIMIT_BROKEN);
-	limits_release(&l);
+	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 300 * RATE)), LIMIT_BROKEN);
 	/* growth is of what came meanwhile */
-	assert_int_equal(judge(p, NULL, options(LIMIT_GROWTH, 5 * RATE), &l)->verdict, LIMIT_KEPT);
-	limits_release(&l);
+	assert_int_equal(verdict_of(p, NULL, options(LIMIT_GROWTH, 5 * RATE)), LIMIT_KEPT);
 	profile_free(p);
 	profile_free(larger);
 }
@@ -349,11 +301,8 @@ TEST(test_certain_blocks)
 	assert_true(res->low == 3e6 && res->high > 3e6 + 3 * RATE && res->high < 3e6 + 5 * RATE);
 	text_has(&l, LIMIT_TEXT, "exactly", false);
 	limits_release(&l);
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 3e6 + 5 * RATE), &l)->verdict,
-			 LIMIT_KEPT);
-	limits_release(&l);
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 3e6 - 1), &l)->verdict, LIMIT_BROKEN);
-	limits_release(&l);
+	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 3e6 + 5 * RATE)), LIMIT_KEPT);
+	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 3e6 - 1)), LIMIT_BROKEN);
 	profile_free(p);
 }
 
@@ -431,19 +380,15 @@ TEST(test_not_seen)
 	add_site(p, "table", &table, 1);
 	p->recording.rss_begin_bytes = 10 << 20;
 	p->recording.rss_end_bytes = 18 << 20;
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l)->verdict, LIMIT_KEPT);
-	limits_release(&l);
+	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 500 * RATE)), LIMIT_KEPT);
 	assert_int_equal(profile_comment(p, "not seen: objects of Ruby"), 0);
 	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l);
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 	assert_says(res->why, "objects of Ruby");
 	limits_release(&l);
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 10 * RATE), &l)->verdict,
-			 LIMIT_BROKEN);
-	limits_release(&l);
+	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 10 * RATE)), LIMIT_BROKEN);
 	add_site(p, "gone", &gone, 1); /* 6 MB once, which malloc keeps */
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l)->verdict, LIMIT_KEPT);
-	limits_release(&l);
+	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 500 * RATE)), LIMIT_KEPT);
 	profile_free(p);
 }
 
@@ -494,7 +439,7 @@ TEST(test_written)
 	assert_int_equal(l.verdict, LIMIT_BROKEN);
 	assert_int_equal(l.results[0].rows.cnt, 2);
 	assert_int_equal(l.results[0].more_row_cnt, 2);
-	text = written(&l, LIMIT_TEXT);
+	text = printed(out, assert_int_equal(limits_write(&l, LIMIT_TEXT, out), 0));
 	assert_null(strchr(text, '\x1b'));
 	assert_says(text, "(PID 7), 24.0 s, one sample per 4.00 KiB\n"
 				     "FAIL     in use: 800 KiB, at least ");
@@ -502,7 +447,7 @@ TEST(test_written)
 	assert_says(text, "unknown  in use by ended tasks: not known; limit 0 B\n");
 	assert_says(text, "\nFAIL (99 % confidence)\n");
 	free(text);
-	text = written(&l, LIMIT_JSON);
+	text = printed(out, assert_int_equal(limits_write(&l, LIMIT_JSON, out), 0));
 	assert_null(strchr(text, '\x1b'));
 	assert_int_equal(
 		strncmp(text, "{\"verdict\":\"broken\",\"failure\":null,\"confidence\":0.99,", 53),
@@ -510,7 +455,7 @@ TEST(test_written)
 	assert_says(text, "{\"limit\":\"exited_scope\",\"verdict\":\"unknown\",\"limit_bytes\":0,"
 		      "\"inuse_bytes\":null,");
 	free(text);
-	text = written(&l, LIMIT_JUNIT);
+	text = printed(out, assert_int_equal(limits_write(&l, LIMIT_JUNIT, out), 0));
 	assert_null(strchr(text, '\x1b'));
 	assert_omits(text, "<b>");
 	assert_says(text, "tests=\"2\" failures=\"1\" errors=\"1\" time=\"24\">");
@@ -518,7 +463,7 @@ TEST(test_written)
 
 	limits_fail(&l, "the command <failed>");
 	assert_int_equal(l.verdict, LIMIT_UNKNOWN);
-	text = written(&l, LIMIT_JUNIT);
+	text = printed(out, assert_int_equal(limits_write(&l, LIMIT_JUNIT, out), 0));
 	assert_says(text, "tests=\"3\" failures=\"1\" errors=\"2\"");
 	assert_says(text, "message=\"the command &lt;failed&gt;\"/>");
 	free(text);

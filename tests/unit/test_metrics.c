@@ -50,14 +50,7 @@ TEST(test_accept)
 
 static char *text_of(void (*fn)(struct metric_text *m), enum metric_format format)
 {
-	char *text = NULL;
-	size_t bytes;
-	struct metric_text m = { .out = open_memstream(&text, &bytes), .format = format };
-
-	assert_non_null(m.out);
-	fn(&m);
-	fclose(m.out);
-	return text;
+	return printed(out, fn(&(struct metric_text){ .out = out, .format = format }));
 }
 
 static void one_of_each(struct metric_text *m)
@@ -245,14 +238,7 @@ static const struct serve_view view = {
 
 static char *page_of(const struct serve_view *v, enum metric_format format)
 {
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-
-	assert_non_null(out);
-	metrics_page_write(v, format, out);
-	fclose(out);
-	return text;
+	return printed(out, metrics_page_write(v, format, out));
 }
 
 static char *page(enum metric_format format)

@@ -3,17 +3,9 @@
  * test_moment.c - a profile at its peak and at other moments: its values and what belongs to them, through a file; which
  * moment a report shows, and what it says of it.
  */
-#include "unit.h"
-
-#include <sys/mman.h>
-
-#include "../lib/pprof_check.h"
-#include "base/err.h"
+#include "made_profile.h"
 #include "profile/moment.h"
-#include "profile/pprof.h"
-#include "profile/profile.h"
 #include "profile/witness.h"
-#include "report/report.h"
 #include "report/report_rows.h"
 
 #define MS_NS 1000000LL
@@ -38,15 +30,9 @@ static const struct site sites[] = {
 
 static void add_site(struct profile *p, const struct site *site, const char *pid)
 {
-	struct profile_function f = { .name_str = profile_str(p, site->function) };
-	struct profile_line line = { .function = (uint32_t)p->functions.cnt };
-	struct profile_location l = { .mapping = HT_NO_INDEX,
-				      .address = 0x1000 + p->locations.cnt,
-				      .line_first = (uint32_t)p->lines.cnt,
-				      .line_cnt = 1 };
 	const struct profile_label labels[] = {
-		{ .key_str = profile_str(p, "pid"), .str = pid ? profile_str(p, pid) : 0 },
-		{ .key_str = profile_str(p, "comm"), .str = profile_str(p, "cc1plus") },
+		text_label(p, "pid", pid ? pid : ""),
+		text_label(p, "comm", "cc1plus"),
 	};
 	const int64_t values[PROFILE_VALUE_CAP] = {
 		[PROFILE_ALLOC_OBJECTS] = 1000,
@@ -57,12 +43,9 @@ static void add_site(struct profile *p, const struct site *site, const char *pid
 		[PROFILE_PINNED_SPACE] = 2 * site->end_bytes,
 	};
 	const struct age_part age = { .samples = 1, .bytes = (double)site->end_bytes };
-	uint32_t loc = (uint32_t)p->locations.cnt;
+	uint32_t loc = made_function(p, site->function);
 	struct profile_sample *s;
 
-	assert_int_equal(vec_push(&p->functions, f), 0);
-	assert_int_equal(vec_push(&p->lines, line), 0);
-	assert_int_equal(vec_push(&p->locations, l), 0);
 	assert_int_equal(profile_add_sample(p, &loc, 1, values, labels, pid ? 2 : 0, &s), 0);
 	s->has_error = true;
 	s->inuse_samples = (uint64_t)site->end_blocks;
@@ -75,34 +58,11 @@ static void add_site(struct profile *p, const struct site *site, const char *pid
 		assert_int_equal(profile_add_age(p, &age), 0);
 }
 
-/* As it comes out of a file. */
-static struct profile *reread(struct profile *p)
-{
-	int fd = memfd_create("profile", MFD_CLOEXEC);
-	static char bytes[1 << 16];
-	struct profile *again;
-	struct err why;
-	ssize_t n;
-
-	assert_true(fd >= 0);
-	assert_int_equal(pprof_write(p, fd), 0);
-	profile_free(p);
-	n = pread(fd, bytes, sizeof(bytes), 0);
-	assert_true(n > 0);
-	close(fd);
-	if (pprof_check(bytes, (size_t)n, &why))
-		fail_msg("%s", why.text);
-	assert_int_equal(pprof_read_mem(bytes, (size_t)n, &again, &why), 0);
-	return again;
-}
-
 static struct profile *make(bool has_peak)
 {
 	static const int64_t moments_ns[MOMENTS] = { 200 * MS_NS, 1000 * MS_NS, 2400 * MS_NS };
-	struct profile *p;
+	struct profile *p = made_profile(1);
 
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 1), 0);
 	if (has_peak)
 		assert_int_equal(
 			profile_add_type(p, "peak_space") | profile_add_type(p, "pinned_space"), 0);
@@ -143,18 +103,6 @@ static int64_t sum_of(const struct profile *p, const char *type)
 	vec_each(&p->samples, s)
 		sum += p->values.data[s->value_first + (size_t)idx];
 	return sum;
-}
-
-static char *text_of(const struct profile *p, const struct report_options *opts)
-{
-	char *text = NULL;
-	size_t bytes;
-	FILE *f = open_memstream(&text, &bytes);
-
-	assert_non_null(f);
-	assert_int_equal(report_write(p, opts, f), 0);
-	assert_int_equal(fclose(f), 0);
-	return text;
 }
 
 TEST(test_peak)
@@ -305,7 +253,7 @@ TEST(test_words)
 	char *text;
 
 	assert_int_equal(report_move(p, &opts, NULL), 0);
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text,
 	       "\nPeak: 47.8 MiB (exact) in 108 blocks at 410 ms; the rows are of this moment");
 	expect(text, "(--at end: of the end)\n");
@@ -318,7 +266,7 @@ TEST(test_words)
 	/* of the end, with the peak said */
 	p = record(true, false);
 	p->recording.unrecorded_cnt = 3;
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\nPeak: 47.8 MiB (exact) in 108 blocks at 410 ms, 100 % of it by parse\n");
 	expect(text, "\nIn use: 65.4 KiB (exact) in 13 blocks, ");
 	expect(text, "\n3 child processes were not recorded: --follow records children\n");
@@ -329,12 +277,12 @@ TEST(test_words)
 	opts.at = REPORT_AT_TIME;
 	opts.at_ns = 200000000;
 	assert_int_equal(report_move(p, &opts, NULL), 0);
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\nAt 200 ms: 9.59 MiB (exact); the rows are of this moment");
 	assert_omits(text, "BLOCKS"); /* not known */
 	free(text);
 	opts.at_ns = 1000000;
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\nAt 200 ms (nearest to 1 ms): 9.59 MiB (exact)");
 	free(text);
 	profile_free(p);
@@ -350,7 +298,7 @@ TEST(test_least)
 	p->recording.inuse = RECORDING_INUSE_SINCE;
 	p->recording.inuse_since_ns = p->recording.begin_ns + 300 * MS_NS;
 	assert_int_equal(report_move(p, &opts, NULL), 0);
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\nPeak: at least 47.8 MiB in 108 blocks at 410 ms; ");
 	free(text);
 	profile_free(p);
@@ -359,7 +307,7 @@ TEST(test_least)
 	p->recording.rss_begin_bytes = 1 << 20;
 	p->recording.rss_end_bytes = 900 << 20;
 	assert_int_equal(profile_comment(p, "not seen: an allocator without names"), 0);
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\nPeak: at least 47.8 MiB in 108 blocks at 410 ms, ");
 	expect(text, "\nIn use: at least 65.4 KiB in 13 blocks, ");
 	free(text);
@@ -369,12 +317,12 @@ TEST(test_least)
 	assert_int_equal(profile_comment(p, "ledger: tap_never 3 (processes that ended before they "
 					    "were tapped, or have no allocator)"),
 			 0);
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\nPeak: at least 47.8 MiB in 108 blocks at 410 ms, ");
 	expect(text, "\nIn use: at least 65.4 KiB in 13 blocks, ");
 	free(text);
 	p->recording.is_from_start = false; /* it runs on: those that ended have nothing in use */
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\nPeak: at least 47.8 MiB in 108 blocks at 410 ms, ");
 	expect(text, "\nHeld (allocated while recording, not freed): 65.4 KiB in 13 blocks, ");
 	free(text);
@@ -386,7 +334,7 @@ TEST(test_least)
 	opts.at = REPORT_AT_TIME;
 	opts.at_ns = 200 * MS_NS;
 	assert_int_equal(report_move(p, &opts, NULL), 0);
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\nAt 200 ms: at least 9.59 MiB; the rows are of this moment");
 	free(text);
 	profile_free(p);
@@ -394,7 +342,7 @@ TEST(test_least)
 	p = record(false, false);
 	p->is_history_partial = true; /* there were too many stacks */
 	assert_int_equal(report_move(p, &opts, NULL), 0);
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\nAt 200 ms: at least 9.59 MiB; ");
 	free(text);
 	profile_free(p);
@@ -407,7 +355,7 @@ TEST(test_json)
 	char *text;
 
 	assert_int_equal(report_move(p, &opts, NULL), 0);
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\"at\":\"peak\",\"at_ns\":410000000,\"peak\":{\"bytes\":50080000,");
 	expect(text, "\"inuse_bytes\":50080000");
 	free(text);
@@ -415,7 +363,7 @@ TEST(test_json)
 
 	p = record(false, true);
 	opts.at = REPORT_AT_DEFAULT;
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\"at\":\"end\",\"at_ns\":null,\"peak\":null");
 	expect(text, "\"inuse_bytes\":67000");
 	free(text);
@@ -438,7 +386,7 @@ TEST(test_picture)
 		char *text;
 
 		assert_int_equal(report_move(p, &opts[i], NULL), 0);
-		text = text_of(p, &opts[i]);
+		text = report_text(p, &opts[i]);
 		expect(text, opens[i]);
 		expect(text, "\"values\":[[0,60000,7000],"); /* at the end */
 		expect(text, "[50000000,80000,0]"); /* at the peak */
@@ -475,12 +423,12 @@ TEST(test_picture_is_bounded)
 
 		assert_int_equal(profile_add_lives(p, &life, 1), 0);
 	}
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\"points\":[[2400000000,80000,\"2.4 s\",0],"); /* 20000 beside the table */
 	assert_true(strlen(text) < 1500000);
 	free(text);
 	p->is_history_partial = true;
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	assert_omits(text, "Heap in use over time");
 	free(text);
 	profile_free(p);

@@ -390,14 +390,11 @@ TEST(test_bad_file)
 TEST(test_printed_settings)
 {
 	struct settings s, again;
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
+	char *text;
 
 	make_sound("name = \"it's \\\"\\n\"\nword = ['^\\d$', 'b\"']\nnumber = [5]\n",
 		   "--size=3k --time 1500ms --percent 0.25 --limit 5! -q --pace fastest", &s);
-	option_print_settings(&table, &s, out);
-	fclose(out);
+	text = printed(out, option_print_settings(&table, &s, out));
 	assert_says(text, "size = \"3k\"\n");
 	assert_says(text, "time = \"1500ms\"\n");
 	assert_says(text, "pace = \"fastest\"\n");
@@ -441,12 +438,8 @@ TEST(test_equal_and_copy)
 
 TEST(test_help)
 {
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
+	char *text = printed(out, option_print_help(&table, out));
 
-	option_print_help(&table, out);
-	fclose(out);
 	assert_says(text, "\nwhat there is:\n");
 	assert_says(text, "\n  -n, --name NAME    a name (default: nobody)\n");
 	assert_says(text, "\n      --word WORD    may be repeated\n");

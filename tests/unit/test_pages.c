@@ -9,14 +9,7 @@
 
 static char *index_text(const struct serve_view *v)
 {
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-
-	assert_non_null(out);
-	assert_int_equal(index_page_write(v, true, out), 0);
-	fclose(out);
-	return text;
+	return printed(out, assert_int_equal(index_page_write(v, true, out), 0));
 }
 
 /* Names are somebody else's bytes. */
@@ -105,15 +98,12 @@ TEST(test_process_page)
 				.losses = losses,
 				.loss_cnt = 1,
 				.keep = { .kept = kept, .kept_cnt = 2 } };
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
+	char *text = printed(out, {
+		assert_int_equal(process_page_write(&v, &p, true, out), 0);
+		v.loss_cnt = 2;
+		assert_int_equal(process_page_write(&v, &p, false, out), 0);
+	});
 
-	assert_non_null(out);
-	assert_int_equal(process_page_write(&v, &p, true, out), 0);
-	v.loss_cnt = 2;
-	assert_int_equal(process_page_write(&v, &p, false, out), 0);
-	fclose(out);
 	for (size_t i = 0; i < 5; i++)
 		assert_omits(text, ((const char *const[]){ "<img", "<i>", "<u>", "<s>", "\x1b" })[i]);
 	assert_says(text, "<title>&lt;/h1&gt;&lt;b&gt; (PID 17)</title>");
@@ -217,17 +207,7 @@ TEST(test_page_of_many)
 
 static char *json_of(const struct serve_view *v, const struct serve_process *p)
 {
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-
-	assert_non_null(out);
-	if (p)
-		page_json_process(v, p, out);
-	else
-		page_json_index(v, out);
-	fclose(out);
-	return text;
+	return printed(out, p ? page_json_process(v, p, out) : page_json_index(v, out));
 }
 
 /* What is not known is left out, and what is saved is bounded. */
@@ -351,13 +331,8 @@ TEST(test_page_files)
 static void check_page(const struct serve_view *v, bool is_live, const char *wanted,
 		       const char *unwanted)
 {
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
+	char *text = printed(out, process_page_write(v, v->processes, is_live, out));
 
-	assert_non_null(out);
-	process_page_write(v, v->processes, is_live, out);
-	fclose(out);
 	assert_says(text, PROCESS_PAGE_STACKS);
 	if (!strstr(text, wanted) || strstr(text, unwanted))
 		fail_msg("wanted '%s', not '%s': %s", wanted, unwanted, text);

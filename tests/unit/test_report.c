@@ -3,11 +3,9 @@
  * test_report.c - rows add up, whatever is asked for; which values of a foreign profile are
  * taken; escapes; the command's options and messages.
  */
-#include "unit.h"
-
+#include "made_profile.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
-#include "report/report.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
 
@@ -15,19 +13,8 @@ static struct profile *p; /* of the test that runs */
 
 static uint32_t add_frame(const char *file, const char *function)
 {
-	struct profile_mapping m = { .filename_str = profile_str(p, file) };
-	struct profile_function f = { .name_str = profile_str(p, function) };
-	struct profile_line line = { .function = p->functions.cnt };
-	struct profile_location l = { .mapping = p->mappings.cnt,
-				      .address = 0x10,
-				      .line_first = p->lines.cnt,
-				      .line_cnt = function[0] != 0 };
-
-	assert_int_equal(vec_push(&p->mappings, m), 0);
-	assert_int_equal(vec_push(&p->functions, f), 0);
-	assert_int_equal(vec_push(&p->lines, line), 0);
-	assert_int_equal(vec_push(&p->locations, l), 0);
-	return p->locations.cnt - 1;
+	return made_location(p, made_mapping(p, file),
+			     (struct made_place){ function, .address = 0x10 });
 }
 
 static void add_sample(const uint32_t *locs, size_t cnt, const int64_t *values)
@@ -310,17 +297,6 @@ TEST_WITH(alloc_has_its_own_error, set_up, tear_down)
 	report_close(r);
 }
 
-static char *write_text(const struct report_options *o)
-{
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-
-	assert_int_equal(report_write(p, o, out), 0);
-	fclose(out);
-	return text;
-}
-
 TEST_WITH(hostile_names_are_escaped, set_up, tear_down)
 {
 	uint32_t a = add_frame("/bin/a\"b", "x;\"\\\n\x1b[31m");
@@ -328,13 +304,13 @@ TEST_WITH(hostile_names_are_escaped, set_up, tear_down)
 
 	assert_int_equal(profile_set_heap_types(p, 1), 0);
 	add_sample(&a, 1, (int64_t[]){ 1, 8, 1, 8 });
-	text = write_text(&(struct report_options){ .format = REPORT_JSON });
+	text = report_text(p, &(struct report_options){ .format = REPORT_JSON });
 	assert_says(text, "\"x;\\\"\\\\\\u000a\\u001b[31m\"");
 	free(text);
-	text = write_text(&(struct report_options){ .format = REPORT_COLLAPSED });
+	text = report_text(p, &(struct report_options){ .format = REPORT_COLLAPSED });
 	assert_string_equal(text, "x:\"\\  [31m 8\n");
 	free(text);
-	text = write_text(&(struct report_options){ .format = REPORT_TEXT });
+	text = report_text(p, &(struct report_options){ .format = REPORT_TEXT });
 	assert_null(strchr(text, '\x1b'));
 	assert_says(text, "(exact)");
 	free(text);
@@ -351,7 +327,7 @@ TEST_WITH(lines_fit_the_page, set_up, tear_down)
 	assert_int_equal(profile_set_heap_types(p, 1000), 0);
 	add_sample(&a, 1, (int64_t[]){ 1, 1 << 20, 1, 1 << 20 });
 	for (int by = 0; by < 7; by++) {
-		text = rest = write_text(&(struct report_options){ .by = by, .label_key = name });
+		text = rest = report_text(p, &(struct report_options){ .by = by, .label_key = name });
 		while ((line = strsep(&rest, "\n")))
 			if (strlen(line) > 100)
 				fail_msg("%zu columns: %s", strlen(line), line);

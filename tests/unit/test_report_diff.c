@@ -3,9 +3,8 @@
  * test_report_diff.c - differences of two profiles: of one truth, recorded twice, at most 5 % of the rows are said to be
  * more than chance; what was planted is found; rows are matched by name across builds; what cannot be compared.
  */
-#include "unit.h"
-
-#include "base/err.h"
+#include "made_profile.h"
+#include "random.h"
 #include "profile/estimate.h"
 #include "report/report_diff.h"
 #include "report/report_rows.h"
@@ -16,31 +15,11 @@
 
 static uint64_t seed = 88172645463325252;
 
-/* xorshift64*, in [0, 1) */
-static double draw(void)
-{
-	seed ^= seed >> 12;
-	seed ^= seed << 25;
-	seed ^= seed >> 27;
-	return (double)((seed * 2685821657736338717ull) >> 11) / 9007199254740992.0;
-}
-
 static uint32_t add_frame(struct profile *p, const char *file, const char *function,
 			  uint64_t address)
 {
-	struct profile_mapping m = { .filename_str = profile_str(p, file) };
-	struct profile_function f = { .name_str = profile_str(p, function) };
-	struct profile_line line = { .function = p->functions.cnt };
-	struct profile_location l = { .mapping = p->mappings.cnt,
-				      .address = address,
-				      .line_first = p->lines.cnt,
-				      .line_cnt = 1 };
-
-	assert_int_equal(vec_push(&p->mappings, m), 0);
-	assert_int_equal(vec_push(&p->functions, f), 0);
-	assert_int_equal(vec_push(&p->lines, line), 0);
-	assert_int_equal(vec_push(&p->locations, l), 0);
-	return p->locations.cnt - 1;
+	return made_location(p, made_mapping(p, file),
+			     (struct made_place){ function, .address = address });
 }
 
 /* What is in use: `blocks` of `bytes`, recorded with one sample per `rate` bytes. */
@@ -55,7 +34,7 @@ static void add_site(struct profile *p, const char *name, uint64_t bytes, unsign
 	int64_t values[4];
 
 	for (unsigned i = 0; i < blocks; i++)
-		if (draw() < kept_with)
+		if (uniform(&seed) < kept_with)
 			estimate_add(&e, bytes, kept_with);
 	if (!e.samples)
 		return; /* as in a recording: nothing is known of it */
@@ -71,11 +50,9 @@ static void add_site(struct profile *p, const char *name, uint64_t bytes, unsign
 /* Sites of all sizes; `planted` more bytes in blocks of 1 KiB by one of them. */
 static struct profile *record(uint64_t rate, uint64_t planted, uint64_t address)
 {
-	struct profile *p;
+	struct profile *p = made_profile(rate);
 	char name[32];
 
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, rate), 0);
 	for (unsigned i = 0; i < SITES; i++) {
 		snprintf(name, sizeof(name), "site_%u", i);
 		add_site(p, name, 32u << (i % 12), 20 + 400 * (i % 7), rate, address + 2 * i);

@@ -38,16 +38,11 @@ static struct profile *make_profile(void)
 	static const char *const trimmed[] = { "load", NULL };
 	static const char *const decrement[] = { "T::operator--(int)", NULL };
 	static const char *const marker[] = { "[truncated: too deep]", NULL };
-	struct profile *p;
-	struct profile_mapping m[] = { { .limit = UINT64_MAX }, { .limit = UINT64_MAX } };
+	struct profile *p = made_profile(65536);
 	uint32_t a, b, c, d, e, f, g;
 
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 65536), 0);
-	m[0].filename_str = profile_str(p, "/bin/server");
-	m[1].filename_str = profile_str(p, "/lib/a--b\n.so");
-	assert_int_equal(vec_push(&p->mappings, m[0]), 0);
-	assert_int_equal(vec_push(&p->mappings, m[1]), 0);
+	made_mapping(p, "/bin/server");
+	made_mapping(p, "/lib/a--b\n.so");
 	a = add_location(p, 0, 0x1234, inlined);
 	b = add_location(p, 0, 0x1234, trimmed);
 	c = add_location(p, 0, 0x1235, decrement);
@@ -63,17 +58,8 @@ static struct profile *make_profile(void)
 	return p;
 }
 
-static char *write_heap(const struct profile *p)
-{
-	const struct report_options opts = { .format = REPORT_HEAP };
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-
-	assert_int_equal(report_write(p, &opts, out), 0);
-	fclose(out);
-	return text;
-}
+/* "root;caller;leaf bytes" of all stacks. */
+static const struct report_options collapsed_form = { .format = REPORT_COLLAPSED };
 
 static struct profile *read_back(const char *text)
 {
@@ -85,26 +71,13 @@ static struct profile *read_back(const char *text)
 	return p;
 }
 
-/* "root;caller;leaf bytes" of all stacks. */
-static char *collapse(const struct profile *p)
-{
-	const struct report_options opts = { .format = REPORT_COLLAPSED };
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-
-	assert_int_equal(report_write(p, &opts, out), 0);
-	fclose(out);
-	return text;
-}
-
 TEST(keeps_stacks_names_and_values)
 {
 	struct profile *p = make_profile(), *q;
-	char *heap = write_heap(p), *collapsed;
+	char *heap = report_text(p, &(struct report_options){ .format = REPORT_HEAP }), *collapsed;
 
 	q = read_back(heap);
-	collapsed = collapse(q);
+	collapsed = report_text(q, &collapsed_form);
 	assert_string_equal(collapsed, "a- -b .so+0x1234;T::operator- -(int);load;parse 1000\n"
 				       "[truncated: too deep];T::operator- -(int);load 700\n"
 				       "T::operator- -(int);T::operator- -(int) 30\n"
@@ -124,15 +97,12 @@ TEST(keeps_what_is_not_matched)
 {
 	struct report_options opts = { .format = REPORT_HEAP };
 	struct profile *p = make_profile(), *q;
-	char *heap = NULL, *collapsed;
-	size_t bytes;
-	FILE *out = open_memstream(&heap, &bytes);
+	char *heap, *collapsed;
 
 	assert_int_equal(match_list_new("Top", &opts.match), 0);
-	assert_int_equal(report_write(p, &opts, out), 0);
-	fclose(out);
+	heap = report_text(p, &opts);
 	q = read_back(heap);
-	collapsed = collapse(q);
+	collapsed = report_text(q, &collapsed_form);
 	assert_string_equal(collapsed, "[not matched] 1734\n");
 	match_list_free(opts.match);
 	profile_free(p);
@@ -145,7 +115,7 @@ TEST(keeps_what_is_not_matched)
 TEST(names_each_address_once)
 {
 	struct profile *p = make_profile();
-	char *heap = write_heap(p), *line, *rest = heap, *seen[64];
+	char *heap = report_text(p, &(struct report_options){ .format = REPORT_HEAP }), *line, *rest = heap, *seen[64];
 	size_t cnt = 0;
 
 	while ((line = strsep(&rest, "\n")) && strcmp(line, "---") != 0) {
@@ -168,14 +138,10 @@ TEST(writes_addresses)
 {
 	struct report_options opts = { .format = REPORT_HEAP, .heap_form = REPORT_HEAP_ADDRESSES };
 	struct profile_mapping m = { .start = 0x400000, .limit = 0x500000, .offset = 0x1000 };
-	struct profile *p;
-	char *text = NULL;
+	struct profile *p = made_profile(65536);
+	char *text;
 	uint32_t locs[2];
-	size_t bytes;
-	FILE *out;
 
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 65536), 0);
 	m.filename_str = profile_str(p, "/bin/server");
 	assert_int_equal(vec_push(&p->mappings, m), 0);
 	locs[0] = add_location(p, 0, 0x401233, NULL);
@@ -185,9 +151,7 @@ TEST(writes_addresses)
 		struct profile *q;
 
 		opts.heap_is_growth = is_growth;
-		out = open_memstream(&text, &bytes);
-		assert_int_equal(report_write(p, &opts, out), 0);
-		fclose(out);
+		text = report_text(p, &opts);
 		assert_string_equal(
 			text,
 			is_growth ?
@@ -214,25 +178,19 @@ TEST(threads_are_no_more_than_all)
 {
 	const struct report_options opts = { .format = REPORT_HEAP_V2 };
 	int64_t values[] = { 2, 2000, 1, 1000 };
-	char name[8], *text = NULL, *stack;
+	char name[8], *text, *stack;
 	int all = 0, sum = 0, cnt, threads = 0, used;
-	struct profile *p;
-	uint32_t loc;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
+	struct profile *p = made_profile(65536);
+	uint32_t loc = add_location(p, HT_NO_INDEX, 0x401233, NULL);
 
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 65536), 0);
-	loc = add_location(p, HT_NO_INDEX, 0x401233, NULL);
 	for (int i = 0; i < 40; i++) {
-		struct profile_label label = { .key_str = profile_str(p, "thread") };
+		struct profile_label label;
 
 		snprintf(name, sizeof(name), "io%d", i);
-		label.str = profile_str(p, name);
+		label = text_label(p, "thread", name);
 		assert_int_equal(profile_add_sample(p, &loc, 1, values, &label, 1, NULL), 0);
 	}
-	assert_int_equal(report_write(p, &opts, out), 0);
-	fclose(out);
+	text = report_text(p, &opts);
 	stack = strstr(text, "\n@ ");
 	assert_non_null(stack);
 	stack = strchr(stack + 1, '\n') + 1;

@@ -3,9 +3,7 @@
  * test_report_own.c - whom a stack is charged to: what is folded of C++, Rust, C, Python and Node, what
  * only looks like it, and what the folded frames say that was going on; names that do not fit.
  */
-#include "unit.h"
-
-#include "report/report.h"
+#include "made_profile.h"
 #include "report/report_places.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
@@ -14,8 +12,8 @@ static struct profile *p; /* of the test that runs */
 
 static int set_up(void **state)
 {
-	assert_int_equal(profile_new(&p), 0);
-	return profile_set_heap_types(p, 1);
+	p = made_profile(1);
+	return 0;
 }
 
 static int tear_down(void **state)
@@ -28,38 +26,12 @@ static int tear_down(void **state)
 static uint32_t add_frame(const char *text)
 {
 	const char *mark = strchr(text, '!');
-	struct profile_mapping m = { 0 };
-	struct profile_function f = { 0 };
-	struct profile_line line = { .function = p->functions.cnt };
-	struct profile_location l = { .mapping = HT_NO_INDEX, .line_first = p->lines.cnt };
 	char file[256];
 
 	assert_non_null(mark);
 	snprintf(file, sizeof(file), "%.*s", (int)(mark - text), text);
-	if (file[0]) {
-		m.filename_str = profile_str(p, file);
-		l.mapping = p->mappings.cnt;
-		assert_int_equal(vec_push(&p->mappings, m), 0);
-	}
-	f.name_str = profile_str(p, mark + 1);
-	l.line_cnt = mark[1] != 0;
-	l.address = 0x1234;
-	assert_int_equal(vec_push(&p->functions, f), 0);
-	assert_int_equal(vec_push(&p->lines, line), 0);
-	assert_int_equal(vec_push(&p->locations, l), 0);
-	return p->locations.cnt - 1;
-}
-
-static char *text_of(const struct report_options *o)
-{
-	char *text = NULL;
-	size_t bytes;
-	FILE *f = open_memstream(&text, &bytes);
-
-	assert_non_null(f);
-	assert_int_equal(report_write(p, o, f), 0);
-	fclose(f);
-	return text;
+	return made_location(p, file[0] ? made_mapping(p, file) : HT_NO_INDEX,
+			     (struct made_place){ mark + 1, .address = 0x1234 });
 }
 
 static void add_stack(const char *const *frames)
@@ -88,15 +60,15 @@ TEST_WITH(rows_of_a_library_name_the_option, set_up, tear_down)
 	p->recording.exe_str = profile_str(p, "/bin/player");
 	add_stack(of_library);
 	add_stack(of_program);
-	text = text_of(&plain);
+	text = report_text(p, &plain);
 	assert_omits(text, "--own"); /* half of it */
 	free(text);
 	add_stack(of_library);
-	text = text_of(&plain);
+	text = report_text(p, &plain);
 	assert_says(text, "most of it is in libraries such as libcodec.so.5;");
 	assert_says(text, "--own player charges it to functions of player");
 	free(text);
-	text = text_of(&asked);
+	text = report_text(p, &asked);
 	assert_omits(text, "most of it");
 	assert_says(text, " play");
 	free(text);

@@ -4,12 +4,9 @@
  * whatever is filtered, folded or cut off; what notes say goes to the right rows; what is asked
  * for and not there is named.
  */
-#include "unit.h"
-
+#include "made_profile.h"
 #include "made_note.h"
-#include "base/err.h"
 #include "cmd/cmd.h"
-#include "report/report.h"
 #include "report/report_rows.h"
 #include "profile/match_list.h"
 
@@ -29,16 +26,13 @@ static void add(const struct made *m)
 	size_t cnt = 0;
 
 	if (m->thread)
-		labels[cnt++] = (struct profile_label){ profile_str(p, "thread"),
-							profile_str(p, m->thread), 0, 0 };
+		labels[cnt++] = text_label(p, "thread", m->thread);
 	if (m->scope)
-		labels[cnt++] = (struct profile_label){ profile_str(p, "scope"),
-							profile_str(p, m->scope), 0, 0 };
+		labels[cnt++] = text_label(p, "scope", m->scope);
 	if (m->task)
-		labels[cnt++] = (struct profile_label){ profile_str(p, "task"), 0, m->task, 0 };
+		labels[cnt++] = number_label(p, "task", m->task);
 	if (m->is_exited)
-		labels[cnt++] = (struct profile_label){ profile_str(p, "task_state"),
-							profile_str(p, "exited"), 0, 0 };
+		labels[cnt++] = text_label(p, "task_state", "exited");
 	labels[cnt++] = (struct profile_label){ profile_str(p, "size"), 0, m->inuse,
 						profile_str(p, "bytes") };
 	assert_int_equal(
@@ -67,8 +61,7 @@ static int set_up(void **state)
 		{ NULL, NULL, 0, false, 1, 1 },
 	};
 
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 100), 0);
+	p = made_profile(100);
 	each_case(c, samples)
 		add(c);
 	return 0;
@@ -616,17 +609,6 @@ TEST_WITH(the_command_says_what_is_wrong, set_up, tear_down)
 	}
 }
 
-static char *write_text(const struct report_options *o)
-{
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-
-	assert_int_equal(report_write(p, o, out), 0);
-	fclose(out);
-	return text;
-}
-
 TEST_WITH(lines_fit_the_page, set_up, tear_down)
 {
 	static const char *const deep =
@@ -638,12 +620,12 @@ TEST_WITH(lines_fit_the_page, set_up, tear_down)
 	add(&(struct made){ .scope = deep, .inuse = 1023 << 20, .task = 1 << 30 });
 	made_note(p, "scope_peak: bytes=1072693248 time=2026-11-21T22:01:02.123Z scope=%s", deep);
 	each_case(c, by) {
-		text = rest = write_text(&(struct report_options){ .by = *c, .scope = deep });
+		text = rest = report_text(p, &(struct report_options){ .by = *c, .scope = deep });
 		while ((line = strsep(&rest, "\n")))
 			if (strlen(line) > 100)
 				fail_msg("%zu columns: %s", strlen(line), line);
 		free(text);
-		text = rest = write_text(&(struct report_options){ .by = *c });
+		text = rest = report_text(p, &(struct report_options){ .by = *c });
 		while ((line = strsep(&rest, "\n")))
 			if (strlen(line) > 100)
 				fail_msg("%zu columns: %s", strlen(line), line);

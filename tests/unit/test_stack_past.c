@@ -4,6 +4,7 @@
  * when there is not room for all; bounded, coarser with age; who comes after another; growth of a day in a minute.
  */
 #include "unit.h"
+#include "random.h"
 
 #include "base/clock.h"
 #include "http/past.h"
@@ -16,14 +17,6 @@
 
 static struct stack_past *past;
 static uint64_t seed = 88172645463325252ULL;
-
-static double uniform(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (double)(seed * 2685821657736338717ULL >> 11) * 0x1p-53;
-}
 
 struct block {
 	uint64_t begin_ns, end_ns; /* live from, and until before */
@@ -153,13 +146,13 @@ static void same(double a, double b)
 static void make_blocks(double hours)
 {
 	for (size_t i = 0; i < BLOCKS; i++) {
-		double begin_s = uniform() * hours * 3600;
-		uint64_t stack = 1 + (uint64_t)(uniform() * (STACKS - 1));
-		double lives_s = -log(uniform()) * 5 * (double)stack;
+		double begin_s = uniform(&seed) * hours * 3600;
+		uint64_t stack = 1 + (uint64_t)(uniform(&seed) * (STACKS - 1));
+		double lives_s = -log(uniform(&seed)) * 5 * (double)stack;
 
 		blocks[i] = (struct block){
-			at(begin_s), at(begin_s + lives_s), 1 + (uint64_t)(uniform() * 9000), stack,
-			IMAGE,	     0.1 + 0.9 * uniform()
+			at(begin_s), at(begin_s + lives_s), 1 + (uint64_t)(uniform(&seed) * 9000), stack,
+			IMAGE,	     0.1 + 0.9 * uniform(&seed)
 		};
 	}
 }
@@ -170,13 +163,13 @@ TEST_WITH(any_two_moments_are_exact, set_up, tear_down)
 	size_t cnt;
 
 	make_blocks(2);
-	for (double s = 10; s < 2 * 3600; s += 15 + 10 * uniform())
+	for (double s = 10; s < 2 * 3600; s += 15 + 10 * uniform(&seed))
 		read_blocks(BLOCKS, s);
 	cnt = stack_past_moments(past, IMAGE, &moments);
 	assert_in_range(cnt, 40, 200);
 	for (int i = 0; i < 30; i++) {
-		size_t before = (size_t)(uniform() * (double)(cnt - 1));
-		size_t after = before + 1 + (size_t)(uniform() * (double)(cnt - before - 1));
+		size_t before = (size_t)(uniform(&seed) * (double)(cnt - 1));
+		size_t after = before + 1 + (size_t)(uniform(&seed) * (double)(cnt - before - 1));
 		struct pairs got = compared(IMAGE, before, after);
 
 		assert_false(got.has[STACKS]); /* there is room for all */
@@ -233,8 +226,8 @@ TEST_WITH(what_does_not_fit_is_in_the_rest, set_up, tear_down)
 	}
 	cnt = stack_past_moments(past, IMAGE, &moments);
 	for (int i = 0; i < 30; i++) {
-		size_t before = (size_t)(uniform() * (double)(cnt - 1));
-		size_t after = before + 1 + (size_t)(uniform() * (double)(cnt - before - 1));
+		size_t before = (size_t)(uniform(&seed) * (double)(cnt - 1));
+		size_t after = before + 1 + (size_t)(uniform(&seed) * (double)(cnt - before - 1));
 		struct pairs got = compared(IMAGE, before, after);
 		struct pair want =
 			truth(BLOCKS, 0, moments[before].time_ns, moments[after].time_ns);
@@ -269,8 +262,8 @@ TEST_WITH(a_past_that_does_not_fit_is_cut, set_up, tear_down)
 	double last_s = 0;
 
 	for (size_t i = 0; i < BLOCKS; i++) {
-		double begin_s = uniform() * 7200;
-		double lives_s = 10 * exp(uniform() * log(360));
+		double begin_s = uniform(&seed) * 7200;
+		double lives_s = 10 * exp(uniform(&seed) * log(360));
 
 		blocks[i] = (struct block){ at(begin_s), at(begin_s + lives_s), 1000, 5, IMAGE, 1 };
 	}
@@ -322,7 +315,7 @@ TEST_WITH(moments_are_coarser_with_age, set_up, tear_down)
 	size_t cnt, most = 0;
 	double now_s = 0;
 
-	for (; now_s < 30 * 3600; now_s += 7.5 + 5 * uniform()) {
+	for (; now_s < 30 * 3600; now_s += 7.5 + 5 * uniform(&seed)) {
 		begin(now_s);
 		assert_int_equal(stack_past_name_image(past, IMAGE, 1), 0);
 		add(IMAGE, 1, 0, 100, 1);
@@ -504,14 +497,14 @@ TEST_WITH(what_grows_is_told, set_up, tear_down)
 	size_t next = 0;
 
 	/* further apart when it takes a day */
-	for (double now = 10; next < 4; now += (now < 20000 ? 10 : 100) * (0.75 + uniform() / 2)) {
+	for (double now = 10; next < 4; now += (now < 20000 ? 10 : 100) * (0.75 + uniform(&seed) / 2)) {
 		begin(now);
 		assert_int_equal(stack_past_name_image(past, IMAGE, 1), 0);
 		/* 6 kB a minute, as sampled; 400 that live 5 to 60 s; 400 of the beginning */
 		for (double s = 30; s < now; s += 60)
 			add(IMAGE, 1, s, 6000, p);
 		for (int i = 0; i < 400; i++)
-			add(IMAGE, 2, now - (double)(i % 12) * 5 - uniform(), 1000,
+			add(IMAGE, 2, now - (double)(i % 12) * 5 - uniform(&seed), 1000,
 			    1 - exp(-1000. / 65536));
 		for (int i = 0; i < 400; i++)
 			add(IMAGE, 3, 0, 1000, 1 - exp(-1000. / 65536));

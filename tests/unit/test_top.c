@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "base/clock.h"
-#include "made_frame.h"
+#include "made_profile.h"
 #include "profile/profile.h"
 #include "profile/resident_words.h"
 #include "record/top_priv.h"

@@ -2,7 +2,7 @@
 /* The rows that heaptap top draws are those of the report: names, sums, what is not known. */
 #include "unit.h"
 
-#include "made_frame.h"
+#include "made_profile.h"
 #include "profile/profile.h"
 #include "record/top_priv.h"
 

@@ -87,15 +87,15 @@ static inline void unit_says(const char *text, const char *part, bool does, cons
 }
 
 /* What the statement prints to the FILE `out`; the caller frees it. */
-#define written(out, ...)                                                      \
+#define printed(out, ...)                                                      \
 	__extension__({                                                        \
-		char *written_text = NULL;                                     \
-		size_t written_bytes;                                          \
-		FILE *out = open_memstream(&written_text, &written_bytes);     \
+		char *printed_text = NULL;                                     \
+		size_t printed_bytes;                                          \
+		FILE *out = open_memstream(&printed_text, &printed_bytes);     \
 		assert_non_null(out);                                          \
 		__VA_ARGS__;                                                   \
 		fclose(out);                                                   \
-		written_text;                                                  \
+		printed_text;                                                  \
 	})
 
 /* The macro of cmocka takes the size of an array. */
