@@ -78,10 +78,13 @@ static struct survey_file *libc_of(struct doctor_report *r)
 	return &r->survey->files.data[1];
 }
 
-static void nothing(struct doctor_report *r)
-{
-	(void)r;
-}
+/* What a case changes of that. */
+#define CHANGE(name, ...)                          \
+	static void name(struct doctor_report *r)  \
+	{                                          \
+		__VA_ARGS__;                       \
+	}
+CHANGE(nothing, (void)r)
 
 static void no_bpf(struct doctor_report *r)
 {
@@ -109,10 +112,7 @@ static void few_capabilities(struct doctor_report *r)
 			   sizeof(r->missing_capabilities));
 }
 
-static void locked_down(struct doctor_report *r)
-{
-	snprintf(r->privileges.lockdown, sizeof(r->privileges.lockdown), "confidentiality");
-}
+CHANGE(locked_down, snprintf(r->privileges.lockdown, sizeof(r->privileges.lockdown), "confidentiality"))
 
 static void refused(struct doctor_report *r)
 {
@@ -139,10 +139,7 @@ static void go_only(struct doctor_report *r)
 	exe_of(r)->is_go = true;
 }
 
-static void cgo(struct doctor_report *r)
-{
-	exe_of(r)->is_go = true;
-}
+CHANGE(cgo, exe_of(r)->is_go = true)
 
 static void cpython(struct doctor_report *r)
 {
@@ -150,15 +147,8 @@ static void cpython(struct doctor_report *r)
 	runtime_words_heap(RUNTIME_PYTHON, NULL, 0, &r->heap.own);
 }
 
-static void cpython_with_malloc(struct doctor_report *r)
-{
-	r->heap.runtime = RUNTIME_PYTHON; /* told to use malloc: no words */
-}
-
-static void stepped(struct doctor_report *r)
-{
-	libc_of(r)->alloc->sites.data[1].placement.is_emulated = false;
-}
+CHANGE(cpython_with_malloc, r->heap.runtime = RUNTIME_PYTHON) /* told to use malloc: no words */
+CHANGE(stepped, libc_of(r)->alloc->sites.data[1].placement.is_emulated = false)
 
 static void probed(struct doctor_report *r)
 {
@@ -166,10 +156,7 @@ static void probed(struct doctor_report *r)
 	libc_of(r)->probed_cnt = 1;
 }
 
-static void no_rows(struct doctor_report *r)
-{
-	exe_of(r)->row_cnt = 0;
-}
+CHANGE(no_rows, exe_of(r)->row_cnt = 0)
 
 static void no_code(struct doctor_report *r)
 {
@@ -177,20 +164,9 @@ static void no_code(struct doctor_report *r)
 	exe_of(r)->has_code = false;
 }
 
-static void unreadable(struct doctor_report *r)
-{
-	exe_of(r)->open_err = -13;
-}
-
-static void stripped(struct doctor_report *r)
-{
-	exe_of(r)->has_symtab = false;
-}
-
-static void no_lines(struct doctor_report *r)
-{
-	exe_of(r)->debug = SURVEY_DEBUG_NONE;
-}
+CHANGE(unreadable, exe_of(r)->open_err = -13)
+CHANGE(stripped, exe_of(r)->has_symtab = false)
+CHANGE(no_lines, exe_of(r)->debug = SURVEY_DEBUG_NONE)
 
 static void jit(struct doctor_report *r)
 {
@@ -229,10 +205,7 @@ static void node_with_map(struct doctor_report *r)
 	r->survey->runtime.has_names = true;
 }
 
-static void python(struct doctor_report *r)
-{
-	r->survey->runtime.kind = RUNTIME_PYTHON;
-}
+CHANGE(python, r->survey->runtime.kind = RUNTIME_PYTHON)
 
 static void luajit(struct doctor_report *r)
 {
@@ -246,10 +219,7 @@ static void seccomp_kills(struct doctor_report *r)
 	r->seccomp_kills_returns = true;
 }
 
-static void seccomp_harmless(struct doctor_report *r)
-{
-	r->info.seccomp = 2;
-}
+CHANGE(seccomp_harmless, r->info.seccomp = 2)
 
 static struct survey_tag *add_tag(struct doctor_report *r, uint32_t kind)
 {
@@ -264,10 +234,7 @@ static struct survey_tag *add_tag(struct doctor_report *r, uint32_t kind)
 	return &tags->all.data[tags->all.cnt - 1];
 }
 
-static void tagged(struct doctor_report *r)
-{
-	add_tag(r, HT_TAG_SCOPE);
-}
+CHANGE(tagged, add_tag(r, HT_TAG_SCOPE))
 
 static void put_problem(struct survey_tag *tag, const char *problem)
 {
@@ -276,20 +243,9 @@ static void put_problem(struct survey_tag *tag, const char *problem)
 	tag->tls_mode = HT_TLS_NOT_READY;
 }
 
-static void tags_of_other_version(struct doctor_report *r)
-{
-	put_problem(add_tag(r, HT_TAG_SCOPE), "it has version 2.0 of the scope ABI");
-}
-
-static void foreign_tags_of_other_version(struct doctor_report *r)
-{
-	put_problem(add_tag(r, HT_TAG_CUSTOM), "its custom labels are not of version 1");
-}
-
-static void paused_by_itself(struct doctor_report *r)
-{
-	add_tag(r, HT_TAG_SCOPE)->descriptor.flags = HT_TAG_PAUSES_ALL;
-}
+CHANGE(tags_of_other_version, put_problem(add_tag(r, HT_TAG_SCOPE), "it has version 2.0 of the scope ABI"))
+CHANGE(foreign_tags_of_other_version, put_problem(add_tag(r, HT_TAG_CUSTOM), "its custom labels are not of version 1"))
+CHANGE(paused_by_itself, add_tag(r, HT_TAG_SCOPE)->descriptor.flags = HT_TAG_PAUSES_ALL)
 
 /* A descriptor that is not ready says nothing, as in a recording. */
 static void paused_before_ready(struct doctor_report *r)
@@ -449,10 +405,23 @@ TEST(test_costs)
 	free_report(r);
 }
 
-static char *print(const struct doctor_report *r,
-		   void (*printer)(const struct doctor_report *r, FILE *out))
+/* What is found of it, as a text and in JSON. */
+struct texts {
+	char *text, *json;
+};
+
+static struct texts find_and_print(struct doctor_report *r)
 {
-	return printed(out, printer(r, out));
+	assert_int_equal(doctor_find(r), 0);
+	return (struct texts){ printed(out, doctor_print_text(r, out)),
+			       printed(out, doctor_print_json(r, out)) };
+}
+
+static void free_all(struct doctor_report *r, const struct texts *t)
+{
+	free(t->text);
+	free(t->json);
+	free_report(r);
 }
 
 TEST(test_printed)
@@ -473,21 +442,17 @@ TEST(test_printed)
 
 	each_case(c, cases) {
 		struct doctor_report *r = new_report();
-		char *text, *json;
+		struct texts t;
 
 		c->change(r);
 		snprintf(r->info.comm, sizeof(r->info.comm), "a\"\\\x01\xff");
-		assert_int_equal(doctor_find(r), 0);
-		text = print(r, doctor_print_text);
-		json = print(r, doctor_print_json);
-		assert_int_equal(strncmp(text, c->first_line, strlen(c->first_line)),
+		t = find_and_print(r);
+		assert_int_equal(strncmp(t.text, c->first_line, strlen(c->first_line)),
 				 0);
-		assert_int_equal(strncmp(json, c->json, strlen(c->json)), 0);
+		assert_int_equal(strncmp(t.json, c->json, strlen(c->json)), 0);
 		/* the name, as JSON and UTF-8 want it */
-		assert_says(json, "\"comm\":\"a\\\"\\\\\\u0001\xef\xbf\xbd\"");
-		free(text);
-		free(json);
-		free_report(r);
+		assert_says(t.json, "\"comm\":\"a\\\"\\\\\\u0001\xef\xbf\xbd\"");
+		free_all(r, &t);
 	}
 }
 
@@ -496,21 +461,18 @@ TEST(test_names_are_harmless)
 {
 	for (int verbose = 0; verbose < 2; verbose++) {
 		struct doctor_report *r = new_report();
-		char **path = &r->survey->files.data[0].path, *text, *json;
+		char **path = &r->survey->files.data[0].path;
+		struct texts t;
 
 		r->is_verbose = verbose;
 		free(*path);
 		*path = strdup("/lib/a\x1b[2J\xc2\x9b\n");
 		snprintf(r->info.exe, sizeof(r->info.exe), "%s", *path);
-		assert_int_equal(doctor_find(r), 0);
-		text = print(r, doctor_print_text);
-		json = print(r, doctor_print_json);
-		assert_says(text, "/lib/a?[2J??");
-		assert_null(strpbrk(text, "\x1b\x9b"));
-		assert_says(json, "\"/lib/a\\u001b[2J\\u009b\\u000a\"");
-		free(text);
-		free(json);
-		free_report(r);
+		t = find_and_print(r);
+		assert_says(t.text, "/lib/a?[2J??");
+		assert_null(strpbrk(t.text, "\x1b\x9b"));
+		assert_says(t.json, "\"/lib/a\\u001b[2J\\u009b\\u000a\"");
+		free_all(r, &t);
 	}
 }
 
@@ -580,26 +542,21 @@ TEST(test_tags_printed)
 
 	each_case(c, cases) {
 		struct doctor_report *r = new_report();
-		char *text, *json, *line, *next;
+		char *line, *next;
+		struct texts t;
 
 		c->change(r);
 		r->is_verbose = true;
-		assert_int_equal(doctor_find(r), 0);
-		text = print(r, doctor_print_text);
-		json = print(r, doctor_print_json);
-		if (!strstr(text, c->text))
-			fail_msg("not in text: %s\n%s", c->text, text);
-		if (!strstr(json, c->json))
-			fail_msg("not in JSON: %s\n%s", c->json, json);
-		line = strstr(text, "\nTags\n");
+		t = find_and_print(r);
+		assert_says(t.text, c->text);
+		assert_says(t.json, c->json);
+		line = strstr(t.text, "\nTags\n");
 		for (line = line ? line + 1 : "\n"; *line != '\n'; line = next + 1) {
 			next = strchr(line, '\n');
 			if (next - line > 100)
 				fail_msg("wider than 100 columns: %.*s", (int)(next - line), line);
 		}
-		free(text);
-		free(json);
-		free_report(r);
+		free_all(r, &t);
 	}
 }
 
@@ -673,21 +630,18 @@ TEST(test_short_text)
 		for (j = 0; j < 3; j++) {
 			struct doctor_report *r = new_report();
 			size_t most = columns[j] ? (size_t)columns[j] : 100;
-			char *text;
+			struct texts t;
 
 			c->change(r);
 			r->columns = columns[j];
-			assert_int_equal(doctor_find(r), 0);
-			text = print(r, doctor_print_text);
-			if (most == 100 && !strstr(text, c->text))
-				fail_msg("not in text: %s\n%s", c->text, text);
-			if (strstr(text, c->not ))
-				fail_msg("in text: %s\n%s", c->not, text);
-			for (char *at = text; *at; at += strcspn(at, "\n") + 1)
+			t = find_and_print(r);
+			if (most == 100)
+				assert_says(t.text, c->text);
+			assert_omits(t.text, c->not );
+			for (char *at = t.text; *at; at += strcspn(at, "\n") + 1)
 				if (strcspn(at, "\n") > most)
 					fail_msg("wider than %zu columns:\n%s", most, at);
-			free(text);
-			free_report(r);
+			free_all(r, &t);
 		}
 	}
 }
@@ -704,23 +658,20 @@ TEST(test_verbose_text)
 		"\n  attached by  session\n",
 	};
 	struct doctor_report *r = new_report();
-	char *text;
+	struct texts t;
 
 	r->is_verbose = true;
 	r->columns = 80;
 	jit(r);
-	assert_int_equal(doctor_find(r), 0);
-	text = print(r, doctor_print_text);
+	t = find_and_print(r);
 	each_case(c, wanted)
-		if (!strstr(text, *c))
-			fail_msg("not in text: %s\n%s", *c, text);
-	for (char *at = text; *at; at += strcspn(at, "\n") + 1)
+		assert_says(t.text, *c);
+	for (char *at = t.text; *at; at += strcspn(at, "\n") + 1)
 		if (strcspn(at, "\n") > 80)
 			fail_msg("wider than 80 columns:\n%s", at);
-	assert_says(text, "(no file: JIT)");
-	assert_omits(text, "perf map"); /* there is none */
-	free(text);
-	free_report(r);
+	assert_says(t.text, "(no file: JIT)");
+	assert_omits(t.text, "perf map"); /* there is none */
+	free_all(r, &t);
 }
 
 TEST(test_capabilities)
