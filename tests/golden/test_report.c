@@ -107,7 +107,6 @@ static void check_print(const char *name, const char *expected, const struct rep
 
 	snprintf(path, sizeof(path), FOLDER "%s", expected);
 	golden_compare(path, got);
-	free(got);
 	profile_free(p);
 }
 

@@ -342,8 +342,6 @@ TEST(first_screens_are_what_they_were)
 		check_size(text, 80, 24);
 		snprintf(path, sizeof(path), FOLDER "%s", c->expected);
 		golden_compare(path, text);
-		free(text);
-		profile_free(p);
 	}
 }
 
@@ -366,8 +364,6 @@ TEST(every_screen_fits)
 			o.sort = REPORT_SORT_ALLOC;
 		text = report_text(p, &o);
 		check_size(text, o.columns, o.columns < 80 ? 30 : 24);
-		free(text);
-		profile_free(p);
 	}
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* made_profile.h - frames, labels and lives of a profile that is made up; the profile as a file and as a report. */
+/*
+ * made_profile.h - frames, labels and lives of a profile that is made up; the profile as a file and as a report. All of
+ * it is there until the test ends.
+ */
 #ifndef TEST_MADE_PROFILE_H
 #define TEST_MADE_PROFILE_H
 
@@ -13,13 +16,18 @@
 #include "profile/profile.h"
 #include "report/report.h"
 
+static inline void release_profile(void *p)
+{
+	profile_free(p);
+}
+
 static inline struct profile *made_profile(uint64_t rate_bytes)
 {
 	struct profile *p;
 
 	assert_int_equal(profile_new(&p), 0);
 	assert_int_equal(profile_set_heap_types(p, rate_bytes), 0);
-	return p;
+	return unit_keep(p, release_profile);
 }
 
 static inline uint32_t made_mapping(struct profile *p, const char *file)
@@ -114,8 +122,8 @@ static inline void made_lives(struct profile *p, const uint32_t *locs, size_t lo
 	assert_int_equal(profile_add_lives(p, lives, cnt), 0);
 }
 
-/* As it comes out of a file, which keeps all rules. It takes p. */
-static inline struct profile *reread(struct profile *p)
+/* As it comes out of a file, which keeps all rules. */
+static inline struct profile *reread(const struct profile *p)
 {
 	int fd = memfd_create("profile", MFD_CLOEXEC);
 	static char bytes[1 << 16];
@@ -125,14 +133,13 @@ static inline struct profile *reread(struct profile *p)
 
 	assert_true(fd >= 0);
 	assert_int_equal(pprof_write(p, fd), 0);
-	profile_free(p);
 	n = pread(fd, bytes, sizeof(bytes), 0);
 	assert_true(n > 0 && (size_t)n < sizeof(bytes));
 	close(fd);
 	if (pprof_check(bytes, (size_t)n, &why) ||
 	    pprof_read_mem(bytes, (size_t)n, &again, &why))
 		fail_msg("%s", why.text);
-	return again;
+	return unit_keep(again, release_profile);
 }
 
 static inline char *report_text(const struct profile *p, const struct report_options *opts)

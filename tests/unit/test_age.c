@@ -113,7 +113,6 @@ TEST(test_by_age)
 	assert_int_equal(objects, r->total.objects);
 	assert_true(r->rows.data[4].value == 1000 || r->rows.data[4].value == 1001);
 	report_close(r);
-	profile_free(p);
 }
 
 TEST(test_older)
@@ -137,7 +136,6 @@ TEST(test_older)
 	report_close(r);
 	assert_int_equal(profile_keep_older(p, 24 * 3600 * S_NS), 0);
 	assert_int_equal(p->samples.cnt, 0);
-	profile_free(p);
 }
 
 TEST(test_unknown)
@@ -149,7 +147,6 @@ TEST(test_unknown)
 	assert_int_equal(profile_keep_older(p, S_NS), -ENODATA);
 	assert_int_equal(p->samples.cnt, 2);
 	assert_int_equal(report_check(p, &opts, &why), -ENODATA);
-	profile_free(p);
 }
 
 RUN_TESTS()

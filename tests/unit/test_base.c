@@ -166,7 +166,6 @@ TEST(test_names)
 		assert_string_equal(zero, "a?b");
 		json = printed(out, json_text(&(struct json){ .out = out }, NULL, c->text));
 		assert_string_equal(json, c->json);
-		free(json);
 	}
 }
 
@@ -187,7 +186,6 @@ TEST(test_shell_words)
 		char *text = printed(out, shell_word_put(c->word, out));
 
 		assert_string_equal(text, c->text);
-		free(text);
 	}
 }
 
@@ -209,7 +207,6 @@ TEST(test_markup)
 		char *markup = printed(out, markup_put(c->text, strlen(c->text), out));
 
 		assert_string_equal(markup, c->markup);
-		free(markup);
 	}
 }
 

@@ -270,7 +270,6 @@ static void check_rows(enum report_by by, const struct expected *expected, size_
 	assert_int_equal(objects, r->total.objects);
 	assert_int_equal(r->total.objects, 103 + 50);
 	report_close(r);
-	profile_free(p);
 }
 
 TEST(test_by_size)
@@ -314,29 +313,21 @@ TEST(test_json)
 		  "{\"from_ns\":32000000,\"to_ns\":64000000,\"objects\":5}]");
 	assert_says(text, "\"sizes\":[{\"from_bytes\":64,\"to_bytes\":128,\"objects\":50}]");
 	assert_true(strstr(text, "\"name\":\"churn\"") < strstr(text, "\"name\":\"cache\""));
-	free(text);
-	profile_free(p);
 
 	p = record(true, RECORDING_INUSE_UNKNOWN);
 	text = report_text(p, &opts);
 	assert_says(text, "\"temporary_share\":null,\"temporary_share_low\":null,"
 		  "\"temporary_share_high\":null,\"lifetimes\":null,\"sizes\":[{");
 	assert_says(text, "\"freed_bytes\":null,\"freed_objects\":null,\"temporary_objects\":null");
-	free(text);
-	profile_free(p);
 
 	/* how many there were is known, but not of how many */
 	p = record(true, RECORDING_INUSE_SINCE);
 	text = report_text(p, &opts);
 	assert_says(text, "\"temporary_objects\":90,\"temporary_share\":null");
-	free(text);
-	profile_free(p);
 
 	p = record(false, RECORDING_INUSE_ALL);
 	text = report_text(p, &opts);
 	assert_says(text, "\"lifetimes\":null,\"sizes\":null");
-	free(text);
-	profile_free(p);
 }
 
 TEST(test_text)
@@ -351,24 +342,18 @@ TEST(test_text)
 	assert_says(text, "       90  87.8% 46.1% to 98.4%  64 B");
 	assert_says(text, "  64 B to 127 B   15.3 KiB churn\n");
 	assert_says(text, " and 1 more: --top 0\n");
-	free(text);
 	opts = (struct report_options){ .format = REPORT_TEXT, .shows_stacks = true };
 	text = report_text(p, &opts);
 	assert_says(text,
 	    "        103 allocated blocks: 87.8% lived under 1 ms, most have 64 B to 127 B\n");
-	free(text);
-	profile_free(p);
 	p = record(false, RECORDING_INUSE_ALL);
 	text = report_text(p, &opts);
 	assert_omits(text, "allocated block");
-	free(text);
 	/* a table without rows has no head */
 	opts = (struct report_options){ .format = REPORT_TEXT, .sort = REPORT_SORT_TEMPORARY };
 	text = report_text(p, &opts);
 	assert_says(text, "No sampled block was freed within 1 ms.\n");
 	assert_omits(text, "WHERE");
-	free(text);
-	profile_free(p);
 }
 
 static void unknown(bool has_bins, enum recording_inuse inuse, struct report_options opts,
@@ -383,7 +368,6 @@ static void unknown(bool has_bins, enum recording_inuse inuse, struct report_opt
 	} else {
 		assert_int_equal(report_check(p, &opts, &why), 0);
 	}
-	profile_free(p);
 }
 
 TEST(test_unknown)
@@ -405,7 +389,6 @@ TEST(test_unknown)
 	/* of a part of what is in use nothing of it is said */
 	assert_int_equal(profile_keep_older(p, 1), -ENODATA);
 	assert_true(p->has_bins);
-	profile_free(p);
 }
 
 RUN_TESTS()

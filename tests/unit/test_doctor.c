@@ -417,13 +417,6 @@ static struct texts find_and_print(struct doctor_report *r)
 			       printed(out, doctor_print_json(r, out)) };
 }
 
-static void free_all(struct doctor_report *r, const struct texts *t)
-{
-	free(t->text);
-	free(t->json);
-	free_report(r);
-}
-
 TEST(test_printed)
 {
 	static const struct {
@@ -452,7 +445,7 @@ TEST(test_printed)
 		assert_int_equal(strncmp(t.json, c->json, strlen(c->json)), 0);
 		/* the name, as JSON and UTF-8 want it */
 		assert_says(t.json, "\"comm\":\"a\\\"\\\\\\u0001\xef\xbf\xbd\"");
-		free_all(r, &t);
+		free_report(r);
 	}
 }
 
@@ -472,7 +465,7 @@ TEST(test_names_are_harmless)
 		assert_says(t.text, "/lib/a?[2J??");
 		assert_null(strpbrk(t.text, "\x1b\x9b"));
 		assert_says(t.json, "\"/lib/a\\u001b[2J\\u009b\\u000a\"");
-		free_all(r, &t);
+		free_report(r);
 	}
 }
 
@@ -556,7 +549,7 @@ TEST(test_tags_printed)
 			if (next - line > 100)
 				fail_msg("wider than 100 columns: %.*s", (int)(next - line), line);
 		}
-		free_all(r, &t);
+		free_report(r);
 	}
 }
 
@@ -641,7 +634,7 @@ TEST(test_short_text)
 			for (char *at = t.text; *at; at += strcspn(at, "\n") + 1)
 				if (strcspn(at, "\n") > most)
 					fail_msg("wider than %zu columns:\n%s", most, at);
-			free_all(r, &t);
+			free_report(r);
 		}
 	}
 }
@@ -671,7 +664,7 @@ TEST(test_verbose_text)
 			fail_msg("wider than 80 columns:\n%s", at);
 	assert_says(t.text, "(no file: JIT)");
 	assert_omits(t.text, "perf map"); /* there is none */
-	free_all(r, &t);
+	free_report(r);
 }
 
 TEST(test_capabilities)

@@ -452,7 +452,6 @@ TEST(test_unread)
 	first = strstr(text, "libtcmalloc_minimal.so.4 is loaded. heaptap does not read its heap");
 	assert_non_null(first);
 	assert_omits(first + 1, "libtcmalloc");
-	free(text);
 	mappings_release(&x.maps);
 }
 

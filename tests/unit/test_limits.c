@@ -117,7 +117,6 @@ TEST(test_growth)
 		if (c->row)
 			assert_string_equal(res->rows.data[0].name, c->row);
 		limits_release(&l);
-		profile_free(p);
 	}
 }
 
@@ -134,13 +133,11 @@ TEST(test_growth_of_several)
 	assert_int_equal(judge(p, NULL, o, &l)->verdict, LIMIT_BROKEN);
 	assert_string_equal(l.results[0].rows.data[0].name, "leak");
 	limits_release(&l);
-	profile_free(p);
 
 	p = new_profile();
 	add_site(p, "giver", &gone, 1);
 	add_growing(p, "taker", 12, 22, 30, MOMENTS);
 	assert_true(verdict_of(p, NULL, o) != LIMIT_BROKEN);
-	profile_free(p);
 }
 
 TEST(test_inuse)
@@ -173,7 +170,6 @@ TEST(test_inuse)
 	assert_says(res->why, "lost");
 	limits_release(&l);
 	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 300 * RATE)), LIMIT_BROKEN);
-	profile_free(p);
 
 	p = new_profile(); /* nothing was seen: not nothing */
 	res = judge(p, NULL, options(LIMIT_INUSE, 0), &l);
@@ -181,7 +177,6 @@ TEST(test_inuse)
 	assert_true(res->high > 3 * RATE && res->high < 5 * RATE);
 	limits_release(&l);
 	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 5 * RATE)), LIMIT_KEPT);
-	profile_free(p);
 }
 
 /* Frees were not tracked: nothing is kept, and nothing is 0. */
@@ -201,7 +196,6 @@ TEST(test_unknown)
 		assert_null(strchr(res->why, '\x1b'));
 		limits_release(&l);
 	}
-	profile_free(p);
 }
 
 TEST(test_more)
@@ -241,8 +235,6 @@ TEST(test_more)
 		limits_release(&l);
 		b->recording.is_lossy = true; /* it may have held as much */
 		assert_true(verdict_of(p, b, o) != LIMIT_BROKEN);
-		profile_free(p);
-		profile_free(b);
 	}
 }
 
@@ -252,7 +244,6 @@ static void text_has(const struct limits *l, enum limit_format format, const cha
 
 	if (!strstr(text, part) == has)
 		fail_msg("'%s' is%s in: %s", part, has ? " not" : "", text);
-	free(text);
 }
 
 /* What was allocated before frees were watched is in no sum: it may be what is more, or what was as much before. */
@@ -283,8 +274,6 @@ TEST(test_known_since)
 	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 300 * RATE)), LIMIT_BROKEN);
 	/* growth is of what came meanwhile */
 	assert_int_equal(verdict_of(p, NULL, options(LIMIT_GROWTH, 5 * RATE)), LIMIT_KEPT);
-	profile_free(p);
-	profile_free(larger);
 }
 
 /* Blocks so large that each is kept have no variance: smaller ones may be there all the same. */
@@ -303,7 +292,6 @@ TEST(test_certain_blocks)
 	limits_release(&l);
 	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 3e6 + 5 * RATE)), LIMIT_KEPT);
 	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 3e6 - 1)), LIMIT_BROKEN);
-	profile_free(p);
 }
 
 /* With rate 1 a sum is exact, unless something is missing in it. */
@@ -325,7 +313,6 @@ TEST(test_every_allocation)
 	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 2999), &l)->verdict, LIMIT_BROKEN);
 	text_has(&l, LIMIT_TEXT, "in use: 2.93 KiB or more; ", true);
 	limits_release(&l);
-	profile_free(p);
 }
 
 /* Growth that what is held does not explain may be beyond the limit, unless it was in use and was freed. */
@@ -365,7 +352,6 @@ TEST(test_unexplained_growth)
 				 c->verdict);
 		text_has(&l, LIMIT_TEXT, c->text, true);
 		limits_release(&l);
-		profile_free(p);
 	}
 }
 
@@ -389,7 +375,6 @@ TEST(test_not_seen)
 	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 10 * RATE)), LIMIT_BROKEN);
 	add_site(p, "gone", &gone, 1); /* 6 MB once, which malloc keeps */
 	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 500 * RATE)), LIMIT_KEPT);
-	profile_free(p);
 }
 
 /* A part of what is not known is not 0. */
@@ -414,8 +399,6 @@ TEST(test_share_of_unknown)
 		text_has(&l, LIMIT_TEXT, "unknown  more in use: not known\n", true);
 		text_has(&l, LIMIT_TEXT, "limit 0", false);
 		limits_release(&l);
-		profile_free(p);
-		profile_free(before);
 	}
 }
 
@@ -446,7 +429,6 @@ TEST(test_written)
 	assert_says(text, "and 2 more\n");
 	assert_says(text, "unknown  in use by ended tasks: not known; limit 0 B\n");
 	assert_says(text, "\nFAIL (99 % confidence)\n");
-	free(text);
 	text = printed(out, assert_int_equal(limits_write(&l, LIMIT_JSON, out), 0));
 	assert_null(strchr(text, '\x1b'));
 	assert_int_equal(
@@ -454,21 +436,17 @@ TEST(test_written)
 		0);
 	assert_says(text, "{\"limit\":\"exited_scope\",\"verdict\":\"unknown\",\"limit_bytes\":0,"
 		      "\"inuse_bytes\":null,");
-	free(text);
 	text = printed(out, assert_int_equal(limits_write(&l, LIMIT_JUNIT, out), 0));
 	assert_null(strchr(text, '\x1b'));
 	assert_omits(text, "<b>");
 	assert_says(text, "tests=\"2\" failures=\"1\" errors=\"1\" time=\"24\">");
-	free(text);
 
 	limits_fail(&l, "the command <failed>");
 	assert_int_equal(l.verdict, LIMIT_UNKNOWN);
 	text = printed(out, assert_int_equal(limits_write(&l, LIMIT_JUNIT, out), 0));
 	assert_says(text, "tests=\"3\" failures=\"1\" errors=\"2\"");
 	assert_says(text, "message=\"the command &lt;failed&gt;\"/>");
-	free(text);
 	limits_release(&l);
-	profile_free(p);
 }
 
 RUN_TESTS()

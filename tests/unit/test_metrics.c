@@ -97,7 +97,6 @@ static double shown(double value)
 	shown_value = value;
 	text = text_of(one_value, METRIC_PROMETHEUS);
 	ret = strtod(strrchr(text, ' '), NULL);
-	free(text);
 	return ret;
 }
 
@@ -139,7 +138,6 @@ TEST(test_formats)
 				  "# HELP c_info C.\n"
 				  "# TYPE c_info gauge\n"
 				  "c_info{version=\"1\"} 1\n");
-	free(text);
 	text = text_of(one_of_each, METRIC_OPENMETRICS);
 	assert_string_equal(text, "# HELP a_bytes A.\n"
 				  "# TYPE a_bytes gauge\n"
@@ -154,7 +152,6 @@ TEST(test_formats)
 				  "# TYPE c info\n"
 				  "c_info{version=\"1\"} 1\n"
 				  "# EOF\n");
-	free(text);
 }
 
 static const struct serve_scope scopes[] = {
@@ -287,14 +284,12 @@ TEST(test_page)
 	has_line(text, "# TYPE heaptap_target_swap_bytes gauge");
 	assert_omits(text, "# EOF");
 	assert_omits(text, "# UNIT");
-	free(text);
 
 	text = page(METRIC_OPENMETRICS);
 	has_line(text, "# TYPE heaptap_alloc_bytes counter");
 	has_line(text, "# UNIT heaptap_alloc_bytes bytes");
 	has_line(text, "# TYPE heaptap_build info");
 	assert_string_equal(text + strlen(text) - 7, "\n# EOF\n");
-	free(text);
 }
 
 /* An alert on growth takes 0 for 0. */
@@ -320,7 +315,6 @@ TEST(unknown_is_never_0)
 		       " 60");
 	has_line(text, "heaptap_scope_alloc_bytes_total{pid=\"18\",comm=\"b\",scope=\"Top/B\","
 		       "thread=\"main\"} 60");
-	free(text);
 }
 
 /* Every family: a unit ends its name, its help is a sentence that needs no escapes. */
@@ -340,7 +334,6 @@ TEST(test_families)
 		assert_int_equal(rest[strlen(rest) - 1], '.');
 	}
 	assert_true(cnt > 20);
-	free(text);
 }
 
 /* What is resident by kind: of what was read, with a 0 for what has gone; nothing of what could not be read. */
@@ -358,7 +351,6 @@ TEST(test_rows)
 	v.rows = past;
 	text = page_of(&v, METRIC_PROMETHEUS);
 	assert_omits(text, "heaptap_resident_bytes{");
-	free(text);
 	snprintf(r.rows[0].name, sizeof(r.rows[0].name), "%s", row_name(ROW_LIVE));
 	snprintf(r.rows[1].name, sizeof(r.rows[1].name), "%s", row_name(ROW_MOVED));
 	r.rows[0].bytes = 4100;
@@ -383,11 +375,9 @@ TEST(test_rows)
 		assert_says(text, head);
 		assert_omits(strstr(text, head) + 1, head);
 	}
-	free(text);
 	text = page_of(&v, METRIC_OPENMETRICS);
 	assert_says(text, "# UNIT heaptap_resident_bytes bytes\n");
 	assert_says(text, "# UNIT heaptap_resident_age_seconds seconds\n");
-	free(text);
 	rows_past_free(past);
 }
 

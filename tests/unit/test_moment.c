@@ -126,7 +126,6 @@ TEST(test_peak)
 	witness_find(p, &w);
 	assert_true(w.held_bytes == END_BYTES);
 	assert_int_equal(profile_move_to_peak(p), -ENODATA); /* once */
-	profile_free(p);
 }
 
 TEST(test_time)
@@ -145,7 +144,6 @@ TEST(test_time)
 		assert_int_equal(p->moment.ns, c->at_ns);
 		assert_int_equal(sum_of(p, "inuse_space"), c->bytes);
 		assert_int_equal(sum_of(p, "inuse_objects"), 0); /* not kept */
-		profile_free(p);
 	}
 }
 
@@ -160,7 +158,6 @@ TEST(test_unknown)
 	assert_int_equal(sum_of(p, "inuse_space"), END_BYTES);
 	p->moments_ns.cnt = 0;
 	assert_int_equal(profile_move_to_time(p, 0), -ENODATA);
-	profile_free(p);
 }
 
 /* What turns out to be unknown is not 0 in the file: it is not there. */
@@ -179,7 +176,6 @@ TEST(test_drop)
 	profile_drop_peak(p); /* of a profile that has none */
 	profile_drop_type(p, "pinned_space");
 	assert_int_equal(p->types.cnt, PROFILE_VALUE_CNT);
-	profile_free(p);
 }
 
 /* Which moment a report chooses by itself. */
@@ -222,7 +218,6 @@ TEST(test_choice)
 		assert_int_equal(report_move(p, &cases[i].opts, NULL), 0);
 		if (p->moment.at != cases[i].at)
 			fail_msg("case %zu: moment %d", i, p->moment.at);
-		profile_free(p);
 	}
 }
 
@@ -237,7 +232,6 @@ TEST(test_refused)
 	p->recording.inuse = RECORDING_INUSE_UNKNOWN;
 	assert_int_equal(report_move(p, &peak, &why), -ENODATA);
 	assert_says(why.text, "heap in use");
-	profile_free(p);
 }
 
 static void expect(const char *text, const char *part)
@@ -260,8 +254,6 @@ TEST(test_words)
 	expect(text, "\nIn use: 65.4 KiB (exact) in 13 blocks at the end, ");
 	expect(text, "; allocated 172 MiB in 3.00k blocks\n");
 	expect(text, "parse");
-	free(text);
-	profile_free(p);
 
 	/* of the end, with the peak said */
 	p = record(true, false);
@@ -270,8 +262,6 @@ TEST(test_words)
 	expect(text, "\nPeak: 47.8 MiB (exact) in 108 blocks at 410 ms, 100 % of it by parse\n");
 	expect(text, "\nIn use: 65.4 KiB (exact) in 13 blocks, ");
 	expect(text, "\n3 child processes were not recorded: --follow records children\n");
-	free(text);
-	profile_free(p);
 
 	p = record(true, false);
 	opts.at = REPORT_AT_TIME;
@@ -280,12 +270,9 @@ TEST(test_words)
 	text = report_text(p, &opts);
 	expect(text, "\nAt 200 ms: 9.59 MiB (exact); the rows are of this moment");
 	assert_omits(text, "BLOCKS"); /* not known */
-	free(text);
 	opts.at_ns = 1000000;
 	text = report_text(p, &opts);
 	expect(text, "\nAt 200 ms (nearest to 1 ms): 9.59 MiB (exact)");
-	free(text);
-	profile_free(p);
 }
 
 /* What is not seen may be any amount, at the peak, too. */
@@ -300,8 +287,6 @@ TEST(test_least)
 	assert_int_equal(report_move(p, &opts, NULL), 0);
 	text = report_text(p, &opts);
 	expect(text, "\nPeak: at least 47.8 MiB in 108 blocks at 410 ms; ");
-	free(text);
-	profile_free(p);
 
 	p = record(true, false);
 	p->recording.rss_begin_bytes = 1 << 20;
@@ -310,8 +295,6 @@ TEST(test_least)
 	text = report_text(p, &opts);
 	expect(text, "\nPeak: at least 47.8 MiB in 108 blocks at 410 ms, ");
 	expect(text, "\nIn use: at least 65.4 KiB in 13 blocks, ");
-	free(text);
-	profile_free(p);
 
 	p = record(true, false); /* a build: compilers that ended before they were tapped */
 	assert_int_equal(profile_comment(p, "ledger: tap_never 3 (processes that ended before they "
@@ -320,13 +303,10 @@ TEST(test_least)
 	text = report_text(p, &opts);
 	expect(text, "\nPeak: at least 47.8 MiB in 108 blocks at 410 ms, ");
 	expect(text, "\nIn use: at least 65.4 KiB in 13 blocks, ");
-	free(text);
 	p->recording.is_from_start = false; /* it runs on: those that ended have nothing in use */
 	text = report_text(p, &opts);
 	expect(text, "\nPeak: at least 47.8 MiB in 108 blocks at 410 ms, ");
 	expect(text, "\nHeld (allocated while recording, not freed): 65.4 KiB in 13 blocks, ");
-	free(text);
-	profile_free(p);
 
 	p = record(false, false);
 	p->recording.inuse = RECORDING_INUSE_SINCE;
@@ -336,16 +316,12 @@ TEST(test_least)
 	assert_int_equal(report_move(p, &opts, NULL), 0);
 	text = report_text(p, &opts);
 	expect(text, "\nAt 200 ms: at least 9.59 MiB; the rows are of this moment");
-	free(text);
-	profile_free(p);
 
 	p = record(false, false);
 	p->is_history_partial = true; /* there were too many stacks */
 	assert_int_equal(report_move(p, &opts, NULL), 0);
 	text = report_text(p, &opts);
 	expect(text, "\nAt 200 ms: at least 9.59 MiB; ");
-	free(text);
-	profile_free(p);
 }
 
 TEST(test_json)
@@ -358,16 +334,12 @@ TEST(test_json)
 	text = report_text(p, &opts);
 	expect(text, "\"at\":\"peak\",\"at_ns\":410000000,\"peak\":{\"bytes\":50080000,");
 	expect(text, "\"inuse_bytes\":50080000");
-	free(text);
-	profile_free(p);
 
 	p = record(false, true);
 	opts.at = REPORT_AT_DEFAULT;
 	text = report_text(p, &opts);
 	expect(text, "\"at\":\"end\",\"at_ns\":null,\"peak\":null");
 	expect(text, "\"inuse_bytes\":67000");
-	free(text);
-	profile_free(p);
 }
 
 /* The picture has the end, the peak and the moments, whichever it opens on. */
@@ -405,8 +377,6 @@ TEST(test_picture)
 		expect(text, ">peak 47.8 MiB at 410 ms</text>");
 		expect(text,
 		       "Heap in use over time: peak 47.8 MiB at 410 ms, 65.4 KiB at the end.");
-		free(text);
-		profile_free(p);
 	}
 }
 
@@ -426,12 +396,9 @@ TEST(test_picture_is_bounded)
 	text = report_text(p, &opts);
 	expect(text, "\"points\":[[2400000000,80000,\"2.4 s\",0],"); /* 20000 beside the table */
 	assert_true(strlen(text) < 1500000);
-	free(text);
 	p->is_history_partial = true;
 	text = report_text(p, &opts);
 	assert_omits(text, "Heap in use over time");
-	free(text);
-	profile_free(p);
 }
 
 TEST(test_by_process)
@@ -445,7 +412,6 @@ TEST(test_by_process)
 	assert_string_equal(strset_get(r->names, r->rows.data[0].name), "ffmpeg (PID 14)");
 	assert_int_equal(r->rows.data[0].value, END_BYTES);
 	report_close(r);
-	profile_free(p);
 
 	/* several, which the samples name */
 	p = make(true);
@@ -458,7 +424,6 @@ TEST(test_by_process)
 	assert_string_equal(strset_get(r->names, r->rows.data[1].name), "cc1plus (PID 15)");
 	assert_int_equal(r->rows.data[1].value, 67000);
 	report_close(r);
-	profile_free(p);
 }
 
 RUN_TESTS()

@@ -404,7 +404,6 @@ TEST(test_printed_settings)
 	make_sound(text, NULL, &again);
 	for (size_t i = 0; i < table.cnt; i++)
 		assert_true(option_is_equal(&table.rows[i], &s, &again));
-	free(text);
 	option_release(&table, &s);
 	option_release(&table, &again);
 }
@@ -447,7 +446,6 @@ TEST(test_help)
 	assert_omits(text, "only-here");
 	for (const char *at = text; *at; at += strcspn(at, "\n") + 1)
 		assert_true(strcspn(at, "\n") <= 98);
-	free(text);
 }
 
 RUN_TESTS()

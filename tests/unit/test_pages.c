@@ -65,7 +65,6 @@ TEST(test_index)
 	assert_says(text, "in use: of what was allocated since 12:03:05");
 	assert_says(text, "c</a><td>0 B<td>");
 	assert_says(text, "<tr><td>20<td>d<td>unknown<td>");
-	free(text);
 }
 
 /* So are those of threads and scopes; what is not known is said to be. */
@@ -116,7 +115,6 @@ TEST(test_process_page)
 	assert_says(text, "<li>3 lost it");
 	assert_says(text, "http-equiv=\"refresh\" content=\"10\"");
 	assert_says(text, "Paused: <a href=\"?live=1\">");
-	free(text);
 }
 
 /* Of one for which there was no room growth will not be known later either. */
@@ -145,8 +143,8 @@ TEST(test_process_page_without_past)
 	fclose(out);
 	assert_says(text, "is computed for at most 4096 processes.");
 	assert_omits(text, "known yet.");
-	inuse_past_free(past);
 	free(text);
+	inuse_past_free(past);
 }
 
 /* A page for 300 processes must stay within what a first look may cost. */
@@ -202,7 +200,6 @@ TEST(test_page_of_many)
 	assert_says(text, "\"growth\":{\"trend\":\"grows\",\"bytes_per_min\":6");
 	assert_says(text, "\"past\":{\"seconds\":3590,\"top_bytes\":");
 	inuse_past_free(past);
-	free(text);
 }
 
 static char *json_of(const struct serve_view *v, const struct serve_process *p)
@@ -245,12 +242,10 @@ TEST(test_json)
 	assert_says(text, "\"is_inuse_unknown\":true,\"inuse_note\":\"why\"");
 	assert_says(text, "\"saved_omitted_cnt\":5");
 	assert_says(text, "\"time_ms\":1795701900123");
-	free(text);
 	text = json_of(&v, &p); /* without the other process's */
 	assert_says(text, "\"saved_omitted_cnt\":4");
 	assert_says(text, "\"moments\":[],\"moments_note\":\"With --past-interval 0");
 	assert_says(text, "\"is_past_full\":false");
-	free(text);
 	v.keep.file_cnt = NAN; /* nothing is ever saved */
 	p.is_tapped = true;
 	p.exec_ns = 1;
@@ -258,7 +253,6 @@ TEST(test_json)
 	assert_omits(text, "saved");
 	assert_says(text, "\"is_tapped\":true");
 	assert_says(text, "\"exec_ms\":");
-	free(text);
 }
 
 /* What is resident by row: the words of explain, at the times of readings; null where one failed. */
@@ -279,12 +273,10 @@ TEST(test_json_rows)
 	uint64_t now = now_ns();
 
 	assert_omits(text, "\"rows\""); /* with --rows-interval 0 */
-	free(text);
 	assert_int_equal(rows_past_new(&past), 0);
 	v.rows = past;
 	text = json_of(&v, &p);
 	assert_says(text, "\"rows\":{\"note\":\"Not read yet.\"}");
-	free(text);
 	snprintf(r.rows[0].name, sizeof(r.rows[0].name), "%s", row_name(ROW_LIVE));
 	r.rows[0].bytes = 4097;
 	r.rss_bytes = 4097;
@@ -296,18 +288,15 @@ TEST(test_json_rows)
 			       "\"what\":\"malloc: live blocks\",\"bytes\":4097}]");
 	assert_says(text, "],\"bytes\":{\"live\":[null,4097]}}");
 	assert_omits(text, "why_not");
-	free(text);
 	r.is_proved = false;
 	snprintf(r.why, sizeof(r.why), "torn");
 	assert_int_equal(rows_past_add(past, 1717, now + 1, 0, &r), 0);
 	text = json_of(&v, &p);
 	assert_says(text, "\"heap_why_not\":\"torn\"");
-	free(text);
 	assert_int_equal(rows_past_add(past, 1717, now + 2, 0, &failed), 0);
 	text = json_of(&v, &p);
 	assert_says(text, "\"rows\":{\"why_not\":\"denied\",\n\"hour\":{");
 	assert_omits(text, "\"list\"");
-	free(text);
 	rows_past_free(past);
 }
 
@@ -336,7 +325,6 @@ static void check_page(const struct serve_view *v, bool is_live, const char *wan
 	assert_says(text, PROCESS_PAGE_STACKS);
 	if (!strstr(text, wanted) || strstr(text, unwanted))
 		fail_msg("wanted '%s', not '%s': %s", wanted, unwanted, text);
-	free(text);
 }
 
 /* Links and, on a still page, a form; or why there are none. */

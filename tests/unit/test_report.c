@@ -306,14 +306,11 @@ TEST_WITH(hostile_names_are_escaped, set_up, tear_down)
 	add_sample(&a, 1, (int64_t[]){ 1, 8, 1, 8 });
 	text = report_text(p, &(struct report_options){ .format = REPORT_JSON });
 	assert_says(text, "\"x;\\\"\\\\\\u000a\\u001b[31m\"");
-	free(text);
 	text = report_text(p, &(struct report_options){ .format = REPORT_COLLAPSED });
 	assert_string_equal(text, "x:\"\\  [31m 8\n");
-	free(text);
 	text = report_text(p, &(struct report_options){ .format = REPORT_TEXT });
 	assert_null(strchr(text, '\x1b'));
 	assert_says(text, "(exact)");
-	free(text);
 }
 
 TEST_WITH(lines_fit_the_page, set_up, tear_down)
@@ -331,7 +328,6 @@ TEST_WITH(lines_fit_the_page, set_up, tear_down)
 		while ((line = strsep(&rest, "\n")))
 			if (strlen(line) > 100)
 				fail_msg("%zu columns: %s", strlen(line), line);
-		free(text);
 	}
 }
 

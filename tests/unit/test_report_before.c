@@ -75,7 +75,6 @@ TEST(test_before)
 				"\"objects\":500,\"objects_low\":480,\"objects_high\":500,\"bytes\":56000},\n"
 				"{\"class\":\"shop::Sampled\",\"from_bytes\":null,\"to_bytes\":null,"
 				"\"objects\":400,\"objects_low\":80,\"objects_high\":500,\"bytes\":25600}]}");
-		free(text);
 		text = report_of(p, REPORT_TEXT);
 		assert_int_equal(
 			!!strstr(
@@ -85,8 +84,6 @@ TEST(test_before)
 				"  by size: 985 to 1000 bytes 1.50k (1.44 MiB)\n"
 				"  by C++ class: shop::Order 500 (54.7 KiB), shop::Sampled 400 (25.0 KiB)\n"),
 			cases[i].is_known);
-		free(text);
-		profile_free(p);
 	}
 }
 
@@ -132,8 +129,6 @@ TEST(test_before_sampled)
 	if (!strstr(text, "\"allocated_before\":{\"objects\":63520,\"objects_low\":2905,"
 			  "\"objects_high\":63520,"))
 		fail_msg("%s", text);
-	free(text);
-	profile_free(p);
 }
 
 RUN_TESTS()

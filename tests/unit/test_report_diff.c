@@ -74,6 +74,7 @@ static int diff(struct profile *before, struct profile *after, const struct repo
 	assert_non_null(out);
 	err = report_diff(before, "a.pb.gz", after, "b.pb.gz", opts, out, why);
 	fclose(out);
+	unit_keep(*ret, free);
 	return err;
 }
 
@@ -104,9 +105,6 @@ TEST(one_truth_recorded_twice_has_no_difference)
 		significant += count(of_rows, "\"is_significant\":true");
 		totals += count(text, "\"is_significant\":true") >
 			  count(of_rows, "\"is_significant\":true");
-		free(text);
-		profile_free(a);
-		profile_free(b);
 	}
 	print_message("# %u of %u rows, %u of %u totals are said to be more than chance\n",
 		      significant, rows, totals, RUNS);
@@ -130,9 +128,6 @@ TEST(what_was_planted_is_found)
 		assert_int_equal(diff(a, b, &o, &text, &why), 0);
 		leak = strstr(text, "leak < main");
 		found += leak && strstr(text, "new") && strstr(text, "new") < leak;
-		free(text);
-		profile_free(a);
-		profile_free(b);
 	}
 	assert_int_equal(found, RUNS);
 }
@@ -155,10 +150,7 @@ TEST(builds_and_rates_are_compared_by_name)
 			assert_int_equal(count(text, "\"inuse_bytes_delta\":0,"), SITES);
 		}
 		assert_int_equal(count(text, "\"inuse_bytes_delta\":2097152,"), 2);
-		free(text);
 	}
-	profile_free(a);
-	profile_free(b);
 }
 
 TEST(what_is_gone_or_new_is_said)
@@ -174,9 +166,6 @@ TEST(what_is_gone_or_new_is_said)
 	assert_says(text, "-3.00 MiB");
 	assert_says(text, "gone  leak");
 	assert_says(text, "a.pb.gz -> b.pb.gz");
-	free(text);
-	profile_free(a);
-	profile_free(b);
 }
 
 /* A block of 1 KiB by these callers, the innermost first. */
@@ -224,9 +213,6 @@ TEST(rows_that_read_alike_show_what_differs)
 	for (const char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
 		if (end - line > 100 && !strstr(line, "the other "))
 			fail_msg("%s", line);
-	free(text);
-	profile_free(a);
-	profile_free(b);
 }
 
 /* What a runtime compiled again between the profiles is the same function. */
@@ -245,9 +231,6 @@ TEST(a_tier_makes_no_other_row)
 	if (!strstr(text, "{\"name\":\"put < run\",\"inuse_bytes_before\":1024,"
 			  "\"inuse_bytes_after\":1024,"))
 		fail_msg("%s", text);
-	free(text);
-	profile_free(a);
-	profile_free(b);
 }
 
 #define MIB (1 << 20)
@@ -305,13 +288,9 @@ TEST(growth_that_rows_do_not_explain_is_said)
 		if (c->expected ? !strstr(flat, c->expected) :
 					!!strstr(text, "grew by"))
 			fail_msg("%s: %s", c->what, text);
-		free(text);
 		o.format = REPORT_JSON;
 		assert_int_equal(diff(a, b, &o, &text, &why), 0);
 		assert_int_equal(!strstr(text, "\"unexplained_bytes\":null"), !!c->expected);
-		free(text);
-		profile_free(a);
-		profile_free(b);
 	}
 }
 
@@ -326,9 +305,6 @@ TEST(no_end_of_an_interval_has_an_exponent)
 
 		assert_int_equal(diff(a, b, &o, &text, &why), 0);
 		assert_omits(text, "e+");
-		free(text);
-		profile_free(a);
-		profile_free(b);
 	}
 }
 
@@ -344,13 +320,9 @@ TEST(a_profile_with_losses_is_said)
 	assert_int_equal(diff(a, b, &o, &text, &why), 0);
 	assert_says(text, "> not everything was recorded after: part of the change");
 	assert_omits(text, "at least");
-	free(text);
 	o.format = REPORT_JSON;
 	assert_int_equal(diff(a, b, &o, &text, &why), 0);
 	assert_says(text, "\"is_lossy_before\":false,\"is_lossy_after\":true");
-	free(text);
-	profile_free(a);
-	profile_free(b);
 }
 
 /* What was not recorded is in no interval. */
@@ -380,9 +352,6 @@ TEST(a_profile_that_lacks_a_part_is_said)
 			assert_int_equal(!!strstr(text, sums[i]), !!(lacks & (1U << i)));
 		for (unsigned i = 1; i < 4; i++)
 			assert_int_equal(!!strstr(text, words[i - 1]), lacks == i);
-		free(text);
-		profile_free(both[0]);
-		profile_free(both[1]);
 	}
 }
 
@@ -394,6 +363,7 @@ TEST(other_values_cannot_be_compared)
 	struct err why;
 
 	assert_int_equal(profile_new(&b), 0);
+	unit_keep(b, release_profile);
 	assert_int_equal(vec_push(&b->types, ((struct profile_type){
 						     .type_str = profile_str(b, "cpu"),
 						     .unit_str = profile_str(b, "nanoseconds") })),
@@ -401,7 +371,6 @@ TEST(other_values_cannot_be_compared)
 	assert_int_equal(diff(a, b, &o, &text, &why), -EINVAL);
 	assert_string_equal(why.text,
 			    "a.pb.gz is of inuse_space, b.pb.gz of cpu: they cannot be compared");
-	free(text);
 	a->recording = RECORDING_NONE;
 	a->recording.is_known = true;
 	a->recording.inuse = RECORDING_INUSE_UNKNOWN;
@@ -409,9 +378,6 @@ TEST(other_values_cannot_be_compared)
 	assert_int_equal(diff(a, a, &o, &text, &why), -EINVAL);
 	assert_string_equal(
 		why.text, "heap in use is unknown in a.pb.gz; --value alloc compares allocations");
-	free(text);
-	profile_free(a);
-	profile_free(b);
 }
 
 RUN_TESTS()

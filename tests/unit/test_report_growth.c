@@ -96,9 +96,7 @@ TEST(test_json)
 		has(text, "table", "\"growth\":\"steady\",\"growth_bytes_per_s\":0.0");
 		has(text, "buffers", "\"growth\":\"steady\"");
 		assert_true(strstr(text, "\"name\":\"leak\"") < strstr(text, "\"name\":\"table\""));
-		free(text);
 	}
-	profile_free(p);
 }
 
 /* A server follows it since a day, and has moments of the last seconds. */
@@ -116,8 +114,6 @@ TEST(test_begun_long_ago)
 	text = report_text(p, &opts);
 	has(text, "leak", "\"growth\":\"grows\",\"growth_bytes_per_s\":40960.0");
 	has(text, "table", "\"growth\":\"steady\"");
-	free(text);
-	profile_free(p);
 }
 
 static char *table(const struct profile *p, size_t row_cap)
@@ -144,18 +140,14 @@ TEST(test_table)
 	assert_says(text, "&lt;script&gt;");
 	assert_omits(text, "<script");
 	assert_omits(text, "more: ");
-	free(text);
 	text = table(p, 1);
 	assert_says(text, "And 2 more: <a href=\"growth\">");
-	free(text);
 	p->is_history_partial = true; /* stacks that are not told apart */
 	p->samples.data[1].life_cnt = 0;
 	text = table(p, 10);
 	assert_says(text,
 		    "<td class=\"num\"><td>inconclusive<td class=\"num\"><td>inconclusive<td "
 		    "class=\"where\">table");
-	free(text);
-	profile_free(p);
 
 	p = record(false, NULL); /* nothing is known yet */
 	p->moments_ns.cnt = 3;
@@ -163,8 +155,6 @@ TEST(test_table)
 	assert_omits(text, "data-"); /* and so there is no chart */
 	assert_says(text, "inconclusive: about 1 min more");
 	assert_omits(text, "by scope");
-	free(text);
-	profile_free(p);
 }
 
 TEST(test_text)
@@ -176,8 +166,6 @@ TEST(test_text)
 	if (!leak || !strstr(text, "+40.0 KiB/s +") || !strstr(text, " grows    leak\n") ||
 	    !strstr(text, "and 1 more: --top 0\n"))
 		fail_msg("%s", text);
-	free(text);
-	profile_free(p);
 }
 
 /* Rows of one function, by whom it is called: there is no room for that in the line, or not for all of it. */
@@ -202,12 +190,9 @@ TEST(test_alike)
 		snprintf(second, sizeof(second), "\n      %s\n      < %s\n", own, callers[i]);
 		assert_says(text, second);
 	}
-	free(text);
 	text = table(p, 10);
 	for (size_t i = 0; i < 2; i++)
 		assert_says(text, callers[i]);
-	free(text);
-	profile_free(p);
 }
 
 TEST(test_scopes)
@@ -218,8 +203,6 @@ TEST(test_scopes)
 
 	has(text, "Query", "\"growth\":\"grows\"");
 	has(text, "Top", "\"growth\":\"grows\"");
-	free(text);
-	profile_free(p);
 }
 
 TEST(test_sentence)
@@ -230,11 +213,9 @@ TEST(test_sentence)
 	assert_int_equal(report_grows(p, text), 0);
 	if (strncmp(text, "Grows: leak, +40.0 KiB/s (95 %: +", 33) != 0)
 		fail_msg("%s", text);
-	profile_free(p);
 	p = reread(record(false, NULL));
 	assert_int_equal(report_grows(p, text), 0);
 	assert_string_equal(text, "");
-	profile_free(p);
 }
 
 /* Without a history, with in-use unknown, and where the history had no room: null, never 0. */
@@ -266,11 +247,9 @@ TEST(test_unknown)
 		p = reread(p);
 		text = report_text(p, &opts);
 		has(text, i == 2 ? "lost" : "leak", nothing);
-		free(text);
 		assert_int_equal(report_check(p, &sorted, &why), i == 2 ? 0 : -ENODATA);
 		assert_int_equal(report_grows(p, grows), 0);
 		assert_int_equal(!!grows[0], i == 2);
-		profile_free(p);
 	}
 }
 
@@ -287,8 +266,6 @@ TEST(test_since)
 	text = report_text(p, &opts);
 	has(text, "leak", "\"growth\":\"unknown\",\"growth_bytes_per_s\":null");
 	has(text, "leak", "\"growth_more_s\":10");
-	free(text);
-	profile_free(p);
 }
 
 RUN_TESTS()

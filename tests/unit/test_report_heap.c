@@ -68,7 +68,7 @@ static struct profile *read_back(const char *text)
 
 	if (pprof_read_mem(text, strlen(text), &p, &why))
 		fail_msg("line %llu: %s in\n%s", (unsigned long long)why.line, why.text, text);
-	return p;
+	return unit_keep(p, release_profile);
 }
 
 TEST(keeps_stacks_names_and_values)
@@ -86,10 +86,6 @@ TEST(keeps_stacks_names_and_values)
 	assert_int_equal(q->values.data[PROFILE_ALLOC_OBJECTS], 2);
 	assert_int_equal(q->values.data[PROFILE_INUSE_OBJECTS], 1);
 	assert_int_equal(q->comments.cnt, 1); /* the first line's total is that of the stacks */
-	profile_free(p);
-	profile_free(q);
-	free(heap);
-	free(collapsed);
 }
 
 /* What --match leaves out has no stack; its bytes are there. */
@@ -105,10 +101,6 @@ TEST(keeps_what_is_not_matched)
 	collapsed = report_text(q, &collapsed_form);
 	assert_string_equal(collapsed, "[not matched] 1734\n");
 	match_list_free(opts.match);
-	profile_free(p);
-	profile_free(q);
-	free(heap);
-	free(collapsed);
 }
 
 /* No line is what another reader would take apart: each address has one name. */
@@ -129,8 +121,6 @@ TEST(names_each_address_once)
 		seen[cnt++] = line;
 	}
 	assert_int_equal(cnt, 2 * (7 + 2));
-	profile_free(p);
-	free(heap);
 }
 
 /* The remote protocol: addresses as they are, callers one further, as all its readers expect. */
@@ -167,10 +157,7 @@ TEST(writes_addresses)
 				"/bin/server\n");
 		q = read_back(text);
 		assert_int_equal(q->samples.cnt, 1);
-		profile_free(q);
-		free(text);
 	}
-	profile_free(p);
 }
 
 /* Parts that are much less than a sample each: none becomes a whole one, or together they would be much more. */
@@ -202,8 +189,6 @@ TEST(threads_are_no_more_than_all)
 	}
 	assert_int_equal(threads, 40);
 	assert_true(abs(sum - all) <= 40 / 2); /* half of a sample each */
-	profile_free(p);
-	free(text);
 }
 
 RUN_TESTS()

@@ -16,12 +16,6 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
-{
-	profile_free(p);
-	return 0;
-}
-
 /* "file!function": the function "" = only an address. */
 static uint32_t add_frame(const char *text)
 {
@@ -46,7 +40,7 @@ static void add_stack(const char *const *frames)
 }
 
 /* Rows of a library of which the program's functions are the callers: the report says how to see these. */
-TEST_WITH(rows_of_a_library_name_the_option, set_up, tear_down)
+TEST_WITH(rows_of_a_library_name_the_option, set_up, NULL)
 {
 	static const char *const of_library[] = { "/usr/lib/libcodec.so.5!codec_open",
 						  "/bin/player!play", "/bin/player!main", NULL };
@@ -62,16 +56,13 @@ TEST_WITH(rows_of_a_library_name_the_option, set_up, tear_down)
 	add_stack(of_program);
 	text = report_text(p, &plain);
 	assert_omits(text, "--own"); /* half of it */
-	free(text);
 	add_stack(of_library);
 	text = report_text(p, &plain);
 	assert_says(text, "most of it is in libraries such as libcodec.so.5;");
 	assert_says(text, "--own player charges it to functions of player");
-	free(text);
 	text = report_text(p, &asked);
 	assert_omits(text, "most of it");
 	assert_says(text, " play");
-	free(text);
 }
 
 static void check_place(const struct report_options *o, size_t sample, const char *want,
@@ -91,7 +82,7 @@ static void check_place(const struct report_options *o, size_t sample, const cha
 	report_close(r);
 }
 
-TEST_WITH(the_first_own_frame_is_charged, set_up, tear_down)
+TEST_WITH(the_first_own_frame_is_charged, set_up, NULL)
 {
 	static const struct {
 		const char *frames[6], *want, *hint;
@@ -231,7 +222,7 @@ TEST_WITH(the_first_own_frame_is_charged, set_up, tear_down)
 }
 
 /* Rust's library has names that look like anybody's where they are inlined: its sources tell. */
-TEST_WITH(a_librarys_source_is_not_own, set_up, tear_down)
+TEST_WITH(a_librarys_source_is_not_own, set_up, NULL)
 {
 	static const struct {
 		const char *file;
@@ -254,7 +245,7 @@ TEST_WITH(a_librarys_source_is_not_own, set_up, tear_down)
 	check_place(&(struct report_options){ 0 }, 0, "request", "");
 }
 
-TEST_WITH(what_is_said_to_be_own_is, set_up, tear_down)
+TEST_WITH(what_is_said_to_be_own_is, set_up, NULL)
 {
 	static const char *const own[] = { "handle_", "libapp" };
 	static const char *const stacks[][5] = {
@@ -272,7 +263,7 @@ TEST_WITH(what_is_said_to_be_own_is, set_up, tear_down)
 	check_place(&o, 2, "copy", "");
 }
 
-TEST_WITH(files_are_told_by_their_whole_name, set_up, tear_down)
+TEST_WITH(files_are_told_by_their_whole_name, set_up, NULL)
 {
 	assert_true(report_is_system_module("libc.so.6"));
 	assert_true(report_is_system_module("libm-2.31.so"));
@@ -294,7 +285,7 @@ static void check_fit(const char *name, size_t columns, const char *want)
 	assert_true(report_width(got) <= columns);
 }
 
-TEST_WITH(names_lose_their_middle, set_up, tear_down)
+TEST_WITH(names_lose_their_middle, set_up, NULL)
 {
 	static const char umath[] = "_multiarray_umath.cpython-312-x86_64-linux-gnu.so+0x1a2b3c";
 
@@ -313,7 +304,7 @@ TEST_WITH(names_lose_their_middle, set_up, tear_down)
 	check_fit("a\x1b[31mb\n\xc2\x9bzc", 20, "a?[31mb??zc");
 }
 
-TEST_WITH(overloads_are_one_name_behind_their_result, set_up, tear_down)
+TEST_WITH(overloads_are_one_name_behind_their_result, set_up, NULL)
 {
 	assert_string_equal(report_skip_result("int* f(int)"), "f(int)");
 	assert_string_equal(report_skip_result("std::map<int, long> g<int>(int)"), "g<int>(int)");

@@ -69,12 +69,6 @@ static int set_up(void **state)
 #define TOTAL 506
 #define TOTAL_ALLOC 981
 
-static int tear_down(void **state)
-{
-	profile_free(p);
-	return 0;
-}
-
 static struct report *open_report(const struct report_options *o)
 {
 	struct report *r;
@@ -143,7 +137,7 @@ static void check_sums(const struct report *r)
 		check_tree(r);
 }
 
-TEST_WITH(rows_add_up_whatever_is_asked, set_up, tear_down)
+TEST_WITH(rows_add_up_whatever_is_asked, set_up, NULL)
 {
 	static const char *const scopes[] = { NULL, "Top", "Top/A", "conn", "(none)" };
 	static const char *const lists[] = { NULL, "Top", "A,-B", "-conn", "-*", "*/B", "none" };
@@ -178,7 +172,7 @@ TEST_WITH(rows_add_up_whatever_is_asked, set_up, tear_down)
 	assert_true(cases > 1000);
 }
 
-TEST_WITH(scopes_are_a_tree, set_up, tear_down)
+TEST_WITH(scopes_are_a_tree, set_up, NULL)
 {
 	static const struct {
 		const char *name;
@@ -205,7 +199,7 @@ TEST_WITH(scopes_are_a_tree, set_up, tear_down)
 	report_close(r);
 }
 
-TEST_WITH(the_largest_scopes_are_shown, set_up, tear_down)
+TEST_WITH(the_largest_scopes_are_shown, set_up, NULL)
 {
 	struct report_options o = { .by = REPORT_BY_SCOPE, .row_cap = 2 };
 	struct report *r = open_report(&o);
@@ -226,7 +220,7 @@ TEST_WITH(the_largest_scopes_are_shown, set_up, tear_down)
 	report_close(r);
 }
 
-TEST_WITH(peaks_belong_to_whole_scopes, set_up, tear_down)
+TEST_WITH(peaks_belong_to_whole_scopes, set_up, NULL)
 {
 	struct report_options o = { .by = REPORT_BY_SCOPE };
 	const struct report_row *row;
@@ -266,7 +260,7 @@ TEST_WITH(peaks_belong_to_whole_scopes, set_up, tear_down)
 }
 
 /* The error of what tasks allocated is in their notes; what is left is the others'. */
-TEST_WITH(instances_have_the_error_of_alloc, set_up, tear_down)
+TEST_WITH(instances_have_the_error_of_alloc, set_up, NULL)
 {
 	struct report_options by_task = { .by = REPORT_BY_INSTANCE, .scope = "conn" };
 	struct report_options by_scope = { .by = REPORT_BY_SCOPE };
@@ -308,7 +302,7 @@ TEST_WITH(instances_have_the_error_of_alloc, set_up, tear_down)
 	report_close(r);
 }
 
-TEST_WITH(instances_take_what_notes_say, set_up, tear_down)
+TEST_WITH(instances_take_what_notes_say, set_up, NULL)
 {
 	struct report_options o = { .by = REPORT_BY_INSTANCE };
 	const struct report_row *row;
@@ -354,7 +348,7 @@ TEST_WITH(instances_take_what_notes_say, set_up, tear_down)
 }
 
 /* A task that enters further scopes is one task; one of the same number inside is another. */
-TEST_WITH(tasks_hold_what_lies_below, set_up, tear_down)
+TEST_WITH(tasks_hold_what_lies_below, set_up, NULL)
 {
 	struct report_options o = { .by = REPORT_BY_INSTANCE };
 	const struct report_row *row;
@@ -395,7 +389,7 @@ TEST_WITH(tasks_hold_what_lies_below, set_up, tear_down)
 }
 
 /* The same task of two processes is two. */
-TEST_WITH(processes_have_their_own_tasks, set_up, tear_down)
+TEST_WITH(processes_have_their_own_tasks, set_up, NULL)
 {
 	struct report_options o = { .by = REPORT_BY_INSTANCE };
 	struct report *r;
@@ -426,7 +420,7 @@ TEST_WITH(processes_have_their_own_tasks, set_up, tear_down)
 	report_close(r);
 }
 
-TEST_WITH(labels_and_pools_are_rows, set_up, tear_down)
+TEST_WITH(labels_and_pools_are_rows, set_up, NULL)
 {
 	struct report_options o = { .by = REPORT_BY_LABEL, .label_key = "size" };
 	struct report *r = open_report(&o);
@@ -452,7 +446,7 @@ TEST_WITH(labels_and_pools_are_rows, set_up, tear_down)
 	report_close(r);
 }
 
-TEST_WITH(what_is_not_there_is_named, set_up, tear_down)
+TEST_WITH(what_is_not_there_is_named, set_up, NULL)
 {
 	static const struct {
 		struct report_options opts;
@@ -484,14 +478,12 @@ TEST_WITH(what_is_not_there_is_named, set_up, tear_down)
 	}
 }
 
-TEST_WITH(a_profile_without_scopes_says_so, set_up, tear_down)
+TEST_WITH(a_profile_without_scopes_says_so, set_up, NULL)
 {
 	struct report_options o = { .scope = "Top" };
 	struct err why;
 
-	tear_down(state);
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 100), 0);
+	p = made_profile(100);
 	assert_int_equal(report_check(p, &o, &why), -ENOENT);
 	assert_says(why.text, "no sample has a scope");
 	add(&(struct made){ .inuse = 5 });
@@ -499,7 +491,7 @@ TEST_WITH(a_profile_without_scopes_says_so, set_up, tear_down)
 	assert_says(why.text, "no sample has a scope");
 }
 
-TEST_WITH(hints_are_short, set_up, tear_down)
+TEST_WITH(hints_are_short, set_up, NULL)
 {
 	struct report_options o = { .by = REPORT_BY_LABEL, .label_key = "x" };
 	char name[300];
@@ -519,7 +511,7 @@ TEST_WITH(hints_are_short, set_up, tear_down)
 	assert_string_equal(why.text + strlen(why.text) - 6, ", ...?");
 }
 
-TEST_WITH(hints_do_not_drive_the_terminal, set_up, tear_down)
+TEST_WITH(hints_do_not_drive_the_terminal, set_up, NULL)
 {
 	struct report_options o = { .scope = "z" };
 	struct err why;
@@ -560,7 +552,7 @@ static char *run(const char *const *args, int *ret_status)
 	return text;
 }
 
-TEST_WITH(the_command_says_what_is_wrong, set_up, tear_down)
+TEST_WITH(the_command_says_what_is_wrong, set_up, NULL)
 {
 	static const struct {
 		const char *args[5];
@@ -605,11 +597,10 @@ TEST_WITH(the_command_says_what_is_wrong, set_up, tear_down)
 		if (status != cases[i].status || !strstr(text, cases[i].want))
 			fail_msg("case %zu: status %d, no '%s' in: %s", i, status, cases[i].want,
 				 text);
-		free(text);
 	}
 }
 
-TEST_WITH(lines_fit_the_page, set_up, tear_down)
+TEST_WITH(lines_fit_the_page, set_up, NULL)
 {
 	static const char *const deep =
 		"Service/Frontend Handler/Query Execution/Hash Join Build Side/Arena of strings";
@@ -624,12 +615,10 @@ TEST_WITH(lines_fit_the_page, set_up, tear_down)
 		while ((line = strsep(&rest, "\n")))
 			if (strlen(line) > 100)
 				fail_msg("%zu columns: %s", strlen(line), line);
-		free(text);
 		text = rest = report_text(p, &(struct report_options){ .by = *c });
 		while ((line = strsep(&rest, "\n")))
 			if (strlen(line) > 100)
 				fail_msg("%zu columns: %s", strlen(line), line);
-		free(text);
 	}
 }
 

@@ -49,13 +49,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
-{
-	profile_free(p);
-	return 0;
-}
-
-TEST_WITH(text_says_so_and_who_allocates, set_up, tear_down)
+TEST_WITH(text_says_so_and_who_allocates, set_up, NULL)
 {
 	char *text = report_text(p, &(struct report_options){ 0 }), *much, *little;
 
@@ -71,18 +65,16 @@ TEST_WITH(text_says_so_and_who_allocates, set_up, tear_down)
 	much = strstr(text, " much");
 	little = strstr(text, " little");
 	assert_true(much && little && much < little);
-	free(text);
 	for (int by = 0; by < 7; by++) {
 		text = report_text(p, &(struct report_options){ .by = by, .label_key = "scope" });
 		assert_says(text, "UNKNOWN");
 		assert_omits(text, "IN USE");
 		assert_omits(text, " 0 B");
-		free(text);
 	}
 }
 
 /* What a task has allocated stands in its note, not in its samples. */
-TEST_WITH(tasks_show_what_they_allocated, set_up, tear_down)
+TEST_WITH(tasks_show_what_they_allocated, set_up, NULL)
 {
 	char *text;
 
@@ -94,16 +86,14 @@ TEST_WITH(tasks_show_what_they_allocated, set_up, tear_down)
 	text = report_text(p, &(struct report_options){ .by = REPORT_BY_INSTANCE });
 	assert_says(text, "2.93 KiB      2  0.6% live      9 A/conn\n");
 	assert_omits(text, "PEAK");
-	free(text);
 	text = report_text(p, &(struct report_options){ .by = REPORT_BY_INSTANCE, .format = REPORT_JSON });
 	assert_says(text, "\"alloc_bytes\":3000");
 	assert_says(text, "\"peak_bytes\":null");
 	assert_says(text, "\"outstanding\":{\"task_cnt\":null,\"inuse_bytes\":null");
-	free(text);
 }
 
 /* An estimate has its interval, whether in-use is known or not. */
-TEST_WITH(what_was_allocated_has_an_interval, set_up, tear_down)
+TEST_WITH(what_was_allocated_has_an_interval, set_up, NULL)
 {
 	struct profile_sample *s;
 	char *text;
@@ -115,11 +105,9 @@ TEST_WITH(what_was_allocated_has_an_interval, set_up, tear_down)
 	}
 	text = report_text(p, &(struct report_options){ 0 });
 	assert_says(text, "Allocated 489 KiB -42.9 +177 (95 %) in 3 blocks");
-	free(text);
 	p->recording.inuse = RECORDING_INUSE_ALL;
 	text = report_text(p, &(struct report_options){ 0 });
 	assert_says(text, "allocated 489 KiB\n  -42.9 KiB +177 KiB in 3 blocks");
-	free(text);
 }
 
 /* Every key that begins so is null, wherever it stands. */
@@ -133,7 +121,7 @@ static void all_null(const char *text, const char *key)
 	assert_true(cnt > 0);
 }
 
-TEST_WITH(json_is_null, set_up, tear_down)
+TEST_WITH(json_is_null, set_up, NULL)
 {
 	for (int by = 0; by <= REPORT_BY_LABEL; by++) {
 		/* the first says nothing of what was allocated, the others nothing else */
@@ -154,22 +142,20 @@ TEST_WITH(json_is_null, set_up, tear_down)
 			all_null(text, "\"exclusive_inuse_bytes\":");
 		assert_says(text, "\"alloc_bytes\":501020");
 		assert_says(text, "\"inuse\":\"unknown\"");
-		free(text);
 	}
 }
 
-TEST_WITH(json_rows_are_in_the_order_of_what_was_allocated, set_up, tear_down)
+TEST_WITH(json_rows_are_in_the_order_of_what_was_allocated, set_up, NULL)
 {
 	char *text = report_text(p, &(struct report_options){ .format = REPORT_JSON });
 	char *much = strstr(text, "\"name\":\"much\""),
 	     *little = strstr(text, "\"name\":\"little\"");
 
 	assert_true(much && little && much < little);
-	free(text);
 }
 
 /* Never a share of its CPU time beside a limit of one CPU. */
-TEST_WITH(the_limit_that_was_in_force_is_told, set_up, tear_down)
+TEST_WITH(the_limit_that_was_in_force_is_told, set_up, NULL)
 {
 	char *text;
 
@@ -177,10 +163,9 @@ TEST_WITH(the_limit_that_was_in_force_is_told, set_up, tear_down)
 	text = report_text(p, &(struct report_options){ 0 });
 	assert_says(text, "cost 20 % of its CPU time (6 % of one CPU)");
 	assert_says(text, "Tracking frees costs 31 % of one CPU; the limit is 25 %.");
-	free(text);
 }
 
-TEST_WITH(json_says_how_it_was_recorded, set_up, tear_down)
+TEST_WITH(json_says_how_it_was_recorded, set_up, NULL)
 {
 	char *text;
 
@@ -194,15 +179,12 @@ TEST_WITH(json_says_how_it_was_recorded, set_up, tear_down)
 	assert_says(text, "\"watched_ns\":10000000000");
 	assert_says(text, "\"rss_begin_bytes\":null,\"rss_end_bytes\":null,\"exec_held_bytes\":null");
 	assert_says(text, "\"is_lossy\":false");
-	free(text);
 	p->recording.limit = (struct recording_limit){ .one_cpu = 0.25 };
 	text = report_text(p, &(struct report_options){ .format = REPORT_JSON });
 	assert_says(text, "\"limit_percent\":25,\"limit_of\":\"one_cpu\",");
-	free(text);
 	p->recording.limit = (struct recording_limit){ 0 };
 	text = report_text(p, &(struct report_options){ .format = REPORT_JSON });
 	assert_says(text, "\"limit_percent\":null,\"limit_of\":null,");
-	free(text);
 	p->recording.inuse = RECORDING_INUSE_SINCE;
 	p->recording.inuse_since_ns = 1699999995 * S;
 	p->recording.rss_end_bytes = 4096;
@@ -212,7 +194,6 @@ TEST_WITH(json_says_how_it_was_recorded, set_up, tear_down)
 	assert_says(text, "\"inuse\":\"since\",\"inuse_since_ns\":1699999995000000000");
 	assert_says(text, "\"rss_begin_bytes\":null,\"rss_end_bytes\":4096,\"exec_held_bytes\":77");
 	assert_says(text, "\"overhead_percent\":null");
-	free(text);
 	p->recording = RECORDING_NONE;
 	text = report_text(p, &(struct report_options){ .format = REPORT_JSON });
 	assert_says(text, "\"duration_ns\":null");
@@ -221,10 +202,9 @@ TEST_WITH(json_says_how_it_was_recorded, set_up, tear_down)
 	     "\"limit_percent\":null,\"limit_of\":null,\"process\":null,\"reason\":null,\"inuse\":null");
 	assert_says(text, "\"watched_ns\":null");
 	assert_says(text, "\"is_lossy\":null");
-	free(text);
 }
 
-TEST_WITH(the_page_has_no_zeros, set_up, tear_down)
+TEST_WITH(the_page_has_no_zeros, set_up, NULL)
 {
 	char *text = report_text(p, &(struct report_options){ .format = REPORT_HTML });
 
@@ -233,10 +213,9 @@ TEST_WITH(the_page_has_no_zeros, set_up, tear_down)
 	assert_omits(text, "In use,");
 	assert_omits(text, "Held");
 	assert_omits(text, "0 B in");
-	free(text);
 }
 
-TEST_WITH(pictures_of_nothing_are_an_error, set_up, tear_down)
+TEST_WITH(pictures_of_nothing_are_an_error, set_up, NULL)
 {
 	static const enum report_format formats[] = { REPORT_COLLAPSED, REPORT_HEAP };
 	char *text = NULL;
@@ -268,7 +247,6 @@ TEST_WITH(pictures_of_nothing_are_an_error, set_up, tear_down)
 	text = report_text(p, &(struct report_options){ .format = REPORT_COLLAPSED,
 					       .value = REPORT_VALUE_ALLOC });
 	assert_says(text, "much 500000\n");
-	free(text);
 	/* of text only who insists on in-use is told */
 	assert_int_equal(report_check(p, &(struct report_options){ 0 }, &why), 0);
 	assert_int_equal(report_check(p, &(struct report_options){ .value = REPORT_VALUE_INUSE },
@@ -287,7 +265,7 @@ static void know_in_use(void)
 	s->inuse_samples = 1;
 }
 
-TEST_WITH(exact_is_said_only_without_losses, set_up, tear_down)
+TEST_WITH(exact_is_said_only_without_losses, set_up, NULL)
 {
 	char *text;
 
@@ -296,7 +274,6 @@ TEST_WITH(exact_is_said_only_without_losses, set_up, tear_down)
 	assert_says(text, "4.00 KiB (exact)");
 	assert_says(text, "4.00 KiB exact");
 	assert_says(text, "; no losses\n");
-	free(text);
 	p->recording.is_lossy = true;
 	for (int by = 0; by < 7; by++)
 		for (int has_stacks = 0; has_stacks < 2; has_stacks++) {
@@ -308,7 +285,6 @@ TEST_WITH(exact_is_said_only_without_losses, set_up, tear_down)
 			assert_says(text, "4.00 KiB");
 			assert_omits(text, "exact");
 			assert_omits(text, "no losses");
-			free(text);
 		}
 	/* a counter in the comments is enough */
 	p->recording.is_lossy = false;
@@ -317,11 +293,10 @@ TEST_WITH(exact_is_said_only_without_losses, set_up, tear_down)
 	text = report_text(p, &(struct report_options){ .is_new = true, .path = "p" });
 	assert_says(text, "lost: 3 samples not tracked: live map full; see --notes\n");
 	assert_omits(text, "no losses");
-	free(text);
 }
 
 /* It is known to be 0: that is what is said, and who allocated. */
-TEST_WITH(where_nothing_is_held_those_who_allocate_are_listed, set_up, tear_down)
+TEST_WITH(where_nothing_is_held_those_who_allocate_are_listed, set_up, NULL)
 {
 	char *text;
 
@@ -331,7 +306,6 @@ TEST_WITH(where_nothing_is_held_those_who_allocate_are_listed, set_up, tear_down
 	assert_says(text, " 1     0 B      0   488 KiB much\n");
 	assert_omits(text, "UNKNOWN");
 	assert_omits(text, "not held");
-	free(text);
 }
 
 /* Scripts look for a line that begins with Held, and read its seventh word. */
@@ -343,7 +317,7 @@ static void want_seventh_word(const char *text, const char *word)
 	assert_string_equal(got, word);
 }
 
-TEST_WITH(the_head_says_what_the_numbers_are_of, set_up, tear_down)
+TEST_WITH(the_head_says_what_the_numbers_are_of, set_up, NULL)
 {
 	char *text;
 
@@ -357,30 +331,25 @@ TEST_WITH(the_head_says_what_the_numbers_are_of, set_up, tear_down)
 	assert_says(text, "24.0 KiB/min");
 	assert_says(text, "in the 3.2 s that were recorded");
 	assert_says(text, "Resident 10.0 -> 20.0 MiB: blocks in use account for 0 % of the growth\n");
-	free(text);
 	p->recording.rss_end_bytes = (10 << 20) + 4096; /* nothing to explain */
 	p->recording.is_from_start = true;
 	text = report_text(p, &(struct report_options){ 0 });
 	assert_says(text, "In use: 4.00 KiB");
 	assert_says(text, "Resident 10.0 -> 10.0 MiB\n");
 	assert_omits(text, "at exec");
-	free(text);
 	p->recording.exec_held_bytes = 3 << 20;
 	p->recording.exec_held_objects = 1;
 	text = report_text(p, &(struct report_options){ 0 });
 	assert_says(text, "In use at exec, and gone: 3.00 MiB in 1 block\n");
-	free(text);
 	p->recording.inuse = RECORDING_INUSE_SINCE;
 	p->recording.inuse_since_ns = p->recording.end_ns - 5 * S;
 	text = report_text(p, &(struct report_options){ 0 });
 	assert_says(text, "In use, allocated since 22:13:15: 4.00 KiB");
 	assert_says(text, "48.0 KiB/min");
-	free(text);
 	p->recording.reason_str = profile_str(p, "out of\x1b memory");
 	text = report_text(p, &(struct report_options){ 0 });
 	assert_int_equal(
 		strncmp(text, "Saved: out of? memory; exact; counted since 22:13:15\n", 53), 0);
-	free(text);
 }
 
 RUN_TESTS()

@@ -82,7 +82,6 @@ TEST(test_words)
 		if (c->words)
 			assert_string_equal(resident_words(p, buf), c->words);
 		assert_string_equal(resident_why_words(p, buf), c->why);
-		profile_free(p);
 	}
 }
 
@@ -123,7 +122,6 @@ TEST(test_moments)
 		    !strstr(words, cases[i].grew))
 			fail_msg("case %zu: %s / %s", i, buf, words);
 		assert_true(resident_growth_outside(p) == cases[i].outside * MIB);
-		profile_free(p);
 	}
 }
 
@@ -140,11 +138,8 @@ TEST(test_size_alone)
 	assert_says(text, "\"resident\":{\"begin_bytes\":147849216,\"end_bytes\":235929600,"
 			       "\"begin_heap_is_read\":false,");
 	assert_says(text, "\"label\":\"live\",\"begin_bytes\":null,");
-	free(text);
 	text = report_of(p, REPORT_TEXT);
 	assert_says(text, "\nResident 141 -> 225 MiB, at the end: live 143 MiB");
-	free(text);
-	profile_free(p);
 }
 
 /* Before the first call of malloc it has no heap, so that is known to be empty. */
@@ -164,7 +159,6 @@ TEST(test_new_heap)
 	assert_string_equal(resident_why_words(p, buf), "");
 	assert_int_equal(resident_rows_doubt(p), 0);
 	assert_says(resident_words(p, buf), ", anonymous +15.0 MiB");
-	profile_free(p);
 }
 
 static bool begins_with_unit(const char *line)
@@ -189,9 +183,7 @@ TEST(test_wrap)
 		for (const char *at = text; (at = strstr(at, "\n  ")); at++)
 			if (begins_with_unit(at + 3))
 				fail_msg("%zu columns: %s", columns, at);
-		free(text);
 	}
-	profile_free(p);
 }
 
 /* A file has all of it, and a report of it says the same. */
@@ -199,17 +191,15 @@ TEST(test_file)
 {
 	struct resident_reading begin = first(), end = last();
 	struct profile *p, *back;
-	size_t row_cnt;
 	char *text;
 
 	end.live_cnt = 12345;
 	end.live_bytes = 145 * MIB;
 	end.is_counted = true;
 	p = profile_of(begin, end);
-	row_cnt = p->resident.list.cnt;
 	back = reread(p);
 	assert_true(back->resident.is_asked && back->resident.begin.is_proved);
-	assert_int_equal(back->resident.list.cnt, row_cnt);
+	assert_int_equal(back->resident.list.cnt, p->resident.list.cnt);
 	assert_int_equal(back->resident.end.live_cnt, 12345);
 	assert_int_equal(back->resident.end.live_bytes, 145 * MIB);
 	assert_true(back->resident.end.is_counted && !back->resident.begin.is_counted);
@@ -219,19 +209,15 @@ TEST(test_file)
 	assert_says(text, "By row: live +48.0 MiB, free kept by glibc\n  +30.0 MiB, mapped directly +6.00 MiB.\n");
 	assert_says(text, "\nResident 141 -> 225 MiB\n");
 	assert_omits(text, "account for");
-	free(text);
 	back->recording.inuse = RECORDING_INUSE_SINCE; /* what is held is not compared */
 	text = report_of(back, REPORT_TEXT);
 	assert_says(text, "\nResident 141 -> 225 MiB: live +48.0 MiB, free kept by glibc "
 			       "+30.0 MiB, mapped directly");
-	free(text);
 	text = report_of(back, REPORT_JSON);
 	assert_says(text, "\"resident\":{\"begin_bytes\":147849216,\"end_bytes\":235929600,"
 		      "\"begin_heap_is_read\":true,\"end_heap_is_read\":true,\"why_not\":null,");
 	assert_says(text, "{\"row\":\"pinned\",\"label\":\"free kept by glibc\","
 				     "\"begin_bytes\":12582912,\"end_bytes\":0}");
-	free(text);
-	profile_free(back);
 }
 
 /* serve reads now and then: its last reading may be of some time before the end, and does not explain what came since. */
@@ -239,21 +225,14 @@ TEST(test_age)
 {
 	struct profile *p = profile_of(first(), last()), *back;
 	char buf[RESIDENT_WORDS], *text;
-	int fd = memfd_create("p", MFD_CLOEXEC);
 	struct witness w;
-	struct err why;
 
 	p->resident.end.age_ns = 42000000000;
 	assert_says(resident_words(p, buf), "Resident 141 -> 225 MiB, read 42.0 s before the end: live +48.0 MiB");
-	assert_int_equal(pprof_write(p, fd), 0);
-	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	assert_int_equal(pprof_read(fd, &back, &why), 0);
+	back = reread(p);
 	assert_true(back->resident.end.age_ns == 42000000000);
-	profile_free(back);
-	close(fd);
 	text = report_of(p, REPORT_JSON);
 	assert_says(text, "\"end_age_s\":42.0,");
-	free(text);
 	witness_find(p, &w);
 	assert_true(w.is_unexplained && w.rows[0]);
 	p->recording.rss_end_bytes = 425 * MIB;
@@ -262,8 +241,6 @@ TEST(test_age)
 	text = report_of(p, REPORT_TEXT);
 	assert_says(text, "\nResident 141 -> 425 MiB, by row 141 -> 225 MiB, read 42.0 s before the end:");
 	assert_omits(text, "\nResident 141 -> 425 MiB\n");
-	free(text);
-	profile_free(p);
 }
 
 TEST(test_unknown_in_reports)
@@ -276,12 +253,9 @@ TEST(test_unknown_in_reports)
 		       "\nResident 141 -> 225 MiB: blocks in use account for 0 % of the growth; by row at the end: "
 		       "unknown (the process had ended)\n") ||
 		strstr(text, "growth;\n  by row at the end: unknown (the process had ended)\n"));
-	free(text);
 	text = report_of(p, REPORT_JSON);
 	assert_says(text, "\"end_bytes\":null");
 	assert_omits(text, "\"end_bytes\":0");
-	free(text);
-	profile_free(p);
 }
 
 /* What an allocator keeps for itself is no excess; what may be an allocator's that is not seen is. */
@@ -320,14 +294,12 @@ TEST(test_witness)
 	p->resident.begin.is_proved = false;
 	witness_find(p, &w);
 	assert_false(w.is_kept_free);
-	profile_free(p);
 	p = profile_of(first(), last());
 	witness_find(p, &w);
 	assert_true(w.is_unexplained && !w.is_kept_free);
 	assert_int_equal(profile_comment(p, "not seen: /usr/lib/libx.so contains an allocator"), 0);
 	witness_find(p, &w);
 	assert_says(witness_words(&w, words), " Some of it may be blocks of an allocator that is not seen (/usr/lib/libx.so).");
-	profile_free(p);
 }
 
 TEST(test_limits)
@@ -408,10 +380,8 @@ TEST(test_limits)
 						     format == LIMIT_TEXT ? "unexplained growth" :
 									    "\"unexplained\"");
 			assert_omits(text, "exactly");
-			free(text);
 		}
 		limits_release(&l);
-		profile_free(p);
 	}
 }
 

@@ -29,6 +29,32 @@ static inline void unit_add(struct CMUnitTest test)
 	unit_tests[unit_test_cnt++] = test;
 }
 
+/* What a test has made, and what releases it when the test ends. */
+static struct unit_made {
+	void *what;
+	void (*release)(void *what);
+} *unit_made;
+static size_t unit_made_cnt;
+
+static inline void *unit_keep(void *what, void (*release)(void *what))
+{
+	unit_made = realloc(unit_made, (unit_made_cnt + 1) * sizeof(*unit_made));
+	assert_non_null(unit_made);
+	unit_made[unit_made_cnt++] = (struct unit_made){ what, release };
+	return what;
+}
+
+static inline void unit_release(void)
+{
+	while (unit_made_cnt) {
+		const struct unit_made *made = &unit_made[--unit_made_cnt];
+
+		made->release(made->what);
+	}
+	free(unit_made);
+	unit_made = NULL;
+}
+
 /* The case that a test is at. */
 static const char *unit_cases;
 static size_t unit_case_idx;
@@ -40,12 +66,13 @@ static inline bool unit_case(const char *cases, size_t idx, size_t cnt)
 	return unit_cases;
 }
 
-/* A test that failed has left the loop. */
+/* Of a test that passed or failed, which may have left a loop over cases. */
 static inline int unit_end(void **state, CMFixtureFunction tear_down)
 {
 	if (unit_cases)
 		print_message("# at %s[%zu]\n", unit_cases, unit_case_idx);
 	unit_cases = NULL;
+	unit_release();
 	return tear_down ? tear_down(state) : 0;
 }
 
@@ -86,7 +113,7 @@ static inline void unit_says(const char *text, const char *part, bool does, cons
 	_fail(file, line);
 }
 
-/* What the statement prints to the FILE `out`; the caller frees it. */
+/* What the statement prints to the FILE `out`; it is there until the test ends. */
 #define printed(out, ...)                                                      \
 	__extension__({                                                        \
 		char *printed_text = NULL;                                     \
@@ -95,7 +122,7 @@ static inline void unit_says(const char *text, const char *part, bool does, cons
 		assert_non_null(out);                                          \
 		__VA_ARGS__;                                                   \
 		fclose(out);                                                   \
-		printed_text;                                                  \
+		(char *)unit_keep(printed_text, free);                         \
 	})
 
 /* The macro of cmocka takes the size of an array. */
