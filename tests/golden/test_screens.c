@@ -68,6 +68,12 @@ static void add(const struct made *m)
 	s->alloc_bytes_variance = p->period > 1 ? (double)m->alloc * (double)p->period : 0;
 }
 
+#define STACK(...)          \
+	{                   \
+		__VA_ARGS__ \
+	}
+#define ADD(...) add(&(struct made){ __VA_ARGS__ })
+
 static void begin(const char *comm, const char *exe, uint64_t rate)
 {
 	p = made_profile(rate);
@@ -121,47 +127,15 @@ static void fill_server(void)
 	loop = frame("main", "/src/server.cc", 61);
 	start = frame_in(libc, "__libc_start_main", "libc-start.c", 360);
 	plugin = made_mapping(p, "/usr/lib/_multiarray_umath.cpython-312-x86_64-linux-gnu.so");
-	add(&(struct made){ { construct, touch, handle, loop, start },
-			    10500,
-			    20 * MIB,
-			    10500,
-			    (int64_t)(2.01 * MIB),
-			    error(0.36 * MIB),
-			    "server",
-			    NULL,
-			    NULL });
-	add(&(struct made){ { grow, touch, handle, loop, start },
-			    900,
-			    9 * MIB,
-			    900,
-			    (int64_t)(1.83 * MIB),
-			    error(0.34 * MIB),
-			    "worker",
-			    NULL,
-			    NULL });
+	ADD(STACK(construct, touch, handle, loop, start), 10500, 20 * MIB, 10500, (int64_t)(2.01 * MIB), error(0.36 * MIB), .thread = "server");
+	ADD(STACK(grow, touch, handle, loop, start), 900, 9 * MIB, 900, (int64_t)(1.83 * MIB), error(0.34 * MIB), .thread = "worker");
 	for (int i = 0; i < 12; i++) {
 		uint32_t numpy = frame_in(plugin, "", "", 30 + i);
 
-		add(&(struct made){ { numpy, handle, loop },
-				    50,
-				    MIB,
-				    3 + i,
-				    (12 - i) * 8 * (int64_t)KIB,
-				    error(8.0 * KIB),
-				    "worker",
-				    NULL,
-				    NULL });
+		ADD(STACK(numpy, handle, loop), 50, MIB, 3 + i, (12 - i) * 8 * (int64_t)KIB, error(8.0 * KIB), .thread = "worker");
 	}
 	for (int i = 0; i < 14; i++)
-		add(&(struct made){ { construct, frame("parse", "/src/parse.cc", 10 + i), handle },
-				    100000,
-				    100 * (int64_t)MIB,
-				    0,
-				    0,
-				    0,
-				    "worker",
-				    NULL,
-				    NULL });
+		ADD(STACK(construct, frame("parse", "/src/parse.cc", 10 + i), handle), 100000, 100 * (int64_t)MIB, 0, 0, 0, .thread = "worker");
 }
 
 static void fill_scopes(void)
@@ -193,15 +167,7 @@ static void fill_scopes(void)
 					   "initech";
 		add(&m);
 	}
-	add(&(struct made){ { frame("main", "/src/main.cc", 3) },
-			    5,
-			    5 * KIB,
-			    5,
-			    5 * KIB,
-			    error(KIB),
-			    "dbserver",
-			    NULL,
-			    NULL });
+	ADD(STACK(frame("main", "/src/main.cc", 3)), 5, 5 * KIB, 5, 5 * KIB, error(KIB), .thread = "dbserver");
 	assert_int_equal(made_note(p, "scope_peak: bytes=99000000 time=2026-11-24T03:25:20.500Z "
 				      "scope=Server"),
 			 0);
@@ -225,15 +191,7 @@ static void fill_unknown(void)
 	command = frame("processCommand", "server.c", 4100);
 	for (int i = 0; i < 15; i++) {
 		create = frame("createStringObject", "object.c", 100 + i);
-		add(&(struct made){ { frame("zmalloc", "zmalloc.c", 130), create, command },
-				    1000 * (15 - i),
-				    (15 - i) * 20 * (int64_t)MIB,
-				    0,
-				    0,
-				    0,
-				    "redis-server",
-				    NULL,
-				    NULL });
+		ADD(STACK(frame("zmalloc", "zmalloc.c", 130), create, command), 1000 * (15 - i), (15 - i) * 20 * (int64_t)MIB, 0, 0, 0, .thread = "redis-server");
 	}
 }
 
@@ -249,18 +207,9 @@ static void fill_exact(void)
 	p->recording.rss_begin_bytes = p->recording.rss_end_bytes = 0;
 	loop = frame("main", "small.c", 30);
 	make = frame("make_list", "small.c", 12);
-	add(&(struct made){ { frame_in(libc, "strdup", "strdup.c", 42), make, loop },
-			    300,
-			    4800,
-			    100,
-			    1600,
-			    0,
-			    "small",
-			    NULL,
-			    NULL });
-	add(&(struct made){ { make, loop }, 100, 2400, 100, 2400, 0, "small", NULL, NULL });
-	add(&(struct made){
-		{ frame("read_file", "small.c", 20), loop }, 1, 4096, 0, 0, 0, "small", NULL, NULL });
+	ADD(STACK(frame_in(libc, "strdup", "strdup.c", 42), make, loop), 300, 4800, 100, 1600, 0, .thread = "small");
+	ADD(STACK(make, loop), 100, 2400, 100, 2400, 0, .thread = "small");
+	ADD(STACK(frame("read_file", "small.c", 20), loop), 1, 4096, 0, 0, 0, .thread = "small");
 }
 
 static void fill_kept(void)

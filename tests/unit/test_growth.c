@@ -134,6 +134,11 @@ struct load {
 	double swing; /* churn follows a sine of 7 s with this amplitude */
 };
 
+#define LEAK(per_s) .leaks_per_s = (per_s)
+#define CHURN(per_s, bytes, life_s) \
+	.churns_per_s = (per_s), .churn_bytes = (bytes), .churn_s = (life_s)
+#define WARM_UP(blocks) .warm_blocks = (blocks)
+
 #define RECORDED_S 30.
 
 #define LIMIT_BYTES_PER_S (500 * 1024 / 60.) /* the default of heaptap check */
@@ -262,36 +267,14 @@ static struct tally run(const struct load *l, int runs, size_t row_cnt)
 TEST(test_coverage)
 {
 	static const struct load loads[] = {
-		{ .name = "leak 10/s at 64 KiB", .rate_bytes = 65536, .leaks_per_s = 10 },
-		{ .name = "leak 10/s at 16 KiB", .rate_bytes = 16384, .leaks_per_s = 10 },
-		{ .name = "leak 10/s at 4 KiB", .rate_bytes = 4096, .leaks_per_s = 10 },
-		{ .name = "churn 2 MB/s, 50 ms",
-		  .rate_bytes = 65536,
-		  .churns_per_s = 500,
-		  .churn_bytes = 4096,
-		  .churn_s = 0.05 },
-		{ .name = "churn 2 MB/s, 1 s",
-		  .rate_bytes = 65536,
-		  .churns_per_s = 500,
-		  .churn_bytes = 4096,
-		  .churn_s = 1 },
-		{ .name = "churn 200 KB/s, 3 s",
-		  .rate_bytes = 16384,
-		  .churns_per_s = 200,
-		  .churn_bytes = 1024,
-		  .churn_s = 3 },
-		{ .name = "leak and churn, 16 KiB",
-		  .rate_bytes = 16384,
-		  .leaks_per_s = 10,
-		  .churns_per_s = 200,
-		  .churn_bytes = 1024,
-		  .churn_s = 0.3 },
-		{ .name = "large and small blocks",
-		  .rate_bytes = 65536,
-		  .leaks_per_s = 40,
-		  .churns_per_s = 50,
-		  .churn_bytes = 20000,
-		  .churn_s = 0.2 },
+		{ "leak 10/s at 64 KiB", 65536, LEAK(10) },
+		{ "leak 10/s at 16 KiB", 16384, LEAK(10) },
+		{ "leak 10/s at 4 KiB", 4096, LEAK(10) },
+		{ "churn 2 MB/s, 50 ms", 65536, CHURN(500, 4096, 0.05) },
+		{ "churn 2 MB/s, 1 s", 65536, CHURN(500, 4096, 1) },
+		{ "churn 200 KB/s, 3 s", 16384, CHURN(200, 1024, 3) },
+		{ "leak and churn, 16 KiB", 16384, LEAK(10), CHURN(200, 1024, 0.3) },
+		{ "large and small blocks", 65536, LEAK(40), CHURN(50, 20000, 0.2) },
 	};
 	struct tally all = { 0 };
 
@@ -310,46 +293,15 @@ TEST(test_coverage)
 TEST(test_steady)
 {
 	static const struct load loads[] = {
-		{ .name = "churn, 3 s",
-		  .rate_bytes = 16384,
-		  .churns_per_s = 200,
-		  .churn_bytes = 1024,
-		  .churn_s = 3 },
-		{ .name = "cache of 10 s",
-		  .rate_bytes = 65536,
-		  .churns_per_s = 1000,
-		  .churn_bytes = 4096,
-		  .churn_s = 10 },
-		{ .name = "cache of 20 s",
-		  .rate_bytes = 65536,
-		  .churns_per_s = 1000,
-		  .churn_bytes = 4096,
-		  .churn_s = 20 },
-		{ .name = "small cache of 20 s",
-		  .rate_bytes = 65536,
-		  .churns_per_s = 50,
-		  .churn_bytes = 4096,
-		  .churn_s = 20 },
-		{ .name = "warm-up", .rate_bytes = 16384, .warm_blocks = 5000 },
-		{ .name = "warm-up, few", .rate_bytes = 65536, .warm_blocks = 500 },
-		{ .name = "warm-up and churn",
-		  .rate_bytes = 65536,
-		  .warm_blocks = 5000,
-		  .churns_per_s = 300,
-		  .churn_bytes = 4096,
-		  .churn_s = 0.5 },
-		{ .name = "swings",
-		  .rate_bytes = 16384,
-		  .churns_per_s = 1000,
-		  .churn_bytes = 1024,
-		  .churn_s = 0.5,
-		  .swing = 0.9 },
-		{ .name = "swings, all recorded",
-		  .rate_bytes = 1,
-		  .churns_per_s = 500,
-		  .churn_bytes = 1024,
-		  .churn_s = 0.5,
-		  .swing = 0.9 },
+		{ "churn, 3 s", 16384, CHURN(200, 1024, 3) },
+		{ "cache of 10 s", 65536, CHURN(1000, 4096, 10) },
+		{ "cache of 20 s", 65536, CHURN(1000, 4096, 20) },
+		{ "small cache of 20 s", 65536, CHURN(50, 4096, 20) },
+		{ "warm-up", 16384, WARM_UP(5000) },
+		{ "warm-up, few", 65536, WARM_UP(500) },
+		{ "warm-up and churn", 65536, CHURN(300, 4096, 0.5), WARM_UP(5000) },
+		{ "swings", 16384, CHURN(1000, 1024, 0.5), .swing = 0.9 },
+		{ "swings, all recorded", 1, CHURN(500, 1024, 0.5), .swing = 0.9 },
 	};
 	int named = 0, shown = 0;
 
@@ -368,18 +320,10 @@ TEST(test_steady)
 TEST(test_grows)
 {
 	static const struct load loads[] = {
-		{ .name = "leak of 40 samples", .rate_bytes = 8192, .leaks_per_s = 10.7 },
-		{ .name = "leak, exactly", .rate_bytes = 1, .leaks_per_s = 10 },
-		{ .name = "leak after a warm-up",
-		  .rate_bytes = 2048,
-		  .leaks_per_s = 10,
-		  .warm_blocks = 300 },
-		{ .name = "leak under a lot of churn",
-		  .rate_bytes = 2048,
-		  .leaks_per_s = 30,
-		  .churns_per_s = 500,
-		  .churn_bytes = 4096,
-		  .churn_s = 0.1 },
+		{ "leak of 40 samples", 8192, LEAK(10.7) },
+		{ "leak, exactly", 1, LEAK(10) },
+		{ "leak after a warm-up", 2048, LEAK(10), WARM_UP(300) },
+		{ "leak under a lot of churn", 2048, LEAK(30), CHURN(500, 4096, 0.1) },
 	};
 
 	each_case(c, loads) {
@@ -423,39 +367,19 @@ TEST(test_limit)
 	const double on_limit = LIMIT_BYTES_PER_S / 1024;
 	static const int least[] = { 195, 195, 150 };
 	const struct load beyond[] = {
-		{ .name = "leak 20 KB/s", .rate_bytes = 4096, .leaks_per_s = 19.53 },
-		{ .name = "leak 20 KB/s after a warm-up",
-		  .rate_bytes = 4096,
-		  .leaks_per_s = 19.53,
-		  .warm_blocks = 2000 },
+		{ "leak 20 KB/s", 4096, LEAK(19.53) },
+		{ "leak 20 KB/s after a warm-up", 4096, LEAK(19.53), WARM_UP(2000) },
 		/* whose ups and downs are its own: some are only unsure */
-		{ .name = "leak 20 KB/s under churn",
-		  .rate_bytes = 4096,
-		  .leaks_per_s = 19.53,
-		  .churns_per_s = 1000,
-		  .churn_bytes = 2048,
-		  .churn_s = 0.2 },
+		{ "leak 20 KB/s under churn", 4096, LEAK(19.53), CHURN(1000, 2048, 0.2) },
 	};
 	const struct load within[] = {
-		{ .name = "churn 2 MB/s, 0.2 s",
-		  .rate_bytes = 4096,
-		  .churns_per_s = 1000,
-		  .churn_bytes = 2048,
-		  .churn_s = 0.2 },
-		{ .name = "warm-up of 5 MB", .rate_bytes = 4096, .warm_blocks = 5000 },
+		{ "churn 2 MB/s, 0.2 s", 4096, CHURN(1000, 2048, 0.2) },
+		{ "warm-up of 5 MB", 4096, WARM_UP(5000) },
 	};
 	const struct load neither[] = {
-		{ .name = "on the limit", .rate_bytes = 4096, .leaks_per_s = on_limit },
-		{ .name = "cache of 10 s",
-		  .rate_bytes = 65536,
-		  .churns_per_s = 1000,
-		  .churn_bytes = 4096,
-		  .churn_s = 10 },
-		{ .name = "cache of 20 s",
-		  .rate_bytes = 4096,
-		  .churns_per_s = 200,
-		  .churn_bytes = 4096,
-		  .churn_s = 20 },
+		{ "on the limit", 4096, LEAK(on_limit) },
+		{ "cache of 10 s", 65536, CHURN(1000, 4096, 10) },
+		{ "cache of 20 s", 4096, CHURN(200, 4096, 20) },
 	};
 
 	for (size_t i = 0; i < sizeof(beyond) / sizeof(*beyond); i++)

@@ -158,15 +158,16 @@ static const struct serve_scope scopes[] = {
 	{ .scope = "Top/A", .thread = "worker-*", .inuse_bytes = 70, .alloc_bytes = 90 },
 	{ .scope = "(other)", .thread = "(other)", .inuse_bytes = 30.5, .alloc_bytes = 40 },
 };
+#define NO_INUSE \
+	.inuse_bytes = NAN, .inuse_objects = NAN, .inuse_error_bytes = NAN, .inuse_samples = NAN
 static const struct serve_scope unknown_scopes[] = {
 	{ .scope = "Top/B",
 	  .thread = "main",
-	  .inuse_bytes = NAN,
-	  .inuse_objects = NAN,
-	  .inuse_error_bytes = NAN,
-	  .inuse_samples = NAN,
+	  NO_INUSE,
 	  .alloc_bytes = 60 },
 };
+#define NOT_READ \
+	.swap_bytes = NAN, .pss_bytes = NAN, .cgroup_limit_bytes = NAN, .cgroup_usage_bytes = NAN
 static const struct serve_process processes[] = {
 	{ .pid = 17,
 	  .image = 1717,
@@ -177,10 +178,7 @@ static const struct serve_process processes[] = {
 	  .inuse_objects = 3,
 	  .alloc_bytes = 130,
 	  .rss_bytes = 4096,
-	  .swap_bytes = NAN,
-	  .pss_bytes = NAN,
-	  .cgroup_limit_bytes = NAN,
-	  .cgroup_usage_bytes = NAN,
+	  NOT_READ,
 	  .is_inuse_complete = 1,
 	  .scopes = scopes,
 	  .scope_cnt = 2 },
@@ -190,16 +188,10 @@ static const struct serve_process processes[] = {
 	  .comm = "b",
 	  .exe = "/bin/b",
 	  .container = "",
-	  .inuse_bytes = NAN,
-	  .inuse_objects = NAN,
-	  .inuse_error_bytes = NAN,
-	  .inuse_samples = NAN,
+	  NO_INUSE,
 	  .alloc_bytes = 60,
 	  .rss_bytes = 4096,
-	  .swap_bytes = NAN,
-	  .pss_bytes = NAN,
-	  .cgroup_limit_bytes = NAN,
-	  .cgroup_usage_bytes = NAN,
+	  NOT_READ,
 	  .is_inuse_unknown = true,
 	  .scopes = unknown_scopes,
 	  .scope_cnt = 1 },

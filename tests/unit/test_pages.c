@@ -7,6 +7,8 @@
 #include "http/past.h"
 #include "http/view.h"
 
+#define NAMED(pid_, comm_, exe_) .pid = (pid_), .comm = (comm_), .exe = (exe_)
+
 static char *index_text(const struct serve_view *v)
 {
 	return printed(out, assert_int_equal(index_page_write(v, true, out), 0));
@@ -16,24 +18,18 @@ static char *index_text(const struct serve_view *v)
 TEST(test_index)
 {
 	const struct serve_process processes[] = {
-		{ .pid = 17,
-		  .comm = "a\"<b>&\\\n",
-		  .exe = "/bin/<script>",
+		{ NAMED(17, "a\"<b>&\\\n", "/bin/<script>"),
 		  .overhead = 0.034,
 		  .overhead_step = 2,
 		  .inuse_objects = NAN,
 		  .inuse_bytes = NAN,
 		  .is_inuse_unknown = true,
 		  .inuse_words = "Tracking frees costs <53> %. To measure it: heaptap record" },
-		{ .pid = 18,
-		  .comm = "b",
-		  .exe = "/bin/b",
+		{ NAMED(18, "b", "/bin/b"),
 		  .inuse_bytes = 2048,
 		  .overhead = NAN,
 		  .inuse_words = "of what was allocated since 12:03:05" },
-		{ .pid = 19,
-		  .comm = "c",
-		  .exe = "/bin/c",
+		{ NAMED(19, "c", "/bin/c"),
 		  .inuse_bytes = 0,
 		  .overhead = NAN,
 		  .inuse_words = "" },
@@ -77,9 +73,7 @@ TEST(test_process_page)
 		  .inuse_error_bytes = NAN,
 		  .alloc_bytes = 2048 },
 	};
-	const struct serve_process p = { .pid = 17,
-					 .comm = "</h1><b>",
-					 .exe = "/bin/\xff<i>",
+	const struct serve_process p = { NAMED(17, "</h1><b>", "/bin/\xff<i>"),
 					 .inuse_bytes = NAN,
 					 .inuse_objects = NAN,
 					 .overhead = NAN,
@@ -214,9 +208,7 @@ TEST(test_json)
 					      "\"past\"",	 "is_tapped",	"exec_ms",
 					      "\"step\"" };
 	static struct serve_kept kept[PAGE_JSON_SAVED_MAX + 5];
-	struct serve_process p = { .pid = 17,
-				   .comm = "a",
-				   .exe = "",
+	struct serve_process p = { NAMED(17, "a", ""),
 				   .inuse_bytes = NAN,
 				   .inuse_error_bytes = NAN,
 				   .cgroup_limit_bytes = NAN,
@@ -260,9 +252,7 @@ TEST(test_json_rows)
 {
 	static const struct resident_reading failed = { .why = "denied" };
 	struct resident_reading r = { .is_known = true, .is_proved = true, .row_cnt = 1 };
-	struct serve_process p = { .pid = 17,
-				   .comm = "a",
-				   .exe = "",
+	struct serve_process p = { NAMED(17, "a", ""),
 				   .image = 1717,
 				   .inuse_words = "",
 				   .inuse_bytes = NAN,
