@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_series.c - profiles split into series, rows folded and cut to limits: the sums stay. */
-#include "unit.h"
-
-#include <sys/mman.h>
-
-#include "../lib/pprof_check.h"
-#include "base/err.h"
+#include "made_profile.h"
 #include "http/series.h"
-#include "profile/pprof.h"
-#include "profile/profile.h"
 #include "profile/profile_copy.h"
 
 static const char *const none_taken[] = { NULL };
@@ -16,11 +9,7 @@ static const char *const none_taken[] = { NULL };
 /* An executable without lines at its locations, a library with them: location i has address i. */
 static struct profile *new_profile(uint32_t loc_cnt)
 {
-	struct profile *p;
-
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 512), 0);
-	p->time_ns = 1700000000000000000;
+	struct profile *p = made_profile(512);
 	struct profile_mapping exe = { .limit = UINT64_MAX,
 				       .filename_str = profile_str(p, "/bin/server"),
 				       .build_id_str = profile_str(p, "00ff") };
@@ -28,6 +17,7 @@ static struct profile *new_profile(uint32_t loc_cnt)
 				       .filename_str = profile_str(p, "/lib/libx.so"),
 				       .has_functions = true };
 
+	p->time_ns = 1700000000000000000;
 	assert_int_equal(vec_push(&p->mappings, exe), 0);
 	assert_int_equal(vec_push(&p->mappings, lib), 0);
 	for (uint32_t i = 0; i < loc_cnt; i++) {
@@ -64,18 +54,14 @@ static void add(struct profile *p, const struct row *r)
 	size_t n = 0;
 
 	if (r->scope)
-		labels[n++] = (struct profile_label){ profile_str(p, "scope"),
-						      profile_str(p, r->scope), 0, 0 };
+		labels[n++] = text_label(p, "scope", r->scope);
 	if (r->thread)
-		labels[n++] = (struct profile_label){ profile_str(p, "thread"),
-						      profile_str(p, r->thread), 0, 0 };
+		labels[n++] = text_label(p, "thread", r->thread);
 	if (r->key)
-		labels[n++] = (struct profile_label){ profile_str(p, r->key),
-						      profile_str(p, r->value), 0, 0 };
+		labels[n++] = text_label(p, r->key, r->value);
 	if (r->task) {
-		labels[n++] = (struct profile_label){ profile_str(p, "task"), 0, r->task, 0 };
-		labels[n++] = (struct profile_label){ profile_str(p, "task_state"),
-						      profile_str(p, "exited"), 0, 0 };
+		labels[n++] = number_label(p, "task", r->task);
+		labels[n++] = text_label(p, "task_state", "exited");
 	}
 	assert_int_equal(profile_add_sample(p, (uint32_t[]){ r->loc, r->loc + 1 }, 2,
 					    (int64_t[]){ r->task ? 0 : 2 * r->inuse / 8,
@@ -196,7 +182,6 @@ TEST(a_series_for_each_scope_and_pool)
 	/* worker-1 and worker-2 at the same place are one row now. */
 	assert_int_equal(set.list.data[2].profile->samples.cnt, 2);
 	series_release(&set);
-	profile_free(p);
 }
 
 /* What is in use is not there at all where it is not known: 0 would be taken for true. */
@@ -239,7 +224,6 @@ TEST(unknown_inuse_is_left_out)
 	assert_int_equal(sum, must);
 	profile_free(made);
 	profile_free(labelled);
-	profile_free(p);
 }
 
 TEST(the_rest_is_one_series)
@@ -261,7 +245,6 @@ TEST(the_rest_is_one_series)
 	assert_set_is_process(&set, p);
 	assert_sound(set.list.data[0].profile);
 	series_release(&set);
-	profile_free(p);
 }
 
 /* Where the program itself has a scope of that name, it joins the rest. */
@@ -279,7 +262,6 @@ TEST(a_scope_that_is_called_other)
 			 (1 << 20) + 800 + 504 + 24 + 32 + 40);
 	assert_set_is_process(&set, p);
 	series_release(&set);
-	profile_free(p);
 }
 
 TEST(an_empty_profile_has_no_series)
@@ -294,7 +276,6 @@ TEST(an_empty_profile_has_no_series)
 	assert_int_equal(series_rows(p, 3, none_taken, &made, &folded), 0);
 	assert_int_equal(made->samples.cnt, 0);
 	profile_free(made);
-	profile_free(p);
 }
 
 static int64_t rows_inuse(const struct profile *p, const char *key, const char *value)
@@ -360,7 +341,6 @@ TEST(rows_keep_labels_that_are_bounded)
 			assert_string_equal(name, "function_7");
 	}
 	profile_free(made);
-	profile_free(p);
 }
 
 TEST(rows_of_too_many_labels_are_folded)
@@ -387,7 +367,6 @@ TEST(rows_of_too_many_labels_are_folded)
 	sums(made, now);
 	assert_memory_equal(all, now, sizeof(all));
 	profile_free(made);
-	profile_free(p);
 }
 
 TEST(what_fits_is_left_alone)
@@ -407,7 +386,6 @@ TEST(what_fits_is_left_alone)
 	assert_int_equal(pprof_bytes(made, &after), 0);
 	assert_true(after <= before);
 	profile_free(made);
-	profile_free(p);
 }
 
 /* As series_rows() leaves it: rows of a scope side by side. */
@@ -418,10 +396,10 @@ static struct profile *large_profile(int scope_cnt, int rows_each, uint32_t dept
 	char scope[32];
 
 	for (int i = 0; i < scope_cnt; i++) {
-		struct profile_label label = { .key_str = profile_str(p, "scope") };
+		struct profile_label label;
 
 		snprintf(scope, sizeof(scope), "Top/%d", i);
-		label.str = profile_str(p, scope);
+		label = text_label(p, "scope", scope);
 		for (int k = 0; k < rows_each; k++) {
 			int64_t v = 1 + (i * 7919 + k * 104729) % 1000003;
 
@@ -469,7 +447,6 @@ TEST(too_many_rows_are_folded)
 	check_limits(p, 20, &limits, &lost);
 	assert_int_equal(lost.folded_rows, 6000 - (2000 - 20));
 	assert_int_equal(lost.cut_stacks, 0);
-	profile_free(p);
 }
 
 TEST(too_many_bytes_are_cut_and_folded)
@@ -484,7 +461,6 @@ TEST(too_many_bytes_are_cut_and_folded)
 	assert_int_equal(lost.folded_rows, 0);
 	check_limits(p, 5, &tight, &lost);
 	assert_true(lost.folded_rows > 0 && lost.folded_rows < 2000);
-	profile_free(p);
 }
 
 TEST(the_leaf_is_never_cut)
@@ -508,7 +484,6 @@ TEST(the_leaf_is_never_cut)
 				    LIMIT_CUT);
 	}
 	profile_free(made);
-	profile_free(p);
 }
 
 TEST(what_can_never_fit_is_an_error)
@@ -521,7 +496,6 @@ TEST(what_can_never_fit_is_an_error)
 	assert_int_equal(profile_limit(p, &tiny, &made, &lost), -E2BIG);
 	assert_int_equal(profile_limit(p, &no_rows, &made, &lost), -E2BIG);
 	assert_null(made);
-	profile_free(p);
 }
 
 RUN_TESTS()
