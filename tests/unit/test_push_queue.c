@@ -15,6 +15,9 @@
 #include "base/log.h"
 #include "serve/push_queue.h"
 
+static const struct push_label label = { "__name__", "memory" };
+static const struct push_series series = { &label, 1, "profile", 7 };
+
 /* Bound, not listening: each connection is refused, and nobody else can have the port. */
 static int refusing_port(uint16_t *ret_port)
 {
@@ -90,8 +93,6 @@ TEST(nothing_to_send_is_no_work)
 
 TEST(tries_come_apart)
 {
-	static const struct push_label label = { "__name__", "memory" };
-	static const struct push_series series = { &label, 1, "profile", 7 };
 	struct push_queue_stats stats;
 	uint16_t port;
 	int fd = refusing_port(&port);
@@ -116,6 +117,15 @@ TEST(tries_come_apart)
 
 #define NO_BODY "Content-Length: 0\r\nConnection: close\r\n\r\n"
 
+/* Of a server that a thread is, and its client. */
+static void end_queue(struct push_queue *q, int listening, pthread_t thread)
+{
+	push_queue_close(q);
+	shutdown(listening, SHUT_RDWR);
+	pthread_join(thread, NULL);
+	close(listening);
+}
+
 struct stubborn_server {
 	int listening;
 	const char *answer;
@@ -139,12 +149,22 @@ static void *answer_all(void *arg)
 	return NULL;
 }
 
+static struct push_queue *open_to_stubborn(struct stubborn_server *server, uint16_t port,
+					   pthread_t *ret_thread)
+{
+	struct push_queue_options opts;
+	struct push_queue *q;
+
+	assert_int_equal(listen(server->listening, 8), 0);
+	assert_int_equal(pthread_create(ret_thread, NULL, answer_all, server), 0);
+	get_options_of("pyroscope", port, 10, &opts);
+	assert_int_equal(push_queue_open(&opts, &q), 0);
+	return q;
+}
+
 /* One request less says nothing of the next: a server that fails is not asked any sooner. */
 TEST(giving_up_is_no_recovery)
 {
-	static const struct push_label label = { "__name__", "memory" };
-	static const struct push_series series = { &label, 1, "profile", 7 };
-	struct push_queue_options opts;
 	struct push_queue_stats stats = { .refused_cnt = 0 };
 	uint64_t end = now_ns() + 20 * NS_PER_S;
 	struct push_queue *q;
@@ -152,10 +172,7 @@ TEST(giving_up_is_no_recovery)
 	uint16_t port;
 	struct stubborn_server server = { refusing_port(&port), "HTTP/1.1 500 Sorry\r\n" NO_BODY };
 
-	assert_int_equal(listen(server.listening, 8), 0);
-	assert_int_equal(pthread_create(&thread, NULL, answer_all, &server), 0);
-	get_options_of("pyroscope", port, 10, &opts);
-	assert_int_equal(push_queue_open(&opts, &q), 0);
+	q = open_to_stubborn(&server, port, &thread);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(push_queue_add(q, &series, 1), 0);
 	while (!stats.refused_cnt && now_ns() < end) {
@@ -169,17 +186,11 @@ TEST(giving_up_is_no_recovery)
 	push_queue_stats(q, &stats);
 	assert_int_equal(stats.failed_cnt, PUSH_TRIES_MAX);
 	assert_int_equal(stats.spool.cnt, 1);
-	push_queue_close(q);
-	shutdown(server.listening, SHUT_RDWR);
-	pthread_join(thread, NULL);
-	close(server.listening);
+	end_queue(q, server.listening, thread);
 }
 
 TEST(a_pause_is_kept)
 {
-	static const struct push_label label = { "__name__", "memory" };
-	static const struct push_series series = { &label, 1, "profile", 7 };
-	struct push_queue_options opts;
 	struct push_queue_stats stats = { .failed_cnt = 0 };
 	uint64_t first_ns = 0, end = now_ns() + 20 * NS_PER_S;
 	struct push_queue *q;
@@ -188,10 +199,7 @@ TEST(a_pause_is_kept)
 	struct stubborn_server server = { refusing_port(&port),
 					  "HTTP/1.1 429 Slow down\r\nRetry-After: 1\r\n" NO_BODY };
 
-	assert_int_equal(listen(server.listening, 8), 0);
-	assert_int_equal(pthread_create(&thread, NULL, answer_all, &server), 0);
-	get_options_of("pyroscope", port, 10, &opts);
-	assert_int_equal(push_queue_open(&opts, &q), 0);
+	q = open_to_stubborn(&server, port, &thread);
 	assert_int_equal(push_queue_add(q, &series, 1), 0);
 	while (stats.failed_cnt < 2 && now_ns() < end) {
 		if (stats.failed_cnt && !first_ns) {
@@ -204,10 +212,7 @@ TEST(a_pause_is_kept)
 	assert_int_equal(stats.failed_cnt, 2);
 	assert_true(now_ns() - first_ns > 950 * NS_PER_MS);
 	assert_int_equal(stats.spool.cnt, 2);
-	push_queue_close(q);
-	shutdown(server.listening, SHUT_RDWR);
-	pthread_join(thread, NULL);
-	close(server.listening);
+	end_queue(q, server.listening, thread);
 }
 
 struct slow_server {
@@ -269,9 +274,7 @@ static void *serve_slowly(void *arg)
 static void send_to_slow(unsigned int pause_ms, struct push_queue_stats *ret)
 {
 	static char large[32 << 20];
-	static const struct push_label label = { "__name__", "memory" };
-	static const struct push_series small_series = { &label, 1, "profile", 7 },
-					large_series = { &label, 1, large, sizeof(large) };
+	static const struct push_series large_series = { &label, 1, large, sizeof(large) };
 	struct slow_server server = { .pause_ms = pause_ms };
 	uint64_t end = now_ns() + 60 * NS_PER_S;
 	struct push_queue_options opts;
@@ -290,15 +293,12 @@ static void send_to_slow(unsigned int pause_ms, struct push_queue_stats *ret)
 	opts.http.timeout_ns = 300 * NS_PER_MS;
 	assert_int_equal(push_queue_open(&opts, &q), 0);
 	assert_int_equal(push_queue_add(q, &large_series, 1), 0);
-	assert_int_equal(push_queue_add(q, &small_series, 1), 0);
+	assert_int_equal(push_queue_add(q, &series, 1), 0);
 	do {
 		run_for(q, 5 * NS_PER_MS);
 		push_queue_stats(q, ret);
 	} while (ret->spool.cnt && now_ns() < end);
-	push_queue_close(q);
-	shutdown(server.listening, SHUT_RDWR);
-	pthread_join(thread, NULL);
-	close(server.listening);
+	end_queue(q, server.listening, thread);
 }
 
 TEST(what_never_gets_through_is_given_up)
@@ -324,8 +324,6 @@ TEST(what_is_slow_gets_more_time)
 /* How often "dropped" is said while this many are added, where there is room for two. */
 static int times_said(size_t cnt)
 {
-	static const struct push_label label = { "__name__", "memory" };
-	static const struct push_series series = { &label, 1, "profile", 7 };
 	int saved = dup(STDERR_FILENO), fds[2], said = 0;
 	struct push_queue_stats stats;
 	char text[4096], *at = text;
@@ -368,8 +366,6 @@ TEST(what_is_dropped_is_said_now_and_then)
 
 TEST(closed_while_under_way)
 {
-	static const struct push_label label = { "__name__", "memory" };
-	static const struct push_series series = { &label, 1, "profile", 7 };
 	uint16_t port;
 	int fd = refusing_port(&port);
 	struct push_queue *q;
