@@ -7,9 +7,7 @@
 
 #include "../lib/find_symbol.h"
 #include "elf/debug_only.h"
-#include "elf/elf_file.h"
-#include "elf/elf_symbols.h"
-#include "made_elf.h"
+#include "open_elf.h"
 
 static const uint8_t note[] = { 4,   0,	  0,   0, 5,	0,    0,    0,	  3,	0, 0, 0,
 				'G', 'N', 'U', 0, 0xde, 0xad, 0xbe, 0xef, 0x01, 0, 0, 0 };
@@ -38,7 +36,7 @@ static struct made_elf program(size_t section_cnt)
 	made_symtab_add(&symbols, "allocate", STB_GLOBAL, STT_FUNC, MADE_BIAS + 16, 8, TEXT);
 	secs[SYMTAB - 1].bytes = symbols.cnt * sizeof(Elf64_Sym);
 	secs[STRTAB - 1].bytes = symbols.str_bytes;
-	return made_elf_new(secs, section_cnt);
+	return keep_elf(made_elf_new(secs, section_cnt));
 }
 
 static int fd_of(const void *bytes, size_t n)
@@ -119,7 +117,6 @@ TEST(what_stays_and_what_goes)
 	free(bytes);
 	debug_only_free(d);
 	close(fd);
-	free(m.data);
 }
 
 TEST(pieces_of_any_size_are_the_same)
@@ -146,7 +143,6 @@ TEST(pieces_of_any_size_are_the_same)
 	free(whole);
 	debug_only_free(d);
 	close(fd);
-	free(m.data);
 }
 
 TEST(without_names_there_is_nothing_to_send)
@@ -164,7 +160,6 @@ TEST(without_names_there_is_nothing_to_send)
 		assert_int_equal(debug_only_new(ef, &d), -ENOTSUP);
 		elf_file_close(ef);
 	}
-	free(m.data);
 }
 
 static int reduce_mem(const struct made_elf *m)
@@ -198,7 +193,6 @@ TEST(damage_is_refused)
 		m.shdrs[i].sh_size = m.bytes;
 	}
 	assert_int_equal(reduce_mem(&m), -ENOEXEC);
-	free(m.data);
 }
 
 /* A real program: this one. */
@@ -216,13 +210,11 @@ TEST(symbols_of_a_real_program)
 	bytes = read_all(d, fd, 1 << 20);
 	assert_true(debug_only_bytes(d) < (uint64_t)lseek(fd, 0, SEEK_END));
 	assert_int_equal(elf_file_open_mem(bytes, debug_only_bytes(d), &reduced), 0);
-	assert_int_equal(elf_symbols_load(ef, NULL, &before), 0);
-	assert_int_equal(elf_symbols_load(reduced, NULL, &after), 0);
+	before = load_symbols(ef, NULL);
+	after = load_symbols(reduced, NULL);
 	assert_int_equal(find_symbol(before, "debug_only_new", &was), 0);
 	assert_int_equal(find_symbol(after, "debug_only_new", &is), 0);
 	assert_int_equal(is.vaddr, was.vaddr);
-	elf_symbols_free(before);
-	elf_symbols_free(after);
 	elf_file_close(reduced);
 	elf_file_close(ef);
 	free(bytes);

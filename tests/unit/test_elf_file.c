@@ -9,8 +9,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "elf/elf_file.h"
-#include "made_elf.h"
+#include "open_elf.h"
 
 static const uint8_t text[] = { 0x90, 0xc3, 0x55, 0xc3 };
 static const uint8_t note[] = { 4,   0,	  0,   0, 5,	0,    0,    0,	  3,	0, 0, 0,
@@ -35,7 +34,7 @@ static struct made_elf plain(void)
 		  .bytes = 1 << 30 },
 	};
 
-	return made_elf_new(secs, 3);
+	return keep_elf(made_elf_new(secs, 3));
 }
 
 TEST(test_sound)
@@ -47,7 +46,7 @@ TEST(test_sound)
 	const uint8_t *p;
 	size_t bytes;
 
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	assert_true(elf_file_is_64(ef));
 	assert_int_equal(elf_file_ehdr(ef)->e_machine, EM_X86_64);
 	assert_int_equal(elf_file_ehdr(ef)->e_type, ET_DYN);
@@ -71,9 +70,7 @@ TEST(test_sound)
 	assert_int_equal(bytes, 0);
 	assert_non_null(elf_file_read(ef, sec.vaddr, 4));
 	assert_null(elf_file_read(ef, sec.vaddr, 5));
-	elf_file_close(ef);
 	elf_file_close(NULL);
-	free(m.data);
 }
 
 static void set_byte(struct made_elf *m, size_t off, uint8_t v)
@@ -128,7 +125,6 @@ TEST(test_damaged_headers)
 		if (!err && strncmp(c->what, "section", 7) == 0)
 			assert_int_equal(elf_file_section(ef, ".text", &sec), -ENOENT);
 		elf_file_close(ef);
-		free(m.data);
 	}
 }
 
@@ -162,7 +158,6 @@ TEST(test_every_cut)
 		if (i >= m.bytes)
 			m.data[i - m.bytes] = saved;
 	}
-	free(m.data);
 }
 
 TEST(test_addresses)
@@ -174,7 +169,7 @@ TEST(test_addresses)
 	/* Text at an offset inside a page, as lld lays it out, with zero-filled memory behind. */
 	m.phdrs[0].p_vaddr = 0x7000 + off;
 	m.phdrs[0].p_memsz = 0x5000;
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	assert_int_equal(elf_file_off_to_vaddr(ef, off + 3, &v), 0);
 	assert_int_equal(v, 0x7000 + off + 3);
 	assert_int_equal(elf_file_off_to_vaddr(ef, 0, &v), 0);
@@ -184,8 +179,6 @@ TEST(test_addresses)
 	assert_int_equal(o, off + 3);
 	assert_int_equal(elf_file_vaddr_to_off(ef, 0x7000 + off + 4, &o), -ENOENT);
 	assert_int_equal(elf_file_vaddr_to_off(ef, 0, &o), -ENOENT);
-	elf_file_close(ef);
-	free(m.data);
 }
 
 /* Build ids: {where the note is damaged, hex that is left}. */
@@ -206,17 +199,14 @@ TEST(test_build_id_notes)
 		struct elf_file *ef;
 
 		m.data[m.shdrs[2].sh_offset + c->off] = c->value;
-		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+		ef = open_elf(&m);
 		elf_file_build_id_hex(ef, hex);
 		assert_string_equal(hex, c->want);
-		elf_file_close(ef);
 		/* The same from the segment alone. */
 		m.ehdr->e_shoff = 0;
-		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+		ef = open_elf(&m);
 		elf_file_build_id_hex(ef, hex);
 		assert_string_equal(hex, c->want);
-		elf_file_close(ef);
-		free(m.data);
 	}
 }
 
@@ -274,8 +264,8 @@ TEST(test_compressed)
 
 		s.bytes = pack(buf, sizeof(buf), cases[i].type, cases[i].claim, words) -
 			  (size_t)cases[i].cut;
-		m = made_elf_new(&s, 1);
-		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+		m = keep_elf(made_elf_new(&s, 1));
+		ef = open_elf(&m);
 		err = elf_file_section(ef, ".debug_info", &sec);
 		if (err != cases[i].want)
 			fail_msg("case %zu: %d", i, err);
@@ -285,8 +275,6 @@ TEST(test_compressed)
 			assert_int_equal(elf_file_section(ef, ".debug_info", &again), 0);
 			assert_ptr_equal(again.data, sec.data);
 		}
-		elf_file_close(ef);
-		free(m.data);
 	}
 }
 
@@ -331,7 +319,7 @@ TEST(test_shrinking_file)
 	int fd;
 
 	memset(big, 0x41, sizeof(big));
-	m = made_elf_new(s, 2);
+	m = keep_elf(made_elf_new(s, 2));
 	fd = temp_file(path);
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, m.data, m.bytes), (ssize_t)m.bytes);
@@ -346,7 +334,6 @@ TEST(test_shrinking_file)
 	assert_int_equal(elf_file_open(path, &ef), -ENOEXEC);
 	close(fd);
 	unlink(path);
-	free(m.data);
 }
 
 /* A file that is rewritten while it is open: libelf works with the headers that were checked. */
@@ -371,7 +358,6 @@ TEST(test_rewritten_file)
 	close(fd);
 	unlink(path);
 	free(other);
-	free(m.data);
 }
 
 /* The number of sections stands in section 0 when it does not fit into the header. */
@@ -385,15 +371,12 @@ TEST(test_many_sections)
 	m.shdrs[0].sh_link = m.ehdr->e_shstrndx;
 	m.ehdr->e_shnum = 0;
 	m.ehdr->e_shstrndx = SHN_XINDEX;
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	assert_int_equal(elf_file_section(ef, ".text", &sec), 0);
-	elf_file_close(ef);
 	/* More than the file has room for; more than can be paid for. */
 	m.shdrs[0].sh_size = 1ULL << 33;
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	assert_int_equal(elf_file_section(ef, ".text", &sec), -ENOENT);
-	elf_file_close(ef);
-	free(m.data);
 }
 
 /* libelf would unpack a compressed table of strings, whatever it claims to be. */
@@ -415,12 +398,10 @@ TEST(test_packed_names)
 	names->sh_size = sizeof(ch) + bytes;
 	names->sh_flags = SHF_COMPRESSED;
 	m.bytes = names->sh_offset + names->sh_size;
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	assert_int_equal(elf_file_section(ef, ".text", &sec), -ENOENT);
 	assert_string_equal(elf_file_section_name(ef, elf_getscn(elf_file_elf(ef), 1)), "");
-	elf_file_close(ef);
 	free(zeros);
-	free(m.data);
 }
 
 /* Not files: an error, and no waiting. */
@@ -463,7 +444,6 @@ TEST(test_large_file)
 	elf_file_close(ef);
 	close(fd);
 	unlink(path);
-	free(m.data);
 }
 
 TEST(test_own_program)

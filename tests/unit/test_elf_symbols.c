@@ -9,9 +9,7 @@
 #include <sys/mman.h>
 
 #include "../lib/find_symbol.h"
-#include "elf/elf_file.h"
-#include "elf/elf_symbols.h"
-#include "made_elf.h"
+#include "open_elf.h"
 
 #define TEXT_BYTES 0x8000
 
@@ -43,7 +41,7 @@ static struct made_elf with_table(const struct made_symtab *t, uint32_t type, co
 		  .bytes = packed_bytes },
 	};
 
-	return made_elf_new(s, 4); /* always four: .text must not move */
+	return keep_elf(made_elf_new(s, 4)); /* always four: .text must not move */
 }
 
 static uint64_t text_vaddr(void)
@@ -51,7 +49,6 @@ static uint64_t text_vaddr(void)
 	struct made_elf m = with_table(NULL, SHT_SYMTAB, NULL, 0);
 	uint64_t v = made_elf_vaddr(&m, 1);
 
-	free(m.data);
 	return v;
 }
 
@@ -121,8 +118,8 @@ TEST(test_which_name)
 		made_symtab_add(t, syms[i].name, syms[i].bind, syms[i].type, base + syms[i].off,
 				syms[i].bytes, syms[i].shndx);
 	m = with_table(t, SHT_SYMTAB, NULL, 0);
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
-	assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
+	ef = open_elf(&m);
+	s = load_symbols(ef, NULL);
 	for (i = 0; i < sizeof(finds) / sizeof(finds[0]); i++) {
 		const struct elf_symbol *sym = elf_symbols_find(s, base + finds[i].off);
 
@@ -134,10 +131,7 @@ TEST(test_which_name)
 	all = elf_symbols_all(s, &cnt);
 	for (i = 1; i < cnt; i++)
 		assert_true(all[i - 1].vaddr < all[i].vaddr);
-	elf_symbols_free(s);
 	elf_symbols_free(NULL);
-	elf_file_close(ef);
-	free(m.data);
 	free(t);
 }
 
@@ -172,8 +166,8 @@ TEST(test_by_name)
 	made_symtab_add(t, "import", G, FN, 0, 0, UNDEF);
 	made_symtab_add(t, "data", G, STT_OBJECT, base + 64, 4, 1);
 	m = with_table(t, SHT_DYNSYM, NULL, 0);
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
-	assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
+	ef = open_elf(&m);
+	s = load_symbols(ef, NULL);
 	assert_int_equal(find_symbol(s, "alias_two", &sym), 0);
 	assert_int_equal(sym.vaddr, base + 16);
 	assert_int_equal(sym.bytes, 4);
@@ -189,9 +183,6 @@ TEST(test_by_name)
 	assert_int_equal(seen.locals, 1);
 	assert_int_equal(seen.import, 0);
 	assert_int_equal(seen.outer, 1);
-	elf_symbols_free(s);
-	elf_file_close(ef);
-	free(m.data);
 	free(t);
 }
 
@@ -215,32 +206,22 @@ TEST(test_other_sources)
 	m = with_table(own, SHT_DYNSYM, NULL, 0);
 	zm = with_table(own, SHT_DYNSYM, packed, packed_bytes);
 
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
-	assert_int_equal(elf_file_open_mem(om.data, om.bytes, &debug), 0);
-	assert_int_equal(elf_symbols_load(ef, debug, &s), 0);
+	ef = open_elf(&m);
+	debug = open_elf(&om);
+	s = load_symbols(ef, debug);
 	assert_string_equal(elf_symbols_find(s, base)->name, "own");
 	assert_string_equal(elf_symbols_find(s, base + 70)->name, "other");
-	elf_symbols_free(s);
-	elf_file_close(debug);
-	elf_file_close(ef);
 
-	assert_int_equal(elf_file_open_mem(zm.data, zm.bytes, &ef), 0);
-	assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
+	ef = open_elf(&zm);
+	s = load_symbols(ef, NULL);
 	assert_string_equal(elf_symbols_find(s, base + 70)->name, "other");
-	elf_symbols_free(s);
-	elf_file_close(ef);
 
 	/* A damaged .gnu_debugdata is no reason to lose the rest. */
 	zm.data[zm.shdrs[4].sh_offset + packed_bytes / 2] ^= 0xff;
-	assert_int_equal(elf_file_open_mem(zm.data, zm.bytes, &ef), 0);
-	assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
+	ef = open_elf(&zm);
+	s = load_symbols(ef, NULL);
 	assert_string_equal(elf_symbols_find(s, base)->name, "own");
 	assert_null(elf_symbols_find(s, base + 70));
-	elf_symbols_free(s);
-	elf_file_close(ef);
-	free(zm.data);
-	free(om.data);
-	free(m.data);
 	free(packed);
 	free(other);
 	free(own);
@@ -264,8 +245,8 @@ TEST(test_against_linear_search)
 				1);
 	}
 	m = with_table(t, SHT_SYMTAB, NULL, 0);
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
-	assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
+	ef = open_elf(&m);
+	s = load_symbols(ef, NULL);
 	for (i = 0; i < TEXT_BYTES; i++) {
 		const struct elf_symbol *sym = elf_symbols_find(s, base + i);
 		const char *want = NULL;
@@ -277,9 +258,6 @@ TEST(test_against_linear_search)
 		if (sym)
 			assert_string_equal(sym->name, want);
 	}
-	elf_symbols_free(s);
-	elf_file_close(ef);
-	free(m.data);
 	free(t);
 }
 
@@ -322,8 +300,8 @@ TEST(test_damaged_tables)
 			syms[2].st_name = 2; /* the end of "f": a name without characters */
 			break;
 		}
-		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
-		assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
+		ef = open_elf(&m);
+		s = load_symbols(ef, NULL);
 		sym = elf_symbols_find(s, base);
 		if (what < 2 || what > 4)
 			assert_string_equal(sym->name, "f");
@@ -334,9 +312,6 @@ TEST(test_damaged_tables)
 			assert_string_equal(sym->name, "g");
 		else
 			assert_null(sym);
-		elf_symbols_free(s);
-		elf_file_close(ef);
-		free(m.data);
 	}
 	free(t);
 }
@@ -360,12 +335,10 @@ TEST(test_sparse_names)
 	assert_int_equal(pwrite(fd, m.data, m.bytes, 0), m.bytes);
 	assert_int_equal(pwrite(fd, t->strs, t->str_bytes, names_off), t->str_bytes);
 	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
-	assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
+	s = load_symbols(ef, NULL);
 	assert_null(elf_symbols_find(s, base));
-	elf_symbols_free(s);
 	elf_file_close(ef);
 	close(fd);
-	free(m.data);
 	free(t);
 }
 
@@ -387,7 +360,7 @@ TEST(test_plt)
 		if (elf_file_open(*c, &ef))
 			continue;
 		files++;
-		assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
+		s = load_symbols(ef, NULL);
 		all = elf_symbols_all(s, &cnt);
 		for (k = 0; k < cnt; k++) {
 			const uint8_t *code = elf_file_at(ef, all[k].vaddr, 64, &bytes);
@@ -406,7 +379,6 @@ TEST(test_plt)
 			assert_int_equal(code[1], 0x25);
 			assert_ptr_equal(elf_symbols_find(s, all[k].vaddr + 3), &all[k]);
 		}
-		elf_symbols_free(s);
 		elf_file_close(ef);
 	}
 	if (!files)
@@ -431,7 +403,7 @@ TEST(test_large_library)
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
 	if (elf_file_open(paths[0], &ef) && elf_file_open(paths[1], &ef))
 		skip();
-	assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
+	s = load_symbols(ef, NULL);
 	segs = elf_file_segments(ef, &cnt);
 	for (i = 0; i < cnt; i++)
 		if (segs[i].is_exec) {
@@ -445,7 +417,6 @@ TEST(test_large_library)
 	assert_true(hits > 100);
 	if (took > 0.3)
 		fail_msg("%.3f s", took);
-	elf_symbols_free(s);
 	elf_file_close(ef);
 }
 

@@ -6,10 +6,9 @@
 
 #include <elf.h>
 
-#include "elf/elf_file.h"
 #include "elf/unwind_table.h"
 #include "alloc/placement.h"
-#include "made_elf.h"
+#include "open_elf.h"
 
 #define CODE(...) (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })
 
@@ -138,7 +137,7 @@ static struct made_elf code_elf(const uint8_t *code, size_t bytes)
 					.data = code,
 					.bytes = bytes };
 
-	return made_elf_new(&s, 1);
+	return keep_elf(made_elf_new(&s, 1));
 }
 
 TEST(test_cases)
@@ -157,7 +156,7 @@ TEST(test_cases)
 		struct placement got;
 		struct elf_file *ef;
 
-		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+		ef = open_elf(&m);
 		assert_int_equal(placement_find(ef, &req, &got), 0);
 		if (got.vaddr != req.fn_vaddr + c->off ||
 		    got.is_emulated != c->is_emulated ||
@@ -169,8 +168,6 @@ TEST(test_cases)
 				 got.is_emulated ? "emulated" : "stepped",
 				 got.skips_null ? " skips NULL" : "", got.insn, got.why,
 				 got.arg_at[0], got.arg_at[1]);
-		elf_file_close(ef);
-		free(m.data);
 	}
 }
 
@@ -190,7 +187,7 @@ TEST(test_far_jump_back)
 	back = 3 - 600;
 	memcpy(code + 596, &back, 4);
 	m = code_elf(code, sizeof(code));
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	req.fn_vaddr = made_elf_vaddr(&m, 1);
 	assert_int_equal(placement_find(ef, &req, &got), 0);
 	assert_false(got.is_emulated);
@@ -200,8 +197,6 @@ TEST(test_far_jump_back)
 	req.fn_bytes = 0;
 	assert_int_equal(placement_find(ef, &req, &got), 0);
 	assert_false(got.is_emulated);
-	elf_file_close(ef);
-	free(m.data);
 }
 
 TEST(test_errors)
@@ -212,18 +207,15 @@ TEST(test_errors)
 	struct placement got;
 	struct elf_file *ef;
 
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	assert_int_equal(placement_find(ef, &req, &got), -ENOENT);
 	assert_int_equal(placement_shape(ef, req.fn_vaddr, 1, sh), -ENOENT);
-	elf_file_close(ef);
 	m.ehdr->e_machine = EM_AARCH64;
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	req.fn_vaddr -= 2;
 	assert_int_equal(placement_find(ef, &req, &got), -ENOTSUP);
 	assert_int_equal(placement_shape(ef, req.fn_vaddr, 1, sh), -ENOTSUP);
-	elf_file_close(ef);
 	free(sh);
-	free(m.data);
 }
 
 TEST(test_shape)
@@ -237,7 +229,7 @@ TEST(test_shape)
 	struct code_shape *sh = calloc(1, sizeof(*sh));
 	struct elf_file *ef;
 
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	assert_int_equal(placement_shape(ef, v, sizeof(code), sh), 0);
 	assert_int_equal(sh->out_cnt, 3);
 	assert_int_equal(sh->out[0].target_vaddr, v + 5 + 0x40);
@@ -251,9 +243,7 @@ TEST(test_shape)
 	assert_int_equal(sh->ret_zero_cnt, 1);
 	assert_true(sh->has_indirect);
 	assert_false(sh->is_cut);
-	elf_file_close(ef);
 	free(sh);
-	free(m.data);
 }
 
 TEST(test_shape_is_bounded)
@@ -267,14 +257,12 @@ TEST(test_shape_is_bounded)
 	for (i = 0; i < sizeof(code); i += 5)
 		memcpy(code + i, (const uint8_t[]){ 0xe8, 0, 0, 1, 0 }, 5);
 	m = code_elf(code, sizeof(code));
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	assert_int_equal(placement_shape(ef, made_elf_vaddr(&m, 1), sizeof(code), sh), 0);
 	assert_int_equal(sh->out_cnt, CODE_BRANCHES_CAP);
 	assert_int_equal(sh->insn_cnt, 100);
 	assert_true(sh->is_cut);
-	elf_file_close(ef);
 	free(sh);
-	free(m.data);
 }
 
 /* .eh_frame_hdr by hand: {vaddr, found, start, end}. */
@@ -302,9 +290,9 @@ TEST(test_fde_index)
 	uint64_t v, start, end;
 
 	memcpy(hdr + 12, pairs, sizeof(pairs));
-	m = made_elf_new(&s, 1);
+	m = keep_elf(made_elf_new(&s, 1));
 	v = made_elf_vaddr(&m, 1);
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	fde_index_init(ef, &ix);
 	each_case(c, finds) {
 		bool found = fde_index_find(&ix, v + (uint64_t)c->at, &start, &end);
@@ -315,20 +303,16 @@ TEST(test_fde_index)
 			assert_int_equal(end, v + (uint64_t)c->end);
 		}
 	}
-	elf_file_close(ef);
 	/* A count that the section does not hold, and another version. */
 	m.data[m.shdrs[1].sh_offset + 8] = 200;
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	fde_index_init(ef, &ix);
 	assert_int_equal(ix.cnt, 3);
-	elf_file_close(ef);
 	m.data[m.shdrs[1].sh_offset] = 2;
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	fde_index_init(ef, &ix);
 	assert_int_equal(ix.cnt, 0);
 	assert_false(fde_index_find(&ix, v, &start, &end));
-	elf_file_close(ef);
-	free(m.data);
 }
 
 RUN_TESTS()

@@ -7,9 +7,7 @@
 #include <elf.h>
 
 #include "alloc/tap_spot.h"
-#include "elf/elf_file.h"
-#include "elf/elf_symbols.h"
-#include "made_elf.h"
+#include "open_elf.h"
 #include "elf/unwind_table.h"
 
 #define CODE(...) (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })
@@ -195,7 +193,7 @@ TEST(test_cases)
 
 		memset(code, 0x90, sizeof(code));
 		memcpy(code + AROUND, cases[i].code, cases[i].bytes);
-		m = made_elf_new(sections, 3);
+		m = keep_elf(made_elf_new(sections, 3));
 		vaddr = made_elf_vaddr(&m, 1);
 		for (int k = 0; k < 3; k++)
 			syms[1 + k] = (Elf64_Sym){ .st_name = 1 + 2 * k,
@@ -207,13 +205,10 @@ TEST(test_cases)
 		req.fn_vaddr = vaddr + AROUND;
 		req.probe_vaddr[0] = cases[i].probe ? req.fn_vaddr + (uint64_t)cases[i].probe : 0;
 		req.next_vaddr = cases[i].next ? req.fn_vaddr + (uint64_t)cases[i].next : 0;
-		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
-		assert_int_equal(elf_symbols_load(ef, NULL, &symbols), 0);
+		ef = open_elf(&m);
+		symbols = load_symbols(ef, NULL);
 		assert_int_equal(tap_spot_find(ef, &fdes, symbols, &req, &gaps, &got), 0);
 		check_case(i, &got, req.fn_vaddr);
-		elf_symbols_free(symbols);
-		elf_file_close(ef);
-		free(m.data);
 	}
 }
 
