@@ -309,6 +309,16 @@ kill_target() {
 	exec {target_in}>&-
 }
 
+# run_program COMMAND...: a program that lives until it is killed; its pid in $pid
+become() { [ "$(readlink "/proc/$1/exe")" != "$(realpath "$BASH")" ]; }
+run_program() {
+	"$@" >/dev/null 2>&1 </dev/null &
+	pid=$!
+	disown "$pid" # no word about its end
+	e2e_pids="$e2e_pids $pid"
+	await 2 become "$pid"
+}
+
 # footprint PID: what a reader of the process could change: faults, resident memory, page tables, swap
 footprint() {
 	awk '{ sub(/.*\) /, ""); print "minflt", $8, "majflt", $10 }' "/proc/$1/stat"
@@ -361,6 +371,17 @@ wait_recorder() {
 		wait "$recorder" 2>/dev/null
 		record_status=timeout
 	fi
+}
+# work_recorded [NAME]: what is attached to does its work, then both end; with a NAME it fails where the work is not done
+work_recorded() {
+	run_target || [ $# = 0 ] || not_ok "$1" "the target did not finish" "$work/target.err" "$work/target.out"
+	stop_recorder
+	finish_target
+}
+# record_work ARGS...: the same from attaching on
+record_work() {
+	attach "$@"
+	work_recorded
 }
 # launch ARGS... -- COMMAND...: recorded from its first instruction to its end
 launch() {
@@ -415,9 +436,7 @@ exact() {
 		return 1
 	fi
 	attach --rate 1 "${args[@]}"
-	run_target || not_ok "$name" "the target did not finish" "$work/target.err" "$work/target.out"
-	stop_recorder
-	finish_target
+	work_recorded "$name"
 	same "$name" ${E2E_COMPARE---alloc}
 }
 # lossless NAME ...: exact, and nothing was lost

@@ -49,16 +49,6 @@ unharmed() {
 
 record() { run record -d 1 -o "$work/p.pb.gz" "$@"; }
 
-# A program that lives until it is killed; its pid in $pid.
-become() { [ "$(readlink "/proc/$1/exe")" != "$(realpath "$BASH")" ]; }
-run_program() {
-	"$@" >/dev/null 2>&1 </dev/null &
-	pid=$!
-	disown "$pid" # no word about its end
-	e2e_pids="$e2e_pids $pid"
-	await 2 become "$pid"
-}
-
 test_no_such_pid() {
 	sleep 0 & local gone=$!
 	wait "$gone"

@@ -31,10 +31,7 @@ files() {
 	start "$work/family"
 	rm "$work/family"
 	cp /bin/true "$work/family"
-	attach --rate 1
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1
 	same "deleted and replaced binary" --alloc
 
 	# a container: other root, own libc, own pid numbers
@@ -62,10 +59,7 @@ files() {
 	chown 65534 "$work/family-setuid"
 	chmod 4755 "$work/family-setuid"
 	start "$work/family-setuid"
-	attach --rate 1
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1
 	sed -i 's/ family / family-setuid /' "$work/target.out"
 	same "setuid program" --alloc
 

@@ -29,10 +29,7 @@ accounted() {
 
 for seed in ${E2E_SEEDS:-$(some 2 1 2 3)}; do
 	start env E2E_SEED="$seed" E2E_MS=$(is_whole && echo 2000 || echo 800) "$bin/scope_hostile"
-	attach --rate 1
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1
 	accounted "nonsense, seed $seed"
 	no_losses "nonsense, seed $seed: nothing lost"
 	unreadable=$(ledger tags_unreadable)
@@ -70,10 +67,7 @@ open(sys.argv[2], "wb").write(image)
 os.chmod(sys.argv[2], 0o755)
 P
 start "$work/later" task 1
-attach --rate 1
-run_target
-stop_recorder
-finish_target
+record_work --rate 1
 "$heaptap" report --by scope --format json "$work/p.pb.gz" >"$work/scopes" 2>"$work/report.err"
 said=$(grep -c "later' are left out: it has version 2.0 of the scope ABI" "$work/heaptap.err")
 if [ "$record_status$target_status" = 00 ] && [ "$said" = 1 ] &&

@@ -26,10 +26,7 @@ compare_scopes() {
 }
 attached() {
 	start "$2" task 1 || not_ok "$1" "did not start" "$work/target.err"
-	attach --rate 1
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1
 	compare_scopes "$1"
 }
 started() {
@@ -78,9 +75,7 @@ contained() {
 	target=${target%% *}
 	attach --rate 1
 	target=$outer
-	run_target
-	stop_recorder
-	finish_target
+	work_recorded
 	compare_scopes "$name"
 }
 registry() {
@@ -112,10 +107,7 @@ opened() { # NAME PROGRAM PLUGIN [FLAG...]
 	build "$(basename "$plugin")" "$loads/scope_plugin.c" ${CC:-gcc} $c_flags $flags -fPIC -shared "$@" \
 		"$loads/scope_plugin.c" || { not_ok "$name" "cannot be built"; return; }
 	start "$program" "$plugin" 3 500 || not_ok "$name" "did not start" "$work/target.err"
-	attach --rate 1
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1
 	compare_scopes "$name"
 }
 OUT=links-dlopen build_c scope_dlopen $flags -ldl && beside opened "dlopen" links-dlopen gcc

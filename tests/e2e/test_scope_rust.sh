@@ -84,9 +84,7 @@ scopes_attached() {
 		return
 	fi
 	attach --rate 1 "$@"
-	run_target || not_ok "$name" "the target did not finish" "$work/target.err" "$work/target.out"
-	stop_recorder
-	finish_target
+	work_recorded "$name"
 	scopes_are "$name"
 }
 
@@ -135,10 +133,7 @@ print("DONE", flush=True)
 sys.stdin.readline()
 P
 	start python3 "$work/loads.py" "$bin/$plugin"
-	attach --rate 1
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1
 	"$heaptap" report --by scope --top 0 --format json "$work/p.pb.gz" >"$work/by_scope" 2>"$work/report.err"
 	python3 - "$work/by_scope" >"$work/differences" 2>&1 <<'P'
 import json, sys
