@@ -183,7 +183,6 @@ static inline int rig_add_live(void *ctx, const struct ht_live_key *k, const str
 {
 	struct rig_sum *sum = ctx;
 
-	(void)k;
 	sum->cnt++;
 	sum->bytes += v->size_bytes;
 	sum->last = *v;

@@ -51,7 +51,6 @@ static int add_total(void *ctx, const struct ht_total_key *k, const struct ht_to
 {
 	struct ht_total *sum = ctx;
 
-	(void)k;
 	sum->alloc_samples += v->alloc_samples;
 	ht_sum_merge(&sum->alloc_objects_16, &v->alloc_objects_16);
 	sum->free_samples += v->free_samples;
@@ -70,7 +69,6 @@ static struct ht_total totals(struct rig *rig)
 /* 2^i - 1 and 2^i of each power: the ends of the bins. */
 static void step_sizes(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < SIZE_CNT; i++) {
 		held[2 * i] = do_malloc((1UL << i) - 1);
 		held[2 * i + 1] = do_malloc(1UL << i);
@@ -79,7 +77,6 @@ static void step_sizes(volatile uint64_t *out)
 
 static void step_free_sizes(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < 2 * SIZE_CNT; i++)
 		do_free(held[i]);
 }
@@ -146,13 +143,11 @@ static void check_lifetimes(struct rig *rig, uint64_t sleep_us)
 
 static void step_take(volatile uint64_t *out)
 {
-	(void)out;
 	held[0] = do_malloc(1009);
 }
 
 static void step_give(volatile uint64_t *out)
 {
-	(void)out;
 	do_free(held[0]);
 }
 
@@ -190,7 +185,6 @@ TEST(test_exact)
 
 static void hold(volatile uint64_t *out, int cnt)
 {
-	(void)out;
 	for (int i = 0; i < cnt; i++) {
 		char name[HT_COMM_BYTES];
 
@@ -278,7 +272,6 @@ static void step_mix(volatile uint64_t *out)
 {
 	static void *large[LARGE_CNT];
 
-	(void)out;
 	for (int i = 0; i < SMALL_CNT; i++)
 		do_free(do_malloc(100));
 	for (int i = 0; i < LARGE_CNT; i++)

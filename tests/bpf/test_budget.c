@@ -17,21 +17,18 @@ static void *blocks[BLOCKS]; /* of the child */
 
 static void step_alloc(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < BLOCKS; i++)
 		blocks[i] = do_malloc(1000);
 }
 
 static void step_free(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < BLOCKS; i++)
 		do_free(blocks[i]);
 }
 
 static void step_realloc(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < BLOCKS; i++)
 		blocks[i] = do_realloc(blocks[i], 5000);
 }
@@ -40,7 +37,6 @@ static int add_objects(void *ctx, const struct ht_total_key *k, const struct ht_
 {
 	double *sum = ctx;
 
-	(void)k;
 	*sum += ht_sum_value(&v->alloc_objects_16, 16);
 	return 0;
 }

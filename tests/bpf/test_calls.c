@@ -25,7 +25,6 @@ static void step_malloc(volatile uint64_t *out)
 
 static void step_free(volatile uint64_t *out)
 {
-	(void)out;
 	do_free(held[0]);
 	do_free(held[1]);
 }
@@ -48,14 +47,12 @@ static void step_realloc_zero(volatile uint64_t *out)
 
 static void step_realloc_null(volatile uint64_t *out)
 {
-	(void)out;
 	held[0] = do_realloc(NULL, 211);
 	held[1] = do_reallocarray(NULL, 5, 61);
 }
 
 static void step_aligned(volatile uint64_t *out)
 {
-	(void)out;
 	held[0] = do_memalign(8, 401); /* no more than malloc's own: malloc does it */
 	held[1] = do_memalign(4096, 409);
 	do_posix_memalign(&held[2], 64, 419);
@@ -73,7 +70,6 @@ static void step_failures(volatile uint64_t *out)
 
 static void step_many(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < 100; i++)
 		do_malloc(64);
 }
@@ -162,7 +158,6 @@ TEST(test_live_full)
 /* Sizes whose blocks come back at once: calloc() does not take what the thread has just freed. */
 static void step_malloc_two(volatile uint64_t *out)
 {
-	(void)out;
 	held[0] = do_malloc(1009);
 	held[1] = do_malloc(811);
 }
@@ -188,7 +183,6 @@ TEST(test_missed_free)
 
 static void on_fault(int sig)
 {
-	(void)sig;
 	siglongjmp(escape, 1);
 }
 

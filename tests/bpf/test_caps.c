@@ -32,13 +32,11 @@ static void alloc_all(size_t bytes)
 
 static void step_many_stacks(volatile uint64_t *out)
 {
-	(void)out;
 	alloc_all(101);
 }
 
 static void step_free_all(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < DEEPEST; i++)
 		do_free(held[i]);
 }
@@ -53,7 +51,6 @@ static int add_stack(void *ctx, const struct ht_live_key *k, const struct ht_liv
 	struct stack_sum *sum = ctx;
 	struct ht_stack stack;
 
-	(void)k;
 	if (!v->stack_id) {
 		sum->without_cnt++;
 		return 0;
@@ -104,7 +101,6 @@ static void name_thread(unsigned int n)
 /* One stack, under a hundred names of the thread. */
 static void step_many_names(volatile uint64_t *out)
 {
-	(void)out;
 	for (unsigned int i = 0; i < DEEPEST; i++) {
 		name_thread(i);
 		held[i] = do_malloc(101);
@@ -120,7 +116,6 @@ static int add_total(void *ctx, const struct ht_total_key *k, const struct ht_to
 {
 	struct total_sum *sum = ctx;
 
-	(void)k;
 	sum->cnt++;
 	sum->total.alloc_samples += v->alloc_samples;
 	ht_sum_merge(&sum->total.alloc_bytes_8, &v->alloc_bytes_8);
@@ -198,7 +193,6 @@ static int count_context(void *ctx, const struct ht_context *k, const struct ht_
 {
 	uint64_t *cnt = ctx;
 
-	(void)k;
 	assert_true(v->id > 0);
 	++*cnt;
 	return 0;
@@ -206,7 +200,6 @@ static int count_context(void *ctx, const struct ht_context *k, const struct ht_
 
 static int check_context(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
 {
-	(void)ctx, (void)k;
 	if (v->size_bytes == 101)
 		assert_int_equal(v->context_id, 0);
 	else
@@ -250,7 +243,6 @@ static int sum_name(void *ctx, const struct ht_context *k, const struct ht_conte
 {
 	struct name_sum *sum = ctx;
 
-	(void)v;
 	sum->cnt++;
 	sum->other_cnt += !strcmp(k->comm, HT_THREAD_OTHER);
 	return 0;

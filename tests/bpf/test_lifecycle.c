@@ -24,7 +24,6 @@ static void (*volatile do_free)(void *) = free;
 
 static void end_thread(int sig)
 {
-	(void)sig;
 	syscall(SYS_exit, 0);
 }
 
@@ -90,7 +89,6 @@ static void step_exec(volatile uint64_t *out)
 {
 	char fd[16];
 
-	(void)out;
 	snprintf(fd, sizeof(fd), "%d", rig_child_fd);
 	fcntl(rig_child_fd, F_SETFD, 0);
 	execl("/proc/self/exe", "second", fd, (char *)NULL);

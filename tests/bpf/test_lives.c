@@ -60,7 +60,6 @@ static int add_worker(void *ctx, const struct ht_live_key *k, const struct ht_li
 {
 	struct worker_sum *sum = ctx;
 
-	(void)k;
 	if (v->tid == sum->main_tid) {
 		sum->main_cnt++;
 		return 0;
@@ -103,7 +102,6 @@ static int check_threshold(void *ctx, const struct ht_live_key *k, const struct 
 {
 	uint64_t low, high;
 
-	(void)ctx, (void)k;
 	estimate_bucket_range(estimate_bucket(v->size_bytes), &low, &high);
 	assert_int_equal(v->threshold,
 			 estimate_threshold(estimate_probability(low + (high - low) / 2, 4096)));

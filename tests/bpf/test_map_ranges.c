@@ -262,8 +262,6 @@ static int close_it(void *ctx, const void *k, const void *v)
 {
 	struct seen *s = ctx;
 
-	(void)k;
-	(void)v;
 	if (++s->cnt == STAYING_CNT / 2)
 		close(s->fd);
 	return 0;

@@ -101,7 +101,6 @@ static void expect_parts(struct rig *rig, const struct part *part, size_t cnt)
 
 static void step_rise(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < 100; i++)
 		held[i] = site_a(NULL, 1000);
 }
@@ -109,7 +108,6 @@ static void step_rise(volatile uint64_t *out)
 /* Less in all: some of those that were there, and others. */
 static void step_fall(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 40; i < 100; i++) {
 		do_free(held[i]);
 		held[i] = NULL;
@@ -120,13 +118,11 @@ static void step_fall(volatile uint64_t *out)
 
 static void step_rise_again(volatile uint64_t *out)
 {
-	(void)out;
 	held[120] = site_c(NULL, 200000);
 }
 
 static void step_free_all(volatile uint64_t *out)
 {
-	(void)out;
 	each_case(c, held) {
 		do_free(*c);
 		*c = NULL;
@@ -204,7 +200,6 @@ static void step_random_calls(volatile uint64_t *out)
 {
 	uint64_t seed = 11;
 
-	(void)out;
 	for (int i = 0; i < CALL_CNT; i++) {
 		struct call c = next_call(&seed);
 
@@ -286,7 +281,6 @@ TEST(test_samples)
 
 static void step_old(volatile uint64_t *out)
 {
-	(void)out;
 	held[0] = site_a(NULL, OLD_BYTES);
 }
 
@@ -294,7 +288,6 @@ static void step_exec(volatile uint64_t *out)
 {
 	char fd[16];
 
-	(void)out;
 	snprintf(fd, sizeof(fd), "%d", rig_child_fd);
 	fcntl(rig_child_fd, F_SETFD, 0);
 	execl("/proc/self/exe", "second", fd, (char *)NULL);

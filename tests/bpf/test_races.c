@@ -152,7 +152,6 @@ static int check_total(void *ctx, const struct ht_total_key *k, const struct ht_
 {
 	struct total_check *sum = ctx;
 
-	(void)k;
 	assert_true(v->free_samples <= v->alloc_samples);
 	assert_true(ht_sum_value(&v->free_bytes_8, 8) <= ht_sum_value(&v->alloc_bytes_8, 8));
 	assert_true(ht_sum_value(&v->free_objects_16, 16) <=

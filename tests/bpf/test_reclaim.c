@@ -42,7 +42,6 @@ static void name_thread(const char *prefix, unsigned n)
 /* A stack and a context each. */
 static void step_fill(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < DEEPEST; i++) {
 		name_thread("fill", i);
 		held[i] = alloc_below(i, 101);
@@ -51,7 +50,6 @@ static void step_fill(volatile uint64_t *out)
 
 static void step_free_all(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < DEEPEST; i++)
 		do_free(held[i]);
 }
@@ -78,7 +76,6 @@ static void step_fill_tags(volatile uint64_t *out)
 {
 	heaptap_node query = heaptap_task("query");
 
-	(void)out;
 	for (uint64_t i = 0; i < TASK_CNT; i++) {
 		heaptap_state before = heaptap_enter(query, 1000 + i);
 		char tenant[16];
@@ -105,19 +102,16 @@ struct contents {
 
 static int count_live(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
 {
-	(void)k, (void)v;
 	((struct contents *)ctx)->live++;
 	return 0;
 }
 static int count_total(void *ctx, const struct ht_total_key *k, const struct ht_total *v)
 {
-	(void)k, (void)v;
 	((struct contents *)ctx)->totals++;
 	return 0;
 }
 static int count_bin(void *ctx, const struct ht_bin_key *k, const struct ht_bin *v)
 {
-	(void)k, (void)v;
 	((struct contents *)ctx)->bins++;
 	return 0;
 }
@@ -125,7 +119,6 @@ static int count_context(void *ctx, const struct ht_context *k, const struct ht_
 {
 	struct contents *c = ctx;
 
-	(void)k;
 	c->contexts++;
 	if (v->id > c->highest_context)
 		c->highest_context = v->id;
@@ -133,7 +126,6 @@ static int count_context(void *ctx, const struct ht_context *k, const struct ht_
 }
 static int count_stack(void *ctx, const void *k, const void *v)
 {
-	(void)k, (void)v;
 	((struct contents *)ctx)->stacks++;
 	return 0;
 }
@@ -286,7 +278,6 @@ TEST(test_left_out)
 
 static int count_entry(void *ctx, const void *k, const void *v)
 {
-	(void)k, (void)v;
 	(*(size_t *)ctx)++;
 	return 0;
 }
@@ -411,7 +402,6 @@ TEST(test_reader)
 
 static void step_fill_totals(volatile uint64_t *out)
 {
-	(void)out;
 	for (unsigned i = 0; i < 4 * STACK_CAP + 16; i++) {
 		name_thread("total", i);
 		do_free(do_malloc(101));
@@ -448,7 +438,6 @@ static int check_stack(void *ctx, const struct ht_live_key *k, const struct ht_l
 	struct rig *rig = ctx;
 	struct ht_stack stack;
 
-	(void)k;
 	if (v->size_bytes != 103)
 		return 0;
 	assert_int_not_equal(v->stack_id, 0);

@@ -46,7 +46,6 @@ static int add_total(void *ctx, const struct ht_total_key *k, const struct ht_to
 {
 	struct ht_total *sum = ctx;
 
-	(void)k;
 	sum->alloc_samples += v->alloc_samples;
 	ht_sum_merge(&sum->alloc_objects_16, &v->alloc_objects_16);
 	ht_sum_merge(&sum->alloc_bytes_8, &v->alloc_bytes_8);
@@ -68,7 +67,6 @@ static int add_weight(void *ctx, const struct ht_live_key *k, const struct ht_li
 {
 	double *objects = ctx;
 
-	(void)k;
 	*objects += 1 / estimate_threshold_probability(v->threshold);
 	return 0;
 }

@@ -41,26 +41,22 @@ static void fill(int block_cnt, int stack_cnt)
 
 static void step_greedy(volatile uint64_t *out)
 {
-	(void)out;
 	fill(GREEDY_BLOCKS, DEEPEST);
 }
 
 static void step_modest(volatile uint64_t *out)
 {
-	(void)out;
 	fill(MODEST_BLOCKS, MODEST_STACKS);
 }
 
 static void step_free_some(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < 100; i++)
 		do_free(blocks[i]);
 }
 
 static void step_again(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < 50; i++)
 		blocks[i] = alloc_below(0, 101);
 }
@@ -80,13 +76,11 @@ static void begin_tasks(uint64_t cnt)
 
 static void step_endless_tasks(volatile uint64_t *out)
 {
-	(void)out;
 	begin_tasks(GREEDY_TASKS);
 }
 
 static void step_few_tasks(volatile uint64_t *out)
 {
-	(void)out;
 	begin_tasks(MODEST_TASKS);
 }
 
@@ -95,7 +89,6 @@ static void step_end_tasks(volatile uint64_t *out)
 {
 	heaptap_node query = heaptap_task("query");
 
-	(void)out;
 	for (uint64_t i = 0; i < 20; i++) {
 		do_free(blocks[i]);
 		if (i < 10)

@@ -95,7 +95,6 @@ void step_realloc(volatile uint64_t *out)
 
 static void step_free(volatile uint64_t *out)
 {
-	(void)out;
 	do_free(held[0]);
 	do_free(held[1]);
 }

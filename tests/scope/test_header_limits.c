@@ -231,7 +231,6 @@ static void on_signal(int number)
 	char name[32] = "signal......";
 	int n = signal_cnt++;
 
-	(void)number;
 	for (int i = 0; i < 6; i++, n /= 10)
 		name[6 + i] = (char)('0' + n % 10);
 	heaptap_push(name);

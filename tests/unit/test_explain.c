@@ -111,16 +111,11 @@ static int read_program(void *ctx, uint64_t addr, void *buf, size_t bytes)
 
 static enum page_state all_resident(void *ctx, uint64_t addr)
 {
-	(void)ctx;
-	(void)addr;
 	return PAGE_RESIDENT;
 }
 
 static void no_refresh(void *ctx, uint64_t addr, size_t bytes)
 {
-	(void)ctx;
-	(void)addr;
-	(void)bytes;
 }
 
 TEST(test_rows)

@@ -49,24 +49,18 @@ static enum page_state page_of(void *ctx, uint64_t addr)
 
 static void no_refresh(void *ctx, uint64_t addr, size_t bytes)
 {
-	(void)ctx;
-	(void)addr;
-	(void)bytes;
 }
 
 static int read_file(void *ctx, const struct mapping *map, uint64_t addr, void *buf, size_t bytes)
 {
 	struct made *h = ctx;
 
-	(void)map;
 	h->file_cnt++;
 	return read_data(h, addr, buf, bytes);
 }
 
 static const char *find_symbol(void *ctx, const struct mapping *map, uint64_t addr)
 {
-	(void)ctx;
-	(void)map;
 	return addr == DATA ? "_ZTVN2ns3FooE" : NULL;
 }
 

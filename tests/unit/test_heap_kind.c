@@ -136,7 +136,6 @@ TEST(test_process)
 
 static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, int out_fd)
 {
-	(void)fd;
 	return kind == HEAP_KIND_JOB ? heap_kind_run_job(args, args_bytes, out_fd) : 1;
 }
 

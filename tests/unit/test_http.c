@@ -31,7 +31,6 @@ static char answer[4096];
 
 static size_t body_cap(void *ctx, const char *path)
 {
-	(void)ctx;
 	if (!strcmp(path, "/large"))
 		return LARGE_BODY;
 	return !strcmp(path, "/post") ? 20 : 0;

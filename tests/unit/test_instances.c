@@ -38,7 +38,6 @@ static uint64_t unseen_until(uint32_t generation)
 
 static bool is_first(void *ctx, pid_t pid, uint32_t generation)
 {
-	(void)ctx, (void)pid;
 	return generation == 0;
 }
 

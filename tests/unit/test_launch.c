@@ -203,7 +203,6 @@ TEST(test_killed_before_go)
 
 static void on_signal(int sig)
 {
-	(void)sig;
 }
 
 TEST(test_signals_are_default)

@@ -352,7 +352,6 @@ static void limit_memory(int ready_fd)
 {
 	struct rlimit limit = { .rlim_cur = 1ULL << 45, .rlim_max = 1ULL << 45 };
 
-	(void)ready_fd;
 	setrlimit(RLIMIT_AS, &limit);
 }
 

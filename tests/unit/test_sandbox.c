@@ -20,13 +20,11 @@
 
 static bool can_open(int out_fd)
 {
-	(void)out_fd;
 	return open("/proc/self/status", O_RDONLY) >= 0 || open("/etc/passwd", O_RDONLY) >= 0;
 }
 
 static bool can_fork(int out_fd)
 {
-	(void)out_fd;
 	return fork() >= 0;
 }
 
@@ -34,46 +32,39 @@ static bool can_exec(int out_fd)
 {
 	char *argv[] = { "true", NULL };
 
-	(void)out_fd;
 	execv("/bin/true", argv);
 	return errno != EPERM;
 }
 
 static bool can_connect(int out_fd)
 {
-	(void)out_fd;
 	return socket(AF_UNIX, SOCK_STREAM, 0) >= 0;
 }
 
 static bool can_map_code(int out_fd)
 {
-	(void)out_fd;
 	return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
 	       MAP_FAILED;
 }
 
 static bool can_signal_parent(int out_fd)
 {
-	(void)out_fd;
 	return kill(getppid(), 0) == 0;
 }
 
 static bool can_take_too_much_memory(int out_fd)
 {
-	(void)out_fd;
 	return mmap(NULL, 2 * DATA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		    0) != MAP_FAILED;
 }
 
 static bool can_regain_privileges(int out_fd)
 {
-	(void)out_fd;
 	return setresuid(0, 0, 0) == 0;
 }
 
 static bool is_root(int out_fd)
 {
-	(void)out_fd;
 	return geteuid() == 0 || getuid() == 0;
 }
 
@@ -81,7 +72,6 @@ static bool can_dump_core(int out_fd)
 {
 	struct rlimit lim;
 
-	(void)out_fd;
 	return getrlimit(RLIMIT_CORE, &lim) == 0 && lim.rlim_cur != 0;
 }
 
@@ -103,7 +93,6 @@ static bool can_take_memory(int out_fd)
 	char *p = mmap(NULL, DATA_BYTES / 4, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		       -1, 0);
 
-	(void)out_fd;
 	if (p == MAP_FAILED)
 		return false;
 	memset(p, 1, DATA_BYTES / 4);
@@ -112,7 +101,6 @@ static bool can_take_memory(int out_fd)
 
 static bool survives_ctrl_c(int out_fd)
 {
-	(void)out_fd;
 	/* raise() is refused; ignored is what it must be */
 	return signal(SIGINT, SIG_IGN) == SIG_IGN && signal(SIGTERM, SIG_IGN) == SIG_IGN;
 }
@@ -320,7 +308,6 @@ static int read_only(void *arg)
 
 static int crash(void *arg)
 {
-	(void)arg;
 	__builtin_trap();
 }
 

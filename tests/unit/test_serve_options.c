@@ -11,14 +11,11 @@
 
 static void on_error(void *ctx, const char *text)
 {
-	(void)ctx;
 	print_error("%s\n", text);
 }
 
 static void ignore(void *ctx, const char *text)
 {
-	(void)ctx;
-	(void)text;
 }
 
 /* argv without its first. */

@@ -416,7 +416,6 @@ static int sum_up(void *ctx, const struct history_key *key, const struct estimat
 {
 	uint64_t *sum = ctx;
 
-	(void)key;
 	*sum += e[1].samples;
 	return 0;
 }

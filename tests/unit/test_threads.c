@@ -35,7 +35,6 @@ __asm__("make_call:\n\tsyscall\n\tret\n"
 
 static void handle(int signal)
 {
-	(void)signal;
 	shared->handled_cnt++;
 }
 
@@ -51,8 +50,6 @@ static void __attribute__((noreturn)) run_target(void)
 
 static int read_nothing(void *ctx, uint64_t addr, uint64_t *ret)
 {
-	(void)ctx;
-	(void)addr;
 	*ret = 0;
 	return 0;
 }

@@ -320,7 +320,6 @@ TEST(test_qsort)
 
 static void *thread_main(void *arg)
 {
-	(void)arg;
 	nested(3);
 	return NULL;
 }
@@ -336,7 +335,6 @@ TEST(test_thread)
 
 static void on_signal(int sig)
 {
-	(void)sig;
 	nested(2);
 }
 
@@ -400,8 +398,6 @@ static void on_timer(int sig, siginfo_t *info, void *context)
 	static struct both b;
 	int saved = errno;
 
-	(void)sig;
-	(void)info;
 	walk(r, true, &b.ours);
 	libgcc_walk(&b.theirs);
 	timer.cnt++;

@@ -11,7 +11,6 @@
 
 static int waits(void *ctx, struct visit_shared *shared)
 {
-	(void)ctx, (void)shared;
 	pause();
 	return 0;
 }
@@ -26,7 +25,6 @@ static void be_busy(uint64_t ns)
 
 static int is_busy(void *ctx, struct visit_shared *shared)
 {
-	(void)ctx, (void)shared;
 	be_busy(10 * NS_PER_S);
 	return 0;
 }
@@ -34,7 +32,6 @@ static int is_busy(void *ctx, struct visit_shared *shared)
 /* Longer than a page is waited for, but not at one go. */
 static int is_slow(void *ctx, struct visit_shared *shared)
 {
-	(void)ctx, (void)shared;
 	usleep(200000);
 	be_busy(150 * NS_PER_MS);
 	usleep(200000);
@@ -47,7 +44,6 @@ static int tell_precedence(void *ctx, struct visit_shared *shared)
 	FILE *f = fopen("/proc/self/autogroup", "r");
 	int group = -20;
 
-	(void)ctx;
 	if (f && fscanf(f, "/autogroup-%*d nice %d", &group) != 1)
 		group = 20;
 	if (f)

@@ -90,7 +90,6 @@ static int tell_which(void *ctx, size_t nr)
 	const struct fds *f = ctx;
 	char is_open[FD_CNT];
 
-	(void)nr;
 	for (int i = 0; i < FD_CNT; i++)
 		is_open[i] = fcntl(f->fd[i], F_GETFD) >= 0;
 	return pwrite(f->fd[FD_MEMORY], is_open, FD_CNT, 0) != FD_CNT;
@@ -117,8 +116,6 @@ TEST(test_descriptors)
 
 static int wait_for_the_end(void *ctx, size_t i)
 {
-	(void)ctx;
-	(void)i;
 	pause();
 	return 0;
 }
@@ -228,7 +225,6 @@ static int wait_for_byte(void *ctx, size_t i)
 	const int *fds = ctx;
 	char byte;
 
-	(void)i;
 	close(fds[1]);
 	return read(fds[0], &byte, 1) != 0;
 }
