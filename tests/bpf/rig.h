@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "guardian/guardian.h"
+#include "heaptap/sum.h"
 #include "kernel/engine.h"
 #include "kernel/features.h"
 #include "alloc/allocators.h"
@@ -203,6 +204,53 @@ static inline uint64_t rig_stat(struct rig *rig, int id)
 
 	assert_int_equal(engine_read_stats(rig->engine, stats), 0);
 	return stats[id];
+}
+
+static inline int rig_add_total(void *ctx, const struct ht_total_key *k, const struct ht_total *v)
+{
+	struct ht_total *sum = ctx;
+
+	sum->alloc_samples += v->alloc_samples;
+	ht_sum_merge(&sum->alloc_objects_16, &v->alloc_objects_16);
+	ht_sum_merge(&sum->alloc_bytes_8, &v->alloc_bytes_8);
+	sum->alloc_variance.fine += v->alloc_variance.fine;
+	sum->alloc_variance.coarse += v->alloc_variance.coarse;
+	sum->free_samples += v->free_samples;
+	ht_sum_merge(&sum->free_objects_16, &v->free_objects_16);
+	return 0;
+}
+
+static inline struct ht_total rig_totals(struct rig *rig)
+{
+	struct ht_total sum = { 0 };
+
+	assert_int_equal(engine_each_total(rig->engine, rig_add_total, &sum), 0);
+	return sum;
+}
+
+/* Hidden from the compiler, which knows malloc. */
+static void *(*volatile rig_malloc)(size_t) = malloc;
+
+/* In the child: the recursion is not made a loop, so each depth is a stack of its own. */
+static __attribute__((noinline, unused)) void *rig_alloc_below(int depth, size_t bytes)
+{
+	void *block = depth ? rig_alloc_below(depth - 1, bytes) : rig_malloc(bytes);
+
+	asm volatile("" : "+r"(block));
+	return block;
+}
+
+/* For a test that does not go through the modes: what the kernel has best. */
+static inline enum attach_mode rig_best_mode(void)
+{
+	struct kernel_features features;
+	enum attach_mode best;
+
+	if (geteuid())
+		skip();
+	assert_int_equal(kernel_features_probe(&features), 0);
+	assert_int_equal(kernel_features_choose_mode(&features, ATTACH_AUTO, &best), 0);
+	return best;
 }
 
 /* In a test: the mode that it is to use. */

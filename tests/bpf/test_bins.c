@@ -47,25 +47,6 @@ static struct sums bins(struct rig *rig)
 	return s;
 }
 
-static int add_total(void *ctx, const struct ht_total_key *k, const struct ht_total *v)
-{
-	struct ht_total *sum = ctx;
-
-	sum->alloc_samples += v->alloc_samples;
-	ht_sum_merge(&sum->alloc_objects_16, &v->alloc_objects_16);
-	sum->free_samples += v->free_samples;
-	ht_sum_merge(&sum->free_objects_16, &v->free_objects_16);
-	return 0;
-}
-
-static struct ht_total totals(struct rig *rig)
-{
-	struct ht_total sum = { 0 };
-
-	assert_int_equal(engine_each_total(rig->engine, add_total, &sum), 0);
-	return sum;
-}
-
 /* 2^i - 1 and 2^i of each power: the ends of the bins. */
 static void step_sizes(volatile uint64_t *out)
 {
@@ -88,7 +69,7 @@ static void check_sizes(struct rig *rig)
 
 	rig_do(rig, step_sizes);
 	s = bins(rig);
-	total = totals(rig);
+	total = rig_totals(rig);
 	assert_int_equal(s.samples[HT_BIN_SIZE], 1); /* 0 bytes */
 	assert_int_equal(s.samples[HT_BIN_SIZE + SIZE_CNT], 1);
 	for (int i = 1; i < SIZE_CNT; i++) {
@@ -104,7 +85,7 @@ static void check_sizes(struct rig *rig)
 
 	rig_do(rig, step_free_sizes);
 	s = bins(rig);
-	total = totals(rig);
+	total = rig_totals(rig);
 	assert_int_equal(total.free_samples, 2 * SIZE_CNT);
 	assert_int_equal(s.life_samples, total.free_samples);
 	assert_int_equal(rig_stat(rig, HT_STAT_BINS_FULL), 0);
@@ -156,7 +137,7 @@ static void check_unseen(struct rig *rig)
 {
 	const struct ht_target off = { .flags = HT_TARGET_OFF };
 	uint64_t life_samples = bins(rig).life_samples;
-	uint64_t free_samples = totals(rig).free_samples;
+	uint64_t free_samples = rig_totals(rig).free_samples;
 	struct ht_target on;
 
 	rig_do(rig, step_take);
@@ -166,7 +147,7 @@ static void check_unseen(struct rig *rig)
 	assert_int_equal(engine_put_target(rig->engine, rig->pid, &on), 0);
 	rig_do(rig, step_take);
 	assert_int_equal(rig_stat(rig, HT_STAT_MISSED_FREE), 1);
-	assert_int_equal(totals(rig).free_samples, free_samples + 1);
+	assert_int_equal(rig_totals(rig).free_samples, free_samples + 1);
 	assert_int_equal(bins(rig).life_samples, life_samples);
 }
 
@@ -226,7 +207,7 @@ TEST(test_full)
 	rig_open(&rig, rig_mode(state), 1, 4096, STACK_CAP);
 	rig_do(&rig, step_many);
 	s = bins(&rig);
-	total = totals(&rig);
+	total = rig_totals(&rig);
 	assert_int_equal(total.alloc_samples, total.free_samples);
 	assert_int_equal(total.alloc_samples + rig_stat(&rig, HT_STAT_TOTALS_FULL) / 2,
 			 6 * 4 * STACK_CAP);
@@ -252,7 +233,7 @@ TEST(test_share)
 	rig_attach(&rig, &opts);
 	rig_do(&rig, step_many);
 	s = bins(&rig);
-	total = totals(&rig);
+	total = rig_totals(&rig);
 	assert_int_equal(engine_get_target(rig.engine, rig.pid, &target), 0);
 	assert_int_equal(engine_get_image(rig.engine, rig.pid, target.generation, &image), 0);
 	assert_true(s.entries > BIN_CAP / 2 && s.entries < BIN_CAP * 3 / 4);
@@ -306,7 +287,7 @@ TEST(test_rate)
 	rig_open(&rig, best, RATE_BYTES, 8192, 1024);
 	rig_do(&rig, step_mix);
 	s = bins(&rig);
-	total = totals(&rig);
+	total = rig_totals(&rig);
 	within("small", s.objects[bin_of_size(100)], SMALL_CNT, 100);
 	within("large", s.objects[bin_of_size(5000)], LARGE_CNT, 5000);
 	for (uint32_t k = HT_BIN_LIFE; k < HT_BIN_CNT; k++)

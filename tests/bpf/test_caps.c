@@ -15,19 +15,10 @@ static void (*volatile do_free)(void *) = free;
 
 static void *held[DEEPEST + 1];
 
-/* The recursion is not made a loop: each depth is a stack of its own. */
-static __attribute__((noinline)) void *alloc_below(int depth, size_t bytes)
-{
-	void *block = depth ? alloc_below(depth - 1, bytes) : do_malloc(bytes);
-
-	asm volatile("" : "+r"(block));
-	return block;
-}
-
 static void alloc_all(size_t bytes)
 {
 	for (int depth = 0; depth < DEEPEST; depth++)
-		held[depth] = alloc_below(depth, bytes);
+		held[depth] = rig_alloc_below(depth, bytes);
 }
 
 static void step_many_stacks(volatile uint64_t *out)

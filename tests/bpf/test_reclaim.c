@@ -23,14 +23,6 @@ static void *(*volatile do_malloc)(size_t) = malloc;
 static void (*volatile do_free)(void *) = free;
 static void *held[DEEPEST + 1];
 
-static __attribute__((noinline)) void *alloc_below(int depth, size_t bytes)
-{
-	void *block = depth ? alloc_below(depth - 1, bytes) : do_malloc(bytes);
-
-	asm volatile("" : "+r"(block));
-	return block;
-}
-
 static void name_thread(const char *prefix, unsigned n)
 {
 	char name[HT_COMM_BYTES];
@@ -44,7 +36,7 @@ static void step_fill(volatile uint64_t *out)
 {
 	for (int i = 0; i < DEEPEST; i++) {
 		name_thread("fill", i);
-		held[i] = alloc_below(i, 101);
+		held[i] = rig_alloc_below(i, 101);
 	}
 }
 
@@ -86,7 +78,7 @@ static void step_fill_tags(volatile uint64_t *out)
 		custom_labels_current_set = &set;
 		{
 			HEAPTAP_SCOPE("stage");
-			held[i] = alloc_below((int)i, 107);
+			held[i] = rig_alloc_below((int)i, 107);
 		}
 		custom_labels_current_set = NULL;
 		heaptap_leave(before);
@@ -416,7 +408,7 @@ static void *shift(void *arg)
 		int first = out[1] * BAND;
 
 		for (int i = 0; i < BAND; i++)
-			held[first + i] = alloc_below(first + i, 103);
+			held[first + i] = rig_alloc_below(first + i, 103);
 		for (int i = 0; i < BAND && out[1] != MUST_STOP; i++)
 			do_free(held[first + i]);
 		out[0]++;

@@ -42,27 +42,6 @@ static void step_free_rest(volatile uint64_t *out)
 		do_free(blocks[i]);
 }
 
-static int add_total(void *ctx, const struct ht_total_key *k, const struct ht_total *v)
-{
-	struct ht_total *sum = ctx;
-
-	sum->alloc_samples += v->alloc_samples;
-	ht_sum_merge(&sum->alloc_objects_16, &v->alloc_objects_16);
-	ht_sum_merge(&sum->alloc_bytes_8, &v->alloc_bytes_8);
-	sum->alloc_variance.fine += v->alloc_variance.fine;
-	sum->alloc_variance.coarse += v->alloc_variance.coarse;
-	sum->free_samples += v->free_samples;
-	return 0;
-}
-
-static struct ht_total totals(struct rig *rig)
-{
-	struct ht_total sum = { 0 };
-
-	assert_int_equal(engine_each_total(rig->engine, add_total, &sum), 0);
-	return sum;
-}
-
 static int add_weight(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
 {
 	double *objects = ctx;
@@ -111,14 +90,14 @@ static void check_variance(const struct rig *rig, uint64_t size_bytes,
 static void check_size(struct rig *rig, uint64_t size_bytes)
 {
 	uint64_t cnt = (uint64_t)(SAMPLE_CNT / probability(size_bytes)) & -2UL;
-	struct ht_total before = totals(rig), after;
+	struct ht_total before = rig_totals(rig), after;
 	double objects = 0;
 
 	assert_true(cnt <= BLOCKS_CAP);
 	rig->out[0] = size_bytes;
 	rig->out[1] = cnt;
 	rig_do(rig, step_alloc);
-	after = totals(rig);
+	after = rig_totals(rig);
 	check_estimate("allocated", size_bytes,
 		       ht_sum_value(&after.alloc_objects_16, 16) -
 			       ht_sum_value(&before.alloc_objects_16, 16),
@@ -134,7 +113,7 @@ static void check_size(struct rig *rig, uint64_t size_bytes)
 	check_estimate("in use", size_bytes, objects, (double)cnt / 2);
 
 	rig_do(rig, step_free_rest);
-	after = totals(rig);
+	after = rig_totals(rig);
 	assert_int_equal(after.alloc_samples, after.free_samples);
 	assert_int_equal(rig_live(rig).cnt, 0);
 }
@@ -142,14 +121,9 @@ static void check_size(struct rig *rig, uint64_t size_bytes)
 TEST(test_estimates)
 {
 	static const uint64_t sizes[] = { 16, 100, 1000, 10000, 65536, 300000, 1000000 };
-	struct kernel_features features;
-	enum attach_mode best;
+	enum attach_mode best = rig_best_mode();
 	struct rig rig;
 
-	if (geteuid())
-		skip();
-	assert_int_equal(kernel_features_probe(&features), 0);
-	assert_int_equal(kernel_features_choose_mode(&features, ATTACH_AUTO, &best), 0);
 	rig_open(&rig, best, RATE_BYTES, 65536, 4096);
 	/* millions of the smallest take too long on an emulated machine */
 	for (size_t i = getenv("HEAPTAP_VM") ? 2 : 0; i < sizeof(sizes) / sizeof(*sizes); i++)
@@ -162,28 +136,23 @@ TEST(test_estimates)
 /* The budget made the rate much coarser: another unit. Beyond that a sum could overflow. */
 TEST(test_coarser_rate)
 {
-	struct kernel_features features;
 	struct ht_total before, after;
-	enum attach_mode best;
+	enum attach_mode best = rig_best_mode();
 	struct ht_target t;
 	struct rig rig;
 	double p, got;
 
-	if (geteuid())
-		skip();
-	assert_int_equal(kernel_features_probe(&features), 0);
-	assert_int_equal(kernel_features_choose_mode(&features, ATTACH_AUTO, &best), 0);
 	rig_open(&rig, best, 2, 65536, 4096);
 	assert_int_equal(engine_set_rate(rig.engine, 2, 1ULL << 60, UINT64_MAX), -ERANGE);
 	assert_int_equal(engine_set_rate(rig.engine, 1, RATE_BYTES, UINT64_MAX), 0);
 	assert_int_equal(engine_get_target(rig.engine, rig.pid, &t), 0);
 	t.rate_idx = 1;
 	assert_int_equal(engine_put_target(rig.engine, rig.pid, &t), 0);
-	before = totals(&rig);
+	before = rig_totals(&rig);
 	rig.out[0] = 1000;
 	rig.out[1] = 65536;
 	rig_do(&rig, step_alloc);
-	after = totals(&rig);
+	after = rig_totals(&rig);
 	p = probability(1000);
 	assert_true(after.alloc_variance.coarse > before.alloc_variance.coarse);
 	got = (engine_variance(rig.engine, &after.alloc_variance) -
@@ -200,17 +169,12 @@ TEST(test_changed_rate)
 	static const uint64_t rates[] = { 65536, 4096 };
 	const double cnt = 65536, size = 1000;
 	double objects = 0, variance = 0, error = 0, samples = 0;
-	struct kernel_features features;
 	struct ht_total before, after;
-	enum attach_mode best;
+	enum attach_mode best = rig_best_mode();
 	struct rig rig;
 
-	if (geteuid())
-		skip();
-	assert_int_equal(kernel_features_probe(&features), 0);
-	assert_int_equal(kernel_features_choose_mode(&features, ATTACH_AUTO, &best), 0);
 	rig_open(&rig, best, 4096, 65536, 4096); /* the finest: units are of it */
-	before = totals(&rig);
+	before = rig_totals(&rig);
 	rig.out[0] = (uint64_t)size;
 	rig.out[1] = (uint64_t)cnt;
 	for (int i = 0; i < 2; i++) {
@@ -221,7 +185,7 @@ TEST(test_changed_rate)
 		estimate_bucket_range(estimate_bucket((uint64_t)size), &low, &high);
 		p = estimate_probability(low + (high - low) / 2, rates[i]);
 		rig_do(&rig, step_alloc);
-		after = totals(&rig);
+		after = rig_totals(&rig);
 		variance +=
 			(double)(after.alloc_samples - before.alloc_samples - (uint64_t)samples) *
 			size * size * (1 - p) / (p * p);

@@ -25,18 +25,10 @@ static void *(*volatile do_malloc)(size_t) = malloc;
 static void (*volatile do_free)(void *) = free;
 static void *blocks[GREEDY_BLOCKS];
 
-static __attribute__((noinline)) void *alloc_below(int depth, size_t bytes)
-{
-	void *block = depth ? alloc_below(depth - 1, bytes) : do_malloc(bytes);
-
-	asm volatile("" : "+r"(block));
-	return block;
-}
-
 static void fill(int block_cnt, int stack_cnt)
 {
 	for (int i = 0; i < block_cnt; i++)
-		blocks[i] = alloc_below(i % stack_cnt, 101);
+		blocks[i] = rig_alloc_below(i % stack_cnt, 101);
 }
 
 static void step_greedy(volatile uint64_t *out)
@@ -58,7 +50,7 @@ static void step_free_some(volatile uint64_t *out)
 static void step_again(volatile uint64_t *out)
 {
 	for (int i = 0; i < 50; i++)
-		blocks[i] = alloc_below(0, 101);
+		blocks[i] = rig_alloc_below(0, 101);
 }
 
 /* Each holds one block, and never ends. */
