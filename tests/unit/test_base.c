@@ -260,11 +260,10 @@ TEST(test_log_names)
 TEST(test_null_fd)
 {
 	char byte;
-	int fd = null_fd_open();
+	int fd = keep_fd(null_fd_open());
 
 	assert_true(fd >= 0);
 	assert_int_equal(read(fd, &byte, 1), 0);
-	close(fd);
 }
 
 TEST(test_ca_file)

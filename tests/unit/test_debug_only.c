@@ -74,7 +74,7 @@ static bool contains(const uint8_t *p, size_t bytes, const char *what)
 TEST(what_stays_and_what_goes)
 {
 	struct made_elf m = program(SECTION_CNT - 1);
-	int fd = fd_of(m.data, m.bytes);
+	int fd = keep_fd(fd_of(m.data, m.bytes));
 	struct elf_file *ef, *reduced;
 	char id[2 * BUILD_ID_BYTES_CAP + 1];
 	struct elf_section sec;
@@ -116,14 +116,13 @@ TEST(what_stays_and_what_goes)
 	elf_file_close(reduced);
 	free(bytes);
 	debug_only_free(d);
-	close(fd);
 }
 
 TEST(pieces_of_any_size_are_the_same)
 {
 	static const size_t steps[] = { 1, 7, 64, 100, 4096 };
 	struct made_elf m = program(SECTION_CNT - 1);
-	int fd = fd_of(m.data, m.bytes);
+	int fd = keep_fd(fd_of(m.data, m.bytes));
 	struct elf_file *ef;
 	struct debug_only *d;
 	uint8_t *whole;
@@ -142,7 +141,6 @@ TEST(pieces_of_any_size_are_the_same)
 	assert_int_equal(debug_only_read(d, fd, 0, whole, debug_only_bytes(d)), -EIO);
 	free(whole);
 	debug_only_free(d);
-	close(fd);
 }
 
 TEST(without_names_there_is_nothing_to_send)
@@ -198,7 +196,7 @@ TEST(damage_is_refused)
 /* A real program: this one. */
 TEST(symbols_of_a_real_program)
 {
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int fd = keep_fd(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
 	struct elf_symbols *before, *after;
 	struct elf_symbol was, is;
 	struct elf_file *ef, *reduced;
@@ -219,7 +217,6 @@ TEST(symbols_of_a_real_program)
 	elf_file_close(ef);
 	free(bytes);
 	debug_only_free(d);
-	close(fd);
 }
 
 RUN_TESTS()

@@ -116,7 +116,7 @@ TEST(a_stream_is_messages_of_the_file)
 	size_t at = 0, file_at = 0, message_cnt = 0, total;
 	struct debuginfo_stream s;
 	struct debuginfo_file from;
-	uint8_t *file = malloc(sizeof(names)), *stream;
+	uint8_t *file = unit_keep(malloc(sizeof(names)), free), *stream;
 	int fd = memfd_create("reduced", MFD_CLOEXEC);
 
 	for (size_t i = 0; i < sizeof(names); i++)
@@ -164,7 +164,6 @@ TEST(a_stream_is_messages_of_the_file)
 	debuginfo_stream_release(&s);
 	close(fd);
 	free(stream);
-	free(file);
 }
 
 /* Who writes the file may end, or stop. */

@@ -156,11 +156,9 @@ TEST(separate_debug_file)
 		   "--compress-debug-sections=zstd p p.debug && objcopy --strip-debug p",
 		   dir))
 		skip();
-	fd = open_in(dir, "p");
-	debug_fd = open_in(dir, "p.debug");
+	fd = keep_fd(open_in(dir, "p"));
+	debug_fd = keep_fd(open_in(dir, "p.debug"));
 	check_marks(fd, debug_fd, -1, 64 << 20);
-	close(fd);
-	close(debug_fd);
 }
 
 /* dwz -m moves what two files share into a third. */
@@ -175,15 +173,13 @@ TEST(shared_debug_file)
 		   "dwz -m shared.debug p q && readelf -S p | grep gnu_debugaltlink",
 		   dir))
 		skip();
-	fd = open_in(dir, "p");
+	fd = keep_fd(open_in(dir, "p"));
 	snprintf(path, sizeof(path), "%s/p", dir);
 	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
-	alt_fd = debug_files_open_alt(ef, path, "");
+	alt_fd = keep_fd(debug_files_open_alt(ef, path, ""));
 	elf_file_close(ef);
 	assert_true(alt_fd >= 0);
 	check_marks(fd, fd, alt_fd, 64 << 20);
-	close(alt_fd);
-	close(fd);
 }
 
 /* Names are in the .dwo files, which are not read; lines are here. */

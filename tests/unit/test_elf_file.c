@@ -320,7 +320,7 @@ TEST(test_shrinking_file)
 
 	memset(big, 0x41, sizeof(big));
 	m = keep_elf(made_elf_new(s, 2));
-	fd = temp_file(path);
+	fd = keep_fd(temp_file(path));
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, m.data, m.bytes), (ssize_t)m.bytes);
 	assert_int_equal(elf_file_open(path, &ef), 0);
@@ -332,7 +332,6 @@ TEST(test_shrinking_file)
 		assert_int_equal(sec.data[i], 0);
 	elf_file_close(ef);
 	assert_int_equal(elf_file_open(path, &ef), -ENOEXEC);
-	close(fd);
 	unlink(path);
 }
 
@@ -340,11 +339,11 @@ TEST(test_shrinking_file)
 TEST(test_rewritten_file)
 {
 	struct made_elf m = plain();
-	uint8_t *other = malloc(m.bytes);
+	uint8_t *other = unit_keep(malloc(m.bytes), free);
 	struct elf_section sec;
 	struct elf_file *ef;
 	char path[32];
-	int fd = temp_file(path);
+	int fd = keep_fd(temp_file(path));
 
 	assert_true(fd >= 0);
 	memset(other, 0xff, m.bytes);
@@ -355,9 +354,7 @@ TEST(test_rewritten_file)
 	assert_int_equal(sec.bytes, sizeof(text));
 	assert_string_equal(elf_file_section_name(ef, elf_getscn(elf_file_elf(ef), 3)), ".bss");
 	elf_file_close(ef);
-	close(fd);
 	unlink(path);
-	free(other);
 }
 
 /* The number of sections stands in section 0 when it does not fit into the header. */
@@ -385,7 +382,7 @@ TEST(test_packed_names)
 	struct made_elf m = plain();
 	Elf64_Chdr ch = { .ch_type = ELFCOMPRESS_ZLIB, .ch_size = 1 << 20 };
 	uLongf bytes = 4096;
-	uint8_t *zeros = calloc(1, ch.ch_size);
+	uint8_t *zeros = unit_keep(calloc(1, ch.ch_size), free);
 	struct elf_section sec;
 	struct elf_file *ef;
 	Elf64_Shdr *names = &m.shdrs[m.ehdr->e_shstrndx];
@@ -401,7 +398,6 @@ TEST(test_packed_names)
 	ef = open_elf(&m);
 	assert_int_equal(elf_file_section(ef, ".text", &sec), -ENOENT);
 	assert_string_equal(elf_file_section_name(ef, elf_getscn(elf_file_elf(ef), 1)), "");
-	free(zeros);
 }
 
 /* Not files: an error, and no waiting. */
@@ -431,7 +427,7 @@ TEST(test_large_file)
 	struct elf_section sec;
 	struct elf_file *ef;
 	char path[32];
-	int fd = temp_file(path);
+	int fd = keep_fd(temp_file(path));
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, m.data, m.bytes), (ssize_t)m.bytes);
@@ -442,7 +438,6 @@ TEST(test_large_file)
 	getrusage(RUSAGE_SELF, &after);
 	assert_true(after.ru_maxrss - before.ru_maxrss < 64 * 1024);
 	elf_file_close(ef);
-	close(fd);
 	unlink(path);
 }
 

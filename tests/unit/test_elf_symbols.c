@@ -106,7 +106,7 @@ TEST(test_which_name)
 		{ 0x900, "ifunc" },	 { TEXT_BYTES - 1, "last" }, { TEXT_BYTES, NULL },
 		{ 1ULL << 40, NULL },
 	};
-	struct made_symtab *t = calloc(1, sizeof(*t));
+	struct made_symtab *t = unit_keep(calloc(1, sizeof(*t)), free);
 	uint64_t base = text_vaddr();
 	const struct elf_symbol *all;
 	struct elf_symbols *s;
@@ -132,7 +132,6 @@ TEST(test_which_name)
 	for (i = 1; i < cnt; i++)
 		assert_true(all[i - 1].vaddr < all[i].vaddr);
 	elf_symbols_free(NULL);
-	free(t);
 }
 
 struct seen {
@@ -152,7 +151,7 @@ static int count(void *ctx, const struct elf_symbol *sym)
 
 TEST(test_by_name)
 {
-	struct made_symtab *t = calloc(1, sizeof(*t));
+	struct made_symtab *t = unit_keep(calloc(1, sizeof(*t)), free);
 	uint64_t base = text_vaddr();
 	struct seen seen = { 0 };
 	struct elf_symbol sym;
@@ -183,14 +182,13 @@ TEST(test_by_name)
 	assert_int_equal(seen.locals, 1);
 	assert_int_equal(seen.import, 0);
 	assert_int_equal(seen.outer, 1);
-	free(t);
 }
 
 /* Names from a separate debug file and from .gnu_debugdata, with the text's addresses. */
 TEST(test_other_sources)
 {
-	struct made_symtab *own = calloc(1, sizeof(*own)), *other = calloc(1, sizeof(*other));
-	uint8_t *packed = malloc(MADE_BYTES_CAP);
+	struct made_symtab *own = unit_keep(calloc(1, sizeof(*own)), free), *other = unit_keep(calloc(1, sizeof(*other)), free);
+	uint8_t *packed = unit_keep(malloc(MADE_BYTES_CAP), free);
 	uint64_t base = text_vaddr();
 	struct elf_file *ef, *debug;
 	struct made_elf m, om, zm;
@@ -222,15 +220,12 @@ TEST(test_other_sources)
 	s = load_symbols(ef, NULL);
 	assert_string_equal(elf_symbols_find(s, base)->name, "own");
 	assert_null(elf_symbols_find(s, base + 70));
-	free(packed);
-	free(other);
-	free(own);
 }
 
 /* Thousands of symbols in random order against a linear search. */
 TEST(test_against_linear_search)
 {
-	struct made_symtab *t = calloc(1, sizeof(*t));
+	struct made_symtab *t = unit_keep(calloc(1, sizeof(*t)), free);
 	uint64_t base = text_vaddr(), seed = 1;
 	struct elf_symbols *s;
 	struct elf_file *ef;
@@ -258,13 +253,12 @@ TEST(test_against_linear_search)
 		if (sym)
 			assert_string_equal(sym->name, want);
 	}
-	free(t);
 }
 
 /* Damage: string table without end, name offsets and links that lead nowhere. */
 TEST(test_damaged_tables)
 {
-	struct made_symtab *t = calloc(1, sizeof(*t));
+	struct made_symtab *t = unit_keep(calloc(1, sizeof(*t)), free);
 	uint64_t base = text_vaddr();
 	int what;
 
@@ -313,15 +307,14 @@ TEST(test_damaged_tables)
 		else
 			assert_null(sym);
 	}
-	free(t);
 }
 
 /* A file of any size costs nothing to make: names that would take too much memory are not read. */
 TEST(test_sparse_names)
 {
 	const uint64_t names_off = 1 << 21, names_bytes = 1ULL << 30;
-	struct made_symtab *t = calloc(1, sizeof(*t));
-	int fd = memfd_create("sparse", MFD_CLOEXEC);
+	struct made_symtab *t = unit_keep(calloc(1, sizeof(*t)), free);
+	int fd = keep_fd(memfd_create("sparse", MFD_CLOEXEC));
 	uint64_t base = text_vaddr();
 	struct elf_symbols *s;
 	struct made_elf m;
@@ -338,8 +331,6 @@ TEST(test_sparse_names)
 	s = load_symbols(ef, NULL);
 	assert_null(elf_symbols_find(s, base));
 	elf_file_close(ef);
-	close(fd);
-	free(t);
 }
 
 /* This program's own PLT: an imported function is found by its stub, and only there. */

@@ -500,7 +500,7 @@ static void compare(struct explanation looks[2])
 
 TEST(test_compare)
 {
-	struct explanation *looks = calloc(2, sizeof(*looks));
+	struct explanation *looks = unit_keep(calloc(2, sizeof(*looks)), free);
 	const struct explain_change *c;
 
 	assert_non_null(looks);
@@ -535,7 +535,6 @@ TEST(test_compare)
 	compare(looks);
 	assert_string_equal(c->text,
 			    "RSS hardly changed in 1m 00s. Live malloc blocks did not grow.");
-	free(looks);
 }
 
 /* Pages of this process: written, never touched, read only; and none of them changes by being looked at. */

@@ -45,7 +45,7 @@ TEST(the_program_has_one)
 {
 	struct file_sampler *s;
 	struct elf_file *ef;
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int fd = keep_fd(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
 
 	assert_true(fd >= 0);
 	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
@@ -62,21 +62,19 @@ TEST(the_program_has_one)
 	assert_int_equal(s->sites.data[2].where.weight.kind, HT_OPERAND_REG);
 	file_sampler_free(s);
 	elf_file_close(ef);
-	close(fd);
 }
 
 TEST(libc_has_none)
 {
 	struct file_sampler *s;
 	struct elf_file *ef;
-	int fd = open("/bin/sh", O_RDONLY | O_CLOEXEC);
+	int fd = keep_fd(open("/bin/sh", O_RDONLY | O_CLOEXEC));
 
 	assert_true(fd >= 0);
 	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
 	assert_int_equal(file_sampler_scan(ef, true, &s), 0);
 	assert_null(s);
 	elf_file_close(ef);
-	close(fd);
 }
 
 /* What was read of this program. */

@@ -98,7 +98,7 @@ static int open_folder(void **state)
 TEST_WITH(a_file_is_there_whole_or_not_at_all, new_folder, remove_folder)
 {
 	char path[160], target[160], buf[16] = "";
-	int dir = open_folder(state), fd;
+	int dir = keep_fd(open_folder(state)), fd;
 	struct new_file f;
 	struct stat st;
 
@@ -134,7 +134,6 @@ TEST_WITH(a_file_is_there_whole_or_not_at_all, new_folder, remove_folder)
 	assert_true(strncmp(f.name, buf, 15)); /* no name twice */
 	new_file_drop(&f);
 	assert_int_equal(rmdir(((const struct temp_folder *)*state)->path), -1);
-	close(dir);
 }
 
 RUN_TESTS()

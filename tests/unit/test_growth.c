@@ -83,7 +83,7 @@ static void check_common(const struct history *h, const struct block *b, size_t 
 TEST(test_history_is_exact)
 {
 	enum { CNT = 3000, ROWS = 5 };
-	struct block *b = calloc(CNT, sizeof(*b));
+	struct block *b = unit_keep(calloc(CNT, sizeof(*b)), free);
 	struct history *h = new_history(S_NS / 10);
 	size_t moments;
 
@@ -106,7 +106,6 @@ TEST(test_history_is_exact)
 			for (uint32_t l = k; l < moments; l++)
 				check_common(h, b, CNT, row, k, l);
 	history_free(h);
-	free(b);
 }
 
 /* The next moment is due later when reading was dear. */

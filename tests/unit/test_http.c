@@ -515,8 +515,8 @@ TEST_WITH(silent_crowds, NULL, close_server)
 	int fds[CROWD], held, other, waits;
 
 	open_server(NULL);
-	held = ask_to_be_held();
-	other = dial_from(0x7f000003);
+	held = keep_fd(ask_to_be_held());
+	other = keep_fd(dial_from(0x7f000003));
 	dial_crowd(fds, CROWD, 0x7f000002, 0);
 	assert_int_equal(closed_cnt(fds, CROWD - 32), CROWD - 32);
 	assert_int_equal(closed_cnt(fds + CROWD - 32, 32), 0);
@@ -537,8 +537,6 @@ TEST_WITH(silent_crowds, NULL, close_server)
 	assert_int_equal(ask(request), 200);
 	for (int i = 0; i < CROWD; i++)
 		close(fds[i]);
-	close(other);
-	close(held);
 }
 
 /* No page lets in what is not its own, or into a page of somebody else. */

@@ -54,7 +54,7 @@ TEST(test_map)
 		"DEAD  5   JS:~f /x.js:1:2\n"
 		"3000 10 not yet writ";
 	struct seen seen = { 0 };
-	int fd = file_of(text, sizeof(text) - 1);
+	int fd = keep_fd(file_of(text, sizeof(text) - 1));
 	uint64_t off = 0;
 
 	assert_int_equal(jit_map_read(fd, &off, UINT64_MAX, on_entry, &seen), 0);
@@ -68,14 +68,13 @@ TEST(test_map)
 	seen = (struct seen){ 0 };
 	assert_int_equal(jit_map_read(fd, &off, UINT64_MAX, on_entry, &seen), 0);
 	assert_string_equal(seen.text, "3000-3010 not yet written\n4000-4004 x\n");
-	close(fd);
 }
 
 /* A line that is longer than the buffer hides neither the next one, nor is its end taken for a line. */
 TEST(test_long_line)
 {
 	size_t bytes = 3 * JIT_BUF_BYTES;
-	char *text = malloc(bytes);
+	char *text = unit_keep(malloc(bytes), free);
 	struct seen seen = { 0 };
 	uint64_t off = 0;
 	int fd;
@@ -85,13 +84,11 @@ TEST(test_long_line)
 	memcpy(text, "1000 10 a", 9);
 	memcpy(text + 2 * JIT_BUF_BYTES + 100, " 5000 10 no line", 16);
 	memcpy(text + bytes - 20, "\n2000 10 next line\n\n", 20);
-	fd = file_of(text, bytes);
+	fd = keep_fd(file_of(text, bytes));
 	/* In small steps, and so from the middle of the line on. */
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(jit_map_read(fd, &off, 1, on_entry, &seen), 0);
 	assert_string_equal(seen.text, "2000-2010 next line\n");
-	close(fd);
-	free(text);
 }
 
 struct dump_header {

@@ -88,7 +88,7 @@ static const char *const three[] = { "http_route", "http_method", "user_id" };
 TEST(test_decode)
 {
 	static const char *const odd[] = { "a", NULL, "" };
-	struct payload *p = calloc(1, sizeof(*p)), *resource = calloc(1, sizeof(*resource));
+	struct payload *p = unit_keep(calloc(1, sizeof(*p)), free), *resource = unit_keep(calloc(1, sizeof(*resource)), free);
 	struct tag_keys keys;
 
 	put_string(resource, 1, "service.name", "shop");
@@ -128,13 +128,11 @@ TEST(test_decode)
 	/* nothing for threads */
 	assert_int_equal(otel_process_ctx_decode(p->data, 0, &keys), 0);
 	assert_int_equal(keys.cnt, 0);
-	free(p);
-	free(resource);
 }
 
 TEST(test_decode_damaged)
 {
-	struct payload *p = calloc(1, sizeof(*p));
+	struct payload *p = unit_keep(calloc(1, sizeof(*p)), free);
 	const char *many[300];
 	struct tag_keys keys;
 	uint8_t *exact;
@@ -167,7 +165,6 @@ TEST(test_decode_damaged)
 	assert_int_equal(otel_process_ctx_decode((const uint8_t *)"\xff", 1, &keys), -EPROTO);
 	assert_int_equal(otel_process_ctx_decode((const uint8_t *)"\x12\x05", 2, &keys), -EPROTO);
 	assert_int_equal(otel_process_ctx_decode((const uint8_t *)"\x13", 1, &keys), -EPROTO);
-	free(p);
 }
 
 struct header {
@@ -249,7 +246,7 @@ static void check_header(struct header *h)
 
 TEST(test_process)
 {
-	struct payload *p = calloc(1, sizeof(*p));
+	struct payload *p = unit_keep(calloc(1, sizeof(*p)), free);
 	struct otel_process_ctx ctx;
 	struct header *h;
 
@@ -267,7 +264,6 @@ TEST(test_process)
 	else
 		check_header(h);
 	munmap(h, sizeof(*h));
-	free(p);
 }
 
 /* Updates while it is read: what comes out is one of the two tables, never a mixture. */

@@ -203,7 +203,7 @@ TEST(test_errors)
 {
 	struct made_elf m = code_elf(CODE(PUSH_RBX, RET));
 	struct placement_request req = { .fn_vaddr = made_elf_vaddr(&m, 1) + 2, .fn_bytes = 1 };
-	struct code_shape *sh = calloc(1, sizeof(*sh));
+	struct code_shape *sh = unit_keep(calloc(1, sizeof(*sh)), free);
 	struct placement got;
 	struct elf_file *ef;
 
@@ -215,7 +215,6 @@ TEST(test_errors)
 	req.fn_vaddr -= 2;
 	assert_int_equal(placement_find(ef, &req, &got), -ENOTSUP);
 	assert_int_equal(placement_shape(ef, req.fn_vaddr, 1, sh), -ENOTSUP);
-	free(sh);
 }
 
 TEST(test_shape)
@@ -226,7 +225,7 @@ TEST(test_shape)
 					0x10,	    0,	      0,       0,    JMP_RAX, PUSH_RBX };
 	struct made_elf m = code_elf(code, sizeof(code));
 	uint64_t v = made_elf_vaddr(&m, 1);
-	struct code_shape *sh = calloc(1, sizeof(*sh));
+	struct code_shape *sh = unit_keep(calloc(1, sizeof(*sh)), free);
 	struct elf_file *ef;
 
 	ef = open_elf(&m);
@@ -243,12 +242,11 @@ TEST(test_shape)
 	assert_int_equal(sh->ret_zero_cnt, 1);
 	assert_true(sh->has_indirect);
 	assert_false(sh->is_cut);
-	free(sh);
 }
 
 TEST(test_shape_is_bounded)
 {
-	struct code_shape *sh = calloc(1, sizeof(*sh));
+	struct code_shape *sh = unit_keep(calloc(1, sizeof(*sh)), free);
 	uint8_t code[5 * 100];
 	struct elf_file *ef;
 	struct made_elf m;
@@ -262,7 +260,6 @@ TEST(test_shape_is_bounded)
 	assert_int_equal(sh->out_cnt, CODE_BRANCHES_CAP);
 	assert_int_equal(sh->insn_cnt, 100);
 	assert_true(sh->is_cut);
-	free(sh);
 }
 
 /* .eh_frame_hdr by hand: {vaddr, found, start, end}. */

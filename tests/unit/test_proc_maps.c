@@ -245,7 +245,7 @@ static bool can_use_map_files(const struct proc_map *m)
 /* The old file is opened through map_files, never the new one of the same name. */
 TEST(test_replaced_file)
 {
-	int fd = mkstemp(file_path), other_fd, got;
+	int fd = keep_fd(mkstemp(file_path)), other_fd, got;
 	const struct proc_map *m;
 	struct proc_map moved;
 	struct proc_maps maps;
@@ -281,7 +281,6 @@ TEST(test_replaced_file)
 	assert_true(m->is_deleted);
 	assert_string_equal(m->path, file_path);
 	proc_maps_release(&maps);
-	close(fd);
 	unlink(file_path);
 }
 

@@ -76,7 +76,7 @@ TEST(targets_that_are_wrong)
 		{ "parca+http://-x:7070", "neither a host name nor an address" },
 		{ "parca+http://a%2fb:7070", "neither a host name nor an address" },
 	};
-	char *longer = malloc(2000);
+	char *longer = unit_keep(malloc(2000), free);
 	struct err why;
 	struct push_target t;
 
@@ -91,7 +91,6 @@ TEST(targets_that_are_wrong)
 	longer[1999] = 0;
 	assert_int_equal(push_target_parse(longer, &t, &why), -EINVAL);
 	assert_says(why.text, "too long");
-	free(longer);
 }
 
 /* Whatever is wrong with an address, a password in it is not said again. */
@@ -304,7 +303,7 @@ static int secret(const char *text, mode_t mode, char *ret, struct err *why)
 
 TEST(secrets)
 {
-	char got[PUSH_SECRET_MAX], *huge = malloc(5001);
+	char got[PUSH_SECRET_MAX], *huge = unit_keep(malloc(5001), free);
 	struct err why;
 
 	assert_int_equal(secret("s3cret \r\nsecond line", 0600, got, &why), 0);
@@ -320,7 +319,6 @@ TEST(secrets)
 	assert_int_equal(secret(huge, 0600, got, &why), -EINVAL);
 	assert_int_equal(push_secret_read("/nonexistent", got, &why), -ENOENT);
 	assert_int_equal(push_secret_read("/dev/null", got, &why), -EINVAL);
-	free(huge);
 }
 
 RUN_TESTS()

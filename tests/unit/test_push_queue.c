@@ -83,19 +83,18 @@ static unsigned int run_for(struct push_queue *q, uint64_t ns)
 TEST(nothing_to_send_is_no_work)
 {
 	uint16_t port;
-	int fd = refusing_port(&port);
+	int fd = keep_fd(refusing_port(&port));
 	struct push_queue *q = open_queue(port, 10);
 
 	assert_int_equal(run_for(q, 100 * NS_PER_MS), 0);
 	push_queue_close(q);
-	close(fd);
 }
 
 TEST(tries_come_apart)
 {
 	struct push_queue_stats stats;
 	uint16_t port;
-	int fd = refusing_port(&port);
+	int fd = keep_fd(refusing_port(&port));
 	struct push_queue *q = open_queue(port, 10);
 	unsigned int turns;
 
@@ -112,7 +111,6 @@ TEST(tries_come_apart)
 	assert_true(stats.is_failing);
 	assert_says(stats.last_error, "onnect");
 	push_queue_close(q);
-	close(fd);
 }
 
 #define NO_BODY "Content-Length: 0\r\nConnection: close\r\n\r\n"
@@ -367,7 +365,7 @@ TEST(what_is_dropped_is_said_now_and_then)
 TEST(closed_while_under_way)
 {
 	uint16_t port;
-	int fd = refusing_port(&port);
+	int fd = keep_fd(refusing_port(&port));
 	struct push_queue *q;
 
 	/* Now it listens: the connection stands, nobody ever answers. */
@@ -376,7 +374,6 @@ TEST(closed_while_under_way)
 	assert_int_equal(push_queue_add(q, &series, 1), 0);
 	run_for(q, 200 * NS_PER_MS);
 	push_queue_close(q);
-	close(fd);
 }
 
 TEST(a_sender_needs_nobody_to_run_it)
@@ -385,7 +382,7 @@ TEST(a_sender_needs_nobody_to_run_it)
 	struct push_queue_stats stats;
 	struct push_sender *s;
 	uint16_t port;
-	int fd = refusing_port(&port);
+	int fd = keep_fd(refusing_port(&port));
 
 	get_options(port, 10, &opts);
 	assert_int_equal(push_sender_open(&opts, &s), 0);
@@ -400,7 +397,6 @@ TEST(a_sender_needs_nobody_to_run_it)
 	assert_int_equal(stats.added_cnt, 1);
 	assert_int_equal(stats.spool.cnt, 1);
 	push_sender_close(s);
-	close(fd);
 }
 
 TEST(a_sender_is_closed_while_it_waits)
@@ -408,7 +404,7 @@ TEST(a_sender_is_closed_while_it_waits)
 	struct push_queue_options opts;
 	struct push_sender *s;
 	uint16_t port;
-	int fd = refusing_port(&port);
+	int fd = keep_fd(refusing_port(&port));
 	uint64_t begin;
 
 	assert_int_equal(listen(fd, 5), 0); /* and nobody answers */
@@ -420,7 +416,6 @@ TEST(a_sender_is_closed_while_it_waits)
 	push_sender_close(s);
 	assert_true(now_ns() - begin < opts.http.timeout_ns / 3);
 	push_sender_close(NULL);
-	close(fd);
 }
 
 int main(void)

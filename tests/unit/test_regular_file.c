@@ -75,10 +75,9 @@ TEST_WITH(test_kinds, new_folder, remove_folder)
 	assert_int_equal(regular_file_open(t->path), -ENOEXEC);
 	snprintf(path, sizeof(path), "%s/none", t->path);
 	assert_int_equal(regular_file_open(path), -ENOENT);
-	fd = regular_file_open("/proc/self/exe");
+	fd = keep_fd(regular_file_open("/proc/self/exe"));
 	assert_true(fd >= 0);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-	close(fd);
 }
 
 static int open_as_mapped(pid_t pid, const char *path)

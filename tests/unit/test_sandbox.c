@@ -147,7 +147,7 @@ static int ask_in_child(bool (*ask)(int out_fd), int out_fd)
 
 TEST(a_sealed_child_can_only_answer)
 {
-	int pipe_fd[2], secret = open("/dev/null", O_RDONLY);
+	int pipe_fd[2], secret = keep_fd(open("/dev/null", O_RDONLY));
 
 	assert_int_equal(pipe(pipe_fd), 0);
 	each_case(c, questions) {
@@ -161,7 +161,6 @@ TEST(a_sealed_child_can_only_answer)
 	}
 	close(pipe_fd[0]);
 	close(pipe_fd[1]);
-	close(secret);
 }
 
 /* The grandchild must not outlive the child that started it. */
@@ -332,7 +331,7 @@ static int print_elsewhere(void *arg)
 /* A child that never ends, in the kernel, must not hold a pipe that somebody reads. */
 TEST(what_it_prints_is_passed_on)
 {
-	int fd = memfd_create("stdout", MFD_CLOEXEC), saved = dup(STDOUT_FILENO), status;
+	int fd = keep_fd(memfd_create("stdout", MFD_CLOEXEC)), saved = keep_fd(dup(STDOUT_FILENO)), status;
 	char text[16] = "";
 	struct stat st;
 
@@ -345,8 +344,6 @@ TEST(what_it_prints_is_passed_on)
 	assert_int_equal(status, 0);
 	assert_int_equal(pread(fd, text, sizeof(text), 0), 7);
 	assert_string_equal(text, "printed");
-	close(fd);
-	close(saved);
 }
 
 TEST(who_may_read_can_change_nothing)

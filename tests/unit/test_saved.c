@@ -471,7 +471,7 @@ TEST_WITH(test_store_recover, new_folder, remove_folder)
 	struct saved_store *s = open_store(f, true, 10, 1000), *later;
 	char path[256];
 	struct saved_store_stats stats;
-	int fd = new_file(30);
+	int fd = keep_fd(new_file(30));
 
 	snprintf(path, sizeof(path), "%s/.heaptap-kept-0123456789abcdef.tmp", f->path);
 	close(open(path, O_WRONLY | O_CREAT, 0600));
@@ -490,7 +490,6 @@ TEST_WITH(test_store_recover, new_folder, remove_folder)
 	later = open_store(f, false, 10, 1000);
 	assert_false(saved_store_recover(later, &whole));
 	saved_store_close(later);
-	close(fd);
 }
 
 TEST(test_worth)

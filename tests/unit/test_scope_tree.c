@@ -158,7 +158,7 @@ TEST(knows_what_is_below)
 
 TEST(depth_is_bounded)
 {
-	char *path = malloc(200001), *shallow;
+	char *path = unit_keep(malloc(200001), free), *shallow;
 	struct scope_tree t;
 
 	assert_non_null(path);
@@ -182,7 +182,6 @@ TEST(depth_is_bounded)
 	scope_path_fold(path, shallow);
 	assert_int_equal(strlen(shallow), 2 * SCOPE_DEPTH_MAX - 1);
 	free(shallow);
-	free(path);
 	scope_tree_release(&t);
 }
 

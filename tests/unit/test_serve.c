@@ -313,7 +313,7 @@ TEST(test_addrs)
 					     "-1",	"0x1+y",   "0x11111111111111111",
 					     "0xg",	"0x1\n0x2" };
 	struct endpoint_addrs a;
-	char *text = malloc(2 * ENDPOINT_ADDRS_CAP + 4);
+	char *text = unit_keep(malloc(2 * ENDPOINT_ADDRS_CAP + 4), free);
 	struct err why;
 
 	assert_int_equal(endpoint_parse_addrs("0x7f12+0xFFFFffffFFFFffff+10\r\n", 30, &a, &why), 0);
@@ -338,7 +338,6 @@ TEST(test_addrs)
 	assert_int_equal(a.addr_cnt, ENDPOINT_ADDRS_CAP);
 	free(a.addrs);
 	assert_int_equal(endpoint_parse_addrs(text, 2 * ENDPOINT_ADDRS_CAP + 1, &a, &why), -EINVAL);
-	free(text);
 }
 
 /* The names that a web page cannot make its own. */

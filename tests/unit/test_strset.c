@@ -37,7 +37,7 @@ TEST(test_ids)
 TEST(test_longer_than_a_block)
 {
 	size_t bytes = 200000;
-	char *text = malloc(bytes + 1);
+	char *text = unit_keep(malloc(bytes + 1), free);
 	struct strset *s = NULL;
 
 	memset(text, 'x', bytes);
@@ -48,7 +48,6 @@ TEST(test_longer_than_a_block)
 	assert_string_equal(strset_get(s, 1), text);
 	assert_int_equal(strset_add(s, text), 1);
 	strset_free(s);
-	free(text);
 }
 
 TEST(test_utf8)

@@ -213,16 +213,14 @@ TEST(lines_agree_with_addr2line)
 {
 	enum { CNT = 1500 };
 	const struct symbol_options opts = { .lines = true };
-	uint64_t *vaddr = calloc(CNT, sizeof(*vaddr));
+	uint64_t *vaddr = unit_keep(calloc(CNT, sizeof(*vaddr)), free);
 	struct symbol_result *r;
 	struct oracle o;
 	struct agreement a;
 	size_t cnt;
 
-	if (!have("addr2line") || !made(*state, "g++ -O2 -g -o p p.cc")) {
-		free(vaddr);
+	if (!have("addr2line") || !made(*state, "g++ -O2 -g -o p p.cc"))
 		skip();
-	}
 	cnt = random_text(*state, "p", vaddr, CNT);
 	r = ask(&opts, *state, "p", vaddr, cnt);
 	oracle_ask("addr2line -i -f -a", *state, "p", vaddr, cnt, &o);
@@ -231,7 +229,6 @@ TEST(lines_agree_with_addr2line)
 	assert_true(a.known > 20 && a.lines >= a.known * 99 / 100);
 	oracle_release(&o);
 	symbol_result_free(r);
-	free(vaddr);
 }
 
 TEST(names_are_demangled)
@@ -255,14 +252,12 @@ TEST(names_are_demangled)
 TEST(inlined_names_are_qualified)
 {
 	enum { CNT = 4000 };
-	uint64_t *vaddr = calloc(CNT, sizeof(*vaddr));
+	uint64_t *vaddr = unit_keep(calloc(CNT, sizeof(*vaddr)), free);
 	size_t bare_cnt = 0, method_cnt = 0, lambda_cnt = 0, cnt;
 	struct symbol_result *r;
 
-	if (!made(*state, "g++ -O2 -g -o p p.cc")) {
-		free(vaddr);
+	if (!made(*state, "g++ -O2 -g -o p p.cc"))
 		skip();
-	}
 	cnt = random_text(*state, "p", vaddr, CNT);
 	r = ask(&all_on, *state, "p", vaddr, cnt);
 	for (uint32_t i = 0; i < r->first[cnt]; i++) {
@@ -281,7 +276,6 @@ TEST(inlined_names_are_qualified)
 	assert_int_equal(bare_cnt, 0);
 	assert_true(lambda_cnt > 0);
 	symbol_result_free(r);
-	free(vaddr);
 }
 
 TEST(what_is_missing_is_said)
@@ -373,12 +367,10 @@ TEST(limits_fall_back_to_symbols)
 		{ { .lines = true, .time_limit_ns = 1 }, "debug info: time limit" },
 		{ { .lines = true, .memory_limit_bytes = 4096 }, "debug info: memory limit" },
 	};
-	uint64_t *vaddr = calloc(CNT, sizeof(*vaddr));
+	uint64_t *vaddr = unit_keep(calloc(CNT, sizeof(*vaddr)), free);
 
-	if (!made(*state, "g++ -O1 -g -o p p.cc")) {
-		free(vaddr);
+	if (!made(*state, "g++ -O1 -g -o p p.cc"))
 		skip();
-	}
 	for (size_t i = 0; i < (MEMORY_CAN_BE_LIMITED ? 2 : 1); i++) {
 		size_t cnt = random_text(*state, "p", vaddr, CNT);
 		struct symbol_result *r = ask(&cases[i].opts, *state, "p", vaddr, cnt);
@@ -389,7 +381,6 @@ TEST(limits_fall_back_to_symbols)
 		assert_true(r->has_functions || i == 1);
 		symbol_result_free(r);
 	}
-	free(vaddr);
 }
 
 struct attack {
@@ -431,12 +422,10 @@ TEST(a_helper_that_dies_or_stops)
 		{ SIGABRT, 0, "debug info: helper " },
 		{ SIGSTOP, 1000000000, "debug info: time limit" },
 	};
-	uint64_t *vaddr = calloc(CNT, sizeof(*vaddr));
+	uint64_t *vaddr = unit_keep(calloc(CNT, sizeof(*vaddr)), free);
 
-	if (!made(*state, "g++ -O1 -g -o p p.cc")) {
-		free(vaddr);
+	if (!made(*state, "g++ -O1 -g -o p p.cc"))
 		skip();
-	}
 	each_case(c, cases) {
 		struct symbol_options opts = { .lines = true,
 					       .time_limit_ns = c->time_limit_ns };
@@ -454,7 +443,6 @@ TEST(a_helper_that_dies_or_stops)
 		assert_true(r->has_functions);
 		symbol_result_free(r);
 	}
-	free(vaddr);
 }
 
 TEST(a_slow_file_is_remembered)

@@ -94,14 +94,13 @@ TEST(test_held)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file_fd);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = keep_fd(open(path, O_RDONLY | O_CLOEXEC));
 	assert_true(fd >= 0);
 	assert_int_equal(flock(fd, LOCK_SH), 0);
 	memcpy(text, "\xeb\x0e", 2);
 	memcpy(text + 16, "\xe9\x01\x02\x03\x04", GAP_BYTES);
 	assert_int_equal(clear(), -EBUSY);
 	assert_memory_equal(text, "\xeb\x0e", 2);
-	close(fd);
 }
 
 RUN_TESTS_WITH(set_up, NULL)

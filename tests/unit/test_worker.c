@@ -250,7 +250,7 @@ TEST(test_workers)
 	const struct worker_options opts = { .what = "the test", .moment_ns = 1 };
 	struct worker first = { 0 }, second = { 0 };
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT };
-	int fds[2], set = epoll_create1(EPOLL_CLOEXEC);
+	int fds[2], set = keep_fd(epoll_create1(EPOLL_CLOEXEC));
 
 	assert_false(worker_reap(&first));
 	open_fifo(fds);
@@ -274,7 +274,6 @@ TEST(test_workers)
 	worker_release(&first);
 	worker_release(&second);
 	close(fds[0]);
-	close(set);
 }
 
 #define SLOW 1000 /* it does not end */

@@ -44,6 +44,19 @@ static inline void *unit_keep(void *what, void (*release)(void *what))
 	return what;
 }
 
+static inline void unit_close(void *fd)
+{
+	close((int)(intptr_t)fd);
+}
+
+/* fd < 0: there is none. */
+static inline int keep_fd(int fd)
+{
+	if (fd >= 0)
+		unit_keep((void *)(intptr_t)fd, unit_close);
+	return fd;
+}
+
 static inline void unit_release(void)
 {
 	while (unit_made_cnt) {
