@@ -286,6 +286,12 @@ TEST(test_naive)
 	drop(&s);
 }
 
+static void remove_program(void *path)
+{
+	unlink(path);
+	free(path);
+}
+
 /* Compile source (a C or C++ text) into a temporary program. False: that compiler is not there. */
 static bool build(const char *compiler, const char *ext, const char *source, const char *tail,
 		  char *path)
@@ -305,10 +311,9 @@ static bool build(const char *compiler, const char *ext, const char *source, con
 	fclose(f);
 	snprintf(cmd, sizeof(cmd), "%s -O2 -w -o %s %s %s >/dev/null 2>&1", compiler, path, src,
 		 tail);
+	unit_keep(strdup(path), remove_program);
 	fd = system(cmd);
 	unlink(src);
-	if (fd)
-		unlink(path);
 	return fd == 0;
 }
 
@@ -348,24 +353,24 @@ static void check_static(const char *path, const char *family)
 	assert_int_equal(find_symbol(s.syms, "strdup", &sym), 0);
 	assert_false(is_inner(&s, sym.vaddr));
 	drop(&s);
-	unlink(path);
 }
 
 TEST(test_static_programs)
 {
+	static const struct {
+		const char *compiler, *ext, *source, *family;
+	} cases[] = {
+		{ "g++ -static", "cc", cxx_source, "glibc" },
+		{ "g++ -static-pie", "cc", cxx_source, "glibc" },
+		{ "musl-gcc -static", "c", c_source, "musl" },
+	};
 	char path[64];
 	int built = 0;
 
-	if (build("g++ -static", "cc", cxx_source, "", path)) {
-		check_static(path, "glibc");
-		built++;
-	}
-	if (build("g++ -static-pie", "cc", cxx_source, "", path)) {
-		check_static(path, "glibc");
-		built++;
-	}
-	if (build("musl-gcc -static", "c", c_source, "", path)) {
-		check_static(path, "musl");
+	each_case(c, cases) {
+		if (!build(c->compiler, c->ext, c->source, "", path))
+			continue;
+		check_static(path, c->family);
 		built++;
 	}
 	if (!built)
@@ -391,7 +396,6 @@ TEST(test_static_jemalloc)
 	assert_int_equal(HT_COOKIE_FLAGS(site->cookie), THROW);
 	assert_null(site_of(&s, "_ZdlPv"));
 	drop(&s);
-	unlink(path);
 }
 
 /* A program's own malloc on top of libc's; and names that are not an allocator's. */
@@ -435,7 +439,6 @@ TEST(test_own_functions)
 			assert_false(is_inner(&s, sym.vaddr));
 		}
 		drop(&s);
-		unlink(path);
 	}
 }
 
@@ -492,7 +495,6 @@ TEST(test_embedded)
 				assert_int_equal(HT_COOKIE_FLAGS(site->cookie) & ~HT_SITE_STEPPED,
 						 embedded[i].realloc_flags);
 		drop(&s);
-		unlink(path);
 	}
 }
 
@@ -532,7 +534,6 @@ TEST(test_plain_jemalloc)
 			    "contains jemalloc, of which only malloc and free have names: aligned "
 			    "blocks are not seen");
 	drop(&s);
-	unlink(path);
 }
 
 /* A program that is linked as a whole calls the slow ways of the allocator, whose fast ways are inlined. Its blocks are
@@ -579,7 +580,6 @@ TEST(test_inlined)
 				alloc_unseen_words(&unseen, words),
 				"contains jemalloc, inlined into its callers: their allocations are not seen");
 		drop(&s);
-		unlink(path);
 	}
 }
 
@@ -601,7 +601,6 @@ TEST(test_nameless)
 	assert_int_equal(unseen.kind, ALLOC_UNSEEN_ALL);
 	assert_string_equal(unseen.family, "mimalloc");
 	drop(&s);
-	unlink(path);
 	if (!scan("/proc/self/exe", &s))
 		return;
 	alloc_unseen_find(s.ef, s.err ? NULL : s.af, &unseen);
@@ -620,7 +619,6 @@ TEST(test_stripped_static)
 	assert_true(scan(path, &s));
 	assert_int_equal(s.err, -ENOENT);
 	drop(&s);
-	unlink(path);
 }
 
 RUN_TESTS()
