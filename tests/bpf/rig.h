@@ -154,15 +154,6 @@ static inline void rig_attach(struct rig *rig, const struct rig_options *opts)
 	assert_true(tracker_counts(rig->tracker).probes.site_cnt > 0);
 }
 
-static inline void rig_open(struct rig *rig, enum attach_mode mode, uint64_t rate_bytes,
-			    uint32_t live_cap, uint32_t stack_cap)
-{
-	const struct rig_options opts = { mode, rate_bytes, live_cap, stack_cap, false };
-
-	rig_start(rig);
-	rig_attach(rig, &opts);
-}
-
 static inline void rig_close(struct rig *rig)
 {
 	kill(rig->pid, SIGKILL);
@@ -173,6 +164,30 @@ static inline void rig_close(struct rig *rig)
 	engine_close(rig->engine);
 	guardian_end(rig->guardian);
 	munmap((void *)rig->out, RIG_OUT_CNT * sizeof(uint64_t));
+}
+
+static inline void rig_release(void *rig)
+{
+	rig_close(rig);
+	free(rig);
+}
+
+/* A child that is recorded until the test ends; unit_drop() closes it before. */
+static inline struct rig *rig_open_with(const struct rig_options *opts)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+
+	assert_non_null(rig);
+	rig_start(rig);
+	rig_attach(rig, opts);
+	return unit_keep(rig, rig_release);
+}
+
+static inline struct rig *rig_open(enum attach_mode mode, uint64_t rate_bytes, uint32_t live_cap,
+				   uint32_t stack_cap)
+{
+	return rig_open_with(
+		&(struct rig_options){ mode, rate_bytes, live_cap, stack_cap, false });
 }
 
 struct rig_sum {

@@ -142,29 +142,25 @@ TEST(test_ask)
 		{ "both", both, HT_THREAD_DISPATCHES | HT_THREAD_MAY_NOT_RESTART },
 	};
 	uint32_t flags = ~0U;
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 1024, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 1024, 1024);
-	if (engine_ask_threads(rig.engine, getpid(), &flags) == -ENOTSUP) {
-		rig_close(&rig);
+	if (engine_ask_threads(rig->engine, getpid(), &flags) == -ENOTSUP)
 		skip();
-	}
 	assert_int_equal(flags, 0);
 	each_case(c, cases)
 		for (int thread_cnt = 0; thread_cnt <= THREAD_CNT; thread_cnt += THREAD_CNT) {
 			pid_t pid = begin(c->be, thread_cnt);
 
-			print_message("# %s, %d threads\n", cases[i].name, thread_cnt);
+			print_message("# %s, %d threads\n", c->name, thread_cnt);
 			flags = ~0U;
-			assert_int_equal(engine_ask_threads(rig.engine, pid, &flags), 0);
-			assert_int_equal(flags, cases[i].flags);
+			assert_int_equal(engine_ask_threads(rig->engine, pid, &flags), 0);
+			assert_int_equal(flags, c->flags);
 			kill(pid, SIGKILL);
 			waitpid(pid, NULL, 0);
 		}
 	flags = ~0U; /* one that has ended */
-	assert_int_equal(engine_ask_threads(rig.engine, 0x3fffff, &flags), 0);
+	assert_int_equal(engine_ask_threads(rig->engine, 0x3fffff, &flags), 0);
 	assert_int_equal(flags, 0);
-	rig_close(&rig);
 }
 
 RUN_RIG_TESTS()

@@ -153,15 +153,13 @@ static void check_unseen(struct rig *rig)
 
 TEST(test_exact)
 {
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	check_sizes(&rig);
-	check_lifetimes(&rig, 3000);
-	check_lifetimes(&rig, 50000);
-	check_lifetimes(&rig, 300000);
-	check_unseen(&rig);
-	rig_close(&rig);
+	check_sizes(rig);
+	check_lifetimes(rig, 3000);
+	check_lifetimes(rig, 50000);
+	check_lifetimes(rig, 300000);
+	check_unseen(rig);
 }
 
 static void hold(volatile uint64_t *out, int cnt)
@@ -202,21 +200,19 @@ TEST(test_full)
 {
 	struct ht_total total;
 	struct sums s;
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, STACK_CAP);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, STACK_CAP);
-	rig_do(&rig, step_many);
-	s = bins(&rig);
-	total = rig_totals(&rig);
+	rig_do(rig, step_many);
+	s = bins(rig);
+	total = rig_totals(rig);
 	assert_int_equal(total.alloc_samples, total.free_samples);
-	assert_int_equal(total.alloc_samples + rig_stat(&rig, HT_STAT_TOTALS_FULL) / 2,
+	assert_int_equal(total.alloc_samples + rig_stat(rig, HT_STAT_TOTALS_FULL) / 2,
 			 6 * 4 * STACK_CAP);
 	assert_int_equal(s.entries, BIN_CAP);
-	assert_true(rig_stat(&rig, HT_STAT_BINS_FULL) > 0);
-	assert_int_equal(s.size_samples + s.life_samples + rig_stat(&rig, HT_STAT_BINS_FULL),
+	assert_true(rig_stat(rig, HT_STAT_BINS_FULL) > 0);
+	assert_int_equal(s.size_samples + s.life_samples + rig_stat(rig, HT_STAT_BINS_FULL),
 			 total.alloc_samples + total.free_samples);
-	assert_int_equal(rig_live(&rig).cnt, 0);
-	rig_close(&rig);
+	assert_int_equal(rig_live(rig).cnt, 0);
 }
 
 /* The same of a process that has a share: there is room left, and what it was refused is counted for it. */
@@ -227,22 +223,19 @@ TEST(test_share)
 	struct ht_target target;
 	struct ht_total total;
 	struct sums s;
-	struct rig rig;
+	struct rig *rig = rig_open_with(&opts);
 
-	rig_start(&rig);
-	rig_attach(&rig, &opts);
-	rig_do(&rig, step_many);
-	s = bins(&rig);
-	total = rig_totals(&rig);
-	assert_int_equal(engine_get_target(rig.engine, rig.pid, &target), 0);
-	assert_int_equal(engine_get_image(rig.engine, rig.pid, target.generation, &image), 0);
+	rig_do(rig, step_many);
+	s = bins(rig);
+	total = rig_totals(rig);
+	assert_int_equal(engine_get_target(rig->engine, rig->pid, &target), 0);
+	assert_int_equal(engine_get_image(rig->engine, rig->pid, target.generation, &image), 0);
 	assert_true(s.entries > BIN_CAP / 2 && s.entries < BIN_CAP * 3 / 4);
 	assert_int_equal(image.used[HT_SHARED_BINS], s.entries);
 	assert_true(image.refused[HT_SHARED_BINS] > 0);
-	assert_int_equal(rig_stat(&rig, HT_STAT_SHARE_BINS), image.refused[HT_SHARED_BINS]);
+	assert_int_equal(rig_stat(rig, HT_STAT_SHARE_BINS), image.refused[HT_SHARED_BINS]);
 	assert_int_equal(s.size_samples + s.life_samples + image.refused[HT_SHARED_BINS],
 			 total.alloc_samples + total.free_samples);
-	rig_close(&rig);
 }
 
 #define SMALL_CNT 100000
@@ -278,16 +271,16 @@ TEST(test_rate)
 	enum attach_mode best;
 	struct ht_total total;
 	struct sums s;
-	struct rig rig;
+	struct rig *rig;
 
 	assert_int_equal(kernel_features_probe(&features), 0);
 	assert_int_equal(kernel_features_choose_mode(&features, ATTACH_AUTO, &best), 0);
 	if (rig_mode(state) != best) /* all that could differ comes before */
 		return;
-	rig_open(&rig, best, RATE_BYTES, 8192, 1024);
-	rig_do(&rig, step_mix);
-	s = bins(&rig);
-	total = rig_totals(&rig);
+	rig = rig_open(best, RATE_BYTES, 8192, 1024);
+	rig_do(rig, step_mix);
+	s = bins(rig);
+	total = rig_totals(rig);
 	within("small", s.objects[bin_of_size(100)], SMALL_CNT, 100);
 	within("large", s.objects[bin_of_size(5000)], LARGE_CNT, 5000);
 	for (uint32_t k = HT_BIN_LIFE; k < HT_BIN_CNT; k++)
@@ -298,7 +291,6 @@ TEST(test_rate)
 	assert_int_equal(s.size_samples, total.alloc_samples);
 	assert_int_equal(s.life_samples, total.free_samples);
 	assert_true(small_life + large_life == ht_sum_value(&total.free_objects_16, 16));
-	rig_close(&rig);
 }
 
 RUN_RIG_TESTS()

@@ -122,15 +122,13 @@ TEST(test_estimates)
 {
 	static const uint64_t sizes[] = { 16, 100, 1000, 10000, 65536, 300000, 1000000 };
 	enum attach_mode best = rig_best_mode();
-	struct rig rig;
+	struct rig *rig = rig_open(best, RATE_BYTES, 65536, 4096);
 
-	rig_open(&rig, best, RATE_BYTES, 65536, 4096);
 	/* millions of the smallest take too long on an emulated machine */
 	for (size_t i = getenv("HEAPTAP_VM") ? 2 : 0; i < sizeof(sizes) / sizeof(*sizes); i++)
-		check_size(&rig, sizes[i]);
-	assert_int_equal(rig_stat(&rig, HT_STAT_MISSED_FREE), 0);
-	assert_int_equal(rig_stat(&rig, HT_STAT_LIVE_FULL), 0);
-	rig_close(&rig);
+		check_size(rig, sizes[i]);
+	assert_int_equal(rig_stat(rig, HT_STAT_MISSED_FREE), 0);
+	assert_int_equal(rig_stat(rig, HT_STAT_LIVE_FULL), 0);
 }
 
 /* The budget made the rate much coarser: another unit. Beyond that a sum could overflow. */
@@ -139,28 +137,26 @@ TEST(test_coarser_rate)
 	struct ht_total before, after;
 	enum attach_mode best = rig_best_mode();
 	struct ht_target t;
-	struct rig rig;
 	double p, got;
+	struct rig *rig = rig_open(best, 2, 65536, 4096);
 
-	rig_open(&rig, best, 2, 65536, 4096);
-	assert_int_equal(engine_set_rate(rig.engine, 2, 1ULL << 60, UINT64_MAX), -ERANGE);
-	assert_int_equal(engine_set_rate(rig.engine, 1, RATE_BYTES, UINT64_MAX), 0);
-	assert_int_equal(engine_get_target(rig.engine, rig.pid, &t), 0);
+	assert_int_equal(engine_set_rate(rig->engine, 2, 1ULL << 60, UINT64_MAX), -ERANGE);
+	assert_int_equal(engine_set_rate(rig->engine, 1, RATE_BYTES, UINT64_MAX), 0);
+	assert_int_equal(engine_get_target(rig->engine, rig->pid, &t), 0);
 	t.rate_idx = 1;
-	assert_int_equal(engine_put_target(rig.engine, rig.pid, &t), 0);
-	before = rig_totals(&rig);
-	rig.out[0] = 1000;
-	rig.out[1] = 65536;
-	rig_do(&rig, step_alloc);
-	after = rig_totals(&rig);
+	assert_int_equal(engine_put_target(rig->engine, rig->pid, &t), 0);
+	before = rig_totals(rig);
+	rig->out[0] = 1000;
+	rig->out[1] = 65536;
+	rig_do(rig, step_alloc);
+	after = rig_totals(rig);
 	p = probability(1000);
 	assert_true(after.alloc_variance.coarse > before.alloc_variance.coarse);
-	got = (engine_variance(rig.engine, &after.alloc_variance) -
-	       engine_variance(rig.engine, &before.alloc_variance)) /
+	got = (engine_variance(rig->engine, &after.alloc_variance) -
+	       engine_variance(rig->engine, &before.alloc_variance)) /
 	      (double)(after.alloc_samples - before.alloc_samples);
 	if (fabs(got * p * p / (1e6 * (1 - p)) - 1) > 0.01)
 		fail_msg("variance %g, must be %g", got, 1e6 * (1 - p) / (p * p));
-	rig_close(&rig);
 }
 
 /* The table that is in use gets another rate: each sample has what it was drawn with, and so have the sums. */
@@ -171,21 +167,20 @@ TEST(test_changed_rate)
 	double objects = 0, variance = 0, error = 0, samples = 0;
 	struct ht_total before, after;
 	enum attach_mode best = rig_best_mode();
-	struct rig rig;
+	struct rig *rig = rig_open(best, 4096, 65536, 4096); /* the finest: units are of it */
 
-	rig_open(&rig, best, 4096, 65536, 4096); /* the finest: units are of it */
-	before = rig_totals(&rig);
-	rig.out[0] = (uint64_t)size;
-	rig.out[1] = (uint64_t)cnt;
+	before = rig_totals(rig);
+	rig->out[0] = (uint64_t)size;
+	rig->out[1] = (uint64_t)cnt;
 	for (int i = 0; i < 2; i++) {
 		uint64_t low, high;
 		double p;
 
-		assert_int_equal(engine_change_rate(rig.engine, 0, rates[i]), 0);
+		assert_int_equal(engine_change_rate(rig->engine, 0, rates[i]), 0);
 		estimate_bucket_range(estimate_bucket((uint64_t)size), &low, &high);
 		p = estimate_probability(low + (high - low) / 2, rates[i]);
-		rig_do(&rig, step_alloc);
-		after = rig_totals(&rig);
+		rig_do(rig, step_alloc);
+		after = rig_totals(rig);
 		variance +=
 			(double)(after.alloc_samples - before.alloc_samples - (uint64_t)samples) *
 			size * size * (1 - p) / (p * p);
@@ -197,15 +192,14 @@ TEST(test_changed_rate)
 	if (fabs(objects - 2 * cnt) > 4 * sqrt(error))
 		fail_msg("%.0f objects estimated, %.0f true", objects, 2 * cnt);
 	assert_true(samples > cnt * 0.2); /* the finer one was in force */
-	if (fabs((engine_variance(rig.engine, &after.alloc_variance) -
-		  engine_variance(rig.engine, &before.alloc_variance)) /
+	if (fabs((engine_variance(rig->engine, &after.alloc_variance) -
+		  engine_variance(rig->engine, &before.alloc_variance)) /
 			 variance -
 		 1) > 0.01)
 		fail_msg("variance %g, must be %g",
-			 engine_variance(rig.engine, &after.alloc_variance) -
-				 engine_variance(rig.engine, &before.alloc_variance),
+			 engine_variance(rig->engine, &after.alloc_variance) -
+				 engine_variance(rig->engine, &before.alloc_variance),
 			 variance);
-	rig_close(&rig);
 }
 
 RUN_TESTS()

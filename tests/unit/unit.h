@@ -57,6 +57,21 @@ static inline int keep_fd(int fd)
 	return fd;
 }
 
+/* Before the test ends. */
+static inline void unit_drop(const void *what)
+{
+	for (size_t i = unit_made_cnt; i-- > 0;) {
+		struct unit_made made = unit_made[i];
+
+		if (made.what != what)
+			continue;
+		memmove(unit_made + i, unit_made + i + 1, (--unit_made_cnt - i) * sizeof(made));
+		made.release(made.what);
+		return;
+	}
+	fail_msg("it is not kept");
+}
+
 static inline void unit_release(void)
 {
 	while (unit_made_cnt) {
