@@ -420,22 +420,21 @@ TEST(test_own_functions)
 		  "int main(int n, char **v) { tc_free(n); return 0; }\n",
 		  -ENOENT, NULL },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(one, cases) {
 		struct elf_symbol sym;
 		struct scanned s;
 		char path[64];
 
-		if (!build("cc -fno-builtin", "c", cases[i].source, "", path))
+		if (!build("cc -fno-builtin", "c", one->source, "", path))
 			skip();
 		assert_true(scan(path, &s));
-		if (s.err != cases[i].want)
-			fail_msg("case %zu: %d", i, s.err);
+		if (s.err != one->want)
+			fail_msg("case %zu: %d", (size_t)(one - cases), s.err);
 		if (!s.err) {
 			check_rules(&s, path);
 			assert_string_equal(s.af->family, "malloc");
-			assert_int_equal(find_symbol(s.syms, cases[i].outer, &sym), 0);
+			assert_int_equal(find_symbol(s.syms, one->outer, &sym), 0);
 			assert_false(is_inner(&s, sym.vaddr));
 		}
 		drop(&s);
@@ -472,13 +471,13 @@ TEST(test_embedded)
 {
 	static const char *const callers[] = { "keep_between", "keep_behind", "main" };
 
-	for (size_t i = 0; i < sizeof(embedded) / sizeof(embedded[0]); i++) {
+	each_case(one, embedded) {
 		const struct alloc_site *site;
 		struct elf_symbol sym;
 		struct scanned s;
 		char path[64];
 
-		if (!build(embedded[i].compiler, "c", embedded_source, embedded[i].tail, path))
+		if (!build(one->compiler, "c", embedded_source, one->tail, path))
 			skip();
 		assert_true(scan(path, &s));
 		assert_int_equal(s.err, 0);
@@ -486,14 +485,14 @@ TEST(test_embedded)
 		each_case(c, callers) {
 			assert_int_equal(find_symbol(s.syms, *c, &sym), 0);
 			if (is_inner(&s, sym.vaddr))
-				fail_msg("case %zu: %s is inner", i, *c);
+				fail_msg("case %zu: %s is inner", (size_t)(one - embedded), *c);
 		}
 		assert_int_equal(find_symbol(s.syms, "grow", &sym), 0);
-		assert_int_equal(is_inner(&s, sym.vaddr), embedded[i].is_grow_inner);
+		assert_int_equal(is_inner(&s, sym.vaddr), one->is_grow_inner);
 		vec_each(&s.af->sites, site)
 			if (strstr(site->symbol, "realloc"))
 				assert_int_equal(HT_COOKIE_FLAGS(site->cookie) & ~HT_SITE_STEPPED,
-						 embedded[i].realloc_flags);
+						 one->realloc_flags);
 		drop(&s);
 	}
 }

@@ -107,15 +107,15 @@ TEST(bombs_are_bounded)
 		{ "_ZN", "1a", "17h0123456789abcdefE", 4000 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *s = repeat(cases[i].prefix, cases[i].unit, cases[i].times, cases[i].suffix);
+	each_case(c, cases) {
+		char *s = repeat(c->prefix, c->unit, c->times, c->suffix);
 		double start = seconds();
 		char *got = demangle(s);
 
 		if (got && strlen(got) > 65536 + 8)
-			fail_msg("case %zu: %zu bytes", i, strlen(got));
+			fail_msg("case %zu: %zu bytes", (size_t)(c - cases), strlen(got));
 		if (seconds() - start > 2)
-			fail_msg("case %zu: %.1f s", i, seconds() - start);
+			fail_msg("case %zu: %.1f s", (size_t)(c - cases), seconds() - start);
 		free(got);
 		free(s);
 	}

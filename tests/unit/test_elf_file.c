@@ -249,9 +249,8 @@ TEST(test_compressed)
 		{ ELFCOMPRESS_ZLIB, sizeof(words), 4, -ENOEXEC },
 		{ 2, sizeof(words), 4, -ENOEXEC },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		uint8_t buf[512];
 		struct made_section s = { .name = ".debug_info",
 					  .type = SHT_PROGBITS,
@@ -262,13 +261,13 @@ TEST(test_compressed)
 		struct made_elf m;
 		int err;
 
-		s.bytes = pack(buf, sizeof(buf), cases[i].type, cases[i].claim, words) -
-			  (size_t)cases[i].cut;
+		s.bytes = pack(buf, sizeof(buf), c->type, c->claim, words) -
+			  (size_t)c->cut;
 		m = keep_elf(made_elf_new(&s, 1));
 		ef = open_elf(&m);
 		err = elf_file_section(ef, ".debug_info", &sec);
-		if (err != cases[i].want)
-			fail_msg("case %zu: %d", i, err);
+		if (err != c->want)
+			fail_msg("case %zu: %d", (size_t)(c - cases), err);
 		if (!err) {
 			assert_int_equal(sec.bytes, sizeof(words));
 			assert_string_equal((const char *)sec.data, words);

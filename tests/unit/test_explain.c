@@ -215,13 +215,13 @@ TEST(test_python)
 	assert_int_equal(py.live, 97 * 48);
 	assert_int_equal(py.free, 16384 - 97 * 48);
 	assert_int_equal(maps.list.data[1].taken_bytes, 16384);
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+	each_case(c, wrong) {
 		make_pool(words, POOLS_ADDR);
-		words[wrong[i].word] = wrong[i].value;
+		words[c->word] = c->value;
 		maps.list.data[1].taken_bytes = 0;
 		python_pools_read(&m, &maps, &py);
 		if (py.pool_cnt || maps.list.data[1].taken_bytes)
-			fail_msg("case %zu is a pool", i);
+			fail_msg("case %zu is a pool", (size_t)(c - wrong));
 	}
 	/* at a multiple of its size only, and nowhere else than in a Python */
 	memset(words, 0, sizeof(words));

@@ -43,11 +43,11 @@ TEST(test_java)
 		assert_int_equal(found(&h).java.committed, 49 * MIB);
 		end(&h);
 	}
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+	each_case(c, wrong) {
 		make_java(&h, false);
-		set(&h, wrong[i].addr, wrong[i].value);
+		set(&h, c->addr, c->value);
 		if (found(&h).java.resident || h.list[0].taken_bytes)
-			fail_msg("case %zu is a heap", i);
+			fail_msg("case %zu is a heap", (size_t)(c - wrong));
 		end(&h);
 	}
 }
@@ -81,11 +81,11 @@ TEST(test_v8)
 		assert_int_equal(h.list[1].taken_bytes, 256 << 10);
 		end(&h);
 	}
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+	each_case(c, wrong) {
 		make_v8(&h, 11);
-		set(&h, wrong[i].addr, wrong[i].value);
+		set(&h, c->addr, c->value);
 		if (found(&h).v8.page_cnt || h.list[1].taken_bytes)
-			fail_msg("case %zu is a page", i);
+			fail_msg("case %zu is a page", (size_t)(c - wrong));
 		end(&h);
 	}
 }
@@ -129,11 +129,11 @@ TEST(test_go)
 	assert_true(rt.go.live <= 128 * MIB && rt.go.span_bytes <= 200 * MIB);
 	assert_true(h.read_cnt < 100000);
 	end(&h);
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+	each_case(c, wrong) {
 		make_go(&h, 99);
-		set(&h, wrong[i].addr, wrong[i].value);
+		set(&h, c->addr, c->value);
 		if (found(&h).go.arena_cnt || h.list[0].taken_bytes)
-			fail_msg("case %zu is an arena", i);
+			fail_msg("case %zu is an arena", (size_t)(c - wrong));
 		end(&h);
 	}
 }

@@ -214,22 +214,22 @@ TEST(test_more)
 		{ 2000, 100, 0, true, LIMIT_KEPT },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct history_life before = life_of(0, MOMENTS - 1, cases[i].before);
-		struct history_life after = life_of(0, MOMENTS - 1, cases[i].after);
-		struct limit_options o = options(LIMIT_MORE, cases[i].limit);
+	each_case(c, cases) {
+		struct history_life before = life_of(0, MOMENTS - 1, c->before);
+		struct history_life after = life_of(0, MOMENTS - 1, c->after);
+		struct limit_options o = options(LIMIT_MORE, c->limit);
 		struct profile *p = new_profile(), *b = new_profile();
 		const struct limit_result *res;
 		struct limits l;
 
-		o.is_share[LIMIT_MORE] = cases[i].is_share;
+		o.is_share[LIMIT_MORE] = c->is_share;
 		add_site(b, "table", &before, 1);
 		add_site(p, "table", &after, 1);
 		res = judge(p, b, o, &l);
-		if (res->verdict != cases[i].verdict)
-			fail_msg("%zu: verdict %d, %.0f (%.0f to %.0f), limit %.0f", i,
+		if (res->verdict != c->verdict)
+			fail_msg("%zu: verdict %d, %.0f (%.0f to %.0f), limit %.0f", (size_t)(c - cases),
 				 res->verdict, res->value, res->low, res->high, res->limit);
-		assert_true(res->before == (double)cases[i].before * RATE);
+		assert_true(res->before == (double)c->before * RATE);
 		if (res->verdict == LIMIT_BROKEN)
 			assert_string_equal(res->rows.data[0].name, "table");
 		limits_release(&l);

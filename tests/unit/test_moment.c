@@ -212,12 +212,12 @@ TEST(test_choice)
 		{ { .format = REPORT_JSON, .at = REPORT_AT_TIME }, false, false, PROFILE_AT_TIME },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct profile *p = record(cases[i].has_peak, cases[i].has_ended);
+	each_case(c, cases) {
+		struct profile *p = record(c->has_peak, c->has_ended);
 
-		assert_int_equal(report_move(p, &cases[i].opts, NULL), 0);
-		if (p->moment.at != cases[i].at)
-			fail_msg("case %zu: moment %d", i, p->moment.at);
+		assert_int_equal(report_move(p, &c->opts, NULL), 0);
+		if (p->moment.at != c->at)
+			fail_msg("case %zu: moment %d", (size_t)(c - cases), p->moment.at);
 	}
 }
 

@@ -300,10 +300,10 @@ TEST(test_page_files)
 		"@import",  "url("
 	};
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+	each_case(one, files)
 		each_case(c, never)
-			if (strstr(files[i], *c))
-				fail_msg("'%s' in file %zu", *c, i);
+			if (strstr(*one, *c))
+				fail_msg("'%s' in file %zu", *c, (size_t)(one - files));
 }
 
 /* What is to be there of the page, or is not. */

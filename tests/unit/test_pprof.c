@@ -250,10 +250,10 @@ TEST(says_what_it_is_instead)
 	struct err why;
 	struct profile *p;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_int_equal(pprof_read_mem(cases[i].data, cases[i].bytes, &p, &why), -EBADMSG);
-		if (!strstr(why.text, cases[i].want))
-			fail_msg("case %zu: '%s' does not say '%s'", i, why.text, cases[i].want);
+	each_case(c, cases) {
+		assert_int_equal(pprof_read_mem(c->data, c->bytes, &p, &why), -EBADMSG);
+		if (!strstr(why.text, c->want))
+			fail_msg("case %zu: '%s' does not say '%s'", (size_t)(c - cases), why.text, c->want);
 	}
 }
 
@@ -415,16 +415,16 @@ TEST(checker_sees_each_broken_rule)
 	};
 	uint8_t *file = new_buffer();
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct profile *p = make_profile();
 		struct err why = { 0 };
 		size_t n;
 
-		cases[i].fn(p);
+		c->fn(p);
 		n = write_to(p, file);
 		assert_int_equal(pprof_check(file, n, &why), -EBADMSG);
-		if (!strstr(why.text, cases[i].want))
-			fail_msg("case %zu: '%s' does not say '%s'", i, why.text, cases[i].want);
+		if (!strstr(why.text, c->want))
+			fail_msg("case %zu: '%s' does not say '%s'", (size_t)(c - cases), why.text, c->want);
 	}
 }
 

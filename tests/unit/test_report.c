@@ -128,14 +128,14 @@ TEST_WITH(charges_whom_it_should, set_up, tear_down)
 	};
 
 	fill();
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		const struct report_row *row;
 		struct report *r;
 
-		assert_int_equal(report_open(p, &cases[i].opts, &r), 0);
-		row = find_row(r, cases[i].row);
-		if (row->value != cases[i].value || row->cumulative != cases[i].cumulative)
-			fail_msg("case %zu, %s: %lld, cumulative %lld", i, cases[i].row,
+		assert_int_equal(report_open(p, &c->opts, &r), 0);
+		row = find_row(r, c->row);
+		if (row->value != c->value || row->cumulative != c->cumulative)
+			fail_msg("case %zu, %s: %lld, cumulative %lld", (size_t)(c - cases), c->row,
 				 (long long)row->value, (long long)row->cumulative);
 		report_close(r);
 	}

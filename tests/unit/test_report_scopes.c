@@ -468,13 +468,13 @@ TEST_WITH(what_is_not_there_is_named, set_up, NULL)
 		{ { .by = REPORT_BY_SCOPE, .label_key = "colour" }, NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct err why = { 0 };
-		int err = report_check(p, &cases[i].opts, &why);
+		int err = report_check(p, &c->opts, &why);
 
-		assert_int_equal(err, cases[i].want ? -ENOENT : 0);
-		if (cases[i].want && !strstr(why.text, cases[i].want))
-			fail_msg("case %zu: %s", i, why.text);
+		assert_int_equal(err, c->want ? -ENOENT : 0);
+		if (c->want && !strstr(why.text, c->want))
+			fail_msg("case %zu: %s", (size_t)(c - cases), why.text);
 	}
 }
 
@@ -590,12 +590,12 @@ TEST_WITH(the_command_says_what_is_wrong, set_up, NULL)
 		{ { "--module=a", "--group-threads" }, 2, "--group-threads needs --by thread" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		int status;
-		char *text = run(cases[i].args, &status);
+		char *text = run(c->args, &status);
 
-		if (status != cases[i].status || !strstr(text, cases[i].want))
-			fail_msg("case %zu: status %d, no '%s' in: %s", i, status, cases[i].want,
+		if (status != c->status || !strstr(text, c->want))
+			fail_msg("case %zu: status %d, no '%s' in: %s", (size_t)(c - cases), status, c->want,
 				 text);
 	}
 }

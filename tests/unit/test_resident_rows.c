@@ -108,20 +108,20 @@ TEST(test_moments)
 		  "grew by 124 MiB, of which 0 B is in use. By row, 141 -> 225 MiB: live", 40 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct profile *p = profile_of(first(), last());
 		char words[WITNESS_WORDS], buf[RESIDENT_WORDS];
 		struct witness w;
 
-		p->recording.rss_begin_bytes = (uint64_t)(cases[i].begin * MIB);
-		p->recording.rss_end_bytes = (uint64_t)(cases[i].end * MIB);
+		p->recording.rss_begin_bytes = (uint64_t)(c->begin * MIB);
+		p->recording.rss_end_bytes = (uint64_t)(c->end * MIB);
 		resident_words(p, buf);
 		witness_find(p, &w);
 		witness_words(&w, words);
-		if (strncmp(buf, cases[i].resident, strlen(cases[i].resident)) != 0 ||
-		    !strstr(words, cases[i].grew))
-			fail_msg("case %zu: %s / %s", i, buf, words);
-		assert_true(resident_growth_outside(p) == cases[i].outside * MIB);
+		if (strncmp(buf, c->resident, strlen(c->resident)) != 0 ||
+		    !strstr(words, c->grew))
+			fail_msg("case %zu: %s / %s", (size_t)(c - cases), buf, words);
+		assert_true(resident_growth_outside(p) == c->outside * MIB);
 	}
 }
 
@@ -336,21 +336,21 @@ TEST(test_limits)
 		{ LIMIT_UNEXPLAINED, 5 * MIB, false, 6, LIMIT_BROKEN, 6 * MIB },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct limit_options o = { .tail = 0.01 };
 		struct resident_reading begin = first(), end = last();
 		struct profile *p;
 		struct limits l;
 
-		o.is_asked[cases[i].kind] = true;
-		o.limit[cases[i].kind] = cases[i].limit;
-		o.is_share[cases[i].kind] = cases[i].is_share;
-		end.is_proved = cases[i].damage != 1;
-		if (cases[i].damage == 2)
+		o.is_asked[c->kind] = true;
+		o.limit[c->kind] = c->limit;
+		o.is_share[c->kind] = c->is_share;
+		end.is_proved = c->damage != 1;
+		if (c->damage == 2)
 			begin = unknown("denied");
-		if (cases[i].damage == 3)
+		if (c->damage == 3)
 			end = unknown("denied");
-		if (cases[i].damage == 5) {
+		if (c->damage == 5) {
 			end.rows[end.row_cnt] =
 				(struct resident_reading_row){ .name = "moved",
 							       .label = "changed",
@@ -359,21 +359,21 @@ TEST(test_limits)
 			end.row_cnt++;
 		}
 		p = profile_of(begin, end);
-		p->resident.is_asked = cases[i].damage != 4;
-		if (cases[i].damage == 6)
+		p->resident.is_asked = c->damage != 4;
+		if (c->damage == 6)
 			p->recording.rss_begin_bytes -= 20 * MIB;
 		assert_int_equal(limits_judge(p, NULL, &o, &l), 0);
 		assert_int_equal(l.cnt, 1);
-		if (l.verdict != cases[i].verdict ||
-		    (!isnan(cases[i].value) && l.results[0].value != cases[i].value))
-			fail_msg("case %zu: verdict %d, value %f: %s", i, l.verdict,
+		if (l.verdict != c->verdict ||
+		    (!isnan(c->value) && l.results[0].value != c->value))
+			fail_msg("case %zu: verdict %d, value %f: %s", (size_t)(c - cases), l.verdict,
 				 l.results[0].value, l.results[0].why);
-		assert_int_equal(isnan(l.results[0].value), isnan(cases[i].value));
+		assert_int_equal(isnan(l.results[0].value), isnan(c->value));
 		assert_int_equal(l.verdict == LIMIT_UNKNOWN, l.results[0].why[0] != '\0');
 		for (int format = LIMIT_TEXT; format <= LIMIT_JUNIT; format++) {
 			char *text = printed(out, assert_int_equal(limits_write(&l, format, out), 0));
 
-			assert_says(text, cases[i].kind == LIMIT_RETAINED ?
+			assert_says(text, c->kind == LIMIT_RETAINED ?
 							     format == LIMIT_TEXT ?
 							     "free memory kept by malloc" :
 							     "\"retained\"" :

@@ -191,7 +191,7 @@ TEST(test_does_not_believe)
 		{ 100, false, "in time" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct rows_reader r = { .deadline_ns = now_ns() + NS_PER_S / 5 };
 		pid_t pid = start();
 		char byte = '\x7f';
@@ -199,15 +199,15 @@ TEST(test_does_not_believe)
 
 		assert_int_equal(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
 		r.child = (struct sandbox_reading){ .child = pid, .fd = fd[0] };
-		for (size_t k = 0; k < cases[i].bytes; k++)
+		for (size_t k = 0; k < c->bytes; k++)
 			assert_int_equal(write(fd[1], &byte, 1), 1);
-		if (cases[i].closes)
+		if (c->closes)
 			close(fd[1]);
 		wait_for(&r);
 		assert_false(r.answer.is_known);
-		if (!strstr(r.answer.why, cases[i].why))
-			fail_msg("case %zu: %s", i, r.answer.why);
-		if (!cases[i].closes)
+		if (!strstr(r.answer.why, c->why))
+			fail_msg("case %zu: %s", (size_t)(c - cases), r.answer.why);
+		if (!c->closes)
 			close(fd[1]);
 	}
 }

@@ -116,9 +116,9 @@ TEST(test_of_past)
 		{ { .endpoint = ENDPOINT_HEAP }, false },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		if (result_is_of_past(&cases[i].r) != cases[i].is)
-			fail_msg("case %zu", i);
+	each_case(c, cases)
+		if (result_is_of_past(&c->r) != c->is)
+			fail_msg("case %zu", (size_t)(c - cases));
 }
 
 static int set(const char *path, const char *key, const char *value, struct result_request *r)

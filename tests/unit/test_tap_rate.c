@@ -31,19 +31,19 @@ TEST(test_cases)
 		{ USUAL, 1 * MS, 250 * MS, 250 * MS, 4 * USUAL, 0.5 * MS },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		const struct tap_rate_cost cost = {
-			cases[i].spent_ns,
-			cases[i].cpu_ns,
-			cases[i].time_ns,
-			cases[i].allowed_ns > 0 ? cases[i].allowed_ns : 1e18,
+			c->spent_ns,
+			c->cpu_ns,
+			c->time_ns,
+			c->allowed_ns > 0 ? c->allowed_ns : 1e18,
 		};
 		uint64_t calm_ns = TAP_RATE_CALM_NS;
-		uint64_t got = tap_rate_next(cases[i].rate_bytes, &cost, &calm_ns);
+		uint64_t got = tap_rate_next(c->rate_bytes, &cost, &calm_ns);
 
-		if (got != cases[i].want)
-			fail_msg("case %zu: %llu, must be %llu", i, (unsigned long long)got,
-				 (unsigned long long)cases[i].want);
+		if (got != c->want)
+			fail_msg("case %zu: %llu, must be %llu", (size_t)(c - cases), (unsigned long long)got,
+				 (unsigned long long)c->want);
 	}
 }
 
