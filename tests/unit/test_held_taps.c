@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_held_taps.c - taps that could not be taken out yet: what becomes of them, and of the next tap of their process. */
-#include "unit.h"
-#include <signal.h>
-#include <sys/wait.h>
+#include "child.h"
 
 #include "base/err.h"
 #include "guardian/guardian_priv.h"
@@ -131,13 +129,9 @@ TEST(test_next_of_late)
 TEST(test_ended)
 {
 	struct err why = { 0 }, why_late = { 0 };
-	pid_t pid = fork();
+	pid_t pid = start_idle();
 	struct held_taps ht;
 
-	if (!pid) {
-		pause();
-		_exit(0);
-	}
 	held_taps_init(&ht, &why_late);
 	assert_int_equal(put_in(&ht, 1, pid, &why), 0);
 	assert_int_equal(put_in(&ht, 2, pid, &why), 0);

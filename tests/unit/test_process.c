@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test_process.c - what a process is, and why it cannot be recorded, for real processes. */
-#include "unit.h"
+#include "child.h"
 
 #include <grp.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "base/err.h"
 #include "proc/process.h"
@@ -252,12 +250,6 @@ static pid_t start_child(void (*fn)(int ready_fd))
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	close(ready[0]);
 	return pid;
-}
-
-static void end_child(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
 }
 
 static void *outlive_main(void *arg)

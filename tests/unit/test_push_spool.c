@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_push_spool.c - the spool: order, bounds, files, damaged ones, full disks, other processes. */
-#include "unit.h"
+#include "child.h"
 
 #include <dirent.h>
-#include <signal.h>
 #include <sys/mount.h>
-#include <sys/wait.h>
 
 #include "serve/push_queue.h"
 #include "temp_folder.h"
@@ -229,15 +227,10 @@ TEST_WITH(one_process_at_a_time, new_folder, remove_folder)
 
 	assert_int_equal(push_spool_open(&opts, &second), -EBUSY);
 	/* A child that was forked meanwhile, and has a copy of all descriptors, does not hold it. */
-	child = fork();
-	if (!child) {
-		pause();
-		_exit(0);
-	}
+	child = start_idle();
 	push_spool_close(s);
 	assert_int_equal(push_spool_open(&opts, &second), 0);
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
+	end_child(child);
 	push_spool_close(second);
 }
 

@@ -5,15 +5,13 @@
  *
  * Such a one is a child with a page that a userfaultfd has, and that is never filled.
  */
-#include "unit.h"
+#include "child.h"
 
 #include <linux/userfaultfd.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "proc/process.h"
@@ -106,16 +104,11 @@ TEST_WITH(it_copies_nothing, begin, end)
 
 	assert_true(page != MAP_FAILED && fd >= 0);
 	*page = 7;
-	child = fork();
-	if (!child)
-		for (;;)
-			pause();
-	assert_true(child > 0);
+	child = start_idle();
 	assert_int_equal(process_memory_read(by_reader, getpid(), (uintptr_t)page, &c, 1), 0);
 	assert_int_equal(c, 7);
 	assert_int_equal(pread(fd, &entry, 8, (off_t)((uintptr_t)page / 4096 * 8)), 8);
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
+	end_child(child);
 	assert_true((entry & (present | exclusive)) == present);
 	close(fd);
 	munmap(page, 4096);
@@ -212,8 +205,7 @@ static pid_t start_mute(uint64_t *ret_addr)
 	close(ready[0]);
 	if (*ret_addr)
 		return pid;
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	end_child(pid);
 	return 0;
 }
 
@@ -242,8 +234,7 @@ TEST_WITH(nobody_waits_for_one_who_does_not_answer, begin, end)
 	/* He is tried again. */
 	usleep(1100000);
 	assert_int_equal(process_info_read(by_reader, mute, &info), 0);
-	kill(mute, SIGKILL);
-	waitpid(mute, NULL, 0);
+	end_child(mute);
 }
 
 /* Each takes less than the one before: together they take a bounded share of the time. */
@@ -262,8 +253,7 @@ TEST_WITH(many_take_no_more_than_a_share, begin, end)
 		assert_int_equal(process_memory_read(by_reader, mute[i], addr, buf, sizeof(buf)),
 				 -ETIMEDOUT);
 		took_ns += now_ns() - begin_ns;
-		kill(mute[i], SIGKILL);
-		waitpid(mute[i], NULL, 0);
+		end_child(mute[i]);
 	}
 	assert_true(took_ns < CNT * WAIT_MS * NS_PER_MS / 2);
 }

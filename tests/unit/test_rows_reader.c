@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_rows_reader.c - a child reads what is resident of another process, beside its parent; what it cannot read is unknown. */
-#include "unit.h"
+#include "child.h"
 
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "proc/reader.h"
@@ -57,12 +55,6 @@ static pid_t start(void)
 	return start_with(1);
 }
 
-static void end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 static void wait_for(struct rows_reader *r)
 {
 	while (!rows_reader_work(r))
@@ -87,7 +79,7 @@ TEST(test_reads)
 	}
 	assert_int_equal(sum, r.answer.rss_bytes);
 	assert_true(unowned >= MAPPED_BYTES);
-	end(pid);
+	end_child(pid);
 }
 
 static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, int out_fd)
@@ -126,7 +118,7 @@ TEST(test_reads_by_job)
 	assert_true(rows_reader_work(&r));
 	assert_true(r.is_late || r.answer.is_known);
 	reader_end(by_reader);
-	end(pid);
+	end_child(pid);
 }
 
 TEST(test_is_unknown)
@@ -155,7 +147,7 @@ TEST(test_is_unknown)
 	wait_for(&r);
 	rows_reader_give_up(&r, "too late");
 	assert_string_equal(r.answer.why, "enough");
-	end(pid);
+	end_child(pid);
 }
 
 /* The size is known at once, and stays known if the rows cannot be read in time. */
@@ -173,7 +165,7 @@ TEST(test_size_alone)
 	rows_reader_give_up(&r, "the recording ended before the reading");
 	assert_false(r.answer.is_known);
 	assert_int_equal(r.answer.rss_bytes, MAPPED_BYTES);
-	end(pid);
+	end_child(pid);
 }
 
 /* A child that answers too much, or something else, or nothing at all. */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_slow_files.c - what the children that look up symbols remember together. */
-#include "unit.h"
-
-#include <signal.h>
-#include <sys/wait.h>
+#include "child.h"
 
 #include "symbol/symbol.h"
 
@@ -68,24 +65,6 @@ TEST(test_is_shared)
 	slow_files_free(s);
 }
 
-static pid_t start_child(void)
-{
-	pid_t pid = fork();
-
-	if (!pid) {
-		pause();
-		_exit(0);
-	}
-	assert_true(pid > 0);
-	return pid;
-}
-
-static void end_child(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 /* Files of a device on which many hang are left alone, and others are not; until those have ended. */
 TEST(test_hung)
 {
@@ -96,14 +75,14 @@ TEST(test_hung)
 	assert_int_equal(slow_files_new(&s), 0);
 	for (; cnt < SLOW_FILES_HUNG_DEVICE; cnt++) {
 		assert_false(slow_files_is_full(s, 7));
-		pid[cnt] = start_child();
+		pid[cnt] = start_idle();
 		slow_files_put_hung(s, 7, pid[cnt]);
 	}
 	assert_true(slow_files_is_full(s, 7));
 	assert_false(slow_files_is_full(s, 8));
 	for (; cnt < SLOW_FILES_HUNG; cnt++) {
 		assert_false(slow_files_is_full(s, 9999));
-		pid[cnt] = start_child();
+		pid[cnt] = start_idle();
 		slow_files_put_hung(s, (uint32_t)(100 + cnt), pid[cnt]);
 	}
 	assert_true(slow_files_is_full(s, 9999));

@@ -5,9 +5,8 @@
  * found, followed as the BPF side follows it, must lead there.
  */
 #include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
 
+#include "child.h"
 #include "symbol_programs.h"
 #include "proc/process.h"
 #include "proc/tag_sources.h"
@@ -103,12 +102,6 @@ static bool start(const char *dir, struct running *ret)
 			break;
 	fclose(f);
 	return i == 2;
-}
-
-static void stop(struct running *r)
-{
-	kill(r->pid, SIGKILL);
-	waitpid(r->pid, NULL, 0);
 }
 
 /* The variable of a thread, as the reader finds it. 0: it does not. */
@@ -243,7 +236,7 @@ TEST_WITH(test_running, programs_setup, programs_teardown)
 			print_message("not built or run: %s %s, %s\n", one->cc, one->flags,
 				      lib ? lib : "(no library)");
 			if (built)
-				stop(&r);
+				end_child(r.pid);
 			continue;
 		}
 		tried++;
@@ -253,7 +246,7 @@ TEST_WITH(test_running, programs_setup, programs_teardown)
 				    lib ? lib : "(no library)", mode);
 			wrong++;
 		}
-		stop(&r);
+		end_child(r.pid);
 	}
 	assert_int_equal(wrong, 0);
 	if (!have("gcc"))

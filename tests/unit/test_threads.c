@@ -3,9 +3,8 @@
  * test_threads.c - a process whose thread makes calls for heaptap gets its signals as ever, and goes on as if nothing had
  * happened when the tracer is killed: before and after each of its ptrace calls.
  */
-#include "unit.h"
+#include "child.h"
 
-#include <signal.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -14,7 +13,6 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "tap/threads.h"
@@ -186,14 +184,8 @@ TEST(test_execute)
 	assert_int_equal(shared->pid_by_call, -ESRCH);
 	usleep(100000);
 	assert_int_equal(waitpid(target, &status, WNOHANG), 0);
-	assert_int_equal(kill(target, SIGKILL), 0);
-	waitpid(target, NULL, 0);
-}
-
-static void end(pid_t target)
-{
-	kill(target, SIGKILL);
-	waitpid(target, NULL, 0);
+	assert_int_equal(kill(target, 0), 0);
+	end_child(target);
 }
 
 TEST(test_stop)
@@ -204,7 +196,7 @@ TEST(test_stop)
 	kill(target, SIGCONT);
 	assert_true(becomes(target, false));
 	assert_true(goes_on());
-	end(target);
+	end_child(target);
 }
 
 TEST(test_stop_and_continue)
@@ -213,7 +205,7 @@ TEST(test_stop_and_continue)
 
 	assert_true(becomes(target, false));
 	assert_true(goes_on());
-	end(target);
+	end_child(target);
 }
 
 /* A fault's signal that somebody has sent. */
@@ -223,7 +215,7 @@ TEST(test_handled)
 
 	assert_true(goes_on());
 	assert_int_equal(shared->handled_cnt, 1);
-	end(target);
+	end_child(target);
 }
 
 /*
@@ -411,7 +403,7 @@ TEST(test_killed)
 		assert_true(at > 20);
 		assert_int_equal(shared->err, 0);
 		assert_true(goes_on_steadily(target));
-		end(target);
+		end_child(target);
 		close(event_fd);
 	}
 }

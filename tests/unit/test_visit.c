@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_visit.c - a visit goes before others, and waits for its accessor no longer than it should. Needs root. */
-#include "unit.h"
+#include "child.h"
 
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "tap/visit.h"
@@ -76,12 +74,6 @@ static pid_t begin_target(void)
 	return pid;
 }
 
-static void end_target(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 /* The visitor is a session of its own, which the scheduler may treat as one among others. */
 TEST(test_precedence)
 {
@@ -93,7 +85,7 @@ TEST(test_precedence)
 	pid = begin_target();
 	assert_int_equal(visit(pid, tell_precedence, &report), 0);
 	assert_int_equal(report.result, 0);
-	end_target(pid);
+	end_child(pid);
 }
 
 TEST(test_accessor)
@@ -118,7 +110,7 @@ TEST(test_accessor)
 	assert_string_equal(report.why.text, "heaptap gets no processor to read its memory with");
 	assert_int_equal(report.stopped_ns, 0);
 	assert_int_equal(visit(pid, is_slow, &report), 0);
-	end_target(pid);
+	end_child(pid);
 }
 
 RUN_TESTS()

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which processes a command line means. */
-#include "unit.h"
-
-#include <signal.h>
-#include <sys/wait.h>
+#include "child.h"
 
 #include "base/err.h"
 #include "cmd/record_settings.h"
@@ -61,12 +58,6 @@ static pid_t begin(void)
 	return begin_as("/bin/sleep", "sleep");
 }
 
-static void end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 static bool has(const struct whom_found *f, pid_t pid)
 {
 	const pid_t *one;
@@ -97,7 +88,7 @@ TEST(test_rules)
 	assert_true(has(&found, pid));
 	vec_release(&found.pids);
 	whom_release(&w);
-	end(pid);
+	end_child(pid);
 }
 
 TEST(test_none)
@@ -190,7 +181,7 @@ TEST(test_operands)
 	assert_says(why.text, "of the name 'sleep' run");
 	assert_says(why.text, "did you mean: heaptap record --comm sleep, or to start it: "
 			       "heaptap record -- sleep");
-	end(pid);
+	end_child(pid);
 }
 
 /* Names that the kernel cuts: of two programs that differ behind the cut, the one that is meant is found; of a link's name
@@ -239,7 +230,7 @@ TEST_WITH(test_long_names, new_folder, remove_folder)
 	assert_says(why.text, "the kernel keeps 15 characters");
 	whom_release(&w);
 	for (int i = 0; i < 3; i++)
-		end(pid[i]);
+		end_child(pid[i]);
 }
 
 RUN_TESTS()

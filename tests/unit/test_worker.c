@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_worker.c - the forked child that makes files: which descriptors it has, what becomes of it and of the files. */
-#include "unit.h"
+#include "child.h"
 
 #include <bpf/bpf.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -14,7 +13,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "record/worker.h"
@@ -185,8 +183,7 @@ static pid_t start_tracer(pid_t pid)
 	close(fd[1]);
 	if (is_traced)
 		return tracer;
-	kill(tracer, SIGKILL);
-	waitpid(tracer, NULL, 0);
+	end_child(tracer);
 	return 0;
 }
 
@@ -215,8 +212,7 @@ TEST(test_hung)
 	worker_release(&w);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	assert_true(end.tv_sec - begin.tv_sec < 2);
-	kill(tracer, SIGKILL);
-	waitpid(tracer, NULL, 0);
+	end_child(tracer);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
