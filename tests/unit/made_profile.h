@@ -142,6 +142,19 @@ static inline struct profile *reread(const struct profile *p)
 	return unit_keep(again, release_profile);
 }
 
+static inline void release_report(void *r)
+{
+	report_close(r);
+}
+
+static inline struct report *open_report(const struct profile *p, const struct report_options *opts)
+{
+	struct report *r;
+
+	assert_int_equal(report_open(p, opts, &r), 0);
+	return unit_keep(r, release_report);
+}
+
 static inline char *report_text(const struct profile *p, const struct report_options *opts)
 {
 	return printed(out, assert_int_equal(report_write(p, opts, out), 0));

@@ -97,9 +97,8 @@ TEST(test_by_age)
 	struct report_options opts = { .by = REPORT_BY_AGE, .format = REPORT_JSON };
 	struct profile *p = record(true);
 	int64_t bytes = 0, objects = 0;
-	struct report *r;
+	struct report *r = open_report(p, &opts);
 
-	assert_int_equal(report_open(p, &opts, &r), 0);
 	assert_int_equal(r->rows.cnt, 5);
 	for (size_t i = 0; i < 5; i++) {
 		const struct report_row *row = &r->rows.data[i];
@@ -112,7 +111,6 @@ TEST(test_by_age)
 	assert_int_equal(bytes, r->total.value);
 	assert_int_equal(objects, r->total.objects);
 	assert_true(r->rows.data[4].value == 1000 || r->rows.data[4].value == 1001);
-	report_close(r);
 }
 
 TEST(test_older)
@@ -124,7 +122,7 @@ TEST(test_older)
 
 	assert_int_equal(profile_keep_older(p, 600 * S_NS), 0);
 	assert_int_equal(p->samples.cnt, 1);
-	assert_int_equal(report_open(p, &opts, &r), 0);
+	r = open_report(p, &opts);
 	assert_int_equal(r->rows.cnt, 1);
 	assert_string_equal(strset_get(r->names, r->rows.data[0].name), "old");
 	assert_int_equal(r->rows.data[0].value, 301);
@@ -133,7 +131,6 @@ TEST(test_older)
 	assert_true(r->rows.data[0].estimate.bytes_variance == 20);
 	assert_true(r->alloc_type < 0);
 	assert_true(age_median_s(&r->rows.data[0].ages, &median) && median > 600 && median < 900);
-	report_close(r);
 	assert_int_equal(profile_keep_older(p, 24 * 3600 * S_NS), 0);
 	assert_int_equal(p->samples.cnt, 0);
 }

@@ -252,9 +252,8 @@ static void check_rows(enum report_by by, const struct expected *expected, size_
 	struct report_options opts = { .by = by, .format = REPORT_JSON };
 	struct profile *p = record(true, inuse);
 	int64_t bytes = 0, objects = 0;
-	struct report *r;
+	struct report *r = open_report(p, &opts);
 
-	assert_int_equal(report_open(p, &opts, &r), 0);
 	assert_int_equal(r->rows.cnt, cnt);
 	for (size_t i = 0; i < cnt; i++) {
 		const struct report_row *row = &r->rows.data[i];
@@ -269,7 +268,6 @@ static void check_rows(enum report_by by, const struct expected *expected, size_
 	assert_int_equal(bytes, r->total.value);
 	assert_int_equal(objects, r->total.objects);
 	assert_int_equal(r->total.objects, 103 + 50);
-	report_close(r);
 }
 
 TEST(test_by_size)

@@ -56,11 +56,29 @@ static struct limit_options options(enum limit_kind kind, double limit)
 	return o;
 }
 
-/* The only result; limits have to be released. */
-static const struct limit_result *judge(const struct profile *p, const struct profile *before,
-					struct limit_options o, struct limits *l)
+/* What was judged last. All that was is there until the test ends. */
+static struct limits *l;
+
+static void release(void *judged)
 {
-	assert_int_equal(limits_judge(p, before, &o, l), 0);
+	limits_release(judged);
+	free(judged);
+}
+
+static void judge_all(const struct profile *p, const struct profile *before,
+		      const struct limit_options *o)
+{
+	l = calloc(1, sizeof(*l));
+	assert_non_null(l);
+	assert_int_equal(limits_judge(p, before, o, l), 0);
+	unit_keep(l, release);
+}
+
+/* The only result. */
+static const struct limit_result *judge(const struct profile *p, const struct profile *before,
+					struct limit_options o)
+{
+	judge_all(p, before, &o);
 	assert_int_equal(l->cnt, 1);
 	assert_int_equal(l->verdict, l->results[0].verdict);
 	return &l->results[0];
@@ -69,11 +87,7 @@ static const struct limit_result *judge(const struct profile *p, const struct pr
 static enum limit_verdict verdict_of(const struct profile *p, const struct profile *before,
 				     struct limit_options o)
 {
-	struct limits l;
-	enum limit_verdict verdict = judge(p, before, o, &l)->verdict;
-
-	limits_release(&l);
-	return verdict;
+	return judge(p, before, o)->verdict;
 }
 
 TEST(test_growth)
@@ -103,20 +117,18 @@ TEST(test_growth)
 		struct limit_options o = options(LIMIT_GROWTH, 5 * RATE);
 		struct profile *p = new_profile();
 		const struct limit_result *res;
-		struct limits l;
 
 		o.warm_up_ns = (uint64_t)(c->warm_up_s * 1e9);
 		add_site(p, "table", &table, 1);
 		add_growing(p, "site", c->from, c->to, c->samples,
 			    c->lives_s);
-		res = judge(p, NULL, o, &l);
+		res = judge(p, NULL, o);
 		if (res->verdict != c->verdict || !strstr(res->why, c->why))
 			fail_msg("%s: verdict %d, %.0f (%.0f to %.0f): '%s'", c->name,
 				 res->verdict, res->value, res->low, res->high, res->why);
 		assert_int_equal(res->rows.cnt, c->row != NULL);
 		if (c->row)
 			assert_string_equal(res->rows.data[0].name, c->row);
-		limits_release(&l);
 	}
 }
 
@@ -126,13 +138,11 @@ TEST(test_growth_of_several)
 	struct limit_options o = options(LIMIT_GROWTH, 5 * RATE);
 	struct history_life gone = life_of(0, 16, 300);
 	struct profile *p = new_profile();
-	struct limits l;
 
 	add_growing(p, "cache", 0, MOMENTS, 30, 11);
 	add_growing(p, "leak", 0, MOMENTS, 40, MOMENTS);
-	assert_int_equal(judge(p, NULL, o, &l)->verdict, LIMIT_BROKEN);
-	assert_string_equal(l.results[0].rows.data[0].name, "leak");
-	limits_release(&l);
+	assert_int_equal(judge(p, NULL, o)->verdict, LIMIT_BROKEN);
+	assert_string_equal(l->results[0].rows.data[0].name, "leak");
 
 	p = new_profile();
 	add_site(p, "giver", &gone, 1);
@@ -145,37 +155,30 @@ TEST(test_inuse)
 	struct history_life table = life_of(0, MOMENTS - 1, 400);
 	struct profile *p = new_profile();
 	const struct limit_result *res;
-	struct limits l;
 
 	add_site(p, "table", &table, 1);
-	res = judge(p, NULL, options(LIMIT_INUSE, 300 * RATE), &l);
+	res = judge(p, NULL, options(LIMIT_INUSE, 300 * RATE));
 	assert_int_equal(res->verdict, LIMIT_BROKEN);
 	assert_true(res->low > 300 * RATE && res->low < 400 * RATE && res->high > 400 * RATE);
 	assert_string_equal(res->rows.data[0].name, "table");
-	limits_release(&l);
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l)->verdict, LIMIT_KEPT);
-	assert_int_equal(l.results[0].rows.cnt, 0);
-	limits_release(&l);
-	res = judge(p, NULL, options(LIMIT_INUSE, 420 * RATE), &l);
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 500 * RATE))->verdict, LIMIT_KEPT);
+	assert_int_equal(l->results[0].rows.cnt, 0);
+	res = judge(p, NULL, options(LIMIT_INUSE, 420 * RATE));
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 	assert_true(res->rate_bytes > 1 && res->rate_bytes < RATE);
-	limits_release(&l);
-	res = judge(p, NULL, options(LIMIT_INUSE, 400 * RATE), &l);
+	res = judge(p, NULL, options(LIMIT_INUSE, 400 * RATE));
 	assert_int_equal(res->rate_bytes, 1);
-	limits_release(&l);
 
 	p->recording.is_lossy = true; /* what is lost may be what is more */
-	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l);
+	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE));
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 	assert_says(res->why, "lost");
-	limits_release(&l);
 	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 300 * RATE)), LIMIT_BROKEN);
 
 	p = new_profile(); /* nothing was seen: not nothing */
-	res = judge(p, NULL, options(LIMIT_INUSE, 0), &l);
+	res = judge(p, NULL, options(LIMIT_INUSE, 0));
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 	assert_true(res->high > 3 * RATE && res->high < 5 * RATE);
-	limits_release(&l);
 	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 5 * RATE)), LIMIT_KEPT);
 }
 
@@ -187,14 +190,12 @@ TEST(test_unknown)
 
 	p->recording.inuse = RECORDING_INUSE_UNKNOWN;
 	each_case(c, kinds) {
-		struct limits l;
-		const struct limit_result *res = judge(p, NULL, options(*c, 1e9), &l);
+		const struct limit_result *res = judge(p, NULL, options(*c, 1e9));
 
 		assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 		assert_true(isnan(res->value) && isnan(res->high));
 		assert_says(res->why, "--max-overhead");
 		assert_null(strchr(res->why, '\x1b'));
-		limits_release(&l);
 	}
 }
 
@@ -220,25 +221,23 @@ TEST(test_more)
 		struct limit_options o = options(LIMIT_MORE, c->limit);
 		struct profile *p = new_profile(), *b = new_profile();
 		const struct limit_result *res;
-		struct limits l;
 
 		o.is_share[LIMIT_MORE] = c->is_share;
 		add_site(b, "table", &before, 1);
 		add_site(p, "table", &after, 1);
-		res = judge(p, b, o, &l);
+		res = judge(p, b, o);
 		if (res->verdict != c->verdict)
 			fail_msg("%zu: verdict %d, %.0f (%.0f to %.0f), limit %.0f", (size_t)(c - cases),
 				 res->verdict, res->value, res->low, res->high, res->limit);
 		assert_true(res->before == (double)c->before * RATE);
 		if (res->verdict == LIMIT_BROKEN)
 			assert_string_equal(res->rows.data[0].name, "table");
-		limits_release(&l);
 		b->recording.is_lossy = true; /* it may have held as much */
 		assert_true(verdict_of(p, b, o) != LIMIT_BROKEN);
 	}
 }
 
-static void text_has(const struct limits *l, enum limit_format format, const char *part, bool has)
+static void text_has(enum limit_format format, const char *part, bool has)
 {
 	char *text = printed(out, assert_int_equal(limits_write(l, format, out), 0));
 
@@ -254,7 +253,6 @@ TEST(test_known_since)
 	struct limit_options o = options(LIMIT_MORE, 0.2);
 	struct profile *p = new_profile(), *larger = new_profile();
 	const struct limit_result *res;
-	struct limits l;
 
 	o.is_share[LIMIT_MORE] = true;
 	add_site(p, "table", &table, 1);
@@ -262,15 +260,13 @@ TEST(test_known_since)
 	assert_int_equal(verdict_of(p, larger, o), LIMIT_KEPT);
 	assert_int_equal(verdict_of(larger, p, o), LIMIT_BROKEN);
 	p->recording.inuse = RECORDING_INUSE_SINCE;
-	res = judge(p, larger, o, &l);
+	res = judge(p, larger, o);
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 	assert_says(res->why, "last part");
-	limits_release(&l);
 	assert_int_equal(verdict_of(larger, p, o), LIMIT_UNKNOWN);
-	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l);
+	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE));
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 	assert_says(res->why, "last part");
-	limits_release(&l);
 	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 300 * RATE)), LIMIT_BROKEN);
 	/* growth is of what came meanwhile */
 	assert_int_equal(verdict_of(p, NULL, options(LIMIT_GROWTH, 5 * RATE)), LIMIT_KEPT);
@@ -282,14 +278,12 @@ TEST(test_certain_blocks)
 	struct history_life blocks = { 0, MOMENTS - 1, 3, 3e6, 0 };
 	struct profile *p = new_profile();
 	const struct limit_result *res;
-	struct limits l;
 
 	add_site(p, "large", &blocks, 1);
-	res = judge(p, NULL, options(LIMIT_INUSE, 3e6), &l);
+	res = judge(p, NULL, options(LIMIT_INUSE, 3e6));
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 	assert_true(res->low == 3e6 && res->high > 3e6 + 3 * RATE && res->high < 3e6 + 5 * RATE);
-	text_has(&l, LIMIT_TEXT, "exactly", false);
-	limits_release(&l);
+	text_has(LIMIT_TEXT, "exactly", false);
 	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 3e6 + 5 * RATE)), LIMIT_KEPT);
 	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 3e6 - 1)), LIMIT_BROKEN);
 }
@@ -299,20 +293,16 @@ TEST(test_every_allocation)
 {
 	struct history_life blocks = { 0, MOMENTS - 1, 3, 3000, 0 };
 	struct profile *p = new_profile();
-	struct limits l;
 
 	p->period = 1;
 	add_site(p, "site", &blocks, 1);
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 3000), &l)->verdict, LIMIT_KEPT);
-	text_has(&l, LIMIT_TEXT, "in use: 2.93 KiB exactly; limit 2.93 KiB\n", true);
-	limits_release(&l);
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 3000))->verdict, LIMIT_KEPT);
+	text_has(LIMIT_TEXT, "in use: 2.93 KiB exactly; limit 2.93 KiB\n", true);
 	p->recording.is_lossy = true;
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 3000), &l)->verdict, LIMIT_UNKNOWN);
-	text_has(&l, LIMIT_TEXT, "in use: 2.93 KiB or more; limit 2.93 KiB\n", true);
-	limits_release(&l);
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 2999), &l)->verdict, LIMIT_BROKEN);
-	text_has(&l, LIMIT_TEXT, "in use: 2.93 KiB or more; ", true);
-	limits_release(&l);
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 3000))->verdict, LIMIT_UNKNOWN);
+	text_has(LIMIT_TEXT, "in use: 2.93 KiB or more; limit 2.93 KiB\n", true);
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 2999))->verdict, LIMIT_BROKEN);
+	text_has(LIMIT_TEXT, "in use: 2.93 KiB or more; ", true);
 }
 
 /* Growth that what is held does not explain may be beyond the limit, unless it was in use and was freed. */
@@ -341,17 +331,15 @@ TEST(test_unexplained_growth)
 		struct profile *p = new_profile();
 		struct history_life blocks[] = { life_of(0, MOMENTS - 1, 1),
 						 life_of(5, 9, c->freed_samples) };
-		struct limits l;
 
 		p->period = 1;
 		p->recording.rss_begin_bytes = (uint64_t)c->begin_mib << 20;
 		p->recording.rss_end_bytes = (uint64_t)c->end_mib << 20;
 		p->recording.rss_file_growth_bytes = c->files_mib * (1 << 20);
 		add_site(p, "site", blocks, 2);
-		assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 1 << 20), &l)->verdict,
+		assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 1 << 20))->verdict,
 				 c->verdict);
-		text_has(&l, LIMIT_TEXT, c->text, true);
-		limits_release(&l);
+		text_has(LIMIT_TEXT, c->text, true);
 	}
 }
 
@@ -361,17 +349,15 @@ TEST(test_not_seen)
 	struct history_life table = life_of(0, MOMENTS - 1, 100), gone = life_of(3, 9, 1500);
 	struct profile *p = new_profile();
 	const struct limit_result *res;
-	struct limits l;
 
 	add_site(p, "table", &table, 1);
 	p->recording.rss_begin_bytes = 10 << 20;
 	p->recording.rss_end_bytes = 18 << 20;
 	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 500 * RATE)), LIMIT_KEPT);
 	assert_int_equal(profile_comment(p, "not seen: objects of Ruby"), 0);
-	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l);
+	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE));
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 	assert_says(res->why, "objects of Ruby");
-	limits_release(&l);
 	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 10 * RATE)), LIMIT_BROKEN);
 	add_site(p, "gone", &gone, 1); /* 6 MB once, which malloc keeps */
 	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 500 * RATE)), LIMIT_KEPT);
@@ -386,19 +372,17 @@ TEST(test_share_of_unknown)
 		struct profile *p = new_profile(), *before = new_profile();
 		struct limit_options o = options(LIMIT_MORE, 0.2);
 		const struct limit_result *res;
-		struct limits l;
 
 		o.is_share[LIMIT_MORE] = true;
 		add_site(p, "table", &table, 1);
 		add_site(before, "table", &table, 1);
 		(i ? p : before)->recording.inuse = RECORDING_INUSE_UNKNOWN;
-		res = judge(p, before, o, &l);
+		res = judge(p, before, o);
 		assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 		assert_true(isnan(res->limit) && isnan(res->value));
-		text_has(&l, LIMIT_JSON, "\"limit_bytes\":null,", true);
-		text_has(&l, LIMIT_TEXT, "unknown  more in use: not known\n", true);
-		text_has(&l, LIMIT_TEXT, "limit 0", false);
-		limits_release(&l);
+		text_has(LIMIT_JSON, "\"limit_bytes\":null,", true);
+		text_has(LIMIT_TEXT, "unknown  more in use: not known\n", true);
+		text_has(LIMIT_TEXT, "limit 0", false);
 	}
 }
 
@@ -407,7 +391,6 @@ TEST(test_written)
 {
 	struct limit_options o = options(LIMIT_INUSE, 1000);
 	struct profile *p = new_profile();
-	struct limits l;
 	char *text;
 
 	o.is_asked[LIMIT_EXITED] = true;
@@ -418,35 +401,34 @@ TEST(test_written)
 		snprintf(name, sizeof(name), HOSTILE "%d", i);
 		add_site(p, name, &table, 1);
 	}
-	assert_int_equal(limits_judge(p, NULL, &o, &l), 0);
-	assert_int_equal(l.verdict, LIMIT_BROKEN);
-	assert_int_equal(l.results[0].rows.cnt, 2);
-	assert_int_equal(l.results[0].more_row_cnt, 2);
-	text = printed(out, assert_int_equal(limits_write(&l, LIMIT_TEXT, out), 0));
+	judge_all(p, NULL, &o);
+	assert_int_equal(l->verdict, LIMIT_BROKEN);
+	assert_int_equal(l->results[0].rows.cnt, 2);
+	assert_int_equal(l->results[0].more_row_cnt, 2);
+	text = printed(out, assert_int_equal(limits_write(l, LIMIT_TEXT, out), 0));
 	assert_null(strchr(text, '\x1b'));
 	assert_says(text, "(PID 7), 24.0 s, one sample per 4.00 KiB\n"
 				     "FAIL     in use: 800 KiB, at least ");
 	assert_says(text, "and 2 more\n");
 	assert_says(text, "unknown  in use by ended tasks: not known; limit 0 B\n");
 	assert_says(text, "\nFAIL (99 % confidence)\n");
-	text = printed(out, assert_int_equal(limits_write(&l, LIMIT_JSON, out), 0));
+	text = printed(out, assert_int_equal(limits_write(l, LIMIT_JSON, out), 0));
 	assert_null(strchr(text, '\x1b'));
 	assert_int_equal(
 		strncmp(text, "{\"verdict\":\"broken\",\"failure\":null,\"confidence\":0.99,", 53),
 		0);
 	assert_says(text, "{\"limit\":\"exited_scope\",\"verdict\":\"unknown\",\"limit_bytes\":0,"
 		      "\"inuse_bytes\":null,");
-	text = printed(out, assert_int_equal(limits_write(&l, LIMIT_JUNIT, out), 0));
+	text = printed(out, assert_int_equal(limits_write(l, LIMIT_JUNIT, out), 0));
 	assert_null(strchr(text, '\x1b'));
 	assert_omits(text, "<b>");
 	assert_says(text, "tests=\"2\" failures=\"1\" errors=\"1\" time=\"24\">");
 
-	limits_fail(&l, "the command <failed>");
-	assert_int_equal(l.verdict, LIMIT_UNKNOWN);
-	text = printed(out, assert_int_equal(limits_write(&l, LIMIT_JUNIT, out), 0));
+	limits_fail(l, "the command <failed>");
+	assert_int_equal(l->verdict, LIMIT_UNKNOWN);
+	text = printed(out, assert_int_equal(limits_write(l, LIMIT_JUNIT, out), 0));
 	assert_says(text, "tests=\"3\" failures=\"1\" errors=\"2\"");
 	assert_says(text, "message=\"the command &lt;failed&gt;\"/>");
-	limits_release(&l);
 }
 
 RUN_TESTS()

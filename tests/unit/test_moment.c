@@ -405,25 +405,22 @@ TEST(test_by_process)
 {
 	struct report_options opts = { .by = REPORT_BY_PROCESS, .format = REPORT_JSON };
 	struct profile *p = record(true, false);
-	struct report *r;
+	struct report *r = open_report(p, &opts);
 
-	assert_int_equal(report_open(p, &opts, &r), 0);
 	assert_int_equal(r->rows.cnt, 1);
 	assert_string_equal(strset_get(r->names, r->rows.data[0].name), "ffmpeg (PID 14)");
 	assert_int_equal(r->rows.data[0].value, END_BYTES);
-	report_close(r);
 
 	/* several, which the samples name */
 	p = make(true);
 	add_site(p, &sites[1], "15");
 	add_site(p, &sites[2], "15");
 	p->recording.process_cnt = 2;
-	assert_int_equal(report_open(p, &opts, &r), 0);
+	r = open_report(p, &opts);
 	assert_int_equal(r->rows.cnt, 2);
 	assert_string_equal(strset_get(r->names, r->rows.data[0].name), "(none)");
 	assert_string_equal(strset_get(r->names, r->rows.data[1].name), "cc1plus (PID 15)");
 	assert_int_equal(r->rows.data[1].value, 67000);
-	report_close(r);
 }
 
 RUN_TESTS()

@@ -67,7 +67,7 @@ TEST_WITH(rows_add_up_to_the_total, set_up, tear_down)
 		int64_t value = 0, objects = 0, alloc = 0;
 		const struct report_row *row;
 
-		assert_int_equal(report_open(p, &o, &r), 0);
+		r = open_report(p, &o);
 		vec_each(&r->rows, row) {
 			value += row->value;
 			objects += row->objects;
@@ -79,7 +79,6 @@ TEST_WITH(rows_add_up_to_the_total, set_up, tear_down)
 		assert_int_equal(alloc, report_is_by_class(&o) ? 0 : 2986);
 		if (o.row_cap)
 			assert_true(r->rows.cnt <= o.row_cap + 1);
-		report_close(r);
 	}
 }
 
@@ -130,14 +129,12 @@ TEST_WITH(charges_whom_it_should, set_up, tear_down)
 	fill();
 	each_case(c, cases) {
 		const struct report_row *row;
-		struct report *r;
+		struct report *r = open_report(p, &c->opts);
 
-		assert_int_equal(report_open(p, &c->opts, &r), 0);
 		row = find_row(r, c->row);
 		if (row->value != c->value || row->cumulative != c->cumulative)
 			fail_msg("case %zu, %s: %lld, cumulative %lld", (size_t)(c - cases), c->row,
 				 (long long)row->value, (long long)row->cumulative);
-		report_close(r);
 	}
 }
 
@@ -177,12 +174,11 @@ TEST_WITH(takes_the_right_value, set_up, tear_down)
 		tear_down(state);
 		set_up(state);
 		set_types(c->types, c->default_type);
-		assert_int_equal(report_open(p, &o, &r), 0);
+		r = open_report(p, &o);
 		assert_int_equal(r->value_type, c->want);
 		assert_true(c->objects < 0 ? r->objects_type < 0 :
 						   r->objects_type == c->objects);
 		assert_false(r->has_interval);
-		report_close(r);
 	}
 }
 
@@ -214,7 +210,7 @@ TEST_WITH(rows_of_mixed_sizes_have_the_interval_of_their_samples, set_up, tear_d
 	s->inuse_bytes_variance = e.bytes_variance;
 	s->inuse_objects_variance = e.objects_variance;
 
-	assert_int_equal(report_open(p, &o, &r), 0);
+	r = open_report(p, &o);
 	row = find_row(r, "f");
 	estimate_interval(&row->estimate, &low, &high);
 	estimate_interval(&e, &want_low, &want_high);
@@ -222,18 +218,15 @@ TEST_WITH(rows_of_mixed_sizes_have_the_interval_of_their_samples, set_up, tear_d
 	assert_true(fabs(high - want_high) < 1e-3 * want_high);
 	/* two small ones more must be thought possible */
 	assert_true(high > e.bytes + 2.0 * rate);
-	report_close(r);
 
 	/* no period, or one of something else, is no size of what was missed */
 	p->period = -1;
-	assert_int_equal(report_open(p, &o, &r), 0);
+	r = open_report(p, &o);
 	assert_true(find_row(r, "f")->estimate.rate_bytes == 0);
-	report_close(r);
 	p->period = rate;
 	p->period_type.unit_str = profile_str(p, "nanoseconds");
-	assert_int_equal(report_open(p, &o, &r), 0);
+	r = open_report(p, &o);
 	assert_true(find_row(r, "f")->estimate.rate_bytes == 0);
-	report_close(r);
 }
 
 /* What was allocated has an error of its own, with more samples than what is in use. */
@@ -260,7 +253,7 @@ TEST_WITH(alloc_has_its_own_error, set_up, tear_down)
 	e.samples = 100;
 	e.bytes = 100000;
 	e.bytes_variance = 98000000;
-	assert_int_equal(report_open(p, &o, &r), 0);
+	r = open_report(p, &o);
 	assert_true(report_alloc_interval(r, &r->rows.data[0], &low, &high));
 	estimate_interval(&e, &want_low, &want_high);
 	assert_true(low == want_low && high == want_high && low < 81000 && high > 119000);
@@ -268,33 +261,29 @@ TEST_WITH(alloc_has_its_own_error, set_up, tear_down)
 	assert_true(report_alloc_interval(r, &r->whole, &low, &high) && high == want_high);
 	format_bytes(high - 100000, want + 2, UNITS_BUF);
 	assert_string_equal(report_format_alloc_interval(r, &r->total, text), want);
-	report_close(r);
 
 	/* everything was kept */
 	vec_each(&p->samples, s)
 		s->alloc_bytes_variance = 0;
-	assert_int_equal(report_open(p, &o, &r), 0);
+	r = open_report(p, &o);
 	assert_true(report_alloc_interval(r, &r->total, &low, &high));
 	assert_true(low == 100000 && high == 100000);
 	assert_string_equal(report_format_alloc_interval(r, &r->total, text), "exact");
-	report_close(r);
 
 	/* a file that says nothing of it: blocks of 100 bytes */
 	vec_each(&p->samples, s)
 		s->alloc_samples = 0;
 	e.bytes_variance = 2 * estimate_variance_from_sums(50000, 500, rate);
-	assert_int_equal(report_open(p, &o, &r), 0);
+	r = open_report(p, &o);
 	assert_true(report_alloc_interval(r, &r->total, &low, &high));
 	estimate_interval(&e, &want_low, &want_high);
 	assert_true(low == want_low && high == want_high && low < 85000);
-	report_close(r);
 
 	/* nor how it was sampled: not known */
 	p->period = 0;
-	assert_int_equal(report_open(p, &o, &r), 0);
+	r = open_report(p, &o);
 	assert_false(report_alloc_interval(r, &r->total, &low, &high));
 	assert_string_equal(report_format_alloc_interval(r, &r->total, text), "");
-	report_close(r);
 }
 
 TEST_WITH(hostile_names_are_escaped, set_up, tear_down)
@@ -386,11 +375,10 @@ static void report_text_of(const struct report_options *o, char *text, size_t te
 	struct report *r;
 
 	assert_non_null(out);
-	assert_int_equal(report_open(p, o, &r), 0);
+	r = open_report(p, o);
 	assert_int_equal(o->format == REPORT_JSON ? report_write_json(r, out) :
 						    report_write_text(r, out),
 			 0);
-	report_close(r);
 	fclose(out);
 }
 

@@ -73,13 +73,12 @@ static void check_place(const struct report_options *o, size_t sample, const cha
 	struct report *r;
 	const char *got;
 
-	assert_int_equal(report_open(p, o, &r), 0);
+	r = open_report(p, o);
 	assert_true(report_find_place(r, &p->samples.data[sample], &place));
 	got = report_frame_name(p, &place.frame, buf, sizeof(buf));
 	if (strcmp(got, want) != 0 || strcmp(place.hint ? place.hint : "", hint) != 0)
 		fail_msg("stack %zu: '%s' (%s), not '%s' (%s)", sample, got,
 			 place.hint ? place.hint : "", want, hint);
-	report_close(r);
 }
 
 TEST_WITH(the_first_own_frame_is_charged, set_up, NULL)

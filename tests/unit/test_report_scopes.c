@@ -69,14 +69,6 @@ static int set_up(void **state)
 #define TOTAL 506
 #define TOTAL_ALLOC 981
 
-static struct report *open_report(const struct report_options *o)
-{
-	struct report *r;
-
-	assert_int_equal(report_open(p, o, &r), 0);
-	return r;
-}
-
 static const struct report_row *find_row(const struct report *r, const char *name)
 {
 	const struct report_row *row;
@@ -158,7 +150,7 @@ TEST_WITH(rows_add_up_whatever_is_asked, set_up, NULL)
 
 		if (list)
 			assert_int_equal(match_list_new(list, &o.match), 0);
-		r = open_report(&o);
+		r = open_report(p, &o);
 		check_sums(r);
 		assert_int_equal(r->whole.value, total);
 		if (!o.scope) {
@@ -166,7 +158,7 @@ TEST_WITH(rows_add_up_whatever_is_asked, set_up, NULL)
 			assert_int_equal(r->total.alloc, report_is_by_class(&o) ? 0 : TOTAL_ALLOC);
 		}
 		cases += r->has_unmatched;
-		report_close(r);
+		unit_drop(r);
 		match_list_free(o.match);
 	}
 	assert_true(cases > 1000);
@@ -184,7 +176,7 @@ TEST_WITH(scopes_are_a_tree, set_up, NULL)
 		{ "(none)", 0, 31, 31, 31 },
 	};
 	struct report_options o = { .by = REPORT_BY_SCOPE };
-	struct report *r = open_report(&o);
+	struct report *r = open_report(p, &o);
 
 	assert_int_equal(r->rows.cnt, sizeof(want) / sizeof(*want));
 	for (size_t i = 0; i < r->rows.cnt; i++) {
@@ -196,13 +188,12 @@ TEST_WITH(scopes_are_a_tree, set_up, NULL)
 			fail_msg("row %zu is %s, %lld", i, strset_get(r->names, row->name),
 				 (long long)row->value);
 	}
-	report_close(r);
 }
 
 TEST_WITH(the_largest_scopes_are_shown, set_up, NULL)
 {
 	struct report_options o = { .by = REPORT_BY_SCOPE, .row_cap = 2 };
-	struct report *r = open_report(&o);
+	struct report *r = open_report(p, &o);
 
 	/* Top, A (of which nothing is shown), what is left below Top and at the top */
 	assert_int_equal(r->rows.cnt, 4);
@@ -210,14 +201,12 @@ TEST_WITH(the_largest_scopes_are_shown, set_up, NULL)
 	assert_int_equal(r->rows.data[2].value, 110);
 	assert_int_equal(r->rows.data[3].value, 96);
 	assert_int_equal(r->rows.data[3].row_cnt, 2);
-	report_close(r);
 	/* a scope that is asked for is the first, whatever it lies in */
 	o.scope = "Top/A";
 	o.row_cap = 1;
-	r = open_report(&o);
+	r = open_report(p, &o);
 	assert_int_equal(r->rows.cnt, 1);
 	assert_string_equal(strset_get(r->names, r->rows.data[0].name), "Top/A");
-	report_close(r);
 }
 
 TEST_WITH(peaks_belong_to_whole_scopes, set_up, NULL)
@@ -231,7 +220,7 @@ TEST_WITH(peaks_belong_to_whole_scopes, set_up, NULL)
 	made_note(p, "scope_peak: bytes=90 pid=1 scope=conn");
 	made_note(p, "scope_peak: bytes=80 pid=2 scope=conn");
 	made_note(p, "scope_peak: bytes=1 scope=not/there");
-	r = open_report(&o);
+	r = open_report(p, &o);
 	assert_int_equal(r->rows.cnt, 7);
 	row = find_row(r, "Top");
 	assert_true(row->peak.is_known && !row->peak.is_minimum);
@@ -241,21 +230,18 @@ TEST_WITH(peaks_belong_to_whole_scopes, set_up, NULL)
 	assert_true(row->peak.is_minimum);
 	assert_int_equal(row->peak.bytes, 90);
 	assert_false(find_row(r, "(none)")->peak.is_known);
-	report_close(r);
 	/* a part of Top has no peak that is known */
 	assert_int_equal(match_list_new("A", &o.match), 0);
-	r = open_report(&o);
+	r = open_report(p, &o);
 	assert_false(find_row(r, "Top")->peak.is_known);
 	assert_int_equal(find_row(r, "A")->peak.bytes, 300);
-	report_close(r);
 	match_list_free(o.match);
 	/* nor has what matches without all that lies in it */
 	assert_int_equal(match_list_new("*,-Top/A/B", &o.match), 0);
-	r = open_report(&o);
+	r = open_report(p, &o);
 	assert_false(find_row(r, "Top")->peak.is_known);
 	assert_false(find_row(r, "A")->peak.is_known);
 	assert_true(find_row(r, "conn")->peak.is_known);
-	report_close(r);
 	match_list_free(o.match);
 }
 
@@ -278,7 +264,7 @@ TEST_WITH(instances_have_the_error_of_alloc, set_up, NULL)
 		     "alloc_samples=20 alloc_error=15 scope=conn");
 	made_note(p, "instance: task=2 state=exited inuse_bytes=5 alloc_bytes=25 "
 		     "alloc_samples=2 alloc_error=0 scope=conn");
-	r = open_report(&by_task);
+	r = open_report(p, &by_task);
 	assert_true(r->has_alloc_samples);
 	assert_true(find_row(r, "conn #1")->alloc_estimate.bytes_variance == 225);
 	assert_int_equal(find_row(r, "conn #1")->alloc_estimate.samples, 20);
@@ -287,19 +273,16 @@ TEST_WITH(instances_have_the_error_of_alloc, set_up, NULL)
 	assert_true(find_row(r, "(no task)")->alloc_estimate.bytes_variance == 500 - 225);
 	assert_true(find_row(r, "(no task)")->alloc_estimate.bytes == 500 - 200 - 25);
 	assert_int_equal(find_row(r, "(no task)")->alloc_estimate.samples, 50 - 20 - 2);
-	report_close(r);
-	r = open_report(&by_scope);
+	r = open_report(p, &by_scope);
 	assert_true(find_row(r, "Top")->alloc_estimate.bytes_variance == 450);
 	assert_true(find_row(r, "Top")->scope.exclusive.alloc_estimate.bytes_variance == 100);
 	assert_true(r->total.alloc_estimate.bytes_variance == TOTAL_ALLOC);
-	report_close(r);
 	/* one that does not say it: it is not known, nor what is left */
 	made_note(p, "instance: task=3 state=live inuse_bytes=0 alloc_bytes=8 scope=conn");
-	r = open_report(&by_task);
+	r = open_report(p, &by_task);
 	assert_false(report_alloc_interval(r, find_row(r, "conn #3"), &low, &high));
 	assert_false(report_alloc_interval(r, find_row(r, "(no task)"), &low, &high));
 	assert_true(report_alloc_interval(r, find_row(r, "conn #1"), &low, &high));
-	report_close(r);
 }
 
 TEST_WITH(instances_take_what_notes_say, set_up, NULL)
@@ -317,7 +300,7 @@ TEST_WITH(instances_take_what_notes_say, set_up, NULL)
 		     "scope=conn");
 	made_note(p, "instance: task=1 state=exited inuse_bytes=2 inuse_objects=1 "
 		     "alloc_bytes=3 scope=Top/A");
-	r = open_report(&o);
+	r = open_report(p, &o);
 	check_sums(r);
 	row = find_row(r, "conn #1");
 	assert_int_equal(row->value, 60); /* the samples' */
@@ -337,14 +320,12 @@ TEST_WITH(instances_take_what_notes_say, set_up, NULL)
 	assert_int_equal(r->outstanding.data[0].value, 5);
 	assert_int_equal(r->outstanding_total.value, 7);
 	assert_int_equal(r->outstanding_total.row_cnt, 2);
-	report_close(r);
 	/* the filter is theirs too */
 	o.scope = "Top";
-	r = open_report(&o);
+	r = open_report(p, &o);
 	assert_int_equal(r->rows.cnt, 2);
 	find_row(r, "Top/A #1");
 	assert_int_equal(r->outstanding_total.value, 2);
-	report_close(r);
 }
 
 /* A task that enters further scopes is one task; one of the same number inside is another. */
@@ -363,7 +344,7 @@ TEST_WITH(tasks_hold_what_lies_below, set_up, NULL)
 		     "alloc_bytes=600 peak_bytes=90 scope=job");
 	made_note(p, "instance: task=7 state=live inuse_bytes=200 alloc_bytes=300 "
 		     "scope=job/run/sub");
-	r = open_report(&o);
+	r = open_report(p, &o);
 	check_sums(r);
 	row = find_row(r, "job #7");
 	assert_int_equal(row->value, 80);
@@ -374,10 +355,9 @@ TEST_WITH(tasks_hold_what_lies_below, set_up, NULL)
 	assert_int_equal(row->value, 200);
 	assert_int_equal(row->task.state, REPORT_STATE_LIVE);
 	assert_int_equal(find_row(r, "jobs #7")->value, 3);
-	report_close(r);
 	/* of a part of a task the sums are the samples' */
 	o.scope = "job/parse";
-	r = open_report(&o);
+	r = open_report(p, &o);
 	check_sums(r);
 	row = find_row(r, "job #7");
 	assert_int_equal(r->rows.cnt, 1);
@@ -385,7 +365,6 @@ TEST_WITH(tasks_hold_what_lies_below, set_up, NULL)
 	assert_true(row->task.has_no_alloc);
 	assert_false(row->peak.is_known);
 	assert_int_equal(row->task.state, REPORT_STATE_EXITED);
-	report_close(r);
 }
 
 /* The same task of two processes is two. */
@@ -410,40 +389,35 @@ TEST_WITH(processes_have_their_own_tasks, set_up, NULL)
 			  10 * pid, pid);
 	}
 	o.scope = "job";
-	r = open_report(&o);
+	r = open_report(p, &o);
 	assert_int_equal(r->rows.cnt, 3);
 	assert_int_equal(r->rows.data[0].value, 9);
 	assert_int_equal(r->rows.data[0].alloc, 90);
 	assert_string_equal(strset_get(r->names, r->rows.data[0].task.pid), "9");
 	assert_int_equal(r->rows.data[1].value, 8);
 	assert_int_equal(r->rows.data[1].alloc, 80);
-	report_close(r);
 }
 
 TEST_WITH(labels_and_pools_are_rows, set_up, NULL)
 {
 	struct report_options o = { .by = REPORT_BY_LABEL, .label_key = "size" };
-	struct report *r = open_report(&o);
+	struct report *r = open_report(p, &o);
 
 	assert_int_equal(find_row(r, "100 bytes")->value, 400); /* a number with its unit */
-	report_close(r);
 	o.label_key = "scope";
-	r = open_report(&o);
+	r = open_report(p, &o);
 	assert_int_equal(find_row(r, "(none)")->value, 31);
 	assert_int_equal(find_row(r, "Top/A")->value, 100);
-	report_close(r);
 	o = (struct report_options){ .by = REPORT_BY_THREAD, .groups_threads = true };
-	r = open_report(&o);
+	r = open_report(p, &o);
 	assert_int_equal(r->rows.cnt, 4);
 	assert_int_equal(find_row(r, "w-*")->value, 400);
 	assert_int_equal(find_row(r, "net:low*")->value, 70);
-	report_close(r);
 	o.thread_globs = "net:*,m*";
-	r = open_report(&o);
+	r = open_report(p, &o);
 	assert_int_equal(find_row(r, "w-1")->value, 200);
 	assert_int_equal(find_row(r, "net:*")->value, 70);
 	assert_int_equal(find_row(r, "m*")->value, 35);
-	report_close(r);
 }
 
 TEST_WITH(what_is_not_there_is_named, set_up, NULL)
