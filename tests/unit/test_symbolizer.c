@@ -48,17 +48,33 @@ static void check_result(const struct symbol_result *r, size_t addr_cnt)
 	check_string(r->note);
 }
 
+static void release_result(void *r)
+{
+	symbol_result_free(r);
+}
+
+/* The answer, which is there until the test ends. */
+static struct symbol_result *answer(const struct symbol_options *opts,
+				    const struct symbol_file *sf, const uint64_t *vaddr, size_t cnt)
+{
+	struct symbol_result *r = NULL;
+
+	assert_int_equal(symbolize(opts, sf, vaddr, cnt, &r), 0);
+	unit_keep(r, release_result);
+	check_result(r, cnt);
+	return r;
+}
+
 static struct symbol_result *ask(const struct symbol_options *opts, const char *dir,
 				 const char *name, const uint64_t *vaddr, size_t cnt)
 {
 	struct symbol_file sf = { .name = name, .build_id_hex = "", .root = "" };
-	struct symbol_result *r = NULL;
+	struct symbol_result *r;
 
 	sf.fd = open_in(dir, name);
-	assert_int_equal(symbolize(opts, &sf, vaddr, cnt, &r), 0);
+	r = answer(opts, &sf, vaddr, cnt);
 	if (sf.fd >= 0)
 		close(sf.fd);
-	check_result(r, cnt);
 	return r;
 }
 
@@ -200,7 +216,6 @@ TEST(agrees_with_llvm)
 		assert_true(r->has_functions && r->has_lines && r->has_inlines);
 		assert_string_equal(r->note, "");
 		oracle_release(&o);
-		symbol_result_free(r);
 		done++;
 	}
 	free(vaddr);
@@ -228,7 +243,6 @@ TEST(lines_agree_with_addr2line)
 	print_message("# %zu known, lines %zu\n", a.known, a.lines);
 	assert_true(a.known > 20 && a.lines >= a.known * 99 / 100);
 	oracle_release(&o);
-	symbol_result_free(r);
 }
 
 TEST(names_are_demangled)
@@ -245,7 +259,6 @@ TEST(names_are_demangled)
 	r = ask(&all_on, *state, "p", &vaddr, 1);
 	assert_string_equal(r->frames[r->first[1] - 1].name, "app::engine::run(int)");
 	assert_string_equal(r->frames[r->first[1] - 1].system_name, "_ZN3app6engine3runEi");
-	symbol_result_free(r);
 }
 
 /* GCC leaves linkage names out of inlined templates: their class is found nevertheless. */
@@ -275,7 +288,6 @@ TEST(inlined_names_are_qualified)
 	assert_true(method_cnt > 50);
 	assert_int_equal(bare_cnt, 0);
 	assert_true(lambda_cnt > 0);
-	symbol_result_free(r);
 }
 
 TEST(what_is_missing_is_said)
@@ -313,7 +325,6 @@ TEST(what_is_missing_is_said)
 				 0);
 		assert_says(r->note, c->note);
 		assert_int_equal(r->has_functions, c->has_functions);
-		symbol_result_free(r);
 	}
 }
 
@@ -337,12 +348,10 @@ TEST(separate_debug_file_in_the_root)
 	/* the stripped file, and no file at all */
 	for (int i = 0; i < 2; i++) {
 		sf.fd = i ? -1 : open_in(*state, "p");
-		assert_int_equal(symbolize(&all_on, &sf, &vaddr, 1, &r), 0);
-		check_result(r, 1);
+		r = answer(&all_on, &sf, &vaddr, 1);
 		assert_int_equal(r->first[1], 3);
 		assert_string_equal(r->frames[0].name, "inner");
 		assert_string_equal(r->frames[2].name, "outer");
-		symbol_result_free(r);
 		if (sf.fd >= 0)
 			close(sf.fd);
 	}
@@ -379,7 +388,6 @@ TEST(limits_fall_back_to_symbols)
 		assert_int_equal(strncmp(r->note, cases[i].note, strlen(cases[i].note)), 0);
 		/* 4096 bytes may be too few for the symbols as well */
 		assert_true(r->has_functions || i == 1);
-		symbol_result_free(r);
 	}
 }
 
@@ -441,59 +449,76 @@ TEST(a_helper_that_dies_or_stops)
 		assert_says(r->note, c->note);
 		assert_says(r->note, "symbol table");
 		assert_true(r->has_functions);
-		symbol_result_free(r);
 	}
+}
+
+static void release_slow(void *slow)
+{
+	slow_files_free(slow);
+}
+
+/* An address in a program that may be too slow. */
+static void begin_with_slow(const char *dir, struct symbol_options *opts, struct symbol_file *sf,
+			    uint64_t *ret_vaddr)
+{
+	if (!made(dir, "g++ -O1 -g -o p p.cc"))
+		skip();
+	assert_int_equal(slow_files_new(&opts->slow), 0);
+	unit_keep(opts->slow, release_slow);
+	assert_int_equal(random_text(dir, "p", ret_vaddr, 1), 1);
+	sf->fd = keep_fd(open_in(dir, "p"));
+}
+
+/* The answer when the first helper is stopped. It may be done before it could be: it is tried again. */
+static struct symbol_result *stopped(struct symbol_options *opts, uint64_t time_ns,
+				     const struct symbol_file *sf, const uint64_t *vaddr)
+{
+	struct attack attack = { .parent_tid = (int)getpid(), .signal = SIGSTOP };
+	struct symbol_result *r;
+	pthread_t thread;
+
+	for (int i = 0;; i++) {
+		if (time_ns)
+			opts->end_ns = now_ns() + time_ns;
+		assert_int_equal(pthread_create(&thread, NULL, attack_first_child, &attack), 0);
+		r = answer(opts, sf, vaddr, 1);
+		pthread_join(thread, NULL);
+		if (r->is_slow || i == 20)
+			break;
+	}
+	print_message("# '%s'\n", r->note);
+	return r;
 }
 
 TEST(a_slow_file_is_remembered)
 {
 	struct symbol_options opts = { .lines = true, .demangle = true, .time_limit_ns = 1 };
 	struct symbol_file sf = { .name = "p", .key = { 1, 2, 3 } };
-	struct attack attack = { .parent_tid = (int)getpid(), .signal = SIGSTOP };
 	struct symbol_result *r;
 	struct timespec start, end;
-	pthread_t thread;
 	uint64_t vaddr;
 
-	if (!made(*state, "g++ -O1 -g -o p p.cc"))
-		skip();
-	assert_int_equal(slow_files_new(&opts.slow), 0);
-	assert_int_equal(random_text(*state, "p", &vaddr, 1), 1);
-	sf.fd = open_in(*state, "p");
+	begin_with_slow(*state, &opts, &sf, &vaddr);
 	/* DWARF takes too long: next time it is not tried, whatever time there is */
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+		r = answer(&opts, &sf, &vaddr, 1);
 		assert_true(r->is_slow && !r->is_late && r->has_functions && !r->has_lines);
-		symbol_result_free(r);
 		opts.time_limit_ns = 0;
 	}
 	/* a helper that does nothing: its file does not answer, and next time is not waited for */
 	sf.key.ino++;
-	for (int i = 0;; i++) {
-		assert_int_equal(pthread_create(&thread, NULL, attack_first_child, &attack), 0);
-		assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
-		pthread_join(thread, NULL);
-		if (r->is_slow || i == 20)
-			break;
-		symbol_result_free(r); /* it was done before it could be stopped */
-	}
-	print_message("# '%s'\n", r->note);
+	r = stopped(&opts, 0, &sf, &vaddr);
 	assert_says(r->note, "does not respond");
 	assert_true(r->is_slow && !r->has_functions);
-	symbol_result_free(r);
 	clock_gettime(CLOCK_MONOTONIC, &start);
-	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+	r = answer(&opts, &sf, &vaddr, 1);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	assert_string_equal(r->note, "was too slow lately");
 	assert_true(r->is_slow && end.tv_sec - start.tv_sec < 2);
-	symbol_result_free(r);
 	/* another file is looked up */
 	sf.key.ino++;
-	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+	r = answer(&opts, &sf, &vaddr, 1);
 	assert_true(!r->is_slow && r->has_lines);
-	symbol_result_free(r);
-	close(sf.fd);
-	slow_files_free(opts.slow);
 }
 
 /* What the caller has no time for is not remembered as the file's fault. */
@@ -504,29 +529,20 @@ TEST(the_callers_time_ends)
 	struct symbol_result *r = NULL;
 	uint64_t vaddr;
 
-	if (!made(*state, "g++ -O1 -g -o p p.cc"))
-		skip();
-	assert_int_equal(slow_files_new(&opts.slow), 0);
-	assert_int_equal(random_text(*state, "p", &vaddr, 1), 1);
-	sf.fd = open_in(*state, "p");
-	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+	begin_with_slow(*state, &opts, &sf, &vaddr);
+	r = answer(&opts, &sf, &vaddr, 1);
 	assert_true(r->is_slow && r->is_late && !r->has_functions);
 	assert_string_equal(r->note, "no time is left");
-	symbol_result_free(r);
 	opts.wants_all = true;
 	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), -ETIME);
 	/* at the end of all there is no next time */
 	slow_files_end_at(opts.slow, 1);
-	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+	r = answer(&opts, &sf, &vaddr, 1);
 	assert_true(r->is_late);
-	symbol_result_free(r);
 	slow_files_end_at(opts.slow, UINT64_MAX);
 	opts.end_ns = 0;
-	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+	r = answer(&opts, &sf, &vaddr, 1);
 	assert_true(!r->is_slow && r->has_functions);
-	symbol_result_free(r);
-	close(sf.fd);
-	slow_files_free(opts.slow);
 }
 
 /* For who waits, names without lines are better than none. */
@@ -534,34 +550,15 @@ TEST(half_the_callers_time_is_for_lines)
 {
 	struct symbol_options opts = { .lines = true, .demangle = true, .is_hurried = true };
 	struct symbol_file sf = { .name = "p", .key = { 1, 2, 3 } };
-	struct attack attack = { .parent_tid = (int)getpid(), .signal = SIGSTOP };
 	struct symbol_result *r;
-	pthread_t thread;
 	uint64_t vaddr;
 
-	if (!made(*state, "g++ -O1 -g -o p p.cc"))
-		skip();
-	assert_int_equal(slow_files_new(&opts.slow), 0);
-	assert_int_equal(random_text(*state, "p", &vaddr, 1), 1);
-	sf.fd = open_in(*state, "p");
-	for (int i = 0;; i++) {
-		opts.end_ns = now_ns() + 4 * NS_PER_S;
-		assert_int_equal(pthread_create(&thread, NULL, attack_first_child, &attack), 0);
-		assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
-		pthread_join(thread, NULL);
-		if (r->is_slow || i == 20)
-			break;
-		symbol_result_free(r); /* it was done before it could be stopped */
-	}
-	print_message("# '%s'\n", r->note);
+	begin_with_slow(*state, &opts, &sf, &vaddr);
+	r = stopped(&opts, 4 * NS_PER_S, &sf, &vaddr);
 	assert_true(r->is_slow && r->is_late && r->has_functions && !r->has_lines);
-	symbol_result_free(r);
 	opts.end_ns = 0; /* it is not remembered as slow */
-	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+	r = answer(&opts, &sf, &vaddr, 1);
 	assert_true(!r->is_slow && r->has_lines);
-	symbol_result_free(r);
-	close(sf.fd);
-	slow_files_free(opts.slow);
 }
 
 /* Bytes of a sound file changed at random places: any answer, but an answer, and soon. */
@@ -600,7 +597,7 @@ TEST(damaged_files)
 			fputc((int)(drand48() * 256), f);
 		}
 		fclose(f);
-		symbol_result_free(ask(&opts, *state, "damaged", vaddr, cnt));
+		ask(&opts, *state, "damaged", vaddr, cnt);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	assert_true(end.tv_sec - start.tv_sec < 120);
@@ -615,15 +612,11 @@ TEST(wrong_questions)
 	assert_int_equal(symbolize(&all_on, &sf, unsorted, 2, &r), -EINVAL);
 	assert_int_equal(symbolize(&all_on, &sf, twice, 2, &r), -EINVAL);
 	assert_null(r);
-	assert_int_equal(symbolize(&all_on, &sf, NULL, 0, &r), 0);
-	check_result(r, 0);
-	symbol_result_free(r);
+	r = answer(&all_on, &sf, NULL, 0);
 	symbol_result_free(NULL);
 	sf.name = "/x/lib\x1b[31m\xff.so";
-	assert_int_equal(symbolize(&all_on, &sf, twice, 1, &r), 0);
-	check_result(r, 1);
+	r = answer(&all_on, &sf, twice, 1);
 	assert_says(r->frames[0].name, ".so+0x4");
-	symbol_result_free(r);
 }
 
 static size_t open_fd_cnt(void)
