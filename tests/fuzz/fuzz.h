@@ -5,6 +5,9 @@
 
 #include "base/std.h"
 
+/* Callbacks have parameters that most have no use for. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 /* The input as a string, which the caller frees: of exactly its size, so that sanitizers see a read behind it. */

@@ -11,14 +11,12 @@
 
 static void on_mmap(void *ctx, const struct process_events_map *map)
 {
-	(void)ctx;
 	if (!map->ino || strlen(map->path) > UINT16_MAX)
 		abort();
 }
 
 static void on_lost(void *ctx, uint64_t cnt)
 {
-	(void)ctx, (void)cnt;
 }
 
 static void fill(uint8_t *ring, uint64_t at, const uint8_t *data, size_t bytes)
