@@ -8,18 +8,14 @@
  * (handle), under Debian 12's libjemalloc2 and libgoogle-perftools4; gperf-sample and gperf-growth
  * of one like it. jeprof-raw.heap is jemalloc.heap behind the names that jeprof --raw printed.
  */
-#include "unit.h"
-
-#include "base/err.h"
-#include "profile/pprof.h"
-#include "profile/profile.h"
+#include "made_profile.h"
 
 #define FOLDER "tests/golden/import/"
 #define MAPS "MAPPED_LIBRARIES:\n00400000-00500000 r-xp 00002000 fe:00 7  /bin/server\n"
 
 static char *read_file(const char *name, size_t *ret_bytes)
 {
-	char path[256], *text = malloc(1 << 16);
+	char path[256], *text = unit_keep(malloc(1 << 16), free);
 	FILE *f;
 
 	snprintf(path, sizeof(path), FOLDER "%s", name);
@@ -38,12 +34,20 @@ static struct profile *import(const char *text, size_t bytes)
 
 	if (pprof_read_mem(text, bytes, &p, &why))
 		fail_msg("line %llu: %s", (unsigned long long)why.line, why.text);
-	return p;
+	return unit_keep(p, release_profile);
 }
 
 static struct profile *import_of(const char *text)
 {
 	return import(text, strlen(text));
+}
+
+static struct profile *import_file(const char *name)
+{
+	size_t bytes;
+	char *text = read_file(name, &bytes);
+
+	return import(text, bytes);
 }
 
 static int64_t sum(const struct profile *p, const char *type, const char *thread)
@@ -84,15 +88,11 @@ TEST(adds_up_to_what_others_print)
 	};
 
 	each_case(c, cases) {
-		size_t bytes;
-		char *text = read_file(c->file, &bytes);
-		struct profile *p = import(text, bytes);
+		struct profile *p = import_file(c->file);
 		int64_t got = sum(p, c->type, c->thread);
 
 		if (llabs(got - c->expected) > c->slack)
 			fail_msg("%s %s: %lld", c->file, c->type, (long long)got);
-		profile_free(p);
-		free(text);
 	}
 }
 
@@ -111,28 +111,20 @@ TEST(has_no_type_that_was_not_counted)
 	struct profile *p;
 
 	each_case(c, cases) {
-		size_t bytes;
-		char *text = read_file(c->file, &bytes);
-
-		p = import(text, bytes);
+		p = import_file(c->file);
 		assert_int_equal(p->types.cnt, c->type_cnt);
 		assert_int_equal(p->period, c->period);
 		assert_true(p->default_type_str == p->types.data[p->types.cnt - 1].type_str);
-		profile_free(p);
-		free(text);
 	}
 	p = import_of("heap profile: 1: 2 [0: 0] @ heapprofile\n1: 2 [0: 0] @ 0x400010\n" MAPS);
 	assert_int_equal(p->types.cnt, 2);
 	assert_int_equal(sum(p, "inuse_space", NULL), 2);
-	profile_free(p);
 }
 
 /* The first mapping is the program; each address is in the mapping that holds it. */
 TEST(places_addresses_in_mappings)
 {
-	size_t bytes;
-	char *text = read_file("jemalloc.heap", &bytes);
-	struct profile *p = import(text, bytes);
+	struct profile *p = import_file("jemalloc.heap");
 	const struct profile_location *l;
 
 	assert_string_equal(profile_text(p, p->mappings.data[0].filename_str),
@@ -146,8 +138,6 @@ TEST(places_addresses_in_mappings)
 		assert_true(l->mapping != HT_NO_INDEX);
 		assert_true(l->address >= m->start && l->address < m->limit);
 	}
-	profile_free(p);
-	free(text);
 }
 
 TEST(takes_names_from_a_symbol_section)
@@ -160,8 +150,7 @@ TEST(takes_names_from_a_symbol_section)
 				   "1: 2 [1: 2] @ 0x400010 0x400020 0x400030\n" MAPS;
 	static const char *const names[] = { "parse", "load", "main", "main" };
 	struct profile *p = import_of(text);
-	size_t bytes, n = 0;
-	char *file;
+	size_t n = 0;
 
 	for (size_t i = 0; i < 2; i++) {
 		const struct profile_location *l = &p->locations.data[p->sample_locs.data[i]];
@@ -176,15 +165,11 @@ TEST(takes_names_from_a_symbol_section)
 	assert_int_equal(n, 4);
 	assert_int_equal(p->functions.cnt, 3);
 	assert_int_equal(p->locations.data[2].line_cnt, 0);
-	profile_free(p);
 
-	file = read_file("jeprof-raw.heap", &bytes);
-	p = import(file, bytes);
+	p = import_file("jeprof-raw.heap");
 	assert_int_equal(sum(p, "inuse_space", "worker one"), 6394675);
 	for (size_t i = 0; i < p->locations.cnt; i++)
 		assert_int_equal(p->locations.data[i].line_cnt, 1);
-	profile_free(p);
-	free(file);
 }
 
 /* 1000 bytes in one object at a rate of 1000: 1 / (1 - 1/e); at a rate of 1 as it stands. */
@@ -195,14 +180,11 @@ TEST(weighs_by_the_mean_size)
 
 	assert_int_equal(sum(p, "inuse_space", NULL), 1581977);
 	assert_int_equal(sum(p, "inuse_objects", NULL), 1582);
-	profile_free(p);
 	p = import_of("heap_v2/1\n t*: 1: 8 [0: 0]\n@ 0x400010\n t*: 9: 72 [0: 0]\n" MAPS);
 	assert_int_equal(sum(p, "inuse_space", NULL), 72);
-	profile_free(p);
 	p = import_of("heap profile: 1: 2 [1: 2] @ heap_v2/1000\n"
 		      "1000: 1000000 [1000: 1000000] @ 0x400010\n" MAPS);
 	assert_int_equal(sum(p, "inuse_space", NULL), 1581977);
-	profile_free(p);
 }
 
 /* Threads of other sizes weigh other than the stack: the stack's total is kept. */
@@ -219,7 +201,6 @@ TEST(shares_a_stack_out_to_its_threads)
 	assert_int_equal(sum(p, "inuse_space", NULL), 5748 + 1271);
 	assert_int_equal(p->samples.cnt, 3);
 	assert_null(profile_sample_label(p, &p->samples.data[2], "thread"));
-	profile_free(p);
 }
 
 TEST(says_what_a_profile_left_out)
@@ -230,7 +211,6 @@ TEST(says_what_a_profile_left_out)
 	assert_int_equal(p->comments.cnt, 2);
 	assert_string_equal(profile_text(p, p->comments.data[1]),
 			    "imported: the stacks have 2 bytes in use, the first line says 99");
-	profile_free(p);
 }
 
 #define JE "heap_v2/1000\n t*: 1: 2 [0: 0]\n"
@@ -320,7 +300,6 @@ TEST(cut_anywhere)
 			free(exact);
 		}
 		assert_true(read > 10);
-		free(text);
 	}
 }
 
