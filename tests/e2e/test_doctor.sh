@@ -42,11 +42,8 @@ told() {
 }
 
 first_line() {
-	if head -n 1 "$work/out" | grep -qE -- "$2"; then
-		ok "$1"
-	else
+	head -n 1 "$work/out" | grep -qE -- "$2" && ok "$1" ||
 		not_ok "$1" "the first line is not /$2/"
-	fi
 }
 
 # check NAME EXPRESSION: a Python expression over the JSON in j holds

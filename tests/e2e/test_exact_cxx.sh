@@ -9,11 +9,8 @@ build_cxx cxx || { not_ok build "cxx.cc"; e2e_end; }
 
 # caught NAME N: the program lived, and its exceptions arrived
 caught() {
-	if says "$work/target.out" "^CAUGHT $2$"; then
-		ok "$1: exceptions arrive"
-	else
+	says "$work/target.out" "^CAUGHT $2$" && ok "$1: exceptions arrive" ||
 		not_ok "$1: exceptions arrive" "not $2" "$work/target.out" "$work/target.err"
-	fi
 }
 with() {
 	local name=$1 preload=$2 mode

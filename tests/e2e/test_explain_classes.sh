@@ -33,11 +33,8 @@ EOS
 
 judge() {
 	local said
-	if [ "$status" = 0 ] && said=$(python3 "$work/judge.py" "$work/out" "$2" 2>&1); then
-		ok "$1"
-	else
+	[ "$status" = 0 ] && said=$(python3 "$work/judge.py" "$work/out" "$2" 2>&1) && ok "$1" ||
 		not_ok "$1" "status $status; ${said:-}" "$work/err" "$work/out"
-	fi
 }
 
 # has NAME EXPRESSION COMMAND...

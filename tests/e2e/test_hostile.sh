@@ -69,11 +69,9 @@ files() {
 		await 30 is_done
 		stop_recorder
 		finish_target
-		if [ "$target_status$record_status" = 01 ] && grep -q "no known allocator.*looked for.*pprof" "$work/heaptap.err"; then
-			ok "Go program: lives, and it is said that no allocator was found, and what to use"
-		else
+		[ "$target_status$record_status" = 01 ] && grep -q "no known allocator.*looked for.*pprof" "$work/heaptap.err" &&
+			ok "Go program: lives, and it is said that no allocator was found, and what to use" ||
 			not_ok "Go program" "status $record_status, target $target_status" "$work/heaptap.err"
-		fi
 	else
 		skip "Go program" "go is not installed"
 	fi
@@ -140,11 +138,9 @@ for mode in $e2e_modes; do
 	probed=$cost
 	stop_recorder
 	measure_again
-	if python3 -IS "$e2e_dir/same_text.py" "$target" >"$work/differences"; then
-		ok "$mode: after the end the target's text is what its files hold"
-	else
+	python3 -IS "$e2e_dir/same_text.py" "$target" >"$work/differences" &&
+		ok "$mode: after the end the target's text is what its files hold" ||
 		not_ok "$mode: the target's text after the end" "differs" "$work/differences"
-	fi
 	is "$cost < 2 * $base + 5" && is "$probed > $cost" &&
 		ok "$mode: after the end its speed is back: $base, $probed, $cost ns" ||
 		not_ok "$mode: speed after the end" "$base before, $probed recorded, $cost ns after"

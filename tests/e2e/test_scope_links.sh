@@ -17,12 +17,9 @@ compare_scopes() {
 	local name=$1
 	"$e2e_dir/scope_compare.py" "$heaptap" "$work/p.pb.gz" "$work/target.out" 2>&1 |
 		grep -vE '^#|^scope \(none\)|^total:' >"$work/differences"
-	if [ "$record_status$target_status" = 00 ] && [ ! -s "$work/differences" ]; then
-		ok "$name"
-	else
+	[ "$record_status$target_status" = 00 ] && [ ! -s "$work/differences" ] && ok "$name" ||
 		not_ok "$name" "status $record_status, target $target_status" "$work/differences" \
 			"$work/heaptap.err" "$work/target.err"
-	fi
 }
 attached() {
 	start "$2" task 1 || not_ok "$1" "did not start" "$work/target.err"

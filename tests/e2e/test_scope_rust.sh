@@ -69,11 +69,8 @@ if not 0 <= tasks["outstanding"]["inuse_bytes"] - outstanding <= slack:
 if len(expected) < 19:
     print("only", len(expected), "rows expected")
 P
-	if [ $? = 0 ] && [ ! -s "$work/differences" ]; then
-		ok "$name"
-	else
+	[ $? = 0 ] && [ ! -s "$work/differences" ] && ok "$name" ||
 		not_ok "$name" "$(grep -c . "$work/differences") differences" "$work/differences" "$work/report.err"
-	fi
 }
 scopes_attached() {
 	local name=$1 program=$2
@@ -146,12 +143,10 @@ for thread in "main", "thread":
 if rows != wanted:
     print(rows, "not", wanted)
 P
-	if [ "$record_status$target_status" = 00 ] && [ ! -s "$work/differences" ]; then
-		ok "a library that is loaded later"
-	else
+	[ "$record_status$target_status" = 00 ] && [ ! -s "$work/differences" ] &&
+		ok "a library that is loaded later" ||
 		not_ok "a library that is loaded later" "status $record_status, target $target_status" \
 			"$work/differences" "$work/heaptap.err" "$work/target.err"
-	fi
 else
 	skip "a library that is loaded later" "cargo cannot build it: $(grep -m1 error "$work/build.log")"
 fi

@@ -22,11 +22,9 @@ want=$(awk '/^EXPECT/ { n += $4 } END { print n }' "$work/target.out")
 if have go; then
 	got=$(go tool pprof -sample_index=inuse_space -unit=B -traces "$work/p.pb.gz" 2>/dev/null |
 		awk '/^ *[0-9]+B / { sub("B", "", $1); n += $1 } END { print n + 0 }')
-	if [ "$record_status" = 0 ] && [ "$got" -ge "$want" ] && [ "$got" -le $((want + 65536)) ]; then
-		ok "dynamic, stripped: all bytes, no names"
-	else
+	[ "$record_status" = 0 ] && [ "$got" -ge "$want" ] && [ "$got" -le $((want + 65536)) ] &&
+		ok "dynamic, stripped: all bytes, no names" ||
 		not_ok "dynamic, stripped" "$got bytes, must be $want and a little" "$work/heaptap.err"
-	fi
 else
 	skip "dynamic, stripped" "no go tool pprof"
 fi
