@@ -56,6 +56,11 @@ end_children() {
 	for pid in $e2e_pids; do is_child "$pid" && kill -9 "$pid"; done 2>/dev/null
 	wait 2>/dev/null
 }
+# owned [NAME]: what was just started is ended with the test; NAME becomes its pid
+owned() {
+	[ $# = 0 ] || printf -v "$1" %s $!
+	e2e_pids="$e2e_pids $!"
+}
 e2e_cleanup() {
 	end_children
 	[ -n "${E2E_KEEP:-}" ] && echo "# kept: $work" || rm -rf "$work"
@@ -267,8 +272,7 @@ start() {
 	mkfifo "$work/target.in"
 	: >"$work/target.out"
 	"$@" <"$work/target.in" >"$work/target.out" 2>"$work/target.err" &
-	target=$!
-	e2e_pids="$e2e_pids $target"
+	owned target
 	exec {target_in}>"$work/target.in"
 	await 20 says "$work/target.out" "$ready"
 }
@@ -335,8 +339,7 @@ record_start() {
 	rm -f "$work/p.pb.gz"
 	: >"$work/heaptap.err"
 	"$heaptap" record --max-overhead off --force -o "$work/p.pb.gz" "$@" >"$work/heaptap.out" 2>"$work/heaptap.err" </dev/null &
-	recorder=$!
-	e2e_pids="$e2e_pids $recorder"
+	owned recorder
 	await 60 record_began
 }
 # rows_are_read: the first reading of what is resident, which another process does, is over and taken. It was begun before the

@@ -21,8 +21,7 @@ timed() {
 if have redis-server; then
 	redis-server --port 0 --unixsocket "$work/redis.sock" --save '' --appendonly no \
 		--logfile "$work/redis.log" --dir "$work" >/dev/null 2>&1 &
-	target=$!
-	e2e_pids="$e2e_pids $target"
+	owned target
 	await 10 test -S "$work/redis.sock"
 	redis-cli -s "$work/redis.sock" set a b >/dev/null
 	best=99999

@@ -12,8 +12,7 @@ build_c busy && start_reference || { not_ok build "workload"; e2e_end; }
 ## serve with its defaults, beside two of them
 start "$bin/busy" 1 || not_ok start "the target did not start" "$work/target.err"
 "$bin/busy" 1 <"$work/target.in" >/dev/null &
-other=$!
-e2e_pids="$e2e_pids $other"
+owned other
 await_pace 5
 alone=$pace
 serve --listen 127.0.0.1:0 -p "$target" -p $other

@@ -96,8 +96,7 @@ targets_that_end() {
 	for i in $(seq "$times"); do
 		E2E_MODE=pace start "$bin/hostile"
 		"$heaptap" record --force -n 0 -d 5 --rate 1 -o "$work/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err" &
-		recorder=$!
-		e2e_pids="$e2e_pids $recorder"
+		owned recorder
 		sleep "0.$(printf %03d $((RANDOM % 400)))"
 		kill_target
 		wait_recorder 20
@@ -147,8 +146,7 @@ for mode in $e2e_modes; do
 	wrong=0 slow=0
 	for i in $(seq "$times"); do
 		"$heaptap" record --force -n 0 --rate 1 --attach-mode=$mode -o "$work/p.pb.gz" -p "$target" >/dev/null 2>&1 </dev/null &
-		recorder=$!
-		e2e_pids="$e2e_pids $recorder"
+		owned recorder
 		sleep "0.$(printf %03d $((RANDOM % 700)))"
 		guard=$(pgrep -P "$recorder" -x heaptap-guard)
 		kill -9 "$recorder"

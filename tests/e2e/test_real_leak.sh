@@ -28,8 +28,7 @@ start_sqlite() {
 	mkfifo "$work/target.in"
 	: >"$work/target.out"
 	sqlite3 :memory: <"$work/target.in" >"$work/target.out" 2>"$work/target.err" &
-	target=$!
-	e2e_pids="$e2e_pids $target"
+	owned target
 	exec {target_in}>"$work/target.in"
 	cat "$work/load.sql" >&"$target_in"
 	tell ".print READY"

@@ -42,8 +42,7 @@ unwound() {
 if have redis-server && have redis-benchmark; then
 	redis-server --port 0 --unixsocket "$work/redis.sock" --save '' --appendonly no \
 		--logfile "$work/redis.log" --dir "$work" >/dev/null 2>&1 &
-	target=$!
-	e2e_pids="$e2e_pids $target"
+	owned target
 	await 10 test -S "$work/redis.sock"
 	attach --rate 4k -n 0
 	timeout 60 redis-benchmark -s "$work/redis.sock" -q -n 6000 -r 10000 -d 200 \
