@@ -186,8 +186,7 @@ static inline struct rig *rig_open_with(const struct rig_options *opts)
 static inline struct rig *rig_open(enum attach_mode mode, uint64_t rate_bytes, uint32_t live_cap,
 				   uint32_t stack_cap)
 {
-	return rig_open_with(
-		&(struct rig_options){ mode, rate_bytes, live_cap, stack_cap, false });
+	return rig_open_with(&(struct rig_options){ mode, rate_bytes, live_cap, stack_cap, false });
 }
 
 struct rig_sum {
@@ -313,9 +312,9 @@ static inline int rig_run(const char *file)
 }
 
 /* main() of a program that runs its tests in attach modes. */
-#define RUN_RIG_TESTS()                     \
-	int main(void)                      \
-	{                                   \
+#define RUN_RIG_TESTS()                   \
+	int main(void)                    \
+	{                                 \
 		return rig_run(__FILE__); \
 	}
 

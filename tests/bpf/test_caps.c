@@ -69,8 +69,7 @@ TEST(test_stacks)
 		assert_int_equal(engine_each_live(rig->engine, add_stack, &sum), 0);
 		assert_int_equal(sum.with_cnt, STACK_CAP);
 		assert_int_equal(sum.without_cnt, DEEPEST - STACK_CAP);
-		assert_int_equal(rig_stat(rig, HT_STAT_STACKS_FULL),
-				 round * (DEEPEST - STACK_CAP));
+		assert_int_equal(rig_stat(rig, HT_STAT_STACKS_FULL), round * (DEEPEST - STACK_CAP));
 		rig_do(rig, step_free_all);
 		assert_int_equal(rig_live(rig).cnt, 0);
 	}

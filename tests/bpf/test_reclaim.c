@@ -301,8 +301,8 @@ TEST(test_every_map)
 	cycle(rig, 2);
 	for (size_t i = 0; i < MAP_CNT; i++)
 		if (entry_cnt(rig, maps_of_processes[i]))
-			fail_msg("%zu entries are left in %s",
-				 entry_cnt(rig, maps_of_processes[i]), maps_of_processes[i]);
+			fail_msg("%zu entries are left in %s", entry_cnt(rig, maps_of_processes[i]),
+				 maps_of_processes[i]);
 	for (int table = 0; table < HT_SHARED_CNT; table++)
 		if (rig->engine->skel->bss->share_used[table])
 			fail_msg("share %d: %u", table, rig->engine->skel->bss->share_used[table]);

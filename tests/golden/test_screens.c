@@ -127,15 +127,19 @@ static void fill_server(void)
 	loop = frame("main", "/src/server.cc", 61);
 	start = frame_in(libc, "__libc_start_main", "libc-start.c", 360);
 	plugin = made_mapping(p, "/usr/lib/_multiarray_umath.cpython-312-x86_64-linux-gnu.so");
-	ADD(STACK(construct, touch, handle, loop, start), 10500, 20 * MIB, 10500, (int64_t)(2.01 * MIB), error(0.36 * MIB), .thread = "server");
-	ADD(STACK(grow, touch, handle, loop, start), 900, 9 * MIB, 900, (int64_t)(1.83 * MIB), error(0.34 * MIB), .thread = "worker");
+	ADD(STACK(construct, touch, handle, loop, start), 10500, 20 * MIB, 10500,
+	    (int64_t)(2.01 * MIB), error(0.36 * MIB), .thread = "server");
+	ADD(STACK(grow, touch, handle, loop, start), 900, 9 * MIB, 900, (int64_t)(1.83 * MIB),
+	    error(0.34 * MIB), .thread = "worker");
 	for (int i = 0; i < 12; i++) {
 		uint32_t numpy = frame_in(plugin, "", "", 30 + i);
 
-		ADD(STACK(numpy, handle, loop), 50, MIB, 3 + i, (12 - i) * 8 * (int64_t)KIB, error(8.0 * KIB), .thread = "worker");
+		ADD(STACK(numpy, handle, loop), 50, MIB, 3 + i, (12 - i) * 8 * (int64_t)KIB,
+		    error(8.0 * KIB), .thread = "worker");
 	}
 	for (int i = 0; i < 14; i++)
-		ADD(STACK(construct, frame("parse", "/src/parse.cc", 10 + i), handle), 100000, 100 * (int64_t)MIB, 0, 0, 0, .thread = "worker");
+		ADD(STACK(construct, frame("parse", "/src/parse.cc", 10 + i), handle), 100000,
+		    100 * (int64_t)MIB, 0, 0, 0, .thread = "worker");
 }
 
 static void fill_scopes(void)
@@ -167,7 +171,8 @@ static void fill_scopes(void)
 					   "initech";
 		add(&m);
 	}
-	ADD(STACK(frame("main", "/src/main.cc", 3)), 5, 5 * KIB, 5, 5 * KIB, error(KIB), .thread = "dbserver");
+	ADD(STACK(frame("main", "/src/main.cc", 3)), 5, 5 * KIB, 5, 5 * KIB, error(KIB),
+	    .thread = "dbserver");
 	assert_int_equal(made_note(p, "scope_peak: bytes=99000000 time=2026-11-24T03:25:20.500Z "
 				      "scope=Server"),
 			 0);
@@ -191,7 +196,8 @@ static void fill_unknown(void)
 	command = frame("processCommand", "server.c", 4100);
 	for (int i = 0; i < 15; i++) {
 		create = frame("createStringObject", "object.c", 100 + i);
-		ADD(STACK(frame("zmalloc", "zmalloc.c", 130), create, command), 1000 * (15 - i), (15 - i) * 20 * (int64_t)MIB, 0, 0, 0, .thread = "redis-server");
+		ADD(STACK(frame("zmalloc", "zmalloc.c", 130), create, command), 1000 * (15 - i),
+		    (15 - i) * 20 * (int64_t)MIB, 0, 0, 0, .thread = "redis-server");
 	}
 }
 
@@ -207,7 +213,8 @@ static void fill_exact(void)
 	p->recording.rss_begin_bytes = p->recording.rss_end_bytes = 0;
 	loop = frame("main", "small.c", 30);
 	make = frame("make_list", "small.c", 12);
-	ADD(STACK(frame_in(libc, "strdup", "strdup.c", 42), make, loop), 300, 4800, 100, 1600, 0, .thread = "small");
+	ADD(STACK(frame_in(libc, "strdup", "strdup.c", 42), make, loop), 300, 4800, 100, 1600, 0,
+	    .thread = "small");
 	ADD(STACK(make, loop), 100, 2400, 100, 2400, 0, .thread = "small");
 	ADD(STACK(frame("read_file", "small.c", 20), loop), 1, 4096, 0, 0, 0, .thread = "small");
 }

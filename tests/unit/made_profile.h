@@ -136,8 +136,7 @@ static inline struct profile *reread(const struct profile *p)
 	n = pread(fd, bytes, sizeof(bytes), 0);
 	assert_true(n > 0 && (size_t)n < sizeof(bytes));
 	close(fd);
-	if (pprof_check(bytes, (size_t)n, &why) ||
-	    pprof_read_mem(bytes, (size_t)n, &again, &why))
+	if (pprof_check(bytes, (size_t)n, &why) || pprof_read_mem(bytes, (size_t)n, &again, &why))
 		fail_msg("%s", why.text);
 	return unit_keep(again, release_profile);
 }

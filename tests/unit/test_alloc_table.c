@@ -103,8 +103,7 @@ TEST(test_prefixes)
 		if (!row != !c->row || (row && strcmp(row->name, c->row) != 0))
 			fail_msg("%s is %s", c->found, row ? row->name : "nothing");
 		if (row)
-			assert_string_equal(alloc_family_by_prefix(&lk, prefix)->name,
-					    c->family);
+			assert_string_equal(alloc_family_by_prefix(&lk, prefix)->name, c->family);
 	}
 }
 

@@ -195,13 +195,11 @@ TEST(test_libraries)
 		check_rules(&s, c->path);
 		site = site_of(&s, c->symbol);
 		if (!site != !c->is_site)
-			fail_msg("%s %s: %s", c->path, c->symbol,
-				 site ? "a site" : "no site");
-		if (site &&
-		    (site->placement.is_emulated != c->is_emulated ||
-		     (c->flags != ANY && HT_COOKIE_FLAGS(site->cookie) != c->flags)))
-			fail_msg("%s %s: %s, flags %x", c->path, c->symbol,
-				 site->placement.insn, HT_COOKIE_FLAGS(site->cookie));
+			fail_msg("%s %s: %s", c->path, c->symbol, site ? "a site" : "no site");
+		if (site && (site->placement.is_emulated != c->is_emulated ||
+			     (c->flags != ANY && HT_COOKIE_FLAGS(site->cookie) != c->flags)))
+			fail_msg("%s %s: %s, flags %x", c->path, c->symbol, site->placement.insn,
+				 HT_COOKIE_FLAGS(site->cookie));
 		drop(&s);
 	}
 	if (!found)

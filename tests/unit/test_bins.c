@@ -306,16 +306,16 @@ TEST(test_json)
 	char *text = report_text(p, &opts);
 
 	assert_says(text, "\"freed_bytes\":9001,\"freed_objects\":98,\"temporary_objects\":90,"
-		  "\"temporary_share\":0.87");
+			  "\"temporary_share\":0.87");
 	assert_says(text, "\"lifetimes\":[{\"from_ns\":977,\"to_ns\":1954,\"objects\":90},"
-		  "{\"from_ns\":32000000,\"to_ns\":64000000,\"objects\":5}]");
+			  "{\"from_ns\":32000000,\"to_ns\":64000000,\"objects\":5}]");
 	assert_says(text, "\"sizes\":[{\"from_bytes\":64,\"to_bytes\":128,\"objects\":50}]");
 	assert_true(strstr(text, "\"name\":\"churn\"") < strstr(text, "\"name\":\"cache\""));
 
 	p = record(true, RECORDING_INUSE_UNKNOWN);
 	text = report_text(p, &opts);
 	assert_says(text, "\"temporary_share\":null,\"temporary_share_low\":null,"
-		  "\"temporary_share_high\":null,\"lifetimes\":null,\"sizes\":[{");
+			  "\"temporary_share_high\":null,\"lifetimes\":null,\"sizes\":[{");
 	assert_says(text, "\"freed_bytes\":null,\"freed_objects\":null,\"temporary_objects\":null");
 
 	/* how many there were is known, but not of how many */
@@ -342,8 +342,9 @@ TEST(test_text)
 	assert_says(text, " and 1 more: --top 0\n");
 	opts = (struct report_options){ .format = REPORT_TEXT, .shows_stacks = true };
 	text = report_text(p, &opts);
-	assert_says(text,
-	    "        103 allocated blocks: 87.8% lived under 1 ms, most have 64 B to 127 B\n");
+	assert_says(
+		text,
+		"        103 allocated blocks: 87.8% lived under 1 ms, most have 64 B to 127 B\n");
 	p = record(false, RECORDING_INUSE_ALL);
 	text = report_text(p, &opts);
 	assert_omits(text, "allocated block");

@@ -122,11 +122,11 @@ struct used {
 };
 
 /* From here on, probing everything takes this share; after a while the plan is that step. */
-#define SIM_PHASE(share, ns, step)                       \
-	do {                                             \
-		set_full_share(share);                   \
-		sim_for(ns);                             \
-		assert_int_equal(step_of(), step);       \
+#define SIM_PHASE(share, ns, step)                 \
+	do {                                       \
+		set_full_share(share);             \
+		sim_for(ns);                       \
+		assert_int_equal(step_of(), step); \
 	} while (0)
 
 /* True overhead from here on, over a time. */
@@ -218,7 +218,6 @@ TEST_WITH(test_limit_is_used, NULL, sim_close)
 	const struct recording_limit limit = { 0.40, 0.01 };
 
 	for (double share = 0.36; share < 0.435; share += 0.01) {
-	
 		sim_open(&limit);
 		SIM_PHASE(share, 30 * S, BUDGET_FULL);
 		SIM_PHASE(0.55, 30 * S, BUDGET_ALLOCS); /* allocations alone: 0.38 */
@@ -243,7 +242,7 @@ TEST_WITH(test_shapes, NULL, sim_close)
 		size_t shape = n % 5;
 		double share = shares[n / 5 % 9];
 		const struct recording_limit *limit = limits[n / 45 % 4];
-	
+
 		sim_open(limit);
 		set_full_share(share);
 		/* As much CPU time with the probes as was said, if it can be. */

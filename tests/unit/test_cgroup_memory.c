@@ -60,8 +60,7 @@ TEST(test_dirs)
 
 		snprintf(m.root, sizeof(m.root), "%s", c->root);
 		err = cgroup_memory_dir(&m, c->text, dir);
-		if (err != (c->want ? 0 : -ENOENT) ||
-		    (!err && strcmp(dir, c->want) != 0))
+		if (err != (c->want ? 0 : -ENOENT) || (!err && strcmp(dir, c->want) != 0))
 			fail_msg("'%s' below %s: %d", c->text, c->root, err);
 	}
 }

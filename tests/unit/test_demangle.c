@@ -57,8 +57,8 @@ TEST(demangles_what_is_mangled)
 			continue;
 		}
 		if (!got || strcmp(got, c->want) != 0)
-			fail_msg("'%s' became '%s', not '%s'", c->mangled,
-				 got ? got : "(null)", c->want);
+			fail_msg("'%s' became '%s', not '%s'", c->mangled, got ? got : "(null)",
+				 c->want);
 		free(got);
 	}
 }

@@ -79,10 +79,10 @@ static struct survey_file *libc_of(struct doctor_report *r)
 }
 
 /* What a case changes of that. */
-#define CHANGE(name, ...)                          \
-	static void name(struct doctor_report *r)  \
-	{                                          \
-		__VA_ARGS__;                       \
+#define CHANGE(name, ...)                         \
+	static void name(struct doctor_report *r) \
+	{                                         \
+		__VA_ARGS__;                      \
 	}
 CHANGE(nothing, (void)r)
 
@@ -112,7 +112,8 @@ static void few_capabilities(struct doctor_report *r)
 			   sizeof(r->missing_capabilities));
 }
 
-CHANGE(locked_down, snprintf(r->privileges.lockdown, sizeof(r->privileges.lockdown), "confidentiality"))
+CHANGE(locked_down,
+       snprintf(r->privileges.lockdown, sizeof(r->privileges.lockdown), "confidentiality"))
 
 static void refused(struct doctor_report *r)
 {
@@ -243,8 +244,10 @@ static void put_problem(struct survey_tag *tag, const char *problem)
 	tag->tls_mode = HT_TLS_NOT_READY;
 }
 
-CHANGE(tags_of_other_version, put_problem(add_tag(r, HT_TAG_SCOPE), "it has version 2.0 of the scope ABI"))
-CHANGE(foreign_tags_of_other_version, put_problem(add_tag(r, HT_TAG_CUSTOM), "its custom labels are not of version 1"))
+CHANGE(tags_of_other_version,
+       put_problem(add_tag(r, HT_TAG_SCOPE), "it has version 2.0 of the scope ABI"))
+CHANGE(foreign_tags_of_other_version,
+       put_problem(add_tag(r, HT_TAG_CUSTOM), "its custom labels are not of version 1"))
 CHANGE(paused_by_itself, add_tag(r, HT_TAG_SCOPE)->descriptor.flags = HT_TAG_PAUSES_ALL)
 
 /* A descriptor that is not ready says nothing, as in a recording. */
@@ -363,8 +366,7 @@ TEST(test_findings)
 			fail_msg("%s: verdict %d", c->name, r->verdict);
 		if (!c->what && r->findings.cnt)
 			fail_msg("%s: found \"%s\"", c->name, f->what);
-		if (c->what &&
-		    (!f || !strstr(f->what, c->what) || !strstr(f->advice, c->advice)))
+		if (c->what && (!f || !strstr(f->what, c->what) || !strstr(f->advice, c->advice)))
 			fail_msg("%s: found \"%s\" -> \"%s\"", c->name, f ? f->what : "",
 				 f ? f->advice : "");
 		free_report(r);
@@ -440,8 +442,7 @@ TEST(test_printed)
 		c->change(r);
 		snprintf(r->info.comm, sizeof(r->info.comm), "a\"\\\x01\xff");
 		t = find_and_print(r);
-		assert_int_equal(strncmp(t.text, c->first_line, strlen(c->first_line)),
-				 0);
+		assert_int_equal(strncmp(t.text, c->first_line, strlen(c->first_line)), 0);
 		assert_int_equal(strncmp(t.json, c->json, strlen(c->json)), 0);
 		/* the name, as JSON and UTF-8 want it */
 		assert_says(t.json, "\"comm\":\"a\\\"\\\\\\u0001\xef\xbf\xbd\"");
@@ -684,8 +685,7 @@ TEST(test_capabilities)
 		struct privileges p = { .capabilities = c->caps };
 		char missing[128];
 
-		assert_int_equal(privileges_suffice(&p, missing, sizeof(missing)),
-				 !c->missing[0]);
+		assert_int_equal(privileges_suffice(&p, missing, sizeof(missing)), !c->missing[0]);
 		assert_string_equal(missing, c->missing);
 	}
 }

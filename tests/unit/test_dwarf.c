@@ -135,8 +135,7 @@ TEST(places_are_found_whatever_built_them)
 		}
 		fd = open_in(dir, "p");
 		assert_true(fd >= 0);
-		print_message("# %s %s\n", one->compile,
-			      one->after ? one->after : "");
+		print_message("# %s %s\n", one->compile, one->after ? one->after : "");
 		check_marks(fd, fd, -1, 64 << 20);
 		/* with a handle that is opened again after every unit */
 		check_marks(fd, fd, -1, 1);

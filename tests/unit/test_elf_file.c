@@ -261,8 +261,7 @@ TEST(test_compressed)
 		struct made_elf m;
 		int err;
 
-		s.bytes = pack(buf, sizeof(buf), c->type, c->claim, words) -
-			  (size_t)c->cut;
+		s.bytes = pack(buf, sizeof(buf), c->type, c->claim, words) - (size_t)c->cut;
 		m = keep_elf(made_elf_new(&s, 1));
 		ef = open_elf(&m);
 		err = elf_file_section(ef, ".debug_info", &sec);

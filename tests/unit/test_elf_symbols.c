@@ -187,7 +187,8 @@ TEST(test_by_name)
 /* Names from a separate debug file and from .gnu_debugdata, with the text's addresses. */
 TEST(test_other_sources)
 {
-	struct made_symtab *own = unit_keep(calloc(1, sizeof(*own)), free), *other = unit_keep(calloc(1, sizeof(*other)), free);
+	struct made_symtab *own = unit_keep(calloc(1, sizeof(*own)), free),
+			   *other = unit_keep(calloc(1, sizeof(*other)), free);
 	uint8_t *packed = unit_keep(malloc(MADE_BYTES_CAP), free);
 	uint64_t base = text_vaddr();
 	struct elf_file *ef, *debug;

@@ -368,7 +368,7 @@ TEST(test_verdict)
 	g.parameters.trim_threshold = 64 * MIB;
 	CAUSE(&g, 0, 0, 0, &v, ROW_TRIM, 90, ROW_FILES, 10);
 	assert_says(v.advice, "50.0 MiB of it is the end of the heap, of which free() keeps up to "
-			       "64.0 MiB: MALLOC_TRIM_THRESHOLD_=131072 in");
+			      "64.0 MiB: MALLOC_TRIM_THRESHOLD_=131072 in");
 	g = (struct glibc){ 0 };
 	/* too little to be worth it */
 	CAUSE(&g, 0, 0, 0, &v, ROW_LIVE, 96, ROW_TRIM, 4);
@@ -384,7 +384,8 @@ TEST(test_verdict)
 	snprintf(g.why, sizeof(g.why), "its bins are torn");
 	CAUSE(&g, 0, 0, 0, &v, ROW_BRK, 100);
 	assert_omits(v.advice, "a runtime");
-	assert_says(v.advice, "glibc's malloc could not be read (its bins are torn). This memory is");
+	assert_says(v.advice,
+		    "glibc's malloc could not be read (its bins are torn). This memory is");
 	g.is_unread = false;
 	g.arenas.data = arenas;
 	g.arenas.cnt = 1;
@@ -392,7 +393,7 @@ TEST(test_verdict)
 	snprintf(arenas[0].why, sizeof(arenas[0].why), "its top keeps changing");
 	CAUSE(&g, 0, 0, 0, &v, ROW_ANONYMOUS, 100);
 	assert_says(v.advice, "malloc has 100 MiB in arenas that could not be verified: "
-					 "its top keeps changing.");
+			      "its top keeps changing.");
 	g.arenas.cnt = 0;
 	/* what a program never wrote of its huge pages */
 	assert_string_equal(CAUSE(&g, 0, 0, 40, &v, ROW_ANONYMOUS, 100), "huge_pages");
@@ -528,7 +529,7 @@ TEST(test_compare)
 	look(&looks[1], 100, 0, 0);
 	compare(looks);
 	assert_says(c->text, "RSS fell by 50.0 MiB in 1m 00s. Most in the row 'file pages "
-			       "(page cache)': -50.0 MiB.");
+			     "(page cache)': -50.0 MiB.");
 	look(&looks[0], 100, 0, 50);
 	look(&looks[1], 100, 0, 50);
 	looks[1].glibc.main_arena = 1;

@@ -138,7 +138,8 @@ static void check_memalign(const struct made_version *version)
 	/* they lie behind the heap, which is so much smaller */
 	top = *made_word(&own, own.at + 8);
 	*made_word(&own, own.at + 8) = top - MMAPPED_PAGES * MEMORY_PAGE;
-	*made_word(&own, MADE_ARENA + 2184) = *made_word(&own, MADE_ARENA + 2192) = MMAPPED - MADE_HEAP;
+	*made_word(&own, MADE_ARENA + 2184) = *made_word(&own, MADE_ARENA + 2192) =
+		MMAPPED - MADE_HEAP;
 	memcpy(maps, own.map_list, sizeof(*maps));
 	memcpy(maps + 1, own.map_list, sizeof(own.map_list));
 	maps[0].map.end_addr = maps[1].map.start_addr = MMAPPED;
@@ -283,7 +284,7 @@ TEST(test_random)
 		for (int i = 0; i < 1 + round % 40; i++) {
 			uint64_t at = (uint64_t)rand_r(&seed) % 0x10000 & ~7ULL;
 			uint64_t *word = made_word(&own, i % 4 ? MADE_HEAP + at :
-							       MADE_DATA + at % MADE_DATA_BYTES);
+								 MADE_DATA + at % MADE_DATA_BYTES);
 
 			*word = i % 3 ? *word ^ 1ULL << rand_r(&seed) % 48 :
 					MADE_HEAP + (uint64_t)rand_r(&seed) % MADE_HEAP_BYTES;
@@ -382,7 +383,8 @@ TEST(test_versions)
 
 		made_heap_whole_as(&own, *c);
 		assert_int_equal(made_walk(&own, &walked), 0);
-		if (walked.main_arena != made_arena(&own) || walked.parameters.addr != MADE_PARAMETERS)
+		if (walked.main_arena != made_arena(&own) ||
+		    walked.parameters.addr != MADE_PARAMETERS)
 			fail_msg("%s: %s", (*c)->name, walked.why);
 		a = walked.arenas.data;
 		if (!a->is_proved || a->sum.cnt[HEAP_LIVE] != 201 || a->sum.cnt[HEAP_CACHED] != 5 ||

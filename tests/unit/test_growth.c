@@ -90,7 +90,8 @@ TEST(test_history_is_exact)
 	assert_non_null(b);
 	for (size_t i = 0; i < CNT; i++) {
 		b[i].begin_ns = T0_NS + (uint64_t)(uniform(&seed) * 20 * S_NS);
-		b[i].end_ns = b[i].begin_ns + (uint64_t)(-log(uniform(&seed)) * (i % 7 ? 1 : 20) * S_NS);
+		b[i].end_ns =
+			b[i].begin_ns + (uint64_t)(-log(uniform(&seed)) * (i % 7 ? 1 : 20) * S_NS);
 		b[i].size = 1 + (uint64_t)(uniform(&seed) * 5000);
 		b[i].p = i % 11 ? estimate_probability(b[i].size, 4096) : 1;
 		b[i].row = (uint32_t)(i % ROWS);
@@ -197,8 +198,9 @@ static struct outcome simulate(const struct load *l, size_t row_cnt)
 	double seconds;
 
 	for (int i = 0; i < MOMENT_CNT; i++)
-		moment_ns[i] = (int64_t)(RECORDED_S * 1e9 *
-					 (i + (i < MOMENT_CNT - 1 ? uniform(&seed) : 1)) / MOMENT_CNT);
+		moment_ns[i] =
+			(int64_t)(RECORDED_S * 1e9 *
+				  (i + (i < MOMENT_CNT - 1 ? uniform(&seed) : 1)) / MOMENT_CNT);
 	growth_plan_init(&plan, moment_ns, MOMENT_CNT, 0, (int64_t)(RECORDED_S * 1e9),
 			 l->rate_bytes);
 	assert_true(plan.is_known);
@@ -212,8 +214,8 @@ static struct outcome simulate(const struct load *l, size_t row_cnt)
 			add_block(&plan, moment_ns, t, -log(1 - uniform(&seed)) * l->churn_s,
 				  l->churn_bytes, l->rate_bytes, &sums, &truth);
 	for (double i = 0; i < l->warm_blocks; i++)
-		add_block(&plan, moment_ns, uniform(&seed) * RECORDED_S / 10, 1e9, 1024, l->rate_bytes,
-			  &sums, &truth);
+		add_block(&plan, moment_ns, uniform(&seed) * RECORDED_S / 10, 1e9, 1024,
+			  l->rate_bytes, &sums, &truth);
 	growth_judge(&plan, &sums, 1, &o.one);
 	/* "cannot say yet" is never said beside an interval above 0 */
 	assert_int_equal(o.one.has_grown,

@@ -69,8 +69,7 @@ TEST(test_runtimes)
 		assert_says(words.what, c->what);
 		assert_non_null(words.advice);
 		if (c->told)
-			runtime_words_heap(c->kind, c->told, strlen(c->told) + 1,
-					   &words);
+			runtime_words_heap(c->kind, c->told, strlen(c->told) + 1, &words);
 		assert_int_equal(!words.what, c->told != NULL);
 	}
 }

@@ -304,13 +304,10 @@ TEST_WITH(bodies_of_all, NULL, close_server)
 TEST_WITH(token_first, NULL, close_server)
 {
 	open_server(TOKEN);
-	assert_int_equal(ask("GET /a HTTP/1.1\r\nHost: any.example\r\n" END),
-			 401);
+	assert_int_equal(ask("GET /a HTTP/1.1\r\nHost: any.example\r\n" END), 401);
 	assert_says(answer, "WWW-Authenticate: Basic");
-	assert_int_equal(ask("POST /post HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n" END),
-			 401);
-	assert_int_equal(ask("GET /a HTTP/1.1\r\nAuthorization: Bearer " TOKEN "\r\n" END),
-			 400);
+	assert_int_equal(ask("POST /post HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n" END), 401);
+	assert_int_equal(ask("GET /a HTTP/1.1\r\nAuthorization: Bearer " TOKEN "\r\n" END), 400);
 	assert_int_equal(f.asked_cnt, 0);
 	assert_int_equal(ask("POST /post HTTP/1.1\r\nHost: any.example\r\nContent-Length: 3\r\n"
 			     "Authorization: Bearer " TOKEN "\r\n" END "abc"),
@@ -401,8 +398,7 @@ TEST_WITH(requests_at_the_end, NULL, close_server)
 		send_text(fd, "GET ");
 		for (int n = 0; n < 5; n++)
 			turn();
-		snprintf(answer, sizeof(answer), "%s HTTP/1.1\r\nHost: 127.0.0.1\r\n" END,
-			 *c);
+		snprintf(answer, sizeof(answer), "%s HTTP/1.1\r\nHost: 127.0.0.1\r\n" END, *c);
 		assert_true(send(fd, answer, strlen(answer), 0) > 0);
 		close_server(NULL);
 		assert_int_equal(f.asked_cnt, 0);
@@ -495,8 +491,7 @@ static size_t closed_cnt(const int *fds, size_t cnt)
 
 #define CROWD 200
 
-static void dial_crowd(int *fds, size_t cnt, uint32_t address,
-		       uint32_t address_step)
+static void dial_crowd(int *fds, size_t cnt, uint32_t address, uint32_t address_step)
 {
 	for (size_t i = 0; i < cnt; i++) {
 		fds[i] = dial_from(address + (uint32_t)i * address_step);
@@ -582,8 +577,7 @@ TEST_WITH(noise, NULL, close_server)
 			f.held = NULL;
 		}
 	}
-	assert_int_equal(
-		ask("GET /a HTTP/1.1\r\nHost: 127.0.0.1\r\n" END), 200);
+	assert_int_equal(ask("GET /a HTTP/1.1\r\nHost: 127.0.0.1\r\n" END), 200);
 }
 
 RUN_TESTS()

@@ -265,8 +265,7 @@ TEST(names_the_line_that_is_wrong)
 		struct err why;
 		struct profile *p = NULL;
 
-		assert_int_equal(pprof_read_mem(c->text, strlen(c->text), &p, &why),
-				 -EBADMSG);
+		assert_int_equal(pprof_read_mem(c->text, strlen(c->text), &p, &why), -EBADMSG);
 		assert_null(p);
 		if (why.line != c->line || !strstr(why.text, c->why))
 			fail_msg("'%s': line %llu: %s", c->text, (unsigned long long)why.line,

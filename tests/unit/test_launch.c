@@ -477,8 +477,7 @@ TEST(test_script_line)
 		if (!c->interp)
 			continue;
 		assert_string_equal(line.interp, c->interp);
-		assert_string_equal(line.arg ? line.arg : "(none)",
-				    c->arg ? c->arg : "(none)");
+		assert_string_equal(line.arg ? line.arg : "(none)", c->arg ? c->arg : "(none)");
 	}
 }
 

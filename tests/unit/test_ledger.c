@@ -102,9 +102,8 @@ TEST(test_realloc_rules)
 		ledger_realloc_enter(l, 0x10, &held, &block);
 		assert_int_equal(held, c->old_p > 0);
 		assert_null(ledger_find(l, 0x10));
-		assert_int_equal(ledger_realloc_leave(l, held, &block, c->new_addr, 300, 2,
-						      c->new_p),
-				 0);
+		assert_int_equal(
+			ledger_realloc_leave(l, held, &block, c->new_addr, 300, 2, c->new_p), 0);
 		assert_true(ledger_site(l, 1).inuse.bytes == c->old_inuse);
 		assert_true(ledger_site(l, 2).inuse.bytes == c->new_inuse);
 		assert_true(ledger_total(l).freed.bytes == c->freed);

@@ -120,12 +120,11 @@ TEST(test_growth)
 
 		o.warm_up_ns = (uint64_t)(c->warm_up_s * 1e9);
 		add_site(p, "table", &table, 1);
-		add_growing(p, "site", c->from, c->to, c->samples,
-			    c->lives_s);
+		add_growing(p, "site", c->from, c->to, c->samples, c->lives_s);
 		res = judge(p, NULL, o);
 		if (res->verdict != c->verdict || !strstr(res->why, c->why))
-			fail_msg("%s: verdict %d, %.0f (%.0f to %.0f): '%s'", c->name,
-				 res->verdict, res->value, res->low, res->high, res->why);
+			fail_msg("%s: verdict %d, %.0f (%.0f to %.0f): '%s'", c->name, res->verdict,
+				 res->value, res->low, res->high, res->why);
 		assert_int_equal(res->rows.cnt, c->row != NULL);
 		if (c->row)
 			assert_string_equal(res->rows.data[0].name, c->row);
@@ -227,8 +226,9 @@ TEST(test_more)
 		add_site(p, "table", &after, 1);
 		res = judge(p, b, o);
 		if (res->verdict != c->verdict)
-			fail_msg("%zu: verdict %d, %.0f (%.0f to %.0f), limit %.0f", (size_t)(c - cases),
-				 res->verdict, res->value, res->low, res->high, res->limit);
+			fail_msg("%zu: verdict %d, %.0f (%.0f to %.0f), limit %.0f",
+				 (size_t)(c - cases), res->verdict, res->value, res->low, res->high,
+				 res->limit);
 		assert_true(res->before == (double)c->before * RATE);
 		if (res->verdict == LIMIT_BROKEN)
 			assert_string_equal(res->rows.data[0].name, "table");
@@ -408,7 +408,7 @@ TEST(test_written)
 	text = printed(out, assert_int_equal(limits_write(l, LIMIT_TEXT, out), 0));
 	assert_null(strchr(text, '\x1b'));
 	assert_says(text, "(PID 7), 24.0 s, one sample per 4.00 KiB\n"
-				     "FAIL     in use: 800 KiB, at least ");
+			  "FAIL     in use: 800 KiB, at least ");
 	assert_says(text, "and 2 more\n");
 	assert_says(text, "unknown  in use by ended tasks: not known; limit 0 B\n");
 	assert_says(text, "\nFAIL (99 % confidence)\n");
@@ -418,7 +418,7 @@ TEST(test_written)
 		strncmp(text, "{\"verdict\":\"broken\",\"failure\":null,\"confidence\":0.99,", 53),
 		0);
 	assert_says(text, "{\"limit\":\"exited_scope\",\"verdict\":\"unknown\",\"limit_bytes\":0,"
-		      "\"inuse_bytes\":null,");
+			  "\"inuse_bytes\":null,");
 	text = printed(out, assert_int_equal(limits_write(l, LIMIT_JUNIT, out), 0));
 	assert_null(strchr(text, '\x1b'));
 	assert_omits(text, "<b>");

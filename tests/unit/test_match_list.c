@@ -37,8 +37,7 @@ TEST(globs)
 	};
 
 	each_case(c, cases)
-		if (glob_match(c->pattern, strlen(c->pattern), c->text,
-			       strlen(c->text)) != c->want)
+		if (glob_match(c->pattern, strlen(c->pattern), c->text, strlen(c->text)) != c->want)
 			fail_msg("'%s' and '%s'", c->pattern, c->text);
 }
 

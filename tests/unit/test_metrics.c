@@ -161,10 +161,7 @@ static const struct serve_scope scopes[] = {
 #define NO_INUSE \
 	.inuse_bytes = NAN, .inuse_objects = NAN, .inuse_error_bytes = NAN, .inuse_samples = NAN
 static const struct serve_scope unknown_scopes[] = {
-	{ .scope = "Top/B",
-	  .thread = "main",
-	  NO_INUSE,
-	  .alloc_bytes = 60 },
+	{ .scope = "Top/B", .thread = "main", NO_INUSE, .alloc_bytes = 60 },
 };
 #define NOT_READ \
 	.swap_bytes = NAN, .pss_bytes = NAN, .cgroup_limit_bytes = NAN, .cgroup_usage_bytes = NAN
@@ -354,7 +351,9 @@ TEST(test_rows)
 	assert_int_equal(rows_past_add(past, 1818, now_ns(), 0, &r), 0);
 	assert_int_equal(rows_past_add(past, 1818, now_ns(), 0, &failed), 0);
 	text = page_of(&v, METRIC_PROMETHEUS);
-	assert_says(text, "\nheaptap_resident_bytes{pid=\"17\",comm=\"a\\\"b\",exe=\"/bin/a\",container=\"0123\",kind=\"live\"} 40000000001\n"
+	assert_says(
+		text,
+		"\nheaptap_resident_bytes{pid=\"17\",comm=\"a\\\"b\",exe=\"/bin/a\",container=\"0123\",kind=\"live\"} 40000000001\n"
 		"heaptap_resident_bytes{pid=\"17\",comm=\"a\\\"b\",exe=\"/bin/a\",container=\"0123\",kind=\"moved\"} 0\n"
 		"# HELP heaptap_resident_age_seconds ");
 	assert_omits(text, "heaptap_resident_bytes{pid=\"18\"");

@@ -88,7 +88,8 @@ static const char *const three[] = { "http_route", "http_method", "user_id" };
 TEST(test_decode)
 {
 	static const char *const odd[] = { "a", NULL, "" };
-	struct payload *p = unit_keep(calloc(1, sizeof(*p)), free), *resource = unit_keep(calloc(1, sizeof(*resource)), free);
+	struct payload *p = unit_keep(calloc(1, sizeof(*p)), free),
+		       *resource = unit_keep(calloc(1, sizeof(*resource)), free);
 	struct tag_keys keys;
 
 	put_string(resource, 1, "service.name", "shop");

@@ -18,21 +18,12 @@ static char *index_text(const struct serve_view *v)
 TEST(test_index)
 {
 	const struct serve_process processes[] = {
-		{ NAMED(17, "a\"<b>&\\\n", "/bin/<script>"),
-		  .overhead = 0.034,
-		  .overhead_step = 2,
-		  .inuse_objects = NAN,
-		  .inuse_bytes = NAN,
-		  .is_inuse_unknown = true,
+		{ NAMED(17, "a\"<b>&\\\n", "/bin/<script>"), .overhead = 0.034, .overhead_step = 2,
+		  .inuse_objects = NAN, .inuse_bytes = NAN, .is_inuse_unknown = true,
 		  .inuse_words = "Tracking frees costs <53> %. To measure it: heaptap record" },
-		{ NAMED(18, "b", "/bin/b"),
-		  .inuse_bytes = 2048,
-		  .overhead = NAN,
+		{ NAMED(18, "b", "/bin/b"), .inuse_bytes = 2048, .overhead = NAN,
 		  .inuse_words = "of what was allocated since 12:03:05" },
-		{ NAMED(19, "c", "/bin/c"),
-		  .inuse_bytes = 0,
-		  .overhead = NAN,
-		  .inuse_words = "" },
+		{ NAMED(19, "c", "/bin/c"), .inuse_bytes = 0, .overhead = NAN, .inuse_words = "" },
 	};
 	const struct serve_kept kept[] = {
 		{ .pid = 20, .comm = "d", .at = "last", .why = "out of memory", .inuse_bytes = NAN },
@@ -56,7 +47,7 @@ TEST(test_index)
 	assert_omits(text, "none of these");
 	assert_says(text, "<td>unknown<td><td>0 B<td>");
 	assert_says(text, "heap in use is unknown: Tracking frees costs &lt;53&gt; %. To "
-			       "measure it: heaptap record\n");
+			  "measure it: heaptap record\n");
 	assert_says(text, "<td>2.00 KiB<td>");
 	assert_says(text, "in use: of what was allocated since 12:03:05");
 	assert_says(text, "c</a><td>0 B<td>");
@@ -98,7 +89,8 @@ TEST(test_process_page)
 	});
 
 	for (size_t i = 0; i < 5; i++)
-		assert_omits(text, ((const char *const[]){ "<img", "<i>", "<u>", "<s>", "\x1b" })[i]);
+		assert_omits(text,
+			     ((const char *const[]){ "<img", "<i>", "<u>", "<s>", "\x1b" })[i]);
 	assert_says(text, "<title>&lt;/h1&gt;&lt;b&gt; (PID 17)</title>");
 	assert_says(text, "In use: <b>unknown</b>");
 	assert_says(text, "Growth is not known yet.");
@@ -208,12 +200,9 @@ TEST(test_json)
 					      "\"past\"",	 "is_tapped",	"exec_ms",
 					      "\"step\"" };
 	static struct serve_kept kept[PAGE_JSON_SAVED_MAX + 5];
-	struct serve_process p = { NAMED(17, "a", ""),
-				   .inuse_bytes = NAN,
-				   .inuse_error_bytes = NAN,
-				   .cgroup_limit_bytes = NAN,
-				   .overhead = NAN,
-				   .is_inuse_unknown = true,
+	struct serve_process p = { NAMED(17, "a", ""),	     .inuse_bytes = NAN,
+				   .inuse_error_bytes = NAN, .cgroup_limit_bytes = NAN,
+				   .overhead = NAN,	     .is_inuse_unknown = true,
 				   .inuse_words = "why" };
 	struct serve_view v = { .processes = &p,
 				.process_cnt = 1,
@@ -252,11 +241,8 @@ TEST(test_json_rows)
 {
 	static const struct resident_reading failed = { .why = "denied" };
 	struct resident_reading r = { .is_known = true, .is_proved = true, .row_cnt = 1 };
-	struct serve_process p = { NAMED(17, "a", ""),
-				   .image = 1717,
-				   .inuse_words = "",
-				   .inuse_bytes = NAN,
-				   .overhead = NAN };
+	struct serve_process p = { NAMED(17, "a", ""), .image = 1717, .inuse_words = "",
+				   .inuse_bytes = NAN, .overhead = NAN };
 	struct serve_view v = { .processes = &p, .process_cnt = 1, .version = "1" };
 	struct rows_past *past;
 	char *text = json_of(&v, &p);
@@ -275,7 +261,7 @@ TEST(test_json_rows)
 	assert_int_equal(rows_past_add(past, 1717, now, 0, &r), 0);
 	text = json_of(&v, &p);
 	assert_says(text, "\"took_ms\":2.5,\"rss_bytes\":4097,\"list\":[{\"row\":\"live\","
-			       "\"what\":\"malloc: live blocks\",\"bytes\":4097}]");
+			  "\"what\":\"malloc: live blocks\",\"bytes\":4097}]");
 	assert_says(text, "],\"bytes\":{\"live\":[null,4097]}}");
 	assert_omits(text, "why_not");
 	r.is_proved = false;

@@ -158,8 +158,7 @@ TEST(test_cases)
 
 		ef = open_elf(&m);
 		assert_int_equal(placement_find(ef, &req, &got), 0);
-		if (got.vaddr != req.fn_vaddr + c->off ||
-		    got.is_emulated != c->is_emulated ||
+		if (got.vaddr != req.fn_vaddr + c->off || got.is_emulated != c->is_emulated ||
 		    got.skips_null != c->skips_null || !strstr(got.insn, c->insn) ||
 		    !strstr(got.why, c->why) || (got.why[0] != 0) == got.is_emulated ||
 		    got.arg_at[0] != c->arg0_at || got.arg_at[1] != c->arg1_at)

@@ -45,8 +45,7 @@ TEST(test_model)
 		assert_near(plan_hit_ns(&in, SHARING_OWN), c->session_ns, c->multi_ns);
 		/* An allocation has an entry probe too, with a list of its own. */
 		assert_near(plan_hit_ns(&in, SHARING_EVENT),
-			    c->return_event_ns + c->event_ns - table[0].event_ns,
-			    c->event_ns);
+			    c->return_event_ns + c->event_ns - table[0].event_ns, c->event_ns);
 		assert_near(plan_hit_ns(&in, SHARING_ALL), 460, 460);
 	}
 }

@@ -253,7 +253,8 @@ TEST(says_what_it_is_instead)
 	each_case(c, cases) {
 		assert_int_equal(pprof_read_mem(c->data, c->bytes, &p, &why), -EBADMSG);
 		if (!strstr(why.text, c->want))
-			fail_msg("case %zu: '%s' does not say '%s'", (size_t)(c - cases), why.text, c->want);
+			fail_msg("case %zu: '%s' does not say '%s'", (size_t)(c - cases), why.text,
+				 c->want);
 	}
 }
 
@@ -424,7 +425,8 @@ TEST(checker_sees_each_broken_rule)
 		n = write_to(p, file);
 		assert_int_equal(pprof_check(file, n, &why), -EBADMSG);
 		if (!strstr(why.text, c->want))
-			fail_msg("case %zu: '%s' does not say '%s'", (size_t)(c - cases), why.text, c->want);
+			fail_msg("case %zu: '%s' does not say '%s'", (size_t)(c - cases), why.text,
+				 c->want);
 	}
 }
 

@@ -83,8 +83,7 @@ TEST(targets_that_are_wrong)
 	each_case(c, cases) {
 		assert_int_equal(push_target_parse(c->text, &t, &why), -EINVAL);
 		if (!strstr(why.text, c->why))
-			fail_msg("'%s': '%s' does not say '%s'", c->text, why.text,
-				 c->why);
+			fail_msg("'%s': '%s' does not say '%s'", c->text, why.text, c->why);
 	}
 	memset(longer, 'a', 1999);
 	memcpy(longer, "parca+http://", 13);

@@ -176,8 +176,7 @@ TEST_WITH(takes_the_right_value, set_up, tear_down)
 		set_types(c->types, c->default_type);
 		r = open_report(p, &o);
 		assert_int_equal(r->value_type, c->want);
-		assert_true(c->objects < 0 ? r->objects_type < 0 :
-						   r->objects_type == c->objects);
+		assert_true(c->objects < 0 ? r->objects_type < 0 : r->objects_type == c->objects);
 		assert_false(r->has_interval);
 	}
 }
@@ -313,7 +312,8 @@ TEST_WITH(lines_fit_the_page, set_up, tear_down)
 	assert_int_equal(profile_set_heap_types(p, 1000), 0);
 	add_sample(&a, 1, (int64_t[]){ 1, 1 << 20, 1, 1 << 20 });
 	for (int by = 0; by < 7; by++) {
-		text = rest = report_text(p, &(struct report_options){ .by = by, .label_key = name });
+		text = rest =
+			report_text(p, &(struct report_options){ .by = by, .label_key = name });
 		while ((line = strsep(&rest, "\n")))
 			if (strlen(line) > 100)
 				fail_msg("%zu columns: %s", strlen(line), line);

@@ -66,7 +66,9 @@ TEST(test_before)
 			fail_msg("%s: %s", cases[i].what, text);
 		/* 8 to 48 bytes for each block in use, and 20 calls meanwhile */
 		if (cases[i].is_known)
-			assert_says(text, "\"allocated_before\":{\"objects\":2000,\"objects_low\":1980,"
+			assert_says(
+				text,
+				"\"allocated_before\":{\"objects\":2000,\"objects_low\":1980,"
 				"\"objects_high\":2020,\"bytes\":2008000,\"bytes_low\":1956000,"
 				"\"bytes_high\":2036000,\"classes\":[\n"
 				"{\"class\":null,\"from_bytes\":985,\"to_bytes\":1000,\"objects\":1500,"

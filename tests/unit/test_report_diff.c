@@ -144,7 +144,9 @@ TEST(builds_and_rates_are_compared_by_name)
 		o.by = by;
 		assert_int_equal(diff(a, b, &o, &text, &why), 0);
 		if (by != REPORT_BY_MODULE) {
-			assert_says(text, "\"inuse_bytes_before\":null,\"inuse_bytes_after\":2097152,"
+			assert_says(
+				text,
+				"\"inuse_bytes_before\":null,\"inuse_bytes_after\":2097152,"
 				"\"inuse_bytes_delta\":2097152,\"inuse_bytes_delta_low\":2097152,"
 				"\"inuse_bytes_delta_high\":2097152,\"is_significant\":true");
 			assert_int_equal(count(text, "\"inuse_bytes_delta\":0,"), SITES);
@@ -285,8 +287,7 @@ TEST(growth_that_rows_do_not_explain_is_said)
 		snprintf(flat, sizeof(flat), "%s", text);
 		while ((end = strstr(flat, "\n  "))) /* wrapped */
 			memmove(end, end + 2, strlen(end + 2) + 1), *end = ' ';
-		if (c->expected ? !strstr(flat, c->expected) :
-					!!strstr(text, "grew by"))
+		if (c->expected ? !strstr(flat, c->expected) : !!strstr(text, "grew by"))
 			fail_msg("%s: %s", c->what, text);
 		o.format = REPORT_JSON;
 		assert_int_equal(diff(a, b, &o, &text, &why), 0);

@@ -145,9 +145,8 @@ TEST(test_table)
 	p->is_history_partial = true; /* stacks that are not told apart */
 	p->samples.data[1].life_cnt = 0;
 	text = table(p, 10);
-	assert_says(text,
-		    "<td class=\"num\"><td>inconclusive<td class=\"num\"><td>inconclusive<td "
-		    "class=\"where\">table");
+	assert_says(text, "<td class=\"num\"><td>inconclusive<td class=\"num\"><td>inconclusive<td "
+			  "class=\"where\">table");
 
 	p = record(false, NULL); /* nothing is known yet */
 	p->moments_ns.cnt = 3;

@@ -107,7 +107,8 @@ TEST(keeps_what_is_not_matched)
 TEST(names_each_address_once)
 {
 	struct profile *p = make_profile();
-	char *heap = report_text(p, &(struct report_options){ .format = REPORT_HEAP }), *line, *rest = heap, *seen[64];
+	char *heap = report_text(p, &(struct report_options){ .format = REPORT_HEAP }), *line,
+	     *rest = heap, *seen[64];
 	size_t cnt = 0;
 
 	while ((line = strsep(&rest, "\n")) && strcmp(line, "---") != 0) {

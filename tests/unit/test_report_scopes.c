@@ -569,8 +569,8 @@ TEST_WITH(the_command_says_what_is_wrong, set_up, NULL)
 		char *text = run(c->args, &status);
 
 		if (status != c->status || !strstr(text, c->want))
-			fail_msg("case %zu: status %d, no '%s' in: %s", (size_t)(c - cases), status, c->want,
-				 text);
+			fail_msg("case %zu: status %d, no '%s' in: %s", (size_t)(c - cases), status,
+				 c->want, text);
 	}
 }
 

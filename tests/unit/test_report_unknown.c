@@ -53,8 +53,9 @@ TEST_WITH(text_says_so_and_who_allocates, set_up, NULL)
 {
 	char *text = report_text(p, &(struct report_options){ 0 }), *much, *little;
 
-	assert_says(text, "In use: UNKNOWN. Tracking frees costs 53 % of redis-server's CPU time; the "
-		   "limit is 25 %.");
+	assert_says(text,
+		    "In use: UNKNOWN. Tracking frees costs 53 % of redis-server's CPU time; the "
+		    "limit is 25 %.");
 	assert_says(text, "To measure it: heaptap record --tap -d 10s -p 6426\n");
 	assert_says(text, "Or with probes: heaptap record --max-overhead 80 -d 10s -p 6426\n");
 	assert_says(text, "(about half the throughput for 10 s; nothing remains afterwards)");
@@ -86,7 +87,8 @@ TEST_WITH(tasks_show_what_they_allocated, set_up, NULL)
 	text = report_text(p, &(struct report_options){ .by = REPORT_BY_INSTANCE });
 	assert_says(text, "2.93 KiB      2  0.6% live      9 A/conn\n");
 	assert_omits(text, "PEAK");
-	text = report_text(p, &(struct report_options){ .by = REPORT_BY_INSTANCE, .format = REPORT_JSON });
+	text = report_text(p, &(struct report_options){ .by = REPORT_BY_INSTANCE,
+							.format = REPORT_JSON });
 	assert_says(text, "\"alloc_bytes\":3000");
 	assert_says(text, "\"peak_bytes\":null");
 	assert_says(text, "\"outstanding\":{\"task_cnt\":null,\"inuse_bytes\":null");
@@ -127,8 +129,10 @@ TEST_WITH(json_is_null, set_up, NULL)
 		/* the first says nothing of what was allocated, the others nothing else */
 		if (by == REPORT_BY_AGE || by == REPORT_BY_LIFETIME || by == REPORT_BY_SIZE)
 			continue;
-		char *text = report_text(p, &(struct report_options){
-			.by = by, .format = REPORT_JSON, .label_key = "scope", .scope = "A" });
+		char *text = report_text(p, &(struct report_options){ .by = by,
+								      .format = REPORT_JSON,
+								      .label_key = "scope",
+								      .scope = "A" });
 
 		all_null(text, "\"inuse_bytes\":");
 		all_null(text, "\"inuse_bytes_low\":");
@@ -172,12 +176,13 @@ TEST_WITH(json_says_how_it_was_recorded, set_up, NULL)
 	text = report_text(p, &(struct report_options){ .format = REPORT_JSON });
 	assert_says(text, "\"duration_ns\":10000000000");
 	assert_says(text, "\"overhead_percent\":20,\"overhead_one_cpu_percent\":6,"
-		   "\"limit_percent\":25,\"limit_of\":\"cpu_time\",");
+			  "\"limit_percent\":25,\"limit_of\":\"cpu_time\",");
 	assert_says(text, "\"process\":{\"pid\":6426,\"comm\":\"redis-server\","
-		   "\"exe\":\"/usr/bin/redis-server\",\"process_cnt\":1}");
+			  "\"exe\":\"/usr/bin/redis-server\",\"process_cnt\":1}");
 	assert_says(text, "\"inuse_since_ns\":null");
 	assert_says(text, "\"watched_ns\":10000000000");
-	assert_says(text, "\"rss_begin_bytes\":null,\"rss_end_bytes\":null,\"exec_held_bytes\":null");
+	assert_says(text,
+		    "\"rss_begin_bytes\":null,\"rss_end_bytes\":null,\"exec_held_bytes\":null");
 	assert_says(text, "\"is_lossy\":false");
 	p->recording.limit = (struct recording_limit){ .one_cpu = 0.25 };
 	text = report_text(p, &(struct report_options){ .format = REPORT_JSON });
@@ -197,9 +202,10 @@ TEST_WITH(json_says_how_it_was_recorded, set_up, NULL)
 	p->recording = RECORDING_NONE;
 	text = report_text(p, &(struct report_options){ .format = REPORT_JSON });
 	assert_says(text, "\"duration_ns\":null");
-	assert_says(text,
-	     "\"overhead_percent\":null,\"overhead_one_cpu_percent\":null,"
-	     "\"limit_percent\":null,\"limit_of\":null,\"process\":null,\"reason\":null,\"inuse\":null");
+	assert_says(
+		text,
+		"\"overhead_percent\":null,\"overhead_one_cpu_percent\":null,"
+		"\"limit_percent\":null,\"limit_of\":null,\"process\":null,\"reason\":null,\"inuse\":null");
 	assert_says(text, "\"watched_ns\":null");
 	assert_says(text, "\"is_lossy\":null");
 }
@@ -245,7 +251,7 @@ TEST_WITH(pictures_of_nothing_are_an_error, set_up, NULL)
 	assert_int_equal(bytes, 0);
 	free(text);
 	text = report_text(p, &(struct report_options){ .format = REPORT_COLLAPSED,
-					       .value = REPORT_VALUE_ALLOC });
+							.value = REPORT_VALUE_ALLOC });
 	assert_says(text, "much 500000\n");
 	/* of text only who insists on in-use is told */
 	assert_int_equal(report_check(p, &(struct report_options){ 0 }, &why), 0);
@@ -277,11 +283,12 @@ TEST_WITH(exact_is_said_only_without_losses, set_up, NULL)
 	p->recording.is_lossy = true;
 	for (int by = 0; by < 7; by++)
 		for (int has_stacks = 0; has_stacks < 2; has_stacks++) {
-			text = report_text(p, &(struct report_options){ .by = by,
-							       .is_new = true,
-							       .path = "p",
-							       .label_key = "scope",
-							       .shows_stacks = has_stacks });
+			text = report_text(p,
+					   &(struct report_options){ .by = by,
+								     .is_new = true,
+								     .path = "p",
+								     .label_key = "scope",
+								     .shows_stacks = has_stacks });
 			assert_says(text, "4.00 KiB");
 			assert_omits(text, "exact");
 			assert_omits(text, "no losses");
@@ -330,7 +337,8 @@ TEST_WITH(the_head_says_what_the_numbers_are_of, set_up, NULL)
 	want_seventh_word(text, "4.00");
 	assert_says(text, "24.0 KiB/min");
 	assert_says(text, "in the 3.2 s that were recorded");
-	assert_says(text, "Resident 10.0 -> 20.0 MiB: blocks in use account for 0 % of the growth\n");
+	assert_says(text,
+		    "Resident 10.0 -> 20.0 MiB: blocks in use account for 0 % of the growth\n");
 	p->recording.rss_end_bytes = (10 << 20) + 4096; /* nothing to explain */
 	p->recording.is_from_start = true;
 	text = report_text(p, &(struct report_options){ 0 });

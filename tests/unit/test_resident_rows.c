@@ -118,8 +118,7 @@ TEST(test_moments)
 		resident_words(p, buf);
 		witness_find(p, &w);
 		witness_words(&w, words);
-		if (strncmp(buf, c->resident, strlen(c->resident)) != 0 ||
-		    !strstr(words, c->grew))
+		if (strncmp(buf, c->resident, strlen(c->resident)) != 0 || !strstr(words, c->grew))
 			fail_msg("case %zu: %s / %s", (size_t)(c - cases), buf, words);
 		assert_true(resident_growth_outside(p) == c->outside * MIB);
 	}
@@ -136,7 +135,7 @@ TEST(test_size_alone)
 	p = profile_of(begin, last());
 	text = report_of(p, REPORT_JSON);
 	assert_says(text, "\"resident\":{\"begin_bytes\":147849216,\"end_bytes\":235929600,"
-			       "\"begin_heap_is_read\":false,");
+			  "\"begin_heap_is_read\":false,");
 	assert_says(text, "\"label\":\"live\",\"begin_bytes\":null,");
 	text = report_of(p, REPORT_TEXT);
 	assert_says(text, "\nResident 141 -> 225 MiB, at the end: live 143 MiB");
@@ -206,18 +205,21 @@ TEST(test_file)
 	assert_int_equal(resident_bytes(back, RESIDENT_FREE, false), 20 * MIB);
 	assert_int_equal(resident_bytes(back, RESIDENT_FREE, true), 50 * MIB);
 	text = report_of(back, REPORT_TEXT);
-	assert_says(text, "By row: live +48.0 MiB, free kept by glibc\n  +30.0 MiB, mapped directly +6.00 MiB.\n");
+	assert_says(
+		text,
+		"By row: live +48.0 MiB, free kept by glibc\n  +30.0 MiB, mapped directly +6.00 MiB.\n");
 	assert_says(text, "\nResident 141 -> 225 MiB\n");
 	assert_omits(text, "account for");
 	back->recording.inuse = RECORDING_INUSE_SINCE; /* what is held is not compared */
 	text = report_of(back, REPORT_TEXT);
 	assert_says(text, "\nResident 141 -> 225 MiB: live +48.0 MiB, free kept by glibc "
-			       "+30.0 MiB, mapped directly");
+			  "+30.0 MiB, mapped directly");
 	text = report_of(back, REPORT_JSON);
-	assert_says(text, "\"resident\":{\"begin_bytes\":147849216,\"end_bytes\":235929600,"
-		      "\"begin_heap_is_read\":true,\"end_heap_is_read\":true,\"why_not\":null,");
+	assert_says(text,
+		    "\"resident\":{\"begin_bytes\":147849216,\"end_bytes\":235929600,"
+		    "\"begin_heap_is_read\":true,\"end_heap_is_read\":true,\"why_not\":null,");
 	assert_says(text, "{\"row\":\"pinned\",\"label\":\"free kept by glibc\","
-				     "\"begin_bytes\":12582912,\"end_bytes\":0}");
+			  "\"begin_bytes\":12582912,\"end_bytes\":0}");
 }
 
 /* serve reads now and then: its last reading may be of some time before the end, and does not explain what came since. */
@@ -228,7 +230,8 @@ TEST(test_age)
 	struct witness w;
 
 	p->resident.end.age_ns = 42000000000;
-	assert_says(resident_words(p, buf), "Resident 141 -> 225 MiB, read 42.0 s before the end: live +48.0 MiB");
+	assert_says(resident_words(p, buf),
+		    "Resident 141 -> 225 MiB, read 42.0 s before the end: live +48.0 MiB");
 	back = reread(p);
 	assert_true(back->resident.end.age_ns == 42000000000);
 	text = report_of(p, REPORT_JSON);
@@ -239,7 +242,9 @@ TEST(test_age)
 	witness_find(p, &w);
 	assert_true(w.is_unexplained && !w.rows[0]);
 	text = report_of(p, REPORT_TEXT);
-	assert_says(text, "\nResident 141 -> 425 MiB, by row 141 -> 225 MiB, read 42.0 s before the end:");
+	assert_says(
+		text,
+		"\nResident 141 -> 425 MiB, by row 141 -> 225 MiB, read 42.0 s before the end:");
 	assert_omits(text, "\nResident 141 -> 425 MiB\n");
 }
 
@@ -290,7 +295,8 @@ TEST(test_witness)
 	p->lives.cnt = 0;
 	p->recording.rss_begin_bytes = 121 * MIB; /* it grew while heaptap attached */
 	witness_find(p, &w);
-	assert_says(witness_words(&w, words), "grew by 104 MiB, of which 0 B is in use. By row, 141 -> 225 MiB: free");
+	assert_says(witness_words(&w, words),
+		    "grew by 104 MiB, of which 0 B is in use. By row, 141 -> 225 MiB: free");
 	p->resident.begin.is_proved = false;
 	witness_find(p, &w);
 	assert_false(w.is_kept_free);
@@ -299,7 +305,9 @@ TEST(test_witness)
 	assert_true(w.is_unexplained && !w.is_kept_free);
 	assert_int_equal(profile_comment(p, "not seen: /usr/lib/libx.so contains an allocator"), 0);
 	witness_find(p, &w);
-	assert_says(witness_words(&w, words), " Some of it may be blocks of an allocator that is not seen (/usr/lib/libx.so).");
+	assert_says(
+		witness_words(&w, words),
+		" Some of it may be blocks of an allocator that is not seen (/usr/lib/libx.so).");
 }
 
 TEST(test_limits)
@@ -364,21 +372,20 @@ TEST(test_limits)
 			p->recording.rss_begin_bytes -= 20 * MIB;
 		assert_int_equal(limits_judge(p, NULL, &o, &l), 0);
 		assert_int_equal(l.cnt, 1);
-		if (l.verdict != c->verdict ||
-		    (!isnan(c->value) && l.results[0].value != c->value))
-			fail_msg("case %zu: verdict %d, value %f: %s", (size_t)(c - cases), l.verdict,
-				 l.results[0].value, l.results[0].why);
+		if (l.verdict != c->verdict || (!isnan(c->value) && l.results[0].value != c->value))
+			fail_msg("case %zu: verdict %d, value %f: %s", (size_t)(c - cases),
+				 l.verdict, l.results[0].value, l.results[0].why);
 		assert_int_equal(isnan(l.results[0].value), isnan(c->value));
 		assert_int_equal(l.verdict == LIMIT_UNKNOWN, l.results[0].why[0] != '\0');
 		for (int format = LIMIT_TEXT; format <= LIMIT_JUNIT; format++) {
-			char *text = printed(out, assert_int_equal(limits_write(&l, format, out), 0));
+			char *text =
+				printed(out, assert_int_equal(limits_write(&l, format, out), 0));
 
-			assert_says(text, c->kind == LIMIT_RETAINED ?
-							     format == LIMIT_TEXT ?
-							     "free memory kept by malloc" :
-							     "\"retained\"" :
-						     format == LIMIT_TEXT ? "unexplained growth" :
-									    "\"unexplained\"");
+			assert_says(text, c->kind == LIMIT_RETAINED ? format == LIMIT_TEXT ?
+								      "free memory kept by malloc" :
+								      "\"retained\"" :
+					  format == LIMIT_TEXT	    ? "unexplained growth" :
+								      "\"unexplained\"");
 			assert_omits(text, "exactly");
 		}
 		limits_release(&l);

@@ -331,7 +331,8 @@ static int print_elsewhere(void *arg)
 /* A child that never ends, in the kernel, must not hold a pipe that somebody reads. */
 TEST(what_it_prints_is_passed_on)
 {
-	int fd = keep_fd(memfd_create("stdout", MFD_CLOEXEC)), saved = keep_fd(dup(STDOUT_FILENO)), status;
+	int fd = keep_fd(memfd_create("stdout", MFD_CLOEXEC)), saved = keep_fd(dup(STDOUT_FILENO)),
+	    status;
 	char text[16] = "";
 	struct stat st;
 

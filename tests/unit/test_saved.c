@@ -35,8 +35,7 @@ TEST(test_growth)
 	};
 
 	each_case(c, cases)
-		assert_int_equal(saved_has_grown(c->inuse, c->kept, c->rate),
-				 c->has_grown);
+		assert_int_equal(saved_has_grown(c->inuse, c->kept, c->rate), c->has_grown);
 }
 
 /* A process that always has a reason, looked at five times a second: when is it taken? */
@@ -112,8 +111,7 @@ TEST(test_limit)
 	struct saved_limit l = { 0 };
 
 	each_case(c, steps) {
-		assert_int_equal(saved_limit_reached(&l, c->used, c->limit,
-						     c->events, 0.9),
+		assert_int_equal(saved_limit_reached(&l, c->used, c->limit, c->events, 0.9),
 				 c->is_reached);
 		assert_int_equal(l.is_near, c->is_near);
 	}

@@ -69,8 +69,7 @@ TEST(test_long_names)
 	each_case(one, cases) {
 		struct select_candidate c = { .comm = one->comm, .exe = one->exe };
 
-		if (matches(&(struct select_options){ .comm = ONE(one->pattern) }, &c) !=
-		    one->fits)
+		if (matches(&(struct select_options){ .comm = ONE(one->pattern) }, &c) != one->fits)
 			fail_msg("%s: %s, %s", one->comm, one->exe, one->pattern);
 		/* of --exclude the same */
 		if (matches(&(struct select_options){ .is_all = true,

@@ -150,10 +150,12 @@ static void make_blocks(double hours)
 		uint64_t stack = 1 + (uint64_t)(uniform(&seed) * (STACKS - 1));
 		double lives_s = -log(uniform(&seed)) * 5 * (double)stack;
 
-		blocks[i] = (struct block){
-			at(begin_s), at(begin_s + lives_s), 1 + (uint64_t)(uniform(&seed) * 9000), stack,
-			IMAGE,	     0.1 + 0.9 * uniform(&seed)
-		};
+		blocks[i] = (struct block){ at(begin_s),
+					    at(begin_s + lives_s),
+					    1 + (uint64_t)(uniform(&seed) * 9000),
+					    stack,
+					    IMAGE,
+					    0.1 + 0.9 * uniform(&seed) };
 	}
 }
 
@@ -496,7 +498,8 @@ TEST_WITH(what_grows_is_told, set_up, tear_down)
 	size_t next = 0;
 
 	/* further apart when it takes a day */
-	for (double now = 10; next < 4; now += (now < 20000 ? 10 : 100) * (0.75 + uniform(&seed) / 2)) {
+	for (double now = 10; next < 4;
+	     now += (now < 20000 ? 10 : 100) * (0.75 + uniform(&seed) / 2)) {
 		begin(now);
 		assert_int_equal(stack_past_name_image(past, IMAGE, 1), 0);
 		/* 6 kB a minute, as sampled; 400 that live 5 to 60 s; 400 of the beginning */

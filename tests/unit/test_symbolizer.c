@@ -54,8 +54,8 @@ static void release_result(void *r)
 }
 
 /* The answer, which is there until the test ends. */
-static struct symbol_result *answer(const struct symbol_options *opts,
-				    const struct symbol_file *sf, const uint64_t *vaddr, size_t cnt)
+static struct symbol_result *answer(const struct symbol_options *opts, const struct symbol_file *sf,
+				    const uint64_t *vaddr, size_t cnt)
 {
 	struct symbol_result *r = NULL;
 
@@ -321,8 +321,7 @@ TEST(what_is_missing_is_said)
 		assert_true(shell("cd '%s' && %s", (char *)*state, c->prepare));
 		r = ask(&opts, *state, "p", &vaddr, 1);
 		print_message("# %s: %s, '%s'\n", c->prepare, r->frames[0].name, r->note);
-		assert_int_equal(strncmp(r->frames[0].name, c->name, strlen(c->name)),
-				 0);
+		assert_int_equal(strncmp(r->frames[0].name, c->name, strlen(c->name)), 0);
 		assert_says(r->note, c->note);
 		assert_int_equal(r->has_functions, c->has_functions);
 	}
@@ -435,8 +434,7 @@ TEST(a_helper_that_dies_or_stops)
 	if (!made(*state, "g++ -O1 -g -o p p.cc"))
 		skip();
 	each_case(c, cases) {
-		struct symbol_options opts = { .lines = true,
-					       .time_limit_ns = c->time_limit_ns };
+		struct symbol_options opts = { .lines = true, .time_limit_ns = c->time_limit_ns };
 		struct attack attack = { .parent_tid = (int)getpid(), .signal = c->signal };
 		size_t cnt = random_text(*state, "p", vaddr, CNT);
 		struct symbol_result *r;

@@ -229,8 +229,7 @@ TEST_WITH(test_running, programs_setup, programs_teardown)
 				     one->cc, one->flags) :
 			       shell("cd '%s' && %s -DABI=1 -fPIC -shared %s -o l.so v.c %s && "
 				     "%s %s -o m main.c %s -Wl,-rpath,'$ORIGIN' -ldl -pthread",
-				     dir, one->cc, lib, big ? "big.c" : "", one->cc,
-				     one->flags,
+				     dir, one->cc, lib, big ? "big.c" : "", one->cc, one->flags,
 				     strstr(one->flags, "DLOPEN") ? "" : "./l.so");
 		if (!built || !start(dir, &r)) {
 			print_message("not built or run: %s %s, %s\n", one->cc, one->flags,

@@ -42,8 +42,8 @@ TEST(test_cases)
 		uint64_t got = tap_rate_next(c->rate_bytes, &cost, &calm_ns);
 
 		if (got != c->want)
-			fail_msg("case %zu: %llu, must be %llu", (size_t)(c - cases), (unsigned long long)got,
-				 (unsigned long long)c->want);
+			fail_msg("case %zu: %llu, must be %llu", (size_t)(c - cases),
+				 (unsigned long long)got, (unsigned long long)c->want);
 	}
 }
 

@@ -197,8 +197,7 @@ TEST_WITH(test_libraries, programs_setup, programs_teardown)
 		}
 		ef = open_elf(dir, "l.so");
 		if (tls_symbol_find(ef, "the_variable", &sym) != one->err ||
-		    (!one->err &&
-		     (sym.place != one->place || sym.is_own_slot != one->is_own)))
+		    (!one->err && (sym.place != one->place || sym.is_own_slot != one->is_own)))
 			print_error("%s: place %d, own %d\n", one->flags, sym.place,
 				    sym.is_own_slot);
 		assert_int_equal(tls_symbol_find(ef, "the_variable", &sym), one->err);

@@ -148,7 +148,7 @@ TEST_WITH(a_screen_of_stacks, set_up, tear_down)
 	assert_says(text, "  38 % ");
 	assert_omits(text, "\u2588");
 	assert_says(draw_with(&(struct top_news){ .message = "", .has_utf8 = true }, 130, 12),
-	    "  62 % \u2588\u2588\u2588\u2588\u2588    ");
+		    "  62 % \u2588\u2588\u2588\u2588\u2588    ");
 	assert_true(strstr(text, "+ run") < strstr(text, "+ put"));
 	top_view_key(&v, t, TOP_KEY_ENTER); /* the first: its frames */
 	text = draw(120, 12);
@@ -184,8 +184,9 @@ TEST_WITH(growth_that_rows_do_not_explain_comes_first, set_up, tear_down)
 	make(TOP_STACKS);
 	text = draw(200, 12);
 	assert_says(text, "in use 8.00 MiB, RSS 110 MiB  server (PID 77)");
-	assert_says(text,
-	    "\nThe process grew by 100 MiB, of which 8 % is explained: 8.00 MiB is in use. The rest may be");
+	assert_says(
+		text,
+		"\nThe process grew by 100 MiB, of which 8 % is explained: 8.00 MiB is in use. The rest may be");
 	assert_omits(text, "lost:");
 	p->recording.rss_file_growth_bytes = 90 * MIB; /* of which files are most */
 	make(TOP_STACKS);
@@ -413,7 +414,8 @@ TEST_WITH(rates_are_unknown_at_first, set_up, tear_down)
 	assert_true(isnan(t->total.alloc_per_s));
 	assert_says(draw(80, 8), " -  ");
 
-	assert_omits(draw_with(&(struct top_news){ .message = "", .has_utf8 = true }, 80, 8), "\u2588");
+	assert_omits(draw_with(&(struct top_news){ .message = "", .has_utf8 = true }, 80, 8),
+		     "\u2588");
 
 	renew();
 	add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "", 6 * MIB, 10 * MIB);
@@ -428,7 +430,7 @@ TEST_WITH(rates_are_unknown_at_first, set_up, tear_down)
 	make(TOP_STACKS);
 	assert_int_equal(top_rates_update(rates, 110 * NS_PER_S, t), 0);
 	assert_says(draw_with(&(struct top_news){ .message = "", .has_utf8 = true }, 80, 8),
-	    " \u2587\u2588"); /* 6 of 8 MiB */
+		    " \u2587\u2588"); /* 6 of 8 MiB */
 	row = &t->rows.data[0];
 	assert_true(fabs(row->growth_per_min - 12 * MIB) < 1);
 	assert_true(fabs(row->alloc_per_s - 1 * MIB) < 1);

@@ -102,7 +102,7 @@ TEST(test_none)
 	texts_add(&w.cgroups, "/");
 	assert_int_equal(whom_find(&w, &found, &why), -ESRCH);
 	assert_says(why.text, "matches --comm 'no-such-name' or 'nor-this' and is in "
-					 "--cgroup '/': ");
+			      "--cgroup '/': ");
 	whom_release(&w);
 	w = (struct whom){ 0 };
 	texts_add(&w.cgroups, "/no/such/cgroup");
@@ -180,7 +180,7 @@ TEST(test_operands)
 				     &why));
 	assert_says(why.text, "of the name 'sleep' run");
 	assert_says(why.text, "did you mean: heaptap record --comm sleep, or to start it: "
-			       "heaptap record -- sleep");
+			      "heaptap record -- sleep");
 	end_child(pid);
 }
 

@@ -33,7 +33,7 @@ static inline void unit_add(struct CMUnitTest test)
 static struct unit_made {
 	void *what;
 	void (*release)(void *what);
-} *unit_made;
+} * unit_made;
 static size_t unit_made_cnt;
 
 static inline void *unit_keep(void *what, void (*release)(void *what))
@@ -105,27 +105,26 @@ static inline int unit_end(void **state, CMFixtureFunction tear_down)
 }
 
 /* For each element of the array `cases`, to which `c` points. A failure inside the loop names the case. */
-#define each_case(c, cases)                                                                    \
-	for (__typeof__(&(cases)[0]) c = (cases);                                              \
+#define each_case(c, cases)                       \
+	for (__typeof__(&(cases)[0]) c = (cases); \
 	     unit_case(#cases, (size_t)(c - (cases)), sizeof(cases) / sizeof((cases)[0])); c++)
 
 /* TEST(name) { ... } is a test; TEST_WITH() one with what cmocka runs before and after it. */
-#define TEST_WITH(fn, set_up, tear_down)                                            \
-	static void fn(void **state);                                               \
-	static void unit_run_##fn(void **state)                                     \
-	{                                                                           \
-		fn(state);                                                          \
-		unit_cases = NULL;                                                  \
-	}                                                                           \
-	static int unit_end_##fn(void **state)                                      \
-	{                                                                           \
-		return unit_end(state, tear_down);                                  \
-	}                                                                           \
-	__attribute__((constructor)) static void unit_add_##fn(void)                \
-	{                                                                           \
-		unit_add((struct CMUnitTest){ #fn, unit_run_##fn, set_up,           \
-					      unit_end_##fn, NULL });               \
-	}                                                                           \
+#define TEST_WITH(fn, set_up, tear_down)                                                          \
+	static void fn(void **state);                                                             \
+	static void unit_run_##fn(void **state)                                                   \
+	{                                                                                         \
+		fn(state);                                                                        \
+		unit_cases = NULL;                                                                \
+	}                                                                                         \
+	static int unit_end_##fn(void **state)                                                    \
+	{                                                                                         \
+		return unit_end(state, tear_down);                                                \
+	}                                                                                         \
+	__attribute__((constructor)) static void unit_add_##fn(void)                              \
+	{                                                                                         \
+		unit_add((struct CMUnitTest){ #fn, unit_run_##fn, set_up, unit_end_##fn, NULL }); \
+	}                                                                                         \
 	static void fn(void **state)
 #define TEST(fn) TEST_WITH(fn, NULL, NULL)
 
@@ -142,15 +141,15 @@ static inline void unit_says(const char *text, const char *part, bool does, cons
 }
 
 /* What the statement prints to the FILE `out`; it is there until the test ends. */
-#define printed(out, ...)                                                      \
-	__extension__({                                                        \
-		char *printed_text = NULL;                                     \
-		size_t printed_bytes;                                          \
-		FILE *out = open_memstream(&printed_text, &printed_bytes);     \
-		assert_non_null(out);                                          \
-		__VA_ARGS__;                                                   \
-		fclose(out);                                                   \
-		(char *)unit_keep(printed_text, free);                         \
+#define printed(out, ...)                                                  \
+	__extension__({                                                    \
+		char *printed_text = NULL;                                 \
+		size_t printed_bytes;                                      \
+		FILE *out = open_memstream(&printed_text, &printed_bytes); \
+		assert_non_null(out);                                      \
+		__VA_ARGS__;                                               \
+		fclose(out);                                               \
+		(char *)unit_keep(printed_text, free);                     \
 	})
 
 /* The macro of cmocka takes the size of an array. */
@@ -160,9 +159,9 @@ static inline int run_tests(const char *file, CMFixtureFunction set_up, CMFixtur
 }
 
 /* main() of a program that runs its tests and no more. */
-#define RUN_TESTS_WITH(set_up, tear_down)                        \
-	int main(void)                                           \
-	{                                                        \
+#define RUN_TESTS_WITH(set_up, tear_down)                      \
+	int main(void)                                         \
+	{                                                      \
 		return run_tests(__FILE__, set_up, tear_down); \
 	}
 #define RUN_TESTS() RUN_TESTS_WITH(NULL, NULL)

@@ -14,13 +14,13 @@ static struct {
 } plants[64];
 static size_t plant_cnt;
 
-#define PLANT(name)                                                      \
-	static void plant_##name(void);                                   \
-	__attribute__((constructor)) static void add_##name(void)         \
-	{                                                                \
-		plants[plant_cnt].how = #name;                            \
-		plants[plant_cnt++].plant = plant_##name;                 \
-	}                                                                \
+#define PLANT(name)                                               \
+	static void plant_##name(void);                           \
+	__attribute__((constructor)) static void add_##name(void) \
+	{                                                         \
+		plants[plant_cnt].how = #name;                    \
+		plants[plant_cnt++].plant = plant_##name;         \
+	}                                                         \
 	static void plant_##name(void)
 
 static void plant(const char *how)
