@@ -308,7 +308,7 @@ static inline int rig_run(const char *file)
 	}
 	memcpy(unit_tests, all, sizeof(all));
 	unit_test_cnt = n;
-	return run_tests(file, NULL, NULL);
+	return unit_main(file, NULL, NULL);
 }
 
 /* main() of a program that runs its tests in attach modes. */

@@ -15,6 +15,7 @@
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "report/report.h"
+#include "report/report_rows.h"
 
 static inline void release_profile(void *p)
 {

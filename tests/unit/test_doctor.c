@@ -408,14 +408,14 @@ TEST(test_costs)
 }
 
 /* What is found of it, as a text and in JSON. */
-struct texts {
+struct printouts {
 	char *text, *json;
 };
 
-static struct texts find_and_print(struct doctor_report *r)
+static struct printouts find_and_print(struct doctor_report *r)
 {
 	assert_int_equal(doctor_find(r), 0);
-	return (struct texts){ printed(out, doctor_print_text(r, out)),
+	return (struct printouts){ printed(out, doctor_print_text(r, out)),
 			       printed(out, doctor_print_json(r, out)) };
 }
 
@@ -437,7 +437,7 @@ TEST(test_printed)
 
 	each_case(c, cases) {
 		struct doctor_report *r = new_report();
-		struct texts t;
+		struct printouts t;
 
 		c->change(r);
 		snprintf(r->info.comm, sizeof(r->info.comm), "a\"\\\x01\xff");
@@ -456,7 +456,7 @@ TEST(test_names_are_harmless)
 	for (int verbose = 0; verbose < 2; verbose++) {
 		struct doctor_report *r = new_report();
 		char **path = &r->survey->files.data[0].path;
-		struct texts t;
+		struct printouts t;
 
 		r->is_verbose = verbose;
 		free(*path);
@@ -537,7 +537,7 @@ TEST(test_tags_printed)
 	each_case(c, cases) {
 		struct doctor_report *r = new_report();
 		char *line, *next;
-		struct texts t;
+		struct printouts t;
 
 		c->change(r);
 		r->is_verbose = true;
@@ -624,7 +624,7 @@ TEST(test_short_text)
 		for (j = 0; j < 3; j++) {
 			struct doctor_report *r = new_report();
 			size_t most = columns[j] ? (size_t)columns[j] : 100;
-			struct texts t;
+			struct printouts t;
 
 			c->change(r);
 			r->columns = columns[j];
@@ -652,7 +652,7 @@ TEST(test_verbose_text)
 		"\n  attached by  session\n",
 	};
 	struct doctor_report *r = new_report();
-	struct texts t;
+	struct printouts t;
 
 	r->is_verbose = true;
 	r->columns = 80;

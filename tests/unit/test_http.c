@@ -558,7 +558,7 @@ TEST_WITH(noise, NULL, close_server)
 	static const char request[] =
 		"POST /post?pid=%00&x HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Basic eDp5\r\n"
 		"Content-Length: 5\r\nExpect: 100-continue\r\n\r\n0x1+2GET /a HTTP/1.1\r\n\r\n";
-	char text[sizeof(request)], answer[4096];
+	char text[sizeof(request)];
 
 	srandom(1);
 	open_server(NULL);

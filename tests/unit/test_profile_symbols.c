@@ -261,5 +261,5 @@ int main(void)
 {
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
 		return 1;
-	return run_tests(__FILE__, NULL, NULL);
+	return unit_main(__FILE__, NULL, NULL);
 }

@@ -33,6 +33,15 @@ static int refusing_port(uint16_t *ret_port)
 	return fd;
 }
 
+/* Until the test ends. */
+static uint16_t refused_port(void)
+{
+	uint16_t port;
+
+	keep_fd(refusing_port(&port));
+	return port;
+}
+
 static void get_options_of(const char *kind, uint16_t port, size_t cnt_max,
 			   struct push_queue_options *ret)
 {
@@ -82,8 +91,7 @@ static unsigned int run_for(struct push_queue *q, uint64_t ns)
 
 TEST(nothing_to_send_is_no_work)
 {
-	uint16_t port;
-	int fd = keep_fd(refusing_port(&port));
+	uint16_t port = refused_port();
 	struct push_queue *q = open_queue(port, 10);
 
 	assert_int_equal(run_for(q, 100 * NS_PER_MS), 0);
@@ -93,8 +101,7 @@ TEST(nothing_to_send_is_no_work)
 TEST(tries_come_apart)
 {
 	struct push_queue_stats stats;
-	uint16_t port;
-	int fd = keep_fd(refusing_port(&port));
+	uint16_t port = refused_port();
 	struct push_queue *q = open_queue(port, 10);
 	unsigned int turns;
 
@@ -381,8 +388,7 @@ TEST(a_sender_needs_nobody_to_run_it)
 	struct push_queue_options opts;
 	struct push_queue_stats stats;
 	struct push_sender *s;
-	uint16_t port;
-	int fd = keep_fd(refusing_port(&port));
+	uint16_t port = refused_port();
 
 	get_options(port, 10, &opts);
 	assert_int_equal(push_sender_open(&opts, &s), 0);
@@ -421,5 +427,5 @@ TEST(a_sender_is_closed_while_it_waits)
 int main(void)
 {
 	log_set_level(LOG_ERROR);
-	return run_tests(__FILE__, NULL, NULL);
+	return unit_main(__FILE__, NULL, NULL);
 }

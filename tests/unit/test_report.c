@@ -307,13 +307,12 @@ TEST_WITH(lines_fit_the_page, set_up, tear_down)
 		"std::map<std::string, std::vector<std::pair<int, long> > >::operator[](std::string "
 		"const&, std::allocator<std::pair<int const, std::string> > const&) const";
 	uint32_t a = add_frame("/bin/a", name);
-	char *text, *line, *rest;
+	char *line, *rest;
 
 	assert_int_equal(profile_set_heap_types(p, 1000), 0);
 	add_sample(&a, 1, (int64_t[]){ 1, 1 << 20, 1, 1 << 20 });
 	for (int by = 0; by < 7; by++) {
-		text = rest =
-			report_text(p, &(struct report_options){ .by = by, .label_key = name });
+		rest = report_text(p, &(struct report_options){ .by = by, .label_key = name });
 		while ((line = strsep(&rest, "\n")))
 			if (strlen(line) > 100)
 				fail_msg("%zu columns: %s", strlen(line), line);

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_report_heap.c - the text form for jeprof and gperftools' pprof, read back by import.c. */
-#include "unit.h"
+#include "made_profile.h"
 
-#include "base/err.h"
-#include "profile/pprof.h"
-#include "report/report.h"
 #include "profile/match_list.h"
-#include "profile/profile.h"
 
 static uint32_t add_location(struct profile *p, uint32_t mapping, uint64_t address,
 			     const char *const *names)

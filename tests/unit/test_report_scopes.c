@@ -579,17 +579,17 @@ TEST_WITH(lines_fit_the_page, set_up, NULL)
 	static const char *const deep =
 		"Service/Frontend Handler/Query Execution/Hash Join Build Side/Arena of strings";
 	static const int by[] = { REPORT_BY_STACK, REPORT_BY_SCOPE, REPORT_BY_INSTANCE };
-	char *text, *line, *rest;
+	char *line, *rest;
 
 	add(&(struct made){ .scope = deep, .inuse = 1023 << 20, .thread = "w-1" });
 	add(&(struct made){ .scope = deep, .inuse = 1023 << 20, .task = 1 << 30 });
 	made_note(p, "scope_peak: bytes=1072693248 time=2026-11-21T22:01:02.123Z scope=%s", deep);
 	each_case(c, by) {
-		text = rest = report_text(p, &(struct report_options){ .by = *c, .scope = deep });
+		rest = report_text(p, &(struct report_options){ .by = *c, .scope = deep });
 		while ((line = strsep(&rest, "\n")))
 			if (strlen(line) > 100)
 				fail_msg("%zu columns: %s", strlen(line), line);
-		text = rest = report_text(p, &(struct report_options){ .by = *c });
+		rest = report_text(p, &(struct report_options){ .by = *c });
 		while ((line = strsep(&rest, "\n")))
 			if (strlen(line) > 100)
 				fail_msg("%zu columns: %s", strlen(line), line);

@@ -414,5 +414,5 @@ int main(void)
 		      0);
 	if (shared == MAP_FAILED)
 		return 1;
-	return run_tests(__FILE__, NULL, NULL);
+	return unit_main(__FILE__, NULL, NULL);
 }

@@ -124,5 +124,5 @@ int main(int argc, char **argv)
 {
 	arg_files = argv + 1;
 	arg_file_cnt = argc - 1;
-	return run_tests(__FILE__, NULL, NULL);
+	return unit_main(__FILE__, NULL, NULL);
 }

@@ -153,7 +153,7 @@ static inline void unit_says(const char *text, const char *part, bool does, cons
 	})
 
 /* The macro of cmocka takes the size of an array. */
-static inline int run_tests(const char *file, CMFixtureFunction set_up, CMFixtureFunction tear_down)
+static inline int unit_main(const char *file, CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
 	return _cmocka_run_group_tests(file, unit_tests, unit_test_cnt, set_up, tear_down);
 }
@@ -162,7 +162,7 @@ static inline int run_tests(const char *file, CMFixtureFunction set_up, CMFixtur
 #define RUN_TESTS_WITH(set_up, tear_down)                      \
 	int main(void)                                         \
 	{                                                      \
-		return run_tests(__FILE__, set_up, tear_down); \
+		return unit_main(__FILE__, set_up, tear_down); \
 	}
 #define RUN_TESTS() RUN_TESTS_WITH(NULL, NULL)
 
