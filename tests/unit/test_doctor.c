@@ -416,7 +416,7 @@ static struct printouts find_and_print(struct doctor_report *r)
 {
 	assert_int_equal(doctor_find(r), 0);
 	return (struct printouts){ printed(out, doctor_print_text(r, out)),
-			       printed(out, doctor_print_json(r, out)) };
+				   printed(out, doctor_print_json(r, out)) };
 }
 
 TEST(test_printed)
