@@ -196,6 +196,7 @@ TEST(test_file)
 	end.live_bytes = 145 * MIB;
 	end.is_counted = true;
 	p = profile_of(begin, end);
+	p->time_ns = 1;
 	back = reread(p);
 	assert_true(back->resident.is_asked && back->resident.begin.is_proved);
 	assert_int_equal(back->resident.list.cnt, p->resident.list.cnt);
@@ -229,6 +230,7 @@ TEST(test_age)
 	char buf[RESIDENT_WORDS], *text;
 	struct witness w;
 
+	p->time_ns = 1;
 	p->resident.end.age_ns = 42000000000;
 	assert_says(resident_words(p, buf),
 		    "Resident 141 -> 225 MiB, read 42.0 s before the end: live +48.0 MiB");
