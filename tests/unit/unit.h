@@ -140,16 +140,39 @@ static inline void unit_says(const char *text, const char *part, bool does, cons
 	_fail(file, line);
 }
 
+struct unit_print {
+	char *text;
+	size_t bytes;
+	FILE *out;
+};
+
+static inline struct unit_print *unit_print_begin(void)
+{
+	struct unit_print *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	p->out = open_memstream(&p->text, &p->bytes);
+	assert_non_null(p->out);
+	return p;
+}
+
+static inline char *unit_print_end(struct unit_print *p)
+{
+	char *text;
+
+	fclose(p->out);
+	text = p->text;
+	free(p);
+	return unit_keep(text, free);
+}
+
 /* What the statement prints to the FILE `out`; it is there until the test ends. */
-#define printed(out, ...)                                                  \
-	__extension__({                                                    \
-		char *printed_text = NULL;                                 \
-		size_t printed_bytes;                                      \
-		FILE *out = open_memstream(&printed_text, &printed_bytes); \
-		assert_non_null(out);                                      \
-		__VA_ARGS__;                                               \
-		fclose(out);                                               \
-		(char *)unit_keep(printed_text, free);                     \
+#define printed(out, ...)                                       \
+	__extension__({                                         \
+		struct unit_print *unit_p = unit_print_begin(); \
+		FILE *out = unit_p->out;                        \
+		__VA_ARGS__;                                    \
+		unit_print_end(unit_p);                         \
 	})
 
 /* The macro of cmocka takes the size of an array. */
