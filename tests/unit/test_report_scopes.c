@@ -500,7 +500,7 @@ TEST_WITH(hints_do_not_drive_the_terminal, set_up, NULL)
 /* The command on a file of the golden tests; what it says in all. */
 static char *run(const char *const *args, int *ret_status)
 {
-	char *argv[8] = { "report" }, *text = calloc(1, 1 << 16);
+	char *argv[8] = { "report" }, *text = unit_keep(calloc(1, 1 << 16), free);
 	FILE *to = tmpfile();
 	int argc = 1, out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
 
