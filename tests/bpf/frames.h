@@ -20,7 +20,6 @@
 
 static inline int frames_find_bias(struct dl_phdr_info *info, size_t bytes, void *ctx)
 {
-	(void)bytes;
 	*(uintptr_t *)ctx = info->dlpi_addr; /* the program itself comes first */
 	return 1;
 }
@@ -76,7 +75,6 @@ static inline int frames_on_live(void *ctx, const struct ht_live_key *k, const s
 {
 	struct frames_wanted *wanted = ctx;
 
-	(void)k;
 	if (v->size_bytes != wanted->size_bytes)
 		return 0;
 	wanted->found_cnt++;

@@ -5,7 +5,7 @@
  * The child inherits the test's code, so a step is a function; results go through shared memory.
  * Between two steps the child only reads and writes its socket and allocates nothing.
  *
- * A test program has a table of tests and gives it to rig_run(), which runs each of them in the best attach mode that
+ * A test program ends with RUN_RIG_TESTS(), which runs each TEST() in the best attach mode that
  * the kernel has and, in turn, in one of the others; with TESTS_WHOLE=1 (make check-all) in every one.
  */
 #ifndef HT_TESTS_BPF_RIG_H
@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "guardian/guardian.h"
+#include "heaptap/sum.h"
 #include "kernel/engine.h"
 #include "kernel/features.h"
 #include "alloc/allocators.h"
@@ -153,15 +154,6 @@ static inline void rig_attach(struct rig *rig, const struct rig_options *opts)
 	assert_true(tracker_counts(rig->tracker).probes.site_cnt > 0);
 }
 
-static inline void rig_open(struct rig *rig, enum attach_mode mode, uint64_t rate_bytes,
-			    uint32_t live_cap, uint32_t stack_cap)
-{
-	const struct rig_options opts = { mode, rate_bytes, live_cap, stack_cap, false };
-
-	rig_start(rig);
-	rig_attach(rig, &opts);
-}
-
 static inline void rig_close(struct rig *rig)
 {
 	kill(rig->pid, SIGKILL);
@@ -174,6 +166,29 @@ static inline void rig_close(struct rig *rig)
 	munmap((void *)rig->out, RIG_OUT_CNT * sizeof(uint64_t));
 }
 
+static inline void rig_release(void *rig)
+{
+	rig_close(rig);
+	free(rig);
+}
+
+/* A child that is recorded until the test ends; unit_drop() closes it before. */
+static inline struct rig *rig_open_with(const struct rig_options *opts)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+
+	assert_non_null(rig);
+	rig_start(rig);
+	rig_attach(rig, opts);
+	return unit_keep(rig, rig_release);
+}
+
+static inline struct rig *rig_open(enum attach_mode mode, uint64_t rate_bytes, uint32_t live_cap,
+				   uint32_t stack_cap)
+{
+	return rig_open_with(&(struct rig_options){ mode, rate_bytes, live_cap, stack_cap, false });
+}
+
 struct rig_sum {
 	uint64_t cnt, bytes;
 	struct ht_live last;
@@ -183,7 +198,6 @@ static inline int rig_add_live(void *ctx, const struct ht_live_key *k, const str
 {
 	struct rig_sum *sum = ctx;
 
-	(void)k;
 	sum->cnt++;
 	sum->bytes += v->size_bytes;
 	sum->last = *v;
@@ -206,10 +220,52 @@ static inline uint64_t rig_stat(struct rig *rig, int id)
 	return stats[id];
 }
 
-struct rig_test {
-	const char *name;
-	CMUnitTestFunction fn;
-};
+static inline int rig_add_total(void *ctx, const struct ht_total_key *k, const struct ht_total *v)
+{
+	struct ht_total *sum = ctx;
+
+	sum->alloc_samples += v->alloc_samples;
+	ht_sum_merge(&sum->alloc_objects_16, &v->alloc_objects_16);
+	ht_sum_merge(&sum->alloc_bytes_8, &v->alloc_bytes_8);
+	sum->alloc_variance.fine += v->alloc_variance.fine;
+	sum->alloc_variance.coarse += v->alloc_variance.coarse;
+	sum->free_samples += v->free_samples;
+	ht_sum_merge(&sum->free_objects_16, &v->free_objects_16);
+	return 0;
+}
+
+static inline struct ht_total rig_totals(struct rig *rig)
+{
+	struct ht_total sum = { 0 };
+
+	assert_int_equal(engine_each_total(rig->engine, rig_add_total, &sum), 0);
+	return sum;
+}
+
+/* Hidden from the compiler, which knows malloc. */
+static void *(*volatile rig_malloc)(size_t) = malloc;
+
+/* In the child: the recursion is not made a loop, so each depth is a stack of its own. */
+static __attribute__((noinline, unused)) void *rig_alloc_below(int depth, size_t bytes)
+{
+	void *block = depth ? rig_alloc_below(depth - 1, bytes) : rig_malloc(bytes);
+
+	asm volatile("" : "+r"(block));
+	return block;
+}
+
+/* For a test that does not go through the modes: what the kernel has best. */
+static inline enum attach_mode rig_best_mode(void)
+{
+	struct kernel_features features;
+	enum attach_mode best;
+
+	if (geteuid())
+		skip();
+	assert_int_equal(kernel_features_probe(&features), 0);
+	assert_int_equal(kernel_features_choose_mode(&features, ATTACH_AUTO, &best), 0);
+	return best;
+}
 
 /* In a test: the mode that it is to use. */
 static inline enum attach_mode rig_mode(void **state)
@@ -222,12 +278,11 @@ static inline void rig_skip(void **state)
 	skip();
 }
 
-#define RIG_TESTS_CAP 64
-static inline int rig_run(const char *group, const struct rig_test *tests, size_t cnt)
+static inline int rig_run(const char *file)
 {
 	static const enum attach_mode modes[] = { ATTACH_SESSION, ATTACH_MULTI, ATTACH_PERF };
-	static char names[RIG_TESTS_CAP][64];
-	struct CMUnitTest all[RIG_TESTS_CAP] = { 0 };
+	static char names[UNIT_TESTS_CAP][64];
+	struct CMUnitTest all[UNIT_TESTS_CAP] = { 0 };
 	struct kernel_features f = { 0 };
 	enum attach_mode got;
 	size_t n = 0, had_cnt = 0;
@@ -237,20 +292,30 @@ static inline int rig_run(const char *group, const struct rig_test *tests, size_
 	for (size_t m = 0; m < 3; m++) {
 		bool has_mode = !kernel_features_choose_mode(&f, modes[m], &got);
 
-		for (size_t i = 0; i < cnt && n < RIG_TESTS_CAP; i++) {
+		for (size_t i = 0; i < unit_test_cnt && n < UNIT_TESTS_CAP; i++) {
 			if (has_mode && had_cnt && (i + had_cnt) % 2 && !is_whole())
 				continue;
 			snprintf(names[n], sizeof(names[n]), "%s: %s", attach_mode_name(modes[m]),
-				 tests[i].name);
+				 unit_tests[i].name);
+			all[n] = unit_tests[i];
 			all[n].name = names[n];
-			all[n].test_func = has_mode ? tests[i].fn : rig_skip;
+			if (!has_mode)
+				all[n].test_func = rig_skip;
 			all[n].initial_state = (void *)(uintptr_t)modes[m];
 			n++;
 		}
 		had_cnt += has_mode;
 	}
-	/* The macro of cmocka takes the size of an array. */
-	return _cmocka_run_group_tests(group, all, n, NULL, NULL);
+	memcpy(unit_tests, all, sizeof(all));
+	unit_test_cnt = n;
+	return unit_main(file, NULL, NULL);
 }
+
+/* main() of a program that runs its tests in attach modes. */
+#define RUN_RIG_TESTS()                   \
+	int main(void)                    \
+	{                                 \
+		return rig_run(__FILE__); \
+	}
 
 #endif

@@ -126,7 +126,7 @@ static pid_t begin(void (*be)(void), int thread_cnt)
 	return pid;
 }
 
-static void test_ask(void **state)
+TEST(test_ask)
 {
 	static const struct {
 		const char *name;
@@ -142,34 +142,25 @@ static void test_ask(void **state)
 		{ "both", both, HT_THREAD_DISPATCHES | HT_THREAD_MAY_NOT_RESTART },
 	};
 	uint32_t flags = ~0U;
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 1024, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 1024, 1024);
-	if (engine_ask_threads(rig.engine, getpid(), &flags) == -ENOTSUP) {
-		rig_close(&rig);
+	if (engine_ask_threads(rig->engine, getpid(), &flags) == -ENOTSUP)
 		skip();
-	}
 	assert_int_equal(flags, 0);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+	each_case(c, cases)
 		for (int thread_cnt = 0; thread_cnt <= THREAD_CNT; thread_cnt += THREAD_CNT) {
-			pid_t pid = begin(cases[i].be, thread_cnt);
+			pid_t pid = begin(c->be, thread_cnt);
 
-			print_message("# %s, %d threads\n", cases[i].name, thread_cnt);
+			print_message("# %s, %d threads\n", c->name, thread_cnt);
 			flags = ~0U;
-			assert_int_equal(engine_ask_threads(rig.engine, pid, &flags), 0);
-			assert_int_equal(flags, cases[i].flags);
+			assert_int_equal(engine_ask_threads(rig->engine, pid, &flags), 0);
+			assert_int_equal(flags, c->flags);
 			kill(pid, SIGKILL);
 			waitpid(pid, NULL, 0);
 		}
 	flags = ~0U; /* one that has ended */
-	assert_int_equal(engine_ask_threads(rig.engine, 0x3fffff, &flags), 0);
+	assert_int_equal(engine_ask_threads(rig->engine, 0x3fffff, &flags), 0);
 	assert_int_equal(flags, 0);
-	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = { { "ask", test_ask } };
-
-	return rig_run("ask_threads", tests, 1);
-}
+RUN_RIG_TESTS()

@@ -47,30 +47,9 @@ static struct sums bins(struct rig *rig)
 	return s;
 }
 
-static int add_total(void *ctx, const struct ht_total_key *k, const struct ht_total *v)
-{
-	struct ht_total *sum = ctx;
-
-	(void)k;
-	sum->alloc_samples += v->alloc_samples;
-	ht_sum_merge(&sum->alloc_objects_16, &v->alloc_objects_16);
-	sum->free_samples += v->free_samples;
-	ht_sum_merge(&sum->free_objects_16, &v->free_objects_16);
-	return 0;
-}
-
-static struct ht_total totals(struct rig *rig)
-{
-	struct ht_total sum = { 0 };
-
-	assert_int_equal(engine_each_total(rig->engine, add_total, &sum), 0);
-	return sum;
-}
-
 /* 2^i - 1 and 2^i of each power: the ends of the bins. */
 static void step_sizes(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < SIZE_CNT; i++) {
 		held[2 * i] = do_malloc((1UL << i) - 1);
 		held[2 * i + 1] = do_malloc(1UL << i);
@@ -79,7 +58,6 @@ static void step_sizes(volatile uint64_t *out)
 
 static void step_free_sizes(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < 2 * SIZE_CNT; i++)
 		do_free(held[i]);
 }
@@ -91,7 +69,7 @@ static void check_sizes(struct rig *rig)
 
 	rig_do(rig, step_sizes);
 	s = bins(rig);
-	total = totals(rig);
+	total = rig_totals(rig);
 	assert_int_equal(s.samples[HT_BIN_SIZE], 1); /* 0 bytes */
 	assert_int_equal(s.samples[HT_BIN_SIZE + SIZE_CNT], 1);
 	for (int i = 1; i < SIZE_CNT; i++) {
@@ -107,7 +85,7 @@ static void check_sizes(struct rig *rig)
 
 	rig_do(rig, step_free_sizes);
 	s = bins(rig);
-	total = totals(rig);
+	total = rig_totals(rig);
 	assert_int_equal(total.free_samples, 2 * SIZE_CNT);
 	assert_int_equal(s.life_samples, total.free_samples);
 	assert_int_equal(rig_stat(rig, HT_STAT_BINS_FULL), 0);
@@ -146,13 +124,11 @@ static void check_lifetimes(struct rig *rig, uint64_t sleep_us)
 
 static void step_take(volatile uint64_t *out)
 {
-	(void)out;
 	held[0] = do_malloc(1009);
 }
 
 static void step_give(volatile uint64_t *out)
 {
-	(void)out;
 	do_free(held[0]);
 }
 
@@ -161,7 +137,7 @@ static void check_unseen(struct rig *rig)
 {
 	const struct ht_target off = { .flags = HT_TARGET_OFF };
 	uint64_t life_samples = bins(rig).life_samples;
-	uint64_t free_samples = totals(rig).free_samples;
+	uint64_t free_samples = rig_totals(rig).free_samples;
 	struct ht_target on;
 
 	rig_do(rig, step_take);
@@ -171,26 +147,23 @@ static void check_unseen(struct rig *rig)
 	assert_int_equal(engine_put_target(rig->engine, rig->pid, &on), 0);
 	rig_do(rig, step_take);
 	assert_int_equal(rig_stat(rig, HT_STAT_MISSED_FREE), 1);
-	assert_int_equal(totals(rig).free_samples, free_samples + 1);
+	assert_int_equal(rig_totals(rig).free_samples, free_samples + 1);
 	assert_int_equal(bins(rig).life_samples, life_samples);
 }
 
-static void test_exact(void **state)
+TEST(test_exact)
 {
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	check_sizes(&rig);
-	check_lifetimes(&rig, 3000);
-	check_lifetimes(&rig, 50000);
-	check_lifetimes(&rig, 300000);
-	check_unseen(&rig);
-	rig_close(&rig);
+	check_sizes(rig);
+	check_lifetimes(rig, 3000);
+	check_lifetimes(rig, 50000);
+	check_lifetimes(rig, 300000);
+	check_unseen(rig);
 }
 
 static void hold(volatile uint64_t *out, int cnt)
 {
-	(void)out;
 	for (int i = 0; i < cnt; i++) {
 		char name[HT_COMM_BYTES];
 
@@ -223,51 +196,46 @@ static void step_many(volatile uint64_t *out)
 }
 
 /* A sum that is there loses nothing when the map is full; each sample that finds no room is counted. */
-static void test_full(void **state)
+TEST(test_full)
 {
 	struct ht_total total;
 	struct sums s;
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, STACK_CAP);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, STACK_CAP);
-	rig_do(&rig, step_many);
-	s = bins(&rig);
-	total = totals(&rig);
+	rig_do(rig, step_many);
+	s = bins(rig);
+	total = rig_totals(rig);
 	assert_int_equal(total.alloc_samples, total.free_samples);
-	assert_int_equal(total.alloc_samples + rig_stat(&rig, HT_STAT_TOTALS_FULL) / 2,
+	assert_int_equal(total.alloc_samples + rig_stat(rig, HT_STAT_TOTALS_FULL) / 2,
 			 6 * 4 * STACK_CAP);
 	assert_int_equal(s.entries, BIN_CAP);
-	assert_true(rig_stat(&rig, HT_STAT_BINS_FULL) > 0);
-	assert_int_equal(s.size_samples + s.life_samples + rig_stat(&rig, HT_STAT_BINS_FULL),
+	assert_true(rig_stat(rig, HT_STAT_BINS_FULL) > 0);
+	assert_int_equal(s.size_samples + s.life_samples + rig_stat(rig, HT_STAT_BINS_FULL),
 			 total.alloc_samples + total.free_samples);
-	assert_int_equal(rig_live(&rig).cnt, 0);
-	rig_close(&rig);
+	assert_int_equal(rig_live(rig).cnt, 0);
 }
 
 /* The same of a process that has a share: there is room left, and what it was refused is counted for it. */
-static void test_share(void **state)
+TEST(test_share)
 {
 	const struct rig_options opts = { rig_mode(state), 1, 4096, STACK_CAP, true };
 	struct ht_image image;
 	struct ht_target target;
 	struct ht_total total;
 	struct sums s;
-	struct rig rig;
+	struct rig *rig = rig_open_with(&opts);
 
-	rig_start(&rig);
-	rig_attach(&rig, &opts);
-	rig_do(&rig, step_many);
-	s = bins(&rig);
-	total = totals(&rig);
-	assert_int_equal(engine_get_target(rig.engine, rig.pid, &target), 0);
-	assert_int_equal(engine_get_image(rig.engine, rig.pid, target.generation, &image), 0);
+	rig_do(rig, step_many);
+	s = bins(rig);
+	total = rig_totals(rig);
+	assert_int_equal(engine_get_target(rig->engine, rig->pid, &target), 0);
+	assert_int_equal(engine_get_image(rig->engine, rig->pid, target.generation, &image), 0);
 	assert_true(s.entries > BIN_CAP / 2 && s.entries < BIN_CAP * 3 / 4);
 	assert_int_equal(image.used[HT_SHARED_BINS], s.entries);
 	assert_true(image.refused[HT_SHARED_BINS] > 0);
-	assert_int_equal(rig_stat(&rig, HT_STAT_SHARE_BINS), image.refused[HT_SHARED_BINS]);
+	assert_int_equal(rig_stat(rig, HT_STAT_SHARE_BINS), image.refused[HT_SHARED_BINS]);
 	assert_int_equal(s.size_samples + s.life_samples + image.refused[HT_SHARED_BINS],
 			 total.alloc_samples + total.free_samples);
-	rig_close(&rig);
 }
 
 #define SMALL_CNT 100000
@@ -278,7 +246,6 @@ static void step_mix(volatile uint64_t *out)
 {
 	static void *large[LARGE_CNT];
 
-	(void)out;
 	for (int i = 0; i < SMALL_CNT; i++)
 		do_free(do_malloc(100));
 	for (int i = 0; i < LARGE_CNT; i++)
@@ -297,23 +264,23 @@ static void within(const char *what, double got, double cnt, uint64_t size_bytes
 		fail_msg("%s: %.0f objects, %.0f true, standard error %.0f", what, got, cnt, error);
 }
 
-static void test_rate(void **state)
+TEST(test_rate)
 {
 	double small_life = 0, large_life = 0;
 	struct kernel_features features;
 	enum attach_mode best;
 	struct ht_total total;
 	struct sums s;
-	struct rig rig;
+	struct rig *rig;
 
 	assert_int_equal(kernel_features_probe(&features), 0);
 	assert_int_equal(kernel_features_choose_mode(&features, ATTACH_AUTO, &best), 0);
 	if (rig_mode(state) != best) /* all that could differ comes before */
 		return;
-	rig_open(&rig, best, RATE_BYTES, 8192, 1024);
-	rig_do(&rig, step_mix);
-	s = bins(&rig);
-	total = totals(&rig);
+	rig = rig_open(best, RATE_BYTES, 8192, 1024);
+	rig_do(rig, step_mix);
+	s = bins(rig);
+	total = rig_totals(rig);
 	within("small", s.objects[bin_of_size(100)], SMALL_CNT, 100);
 	within("large", s.objects[bin_of_size(5000)], LARGE_CNT, 5000);
 	for (uint32_t k = HT_BIN_LIFE; k < HT_BIN_CNT; k++)
@@ -324,17 +291,6 @@ static void test_rate(void **state)
 	assert_int_equal(s.size_samples, total.alloc_samples);
 	assert_int_equal(s.life_samples, total.free_samples);
 	assert_true(small_life + large_life == ht_sum_value(&total.free_objects_16, 16));
-	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "every one", test_exact },
-		{ "a full map", test_full },
-		{ "a share", test_share },
-		{ "a rate", test_rate },
-	};
-
-	return rig_run("bins", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

@@ -17,21 +17,18 @@ static void *blocks[BLOCKS]; /* of the child */
 
 static void step_alloc(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < BLOCKS; i++)
 		blocks[i] = do_malloc(1000);
 }
 
 static void step_free(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < BLOCKS; i++)
 		do_free(blocks[i]);
 }
 
 static void step_realloc(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < BLOCKS; i++)
 		blocks[i] = do_realloc(blocks[i], 5000);
 }
@@ -40,7 +37,6 @@ static int add_objects(void *ctx, const struct ht_total_key *k, const struct ht_
 {
 	double *sum = ctx;
 
-	(void)k;
 	*sum += ht_sum_value(&v->alloc_objects_16, 16);
 	return 0;
 }
@@ -76,169 +72,142 @@ static void change(struct rig *rig, bool is_alloc_only)
 	assert_int_equal(engine_change_target(rig->engine, rig->pid, &c), 0);
 }
 
-static void open_rig(struct rig *rig, void **state)
+static struct rig *open_rig(void **state)
 {
-	rig_open(rig, rig_mode(state), 1, 10000, 1000);
+	return rig_open(rig_mode(state), 1, 10000, 1000);
 }
 
 /* Each hit once, and the sum is what the counters of all say. */
-static void test_hits(void **state)
+TEST(test_hits)
 {
-	struct rig rig;
 	struct ht_hits hits;
+	struct rig *rig = open_rig(state);
 
-	open_rig(&rig, state);
-	rig_do(&rig, step_alloc);
-	rig_do(&rig, step_free);
-	hits = hits_of(&rig);
+	rig_do(rig, step_alloc);
+	rig_do(rig, step_free);
+	hits = hits_of(rig);
 	assert_int_equal(hits.alloc_cnt, BLOCKS);
 	assert_int_equal(hits.free_cnt, BLOCKS);
 	assert_int_equal(hits.return_cnt, BLOCKS);
 	assert_int_equal(hits.sample_cnt, BLOCKS);
 	assert_true(hits.stack_ns > 0);
-	assert_int_equal(rig_stat(&rig, HT_STAT_HITS_ALLOC), BLOCKS);
-	assert_int_equal(rig_stat(&rig, HT_STAT_HITS_FREE), BLOCKS);
-	rig_close(&rig);
+	assert_int_equal(rig_stat(rig, HT_STAT_HITS_ALLOC), BLOCKS);
+	assert_int_equal(rig_stat(rig, HT_STAT_HITS_FREE), BLOCKS);
 }
 
 /* Places are given out, given back, and given out again with what was counted there. */
-static void test_places(void **state)
+TEST(test_places)
 {
 	struct rig_options opts = { rig_mode(state), 1, 10000, 1000, true };
 	struct ht_hits hits;
-	struct rig rig;
 	uint32_t idx, other;
+	struct rig *rig = rig_open_with(&opts);
 
-	rig_start(&rig);
-	rig_attach(&rig, &opts);
-	rig_do(&rig, step_alloc);
-	assert_in_range(hits_of(&rig).alloc_cnt, BLOCKS, UINT32_MAX);
-	idx = engine_hits_take(rig.engine);
-	other = engine_hits_take(rig.engine);
+	rig_do(rig, step_alloc);
+	assert_in_range(hits_of(rig).alloc_cnt, BLOCKS, UINT32_MAX);
+	idx = engine_hits_take(rig->engine);
+	other = engine_hits_take(rig->engine);
 	assert_true(idx && other && idx != other);
-	assert_int_equal(engine_read_hits(rig.engine, idx, &hits), 0);
+	assert_int_equal(engine_read_hits(rig->engine, idx, &hits), 0);
 	assert_int_equal(hits.alloc_cnt, 0);
-	engine_hits_give(rig.engine, idx);
-	assert_int_equal(engine_hits_take(rig.engine), idx);
-	rig_close(&rig);
+	engine_hits_give(rig->engine, idx);
+	assert_int_equal(engine_hits_take(rig->engine), idx);
 }
 
 /* Frees are not seen: nothing is outstanding, what is allocated is counted. */
-static void test_alloc_only(void **state)
+TEST(test_alloc_only)
 {
-	struct rig rig;
+	struct rig *rig = open_rig(state);
 
-	open_rig(&rig, state);
-	rig_do(&rig, step_alloc);
-	assert_int_equal(rig_live(&rig).cnt, BLOCKS);
-	change(&rig, true);
-	keep(&rig, PROBES_ALLOCS);
-	assert_int_equal(engine_drop_live(rig.engine, rig.pid,
-					  tracker_generation(rig.tracker, rig.pid), NULL),
+	rig_do(rig, step_alloc);
+	assert_int_equal(rig_live(rig).cnt, BLOCKS);
+	change(rig, true);
+	keep(rig, PROBES_ALLOCS);
+	assert_int_equal(engine_drop_live(rig->engine, rig->pid,
+					  tracker_generation(rig->tracker, rig->pid), NULL),
 			 0);
-	assert_int_equal(rig_live(&rig).cnt, 0);
-	assert_int_equal(rig_stat(&rig, HT_STAT_DROPPED), BLOCKS);
+	assert_int_equal(rig_live(rig).cnt, 0);
+	assert_int_equal(rig_stat(rig, HT_STAT_DROPPED), BLOCKS);
 
-	rig_do(&rig, step_realloc);
-	rig_do(&rig, step_free);
-	rig_do(&rig, step_alloc);
-	assert_int_equal(rig_live(&rig).cnt, 0);
-	assert_int_equal(hits_of(&rig).free_cnt, 0);
-	assert_int_equal(rig_stat(&rig, HT_STAT_ALLOC_ONLY), 2 * BLOCKS);
-	assert_float_equal(allocated(&rig), 3 * BLOCKS, 1e-6);
+	rig_do(rig, step_realloc);
+	rig_do(rig, step_free);
+	rig_do(rig, step_alloc);
+	assert_int_equal(rig_live(rig).cnt, 0);
+	assert_int_equal(hits_of(rig).free_cnt, 0);
+	assert_int_equal(rig_stat(rig, HT_STAT_ALLOC_ONLY), 2 * BLOCKS);
+	assert_float_equal(allocated(rig), 3 * BLOCKS, 1e-6);
 
 	/* And again with frees: only what comes from now on. */
-	keep(&rig, PROBES_ALL);
-	change(&rig, false);
-	rig_do(&rig, step_free);
-	assert_int_equal(rig_live(&rig).cnt, 0);
-	rig_do(&rig, step_alloc);
-	assert_int_equal(rig_live(&rig).cnt, BLOCKS);
-	rig_do(&rig, step_free);
-	assert_int_equal(rig_live(&rig).cnt, 0);
-	assert_int_equal(rig_stat(&rig, HT_STAT_MISSED_FREE), 0);
-	rig_close(&rig);
+	keep(rig, PROBES_ALL);
+	change(rig, false);
+	rig_do(rig, step_free);
+	assert_int_equal(rig_live(rig).cnt, 0);
+	rig_do(rig, step_alloc);
+	assert_int_equal(rig_live(rig).cnt, BLOCKS);
+	rig_do(rig, step_free);
+	assert_int_equal(rig_live(rig).cnt, 0);
+	assert_int_equal(rig_stat(rig, HT_STAT_MISSED_FREE), 0);
 }
 
 /* Probes go while nobody waits; when they come again nothing is counted twice. */
-static void test_off_and_on(void **state)
+TEST(test_off_and_on)
 {
-	struct rig rig;
 	uint64_t ticket;
+	struct rig *rig = open_rig(state);
 
-	open_rig(&rig, state);
-	change(&rig, true);
-	assert_int_equal(tracker_keep_probes(rig.tracker, rig.pid, PROBES_NONE, &ticket), 0);
+	change(rig, true);
+	assert_int_equal(tracker_keep_probes(rig->tracker, rig->pid, PROBES_NONE, &ticket), 0);
 	assert_true(ticket > 0);
-	while (!guardian_is_detached(rig.guardian, ticket))
+	while (!guardian_is_detached(rig->guardian, ticket))
 		usleep(1000);
-	rig_do(&rig, step_alloc);
-	assert_int_equal(hits_of(&rig).alloc_cnt, 0);
-	assert_float_equal(allocated(&rig), 0, 0);
+	rig_do(rig, step_alloc);
+	assert_int_equal(hits_of(rig).alloc_cnt, 0);
+	assert_float_equal(allocated(rig), 0, 0);
 
-	keep(&rig, PROBES_ALLOCS);
-	rig_do(&rig, step_alloc);
-	rig_do(&rig, step_free);
-	assert_int_equal(hits_of(&rig).alloc_cnt, BLOCKS);
-	assert_int_equal(hits_of(&rig).free_cnt, 0);
-	assert_float_equal(allocated(&rig), BLOCKS, 1e-6);
-	assert_int_equal(rig_live(&rig).cnt, 0);
-	rig_close(&rig);
+	keep(rig, PROBES_ALLOCS);
+	rig_do(rig, step_alloc);
+	rig_do(rig, step_free);
+	assert_int_equal(hits_of(rig).alloc_cnt, BLOCKS);
+	assert_int_equal(hits_of(rig).free_cnt, 0);
+	assert_float_equal(allocated(rig), BLOCKS, 1e-6);
+	assert_int_equal(rig_live(rig).cnt, 0);
 }
 
 /* CPU time and hits of a process are counted from the same moment on: before its first probe. */
-static void test_since_followed(void **state)
+TEST(test_since_followed)
 {
-	struct rig rig;
 	uint64_t ns;
+	struct rig *rig = open_rig(state);
 
-	open_rig(&rig, state);
-	assert_in_range(tracker_followed_ns(rig.tracker, rig.pid), 1, now_ns());
+	assert_in_range(tracker_followed_ns(rig->tracker, rig->pid), 1, now_ns());
 	for (int i = 0; i < 20; i++)
-		rig_do(&rig, step_alloc);
-	assert_int_equal(tracker_read_cpu(rig.tracker, rig.pid, &ns), 0);
-	assert_true(ns > 0 && ns < now_ns() - tracker_followed_ns(rig.tracker, rig.pid));
-	assert_int_equal(tracker_read_cpu(rig.tracker, rig.pid + 1, &ns), -ESRCH);
-	rig_close(&rig);
+		rig_do(rig, step_alloc);
+	assert_int_equal(tracker_read_cpu(rig->tracker, rig->pid, &ns), 0);
+	assert_true(ns > 0 && ns < now_ns() - tracker_followed_ns(rig->tracker, rig->pid));
+	assert_int_equal(tracker_read_cpu(rig->tracker, rig->pid + 1, &ns), -ESRCH);
 }
 
 /* The real programs take some time, and not much. */
-static void test_program_cost(void **state)
+TEST(test_program_cost)
 {
-	struct rig rig;
 	double ns;
 	int err;
+	struct rig *rig = open_rig(state);
 
-	open_rig(&rig, state);
-	err = engine_measure_hits(rig.engine, true);
-	if (err == -ENOTSUP) {
-		rig_close(&rig);
+	err = engine_measure_hits(rig->engine, true);
+	if (err == -ENOTSUP)
 		skip();
-	}
 	assert_int_equal(err, 0);
-	assert_int_equal(engine_hit_ns(rig.engine, &ns), -EAGAIN);
+	assert_int_equal(engine_hit_ns(rig->engine, &ns), -EAGAIN);
 	for (int i = 0; i < 20; i++) {
-		rig_do(&rig, step_alloc);
-		rig_do(&rig, step_free);
+		rig_do(rig, step_alloc);
+		rig_do(rig, step_free);
 	}
-	assert_int_equal(engine_hit_ns(rig.engine, &ns), 0);
+	assert_int_equal(engine_hit_ns(rig->engine, &ns), 0);
 	assert_true(ns > 10 && ns < 1e6);
 	/* each answer is of the hits since the last one */
-	assert_int_equal(engine_hit_ns(rig.engine, &ns), -EAGAIN);
-	assert_int_equal(engine_measure_hits(rig.engine, false), 0);
-	rig_close(&rig);
+	assert_int_equal(engine_hit_ns(rig->engine, &ns), -EAGAIN);
+	assert_int_equal(engine_measure_hits(rig->engine, false), 0);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "hits", test_hits },
-		{ "places", test_places },
-		{ "alloc_only", test_alloc_only },
-		{ "off_and_on", test_off_and_on },
-		{ "since_followed", test_since_followed },
-		{ "program_cost", test_program_cost },
-	};
-
-	return rig_run("budget", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

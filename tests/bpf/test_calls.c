@@ -25,7 +25,6 @@ static void step_malloc(volatile uint64_t *out)
 
 static void step_free(volatile uint64_t *out)
 {
-	(void)out;
 	do_free(held[0]);
 	do_free(held[1]);
 }
@@ -48,14 +47,12 @@ static void step_realloc_zero(volatile uint64_t *out)
 
 static void step_realloc_null(volatile uint64_t *out)
 {
-	(void)out;
 	held[0] = do_realloc(NULL, 211);
 	held[1] = do_reallocarray(NULL, 5, 61);
 }
 
 static void step_aligned(volatile uint64_t *out)
 {
-	(void)out;
 	held[0] = do_memalign(8, 401); /* no more than malloc's own: malloc does it */
 	held[1] = do_memalign(4096, 409);
 	do_posix_memalign(&held[2], 64, 419);
@@ -73,7 +70,6 @@ static void step_failures(volatile uint64_t *out)
 
 static void step_many(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < 100; i++)
 		do_malloc(64);
 }
@@ -86,109 +82,95 @@ static void check_live(struct rig *rig, uint64_t cnt, uint64_t bytes)
 	assert_int_equal(sum.bytes, bytes);
 }
 
-static void test_exact(void **state)
+TEST(test_exact)
 {
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	rig_do(&rig, step_malloc);
-	check_live(&rig, 2, 1009 + 7 * 13);
-	rig_do(&rig, step_free);
-	check_live(&rig, 0, 0);
-	assert_int_equal(rig_stat(&rig, HT_STAT_SAMPLES), 2);
-	assert_int_equal(rig_stat(&rig, HT_STAT_FREES), 2);
-	rig_close(&rig);
+	rig_do(rig, step_malloc);
+	check_live(rig, 2, 1009 + 7 * 13);
+	rig_do(rig, step_free);
+	check_live(rig, 0, 0);
+	assert_int_equal(rig_stat(rig, HT_STAT_SAMPLES), 2);
+	assert_int_equal(rig_stat(rig, HT_STAT_FREES), 2);
 }
 
-static void test_resized(void **state)
+TEST(test_resized)
 {
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	rig_do(&rig, step_malloc);
-	rig_do(&rig, step_realloc_grow);
-	check_live(&rig, 2, 50021 + 7 * 13);
-	rig_do(&rig, step_realloc_fail);
-	assert_int_equal(rig.out[0], 0);
-	check_live(&rig, 2, 50021 + 7 * 13); /* the old block is back */
-	assert_int_equal(rig_stat(&rig, HT_STAT_FAILED_CALLS), 1);
-	rig_do(&rig, step_realloc_zero);
-	check_live(&rig, 1, 7 * 13);
-	rig_do(&rig, step_realloc_null);
-	check_live(&rig, 3, 7 * 13 + 211 + 5 * 61);
-	rig_close(&rig);
+	rig_do(rig, step_malloc);
+	rig_do(rig, step_realloc_grow);
+	check_live(rig, 2, 50021 + 7 * 13);
+	rig_do(rig, step_realloc_fail);
+	assert_int_equal(rig->out[0], 0);
+	check_live(rig, 2, 50021 + 7 * 13); /* the old block is back */
+	assert_int_equal(rig_stat(rig, HT_STAT_FAILED_CALLS), 1);
+	rig_do(rig, step_realloc_zero);
+	check_live(rig, 1, 7 * 13);
+	rig_do(rig, step_realloc_null);
+	check_live(rig, 3, 7 * 13 + 211 + 5 * 61);
 }
 
-static void test_aligned(void **state)
+TEST(test_aligned)
 {
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	rig_do(&rig, step_aligned);
-	check_live(&rig, 3, 401 + 409 + 419);
-	rig_close(&rig);
+	rig_do(rig, step_aligned);
+	check_live(rig, 3, 401 + 409 + 419);
 }
 
-static void test_failures(void **state)
+TEST(test_failures)
 {
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	rig_do(&rig, step_failures);
+	rig_do(rig, step_failures);
 	for (int i = 0; i < 4; i++)
-		assert_int_equal(rig.out[i], 0);
-	check_live(&rig, 0, 0);
-	rig_close(&rig);
+		assert_int_equal(rig->out[i], 0);
+	check_live(rig, 0, 0);
 }
 
-static void test_live_full(void **state)
+TEST(test_live_full)
 {
-	struct rig rig;
 	struct rig_sum sum;
 	uint64_t full;
+	struct rig *rig = rig_open(rig_mode(state), 1, 16, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 16, 1024);
-	rig_do(&rig, step_many);
-	sum = rig_live(&rig);
-	full = rig_stat(&rig, HT_STAT_LIVE_FULL);
+	rig_do(rig, step_many);
+	sum = rig_live(rig);
+	full = rig_stat(rig, HT_STAT_LIVE_FULL);
 	assert_true(full > 0);
 	assert_int_equal(sum.cnt + full, 100);
-	assert_int_equal(rig_stat(&rig, HT_STAT_LIVE_FULL_BYTES), full * 64);
-	assert_int_equal(rig_stat(&rig, HT_STAT_SAMPLES), 100);
-	rig_close(&rig);
+	assert_int_equal(rig_stat(rig, HT_STAT_LIVE_FULL_BYTES), full * 64);
+	assert_int_equal(rig_stat(rig, HT_STAT_SAMPLES), 100);
 }
 
 /* A block whose free is not seen, and whose address comes again. */
 /* Sizes whose blocks come back at once: calloc() does not take what the thread has just freed. */
 static void step_malloc_two(volatile uint64_t *out)
 {
-	(void)out;
 	held[0] = do_malloc(1009);
 	held[1] = do_malloc(811);
 }
 
-static void test_missed_free(void **state)
+TEST(test_missed_free)
 {
 	const struct ht_target off = { .flags = HT_TARGET_OFF };
 	struct ht_target on;
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	rig_do(&rig, step_malloc_two);
-	assert_int_equal(engine_get_target(rig.engine, rig.pid, &on), 0);
-	assert_int_equal(engine_put_target(rig.engine, rig.pid, &off), 0);
-	rig_do(&rig, step_free);
-	check_live(&rig, 2, 1009 + 811);
-	assert_int_equal(engine_put_target(rig.engine, rig.pid, &on), 0);
-	rig_do(&rig, step_malloc_two);
-	check_live(&rig, 2, 1009 + 811);
-	assert_int_equal(rig_stat(&rig, HT_STAT_MISSED_FREE), 2);
-	rig_close(&rig);
+	rig_do(rig, step_malloc_two);
+	assert_int_equal(engine_get_target(rig->engine, rig->pid, &on), 0);
+	assert_int_equal(engine_put_target(rig->engine, rig->pid, &off), 0);
+	rig_do(rig, step_free);
+	check_live(rig, 2, 1009 + 811);
+	assert_int_equal(engine_put_target(rig->engine, rig->pid, &on), 0);
+	rig_do(rig, step_malloc_two);
+	check_live(rig, 2, 1009 + 811);
+	assert_int_equal(rig_stat(rig, HT_STAT_MISSED_FREE), 2);
 }
 
 static void on_fault(int sig)
 {
-	(void)sig;
 	siglongjmp(escape, 1);
 }
 
@@ -217,28 +199,13 @@ static void step_escape(volatile uint64_t *out)
 	out[1] = jumps;
 }
 
-static void test_escape(void **state)
+TEST(test_escape)
 {
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	rig_do(&rig, step_escape);
-	assert_int_equal(rig.out[1], 6);
-	check_live(&rig, 2, 1009 + 7 * 13);
-	rig_close(&rig);
+	rig_do(rig, step_escape);
+	assert_int_equal(rig->out[1], 6);
+	check_live(rig, 2, 1009 + 7 * 13);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "exact", test_exact },
-		{ "realloc", test_resized },
-		{ "aligned", test_aligned },
-		{ "failures", test_failures },
-		{ "live full", test_live_full },
-		{ "missed free", test_missed_free },
-		{ "longjmp out of a call", test_escape },
-	};
-
-	return rig_run("calls", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

@@ -15,30 +15,19 @@ static void (*volatile do_free)(void *) = free;
 
 static void *held[DEEPEST + 1];
 
-/* The recursion is not made a loop: each depth is a stack of its own. */
-static __attribute__((noinline)) void *alloc_below(int depth, size_t bytes)
-{
-	void *block = depth ? alloc_below(depth - 1, bytes) : do_malloc(bytes);
-
-	asm volatile("" : "+r"(block));
-	return block;
-}
-
 static void alloc_all(size_t bytes)
 {
 	for (int depth = 0; depth < DEEPEST; depth++)
-		held[depth] = alloc_below(depth, bytes);
+		held[depth] = rig_alloc_below(depth, bytes);
 }
 
 static void step_many_stacks(volatile uint64_t *out)
 {
-	(void)out;
 	alloc_all(101);
 }
 
 static void step_free_all(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < DEEPEST; i++)
 		do_free(held[i]);
 }
@@ -53,7 +42,6 @@ static int add_stack(void *ctx, const struct ht_live_key *k, const struct ht_liv
 	struct stack_sum *sum = ctx;
 	struct ht_stack stack;
 
-	(void)k;
 	if (!v->stack_id) {
 		sum->without_cnt++;
 		return 0;
@@ -65,32 +53,29 @@ static int add_stack(void *ctx, const struct ht_live_key *k, const struct ht_liv
 }
 
 /* The first stacks are kept, also when they come again; blocks of the others have none. */
-static void test_stacks(void **state)
+TEST(test_stacks)
 {
-	struct rig rig;
 	struct rig_sum live;
 	struct stack_sum sum = { 0 };
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, STACK_CAP);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, STACK_CAP);
-	sum.engine = rig.engine;
+	sum.engine = rig->engine;
 	for (uint64_t round = 1; round <= 2; round++) {
-		rig_do(&rig, step_many_stacks);
-		live = rig_live(&rig);
+		rig_do(rig, step_many_stacks);
+		live = rig_live(rig);
 		assert_int_equal(live.cnt, DEEPEST);
 		assert_int_equal(live.bytes, DEEPEST * 101);
 		sum.with_cnt = sum.without_cnt = 0;
-		assert_int_equal(engine_each_live(rig.engine, add_stack, &sum), 0);
+		assert_int_equal(engine_each_live(rig->engine, add_stack, &sum), 0);
 		assert_int_equal(sum.with_cnt, STACK_CAP);
 		assert_int_equal(sum.without_cnt, DEEPEST - STACK_CAP);
-		assert_int_equal(rig_stat(&rig, HT_STAT_STACKS_FULL),
-				 round * (DEEPEST - STACK_CAP));
-		rig_do(&rig, step_free_all);
-		assert_int_equal(rig_live(&rig).cnt, 0);
+		assert_int_equal(rig_stat(rig, HT_STAT_STACKS_FULL), round * (DEEPEST - STACK_CAP));
+		rig_do(rig, step_free_all);
+		assert_int_equal(rig_live(rig).cnt, 0);
 	}
-	assert_int_equal(rig_stat(&rig, HT_STAT_SAMPLES), 2 * DEEPEST);
-	assert_int_equal(rig_stat(&rig, HT_STAT_FREES), 2 * DEEPEST);
-	assert_int_equal(rig_stat(&rig, HT_STAT_END_COMPLETE), 2 * DEEPEST);
-	rig_close(&rig);
+	assert_int_equal(rig_stat(rig, HT_STAT_SAMPLES), 2 * DEEPEST);
+	assert_int_equal(rig_stat(rig, HT_STAT_FREES), 2 * DEEPEST);
+	assert_int_equal(rig_stat(rig, HT_STAT_END_COMPLETE), 2 * DEEPEST);
 }
 
 static void name_thread(unsigned int n)
@@ -104,7 +89,6 @@ static void name_thread(unsigned int n)
 /* One stack, under a hundred names of the thread. */
 static void step_many_names(volatile uint64_t *out)
 {
-	(void)out;
 	for (unsigned int i = 0; i < DEEPEST; i++) {
 		name_thread(i);
 		held[i] = do_malloc(101);
@@ -120,7 +104,6 @@ static int add_total(void *ctx, const struct ht_total_key *k, const struct ht_to
 {
 	struct total_sum *sum = ctx;
 
-	(void)k;
 	sum->cnt++;
 	sum->total.alloc_samples += v->alloc_samples;
 	ht_sum_merge(&sum->total.alloc_bytes_8, &v->alloc_bytes_8);
@@ -137,31 +120,29 @@ static struct total_sum totals(struct rig *rig)
 	return sum;
 }
 
-static void test_totals(void **state)
+TEST(test_totals)
 {
 	const uint64_t missing = DEEPEST - TOTAL_CAP;
-	struct rig rig;
 	struct total_sum sum;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, STACK_CAP);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, STACK_CAP);
-	rig_do(&rig, step_many_names);
-	assert_int_equal(rig_live(&rig).cnt, DEEPEST);
-	assert_int_equal(rig_live(&rig).bytes, DEEPEST * 101);
-	sum = totals(&rig);
+	rig_do(rig, step_many_names);
+	assert_int_equal(rig_live(rig).cnt, DEEPEST);
+	assert_int_equal(rig_live(rig).bytes, DEEPEST * 101);
+	sum = totals(rig);
 	assert_int_equal(sum.cnt, TOTAL_CAP);
 	assert_int_equal(sum.total.alloc_samples, TOTAL_CAP);
 	assert_int_equal(ht_sum_value(&sum.total.alloc_bytes_8, 8), TOTAL_CAP * 101);
-	assert_int_equal(rig_stat(&rig, HT_STAT_TOTALS_FULL), missing);
-	assert_int_equal(rig_stat(&rig, HT_STAT_CONTEXTS_FULL), 0);
+	assert_int_equal(rig_stat(rig, HT_STAT_TOTALS_FULL), missing);
+	assert_int_equal(rig_stat(rig, HT_STAT_CONTEXTS_FULL), 0);
 
 	/* A free that finds no sum is one more sample that is missing in it. */
-	rig_do(&rig, step_free_all);
-	assert_int_equal(rig_live(&rig).cnt, 0);
-	sum = totals(&rig);
+	rig_do(rig, step_free_all);
+	assert_int_equal(rig_live(rig).cnt, 0);
+	sum = totals(rig);
 	assert_int_equal(sum.total.free_samples, TOTAL_CAP);
 	assert_int_equal(ht_sum_value(&sum.total.free_bytes_8, 8), TOTAL_CAP * 101);
-	assert_int_equal(rig_stat(&rig, HT_STAT_TOTALS_FULL), 2 * missing);
-	rig_close(&rig);
+	assert_int_equal(rig_stat(rig, HT_STAT_TOTALS_FULL), 2 * missing);
 }
 
 #define NAME_CNT (HT_CONTEXTS_CAP + 5000)
@@ -198,7 +179,6 @@ static int count_context(void *ctx, const struct ht_context *k, const struct ht_
 {
 	uint64_t *cnt = ctx;
 
-	(void)k;
 	assert_true(v->id > 0);
 	++*cnt;
 	return 0;
@@ -206,7 +186,6 @@ static int count_context(void *ctx, const struct ht_context *k, const struct ht_
 
 static int check_context(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
 {
-	(void)ctx, (void)k;
 	if (v->size_bytes == 101)
 		assert_int_equal(v->context_id, 0);
 	else
@@ -214,32 +193,30 @@ static int check_context(void *ctx, const struct ht_live_key *k, const struct ht
 	return 0;
 }
 
-static void test_contexts(void **state)
+TEST(test_contexts)
 {
-	struct rig rig;
 	uint64_t cnt = 0, full;
 	int images;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 65536);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 65536);
-	rig.out[0] = 0;
-	for (images = 0; rig.out[0] < NAME_CNT; images++) {
-		rig_do(&rig, step_use_names);
-		be_image(&rig, 1);
+	rig->out[0] = 0;
+	for (images = 0; rig->out[0] < NAME_CNT; images++) {
+		rig_do(rig, step_use_names);
+		be_image(rig, 1);
 	}
-	assert_int_equal(engine_each_context(rig.engine, count_context, &cnt), 0);
-	full = rig_stat(&rig, HT_STAT_CONTEXTS_FULL);
+	assert_int_equal(engine_each_context(rig->engine, count_context, &cnt), 0);
+	full = rig_stat(rig, HT_STAT_CONTEXTS_FULL);
 	/* The kernel counts the entries of large maps per CPU: the bound is not sharp. */
 	assert_true(full > 4000 && full < 6000);
 	assert_int_equal(cnt + full, NAME_CNT);
-	assert_int_equal(rig_live(&rig).cnt, 0);
-	assert_int_equal(rig_stat(&rig, HT_STAT_SAMPLES), NAME_CNT);
-	assert_int_equal(rig_stat(&rig, HT_STAT_FREES), NAME_CNT);
+	assert_int_equal(rig_live(rig).cnt, 0);
+	assert_int_equal(rig_stat(rig, HT_STAT_SAMPLES), NAME_CNT);
+	assert_int_equal(rig_stat(rig, HT_STAT_FREES), NAME_CNT);
 
-	be_image(&rig, -images);
-	rig_do(&rig, step_one_more);
-	assert_int_equal(rig_live(&rig).cnt, 2);
-	assert_int_equal(engine_each_live(rig.engine, check_context, NULL), 0);
-	rig_close(&rig);
+	be_image(rig, -images);
+	rig_do(rig, step_one_more);
+	assert_int_equal(rig_live(rig).cnt, 2);
+	assert_int_equal(engine_each_live(rig->engine, check_context, NULL), 0);
 }
 
 struct name_sum {
@@ -250,7 +227,6 @@ static int sum_name(void *ctx, const struct ht_context *k, const struct ht_conte
 {
 	struct name_sum *sum = ctx;
 
-	(void)v;
 	sum->cnt++;
 	sum->other_cnt += !strcmp(k->comm, HT_THREAD_OTHER);
 	return 0;
@@ -267,43 +243,31 @@ static void step_use_more_names(volatile uint64_t *out)
 }
 
 /* One that names its threads after what they do leaves room for others. */
-static void test_names(void **state)
+TEST(test_names)
 {
-	struct rig rig;
 	struct name_sum sum = { 0 };
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 65536);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 65536);
-	rig.out[0] = 0;
-	rig_do(&rig, step_use_names);
-	assert_int_equal(engine_each_context(rig.engine, sum_name, &sum), 0);
+	rig->out[0] = 0;
+	rig_do(rig, step_use_names);
+	assert_int_equal(engine_each_context(rig->engine, sum_name, &sum), 0);
 	assert_int_equal(sum.cnt, HT_THREAD_NAMES_CAP);
 	assert_int_equal(sum.other_cnt, 0);
-	assert_int_equal(rig_stat(&rig, HT_STAT_THREADS_OTHER), 0);
+	assert_int_equal(rig_stat(rig, HT_STAT_THREADS_OTHER), 0);
 
-	rig_do(&rig, step_use_more_names);
+	rig_do(rig, step_use_more_names);
 	sum = (struct name_sum){ 0 };
-	assert_int_equal(engine_each_context(rig.engine, sum_name, &sum), 0);
+	assert_int_equal(engine_each_context(rig->engine, sum_name, &sum), 0);
 	assert_int_equal(sum.cnt, HT_THREAD_NAMES_CAP + 1);
 	assert_int_equal(sum.other_cnt, 1);
-	assert_int_equal(rig_stat(&rig, HT_STAT_THREADS_OTHER), 100);
-	assert_int_equal(rig_live(&rig).cnt, 100);
-	assert_int_equal(rig_live(&rig).bytes, 100 * 101);
-	assert_int_equal(rig_stat(&rig, HT_STAT_CONTEXTS_FULL), 0);
+	assert_int_equal(rig_stat(rig, HT_STAT_THREADS_OTHER), 100);
+	assert_int_equal(rig_live(rig).cnt, 100);
+	assert_int_equal(rig_live(rig).bytes, 100 * 101);
+	assert_int_equal(rig_stat(rig, HT_STAT_CONTEXTS_FULL), 0);
 
-	be_image(&rig, 1);
-	rig_do(&rig, step_use_names);
-	assert_int_equal(rig_stat(&rig, HT_STAT_THREADS_OTHER), 100);
-	rig_close(&rig);
+	be_image(rig, 1);
+	rig_do(rig, step_use_names);
+	assert_int_equal(rig_stat(rig, HT_STAT_THREADS_OTHER), 100);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "stacks", test_stacks },
-		{ "cumulative sums", test_totals },
-		{ "contexts", test_contexts },
-		{ "thread names", test_names },
-	};
-
-	return rig_run("caps", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

@@ -22,20 +22,19 @@ static const char *leaf_of(const struct profile *p, size_t sample)
 	return profile_text(p, p->functions.data[p->lines.data[l->line_first].function].name_str);
 }
 
-static void test_given(void **state)
+TEST(test_given)
 {
-	struct rig rig;
 	struct rig_sum live;
 	struct snapshot *s;
 	struct profile *p;
 	uint64_t image;
+	struct rig *rig = rig_open(rig_mode(state), 1, 1024, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 1024, 1024);
-	rig_do(&rig, step_hold);
-	rig_settle(&rig);
-	live = rig_live(&rig);
+	rig_do(rig, step_hold);
+	rig_settle(rig);
+	live = rig_live(rig);
 	assert_int_equal(live.cnt, 1);
-	image = (uint64_t)rig.pid << 32 | tracker_generation(rig.tracker, rig.pid);
+	image = (uint64_t)rig->pid << 32 | tracker_generation(rig->tracker, rig->pid);
 	{
 		const struct snapshot_given given[] = {
 			{ live.last.stack_id,
@@ -48,12 +47,12 @@ static void test_given(void **state)
 			  { .samples = 1, .bytes = 300, .objects = 1 } },
 		};
 		const struct profile_build_options opts = { .rate_bytes = 1,
-							    .main_pid = rig.pid,
+							    .main_pid = rig->pid,
 							    .labels = LABEL_ALL };
 
-		assert_int_equal(snapshot_of(rig.engine, given, 2, &s), 0);
+		assert_int_equal(snapshot_of(rig->engine, given, 2, &s), 0);
 		assert_true(s->inuse.bytes == 5300 && s->inuse.samples == 3);
-		assert_int_equal(profile_build(s, rig.engine, rig.files, rig.tracker, &opts, &p),
+		assert_int_equal(profile_build(s, rig->engine, rig->files, rig->tracker, &opts, &p),
 				 0);
 	}
 	assert_int_equal(p->samples.cnt, 2);
@@ -67,12 +66,6 @@ static void test_given(void **state)
 	assert_int_equal(p->values.data[p->samples.data[1].value_first + PROFILE_INUSE_SPACE], 300);
 	profile_free(p);
 	snapshot_free(s);
-	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = { { "given", test_given } };
-
-	return rig_run("given", tests, 1);
-}
+RUN_RIG_TESTS()

@@ -149,80 +149,66 @@ static void check_whole(struct rig *rig, const struct ht_stack *stack, enum stub
 	assert_int_equal(caller, 3);
 }
 
-static void test_frames(void **state)
+TEST(test_frames)
 {
 	struct kernel_features features;
 	struct ht_stack stack;
-	struct rig rig;
+	struct rig *rig;
 	uint64_t asked_cnt;
 
 	assert_int_equal(kernel_features_probe(&features), 0);
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	rig_do(&rig, step_map);
+	rig = rig_open(rig_mode(state), 1, 4096, 1024);
+	rig_do(rig, step_map);
 	/* Nobody has told user space: the walk asks the kernel, and user space looks then. */
-	stack = call(&rig, FRAMED, 1009);
+	stack = call(rig, FRAMED, 1009);
 	if (features.find_vma)
-		check_whole(&rig, &stack, FRAMED, false);
+		check_whole(rig, &stack, FRAMED, false);
 	else
 		assert_int_equal(stack.end, HT_END_NO_MAPPING);
-	rig_settle(&rig);
-	asked_cnt = rig_stat(&rig, HT_STAT_FIND_VMA);
-	stack = call(&rig, FRAMED, 1013);
-	check_whole(&rig, &stack, FRAMED, true);
-	stack = call(&rig, SMALL, 1019);
-	check_whole(&rig, &stack, SMALL, true);
-	assert_int_equal(rig_stat(&rig, HT_STAT_FIND_VMA), asked_cnt);
+	rig_settle(rig);
+	asked_cnt = rig_stat(rig, HT_STAT_FIND_VMA);
+	stack = call(rig, FRAMED, 1013);
+	check_whole(rig, &stack, FRAMED, true);
+	stack = call(rig, SMALL, 1019);
+	check_whole(rig, &stack, SMALL, true);
+	assert_int_equal(rig_stat(rig, HT_STAT_FIND_VMA), asked_cnt);
 
-	stack = call(&rig, OPAQUE, 1021);
+	stack = call(rig, OPAQUE, 1021);
 	assert_int_equal(stack.end, HT_END_JIT);
 	assert_int_equal(stack.frame_cnt, 3);
-	check_frame(&rig, &stack, OPAQUE, true);
-	assert_int_equal(rig_stat(&rig, HT_STAT_END_JIT), 1);
-	rig_close(&rig);
+	check_frame(rig, &stack, OPAQUE, true);
+	assert_int_equal(rig_stat(rig, HT_STAT_END_JIT), 1);
 }
 
 /* Whoever looks while the code is written sees no code there. */
-static void test_written(void **state)
+TEST(test_written)
 {
 	struct ht_stack stack;
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	rig_do(&rig, step_map);
-	rig_settle_mapped(&rig);
-	rig.out[3] = 1;
-	stack = call(&rig, FRAMED, 1009);
+	rig_do(rig, step_map);
+	rig_settle_mapped(rig);
+	rig->out[3] = 1;
+	stack = call(rig, FRAMED, 1009);
 	assert_int_equal(stack.end, HT_END_COMPLETE);
-	check_frame(&rig, &stack, FRAMED, true);
-	assert_int_equal(frames_in(&rig, &stack, PART_RANGE(unexec), NULL), 1);
-	rig_close(&rig);
+	check_frame(rig, &stack, FRAMED, true);
+	assert_int_equal(frames_in(rig, &stack, PART_RANGE(unexec), NULL), 1);
 }
 
-static void test_memfd(void **state)
+TEST(test_memfd)
 {
 	struct ht_stack stack;
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	rig_do(&rig, step_map_memfd);
-	rig_settle_mapped(&rig);
-	stack = call(&rig, FRAMED, 1009);
-	check_whole(&rig, &stack, FRAMED, true);
-	stack = call(&rig, SMALL, 1013);
-	check_whole(&rig, &stack, SMALL, true);
-	rig_close(&rig);
+	rig_do(rig, step_map_memfd);
+	rig_settle_mapped(rig);
+	stack = call(rig, FRAMED, 1009);
+	check_whole(rig, &stack, FRAMED, true);
+	stack = call(rig, SMALL, 1013);
+	check_whole(rig, &stack, SMALL, true);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "code made at run time", test_frames },
-		{ "while it is written", test_written },
-		{ "in a memfd", test_memfd },
-	};
-
-	return rig_run("jit stacks", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()
 #else
 int main(void)
 {

@@ -24,7 +24,6 @@ static void (*volatile do_free)(void *) = free;
 
 static void end_thread(int sig)
 {
-	(void)sig;
 	syscall(SYS_exit, 0);
 }
 
@@ -65,19 +64,17 @@ static void await_ends(const struct rig *rig)
 }
 
 /* The end of a thread takes what it had under way: nothing grows, no later thread meets it. */
-static void test_thread_death(void **state)
+TEST(test_thread_death)
 {
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	rig_do(&rig, step_die);
-	assert_int_equal(rig.out[0], THREAD_CNT);
-	assert_true(rig_stat(&rig, HT_STAT_SAMPLES) >= THREAD_CNT);
-	await_ends(&rig);
-	assert_true(pending_cnt(&rig) <= 1); /* the main thread's */
+	rig_do(rig, step_die);
+	assert_int_equal(rig->out[0], THREAD_CNT);
+	assert_true(rig_stat(rig, HT_STAT_SAMPLES) >= THREAD_CNT);
+	await_ends(rig);
+	assert_true(pending_cnt(rig) <= 1); /* the main thread's */
 	/* each counted once, at the death, and never met again */
-	assert_int_equal(rig_stat(&rig, HT_STAT_PENDING_STALE), THREAD_CNT);
-	rig_close(&rig);
+	assert_int_equal(rig_stat(rig, HT_STAT_PENDING_STALE), THREAD_CNT);
 }
 
 static void step_hold(volatile uint64_t *out)
@@ -90,7 +87,6 @@ static void step_exec(volatile uint64_t *out)
 {
 	char fd[16];
 
-	(void)out;
 	snprintf(fd, sizeof(fd), "%d", rig_child_fd);
 	fcntl(rig_child_fd, F_SETFD, 0);
 	execl("/proc/self/exe", "second", fd, (char *)NULL);
@@ -160,43 +156,40 @@ static void check_exec(void **state, bool is_one_of_many)
 	const struct rig_options opts = { rig_mode(state), 1, 65536, 4096, is_one_of_many };
 	struct ht_target before, after;
 	struct image_sum sum = { 0 };
-	struct rig rig;
 	uint64_t addr[BLOCK_CNT], freed_cnt;
 	size_t exec_cnt = 0;
+	struct rig *rig = rig_open_with(&opts);
 
-	rig_start(&rig);
-	rig_attach(&rig, &opts);
-	rig_do(&rig, step_hold);
-	assert_int_equal(rig_live(&rig).cnt, BLOCK_CNT);
+	rig_do(rig, step_hold);
+	assert_int_equal(rig_live(rig).cnt, BLOCK_CNT);
 	for (int i = 0; i < BLOCK_CNT; i++)
-		addr[i] = rig.out[i];
-	assert_int_equal(engine_get_target(rig.engine, rig.pid, &before), 0);
-	rig_do(&rig, step_exec);
-	rig_settle(&rig);
-	assert_int_equal(engine_get_target(rig.engine, rig.pid, &after), 0);
+		addr[i] = rig->out[i];
+	assert_int_equal(engine_get_target(rig->engine, rig->pid, &before), 0);
+	rig_do(rig, step_exec);
+	rig_settle(rig);
+	assert_int_equal(engine_get_target(rig->engine, rig->pid, &after), 0);
 	assert_int_equal(after.generation, before.generation + 1);
-	for (size_t i = 0; i < rig.event_cnt; i++)
-		exec_cnt += rig.events[i].kind == HT_EVENT_EXEC &&
-			    rig.events[i].generation == after.generation;
+	for (size_t i = 0; i < rig->event_cnt; i++)
+		exec_cnt += rig->events[i].kind == HT_EVENT_EXEC &&
+			    rig->events[i].generation == after.generation;
 	assert_int_equal(exec_cnt, 1);
 
-	assert_int_equal(write(rig.fd, addr, sizeof(addr)), sizeof(addr));
-	assert_int_equal(read(rig.fd, &freed_cnt, sizeof(freed_cnt)), sizeof(freed_cnt));
+	assert_int_equal(write(rig->fd, addr, sizeof(addr)), sizeof(addr));
+	assert_int_equal(read(rig->fd, &freed_cnt, sizeof(freed_cnt)), sizeof(freed_cnt));
 	assert_true(freed_cnt > 0); /* not where the new image has something else */
 	sum.generation = after.generation;
-	assert_int_equal(engine_each_live(rig.engine, add_image, &sum), 0);
+	assert_int_equal(engine_each_live(rig->engine, add_image, &sum), 0);
 	assert_int_equal(sum.old_cnt, BLOCK_CNT);
 	assert_int_equal(sum.fresh_cnt, 1);
-	assert_int_equal(rig_stat(&rig, HT_STAT_MISSED_FREE), 0);
-	rig_close(&rig);
+	assert_int_equal(rig_stat(rig, HT_STAT_MISSED_FREE), 0);
 }
 
-static void test_exec(void **state)
+TEST(test_exec)
 {
 	check_exec(state, false);
 }
 
-static void test_exec_followed(void **state)
+TEST(test_exec_followed)
 {
 	check_exec(state, true);
 }
@@ -235,24 +228,21 @@ static int add_fork(void *ctx, const struct ht_live_key *k, const struct ht_live
 }
 
 /* A child's free of a block that the fork copied is not the parent's. */
-static void test_fork_followed(void **state)
+TEST(test_fork_followed)
 {
 	const struct rig_options opts = { rig_mode(state), 1, 4096, 1024, true };
 	struct fork_sum sum = { 0 };
-	struct rig rig;
+	struct rig *rig = rig_open_with(&opts);
 
-	rig_start(&rig);
-	rig_attach(&rig, &opts);
-	rig_do(&rig, step_hold);
-	rig_do(&rig, step_fork);
-	rig_settle(&rig);
-	sum.parent = rig.pid;
-	sum.child = rig.out[1];
-	assert_int_equal(engine_each_live(rig.engine, add_fork, &sum), 0);
+	rig_do(rig, step_hold);
+	rig_do(rig, step_fork);
+	rig_settle(rig);
+	sum.parent = rig->pid;
+	sum.child = rig->out[1];
+	assert_int_equal(engine_each_live(rig->engine, add_fork, &sum), 0);
 	assert_int_equal(sum.parent_cnt, BLOCK_CNT);
 	assert_int_equal(sum.child_bytes, 401 + 409);
-	assert_int_equal(tracker_running_cnt(rig.tracker), 1); /* its end was seen */
-	rig_close(&rig);
+	assert_int_equal(tracker_running_cnt(rig->tracker), 1); /* its end was seen */
 }
 
 static void step_vfork(volatile uint64_t *out)
@@ -316,106 +306,88 @@ static size_t event_cnt(const struct rig *rig, uint32_t kind, uint32_t tgid)
 }
 
 /* A child in its parent's memory: what it allocates and frees is the parent's, and it is no process of its own. */
-static void test_vfork_followed(void **state)
+TEST(test_vfork_followed)
 {
 	const struct rig_options opts = { rig_mode(state), 1, 4096, 1024, true };
 	struct vfork_sum sum = { 0 };
 	struct ht_target target;
-	struct rig rig;
+	struct rig *rig = rig_open_with(&opts);
 
-	rig_start(&rig);
-	rig_attach(&rig, &opts);
-	rig_do(&rig, step_hold);
-	rig_do(&rig, step_vfork);
-	rig_settle(&rig);
-	sum.parent = rig.pid;
-	sum.child = rig.out[1];
-	assert_int_equal(engine_each_live(rig.engine, add_vfork, &sum), 0);
+	rig_do(rig, step_hold);
+	rig_do(rig, step_vfork);
+	rig_settle(rig);
+	sum.parent = rig->pid;
+	sum.child = rig->out[1];
+	assert_int_equal(engine_each_live(rig->engine, add_vfork, &sum), 0);
 	assert_int_equal(sum.held_cnt, BLOCK_CNT - 1);
 	assert_int_equal(sum.child_cnt, 1);
-	assert_int_equal(event_cnt(&rig, HT_EVENT_FORK, sum.child), 0);
-	assert_int_equal(event_cnt(&rig, HT_EVENT_EXIT, sum.child), 0);
-	assert_int_equal(engine_get_target(rig.engine, (pid_t)sum.child, &target), -ENOENT);
-	rig_do(&rig, step_free_of_child);
-	assert_int_equal(rig_live(&rig).cnt, BLOCK_CNT - 1);
-	assert_int_equal(rig_stat(&rig, HT_STAT_MISSED_FREE), 0);
-	rig_close(&rig);
+	assert_int_equal(event_cnt(rig, HT_EVENT_FORK, sum.child), 0);
+	assert_int_equal(event_cnt(rig, HT_EVENT_EXIT, sum.child), 0);
+	assert_int_equal(engine_get_target(rig->engine, (pid_t)sum.child, &target), -ENOENT);
+	rig_do(rig, step_free_of_child);
+	assert_int_equal(rig_live(rig).cnt, BLOCK_CNT - 1);
+	assert_int_equal(rig_stat(rig, HT_STAT_MISSED_FREE), 0);
 }
 
 /* ... until it executes a program. */
-static void test_vfork_exec_followed(void **state)
+TEST(test_vfork_exec_followed)
 {
 	const struct rig_options opts = { rig_mode(state), 1, 4096, 1024, true };
 	struct ht_target target;
-	struct rig rig;
 	uint32_t child;
+	struct rig *rig = rig_open_with(&opts);
 
-	rig_start(&rig);
-	rig_attach(&rig, &opts);
-	rig_do(&rig, step_hold);
-	rig_do(&rig, step_vfork_exec);
-	child = rig.out[3];
+	rig_do(rig, step_hold);
+	rig_do(rig, step_vfork_exec);
+	child = rig->out[3];
 	/* The parent goes on a moment before the exec is done. */
-	for (int i = 0; i < 400 && !event_cnt(&rig, HT_EVENT_EXEC, child); i++) {
+	for (int i = 0; i < 400 && !event_cnt(rig, HT_EVENT_EXEC, child); i++) {
 		usleep(5000);
-		rig_settle(&rig);
+		rig_settle(rig);
 	}
-	assert_int_equal(engine_get_target(rig.engine, (pid_t)child, &target), 0);
+	assert_int_equal(engine_get_target(rig->engine, (pid_t)child, &target), 0);
 	assert_int_equal(target.flags & (HT_TARGET_BORROWS | HT_TARGET_FOLLOW), HT_TARGET_FOLLOW);
 	assert_int_equal(target.tgid, child);
 	assert_int_equal(target.generation % HT_GENERATION_STEP, 1);
 	assert_true(target.generation >= HT_GENERATION_CHILDREN);
-	assert_int_equal(event_cnt(&rig, HT_EVENT_FORK, child), 1);
-	assert_int_equal(event_cnt(&rig, HT_EVENT_EXEC, child), 1);
-	assert_true(tracker_follows(rig.tracker, (pid_t)child));
+	assert_int_equal(event_cnt(rig, HT_EVENT_FORK, child), 1);
+	assert_int_equal(event_cnt(rig, HT_EVENT_EXEC, child), 1);
+	assert_true(tracker_follows(rig->tracker, (pid_t)child));
 	kill((pid_t)child, SIGKILL);
-	for (int i = 0; i < 400 && tracker_running_cnt(rig.tracker) > 1; i++) {
+	for (int i = 0; i < 400 && tracker_running_cnt(rig->tracker) > 1; i++) {
 		usleep(5000);
-		rig_settle(&rig);
+		rig_settle(rig);
 	}
-	assert_int_equal(event_cnt(&rig, HT_EVENT_EXIT, child), 1);
-	assert_int_equal(rig_stat(&rig, HT_STAT_MISSED_FREE), 0);
-	rig_close(&rig);
+	assert_int_equal(event_cnt(rig, HT_EVENT_EXIT, child), 1);
+	assert_int_equal(rig_stat(rig, HT_STAT_MISSED_FREE), 0);
 }
 
 /* A pid that is used again: the end of the process before it is told late. */
-static void test_late_end(void **state)
+TEST(test_late_end)
 {
 	struct ht_event event = { .kind = HT_EVENT_EXIT };
 	struct ht_target target;
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 1024, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 1024, 1024);
-	assert_int_equal(engine_get_target(rig.engine, rig.pid, &target), 0);
-	event.tgid = (uint32_t)rig.pid;
+	assert_int_equal(engine_get_target(rig->engine, rig->pid, &target), 0);
+	event.tgid = (uint32_t)rig->pid;
 	event.generation = target.generation;
-	tracker_remove(rig.tracker, rig.pid);
-	assert_int_equal(tracker_add(rig.tracker, rig.pid), 0);
-	tracker_on_event(rig.tracker, &event);
-	assert_true(tracker_follows(rig.tracker, rig.pid));
-	assert_int_equal(tracker_has_allocator(rig.tracker, rig.pid), true);
+	tracker_remove(rig->tracker, rig->pid);
+	assert_int_equal(tracker_add(rig->tracker, rig->pid), 0);
+	tracker_on_event(rig->tracker, &event);
+	assert_true(tracker_follows(rig->tracker, rig->pid));
+	assert_int_equal(tracker_has_allocator(rig->tracker, rig->pid), true);
 
-	assert_int_equal(engine_get_target(rig.engine, rig.pid, &target), 0);
+	assert_int_equal(engine_get_target(rig->engine, rig->pid, &target), 0);
 	event.generation =
 		target.generation + 1; /* it has executed a program, which was not read yet */
-	tracker_on_event(rig.tracker, &event);
-	assert_false(tracker_follows(rig.tracker, rig.pid));
-	rig_close(&rig);
+	tracker_on_event(rig->tracker, &event);
+	assert_false(tracker_follows(rig->tracker, rig->pid));
 }
 
 int main(int argc, char **argv)
 {
-	static const struct rig_test tests[] = {
-		{ "threads that die in a call", test_thread_death },
-		{ "exec", test_exec },
-		{ "exec, one of many", test_exec_followed },
-		{ "fork, one of many", test_fork_followed },
-		{ "vfork, one of many", test_vfork_followed },
-		{ "vfork and exec, one of many", test_vfork_exec_followed },
-		{ "a late end of another process", test_late_end },
-	};
-
 	if (argc > 1 && !strcmp(argv[0], "second"))
 		return second_image((int)strtol(argv[1], NULL, 10));
-	return rig_run("lifecycle", tests, sizeof(tests) / sizeof(*tests));
+	return rig_run(__FILE__);
 }

@@ -60,7 +60,6 @@ static int add_worker(void *ctx, const struct ht_live_key *k, const struct ht_li
 {
 	struct worker_sum *sum = ctx;
 
-	(void)k;
 	if (v->tid == sum->main_tid) {
 		sum->main_cnt++;
 		return 0;
@@ -71,24 +70,22 @@ static int add_worker(void *ctx, const struct ht_live_key *k, const struct ht_li
 }
 
 /* At the end the live map is the program's own ledger. */
-static void test_race(void **state)
+TEST(test_race)
 {
-	struct rig rig;
 	struct worker_sum workers = { 0 };
 	struct rig_sum sum;
+	struct rig *rig = rig_open(rig_mode(state), 1, 65536, 4096);
 
-	rig_open(&rig, rig_mode(state), 1, 65536, 4096);
-	sum = rig_live(&rig);
+	sum = rig_live(rig);
 	assert_int_equal(sum.cnt, 0);
-	rig_do(&rig, step_race);
-	workers.main_tid = rig.pid;
-	assert_int_equal(engine_each_live(rig.engine, add_worker, &workers), 0);
+	rig_do(rig, step_race);
+	workers.main_tid = rig->pid;
+	assert_int_equal(engine_each_live(rig->engine, add_worker, &workers), 0);
 	assert_true(workers.main_cnt <= THREAD_CNT);
-	assert_int_equal(rig_stat(&rig, HT_STAT_MISSED_FREE), 0);
-	assert_int_equal(rig_stat(&rig, HT_STAT_LIVE_FULL), 0);
-	assert_int_equal(workers.cnt, rig.out[0]);
-	assert_int_equal(workers.bytes, rig.out[1]);
-	rig_close(&rig);
+	assert_int_equal(rig_stat(rig, HT_STAT_MISSED_FREE), 0);
+	assert_int_equal(rig_stat(rig, HT_STAT_LIVE_FULL), 0);
+	assert_int_equal(workers.cnt, rig->out[0]);
+	assert_int_equal(workers.bytes, rig->out[1]);
 }
 
 static void step_sizes(volatile uint64_t *out)
@@ -103,7 +100,6 @@ static int check_threshold(void *ctx, const struct ht_live_key *k, const struct 
 {
 	uint64_t low, high;
 
-	(void)ctx, (void)k;
 	estimate_bucket_range(estimate_bucket(v->size_bytes), &low, &high);
 	assert_int_equal(v->threshold,
 			 estimate_threshold(estimate_probability(low + (high - low) / 2, 4096)));
@@ -111,17 +107,15 @@ static int check_threshold(void *ctx, const struct ht_live_key *k, const struct 
 }
 
 /* What is stored is what the table says for the size's bucket, over all sizes. */
-static void test_buckets(void **state)
+TEST(test_buckets)
 {
-	struct rig rig;
 	struct rig_sum sum;
+	struct rig *rig = rig_open(rig_mode(state), 4096, 65536, 4096);
 
-	rig_open(&rig, rig_mode(state), 4096, 65536, 4096);
-	rig_do(&rig, step_sizes);
-	sum = rig_live(&rig);
-	assert_true(sum.cnt > 100 && sum.cnt < rig.out[0]);
-	assert_int_equal(engine_each_live(rig.engine, check_threshold, NULL), 0);
-	rig_close(&rig);
+	rig_do(rig, step_sizes);
+	sum = rig_live(rig);
+	assert_true(sum.cnt > 100 && sum.cnt < rig->out[0]);
+	assert_int_equal(engine_each_live(rig->engine, check_threshold, NULL), 0);
 }
 
 static void step_forks(volatile uint64_t *out)
@@ -137,33 +131,22 @@ static void step_forks(volatile uint64_t *out)
 }
 
 /* The event of the end does not fit into the ring: it is noticed all the same. */
-static void test_lost_exit(void **state)
+TEST(test_lost_exit)
 {
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	rig_do(&rig, step_forks);
-	assert_int_equal(rig.out[0], 7000);
-	kill(rig.pid, SIGKILL);
-	waitpid(rig.pid, NULL, 0);
-	assert_true(rig_stat(&rig, HT_STAT_EVENTS_LOST) > 0);
-	assert_int_equal(engine_events_drain(rig.engine), 0);
-	assert_int_equal(tracker_running_cnt(rig.tracker), 1);
-	for (int i = 0; i < 25 && tracker_running_cnt(rig.tracker); i++) {
-		assert_int_equal(tracker_work(rig.tracker), 0);
+	rig_do(rig, step_forks);
+	assert_int_equal(rig->out[0], 7000);
+	kill(rig->pid, SIGKILL);
+	waitpid(rig->pid, NULL, 0);
+	assert_true(rig_stat(rig, HT_STAT_EVENTS_LOST) > 0);
+	assert_int_equal(engine_events_drain(rig->engine), 0);
+	assert_int_equal(tracker_running_cnt(rig->tracker), 1);
+	for (int i = 0; i < 25 && tracker_running_cnt(rig->tracker); i++) {
+		assert_int_equal(tracker_work(rig->tracker), 0);
 		usleep(100000);
 	}
-	assert_int_equal(tracker_running_cnt(rig.tracker), 0);
-	rig_close(&rig);
+	assert_int_equal(tracker_running_cnt(rig->tracker), 0);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "race", test_race },
-		{ "buckets", test_buckets },
-		{ "lost exit", test_lost_exit },
-	};
-
-	return rig_run("lives", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

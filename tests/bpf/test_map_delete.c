@@ -9,6 +9,13 @@
 
 #include "kernel/map_walk.h"
 
+static int need_root(void **state)
+{
+	if (geteuid())
+		skip();
+	return 0;
+}
+
 #define ENTRY_CNT 5000
 
 struct told {
@@ -41,7 +48,7 @@ static bool is_there(uint64_t number)
 	return number % 3 && number != ENTRY_CNT - 1 && number != ENTRY_CNT - 2;
 }
 
-static void test_some(void **state)
+TEST_WITH(test_some, need_root, NULL)
 {
 	static uint64_t keys[ENTRY_CNT];
 	static struct told told;
@@ -70,7 +77,7 @@ static void test_some(void **state)
 	close(fd);
 }
 
-static void test_none(void **state)
+TEST_WITH(test_none, need_root, NULL)
 {
 	uint64_t keys[2] = { 1, 2 };
 	struct told told = { 0 };
@@ -82,19 +89,4 @@ static void test_none(void **state)
 	assert_int_equal(map_delete_keys(-1, keys, sizeof(*keys), 2, on_deleted, &told), -EBADF);
 }
 
-static int need_root(void **state)
-{
-	if (geteuid())
-		skip();
-	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_some, need_root),
-		cmocka_unit_test_setup(test_none, need_root),
-	};
-
-	return cmocka_run_group_tests_name("map_delete", tests, NULL, NULL);
-}
+RUN_TESTS()

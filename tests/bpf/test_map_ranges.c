@@ -13,6 +13,13 @@
 #include "base/hmap.h"
 #include "kernel/map_walk.h"
 
+static int need_root(void **state)
+{
+	if (geteuid())
+		skip();
+	return 0;
+}
+
 #define ENTRIES_CAP 65536
 #define STAYING_CNT 30000 /* keys from 0 on */
 #define CHANGING_CNT 30000 /* keys behind them, which come and go */
@@ -125,7 +132,7 @@ static void check_staying(void)
 	hmap_release(&seen.lives);
 }
 
-static void test_at_rest(void **state)
+TEST_WITH(test_at_rest, need_root, NULL)
 {
 	int fd = make_map(ENTRIES_CAP);
 
@@ -139,7 +146,7 @@ static void test_at_rest(void **state)
 }
 
 /* A map with another number of buckets than is thought is read all the same. */
-static void test_other_size(void **state)
+TEST_WITH(test_other_size, need_root, NULL)
 {
 	int fd = make_map(ENTRIES_CAP);
 
@@ -151,7 +158,7 @@ static void test_other_size(void **state)
 	close(fd);
 }
 
-static void test_few(void **state)
+TEST_WITH(test_few, need_root, NULL)
 {
 	int fd = make_map(ENTRIES_CAP);
 
@@ -223,19 +230,19 @@ static void check_changing(bool is_emptying, bool has_staying)
 	close(c.fd);
 }
 
-static void test_changing(void **state)
+TEST_WITH(test_changing, need_root, NULL)
 {
 	check_changing(false, true);
 }
 
-static void test_emptied(void **state)
+TEST_WITH(test_emptied, need_root, NULL)
 {
 	check_changing(true, true);
 	check_changing(true, false);
 }
 
 /* Who stops gets its value back, and is not called again. */
-static void test_stopped(void **state)
+TEST_WITH(test_stopped, need_root, NULL)
 {
 	static const size_t at[] = { 1, 100, 5000, STAYING_CNT - 1, STAYING_CNT };
 	int fd = make_map(ENTRIES_CAP);
@@ -255,15 +262,13 @@ static int close_it(void *ctx, const void *k, const void *v)
 {
 	struct seen *s = ctx;
 
-	(void)k;
-	(void)v;
 	if (++s->cnt == STAYING_CNT / 2)
 		close(s->fd);
 	return 0;
 }
 
 /* What the kernel refuses to one reader ends the walk of all. */
-static void test_refused(void **state)
+TEST_WITH(test_refused, need_root, NULL)
 {
 	struct map_ranges_options opts = shapes[1];
 	struct map_walk w = { -1, sizeof(struct entry_key), sizeof(struct entry), close_it, &seen };
@@ -277,24 +282,4 @@ static void test_refused(void **state)
 	assert_true(seen.cnt >= STAYING_CNT / 2 && seen.cnt < STAYING_CNT);
 }
 
-static int need_root(void **state)
-{
-	if (geteuid())
-		skip();
-	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_at_rest, need_root),
-		cmocka_unit_test_setup(test_other_size, need_root),
-		cmocka_unit_test_setup(test_few, need_root),
-		cmocka_unit_test_setup(test_changing, need_root),
-		cmocka_unit_test_setup(test_emptied, need_root),
-		cmocka_unit_test_setup(test_stopped, need_root),
-		cmocka_unit_test_setup(test_refused, need_root),
-	};
-
-	return cmocka_run_group_tests_name("map_ranges", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -118,56 +118,46 @@ static int compare_block(void *ctx, const struct ht_live_key *k, const struct ht
 	return 0;
 }
 
-static void run(struct rig *rig, enum attach_mode mode, uint64_t rate_bytes, struct ledger **ret,
-		struct seen *seen)
+static struct rig *run(enum attach_mode mode, uint64_t rate_bytes, struct ledger **ret,
+		       struct seen *seen)
 {
-	rig_open(rig, mode, rate_bytes, 4096, 1024);
+	struct rig *rig = rig_open(mode, rate_bytes, 4096, 1024);
+
 	rig_do(rig, step_random_calls);
 	*ret = replay(rig->out);
 	*seen = (struct seen){ .ledger = *ret };
 	assert_int_equal(engine_each_live(rig->engine, compare_block, seen), 0);
 	assert_int_equal(seen->wrong_cnt, 0);
+	return rig;
 }
 
-static void test_every_block(void **state)
+TEST(test_every_block)
 {
 	struct ledger *l;
 	struct seen seen;
-	struct rig rig;
+	struct rig *rig = run(rig_mode(state), 1, &l, &seen);
 
-	run(&rig, rig_mode(state), 1, &l, &seen);
 	assert_true(ledger_block_cnt(l) > SLOT_CNT / 4);
 	assert_int_equal(seen.cnt, ledger_block_cnt(l));
 	assert_true(ledger_counts(l).failed_calls > 0);
-	assert_int_equal(rig_stat(&rig, HT_STAT_FAILED_CALLS), ledger_counts(l).failed_calls);
-	assert_int_equal(rig_stat(&rig, HT_STAT_MISSED_FREE), ledger_counts(l).missed_frees);
+	assert_int_equal(rig_stat(rig, HT_STAT_FAILED_CALLS), ledger_counts(l).failed_calls);
+	assert_int_equal(rig_stat(rig, HT_STAT_MISSED_FREE), ledger_counts(l).missed_frees);
 	ledger_free(l);
-	rig_close(&rig);
 }
 
 /* Of what is outstanding a part, with weights that come to the whole: by chance not, 1 in a million times. */
-static void test_samples(void **state)
+TEST(test_samples)
 {
 	struct ledger *l;
 	struct seen seen;
-	struct rig rig;
 	double held;
+	struct rig *rig = run(rig_mode(state), SAMPLED_RATE_BYTES, &l, &seen);
 
-	run(&rig, rig_mode(state), SAMPLED_RATE_BYTES, &l, &seen);
 	held = ledger_total(l).inuse.bytes;
 	assert_true(seen.cnt > 0 && seen.cnt < ledger_block_cnt(l));
 	assert_true(fabs(seen.inuse.bytes - held) < 5 * sqrt(seen.inuse.bytes_variance));
-	assert_int_equal(rig_stat(&rig, HT_STAT_MISSED_FREE), 0);
+	assert_int_equal(rig_stat(rig, HT_STAT_MISSED_FREE), 0);
 	ledger_free(l);
-	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "every block", test_every_block },
-		{ "samples", test_samples },
-	};
-
-	return rig_run("model", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

@@ -101,7 +101,6 @@ static void expect_parts(struct rig *rig, const struct part *part, size_t cnt)
 
 static void step_rise(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < 100; i++)
 		held[i] = site_a(NULL, 1000);
 }
@@ -109,7 +108,6 @@ static void step_rise(volatile uint64_t *out)
 /* Less in all: some of those that were there, and others. */
 static void step_fall(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 40; i < 100; i++) {
 		do_free(held[i]);
 		held[i] = NULL;
@@ -120,65 +118,59 @@ static void step_fall(volatile uint64_t *out)
 
 static void step_rise_again(volatile uint64_t *out)
 {
-	(void)out;
 	held[120] = site_c(NULL, 200000);
 }
 
 static void step_free_all(volatile uint64_t *out)
 {
-	(void)out;
-	for (size_t i = 0; i < sizeof(held) / sizeof(*held); i++) {
-		do_free(held[i]);
-		held[i] = NULL;
+	each_case(c, held) {
+		do_free(*c);
+		*c = NULL;
 	}
 }
 
 /* Stacks that changed since a peak, that did not, that are new, and that came back below it. */
-static void test_moments(void **state)
+TEST(test_moments)
 {
 	static const struct part first[] = { { 100000, 100 } };
 	static const struct part second[] = { { 1000, 10 }, { 40000, 40 }, { 200000, 1 } };
 	uint64_t first_ns;
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	assert_int_equal(peak_parts(&rig).time_ns, 0); /* nothing was held: not known */
-	rig_do(&rig, step_rise);
-	expect_parts(&rig, first, 1);
-	first_ns = peak_parts(&rig).time_ns;
-	rig_do(&rig, step_fall);
-	expect_parts(&rig, first, 1);
-	assert_int_equal(peak_parts(&rig).time_ns, first_ns);
-	rig_do(&rig, step_rise_again);
-	expect_parts(&rig, second, 3);
-	assert_true(peak_parts(&rig).time_ns > first_ns);
-	rig_do(&rig, step_free_all);
-	expect_parts(&rig, second, 3);
-	rig_do(&rig, step_rise); /* as high as the first, not as the second */
-	expect_parts(&rig, second, 3);
-	assert_int_equal(rig_live(&rig).bytes, 100000);
-	rig_close(&rig);
+	assert_int_equal(peak_parts(rig).time_ns, 0); /* nothing was held: not known */
+	rig_do(rig, step_rise);
+	expect_parts(rig, first, 1);
+	first_ns = peak_parts(rig).time_ns;
+	rig_do(rig, step_fall);
+	expect_parts(rig, first, 1);
+	assert_int_equal(peak_parts(rig).time_ns, first_ns);
+	rig_do(rig, step_rise_again);
+	expect_parts(rig, second, 3);
+	assert_true(peak_parts(rig).time_ns > first_ns);
+	rig_do(rig, step_free_all);
+	expect_parts(rig, second, 3);
+	rig_do(rig, step_rise); /* as high as the first, not as the second */
+	expect_parts(rig, second, 3);
+	assert_int_equal(rig_live(rig).bytes, 100000);
 }
 
 /* What is dropped because its frees will not be seen is in no peak: it begins anew. */
-static void test_drop(void **state)
+TEST(test_drop)
 {
 	static const struct part kept[] = { { 1000, 10 }, { 200000, 1 } };
-	struct rig rig;
 	size_t cnt = 0;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	rig_do(&rig, step_rise);
-	assert_int_equal(engine_drop_live(rig.engine, rig.pid,
-					  tracker_generation(rig.tracker, rig.pid), &cnt),
+	rig_do(rig, step_rise);
+	assert_int_equal(engine_drop_live(rig->engine, rig->pid,
+					  tracker_generation(rig->tracker, rig->pid), &cnt),
 			 0);
 	assert_int_equal(cnt, 100);
-	assert_int_equal(peak_parts(&rig).cnt, 0);
-	rig_do(&rig, step_fall);
-	rig_do(&rig, step_rise_again);
-	rig_do(&rig, step_free_all);
-	expect_parts(&rig, kept, 2);
-	rig_close(&rig);
+	assert_int_equal(peak_parts(rig).cnt, 0);
+	rig_do(rig, step_fall);
+	rig_do(rig, step_rise_again);
+	rig_do(rig, step_free_all);
+	expect_parts(rig, kept, 2);
 }
 
 static uint64_t random_below(uint64_t *seed, uint64_t bound)
@@ -204,7 +196,6 @@ static void step_random_calls(volatile uint64_t *out)
 {
 	uint64_t seed = 11;
 
-	(void)out;
 	for (int i = 0; i < CALL_CNT; i++) {
 		struct call c = next_call(&seed);
 
@@ -254,39 +245,35 @@ static struct parts replay(void)
 	return peak;
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
 	struct parts must = replay();
-	struct rig rig;
+	struct rig *rig;
 
 	for (size_t i = 0; i < must.cnt; i++)
 		assert_true(must.part[i].blocks > 0);
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	rig_do(&rig, step_random_calls);
-	expect_parts(&rig, must.part, must.cnt);
-	rig_do(&rig, step_free_all);
-	expect_parts(&rig, must.part, must.cnt);
-	rig_close(&rig);
+	rig = rig_open(rig_mode(state), 1, 4096, 1024);
+	rig_do(rig, step_random_calls);
+	expect_parts(rig, must.part, must.cnt);
+	rig_do(rig, step_free_all);
+	expect_parts(rig, must.part, must.cnt);
 }
 
 /* Their parts add up to the peak of the samples, which is near the true one: by chance not, 1 in 10 million times. */
-static void test_samples(void **state)
+TEST(test_samples)
 {
 	struct parts must = replay(), got;
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), SAMPLED_RATE_BYTES, 4096, 1024);
 
-	rig_open(&rig, rig_mode(state), SAMPLED_RATE_BYTES, 4096, 1024);
-	rig_do(&rig, step_random_calls);
-	rig_do(&rig, step_free_all);
-	got = peak_parts(&rig);
+	rig_do(rig, step_random_calls);
+	rig_do(rig, step_free_all);
+	got = peak_parts(rig);
 	assert_true(got.variance > 0);
 	assert_true(fabs(got.bytes - must.bytes) < 6 * sqrt(got.variance));
-	rig_close(&rig);
 }
 
 static void step_old(volatile uint64_t *out)
 {
-	(void)out;
 	held[0] = site_a(NULL, OLD_BYTES);
 }
 
@@ -294,7 +281,6 @@ static void step_exec(volatile uint64_t *out)
 {
 	char fd[16];
 
-	(void)out;
 	snprintf(fd, sizeof(fd), "%d", rig_child_fd);
 	fcntl(rig_child_fd, F_SETFD, 0);
 	execl("/proc/self/exe", "second", fd, (char *)NULL);
@@ -328,45 +314,36 @@ static void check_exec(void **state, bool is_one_of_many)
 {
 	const struct rig_options opts = { rig_mode(state), 1, 4096, 1024, is_one_of_many };
 	struct parts got;
-	struct rig rig;
+	struct rig *rig = rig_open_with(&opts);
 
-	rig_start(&rig);
-	rig_attach(&rig, &opts);
-	rig_do(&rig, step_old);
-	rig_do(&rig, step_exec);
-	rig_settle(&rig);
-	do_next(&rig);
-	got = peak_parts(&rig);
+	rig_do(rig, step_old);
+	rig_do(rig, step_exec);
+	rig_settle(rig);
+	do_next(rig);
+	got = peak_parts(rig);
 	assert_true(got.bytes == OLD_BYTES);
 	assert_int_equal(got.cnt, 1);
-	do_next(&rig);
-	got = peak_parts(&rig);
+	do_next(rig);
+	got = peak_parts(rig);
 	assert_true(got.bytes >= SECOND_BYTES + THIRD_BYTES);
 	assert_true(got.bytes < SECOND_BYTES + THIRD_BYTES + STARTUP_BYTES);
 	assert_true(got.part[got.cnt - 1].bytes >= SECOND_BYTES &&
 		    got.part[got.cnt - 1].bytes < OLD_BYTES);
-	rig_close(&rig);
 }
 
-static void test_exec(void **state)
+TEST(test_exec)
 {
 	check_exec(state, false);
 }
 
-static void test_exec_followed(void **state)
+TEST(test_exec_followed)
 {
 	check_exec(state, true);
 }
 
 int main(int argc, char **argv)
 {
-	static const struct rig_test tests[] = {
-		{ "moments", test_moments },	 { "a drop", test_drop },
-		{ "random calls", test_random }, { "samples", test_samples },
-		{ "an exec", test_exec },	 { "an exec, followed", test_exec_followed },
-	};
-
 	if (argc > 1 && !strcmp(argv[0], "second"))
 		return second_image((int)strtol(argv[1], NULL, 10));
-	return rig_run("peak", tests, sizeof(tests) / sizeof(*tests));
+	return rig_run(__FILE__);
 }

@@ -152,7 +152,6 @@ static int check_total(void *ctx, const struct ht_total_key *k, const struct ht_
 {
 	struct total_check *sum = ctx;
 
-	(void)k;
 	assert_true(v->free_samples <= v->alloc_samples);
 	assert_true(ht_sum_value(&v->free_bytes_8, 8) <= ht_sum_value(&v->alloc_bytes_8, 8));
 	assert_true(ht_sum_value(&v->free_objects_16, 16) <=
@@ -185,49 +184,50 @@ static int check_held(void *ctx, const struct ht_live_key *k, const struct ht_li
 	return 0;
 }
 
-static void begin(struct rig *rig, enum attach_mode mode)
+static struct rig *begin(enum attach_mode mode)
 {
 	const struct rig_options opts = { mode, 1, 65536, 4096, false };
+	struct rig *rig = calloc(1, sizeof(*rig));
 
+	assert_non_null(rig);
 	rig_start(rig);
 	rig_do(rig, step_begin);
 	rig_attach(rig, &opts);
 	rig->out[OUT_IS_ATTACHED] = 1;
+	return unit_keep(rig, rig_release);
 }
 
-static void test_attach(void **state)
+TEST(test_attach)
 {
 	struct ledger_check ledger = { 0 };
 	struct total_check sum = { 0 };
 	uint64_t wanted_cnt = 0, stats[HT_STAT_CNT];
 	size_t read_cnt = 0;
-	struct rig rig;
+	struct rig *rig = begin(rig_mode(state));
 
-	begin(&rig, rig_mode(state));
 	for (int i = 0; i < (is_slow_machine() ? 20 : 100); i++) {
-		read_cnt += check_reading(&rig);
-		rig_settle(&rig);
+		read_cnt += check_reading(rig);
+		rig_settle(rig);
 		usleep(5000);
 	}
 	assert_true(read_cnt > 1000);
-	rig.out[OUT_STOP] = 1;
-	rig_do(&rig, step_end);
+	rig->out[OUT_STOP] = 1;
+	rig_do(rig, step_end);
 
-	ledger.rig = &rig;
-	assert_int_equal(engine_each_live(rig.engine, check_held, &ledger), 0);
+	ledger.rig = rig;
+	assert_int_equal(engine_each_live(rig->engine, check_held, &ledger), 0);
 	for (int i = 0; i < SLOT_CNT; i++)
-		wanted_cnt += rig.out[OUT_SLOTS + 3 * i + 2];
+		wanted_cnt += rig->out[OUT_SLOTS + 3 * i + 2];
 	assert_true(wanted_cnt > 10);
 	assert_int_equal(ledger.held_cnt, wanted_cnt);
 
-	assert_int_equal(engine_read_stats(rig.engine, stats), 0);
-	assert_int_equal(engine_each_total(rig.engine, check_total, &sum), 0);
+	assert_int_equal(engine_read_stats(rig->engine, stats), 0);
+	assert_int_equal(engine_each_total(rig->engine, check_total, &sum), 0);
 	assert_int_equal(sum.alloc_samples, stats[HT_STAT_SAMPLES]);
 	assert_int_equal(sum.free_samples, stats[HT_STAT_FREES]);
-	assert_int_equal(rig_live(&rig).cnt, stats[HT_STAT_SAMPLES] - stats[HT_STAT_FREES]);
+	assert_int_equal(rig_live(rig).cnt, stats[HT_STAT_SAMPLES] - stats[HT_STAT_FREES]);
 	assert_int_equal(stats[HT_STAT_MISSED_FREE], 0);
 	assert_int_equal(stats[HT_STAT_LIVE_FULL], 0);
-	rig_close(&rig);
 }
 
 static void read_text(pid_t pid, const struct proc_maps *maps, uint8_t *to, size_t bytes)
@@ -265,7 +265,7 @@ static size_t text_bytes(const struct proc_maps *maps)
 }
 
 /* After a detach in the middle of the race nothing of the program's text has changed. */
-static void test_detach(void **state)
+TEST(test_detach)
 {
 	const struct rig_options opts = { rig_mode(state), 1, 65536, 4096, false };
 	struct proc_maps maps = { 0 };
@@ -306,12 +306,4 @@ static void test_detach(void **state)
 	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "attach and read", test_attach },
-		{ "detach", test_detach },
-	};
-
-	return rig_run("races", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

@@ -23,14 +23,6 @@ static void *(*volatile do_malloc)(size_t) = malloc;
 static void (*volatile do_free)(void *) = free;
 static void *held[DEEPEST + 1];
 
-static __attribute__((noinline)) void *alloc_below(int depth, size_t bytes)
-{
-	void *block = depth ? alloc_below(depth - 1, bytes) : do_malloc(bytes);
-
-	asm volatile("" : "+r"(block));
-	return block;
-}
-
 static void name_thread(const char *prefix, unsigned n)
 {
 	char name[HT_COMM_BYTES];
@@ -42,16 +34,14 @@ static void name_thread(const char *prefix, unsigned n)
 /* A stack and a context each. */
 static void step_fill(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < DEEPEST; i++) {
 		name_thread("fill", i);
-		held[i] = alloc_below(i, 101);
+		held[i] = rig_alloc_below(i, 101);
 	}
 }
 
 static void step_free_all(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < DEEPEST; i++)
 		do_free(held[i]);
 }
@@ -78,7 +68,6 @@ static void step_fill_tags(volatile uint64_t *out)
 {
 	heaptap_node query = heaptap_task("query");
 
-	(void)out;
 	for (uint64_t i = 0; i < TASK_CNT; i++) {
 		heaptap_state before = heaptap_enter(query, 1000 + i);
 		char tenant[16];
@@ -89,7 +78,7 @@ static void step_fill_tags(volatile uint64_t *out)
 		custom_labels_current_set = &set;
 		{
 			HEAPTAP_SCOPE("stage");
-			held[i] = alloc_below((int)i, 107);
+			held[i] = rig_alloc_below((int)i, 107);
 		}
 		custom_labels_current_set = NULL;
 		heaptap_leave(before);
@@ -105,19 +94,16 @@ struct contents {
 
 static int count_live(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
 {
-	(void)k, (void)v;
 	((struct contents *)ctx)->live++;
 	return 0;
 }
 static int count_total(void *ctx, const struct ht_total_key *k, const struct ht_total *v)
 {
-	(void)k, (void)v;
 	((struct contents *)ctx)->totals++;
 	return 0;
 }
 static int count_bin(void *ctx, const struct ht_bin_key *k, const struct ht_bin *v)
 {
-	(void)k, (void)v;
 	((struct contents *)ctx)->bins++;
 	return 0;
 }
@@ -125,7 +111,6 @@ static int count_context(void *ctx, const struct ht_context *k, const struct ht_
 {
 	struct contents *c = ctx;
 
-	(void)k;
 	c->contexts++;
 	if (v->id > c->highest_context)
 		c->highest_context = v->id;
@@ -133,7 +118,6 @@ static int count_context(void *ctx, const struct ht_context *k, const struct ht_
 }
 static int count_stack(void *ctx, const void *k, const void *v)
 {
-	(void)k, (void)v;
 	((struct contents *)ctx)->stacks++;
 	return 0;
 }
@@ -192,42 +176,39 @@ static void next_target(struct rig *rig)
 	assert_int_equal(tracker_add(rig->tracker, rig->pid), 0);
 }
 
-static void open_many(struct rig *rig, void **state, uint32_t stack_cap)
+static struct rig *open_many(void **state, uint32_t stack_cap)
 {
 	const struct rig_options opts = { rig_mode(state), 1, 4096, stack_cap, true };
 
-	rig_start(rig);
-	rig_attach(rig, &opts);
+	return rig_open_with(&opts);
 }
 
 /* Of a process that has ended nothing is left, and its numbers are given out again. */
-static void test_ended(void **state)
+TEST(test_ended)
 {
 	struct contents before, after;
-	struct rig rig;
+	struct rig *rig = open_many(state, 1024);
 
-	open_many(&rig, state, 1024);
-	rig_do(&rig, step_fill);
-	before = contents(&rig);
+	rig_do(rig, step_fill);
+	before = contents(rig);
 	assert_int_equal(before.live, DEEPEST);
 	assert_true(before.stacks >= DEEPEST && before.contexts >= DEEPEST);
 	assert_true(before.bins >= DEEPEST);
-	end_target(&rig);
-	cycle(&rig, 2);
-	after = contents(&rig);
+	end_target(rig);
+	cycle(rig, 2);
+	after = contents(rig);
 	assert_int_equal(after.live + after.totals + after.contexts + after.stacks, 0);
 	assert_int_equal(after.bins, 0);
-	assert_int_equal(rig.engine->skel->bss->share_used[HT_SHARED_BINS], 0);
+	assert_int_equal(rig->engine->skel->bss->share_used[HT_SHARED_BINS], 0);
 	for (size_t i = 0; i < HT_FILTER_CNT; i++)
-		assert_int_equal(rig.engine->skel->bss->live_filter[i], 0);
-	assert_int_equal(tracker_instances(rig.tracker)->list.cnt, 0);
+		assert_int_equal(rig->engine->skel->bss->live_filter[i], 0);
+	assert_int_equal(tracker_instances(rig->tracker)->list.cnt, 0);
 
-	next_target(&rig);
-	rig_do(&rig, step_fill);
-	after = contents(&rig);
+	next_target(rig);
+	rig_do(rig, step_fill);
+	after = contents(rig);
 	assert_int_equal(after.live, DEEPEST);
 	assert_true(after.highest_context <= before.highest_context);
-	rig_close(&rig);
 }
 
 /* Each row has its bins, in order. */
@@ -262,31 +243,28 @@ static size_t row_cnt(const struct rig *rig, const struct tracker *t)
 }
 
 /* A snapshot leaves out what waits to be reclaimed, if it is told so, and nothing that is still wanted. */
-static void test_left_out(void **state)
+TEST(test_left_out)
 {
-	struct rig rig;
 	uint32_t generation;
 	pid_t pid;
+	struct rig *rig = open_many(state, 1024);
 
-	open_many(&rig, state, 1024);
-	rig_do(&rig, step_fill);
-	rig_do(&rig, step_free_all);
-	rig_do(&rig, step_fill);
-	pid = rig.pid;
-	generation = tracker_generation(rig.tracker, pid);
-	assert_true(row_cnt(&rig, rig.tracker) >= DEEPEST);
-	assert_int_equal(tracker_pin_image(rig.tracker, pid, generation), 0);
-	end_target(&rig);
-	assert_true(row_cnt(&rig, rig.tracker) >= DEEPEST);
-	tracker_unpin_image(rig.tracker, pid, generation);
-	assert_int_equal(row_cnt(&rig, rig.tracker), 0);
-	assert_true(row_cnt(&rig, NULL) >= DEEPEST);
-	rig_close(&rig);
+	rig_do(rig, step_fill);
+	rig_do(rig, step_free_all);
+	rig_do(rig, step_fill);
+	pid = rig->pid;
+	generation = tracker_generation(rig->tracker, pid);
+	assert_true(row_cnt(rig, rig->tracker) >= DEEPEST);
+	assert_int_equal(tracker_pin_image(rig->tracker, pid, generation), 0);
+	end_target(rig);
+	assert_true(row_cnt(rig, rig->tracker) >= DEEPEST);
+	tracker_unpin_image(rig->tracker, pid, generation);
+	assert_int_equal(row_cnt(rig, rig->tracker), 0);
+	assert_true(row_cnt(rig, NULL) >= DEEPEST);
 }
 
 static int count_entry(void *ctx, const void *k, const void *v)
 {
-	(void)k, (void)v;
 	(*(size_t *)ctx)++;
 	return 0;
 }
@@ -309,49 +287,45 @@ static size_t entry_cnt(const struct rig *rig, const char *name)
 }
 
 /* In none of the maps there is anything of a process that has ended, and all of its shares are given back. */
-static void test_every_map(void **state)
+TEST(test_every_map)
 {
-	struct rig rig;
+	struct rig *rig = open_many(state, 1024);
 
-	open_many(&rig, state, 1024);
-	rig_do(&rig, step_fill_tags);
+	rig_do(rig, step_fill_tags);
 	for (size_t i = 0; i < MAP_CNT; i++)
-		if (!entry_cnt(&rig, maps_of_processes[i]))
+		if (!entry_cnt(rig, maps_of_processes[i]))
 			fail_msg("nothing is in %s", maps_of_processes[i]);
-	assert_true(entry_cnt(&rig, "instances") >= TASK_CNT / 2);
-	assert_true(entry_cnt(&rig, "label_sets") >= TASK_CNT);
-	end_target(&rig);
-	cycle(&rig, 2);
+	assert_true(entry_cnt(rig, "instances") >= TASK_CNT / 2);
+	assert_true(entry_cnt(rig, "label_sets") >= TASK_CNT);
+	end_target(rig);
+	cycle(rig, 2);
 	for (size_t i = 0; i < MAP_CNT; i++)
-		if (entry_cnt(&rig, maps_of_processes[i]))
-			fail_msg("%zu entries are left in %s",
-				 entry_cnt(&rig, maps_of_processes[i]), maps_of_processes[i]);
+		if (entry_cnt(rig, maps_of_processes[i]))
+			fail_msg("%zu entries are left in %s", entry_cnt(rig, maps_of_processes[i]),
+				 maps_of_processes[i]);
 	for (int table = 0; table < HT_SHARED_CNT; table++)
-		if (rig.engine->skel->bss->share_used[table])
-			fail_msg("share %d: %u", table, rig.engine->skel->bss->share_used[table]);
-	rig_close(&rig);
+		if (rig->engine->skel->bss->share_used[table])
+			fail_msg("share %d: %u", table, rig->engine->skel->bss->share_used[table]);
 }
 
 /* Of a process that runs everything stays: also the stacks and sums of what it has freed. */
-static void test_running(void **state)
+TEST(test_running)
 {
 	struct contents before, after;
-	struct rig rig;
+	struct rig *rig = open_many(state, 1024);
 
-	open_many(&rig, state, 1024);
-	rig_do(&rig, step_fill);
-	rig_do(&rig, step_free_all);
-	before = contents(&rig);
+	rig_do(rig, step_fill);
+	rig_do(rig, step_free_all);
+	before = contents(rig);
 	assert_int_equal(before.live, 0);
 	assert_true(before.stacks >= DEEPEST);
-	reclaim_ask(tracker_reclaim(rig.tracker));
-	cycle(&rig, 1);
-	after = contents(&rig);
+	reclaim_ask(tracker_reclaim(rig->tracker));
+	cycle(rig, 1);
+	after = contents(rig);
 	assert_int_equal(after.stacks, before.stacks);
 	assert_int_equal(after.totals, before.totals);
 	assert_int_equal(after.bins, before.bins);
 	assert_int_equal(after.contexts, before.contexts);
-	rig_close(&rig);
 }
 
 static void reclaim_with_reader(struct rig *rig, uint64_t since_ns)
@@ -370,38 +344,36 @@ static void reclaim_with_reader(struct rig *rig, uint64_t since_ns)
  * A snapshot's reader holds up what it may still look up, stacks and labels, and nothing else: also not what ends while it
  * waits.
  */
-static void test_reader(void **state)
+TEST(test_reader)
 {
-	struct rig rig, keeper;
+	struct rig *rig = open_many(state, 1024), keeper;
 	struct contents c;
 	uint64_t since_ns;
 
-	open_many(&rig, state, 1024);
 	/* It has the same files, so none is forgotten, which would ask for another cycle. */
 	rig_start(&keeper);
-	assert_int_equal(tracker_add(rig.tracker, keeper.pid), 0);
+	assert_int_equal(tracker_add(rig->tracker, keeper.pid), 0);
 	for (int i = 0; i < 3; i++) {
 		if (i)
-			next_target(&rig);
-		rig_do(&rig, step_fill);
+			next_target(rig);
+		rig_do(rig, step_fill);
 		if (!i)
 			since_ns = now_ns();
-		assert_true(contents(&rig).contexts >= DEEPEST);
-		end_target(&rig);
-		reclaim_with_reader(&rig, since_ns);
-		c = contents(&rig);
+		assert_true(contents(rig).contexts >= DEEPEST);
+		end_target(rig);
+		reclaim_with_reader(rig, since_ns);
+		c = contents(rig);
 		assert_int_equal(c.live + c.totals + c.bins + c.contexts, 0);
 		assert_true(c.stacks >= DEEPEST);
-		assert_int_equal(tracker_instances(rig.tracker)->list.cnt, 1);
+		assert_int_equal(tracker_instances(rig->tracker)->list.cnt, 1);
 	}
 	/* Those of the last one were asked for after the marks: they are the next cycle's, for which nobody asks. */
-	cycle(&rig, 2);
-	assert_int_equal(contents(&rig).stacks, 0);
+	cycle(rig, 2);
+	assert_int_equal(contents(rig).stacks, 0);
 	kill(keeper.pid, SIGKILL);
 	waitpid(keeper.pid, NULL, 0);
 	close(keeper.fd);
 	munmap((void *)keeper.out, RIG_OUT_CNT * sizeof(uint64_t));
-	rig_close(&rig);
 }
 
 #define STACK_CAP 36 /* one process has two thirds of it */
@@ -411,7 +383,6 @@ static void test_reader(void **state)
 
 static void step_fill_totals(volatile uint64_t *out)
 {
-	(void)out;
 	for (unsigned i = 0; i < 4 * STACK_CAP + 16; i++) {
 		name_thread("total", i);
 		do_free(do_malloc(101));
@@ -426,7 +397,7 @@ static void *shift(void *arg)
 		int first = out[1] * BAND;
 
 		for (int i = 0; i < BAND; i++)
-			held[first + i] = alloc_below(first + i, 103);
+			held[first + i] = rig_alloc_below(first + i, 103);
 		for (int i = 0; i < BAND && out[1] != MUST_STOP; i++)
 			do_free(held[first + i]);
 		out[0]++;
@@ -448,7 +419,6 @@ static int check_stack(void *ctx, const struct ht_live_key *k, const struct ht_l
 	struct rig *rig = ctx;
 	struct ht_stack stack;
 
-	(void)k;
 	if (v->size_bytes != 103)
 		return 0;
 	assert_int_not_equal(v->stack_id, 0);
@@ -460,32 +430,30 @@ static int check_stack(void *ctx, const struct ht_live_key *k, const struct ht_l
  * A running process whose sums found no room uses more stacks than the map has, a few at a time: those
  * of before make room, those in use stay, and one that is just being asked for is not lost.
  */
-static void test_shift(void **state)
+TEST(test_shift)
 {
-	struct rig rig;
+	struct rig *rig = open_many(state, STACK_CAP);
 
-	open_many(&rig, state, STACK_CAP);
-	rig_do(&rig, step_fill_totals);
-	assert_true(rig_stat(&rig, HT_STAT_SHARE_TOTALS) > 0);
-	rig_do(&rig, step_shift);
+	rig_do(rig, step_fill_totals);
+	assert_true(rig_stat(rig, HT_STAT_SHARE_TOTALS) > 0);
+	rig_do(rig, step_shift);
 	for (int i = 0; i < 2 * BAND_CNT; i++) {
-		rig.out[1] = i % BAND_CNT;
+		rig->out[1] = i % BAND_CNT;
 		for (int k = 0; k < 3; k++) {
-			reclaim_ask(tracker_reclaim(rig.tracker));
-			cycle(&rig, 1);
+			reclaim_ask(tracker_reclaim(rig->tracker));
+			cycle(rig, 1);
 		}
 	}
-	rig.out[1] = MUST_STOP;
-	for (int i = 0; i < 1000 && !rig.out[2]; i++)
+	rig->out[1] = MUST_STOP;
+	for (int i = 0; i < 1000 && !rig->out[2]; i++)
 		usleep(10000);
-	assert_int_equal(rig.out[2], 1);
-	assert_int_equal(engine_each_live(rig.engine, check_stack, &rig), 0);
-	assert_true(rig.out[0] >= 2 * BAND_CNT);
-	assert_true(reclaim_counts(tracker_reclaim(rig.tracker))->stacks > STACK_CAP);
+	assert_int_equal(rig->out[2], 1);
+	assert_int_equal(engine_each_live(rig->engine, check_stack, rig), 0);
+	assert_true(rig->out[0] >= 2 * BAND_CNT);
+	assert_true(reclaim_counts(tracker_reclaim(rig->tracker))->stacks > STACK_CAP);
 	/* One in a thousand may have met a stack in the moment in which it went. */
-	assert_true(rig_stat(&rig, HT_STAT_STACKS_FULL) + rig_stat(&rig, HT_STAT_SHARE_STACKS) <=
-		    rig.out[0] * BAND / 1000);
-	rig_close(&rig);
+	assert_true(rig_stat(rig, HT_STAT_STACKS_FULL) + rig_stat(rig, HT_STAT_SHARE_STACKS) <=
+		    rig->out[0] * BAND / 1000);
 }
 
 static char library_path[64];
@@ -529,52 +497,41 @@ static int fd_cnt(void)
 }
 
 /* Libraries that come and go leave no file, no descriptor, and no rows behind. */
-static void test_files(void **state)
+TEST(test_files)
 {
 	uint32_t rows_free, pages_free;
 	size_t file_cnt;
-	struct rig rig;
+	struct rig *rig;
 	int fds;
 
 	copy_library();
-	open_many(&rig, state, 1024);
-	file_cnt = track_files_cnt(rig.files);
-	rows_free = extents_free_cnt(&rig.engine->shards.data[0].rows);
-	pages_free = extents_free_cnt(&rig.engine->pages);
+	rig = open_many(state, 1024);
+	file_cnt = track_files_cnt(rig->files);
+	rows_free = extents_free_cnt(&rig->engine->shards.data[0].rows);
+	pages_free = extents_free_cnt(&rig->engine->pages);
 	fds = fd_cnt();
-	rig_do(&rig, step_open_library);
-	assert_int_equal(rig.out[0], 1);
-	rig_settle_mapped(&rig);
-	assert_int_equal(track_files_cnt(rig.files), file_cnt + 1);
-	assert_true(extents_free_cnt(&rig.engine->pages) < pages_free);
-	reclaim_ask(tracker_reclaim(rig.tracker));
-	cycle(&rig, 1);
-	assert_int_equal(track_files_cnt(rig.files), file_cnt + 1);
+	rig_do(rig, step_open_library);
+	assert_int_equal(rig->out[0], 1);
+	rig_settle_mapped(rig);
+	assert_int_equal(track_files_cnt(rig->files), file_cnt + 1);
+	assert_true(extents_free_cnt(&rig->engine->pages) < pages_free);
+	reclaim_ask(tracker_reclaim(rig->tracker));
+	cycle(rig, 1);
+	assert_int_equal(track_files_cnt(rig->files), file_cnt + 1);
 
-	rig_do(&rig, step_close_library);
-	rig_settle_mapped(&rig);
-	cycle(&rig, 2);
-	assert_int_equal(track_files_cnt(rig.files), file_cnt);
-	assert_int_equal(extents_free_cnt(&rig.engine->shards.data[0].rows), rows_free);
-	assert_int_equal(extents_free_cnt(&rig.engine->pages), pages_free);
+	rig_do(rig, step_close_library);
+	rig_settle_mapped(rig);
+	cycle(rig, 2);
+	assert_int_equal(track_files_cnt(rig->files), file_cnt);
+	assert_int_equal(extents_free_cnt(&rig->engine->shards.data[0].rows), rows_free);
+	assert_int_equal(extents_free_cnt(&rig->engine->pages), pages_free);
 	assert_int_equal(fd_cnt(), fds);
 
 	/* and once more: found again */
-	rig_do(&rig, step_open_library);
-	rig_settle_mapped(&rig);
-	assert_int_equal(track_files_cnt(rig.files), file_cnt + 1);
+	rig_do(rig, step_open_library);
+	rig_settle_mapped(rig);
+	assert_int_equal(track_files_cnt(rig->files), file_cnt + 1);
 	unlink(library_path);
-	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "ended", test_ended },       { "every_map", test_every_map },
-		{ "running", test_running },   { "reader", test_reader },
-		{ "stacks", test_shift },      { "files", test_files },
-		{ "left_out", test_left_out },
-	};
-
-	return rig_run("reclaim", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

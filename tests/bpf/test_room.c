@@ -188,7 +188,7 @@ static void check_tries(struct rig *rig, struct follow *f)
 	assert_int_equal(tracker_counts(rig->tracker).followed_cnt, 0);
 }
 
-static void test_waits_for_room(void **state)
+TEST(test_waits_for_room)
 {
 	const struct select_options select = { .has_pids = true };
 	struct select_rules *rules = NULL;
@@ -256,7 +256,7 @@ static int read_file(struct rig *rig, uint64_t failing, uint32_t *ret_id)
 }
 
 /* A file is entered last: the last allocations of reading it are those of that. */
-static void test_file_without_memory(void **state)
+TEST(test_file_without_memory)
 {
 	uint32_t first_id = 0, id = 0;
 	struct rig rig;
@@ -275,12 +275,4 @@ static void test_file_without_memory(void **state)
 	close_engine(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "a file that cannot be entered leaves no id behind", test_file_without_memory },
-		{ "who waits for room is followed when there is", test_waits_for_room },
-	};
-
-	return rig_run("room", tests, sizeof(tests) / sizeof(tests[0]));
-}
+RUN_RIG_TESTS()

@@ -42,33 +42,10 @@ static void step_free_rest(volatile uint64_t *out)
 		do_free(blocks[i]);
 }
 
-static int add_total(void *ctx, const struct ht_total_key *k, const struct ht_total *v)
-{
-	struct ht_total *sum = ctx;
-
-	(void)k;
-	sum->alloc_samples += v->alloc_samples;
-	ht_sum_merge(&sum->alloc_objects_16, &v->alloc_objects_16);
-	ht_sum_merge(&sum->alloc_bytes_8, &v->alloc_bytes_8);
-	sum->alloc_variance.fine += v->alloc_variance.fine;
-	sum->alloc_variance.coarse += v->alloc_variance.coarse;
-	sum->free_samples += v->free_samples;
-	return 0;
-}
-
-static struct ht_total totals(struct rig *rig)
-{
-	struct ht_total sum = { 0 };
-
-	assert_int_equal(engine_each_total(rig->engine, add_total, &sum), 0);
-	return sum;
-}
-
 static int add_weight(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
 {
 	double *objects = ctx;
 
-	(void)k;
 	*objects += 1 / estimate_threshold_probability(v->threshold);
 	return 0;
 }
@@ -113,14 +90,14 @@ static void check_variance(const struct rig *rig, uint64_t size_bytes,
 static void check_size(struct rig *rig, uint64_t size_bytes)
 {
 	uint64_t cnt = (uint64_t)(SAMPLE_CNT / probability(size_bytes)) & -2UL;
-	struct ht_total before = totals(rig), after;
+	struct ht_total before = rig_totals(rig), after;
 	double objects = 0;
 
 	assert_true(cnt <= BLOCKS_CAP);
 	rig->out[0] = size_bytes;
 	rig->out[1] = cnt;
 	rig_do(rig, step_alloc);
-	after = totals(rig);
+	after = rig_totals(rig);
 	check_estimate("allocated", size_bytes,
 		       ht_sum_value(&after.alloc_objects_16, 16) -
 			       ht_sum_value(&before.alloc_objects_16, 16),
@@ -136,94 +113,74 @@ static void check_size(struct rig *rig, uint64_t size_bytes)
 	check_estimate("in use", size_bytes, objects, (double)cnt / 2);
 
 	rig_do(rig, step_free_rest);
-	after = totals(rig);
+	after = rig_totals(rig);
 	assert_int_equal(after.alloc_samples, after.free_samples);
 	assert_int_equal(rig_live(rig).cnt, 0);
 }
 
-static void test_estimates(void **state)
+TEST(test_estimates)
 {
 	static const uint64_t sizes[] = { 16, 100, 1000, 10000, 65536, 300000, 1000000 };
-	struct kernel_features features;
-	enum attach_mode best;
-	struct rig rig;
+	enum attach_mode best = rig_best_mode();
+	struct rig *rig = rig_open(best, RATE_BYTES, 65536, 4096);
 
-	if (geteuid())
-		skip();
-	assert_int_equal(kernel_features_probe(&features), 0);
-	assert_int_equal(kernel_features_choose_mode(&features, ATTACH_AUTO, &best), 0);
-	rig_open(&rig, best, RATE_BYTES, 65536, 4096);
 	/* millions of the smallest take too long on an emulated machine */
 	for (size_t i = getenv("HEAPTAP_VM") ? 2 : 0; i < sizeof(sizes) / sizeof(*sizes); i++)
-		check_size(&rig, sizes[i]);
-	assert_int_equal(rig_stat(&rig, HT_STAT_MISSED_FREE), 0);
-	assert_int_equal(rig_stat(&rig, HT_STAT_LIVE_FULL), 0);
-	rig_close(&rig);
+		check_size(rig, sizes[i]);
+	assert_int_equal(rig_stat(rig, HT_STAT_MISSED_FREE), 0);
+	assert_int_equal(rig_stat(rig, HT_STAT_LIVE_FULL), 0);
 }
 
 /* The budget made the rate much coarser: another unit. Beyond that a sum could overflow. */
-static void test_coarser_rate(void **state)
+TEST(test_coarser_rate)
 {
-	struct kernel_features features;
 	struct ht_total before, after;
-	enum attach_mode best;
+	enum attach_mode best = rig_best_mode();
 	struct ht_target t;
-	struct rig rig;
 	double p, got;
+	struct rig *rig = rig_open(best, 2, 65536, 4096);
 
-	if (geteuid())
-		skip();
-	assert_int_equal(kernel_features_probe(&features), 0);
-	assert_int_equal(kernel_features_choose_mode(&features, ATTACH_AUTO, &best), 0);
-	rig_open(&rig, best, 2, 65536, 4096);
-	assert_int_equal(engine_set_rate(rig.engine, 2, 1ULL << 60, UINT64_MAX), -ERANGE);
-	assert_int_equal(engine_set_rate(rig.engine, 1, RATE_BYTES, UINT64_MAX), 0);
-	assert_int_equal(engine_get_target(rig.engine, rig.pid, &t), 0);
+	assert_int_equal(engine_set_rate(rig->engine, 2, 1ULL << 60, UINT64_MAX), -ERANGE);
+	assert_int_equal(engine_set_rate(rig->engine, 1, RATE_BYTES, UINT64_MAX), 0);
+	assert_int_equal(engine_get_target(rig->engine, rig->pid, &t), 0);
 	t.rate_idx = 1;
-	assert_int_equal(engine_put_target(rig.engine, rig.pid, &t), 0);
-	before = totals(&rig);
-	rig.out[0] = 1000;
-	rig.out[1] = 65536;
-	rig_do(&rig, step_alloc);
-	after = totals(&rig);
+	assert_int_equal(engine_put_target(rig->engine, rig->pid, &t), 0);
+	before = rig_totals(rig);
+	rig->out[0] = 1000;
+	rig->out[1] = 65536;
+	rig_do(rig, step_alloc);
+	after = rig_totals(rig);
 	p = probability(1000);
 	assert_true(after.alloc_variance.coarse > before.alloc_variance.coarse);
-	got = (engine_variance(rig.engine, &after.alloc_variance) -
-	       engine_variance(rig.engine, &before.alloc_variance)) /
+	got = (engine_variance(rig->engine, &after.alloc_variance) -
+	       engine_variance(rig->engine, &before.alloc_variance)) /
 	      (double)(after.alloc_samples - before.alloc_samples);
 	if (fabs(got * p * p / (1e6 * (1 - p)) - 1) > 0.01)
 		fail_msg("variance %g, must be %g", got, 1e6 * (1 - p) / (p * p));
-	rig_close(&rig);
 }
 
 /* The table that is in use gets another rate: each sample has what it was drawn with, and so have the sums. */
-static void test_changed_rate(void **state)
+TEST(test_changed_rate)
 {
 	static const uint64_t rates[] = { 65536, 4096 };
 	const double cnt = 65536, size = 1000;
 	double objects = 0, variance = 0, error = 0, samples = 0;
-	struct kernel_features features;
 	struct ht_total before, after;
-	enum attach_mode best;
-	struct rig rig;
+	enum attach_mode best = rig_best_mode();
+	struct rig *rig = rig_open(best, 4096, 65536, 4096); /* the finest: units are of it */
 
-	if (geteuid())
-		skip();
-	assert_int_equal(kernel_features_probe(&features), 0);
-	assert_int_equal(kernel_features_choose_mode(&features, ATTACH_AUTO, &best), 0);
-	rig_open(&rig, best, 4096, 65536, 4096); /* the finest: units are of it */
-	before = totals(&rig);
-	rig.out[0] = (uint64_t)size;
-	rig.out[1] = (uint64_t)cnt;
+	before = rig_totals(rig);
+	rig->out[0] = (uint64_t)size;
+	rig->out[1] = (uint64_t)cnt;
 	for (int i = 0; i < 2; i++) {
 		uint64_t low, high;
 		double p;
 
-		assert_int_equal(engine_change_rate(rig.engine, 0, rates[i]), 0);
+		assert_int_equal(engine_change_rate(rig->engine, 0, rates[i]), 0);
 		estimate_bucket_range(estimate_bucket((uint64_t)size), &low, &high);
 		p = estimate_probability(low + (high - low) / 2, rates[i]);
-		rig_do(&rig, step_alloc);
-		after = totals(&rig);
+		rig_do(rig, step_alloc);
+		after = rig_totals(rig);
 		variance +=
 			(double)(after.alloc_samples - before.alloc_samples - (uint64_t)samples) *
 			size * size * (1 - p) / (p * p);
@@ -235,24 +192,14 @@ static void test_changed_rate(void **state)
 	if (fabs(objects - 2 * cnt) > 4 * sqrt(error))
 		fail_msg("%.0f objects estimated, %.0f true", objects, 2 * cnt);
 	assert_true(samples > cnt * 0.2); /* the finer one was in force */
-	if (fabs((engine_variance(rig.engine, &after.alloc_variance) -
-		  engine_variance(rig.engine, &before.alloc_variance)) /
+	if (fabs((engine_variance(rig->engine, &after.alloc_variance) -
+		  engine_variance(rig->engine, &before.alloc_variance)) /
 			 variance -
 		 1) > 0.01)
 		fail_msg("variance %g, must be %g",
-			 engine_variance(rig.engine, &after.alloc_variance) -
-				 engine_variance(rig.engine, &before.alloc_variance),
+			 engine_variance(rig->engine, &after.alloc_variance) -
+				 engine_variance(rig->engine, &before.alloc_variance),
 			 variance);
-	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_estimates),
-		cmocka_unit_test(test_coarser_rate),
-		cmocka_unit_test(test_changed_rate),
-	};
-
-	return cmocka_run_group_tests_name("sampling", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -224,7 +224,7 @@ static struct attach_links *add(struct shared_probes *sp, const struct child *c)
 	return links;
 }
 
-static void test_who_is_seen(void **state)
+TEST(test_who_is_seen)
 {
 	const struct attach_site site = { probed_off, COOKIE, 0 };
 	struct child a, b, other;
@@ -269,7 +269,7 @@ static void test_who_is_seen(void **state)
 }
 
 /* Who is added again before it is taken out is seen all the time, and once. */
-static void test_added_again(void **state)
+TEST(test_added_again)
 {
 	const struct attach_site site = { probed_off, COOKIE, 0 };
 	struct attach_links *links, *fresh;
@@ -300,7 +300,7 @@ static void test_added_again(void **state)
 }
 
 /* A child forked from one that is seen is not: it loses the breakpoint when it meets it. */
-static void test_fork(void **state)
+TEST(test_fork)
 {
 	const struct attach_site site = { probed_off, COOKIE, 0 };
 	struct shared_probes *sp;
@@ -374,7 +374,7 @@ static pid_t leave_definitions(struct child *a)
  * What a killed run leaves goes when the next one begins. That may be somebody else's, who begins at the same time; and
  * definitions that come and go while the list is read hide others for once. So one try of some has to be as it is here.
  */
-static void test_killed(void **state)
+TEST(test_killed)
 {
 	struct uprobe_events *again = NULL;
 	size_t left_cnt = 0, removed_cnt = 0, after_cnt = 1;
@@ -399,7 +399,7 @@ static void test_killed(void **state)
 }
 
 /* Without an entry event of the same site nobody else sets the breakpoints. */
-static void test_return_alone(void **state)
+TEST(test_return_alone)
 {
 	const struct attach_site site = { probed_off, COOKIE, 0 };
 	const struct attach_request req = {
@@ -426,7 +426,7 @@ static void test_return_alone(void **state)
 	end_child(&c);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	const struct attach_site site = { probed_off, COOKIE, 0 };
 	struct attach_links *links = NULL;
@@ -445,13 +445,4 @@ static void test_refused(void **state)
 	assert_int_equal(count_definitions(getpid()), before);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_who_is_seen), cmocka_unit_test(test_added_again),
-		cmocka_unit_test(test_fork),	    cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_refused),	    cmocka_unit_test(test_return_alone),
-	};
-
-	return cmocka_run_group_tests_name("shared_probes", tests, set_up, tear_down);
-}
+RUN_TESTS_WITH(set_up, tear_down)

@@ -25,44 +25,32 @@ static void *(*volatile do_malloc)(size_t) = malloc;
 static void (*volatile do_free)(void *) = free;
 static void *blocks[GREEDY_BLOCKS];
 
-static __attribute__((noinline)) void *alloc_below(int depth, size_t bytes)
-{
-	void *block = depth ? alloc_below(depth - 1, bytes) : do_malloc(bytes);
-
-	asm volatile("" : "+r"(block));
-	return block;
-}
-
 static void fill(int block_cnt, int stack_cnt)
 {
 	for (int i = 0; i < block_cnt; i++)
-		blocks[i] = alloc_below(i % stack_cnt, 101);
+		blocks[i] = rig_alloc_below(i % stack_cnt, 101);
 }
 
 static void step_greedy(volatile uint64_t *out)
 {
-	(void)out;
 	fill(GREEDY_BLOCKS, DEEPEST);
 }
 
 static void step_modest(volatile uint64_t *out)
 {
-	(void)out;
 	fill(MODEST_BLOCKS, MODEST_STACKS);
 }
 
 static void step_free_some(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < 100; i++)
 		do_free(blocks[i]);
 }
 
 static void step_again(volatile uint64_t *out)
 {
-	(void)out;
 	for (int i = 0; i < 50; i++)
-		blocks[i] = alloc_below(0, 101);
+		blocks[i] = rig_alloc_below(0, 101);
 }
 
 /* Each holds one block, and never ends. */
@@ -80,13 +68,11 @@ static void begin_tasks(uint64_t cnt)
 
 static void step_endless_tasks(volatile uint64_t *out)
 {
-	(void)out;
 	begin_tasks(GREEDY_TASKS);
 }
 
 static void step_few_tasks(volatile uint64_t *out)
 {
-	(void)out;
 	begin_tasks(MODEST_TASKS);
 }
 
@@ -95,7 +81,6 @@ static void step_end_tasks(volatile uint64_t *out)
 {
 	heaptap_node query = heaptap_task("query");
 
-	(void)out;
 	for (uint64_t i = 0; i < 20; i++) {
 		do_free(blocks[i]);
 		if (i < 10)
@@ -103,12 +88,11 @@ static void step_end_tasks(volatile uint64_t *out)
 	}
 }
 
-static void open_many(struct rig *rig, void **state)
+static struct rig *open_many(void **state)
 {
 	const struct rig_options opts = { rig_mode(state), 1, LIVE_CAP, STACK_CAP, true };
 
-	rig_start(rig);
-	rig_attach(rig, &opts);
+	return rig_open_with(&opts);
 }
 
 /* Another process of the same engine; the first one stays. */
@@ -161,84 +145,78 @@ static struct ht_image image(struct rig *rig, pid_t pid)
 	return image;
 }
 
-static void test_modest(void **state)
+TEST(test_modest)
 {
 	struct ht_image of_greedy, of_modest;
-	struct rig greedy, modest;
+	struct rig *greedy = open_many(state), modest;
 	struct owned o;
 
-	open_many(&greedy, state);
-	rig_do(&greedy, step_greedy);
-	of_greedy = image(&greedy, greedy.pid);
+	rig_do(greedy, step_greedy);
+	of_greedy = image(greedy, greedy->pid);
 	/* two thirds */
 	assert_int_equal(of_greedy.used[HT_SHARED_LIVE], LIVE_CAP * 2 / 3);
 	assert_int_equal(of_greedy.used[HT_SHARED_STACKS], STACK_CAP * 2 / 3);
-	assert_int_equal(owned(&greedy, greedy.pid).live, LIVE_CAP * 2 / 3);
+	assert_int_equal(owned(greedy, greedy->pid).live, LIVE_CAP * 2 / 3);
 	assert_int_equal(of_greedy.refused[HT_SHARED_LIVE], GREEDY_BLOCKS - LIVE_CAP * 2 / 3);
 	assert_true(of_greedy.refused[HT_SHARED_STACKS] > 0);
-	assert_int_equal(rig_stat(&greedy, HT_STAT_SHARE_LIVE), of_greedy.refused[HT_SHARED_LIVE]);
-	assert_int_equal(rig_stat(&greedy, HT_STAT_LIVE_FULL), 0);
-	assert_int_equal(rig_stat(&greedy, HT_STAT_STACKS_FULL), 0);
+	assert_int_equal(rig_stat(greedy, HT_STAT_SHARE_LIVE), of_greedy.refused[HT_SHARED_LIVE]);
+	assert_int_equal(rig_stat(greedy, HT_STAT_LIVE_FULL), 0);
+	assert_int_equal(rig_stat(greedy, HT_STAT_STACKS_FULL), 0);
 
-	modest = beside(&greedy);
+	modest = beside(greedy);
 	rig_do(&modest, step_modest);
-	o = owned(&greedy, modest.pid);
+	o = owned(greedy, modest.pid);
 	assert_int_equal(o.live, MODEST_BLOCKS);
 	assert_int_equal(o.stackless, 0);
-	of_modest = image(&greedy, modest.pid);
+	of_modest = image(greedy, modest.pid);
 	for (int i = 0; i < HT_SHARED_CNT; i++)
 		assert_int_equal(of_modest.refused[i], 0);
 
 	/* What it frees itself it may use again, as far as the other one has left it. */
-	rig_do(&greedy, step_free_some);
-	assert_int_equal(image(&greedy, greedy.pid).used[HT_SHARED_LIVE], LIVE_CAP * 2 / 3 - 100);
-	rig_do(&greedy, step_again);
-	assert_true(image(&greedy, greedy.pid).used[HT_SHARED_LIVE] <= LIVE_CAP * 2 / 3);
+	rig_do(greedy, step_free_some);
+	assert_int_equal(image(greedy, greedy->pid).used[HT_SHARED_LIVE], LIVE_CAP * 2 / 3 - 100);
+	rig_do(greedy, step_again);
+	assert_true(image(greedy, greedy->pid).used[HT_SHARED_LIVE] <= LIVE_CAP * 2 / 3);
 	end_beside(&modest);
-	rig_close(&greedy);
 }
 
 /* What was taken out is free: the books agree with the maps. */
-static void test_ended(void **state)
+TEST(test_ended)
 {
 	uint64_t end_ns = now_ns() + LIMIT_NS;
-	struct rig rig, next;
+	struct rig *rig = open_many(state), next;
 
-	open_many(&rig, state);
-	rig_do(&rig, step_greedy);
-	kill(rig.pid, SIGKILL);
-	waitpid(rig.pid, NULL, 0);
-	while (tracker_running_cnt(rig.tracker) && now_ns() < end_ns) {
-		rig_settle(&rig);
+	rig_do(rig, step_greedy);
+	kill(rig->pid, SIGKILL);
+	waitpid(rig->pid, NULL, 0);
+	while (tracker_running_cnt(rig->tracker) && now_ns() < end_ns) {
+		rig_settle(rig);
 		usleep(10000);
 	}
-	while (reclaim_counts(tracker_reclaim(rig.tracker))->cycles < 2 && now_ns() < end_ns) {
-		rig_settle(&rig);
-		reclaim_ask(tracker_reclaim(rig.tracker));
-		assert_int_equal(reclaim_run(tracker_reclaim(rig.tracker), UINT64_MAX, NS_PER_MS),
+	while (reclaim_counts(tracker_reclaim(rig->tracker))->cycles < 2 && now_ns() < end_ns) {
+		rig_settle(rig);
+		reclaim_ask(tracker_reclaim(rig->tracker));
+		assert_int_equal(reclaim_run(tracker_reclaim(rig->tracker), UINT64_MAX, NS_PER_MS),
 				 0);
 	}
 	for (int i = 0; i < HT_SHARED_CNT; i++)
-		assert_int_equal(rig.engine->skel->bss->share_used[i], 0);
-	next = beside(&rig);
+		assert_int_equal(rig->engine->skel->bss->share_used[i], 0);
+	next = beside(rig);
 	rig_do(&next, step_greedy);
-	assert_int_equal(image(&rig, next.pid).used[HT_SHARED_LIVE], LIVE_CAP * 2 / 3);
-	assert_int_equal(image(&rig, next.pid).used[HT_SHARED_STACKS], STACK_CAP * 2 / 3);
+	assert_int_equal(image(rig, next.pid).used[HT_SHARED_LIVE], LIVE_CAP * 2 / 3);
+	assert_int_equal(image(rig, next.pid).used[HT_SHARED_STACKS], STACK_CAP * 2 / 3);
 	end_beside(&next);
-	rig_close(&rig);
 }
 
 /* One process alone, known from the start, has the tables to itself. */
-static void test_alone(void **state)
+TEST(test_alone)
 {
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, LIVE_CAP, STACK_CAP);
 
-	rig_open(&rig, rig_mode(state), 1, LIVE_CAP, STACK_CAP);
-	rig_do(&rig, step_greedy);
-	assert_int_equal(rig_live(&rig).cnt, LIVE_CAP);
-	assert_int_equal(rig_stat(&rig, HT_STAT_SHARE_LIVE), 0);
-	assert_true(rig_stat(&rig, HT_STAT_STACKS_FULL) > 0);
-	rig_close(&rig);
+	rig_do(rig, step_greedy);
+	assert_int_equal(rig_live(rig).cnt, LIVE_CAP);
+	assert_int_equal(rig_stat(rig, HT_STAT_SHARE_LIVE), 0);
+	assert_true(rig_stat(rig, HT_STAT_STACKS_FULL) > 0);
 }
 
 struct tasks {
@@ -270,53 +248,41 @@ static struct tasks tasks_of(struct rig *rig, pid_t pid, bool forgets)
 }
 
 /* One process makes tasks without end: those of another one are told apart all the same. */
-static void test_tasks(void **state)
+TEST(test_tasks)
 {
-	struct rig greedy, modest;
+	struct rig *greedy = open_many(state), modest;
 	volatile uint32_t *used;
 	struct ht_image of_greedy;
 
-	open_many(&greedy, state);
-	used = &greedy.engine->skel->bss->share_used[HT_SHARED_INSTANCES];
+	used = &greedy->engine->skel->bss->share_used[HT_SHARED_INSTANCES];
 	*used = HT_INSTANCES_CAP - FREE_TASKS;
-	rig_do(&greedy, step_endless_tasks);
-	of_greedy = image(&greedy, greedy.pid);
+	rig_do(greedy, step_endless_tasks);
+	of_greedy = image(greedy, greedy->pid);
 	assert_int_equal(of_greedy.used[HT_SHARED_INSTANCES], FREE_TASKS * 2 / 3);
 	assert_int_equal(of_greedy.refused[HT_SHARED_INSTANCES], GREEDY_TASKS - FREE_TASKS * 2 / 3);
-	assert_int_equal(tasks_of(&greedy, greedy.pid, false).cnt, FREE_TASKS * 2 / 3);
-	assert_int_equal(rig_stat(&greedy, HT_STAT_SHARE_INSTANCES),
+	assert_int_equal(tasks_of(greedy, greedy->pid, false).cnt, FREE_TASKS * 2 / 3);
+	assert_int_equal(rig_stat(greedy, HT_STAT_SHARE_INSTANCES),
 			 of_greedy.refused[HT_SHARED_INSTANCES]);
-	assert_int_equal(rig_stat(&greedy, HT_STAT_INSTANCES_FULL), 0);
+	assert_int_equal(rig_stat(greedy, HT_STAT_INSTANCES_FULL), 0);
 	/* Only the task is not known: the block is. */
-	assert_true(owned(&greedy, greedy.pid).live >= GREEDY_TASKS);
+	assert_true(owned(greedy, greedy->pid).live >= GREEDY_TASKS);
 
-	modest = beside(&greedy);
+	modest = beside(greedy);
 	rig_do(&modest, step_few_tasks);
-	assert_int_equal(tasks_of(&greedy, modest.pid, false).samples, MODEST_TASKS);
-	assert_int_equal(image(&greedy, modest.pid).refused[HT_SHARED_INSTANCES], 0);
+	assert_int_equal(tasks_of(greedy, modest.pid, false).samples, MODEST_TASKS);
+	assert_int_equal(image(greedy, modest.pid).refused[HT_SHARED_INSTANCES], 0);
 
 	/* What is over is given back, whoever finds it to be: BPF, and user space. */
-	rig_do(&greedy, step_end_tasks);
-	assert_int_equal(rig_stat(&greedy, HT_STAT_INSTANCES_ENDED), 10);
-	assert_int_equal(image(&greedy, greedy.pid).used[HT_SHARED_INSTANCES],
+	rig_do(greedy, step_end_tasks);
+	assert_int_equal(rig_stat(greedy, HT_STAT_INSTANCES_ENDED), 10);
+	assert_int_equal(image(greedy, greedy->pid).used[HT_SHARED_INSTANCES],
 			 FREE_TASKS * 2 / 3 - 10);
-	tasks_of(&greedy, greedy.pid, true);
-	assert_int_equal(image(&greedy, greedy.pid).used[HT_SHARED_INSTANCES],
+	tasks_of(greedy, greedy->pid, true);
+	assert_int_equal(image(greedy, greedy->pid).used[HT_SHARED_INSTANCES],
 			 FREE_TASKS * 2 / 3 - 20);
 	assert_int_equal(*used,
 			 HT_INSTANCES_CAP - FREE_TASKS + FREE_TASKS * 2 / 3 - 20 + MODEST_TASKS);
 	end_beside(&modest);
-	rig_close(&greedy);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "who comes later loses nothing", test_modest },
-		{ "what has ended is given back", test_ended },
-		{ "tasks without end", test_tasks },
-		{ "alone", test_alone },
-	};
-
-	return rig_run("shares", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

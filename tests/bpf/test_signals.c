@@ -95,7 +95,6 @@ void step_realloc(volatile uint64_t *out)
 
 static void step_free(volatile uint64_t *out)
 {
-	(void)out;
 	do_free(held[0]);
 	do_free(held[1]);
 }
@@ -152,86 +151,71 @@ static void check_interrupted(struct rig *rig, rig_step fn, uint64_t bytes)
 	assert_int_equal(rig_stat(rig, HT_STAT_MISSED_FREE), 0);
 }
 
-static void test_after(void **state)
+TEST(test_after)
 {
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	check_interrupted(&rig, step_memalign, CALL_BYTES(0));
-	rig_close(&rig);
+	check_interrupted(rig, step_memalign, CALL_BYTES(0));
 }
 
-static void test_before(void **state)
+TEST(test_before)
 {
-	struct rig rig;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	check_interrupted(&rig, step_realloc, 48 << 20);
-	rig_close(&rig);
+	check_interrupted(rig, step_realloc, 48 << 20);
 }
 
 /* As many calls at once as are kept, and more: then the oldest are given up, and counted. */
-static void test_nested(void **state)
+TEST(test_nested)
 {
-	struct rig rig;
+	struct rig *rig;
 	struct rig_sum live;
 	uint64_t bytes = HANDLER_BYTES;
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	rig.out[0] = 0;
-	rig.out[1] = HT_PENDING_CAP - 2;
-	rig_do(&rig, step_memalign);
-	live = rig_live(&rig);
+	rig = rig_open(rig_mode(state), 1, 4096, 1024);
+	rig->out[0] = 0;
+	rig->out[1] = HT_PENDING_CAP - 2;
+	rig_do(rig, step_memalign);
+	live = rig_live(rig);
 	for (int i = 0; i < HT_PENDING_CAP - 1; i++)
 		bytes += CALL_BYTES(i);
 	assert_int_equal(live.cnt, HT_PENDING_CAP);
 	assert_int_equal(live.bytes, bytes);
-	assert_int_equal(rig_stat(&rig, HT_STAT_PENDING_STALE), 0);
-	rig_close(&rig);
+	assert_int_equal(rig_stat(rig, HT_STAT_PENDING_STALE), 0);
+	unit_drop(rig);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	rig.out[0] = 0;
-	rig.out[1] = HT_PENDING_CAP + 1;
-	rig_do(&rig, step_memalign);
-	live = rig_live(&rig);
+	rig = rig_open(rig_mode(state), 1, 4096, 1024);
+	rig->out[0] = 0;
+	rig->out[1] = HT_PENDING_CAP + 1;
+	rig_do(rig, step_memalign);
+	live = rig_live(rig);
 	bytes = HANDLER_BYTES;
 	for (int i = 3; i < HT_PENDING_CAP + 2; i++)
 		bytes += CALL_BYTES(i);
 	assert_int_equal(live.cnt, HT_PENDING_CAP);
 	assert_int_equal(live.bytes, bytes);
-	assert_int_equal(rig_stat(&rig, HT_STAT_PENDING_STALE), 3);
-	assert_int_equal(rig_stat(&rig, HT_STAT_SAMPLES), HT_PENDING_CAP + 3);
-	rig_close(&rig);
+	assert_int_equal(rig_stat(rig, HT_STAT_PENDING_STALE), 3);
+	assert_int_equal(rig_stat(rig, HT_STAT_SAMPLES), HT_PENDING_CAP + 3);
 }
 
-static void test_jump(void **state)
+TEST(test_jump)
 {
-	struct rig rig;
+	struct rig *rig;
 	struct rig_sum live;
 
 	for (uint64_t on_alt = 0; on_alt < 2; on_alt++) {
-		rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-		rig.out[0] = on_alt;
-		rig_do(&rig, step_jump);
-		assert_int_equal(rig.out[2], 10);
-		live = rig_live(&rig);
+		rig = rig_open(rig_mode(state), 1, 4096, 1024);
+		rig->out[0] = on_alt;
+		rig_do(rig, step_jump);
+		assert_int_equal(rig->out[2], 10);
+		live = rig_live(rig);
 		assert_int_equal(live.cnt, 2);
 		assert_int_equal(live.bytes, 401 + 409);
-		assert_int_equal(rig_stat(&rig, HT_STAT_SAMPLES), 10 * 3 + 2);
-		assert_int_equal(rig_stat(&rig, HT_STAT_FREES), 10 * 2);
-		assert_int_equal(rig_stat(&rig, HT_STAT_MISSED_FREE), 0);
-		rig_close(&rig);
+		assert_int_equal(rig_stat(rig, HT_STAT_SAMPLES), 10 * 3 + 2);
+		assert_int_equal(rig_stat(rig, HT_STAT_FREES), 10 * 2);
+		assert_int_equal(rig_stat(rig, HT_STAT_MISSED_FREE), 0);
+		unit_drop(rig);
 	}
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "after the allocation", test_after },
-		{ "before the allocation", test_before },
-		{ "nested", test_nested },
-		{ "longjmp out of the handler", test_jump },
-	};
-
-	return rig_run("signals", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

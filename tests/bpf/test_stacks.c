@@ -37,33 +37,32 @@ static struct ht_stack alloc_deep(struct rig *rig, uint64_t depth, uint64_t size
 	return frames_of(rig, size_bytes);
 }
 
-static void test_depths(void **state)
+TEST(test_depths)
 {
 	static const uint32_t frame_cnts[] = { 50, 126, 127, 128, 200 };
-	struct rig rig;
 	struct ht_stack stack, base, one;
 	uint64_t deep_cnt = 0, frame_cnt;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	base = alloc_deep(&rig, 0, 1001);
-	one = alloc_deep(&rig, 1, 1002);
+	base = alloc_deep(rig, 0, 1001);
+	one = alloc_deep(rig, 1, 1002);
 	assert_int_equal(base.end, HT_END_COMPLETE);
 	assert_int_equal(one.frame_cnt, base.frame_cnt + 1);
-	assert_int_equal(frames_in(&rig, &base, PART_RANGE(recursion), NULL), 1);
+	assert_int_equal(frames_in(rig, &base, PART_RANGE(recursion), NULL), 1);
 	frame_cnt = base.frame_cnt + one.frame_cnt;
 	for (size_t i = 0; i < sizeof(frame_cnts) / sizeof(*frame_cnts); i++) {
 		uint32_t depth = frame_cnts[i] - base.frame_cnt;
 		uint32_t own_cnt = depth + 1 < HT_FRAMES_CAP ? depth + 1 : HT_FRAMES_CAP - 1;
 		bool is_cut = frame_cnts[i] > HT_FRAMES_CAP;
 
-		stack = alloc_deep(&rig, depth, 1003 + i);
+		stack = alloc_deep(rig, depth, 1003 + i);
 		assert_int_equal(stack.end, is_cut ? HT_END_TOO_DEEP : HT_END_COMPLETE);
 		assert_int_equal(stack.frame_cnt, is_cut ? HT_FRAMES_CAP : frame_cnts[i]);
 		/* The leaf's end is what is kept: malloc, the last call of the recursion... */
 		assert_int_equal(stack.frame[0], base.frame[0]);
 		assert_int_equal(stack.frame[1], base.frame[1]);
-		assert_int_equal(frames_in(&rig, &stack, PART_RANGE(recursion), NULL), own_cnt);
-		assert_int_equal(frames_in(&rig, &stack, PART_RANGE(step), NULL),
+		assert_int_equal(frames_in(rig, &stack, PART_RANGE(recursion), NULL), own_cnt);
+		assert_int_equal(frames_in(rig, &stack, PART_RANGE(step), NULL),
 				 own_cnt == depth + 1);
 		/* ... and its other end is the same for all that reach it. */
 		if (!is_cut)
@@ -72,10 +71,9 @@ static void test_depths(void **state)
 		deep_cnt += is_cut;
 		frame_cnt += stack.frame_cnt;
 	}
-	assert_int_equal(rig_stat(&rig, HT_STAT_END_TOO_DEEP), deep_cnt);
-	assert_int_equal(rig_stat(&rig, HT_STAT_END_COMPLETE), 2 + 5 - deep_cnt);
-	assert_int_equal(rig_stat(&rig, HT_STAT_FRAMES), frame_cnt);
-	rig_close(&rig);
+	assert_int_equal(rig_stat(rig, HT_STAT_END_TOO_DEEP), deep_cnt);
+	assert_int_equal(rig_stat(rig, HT_STAT_END_COMPLETE), 2 + 5 - deep_cnt);
+	assert_int_equal(rig_stat(rig, HT_STAT_FRAMES), frame_cnt);
 }
 
 #ifdef __x86_64__
@@ -187,27 +185,25 @@ static void check_no_cfi(struct rig *rig, uint64_t size_bytes, const char *start
 	assert_int_equal(caller, inner + 1);
 }
 
-static void test_no_cfi(void **state)
+TEST(test_no_cfi)
 {
-	struct rig rig;
 	struct ht_stack cut;
 	int opaque;
+	struct rig *rig = rig_open(rig_mode(state), 1, 4096, 1024);
 
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	rig_do(&rig, step_no_cfi);
-	check_no_cfi(&rig, 1009, PLAIN);
-	check_no_cfi(&rig, 1013, FRAMED);
-	check_no_cfi(&rig, 1021, SHUFFLED);
-	assert_int_equal(rig_stat(&rig, HT_STAT_FRAMES_FP), 2);
+	rig_do(rig, step_no_cfi);
+	check_no_cfi(rig, 1009, PLAIN);
+	check_no_cfi(rig, 1013, FRAMED);
+	check_no_cfi(rig, 1021, SHUFFLED);
+	assert_int_equal(rig_stat(rig, HT_STAT_FRAMES_FP), 2);
 
 	/* Nothing to follow: the stack is cut there and says so. */
-	cut = frames_of(&rig, 1019);
+	cut = frames_of(rig, 1019);
 	assert_int_equal(cut.end, HT_END_NO_ROW);
-	assert_int_equal(frames_in(&rig, &cut, OPAQUE, &opaque), 1);
+	assert_int_equal(frames_in(rig, &cut, OPAQUE, &opaque), 1);
 	assert_int_equal(opaque, cut.frame_cnt - 1);
-	assert_int_equal(rig_stat(&rig, HT_STAT_END_NO_ROW), 1);
-	assert_int_equal(rig_stat(&rig, HT_STAT_END_COMPLETE), 3);
-	rig_close(&rig);
+	assert_int_equal(rig_stat(rig, HT_STAT_END_NO_ROW), 1);
+	assert_int_equal(rig_stat(rig, HT_STAT_END_COMPLETE), 3);
 }
 #endif
 
@@ -281,51 +277,48 @@ static struct ht_stack call_library(struct rig *rig, uint64_t size_bytes)
 	return frames_of(rig, size_bytes);
 }
 
-static void test_dlopen(void **state)
+TEST(test_dlopen)
 {
 	struct kernel_features features;
-	struct rig rig;
+	struct rig *rig;
 	struct ht_stack stack;
 	uint64_t asked_cnt;
 	int callback, loaded;
 
 	assert_int_equal(kernel_features_probe(&features), 0);
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	rig_do(&rig, step_load);
-	if (!rig.out[0]) {
-		rig_close(&rig);
+	rig = rig_open(rig_mode(state), 1, 4096, 1024);
+	rig_do(rig, step_load);
+	if (!rig->out[0])
 		skip();
-	}
 	/* A file that was never seen: the stack is cut, and that brings user space here. */
-	stack = call_library(&rig, 2003);
+	stack = call_library(rig, 2003);
 	assert_int_equal(stack.end, HT_END_NO_MAPPING);
 	assert_int_equal(stack.frame_cnt, 2);
-	assert_int_equal(rig_stat(&rig, HT_STAT_END_NO_MAPPING), 1);
-	rig_settle(&rig);
-	stack = call_library(&rig, 2011);
+	assert_int_equal(rig_stat(rig, HT_STAT_END_NO_MAPPING), 1);
+	rig_settle(rig);
+	stack = call_library(rig, 2011);
 	assert_int_equal(stack.end, HT_END_COMPLETE);
 
 	/* The same file at a new place: the walk finds it by itself. */
-	asked_cnt = rig_stat(&rig, HT_STAT_FIND_VMA);
-	rig_do(&rig, step_move);
-	assert_int_equal(rig.out[0], 1);
-	assert_int_equal(rig.out[1], 1);
+	asked_cnt = rig_stat(rig, HT_STAT_FIND_VMA);
+	rig_do(rig, step_move);
+	assert_int_equal(rig->out[0], 1);
+	assert_int_equal(rig->out[1], 1);
 	if (features.find_vma) {
-		stack = call_library(&rig, 2017);
+		stack = call_library(rig, 2017);
 		assert_int_equal(stack.end, HT_END_COMPLETE);
-		assert_int_equal(frames_in(&rig, &stack, PART_RANGE(callback), &callback), 1);
-		assert_int_equal(frames_in(&rig, &stack, PART_RANGE(loaded), &loaded), 1);
+		assert_int_equal(frames_in(rig, &stack, PART_RANGE(callback), &callback), 1);
+		assert_int_equal(frames_in(rig, &stack, PART_RANGE(loaded), &loaded), 1);
 		assert_true(loaded > callback + 1); /* the library's are between */
-		assert_true(rig_stat(&rig, HT_STAT_FIND_VMA) > asked_cnt);
-		assert_int_equal(rig_stat(&rig, HT_STAT_END_NO_MAPPING), 1);
+		assert_true(rig_stat(rig, HT_STAT_FIND_VMA) > asked_cnt);
+		assert_int_equal(rig_stat(rig, HT_STAT_END_NO_MAPPING), 1);
 	}
 	/* Without it, and with it, what user space reads next time has the place. */
-	rig_settle_mapped(&rig);
-	asked_cnt = rig_stat(&rig, HT_STAT_FIND_VMA);
-	stack = call_library(&rig, 2027);
+	rig_settle_mapped(rig);
+	asked_cnt = rig_stat(rig, HT_STAT_FIND_VMA);
+	stack = call_library(rig, 2027);
 	assert_int_equal(stack.end, HT_END_COMPLETE);
-	assert_int_equal(rig_stat(&rig, HT_STAT_FIND_VMA), asked_cnt);
-	rig_close(&rig);
+	assert_int_equal(rig_stat(rig, HT_STAT_FIND_VMA), asked_cnt);
 }
 
 static void step_load_copy(volatile uint64_t *out)
@@ -377,35 +370,34 @@ static uint32_t frames_of_file(const struct rig *rig, const struct ht_stack *sta
 }
 
 /* The walk remembers what it found for a pc, but not when something else is mapped there. */
-static void test_replaced(void **state)
+TEST(test_replaced)
 {
 	struct ht_stack first, again, replaced;
-	struct rig rig;
+	struct rig *rig;
 
 	copy_library();
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	rig_do(&rig, step_load_copy);
-	assert_int_equal(rig.out[0], 1);
-	rig_settle_mapped(&rig);
-	first = call_library(&rig, 2029);
-	again = call_library(&rig, 2039);
+	rig = rig_open(rig_mode(state), 1, 4096, 1024);
+	rig_do(rig, step_load_copy);
+	assert_int_equal(rig->out[0], 1);
+	rig_settle_mapped(rig);
+	first = call_library(rig, 2029);
+	again = call_library(rig, 2039);
 	assert_int_equal(first.end, HT_END_COMPLETE);
-	assert_true(frames_of_file(&rig, &first, copies[0]) > 0);
+	assert_true(frames_of_file(rig, &first, copies[0]) > 0);
 	assert_int_equal(again.frame_cnt, first.frame_cnt);
 	assert_memory_equal(again.frame, first.frame, first.frame_cnt * sizeof(*first.frame));
 
-	rig_do(&rig, step_replace);
+	rig_do(rig, step_replace);
 	unlink(copies[0]);
 	unlink(copies[1]);
-	assert_int_equal(rig.out[0], 1);
-	assert_int_equal(rig.out[1], 1);
-	rig_settle_mapped(&rig);
-	replaced = call_library(&rig, 2053);
+	assert_int_equal(rig->out[0], 1);
+	assert_int_equal(rig->out[1], 1);
+	rig_settle_mapped(rig);
+	replaced = call_library(rig, 2053);
 	assert_int_equal(replaced.end, HT_END_COMPLETE);
-	assert_int_equal(frames_of_file(&rig, &replaced, copies[0]), 0);
-	assert_int_equal(frames_of_file(&rig, &replaced, copies[1]),
-			 frames_of_file(&rig, &first, copies[0]));
-	rig_close(&rig);
+	assert_int_equal(frames_of_file(rig, &replaced, copies[0]), 0);
+	assert_int_equal(frames_of_file(rig, &replaced, copies[1]),
+			 frames_of_file(rig, &first, copies[0]));
 }
 
 /* Where it has mapped code of a file; path NULL: of any. */
@@ -431,56 +423,42 @@ static struct process_events_map map_of(const struct rig *rig, const char *path)
 }
 
 /* What BPF has, or finds by itself, need not be read at once; what has another's place must be. */
-static void test_may_wait(void **state)
+TEST(test_may_wait)
 {
 	struct process_events_map known, map;
-	struct rig rig;
+	struct rig *rig;
 	int idle_ms;
 
 	copy_library();
-	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
-	rig.policy.finds_mappings = true;
-	rig_do(&rig, step_load_copy);
-	assert_int_equal(rig.out[0], 1);
-	rig_settle_mapped(&rig);
-	idle_ms = tracker_wait_ms(rig.tracker);
+	rig = rig_open(rig_mode(state), 1, 4096, 1024);
+	rig->policy.finds_mappings = true;
+	rig_do(rig, step_load_copy);
+	assert_int_equal(rig->out[0], 1);
+	rig_settle_mapped(rig);
+	idle_ms = tracker_wait_ms(rig->tracker);
 	assert_true(idle_ms >= 500);
-	map = known = map_of(&rig, copies[0]);
-	tracker_on_mmap(rig.tracker, &known);
-	assert_int_equal(tracker_wait_ms(rig.tracker), idle_ms);
-	map.addr = map_of(&rig, NULL).addr;
-	tracker_on_mmap(rig.tracker, &map);
-	assert_true(tracker_wait_ms(rig.tracker) <= 10);
-	rig_settle(&rig);
-	assert_int_equal(tracker_wait_ms(rig.tracker), idle_ms);
+	map = known = map_of(rig, copies[0]);
+	tracker_on_mmap(rig->tracker, &known);
+	assert_int_equal(tracker_wait_ms(rig->tracker), idle_ms);
+	map.addr = map_of(rig, NULL).addr;
+	tracker_on_mmap(rig->tracker, &map);
+	assert_true(tracker_wait_ms(rig->tracker) <= 10);
+	rig_settle(rig);
+	assert_int_equal(tracker_wait_ms(rig->tracker), idle_ms);
 	map = known;
 	map.ino++; /* not known */
-	tracker_on_mmap(rig.tracker, &map);
-	assert_true(tracker_wait_ms(rig.tracker) <= 10);
-	rig_settle(&rig);
+	tracker_on_mmap(rig->tracker, &map);
+	assert_true(tracker_wait_ms(rig->tracker) <= 10);
+	rig_settle(rig);
 	map = known;
 	map.addr = 1 << 24; /* nothing is so low */
-	tracker_on_mmap(rig.tracker, &map);
-	assert_in_range(tracker_wait_ms(rig.tracker), 11, 499);
+	tracker_on_mmap(rig->tracker, &map);
+	assert_in_range(tracker_wait_ms(rig->tracker), 11, 499);
 	usleep(300000);
-	rig_settle(&rig);
-	assert_int_equal(tracker_wait_ms(rig.tracker), idle_ms);
+	rig_settle(rig);
+	assert_int_equal(tracker_wait_ms(rig->tracker), idle_ms);
 	unlink(copies[0]);
 	unlink(copies[1]);
-	rig_close(&rig);
 }
 
-int main(void)
-{
-	static const struct rig_test tests[] = {
-		{ "depths", test_depths },
-#ifdef __x86_64__
-		{ "no unwind information", test_no_cfi },
-#endif
-		{ "dlopen", test_dlopen },
-		{ "replaced", test_replaced },
-		{ "may wait", test_may_wait },
-	};
-
-	return rig_run("stacks", tests, sizeof(tests) / sizeof(*tests));
-}
+RUN_RIG_TESTS()

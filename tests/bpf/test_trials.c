@@ -61,7 +61,7 @@ static void probe_and_end(unsigned int delay_us, bool is_killed)
 	assert_true(is_killed ? WIFSIGNALED(status) : WIFEXITED(status) && !WEXITSTATUS(status));
 }
 
-static void test_end(void **state)
+TEST(test_end)
 {
 	int log_fd;
 
@@ -108,7 +108,7 @@ static bool can_attach(enum attach_mode mode, enum attach_kind kind, enum bpf_at
 }
 
 /* What the kernel says of itself is what it does. */
-static void test_true(void **state)
+TEST(test_true)
 {
 	struct kernel_features f;
 
@@ -123,7 +123,7 @@ static void test_true(void **state)
 }
 
 /* Nobody else's child: who waits for any child must not meet those of the trials. */
-static void test_no_child(void **state)
+TEST(test_no_child)
 {
 	struct kernel_features features;
 	struct probe_costs costs;
@@ -136,13 +136,4 @@ static void test_no_child(void **state)
 	assert_int_equal(errno, ECHILD);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_end),
-		cmocka_unit_test(test_no_child),
-		cmocka_unit_test(test_true),
-	};
-
-	return cmocka_run_group_tests_name("trials", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -145,11 +145,9 @@ js "with the token" "$work/first" 'all.every((l) => l.authorization === "Bearer 
 js "from then on without names" "$work/first" 'bare > 0 && !names.includes("keep_forever")'
 counted "it is counted" uploaded_total '[1-9][0-9]*'
 got=$work/uploads/$id
-if readelf -SW "$got" >"$work/log" 2>&1 && ! grep -q 'Warning\|Error' "$work/log"; then
-	ok "what arrived is an ELF file to readelf"
-else
+readelf -SW "$got" >"$work/log" 2>&1 && ! grep -q 'Warning\|Error' "$work/log" &&
+	ok "what arrived is an ELF file to readelf" ||
 	not_ok "what arrived is an ELF file to readelf" "it complains" "$work/log"
-fi
 addr=$(nm "$exe" | awk '$3 == "keep_forever" { print $1 }')
 for file in "$exe" "$got"; do
 	addr2line -f -i -e "$file" "0x$addr" >"$work/lines.$(basename "$(dirname "$file")")"

@@ -21,22 +21,17 @@ value() { sed -nE "s/.*\"name\":\"$1\",.*\"$2\":([0-9]+)[,}].*/\1/p" "$work/json
 near() {
 	local got low=$(($4 * (100 - $5) / 100)) high=$(($4 * (100 + $5) / 100))
 	got=$(value "$2" "$3")
-	if [ -n "$got" ] && [ "$got" -ge "$low" ] && [ "$got" -le "$high" ]; then
-		ok "$1: $2: $3"
-	else
+	[ -n "$got" ] && [ "$got" -ge "$low" ] && [ "$got" -le "$high" ] && ok "$1: $2: $3" ||
 		not_ok "$1: $2: $3" "'$got', must be $low to $high" "$work/json"
-	fi
 }
 
 total_of() { sed -nE 's/^"total":\{"inuse_bytes":([0-9]+),.*/\1/p' "$work/json"; }
 jeprof_total() { timeout 120 jeprof --text --show_bytes "$@" 2>/dev/null | sed -nE 's/^Total: ([0-9]+) B/\1/p'; }
 # same NAME GOT WANTED PERCENT
 same() {
-	if [ -n "$2" ] && [ "$2" -ge $(($3 * (100 - $4) / 100)) ] && [ "$2" -le $(($3 * (100 + $4) / 100)) ]; then
-		ok "$1"
-	else
+	[ -n "$2" ] && [ "$2" -ge $(($3 * (100 - $4) / 100)) ] && [ "$2" -le $(($3 * (100 + $4) / 100)) ] &&
+		ok "$1" ||
 		not_ok "$1" "'$2', must be $3 within $4 %"
-	fi
 }
 # converted NAME DUMP PERCENT: in each form it is what the report of the dump says; of heap_v2 within PERCENT
 converted() {
@@ -83,11 +78,9 @@ jemalloc() {
 	fi
 	theirs=$(jeprof_total "$2" "$work/je.heap")
 	# it cuts where we round, once per stack
-	if [ -n "$theirs" ] && [ $((total - theirs)) -ge -1 ] && [ $((total - theirs)) -le 20 ]; then
-		ok "$name: jeprof's total"
-	else
+	[ -n "$theirs" ] && [ $((total - theirs)) -ge -1 ] && [ $((total - theirs)) -le 20 ] &&
+		ok "$name: jeprof's total" ||
 		not_ok "$name: jeprof's total" "$total here, $theirs there"
-	fi
 }
 
 lib=$(ldconfig -p | awk '/libjemalloc\.so\.2 .*x86-64/ { print $NF; exit }')
@@ -111,18 +104,13 @@ else
 	"$B/heaptap" report --by function - <"$work/shared.heap" >"$work/before" 2>&1
 	gzip -k "$work/shared.heap"
 	"$B/heaptap" report --by function - <"$work/shared.heap.gz" >"$work/after" 2>&1
-	if [ -s "$work/before" ] && cmp -s "$work/before" "$work/after"; then
-		ok "compressed"
-	else
+	[ -s "$work/before" ] && cmp -s "$work/before" "$work/after" && ok "compressed" ||
 		not_ok compressed "another report" "$work/after"
-	fi
 	head -c 600 "$work/shared.heap" >"$work/cut.heap"
 	"$B/heaptap" report "$work/cut.heap" >"$work/text" 2>"$work/err"
-	if [ $? = 1 ] && [ ! -s "$work/text" ] && grep -qE 'at line [0-9]+: ' "$work/err"; then
-		ok "cut off: the line, and no report"
-	else
+	[ $? = 1 ] && [ ! -s "$work/text" ] && grep -qE 'at line [0-9]+: ' "$work/err" &&
+		ok "cut off: the line, and no report" ||
 		not_ok "cut off" "no error" "$work/text" "$work/err"
-	fi
 	mv "$dumped" "$dumped.gone"
 	"$B/heaptap" report -v --top 3 "$work/shared.heap" >"$work/text" 2>"$work/err"
 	expect "file is gone: module and offset" "$work/text" '^        dumped\+0x[0-9a-f]+  dumped$'

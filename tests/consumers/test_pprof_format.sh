@@ -24,9 +24,6 @@ comment|target: PID 42 (server) /usr/bin/server
 comment|ledger: live_full 0 (samples that found the live map full)
 comment|ledger: missed_frees 5 (addresses that were handed out twice)
 END
-if diff "$work/expected" "$work/out" >"$work/diff"; then
-	ok "everything is decoded"
-else
+diff "$work/expected" "$work/out" >"$work/diff" && ok "everything is decoded" ||
 	not_ok "everything is decoded" "not what was written" "$work/diff"
-fi
 consumer_end

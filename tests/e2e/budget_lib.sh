@@ -11,7 +11,7 @@ start_reference() {
 	reference=$work/reference.out
 	exec {reference_in}<>"$work/reference.in"
 	"$bin/reference" 1 10000000 <"$work/reference.in" >"$reference" &
-	e2e_pids="$e2e_pids $!"
+	owned
 	reference_pid=$!
 	await 10 says "$reference" ^AT
 }

@@ -59,11 +59,9 @@ EOF
 # judge NAME INFO TRIMMED EXPRESSION
 judge() {
 	local said
-	if [ "$status" = 0 ] && said=$(python3 "$work/judge.py" "$work/out" "$2" "$3" "$4" "$1" "$work/causes" 2>&1); then
-		ok "$1"
-	else
+	[ "$status" = 0 ] && said=$(python3 "$work/judge.py" "$work/out" "$2" "$3" "$4" "$1" "$work/causes" 2>&1) &&
+		ok "$1" ||
 		not_ok "$1" "status $status; ${said:-}" "$work/err" "$work/out"
-	fi
 }
 
 # planted HOW EXPRESSION [VARIABLE=VALUE]: a quiet program, exact to the chunk

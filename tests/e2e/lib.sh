@@ -56,6 +56,11 @@ end_children() {
 	for pid in $e2e_pids; do is_child "$pid" && kill -9 "$pid"; done 2>/dev/null
 	wait 2>/dev/null
 }
+# owned [NAME]: what was just started is ended with the test; NAME becomes its pid
+owned() {
+	[ $# = 0 ] || printf -v "$1" %s $!
+	e2e_pids="$e2e_pids $!"
+}
 e2e_cleanup() {
 	end_children
 	[ -n "${E2E_KEEP:-}" ] && echo "# kept: $work" || rm -rf "$work"
@@ -267,8 +272,7 @@ start() {
 	mkfifo "$work/target.in"
 	: >"$work/target.out"
 	"$@" <"$work/target.in" >"$work/target.out" 2>"$work/target.err" &
-	target=$!
-	e2e_pids="$e2e_pids $target"
+	owned target
 	exec {target_in}>"$work/target.in"
 	await 20 says "$work/target.out" "$ready"
 }
@@ -309,6 +313,16 @@ kill_target() {
 	exec {target_in}>&-
 }
 
+# run_program COMMAND...: a program that lives until it is killed; its pid in $pid
+become() { [ "$(readlink "/proc/$1/exe")" != "$(realpath "$BASH")" ]; }
+run_program() {
+	"$@" >/dev/null 2>&1 </dev/null &
+	pid=$!
+	disown "$pid" # no word about its end
+	e2e_pids="$e2e_pids $pid"
+	await 2 become "$pid"
+}
+
 # footprint PID: what a reader of the process could change: faults, resident memory, page tables, swap
 footprint() {
 	awk '{ sub(/.*\) /, ""); print "minflt", $8, "majflt", $10 }' "/proc/$1/stat"
@@ -325,8 +339,7 @@ record_start() {
 	rm -f "$work/p.pb.gz"
 	: >"$work/heaptap.err"
 	"$heaptap" record --max-overhead off --force -o "$work/p.pb.gz" "$@" >"$work/heaptap.out" 2>"$work/heaptap.err" </dev/null &
-	recorder=$!
-	e2e_pids="$e2e_pids $recorder"
+	owned recorder
 	await 60 record_began
 }
 # rows_are_read: the first reading of what is resident, which another process does, is over and taken. It was begun before the
@@ -361,6 +374,17 @@ wait_recorder() {
 		wait "$recorder" 2>/dev/null
 		record_status=timeout
 	fi
+}
+# work_recorded [NAME]: what is attached to does its work, then both end; with a NAME it fails where the work is not done
+work_recorded() {
+	run_target || [ $# = 0 ] || not_ok "$1" "the target did not finish" "$work/target.err" "$work/target.out"
+	stop_recorder
+	finish_target
+}
+# record_work ARGS...: the same from attaching on
+record_work() {
+	attach "$@"
+	work_recorded
 }
 # launch ARGS... -- COMMAND...: recorded from its first instruction to its end
 launch() {
@@ -415,9 +439,7 @@ exact() {
 		return 1
 	fi
 	attach --rate 1 "${args[@]}"
-	run_target || not_ok "$name" "the target did not finish" "$work/target.err" "$work/target.out"
-	stop_recorder
-	finish_target
+	work_recorded "$name"
 	same "$name" ${E2E_COMPARE---alloc}
 }
 # lossless NAME ...: exact, and nothing was lost

@@ -43,8 +43,7 @@ sharing=
 serve() {
 	: >"$top/serve.err"
 	"$heaptap" serve ${sharing:+--sharing $sharing} "$@" >"$top/serve.out" 2>"$top/serve.err" </dev/null &
-	server=$!
-	e2e_pids="$e2e_pids $server"
+	owned server
 	await 20 serves || not_ok "serve $*" "does not begin" "$top/serve.err"
 	url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$top/serve.err")
 }

@@ -21,8 +21,7 @@ timed() {
 if have redis-server; then
 	redis-server --port 0 --unixsocket "$work/redis.sock" --save '' --appendonly no \
 		--logfile "$work/redis.log" --dir "$work" >/dev/null 2>&1 &
-	target=$!
-	e2e_pids="$e2e_pids $target"
+	owned target
 	await 10 test -S "$work/redis.sock"
 	redis-cli -s "$work/redis.sock" set a b >/dev/null
 	best=99999
@@ -58,9 +57,7 @@ build_c mapper -ldl || { not_ok build "mapper.c"; e2e_end; }
 start env E2E_DIR="$work/libs" "$bin/mapper"
 loaded=$(awk '/^LOADED/ { print $2 }' "$work/target.out")
 timed --rate 1
-run_target
-stop_recorder
-finish_target
+work_recorded
 [ "${loaded:-0}" -ge 300 ] && [ "$took" -lt 9000 ] && ok "$loaded more mapped files: after $took ms" ||
 	not_ok "300 mapped files" "$took ms with $loaded files, at most 9000" "$work/heaptap.err"
 same "300 mapped files: exact" --alloc

@@ -49,16 +49,6 @@ unharmed() {
 
 record() { run record -d 1 -o "$work/p.pb.gz" "$@"; }
 
-# A program that lives until it is killed; its pid in $pid.
-become() { [ "$(readlink "/proc/$1/exe")" != "$(realpath "$BASH")" ]; }
-run_program() {
-	"$@" >/dev/null 2>&1 </dev/null &
-	pid=$!
-	disown "$pid" # no word about its end
-	e2e_pids="$e2e_pids $pid"
-	await 2 become "$pid"
-}
-
 test_no_such_pid() {
 	sleep 0 & local gone=$!
 	wait "$gone"
@@ -93,7 +83,7 @@ if pid == 0:
 open(sys.argv[1], "w").write(str(pid))
 time.sleep(60)' "$work/zombie" &
 	disown $!
-	e2e_pids="$e2e_pids $!"
+	owned
 	await 4 test -s "$work/zombie"
 	local zombie
 	zombie=$(cat "$work/zombie")
@@ -331,8 +321,7 @@ rows = {r["name"]: r for r in d["rows"]}
 assert d["inuse"] == "since" and rows["hold_most"]["alloc_bytes"] == 30000000 and not rows["hold_first"]["inuse_bytes"], d' 2>"$work/out" && ok "valgrind: the others" ||
 		not_ok "valgrind: the others" "they are not recorded, or hold what they have freed" "$work/out" "$work/v.err"
 	valgrind -q --tool=none sleep 60 &
-	pid=$!
-	e2e_pids="$e2e_pids $pid"
+	owned pid
 	await 10 eval '[ "$(cat /proc/$pid/comm)" != valgrind ]'
 	run record -d 1 -o "$work/v.pb.gz" -p "$pid"
 	refused "valgrind: record -p" "valgrind"

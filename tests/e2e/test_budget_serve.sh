@@ -5,21 +5,17 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/budget_lib.sh"
 e2e_init budget_serve
+. "$e2e_dir/serve_lib.sh"
 have curl || skip_all "curl is not installed"
 build_c busy && start_reference || { not_ok build "workload"; e2e_end; }
 
 ## serve with its defaults, beside two of them
 start "$bin/busy" 1 || not_ok start "the target did not start" "$work/target.err"
 "$bin/busy" 1 <"$work/target.in" >/dev/null &
-other=$!
-e2e_pids="$e2e_pids $other"
+owned other
 await_pace 5
 alone=$pace
-"$heaptap" serve --listen 127.0.0.1:0 -p "$target" -p $other >"$work/serve.out" 2>"$work/serve.err" </dev/null &
-server=$!
-e2e_pids="$e2e_pids $server"
-await 20 says "$work/serve.err" '^heaptap: serving' || not_ok serve "does not begin" "$work/serve.err"
-url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$work/serve.err")
+serve --listen 127.0.0.1:0 -p "$target" -p $other
 metric() { curl -s -S -m 30 "$url/metrics" | awk -v name="$1" -v pid="pid=\"$2\"" 'index($0, name) == 1 && index($0, pid) && !found++ { print $NF }'; }
 is_off() { [ "$(metric heaptap_overhead_step "$target")" = 3 ] && [ "$(metric heaptap_overhead_step $other)" = 3 ]; }
 await_used 20 "$target" is_off && ok "serve: neither is recorded any more" ||
@@ -35,10 +31,7 @@ curl -s -m 30 -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=$target"
 [[ "$(notes)" == *"stopped recording"* ]] && ok "serve: its profiles say so" ||
 	not_ok "serve: profile" "no word of it" "$work/serve.err"
 
-kill -TERM $server
-await 20 is_gone $server || not_ok "serve ends" "it does not"
-wait $server
-[ $? = 0 ] && ok "serve ends" || not_ok "serve ends" "status" "$work/serve.err"
+end_server serve
 kill_target
 
 ## Other limits while it runs
@@ -51,11 +44,7 @@ other_limits() {
 		max-overhead = "off"
 		max-overhead-host = "off"
 	END
-	"$heaptap" serve --config "$work/serve.toml" >"$work/serve.out" 2>"$work/serve.err" </dev/null &
-	server=$!
-	e2e_pids="$e2e_pids $server"
-	await 20 says "$work/serve.err" '^heaptap: serving' || not_ok serve "does not begin" "$work/serve.err"
-	url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$work/serve.err")
+	serve --config "$work/serve.toml"
 	await_pace 30
 	[ "$(metric heaptap_overhead_step "$target")" = 0 ] || not_ok "no limit" "something is given up" "$work/serve.err"
 	kill -USR1 $server
@@ -81,8 +70,7 @@ other_limits() {
 	notes=$(notes)
 	[[ "$notes" == *"(no limit)"* && "$notes" == *"stopped recording"* && "$notes" == *"tracking frees again"* ]] &&
 		ok "SIGHUP: the profile tells all of it" || not_ok "SIGHUP: profile" "$notes" "$work/serve.err"
-	kill -TERM $server
-	await 20 is_gone $server || not_ok "serve ends" "it does not"
+	end_server "serve, other limits"
 	kill_target
 }
 
@@ -90,11 +78,7 @@ other_limits() {
 few_requests() {
 	if [ "${HEAPTAP_VM:-0}" = 0 ] && build_c requests; then
 		start "$bin/requests" 3300 1 60000 || not_ok start "the target did not start" "$work/target.err"
-			"$heaptap" serve --listen 127.0.0.1:0 -p "$target" >"$work/serve.out" 2>"$work/serve.err" </dev/null &
-		server=$!
-		e2e_pids="$e2e_pids $server"
-		await 20 says "$work/serve.err" '^heaptap: serving' || not_ok serve "does not begin" "$work/serve.err"
-		url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$work/serve.err")
+		serve --listen 127.0.0.1:0 -p "$target"
 		sleep 12
 		is_known() { known=$(metric heaptap_inuse_complete "$target") && [ "$known" = 1 ]; }
 		await 10 is_known # where others take the processor, the measurement takes longer
@@ -106,15 +90,14 @@ few_requests() {
 		else
 			not_ok "serve: in-use of 300 requests/s" "'$known'" "$work/serve.err"
 		fi
-		kill -TERM $server
-		await 20 is_gone $server || not_ok "serve ends" "it does not"
+		end_server "serve, 300 requests/s"
 		kill_target
 	else
 		skip "serve: 300 requests/s" "its program cannot be built, or the machine is emulated"
 	fi
 }
 
-beside other_limits
-beside few_requests
+beside apart other_limits
+beside apart few_requests
 together
 e2e_end

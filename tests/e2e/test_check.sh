@@ -45,11 +45,9 @@ servers() {
 	wait $pid
 }
 servers steady &
-e2e_pids="$e2e_pids $!"
-steady=$!
+owned steady
 servers leak leak $leaks &
-e2e_pids="$e2e_pids $!"
-leak=$!
+owned leak
 
 # checked NAME STATUS ARGS...: what it wrote in $work/out, what it said in $work/err
 checked() {
@@ -106,8 +104,7 @@ cut_short() {
 	shift 2
 	: >"$work/err" # of the check before
 	timeout 60 "$heaptap" check --rate 1 --max-inuse 1m "$@" >"$work/out" 2>"$work/err" </dev/null &
-	check=$!
-	e2e_pids="$e2e_pids $check"
+	owned check
 	await 20 eval 'grep -q "^heaptap: recording" "$work/err"' || not_ok "$name: begins" "it does not" "$work/err"
 	kill -"$signal" "$(pgrep -P $check)" # of timeout
 	wait $check
@@ -116,8 +113,7 @@ cut_short() {
 		not_ok "$name" "status $got" "$work/out" "$work/err"
 }
 "$bin/leaves" 1000 0 60 &
-runs_on=$!
-e2e_pids="$e2e_pids $runs_on"
+owned runs_on
 cut_short "of a process" INT -d 50s -p $runs_on
 kill -0 $runs_on && ok "it runs on" || not_ok "it runs on" "it has ended"
 kill $runs_on

@@ -16,11 +16,8 @@ wrong() {
 	shift 2
 	printf 'heaptap: error: %s\nTry '"'heaptap $command--help'"'.\n' "$sentence" >"$work/want"
 	run "$@"
-	if [ $status = 2 ] && [ ! -s "$work/out" ] && cmp -s "$work/want" "$work/err"; then
-		ok "$*: $sentence"
-	else
+	[ $status = 2 ] && [ ! -s "$work/out" ] && cmp -s "$work/want" "$work/err" && ok "$*: $sentence" ||
 		not_ok "$*" "status $status" "$work/want" "$work/err"
-	fi
 }
 
 for command in record report doctor explain top serve diff check symbolize convert; do

@@ -23,8 +23,7 @@ same "record: what was recorded is there" --alloc
 # A limit that was kept until then proves nothing.
 start "$bin/family"
 LD_PRELOAD=$bin/libno_memory.so "$heaptap" check -p "$target" --max-inuse 1T -d 20s >"$work/check.out" 2>"$work/heaptap.err" </dev/null &
-recorder=$!
-e2e_pids="$e2e_pids $recorder"
+owned recorder
 await 60 record_began
 : >"$E2E_NO_MEMORY"
 wait_recorder 30

@@ -107,8 +107,7 @@ print(server.server_port, flush=True)
 server.serve_forever()
 E2
 python3 "$top/server.py" >"$top/port" 2>/dev/null &
-other=$!
-e2e_pids="$e2e_pids $other"
+owned other
 await 10 says "$top/port" '^[0-9]'
 other_url=http://127.0.0.1:$(cat "$top/port")
 fails "more than there may be" "more than 256 MiB" "$top/before.pb.gz" "$other_url/endless"

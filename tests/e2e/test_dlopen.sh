@@ -15,10 +15,7 @@ at_once() {
 	local name=$1 want got site
 	shift
 	start env "$@" "$bin/dlopens"
-	attach --rate 1
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1
 	want=$(awk '/^EXPECT/ { n += $4 } END { print n }' "$work/target.out")
 	got=$("$compare" total "$work/p.pb.gz" | awk '{ print $2 }')
 	site=$("$compare" sites "$work/p.pb.gz" | awk '/ site_plugin / { print $4 }')

@@ -42,11 +42,8 @@ told() {
 }
 
 first_line() {
-	if head -n 1 "$work/out" | grep -qE -- "$2"; then
-		ok "$1"
-	else
+	head -n 1 "$work/out" | grep -qE -- "$2" && ok "$1" ||
 		not_ok "$1" "the first line is not /$2/"
-	fi
 }
 
 # check NAME EXPRESSION: a Python expression over the JSON in j holds
@@ -65,15 +62,9 @@ if not eval("(" + sys.argv[2] + ")"):
 	fi
 }
 
-# A program that lives until it is killed; its pid in $pid.
-become() { [ "$(readlink "/proc/$1/exe")" != "$(realpath "$BASH")" ]; }
-run_program() {
-	"$@" >/dev/null 2>&1 </dev/null &
-	pid=$!
-	disown "$pid" # no word about its end
-	e2e_pids="$e2e_pids $pid"
-	await 2 become "$pid"
-	sleep 0.2 # until it is past its loader
+run_past_loader() {
+	run_program "$@"
+	sleep 0.2
 }
 
 test_usage() {
@@ -113,7 +104,7 @@ sys.exit(not all(json.load(open(sys.argv[1]))["kernel"]["features"].values()))' 
 }
 
 test_process() {
-	run_program sleep 120
+	run_past_loader sleep 120
 	doctor -p "$pid"
 	told "process: text" 0 "^Process $pid \(sleep\)" "executable +/.*(sleep|coreutils)" "resident" \
 		"^  recorded +allocations of glibc" "from the attach on; earlier" "^  command +heaptap record -p $pid -d 30s$"
@@ -168,7 +159,7 @@ test_instruction() {
 		skip "static program" "cannot be built here"
 		return
 	}
-	run_program "$work/own"
+	run_past_loader "$work/own"
 	doctor -p "$pid" --json
 	check "static program: its own malloc" \
 		'any(s["symbol"] == "malloc" for f in files if f["path"].endswith("/own")
@@ -264,7 +255,7 @@ test_tags() {
 		fi
 	done
 
-	run_program "$work/tagged1"
+	run_past_loader "$work/tagged1"
 	doctor -p "$pid"
 	told "tags: scopes and labels, without -v" 0 "/tagged1 +scope\.h 1\.0 " "/liblabels\.so +OpenTelemetry "
 	COLUMNS=100 doctor -v -p "$pid"
@@ -281,19 +272,19 @@ test_tags() {
 		for f in files if f["path"].endswith("/liblabels.so") for t in f["tags"]] ==
 		[("opentelemetry", True), ("custom_labels", True)] and j["otel_key_names"] is None'
 
-	run_program "$work/tagged1" pause
+	run_past_loader "$work/tagged1" pause
 	doctor -v -p "$pid"
 	told "tags: paused by the program" 0 "limit +no allocation is recorded now: .*/tagged1" \
 		"heaptap_unpause_all" "paused, 2 nodes"
 
-	run_program "$work/tagged2" version
+	run_past_loader "$work/tagged2" version
 	COLUMNS=100 doctor -v -p "$pid"
 	told "tags: of an ABI that is not known" 0 "limit +the tags of .*/tagged2 are left out" \
 		"version 2\.0" "limit +the tags of .*/liblabels\.so are left out" \
 		"/tagged2 +scope\.h +left out +see above$" "/liblabels\.so +custom labels +left out"
 	first_line "tags: of an ABI that is not known: verdict" "process: with limits"
 
-	run_program sleep 120
+	run_past_loader sleep 120
 	doctor -p "$pid"
 	told "tags: none" 0 "^  tags +none: include heaptap/scope.h to see what the memory is for$"
 	doctor -p "$pid" --json
@@ -318,7 +309,7 @@ test_no_allocator() {
 		skip "no allocator" "cannot be built here"
 		return
 	fi
-	run_program "$work/arena"
+	run_past_loader "$work/arena"
 	doctor -v -p "$pid"
 	told "no allocator: which were looked for" 1 "no known allocator" \
 		"looked for" "malloc.* calloc|calloc.* malloc" "_Znwm|_rjem_|je_" "cannot attribute"
@@ -331,20 +322,20 @@ test_no_allocator() {
 test_go() {
 	have go || { skip "Go program" "no go here"; return; }
 	build_go go_grows || { not_ok "Go program" "cannot be built"; return; }
-	run_program "$bin/go_grows"
+	run_past_loader "$bin/go_grows"
 	doctor -p "$pid"
 	told "Go program" 1 "no known allocator" "Go program, whose heap is not malloc.s" "use its own pprof"
 }
 
 test_odd_processes() {
 	cp "$(command -v sleep)" "$work/gone"
-	run_program "$work/gone" 120
+	run_past_loader "$work/gone" 120
 	rm "$work/gone"
 	doctor -p "$pid" --json
 	check "deleted executable is still read" \
 		'any(f["path"].endswith("/gone") and f["deleted"] and f["unwind_rows"] > 0 for f in files)'
 
-	run_program python3 -c '
+	run_past_loader python3 -c '
 import ctypes, threading, time
 threading.Thread(target=time.sleep, args=(120,)).start()
 ctypes.CDLL(None).pthread_exit(None)'
@@ -352,7 +343,7 @@ ctypes.CDLL(None).pthread_exit(None)'
 	doctor -v -p "$pid"
 	told "main thread gone" 0 "its main thread has ended" "^  malloc "
 
-	run_program python3 -c '
+	run_past_loader python3 -c '
 import mmap, time
 jit = mmap.mmap(-1, 8192, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=7)
 open("/proc/self/comm", "wb").write(b"a\"b\\\x80\x01")
@@ -384,7 +375,7 @@ test_confinement() {
 		grep -q . "$root/cgroup.procs" 2>/dev/null || continue
 		mkdir "$root/docker-$id.scope" 2>/dev/null && cgroup=$root/docker-$id.scope && break
 	done
-	run_program sleep 120
+	run_past_loader sleep 120
 	if [ -n "$cgroup" ] && echo "$pid" >"$cgroup/cgroup.procs" 2>/dev/null; then
 		doctor -p "$pid"
 		told "container id" 0 "confinement +container $id"
@@ -396,7 +387,7 @@ test_confinement() {
 		skip "pid namespace" "cannot be made here"
 		return
 	fi
-	run_program unshare --pid --fork --kill-child sleep 120
+	run_past_loader unshare --pid --fork --kill-child sleep 120
 	local inner
 	inner=$(cat "/proc/$pid/task/$pid/children")
 	doctor -p "${inner% }"
@@ -408,7 +399,7 @@ test_unprivileged() {
 		skip "without privileges" "needs setpriv"
 		return
 	fi
-	run_program sleep 120
+	run_past_loader sleep 120
 	install -m 755 "$heaptap" "$work/heaptap-nobody"
 	timeout -k 5 60 setpriv --reuid=65534 --regid=65534 --clear-groups \
 		"$work/heaptap-nobody" doctor -p "$pid" >"$work/out" 2>"$work/err" </dev/null

@@ -25,10 +25,7 @@ done
 sampled() {
 	local row site estimate alloc bad= cnt=0
 	start env E2E_COUNT=10000 "$2" || not_ok "$1" "the target did not start" "$work/target.err"
-	attach --rate 4K
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 4K
 	while read -r row site _ _ _ estimate _; do
 		alloc=$(awk -v site="$site" '$1 == "EXPECT" && $2 == site { print $6 }' "$work/target.out")
 		[ "$row" = SITE ] && [ $((100 * estimate)) -gt $((90 * alloc)) ] && [ $((100 * estimate)) -lt $((110 * alloc)) ] ||
@@ -49,10 +46,7 @@ OUT=libmimalloc-more.so build_c embedded "${flags[@]}" -fPIC -shared -Wl,-soname
 lossless "more than its name says" -- "$bin/embedded-more"
 says_exact "more than its name says: exact"
 start env E2E_COUNT=10000 "$bin/embedded-more"
-attach --rate 4K
-run_target
-stop_recorder
-finish_target
+record_work --rate 4K
 [ "$(ledger nested_misjudged)" -gt 1000 ] && "$heaptap" report --notes "$work/p.pb.gz" >"$work/report" 2>&1 &&
 	tr -s ' \n' ' ' <"$work/report" | grep -q "not exact: calls of the allocator from '[^']*libmimalloc-more.so' were taken" &&
 	"$heaptap" report -f json "$work/p.pb.gz" | grep -q '"is_lossy": *true' && ok "more than its name says, sampled: told" ||
@@ -69,10 +63,7 @@ for kind in all plain; do strip -o "$work/$kind" "$bin/nameless-$kind"; done
 told() { tr -s ' \n' ' ' <"$3" | grep -qE -- "$2" && ok "$1" || not_ok "$1" "no '$2'" "$3"; }
 start "$work/all"
 "$heaptap" doctor -p "$target" >"$work/doctor" 2>&1
-attach --rate 1
-run_target
-stop_recorder
-finish_target
+record_work --rate 1
 told "no names: said at once" "'[^']*/all' contains jemalloc, whose functions have no names: its allocations are not seen" "$work/heaptap.err"
 told "no names: doctor" "/all contains jemalloc, whose functions have no names" "$work/doctor"
 "$heaptap" report "$work/p.pb.gz" >"$work/report" 2>&1
@@ -84,10 +75,7 @@ told "no names: the report says it first" "^Not seen: .*/all contains jemalloc" 
 
 # Frees without a name: what was allocated is known, what is in use is not.
 start "$work/plain"
-attach --rate 1
-run_target
-stop_recorder
-finish_target
+record_work --rate 1
 "$heaptap" report "$work/p.pb.gz" >"$work/report" 2>&1
 told "frees without a name: in use is unknown" "In use: UNKNOWN. The free function of its allocator has no name" "$work/report"
 told "frees without a name: what was allocated is known" "Allocated 19.3 MiB in 20.0k blocks" "$work/report"

@@ -9,11 +9,8 @@ build_cxx cxx || { not_ok build "cxx.cc"; e2e_end; }
 
 # caught NAME N: the program lived, and its exceptions arrived
 caught() {
-	if says "$work/target.out" "^CAUGHT $2$"; then
-		ok "$1: exceptions arrive"
-	else
+	says "$work/target.out" "^CAUGHT $2$" && ok "$1: exceptions arrive" ||
 		not_ok "$1: exceptions arrive" "not $2" "$work/target.out" "$work/target.err"
-	fi
 }
 with() {
 	local name=$1 preload=$2 mode
@@ -35,8 +32,7 @@ with() {
 }
 with_default() {
 	local name=$1 preload=$2
-	exact "$name" -- env ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
-	no_losses "$name: no losses"
+	lossless "$name" -- env ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
 	caught "$name" 12
 	is_whole || [ -z "$preload" ] || return
 	exact_launched "$name, started" -- \
@@ -53,10 +49,7 @@ with_mode() {
 		env E2E_NO_THROW=1 ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
 	# ... and without taking it, exceptions arrive
 	start env ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
-	attach --rate 1 --attach-mode=$mode
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1 --attach-mode=$mode
 	caught "$name, --attach-mode=$mode" 12
 }
 libs=/usr/lib/$(uname -m)-linux-gnu

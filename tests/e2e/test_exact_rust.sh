@@ -10,16 +10,14 @@ if ! was_built rust-release; then
 	bash "$loads/rust/build" "$bin" >"$work/build.log" 2>&1 || { not_ok build "rust" "$work/build.log"; e2e_end; }
 fi
 for mode in $e2e_modes; do
-	exact "system allocator, $mode" --attach-mode=$mode -- "$bin/rust-release"
-	no_losses "system allocator, $mode: no losses"
+	lossless "system allocator, $mode" --attach-mode=$mode -- "$bin/rust-release"
 done
 exact_launched "system allocator, started" -- "$bin/rust-release"
 if ! is_whole; then
 	skip "tikv-jemallocator" "with TESTS_WHOLE=1 only: its crate takes long to build"
 elif [ -x "$bin/rust-jemalloc" ]; then
 	for mode in $e2e_modes; do
-		exact "tikv-jemallocator, $mode" --attach-mode=$mode -- "$bin/rust-jemalloc"
-		no_losses "tikv-jemallocator, $mode: no losses"
+		lossless "tikv-jemallocator, $mode" --attach-mode=$mode -- "$bin/rust-jemalloc"
 	done
 else
 	skip "tikv-jemallocator" "the crate cannot be fetched or built: $(grep -m1 -i error "$work/build.log")"

@@ -34,11 +34,9 @@ attached_in_a_race() {
 	awk '/^EXPECT/ { b[$2 " " $3] = $4; o[$2 " " $3] = $5 }
 		/^SITE/ { n++; k = $2 " " $3; if ($4 > b[k] + 0 || $5 > o[k] + 0) print k, $4, $5, "program has", b[k] + 0, o[k] + 0 }
 		END { if (n < 4) print "only", n + 0, "rows" }' "$work/target.out" "$work/sites" >"$work/differences"
-	if [ "$record_status" = 0 ] && [ ! -s "$work/differences" ]; then
-		ok "attached in the middle of a race: nothing that was freed is held"
-	else
+	[ "$record_status" = 0 ] && [ ! -s "$work/differences" ] &&
+		ok "attached in the middle of a race: nothing that was freed is held" ||
 		not_ok "attached in the middle of a race" "status $record_status" "$work/differences" "$work/heaptap.err"
-	fi
 }
 beside attached_in_a_race
 
@@ -57,12 +55,9 @@ detached_in_a_race() {
 	await 30 is_done
 	stop_recorder
 	finish_target
-	if [ "$first$record_status$target_status" = 000 ]; then
-		ok "detached and attached again in the middle of a race"
-	else
+	[ "$first$record_status$target_status" = 000 ] && ok "detached and attached again in the middle of a race" ||
 		not_ok "detached and attached again in the middle of a race" \
 			"status $first, $record_status, target $target_status" "$work/heaptap.err"
-	fi
 }
 beside detached_in_a_race
 together

@@ -32,9 +32,7 @@ through_exec() {
 	tell exec
 	await 20 is_ready_again || not_ok "$name" "no second program" "$work/target.err"
 	sleep "$pause"
-	run_target
-	stop_recorder
-	finish_target
+	work_recorded
 	# what the old program held is gone with it; what it has allocated stays, under the old name
 	held=$(awk '/^EXPECT [^ ]* execs / { sum += $4 } END { print sum + 0 }' "$work/target.out")
 	sed -i 's/^\(EXPECT [^ ]* execs\) [0-9]* [0-9]*/\1 0 0/' "$work/target.out"

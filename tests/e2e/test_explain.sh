@@ -121,8 +121,7 @@ mute() {
 	mkdir "$folder"
 	mkfifo "$folder.in"
 	"$bin/mute_fuse" "$folder" "$bin/$2" <"$folder.in" >"$folder.out" 2>&1 &
-	fuse=$!
-	e2e_pids="$e2e_pids $fuse"
+	owned fuse
 	exec {fuse_in}>"$folder.in"
 	await 10 says "$folder.out" '^READY' || { not_ok "$1" "no file system" "$folder.out"; return; }
 	start setpriv --reuid=65534 --regid=65534 --clear-groups "$folder/file" "$3" /dev/null

@@ -33,11 +33,8 @@ EOS
 
 judge() {
 	local said
-	if [ "$status" = 0 ] && said=$(python3 "$work/judge.py" "$work/out" "$2" 2>&1); then
-		ok "$1"
-	else
+	[ "$status" = 0 ] && said=$(python3 "$work/judge.py" "$work/out" "$2" 2>&1) && ok "$1" ||
 		not_ok "$1" "status $status; ${said:-}" "$work/err" "$work/out"
-	fi
 }
 
 # has NAME EXPRESSION COMMAND...
@@ -106,8 +103,7 @@ waits() { [ "$(pgrep -P "$explainer" | wc -l)" = 1 ]; }
 begin() {
 	: >"$work/err"
 	"$heaptap" explain --for 60s -p "$target" >"$work/out" 2>"$work/err" </dev/null &
-	explainer=$!
-	e2e_pids="$e2e_pids $explainer"
+	owned explainer
 	await 10 waits
 	sleep 2.5
 }
@@ -127,8 +123,7 @@ end
 [ $status = 0 ] && grep -q 'this is only the first reading: the process has ended' "$work/err" && grep -q 'malloc: live blocks' "$work/out" &&
 	! grep -q 'RSS grew' "$work/out" && ok "--for: the process ends" || not_ok "--for: the process ends" "status $status" "$work/out" "$work/err"
 sh -c 'sleep 3; exec sleep 30' &
-target=$!
-e2e_pids="$e2e_pids $target"
+owned target
 explain --for 5s -p "$target"
 [ $status = 0 ] && grep -q 'this is only the first reading: the process has executed another program' "$work/err" && grep -q 'total (RSS)' "$work/out" &&
 	ok "--for: another program" || not_ok "--for: another program" "status $status" "$work/out" "$work/err"
@@ -144,8 +139,7 @@ start "$work/explain-by-name" held
 explain -p explain-by-name -f json
 judge "-p NAME" "j['pid'] == $target"
 "$work/explain-by-name" held <"$e2e_never" >/dev/null &
-second=$!
-e2e_pids="$e2e_pids $second"
+owned second
 is_named() { [ "$(cat /proc/$second/comm 2>/dev/null)" = explain-by-name ]; }
 exec {never_in}<>"$e2e_never"
 await 10 is_named

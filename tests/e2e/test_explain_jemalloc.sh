@@ -70,11 +70,9 @@ planted() {
 	start env "$@" "$program" "$how" "$work/info" || { not_ok "$name" "it did not start" "$work/target.err"; return; }
 	explain -p "$target" -f json
 	step info
-	if [ "$status" = 0 ] && said=$(python3 "$work/judge.py" "$work/out" "$work/info" "$expression" 2>&1); then
-		ok "$name"
-	else
+	[ "$status" = 0 ] && said=$(python3 "$work/judge.py" "$work/out" "$work/info" "$expression" 2>&1) &&
+		ok "$name" ||
 		not_ok "$name" "status $status; ${said:-}" "$work/err" "$work/out"
-	fi
 	explain -p "$target"
 	[ $status = 0 ] && grep -q 'jemalloc (5.*read and verified' "$work/out" && ok "$name: text" || not_ok "$name: text" "status $status" "$work/out" "$work/err"
 	finish_target

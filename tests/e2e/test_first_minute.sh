@@ -113,8 +113,7 @@ done_with() {
 }
 in_background() {
 	"$@" >/dev/null 2>&1 </dev/null &
-	load=$!
-	e2e_pids="$e2e_pids $load"
+	owned load
 }
 # of_workload NAME COMMAND...: one that says what it holds
 of_workload() {
@@ -174,8 +173,7 @@ together
 ## What the kernel says of it; two at a time, as a share of its own CPU time is what counts
 redis_too() {
 	redis-server --port $port --save '' --appendonly no >"$work/redis.out" 2>&1 </dev/null &
-	target=$!
-	e2e_pids="$e2e_pids $target"
+	owned target
 	: >"$work/target.out"
 	await 20 is_open || not_ok redis "did not start" "$work/redis.out"
 	in_background redis-benchmark -p $port -t set -n 100000000 -r 1000000 -d 100 -c 20
@@ -195,8 +193,7 @@ events { worker_connections 64; }
 http { access_log off; gzip on; server { listen 127.0.0.1:$port; root $work/nginx/html; } }
 END
 	"$nginx" -p "$work/nginx" -c "$work/nginx/nginx.conf" >"$work/nginx.out" 2>&1 </dev/null &
-	master=$!
-	e2e_pids="$e2e_pids $master"
+	owned master
 	await 20 is_open || not_ok nginx "did not start" "$work/nginx.out" "$work/nginx/error.log"
 	target=$(pgrep -P $master | head -n 1)
 	in_background python3 -c "
@@ -223,8 +220,7 @@ postgres_too() {
 	$as "$pg/initdb" --no-sync -D "$work/pg/data" -A trust -U postgres >"$work/initdb.out" 2>&1 ||
 		not_ok postgres "initdb" "$work/initdb.out"
 	$as "$pg/postgres" -D "$work/pg/data" -k "$work/pg" -p $port -h '' >"$work/postgres.out" 2>&1 </dev/null &
-	postmaster=$!
-	e2e_pids="$e2e_pids $postmaster"
+	owned postmaster
 	psql() { $as "$pg/psql" -q -h "$work/pg" -p $port -U postgres "$@"; }
 	can_ask() { psql -c 'select 1' >/dev/null 2>&1; }
 	await 20 can_ask || not_ok postgres "did not start" "$work/postgres.out"

@@ -16,8 +16,7 @@ finish_target
 base=$(cost late)
 # do_children_pay MODE: a recording beside which children run; true when one of them pays
 do_children_pay() {
-	exact "children not asked for, $1" --attach-mode=$1 -- env E2E_MODE=plain "$bin/forks"
-	no_losses "children not asked for, $1: no losses"
+	lossless "children not asked for, $1" --attach-mode=$1 -- env E2E_MODE=plain "$bin/forks"
 	parent=$(cost parent) early=$(cost early) late=$(cost late)
 	echo "# ns per pair, $1: without a profiler $base, parent $parent, early child $early, late child $late"
 	costs_probe "$early" || costs_probe "$late"
@@ -35,8 +34,7 @@ for mode in $e2e_modes; do
 done
 
 storms() {
-	exact "fork storm, $1" --attach-mode=$1 -- env E2E_MODE=storm "$bin/forks"
-	no_losses "fork storm, $1: no losses"
+	lossless "fork storm, $1" --attach-mode=$1 -- env E2E_MODE=storm "$bin/forks"
 	exact "vfork and exec storm, $1" --attach-mode=$1 -- env E2E_MODE=vfork "$bin/forks"
 }
 for mode in $e2e_modes; do beside storms $mode; done
@@ -45,10 +43,7 @@ for mode in $e2e_modes; do beside storms $mode; done
 followed() {
 	local child=1 who pid
 	start env E2E_MODE=follow E2E_CHILD_DELAY_MS=$2 "$bin/forks"
-	attach --rate 1 --follow --attach-mode=$1
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1 --follow --attach-mode=$1
 	cp "$work/target.out" "$work/all.out"
 	for pid in $(awk '$1 == "PID" { print $2 }' "$work/all.out"); do
 		of_pid "$pid" "$work/all.out" >"$work/target.out"
@@ -67,10 +62,7 @@ done
 
 followed_storm() {
 	start env E2E_MODE=storm "$bin/forks"
-	attach --rate 1 --follow
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1 --follow
 	same "--follow through a fork storm" --label pid="$target"
 }
 beside followed_storm

@@ -28,7 +28,7 @@ recorded() {
 		timeout 120 "$heaptap" record --max-overhead off $rate -d "${seconds}s" --force -o "$recordings/$1-$i.pb.gz" \
 			-p "$target" >"$recordings/$1-$i.out" 2>"$recordings/$1-$i.err" </dev/null &
 		pids="$pids $!"
-		e2e_pids="$e2e_pids $!"
+		owned
 	done
 	wait $pids
 	kill_target

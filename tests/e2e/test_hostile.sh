@@ -31,10 +31,7 @@ files() {
 	start "$work/family"
 	rm "$work/family"
 	cp /bin/true "$work/family"
-	attach --rate 1
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1
 	same "deleted and replaced binary" --alloc
 
 	# a container: other root, own libc, own pid numbers
@@ -62,10 +59,7 @@ files() {
 	chown 65534 "$work/family-setuid"
 	chmod 4755 "$work/family-setuid"
 	start "$work/family-setuid"
-	attach --rate 1
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1
 	sed -i 's/ family / family-setuid /' "$work/target.out"
 	same "setuid program" --alloc
 
@@ -75,11 +69,9 @@ files() {
 		await 30 is_done
 		stop_recorder
 		finish_target
-		if [ "$target_status$record_status" = 01 ] && grep -q "no known allocator.*looked for.*pprof" "$work/heaptap.err"; then
-			ok "Go program: lives, and it is said that no allocator was found, and what to use"
-		else
+		[ "$target_status$record_status" = 01 ] && grep -q "no known allocator.*looked for.*pprof" "$work/heaptap.err" &&
+			ok "Go program: lives, and it is said that no allocator was found, and what to use" ||
 			not_ok "Go program" "status $record_status, target $target_status" "$work/heaptap.err"
-		fi
 	else
 		skip "Go program" "go is not installed"
 	fi
@@ -104,8 +96,7 @@ targets_that_end() {
 	for i in $(seq "$times"); do
 		E2E_MODE=pace start "$bin/hostile"
 		"$heaptap" record --force -n 0 -d 5 --rate 1 -o "$work/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err" &
-		recorder=$!
-		e2e_pids="$e2e_pids $recorder"
+		owned recorder
 		sleep "0.$(printf %03d $((RANDOM % 400)))"
 		kill_target
 		wait_recorder 20
@@ -146,19 +137,16 @@ for mode in $e2e_modes; do
 	probed=$cost
 	stop_recorder
 	measure_again
-	if python3 -IS "$e2e_dir/same_text.py" "$target" >"$work/differences"; then
-		ok "$mode: after the end the target's text is what its files hold"
-	else
+	python3 -IS "$e2e_dir/same_text.py" "$target" >"$work/differences" &&
+		ok "$mode: after the end the target's text is what its files hold" ||
 		not_ok "$mode: the target's text after the end" "differs" "$work/differences"
-	fi
 	is "$cost < 2 * $base + 5" && is "$probed > $cost" &&
 		ok "$mode: after the end its speed is back: $base, $probed, $cost ns" ||
 		not_ok "$mode: speed after the end" "$base before, $probed recorded, $cost ns after"
 	wrong=0 slow=0
 	for i in $(seq "$times"); do
 		"$heaptap" record --force -n 0 --rate 1 --attach-mode=$mode -o "$work/p.pb.gz" -p "$target" >/dev/null 2>&1 </dev/null &
-		recorder=$!
-		e2e_pids="$e2e_pids $recorder"
+		owned recorder
 		sleep "0.$(printf %03d $((RANDOM % 700)))"
 		guard=$(pgrep -P "$recorder" -x heaptap-guard)
 		kill -9 "$recorder"

@@ -27,9 +27,7 @@ check() {
 	shift
 	start env LD_PRELOAD="$lib" E2E_BLOCKS=$blocks "$bin/huge"
 	attach "$@"
-	run_target || not_ok "$name" "the target did not finish" "$work/target.err" "$work/target.out"
-	stop_recorder
-	finish_target
+	work_recorded "$name"
 	agrees >"$work/sums" 2>&1 && ok "$name: $(<"$work/sums")" || not_ok "$name" "differs" "$work/sums" "$work/heaptap.err"
 	"$heaptap" report "$work/p.pb.gz" >"$work/report.txt" 2>&1
 	says "$work/report.txt" 'allocated [89]\.[0-9]* EiB' && ok "$name: text" || not_ok "$name: text" "no EiB" "$work/report.txt"

@@ -8,12 +8,10 @@ lib=$(ldconfig -p | awk '/libjemalloc\.so\.2 .*x86-64/ { print $NF; exit }')
 [ -n "$lib" ] || skip_all "libjemalloc is not installed"
 build_c family && build_c threads || { not_ok build "workloads"; e2e_end; }
 for mode in $e2e_modes; do
-	exact "preloaded, $mode" --attach-mode=$mode -- env LD_PRELOAD="$lib" "$bin/family"
-	no_losses "preloaded, $mode: no losses"
+	lossless "preloaded, $mode" --attach-mode=$mode -- env LD_PRELOAD="$lib" "$bin/family"
 done
 exact "preloaded, 8 threads" -- env LD_PRELOAD="$lib" E2E_THREADS=8 "$bin/family"
-exact "preloaded, race" -- env LD_PRELOAD="$lib" E2E_MODE=race "$bin/threads"
-no_losses "preloaded, race: no losses"
+lossless "preloaded, race" -- env LD_PRELOAD="$lib" E2E_MODE=race "$bin/threads"
 exact "preloaded, producers and consumers" -- \
 	env LD_PRELOAD="$lib" E2E_MODE=handover E2E_THREADS=3 "$bin/threads"
 if ! echo '#include <jemalloc/jemalloc.h>' | ${CC:-gcc} -E - >/dev/null 2>&1; then
@@ -22,8 +20,7 @@ if ! echo '#include <jemalloc/jemalloc.h>' | ${CC:-gcc} -E - >/dev/null 2>&1; th
 fi
 if build_c jemalloc -ljemalloc; then
 	for mode in $e2e_modes; do
-		exact "own entry points, $mode" --attach-mode=$mode -- "$bin/jemalloc"
-		no_losses "own entry points, $mode: no losses"
+		lossless "own entry points, $mode" --attach-mode=$mode -- "$bin/jemalloc"
 	done
 else
 	not_ok "own entry points" "cannot be built"

@@ -15,11 +15,9 @@ whole() {
 	for counter in no_mapping no_table no_row unsupported read_fault too_deep bad_cfa jit; do
 		cut=$((cut + $(ledger truncated_$counter)))
 	done
-	if [ "$complete" -gt 0 ] && [ $((complete * 100)) -ge $(((complete + cut) * least)) ]; then
-		ok "$name: $complete of $((complete + cut)) stacks are whole"
-	else
+	[ "$complete" -gt 0 ] && [ $((complete * 100)) -ge $(((complete + cut) * least)) ] &&
+		ok "$name: $complete of $((complete + cut)) stacks are whole" ||
 		not_ok "$name" "$complete of $((complete + cut)) stacks are whole" "$work/heaptap.err"
-	fi
 }
 exact_whole() {
 	exact "$@"
@@ -42,11 +40,8 @@ planted() {
 		not_ok "$name" "status $?" "$work/heaptap.err"
 	"$heaptap" report "$work/p.pb.gz" >"$work/report"
 	whole "$name" 95
-	if grep -q "^ *1 .* $function" "$work/report"; then
-		ok "$name: its function is named first"
-	else
+	grep -q "^ *1 .* $function" "$work/report" && ok "$name: its function is named first" ||
 		not_ok "$name: its function is named first" "it is not" "$work/report" "$work/heaptap.err"
-	fi
 	rm -f "/tmp/perf-$target.map"
 }
 # the first python that can do it; where there are several, those that can are asked first
@@ -184,11 +179,8 @@ work_of jit
 exact_of jit "in a profile of serve"
 get "$url/pid/${pid_of[jit]}/pprof/heap" | grep -oE '0x[0-9a-f]+' | sort -u | paste -sd+ >"$work/addresses"
 get -d "@$work/addresses" "$url/pid/${pid_of[jit]}/pprof/symbol" >"$work/symbols"
-if grep -q "site_framed$" "$work/symbols" && grep -q "site_small$" "$work/symbols"; then
-	ok "names for addresses"
-else
+grep -q "site_framed$" "$work/symbols" && grep -q "site_small$" "$work/symbols" && ok "names for addresses" ||
 	not_ok "names for addresses" "they are not told" "$work/symbols" "$work/addresses"
-fi
 end_server "serve"
 
 e2e_end

@@ -138,11 +138,9 @@ interrupted() {
 	record_start --rate 1 -- sleep 20
 	pid=$(sed -n 's/^heaptap: recording PID \([0-9]*\).*/\1/p' "$work/heaptap.err")
 	stop_recorder
-	if [ "$record_status" = 0 ] && [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null; then
-		ok "SIGINT ends the recording, the program goes on"
-	else
+	[ "$record_status" = 0 ] && [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null &&
+		ok "SIGINT ends the recording, the program goes on" ||
 		not_ok "SIGINT ends the recording, the program goes on" "status $record_status, PID '$pid'" "$work/heaptap.err"
-	fi
 	[ -n "$pid" ] && kill "$pid" 2>/dev/null
 }
 beside interrupted

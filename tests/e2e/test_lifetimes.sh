@@ -67,9 +67,7 @@ P
 of_process() {
 	start "${@:2}"
 	eval "attach $1"
-	run_target
-	stop_recorder
-	finish_target
+	work_recorded
 }
 
 # all ways to attach: tests/bpf/test_bins.c

@@ -46,10 +46,7 @@ late tap --tap
 E2E_KNOWN=1 exact "loaded before" -- "$bin/dlopens"
 whole "loaded before"
 start env E2E_KNOWN=1 "$bin/dlopens"
-attach --tap
-run_target
-stop_recorder
-finish_target
+record_work --tap
 whole "loaded before, tapped"
 E2E_PAUSE_MS=0 exact_launched "started" -- "$bin/dlopens"
 whole "started"

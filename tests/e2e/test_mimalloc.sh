@@ -8,20 +8,17 @@ lib=$(ldconfig -p | awk '/libmimalloc\.so\.2 .*x86-64/ { print $NF; exit }')
 [ -n "$lib" ] || skip_all "libmimalloc is not installed"
 build_c family && build_c threads || { not_ok build "workloads"; e2e_end; }
 for mode in $e2e_modes; do
-	exact "preloaded, $mode" --attach-mode=$mode -- env LD_PRELOAD="$lib" "$bin/family"
-	no_losses "preloaded, $mode: no losses"
+	lossless "preloaded, $mode" --attach-mode=$mode -- env LD_PRELOAD="$lib" "$bin/family"
 done
 exact "preloaded, 8 threads" -- env LD_PRELOAD="$lib" E2E_THREADS=8 "$bin/family"
-exact "preloaded, race" -- env LD_PRELOAD="$lib" E2E_MODE=race "$bin/threads"
-no_losses "preloaded, race: no losses"
+lossless "preloaded, race" -- env LD_PRELOAD="$lib" E2E_MODE=race "$bin/threads"
 header=$(ls /usr/include/mimalloc.h /usr/include/mimalloc-*/mimalloc.h /usr/lib/*/mimalloc-*/include/mimalloc.h 2>/dev/null | head -n 1)
 if [ -z "$header" ]; then
 	skip "own entry points" "mimalloc.h is not installed"
 	e2e_end
 fi
 if build_c mimalloc -I"$(dirname "$header")" -lmimalloc; then
-	exact "own entry points" -- "$bin/mimalloc"
-	no_losses "own entry points: no losses"
+	lossless "own entry points" -- "$bin/mimalloc"
 	exact "own heaps" -- env E2E_HEAPS=1 "$bin/mimalloc"
 else
 	not_ok "own entry points" "cannot be built"

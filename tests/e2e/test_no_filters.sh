@@ -18,10 +18,7 @@ cat >"$work/heaptap" <<-END
 END
 chmod +x "$work/heaptap"
 heaptap=$work/heaptap
-attach --rate 1
-run_target
-stop_recorder
-finish_target
+record_work --rate 1
 same "a recording is right all the same" --alloc
 [ "$(grep -c 'cannot filter system calls' "$work/heaptap.err")" = 1 ] && ok "record: said once" ||
 	not_ok "record" "it is not said once" "$work/heaptap.err"

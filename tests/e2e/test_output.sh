@@ -108,8 +108,7 @@ timeout 30 "$heaptap" record -n 0 -d 300ms -o "$work/sticky/p.pb.gz" -p "$target
 for come in 'echo theirs >"$work/late.pb.gz"' 'ln -s victim "$work/late.pb.gz"'; do
 	rm -f "$work"/late*.pb.gz "$work/heaptap.err"
 	"$heaptap" record -n 0 -o "$work/late.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err" &
-	recorder=$!
-	e2e_pids="$e2e_pids $recorder"
+	owned recorder
 	await 30 record_began
 	eval "$come"
 	stop_recorder
@@ -134,8 +133,7 @@ timeout 30 "$heaptap" record -q -d 300ms -o - -p "$target" 2>"$work/heaptap.err"
 	ok "-q -o - to a pipe" || not_ok "-q -o - to a pipe" "" "$work/heaptap.err"
 # Ctrl-C of an ssh sends no signal: its end of the pipe is closed
 "$heaptap" record -n 0 -o - -p "$target" 2>"$work/heaptap.err" > >(exec sleep 2) &
-reader=$!
-e2e_pids="$e2e_pids $reader"
+owned reader
 await 20 is_gone "$reader" && wait "$reader"
 status=$?
 [ $status = 1 ] && grep -q "standard output was closed" "$work/heaptap.err" &&

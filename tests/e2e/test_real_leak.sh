@@ -28,8 +28,7 @@ start_sqlite() {
 	mkfifo "$work/target.in"
 	: >"$work/target.out"
 	sqlite3 :memory: <"$work/target.in" >"$work/target.out" 2>"$work/target.err" &
-	target=$!
-	e2e_pids="$e2e_pids $target"
+	owned target
 	exec {target_in}>"$work/target.in"
 	cat "$work/load.sql" >&"$target_in"
 	tell ".print READY"
@@ -58,11 +57,9 @@ for name in ("cache_copy", "cache_store", "remember"):
     if name not in first:
         print("MISSING", name)
 P
-if ! grep -q MISSING "$work/verdict" && grep -q "^first:" "$work/verdict"; then
-	ok "the leaking function is the first row of the report"
-else
+! grep -q MISSING "$work/verdict" && grep -q "^first:" "$work/verdict" &&
+	ok "the leaking function is the first row of the report" ||
 	not_ok "first row of the report" "is another one" "$work/verdict" "$work/report.txt" "$work/report.err"
-fi
 grep -m1 -n "cache_copy" "$work/report.txt" >/dev/null && ok "and in the text" ||
 	not_ok "text report" "does not name it" "$work/report.txt"
 grep -q cache_copy "$work/heaptap.out" && ok "and in what record prints at its end" ||

@@ -38,10 +38,7 @@ beside no_weights
 
 # Without a word of it a sampler in the program is found when it tells of something, and not before.
 start env EMITTER_OFF=1 "$bin/emitter"
-attach --rate 1
-run_target
-stop_recorder
-finish_target
+record_work --rate 1
 "$heaptap" report --format json "$work/p.pb.gz" >"$work/json" 2>&1
 grep -Eq '"inuse_bytes": ?500000\b' "$work/json" && ok "a sampler that is off: the allocator is probed" ||
 	not_ok "a sampler that is off" "site_silent's blocks are not there" "$work/heaptap.err" "$work/json"

@@ -20,27 +20,18 @@ accounted() {
 			if (has_inuse > inuse || inuse - has_inuse > paused)
 				print "in use " inuse ", in the profile " has_inuse ", paused " paused
 		}' "$work/target.out" "$work/sites" >"$work/differences"
-	if [ "$record_status$target_status" = 00 ] && [ ! -s "$work/differences" ]; then
-		ok "$name"
-	else
+	[ "$record_status$target_status" = 00 ] && [ ! -s "$work/differences" ] && ok "$name" ||
 		not_ok "$name" "status $record_status, target $target_status" "$work/differences" "$work/heaptap.err"
-	fi
 }
 
 for seed in ${E2E_SEEDS:-$(some 2 1 2 3)}; do
 	start env E2E_SEED="$seed" E2E_MS=$(is_whole && echo 2000 || echo 800) "$bin/scope_hostile"
-	attach --rate 1
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1
 	accounted "nonsense, seed $seed"
 	no_losses "nonsense, seed $seed: nothing lost"
 	unreadable=$(ledger tags_unreadable)
-	if [ "${unreadable:-0}" -gt 0 ]; then
-		ok "nonsense, seed $seed: unreadable tags are counted"
-	else
+	[ "${unreadable:-0}" -gt 0 ] && ok "nonsense, seed $seed: unreadable tags are counted" ||
 		not_ok "nonsense, seed $seed: unreadable tags are counted" "count: $unreadable"
-	fi
 	"$heaptap" report --by scope --format json "$work/p.pb.gz" >"$work/scopes" 2>"$work/report.err" &&
 		python3 - "$work/scopes" <<'P'
 import json, sys
@@ -49,12 +40,9 @@ report = json.load(open(sys.argv[1]))
 rows = sum(row["inuse_bytes"] for row in report["rows"] if not row["depth"])
 sys.exit(0 if rows == report["total"]["inuse_bytes"] > 0 else f"rows {rows}, total {report['total']}")
 P
-	if [ $? = 0 ]; then
-		ok "nonsense, seed $seed: scopes sum up to the total"
-	else
+	[ $? = 0 ] && ok "nonsense, seed $seed: scopes sum up to the total" ||
 		not_ok "nonsense, seed $seed: scopes sum up to the total" "they do not" "$work/report.err" \
 			"$work/scopes"
-	fi
 done
 
 # A program of a later ABI: its tags are left out, which is said once, and nothing else is.
@@ -70,10 +58,7 @@ open(sys.argv[2], "wb").write(image)
 os.chmod(sys.argv[2], 0o755)
 P
 start "$work/later" task 1
-attach --rate 1
-run_target
-stop_recorder
-finish_target
+record_work --rate 1
 "$heaptap" report --by scope --format json "$work/p.pb.gz" >"$work/scopes" 2>"$work/report.err"
 said=$(grep -c "later' are left out: it has version 2.0 of the scope ABI" "$work/heaptap.err")
 if [ "$record_status$target_status" = 00 ] && [ "$said" = 1 ] &&

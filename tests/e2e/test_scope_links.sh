@@ -17,19 +17,13 @@ compare_scopes() {
 	local name=$1
 	"$e2e_dir/scope_compare.py" "$heaptap" "$work/p.pb.gz" "$work/target.out" 2>&1 |
 		grep -vE '^#|^scope \(none\)|^total:' >"$work/differences"
-	if [ "$record_status$target_status" = 00 ] && [ ! -s "$work/differences" ]; then
-		ok "$name"
-	else
+	[ "$record_status$target_status" = 00 ] && [ ! -s "$work/differences" ] && ok "$name" ||
 		not_ok "$name" "status $record_status, target $target_status" "$work/differences" \
 			"$work/heaptap.err" "$work/target.err"
-	fi
 }
 attached() {
 	start "$2" task 1 || not_ok "$1" "did not start" "$work/target.err"
-	attach --rate 1
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1
 	compare_scopes "$1"
 }
 started() {
@@ -78,9 +72,7 @@ contained() {
 	target=${target%% *}
 	attach --rate 1
 	target=$outer
-	run_target
-	stop_recorder
-	finish_target
+	work_recorded
 	compare_scopes "$name"
 }
 registry() {
@@ -112,10 +104,7 @@ opened() { # NAME PROGRAM PLUGIN [FLAG...]
 	build "$(basename "$plugin")" "$loads/scope_plugin.c" ${CC:-gcc} $c_flags $flags -fPIC -shared "$@" \
 		"$loads/scope_plugin.c" || { not_ok "$name" "cannot be built"; return; }
 	start "$program" "$plugin" 3 500 || not_ok "$name" "did not start" "$work/target.err"
-	attach --rate 1
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1
 	compare_scopes "$name"
 }
 OUT=links-dlopen build_c scope_dlopen $flags -ldl && beside opened "dlopen" links-dlopen gcc

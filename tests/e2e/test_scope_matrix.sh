@@ -23,13 +23,10 @@ recorded() {
 	local name=$1
 	shift
 	launch --rate 1 -q -n 0 -- "$@"
-	if [ "$record_status" = 0 ] &&
+	[ "$record_status" = 0 ] &&
 		"$heaptap" report --by scope --format json -n 0 "$work/p.pb.gz" 2>"$work/report.err" |
-		python3 "$check" 2>"$work/differences"; then
-		ok "$name"
-	else
+		python3 "$check" 2>"$work/differences" && ok "$name" ||
 		not_ok "$name" "status $record_status" "$work/differences" "$work/heaptap.err" "$work/report.err"
-	fi
 }
 # made CC LINKER KIND: $folder/linked and its parts, stripped
 made() {

@@ -69,11 +69,8 @@ if not 0 <= tasks["outstanding"]["inuse_bytes"] - outstanding <= slack:
 if len(expected) < 19:
     print("only", len(expected), "rows expected")
 P
-	if [ $? = 0 ] && [ ! -s "$work/differences" ]; then
-		ok "$name"
-	else
+	[ $? = 0 ] && [ ! -s "$work/differences" ] && ok "$name" ||
 		not_ok "$name" "$(grep -c . "$work/differences") differences" "$work/differences" "$work/report.err"
-	fi
 }
 scopes_attached() {
 	local name=$1 program=$2
@@ -84,9 +81,7 @@ scopes_attached() {
 		return
 	fi
 	attach --rate 1 "$@"
-	run_target || not_ok "$name" "the target did not finish" "$work/target.err" "$work/target.out"
-	stop_recorder
-	finish_target
+	work_recorded "$name"
 	scopes_are "$name"
 }
 
@@ -135,10 +130,7 @@ print("DONE", flush=True)
 sys.stdin.readline()
 P
 	start python3 "$work/loads.py" "$bin/$plugin"
-	attach --rate 1
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1
 	"$heaptap" report --by scope --top 0 --format json "$work/p.pb.gz" >"$work/by_scope" 2>"$work/report.err"
 	python3 - "$work/by_scope" >"$work/differences" 2>&1 <<'P'
 import json, sys
@@ -151,12 +143,10 @@ for thread in "main", "thread":
 if rows != wanted:
     print(rows, "not", wanted)
 P
-	if [ "$record_status$target_status" = 00 ] && [ ! -s "$work/differences" ]; then
-		ok "a library that is loaded later"
-	else
+	[ "$record_status$target_status" = 00 ] && [ ! -s "$work/differences" ] &&
+		ok "a library that is loaded later" ||
 		not_ok "a library that is loaded later" "status $record_status, target $target_status" \
 			"$work/differences" "$work/heaptap.err" "$work/target.err"
-	fi
 else
 	skip "a library that is loaded later" "cargo cannot build it: $(grep -m1 error "$work/build.log")"
 fi

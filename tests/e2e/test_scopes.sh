@@ -15,12 +15,9 @@ scopes_are() {
 	local name=$1
 	shift
 	"$e2e_dir/scope_compare.py" "$@" "$heaptap" "$work/p.pb.gz" "$work/target.out" >"$work/differences" 2>&1
-	if [ "$record_status$target_status" = 00 ] && ! grep -qv '^#' "$work/differences"; then
-		ok "$name"
-	else
+	[ "$record_status$target_status" = 00 ] && ! grep -qv '^#' "$work/differences" && ok "$name" ||
 		not_ok "$name" "status $record_status, target $target_status" "$work/differences" \
 			"$work/heaptap.err" "$work/target.err"
-	fi
 }
 # record_scopes [HEAPTAP ARGS...] -- COMMAND...
 record_scopes() {
@@ -91,11 +88,8 @@ signal() {
 names() {
 	record_scopes --rate 1 --max-live 200000 -- "$bin/scope_table" names
 	scopes_are "a million names" --sums
-	if [ "$(ledger scopes_full)" -gt 0 ]; then
-		ok "a million names: those that are too many are counted"
-	else
+	[ "$(ledger scopes_full)" -gt 0 ] && ok "a million names: those that are too many are counted" ||
 		not_ok "a million names: those that are too many are counted" "none" "$work/heaptap.err"
-	fi
 }
 beside names
 beside nested
@@ -163,9 +157,6 @@ scopes_are "$short_cnt short instances"
 ended=$(ledger instances_ended)
 [ "$ended" = $((short_cnt / 1000 * 999)) ] && ok "$short_cnt short instances: all but those that hold something are forgotten" ||
 	not_ok "$short_cnt short instances: all but those that hold something are forgotten" "forgotten: $ended"
-if [ $((after - before)) -lt 2048 ]; then
-	ok "$short_cnt short instances: heaptap's memory stays as it is"
-else
+[ $((after - before)) -lt 2048 ] && ok "$short_cnt short instances: heaptap's memory stays as it is" ||
 	not_ok "$short_cnt short instances: heaptap's memory stays as it is" "$before KiB, then $after KiB"
-fi
 e2e_end

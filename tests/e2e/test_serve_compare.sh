@@ -66,7 +66,7 @@ if [ -n "$browser" ]; then
 	cp /bin/sleep "$work/napper"
 	for i in {1..100}; do
 		"$work/napper" 600 &
-		e2e_pids="$e2e_pids $!"
+		owned
 	done
 	sharing=
 	serve --listen 127.0.0.1:0 --comm '^napper$'

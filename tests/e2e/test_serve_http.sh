@@ -106,7 +106,7 @@ waiting=
 ask_long() {
 	curl -s -m 60 -o "$top/long$1" -w '%{http_code}' "$all?seconds=3600" >"$top/code$1" &
 	waiting="$waiting $!"
-	e2e_pids="$e2e_pids $!"
+	owned
 }
 for i in 1 2 3 4 5 6 7 8; do
 	ask_long $i

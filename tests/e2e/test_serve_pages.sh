@@ -74,7 +74,7 @@ grep -qi "^content-security-policy: default-src 'none'; script-src 'self'; style
 # screens SCRIPT PATH SCREEN...: what the script says there, in $work/said. One browser looks at all.
 mkfifo "$work/browser.in" "$work/browser.out"
 python3 "$e2e_dir/browser.py" "$browser" "$work/chromium" <"$work/browser.in" >"$work/browser.out" 2>"$work/browser.err" &
-e2e_pids="$e2e_pids $!"
+owned
 exec {ask}>"$work/browser.in" {answer}<"$work/browser.out"
 screens() {
 	local end

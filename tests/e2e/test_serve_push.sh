@@ -29,7 +29,7 @@ pull() {
 }
 
 python3 "$e2e_dir/push_taker.py" "$top/pushed" >"$top/port" 2>"$top/taker.err" &
-e2e_pids="$e2e_pids $!"
+owned
 await 10 says "$top/port" '^[0-9]' || not_ok "a server to push to" "does not begin" "$top/taker.err"
 : >"$top/pushed"
 serve --listen 127.0.0.1:0 --rate 1 --comm '^pushes-' --push "pyroscope+http://127.0.0.1:$(cat "$top/port")" --push-interval 1s
@@ -42,12 +42,12 @@ sleep 3
 touch "$top/pulling"
 for name in pushes-a pushes-b; do
 	pull "/debug/pprof/heap?pid=${pid_of[$name]}" &
-	e2e_pids="$e2e_pids $!"
+	owned
 	pull "/debug/pprof/allocs?seconds=1&pid=${pid_of[$name]}" &
-	e2e_pids="$e2e_pids $!"
+	owned
 done
 pull "/debug/pprof/heap" &
-e2e_pids="$e2e_pids $!"
+owned
 has_enough() { [ "$(grep -c . "$top/pushed")" -ge $((2 * seconds)) ] && [ "$(grep -c . "$top/pulls")" -ge $((3 * seconds)) ]; }
 await $((4 * seconds)) has_enough && ok "$(grep -c . "$top/pushed") pushes beside $(grep -c . "$top/pulls") other profiles" ||
 	not_ok "pushes beside other profiles" "$(grep -c . "$top/pushed") pushes, $(grep -c . "$top/pulls") others" "$top/serve.err" "$top/taker.err"

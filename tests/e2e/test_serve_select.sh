@@ -129,8 +129,7 @@ END
 	if [ "$(uname -m)" = x86_64 ] && [ "$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)" -gt 4000000 ] &&
 		${CC:-gcc} -O1 -static -nostdlib -o "$top/bare" "$top/bare.c" 2>"$top/bare.err"; then
 		"$top/bare" &
-		bare=$!
-		e2e_pids="$e2e_pids $bare"
+		owned bare
 		serve --listen 127.0.0.1:0 --all --min-rss 600m
 		says "$top/serve.err" 'slows down every process with a known allocator' && ok "--all says what it means" ||
 			not_ok "--all says what it means" "it does not" "$top/serve.err"
@@ -294,8 +293,7 @@ END
 	for wait in 0.03 0.06 0.1; do
 		: >"$top/serve.err"
 		"$heaptap" serve --config "$top/early.toml" >"$top/serve.out" 2>"$top/serve.err" </dev/null &
-		server=$!
-		e2e_pids="$e2e_pids $server"
+		owned server
 		await 10 is_heaptap "$server"
 		sleep $wait
 		kill -HUP "$server"

@@ -13,9 +13,7 @@ shared() {
 	shift 2
 	start env E2E_MODE=$mode "$bin/shares"
 	attach --rate 1 "$@"
-	run_target || not_ok "$name" "the target did not finish" "$work/target.err" "$work/target.out"
-	stop_recorder
-	finish_target
+	work_recorded "$name"
 	[[ $* == *--follow* ]] && set -- --label pid="$target" || set --
 	same "$name" --alloc "$@"
 	no_losses "$name: no losses"
@@ -32,10 +30,7 @@ fi
 if [ "$(uname -m)" = x86_64 ]; then
 	# Both are recorded, by their PIDs: the one that is tapped has all of it.
 	start env E2E_MODE=early "$bin/shares"
-	attach --rate 1 $tap -p "$(pgrep -P "$target")"
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1 $tap -p "$(pgrep -P "$target")"
 	same "two processes of one memory" --alloc
 	no_losses "two processes of one memory: no losses"
 	[ "$(grep -c 'is tapped: [0-9]* thread' "$work/heaptap.err")" = 1 ] && ok "two processes of one memory: one tap" ||

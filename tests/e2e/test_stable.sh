@@ -32,9 +32,7 @@ stable samples "$profile"
 start "$bin/family"
 attach --rate 1
 rows_are_read
-run_target
-stop_recorder
-finish_target
+work_recorded
 stable samples "$work/p.pb.gz"
 answer report "$heaptap" report -f json --sort pinned "$work/p.pb.gz"
 mv "$work/p.pb.gz" "$work/running.pb.gz"

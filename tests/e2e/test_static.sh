@@ -5,8 +5,7 @@
 e2e_init static
 
 OUT=family-static build_c family -static || { not_ok build "family.c -static"; e2e_end; }
-exact "static" -- "$bin/family-static"
-no_losses "static: no losses"
+lossless "static" -- "$bin/family-static"
 exact_launched "static, started" -- "$bin/family-static"
 exact "static, 8 threads" -- env E2E_THREADS=8 "$bin/family-static"
 OUT=family-static-pie build_c family -static-pie && exact "static-pie" -- "$bin/family-static-pie"
@@ -17,20 +16,15 @@ exact "static, without debug information" -- env "$work/family-g"
 build_c family
 strip -o "$work/stripped" "$bin/family"
 start "$work/stripped"
-attach --rate 1
-run_target
-stop_recorder
-finish_target
+record_work --rate 1
 total=$("$compare" sites "$work/p.pb.gz" 2>/dev/null | wc -l)
 want=$(awk '/^EXPECT/ { n += $4 } END { print n }' "$work/target.out")
 if have go; then
 	got=$(go tool pprof -sample_index=inuse_space -unit=B -traces "$work/p.pb.gz" 2>/dev/null |
 		awk '/^ *[0-9]+B / { sub("B", "", $1); n += $1 } END { print n + 0 }')
-	if [ "$record_status" = 0 ] && [ "$got" -ge "$want" ] && [ "$got" -le $((want + 65536)) ]; then
-		ok "dynamic, stripped: all bytes, no names"
-	else
+	[ "$record_status" = 0 ] && [ "$got" -ge "$want" ] && [ "$got" -le $((want + 65536)) ] &&
+		ok "dynamic, stripped: all bytes, no names" ||
 		not_ok "dynamic, stripped" "$got bytes, must be $want and a little" "$work/heaptap.err"
-	fi
 else
 	skip "dynamic, stripped" "no go tool pprof"
 fi
@@ -40,10 +34,7 @@ strip -o "$work/linked" "$bin/family"
 objcopy --only-keep-debug "$bin/family" "$work/linked.debug"
 (cd "$work" && objcopy --add-gnu-debuglink=linked.debug linked)
 start "$work/linked"
-attach --rate 1
-run_target
-stop_recorder
-finish_target
+record_work --rate 1
 sed -i 's/ family / linked /; s/^\(EXPECT [^ ]*\) [^ ]*/\1 linked/' "$work/target.out"
 same "dynamic, stripped, names in a debug file" --alloc
 
@@ -53,10 +44,7 @@ for kind in static static-pie; do
 	objcopy --only-keep-debug "$bin/family-$kind" "$work/cut-$kind.debug"
 	(cd "$work" && objcopy --add-gnu-debuglink="cut-$kind.debug" "cut-$kind")
 	start "$work/cut-$kind"
-	attach --rate 1
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1
 	sed -i "s/ family-$kind / cut-$kind /; s/^\(EXPECT [^ ]*\) [^ ]*/\1 cut-$kind/" "$work/target.out"
 	same "$kind, stripped, names in a debug file" --alloc
 done
@@ -65,10 +53,7 @@ done
 for kind in static static-pie; do
 	strip -o "$work/bare" "$bin/family-$kind" 2>/dev/null || continue
 	start "$work/bare"
-	attach --rate 1
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1
 	if [ "$target_status" != 0 ]; then
 		not_ok "$kind, stripped" "the target's exit status is $target_status"
 	elif grep -qi "no known allocator.*looked for" "$work/heaptap.err" && grep -q "it is static and stripped" "$work/heaptap.err"; then

@@ -14,11 +14,8 @@ OUT=tags-offset build_c scope_spec $flags && OUT=tags-registry build_c scope_spe
 
 # equal NAME EXPECTED HAS: files
 equal() {
-	if [ -s "$2" ] && diff "$2" "$3" >"$work/differences"; then
-		ok "$1"
-	else
+	[ -s "$2" ] && diff "$2" "$3" >"$work/differences" && ok "$1" ||
 		not_ok "$1" "< is what must be" "$work/differences"
-	fi
 }
 
 # "## Record" ... "| 8 | u64 | `instance` | ..." -> "record 8 u64 instance", sorted

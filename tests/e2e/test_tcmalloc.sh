@@ -12,12 +12,10 @@ build_c family && build_c threads && build_cxx cxx || { not_ok build "workloads"
 throwing=
 has_mode session || { throwing=--probe-throwing-new && export E2E_NO_THROW=1; }
 for mode in $e2e_modes; do
-	exact "preloaded, $mode" --attach-mode=$mode -- env LD_PRELOAD="$lib" "$bin/family"
-	no_losses "preloaded, $mode: no losses"
+	lossless "preloaded, $mode" --attach-mode=$mode -- env LD_PRELOAD="$lib" "$bin/family"
 done
 exact "preloaded, 8 threads" -- env LD_PRELOAD="$lib" E2E_THREADS=8 "$bin/family"
-exact "preloaded, race" -- env LD_PRELOAD="$lib" E2E_MODE=race "$bin/threads"
-no_losses "preloaded, race: no losses"
+lossless "preloaded, race" -- env LD_PRELOAD="$lib" E2E_MODE=race "$bin/threads"
 full=$(ldconfig -p | awk '/libtcmalloc\.so\.4 .*x86-64/ { print $NF; exit }')
 if [ -n "$full" ]; then
 	exact "with its own profiler, C++" $throwing -- env LD_PRELOAD="$full" "$bin/cxx"

@@ -38,11 +38,9 @@ runs() {
 	local what=$1 last=$2
 	shift 2
 	timeout 120 env "$@" >"$work/log" 2>&1
-	if grep -qE -- "$last" "$work/log" && ! grep -qE "unknown option|Traceback|: command not found|No such file" "$work/log"; then
-		ok "$what runs"
-	else
+	grep -qE -- "$last" "$work/log" && ! grep -qE "unknown option|Traceback|: command not found|No such file" "$work/log" &&
+		ok "$what runs" ||
 		not_ok "$what runs" "it does not say '$last'" <(tail -n 12 "$work/log")
-	fi
 }
 beside runs "make scale: scale" "outstanding too few at the end" SCALE_PROCESSES=4 SCALE_SAMPLES=400 SCALE_HELD=4000 \
 	SCALE_SECONDS=1 SCALE_PAUSE=1 tools/soak/scale

@@ -11,8 +11,7 @@ other() {
 	: >"$work/other.err" # of the one before: it says the same
 	"$heaptap" record --force -n 0 --rate 1 --attach-mode="$1" -o "$work/other.pb.gz" -p "$2" >/dev/null \
 		2>"$work/other.err" </dev/null &
-	other=$!
-	e2e_pids="$e2e_pids $other"
+	owned other
 	await 60 says "$work/other.err" '^heaptap: recording' ||
 		not_ok "the other recording, $1: begins" "not within a minute" "$work/other.err"
 }
@@ -22,8 +21,7 @@ end_other() {
 }
 mkfifo "$work/bystander.in"
 "$bin/busy" 1 50000 <"$work/bystander.in" >"$work/bystander.out" &
-bystander=$!
-e2e_pids="$e2e_pids $bystander"
+owned bystander
 exec {bystander_in}>"$work/bystander.in"
 await 10 says "$work/bystander.out" '^READY'
 for theirs in $(some 1 $e2e_every_mode); do

@@ -42,8 +42,7 @@ unwound() {
 if have redis-server && have redis-benchmark; then
 	redis-server --port 0 --unixsocket "$work/redis.sock" --save '' --appendonly no \
 		--logfile "$work/redis.log" --dir "$work" >/dev/null 2>&1 &
-	target=$!
-	e2e_pids="$e2e_pids $target"
+	owned target
 	await 10 test -S "$work/redis.sock"
 	attach --rate 4k -n 0
 	timeout 60 redis-benchmark -s "$work/redis.sock" -q -n 6000 -r 10000 -d 200 \
@@ -78,10 +77,7 @@ print("DONE", flush=True)
 sys.stdin.readline()
 P
 	start env PYTHONMALLOC=malloc "$python" "$work/job.py"
-	attach --rate 1k -n 0
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1k -n 0
 	unwound "python3 with PYTHONMALLOC=malloc" 1000
 fi
 # C++ as it is released: no frame pointers, stripped; --launch with containers, exceptions, threads
@@ -134,17 +130,11 @@ else
 fi
 build_c threads -O3 && strip -o "$work/threads" "$bin/threads"
 start env E2E_MODE=race E2E_MS=400 E2E_THREADS=4 "$work/threads"
-attach --rate 4k -n 0
-run_target
-stop_recorder
-finish_target
+record_work --rate 4k -n 0
 unwound "threads, stripped" 1000
 if [ -x "$bin/rust-release" ] || { have cargo && bash "$loads/rust/build" "$bin" >/dev/null 2>&1; }; then
 	start "$bin/rust-release"
-	attach --rate 1 -n 0
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1 -n 0
 	unwound "Rust release" 300
 else
 	skip "Rust release" "cargo is not installed, or cannot build"

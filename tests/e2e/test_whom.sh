@@ -12,7 +12,7 @@ tree() {
 	local fifo=$work/in.$1
 	mkfifo "$fifo"
 	"$bin/tree" "$@" <"$fifo" >"$work/out.$1" 2>&1 &
-	e2e_pids="$e2e_pids $!"
+	owned
 	disown $! # no word about its end
 	exec {tree_in}>"$fifo"
 	await 20 says "$work/out.$1" ^READY || not_ok "tree $1" "not ready" "$work/out.$1"
@@ -101,8 +101,7 @@ together
 # it ends when all have ended
 : >"$work/heaptap.err"
 timeout 60 "$heaptap" record --force -o "$work/p.pb.gz" -n 0 -p "$a,$a2" >/dev/null 2>"$work/heaptap.err" </dev/null &
-recorder=$!
-e2e_pids="$e2e_pids $recorder"
+owned recorder
 await 30 record_began
 kill -9 "$a2"
 sleep 1
@@ -180,8 +179,7 @@ of_ls() {
 of_sleep() {
 	local sleeper
 	sleep 60 &
-	sleeper=$!
-	e2e_pids="$e2e_pids $sleeper"
+	owned sleeper
 	await 5 says "/proc/$sleeper/comm" sleep
 	run -d 1 -p $sleeper
 	told "a process that does nothing" 0 "nothing was sampled: PID $sleeper \(sleep\) made no malloc calls in .*: heaptap record -d 5m -p $sleeper\$"
@@ -194,8 +192,7 @@ beside of_sleep
 of_go() {
 	local go
 	"$bin/go_grows" &
-	go=$!
-	e2e_pids="$e2e_pids $go"
+	owned go
 	await 5 says "/proc/$go/comm" go_grows
 	run -d 20 -p $go
 	refused "Go: at once, and what to use instead" 1 "PID $go \(go_grows\): a Go program, whose heap is not malloc's.*use its own pprof: go tool pprof http"
@@ -208,8 +205,7 @@ of_python() { # [VARIABLE=VALUE]
 	local python
 	env "$@" python3 -c 'import time
 while True: x = [bytes(600) for i in range(1000)]; time.sleep(.01)' &
-	python=$!
-	e2e_pids="$e2e_pids $python"
+	owned python
 	await 5 says "/proc/$python/comm" python
 	run -d 1 -p $python
 	if [ $# = 0 ]; then

@@ -16,9 +16,8 @@ wrapper libwrapper-calls.so $calls && wrapper libwrapper-jumps.so && wrapper lib
 through() {
 	local name=$1 preload=$2 program=$3 mode
 	for mode in "${@:4}"; do
-		exact "$name, $mode" --attach-mode=$mode --probe-throwing-new -- \
+		lossless "$name, $mode" --attach-mode=$mode --probe-throwing-new -- \
 			env ${preload:+LD_PRELOAD="$preload"} "$bin/$program"
-		no_losses "$name, $mode: no losses"
 	done
 }
 # sampled NAME LD_PRELOAD PROGRAM COUNT SITES MODE...: what each site is estimated to have allocated is near
@@ -31,10 +30,7 @@ sampled_as() {
 	local row site estimate alloc bad= cnt=0
 	start env ${preload:+LD_PRELOAD="$preload"} "$bin/$program" $count ||
 		not_ok "$name, sampled, $1" "the target did not start" "$work/target.err"
-	attach --rate 4K --attach-mode=$1 --probe-throwing-new
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 4K --attach-mode=$1 --probe-throwing-new
 	while read -r row site _ _ _ estimate _; do
 		alloc=$(awk -v site="$site" '$1 == "EXPECT" && $2 == site { print $6 }' "$work/target.out")
 		[ "$row" = SITE ] && [ $((100 * estimate)) -gt $((92 * alloc)) ] &&

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_accept.c - Accept headers, label values, and control groups and mounts of any content. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "http/pages.h"
 #include "proc/cgroup.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static void check_label(const char *value)
 {
@@ -62,13 +56,9 @@ static void check_dir(const struct cgroup_mount *mount, const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	char *text = malloc(bytes + 1);
+	char *text = fuzz_text(data, bytes);
 	struct cgroup_mount mount = { .point = "/sys/fs/cgroup", .root = "/", .is_v2 = true };
 
-	if (!text)
-		return 0;
-	memcpy(text, data, bytes);
-	text[bytes] = '\0';
 	metric_format_choose(text);
 	check_label(text);
 	for (int i = 0; i < 3; i++) {

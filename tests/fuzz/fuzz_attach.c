@@ -5,13 +5,10 @@
  * The first byte says what the rest is. 0: a file as it stands. 1 and up: a file of megabytes perhaps, made by
  * costly_elf.h; the second byte is its size, the rest are words that are written over it: where and what.
  */
+#include "fuzz.h"
+
 #include <elf.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "../unit/costly_elf.h"
 #include "cost.h"
@@ -22,8 +19,6 @@
 #define SIZE_MIN 16384
 #define SIZES 9 /* each twice the one before: up to 4 MiB */
 #define PATCH_BYTES 12
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static void check(const struct file_content *c)
 {

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_cgroup.c - cgroup and mountinfo files and names of cgroups of any content. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "base/err.h"
 #include "base/printable.h"
 #include "proc/cgroup.h"
 #include "proc/facts.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static int count(void *ctx, const char *folder)
 {
@@ -34,15 +29,11 @@ static void check_id(const char *id, const char *text)
 /* The first line is the name of a cgroup, the rest a file. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	char id[CONTAINER_ID_BYTES], *text = malloc(bytes + 1), *rest;
+	char id[CONTAINER_ID_BYTES], *text = fuzz_text(data, bytes), *rest;
 	struct err why;
 	struct cgroup_place place;
 	size_t odd_cnt = 0;
 
-	if (!text)
-		return 0;
-	memcpy(text, data, bytes);
-	text[bytes] = '\0';
 	container_id_from_cgroup(text, id);
 	check_id(id, text);
 	container_id_from_mountinfo(text, id);

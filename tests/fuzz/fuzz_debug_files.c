@@ -6,25 +6,15 @@
  * length before it. The root in which they are looked for has what a hostile one would: links that lead out, a
  * FIFO, a device, a file of 2 GB of nothing. What is opened is a regular file in that root.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
+#include "fuzz.h"
+
 #include <sys/sysmacros.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "cost.h"
 #include "elf/elf_file.h"
 #include "symbol/debug_files.h"
 #include "../unit/made_elf.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static char root[] = "/tmp/heaptap-fuzz-debug-XXXXXX";
 static uint32_t debug_crc;

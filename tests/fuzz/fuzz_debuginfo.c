@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_debuginfo.c - what a server may answer to the calls for debug information. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "serve/debuginfo_upload.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {

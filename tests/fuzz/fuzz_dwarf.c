@@ -6,19 +6,15 @@
  * some that no file has. In real life all this happens in the helper process; here it must not
  * crash at all.
  */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "fuzz.h"
+
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "symbol/dwarf_lookup.h"
 
 #define INPUT_CAP (256 << 10)
 #define SEED_TEXT_VADDR 0x1000
 #define ADDR_CNT 72
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 /* Each string is read, each address answered at most once. */
 static int check(void *ctx, size_t addr_idx, const struct dwarf_frame *frames, size_t frame_cnt)

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_elf.c - the ELF reader on files of any content. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "cost.h"
 #include "elf/debug_only.h"
 #include "elf/elf_file.h"
 #include "elf/unwind_table.h"
 #include "elf/elf_symbols.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 /* Read every byte that was promised, so that the sanitizer sees a promise that does not hold. */
 static unsigned int touch(const uint8_t *p, size_t bytes)

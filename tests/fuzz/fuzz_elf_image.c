@@ -6,17 +6,12 @@
  * The input is its size, then what is done, six bytes each: what, where, how much. Beside it stands what the
  * file was when it was opened.
  */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
+
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "elf/elf_budget.h"
 #include "elf/elf_file.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 #define STEP_BYTES 6
 #define FILE_BYTES_CAP (1 << 19)

@@ -5,25 +5,18 @@
  * The kernel writes the ring, and paths and addresses in it are what processes say. The input lies in the ring
  * from an offset on that its first two bytes say, over the ring's end if it reaches so far.
  */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "proc/events.c" /* a ring is made here */
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
-
 static void on_mmap(void *ctx, const struct process_events_map *map)
 {
-	(void)ctx;
 	if (!map->ino || strlen(map->path) > UINT16_MAX)
 		abort();
 }
 
 static void on_lost(void *ctx, uint64_t cnt)
 {
-	(void)ctx, (void)cnt;
 }
 
 static void fill(uint8_t *ring, uint64_t at, const uint8_t *data, size_t bytes)

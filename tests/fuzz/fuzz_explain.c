@@ -7,10 +7,7 @@
  * word of a heap that was right, and its value; with 255 and 254 the heap is jemalloc's, with descriptors of 5.3 and 5.2, with
  * 253 it is a pool of CPython. The tables of a C++ class are among what may be changed. What is found of a heap is never more than the heap.
  */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "../unit/made_heap.h"
 #include "../unit/made_jemalloc.h"
@@ -19,8 +16,6 @@
 #define READ_CAP 1000000 /* calls, for 260 pages */
 #define JEMALLOC 254 /* and more */
 #define PYTHON 253
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static void read_smaps(const uint8_t *data, size_t bytes)
 {

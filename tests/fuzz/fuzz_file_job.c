@@ -5,16 +5,11 @@
  * The input is what it says; or, when it begins with 'p', changes of something sound: three bytes each, an offset
  * and a value.
  */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "elf/unwind_table.h"
 #include "alloc/allocators.h"
 #include "track/file_content.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static void add_site(struct alloc_file *af, size_t row)
 {

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_http.c - what heaptap itself reads of a request: path, arguments, body, and two headers. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "base/err.h"
 #include "http/endpoints.h"
 #include "http/http.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static void check_request(const struct result_request *r)
 {
@@ -55,13 +50,9 @@ static void read_body(const char *text, size_t bytes)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	static const char token[] = "0123456789abcdef";
-	char *text = malloc(bytes + 1), host[LISTEN_HOST_BYTES];
+	char *text = fuzz_text(data, bytes), host[LISTEN_HOST_BYTES];
 	const char *port;
 
-	if (!text)
-		return 0;
-	memcpy(text, data, bytes);
-	text[bytes] = '\0';
 	read_body(text, bytes);
 	/* With the token in it, or it would be a guess. */
 	if (token_authorizes(text, token) && !strstr(text, token))

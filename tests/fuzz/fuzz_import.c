@@ -4,17 +4,13 @@
  * and written as pprof, as a heap profile and as a dump again, all of which must be readable. The first byte
  * chooses the report.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "base/err.h"
 #include "profile/pprof.h"
 #include "report/report.h"
 #include "profile/profile.h"
 #include "read_back.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static void write_report(const struct profile *p, const struct report_options *opts)
 {

@@ -3,17 +3,12 @@
  * fuzz_jit.c - what a program says of its code: a perf map, a jitdump, a name. Read at once and in
  * pieces it says the same.
  */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
+
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/hmap.h"
 #include "proc/jit_entry.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 typedef int (*read_fn)(int fd, uint64_t *off, uint64_t bytes_cap, jit_entry_fn fn, void *ctx);
 
@@ -52,12 +47,8 @@ static void check(read_fn read, int fd, size_t bytes)
 static void check_name(const uint8_t *data, size_t bytes)
 {
 	struct jit_name parts;
-	char *name = malloc(bytes + 1);
+	char *name = fuzz_text(data, bytes);
 
-	if (!name)
-		return;
-	memcpy(name, data, bytes);
-	name[bytes] = '\0';
 	jit_name_split(name, &parts);
 	if (strlen(parts.function) + strlen(parts.file) > bytes + strlen("(anonymous)"))
 		abort();

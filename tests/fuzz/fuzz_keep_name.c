@@ -4,14 +4,9 @@
  *
  * The first byte says which: a file's name follows, or what a name is made of.
  */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "record/saver_priv.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 #define YEAR_10000_S 253402300800ULL
 
@@ -28,13 +23,9 @@ static void check_name(const char *name)
 /* Only what would be written is taken for a file of ours. */
 static void check_file(const uint8_t *data, size_t bytes)
 {
-	char *name = malloc(bytes + 1), again[KEEP_NAME_BYTES];
+	char *name = fuzz_text(data, bytes), again[KEEP_NAME_BYTES];
 	struct saved_name n;
 
-	if (!name)
-		return;
-	memcpy(name, data, bytes);
-	name[bytes] = '\0';
 	if (!saved_name_parse(name, &n)) {
 		check_name(name);
 		saved_name_format(&n, again);

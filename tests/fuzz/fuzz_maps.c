@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_maps.c - maps and cgroup texts and loader lists of any content. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "proc/launch.h"
 #include "proc/process.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static void touch_path(void *ctx, const char *path)
 {
@@ -35,14 +30,10 @@ static void check_maps(const struct proc_maps *maps)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	char id[CONTAINER_ID_BYTES], *text = malloc(bytes + 1);
+	char id[CONTAINER_ID_BYTES], *text = fuzz_text(data, bytes);
 	struct proc_maps maps = { 0 };
 	size_t path_bytes = 0;
 
-	if (!text)
-		return 0;
-	memcpy(text, data, bytes);
-	text[bytes] = '\0';
 	container_id_from_cgroup(text, id);
 	if (strlen(id) >= CONTAINER_ID_BYTES)
 		abort();

@@ -5,16 +5,11 @@
  * The first byte says which: a file follows, or arguments with NULs between them. What is taken and printed as a
  * configuration is taken again, and the same.
  */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "base/printable.h"
 #include "cmd/option.h"
 #include "cmd/serve_options.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 #define ARGS_CAP 64
 

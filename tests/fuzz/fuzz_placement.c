@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_placement.c - where to probe functions that consist of any bytes. */
+#include "fuzz.h"
+
 #include <elf.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "elf/elf_file.h"
 #include "alloc/placement.h"
 
 #define TEXT_VADDR 0x401000
 #define CODE_CAP 4096
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 struct image {
 	Elf64_Ehdr eh;

@@ -3,9 +3,7 @@
  * fuzz_pprof.c - a profile made of arbitrary bytes: read, reported in every way, written again
  * and read back the same. The first byte chooses the report.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "fuzz.h"
 
 #include "../lib/pprof_check.h"
 #include "base/err.h"
@@ -14,8 +12,6 @@
 #include "profile/match_list.h"
 #include "profile/profile.h"
 #include "read_back.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static void write_report(const struct profile *p, uint8_t choice)
 {

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_process.c - a process whose files in /proc hold anything. */
-#include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "base/err.h"
 #include "made_proc.h"
 #include "proc/process.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 /* No thread of it is really there, so that nothing but what is made is read. */
 #define PID 4194305

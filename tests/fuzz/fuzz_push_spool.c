@@ -6,20 +6,11 @@
  * files written, cut off, changed, replaced by links and FIFOs. What comes out of a folder that nobody touched
  * is what went in, the oldest first.
  */
+#include "fuzz.h"
+
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "serve/push_queue.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 #define CNT_MAX 8
 #define BYTES_MAX 4096

@@ -5,12 +5,12 @@
  * The first byte chooses the heap, the rest is changes, of 12 bytes each: which word, and its value, or how far into a part of the
  * memory it leads. What is taken is never more than there is, and the reading ends.
  */
+#include "fuzz.h"
+
 #include "../unit/made_runtimes.h"
 
 #define READ_CAP 1000000 /* calls */
 #define HEAP_CNT 7
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static void make(struct made *h, unsigned int which)
 {

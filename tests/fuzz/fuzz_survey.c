@@ -5,18 +5,12 @@
  * The input is its maps file, a byte 0xff, its memory (for the vDSO, and what text is compared with), a byte
  * 0xff, and the file that all of its mappings are of.
  */
-#include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "cost.h"
 #include "made_proc.h"
 #include "alloc/allocators.h"
 #include "proc/survey.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 /* Not there: its memory is read by the kernel, which has none of it. */
 #define PID 4194305

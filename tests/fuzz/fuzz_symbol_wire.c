@@ -4,17 +4,11 @@
  *
  * The first byte says how large the pieces are; the second ends the first stream early.
  */
-#include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "symbol/symbol_wire.h"
 
 #define ADDR_CNT 50
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static void check(const struct wire_reader *r)
 {

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_symbols.c - symbol tables, and the search for allocators, in files of any content. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "../lib/find_symbol.h"
 #include "cost.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "alloc/allocators.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static int touch(void *ctx, const struct elf_symbol *sym)
 {

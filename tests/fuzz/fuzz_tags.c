@@ -5,11 +5,7 @@
  *
  * An ELF file is scanned as one; of anything else the first byte says what the rest is.
  */
-#include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "base/err.h"
 #include "base/strset.h"
@@ -18,8 +14,6 @@
 #include "heaptap/abi.h"
 #include "profile/tag_labels.h"
 #include "proc/tag_sources.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static void check_notes(struct elf_file *ef)
 {

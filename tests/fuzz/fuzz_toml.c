@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_toml.c - configuration files of any content. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "cmd/toml.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static void on_error(void *ctx, unsigned line, const char *key, const char *what)
 {

@@ -7,11 +7,9 @@
  * getting past the ELF reader. Whatever table comes out must be one that BPF can search.
  * Kind 3 is code, which goes to the scanner.
  */
+#include "fuzz.h"
+
 #include <elf.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../lib/find_row.h"
 #include "cost.h"
@@ -24,8 +22,6 @@
 #define TEXT_VADDR 0x100000
 #define TEXT_BYTES 0x80000
 #define FAR_TEXT_VADDR 0x40000000
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static void segment(Elf64_Phdr *ph, uint32_t type, uint32_t flags, uint64_t vaddr, uint64_t bytes)
 {

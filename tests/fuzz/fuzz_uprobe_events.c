@@ -1,27 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_uprobe_events.c - lines of the kernel's list of probes, which anybody with the right to may have defined. */
-#include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "kernel/uprobe_events.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	char *line = malloc(bytes + 1);
+	char *line = fuzz_text(data, bytes);
 	struct uprobe_owner owner;
 	const char *name;
 	size_t name_len;
 	int err;
 
-	if (!line)
-		return 0;
-	memcpy(line, data, bytes);
-	line[bytes] = '\0';
 	err = uprobe_event_owner(line, &owner, &name, &name_len);
 	if (err && err != -ENOENT)
 		abort();

@@ -103,34 +103,24 @@ static struct profile *read_profile(const char *name)
 static void check_print(const char *name, const char *expected, const struct report_options *opts)
 {
 	struct profile *p = read_profile(name);
-	char *got = NULL, path[256];
-	size_t bytes;
-	FILE *out = open_memstream(&got, &bytes);
+	char path[256], *got = printed(out, assert_int_equal(report_write(p, opts, out), 0));
 
-	assert_int_equal(report_write(p, opts, out), 0);
-	fclose(out);
 	snprintf(path, sizeof(path), FOLDER "%s", expected);
 	golden_compare(path, got);
-	free(got);
 	profile_free(p);
 }
 
-static void prints_what_it_did(void **state)
+TEST(prints_what_it_did)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		check_print(cases[i].profile, cases[i].expected, &cases[i].opts);
-	for (size_t i = 0; i < sizeof(matched) / sizeof(*matched); i++) {
-		struct report_options opts = matched[i].opts;
+	each_case(c, cases)
+		check_print(c->profile, c->expected, &c->opts);
+	each_case(c, matched) {
+		struct report_options opts = c->opts;
 
-		assert_int_equal(match_list_new(matched[i].match, &opts.match), 0);
-		check_print(matched[i].profile, matched[i].expected, &opts);
+		assert_int_equal(match_list_new(c->match, &opts.match), 0);
+		check_print(c->profile, c->expected, &opts);
 		match_list_free(opts.match);
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(prints_what_it_did) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -7,13 +7,9 @@
  * small program of which every allocation was recorded, and one that was kept at an out-of-memory
  * kill, with losses and with frees that were seen only from some time on.
  */
-#include "../unit/unit.h"
-
+#include "../unit/made_profile.h"
 #include "../unit/made_note.h"
 #include "golden.h"
-
-#include "report/report.h"
-#include "profile/profile.h"
 
 #define FOLDER "tests/golden/screens/"
 #define KIB 1024
@@ -25,29 +21,12 @@
 static struct profile *p; /* of the test that runs */
 static uint32_t program, libc, libstdcxx;
 
-static uint32_t add_mapping(const char *file)
-{
-	struct profile_mapping m = { .limit = UINT64_MAX, .filename_str = profile_str(p, file) };
-
-	assert_int_equal(vec_push(&p->mappings, m), 0);
-	return p->mappings.cnt - 1;
-}
-
 /* line 0: the file and line are not known; name "": only the address is. */
 static uint32_t frame_in(uint32_t mapping, const char *name, const char *file, int64_t line)
 {
-	struct profile_function f = { .name_str = profile_str(p, name),
-				      .filename_str = profile_str(p, file) };
-	struct profile_line l = { .function = p->functions.cnt, .line = line };
-	struct profile_location loc = { .mapping = mapping,
-					.address = 0x1000 + 0x1234 * (uint64_t)line,
-					.line_first = p->lines.cnt,
-					.line_cnt = name[0] != 0 };
+	uint64_t address = 0x1000 + 0x1234 * (uint64_t)line;
 
-	assert_int_equal(vec_push(&p->functions, f), 0);
-	assert_int_equal(vec_push(&p->lines, l), 0);
-	assert_int_equal(vec_push(&p->locations, loc), 0);
-	return p->locations.cnt - 1;
+	return made_location(p, mapping, (struct made_place){ name, file, line, address });
 }
 
 static uint32_t frame(const char *name, const char *file, int64_t line)
@@ -71,14 +50,11 @@ static void add(const struct made *m)
 	while (frame_cnt < FRAMES_MAX && m->stack[frame_cnt])
 		frame_cnt++;
 	if (m->thread)
-		labels[cnt++] = (struct profile_label){ profile_str(p, "thread"),
-							profile_str(p, m->thread), 0, 0 };
+		labels[cnt++] = text_label(p, "thread", m->thread);
 	if (m->scope)
-		labels[cnt++] = (struct profile_label){ profile_str(p, "scope"),
-							profile_str(p, m->scope), 0, 0 };
+		labels[cnt++] = text_label(p, "scope", m->scope);
 	if (m->tenant)
-		labels[cnt++] = (struct profile_label){ profile_str(p, "tenant"),
-							profile_str(p, m->tenant), 0, 0 };
+		labels[cnt++] = text_label(p, "tenant", m->tenant);
 	assert_int_equal(
 		profile_add_sample(p, m->stack, frame_cnt,
 				   (int64_t[]){ m->alloc_objects, m->alloc, m->objects, m->inuse },
@@ -92,13 +68,18 @@ static void add(const struct made *m)
 	s->alloc_bytes_variance = p->period > 1 ? (double)m->alloc * (double)p->period : 0;
 }
 
+#define STACK(...)          \
+	{                   \
+		__VA_ARGS__ \
+	}
+#define ADD(...) add(&(struct made){ __VA_ARGS__ })
+
 static void begin(const char *comm, const char *exe, uint64_t rate)
 {
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, rate), 0);
-	program = add_mapping(exe);
-	libc = add_mapping("/lib/x86_64-linux-gnu/libc.so.6");
-	libstdcxx = add_mapping("/lib/x86_64-linux-gnu/libstdc++.so.6");
+	p = made_profile(rate);
+	program = made_mapping(p, exe);
+	libc = made_mapping(p, "/lib/x86_64-linux-gnu/libc.so.6");
+	libstdcxx = made_mapping(p, "/lib/x86_64-linux-gnu/libstdc++.so.6");
 	frame("", "", 0); /* number 0 ends a stack */
 	p->time_ns = NOW_NS;
 	p->recording = (struct recording){
@@ -145,48 +126,20 @@ static void fill_server(void)
 	handle = frame("handle_request(Request const&)", "/src/server.cc", 35);
 	loop = frame("main", "/src/server.cc", 61);
 	start = frame_in(libc, "__libc_start_main", "libc-start.c", 360);
-	plugin = add_mapping("/usr/lib/_multiarray_umath.cpython-312-x86_64-linux-gnu.so");
-	add(&(struct made){ { construct, touch, handle, loop, start },
-			    10500,
-			    20 * MIB,
-			    10500,
-			    (int64_t)(2.01 * MIB),
-			    error(0.36 * MIB),
-			    "server",
-			    NULL,
-			    NULL });
-	add(&(struct made){ { grow, touch, handle, loop, start },
-			    900,
-			    9 * MIB,
-			    900,
-			    (int64_t)(1.83 * MIB),
-			    error(0.34 * MIB),
-			    "worker",
-			    NULL,
-			    NULL });
+	plugin = made_mapping(p, "/usr/lib/_multiarray_umath.cpython-312-x86_64-linux-gnu.so");
+	ADD(STACK(construct, touch, handle, loop, start), 10500, 20 * MIB, 10500,
+	    (int64_t)(2.01 * MIB), error(0.36 * MIB), .thread = "server");
+	ADD(STACK(grow, touch, handle, loop, start), 900, 9 * MIB, 900, (int64_t)(1.83 * MIB),
+	    error(0.34 * MIB), .thread = "worker");
 	for (int i = 0; i < 12; i++) {
 		uint32_t numpy = frame_in(plugin, "", "", 30 + i);
 
-		add(&(struct made){ { numpy, handle, loop },
-				    50,
-				    MIB,
-				    3 + i,
-				    (12 - i) * 8 * (int64_t)KIB,
-				    error(8.0 * KIB),
-				    "worker",
-				    NULL,
-				    NULL });
+		ADD(STACK(numpy, handle, loop), 50, MIB, 3 + i, (12 - i) * 8 * (int64_t)KIB,
+		    error(8.0 * KIB), .thread = "worker");
 	}
 	for (int i = 0; i < 14; i++)
-		add(&(struct made){ { construct, frame("parse", "/src/parse.cc", 10 + i), handle },
-				    100000,
-				    100 * (int64_t)MIB,
-				    0,
-				    0,
-				    0,
-				    "worker",
-				    NULL,
-				    NULL });
+		ADD(STACK(construct, frame("parse", "/src/parse.cc", 10 + i), handle), 100000,
+		    100 * (int64_t)MIB, 0, 0, 0, .thread = "worker");
 }
 
 static void fill_scopes(void)
@@ -218,15 +171,8 @@ static void fill_scopes(void)
 					   "initech";
 		add(&m);
 	}
-	add(&(struct made){ { frame("main", "/src/main.cc", 3) },
-			    5,
-			    5 * KIB,
-			    5,
-			    5 * KIB,
-			    error(KIB),
-			    "dbserver",
-			    NULL,
-			    NULL });
+	ADD(STACK(frame("main", "/src/main.cc", 3)), 5, 5 * KIB, 5, 5 * KIB, error(KIB),
+	    .thread = "dbserver");
 	assert_int_equal(made_note(p, "scope_peak: bytes=99000000 time=2026-11-24T03:25:20.500Z "
 				      "scope=Server"),
 			 0);
@@ -250,15 +196,8 @@ static void fill_unknown(void)
 	command = frame("processCommand", "server.c", 4100);
 	for (int i = 0; i < 15; i++) {
 		create = frame("createStringObject", "object.c", 100 + i);
-		add(&(struct made){ { frame("zmalloc", "zmalloc.c", 130), create, command },
-				    1000 * (15 - i),
-				    (15 - i) * 20 * (int64_t)MIB,
-				    0,
-				    0,
-				    0,
-				    "redis-server",
-				    NULL,
-				    NULL });
+		ADD(STACK(frame("zmalloc", "zmalloc.c", 130), create, command), 1000 * (15 - i),
+		    (15 - i) * 20 * (int64_t)MIB, 0, 0, 0, .thread = "redis-server");
 	}
 }
 
@@ -274,18 +213,10 @@ static void fill_exact(void)
 	p->recording.rss_begin_bytes = p->recording.rss_end_bytes = 0;
 	loop = frame("main", "small.c", 30);
 	make = frame("make_list", "small.c", 12);
-	add(&(struct made){ { frame_in(libc, "strdup", "strdup.c", 42), make, loop },
-			    300,
-			    4800,
-			    100,
-			    1600,
-			    0,
-			    "small",
-			    NULL,
-			    NULL });
-	add(&(struct made){ { make, loop }, 100, 2400, 100, 2400, 0, "small", NULL, NULL });
-	add(&(struct made){
-		{ frame("read_file", "small.c", 20), loop }, 1, 4096, 0, 0, 0, "small", NULL, NULL });
+	ADD(STACK(frame_in(libc, "strdup", "strdup.c", 42), make, loop), 300, 4800, 100, 1600, 0,
+	    .thread = "small");
+	ADD(STACK(make, loop), 100, 2400, 100, 2400, 0, .thread = "small");
+	ADD(STACK(frame("read_file", "small.c", 20), loop), 1, 4096, 0, 0, 0, .thread = "small");
 }
 
 static void fill_kept(void)
@@ -333,17 +264,6 @@ static void check_size(const char *text, size_t columns, size_t line_cap)
 		fail_msg("%zu lines at %zu columns:\n%s", lines, columns, text);
 }
 
-static char *print(const struct report_options *o)
-{
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-
-	assert_int_equal(report_write(p, o, out), 0);
-	fclose(out);
-	return text;
-}
-
 static const struct {
 	void (*fill)(void);
 	const char *expected;
@@ -367,24 +287,22 @@ static struct report_options first_screen(size_t columns, bool is_new)
 	};
 }
 
-static void first_screens_are_what_they_were(void **state)
+TEST(first_screens_are_what_they_were)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		struct report_options o = first_screen(80, kinds[i].is_new);
+	each_case(c, kinds) {
+		struct report_options o = first_screen(80, c->is_new);
 		char path[256], *text;
 
-		kinds[i].fill();
-		text = print(&o);
+		c->fill();
+		text = report_text(p, &o);
 		check_size(text, 80, 24);
-		snprintf(path, sizeof(path), FOLDER "%s", kinds[i].expected);
+		snprintf(path, sizeof(path), FOLDER "%s", c->expected);
 		golden_compare(path, text);
-		free(text);
-		profile_free(p);
 	}
 }
 
 /* Whatever is asked for, in pages of any width that is taken. The path is the only word that is never cut. */
-static void every_screen_fits(void **state)
+TEST(every_screen_fits)
 {
 	static const size_t columns[] = { 72, 80, 100, 133, 200 };
 
@@ -400,17 +318,9 @@ static void every_screen_fits(void **state)
 		o.path = "p.pb.gz";
 		if (i / 200)
 			o.sort = REPORT_SORT_ALLOC;
-		text = print(&o);
+		text = report_text(p, &o);
 		check_size(text, o.columns, o.columns < 80 ? 30 : 24);
-		free(text);
-		profile_free(p);
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(first_screens_are_what_they_were),
-					    cmocka_unit_test(every_screen_fits) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

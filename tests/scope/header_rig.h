@@ -6,15 +6,12 @@
 #ifndef HT_TEST_HEADER_RIG_H
 #define HT_TEST_HEADER_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
 #include "heaptap/scope.h"
+
+#include "../unit/unit.h"
 
 #include "reader.h"
 
@@ -84,7 +81,6 @@ static inline void in_child(void (*function)(void))
 
 static inline int setup(void **state)
 {
-	(void)state;
 	if (reader_image_of(&notes, &notes))
 		return -1;
 	desc = notes.descriptor;

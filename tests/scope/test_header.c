@@ -13,11 +13,10 @@
 	HEAPTAP_LABEL("key", "v"); \
 	HEAPTAP_SCOPE("two")
 
-static void several_on_one_line(void **state)
+TEST(several_on_one_line)
 {
 	unsigned before = depth();
 
-	(void)state;
 	{
 		THREE_ON_ONE_LINE();
 		assert_int_equal(depth(), before + 3);
@@ -25,9 +24,8 @@ static void several_on_one_line(void **state)
 	assert_int_equal(depth(), before);
 }
 
-static void notes_are_found(void **state)
+TEST(notes_are_found)
 {
-	(void)state;
 	assert_int_equal(notes.tls_cnt, 1);
 	assert_int_equal(notes.node_cnt, 1);
 	assert_int_equal(notes.task_exit_cnt, 1);
@@ -44,9 +42,8 @@ static void notes_are_found(void **state)
 #endif
 }
 
-static void blocks_nest(void **state)
+TEST(blocks_nest)
 {
-	(void)state;
 	assert_string_equal(current(), "");
 	{
 		HEAPTAP_SCOPE("Top");
@@ -86,9 +83,8 @@ out:
 	return depth();
 }
 
-static void blocks_end_however_left(void **state)
+TEST(blocks_end_however_left)
 {
-	(void)state;
 	assert_int_equal(leave_by(0), 0);
 	assert_int_equal(leave_by(1), 0);
 	assert_int_equal(leave_by(2), 1);
@@ -103,11 +99,10 @@ static void tagged(const char *expected)
 }
 
 /* A call site that is reached from several scopes, by turns. */
-static void call_site_has_many_parents(void **state)
+TEST(call_site_has_many_parents)
 {
 	uint32_t cnt = 0;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		HEAPTAP_SCOPE("left");
 		tagged("left/shared");
@@ -126,11 +121,10 @@ static void call_site_has_many_parents(void **state)
 	assert_int_equal(record(0), 0);
 }
 
-static void push_and_pop(void **state)
+TEST(push_and_pop)
 {
 	uint32_t before = underflows();
 
-	(void)state;
 	HEAPTAP_PUSH("one", "two");
 	heaptap_push("three");
 	heaptap_push_label("k", "v");
@@ -149,11 +143,10 @@ static void push_and_pop(void **state)
 	assert_int_equal(underflows(), before + 2);
 }
 
-static void same_path_same_node(void **state)
+TEST(same_path_same_node)
 {
 	uint32_t id, cnt;
 
-	(void)state;
 	HEAPTAP_SCOPE("same");
 	id = (uint32_t)record(0);
 	cnt = node_cnt();
@@ -168,12 +161,11 @@ static void same_path_same_node(void **state)
 }
 
 /* A tag, a label and a task of one name are three things, and so are "a", "b" and "a/b". */
-static void kinds_differ(void **state)
+TEST(kinds_differ)
 {
 	heaptap_node task;
 	uint32_t a, b;
 
-	(void)state;
 	heaptap_push("kind");
 	a = (uint32_t)record(0);
 	heaptap_pop();
@@ -191,7 +183,7 @@ static void kinds_differ(void **state)
 	assert_int_not_equal((uint32_t)record(0), a);
 }
 
-static void names_have_limits(void **state)
+TEST(names_have_limits)
 {
 	static const struct {
 		const char *name; /* repeated */
@@ -210,16 +202,15 @@ static void names_have_limits(void **state)
 	static char name[70001];
 	uintptr_t node;
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		for (size_t j = 0; j < cases[i].bytes; j++)
-			name[j] = cases[i].name[j % strlen(cases[i].name)];
-		name[cases[i].bytes] = '\0';
+	each_case(c, cases) {
+		for (size_t j = 0; j < c->bytes; j++)
+			name[j] = c->name[j % strlen(c->name)];
+		name[c->bytes] = '\0';
 		heaptap_push(name);
 		node = reader_node(desc, (uint32_t)record(0));
-		assert_int_equal(reader_u16(node + 24), cases[i].kept);
-		assert_memory_equal(reader_u64(node + 8), name, cases[i].kept);
-		assert_int_equal(reader_u16(node + 6), cases[i].kept < cases[i].bytes);
+		assert_int_equal(reader_u16(node + 24), c->kept);
+		assert_memory_equal(reader_u64(node + 8), name, c->kept);
+		assert_int_equal(reader_u16(node + 6), c->kept < c->bytes);
 		heaptap_pop();
 	}
 	heaptap_push_label("key", name);
@@ -227,11 +218,10 @@ static void names_have_limits(void **state)
 	heaptap_pop();
 }
 
-static void odd_names(void **state)
+TEST(odd_names)
 {
 	uintptr_t node;
 
-	(void)state;
 	heaptap_push(NULL);
 	assert_string_equal(current(), "(empty)");
 	heaptap_push("");
@@ -248,24 +238,22 @@ static void odd_names(void **state)
 }
 
 /* The table has copies: a name's memory may be used again, a library unloaded. */
-static void names_are_copied(void **state)
+TEST(names_are_copied)
 {
 	char name[] = "before";
 
-	(void)state;
 	heaptap_push(name);
 	memcpy(name, "after ", 6);
 	assert_string_equal(current(), "before");
 	heaptap_pop();
 }
 
-static void tasks_have_instances(void **state)
+TEST(tasks_have_instances)
 {
 	heaptap_node query, other;
 	heaptap_state before, inner;
 	uint32_t count = underflows();
 
-	(void)state;
 	HEAPTAP_SCOPE("server");
 	query = heaptap_task("query");
 	assert_string_equal(current(), "server");
@@ -318,13 +306,12 @@ static void *work_elsewhere(void *arg)
 	return ok ? arg : NULL;
 }
 
-static void state_goes_to_other_threads(void **state)
+TEST(state_goes_to_other_threads)
 {
 	heaptap_state mine;
 	pthread_t thread;
 	void *ret;
 
-	(void)state;
 	HEAPTAP_TASK("giver", 5);
 	mine = heaptap_get();
 	assert_int_equal(pthread_create(&thread, NULL, work_elsewhere, &mine), 0);
@@ -342,12 +329,11 @@ static void state_goes_to_other_threads(void **state)
 	assert_int_equal(record(8), 5);
 }
 
-static void labels_of_others_go_along(void **state)
+TEST(labels_of_others_go_along)
 {
 	static const char attributes[32];
 	heaptap_state mine, before;
 
-	(void)state;
 	heaptap_set_kv(attributes);
 	assert_int_equal(record(16), (uintptr_t)attributes);
 	{
@@ -365,22 +351,20 @@ static void labels_of_others_go_along(void **state)
 }
 
 /* A number that was never a node: no scope, and no crash at the next pop. */
-static void foreign_state_is_none(void **state)
+TEST(foreign_state_is_none)
 {
 	heaptap_state wrong = { 0x00050000ffffff00, 3, 0 };
 
-	(void)state;
 	heaptap_set(wrong);
 	assert_int_equal(record(0), 0);
 	heaptap_pop();
 	heaptap_set((heaptap_state){ 0, 0, 0 });
 }
 
-static void pauses(void **state)
+TEST(pauses)
 {
 	const uint64_t paused = UINT64_C(1) << 32;
 
-	(void)state;
 	HEAPTAP_SCOPE("p");
 	{
 		HEAPTAP_PAUSED();
@@ -405,26 +389,4 @@ static void pauses(void **state)
 	assert_int_equal(reader_u16(desc + 22), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(notes_are_found),
-		cmocka_unit_test(blocks_nest),
-		cmocka_unit_test(several_on_one_line),
-		cmocka_unit_test(blocks_end_however_left),
-		cmocka_unit_test(call_site_has_many_parents),
-		cmocka_unit_test(push_and_pop),
-		cmocka_unit_test(same_path_same_node),
-		cmocka_unit_test(kinds_differ),
-		cmocka_unit_test(names_have_limits),
-		cmocka_unit_test(odd_names),
-		cmocka_unit_test(names_are_copied),
-		cmocka_unit_test(tasks_have_instances),
-		cmocka_unit_test(state_goes_to_other_threads),
-		cmocka_unit_test(labels_of_others_go_along),
-		cmocka_unit_test(foreign_state_is_none),
-		cmocka_unit_test(pauses),
-	};
-
-	return cmocka_run_group_tests_name("scope", tests, setup, NULL);
-}
+RUN_TESTS_WITH(setup, NULL)

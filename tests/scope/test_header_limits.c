@@ -46,11 +46,10 @@ static void recurse(int left)
 		recurse(left - 1);
 }
 
-static void depth_has_a_limit(void **state)
+TEST(depth_has_a_limit)
 {
 	uint32_t truncated = truncations(), cnt;
 
-	(void)state;
 	go_deep(65, 65);
 	cnt = node_cnt();
 	go_deep(1000, 1000);
@@ -151,9 +150,8 @@ static void others_run_out(void)
 	CHILD_ASSERT(!reader_complaint(desc));
 }
 
-static void table_has_an_end(void **state)
+TEST(table_has_an_end)
 {
-	(void)state;
 	in_child(million_names);
 	in_child(long_names);
 	in_child(others_run_out);
@@ -181,13 +179,12 @@ static void *intern_all(void *arg)
 	return (void *)(uintptr_t)wrong;
 }
 
-static void threads_intern_at_once(void **state)
+TEST(threads_intern_at_once)
 {
 	uint32_t before = node_cnt(), over = overflows();
 	pthread_t thread[THREADS];
 	void *wrong;
 
-	(void)state;
 	pthread_barrier_init(&barrier, NULL, THREADS);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, intern_all, (void *)i), 0);
@@ -201,11 +198,10 @@ static void threads_intern_at_once(void **state)
 }
 
 /* What a signal handler meets that interrupted an addition in its own thread. */
-static void own_lock_is_not_waited_for(void **state)
+TEST(own_lock_is_not_waited_for)
 {
 	uint32_t count = overflows(), truncated = truncations();
 
-	(void)state;
 	heaptap_push("known before");
 	heaptap_scope_pool_v1.lock = heaptap_me_();
 	heaptap_push("never seen");
@@ -235,7 +231,6 @@ static void on_signal(int number)
 	char name[32] = "signal......";
 	int n = signal_cnt++;
 
-	(void)number;
 	for (int i = 0; i < 6; i++, n /= 10)
 		name[6 + i] = (char)('0' + n % 10);
 	heaptap_push(name);
@@ -268,9 +263,8 @@ static void push_while_signals_come(void)
 	CHILD_ASSERT(!reader_complaint(desc));
 }
 
-static void signals_during_pushes(void **state)
+TEST(signals_during_pushes)
 {
-	(void)state;
 	in_child(push_while_signals_come);
 }
 
@@ -286,9 +280,8 @@ static void intern_in_child(void)
 	CHILD_ASSERT(!reader_complaint(desc));
 }
 
-static void lock_of_the_parent_is_taken_over(void **state)
+TEST(lock_of_the_parent_is_taken_over)
 {
-	(void)state;
 	heaptap_scope_pool_v1.lock = heaptap_me_() ^ 1; /* of another thread, which no child has */
 	in_child(intern_in_child);
 	heaptap_scope_pool_v1.lock = 0;
@@ -304,11 +297,10 @@ static void *intern_on_and_on(void *arg)
 	return arg;
 }
 
-static void forks_while_others_intern(void **state)
+TEST(forks_while_others_intern)
 {
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, intern_on_and_on, NULL), 0);
 	for (int i = 0; i < 100; i++)
 		in_child(intern_in_child);
@@ -317,9 +309,8 @@ static void forks_while_others_intern(void **state)
 	assert_null(reader_complaint(desc));
 }
 
-static void errno_is_kept(void **state)
+TEST(errno_is_kept)
 {
-	(void)state;
 	errno = 77;
 	for (int i = 0; i < 5000; i++) {
 		push_numbered("errno", i);
@@ -328,18 +319,4 @@ static void errno_is_kept(void **state)
 	assert_int_equal(errno, 77);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(depth_has_a_limit),
-		cmocka_unit_test(table_has_an_end),
-		cmocka_unit_test(threads_intern_at_once),
-		cmocka_unit_test(own_lock_is_not_waited_for),
-		cmocka_unit_test(signals_during_pushes),
-		cmocka_unit_test(lock_of_the_parent_is_taken_over),
-		cmocka_unit_test(forks_while_others_intern),
-		cmocka_unit_test(errno_is_kept),
-	};
-
-	return cmocka_run_group_tests_name("scope, limits", tests, setup, NULL);
-}
+RUN_TESTS_WITH(setup, NULL)

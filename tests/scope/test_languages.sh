@@ -97,24 +97,19 @@ for cxx in g++ clang++; do
 		fi
 	done
 	# The same unit disabled, beside one that is not: what they share by name must not mix.
-	if timeout 120 $cxx -std=c++17 -O0 $warn $flags -DHEAPTAP_DISABLE -Dmain=other_main -Din_inline=other \
+	timeout 120 $cxx -std=c++17 -O0 $warn $flags -DHEAPTAP_DISABLE -Dmain=other_main -Din_inline=other \
 		-Wno-error $here/cxx.cc -c -o "$out/off.o" >"$out/log" 2>&1 &&
 		timeout 120 $cxx -std=c++17 -O0 $flags "$out/off.o" $here/cxx.cc -o "$out/cxx" >"$out/log" 2>&1 &&
-		timeout 60 "$out/cxx" >"$out/log" 2>&1; then
-		ok "$cxx, one unit disabled"
-	else
+		timeout 60 "$out/cxx" >"$out/log" 2>&1 && ok "$cxx, one unit disabled" ||
 		not_ok "$cxx, one unit disabled"
-	fi
 	for level in ${TESTS_WHOLE:+-O0} -O2; do
-		if timeout 120 $cxx -std=c++11 $level $warn $flags -fPIC -shared $here/inline_lib.cc \
+		timeout 120 $cxx -std=c++11 $level $warn $flags -fPIC -shared $here/inline_lib.cc \
 			-o "$out/libinline.so" >"$out/log" 2>&1 &&
 			timeout 120 $cxx -std=c++11 $level $warn $flags $here/inline_main.cc -L"$out" \
 				-Wl,-rpath,"$out" -linline -o "$out/inline" >"$out/log" 2>&1 &&
-			timeout 60 "$out/inline" >"$out/log" 2>&1; then
-			ok "$cxx $level, an inline function of two images"
-		else
+			timeout 60 "$out/inline" >"$out/log" 2>&1 &&
+			ok "$cxx $level, an inline function of two images" ||
 			not_ok "$cxx $level, an inline function of two images"
-		fi
 	done
 done
 exit $failed

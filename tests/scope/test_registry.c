@@ -4,17 +4,13 @@
  * offset): threads that begin, end, are too many, and are those of a forked child.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 #define HEAPTAP_SCOPE_REGISTRY 1
 #include "heaptap/scope.h"
 
+#include "../unit/unit.h"
 #include "reader.h"
 
 static uintptr_t desc;
@@ -23,7 +19,6 @@ static int setup(void **state)
 {
 	struct reader_notes notes;
 
-	(void)state;
 	if (reader_image_of(&desc, &notes))
 		return -1;
 	desc = notes.descriptor;
@@ -62,18 +57,16 @@ static void run_thread(void)
 	assert_ptr_equal(ret, &desc);
 }
 
-static void mode_is_published(void **state)
+TEST(mode_is_published)
 {
-	(void)state;
 	assert_int_equal(*(const uint8_t *)(desc + 20), 3);
 	assert_ptr_equal(reader_u64(desc + 88), &heaptap_scope_registry_v1);
 }
 
-static void threads_come_and_go(void **state)
+TEST(threads_come_and_go)
 {
 	unsigned before;
 
-	(void)state;
 	heaptap_push("main");
 	heaptap_pop();
 	before = entered_cnt();
@@ -91,13 +84,12 @@ static void *finds_no_room(void *arg)
 
 	return reader_record(desc) ? NULL : arg;
 }
-static void threads_may_be_too_many(void **state)
+TEST(threads_may_be_too_many)
 {
 	static struct heaptap_registry_ saved;
 	pthread_t thread;
 	void *ret;
 
-	(void)state;
 	saved = heaptap_scope_registry_v1;
 	for (unsigned i = 0; i < 1U << HEAPTAP_REGISTRY_SHIFT_; i++)
 		heaptap_scope_registry_v1.slot[i].tid = 0x7fffffff;
@@ -109,13 +101,12 @@ static void threads_may_be_too_many(void **state)
 	run_thread();
 }
 
-static void child_has_its_own_number(void **state)
+TEST(child_has_its_own_number)
 {
 	char text[64];
 	int status = -1;
 	pid_t pid;
 
-	(void)state;
 	HEAPTAP_SCOPE("parent");
 	pid = fork();
 	if (pid == 0) {
@@ -127,14 +118,4 @@ static void child_has_its_own_number(void **state)
 	assert_int_equal(status, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mode_is_published),
-		cmocka_unit_test(threads_come_and_go),
-		cmocka_unit_test(threads_may_be_too_many),
-		cmocka_unit_test(child_has_its_own_number),
-	};
-
-	return cmocka_run_group_tests_name("registry", tests, setup, NULL);
-}
+RUN_TESTS_WITH(setup, NULL)

@@ -36,10 +36,7 @@ sed '/^import "C"/d' "$run/hold.go" >"$work/pure.go"
 GO111MODULE=off CGO_ENABLED=0 GOFLAGS= GOCACHE="$bin/go-cache" go build -o "$work/go_pure" "$work/pure.go" 2>>"$work/go.log"
 if only go-pure && [ -x "$work/go_pure" ]; then
 	start "$work/go_pure"
-	attach --rate 1
-	run_target
-	stop_recorder
-	finish_target
+	record_work --rate 1
 	[ "$record_status" = 1 ] && grep -q 'a Go program, whose heap is not malloc' "$work/heaptap.err" && ok "go-pure: said" ||
 		not_ok "go-pure: said" "status $record_status" "$work/heaptap.err"
 fi

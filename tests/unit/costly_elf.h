@@ -100,6 +100,16 @@ static inline uint32_t costly_name(const char *name)
 	return (uint32_t)at;
 }
 
+/* A section of these bytes of the file. */
+static inline size_t costly_named(struct costly *c, const char *name, uint32_t type, uint64_t off,
+				  uint64_t bytes)
+{
+	return costly_section(c, (Elf64_Shdr){ .sh_name = costly_name(name),
+					       .sh_type = type,
+					       .sh_offset = off,
+					       .sh_size = bytes });
+}
+
 static inline void costly_end(struct costly *c)
 {
 	static const char names[] = COSTLY_NAMES;
@@ -151,10 +161,7 @@ static inline void costly_notes(struct costly *c, size_t size)
 	for (size_t at = 0; at + sizeof(nh) <= bytes; at += sizeof(nh))
 		memcpy(c->data + off + at, &nh, sizeof(nh));
 	while (c->bytes + c->shdr_cnt * sizeof(Elf64_Shdr) < size)
-		costly_section(c, (Elf64_Shdr){ .sh_name = costly_name(".note.x"),
-						.sh_type = SHT_NOTE,
-						.sh_offset = off,
-						.sh_size = bytes });
+		costly_named(c, ".note.x", SHT_NOTE, off, bytes);
 	costly_end(c);
 }
 
@@ -229,10 +236,7 @@ static inline void costly_segments_fdes(struct costly *c, size_t size)
 
 	costly_begin(c, costly_phdr_cnt(size));
 	off = costly_fdes(c, size - c->bytes, 0, &bytes);
-	costly_section(c, (Elf64_Shdr){ .sh_name = costly_name(".eh_frame"),
-					.sh_type = SHT_PROGBITS,
-					.sh_offset = off,
-					.sh_size = bytes });
+	costly_named(c, ".eh_frame", SHT_PROGBITS, off, bytes);
 	costly_end(c);
 }
 
@@ -243,10 +247,7 @@ static inline void costly_sections_fdes(struct costly *c, size_t size)
 
 	costly_begin(c, 1);
 	off = costly_fdes(c, size / 2, 0, &bytes);
-	costly_section(c, (Elf64_Shdr){ .sh_name = costly_name(".eh_frame"),
-					.sh_type = SHT_PROGBITS,
-					.sh_offset = off,
-					.sh_size = bytes });
+	costly_named(c, ".eh_frame", SHT_PROGBITS, off, bytes);
 	while (c->bytes + c->shdr_cnt * sizeof(Elf64_Shdr) < size)
 		costly_section(c, (Elf64_Shdr){ .sh_name = costly_name(".text"),
 						.sh_type = SHT_PROGBITS,
@@ -264,10 +265,7 @@ static inline void costly_programs(struct costly *c, size_t size)
 	costly_begin(c, 1);
 	off = costly_fdes(c, size - c->bytes, 200, &bytes);
 	/* all FDEs but their heads are gone; the CIE stays as it is */
-	costly_section(c, (Elf64_Shdr){ .sh_name = costly_name(".eh_frame"),
-					.sh_type = SHT_PROGBITS,
-					.sh_offset = off,
-					.sh_size = bytes });
+	costly_named(c, ".eh_frame", SHT_PROGBITS, off, bytes);
 	costly_end(c);
 }
 
@@ -288,10 +286,7 @@ static inline void costly_symbols_of(struct costly *c, size_t bytes, const char 
 
 		memcpy(c->data + off + i * sizeof(sym), &sym, sizeof(sym));
 	}
-	strs_idx = costly_section(c, (Elf64_Shdr){ .sh_name = costly_name(".strtab"),
-						   .sh_type = SHT_STRTAB,
-						   .sh_offset = strs_off,
-						   .sh_size = str_bytes });
+	strs_idx = costly_named(c, ".strtab", SHT_STRTAB, strs_off, str_bytes);
 	costly_section(c, (Elf64_Shdr){ .sh_name = costly_name(".symtab"),
 					.sh_type = SHT_SYMTAB,
 					.sh_link = (Elf64_Word)strs_idx,
@@ -394,10 +389,7 @@ static inline void costly_relocations(struct costly *c, size_t size)
 
 		memcpy(c->data + relas_off + i * sizeof(r), &r, sizeof(r));
 	}
-	strs_idx = costly_section(c, (Elf64_Shdr){ .sh_name = costly_name(".strtab"),
-						   .sh_type = SHT_STRTAB,
-						   .sh_offset = strs_off,
-						   .sh_size = str_bytes });
+	strs_idx = costly_named(c, ".strtab", SHT_STRTAB, strs_off, str_bytes);
 	syms_idx = costly_section(c, (Elf64_Shdr){ .sh_name = costly_name(".dynsym"),
 						   .sh_type = SHT_DYNSYM,
 						   .sh_link = (Elf64_Word)strs_idx,
@@ -441,10 +433,7 @@ static inline void costly_code(struct costly *c, size_t size)
 
 		memset(c->data + code, 0x50, size - code - 4096);
 	}
-	strs_idx = costly_section(c, (Elf64_Shdr){ .sh_name = costly_name(".strtab"),
-						   .sh_type = SHT_STRTAB,
-						   .sh_offset = strs_off,
-						   .sh_size = sizeof(strs) });
+	strs_idx = costly_named(c, ".strtab", SHT_STRTAB, strs_off, sizeof(strs));
 	costly_section(c, (Elf64_Shdr){ .sh_name = costly_name(".symtab"),
 					.sh_type = SHT_SYMTAB,
 					.sh_link = (Elf64_Word)strs_idx,

@@ -95,9 +95,6 @@ static enum page_state made_page(void *ctx, uint64_t addr)
 
 static void made_refresh(void *ctx, uint64_t addr, size_t bytes)
 {
-	(void)ctx;
-	(void)addr;
-	(void)bytes;
 }
 
 static uint64_t made_bin(uint32_t bin)

@@ -93,9 +93,6 @@ static enum page_state page_made(void *ctx, uint64_t addr)
 
 static void no_refresh(void *ctx, uint64_t addr, size_t bytes)
 {
-	(void)ctx;
-	(void)addr;
-	(void)bytes;
 }
 
 static void set_word(struct made *h, uint64_t addr, uint64_t value)

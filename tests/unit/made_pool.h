@@ -20,16 +20,11 @@ static int read_pools(void *ctx, uint64_t addr, void *buf, size_t bytes)
 
 static enum page_state pool_page(void *ctx, uint64_t addr)
 {
-	(void)ctx;
-	(void)addr;
 	return PAGE_RESIDENT;
 }
 
 static void no_pool_refresh(void *ctx, uint64_t addr, size_t bytes)
 {
-	(void)ctx;
-	(void)addr;
-	(void)bytes;
 }
 
 /* words: POOLS_BYTES of them, at POOLS_ADDR. */

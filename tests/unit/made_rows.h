@@ -3,11 +3,8 @@
 #ifndef HT_TESTS_MADE_ROWS_H
 #define HT_TESTS_MADE_ROWS_H
 
-#include "unit.h"
-
-#include "profile/profile.h"
+#include "made_profile.h"
 #include "profile/resident_words.h"
-#include "report/report.h"
 
 #define MIB (1LL << 20)
 
@@ -66,10 +63,8 @@ static inline struct resident_reading unknown(const char *why)
 
 static inline struct profile *profile_of(struct resident_reading begin, struct resident_reading end)
 {
-	struct profile *p;
+	struct profile *p = made_profile(1);
 
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 1), 0);
 	p->recording.is_known = true;
 	p->recording.pid = 7;
 	p->recording.process_cnt = 1;
@@ -85,13 +80,8 @@ static inline char *report_of_columns(const struct profile *p, enum report_forma
 				      size_t columns)
 {
 	struct report_options o = { .by = REPORT_BY_STACK, .format = format, .columns = columns };
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
 
-	assert_int_equal(report_write(p, &o, out), 0);
-	fclose(out);
-	return text;
+	return report_text(p, &o);
 }
 
 static inline char *report_of(const struct profile *p, enum report_format format)

@@ -63,9 +63,6 @@ static enum page_state made_page(void *ctx, uint64_t addr)
 
 static void no_refresh(void *ctx, uint64_t addr, size_t bytes)
 {
-	(void)ctx;
-	(void)addr;
-	(void)bytes;
 }
 
 static inline void add_map(struct made *h, uint64_t start, uint64_t bytes, const char *path,

@@ -8,18 +8,7 @@
 #ifndef HT_TESTS_SYMBOL_PROGRAMS_H
 #define HT_TESTS_SYMBOL_PROGRAMS_H
 
-#include <fcntl.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "../lib/find_symbol.h"
 #include "elf/elf_file.h"

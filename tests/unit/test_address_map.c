@@ -31,7 +31,7 @@ static struct track_files *own_files(void)
 	return files;
 }
 
-static void test_own(void **state)
+TEST(test_own)
 {
 	struct track_files *files = own_files();
 	uint64_t addrs[] = { (uintptr_t)a_function, (uintptr_t)getppid }, vaddr;
@@ -59,7 +59,7 @@ static void test_own(void **state)
 }
 
 /* A file that is not mapped any more: its places are told apart, and found again. */
-static void test_not_mapped(void **state)
+TEST(test_not_mapped)
 {
 	struct track_files *files = own_files();
 	const struct track_file *file = NULL;
@@ -82,7 +82,7 @@ static void test_not_mapped(void **state)
 	track_files_free(files);
 }
 
-static void test_no_such_process(void **state)
+TEST(test_no_such_process)
 {
 	struct address_map a;
 
@@ -90,13 +90,4 @@ static void test_no_such_process(void **state)
 	address_map_release(&a);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own),
-		cmocka_unit_test(test_not_mapped),
-		cmocka_unit_test(test_no_such_process),
-	};
-
-	return cmocka_run_group_tests_name("address_map", tests, NULL, NULL);
-}
+RUN_TESTS()

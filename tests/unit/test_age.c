@@ -3,22 +3,14 @@
  * test_age.c - classes of age and their names, the median, what is left of a profile that is older than a
  * bound, and a report by age, whose rows add up.
  */
-#include "unit.h"
-
-#include <sys/mman.h>
-
-#include "../lib/pprof_check.h"
-#include "base/err.h"
+#include "made_profile.h"
 #include "profile/bins.h"
 #include "profile/moment.h"
-#include "profile/pprof.h"
-#include "profile/profile.h"
-#include "report/report.h"
 #include "report/report_rows.h"
 
 #define S_NS 1000000000ULL
 
-static void test_classes(void **state)
+TEST(test_classes)
 {
 	char name[AGE_NAME_BUF];
 
@@ -35,7 +27,7 @@ static void test_classes(void **state)
 	assert_string_equal(age_class_name(AGE_CLASS_CNT - 1, name), "7 d or more");
 }
 
-static void test_median(void **state)
+TEST(test_median)
 {
 	struct age_sums sums = { .oldest_ns = 25 * S_NS }, more = { 0 };
 	double median;
@@ -53,20 +45,11 @@ static void test_median(void **state)
 static void add_sample(struct profile *p, const char *function, const double *bytes_at_s,
 		       size_t cnt)
 {
-	struct profile_function f = { .name_str = profile_str(p, function) };
-	struct profile_line line = { .function = (uint32_t)p->functions.cnt };
-	struct profile_location l = { .mapping = HT_NO_INDEX,
-				      .address = 0x1000 + p->locations.cnt,
-				      .line_first = (uint32_t)p->lines.cnt,
-				      .line_cnt = 1 };
 	int64_t values[PROFILE_VALUE_CNT] = { 900, 90000, 0, 0 };
-	uint32_t loc = (uint32_t)p->locations.cnt;
+	uint32_t loc = made_function(p, function);
 	struct profile_sample *s;
 	double bytes = 0;
 
-	assert_int_equal(vec_push(&p->functions, f), 0);
-	assert_int_equal(vec_push(&p->lines, line), 0);
-	assert_int_equal(vec_push(&p->locations, l), 0);
 	for (size_t i = 0; i < cnt; i++)
 		bytes += bytes_at_s[2 * i + 1];
 	values[PROFILE_INUSE_SPACE] = llround(bytes);
@@ -93,30 +76,15 @@ static struct profile *record(bool has_ages)
 {
 	static const double old[] = { 1, 10.4, 10, 20.4, 600, 300.4, 900, 0.4 };
 	static const double young[] = { 0.01, 1000.5, 1, 50.2 };
-	static char bytes[1 << 16];
-	int fd = memfd_create("profile", MFD_CLOEXEC);
-	struct profile *p, *again;
-	struct err why;
-	ssize_t n;
+	struct profile *p = made_profile(4096);
 
-	assert_true(fd >= 0);
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 4096), 0);
 	p->time_ns = 1000 * (int64_t)S_NS;
 	add_sample(p, "old", old, has_ages ? 4 : 0);
 	add_sample(p, "young", young, has_ages ? 2 : 0);
-	assert_int_equal(pprof_write(p, fd), 0);
-	profile_free(p);
-	n = pread(fd, bytes, sizeof(bytes), 0);
-	assert_true(n > 0);
-	if (pprof_check(bytes, (size_t)n, &why))
-		fail_msg("%s", why.text);
-	assert_int_equal(pprof_read_mem(bytes, (size_t)n, &again, &why), 0);
-	close(fd);
-	return again;
+	return reread(p);
 }
 
-static void test_by_age(void **state)
+TEST(test_by_age)
 {
 	static const struct {
 		const char *name;
@@ -129,9 +97,8 @@ static void test_by_age(void **state)
 	struct report_options opts = { .by = REPORT_BY_AGE, .format = REPORT_JSON };
 	struct profile *p = record(true);
 	int64_t bytes = 0, objects = 0;
-	struct report *r;
+	struct report *r = open_report(p, &opts);
 
-	assert_int_equal(report_open(p, &opts, &r), 0);
 	assert_int_equal(r->rows.cnt, 5);
 	for (size_t i = 0; i < 5; i++) {
 		const struct report_row *row = &r->rows.data[i];
@@ -144,11 +111,9 @@ static void test_by_age(void **state)
 	assert_int_equal(bytes, r->total.value);
 	assert_int_equal(objects, r->total.objects);
 	assert_true(r->rows.data[4].value == 1000 || r->rows.data[4].value == 1001);
-	report_close(r);
-	profile_free(p);
 }
 
-static void test_older(void **state)
+TEST(test_older)
 {
 	struct report_options opts = { .by = REPORT_BY_FUNCTION, .format = REPORT_JSON };
 	struct profile *p = record(true);
@@ -157,7 +122,7 @@ static void test_older(void **state)
 
 	assert_int_equal(profile_keep_older(p, 600 * S_NS), 0);
 	assert_int_equal(p->samples.cnt, 1);
-	assert_int_equal(report_open(p, &opts, &r), 0);
+	r = open_report(p, &opts);
 	assert_int_equal(r->rows.cnt, 1);
 	assert_string_equal(strset_get(r->names, r->rows.data[0].name), "old");
 	assert_int_equal(r->rows.data[0].value, 301);
@@ -166,13 +131,11 @@ static void test_older(void **state)
 	assert_true(r->rows.data[0].estimate.bytes_variance == 20);
 	assert_true(r->alloc_type < 0);
 	assert_true(age_median_s(&r->rows.data[0].ages, &median) && median > 600 && median < 900);
-	report_close(r);
 	assert_int_equal(profile_keep_older(p, 24 * 3600 * S_NS), 0);
 	assert_int_equal(p->samples.cnt, 0);
-	profile_free(p);
 }
 
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
 	struct report_options opts = { .by = REPORT_BY_AGE };
 	struct profile *p = record(false);
@@ -181,16 +144,6 @@ static void test_unknown(void **state)
 	assert_int_equal(profile_keep_older(p, S_NS), -ENODATA);
 	assert_int_equal(p->samples.cnt, 2);
 	assert_int_equal(report_check(p, &opts, &why), -ENODATA);
-	profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_classes), cmocka_unit_test(test_median),
-		cmocka_unit_test(test_by_age),	cmocka_unit_test(test_older),
-		cmocka_unit_test(test_unknown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -6,7 +6,7 @@
 #include "alloc/allocators_priv.h"
 #include "alloc/allocators.h"
 
-static void test_lookup(void **state)
+TEST(test_lookup)
 {
 	static const struct {
 		const char *name, *row, *prefix;
@@ -61,7 +61,7 @@ static void test_lookup(void **state)
 }
 
 /* A prefix of the file's own is known by several names of one family. */
-static void test_prefixes(void **state)
+TEST(test_prefixes)
 {
 	static const struct {
 		const char *names[5];
@@ -89,27 +89,26 @@ static void test_prefixes(void **state)
 		{ { "g_malloc", "g_free", "g_realloc" }, "g_malloc", NULL, NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct alloc_prefix_finder pf = { .cnt = 0 };
 		const struct alloc_row *row;
 		struct alloc_lookup lk;
 		size_t prefix = 0;
 
 		alloc_lookup_init(&lk);
-		for (size_t k = 0; k < 5 && cases[i].names[k]; k++)
-			alloc_prefix_note(&pf, cases[i].names[k]);
+		for (size_t k = 0; k < 5 && c->names[k]; k++)
+			alloc_prefix_note(&pf, c->names[k]);
 		alloc_prefix_take(&pf, &lk);
-		row = alloc_lookup_find(&lk, cases[i].found, &prefix);
-		if (!row != !cases[i].row || (row && strcmp(row->name, cases[i].row) != 0))
-			fail_msg("%s is %s", cases[i].found, row ? row->name : "nothing");
+		row = alloc_lookup_find(&lk, c->found, &prefix);
+		if (!row != !c->row || (row && strcmp(row->name, c->row) != 0))
+			fail_msg("%s is %s", c->found, row ? row->name : "nothing");
 		if (row)
-			assert_string_equal(alloc_family_by_prefix(&lk, prefix)->name,
-					    cases[i].family);
+			assert_string_equal(alloc_family_by_prefix(&lk, prefix)->name, c->family);
 	}
 }
 
 /* The table itself: names unique, argument numbers possible, one size for what allocates. */
-static void test_table(void **state)
+TEST(test_table)
 {
 	const struct alloc_row *rows;
 	struct alloc_lookup lk;
@@ -134,7 +133,7 @@ static void test_table(void **state)
 	}
 }
 
-static void test_families(void **state)
+TEST(test_families)
 {
 	static const struct {
 		const char *soname, *family;
@@ -152,20 +151,19 @@ static void test_families(void **state)
 		{ "", NULL },
 		{ NULL, NULL },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct alloc_family *f = alloc_family_by_soname(cases[i].soname);
+	each_case(c, cases) {
+		const struct alloc_family *f = alloc_family_by_soname(c->soname);
 
-		if (!f != !cases[i].family || (f && strcmp(f->name, cases[i].family)))
-			fail_msg("%s is %s", cases[i].soname, f ? f->name : "nothing");
+		if (!f != !c->family || (f && strcmp(f->name, c->family)))
+			fail_msg("%s is %s", c->soname, f ? f->name : "nothing");
 	}
 	assert_true(alloc_is_loader("ld-linux-x86-64.so.2"));
 	assert_false(alloc_is_loader("libc.so.6"));
 	assert_false(alloc_is_loader(NULL));
 }
 
-static void test_frames(void **state)
+TEST(test_frames)
 {
 	static const char *const plumbing[] = {
 		"malloc",
@@ -267,13 +265,4 @@ static void test_frames(void **state)
 			fail_msg("%s is a caller", callers[i]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_prefixes), cmocka_unit_test(test_lookup),
-		cmocka_unit_test(test_table),	 cmocka_unit_test(test_families),
-		cmocka_unit_test(test_frames),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -108,7 +108,7 @@ static void check_file(size_t i, bool multibyte_nop_ok)
 	elf_file_close(ef);
 }
 
-static void test_installed(void **state)
+TEST(test_installed)
 {
 	size_t cnt = 0;
 
@@ -123,9 +123,4 @@ static void test_installed(void **state)
 		skip();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_installed) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

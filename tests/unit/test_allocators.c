@@ -178,30 +178,28 @@ static const struct {
 	{ "/lib/ld-musl-x86_64.so.1", "musl", "memalign", false, false, 0 },
 };
 
-static void test_libraries(void **state)
+TEST(test_libraries)
 {
-	size_t i, found = 0;
+	size_t found = 0;
 
-	for (i = 0; i < sizeof(libs) / sizeof(libs[0]); i++) {
+	each_case(c, libs) {
 		const struct alloc_site *site;
 		struct scanned s;
 
-		if (!scan(libs[i].path, &s))
+		if (!scan(c->path, &s))
 			continue;
 		found++;
 		if (s.err)
-			fail_msg("%s: %d", libs[i].path, s.err);
-		assert_string_equal(s.af->family, libs[i].family);
-		check_rules(&s, libs[i].path);
-		site = site_of(&s, libs[i].symbol);
-		if (!site != !libs[i].is_site)
-			fail_msg("%s %s: %s", libs[i].path, libs[i].symbol,
-				 site ? "a site" : "no site");
-		if (site &&
-		    (site->placement.is_emulated != libs[i].is_emulated ||
-		     (libs[i].flags != ANY && HT_COOKIE_FLAGS(site->cookie) != libs[i].flags)))
-			fail_msg("%s %s: %s, flags %x", libs[i].path, libs[i].symbol,
-				 site->placement.insn, HT_COOKIE_FLAGS(site->cookie));
+			fail_msg("%s: %d", c->path, s.err);
+		assert_string_equal(s.af->family, c->family);
+		check_rules(&s, c->path);
+		site = site_of(&s, c->symbol);
+		if (!site != !c->is_site)
+			fail_msg("%s %s: %s", c->path, c->symbol, site ? "a site" : "no site");
+		if (site && (site->placement.is_emulated != c->is_emulated ||
+			     (c->flags != ANY && HT_COOKIE_FLAGS(site->cookie) != c->flags)))
+			fail_msg("%s %s: %s, flags %x", c->path, c->symbol, site->placement.insn,
+				 HT_COOKIE_FLAGS(site->cookie));
 		drop(&s);
 	}
 	if (!found)
@@ -209,34 +207,33 @@ static void test_libraries(void **state)
 }
 
 /* Files that hold no allocator, although some define operator new or a private malloc. */
-static void test_not_allocators(void **state)
+TEST(test_not_allocators)
 {
 	static const char *const paths[] = {
 		LIB "libstdc++.so.6", "/lib64/ld-linux-x86-64.so.2",
 		LIB "libm.so.6",      LIB "libcrypto.so.3",
 		"/bin/true",	      LIB "libLLVM-14.so.1",
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	each_case(c, paths) {
 		struct scanned s;
 
-		if (!scan(paths[i], &s))
+		if (!scan(*c, &s))
 			continue;
 		if (s.err != -ENOENT)
-			fail_msg("%s: %d", paths[i], s.err);
+			fail_msg("%s: %d", *c, s.err);
 		drop(&s);
 	}
 }
 
 /* libc's functions are callers as any. */
-static void test_libc_inner(void **state)
+TEST(test_libc_inner)
 {
 	static const char *const outside[] = { "strdup",  "fopen",  "getline", "asprintf",
 					       "opendir", "setenv", "qsort",   "scandir" };
 	static const char *const paths[] = { "/lib/x86_64-linux-gnu/libc.so.6",
 					     "/lib/ld-musl-x86_64.so.1" };
-	size_t p, i, found = 0;
+	size_t p, found = 0;
 
 	for (p = 0; p < 2; p++) {
 		struct elf_symbol sym;
@@ -246,9 +243,9 @@ static void test_libc_inner(void **state)
 			continue;
 		found++;
 		assert_int_equal(s.err, 0);
-		for (i = 0; i < sizeof(outside) / sizeof(outside[0]); i++)
-			if (!find_symbol(s.syms, outside[i], &sym) && is_inner(&s, sym.vaddr))
-				fail_msg("%s: %s is inner", paths[p], outside[i]);
+		each_case(c, outside)
+			if (!find_symbol(s.syms, *c, &sym) && is_inner(&s, sym.vaddr))
+				fail_msg("%s: %s is inner", paths[p], *c);
 		drop(&s);
 	}
 	if (!found)
@@ -256,7 +253,7 @@ static void test_libc_inner(void **state)
 }
 
 /* In an allocator's library everything is inner but exported functions that call it. */
-static void test_library_inner(void **state)
+TEST(test_library_inner)
 {
 	struct elf_symbol sym;
 	struct scanned s;
@@ -273,7 +270,7 @@ static void test_library_inner(void **state)
 	drop(&s);
 }
 
-static void test_naive(void **state)
+TEST(test_naive)
 {
 	const struct alloc_site *site;
 	struct scanned s;
@@ -285,6 +282,12 @@ static void test_naive(void **state)
 	vec_each(&s.af->sites, site)
 		assert_int_equal(site->placement.vaddr, site->fn_vaddr);
 	drop(&s);
+}
+
+static void remove_program(void *path)
+{
+	unlink(path);
+	free(path);
 }
 
 /* Compile source (a C or C++ text) into a temporary program. False: that compiler is not there. */
@@ -306,10 +309,9 @@ static bool build(const char *compiler, const char *ext, const char *source, con
 	fclose(f);
 	snprintf(cmd, sizeof(cmd), "%s -O2 -w -o %s %s %s >/dev/null 2>&1", compiler, path, src,
 		 tail);
+	unit_keep(strdup(path), remove_program);
 	fd = system(cmd);
 	unlink(src);
-	if (fd)
-		unlink(path);
 	return fd == 0;
 }
 
@@ -349,24 +351,24 @@ static void check_static(const char *path, const char *family)
 	assert_int_equal(find_symbol(s.syms, "strdup", &sym), 0);
 	assert_false(is_inner(&s, sym.vaddr));
 	drop(&s);
-	unlink(path);
 }
 
-static void test_static_programs(void **state)
+TEST(test_static_programs)
 {
+	static const struct {
+		const char *compiler, *ext, *source, *family;
+	} cases[] = {
+		{ "g++ -static", "cc", cxx_source, "glibc" },
+		{ "g++ -static-pie", "cc", cxx_source, "glibc" },
+		{ "musl-gcc -static", "c", c_source, "musl" },
+	};
 	char path[64];
 	int built = 0;
 
-	if (build("g++ -static", "cc", cxx_source, "", path)) {
-		check_static(path, "glibc");
-		built++;
-	}
-	if (build("g++ -static-pie", "cc", cxx_source, "", path)) {
-		check_static(path, "glibc");
-		built++;
-	}
-	if (build("musl-gcc -static", "c", c_source, "", path)) {
-		check_static(path, "musl");
+	each_case(c, cases) {
+		if (!build(c->compiler, c->ext, c->source, "", path))
+			continue;
+		check_static(path, c->family);
 		built++;
 	}
 	if (!built)
@@ -374,7 +376,7 @@ static void test_static_programs(void **state)
 }
 
 /* jemalloc linked into a C++ program: its own operator new allocates by itself and is probed. */
-static void test_static_jemalloc(void **state)
+TEST(test_static_jemalloc)
 {
 	const struct alloc_site *site;
 	struct scanned s;
@@ -392,11 +394,10 @@ static void test_static_jemalloc(void **state)
 	assert_int_equal(HT_COOKIE_FLAGS(site->cookie), THROW);
 	assert_null(site_of(&s, "_ZdlPv"));
 	drop(&s);
-	unlink(path);
 }
 
 /* A program's own malloc on top of libc's; and names that are not an allocator's. */
-static void test_own_functions(void **state)
+TEST(test_own_functions)
 {
 	static const struct {
 		const char *source;
@@ -417,26 +418,24 @@ static void test_own_functions(void **state)
 		  "int main(int n, char **v) { tc_free(n); return 0; }\n",
 		  -ENOENT, NULL },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(one, cases) {
 		struct elf_symbol sym;
 		struct scanned s;
 		char path[64];
 
-		if (!build("cc -fno-builtin", "c", cases[i].source, "", path))
+		if (!build("cc -fno-builtin", "c", one->source, "", path))
 			skip();
 		assert_true(scan(path, &s));
-		if (s.err != cases[i].want)
-			fail_msg("case %zu: %d", i, s.err);
+		if (s.err != one->want)
+			fail_msg("case %zu: %d", (size_t)(one - cases), s.err);
 		if (!s.err) {
 			check_rules(&s, path);
 			assert_string_equal(s.af->family, "malloc");
-			assert_int_equal(find_symbol(s.syms, cases[i].outer, &sym), 0);
+			assert_int_equal(find_symbol(s.syms, one->outer, &sym), 0);
 			assert_false(is_inner(&s, sym.vaddr));
 		}
 		drop(&s);
-		unlink(path);
 	}
 }
 
@@ -466,40 +465,39 @@ static const struct {
 	  ZERO | TAIL },
 };
 
-static void test_embedded(void **state)
+TEST(test_embedded)
 {
 	static const char *const callers[] = { "keep_between", "keep_behind", "main" };
 
-	for (size_t i = 0; i < sizeof(embedded) / sizeof(embedded[0]); i++) {
+	each_case(one, embedded) {
 		const struct alloc_site *site;
 		struct elf_symbol sym;
 		struct scanned s;
 		char path[64];
 
-		if (!build(embedded[i].compiler, "c", embedded_source, embedded[i].tail, path))
+		if (!build(one->compiler, "c", embedded_source, one->tail, path))
 			skip();
 		assert_true(scan(path, &s));
 		assert_int_equal(s.err, 0);
 		check_rules(&s, path);
-		for (size_t k = 0; k < sizeof(callers) / sizeof(callers[0]); k++) {
-			assert_int_equal(find_symbol(s.syms, callers[k], &sym), 0);
+		each_case(c, callers) {
+			assert_int_equal(find_symbol(s.syms, *c, &sym), 0);
 			if (is_inner(&s, sym.vaddr))
-				fail_msg("case %zu: %s is inner", i, callers[k]);
+				fail_msg("case %zu: %s is inner", (size_t)(one - embedded), *c);
 		}
 		assert_int_equal(find_symbol(s.syms, "grow", &sym), 0);
-		assert_int_equal(is_inner(&s, sym.vaddr), embedded[i].is_grow_inner);
+		assert_int_equal(is_inner(&s, sym.vaddr), one->is_grow_inner);
 		vec_each(&s.af->sites, site)
 			if (strstr(site->symbol, "realloc"))
 				assert_int_equal(HT_COOKIE_FLAGS(site->cookie) & ~HT_SITE_STEPPED,
-						 embedded[i].realloc_flags);
+						 one->realloc_flags);
 		drop(&s);
-		unlink(path);
 	}
 }
 
 /* jemalloc in a stripped program, which exports malloc and free: the function that frees sized blocks is found by what it
  * does, and there only. */
-static void test_plain_jemalloc(void **state)
+TEST(test_plain_jemalloc)
 {
 	struct alloc_unseen unseen;
 	struct elf_symbol sym;
@@ -533,7 +531,6 @@ static void test_plain_jemalloc(void **state)
 			    "contains jemalloc, of which only malloc and free have names: aligned "
 			    "blocks are not seen");
 	drop(&s);
-	unlink(path);
 }
 
 /* A program that is linked as a whole calls the slow ways of the allocator, whose fast ways are inlined. Its blocks are
@@ -550,7 +547,7 @@ static const char inlined_source[] =
 	"N void release(void *p) { if (p != b) USE_FREE(p); }\n"
 	"int main(int n, char **v) { release(user(n)); return 0; }\n";
 
-static void test_inlined(void **state)
+TEST(test_inlined)
 {
 	static const struct {
 		const char *uses;
@@ -562,30 +559,29 @@ static void test_inlined(void **state)
 		{ "-DUSE_MALLOC=je_malloc -DUSE_FREE=je_free_default", ALLOC_UNSEEN_INLINED, 0 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(one, cases) {
 		char path[64], compiler[160], words[ALLOC_UNSEEN_WORDS];
 		struct alloc_unseen unseen;
 		struct scanned s;
 
-		snprintf(compiler, sizeof(compiler), "cc -fno-toplevel-reorder %s", cases[i].uses);
+		snprintf(compiler, sizeof(compiler), "cc -fno-toplevel-reorder %s", one->uses);
 		if (!build(compiler, "c", inlined_source, "", path))
 			skip();
 		assert_true(scan(path, &s));
 		assert_int_equal(s.err, 0);
-		assert_int_equal(s.af->sites.cnt, cases[i].site_cnt);
+		assert_int_equal(s.af->sites.cnt, one->site_cnt);
 		alloc_unseen_find(s.ef, s.af, &unseen);
-		assert_int_equal(unseen.kind, cases[i].kind);
+		assert_int_equal(unseen.kind, one->kind);
 		if (unseen.kind)
 			assert_string_equal(
 				alloc_unseen_words(&unseen, words),
 				"contains jemalloc, inlined into its callers: their allocations are not seen");
 		drop(&s);
-		unlink(path);
 	}
 }
 
 /* An allocator without any name is known by its messages. */
-static void test_nameless(void **state)
+TEST(test_nameless)
 {
 	static const char source[] =
 		"#include <stdio.h>\nint main(int n, char **v) { puts(n > 1 ? \"mimal\" \"loc: error: \" : \"mimal\" \"loc: warning: \");\n"
@@ -602,7 +598,6 @@ static void test_nameless(void **state)
 	assert_int_equal(unseen.kind, ALLOC_UNSEEN_ALL);
 	assert_string_equal(unseen.family, "mimalloc");
 	drop(&s);
-	unlink(path);
 	if (!scan("/proc/self/exe", &s))
 		return;
 	alloc_unseen_find(s.ef, s.err ? NULL : s.af, &unseen);
@@ -611,7 +606,7 @@ static void test_nameless(void **state)
 }
 
 /* Stripped of every name: nothing is found, and nothing is guessed. */
-static void test_stripped_static(void **state)
+TEST(test_stripped_static)
 {
 	struct scanned s;
 	char path[64];
@@ -621,20 +616,6 @@ static void test_stripped_static(void **state)
 	assert_true(scan(path, &s));
 	assert_int_equal(s.err, -ENOENT);
 	drop(&s);
-	unlink(path);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_libraries),	cmocka_unit_test(test_not_allocators),
-		cmocka_unit_test(test_libc_inner),	cmocka_unit_test(test_library_inner),
-		cmocka_unit_test(test_naive),		cmocka_unit_test(test_static_programs),
-		cmocka_unit_test(test_static_jemalloc), cmocka_unit_test(test_own_functions),
-		cmocka_unit_test(test_inlined),		cmocka_unit_test(test_plain_jemalloc),
-		cmocka_unit_test(test_nameless),	cmocka_unit_test(test_embedded),
-		cmocka_unit_test(test_stripped_static),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -31,7 +31,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static void test_little(void **state)
+TEST_WITH(test_little, begin, NULL)
 {
 	assert_int_equal(rate.rate_bytes, AUTO_RATE_USUAL);
 	run(0.15, 4e6);
@@ -42,13 +42,13 @@ static void test_little(void **state)
 	assert_in_range(samples, 29.7 * 4e6 / 8192 * 0.98, 29.7 * 4e6 / 8192 * 1.05);
 }
 
-static void test_idle(void **state)
+TEST_WITH(test_idle, begin, NULL)
 {
 	run(3, 0);
 	assert_int_equal(rate.rate_bytes, AUTO_RATE_FINEST);
 }
 
-static void test_much(void **state)
+TEST_WITH(test_much, begin, NULL)
 {
 	run(60, 1e9);
 	assert_int_equal(rate.rate_bytes, AUTO_RATE_USUAL);
@@ -57,7 +57,7 @@ static void test_much(void **state)
 }
 
 /* Many at once: the usual rate with the next look, and not finer again soon. */
-static void test_burst(void **state)
+TEST_WITH(test_burst, begin, NULL)
 {
 	double before;
 
@@ -74,7 +74,7 @@ static void test_burst(void **state)
 }
 
 /* A load that swings by a half does not change it all the time. */
-static void test_calm(void **state)
+TEST_WITH(test_calm, begin, NULL)
 {
 	for (int i = 0; i < 100; i++)
 		run(5, i % 2 ? 1.6e6 : 2.4e6);
@@ -82,7 +82,7 @@ static void test_calm(void **state)
 }
 
 /* For days: there is room for those that are alive. */
-static void test_long(void **state)
+TEST_WITH(test_long, begin, NULL)
 {
 	run(24 * 3600.0, 4e6);
 	assert_int_equal(rate.rate_bytes, AUTO_RATE_USUAL);
@@ -90,7 +90,7 @@ static void test_long(void **state)
 	assert_true(samples - 24 * 3600 * 4e6 / 65536 < 500000);
 }
 
-static void test_given_up(void **state)
+TEST_WITH(test_given_up, begin, NULL)
 {
 	run(5, 1e4);
 	at_ns += LOOK_NS;
@@ -101,25 +101,11 @@ static void test_given_up(void **state)
 }
 
 /* What is seen with 1/64 Ki for one second and 1/8 Ki for 29 */
-static void test_mean(void **state)
+TEST_WITH(test_mean, begin, NULL)
 {
 	assert_int_equal(auto_rate_mean(&rate), AUTO_RATE_USUAL);
 	run(30, 4e6);
 	assert_in_range(auto_rate_mean(&rate), 8192, 8600);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_little, begin),
-		cmocka_unit_test_setup(test_idle, begin),
-		cmocka_unit_test_setup(test_much, begin),
-		cmocka_unit_test_setup(test_burst, begin),
-		cmocka_unit_test_setup(test_calm, begin),
-		cmocka_unit_test_setup(test_long, begin),
-		cmocka_unit_test_setup(test_given_up, begin),
-		cmocka_unit_test_setup(test_mean, begin),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

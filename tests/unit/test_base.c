@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "base/vec.h"
 
-static void test_vec_push(void **state)
+TEST(test_vec_push)
 {
 	VEC(int) v = { 0 };
 	int *p, sum = 0;
@@ -28,7 +28,7 @@ static void test_vec_push(void **state)
 		fail();
 }
 
-static void test_vec_too_large(void **state)
+TEST(test_vec_too_large)
 {
 	VEC(uint64_t) v = { 0 };
 	uint64_t *data;
@@ -75,7 +75,7 @@ static void test_sort(void **state)
 }
 
 /* Against a walk from the front, with equal ones, before the first, behind the last, and of an empty list. */
-static void test_sorted(void **state)
+TEST(test_sorted)
 {
 	static const uint64_t sorted[] = { 2, 2, 5, 7, 7, 7, 9, UINT64_MAX };
 	struct row {
@@ -86,8 +86,8 @@ static void test_sorted(void **state)
 
 	assert_int_equal(vec_first_from(&v, at, 0), 0);
 	assert_null(vec_get(&v, at, 0));
-	for (size_t n = 0; n < sizeof(sorted) / sizeof(*sorted); n++) {
-		assert_int_equal(vec_push(&v, (struct row){ 'x', sorted[n] }), 0);
+	each_case(c, sorted) {
+		assert_int_equal(vec_push(&v, (struct row){ 'x', *c }), 0);
 		for (uint64_t key = 0; key < 12; key++) {
 			uint64_t wanted = key < 11 ? key : UINT64_MAX;
 			size_t from = 0, behind = 0;
@@ -137,7 +137,7 @@ static void say_status(void)
 	log_status_end();
 }
 
-static void test_log_levels(void **state)
+TEST(test_log_levels)
 {
 	static const struct {
 		enum log_level level;
@@ -152,16 +152,16 @@ static void test_log_levels(void **state)
 	enum log_level before = log_get_level();
 	char text[512];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		log_set_level(cases[i].level);
-		assert_int_equal(log_get_level(), cases[i].level);
+	each_case(c, cases) {
+		log_set_level(c->level);
+		assert_int_equal(log_get_level(), c->level);
 		captured(say_all, text, sizeof(text));
-		assert_string_equal(text, cases[i].expected);
+		assert_string_equal(text, c->expected);
 	}
 	log_set_level(before);
 }
 
-static void test_status_is_rare_without_terminal(void **state)
+TEST(test_status_is_rare_without_terminal)
 {
 	char text[512];
 
@@ -186,7 +186,7 @@ static const struct {
 	{ "", "", "\"\"" },
 };
 
-static void test_text_add(void **state)
+TEST(test_text_add)
 {
 	char text[8] = "";
 
@@ -199,27 +199,22 @@ static void test_text_add(void **state)
 	assert_string_equal(text, "12, 345");
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	each_case(c, names) {
 		char text[64] = "", zero[] = "a\0b", *json;
-		size_t bytes;
-		FILE *f = open_memstream(&json, &bytes);
 
-		assert_non_null(f);
-		strcpy(text, names[i].text);
+		strcpy(text, c->text);
 		make_printable(text);
-		assert_string_equal(text, names[i].printable);
+		assert_string_equal(text, c->printable);
 		assert_int_equal(make_printable_n(zero, 3), 3);
 		assert_string_equal(zero, "a?b");
-		json_text(&(struct json){ .out = f }, NULL, names[i].text);
-		fclose(f);
-		assert_string_equal(json, names[i].json);
-		free(json);
+		json = printed(out, json_text(&(struct json){ .out = out }, NULL, c->text));
+		assert_string_equal(json, c->json);
 	}
 }
 
-static void test_shell_words(void **state)
+TEST(test_shell_words)
 {
 	static const struct {
 		const char *word, *text;
@@ -232,20 +227,14 @@ static void test_shell_words(void **state)
 		{ "a\nb", "'a\nb'" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		char *text;
-		size_t bytes;
-		FILE *f = open_memstream(&text, &bytes);
+	each_case(c, cases) {
+		char *text = printed(out, shell_word_put(c->word, out));
 
-		assert_non_null(f);
-		shell_word_put(cases[i].word, f);
-		fclose(f);
-		assert_string_equal(text, cases[i].text);
-		free(text);
+		assert_string_equal(text, c->text);
 	}
 }
 
-static void test_markup(void **state)
+TEST(test_markup)
 {
 	static const struct {
 		const char *text, *markup;
@@ -259,20 +248,14 @@ static void test_markup(void **state)
 		  "a \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xc2\xa0\xe2\x80\xa7" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		char *markup;
-		size_t bytes;
-		FILE *f = open_memstream(&markup, &bytes);
+	each_case(c, cases) {
+		char *markup = printed(out, markup_put(c->text, strlen(c->text), out));
 
-		assert_non_null(f);
-		markup_put(cases[i].text, strlen(cases[i].text), f);
-		fclose(f);
-		assert_string_equal(markup, cases[i].markup);
-		free(markup);
+		assert_string_equal(markup, c->markup);
 	}
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
 	char *text;
 	size_t bytes;
@@ -310,7 +293,7 @@ static void say_names(void)
 	log_warn("of %s", "a\x1b]0;x\x07\xc2\x9b\nheaptap: error: b");
 }
 
-static void test_log_names(void **state)
+TEST(test_log_names)
 {
 	char text[512];
 
@@ -319,17 +302,16 @@ static void test_log_names(void **state)
 }
 
 /* Where there is no /dev/null it is a file that cannot grow: nothing of it may differ for who reads. */
-static void test_null_fd(void **state)
+TEST(test_null_fd)
 {
 	char byte;
-	int fd = null_fd_open();
+	int fd = keep_fd(null_fd_open());
 
 	assert_true(fd >= 0);
 	assert_int_equal(read(fd, &byte, 1), 0);
-	close(fd);
 }
 
-static void test_ca_file(void **state)
+TEST(test_ca_file)
 {
 	const char *before = getenv("SSL_CERT_FILE"), *found;
 	char *saved = before ? strdup(before) : NULL;
@@ -346,24 +328,4 @@ static void test_ca_file(void **state)
 	free(saved);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text_add),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_null_fd),
-		cmocka_unit_test(test_ca_file),
-		cmocka_unit_test(test_shell_words),
-		cmocka_unit_test(test_markup),
-		cmocka_unit_test(test_json),
-		cmocka_unit_test(test_log_names),
-		cmocka_unit_test(test_vec_push),
-		cmocka_unit_test(test_vec_too_large),
-		cmocka_unit_test(test_sort),
-		cmocka_unit_test(test_sorted),
-		cmocka_unit_test(test_log_levels),
-		cmocka_unit_test(test_status_is_rare_without_terminal),
-	};
-
-	return cmocka_run_group_tests_name("base", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -3,23 +3,15 @@
  * test_bins.c - bins and their names; the interval of a share against simulated samples; and reports by lifetime, by
  * size and by what is temporary, of a profile that was written and read again.
  */
-#include "unit.h"
-
-#include <sys/mman.h>
-
-#include "../lib/pprof_check.h"
-#include "base/err.h"
+#include "made_profile.h"
 #include "profile/bins.h"
 #include "profile/estimate.h"
 #include "profile/moment.h"
-#include "profile/pprof.h"
-#include "profile/profile.h"
-#include "report/report.h"
 #include "report/report_rows.h"
 
 #define MS 1000000ULL
 
-static void test_bounds(void **state)
+TEST(test_bounds)
 {
 	for (uint32_t bin = 0; bin < HT_BIN_CNT; bin++) {
 		bool is_life = bin >= HT_BIN_LIFE;
@@ -40,7 +32,7 @@ static void test_bounds(void **state)
 	assert_int_equal(bin_from(bin_of_life(BIN_TEMPORARY_NS)), BIN_TEMPORARY_NS);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		uint64_t bytes;
@@ -69,10 +61,10 @@ static void test_names(void **state)
 		      { 1ULL << 43, "69.9 min or more" } };
 	char buf[BIN_NAME_BUF];
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
-		assert_string_equal(bin_name(bin_of_size(sizes[i].bytes), buf), sizes[i].name);
-	for (size_t i = 0; i < sizeof(lives) / sizeof(*lives); i++)
-		assert_string_equal(bin_name(bin_of_life(lives[i].ns), buf), lives[i].name);
+	each_case(c, sizes)
+		assert_string_equal(bin_name(bin_of_size(c->bytes), buf), c->name);
+	each_case(c, lives)
+		assert_string_equal(bin_name(bin_of_life(c->ns), buf), c->name);
 }
 
 static struct bin_part part_of(uint32_t bin, uint64_t samples, double objects, double bytes)
@@ -80,7 +72,7 @@ static struct bin_part part_of(uint32_t bin, uint64_t samples, double objects, d
 	return (struct bin_part){ bin, samples, objects, bytes, 10 };
 }
 
-static void test_share_exact(void **state)
+TEST(test_share_exact)
 {
 	const struct bin_part size = part_of(bin_of_size(100), 1000, 1000, 100000);
 	struct bin_sums sums = { 0 };
@@ -133,7 +125,7 @@ static void sample_blocks(uint64_t size_bytes, unsigned cnt, double part, double
 }
 
 /* The interval has the truth as often as it says, or more often; the share is not off. */
-static void test_share_covers(void **state)
+TEST(test_share_covers)
 {
 	static const struct {
 		unsigned small_cnt, large_cnt;
@@ -187,20 +179,11 @@ static void add_sample(struct profile *p, const char *function, const struct mad
 		       size_t size_cnt, const struct made_part *lives, size_t life_cnt,
 		       double unseen)
 {
-	struct profile_function f = { .name_str = profile_str(p, function) };
-	struct profile_line line = { .function = (uint32_t)p->functions.cnt };
-	struct profile_location l = { .mapping = HT_NO_INDEX,
-				      .address = 0x1000 + p->locations.cnt,
-				      .line_first = (uint32_t)p->lines.cnt,
-				      .line_cnt = 1 };
 	double objects = 0, bytes = 0, freed = unseen, freed_bytes = 100 * unseen;
-	uint32_t loc = (uint32_t)p->locations.cnt;
+	uint32_t loc = made_function(p, function);
 	int64_t values[PROFILE_VALUE_CNT];
 	struct profile_sample *s;
 
-	assert_int_equal(vec_push(&p->functions, f), 0);
-	assert_int_equal(vec_push(&p->lines, line), 0);
-	assert_int_equal(vec_push(&p->locations, l), 0);
 	for (size_t i = 0; i < size_cnt; i++) {
 		objects += sizes[i].objects;
 		bytes += sizes[i].bytes;
@@ -243,15 +226,8 @@ static struct profile *record(bool has_bins, enum recording_inuse inuse)
 							{ 50 * MS, 1, 5, 3000.5 } };
 	static const struct made_part cache_sizes[] = { { 100, 3, 50, 5000.5 } };
 	static const struct made_part cache_lives[] = { { 2000, 1, 1, 100 } };
-	static char bytes[1 << 16];
-	int fd = memfd_create("profile", MFD_CLOEXEC);
-	struct profile *p, *again;
-	struct err why;
-	ssize_t n;
+	struct profile *p = made_profile(4096);
 
-	assert_true(fd >= 0);
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 4096), 0);
 	p->time_ns = 1000000000000;
 	p->recording = RECORDING_NONE;
 	p->recording.is_known = true;
@@ -261,15 +237,7 @@ static struct profile *record(bool has_bins, enum recording_inuse inuse)
 	add_sample(p, "churn", churn_sizes, has_bins ? 2 : 0, churn_lives, has_bins ? 2 : 0,
 		   has_bins ? 3 : 0);
 	add_sample(p, "cache", cache_sizes, has_bins, cache_lives, has_bins, 0);
-	assert_int_equal(pprof_write(p, fd), 0);
-	profile_free(p);
-	n = pread(fd, bytes, sizeof(bytes), 0);
-	assert_true(n > 0);
-	if (pprof_check(bytes, (size_t)n, &why))
-		fail_msg("%s", why.text);
-	assert_int_equal(pprof_read_mem(bytes, (size_t)n, &again, &why), 0);
-	close(fd);
-	return again;
+	return reread(p);
 }
 
 struct expected {
@@ -284,9 +252,8 @@ static void check_rows(enum report_by by, const struct expected *expected, size_
 	struct report_options opts = { .by = by, .format = REPORT_JSON };
 	struct profile *p = record(true, inuse);
 	int64_t bytes = 0, objects = 0;
-	struct report *r;
+	struct report *r = open_report(p, &opts);
 
-	assert_int_equal(report_open(p, &opts, &r), 0);
 	assert_int_equal(r->rows.cnt, cnt);
 	for (size_t i = 0; i < cnt; i++) {
 		const struct report_row *row = &r->rows.data[i];
@@ -301,11 +268,9 @@ static void check_rows(enum report_by by, const struct expected *expected, size_
 	assert_int_equal(bytes, r->total.value);
 	assert_int_equal(objects, r->total.objects);
 	assert_int_equal(r->total.objects, 103 + 50);
-	report_close(r);
-	profile_free(p);
 }
 
-static void test_by_size(void **state)
+TEST(test_by_size)
 {
 	static const struct expected rows[] = { { "64 B to 127 B", 150, 8 },
 						{ "4 KiB to 8 KiB", 2, 1 } };
@@ -315,7 +280,7 @@ static void test_by_size(void **state)
 	check_rows(REPORT_BY_SIZE, rows, 2, RECORDING_INUSE_UNKNOWN);
 }
 
-static void test_by_lifetime(void **state)
+TEST(test_by_lifetime)
 {
 	static const struct expected all[] = { { "0.977 us to 1.95 us", 90, 4 },
 					       { "1.95 us to 3.91 us", 1, 1 },
@@ -332,93 +297,62 @@ static void test_by_lifetime(void **state)
 	check_rows(REPORT_BY_LIFETIME, since, 4, RECORDING_INUSE_SINCE);
 }
 
-static char *write_report(struct profile *p, const struct report_options *opts)
-{
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-
-	assert_non_null(out);
-	assert_int_equal(report_write(p, opts, out), 0);
-	assert_int_equal(fclose(out), 0);
-	return text;
-}
-
-static void has(const char *text, const char *part)
-{
-	if (!strstr(text, part))
-		fail_msg("'%s' is not in:\n%s", part, text);
-}
-
-static void test_json(void **state)
+TEST(test_json)
 {
 	struct report_options opts = { .by = REPORT_BY_FUNCTION,
 				       .format = REPORT_JSON,
 				       .sort = REPORT_SORT_TEMPORARY };
 	struct profile *p = record(true, RECORDING_INUSE_ALL);
-	char *text = write_report(p, &opts);
+	char *text = report_text(p, &opts);
 
-	has(text, "\"freed_bytes\":9001,\"freed_objects\":98,\"temporary_objects\":90,"
-		  "\"temporary_share\":0.87");
-	has(text, "\"lifetimes\":[{\"from_ns\":977,\"to_ns\":1954,\"objects\":90},"
-		  "{\"from_ns\":32000000,\"to_ns\":64000000,\"objects\":5}]");
-	has(text, "\"sizes\":[{\"from_bytes\":64,\"to_bytes\":128,\"objects\":50}]");
+	assert_says(text, "\"freed_bytes\":9001,\"freed_objects\":98,\"temporary_objects\":90,"
+			  "\"temporary_share\":0.87");
+	assert_says(text, "\"lifetimes\":[{\"from_ns\":977,\"to_ns\":1954,\"objects\":90},"
+			  "{\"from_ns\":32000000,\"to_ns\":64000000,\"objects\":5}]");
+	assert_says(text, "\"sizes\":[{\"from_bytes\":64,\"to_bytes\":128,\"objects\":50}]");
 	assert_true(strstr(text, "\"name\":\"churn\"") < strstr(text, "\"name\":\"cache\""));
-	free(text);
-	profile_free(p);
 
 	p = record(true, RECORDING_INUSE_UNKNOWN);
-	text = write_report(p, &opts);
-	has(text, "\"temporary_share\":null,\"temporary_share_low\":null,"
-		  "\"temporary_share_high\":null,\"lifetimes\":null,\"sizes\":[{");
-	has(text, "\"freed_bytes\":null,\"freed_objects\":null,\"temporary_objects\":null");
-	free(text);
-	profile_free(p);
+	text = report_text(p, &opts);
+	assert_says(text, "\"temporary_share\":null,\"temporary_share_low\":null,"
+			  "\"temporary_share_high\":null,\"lifetimes\":null,\"sizes\":[{");
+	assert_says(text, "\"freed_bytes\":null,\"freed_objects\":null,\"temporary_objects\":null");
 
 	/* how many there were is known, but not of how many */
 	p = record(true, RECORDING_INUSE_SINCE);
-	text = write_report(p, &opts);
-	has(text, "\"temporary_objects\":90,\"temporary_share\":null");
-	free(text);
-	profile_free(p);
+	text = report_text(p, &opts);
+	assert_says(text, "\"temporary_objects\":90,\"temporary_share\":null");
 
 	p = record(false, RECORDING_INUSE_ALL);
-	text = write_report(p, &opts);
-	has(text, "\"lifetimes\":null,\"sizes\":null");
-	free(text);
-	profile_free(p);
+	text = report_text(p, &opts);
+	assert_says(text, "\"lifetimes\":null,\"sizes\":null");
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
 	struct report_options opts = {
 		.format = REPORT_TEXT, .sort = REPORT_SORT_TEMPORARY, .row_cap = 1, .columns = 100
 	};
 	struct profile *p = record(true, RECORDING_INUSE_ALL);
-	char *text = write_report(p, &opts);
+	char *text = report_text(p, &opts);
 
-	has(text, "TEMPORARY OF ALL 95 %            MOST HAVE      ALLOCATED WHERE\n");
-	has(text, "       90  87.8% 46.1% to 98.4%  64 B");
-	has(text, "  64 B to 127 B   15.3 KiB churn\n");
-	has(text, " and 1 more: --top 0\n");
-	free(text);
+	assert_says(text, "TEMPORARY OF ALL 95 %            MOST HAVE      ALLOCATED WHERE\n");
+	assert_says(text, "       90  87.8% 46.1% to 98.4%  64 B");
+	assert_says(text, "  64 B to 127 B   15.3 KiB churn\n");
+	assert_says(text, " and 1 more: --top 0\n");
 	opts = (struct report_options){ .format = REPORT_TEXT, .shows_stacks = true };
-	text = write_report(p, &opts);
-	has(text,
-	    "        103 allocated blocks: 87.8% lived under 1 ms, most have 64 B to 127 B\n");
-	free(text);
-	profile_free(p);
+	text = report_text(p, &opts);
+	assert_says(
+		text,
+		"        103 allocated blocks: 87.8% lived under 1 ms, most have 64 B to 127 B\n");
 	p = record(false, RECORDING_INUSE_ALL);
-	text = write_report(p, &opts);
-	assert_null(strstr(text, "allocated block"));
-	free(text);
+	text = report_text(p, &opts);
+	assert_omits(text, "allocated block");
 	/* a table without rows has no head */
 	opts = (struct report_options){ .format = REPORT_TEXT, .sort = REPORT_SORT_TEMPORARY };
-	text = write_report(p, &opts);
-	has(text, "No sampled block was freed within 1 ms.\n");
-	assert_null(strstr(text, "WHERE"));
-	free(text);
-	profile_free(p);
+	text = report_text(p, &opts);
+	assert_says(text, "No sampled block was freed within 1 ms.\n");
+	assert_omits(text, "WHERE");
 }
 
 static void unknown(bool has_bins, enum recording_inuse inuse, struct report_options opts,
@@ -429,14 +363,13 @@ static void unknown(bool has_bins, enum recording_inuse inuse, struct report_opt
 
 	if (says) {
 		assert_int_equal(report_check(p, &opts, &why), -ENODATA);
-		has(why.text, says);
+		assert_says(why.text, says);
 	} else {
 		assert_int_equal(report_check(p, &opts, &why), 0);
 	}
-	profile_free(p);
 }
 
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
 	const struct report_options by_life = { .by = REPORT_BY_LIFETIME };
 	const struct report_options by_size = { .by = REPORT_BY_SIZE };
@@ -455,18 +388,6 @@ static void test_unknown(void **state)
 	/* of a part of what is in use nothing of it is said */
 	assert_int_equal(profile_keep_older(p, 1), -ENODATA);
 	assert_true(p->has_bins);
-	profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bounds),	    cmocka_unit_test(test_names),
-		cmocka_unit_test(test_share_exact), cmocka_unit_test(test_share_covers),
-		cmocka_unit_test(test_by_size),	    cmocka_unit_test(test_by_lifetime),
-		cmocka_unit_test(test_json),	    cmocka_unit_test(test_text),
-		cmocka_unit_test(test_unknown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -20,7 +20,8 @@ static const struct budget_costs costs = { HIT_NS, 20000, 300 };
 static const struct recording_limit record_limit = { 0.25, 0.25 }, serve_limit = { 0.05, 0.01 },
 				    strict_limit = { 0.05, 0 };
 
-struct sim {
+/* The process of the test that runs. */
+static struct sim {
 	struct budget *budget;
 	struct budget_reading now;
 	double rate; /* allocations, each with its free, per second of its own work */
@@ -36,75 +37,83 @@ struct sim {
 	size_t step_cnt, trial_cnt;
 	/* over the whole simulation, by our own books */
 	double cost_ns, cpu_ns;
-};
+} s;
 
 /* One thread that never waits, and 50 % of whose CPU time probing everything takes. */
-static void sim_open(struct sim *s, const struct recording_limit *limit)
+static void sim_open(const struct recording_limit *limit)
 {
 	const struct budget_options opts = { *limit, 64 << 10, &costs };
 
-	*s = (struct sim){ .rate = 1e6, .thread_cnt = 1, .work_ns = INFINITY, .factor = 1 };
-	s->now.time_ns = S;
-	assert_int_equal(budget_new(&opts, &s->now, &s->budget), 0);
+	budget_free(s.budget);
+	s = (struct sim){ .rate = 1e6, .thread_cnt = 1, .work_ns = INFINITY, .factor = 1 };
+	s.now.time_ns = S;
+	assert_int_equal(budget_new(&opts, &s.now, &s.budget), 0);
 }
 
-static enum budget_step step_of(const struct sim *s)
+static int sim_close(void **state)
 {
-	return budget_plan(s->budget)->step;
+	budget_free(s.budget);
+	s.budget = NULL;
+	return 0;
+}
+
+static enum budget_step step_of(void)
+{
+	return budget_plan(s.budget)->step;
 }
 
 /* So that probing everything takes this share of the CPU time that the process has then. */
-static void set_full_share(struct sim *s, double share)
+static void set_full_share(double share)
 {
-	s->rate = 1e9 * share / (1 - share) / (2 * HIT_NS);
+	s.rate = 1e9 * share / (1 - share) / (2 * HIT_NS);
 }
 
 /* A millisecond. */
-static void tick(struct sim *s)
+static void tick(void)
 {
-	const struct budget_plan *plan = budget_plan(s->budget);
+	const struct budget_plan *plan = budget_plan(s.budget);
 	double allocs = plan->step < BUDGET_OFF;
-	double frees = plan->step < BUDGET_ALLOCS && !s->grows;
-	double sampled = allocs * s->sampled / pow(4, plan->coarse);
-	double per_alloc = (allocs + frees) * HIT_NS + sampled * (s->sample_ns + costs.return_ns);
+	double frees = plan->step < BUDGET_ALLOCS && !s.grows;
+	double sampled = allocs * s.sampled / pow(4, plan->coarse);
+	double per_alloc = (allocs + frees) * HIT_NS + sampled * (s.sample_ns + costs.return_ns);
 	double own_ns, n, cpu_ns;
 
-	if (!isinf(s->work_ns) && s->now.time_ns >= s->due_ns) {
-		s->todo_ns += s->work_ns;
-		s->due_ns = s->now.time_ns + s->period_ns;
-	} else if (isinf(s->work_ns)) {
-		s->todo_ns = INFINITY;
+	if (!isinf(s.work_ns) && s.now.time_ns >= s.due_ns) {
+		s.todo_ns += s.work_ns;
+		s.due_ns = s.now.time_ns + s.period_ns;
+	} else if (isinf(s.work_ns)) {
+		s.todo_ns = INFINITY;
 	}
-	own_ns = fmin(s->todo_ns, s->thread_cnt * MS / (1 + s->rate * per_alloc / 1e9));
-	s->todo_ns -= isinf(s->todo_ns) ? 0 : own_ns;
-	n = own_ns / 1e9 * s->rate;
+	own_ns = fmin(s.todo_ns, s.thread_cnt * MS / (1 + s.rate * per_alloc / 1e9));
+	s.todo_ns -= isinf(s.todo_ns) ? 0 : own_ns;
+	n = own_ns / 1e9 * s.rate;
 	cpu_ns = own_ns + n * per_alloc;
-	s->now.cpu_ns += (uint64_t)cpu_ns;
-	s->now.time_ns += MS;
-	s->now.alloc_cnt += (uint64_t)(n * allocs);
-	s->now.free_cnt += (uint64_t)(n * frees);
-	s->now.return_cnt += (uint64_t)(n * sampled);
-	s->now.stack_ns += (uint64_t)(n * sampled * s->sample_ns);
-	s->cost_ns += n * per_alloc;
-	s->cpu_ns += cpu_ns;
+	s.now.cpu_ns += (uint64_t)cpu_ns;
+	s.now.time_ns += MS;
+	s.now.alloc_cnt += (uint64_t)(n * allocs);
+	s.now.free_cnt += (uint64_t)(n * frees);
+	s.now.return_cnt += (uint64_t)(n * sampled);
+	s.now.stack_ns += (uint64_t)(n * sampled * s.sample_ns);
+	s.cost_ns += n * per_alloc;
+	s.cpu_ns += cpu_ns;
 }
 
 /* As the governor does it, for a while. */
-static void sim_for(struct sim *s, uint64_t ns)
+static void sim_for(uint64_t ns)
 {
-	for (uint64_t end = s->now.time_ns + ns; s->now.time_ns < end;) {
+	for (uint64_t end = s.now.time_ns + ns; s.now.time_ns < end;) {
 		bool was_trial;
 
 		for (int i = 0; i < 100; i++)
-			tick(s);
-		was_trial = budget_plan(s->budget)->is_trial;
-		if (!budget_update(s->budget, &s->now, s->factor))
+			tick();
+		was_trial = budget_plan(s.budget)->is_trial;
+		if (!budget_update(s.budget, &s.now, s.factor))
 			continue;
-		budget_applied(s->budget, &s->now);
-		if (budget_plan(s->budget)->is_trial)
-			s->trial_cnt++;
-		else if (!was_trial || step_of(s) != BUDGET_OFF)
-			s->step_cnt++;
+		budget_applied(s.budget, &s.now);
+		if (budget_plan(s.budget)->is_trial)
+			s.trial_cnt++;
+		else if (!was_trial || step_of() != BUDGET_OFF)
+			s.step_cnt++;
 	}
 }
 
@@ -112,37 +121,45 @@ struct used {
 	double share, one_cpu;
 };
 
-/* True overhead from here on, over a time. */
-static struct used sim_used(struct sim *s, uint64_t ns)
-{
-	double cost = s->cost_ns, cpu = s->cpu_ns;
+/* From here on, probing everything takes this share; after a while the plan is that step. */
+#define SIM_PHASE(share, ns, step)                 \
+	do {                                       \
+		set_full_share(share);             \
+		sim_for(ns);                       \
+		assert_int_equal(step_of(), step); \
+	} while (0)
 
-	sim_for(s, ns);
-	cost = s->cost_ns - cost;
-	cpu = s->cpu_ns - cpu;
+/* True overhead from here on, over a time. */
+static struct used sim_used(uint64_t ns)
+{
+	double cost = s.cost_ns, cpu = s.cpu_ns;
+
+	sim_for(ns);
+	cost = s.cost_ns - cost;
+	cpu = s.cpu_ns - cpu;
 	return (struct used){ cpu > 0 ? cost / cpu : 0, cost / (double)ns };
 }
 
 /* From here on, after as many seconds as recordings have: what it is allowed, or up to half more. */
-static void assert_keeps(struct sim *s, const struct recording_limit *limit)
+static void assert_keeps(const struct recording_limit *limit)
 {
-	const double from_cost = s->cost_ns, from_cpu = s->cpu_ns;
-	const uint64_t from_ns = s->now.time_ns;
+	const double from_cost = s.cost_ns, from_cpu = s.cpu_ns;
+	const uint64_t from_ns = s.now.time_ns;
 
 	for (int i = 0; i < 60; i++) {
 		double cost, cpu, allowed;
 
-		sim_for(s, 2 * S);
-		cost = s->cost_ns - from_cost;
-		cpu = s->cpu_ns - from_cpu;
-		allowed = budget_allowed_ns(limit, cpu, (double)(s->now.time_ns - from_ns));
+		sim_for(2 * S);
+		cost = s.cost_ns - from_cost;
+		cpu = s.cpu_ns - from_cpu;
+		allowed = budget_allowed_ns(limit, cpu, (double)(s.now.time_ns - from_ns));
 		if (cost > 1.5 * allowed)
 			fail_msg("after %d s: %.1f ms of %.1f ms CPU time, allowed are %.1f",
 				 2 * (i + 1), cost / 1e6, cpu / 1e6, allowed / 1e6);
 	}
 }
 
-static void test_costs(void **state)
+TEST(test_costs)
 {
 	const struct budget_reading d = {
 		.alloc_cnt = 10, .free_cnt = 5, .stepped_cnt = 5, .return_cnt = 2, .stack_ns = 1000
@@ -151,7 +168,7 @@ static void test_costs(void **state)
 	assert_float_equal(budget_cost_ns(&costs, &d), 10 * 500 + 5 * 20000 + 2 * 300 + 1000, 0.1);
 }
 
-static void test_rates(void **state)
+TEST(test_rates)
 {
 	assert_int_equal(budget_rate_bytes(1, 0), 1);
 	assert_int_equal(budget_rate_bytes(1, 1), 64 << 10);
@@ -161,7 +178,7 @@ static void test_rates(void **state)
 }
 
 /* The larger one of the two counts. */
-static void test_allowed(void **state)
+TEST(test_allowed)
 {
 	assert_float_equal(budget_allowed_ns(&record_limit, 1000, 1000), 250, 1e-9);
 	assert_float_equal(budget_allowed_ns(&record_limit, 100, 1000), 250, 1e-9);
@@ -170,63 +187,46 @@ static void test_allowed(void **state)
 	assert_true(isinf(budget_allowed_ns(&BUDGET_NO_LIMIT, 1, 1)));
 }
 
-static void test_cheap_is_left_alone(void **state)
+TEST_WITH(test_cheap_is_left_alone, NULL, sim_close)
 {
-	struct sim s;
-
-	sim_open(&s, &strict_limit);
-	set_full_share(&s, 0.01);
-	sim_for(&s, 60 * S);
-	assert_int_equal(step_of(&s), BUDGET_FULL);
+	sim_open(&strict_limit);
+	SIM_PHASE(0.01, 60 * S, BUDGET_FULL);
 	assert_float_equal(budget_now(s.budget).cpu_share, 0.01, 0.001);
 	assert_true(isnan(budget_full(s.budget).cpu_share)); /* it is what is done */
-	budget_free(s.budget);
 }
 
 /* No verdict before a second was looked at; then the step that fits, at once. */
-static void test_verdict(void **state)
+TEST_WITH(test_verdict, NULL, sim_close)
 {
-	struct sim s;
-
-	sim_open(&s, &record_limit);
-	set_full_share(&s, 0.36); /* allocations alone: 0.22 */
-	sim_for(&s, 900 * MS);
-	assert_int_equal(step_of(&s), BUDGET_FULL);
-	sim_for(&s, 300 * MS);
-	assert_int_equal(step_of(&s), BUDGET_ALLOCS);
+	sim_open(&record_limit);
+	SIM_PHASE(0.36, 900 * MS, BUDGET_FULL); /* allocations alone: 0.22 */
+	sim_for(300 * MS);
+	assert_int_equal(step_of(), BUDGET_ALLOCS);
 	assert_float_equal(budget_verdict(s.budget)->full.cpu_share, 0.36, 0.01);
 	assert_float_equal(budget_verdict(s.budget)->allocs.cpu_share, 0.22, 0.01);
 	assert_false(budget_verdict(s.budget)->is_kill);
 	/* The rate of allocations went up when frees were let go: the prediction is of its own work. */
-	sim_for(&s, 20 * S);
-	assert_int_equal(step_of(&s), BUDGET_ALLOCS);
+	sim_for(20 * S);
+	assert_int_equal(step_of(), BUDGET_ALLOCS);
 	assert_float_equal(budget_full(s.budget).cpu_share, 0.36, 0.01);
 	assert_float_equal(budget_now(s.budget).cpu_share, 0.22, 0.01);
-	budget_free(s.budget);
 }
 
 /* All of the limit is there to be used, and what is a little above it is left alone. */
-static void test_limit_is_used(void **state)
+TEST_WITH(test_limit_is_used, NULL, sim_close)
 {
 	const struct recording_limit limit = { 0.40, 0.01 };
 
 	for (double share = 0.36; share < 0.435; share += 0.01) {
-		struct sim s;
-
-		sim_open(&s, &limit);
-		set_full_share(&s, share);
-		sim_for(&s, 30 * S);
-		assert_int_equal(step_of(&s), BUDGET_FULL);
-		set_full_share(&s, 0.55); /* allocations alone: 0.38 */
-		sim_for(&s, 30 * S);
-		assert_int_equal(step_of(&s), BUDGET_ALLOCS);
-		budget_free(s.budget);
+		sim_open(&limit);
+		SIM_PHASE(share, 30 * S, BUDGET_FULL);
+		SIM_PHASE(0.55, 30 * S, BUDGET_ALLOCS); /* allocations alone: 0.38 */
 	}
 }
 
 /* Four shapes of load, from cheap to nothing but allocating: what is achieved from the fifth second on, wherever in
  * a period the recording begins. */
-static void test_shapes(void **state)
+TEST_WITH(test_shapes, NULL, sim_close)
 {
 	static const struct {
 		double work_ms;
@@ -242,351 +242,273 @@ static void test_shapes(void **state)
 		size_t shape = n % 5;
 		double share = shares[n / 5 % 9];
 		const struct recording_limit *limit = limits[n / 45 % 4];
-		struct sim s;
 
-		sim_open(&s, limit);
-		set_full_share(&s, share);
+		sim_open(limit);
+		set_full_share(share);
 		/* As much CPU time with the probes as was said, if it can be. */
 		s.work_ns = shapes[shape].work_ms * MS * (1 - share);
 		s.period_ns = shapes[shape].period_ms * MS;
 		s.due_ns = s.now.time_ns + (uint64_t)(phases[n / 180] * (double)s.period_ns);
-		sim_for(&s, 4 * S);
-		assert_keeps(&s, limit);
+		sim_for(4 * S);
+		assert_keeps(limit);
 		assert_true(s.step_cnt <= 2);
-		budget_free(s.budget);
 	}
 }
 
 /* A server that mostly sleeps is harmed by nothing, whatever share of its little CPU time it is... */
-static void test_floor(void **state)
+TEST_WITH(test_floor, NULL, sim_close)
 {
-	struct sim s;
-
 	for (int is_strict = 0; is_strict <= 1; is_strict++) {
-		sim_open(&s, is_strict ? &strict_limit : &serve_limit);
-		set_full_share(&s, 0.5);
+		sim_open(is_strict ? &strict_limit : &serve_limit);
+		set_full_share(0.5);
 		s.work_ns = 0.16 * MS; /* 1.6 % of a CPU, half of it for probes */
 		s.period_ns = 20 * MS;
-		sim_for(&s, 60 * S);
-		assert_int_equal(step_of(&s), is_strict ? BUDGET_OFF : BUDGET_FULL);
-		budget_free(s.budget);
+		sim_for(60 * S);
+		assert_int_equal(step_of(), is_strict ? BUDGET_OFF : BUDGET_FULL);
 	}
 }
 
 /* ... unless there are so many of them that the host's limit is exceeded. */
-static void test_host_factor(void **state)
+TEST_WITH(test_host_factor, NULL, sim_close)
 {
-	struct sim s;
-
-	sim_open(&s, &serve_limit);
-	set_full_share(&s, 0.5);
+	sim_open(&serve_limit);
+	set_full_share(0.5);
 	s.work_ns = 0.16 * MS;
 	s.period_ns = 20 * MS;
 	s.factor = 0.1;
-	sim_for(&s, 10 * S);
-	assert_int_equal(step_of(&s), BUDGET_OFF);
+	sim_for(10 * S);
+	assert_int_equal(step_of(), BUDGET_OFF);
 	assert_float_equal(budget_verdict(s.budget)->limit.one_cpu, 0.001, 1e-9);
-	budget_free(s.budget);
 }
 
 /* The larger one of the two is; that of the verdict, once there is one. */
-static void test_limit_in_force(void **state)
+TEST_WITH(test_limit_in_force, NULL, sim_close)
 {
 	struct recording_limit l;
-	struct sim s;
 
-	sim_open(&s, &serve_limit); /* 15 % of a CPU: 1 % of one CPU is more than 5 % of that */
+	sim_open(&serve_limit); /* 15 % of a CPU: 1 % of one CPU is more than 5 % of that */
 	s.work_ns = 1.5 * MS;
 	s.period_ns = 10 * MS;
-	set_full_share(&s, 0.01);
-	sim_for(&s, 10 * S);
+	set_full_share(0.01);
+	sim_for(10 * S);
 	assert_true(budget_limit_in_force(s.budget).one_cpu == 0.01);
-	set_full_share(&s, 0.3);
-	sim_for(&s, 20 * S);
-	assert_true(step_of(&s) > BUDGET_FULL);
+	set_full_share(0.3);
+	sim_for(20 * S);
+	assert_true(step_of() > BUDGET_FULL);
 	assert_true(budget_verdict(s.budget)->full.one_cpu > 0.01);
 	s.work_ns = INFINITY; /* what has come since does not make it another one */
-	sim_for(&s, 4 * S);
+	sim_for(4 * S);
 	l = budget_limit_in_force(s.budget);
 	assert_true(l.one_cpu == 0.01 && l.cpu_share == 0);
 	budget_set_limit(s.budget, &strict_limit);
-	sim_for(&s, 200 * MS);
+	sim_for(200 * MS);
 	assert_true(budget_limit_in_force(s.budget).cpu_share == 0.05);
-	budget_free(s.budget);
-	sim_open(&s, &record_limit);
+	sim_open(&record_limit);
 	s.thread_cnt = 2;
-	set_full_share(&s, 0.2);
-	sim_for(&s, 10 * S);
+	set_full_share(0.2);
+	sim_for(10 * S);
 	assert_true(budget_limit_in_force(s.budget).one_cpu == 0);
-	budget_free(s.budget);
 }
 
 /* Idle for 2.9 s, then 0.1 s of allocating: not judged by the burst alone. */
-static void test_burst_alone(void **state)
+TEST_WITH(test_burst_alone, NULL, sim_close)
 {
-	struct sim s;
-
-	sim_open(&s, &strict_limit);
-	set_full_share(&s, 0.5);
+	sim_open(&strict_limit);
+	set_full_share(0.5);
 	s.work_ns = 50 * MS;
 	s.period_ns = 3600 * S;
 	s.due_ns = s.now.time_ns + 2900 * MS;
-	sim_for(&s, 60 * S);
+	sim_for(60 * S);
 	assert_int_equal(s.step_cnt, 0);
-	budget_free(s.budget);
 }
 
 /* One that is longer, and over when there could be a verdict. */
-static void test_burst_is_over(void **state)
+TEST_WITH(test_burst_is_over, NULL, sim_close)
 {
-	struct sim s;
-
-	sim_open(&s, &strict_limit);
-	set_full_share(&s, 0.75);
+	sim_open(&strict_limit);
+	set_full_share(0.75);
 	s.work_ns = 0.25 * 900 * MS;
 	s.thread_cnt = 0.6;
 	s.period_ns = 3600 * S;
-	sim_for(&s, 60 * S);
+	sim_for(60 * S);
 	assert_int_equal(s.step_cnt, 0);
-	budget_free(s.budget);
 }
 
 /* A burst of two seconds in a minute of work does not end in-use... */
-static void test_burst_in_work(void **state)
+TEST_WITH(test_burst_in_work, NULL, sim_close)
 {
-	struct sim s;
-
-	sim_open(&s, &record_limit);
-	set_full_share(&s, 0.02);
-	sim_for(&s, 30 * S);
-	set_full_share(&s, 0.6);
-	sim_for(&s, 2 * S);
-	set_full_share(&s, 0.02);
-	sim_for(&s, 30 * S);
+	sim_open(&record_limit);
+	set_full_share(0.02);
+	sim_for(30 * S);
+	set_full_share(0.6);
+	sim_for(2 * S);
+	set_full_share(0.02);
+	sim_for(30 * S);
 	assert_int_equal(s.step_cnt, 0);
-	budget_free(s.budget);
 }
 
 /* ... and where one does, at the very beginning, in-use comes back. */
-static void test_burst_at_first(void **state)
+TEST_WITH(test_burst_at_first, NULL, sim_close)
 {
-	struct sim s;
-
-	sim_open(&s, &record_limit);
-	set_full_share(&s, 0.4);
-	sim_for(&s, 2 * S);
-	assert_int_equal(step_of(&s), BUDGET_ALLOCS);
-	set_full_share(&s, 0.02);
-	sim_for(&s, 3 * S);
-	assert_int_equal(step_of(&s), BUDGET_ALLOCS); /* not at once */
-	sim_for(&s, 12 * S);
-	assert_int_equal(step_of(&s), BUDGET_FULL);
+	sim_open(&record_limit);
+	SIM_PHASE(0.4, 2 * S, BUDGET_ALLOCS);
+	SIM_PHASE(0.02, 3 * S, BUDGET_ALLOCS); /* not at once */
+	sim_for(12 * S);
+	assert_int_equal(step_of(), BUDGET_FULL);
 	assert_int_equal(s.step_cnt, 2);
-	budget_free(s.budget);
 }
 
 /* 97 %: out before half a second is over. */
-static void test_kill_switch(void **state)
+TEST_WITH(test_kill_switch, NULL, sim_close)
 {
-	struct sim s;
-
-	sim_open(&s, &record_limit);
-	set_full_share(&s, 0.97);
-	sim_for(&s, 300 * MS);
-	assert_int_equal(step_of(&s), BUDGET_FULL);
-	sim_for(&s, 100 * MS);
-	assert_int_equal(step_of(&s), BUDGET_OFF);
+	sim_open(&record_limit);
+	SIM_PHASE(0.97, 300 * MS, BUDGET_FULL);
+	sim_for(100 * MS);
+	assert_int_equal(step_of(), BUDGET_OFF);
 	assert_true(budget_verdict(s.budget)->is_kill);
 	assert_float_equal(budget_verdict(s.budget)->before.cpu_share, 0.97, 0.01);
-	budget_free(s.budget);
 }
 
 /* Not of one that grows for a moment, of one that mostly sleeps, or where the limit allows it. */
-static void test_no_kill(void **state)
+TEST_WITH(test_no_kill, NULL, sim_close)
 {
 	const struct recording_limit wide = { 0.9, 0 };
-	struct sim s;
 
-	sim_open(&s, &record_limit); /* memory is filled as well: 75 % */
-	set_full_share(&s, 0.75);
-	sim_for(&s, 900 * MS);
-	assert_int_equal(step_of(&s), BUDGET_FULL);
-	budget_free(s.budget);
-
-	sim_open(&s, &strict_limit); /* all of it new memory: until there is a verdict */
+	sim_open(&record_limit); /* memory is filled as well: 75 % */
+	SIM_PHASE(0.75, 900 * MS, BUDGET_FULL);
+	sim_open(&strict_limit); /* all of it new memory: until there is a verdict */
 	s.grows = true;
-	set_full_share(&s, 0.97);
-	sim_for(&s, 900 * MS);
-	assert_int_equal(step_of(&s), BUDGET_FULL);
-	sim_for(&s, 300 * MS);
-	assert_int_equal(step_of(&s), BUDGET_OFF);
+	SIM_PHASE(0.97, 900 * MS, BUDGET_FULL);
+	sim_for(300 * MS);
+	assert_int_equal(step_of(), BUDGET_OFF);
 	assert_false(budget_verdict(s.budget)->is_kill);
-	budget_free(s.budget);
-
-	sim_open(&s, &record_limit); /* 0.3 s, then nothing any more */
-	set_full_share(&s, 0.97);
+	sim_open(&record_limit); /* 0.3 s, then nothing any more */
+	set_full_share(0.97);
 	s.work_ns = 9 * MS;
 	s.period_ns = 3600 * S;
-	sim_for(&s, 60 * S);
+	sim_for(60 * S);
 	assert_int_equal(s.step_cnt, 0);
-	budget_free(s.budget);
-
-	sim_open(&s, &wide);
-	set_full_share(&s, 0.85);
-	sim_for(&s, 60 * S);
+	sim_open(&wide);
+	set_full_share(0.85);
+	sim_for(60 * S);
 	assert_int_equal(s.step_cnt, 0);
-	budget_free(s.budget);
 }
 
 /* Samples cost 7 %, hits 1 %. */
-static void test_precision_is_given_up_first(void **state)
+TEST_WITH(test_precision_is_given_up_first, NULL, sim_close)
 {
-	struct sim s;
-
-	sim_open(&s, &serve_limit);
+	sim_open(&serve_limit);
 	s.rate = 10e3;
 	s.sampled = 0.7;
 	s.sample_ns = 9700;
-	sim_for(&s, 4 * S);
-	assert_int_equal(step_of(&s), BUDGET_COARSE);
+	sim_for(4 * S);
+	assert_int_equal(step_of(), BUDGET_COARSE);
 	assert_true(budget_plan(s.budget)->coarse >= 1);
-	assert_true(sim_used(&s, 10 * S).share < 0.05);
+	assert_true(sim_used(10 * S).share < 0.05);
 	assert_int_equal(s.step_cnt, 1);
-	budget_free(s.budget);
 }
 
 /* A load that goes away: everything is back; and a load that comes again. */
-static void test_up_again(void **state)
+TEST_WITH(test_up_again, NULL, sim_close)
 {
-	struct sim s;
-
-	sim_open(&s, &serve_limit);
-	set_full_share(&s, 0.97);
-	sim_for(&s, 10 * S);
-	assert_int_equal(step_of(&s), BUDGET_OFF);
-	set_full_share(&s, 0.01);
-	sim_for(&s, 60 * S);
-	assert_int_equal(step_of(&s), BUDGET_FULL);
-	set_full_share(&s, 0.97);
-	sim_for(&s, 500 * MS);
-	assert_int_equal(step_of(&s), BUDGET_OFF);
-	budget_free(s.budget);
+	sim_open(&serve_limit);
+	SIM_PHASE(0.97, 10 * S, BUDGET_OFF);
+	SIM_PHASE(0.01, 60 * S, BUDGET_FULL);
+	SIM_PHASE(0.97, 500 * MS, BUDGET_OFF);
 }
 
 /* A load that swings: steps become rare. */
-static void test_hysteresis(void **state)
+TEST_WITH(test_hysteresis, NULL, sim_close)
 {
 	size_t early = 0, late = 0, before;
-	struct sim s;
 
-	sim_open(&s, &strict_limit);
+	sim_open(&strict_limit);
 	for (int i = 0; i < 1200; i++) {
-		set_full_share(&s, i / 15 % 2 ? 0.001 : 0.09); /* 15 s each */
+		set_full_share(i / 15 % 2 ? 0.001 : 0.09); /* 15 s each */
 		before = s.step_cnt;
-		sim_for(&s, S);
+		sim_for(S);
 		*(i < 240 ? &early : i >= 960 ? &late : &(size_t){ 0 }) += s.step_cnt - before;
 	}
 	assert_true(early >= 2);
 	assert_true(late < early);
-	budget_free(s.budget);
 }
 
 /* Off: tried again ever more rarely, and trials cost a third of the limit at most. */
-static void test_trials(void **state)
+TEST_WITH(test_trials, NULL, sim_close)
 {
 	static const double shares[] = { 0.3, 0.6, 0.97 };
 	struct used used;
-	struct sim s;
 	size_t early;
 
 	for (size_t i = 0; i < 3; i++) {
-		sim_open(&s, &strict_limit);
-		set_full_share(&s, shares[i]);
-		sim_for(&s, 4 * S);
-		assert_int_equal(step_of(&s), BUDGET_OFF);
+		sim_open(&strict_limit);
+		SIM_PHASE(shares[i], 4 * S, BUDGET_OFF);
 		assert_true(budget_verdict(s.budget)->retry_ns >= 5 * S);
-		used = sim_used(&s, 120 * S);
+		used = sim_used(120 * S);
 		early = s.trial_cnt;
 		assert_true(early >= 1);
 		assert_true(used.share < 0.05 / 3);
-		sim_for(&s, 600 * S);
+		sim_for(600 * S);
 		assert_true(s.trial_cnt > early); /* at least every 300 s */
 		assert_int_equal(s.step_cnt, 1);
 		assert_true(budget_full(s.budget).cpu_share > shares[i] - 0.01);
-		budget_free(s.budget);
 	}
 }
 
 /* A process that has gone idle is tried again as well. */
-static void test_trial_of_idle(void **state)
+TEST_WITH(test_trial_of_idle, NULL, sim_close)
 {
-	struct sim s;
-
-	sim_open(&s, &strict_limit);
-	set_full_share(&s, 0.97);
-	sim_for(&s, S);
-	assert_int_equal(step_of(&s), BUDGET_OFF);
+	sim_open(&strict_limit);
+	SIM_PHASE(0.97, S, BUDGET_OFF);
 	s.work_ns = s.todo_ns = 0;
 	s.period_ns = S;
-	sim_for(&s, 60 * S);
-	assert_int_equal(step_of(&s), BUDGET_FULL);
-	budget_free(s.budget);
+	sim_for(60 * S);
+	assert_int_equal(step_of(), BUDGET_FULL);
 }
 
 /* A limit so low that trials are rare, and it is kept all the same. */
-static void test_low_limit(void **state)
+TEST_WITH(test_low_limit, NULL, sim_close)
 {
 	const struct recording_limit limit = { 0.001, 0 };
-	struct sim s;
 
-	sim_open(&s, &limit);
-	set_full_share(&s, 0.9);
-	sim_for(&s, 4 * S);
-	assert_int_equal(step_of(&s), BUDGET_OFF);
-	assert_true(sim_used(&s, 3600 * S).share < 0.001);
+	sim_open(&limit);
+	SIM_PHASE(0.9, 4 * S, BUDGET_OFF);
+	assert_true(sim_used(3600 * S).share < 0.001);
 	assert_true(s.trial_cnt >= 1);
-	budget_free(s.budget);
 }
 
-static void test_no_limit(void **state)
+TEST_WITH(test_no_limit, NULL, sim_close)
 {
-	struct sim s;
-
-	sim_open(&s, &BUDGET_NO_LIMIT);
-	set_full_share(&s, 0.97);
-	sim_for(&s, 10 * S);
-	assert_int_equal(step_of(&s), BUDGET_FULL);
+	sim_open(&BUDGET_NO_LIMIT);
+	SIM_PHASE(0.97, 10 * S, BUDGET_FULL);
 	assert_true(budget_now(s.budget).cpu_share > 0.9); /* measured all the same */
 	assert_float_equal(budget_overall(s.budget).cpu_share, 0.97, 0.01);
-	budget_free(s.budget);
 }
 
 /* The user says another limit while it runs. */
-static void test_other_limits(void **state)
+TEST_WITH(test_other_limits, NULL, sim_close)
 {
 	const struct recording_limit low = { 0.01, 0 };
-	struct sim s;
 
-	sim_open(&s, &BUDGET_NO_LIMIT);
-	set_full_share(&s, 0.09);
-	sim_for(&s, 10 * S);
+	sim_open(&BUDGET_NO_LIMIT);
+	set_full_share(0.09);
+	sim_for(10 * S);
 	budget_set_limit(s.budget, &strict_limit);
-	sim_for(&s, 4 * S);
-	assert_int_equal(step_of(&s), BUDGET_ALLOCS);
+	sim_for(4 * S);
+	assert_int_equal(step_of(), BUDGET_ALLOCS);
 	budget_set_limit(s.budget, &low);
-	sim_for(&s, 4 * S);
-	assert_int_equal(step_of(&s), BUDGET_OFF);
-	assert_keeps(&s, &low);
+	sim_for(4 * S);
+	assert_int_equal(step_of(), BUDGET_OFF);
+	assert_keeps(&low);
 	budget_set_limit(s.budget, &BUDGET_NO_LIMIT);
-	sim_for(&s, 4 * S);
-	assert_int_equal(step_of(&s), BUDGET_OFF);
-	sim_for(&s, 30 * S);
-	assert_int_equal(step_of(&s), BUDGET_FULL);
-	budget_free(s.budget);
+	sim_for(4 * S);
+	assert_int_equal(step_of(), BUDGET_OFF);
+	sim_for(30 * S);
+	assert_int_equal(step_of(), BUDGET_FULL);
 }
 
 /* What is hit until the probes are out counts, and decides nothing. */
-static void test_applied(void **state)
+TEST(test_applied)
 {
 	struct budget_reading r = { .time_ns = S };
 	const struct budget_options opts = { record_limit, 64 << 10, &costs };
@@ -617,35 +539,28 @@ static void test_applied(void **state)
 
 /* The host's limit makes all others smaller while it is exceeded. */
 /* The tap takes over from probes: soon, if they cost much, and then nothing is given up, if somebody else sees to it. */
-static void test_tap(void **state)
+TEST_WITH(test_tap, NULL, sim_close)
 {
-	struct sim s;
-
-	sim_open(&s, &record_limit);
-	set_full_share(&s, 0.2);
-	sim_for(&s, 100 * MS);
+	sim_open(&record_limit);
+	set_full_share(0.2);
+	sim_for(100 * MS);
 	assert_false(budget_costs(s.budget, 0.1));
-	sim_for(&s, 200 * MS);
+	sim_for(200 * MS);
 	assert_true(budget_costs(s.budget, 0.1));
 	assert_false(budget_costs(s.budget, 0.3));
-	budget_free(s.budget);
-
-	sim_open(&s, &record_limit);
-	set_full_share(&s, 0.9);
-	sim_for(&s, 5 * S);
-	assert_int_equal(step_of(&s), BUDGET_OFF);
+	sim_open(&record_limit);
+	SIM_PHASE(0.9, 5 * S, BUDGET_OFF);
 	budget_restart(s.budget);
 	budget_applied(s.budget, &s.now);
 	budget_hold(s.budget, true);
-	sim_for(&s, 30 * S);
-	assert_int_equal(step_of(&s), BUDGET_FULL);
+	sim_for(30 * S);
+	assert_int_equal(step_of(), BUDGET_FULL);
 	budget_hold(s.budget, false);
-	sim_for(&s, 5 * S);
-	assert_int_equal(step_of(&s), BUDGET_OFF);
-	budget_free(s.budget);
+	sim_for(5 * S);
+	assert_int_equal(step_of(), BUDGET_OFF);
 }
 
-static void test_host(void **state)
+TEST(test_host)
 {
 	double f = 1;
 
@@ -658,37 +573,4 @@ static void test_host(void **state)
 	assert_float_equal(budget_host_factor(0.5, 100, 1, 0), 1, 1e-9); /* no limit */
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_costs),
-		cmocka_unit_test(test_rates),
-		cmocka_unit_test(test_allowed),
-		cmocka_unit_test(test_cheap_is_left_alone),
-		cmocka_unit_test(test_verdict),
-		cmocka_unit_test(test_limit_is_used),
-		cmocka_unit_test(test_shapes),
-		cmocka_unit_test(test_floor),
-		cmocka_unit_test(test_limit_in_force),
-		cmocka_unit_test(test_host_factor),
-		cmocka_unit_test(test_burst_alone),
-		cmocka_unit_test(test_burst_is_over),
-		cmocka_unit_test(test_burst_in_work),
-		cmocka_unit_test(test_burst_at_first),
-		cmocka_unit_test(test_kill_switch),
-		cmocka_unit_test(test_no_kill),
-		cmocka_unit_test(test_precision_is_given_up_first),
-		cmocka_unit_test(test_up_again),
-		cmocka_unit_test(test_hysteresis),
-		cmocka_unit_test(test_trials),
-		cmocka_unit_test(test_trial_of_idle),
-		cmocka_unit_test(test_low_limit),
-		cmocka_unit_test(test_no_limit),
-		cmocka_unit_test(test_other_limits),
-		cmocka_unit_test(test_applied),
-		cmocka_unit_test(test_tap),
-		cmocka_unit_test(test_host),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

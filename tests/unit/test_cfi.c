@@ -369,13 +369,11 @@ static void check_rows(const struct unwind_table *t, uint64_t pc, uint64_t bytes
 	assert_row(t, pc + bytes, &none);
 }
 
-static void test_programs(void **state)
+TEST(test_programs)
 {
 	const uint64_t pc = TEXT_VADDR + 0x1234, bytes = 0x100;
-	size_t i;
 
-	for (i = 0; i < sizeof(program_cases) / sizeof(program_cases[0]); i++) {
-		const struct program_case *pcase = &program_cases[i];
+	each_case(pcase, program_cases) {
 		struct cie_spec spec = { pcase->aug ? pcase->aug : "zR", 1,
 					 DW_EH_PE_pcrel | DW_EH_PE_sdata4, 1 };
 		struct unwind_table *t = NULL;
@@ -425,14 +423,12 @@ static const struct encoding_case encoding_cases[] = {
 	{ "long augmentation", { "zRRRRRRRRRRRRRRRRRRRRRRRRRRRRR", 1, 0, 1 }, false, true },
 };
 
-static void test_encodings(void **state)
+TEST(test_encodings)
 {
 	static const uint8_t insn[] = { ADVANCE(4), DW_CFA_def_cfa_offset, 16 };
 	const uint64_t pc = TEXT_VADDR + 0x1234, bytes = 0x100;
-	size_t i;
 
-	for (i = 0; i < sizeof(encoding_cases) / sizeof(encoding_cases[0]); i++) {
-		const struct encoding_case *c = &encoding_cases[i];
+	each_case(c, encoding_cases) {
 		struct expected_row rows[ROWS_CAP] = { RSP_ROW(0, 1),
 						       RSP_ROW(4 * c->spec.code_align, 2) };
 		struct unwind_table *t = NULL;
@@ -493,7 +489,7 @@ static void assert_cfa(const struct unwind_table *t, uint64_t vaddr, int cfa, in
 }
 
 /* Pages, gaps, order: not one row more than needed. */
-static void test_pages(void **state)
+TEST(test_pages)
 {
 	const uint64_t t0 = TEXT_VADDR;
 	const struct span spans[] = {
@@ -542,7 +538,7 @@ static void test_pages(void **state)
 }
 
 /* Code without frame information at the entry point is where the first thread starts. */
-static void test_entry(void **state)
+TEST(test_entry)
 {
 	const uint64_t t0 = TEXT_VADDR;
 	const struct span spans[] = { { t0 + 0x100, 0x100, 8 }, { t0 + 0x240, 0x10, 16 } };
@@ -564,7 +560,7 @@ static void test_entry(void **state)
 }
 
 /* The search against a plain scan, for every size of a page around powers of two. */
-static void test_find(void **state)
+TEST(test_find)
 {
 	static struct ht_row rows[300];
 	struct unwind_page page = { 0, 0 };
@@ -589,7 +585,7 @@ static void test_find(void **state)
 }
 
 /* Every prefix of a good section, and every byte of it changed: no crash, sound tables. */
-static void test_damage(void **state)
+TEST(test_damage)
 {
 	static const struct cie_spec spec = { "zPLR", 1, DW_EH_PE_pcrel | DW_EH_PE_sdata4, 1 };
 	static const uint8_t insn[] = { ADVANCE(1),
@@ -633,13 +629,4 @@ static void test_damage(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_programs), cmocka_unit_test(test_encodings),
-		cmocka_unit_test(test_pages),	 cmocka_unit_test(test_entry),
-		cmocka_unit_test(test_find),	 cmocka_unit_test(test_damage),
-	};
-
-	return cmocka_run_group_tests_name("cfi", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -33,7 +33,7 @@ static void assert_place(const char *text, const char *mounts, const char *path,
 	cgroup_release(&place);
 }
 
-static void test_parse(void **state)
+TEST(test_parse)
 {
 	struct cgroup_place place;
 
@@ -76,7 +76,7 @@ static void assert_folders(const char *text, const char *mounts, const char *wan
 	cgroup_release(&place);
 }
 
-static void test_folders(void **state)
+TEST(test_folders)
 {
 	assert_folders("/a", v2_mounts, "/sys/fs/cgroup/a;");
 	assert_folders("/", v2_mounts, "/sys/fs/cgroup;");
@@ -97,7 +97,7 @@ static bool holds(const char *path, const char *controllers, const char *lines)
 	return cgroup_holds(&place, lines);
 }
 
-static void test_holds(void **state)
+TEST(test_holds)
 {
 	static const char v1[] =
 		"9:memory:/docker/abc\n8:cpu,cpuacct:/x\n1:name=systemd:/y/z\n0::/u\n";
@@ -124,7 +124,7 @@ static void test_holds(void **state)
 }
 
 /* In a container that is shown the host's hierarchy: all is told as seen from its own group. */
-static void test_origin(void **state)
+TEST(test_origin)
 {
 	static const char shown[] = "812 790 0:29 /../../.. /sys/fs/cgroup ro - cgroup2 cgroup rw\n"
 				    "813 790 0:29 /../podB /podB ro - cgroup2 cgroup rw\n"
@@ -145,11 +145,11 @@ static void test_origin(void **state)
 	struct cgroup_place place;
 	char all[1024] = "", whole[64];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_int_equal(cgroup_absolute(origin, cases[i].path, whole, sizeof(whole)),
-				 cases[i].want ? 0 : -EINVAL);
-		if (cases[i].want)
-			assert_string_equal(whole, cases[i].want);
+	each_case(c, cases) {
+		assert_int_equal(cgroup_absolute(origin, c->path, whole, sizeof(whole)),
+				 c->want ? 0 : -EINVAL);
+		if (c->want)
+			assert_string_equal(whole, c->want);
 	}
 	assert_int_equal(cgroup_absolute("", "/a", whole, sizeof(whole)), 0);
 	assert_string_equal(whole, "/a");
@@ -177,7 +177,7 @@ static void test_origin(void **state)
 }
 
 /* We are found where we are, by any way up from there. */
-static void test_origin_find(void **state)
+TEST(test_origin_find)
 {
 	char root[4096] = "", origin[CGROUP_PATH_BYTES], dir[CGROUP_PATH_BYTES];
 	struct cgroup_mount mount;
@@ -199,7 +199,7 @@ static void test_origin_find(void **state)
 			 -ENOENT);
 }
 
-static void test_find(void **state)
+TEST(test_find)
 {
 	struct cgroup_place place;
 	struct err why = { 0 };
@@ -207,19 +207,10 @@ static void test_find(void **state)
 	assert_int_equal(cgroup_find("/there/is/no/such/cgroup", &place, &why), -ENOENT);
 	assert_string_equal(place.path, "/there/is/no/such/cgroup");
 	cgroup_release(&place);
-	assert_non_null(strstr(why.text, "no cgroup '/there/is/no/such/cgroup'"));
+	assert_says(why.text, "no cgroup '/there/is/no/such/cgroup'");
 	assert_int_equal(cgroup_find("", &place, &why), -EINVAL);
 	assert_int_equal(cgroup_find("/etc", &place, &why), -ENOENT);
 	cgroup_release(&place);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse),	    cmocka_unit_test(test_folders),
-		cmocka_unit_test(test_holds),	    cmocka_unit_test(test_origin),
-		cmocka_unit_test(test_origin_find), cmocka_unit_test(test_find),
-	};
-
-	return cmocka_run_group_tests_name("cgroup", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -8,7 +8,7 @@
 #define V1_LINE "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
 #define CPU_LINE "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
 
-static void test_mounts(void **state)
+TEST(test_mounts)
 {
 	static const char *const none[] = { "", "\n", "25 30", CPU_LINE,
 					    "1 2 3 / /memory rw - tmpfs tmpfs rw,memory\n" };
@@ -24,13 +24,13 @@ static void test_mounts(void **state)
 	assert_int_equal(cgroup_mount_find(V2_LINE V1_LINE CPU_LINE, &m), 0);
 	assert_false(m.is_v2);
 	assert_string_equal(m.point, "/sys/fs/cgroup/memory");
-	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
-		assert_int_equal(cgroup_mount_find(none[i], &m), -ENOENT);
+	each_case(c, none)
+		assert_int_equal(cgroup_mount_find(*c, &m), -ENOENT);
 	assert_int_equal(cgroup_mount_find("1 2 3 / /a\\040b rw - cgroup2 cgroup2 rw\n", &m), 0);
 	assert_string_equal(m.point, "/a b");
 }
 
-static void test_dirs(void **state)
+TEST(test_dirs)
 {
 	static const struct {
 		const char *root, *text, *want; /* NULL: none */
@@ -53,16 +53,15 @@ static void test_dirs(void **state)
 		{ "/", "", NULL, true },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct cgroup_mount m = { .point = "/m", .is_v2 = cases[i].is_v2 };
+	each_case(c, cases) {
+		struct cgroup_mount m = { .point = "/m", .is_v2 = c->is_v2 };
 		char dir[CGROUP_PATH_BYTES];
 		int err;
 
-		snprintf(m.root, sizeof(m.root), "%s", cases[i].root);
-		err = cgroup_memory_dir(&m, cases[i].text, dir);
-		if (err != (cases[i].want ? 0 : -ENOENT) ||
-		    (!err && strcmp(dir, cases[i].want) != 0))
-			fail_msg("'%s' below %s: %d", cases[i].text, cases[i].root, err);
+		snprintf(m.root, sizeof(m.root), "%s", c->root);
+		err = cgroup_memory_dir(&m, c->text, dir);
+		if (err != (c->want ? 0 : -ENOENT) || (!err && strcmp(dir, c->want) != 0))
+			fail_msg("'%s' below %s: %d", c->text, c->root, err);
 	}
 }
 
@@ -79,7 +78,7 @@ static void put(const char *dir, const char *name, const char *text)
 }
 
 /* A tree of files like the kernel's: top/mid/leaf. */
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	struct cgroup_mount m = { .point = "/tmp/heaptap-test-XXXXXX", .is_v2 = true };
 	char mid[128], leaf[192], dir[CGROUP_PATH_BYTES], command[256];
@@ -124,13 +123,4 @@ static void test_limits(void **state)
 	assert_int_equal(system(command), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mounts),
-		cmocka_unit_test(test_dirs),
-		cmocka_unit_test(test_limits),
-	};
-
-	return cmocka_run_group_tests_name("cgroup_memory", tests, NULL, NULL);
-}
+RUN_TESTS()

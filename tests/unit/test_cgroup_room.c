@@ -76,7 +76,7 @@ static void reads(struct cgroup_room *c, uint64_t usage, uint64_t working, uint6
 	assert_int_equal(r.event_cnt, event_cnt);
 }
 
-static void test_v2(void **state)
+TEST_WITH(test_v2, new_tree, remove_tree)
 {
 	struct tree *t = *state;
 	struct cgroup_room *c;
@@ -115,7 +115,7 @@ static void test_v2(void **state)
 	cgroup_room_close(c);
 }
 
-static void test_v1(void **state)
+TEST_WITH(test_v1, new_tree, remove_tree)
 {
 	struct tree *t = *state;
 	struct cgroup_room *c;
@@ -140,7 +140,7 @@ static void test_v1(void **state)
 }
 
 /* This process's own, whatever the machine has. */
-static void test_own(void **state)
+TEST(test_own)
 {
 	char dir[CGROUP_PATH_BYTES];
 	struct cgroup_room_reading r;
@@ -156,13 +156,4 @@ static void test_own(void **state)
 	assert_int_equal(cgroup_room_find_dir(&mount, 0x7fffffff, dir), -ENOENT);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_v2, new_tree, remove_tree),
-		cmocka_unit_test_setup_teardown(test_v1, new_tree, remove_tree),
-		cmocka_unit_test(test_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -42,7 +42,7 @@ static bool has_news(const struct closer *c)
 }
 
 /* Each ticket comes once, and not before its links are closed. */
-static void test_tickets(void **state)
+TEST(test_tickets)
 {
 	bool is_seen[LINKS] = { false };
 	int reader[LINKS], seen_cnt = 0;
@@ -77,7 +77,7 @@ static void test_tickets(void **state)
 		close(reader[i]);
 }
 
-static void test_free_waits(void **state)
+TEST(test_free_waits)
 {
 	int reader[LINKS];
 	struct closer *c;
@@ -99,12 +99,4 @@ static void test_free_waits(void **state)
 	closer_free(c); /* never used */
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tickets),
-		cmocka_unit_test(test_free_waits),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

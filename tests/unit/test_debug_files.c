@@ -6,10 +6,6 @@
  */
 #include "symbol_programs.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <sys/stat.h>
-
 #include "elf/elf_budget.h"
 #include "symbol/debug_files.h"
 
@@ -50,7 +46,7 @@ static void find(const char *dir, const char *name, char *ret_path)
 
 #define BY_ID "/usr/lib/debug/.build-id/11/22334455667788.debug"
 
-static void finds_by_build_id_and_by_link(void **state)
+TEST(finds_by_build_id_and_by_link)
 {
 	static const char no_link[] = "strip p";
 	static const char link[] = "objcopy --remove-section=.note.gnu.build-id "
@@ -69,15 +65,15 @@ static void finds_by_build_id_and_by_link(void **state)
 	};
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (!make_root(*state, cases[i].place, cases[i].strip))
+	each_case(c, cases) {
+		if (!make_root(*state, c->place, c->strip))
 			skip();
 		find(*state, "/app/p", path);
-		assert_string_equal(path, cases[i].is_found ? cases[i].place : "");
+		assert_string_equal(path, c->is_found ? c->place : "");
 	}
 }
 
-static void wrong_files_do_not_count(void **state)
+TEST(wrong_files_do_not_count)
 {
 	static const char *const spoil[] = {
 		/* another program under the right name */
@@ -94,17 +90,17 @@ static void wrong_files_do_not_count(void **state)
 	};
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < sizeof(spoil) / sizeof(spoil[0]); i++) {
+	each_case(c, spoil) {
 		if (!make_root(*state, BY_ID, "strip p"))
 			skip();
-		assert_true(shell("cd '%s' && %s", (char *)*state, spoil[i]));
+		assert_true(shell("cd '%s' && %s", (char *)*state, *c));
 		find(*state, "/app/p", path);
 		if (path[0])
-			fail_msg("'%s': found %s", spoil[i], path);
+			fail_msg("'%s': found %s", *c, path);
 	}
 }
 
-static void links_are_resolved_in_the_root(void **state)
+TEST(links_are_resolved_in_the_root)
 {
 	char path[PATH_MAX];
 
@@ -117,7 +113,7 @@ static void links_are_resolved_in_the_root(void **state)
 	assert_string_equal(path, BY_ID);
 }
 
-static void link_with_a_wrong_crc(void **state)
+TEST(link_with_a_wrong_crc)
 {
 	char path[PATH_MAX];
 
@@ -130,7 +126,7 @@ static void link_with_a_wrong_crc(void **state)
 }
 
 /* Whoever can write into the target's root could make us read for hours. */
-static void link_to_a_huge_file(void **state)
+TEST(link_to_a_huge_file)
 {
 	char path[PATH_MAX];
 
@@ -143,7 +139,7 @@ static void link_to_a_huge_file(void **state)
 }
 
 /* So could a small file that names a large one, which is at each of the places: the right one even. */
-static void link_costs_what_the_file_may(void **state)
+TEST(link_costs_what_the_file_may)
 {
 	char path[PATH_MAX], file[512];
 	struct elf_budget cost;
@@ -163,7 +159,7 @@ static void link_costs_what_the_file_may(void **state)
 	elf_file_close(ef);
 }
 
-static void finds_without_the_file(void **state)
+TEST(finds_without_the_file)
 {
 	static const struct {
 		const char *id;
@@ -179,26 +175,13 @@ static void finds_without_the_file(void **state)
 	if (!make_root(*state, BY_ID, "rm p"))
 		skip();
 	snprintf(root, sizeof(root), "%s/root", (char *)*state);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		int fd = debug_files_open_id(cases[i].id, root, path);
+	each_case(c, cases) {
+		int fd = debug_files_open_id(c->id, root, path);
 
-		assert_int_equal(fd >= 0, cases[i].is_found);
+		assert_int_equal(fd >= 0, c->is_found);
 		if (fd >= 0)
 			close(fd);
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_by_build_id_and_by_link),
-		cmocka_unit_test(wrong_files_do_not_count),
-		cmocka_unit_test(links_are_resolved_in_the_root),
-		cmocka_unit_test(link_with_a_wrong_crc),
-		cmocka_unit_test(link_to_a_huge_file),
-		cmocka_unit_test(link_costs_what_the_file_may),
-		cmocka_unit_test(finds_without_the_file),
-	};
-
-	return cmocka_run_group_tests(tests, programs_setup, programs_teardown);
-}
+RUN_TESTS_WITH(programs_setup, programs_teardown)

@@ -16,7 +16,7 @@ static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, i
 	return kind == DEBUG_JOB ? debug_job_run(fd, args, args_bytes, out_fd) : 1;
 }
 
-static void the_file_comes_through_a_pipe(void **state)
+TEST(the_file_comes_through_a_pipe)
 {
 	struct track_file file = { .path = (char *)"/proc/self/exe", .root = (char *)"" };
 	struct debug_only *d = NULL;
@@ -46,7 +46,7 @@ static void the_file_comes_through_a_pipe(void **state)
 	free(is);
 }
 
-static void who_stops_reading_ends_the_job(void **state)
+TEST(who_stops_reading_ends_the_job)
 {
 	struct track_file file = { .path = (char *)"/proc/self/exe", .root = (char *)"" };
 	struct debuginfo_file got;
@@ -66,7 +66,7 @@ static void who_stops_reading_ends_the_job(void **state)
 	close(file.fd);
 }
 
-static void what_has_no_names(void **state)
+TEST(what_has_no_names)
 {
 	struct track_file file = { .path = (char *)"/etc/passwd", .root = (char *)"" };
 	struct debuginfo_file got;
@@ -87,13 +87,4 @@ static int tear_down(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_file_comes_through_a_pipe),
-		cmocka_unit_test(who_stops_reading_ends_the_job),
-		cmocka_unit_test(what_has_no_names),
-	};
-
-	return cmocka_run_group_tests_name("debug job", tests, set_up, tear_down);
-}
+RUN_TESTS_WITH(set_up, tear_down)

@@ -7,9 +7,7 @@
 
 #include "../lib/find_symbol.h"
 #include "elf/debug_only.h"
-#include "elf/elf_file.h"
-#include "elf/elf_symbols.h"
-#include "made_elf.h"
+#include "open_elf.h"
 
 static const uint8_t note[] = { 4,   0,	  0,   0, 5,	0,    0,    0,	  3,	0, 0, 0,
 				'G', 'N', 'U', 0, 0xde, 0xad, 0xbe, 0xef, 0x01, 0, 0, 0 };
@@ -38,7 +36,7 @@ static struct made_elf program(size_t section_cnt)
 	made_symtab_add(&symbols, "allocate", STB_GLOBAL, STT_FUNC, MADE_BIAS + 16, 8, TEXT);
 	secs[SYMTAB - 1].bytes = symbols.cnt * sizeof(Elf64_Sym);
 	secs[STRTAB - 1].bytes = symbols.str_bytes;
-	return made_elf_new(secs, section_cnt);
+	return keep_elf(made_elf_new(secs, section_cnt));
 }
 
 static int fd_of(const void *bytes, size_t n)
@@ -73,10 +71,10 @@ static bool contains(const uint8_t *p, size_t bytes, const char *what)
 	return memmem(p, bytes, what, strlen(what));
 }
 
-static void what_stays_and_what_goes(void **state)
+TEST(what_stays_and_what_goes)
 {
 	struct made_elf m = program(SECTION_CNT - 1);
-	int fd = fd_of(m.data, m.bytes);
+	int fd = keep_fd(fd_of(m.data, m.bytes));
 	struct elf_file *ef, *reduced;
 	char id[2 * BUILD_ID_BYTES_CAP + 1];
 	struct elf_section sec;
@@ -118,15 +116,13 @@ static void what_stays_and_what_goes(void **state)
 	elf_file_close(reduced);
 	free(bytes);
 	debug_only_free(d);
-	close(fd);
-	free(m.data);
 }
 
-static void pieces_of_any_size_are_the_same(void **state)
+TEST(pieces_of_any_size_are_the_same)
 {
 	static const size_t steps[] = { 1, 7, 64, 100, 4096 };
 	struct made_elf m = program(SECTION_CNT - 1);
-	int fd = fd_of(m.data, m.bytes);
+	int fd = keep_fd(fd_of(m.data, m.bytes));
 	struct elf_file *ef;
 	struct debug_only *d;
 	uint8_t *whole;
@@ -135,8 +131,8 @@ static void pieces_of_any_size_are_the_same(void **state)
 	assert_int_equal(debug_only_new(ef, &d), 0);
 	elf_file_close(ef);
 	whole = read_all(d, fd, 1 << 20);
-	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
-		uint8_t *again = read_all(d, fd, steps[i]);
+	each_case(c, steps) {
+		uint8_t *again = read_all(d, fd, *c);
 
 		assert_memory_equal(again, whole, debug_only_bytes(d));
 		free(again);
@@ -145,11 +141,9 @@ static void pieces_of_any_size_are_the_same(void **state)
 	assert_int_equal(debug_only_read(d, fd, 0, whole, debug_only_bytes(d)), -EIO);
 	free(whole);
 	debug_only_free(d);
-	close(fd);
-	free(m.data);
 }
 
-static void without_names_there_is_nothing_to_send(void **state)
+TEST(without_names_there_is_nothing_to_send)
 {
 	struct made_elf m = program(OTHER);
 	struct debug_only *d = NULL;
@@ -164,7 +158,6 @@ static void without_names_there_is_nothing_to_send(void **state)
 		assert_int_equal(debug_only_new(ef, &d), -ENOTSUP);
 		elf_file_close(ef);
 	}
-	free(m.data);
 }
 
 static int reduce_mem(const struct made_elf *m)
@@ -180,7 +173,7 @@ static int reduce_mem(const struct made_elf *m)
 	return err;
 }
 
-static void damage_is_refused(void **state)
+TEST(damage_is_refused)
 {
 	struct made_elf m = program(SECTION_CNT - 1);
 	Elf64_Shdr good = m.shdrs[INFO];
@@ -198,13 +191,12 @@ static void damage_is_refused(void **state)
 		m.shdrs[i].sh_size = m.bytes;
 	}
 	assert_int_equal(reduce_mem(&m), -ENOEXEC);
-	free(m.data);
 }
 
 /* A real program: this one. */
-static void symbols_of_a_real_program(void **state)
+TEST(symbols_of_a_real_program)
 {
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int fd = keep_fd(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
 	struct elf_symbols *before, *after;
 	struct elf_symbol was, is;
 	struct elf_file *ef, *reduced;
@@ -216,29 +208,15 @@ static void symbols_of_a_real_program(void **state)
 	bytes = read_all(d, fd, 1 << 20);
 	assert_true(debug_only_bytes(d) < (uint64_t)lseek(fd, 0, SEEK_END));
 	assert_int_equal(elf_file_open_mem(bytes, debug_only_bytes(d), &reduced), 0);
-	assert_int_equal(elf_symbols_load(ef, NULL, &before), 0);
-	assert_int_equal(elf_symbols_load(reduced, NULL, &after), 0);
+	before = load_symbols(ef, NULL);
+	after = load_symbols(reduced, NULL);
 	assert_int_equal(find_symbol(before, "debug_only_new", &was), 0);
 	assert_int_equal(find_symbol(after, "debug_only_new", &is), 0);
 	assert_int_equal(is.vaddr, was.vaddr);
-	elf_symbols_free(before);
-	elf_symbols_free(after);
 	elf_file_close(reduced);
 	elf_file_close(ef);
 	free(bytes);
 	debug_only_free(d);
-	close(fd);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_stays_and_what_goes),
-		cmocka_unit_test(pieces_of_any_size_are_the_same),
-		cmocka_unit_test(without_names_there_is_nothing_to_send),
-		cmocka_unit_test(damage_is_refused),
-		cmocka_unit_test(symbols_of_a_real_program),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

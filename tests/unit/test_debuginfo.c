@@ -33,7 +33,7 @@ static size_t frame(const ProtobufCMessage *m, uint8_t *out)
 	return PUSH_PARCA_FRAME_BYTES + n;
 }
 
-static void requests(void **state)
+TEST(requests)
 {
 	InitiatePb *initiate;
 	ShouldPb *should;
@@ -61,7 +61,7 @@ static void requests(void **state)
 	free(bytes);
 }
 
-static void answers(void **state)
+TEST(answers)
 {
 	ShouldAnswerPb should = PARCA__DEBUGINFO__V1ALPHA1__SHOULD_INITIATE_UPLOAD_RESPONSE__INIT;
 	InitiateAnswerPb initiate = PARCA__DEBUGINFO__V1ALPHA1__INITIATE_UPLOAD_RESPONSE__INIT;
@@ -109,14 +109,14 @@ static void answers(void **state)
 }
 
 /* A file of more than two chunks, whatever the pieces that it is asked for in. */
-static void a_stream_is_messages_of_the_file(void **state)
+TEST(a_stream_is_messages_of_the_file)
 {
 	static uint8_t names[700 * 1024];
 	const struct debuginfo_instructions how = { .way = DEBUGINFO_STREAM, .upload_id = "u1" };
 	size_t at = 0, file_at = 0, message_cnt = 0, total;
 	struct debuginfo_stream s;
 	struct debuginfo_file from;
-	uint8_t *file = malloc(sizeof(names)), *stream;
+	uint8_t *file = unit_keep(malloc(sizeof(names)), free), *stream;
 	int fd = memfd_create("reduced", MFD_CLOEXEC);
 
 	for (size_t i = 0; i < sizeof(names); i++)
@@ -164,11 +164,10 @@ static void a_stream_is_messages_of_the_file(void **state)
 	debuginfo_stream_release(&s);
 	close(fd);
 	free(stream);
-	free(file);
 }
 
 /* Who writes the file may end, or stop. */
-static void a_stream_waits_for_a_moment(void **state)
+TEST(a_stream_waits_for_a_moment)
 {
 	const struct debuginfo_instructions how = { .way = DEBUGINFO_PUT };
 	struct debuginfo_file from = { .bytes = 10 };
@@ -194,7 +193,7 @@ static bool is_first(const void *ctx, const char *build_id)
 	return !strcmp(build_id, ctx);
 }
 
-static void names_that_the_server_knows_are_left_out(void **state)
+TEST(names_that_the_server_knows_are_left_out)
 {
 	struct profile_mapping m = { .has_functions = true, .has_line_numbers = true };
 	struct profile_location loc = { .line_cnt = 1 };
@@ -231,15 +230,4 @@ static void names_that_the_server_knows_are_left_out(void **state)
 	profile_free(p);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(requests),
-		cmocka_unit_test(answers),
-		cmocka_unit_test(a_stream_is_messages_of_the_file),
-		cmocka_unit_test(a_stream_waits_for_a_moment),
-		cmocka_unit_test(names_that_the_server_knows_are_left_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -4,7 +4,7 @@
 
 #include "symbol/symbol.h"
 
-static void demangles_what_is_mangled(void **state)
+TEST(demangles_what_is_mangled)
 {
 	static const struct {
 		const char *mangled, *want; /* NULL: no mangled name */
@@ -48,17 +48,17 @@ static void demangles_what_is_mangled(void **state)
 		  "<alloc::raw_vec::RawVecInner>::current_memory" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *got = demangle(cases[i].mangled);
+	each_case(c, cases) {
+		char *got = demangle(c->mangled);
 
-		if (!cases[i].want) {
+		if (!c->want) {
 			if (got)
-				fail_msg("'%s' became '%s'", cases[i].mangled, got);
+				fail_msg("'%s' became '%s'", c->mangled, got);
 			continue;
 		}
-		if (!got || strcmp(got, cases[i].want) != 0)
-			fail_msg("'%s' became '%s', not '%s'", cases[i].mangled,
-				 got ? got : "(null)", cases[i].want);
+		if (!got || strcmp(got, c->want) != 0)
+			fail_msg("'%s' became '%s', not '%s'", c->mangled, got ? got : "(null)",
+				 c->want);
 		free(got);
 	}
 }
@@ -86,7 +86,7 @@ static double seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static void bombs_are_bounded(void **state)
+TEST(bombs_are_bounded)
 {
 	static const struct {
 		const char *prefix, *unit, *suffix;
@@ -107,22 +107,22 @@ static void bombs_are_bounded(void **state)
 		{ "_ZN", "1a", "17h0123456789abcdefE", 4000 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *s = repeat(cases[i].prefix, cases[i].unit, cases[i].times, cases[i].suffix);
+	each_case(c, cases) {
+		char *s = repeat(c->prefix, c->unit, c->times, c->suffix);
 		double start = seconds();
 		char *got = demangle(s);
 
 		if (got && strlen(got) > 65536 + 8)
-			fail_msg("case %zu: %zu bytes", i, strlen(got));
+			fail_msg("case %zu: %zu bytes", (size_t)(c - cases), strlen(got));
 		if (seconds() - start > 2)
-			fail_msg("case %zu: %.1f s", i, seconds() - start);
+			fail_msg("case %zu: %.1f s", (size_t)(c - cases), seconds() - start);
 		free(got);
 		free(s);
 	}
 }
 
 /* Substitutions that double: a hundred bytes of name, and gigabytes of text. */
-static void doubling_is_bounded(void **state)
+TEST(doubling_is_bounded)
 {
 	char name[1024] = "_Z1f1aIiiE";
 	size_t n = strlen(name);
@@ -143,13 +143,4 @@ static void doubling_is_bounded(void **state)
 		fail_msg("%zu bytes of what must be over the bound", strlen(got));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(demangles_what_is_mangled),
-		cmocka_unit_test(bombs_are_bounded),
-		cmocka_unit_test(doubling_is_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -78,10 +78,13 @@ static struct survey_file *libc_of(struct doctor_report *r)
 	return &r->survey->files.data[1];
 }
 
-static void nothing(struct doctor_report *r)
-{
-	(void)r;
-}
+/* What a case changes of that. */
+#define CHANGE(name, ...)                         \
+	static void name(struct doctor_report *r) \
+	{                                         \
+		__VA_ARGS__;                      \
+	}
+CHANGE(nothing, (void)r)
 
 static void no_bpf(struct doctor_report *r)
 {
@@ -109,10 +112,8 @@ static void few_capabilities(struct doctor_report *r)
 			   sizeof(r->missing_capabilities));
 }
 
-static void locked_down(struct doctor_report *r)
-{
-	snprintf(r->privileges.lockdown, sizeof(r->privileges.lockdown), "confidentiality");
-}
+CHANGE(locked_down,
+       snprintf(r->privileges.lockdown, sizeof(r->privileges.lockdown), "confidentiality"))
 
 static void refused(struct doctor_report *r)
 {
@@ -139,10 +140,7 @@ static void go_only(struct doctor_report *r)
 	exe_of(r)->is_go = true;
 }
 
-static void cgo(struct doctor_report *r)
-{
-	exe_of(r)->is_go = true;
-}
+CHANGE(cgo, exe_of(r)->is_go = true)
 
 static void cpython(struct doctor_report *r)
 {
@@ -150,15 +148,8 @@ static void cpython(struct doctor_report *r)
 	runtime_words_heap(RUNTIME_PYTHON, NULL, 0, &r->heap.own);
 }
 
-static void cpython_with_malloc(struct doctor_report *r)
-{
-	r->heap.runtime = RUNTIME_PYTHON; /* told to use malloc: no words */
-}
-
-static void stepped(struct doctor_report *r)
-{
-	libc_of(r)->alloc->sites.data[1].placement.is_emulated = false;
-}
+CHANGE(cpython_with_malloc, r->heap.runtime = RUNTIME_PYTHON) /* told to use malloc: no words */
+CHANGE(stepped, libc_of(r)->alloc->sites.data[1].placement.is_emulated = false)
 
 static void probed(struct doctor_report *r)
 {
@@ -166,10 +157,7 @@ static void probed(struct doctor_report *r)
 	libc_of(r)->probed_cnt = 1;
 }
 
-static void no_rows(struct doctor_report *r)
-{
-	exe_of(r)->row_cnt = 0;
-}
+CHANGE(no_rows, exe_of(r)->row_cnt = 0)
 
 static void no_code(struct doctor_report *r)
 {
@@ -177,20 +165,9 @@ static void no_code(struct doctor_report *r)
 	exe_of(r)->has_code = false;
 }
 
-static void unreadable(struct doctor_report *r)
-{
-	exe_of(r)->open_err = -13;
-}
-
-static void stripped(struct doctor_report *r)
-{
-	exe_of(r)->has_symtab = false;
-}
-
-static void no_lines(struct doctor_report *r)
-{
-	exe_of(r)->debug = SURVEY_DEBUG_NONE;
-}
+CHANGE(unreadable, exe_of(r)->open_err = -13)
+CHANGE(stripped, exe_of(r)->has_symtab = false)
+CHANGE(no_lines, exe_of(r)->debug = SURVEY_DEBUG_NONE)
 
 static void jit(struct doctor_report *r)
 {
@@ -229,10 +206,7 @@ static void node_with_map(struct doctor_report *r)
 	r->survey->runtime.has_names = true;
 }
 
-static void python(struct doctor_report *r)
-{
-	r->survey->runtime.kind = RUNTIME_PYTHON;
-}
+CHANGE(python, r->survey->runtime.kind = RUNTIME_PYTHON)
 
 static void luajit(struct doctor_report *r)
 {
@@ -246,10 +220,7 @@ static void seccomp_kills(struct doctor_report *r)
 	r->seccomp_kills_returns = true;
 }
 
-static void seccomp_harmless(struct doctor_report *r)
-{
-	r->info.seccomp = 2;
-}
+CHANGE(seccomp_harmless, r->info.seccomp = 2)
 
 static struct survey_tag *add_tag(struct doctor_report *r, uint32_t kind)
 {
@@ -264,10 +235,7 @@ static struct survey_tag *add_tag(struct doctor_report *r, uint32_t kind)
 	return &tags->all.data[tags->all.cnt - 1];
 }
 
-static void tagged(struct doctor_report *r)
-{
-	add_tag(r, HT_TAG_SCOPE);
-}
+CHANGE(tagged, add_tag(r, HT_TAG_SCOPE))
 
 static void put_problem(struct survey_tag *tag, const char *problem)
 {
@@ -276,20 +244,11 @@ static void put_problem(struct survey_tag *tag, const char *problem)
 	tag->tls_mode = HT_TLS_NOT_READY;
 }
 
-static void tags_of_other_version(struct doctor_report *r)
-{
-	put_problem(add_tag(r, HT_TAG_SCOPE), "it has version 2.0 of the scope ABI");
-}
-
-static void foreign_tags_of_other_version(struct doctor_report *r)
-{
-	put_problem(add_tag(r, HT_TAG_CUSTOM), "its custom labels are not of version 1");
-}
-
-static void paused_by_itself(struct doctor_report *r)
-{
-	add_tag(r, HT_TAG_SCOPE)->descriptor.flags = HT_TAG_PAUSES_ALL;
-}
+CHANGE(tags_of_other_version,
+       put_problem(add_tag(r, HT_TAG_SCOPE), "it has version 2.0 of the scope ABI"))
+CHANGE(foreign_tags_of_other_version,
+       put_problem(add_tag(r, HT_TAG_CUSTOM), "its custom labels are not of version 1"))
+CHANGE(paused_by_itself, add_tag(r, HT_TAG_SCOPE)->descriptor.flags = HT_TAG_PAUSES_ALL)
 
 /* A descriptor that is not ready says nothing, as in a recording. */
 static void paused_before_ready(struct doctor_report *r)
@@ -324,7 +283,7 @@ static void two_things(struct doctor_report *r)
 	jit(r); /* a limit: comes first */
 }
 
-static void test_findings(void **state)
+TEST(test_findings)
 {
 	static const struct {
 		const char *name;
@@ -395,28 +354,26 @@ static void test_findings(void **state)
 		  "OpenTelemetry's process context", "" },
 		{ "gravest first", two_things, DOCTOR_LIMIT, "frame pointers", "" },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct doctor_report *r = new_report();
 		const struct doctor_finding *f;
 
-		cases[i].change(r);
+		c->change(r);
 		assert_int_equal(doctor_find(r), 0);
 		f = r->findings.data;
-		if (r->verdict != cases[i].verdict)
-			fail_msg("%s: verdict %d", cases[i].name, r->verdict);
-		if (!cases[i].what && r->findings.cnt)
-			fail_msg("%s: found \"%s\"", cases[i].name, f->what);
-		if (cases[i].what &&
-		    (!f || !strstr(f->what, cases[i].what) || !strstr(f->advice, cases[i].advice)))
-			fail_msg("%s: found \"%s\" -> \"%s\"", cases[i].name, f ? f->what : "",
+		if (r->verdict != c->verdict)
+			fail_msg("%s: verdict %d", c->name, r->verdict);
+		if (!c->what && r->findings.cnt)
+			fail_msg("%s: found \"%s\"", c->name, f->what);
+		if (c->what && (!f || !strstr(f->what, c->what) || !strstr(f->advice, c->advice)))
+			fail_msg("%s: found \"%s\" -> \"%s\"", c->name, f ? f->what : "",
 				 f ? f->advice : "");
 		free_report(r);
 	}
 }
 
-static void test_many_names_are_cut(void **state)
+TEST(test_many_names_are_cut)
 {
 	struct doctor_report *r = new_report();
 	char path[200];
@@ -435,7 +392,7 @@ static void test_many_names_are_cut(void **state)
 	free_report(r);
 }
 
-static void test_costs(void **state)
+TEST(test_costs)
 {
 	struct doctor_report *r = new_report();
 	const struct alloc_file *af = libc_of(r)->alloc;
@@ -450,20 +407,19 @@ static void test_costs(void **state)
 	free_report(r);
 }
 
-static char *print(const struct doctor_report *r,
-		   void (*printer)(const struct doctor_report *r, FILE *out))
-{
-	size_t bytes;
-	char *text;
-	FILE *f = open_memstream(&text, &bytes);
+/* What is found of it, as a text and in JSON. */
+struct printouts {
+	char *text, *json;
+};
 
-	assert_non_null(f);
-	printer(r, f);
-	fclose(f);
-	return text;
+static struct printouts find_and_print(struct doctor_report *r)
+{
+	assert_int_equal(doctor_find(r), 0);
+	return (struct printouts){ printed(out, doctor_print_text(r, out)),
+				   printed(out, doctor_print_json(r, out)) };
 }
 
-static void test_printed(void **state)
+TEST(test_printed)
 {
 	static const struct {
 		void (*change)(struct doctor_report *r);
@@ -478,47 +434,38 @@ static void test_printed(void **state)
 		{ refused, "Cannot record this process: process 42 is a zombie\n",
 		  "{\"can_record\":\"no\"" },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct doctor_report *r = new_report();
-		char *text, *json;
+		struct printouts t;
 
-		cases[i].change(r);
+		c->change(r);
 		snprintf(r->info.comm, sizeof(r->info.comm), "a\"\\\x01\xff");
-		assert_int_equal(doctor_find(r), 0);
-		text = print(r, doctor_print_text);
-		json = print(r, doctor_print_json);
-		assert_int_equal(strncmp(text, cases[i].first_line, strlen(cases[i].first_line)),
-				 0);
-		assert_int_equal(strncmp(json, cases[i].json, strlen(cases[i].json)), 0);
+		t = find_and_print(r);
+		assert_int_equal(strncmp(t.text, c->first_line, strlen(c->first_line)), 0);
+		assert_int_equal(strncmp(t.json, c->json, strlen(c->json)), 0);
 		/* the name, as JSON and UTF-8 want it */
-		assert_non_null(strstr(json, "\"comm\":\"a\\\"\\\\\\u0001\xef\xbf\xbd\""));
-		free(text);
-		free(json);
+		assert_says(t.json, "\"comm\":\"a\\\"\\\\\\u0001\xef\xbf\xbd\"");
 		free_report(r);
 	}
 }
 
 /* A path that commands the terminal, in the short text and in the long one. */
-static void test_names_are_harmless(void **state)
+TEST(test_names_are_harmless)
 {
 	for (int verbose = 0; verbose < 2; verbose++) {
 		struct doctor_report *r = new_report();
-		char **path = &r->survey->files.data[0].path, *text, *json;
+		char **path = &r->survey->files.data[0].path;
+		struct printouts t;
 
 		r->is_verbose = verbose;
 		free(*path);
 		*path = strdup("/lib/a\x1b[2J\xc2\x9b\n");
 		snprintf(r->info.exe, sizeof(r->info.exe), "%s", *path);
-		assert_int_equal(doctor_find(r), 0);
-		text = print(r, doctor_print_text);
-		json = print(r, doctor_print_json);
-		assert_non_null(strstr(text, "/lib/a?[2J??"));
-		assert_null(strpbrk(text, "\x1b\x9b"));
-		assert_non_null(strstr(json, "\"/lib/a\\u001b[2J\\u009b\\u000a\""));
-		free(text);
-		free(json);
+		t = find_and_print(r);
+		assert_says(t.text, "/lib/a?[2J??");
+		assert_null(strpbrk(t.text, "\x1b\x9b"));
+		assert_says(t.json, "\"/lib/a\\u001b[2J\\u009b\\u000a\"");
 		free_report(r);
 	}
 }
@@ -554,7 +501,7 @@ static void registry(struct doctor_report *r)
 	tag->descriptor.truncations = 1;
 }
 
-static void test_tags_printed(void **state)
+TEST(test_tags_printed)
 {
 	static const struct {
 		void (*change)(struct doctor_report *r);
@@ -586,29 +533,23 @@ static void test_tags_printed(void **state)
 		{ many_counters, "paused, 262143 nodes, 4294967295 overflows, ",
 		  "\"overflows\":4294967295," },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct doctor_report *r = new_report();
-		char *text, *json, *line, *next;
+		char *line, *next;
+		struct printouts t;
 
-		cases[i].change(r);
+		c->change(r);
 		r->is_verbose = true;
-		assert_int_equal(doctor_find(r), 0);
-		text = print(r, doctor_print_text);
-		json = print(r, doctor_print_json);
-		if (!strstr(text, cases[i].text))
-			fail_msg("not in text: %s\n%s", cases[i].text, text);
-		if (!strstr(json, cases[i].json))
-			fail_msg("not in JSON: %s\n%s", cases[i].json, json);
-		line = strstr(text, "\nTags\n");
+		t = find_and_print(r);
+		assert_says(t.text, c->text);
+		assert_says(t.json, c->json);
+		line = strstr(t.text, "\nTags\n");
 		for (line = line ? line + 1 : "\n"; *line != '\n'; line = next + 1) {
 			next = strchr(line, '\n');
 			if (next - line > 100)
 				fail_msg("wider than 100 columns: %.*s", (int)(next - line), line);
 		}
-		free(text);
-		free(json);
 		free_report(r);
 	}
 }
@@ -640,7 +581,7 @@ static void no_process(struct doctor_report *r)
 }
 
 /* What everybody sees: the answer, then some lines of facts, and rows only of what is missing. */
-static void test_short_text(void **state)
+TEST(test_short_text)
 {
 	static const struct {
 		void (*change)(struct doctor_report *r);
@@ -677,33 +618,30 @@ static void test_short_text(void **state)
 		{ no_process, "\n  a process  heaptap doctor -p PID", "heaptap record" },
 	};
 	static const int columns[] = { 0, 80, 100 };
-	size_t i, j;
+	size_t j;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		for (j = 0; j < 3; j++) {
 			struct doctor_report *r = new_report();
 			size_t most = columns[j] ? (size_t)columns[j] : 100;
-			char *text;
+			struct printouts t;
 
-			cases[i].change(r);
+			c->change(r);
 			r->columns = columns[j];
-			assert_int_equal(doctor_find(r), 0);
-			text = print(r, doctor_print_text);
-			if (most == 100 && !strstr(text, cases[i].text))
-				fail_msg("not in text: %s\n%s", cases[i].text, text);
-			if (strstr(text, cases[i].not ))
-				fail_msg("in text: %s\n%s", cases[i].not, text);
-			for (char *at = text; *at; at += strcspn(at, "\n") + 1)
+			t = find_and_print(r);
+			if (most == 100)
+				assert_says(t.text, c->text);
+			assert_omits(t.text, c->not );
+			for (char *at = t.text; *at; at += strcspn(at, "\n") + 1)
 				if (strcspn(at, "\n") > most)
 					fail_msg("wider than %zu columns:\n%s", most, at);
-			free(text);
 			free_report(r);
 		}
 	}
 }
 
 /* All of it is there when it is asked for. */
-static void test_verbose_text(void **state)
+TEST(test_verbose_text)
 {
 	static const char *const wanted[] = {
 		"\n  malloc ",
@@ -714,26 +652,23 @@ static void test_verbose_text(void **state)
 		"\n  attached by  session\n",
 	};
 	struct doctor_report *r = new_report();
-	char *text;
+	struct printouts t;
 
 	r->is_verbose = true;
 	r->columns = 80;
 	jit(r);
-	assert_int_equal(doctor_find(r), 0);
-	text = print(r, doctor_print_text);
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		if (!strstr(text, wanted[i]))
-			fail_msg("not in text: %s\n%s", wanted[i], text);
-	for (char *at = text; *at; at += strcspn(at, "\n") + 1)
+	t = find_and_print(r);
+	each_case(c, wanted)
+		assert_says(t.text, *c);
+	for (char *at = t.text; *at; at += strcspn(at, "\n") + 1)
 		if (strcspn(at, "\n") > 80)
 			fail_msg("wider than 80 columns:\n%s", at);
-	assert_non_null(strstr(text, "(no file: JIT)"));
-	assert_null(strstr(text, "perf map")); /* there is none */
-	free(text);
+	assert_says(t.text, "(no file: JIT)");
+	assert_omits(t.text, "perf map"); /* there is none */
 	free_report(r);
 }
 
-static void test_capabilities(void **state)
+TEST(test_capabilities)
 {
 	static const struct {
 		uint64_t caps;
@@ -745,31 +680,14 @@ static void test_capabilities(void **state)
 		{ 1ULL << CAP_BPF | 1ULL << CAP_PERFMON | 1ULL << CAP_SYS_PTRACE, "" },
 		{ 1ULL << CAP_BPF, "CAP_PERFMON, CAP_SYS_PTRACE" },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct privileges p = { .capabilities = cases[i].caps };
+	each_case(c, cases) {
+		struct privileges p = { .capabilities = c->caps };
 		char missing[128];
 
-		assert_int_equal(privileges_suffice(&p, missing, sizeof(missing)),
-				 !cases[i].missing[0]);
-		assert_string_equal(missing, cases[i].missing);
+		assert_int_equal(privileges_suffice(&p, missing, sizeof(missing)), !c->missing[0]);
+		assert_string_equal(missing, c->missing);
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_findings),
-		cmocka_unit_test(test_many_names_are_cut),
-		cmocka_unit_test(test_costs),
-		cmocka_unit_test(test_printed),
-		cmocka_unit_test(test_names_are_harmless),
-		cmocka_unit_test(test_tags_printed),
-		cmocka_unit_test(test_capabilities),
-		cmocka_unit_test(test_short_text),
-		cmocka_unit_test(test_verbose_text),
-	};
-
-	return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -4,7 +4,7 @@
 
 #include "heaptap/draw.h"
 
-static void test_weights(void **state)
+TEST(test_weights)
 {
 	for (double r = 2; r < 1e12; r *= 3.7) {
 		for (double s = 0; s < 60 * r && s < 1e15; s = s * 1.37 + 1) {
@@ -24,7 +24,7 @@ static void test_weights(void **state)
 	assert_int_equal(draw_weight(UINT64_MAX, 524288), UINT64_MAX);
 }
 
-static void test_logarithm(void **state)
+TEST(test_logarithm)
 {
 	for (double u = 1; u < 1.8e19; u *= 1.0137) {
 		const double got = ldexp((double)draw_minus_log2_q57((uint64_t)u), -57);
@@ -35,7 +35,7 @@ static void test_logarithm(void **state)
 }
 
 /* Exponential: mean and standard deviation are the rate, and of each tenth of the values there are a tenth. */
-static void test_intervals(void **state)
+TEST(test_intervals)
 {
 	enum { CNT = 1000000, PARTS = 10 };
 	const double rate = 524288;
@@ -56,13 +56,4 @@ static void test_intervals(void **state)
 		assert_float_equal(below[i], CNT / PARTS, 4 * sqrt(CNT * 0.1 * 0.9));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_weights),
-		cmocka_unit_test(test_logarithm),
-		cmocka_unit_test(test_intervals),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -5,9 +5,6 @@
  */
 #include "symbol_programs.h"
 
-#include <errno.h>
-#include <limits.h>
-
 #include "symbol/debug_files.h"
 #include "symbol/dwarf_lookup.h"
 
@@ -66,7 +63,7 @@ static void check_mark(const struct expected *want, const struct found *got)
 		assert_int_equal(got->frame[cnt].line, line_of(program_c, want->frame[cnt].at));
 		assert_int_equal(got->frame[cnt].start_line,
 				 line_of(program_c, want->frame[cnt].declared));
-		assert_non_null(strstr(got->frame[cnt].file, "/p.c"));
+		assert_says(got->frame[cnt].file, "/p.c");
 		assert_int_equal(got->frame[cnt].file[0], '/');
 	}
 	assert_int_equal(got->frame_cnt, cnt);
@@ -122,24 +119,23 @@ static const struct {
 	{ "dwz", "gcc -O2 -gdwarf-4", "dwz" },
 };
 
-static void places_are_found_whatever_built_them(void **state)
+TEST(places_are_found_whatever_built_them)
 {
 	const char *dir = *state;
 	size_t done = 0;
 
-	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+	each_case(one, builds) {
 		int fd;
 
-		if (!have(builds[i].tool) ||
-		    !shell("cd '%s' && rm -f p && %s -o p p.c", dir, builds[i].compile) ||
-		    (builds[i].after && !shell("cd '%s' && %s p", dir, builds[i].after))) {
-			print_message("# not here: %s\n", builds[i].compile);
+		if (!have(one->tool) ||
+		    !shell("cd '%s' && rm -f p && %s -o p p.c", dir, one->compile) ||
+		    (one->after && !shell("cd '%s' && %s p", dir, one->after))) {
+			print_message("# not here: %s\n", one->compile);
 			continue;
 		}
 		fd = open_in(dir, "p");
 		assert_true(fd >= 0);
-		print_message("# %s %s\n", builds[i].compile,
-			      builds[i].after ? builds[i].after : "");
+		print_message("# %s %s\n", one->compile, one->after ? one->after : "");
 		check_marks(fd, fd, -1, 64 << 20);
 		/* with a handle that is opened again after every unit */
 		check_marks(fd, fd, -1, 1);
@@ -150,7 +146,7 @@ static void places_are_found_whatever_built_them(void **state)
 		skip();
 }
 
-static void separate_debug_file(void **state)
+TEST(separate_debug_file)
 {
 	const char *dir = *state;
 	int fd, debug_fd;
@@ -159,15 +155,13 @@ static void separate_debug_file(void **state)
 		   "--compress-debug-sections=zstd p p.debug && objcopy --strip-debug p",
 		   dir))
 		skip();
-	fd = open_in(dir, "p");
-	debug_fd = open_in(dir, "p.debug");
+	fd = keep_fd(open_in(dir, "p"));
+	debug_fd = keep_fd(open_in(dir, "p.debug"));
 	check_marks(fd, debug_fd, -1, 64 << 20);
-	close(fd);
-	close(debug_fd);
 }
 
 /* dwz -m moves what two files share into a third. */
-static void shared_debug_file(void **state)
+TEST(shared_debug_file)
 {
 	const char *dir = *state;
 	char path[PATH_MAX];
@@ -178,19 +172,17 @@ static void shared_debug_file(void **state)
 		   "dwz -m shared.debug p q && readelf -S p | grep gnu_debugaltlink",
 		   dir))
 		skip();
-	fd = open_in(dir, "p");
+	fd = keep_fd(open_in(dir, "p"));
 	snprintf(path, sizeof(path), "%s/p", dir);
 	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
-	alt_fd = debug_files_open_alt(ef, path, "");
+	alt_fd = keep_fd(debug_files_open_alt(ef, path, ""));
 	elf_file_close(ef);
 	assert_true(alt_fd >= 0);
 	check_marks(fd, fd, alt_fd, 64 << 20);
-	close(alt_fd);
-	close(fd);
 }
 
 /* Names are in the .dwo files, which are not read; lines are here. */
-static void split_dwarf_gives_lines(void **state)
+TEST(split_dwarf_gives_lines)
 {
 	const char *dir = *state;
 	struct found got = { 0 };
@@ -212,7 +204,7 @@ static void split_dwarf_gives_lines(void **state)
 	assert_int_equal(got.frame[0].line, line_of(program_c, "/* at inner */"));
 }
 
-static void addresses_that_nothing_covers(void **state)
+TEST(addresses_that_nothing_covers)
 {
 	static const uint64_t vaddr[] = { 0, 1, 16, 0x7fffffffffffffff, UINT64_MAX };
 	struct found got[5];
@@ -232,7 +224,7 @@ static void addresses_that_nothing_covers(void **state)
 		assert_int_equal(got[i].call_cnt, 0);
 }
 
-static void files_without_dwarf(void **state)
+TEST(files_without_dwarf)
 {
 	struct dwarf_lookup *dl;
 	int fd;
@@ -247,16 +239,4 @@ static void files_without_dwarf(void **state)
 	close(fd);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(places_are_found_whatever_built_them),
-		cmocka_unit_test(separate_debug_file),
-		cmocka_unit_test(shared_debug_file),
-		cmocka_unit_test(split_dwarf_gives_lines),
-		cmocka_unit_test(addresses_that_nothing_covers),
-		cmocka_unit_test(files_without_dwarf),
-	};
-
-	return cmocka_run_group_tests(tests, programs_setup, programs_teardown);
-}
+RUN_TESTS_WITH(programs_setup, programs_teardown)

@@ -19,7 +19,7 @@ static uint64_t loader_debug_addr(void)
 	return 0;
 }
 
-static void the_loader_says_where_it_stands(void **state)
+TEST(the_loader_says_where_it_stands)
 {
 	struct dynamic_symbol symbols[] = { { .name = "_dl_debug_state" },
 					    { .name = "_r_debug" },
@@ -49,7 +49,7 @@ static void the_loader_says_where_it_stands(void **state)
 	proc_maps_release(&maps);
 }
 
-static void a_program_says_what_it_wants(void **state)
+TEST(a_program_says_what_it_wants)
 {
 	struct dynamic_symbol symbols[] = { { .name = "getpid", .is_defined = true },
 					    { .name = "ptrace", .is_wanted = true } };
@@ -62,12 +62,4 @@ static void a_program_says_what_it_wants(void **state)
 	elf_file_close(ef);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_loader_says_where_it_stands),
-		cmocka_unit_test(a_program_says_what_it_wants),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -110,20 +110,20 @@ static void check(const struct costly_kind *kind, size_t size)
 		fail_msg("%s, %zu bytes: status %x", kind->name, size, (unsigned int)status);
 }
 
-static void test_small_files(void **state)
+TEST(test_small_files)
 {
 	for (size_t i = 0; i < COSTLY_KIND_CNT; i++)
 		check(&costly_kinds[i], SMALL_BYTES);
 }
 
-static void test_large_files(void **state)
+TEST(test_large_files)
 {
 	for (size_t i = 0; i < COSTLY_KIND_CNT; i += is_whole() ? 1 : 2)
 		check(&costly_kinds[i], LARGE_BYTES);
 }
 
 /* A sparse file that claims a table of gigabytes: its holes are not read into memory. */
-static void test_holes(void **state)
+TEST(test_holes)
 {
 	int fd = memfd_create("sparse", MFD_CLOEXEC);
 	struct file_content content = { 0 };
@@ -150,7 +150,7 @@ static void test_holes(void **state)
 }
 
 /* What is read as far as it got is right as far as it goes: the table ends, and nothing is made up. */
-static void test_table_ends(void **state)
+TEST(test_table_ends)
 {
 	struct unwind_table *whole = NULL, *part = NULL;
 	struct elf_file *ef = NULL;
@@ -196,7 +196,7 @@ static void test_table_ends(void **state)
 }
 
 /* Sound files are read as a whole. */
-static void test_real_files(void **state)
+TEST(test_real_files)
 {
 	static const char *const paths[] = {
 		"/proc/self/exe",
@@ -209,17 +209,17 @@ static void test_real_files(void **state)
 		"/usr/bin/node",
 	};
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	each_case(c, paths) {
 		struct file_content content = { 0 };
 		struct elf_file *ef = NULL;
 		struct elf_budget cost;
 
-		if (strstr(paths[i], "LLVM-15") && !is_whole()) /* as LLVM-14 */
+		if (strstr(*c, "LLVM-15") && !is_whole()) /* as LLVM-14 */
 			continue;
-		if (elf_file_open(paths[i], &ef))
+		if (elf_file_open(*c, &ef))
 			continue;
 		cost = read_file(ef, &content);
-		print_message("%s: %.1f %% of its steps, %.1f %% of its bytes\n", paths[i],
+		print_message("%s: %.1f %% of its steps, %.1f %% of its bytes\n", *c,
 			      100.0 * (double)cost.steps / (double)cost.steps_cap,
 			      100.0 * (double)cost.bytes / (double)cost.bytes_cap);
 		assert_false(content.is_partly_read);
@@ -230,13 +230,4 @@ static void test_real_files(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_small_files), cmocka_unit_test(test_large_files),
-		cmocka_unit_test(test_holes),	    cmocka_unit_test(test_table_ends),
-		cmocka_unit_test(test_real_files),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -9,8 +9,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "elf/elf_file.h"
-#include "made_elf.h"
+#include "open_elf.h"
 
 static const uint8_t text[] = { 0x90, 0xc3, 0x55, 0xc3 };
 static const uint8_t note[] = { 4,   0,	  0,   0, 5,	0,    0,    0,	  3,	0, 0, 0,
@@ -35,10 +34,10 @@ static struct made_elf plain(void)
 		  .bytes = 1 << 30 },
 	};
 
-	return made_elf_new(secs, 3);
+	return keep_elf(made_elf_new(secs, 3));
 }
 
-static void test_sound(void **state)
+TEST(test_sound)
 {
 	struct made_elf m = plain();
 	char hex[2 * BUILD_ID_BYTES_CAP + 1];
@@ -47,7 +46,7 @@ static void test_sound(void **state)
 	const uint8_t *p;
 	size_t bytes;
 
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	assert_true(elf_file_is_64(ef));
 	assert_int_equal(elf_file_ehdr(ef)->e_machine, EM_X86_64);
 	assert_int_equal(elf_file_ehdr(ef)->e_type, ET_DYN);
@@ -71,9 +70,7 @@ static void test_sound(void **state)
 	assert_int_equal(bytes, 0);
 	assert_non_null(elf_file_read(ef, sec.vaddr, 4));
 	assert_null(elf_file_read(ef, sec.vaddr, 5));
-	elf_file_close(ef);
 	elf_file_close(NULL);
-	free(m.data);
 }
 
 static void set_byte(struct made_elf *m, size_t off, uint8_t v)
@@ -82,7 +79,7 @@ static void set_byte(struct made_elf *m, size_t off, uint8_t v)
 }
 
 /* Damage to headers: what is changed, and what open says. */
-static void test_damaged_headers(void **state)
+TEST(test_damaged_headers)
 {
 	static const struct {
 		const char *what;
@@ -112,28 +109,27 @@ static void test_damaged_headers(void **state)
 		{ "section names nowhere", offsetof(Elf64_Ehdr, e_shstrndx), 0x7000, 2, 0 },
 		{ "section header too small", offsetof(Elf64_Ehdr, e_shentsize), 8, 2, 0 },
 	};
-	size_t i, b;
+	size_t b;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct made_elf m = plain();
 		struct elf_section sec;
 		struct elf_file *ef = NULL;
 		int err;
 
-		for (b = 0; b < cases[i].bytes; b++)
-			set_byte(&m, cases[i].off + b, (uint8_t)(cases[i].value >> 8 * b));
+		for (b = 0; b < c->bytes; b++)
+			set_byte(&m, c->off + b, (uint8_t)(c->value >> 8 * b));
 		err = elf_file_open_mem(m.data, m.bytes, &ef);
-		if (err != cases[i].want)
-			fail_msg("%s: %d", cases[i].what, err);
-		if (!err && strncmp(cases[i].what, "section", 7) == 0)
+		if (err != c->want)
+			fail_msg("%s: %d", c->what, err);
+		if (!err && strncmp(c->what, "section", 7) == 0)
 			assert_int_equal(elf_file_section(ef, ".text", &sec), -ENOENT);
 		elf_file_close(ef);
-		free(m.data);
 	}
 }
 
 /* Every prefix of a sound file, and every single byte set to 0xff: no crash. */
-static void test_every_cut(void **state)
+TEST(test_every_cut)
 {
 	struct made_elf m = plain();
 	size_t i, bytes;
@@ -162,10 +158,9 @@ static void test_every_cut(void **state)
 		if (i >= m.bytes)
 			m.data[i - m.bytes] = saved;
 	}
-	free(m.data);
 }
 
-static void test_addresses(void **state)
+TEST(test_addresses)
 {
 	struct made_elf m = plain();
 	uint64_t off = m.shdrs[1].sh_offset, v, o;
@@ -174,7 +169,7 @@ static void test_addresses(void **state)
 	/* Text at an offset inside a page, as lld lays it out, with zero-filled memory behind. */
 	m.phdrs[0].p_vaddr = 0x7000 + off;
 	m.phdrs[0].p_memsz = 0x5000;
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	assert_int_equal(elf_file_off_to_vaddr(ef, off + 3, &v), 0);
 	assert_int_equal(v, 0x7000 + off + 3);
 	assert_int_equal(elf_file_off_to_vaddr(ef, 0, &v), 0);
@@ -184,12 +179,10 @@ static void test_addresses(void **state)
 	assert_int_equal(o, off + 3);
 	assert_int_equal(elf_file_vaddr_to_off(ef, 0x7000 + off + 4, &o), -ENOENT);
 	assert_int_equal(elf_file_vaddr_to_off(ef, 0, &o), -ENOENT);
-	elf_file_close(ef);
-	free(m.data);
 }
 
 /* Build ids: {where the note is damaged, hex that is left}. */
-static void test_build_id_notes(void **state)
+TEST(test_build_id_notes)
 {
 	static const struct {
 		size_t off;
@@ -199,25 +192,21 @@ static void test_build_id_notes(void **state)
 		{ 0, 4, "deadbeef01" }, { 0, 5, "" }, { 0, 0xff, "" }, { 4, 0xff, "" },
 		{ 4, 0, "" },		{ 8, 1, "" }, { 12, 'X', "" }, { 4, 4, "deadbeef" },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct made_elf m = plain();
 		char hex[2 * BUILD_ID_BYTES_CAP + 1];
 		struct elf_file *ef;
 
-		m.data[m.shdrs[2].sh_offset + cases[i].off] = cases[i].value;
-		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+		m.data[m.shdrs[2].sh_offset + c->off] = c->value;
+		ef = open_elf(&m);
 		elf_file_build_id_hex(ef, hex);
-		assert_string_equal(hex, cases[i].want);
-		elf_file_close(ef);
+		assert_string_equal(hex, c->want);
 		/* The same from the segment alone. */
 		m.ehdr->e_shoff = 0;
-		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+		ef = open_elf(&m);
 		elf_file_build_id_hex(ef, hex);
-		assert_string_equal(hex, cases[i].want);
-		elf_file_close(ef);
-		free(m.data);
+		assert_string_equal(hex, c->want);
 	}
 }
 
@@ -238,7 +227,7 @@ static size_t pack(uint8_t *out, size_t cap, uint32_t type, uint64_t claim, cons
 	return sizeof(ch) + ZSTD_compress(out + sizeof(ch), cap - sizeof(ch), plain_text, len, 3);
 }
 
-static void test_compressed(void **state)
+TEST(test_compressed)
 {
 	static const char words[] = "so that it is worth packing, packing, packing, packing";
 	static const struct {
@@ -260,9 +249,8 @@ static void test_compressed(void **state)
 		{ ELFCOMPRESS_ZLIB, sizeof(words), 4, -ENOEXEC },
 		{ 2, sizeof(words), 4, -ENOEXEC },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		uint8_t buf[512];
 		struct made_section s = { .name = ".debug_info",
 					  .type = SHT_PROGBITS,
@@ -273,25 +261,22 @@ static void test_compressed(void **state)
 		struct made_elf m;
 		int err;
 
-		s.bytes = pack(buf, sizeof(buf), cases[i].type, cases[i].claim, words) -
-			  (size_t)cases[i].cut;
-		m = made_elf_new(&s, 1);
-		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+		s.bytes = pack(buf, sizeof(buf), c->type, c->claim, words) - (size_t)c->cut;
+		m = keep_elf(made_elf_new(&s, 1));
+		ef = open_elf(&m);
 		err = elf_file_section(ef, ".debug_info", &sec);
-		if (err != cases[i].want)
-			fail_msg("case %zu: %d", i, err);
+		if (err != c->want)
+			fail_msg("case %zu: %d", (size_t)(c - cases), err);
 		if (!err) {
 			assert_int_equal(sec.bytes, sizeof(words));
 			assert_string_equal((const char *)sec.data, words);
 			assert_int_equal(elf_file_section(ef, ".debug_info", &again), 0);
 			assert_ptr_equal(again.data, sec.data);
 		}
-		elf_file_close(ef);
-		free(m.data);
 	}
 }
 
-static void test_32bit(void **state)
+TEST(test_32bit)
 {
 	Elf32_Ehdr h = { .e_type = ET_EXEC, .e_machine = EM_386 };
 	struct elf_file *ef;
@@ -313,7 +298,7 @@ static int temp_file(char *path)
 }
 
 /* A file that is cut while it is open: what was not read before is zeros, and nothing faults. */
-static void test_shrinking_file(void **state)
+TEST(test_shrinking_file)
 {
 	static uint8_t big[512 * 1024];
 	struct made_section s[] = {
@@ -332,8 +317,8 @@ static void test_shrinking_file(void **state)
 	int fd;
 
 	memset(big, 0x41, sizeof(big));
-	m = made_elf_new(s, 2);
-	fd = temp_file(path);
+	m = keep_elf(made_elf_new(s, 2));
+	fd = keep_fd(temp_file(path));
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, m.data, m.bytes), (ssize_t)m.bytes);
 	assert_int_equal(elf_file_open(path, &ef), 0);
@@ -345,20 +330,18 @@ static void test_shrinking_file(void **state)
 		assert_int_equal(sec.data[i], 0);
 	elf_file_close(ef);
 	assert_int_equal(elf_file_open(path, &ef), -ENOEXEC);
-	close(fd);
 	unlink(path);
-	free(m.data);
 }
 
 /* A file that is rewritten while it is open: libelf works with the headers that were checked. */
-static void test_rewritten_file(void **state)
+TEST(test_rewritten_file)
 {
 	struct made_elf m = plain();
-	uint8_t *other = malloc(m.bytes);
+	uint8_t *other = unit_keep(malloc(m.bytes), free);
 	struct elf_section sec;
 	struct elf_file *ef;
 	char path[32];
-	int fd = temp_file(path);
+	int fd = keep_fd(temp_file(path));
 
 	assert_true(fd >= 0);
 	memset(other, 0xff, m.bytes);
@@ -369,14 +352,11 @@ static void test_rewritten_file(void **state)
 	assert_int_equal(sec.bytes, sizeof(text));
 	assert_string_equal(elf_file_section_name(ef, elf_getscn(elf_file_elf(ef), 3)), ".bss");
 	elf_file_close(ef);
-	close(fd);
 	unlink(path);
-	free(other);
-	free(m.data);
 }
 
 /* The number of sections stands in section 0 when it does not fit into the header. */
-static void test_many_sections(void **state)
+TEST(test_many_sections)
 {
 	struct made_elf m = plain();
 	struct elf_section sec;
@@ -386,24 +366,21 @@ static void test_many_sections(void **state)
 	m.shdrs[0].sh_link = m.ehdr->e_shstrndx;
 	m.ehdr->e_shnum = 0;
 	m.ehdr->e_shstrndx = SHN_XINDEX;
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	assert_int_equal(elf_file_section(ef, ".text", &sec), 0);
-	elf_file_close(ef);
 	/* More than the file has room for; more than can be paid for. */
 	m.shdrs[0].sh_size = 1ULL << 33;
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	assert_int_equal(elf_file_section(ef, ".text", &sec), -ENOENT);
-	elf_file_close(ef);
-	free(m.data);
 }
 
 /* libelf would unpack a compressed table of strings, whatever it claims to be. */
-static void test_packed_names(void **state)
+TEST(test_packed_names)
 {
 	struct made_elf m = plain();
 	Elf64_Chdr ch = { .ch_type = ELFCOMPRESS_ZLIB, .ch_size = 1 << 20 };
 	uLongf bytes = 4096;
-	uint8_t *zeros = calloc(1, ch.ch_size);
+	uint8_t *zeros = unit_keep(calloc(1, ch.ch_size), free);
 	struct elf_section sec;
 	struct elf_file *ef;
 	Elf64_Shdr *names = &m.shdrs[m.ehdr->e_shstrndx];
@@ -416,16 +393,13 @@ static void test_packed_names(void **state)
 	names->sh_size = sizeof(ch) + bytes;
 	names->sh_flags = SHF_COMPRESSED;
 	m.bytes = names->sh_offset + names->sh_size;
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	assert_int_equal(elf_file_section(ef, ".text", &sec), -ENOENT);
 	assert_string_equal(elf_file_section_name(ef, elf_getscn(elf_file_elf(ef), 1)), "");
-	elf_file_close(ef);
-	free(zeros);
-	free(m.data);
 }
 
 /* Not files: an error, and no waiting. */
-static void test_not_regular(void **state)
+TEST(test_not_regular)
 {
 	char path[] = "/tmp/heaptap-fifo-XXXXXX";
 	struct elf_file *ef;
@@ -444,14 +418,14 @@ static void test_not_regular(void **state)
 }
 
 /* Opening costs what is read, not what the file holds. */
-static void test_large_file(void **state)
+TEST(test_large_file)
 {
 	struct made_elf m = plain();
 	struct rusage before, after;
 	struct elf_section sec;
 	struct elf_file *ef;
 	char path[32];
-	int fd = temp_file(path);
+	int fd = keep_fd(temp_file(path));
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, m.data, m.bytes), (ssize_t)m.bytes);
@@ -462,36 +436,21 @@ static void test_large_file(void **state)
 	getrusage(RUSAGE_SELF, &after);
 	assert_true(after.ru_maxrss - before.ru_maxrss < 64 * 1024);
 	elf_file_close(ef);
-	close(fd);
 	unlink(path);
-	free(m.data);
 }
 
-static void test_own_program(void **state)
+TEST(test_own_program)
 {
 	struct elf_file *ef;
 	size_t cnt;
 
 	assert_int_equal(elf_file_open("/proc/self/exe", &ef), 0);
 	assert_non_null(elf_file_interp(ef));
-	assert_non_null(strstr(elf_file_interp(ef), "ld"));
+	assert_says(elf_file_interp(ef), "ld");
 	assert_null(elf_file_soname(ef));
 	assert_int_equal(elf_getshdrnum(elf_file_elf(ef), &cnt), 0);
 	assert_true(cnt > 10);
 	elf_file_close(ef);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sound),	       cmocka_unit_test(test_damaged_headers),
-		cmocka_unit_test(test_every_cut),      cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_build_id_notes), cmocka_unit_test(test_compressed),
-		cmocka_unit_test(test_32bit),	       cmocka_unit_test(test_shrinking_file),
-		cmocka_unit_test(test_not_regular),    cmocka_unit_test(test_large_file),
-		cmocka_unit_test(test_own_program),    cmocka_unit_test(test_rewritten_file),
-		cmocka_unit_test(test_many_sections),  cmocka_unit_test(test_packed_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

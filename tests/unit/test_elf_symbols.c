@@ -9,9 +9,7 @@
 #include <sys/mman.h>
 
 #include "../lib/find_symbol.h"
-#include "elf/elf_file.h"
-#include "elf/elf_symbols.h"
-#include "made_elf.h"
+#include "open_elf.h"
 
 #define TEXT_BYTES 0x8000
 
@@ -43,7 +41,7 @@ static struct made_elf with_table(const struct made_symtab *t, uint32_t type, co
 		  .bytes = packed_bytes },
 	};
 
-	return made_elf_new(s, 4); /* always four: .text must not move */
+	return keep_elf(made_elf_new(s, 4)); /* always four: .text must not move */
 }
 
 static uint64_t text_vaddr(void)
@@ -51,7 +49,6 @@ static uint64_t text_vaddr(void)
 	struct made_elf m = with_table(NULL, SHT_SYMTAB, NULL, 0);
 	uint64_t v = made_elf_vaddr(&m, 1);
 
-	free(m.data);
 	return v;
 }
 
@@ -62,7 +59,7 @@ static uint64_t text_vaddr(void)
 #define L STB_LOCAL
 #define UNDEF SHN_UNDEF
 
-static void test_which_name(void **state)
+TEST(test_which_name)
 {
 	static const struct {
 		const char *name;
@@ -109,7 +106,7 @@ static void test_which_name(void **state)
 		{ 0x900, "ifunc" },	 { TEXT_BYTES - 1, "last" }, { TEXT_BYTES, NULL },
 		{ 1ULL << 40, NULL },
 	};
-	struct made_symtab *t = calloc(1, sizeof(*t));
+	struct made_symtab *t = unit_keep(calloc(1, sizeof(*t)), free);
 	uint64_t base = text_vaddr();
 	const struct elf_symbol *all;
 	struct elf_symbols *s;
@@ -121,8 +118,8 @@ static void test_which_name(void **state)
 		made_symtab_add(t, syms[i].name, syms[i].bind, syms[i].type, base + syms[i].off,
 				syms[i].bytes, syms[i].shndx);
 	m = with_table(t, SHT_SYMTAB, NULL, 0);
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
-	assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
+	ef = open_elf(&m);
+	s = load_symbols(ef, NULL);
 	for (i = 0; i < sizeof(finds) / sizeof(finds[0]); i++) {
 		const struct elf_symbol *sym = elf_symbols_find(s, base + finds[i].off);
 
@@ -134,11 +131,7 @@ static void test_which_name(void **state)
 	all = elf_symbols_all(s, &cnt);
 	for (i = 1; i < cnt; i++)
 		assert_true(all[i - 1].vaddr < all[i].vaddr);
-	elf_symbols_free(s);
 	elf_symbols_free(NULL);
-	elf_file_close(ef);
-	free(m.data);
-	free(t);
 }
 
 struct seen {
@@ -156,9 +149,9 @@ static int count(void *ctx, const struct elf_symbol *sym)
 	return 0;
 }
 
-static void test_by_name(void **state)
+TEST(test_by_name)
 {
-	struct made_symtab *t = calloc(1, sizeof(*t));
+	struct made_symtab *t = unit_keep(calloc(1, sizeof(*t)), free);
 	uint64_t base = text_vaddr();
 	struct seen seen = { 0 };
 	struct elf_symbol sym;
@@ -172,8 +165,8 @@ static void test_by_name(void **state)
 	made_symtab_add(t, "import", G, FN, 0, 0, UNDEF);
 	made_symtab_add(t, "data", G, STT_OBJECT, base + 64, 4, 1);
 	m = with_table(t, SHT_DYNSYM, NULL, 0);
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
-	assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
+	ef = open_elf(&m);
+	s = load_symbols(ef, NULL);
 	assert_int_equal(find_symbol(s, "alias_two", &sym), 0);
 	assert_int_equal(sym.vaddr, base + 16);
 	assert_int_equal(sym.bytes, 4);
@@ -189,17 +182,14 @@ static void test_by_name(void **state)
 	assert_int_equal(seen.locals, 1);
 	assert_int_equal(seen.import, 0);
 	assert_int_equal(seen.outer, 1);
-	elf_symbols_free(s);
-	elf_file_close(ef);
-	free(m.data);
-	free(t);
 }
 
 /* Names from a separate debug file and from .gnu_debugdata, with the text's addresses. */
-static void test_other_sources(void **state)
+TEST(test_other_sources)
 {
-	struct made_symtab *own = calloc(1, sizeof(*own)), *other = calloc(1, sizeof(*other));
-	uint8_t *packed = malloc(MADE_BYTES_CAP);
+	struct made_symtab *own = unit_keep(calloc(1, sizeof(*own)), free),
+			   *other = unit_keep(calloc(1, sizeof(*other)), free);
+	uint8_t *packed = unit_keep(malloc(MADE_BYTES_CAP), free);
 	uint64_t base = text_vaddr();
 	struct elf_file *ef, *debug;
 	struct made_elf m, om, zm;
@@ -215,41 +205,28 @@ static void test_other_sources(void **state)
 	m = with_table(own, SHT_DYNSYM, NULL, 0);
 	zm = with_table(own, SHT_DYNSYM, packed, packed_bytes);
 
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
-	assert_int_equal(elf_file_open_mem(om.data, om.bytes, &debug), 0);
-	assert_int_equal(elf_symbols_load(ef, debug, &s), 0);
+	ef = open_elf(&m);
+	debug = open_elf(&om);
+	s = load_symbols(ef, debug);
 	assert_string_equal(elf_symbols_find(s, base)->name, "own");
 	assert_string_equal(elf_symbols_find(s, base + 70)->name, "other");
-	elf_symbols_free(s);
-	elf_file_close(debug);
-	elf_file_close(ef);
 
-	assert_int_equal(elf_file_open_mem(zm.data, zm.bytes, &ef), 0);
-	assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
+	ef = open_elf(&zm);
+	s = load_symbols(ef, NULL);
 	assert_string_equal(elf_symbols_find(s, base + 70)->name, "other");
-	elf_symbols_free(s);
-	elf_file_close(ef);
 
 	/* A damaged .gnu_debugdata is no reason to lose the rest. */
 	zm.data[zm.shdrs[4].sh_offset + packed_bytes / 2] ^= 0xff;
-	assert_int_equal(elf_file_open_mem(zm.data, zm.bytes, &ef), 0);
-	assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
+	ef = open_elf(&zm);
+	s = load_symbols(ef, NULL);
 	assert_string_equal(elf_symbols_find(s, base)->name, "own");
 	assert_null(elf_symbols_find(s, base + 70));
-	elf_symbols_free(s);
-	elf_file_close(ef);
-	free(zm.data);
-	free(om.data);
-	free(m.data);
-	free(packed);
-	free(other);
-	free(own);
 }
 
 /* Thousands of symbols in random order against a linear search. */
-static void test_against_linear_search(void **state)
+TEST(test_against_linear_search)
 {
-	struct made_symtab *t = calloc(1, sizeof(*t));
+	struct made_symtab *t = unit_keep(calloc(1, sizeof(*t)), free);
 	uint64_t base = text_vaddr(), seed = 1;
 	struct elf_symbols *s;
 	struct elf_file *ef;
@@ -264,8 +241,8 @@ static void test_against_linear_search(void **state)
 				1);
 	}
 	m = with_table(t, SHT_SYMTAB, NULL, 0);
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
-	assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
+	ef = open_elf(&m);
+	s = load_symbols(ef, NULL);
 	for (i = 0; i < TEXT_BYTES; i++) {
 		const struct elf_symbol *sym = elf_symbols_find(s, base + i);
 		const char *want = NULL;
@@ -277,16 +254,12 @@ static void test_against_linear_search(void **state)
 		if (sym)
 			assert_string_equal(sym->name, want);
 	}
-	elf_symbols_free(s);
-	elf_file_close(ef);
-	free(m.data);
-	free(t);
 }
 
 /* Damage: string table without end, name offsets and links that lead nowhere. */
-static void test_damaged_tables(void **state)
+TEST(test_damaged_tables)
 {
-	struct made_symtab *t = calloc(1, sizeof(*t));
+	struct made_symtab *t = unit_keep(calloc(1, sizeof(*t)), free);
 	uint64_t base = text_vaddr();
 	int what;
 
@@ -322,8 +295,8 @@ static void test_damaged_tables(void **state)
 			syms[2].st_name = 2; /* the end of "f": a name without characters */
 			break;
 		}
-		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
-		assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
+		ef = open_elf(&m);
+		s = load_symbols(ef, NULL);
 		sym = elf_symbols_find(s, base);
 		if (what < 2 || what > 4)
 			assert_string_equal(sym->name, "f");
@@ -334,19 +307,15 @@ static void test_damaged_tables(void **state)
 			assert_string_equal(sym->name, "g");
 		else
 			assert_null(sym);
-		elf_symbols_free(s);
-		elf_file_close(ef);
-		free(m.data);
 	}
-	free(t);
 }
 
 /* A file of any size costs nothing to make: names that would take too much memory are not read. */
-static void test_sparse_names(void **state)
+TEST(test_sparse_names)
 {
 	const uint64_t names_off = 1 << 21, names_bytes = 1ULL << 30;
-	struct made_symtab *t = calloc(1, sizeof(*t));
-	int fd = memfd_create("sparse", MFD_CLOEXEC);
+	struct made_symtab *t = unit_keep(calloc(1, sizeof(*t)), free);
+	int fd = keep_fd(memfd_create("sparse", MFD_CLOEXEC));
 	uint64_t base = text_vaddr();
 	struct elf_symbols *s;
 	struct made_elf m;
@@ -360,34 +329,30 @@ static void test_sparse_names(void **state)
 	assert_int_equal(pwrite(fd, m.data, m.bytes, 0), m.bytes);
 	assert_int_equal(pwrite(fd, t->strs, t->str_bytes, names_off), t->str_bytes);
 	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
-	assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
+	s = load_symbols(ef, NULL);
 	assert_null(elf_symbols_find(s, base));
-	elf_symbols_free(s);
 	elf_file_close(ef);
-	close(fd);
-	free(m.data);
-	free(t);
 }
 
 /* This program's own PLT: an imported function is found by its stub, and only there. */
-static void test_plt(void **state)
+TEST(test_plt)
 {
 	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	static const char *const paths[] = { "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
 					     "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6",
 					     "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2" };
 	int found = 0, files = 0;
-	size_t i, k, cnt, bytes;
+	size_t k, cnt, bytes;
 
-	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	each_case(c, paths) {
 		const struct elf_symbol *all;
 		struct elf_symbols *s;
 		struct elf_file *ef;
 
-		if (elf_file_open(paths[i], &ef))
+		if (elf_file_open(*c, &ef))
 			continue;
 		files++;
-		assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
+		s = load_symbols(ef, NULL);
 		all = elf_symbols_all(s, &cnt);
 		for (k = 0; k < cnt; k++) {
 			const uint8_t *code = elf_file_at(ef, all[k].vaddr, 64, &bytes);
@@ -406,7 +371,6 @@ static void test_plt(void **state)
 			assert_int_equal(code[1], 0x25);
 			assert_ptr_equal(elf_symbols_find(s, all[k].vaddr + 3), &all[k]);
 		}
-		elf_symbols_free(s);
 		elf_file_close(ef);
 	}
 	if (!files)
@@ -415,7 +379,7 @@ static void test_plt(void **state)
 }
 
 /* 5 000 look-ups in a library of more than 100 MB, from opening it. */
-static void test_large_library(void **state)
+TEST(test_large_library)
 {
 	static const char *const paths[] = { "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1",
 					     "/usr/lib/x86_64-linux-gnu/libLLVM-15.so.1" };
@@ -431,7 +395,7 @@ static void test_large_library(void **state)
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
 	if (elf_file_open(paths[0], &ef) && elf_file_open(paths[1], &ef))
 		skip();
-	assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
+	s = load_symbols(ef, NULL);
 	segs = elf_file_segments(ef, &cnt);
 	for (i = 0; i < cnt; i++)
 		if (segs[i].is_exec) {
@@ -445,22 +409,7 @@ static void test_large_library(void **state)
 	assert_true(hits > 100);
 	if (took > 0.3)
 		fail_msg("%.3f s", took);
-	elf_symbols_free(s);
 	elf_file_close(ef);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_which_name),
-		cmocka_unit_test(test_by_name),
-		cmocka_unit_test(test_other_sources),
-		cmocka_unit_test(test_against_linear_search),
-		cmocka_unit_test(test_damaged_tables),
-		cmocka_unit_test(test_sparse_names),
-		cmocka_unit_test(test_plt),
-		cmocka_unit_test(test_large_library),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

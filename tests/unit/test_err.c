@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 
-static void text_and_code(void **state)
+TEST(text_and_code)
 {
 	struct err err = { .text = "of before", .offset = 1, .line = 2 };
 
@@ -17,7 +17,7 @@ static void text_and_code(void **state)
 	assert_string_equal(err.text, "shorter");
 }
 
-static void with_words_of_the_system(void **state)
+TEST(with_words_of_the_system)
 {
 	struct err err;
 
@@ -26,7 +26,7 @@ static void with_words_of_the_system(void **state)
 	assert_string_equal(err.text, "cannot read '/x': No such file or directory");
 }
 
-static void more_behind_it(void **state)
+TEST(more_behind_it)
 {
 	struct err err;
 
@@ -36,7 +36,7 @@ static void more_behind_it(void **state)
 	assert_string_equal(err.text, "a, b or c");
 }
 
-static void too_long(void **state)
+TEST(too_long)
 {
 	static char name[ERR_BYTES + 100];
 	struct {
@@ -58,7 +58,7 @@ static void too_long(void **state)
 }
 
 /* Any path with what is said of it. */
-static void longest_path(void **state)
+TEST(longest_path)
 {
 	static char path[PATH_MAX];
 	struct err err;
@@ -71,20 +71,11 @@ static void longest_path(void **state)
 			    "p': Permission denied");
 }
 
-static void nobody_wants_it(void **state)
+TEST(nobody_wants_it)
 {
 	assert_int_equal(err_set(NULL, -EPERM, "%d", 1), -EPERM);
 	assert_int_equal(err_set_os(NULL, -EACCES, "%d", 1), -EACCES);
 	err_add(NULL, "%d", 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_and_code),  cmocka_unit_test(with_words_of_the_system),
-		cmocka_unit_test(more_behind_it), cmocka_unit_test(too_long),
-		cmocka_unit_test(longest_path),	  cmocka_unit_test(nobody_wants_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -5,19 +5,12 @@
 #include "heaptap/abi.h"
 #include "heaptap/variance.h"
 #include "profile/estimate.h"
+#include "random.h"
 #include "whole.h"
 
 #define RATE 65536
 #define SITE_CNT 200
 #define RUN_CNT 50
-
-static double uniform(uint64_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	*seed ^= *seed << 17;
-	return (*seed * 2685821657736338717ULL >> 11) * 0x1p-53;
-}
 
 static void near(double got, double expected, double relative)
 {
@@ -25,7 +18,7 @@ static void near(double got, double expected, double relative)
 		fail_msg("%.9g, not %.9g", got, expected);
 }
 
-static void test_probability(void **state)
+TEST(test_probability)
 {
 	assert_true(estimate_probability(1, 1) == 1);
 	assert_true(estimate_probability(1, 0) == 1);
@@ -38,7 +31,7 @@ static void test_probability(void **state)
 	assert_true(estimate_threshold_probability(estimate_threshold(0.25)) == 0.25);
 }
 
-static void test_buckets(void **state)
+TEST(test_buckets)
 {
 	uint64_t low, high, expected_low = 1;
 
@@ -116,7 +109,7 @@ static void check_variance(uint64_t base_rate, uint64_t rate, double relative)
 	assert_true(s.units.fine >> 60 == 0 && s.units.coarse >> 60 == 0);
 }
 
-static void test_whole_numbers(void **state)
+TEST(test_whole_numbers)
 {
 	static const uint64_t rates[] = {
 		1, 2, 3, 10, 100, 511, 512, 4097, 65536, 99999, 524288, 1 << 25, 1 << 30, 1ULL << 40
@@ -126,17 +119,17 @@ static void test_whole_numbers(void **state)
 	assert_int_equal(ht_variance_base_log2(2), 1);
 	assert_int_equal(ht_variance_base_log2(65536), 16);
 	assert_int_equal(ht_variance_base_log2(65537), 17);
-	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
-		check_variance(rates[i], rates[i], 1);
-		check_variance(rates[i], rates[i], 12);
+	each_case(c, rates) {
+		check_variance(*c, *c, 1);
+		check_variance(*c, *c, 12);
 		for (uint64_t coarse = 2; coarse <= 1 << HT_VARIANCE_RANGE_LOG2; coarse *= 2)
-			if (rates[i] * coarse <= 1ULL << 46)
-				check_variance(rates[i], rates[i] * coarse, 1);
+			if (*c * coarse <= 1ULL << 46)
+				check_variance(*c, *c * coarse, 1);
 	}
 }
 
 /* The largest numbers of all do not overflow. */
-static void test_whole_numbers_fit(void **state)
+TEST(test_whole_numbers_fit)
 {
 	for (uint32_t base_log2 = 0; base_log2 <= 40; base_log2++)
 		for (uint32_t coarse = 0;
@@ -166,22 +159,22 @@ static void test_whole_numbers_fit(void **state)
 }
 
 /* A foreign sampler may report any weight up to the cap. What is added stays within the bound that others rely on. */
-static void test_foreign_weights_fit(void **state)
+TEST(test_foreign_weights_fit)
 {
 	static const uint32_t thresholds[] = { 1, 4096, 1u << 31, HT_KEEP_ALWAYS - 1 };
 
 	for (uint32_t base_log2 = 0; base_log2 <= 40; base_log2++)
-		for (size_t t = 0; t < sizeof(thresholds) / sizeof(*thresholds); t++)
+		each_case(c, thresholds)
 			for (uint32_t bits = 1; bits <= 64; bits++) {
 				uint64_t w = UINT64_MAX >> (64 - bits);
-				struct ht_variance v = ht_variance_of(w, thresholds[t], base_log2);
+				struct ht_variance v = ht_variance_of(w, *c, base_log2);
 
 				assert_true(v.fine < 1ULL << 32 && v.coarse < 1ULL << 41);
 				assert_true(v.fine || v.coarse);
 			}
 }
 
-static void test_subtract(void **state)
+TEST(test_subtract)
 {
 	struct estimate e = { 0 }, earlier;
 
@@ -225,7 +218,7 @@ static double poisson_mid_p(int k, double mean)
  * k samples of tiny allocations: Poisson. The mid-P limits are by definition where the chance of a
  * count beyond k, with half that of k, is 2.5 %. Each lies inside the exact one (Garwood's tables).
  */
-static void test_poisson_limits(void **state)
+TEST(test_poisson_limits)
 {
 	static const struct {
 		int k;
@@ -237,18 +230,18 @@ static void test_poisson_limits(void **state)
 	struct estimate e;
 	double low, high;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		e = (struct estimate){ 0 };
-		for (int k = 0; k < cases[i].k; k++)
+		for (int k = 0; k < c->k; k++)
 			estimate_add(&e, 1, 1e-7);
 		estimate_interval(&e, &low, &high);
 		low /= 1e7;
 		high /= 1e7;
-		near(1 - poisson_mid_p(cases[i].k, low), 0.025, 1e-3);
-		near(poisson_mid_p(cases[i].k, high), 0.025, 1e-3);
-		assert_true(cases[i].exact_low < low && low < cases[i].exact_low + 0.7);
-		assert_true(cases[i].exact_high - 0.8 < high && high < cases[i].exact_high);
-		assert_int_equal(estimate_is_weak(&e), cases[i].k < 4);
+		near(1 - poisson_mid_p(c->k, low), 0.025, 1e-3);
+		near(poisson_mid_p(c->k, high), 0.025, 1e-3);
+		assert_true(c->exact_low < low && low < c->exact_low + 0.7);
+		assert_true(c->exact_high - 0.8 < high && high < c->exact_high);
+		assert_int_equal(estimate_is_weak(&e), c->k < 4);
 	}
 	/* one sample: nothing is certain but the block itself */
 	e = (struct estimate){ 0 };
@@ -273,7 +266,7 @@ static void test_poisson_limits(void **state)
 	near(high / 1e7, 100 + 19.59964, 1e-5);
 }
 
-static void test_exact_and_merged(void **state)
+TEST(test_exact_and_merged)
 {
 	struct estimate a = { 0 }, b = { 0 };
 	double low, high;
@@ -292,7 +285,7 @@ static void test_exact_and_merged(void **state)
 }
 
 /* What is left of a row in somebody else's file must give what the samples would have given. */
-static void test_variance_from_sums(void **state)
+TEST(test_variance_from_sums)
 {
 	struct estimate e = { 0 };
 
@@ -305,7 +298,7 @@ static void test_variance_from_sums(void **state)
 }
 
 /* Large shapes go through Wilson and Hilferty; the two ways must meet. */
-static void test_interval_is_continuous(void **state)
+TEST(test_interval_is_continuous)
 {
 	double last_high = 0;
 
@@ -399,33 +392,15 @@ static void check_coverage(double min_bytes, double at_most)
 }
 
 /* Sites that hold eight times the rate and more: as often as promised, and not more. */
-static void test_coverage(void **state)
+TEST(test_coverage)
 {
 	check_coverage(8 * RATE, 0.97);
 }
 
 /* From one times the rate on most rows have a handful of samples, and still. */
-static void test_coverage_of_small_sites(void **state)
+TEST(test_coverage_of_small_sites)
 {
 	check_coverage(RATE, 0.97);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_probability),
-		cmocka_unit_test(test_buckets),
-		cmocka_unit_test(test_whole_numbers),
-		cmocka_unit_test(test_whole_numbers_fit),
-		cmocka_unit_test(test_foreign_weights_fit),
-		cmocka_unit_test(test_subtract),
-		cmocka_unit_test(test_poisson_limits),
-		cmocka_unit_test(test_exact_and_merged),
-		cmocka_unit_test(test_variance_from_sums),
-		cmocka_unit_test(test_interval_is_continuous),
-		cmocka_unit_test(test_coverage),
-		cmocka_unit_test(test_coverage_of_small_sites),
-	};
-
-	return cmocka_run_group_tests_name("estimate", tests, NULL, NULL);
-}
+RUN_TESTS()

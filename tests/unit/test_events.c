@@ -140,7 +140,7 @@ static uint64_t do_dlopen(void)
 	return dlopen(RARE_LIBRARY, RTLD_NOW) ? start_ns : 0;
 }
 
-static void test_dlopen_is_seen(void **state)
+TEST(test_dlopen_is_seen)
 {
 	struct seen seen = { .path_part = RARE_LIBRARY };
 	struct process_events *ev = open_or_skip(&seen);
@@ -189,7 +189,7 @@ static uint64_t do_mappings(void)
 	return 1;
 }
 
-static void test_only_executable_files(void **state)
+TEST(test_only_executable_files)
 {
 	struct seen seen = { .path_part = "heaptap-test-events" };
 	struct process_events *ev = open_or_skip(&seen);
@@ -233,7 +233,7 @@ static uint64_t do_storm(void)
 	return 1;
 }
 
-static void test_losses_are_told(void **state)
+TEST(test_losses_are_told)
 {
 	struct seen seen = { .path_part = "test_events" };
 	struct process_events *ev = open_or_skip(&seen);
@@ -265,13 +265,4 @@ static void test_losses_are_told(void **state)
 	printf("# %u records read, %llu told as lost\n", first_cnt, (unsigned long long)seen.lost);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_dlopen_is_seen),
-		cmocka_unit_test(test_only_executable_files),
-		cmocka_unit_test(test_losses_are_told),
-	};
-
-	return cmocka_run_group_tests_name("events", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -45,7 +45,7 @@ static int parse(const char *text, size_t piece, struct mappings *ret)
 	return err ? err : end_err;
 }
 
-static void test_smaps(void **state)
+TEST(test_smaps)
 {
 	for (size_t piece = 1; piece < sizeof(smaps); piece += 1 + piece / 7) {
 		struct mappings maps = { 0 };
@@ -65,7 +65,7 @@ static void test_smaps(void **state)
 	}
 }
 
-static void test_smaps_moving(void **state)
+TEST(test_smaps_moving)
 {
 	struct mappings maps = { 0 };
 
@@ -111,19 +111,14 @@ static int read_program(void *ctx, uint64_t addr, void *buf, size_t bytes)
 
 static enum page_state all_resident(void *ctx, uint64_t addr)
 {
-	(void)ctx;
-	(void)addr;
 	return PAGE_RESIDENT;
 }
 
 static void no_refresh(void *ctx, uint64_t addr, size_t bytes)
 {
-	(void)ctx;
-	(void)addr;
-	(void)bytes;
 }
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
 	uint64_t program_bytes = 0x102000;
 	struct memory m = { .read = read_program,
@@ -184,7 +179,7 @@ static void test_rows(void **state)
 }
 
 /* Pools are believed if their lists are what their headers say. */
-static void test_python(void **state)
+TEST(test_python)
 {
 	static const char python[] =
 		"55e000000000-55e000100000 r-xp 00000000 08:01 11 /usr/bin/python3.11\n"
@@ -220,13 +215,13 @@ static void test_python(void **state)
 	assert_int_equal(py.live, 97 * 48);
 	assert_int_equal(py.free, 16384 - 97 * 48);
 	assert_int_equal(maps.list.data[1].taken_bytes, 16384);
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+	each_case(c, wrong) {
 		make_pool(words, POOLS_ADDR);
-		words[wrong[i].word] = wrong[i].value;
+		words[c->word] = c->value;
 		maps.list.data[1].taken_bytes = 0;
 		python_pools_read(&m, &maps, &py);
 		if (py.pool_cnt || maps.list.data[1].taken_bytes)
-			fail_msg("case %zu is a pool", i);
+			fail_msg("case %zu is a pool", (size_t)(c - wrong));
 	}
 	/* at a multiple of its size only, and nowhere else than in a Python */
 	memset(words, 0, sizeof(words));
@@ -269,7 +264,7 @@ static struct heap_sum account(bool top_is_given, uint64_t top_step, const uint6
 	account(given, step, (const uint64_t[]){ __VA_ARGS__ }, \
 		sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), classes)
 
-static void test_heap_pages(void **state)
+TEST(test_heap_pages)
 {
 	struct heap_class *classes = calloc(HEAP_CLASS_CNT, sizeof(*classes));
 	struct heap_sum s;
@@ -308,7 +303,7 @@ static void test_heap_pages(void **state)
 	assert_int_equal(heap_sum_resident(&s), 3 * MIB);
 }
 
-static void test_classes(void **state)
+TEST(test_classes)
 {
 	uint64_t from, to;
 
@@ -354,53 +349,51 @@ static const char *cause_of(const uint64_t *mib, size_t cnt, struct glibc *g,
 		 sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), g, je, swap, \
 		 forked, zeros, v)
 
-static void test_verdict(void **state)
+TEST(test_verdict)
 {
 	struct glibc g = { 0 };
 	struct glibc_arena arenas[9] = { 0 };
 	struct verdict v = { 0 };
 
 	assert_string_equal(CAUSE(&g, 0, 0, 0, &v, ROW_LIVE, 90, ROW_FILES, 10), "live");
-	assert_non_null(strstr(v.text, "Mostly live malloc blocks (90.0 MiB, 90 %)."));
+	assert_says(v.text, "Mostly live malloc blocks (90.0 MiB, 90 %).");
 	assert_string_equal(CAUSE(&g, 0, 0, 0, &v, ROW_TRIM, 90, ROW_FILES, 10), "trimmable");
-	assert_non_null(strstr(v.advice, "malloc_trim(0) would return 90.0 MiB now."));
-	assert_null(strstr(v.advice, "MALLOC_TRIM_THRESHOLD_"));
+	assert_says(v.advice, "malloc_trim(0) would return 90.0 MiB now.");
+	assert_omits(v.advice, "MALLOC_TRIM_THRESHOLD_");
 	/* the end of the heap, because a large block was freed once */
 	g.sum.trim_top = 50 * MIB;
 	g.parameters.trim_threshold = 128 << 10;
 	CAUSE(&g, 0, 0, 0, &v, ROW_TRIM, 90, ROW_FILES, 10);
-	assert_null(strstr(v.advice, "MALLOC_TRIM_THRESHOLD_"));
+	assert_omits(v.advice, "MALLOC_TRIM_THRESHOLD_");
 	g.parameters.trim_threshold = 64 * MIB;
 	CAUSE(&g, 0, 0, 0, &v, ROW_TRIM, 90, ROW_FILES, 10);
-	assert_non_null(strstr(v.advice,
-			       "50.0 MiB of it is the end of the heap, of which free() keeps up to "
-			       "64.0 MiB: MALLOC_TRIM_THRESHOLD_=131072 in"));
+	assert_says(v.advice, "50.0 MiB of it is the end of the heap, of which free() keeps up to "
+			      "64.0 MiB: MALLOC_TRIM_THRESHOLD_=131072 in");
 	g = (struct glibc){ 0 };
 	/* too little to be worth it */
 	CAUSE(&g, 0, 0, 0, &v, ROW_LIVE, 96, ROW_TRIM, 4);
-	assert_null(strstr(v.advice, "malloc_trim"));
+	assert_omits(v.advice, "malloc_trim");
 	CAUSE(&g, 0, 0, 0, &v, ROW_LIVE, 55, ROW_STACKS, 45);
-	assert_non_null(
-		strstr(v.text, "live malloc blocks (55.0 MiB, 55 %) and stacks (45.0 MiB, 45 %)"));
+	assert_says(v.text, "live malloc blocks (55.0 MiB, 55 %) and stacks (45.0 MiB, 45 %)");
 	assert_string_equal(CAUSE(&g, 40, 0, 0, &v, ROW_LIVE, 100), "swapped");
 	assert_string_equal(CAUSE(&g, 0, 60, 0, &v, ROW_LIVE, 100), "forked");
 	/* whose memory it is depends on what could be read */
 	CAUSE(&g, 0, 0, 0, &v, ROW_BRK, 100);
-	assert_non_null(strstr(v.advice, "a runtime, another allocator or direct system calls"));
+	assert_says(v.advice, "a runtime, another allocator or direct system calls");
 	g.is_unread = true;
 	snprintf(g.why, sizeof(g.why), "its bins are torn");
 	CAUSE(&g, 0, 0, 0, &v, ROW_BRK, 100);
-	assert_null(strstr(v.advice, "a runtime"));
-	assert_non_null(strstr(
-		v.advice, "glibc's malloc could not be read (its bins are torn). This memory is"));
+	assert_omits(v.advice, "a runtime");
+	assert_says(v.advice,
+		    "glibc's malloc could not be read (its bins are torn). This memory is");
 	g.is_unread = false;
 	g.arenas.data = arenas;
 	g.arenas.cnt = 1;
 	arenas[0].system_bytes = 100 * MIB;
 	snprintf(arenas[0].why, sizeof(arenas[0].why), "its top keeps changing");
 	CAUSE(&g, 0, 0, 0, &v, ROW_ANONYMOUS, 100);
-	assert_non_null(strstr(v.advice, "malloc has 100 MiB in arenas that could not be verified: "
-					 "its top keeps changing."));
+	assert_says(v.advice, "malloc has 100 MiB in arenas that could not be verified: "
+			      "its top keeps changing.");
 	g.arenas.cnt = 0;
 	/* what a program never wrote of its huge pages */
 	assert_string_equal(CAUSE(&g, 0, 0, 40, &v, ROW_ANONYMOUS, 100), "huge_pages");
@@ -411,13 +404,13 @@ static void test_verdict(void **state)
 		arenas[i].sum.trim = 5 * MIB;
 	g.sum.trim = 45 * MIB;
 	assert_string_equal(CAUSE(&g, 0, 0, 0, &v, ROW_LIVE, 55, ROW_TRIM, 45), "arenas");
-	assert_non_null(strstr(v.advice, "MALLOC_ARENA_MAX"));
+	assert_says(v.advice, "MALLOC_ARENA_MAX");
 	arenas[0].sum.trim = 45 * MIB;
 	g.sum.trim = 85 * MIB;
 	assert_string_equal(CAUSE(&g, 0, 0, 0, &v, ROW_TRIM, 85, ROW_LIVE, 15), "trimmable");
 }
 
-static void test_verdict_jemalloc(void **state)
+TEST(test_verdict_jemalloc)
 {
 	struct glibc g = { 0 };
 	struct jemalloc je = { .sum = { .dirty = 60 * MIB,
@@ -428,19 +421,19 @@ static void test_verdict_jemalloc(void **state)
 	assert_string_equal(CAUSE_JE(&g, &je, 0, 0, 0, &v, ROW_JE_DIRTY, 60, ROW_JE_PINNED, 30,
 				     ROW_FILES, 10),
 			    "jemalloc_dirty");
-	assert_non_null(strstr(v.advice, "jemalloc would return 60.0 MiB at once"));
-	assert_non_null(strstr(v.advice, "background_thread:true,dirty_decay_ms:1000"));
-	assert_non_null(strstr(v.advice, "blocks of 49 to 64 bytes have 25.0 MiB free"));
+	assert_says(v.advice, "jemalloc would return 60.0 MiB at once");
+	assert_says(v.advice, "background_thread:true,dirty_decay_ms:1000");
+	assert_says(v.advice, "blocks of 49 to 64 bytes have 25.0 MiB free");
 	je.sum.dirty = MIB / 2;
 	assert_string_equal(CAUSE_JE(&g, &je, 0, 0, 0, &v, ROW_JE_PINNED, 90, ROW_FILES, 10),
 			    "jemalloc_pinned");
-	assert_null(strstr(v.advice, "at once"));
+	assert_omits(v.advice, "at once");
 	CAUSE(&g, 0, 0, 0, &v, ROW_JE_LIVE, 90, ROW_FILES, 10);
-	assert_non_null(strstr(v.advice, "cannot tell a leak from a cache"));
+	assert_says(v.advice, "cannot tell a leak from a cache");
 }
 
 /* What is not read is named, once. */
-static void test_unread(void **state)
+TEST(test_unread)
 {
 	static const char loaded[] =
 		"7f0000000000-7f0000100000 r-xp 00000000 08:01 11 /usr/lib/libtcmalloc_minimal.so.4\n"
@@ -449,21 +442,16 @@ static void test_unread(void **state)
 		"Rss: 4 kB\nVmFlags: rd\n";
 	struct explanation x = { 0 };
 	char *text, *first;
-	size_t bytes;
-	FILE *f = open_memstream(&text, &bytes);
 
-	assert_non_null(f);
 	assert_int_equal(parse(loaded, 100, &x.maps), 0);
-	explain_print_notes(&x, 200, f);
-	fclose(f);
+	text = printed(out, explain_print_notes(&x, 200, out));
 	first = strstr(text, "libtcmalloc_minimal.so.4 is loaded. heaptap does not read its heap");
 	assert_non_null(first);
-	assert_null(strstr(first + 1, "libtcmalloc"));
-	free(text);
+	assert_omits(first + 1, "libtcmalloc");
 	mappings_release(&x.maps);
 }
 
-static void test_dead_stacks(void **state)
+TEST(test_dead_stacks)
 {
 	struct glibc g = { 0 };
 	struct jemalloc je = { 0 };
@@ -511,9 +499,9 @@ static void compare(struct explanation looks[2])
 	explain_release(&looks[1]);
 }
 
-static void test_compare(void **state)
+TEST(test_compare)
 {
-	struct explanation *looks = calloc(2, sizeof(*looks));
+	struct explanation *looks = unit_keep(calloc(2, sizeof(*looks)), free);
 	const struct explain_change *c;
 
 	assert_non_null(looks);
@@ -530,30 +518,28 @@ static void test_compare(void **state)
 		c->text,
 		"RSS grew by 10.0 MiB in 1m 00s. Most in the row 'malloc: live blocks': +90.0 MiB. Of live "
 		"blocks, those of 41 to 56 bytes grew most: 1.47M more, 90.0 MiB.");
-	assert_null(strstr(looks[1].verdict.advice, "cannot tell a leak"));
+	assert_omits(looks[1].verdict.advice, "cannot tell a leak");
 	/* the same RSS of something else */
 	look(&looks[0], 100, 0, 50);
 	look(&looks[1], 20, 80, 50);
 	compare(looks);
-	assert_non_null(strstr(c->text, "RSS hardly changed in 1m 00s. Most in the row"));
-	assert_null(strstr(c->text, "grew most"));
+	assert_says(c->text, "RSS hardly changed in 1m 00s. Most in the row");
+	assert_omits(c->text, "grew most");
 	look(&looks[0], 100, 0, 50);
 	look(&looks[1], 100, 0, 0);
 	compare(looks);
-	assert_non_null(strstr(c->text,
-			       "RSS fell by 50.0 MiB in 1m 00s. Most in the row 'file pages "
-			       "(page cache)': -50.0 MiB."));
+	assert_says(c->text, "RSS fell by 50.0 MiB in 1m 00s. Most in the row 'file pages "
+			     "(page cache)': -50.0 MiB.");
 	look(&looks[0], 100, 0, 50);
 	look(&looks[1], 100, 0, 50);
 	looks[1].glibc.main_arena = 1;
 	compare(looks);
 	assert_string_equal(c->text,
 			    "RSS hardly changed in 1m 00s. Live malloc blocks did not grow.");
-	free(looks);
 }
 
 /* Pages of this process: written, never touched, read only; and none of them changes by being looked at. */
-static void test_target(void **state)
+TEST(test_target)
 {
 	char *p = mmap(NULL, 12 * MEMORY_PAGE, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -598,22 +584,4 @@ static void test_target(void **state)
 	assert_int_equal(target_read_mappings(getpid(), 0, &maps), -ETIMEDOUT);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_smaps),
-		cmocka_unit_test(test_smaps_moving),
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_python),
-		cmocka_unit_test(test_unread),
-		cmocka_unit_test(test_heap_pages),
-		cmocka_unit_test(test_classes),
-		cmocka_unit_test(test_verdict),
-		cmocka_unit_test(test_verdict_jemalloc),
-		cmocka_unit_test(test_dead_stacks),
-		cmocka_unit_test(test_compare),
-		cmocka_unit_test(test_target),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -16,10 +16,19 @@ static uint64_t sum_of_uses(const struct heap_sum *s)
 	return sum;
 }
 
-static void test_whole(void **state)
+/* The heap of a test that walks one. */
+static struct made_heap h;
+static struct glibc g;
+
+static int release_heap(void **state)
 {
-	struct made_heap h;
-	struct glibc g;
+	glibc_release(&g);
+	made_release(&h);
+	return 0;
+}
+
+TEST_WITH(test_whole, NULL, release_heap)
+{
 	const struct glibc_arena *a;
 	const struct type *list;
 	size_t cnt;
@@ -55,16 +64,12 @@ static void test_whole(void **state)
 	assert_int_equal(list->sum.cnt, 100);
 	assert_int_equal(list->sum.bytes, 100 * 208);
 	assert_true(list->sum.pinned_bytes > 0 && list->sum.pinned_bytes < g.sum.pinned);
-	glibc_release(&g);
-	made_release(&h);
 }
 
 /* What all live blocks pin together is what is pinned, each block pins part of one page or two, and nobody else pins. */
-static void test_pins(void **state)
+TEST_WITH(test_pins, NULL, release_heap)
 {
 	struct resident_pins pins = { 0 };
-	struct made_heap h;
-	struct glibc g;
 	double sum = 0;
 	uint64_t live_cnt = 0;
 
@@ -86,8 +91,6 @@ static void test_pins(void **state)
 	assert_true(g.sum.pinned > 5 * MEMORY_PAGE);
 	assert_int_equal(live_cnt, g.sum.cnt[HEAP_LIVE]);
 	assert_true(fabs(sum - (double)g.sum.pinned) < 1);
-	glibc_release(&g);
-	made_release(&h);
 	resident_pins_release(&pins);
 }
 
@@ -95,12 +98,12 @@ static void test_pins(void **state)
 #define MMAPPED (MADE_HEAP + MADE_HEAP_BYTES - MMAPPED_PAGES * MEMORY_PAGE)
 
 /* The header of a block with pages of its own, `off` bytes behind their begin. Return the program's address. */
-static uint64_t mmapped(struct made_heap *h, uint64_t addr, uint64_t off, uint64_t pages)
+static uint64_t mmapped(struct made_heap *heap, uint64_t addr, uint64_t off, uint64_t pages)
 {
-	uint64_t bytes = pages * MEMORY_PAGE - off - (h->version == &made_2_43 ? 16 : 0);
+	uint64_t bytes = pages * MEMORY_PAGE - off - (heap->version == &made_2_43 ? 16 : 0);
 
-	*made_word(h, addr + off) = off;
-	*made_word(h, addr + off + 8) = bytes | 2;
+	*made_word(heap, addr + off) = off;
+	*made_word(heap, addr + off + 8) = bytes | 2;
 	return addr + off + 16;
 }
 
@@ -116,61 +119,59 @@ static void check_memalign(const struct made_version *version)
 	struct mapping maps[4];
 	uint64_t at = MMAPPED, top;
 	uint32_t *counts;
-	struct made_heap h;
-	struct glibc g;
+	struct made_heap own;
+	struct glibc walked;
 
-	made_heap_whole_as(&h, version);
+	made_heap_whole_as(&own, version);
 	for (size_t i = 0; i < cnt; i++) {
-		uint64_t addr = mmapped(&h, at, 0, blocks[i].first_pages);
+		uint64_t addr = mmapped(&own, at, 0, blocks[i].first_pages);
 
 		if (blocks[i].off)
-			addr = mmapped(&h, at, blocks[i].off, blocks[i].pages);
+			addr = mmapped(&own, at, blocks[i].off, blocks[i].pages);
 		assert_int_equal(vec_push(&pins.list, (struct resident_pin){ addr, addr, 1 }), 0);
 		at += blocks[i].pages * MEMORY_PAGE;
 	}
-	counts = (uint32_t *)((char *)made_word(&h, MADE_PARAMETERS) + version->n_mmaps_max_off);
+	counts = (uint32_t *)((char *)made_word(&own, MADE_PARAMETERS) + version->n_mmaps_max_off);
 	counts[-1] = counts[1] = cnt; /* now, and at most */
-	*made_word(&h, MADE_PARAMETERS + version->n_mmaps_max_off + 16) = at - MMAPPED;
-	*made_word(&h, MADE_PARAMETERS + version->n_mmaps_max_off + 24) = at - MMAPPED;
+	*made_word(&own, MADE_PARAMETERS + version->n_mmaps_max_off + 16) = at - MMAPPED;
+	*made_word(&own, MADE_PARAMETERS + version->n_mmaps_max_off + 24) = at - MMAPPED;
 	/* they lie behind the heap, which is so much smaller */
-	top = *made_word(&h, h.at + 8);
-	*made_word(&h, h.at + 8) = top - MMAPPED_PAGES * MEMORY_PAGE;
-	*made_word(&h, MADE_ARENA + 2184) = *made_word(&h, MADE_ARENA + 2192) = MMAPPED - MADE_HEAP;
-	memcpy(maps, h.map_list, sizeof(*maps));
-	memcpy(maps + 1, h.map_list, sizeof(h.map_list));
+	top = *made_word(&own, own.at + 8);
+	*made_word(&own, own.at + 8) = top - MMAPPED_PAGES * MEMORY_PAGE;
+	*made_word(&own, MADE_ARENA + 2184) = *made_word(&own, MADE_ARENA + 2192) =
+		MMAPPED - MADE_HEAP;
+	memcpy(maps, own.map_list, sizeof(*maps));
+	memcpy(maps + 1, own.map_list, sizeof(own.map_list));
 	maps[0].map.end_addr = maps[1].map.start_addr = MMAPPED;
 	maps[0].rss_bytes -= MMAPPED_PAGES * MEMORY_PAGE;
 	maps[1].rss_bytes = MMAPPED_PAGES * MEMORY_PAGE;
 	maps[1].map.path = "";
-	h.maps.list.data = maps;
-	h.maps.list.cnt = 4;
+	own.maps.list.data = maps;
+	own.maps.list.cnt = 4;
 	assert_int_equal(resident_pins_share(&pins), 0);
-	h.pins = &pins;
-	assert_int_equal(made_walk(&h, &g), 0);
-	assert_true(g.arenas.data[0].is_proved);
-	assert_int_equal(g.mmapped.cnt[HEAP_LIVE], cnt);
-	assert_int_equal(g.mmapped.live, at - MMAPPED);
+	own.pins = &pins;
+	assert_int_equal(made_walk(&own, &walked), 0);
+	assert_true(walked.arenas.data[0].is_proved);
+	assert_int_equal(walked.mmapped.cnt[HEAP_LIVE], cnt);
+	assert_int_equal(walked.mmapped.live, at - MMAPPED);
 	assert_int_equal(maps[1].taken_bytes, at - MMAPPED);
 	for (size_t i = 0; i < cnt; i++)
 		assert_true(resident_pins_bytes(&pins, pins.list.data[i].addr,
 						pins.list.data[i].addr) == 0);
 	resident_pins_release(&pins);
-	glibc_release(&g);
-	made_release(&h);
+	glibc_release(&walked);
+	made_release(&own);
 }
 
-static void test_memalign(void **state)
+TEST(test_memalign)
 {
 	check_memalign(&made_2_36);
 	check_memalign(&made_2_43);
 }
 
 /* A page that is swapped out is not read; the rest is found again behind it. */
-static void test_absent_page(void **state)
+TEST_WITH(test_absent_page, NULL, release_heap)
 {
-	struct made_heap h;
-	struct glibc g;
-
 	made_heap_whole(&h);
 	h.absent_addr = MADE_HEAP + 4 * MEMORY_PAGE;
 	assert_int_equal(made_walk(&h, &g), 0);
@@ -178,32 +179,26 @@ static void test_absent_page(void **state)
 	assert_in_range(g.arenas.data->sum.bytes[HEAP_UNKNOWN], MEMORY_PAGE - 608,
 			MEMORY_PAGE + 608);
 	assert_true(heap_sum_resident(&g.arenas.data->sum) == MADE_HEAP_BYTES - MEMORY_PAGE);
-	glibc_release(&g);
-	made_release(&h);
 }
 
 /* Half of the heap overwritten: nothing of it is believed, and the bytes are where they were. */
-static void test_not_believed(void **state)
+TEST_WITH(test_not_believed, NULL, release_heap)
 {
-	struct made_heap h;
-	struct glibc g;
 	size_t cnt;
 
 	made_heap_whole(&h);
 	memset(made_word(&h, MADE_HEAP + 5 * MEMORY_PAGE), 0x41, 8 * MEMORY_PAGE);
 	assert_int_equal(made_walk(&h, &g), 0);
 	assert_false(g.arenas.data->is_proved);
-	assert_non_null(strstr(g.arenas.data->why, "are not valid chunks"));
+	assert_says(g.arenas.data->why, "are not valid chunks");
 	assert_int_equal(g.sum.live, 0);
 	assert_int_equal(g.arenas.data->sum.unknown, MADE_HEAP_BYTES);
 	(void)types_list(h.types, &cnt);
 	assert_int_equal(cnt, 0);
-	glibc_release(&g);
-	made_release(&h);
 }
 
 /* Each of these in an arena that is right otherwise. */
-static void test_lies(void **state)
+TEST(test_lies)
 {
 	static const struct {
 		uint64_t addr, value;
@@ -221,28 +216,26 @@ static void test_lies(void **state)
 		{ MADE_PARAMETERS + 96, MADE_HEAP + 0x800 }, /* another start of the break */
 	};
 
-	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+	each_case(c, lies) {
 		uint64_t start_ns = now_ns();
-		struct made_heap h;
-		struct glibc g;
+		struct made_heap own;
+		struct glibc walked;
 
-		made_heap_whole(&h);
-		*made_word(&h, lies[i].addr) = lies[i].value;
-		assert_int_equal(made_walk(&h, &g), 0);
+		made_heap_whole(&own);
+		*made_word(&own, c->addr) = c->value;
+		assert_int_equal(made_walk(&own, &walked), 0);
 		assert_true(now_ns() - start_ns < LIMIT_NS);
-		if (g.arenas.cnt && g.arenas.data->is_proved)
-			assert_in_range(g.sum.cnt[HEAP_LIVE], 198, 210);
-		glibc_release(&g);
-		made_release(&h);
+		if (walked.arenas.cnt && walked.arenas.data->is_proved)
+			assert_in_range(walked.sum.cnt[HEAP_LIVE], 198, 210);
+		glibc_release(&walked);
+		made_release(&own);
 	}
 }
 
 /* Two chunks in a fastbin that lead to each other. */
-static void test_fast_loop(void **state)
+TEST_WITH(test_fast_loop, NULL, release_heap)
 {
-	struct made_heap h;
 	uint64_t a, b;
-	struct glibc g;
 
 	made_init(&h);
 	a = made_fast(&h, 32);
@@ -253,87 +246,72 @@ static void test_fast_loop(void **state)
 	assert_int_equal(made_walk(&h, &g), 0);
 	assert_int_equal(g.arenas.data->fast_cnt, 2);
 	assert_true(g.arenas.data->is_proved);
-	glibc_release(&g);
-	made_release(&h);
 }
 
 /* Another thread merges and splits the same free chunk all the time. */
-static void toggle(struct made_heap *h)
+static void toggle(struct made_heap *heap)
 {
 	uint64_t at = MADE_HEAP + 0x290 + 208;
 
-	if (h->read_cnt % 3)
+	if (heap->read_cnt % 3)
 		return;
-	*made_word(h, at + 8) = *made_word(h, at + 8) == 0x131 ? 0x161 : 0x131;
-	*made_word(h, at + 304) = 304;
-	*made_word(h, at + 352) = 352;
+	*made_word(heap, at + 8) = *made_word(heap, at + 8) == 0x131 ? 0x161 : 0x131;
+	*made_word(heap, at + 304) = 304;
+	*made_word(heap, at + 352) = 352;
 }
 
-static void test_torn(void **state)
+TEST_WITH(test_torn, NULL, release_heap)
 {
-	struct made_heap h;
-	struct glibc g;
-
 	made_heap_whole(&h);
 	h.on_read = toggle;
 	assert_int_equal(made_walk(&h, &g), 0);
 	assert_true(g.arenas.data->is_proved);
 	assert_in_range(g.sum.cnt[HEAP_LIVE], 195, 201);
 	assert_true(sum_of_uses(&g.arenas.data->sum) == MADE_HEAP_BYTES);
-	glibc_release(&g);
-	made_release(&h);
 }
 
 /* Any bytes changed: a walk ends, and says of no page more than is there. */
-static void test_random(void **state)
+TEST(test_random)
 {
 	unsigned int seed = 7;
 
 	for (int round = 0; round < 150; round++) {
 		uint64_t start_ns = now_ns();
-		struct made_heap h;
-		struct glibc g;
+		struct made_heap own;
+		struct glibc walked;
 
-		made_heap_whole(&h);
+		made_heap_whole(&own);
 		for (int i = 0; i < 1 + round % 40; i++) {
 			uint64_t at = (uint64_t)rand_r(&seed) % 0x10000 & ~7ULL;
-			uint64_t *word = made_word(&h, i % 4 ? MADE_HEAP + at :
-							       MADE_DATA + at % MADE_DATA_BYTES);
+			uint64_t *word = made_word(&own, i % 4 ? MADE_HEAP + at :
+								 MADE_DATA + at % MADE_DATA_BYTES);
 
 			*word = i % 3 ? *word ^ 1ULL << rand_r(&seed) % 48 :
 					MADE_HEAP + (uint64_t)rand_r(&seed) % MADE_HEAP_BYTES;
 		}
-		assert_int_equal(made_walk(&h, &g), 0);
-		assert_true(heap_sum_resident(&g.sum) <= MADE_HEAP_BYTES);
-		assert_true(h.map_list[0].taken_bytes <= MADE_HEAP_BYTES);
+		assert_int_equal(made_walk(&own, &walked), 0);
+		assert_true(heap_sum_resident(&walked.sum) <= MADE_HEAP_BYTES);
+		assert_true(own.map_list[0].taken_bytes <= MADE_HEAP_BYTES);
 		assert_true(now_ns() - start_ns < LIMIT_NS);
-		assert_true(h.read_cnt < READ_CAP);
-		glibc_release(&g);
-		made_release(&h);
+		assert_true(own.read_cnt < READ_CAP);
+		glibc_release(&walked);
+		made_release(&own);
 	}
 }
 
 /* After the deadline nothing is read, and so nothing is believed. */
-static void test_late(void **state)
+TEST_WITH(test_late, NULL, release_heap)
 {
-	struct made_heap h;
-	struct glibc g;
-
 	made_heap_whole(&h);
 	h.memory.deadline_ns = 0;
 	assert_int_equal(made_walk(&h, &g), 0);
 	assert_int_equal(h.read_cnt, 0);
 	assert_int_equal(g.sum.live, 0);
-	glibc_release(&g);
-	made_release(&h);
 }
 
 /* .data full of what an empty bin looks like, and nothing else of an arena. */
-static void test_no_arena(void **state)
+TEST_WITH(test_no_arena, NULL, release_heap)
 {
-	struct made_heap h;
-	struct glibc g;
-
 	made_init(&h);
 	for (uint64_t at = 16; at + 8 < MADE_DATA_BYTES; at += 16)
 		*made_word(&h, MADE_DATA + at) = *made_word(&h, MADE_DATA + at + 8) =
@@ -342,53 +320,48 @@ static void test_no_arena(void **state)
 	assert_int_equal(made_walk(&h, &g), 0);
 	assert_true(!g.main_arena || !g.arenas.data->is_proved);
 	assert_int_equal(g.sum.live, 0);
-	glibc_release(&g);
-	made_release(&h);
 }
 
 /* For each of three versions one for each of its bins that could be the last of another arena, which is not there. */
 #define FALSE_LOOKS (3 * 126 + 8)
 
 /* What looks like an arena and leads to none costs a look or two, not tries. It lies before the true one. */
-static void test_false_arena(void **state)
+TEST(test_false_arena)
 {
 	static const uint64_t nexts[] = {
 		0, ~7ULL, MADE_HEAP - 8, MADE_DATA + 64, MADE_DATA - 64, 1ULL << 40
 	};
-	struct made_heap h;
-	struct glibc g;
+	struct made_heap own;
+	struct glibc walked;
 	uint64_t before;
 
-	made_heap_whole(&h);
-	assert_int_equal(made_walk(&h, &g), 0);
-	before = h.look_cnt;
-	glibc_release(&g);
-	for (size_t i = 0; i < sizeof(nexts) / sizeof(*nexts); i++) {
+	made_heap_whole(&own);
+	assert_int_equal(made_walk(&own, &walked), 0);
+	before = own.look_cnt;
+	glibc_release(&walked);
+	each_case(c, nexts) {
 		for (uint64_t at = MADE_DATA + 112; at < MADE_DATA + 112 + 127 * 16; at += 16)
-			*made_word(&h, at) = *made_word(&h, at + 8) = at - 16;
-		*made_word(&h, MADE_DATA + 2160) = nexts[i];
-		h.look_cnt = 0;
-		assert_int_equal(made_walk(&h, &g), 0);
-		assert_true(g.main_arena == MADE_ARENA);
-		assert_true(g.arenas.data->is_proved);
-		assert_true(h.look_cnt <= before + FALSE_LOOKS);
-		glibc_release(&g);
+			*made_word(&own, at) = *made_word(&own, at + 8) = at - 16;
+		*made_word(&own, MADE_DATA + 2160) = *c;
+		own.look_cnt = 0;
+		assert_int_equal(made_walk(&own, &walked), 0);
+		assert_true(walked.main_arena == MADE_ARENA);
+		assert_true(walked.arenas.data->is_proved);
+		assert_true(own.look_cnt <= before + FALSE_LOOKS);
+		glibc_release(&walked);
 	}
-	made_release(&h);
+	made_release(&own);
 }
 
 /* Threads change many bins of the main arena while it is looked for, then fewer. */
-static void keep_busy(struct made_heap *h)
+static void keep_busy(struct made_heap *heap)
 {
 	for (uint32_t i = 60; i < 80; i++)
-		*made_word(h, made_bin(i) + 16) = h->read_cnt < 300 ? MADE_HEAP : made_bin(i);
+		*made_word(heap, made_bin(i) + 16) = heap->read_cnt < 300 ? MADE_HEAP : made_bin(i);
 }
 
-static void test_busy_main(void **state)
+TEST_WITH(test_busy_main, NULL, release_heap)
 {
-	struct made_heap h;
-	struct glibc g;
-
 	made_heap_whole(&h);
 	h.on_read = keep_busy;
 	assert_int_equal(made_walk(&h, &g), 0);
@@ -396,42 +369,38 @@ static void test_busy_main(void **state)
 	assert_true(g.main_arena == MADE_ARENA);
 	assert_true(g.arenas.data->is_proved);
 	assert_string_equal(g.why, "");
-	glibc_release(&g);
-	made_release(&h);
 }
 
-static void test_versions(void **state)
+TEST(test_versions)
 {
 	static const struct made_version *const versions[] = { &made_2_31, &made_2_36, &made_2_43 };
 
-	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
-		uint64_t fast_cnt = versions[i]->has_fast ? 50 : 0;
+	each_case(c, versions) {
+		uint64_t fast_cnt = (*c)->has_fast ? 50 : 0;
 		const struct glibc_arena *a;
-		struct made_heap h;
-		struct glibc g;
+		struct made_heap own;
+		struct glibc walked;
 
-		made_heap_whole_as(&h, versions[i]);
-		assert_int_equal(made_walk(&h, &g), 0);
-		if (g.main_arena != made_arena(&h) || g.parameters.addr != MADE_PARAMETERS)
-			fail_msg("%s: %s", versions[i]->name, g.why);
-		a = g.arenas.data;
+		made_heap_whole_as(&own, *c);
+		assert_int_equal(made_walk(&own, &walked), 0);
+		if (walked.main_arena != made_arena(&own) ||
+		    walked.parameters.addr != MADE_PARAMETERS)
+			fail_msg("%s: %s", (*c)->name, walked.why);
+		a = walked.arenas.data;
 		if (!a->is_proved || a->sum.cnt[HEAP_LIVE] != 201 || a->sum.cnt[HEAP_CACHED] != 5 ||
 		    a->cached_cnt != 5 || a->walked_fast_cnt != fast_cnt || a->bin_cnt != 101 ||
 		    a->sum.cnt[HEAP_FREE] != 101 + fast_cnt || a->sum.bytes[HEAP_UNKNOWN])
-			fail_msg("%s: %s, %llu live, %llu cached", versions[i]->name, a->why,
+			fail_msg("%s: %s, %llu live, %llu cached", (*c)->name, a->why,
 				 (unsigned long long)a->sum.cnt[HEAP_LIVE],
 				 (unsigned long long)a->sum.cnt[HEAP_CACHED]);
-		glibc_release(&g);
-		made_release(&h);
+		glibc_release(&walked);
+		made_release(&own);
 	}
 }
 
 /* A block of zeroes that is as large as a thread's cache is one of the program's. */
-static void test_no_cache(void **state)
+TEST_WITH(test_no_cache, NULL, release_heap)
 {
-	struct made_heap h;
-	struct glibc g;
-
 	made_init(&h);
 	made_cache(&h);
 	made_cached(&h, 64);
@@ -441,12 +410,10 @@ static void test_no_cache(void **state)
 	assert_int_equal(made_walk(&h, &g), 0);
 	assert_int_equal(g.arenas.data->sum.cnt[HEAP_LIVE], 50);
 	assert_int_equal(g.arenas.data->sum.cnt[HEAP_OWN], 1);
-	glibc_release(&g);
-	made_release(&h);
 }
 
-/* Of a C library that is there, it is said why its heap was not read. */
-static void test_unread(void **state)
+/* Of a C library that is there, it is said why its heap was not walked. */
+TEST(test_unread)
 {
 	static const struct {
 		uint64_t addr, value;
@@ -458,43 +425,29 @@ static void test_unread(void **state)
 		{ MADE_ARENA + 2184, 1ULL << 60, "its main arena at 0x7f0000000c60" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct made_heap h;
-		struct glibc g;
+	each_case(c, cases) {
+		struct made_heap own;
+		struct glibc walked;
 
-		made_heap_whole(&h);
-		*made_word(&h, cases[i].addr) = cases[i].value;
-		assert_int_equal(made_walk(&h, &g), 0);
-		assert_true(!g.main_arena && g.is_unread);
-		assert_non_null(strstr(g.why, cases[i].why));
-		glibc_release(&g);
+		made_heap_whole(&own);
+		*made_word(&own, c->addr) = c->value;
+		assert_int_equal(made_walk(&own, &walked), 0);
+		assert_true(!walked.main_arena && walked.is_unread);
+		assert_says(walked.why, c->why);
+		glibc_release(&walked);
 		/* before the first call of malloc there is none */
-		h.map_list[0].rss_bytes = 0;
-		assert_int_equal(made_walk(&h, &g), 0);
-		assert_true(!g.main_arena && !g.is_unread);
-		glibc_release(&g);
-		h.map_list[0].rss_bytes = MADE_HEAP_BYTES;
+		own.map_list[0].rss_bytes = 0;
+		assert_int_equal(made_walk(&own, &walked), 0);
+		assert_true(!walked.main_arena && !walked.is_unread);
+		glibc_release(&walked);
+		own.map_list[0].rss_bytes = MADE_HEAP_BYTES;
 		/* a library of this name is no glibc */
-		h.map_list[1].map.path = h.map_list[2].map.path = "/usr/lib/libcrypto.so.3";
-		assert_int_equal(made_walk(&h, &g), 0);
-		assert_true(!g.main_arena && !g.is_unread);
-		glibc_release(&g);
-		made_release(&h);
+		own.map_list[1].map.path = own.map_list[2].map.path = "/usr/lib/libcrypto.so.3";
+		assert_int_equal(made_walk(&own, &walked), 0);
+		assert_true(!walked.main_arena && !walked.is_unread);
+		glibc_release(&walked);
+		made_release(&own);
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pins),	     cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_memalign),     cmocka_unit_test(test_absent_page),
-		cmocka_unit_test(test_not_believed), cmocka_unit_test(test_lies),
-		cmocka_unit_test(test_fast_loop),    cmocka_unit_test(test_torn),
-		cmocka_unit_test(test_random),	     cmocka_unit_test(test_late),
-		cmocka_unit_test(test_no_arena),     cmocka_unit_test(test_false_arena),
-		cmocka_unit_test(test_busy_main),    cmocka_unit_test(test_unread),
-		cmocka_unit_test(test_versions),     cmocka_unit_test(test_no_cache),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

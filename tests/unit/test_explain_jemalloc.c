@@ -9,31 +9,49 @@
 
 #define LIMIT_NS (5 * NS_PER_S) /* of one reading, under sanitizers on a busy machine */
 
-static void read_tree(struct made *h, struct jemalloc *je)
+static struct made h;
+static struct jemalloc je;
+static bool is_made;
+
+static void release_made(void *made)
+{
+	release(made);
+	is_made = false;
+}
+
+/* A tree, until the test ends or begins another. */
+static void begin(bool is_old)
+{
+	if (is_made)
+		unit_drop(&h);
+	make(&h, is_old);
+	unit_keep(&h, release_made);
+	is_made = true;
+}
+
+static void read_tree(void)
 {
 	uint64_t start_ns = now_ns();
 
-	assert_int_equal(read_made_tree(h, je), 0);
+	assert_int_equal(read_made_tree(&h, &je), 0);
 	assert_true(now_ns() - start_ns < LIMIT_NS);
-	if (!je->tree_cnt || !je->trees[0].is_proved) {
-		assert_int_equal(je->sum.live + je->sum.dirty + je->sum.own, 0);
-		assert_int_equal(h->map_list[MAP_HEAP].taken_bytes, 0);
+	if (!je.tree_cnt || !je.trees[0].is_proved) {
+		assert_int_equal(je.sum.live + je.sum.dirty + je.sum.own, 0);
+		assert_int_equal(h.map_list[MAP_HEAP].taken_bytes, 0);
 	}
 }
 
-static void test_whole(void **state)
+TEST(test_whole)
 {
 	const uint64_t slabs = (SMALL_CNT + 3 * WIDE_CNT) * MEMORY_PAGE;
 
 	for (int is_old = 0; is_old < 2; is_old++) {
-		struct made h;
-		struct jemalloc je;
 		const struct jemalloc_sum *s = &je.sum;
 		const struct type *list;
 		size_t cnt;
 
-		make(&h, is_old);
-		read_tree(&h, &je);
+		begin(is_old);
+		read_tree();
 		assert_int_equal(je.tree_cnt, 1);
 		assert_string_equal(je.trees[0].why, "");
 		assert_true(je.trees[0].is_proved);
@@ -66,26 +84,23 @@ static void test_whole(void **state)
 		/* a quarter of each slab is live, and one block of that is an object */
 		assert_true(list->sum.pinned_bytes ==
 			    SMALL_CNT * 48 * 64 / 16 + WIDE_CNT * 192 * 48 / 64);
-		release(&h);
 	}
 }
 
 /* The same of slabs; a block of its own pages pins nothing. */
-static void test_pins(void **state)
+TEST(test_pins)
 {
 	struct resident_pins pins = { 0 };
-	struct made h;
-	struct jemalloc je;
 	double sum = 0;
 	uint64_t live_cnt = 0;
 
-	make(&h, false);
+	begin(false);
 	for (uint64_t at = HEAP; at < h.map_list[MAP_HEAP].map.end_addr; at += 16)
 		assert_int_equal(vec_push(&pins.list, (struct resident_pin){ at, at, 1 }), 0);
 	assert_int_equal(resident_pins_share(&pins), 0);
 	h.pins = &pins;
 	for (int i = 0; i < 2; i++) /* a second walk does not add to the first */
-		read_tree(&h, &je);
+		read_tree();
 	for (uint64_t at = HEAP; at < h.map_list[MAP_HEAP].map.end_addr; at += 16) {
 		double bytes = resident_pins_bytes(&pins, at, at);
 
@@ -94,11 +109,10 @@ static void test_pins(void **state)
 	}
 	assert_int_equal(live_cnt, LIVE_CNT);
 	assert_true(je.sum.pinned && fabs(sum - (double)je.sum.pinned) < 1);
-	release(&h);
 	resident_pins_release(&pins);
 }
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
 	uint64_t from, to, last = 0;
 
@@ -110,81 +124,65 @@ static void test_sizes(void **state)
 }
 
 /* What is not resident is in no row, and in the counts as before. */
-static void test_absent(void **state)
+TEST(test_absent)
 {
-	struct made h;
-	struct jemalloc je;
-
-	make(&h, false);
+	begin(false);
 	h.absent_from = HEAP + SMALL_CNT * MEMORY_PAGE;
-	read_tree(&h, &je);
+	read_tree();
 	assert_true(je.trees[0].is_proved);
 	assert_int_equal(je.sum.live_cnt, LIVE_CNT);
 	assert_int_equal(je.sum.live, SMALL_CNT * 16 * 64);
 	assert_int_equal(je.sum.dirty, 0);
-	release(&h);
 }
 
 /* Of a tree with more than a few contradictions nothing is believed. */
-static void test_not_believed(void **state)
+TEST(test_not_believed)
 {
-	struct made h;
-	struct jemalloc je;
-
-	make(&h, false);
+	begin(false);
 	for (uint64_t i = 30; i < 40; i++)
 		set_word(&h, HEAP + i * MEMORY_PAGE, DESCRIPTORS | 4ULL << 48 | 1);
-	read_tree(&h, &je);
+	read_tree();
 	assert_int_equal(je.tree_cnt, 1);
-	assert_non_null(strstr(je.trees[0].why, "contradict their descriptor"));
-	release(&h);
-	make(&h, false);
+	assert_says(je.trees[0].why, "contradict their descriptor");
+	begin(false);
 	for (uint64_t i = 30; i < 40; i++)
 		*word(&h, DESCRIPTORS + 128 * i + 64) = 0xfeeeeeeeeeeeeeee;
-	read_tree(&h, &je);
-	assert_non_null(strstr(je.trees[0].why, "contradict their bitmap"));
-	release(&h);
+	read_tree();
+	assert_says(je.trees[0].why, "contradict their bitmap");
 }
 
 /* Another version of the descriptors, and words in the root that lead elsewhere: no tree. */
-static void test_none(void **state)
+TEST(test_none)
 {
-	struct made h;
-	struct jemalloc je;
-
-	make(&h, false);
+	begin(false);
 	for (uint64_t d = DESCRIPTORS; d < h.descriptor; d += 128)
 		*word(&h, d) <<= 3;
-	read_tree(&h, &je);
+	read_tree();
 	assert_int_equal(je.tree_cnt, 0);
-	release(&h);
-	make(&h, false);
+	begin(false);
 	*word(&h, ROOT + 8 * 77) = HEAP;
 	*word(&h, HEAP) = 1;
 	*word(&h, HEAP + 8) = DESCRIPTORS;
-	read_tree(&h, &je);
+	read_tree();
 	assert_int_equal(je.tree_cnt, 0);
 	/* all words of the root lead to one leaf, or all of .bss to the heap */
 	for (uint64_t i = 0; i < 1 << 18; i++)
 		*word(&h, ROOT + 8 * i) = LEAF;
-	read_tree(&h, &je);
+	read_tree();
 	assert_int_equal(je.tree_cnt, 0);
 	for (uint64_t i = 0; i < BSS_BYTES; i += 8)
 		*word(&h, BSS + i) = HEAP + i * 64 % HEAP_BYTES;
-	read_tree(&h, &je);
+	read_tree();
 	assert_int_equal(je.tree_cnt, 0);
-	release(&h);
 }
 
 /* Built for addresses of 57 bits it has three levels of 2^15 words, and two words for a page. It is not read. */
-static void test_wide_addresses(void **state)
+TEST(test_wide_addresses)
 {
 	const uint64_t inner = LEAF + 0x100000, pages = HEAP_BYTES / MEMORY_PAGE;
 	uint64_t words[HEAP_BYTES / MEMORY_PAGE];
-	struct made h;
-	struct jemalloc je;
 
-	make(&h, false);
+	begin(false);
 	memcpy(words, word(&h, LEAF), sizeof(words));
 	memset(word(&h, LEAF), 0, sizeof(words));
 	memset(word(&h, BSS), 0, BSS_BYTES);
@@ -196,15 +194,14 @@ static void test_wide_addresses(void **state)
 	}
 	*word(&h, ROOT + 8 * (HEAP >> 42)) = inner;
 	*word(&h, inner + 8 * ((HEAP >> 27) % (1 << 15))) = LEAF;
-	read_tree(&h, &je);
+	read_tree();
 	assert_int_equal(je.tree_cnt, 0);
 	for (size_t i = 0; i < MAP_CNT; i++)
 		assert_int_equal(h.map_list[i].taken_bytes, 0);
-	release(&h);
 }
 
 /* Each of these in a tree that is right otherwise. */
-static void test_lies(void **state)
+TEST(test_lies)
 {
 	static const struct {
 		uint64_t addr, value;
@@ -232,45 +229,35 @@ static void test_lies(void **state)
 		{ ROOT + 8 * INDEX + 8, HEAP + HEAP_BYTES - 64 }, /* a leaf that is not all there */
 	};
 
-	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
-		struct made h;
-		struct jemalloc je;
-
-		make(&h, false);
-		*word(&h, lies[i].addr) = lies[i].value;
+	each_case(c, lies) {
+		begin(false);
+		*word(&h, c->addr) = c->value;
 		h.memory.deadline_ns = now_ns() + 2 * NS_PER_S;
-		read_tree(&h, &je);
+		read_tree();
 		if (je.sum.live_cnt)
 			assert_in_range(je.sum.live_cnt, LIVE_CNT - 64, LIVE_CNT + 1);
-		release(&h);
 	}
 }
 
 /* A word, and then a descriptor, that another thread changes all the time: one slab of 220 is in doubt. */
-static void test_torn(void **state)
+TEST(test_torn)
 {
-	struct made h;
-	struct jemalloc je;
-
 	for (int i = 0; i < 2; i++) {
-		make(&h, false);
+		begin(false);
 		h.torn = word(&h, i ? LEAF + 8 * 60 : DESCRIPTORS + 128 * 60 + 64);
-		read_tree(&h, &je);
+		read_tree();
 		assert_true(je.tree_cnt && je.trees[0].is_proved);
 		assert_in_range(je.sum.live_cnt, LIVE_CNT - 16, LIVE_CNT);
-		release(&h);
 	}
 }
 
 /* Any bytes changed: a reading ends, and says of no page more than is there. */
-static void test_random(void **state)
+TEST(test_random)
 {
 	unsigned int seed = 7;
-	struct made h;
-	struct jemalloc je;
 
 	for (int round = 0; round < 60; round++) {
-		make(&h, round % 2);
+		begin(round % 2);
 		for (int i = 0; i < 1 + round % 20; i++) {
 			uint64_t off = (uint64_t)rand_r(&seed) & ~7ULL;
 			uint64_t *w = i % 3 == 0 ? word(&h, LEAF + off % 0x1000) :
@@ -282,36 +269,19 @@ static void test_random(void **state)
 				     DESCRIPTORS + (uint64_t)rand_r(&seed) % 0x8000;
 		}
 		h.memory.deadline_ns = now_ns() + 2 * NS_PER_S;
-		read_tree(&h, &je);
+		read_tree();
 		assert_true(h.map_list[MAP_HEAP].taken_bytes <= HEAP_BYTES);
-		release(&h);
 	}
 }
 
 /* After the deadline nothing is read, and so nothing is believed. */
-static void test_late(void **state)
+TEST(test_late)
 {
-	struct made h;
-	struct jemalloc je;
-
-	make(&h, false);
+	begin(false);
 	h.memory.deadline_ns = 0;
-	read_tree(&h, &je);
+	read_tree();
 	assert_int_equal(h.read_cnt, 0);
 	assert_int_equal(je.tree_cnt, 0);
-	release(&h);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole),  cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_absent), cmocka_unit_test(test_not_believed),
-		cmocka_unit_test(test_none),   cmocka_unit_test(test_wide_addresses),
-		cmocka_unit_test(test_lies),   cmocka_unit_test(test_torn),
-		cmocka_unit_test(test_random), cmocka_unit_test(test_late),
-		cmocka_unit_test(test_pins),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

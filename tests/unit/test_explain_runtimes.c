@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_explain_runtimes.c - heaps of the JVM, Go and V8, made word by word: found if all agrees, and left to their mappings if not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "made_runtimes.h"
 
@@ -14,7 +9,7 @@ struct wrong {
 	uint64_t addr, value;
 };
 
-static void test_java(void **state)
+TEST(test_java)
 {
 	/* the magic; no room for an entry, or for its value; other sizes */
 	static const struct wrong wrong[] = {
@@ -29,7 +24,6 @@ static void test_java(void **state)
 	struct made h;
 	struct runtimes rt;
 
-	(void)state;
 	for (int is_g1 = 0; is_g1 < 2; is_g1++) {
 		make_java(&h, is_g1);
 		rt = found(&h);
@@ -49,16 +43,16 @@ static void test_java(void **state)
 		assert_int_equal(found(&h).java.committed, 49 * MIB);
 		end(&h);
 	}
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+	each_case(c, wrong) {
 		make_java(&h, false);
-		set(&h, wrong[i].addr, wrong[i].value);
+		set(&h, c->addr, c->value);
 		if (found(&h).java.resident || h.list[0].taken_bytes)
-			fail_msg("case %zu is a heap", i);
+			fail_msg("case %zu is a heap", (size_t)(c - wrong));
 		end(&h);
 	}
 }
 
-static void test_v8(void **state)
+TEST(test_v8)
 {
 	static const struct wrong wrong[] = {
 		{ V8_PAGE + 80, V8_PAGE + 8 },
@@ -77,7 +71,6 @@ static void test_v8(void **state)
 	struct made h;
 	struct runtimes rt;
 
-	(void)state;
 	for (int version = 11; version <= 13; version++) {
 		make_v8(&h, version);
 		rt = found(&h);
@@ -88,16 +81,16 @@ static void test_v8(void **state)
 		assert_int_equal(h.list[1].taken_bytes, 256 << 10);
 		end(&h);
 	}
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+	each_case(c, wrong) {
 		make_v8(&h, 11);
-		set(&h, wrong[i].addr, wrong[i].value);
+		set(&h, c->addr, c->value);
 		if (found(&h).v8.page_cnt || h.list[1].taken_bytes)
-			fail_msg("case %zu is a page", i);
+			fail_msg("case %zu is a page", (size_t)(c - wrong));
 		end(&h);
 	}
 }
 
-static void test_go(void **state)
+TEST(test_go)
 {
 	static const uint32_t state_offs[] = { 99, 107, 115 };
 	static const struct wrong wrong[] = {
@@ -109,9 +102,8 @@ static void test_go(void **state)
 	struct made h;
 	struct runtimes rt;
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(state_offs) / sizeof(*state_offs); i++) {
-		make_go(&h, state_offs[i]);
+	each_case(c, state_offs) {
+		make_go(&h, *c);
 		rt = found(&h);
 		assert_int_equal(rt.go.arena_cnt, 1);
 		assert_int_equal(rt.go.span_bytes, (20 + 2 + 256) * 8192);
@@ -137,21 +129,20 @@ static void test_go(void **state)
 	assert_true(rt.go.live <= 128 * MIB && rt.go.span_bytes <= 200 * MIB);
 	assert_true(h.read_cnt < 100000);
 	end(&h);
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+	each_case(c, wrong) {
 		make_go(&h, 99);
-		set(&h, wrong[i].addr, wrong[i].value);
+		set(&h, c->addr, c->value);
 		if (found(&h).go.arena_cnt || h.list[0].taken_bytes)
-			fail_msg("case %zu is an arena", i);
+			fail_msg("case %zu is an arena", (size_t)(c - wrong));
 		end(&h);
 	}
 }
 
 /* Words of each, changed at random: what is taken is never more than there is, and the reading ends. */
-static void test_changed(void **state)
+TEST(test_changed)
 {
 	uint32_t random = 1;
 
-	(void)state;
 	for (int i = 0; i < 24; i++) {
 		struct made h;
 		struct runtimes rt;
@@ -181,14 +172,4 @@ static void test_changed(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_java),
-		cmocka_unit_test(test_v8),
-		cmocka_unit_test(test_go),
-		cmocka_unit_test(test_changed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

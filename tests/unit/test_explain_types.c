@@ -49,24 +49,18 @@ static enum page_state page_of(void *ctx, uint64_t addr)
 
 static void no_refresh(void *ctx, uint64_t addr, size_t bytes)
 {
-	(void)ctx;
-	(void)addr;
-	(void)bytes;
 }
 
 static int read_file(void *ctx, const struct mapping *map, uint64_t addr, void *buf, size_t bytes)
 {
 	struct made *h = ctx;
 
-	(void)map;
 	h->file_cnt++;
 	return read_data(h, addr, buf, bytes);
 }
 
 static const char *find_symbol(void *ctx, const struct mapping *map, uint64_t addr)
 {
-	(void)ctx;
-	(void)map;
 	return addr == DATA ? "_ZTVN2ns3FooE" : NULL;
 }
 
@@ -114,7 +108,7 @@ static const struct type *finish(struct made *h, size_t want_cnt)
 	return list;
 }
 
-static void test_found(void **state)
+TEST(test_found)
 {
 	struct made *h = make(false);
 	const struct type *list;
@@ -147,7 +141,7 @@ static void test_found(void **state)
 }
 
 /* Two vtables of one class are one; a class that no block has is none. */
-static void test_merged(void **state)
+TEST(test_merged)
 {
 	const uint64_t second = DATA + MEMORY_PAGE, other = DATA + 2 * MEMORY_PAGE;
 	struct made *h = make(false);
@@ -166,7 +160,7 @@ static void test_merged(void **state)
 }
 
 /* What is not present is read from the file, if that is known; and what the program may write is not. */
-static void test_absent(void **state)
+TEST(test_absent)
 {
 	struct made *h = make(true);
 
@@ -192,7 +186,7 @@ static void test_absent(void **state)
 }
 
 /* Without type_info the symbol of the vtable names the class; another place in the file names none. */
-static void test_symbol(void **state)
+TEST(test_symbol)
 {
 	struct made *h = make(true);
 
@@ -210,7 +204,7 @@ static void test_symbol(void **state)
 }
 
 /* Each of these in a class that is right otherwise. */
-static void test_lies(void **state)
+TEST(test_lies)
 {
 	static const struct {
 		uint64_t off, value;
@@ -235,11 +229,11 @@ static void test_lies(void **state)
 		{ MADE_CLASS_ROOT_NAME, 0x3432303165646f4e },
 	};
 
-	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+	each_case(c, lies) {
 		struct made *h = make(true);
 
 		memset((char *)h->words + DATA_BYTES - 8, 'x', 8);
-		h->words[lies[i].off / 8] = lies[i].value;
+		h->words[c->off / 8] = c->value;
 		assert_int_equal(types_find(h->types, VTABLE), 0);
 		assert_true(h->read_cnt < 100);
 		drop(h);
@@ -247,7 +241,7 @@ static void test_lies(void **state)
 }
 
 /* However many words and classes there are, what is read and kept has a bound. */
-static void test_many(void **state)
+TEST(test_many)
 {
 	struct made *h = make(false);
 	uint64_t start_ns = now_ns();
@@ -276,7 +270,7 @@ static void test_many(void **state)
 }
 
 /* Any words changed: what is found has a name of letters. */
-static void test_random(void **state)
+TEST(test_random)
 {
 	unsigned int seed = 7;
 
@@ -306,7 +300,7 @@ static void test_random(void **state)
 extern const uint64_t planted[4] __asm__("_ZTV7Planted");
 const uint64_t planted[4] = { 1, 2, 3, 4 };
 
-static void test_own_file(void **state)
+TEST(test_own_file)
 {
 	uint64_t addr = (uintptr_t)planted, word = 0;
 	struct mappings maps = { 0 };
@@ -336,14 +330,4 @@ static void test_own_file(void **state)
 	mappings_release(&maps);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_found),  cmocka_unit_test(test_merged),
-		cmocka_unit_test(test_absent), cmocka_unit_test(test_symbol),
-		cmocka_unit_test(test_lies),   cmocka_unit_test(test_many),
-		cmocka_unit_test(test_random), cmocka_unit_test(test_own_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -4,7 +4,7 @@
 
 #include "base/extents.h"
 
-static void test_first_fit(void **state)
+TEST(test_first_fit)
 {
 	struct extents x;
 	uint32_t a, b, c;
@@ -24,7 +24,7 @@ static void test_first_fit(void **state)
 	extents_release(&x);
 }
 
-static void test_merge(void **state)
+TEST(test_merge)
 {
 	static const uint32_t order[][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 2, 1, 0 },
 					     { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 } };
@@ -45,7 +45,7 @@ static void test_merge(void **state)
 #define NUMBER_CNT 1000
 
 /* Against a table that says who has which number. */
-static void test_random(void **state)
+TEST(test_random)
 {
 	static bool is_used[NUMBER_CNT];
 	struct extent held[64] = { 0 };
@@ -81,13 +81,4 @@ static void test_random(void **state)
 	extents_release(&x);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first_fit),
-		cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_random),
-	};
-
-	return cmocka_run_group_tests_name("extents", tests, NULL, NULL);
-}
+RUN_TESTS()

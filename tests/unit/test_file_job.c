@@ -78,7 +78,7 @@ static void assert_same(const struct file_content *a, const struct file_content 
 			    a->table->page_cnt * sizeof(struct unwind_page));
 }
 
-static void it_comes_back(void **state)
+TEST(it_comes_back)
 {
 	struct file_content here = { 0 }, back = { 0 };
 	char path[4096] = "";
@@ -105,7 +105,7 @@ static bool is_code(const struct file_content *c, uint64_t off)
 }
 
 /* A probe is put where a loader is said to tell debuggers: code, and nothing without one. */
-static void a_loader_is_one(void **state)
+TEST(a_loader_is_one)
 {
 	struct file_content c = { 0 }, back = { 0 };
 	const struct track_loader cases[] = {
@@ -139,7 +139,7 @@ static void a_loader_is_one(void **state)
 }
 
 /* Whatever is said, what is believed of it is sound. */
-static void what_is_wrong_is_refused(void **state)
+TEST(what_is_wrong_is_refused)
 {
 	struct file_content here = { 0 }, back = { 0 };
 	char path[4096] = "";
@@ -208,7 +208,7 @@ static size_t read_all(int fd, uint8_t **ret)
 	return all.cnt;
 }
 
-static void by_a_job(void **state)
+TEST(by_a_job)
 {
 	struct file_content here = { 0 }, back = { 0 };
 	char path[4096] = "";
@@ -240,7 +240,7 @@ static void by_a_job(void **state)
 }
 
 /* The size of a file is whatever its owner says. */
-static void the_time_is_bounded(void **state)
+TEST(the_time_is_bounded)
 {
 	uint64_t last = 0;
 
@@ -252,15 +252,4 @@ static void the_time_is_bounded(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_comes_back),
-		cmocka_unit_test(a_loader_is_one),
-		cmocka_unit_test(what_is_wrong_is_refused),
-		cmocka_unit_test(by_a_job),
-		cmocka_unit_test(the_time_is_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -41,11 +41,11 @@ __attribute__((used, noinline)) static void emit(void)
 	__asm__ volatile(NOTE("ddheap", "alloc", ALL_ARGS));
 }
 
-static void the_program_has_one(void **state)
+TEST(the_program_has_one)
 {
 	struct file_sampler *s;
 	struct elf_file *ef;
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int fd = keep_fd(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
 
 	assert_true(fd >= 0);
 	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
@@ -62,21 +62,19 @@ static void the_program_has_one(void **state)
 	assert_int_equal(s->sites.data[2].where.weight.kind, HT_OPERAND_REG);
 	file_sampler_free(s);
 	elf_file_close(ef);
-	close(fd);
 }
 
-static void libc_has_none(void **state)
+TEST(libc_has_none)
 {
 	struct file_sampler *s;
 	struct elf_file *ef;
-	int fd = open("/bin/sh", O_RDONLY | O_CLOEXEC);
+	int fd = keep_fd(open("/bin/sh", O_RDONLY | O_CLOEXEC));
 
 	assert_true(fd >= 0);
 	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
 	assert_int_equal(file_sampler_scan(ef, true, &s), 0);
 	assert_null(s);
 	elf_file_close(ef);
-	close(fd);
 }
 
 /* What was read of this program. */
@@ -95,7 +93,7 @@ static void read_self(struct file_content *c)
 	assert_non_null(c->sampler);
 }
 
-static void a_job_says_it(void **state)
+TEST(a_job_says_it)
 {
 	struct file_content c = { 0 }, back = { 0 };
 	uint8_t *said;
@@ -116,7 +114,7 @@ static void a_job_says_it(void **state)
 }
 
 /* A probe goes nowhere but into the file's code. */
-static void a_job_that_lies_is_refused(void **state)
+TEST(a_job_that_lies_is_refused)
 {
 	struct file_content c = { 0 }, back = { 0 };
 	uint8_t *said;
@@ -131,14 +129,4 @@ static void a_job_that_lies_is_refused(void **state)
 	file_content_release(&c);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_program_has_one),
-		cmocka_unit_test(libc_has_none),
-		cmocka_unit_test(a_job_says_it),
-		cmocka_unit_test(a_job_that_lies_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -12,12 +12,12 @@
 #define NR SYS_getppid
 #define ARCH_X86_64 0xc000003e
 
-static uint64_t state = 1;
+static uint64_t random_state = 1;
 
 static uint32_t draw(uint32_t below)
 {
-	state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (uint32_t)(state >> 33) % below;
+	random_state = random_state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (uint32_t)(random_state >> 33) % below;
 }
 
 /* An instruction at pc of cnt, of which the last two are returns. */
@@ -95,12 +95,11 @@ static int kernel_allows(const struct sock_filter *code, size_t cnt)
 	return WEXITSTATUS(status);
 }
 
-static void test_random(void **unused)
+TEST(test_random)
 {
 	const struct seccomp_data data = { .nr = NR, .arch = ARCH_X86_64 };
 	size_t taken = 0, allowed = 0;
 
-	(void)unused;
 	for (int round = 0; round < 400; round++) {
 		struct sock_filter code[24];
 		const size_t cnt = sizeof(code) / sizeof(*code);
@@ -135,22 +134,13 @@ static void test_random(void **unused)
 	assert_in_range(allowed, taken / 20, taken - taken / 20);
 }
 
-static void test_end(void **unused)
+TEST(test_end)
 {
 	const struct sock_filter none = BPF_STMT(BPF_LD | BPF_IMM, 1);
 	const struct seccomp_data data = { .nr = NR };
 
-	(void)unused;
 	assert_int_equal(filter_run(&none, 1, &data), SECCOMP_RET_KILL_PROCESS);
 	assert_int_equal(filter_run(&none, 0, &data), SECCOMP_RET_KILL_PROCESS);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

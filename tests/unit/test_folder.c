@@ -43,7 +43,7 @@ static void check(void **state, const char *name, enum folder_rule rule, int wan
 		close(fd);
 }
 
-static void whose_it_is(void **state)
+TEST_WITH(whose_it_is, new_folder, remove_folder)
 {
 	char path[160], target[160];
 
@@ -95,10 +95,10 @@ static int open_folder(void **state)
 	return open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static void a_file_is_there_whole_or_not_at_all(void **state)
+TEST_WITH(a_file_is_there_whole_or_not_at_all, new_folder, remove_folder)
 {
 	char path[160], target[160], buf[16] = "";
-	int dir = open_folder(state), fd;
+	int dir = keep_fd(open_folder(state)), fd;
 	struct new_file f;
 	struct stat st;
 
@@ -134,16 +134,6 @@ static void a_file_is_there_whole_or_not_at_all(void **state)
 	assert_true(strncmp(f.name, buf, 15)); /* no name twice */
 	new_file_drop(&f);
 	assert_int_equal(rmdir(((const struct temp_folder *)*state)->path), -1);
-	close(dir);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(whose_it_is, new_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(a_file_is_there_whole_or_not_at_all, new_folder,
-						remove_folder),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

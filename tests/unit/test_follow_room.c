@@ -7,7 +7,7 @@
 #define PLACES 90
 #define OLD UINT64_MAX
 
-static void places(void **state)
+TEST(places)
 {
 	struct follow_room r;
 	size_t cnt = 0;
@@ -31,7 +31,7 @@ static void places(void **state)
 	follow_room_release(&r);
 }
 
-static void time_of_a_scan(void **state)
+TEST(time_of_a_scan)
 {
 	struct follow_room r;
 
@@ -53,13 +53,12 @@ static void time_of_a_scan(void **state)
 }
 
 /* Where processes come and go, heaptap's own time is for those that live long. */
-static void own_cost(void **state)
+TEST(own_cost)
 {
 	const uint64_t young = ROOM_AGE_NS - 1;
 	struct follow_room r;
 	uint64_t now = 1, cpu_ns = 1000 * NS_PER_S; /* what it took before counts for nothing */
 
-	(void)state;
 	follow_room_init(&r, PLACES);
 	follow_room_note_own(&r, now, cpu_ns);
 	assert_int_equal(follow_room_check(&r, 0, 1, young), 0);
@@ -86,13 +85,4 @@ static void own_cost(void **state)
 	follow_room_release(&r);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(places),
-		cmocka_unit_test(time_of_a_scan),
-		cmocka_unit_test(own_cost),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -33,7 +33,7 @@ static void want_step(const struct governor_step *s, const char *words)
 	assert_string_equal(governor_step_words(s, false, buf, sizeof(buf)), words);
 }
 
-static void test_steps(void **state)
+TEST(test_steps)
 {
 	struct governor_step s;
 
@@ -51,7 +51,7 @@ static void test_steps(void **state)
 		  "CPU, the limit is 25 %); retrying in 9.0 s");
 }
 
-static void test_kill(void **state)
+TEST(test_kill)
 {
 	struct governor_step s = step_to(BUDGET_OFF, false);
 
@@ -76,7 +76,7 @@ static void test_kill(void **state)
 }
 
 /* A started program may have ended before somebody reads the advice. */
-static void test_advice(void **state)
+TEST(test_advice)
 {
 	char *const argv[] = { (char *)"make", (char *)"-j2", NULL };
 	struct governor_step s = step_to(BUDGET_OFF, false);
@@ -84,19 +84,19 @@ static void test_advice(void **state)
 
 	s.pid = 12;
 	governor_step_words(&s, true, buf, sizeof(buf));
-	assert_non_null(strstr(buf, "; to measure it, use --tap (about 1 %"));
-	assert_non_null(strstr(buf, "), or heaptap record --max-overhead "));
-	assert_non_null(strstr(buf, " -d 10s -p 12"));
+	assert_says(buf, "; to measure it, use --tap (about 1 %");
+	assert_says(buf, "), or heaptap record --max-overhead ");
+	assert_says(buf, " -d 10s -p 12");
 	s.program_argv = argv;
 	governor_step_words(&s, true, buf, sizeof(buf));
-	assert_non_null(strstr(buf, " -- make -j2"));
+	assert_says(buf, " -- make -j2");
 	s.is_tap_refused = true;
 	governor_step_words(&s, true, buf, sizeof(buf));
-	assert_null(strstr(buf, "--tap"));
-	assert_non_null(strstr(buf, "; to measure it: heaptap record --max-overhead "));
+	assert_omits(buf, "--tap");
+	assert_says(buf, "; to measure it: heaptap record --max-overhead ");
 }
 
-static void test_tap(void **state)
+TEST(test_tap)
 {
 	const struct governor_step s = {
 		.pid = 12,
@@ -122,7 +122,7 @@ static void want_cost(const struct governor_view *view, const char *words)
 	profile_free(p);
 }
 
-static void test_cost(void **state)
+TEST(test_cost)
 {
 	struct governor_view v = {
 		.overall = { 0.76, 0.06 },
@@ -147,7 +147,7 @@ static void test_cost(void **state)
 }
 
 /* Of several processes each one's limit may have been the one or the other. */
-static void test_several(void **state)
+TEST(test_several)
 {
 	struct governor_view a = { .overall = { 0.1, 0.03 },
 				   .full = { 0.4, 0.1 },
@@ -171,13 +171,4 @@ static void test_several(void **state)
 	assert_true(r.limit.cpu_share == 0.05 && r.limit.one_cpu == 0.01);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_advice), cmocka_unit_test(test_tap),
-		cmocka_unit_test(test_steps),  cmocka_unit_test(test_kill),
-		cmocka_unit_test(test_cost),   cmocka_unit_test(test_several),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

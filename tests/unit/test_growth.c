@@ -8,6 +8,7 @@
 #include "profile/estimate.h"
 #include "profile/growth.h"
 #include "profile/history.h"
+#include "random.h"
 #include "whole.h"
 
 #define S_NS 1000000000ULL
@@ -15,14 +16,6 @@
 #define MOMENT_CNT 24 /* two in each window */
 
 static uint64_t seed = 88172645463325252ULL;
-
-static double uniform(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (double)(seed * 2685821657736338717ULL >> 11) * 0x1p-53;
-}
 
 struct block {
 	uint64_t begin_ns, end_ns; /* live from, and until before */
@@ -87,18 +80,19 @@ static void check_common(const struct history *h, const struct block *b, size_t 
 }
 
 /* 200 moments become 25 or fewer; all that can be said of those that are left is as if each had been kept. */
-static void test_history_is_exact(void **state)
+TEST(test_history_is_exact)
 {
 	enum { CNT = 3000, ROWS = 5 };
-	struct block *b = calloc(CNT, sizeof(*b));
+	struct block *b = unit_keep(calloc(CNT, sizeof(*b)), free);
 	struct history *h = new_history(S_NS / 10);
 	size_t moments;
 
 	assert_non_null(b);
 	for (size_t i = 0; i < CNT; i++) {
-		b[i].begin_ns = T0_NS + (uint64_t)(uniform() * 20 * S_NS);
-		b[i].end_ns = b[i].begin_ns + (uint64_t)(-log(uniform()) * (i % 7 ? 1 : 20) * S_NS);
-		b[i].size = 1 + (uint64_t)(uniform() * 5000);
+		b[i].begin_ns = T0_NS + (uint64_t)(uniform(&seed) * 20 * S_NS);
+		b[i].end_ns =
+			b[i].begin_ns + (uint64_t)(-log(uniform(&seed)) * (i % 7 ? 1 : 20) * S_NS);
+		b[i].size = 1 + (uint64_t)(uniform(&seed) * 5000);
 		b[i].p = i % 11 ? estimate_probability(b[i].size, 4096) : 1;
 		b[i].row = (uint32_t)(i % ROWS);
 	}
@@ -113,11 +107,10 @@ static void test_history_is_exact(void **state)
 			for (uint32_t l = k; l < moments; l++)
 				check_common(h, b, CNT, row, k, l);
 	history_free(h);
-	free(b);
 }
 
 /* The next moment is due later when reading was dear. */
-static void test_cost(void **state)
+TEST(test_cost)
 {
 	struct history *h = new_history(S_NS / 5);
 
@@ -140,6 +133,11 @@ struct load {
 	double warm_blocks; /* of 1024 bytes, in the first tenth of the recording; they stay */
 	double swing; /* churn follows a sine of 7 s with this amplitude */
 };
+
+#define LEAK(per_s) .leaks_per_s = (per_s)
+#define CHURN(per_s, bytes, life_s) \
+	.churns_per_s = (per_s), .churn_bytes = (bytes), .churn_s = (life_s)
+#define WARM_UP(blocks) .warm_blocks = (blocks)
 
 #define RECORDED_S 30.
 
@@ -172,7 +170,7 @@ static void add_block(const struct growth_plan *plan, const int64_t *moment_ns, 
 		return;
 	growth_add(plan, truth, &life);
 	p = estimate_probability(size, (uint64_t)rate_bytes);
-	if (uniform() >= p)
+	if (uniform(&seed) >= p)
 		return;
 	life.bytes = (double)size / p;
 	life.variance = (double)size * (double)size * (1 - p) / (p * p);
@@ -181,7 +179,7 @@ static void add_block(const struct growth_plan *plan, const int64_t *moment_ns, 
 
 static double poisson_gap(double per_s)
 {
-	return -log(1 - uniform()) / per_s;
+	return -log(1 - uniform(&seed)) / per_s;
 }
 
 static double mean_time(const struct growth_plan *p, size_t window)
@@ -200,8 +198,9 @@ static struct outcome simulate(const struct load *l, size_t row_cnt)
 	double seconds;
 
 	for (int i = 0; i < MOMENT_CNT; i++)
-		moment_ns[i] = (int64_t)(RECORDED_S * 1e9 *
-					 (i + (i < MOMENT_CNT - 1 ? uniform() : 1)) / MOMENT_CNT);
+		moment_ns[i] =
+			(int64_t)(RECORDED_S * 1e9 *
+				  (i + (i < MOMENT_CNT - 1 ? uniform(&seed) : 1)) / MOMENT_CNT);
 	growth_plan_init(&plan, moment_ns, MOMENT_CNT, 0, (int64_t)(RECORDED_S * 1e9),
 			 l->rate_bytes);
 	assert_true(plan.is_known);
@@ -211,12 +210,12 @@ static struct outcome simulate(const struct load *l, size_t row_cnt)
 	/* what was allocated before is not seen */
 	for (double t = l->churns_per_s ? poisson_gap(l->churns_per_s) : 1e9; t < RECORDED_S;
 	     t += poisson_gap(l->churns_per_s))
-		if (uniform() * (1 + l->swing) < 1 + l->swing * sin(t * 2 * M_PI / 7))
-			add_block(&plan, moment_ns, t, -log(1 - uniform()) * l->churn_s,
+		if (uniform(&seed) * (1 + l->swing) < 1 + l->swing * sin(t * 2 * M_PI / 7))
+			add_block(&plan, moment_ns, t, -log(1 - uniform(&seed)) * l->churn_s,
 				  l->churn_bytes, l->rate_bytes, &sums, &truth);
 	for (double i = 0; i < l->warm_blocks; i++)
-		add_block(&plan, moment_ns, uniform() * RECORDED_S / 10, 1e9, 1024, l->rate_bytes,
-			  &sums, &truth);
+		add_block(&plan, moment_ns, uniform(&seed) * RECORDED_S / 10, 1e9, 1024,
+			  l->rate_bytes, &sums, &truth);
 	growth_judge(&plan, &sums, 1, &o.one);
 	/* "cannot say yet" is never said beside an interval above 0 */
 	assert_int_equal(o.one.has_grown,
@@ -266,44 +265,22 @@ static struct tally run(const struct load *l, int runs, size_t row_cnt)
 }
 
 /* Rows that sampling explains: leaks, churn, both, few samples and many. */
-static void test_coverage(void **state)
+TEST(test_coverage)
 {
 	static const struct load loads[] = {
-		{ .name = "leak 10/s at 64 KiB", .rate_bytes = 65536, .leaks_per_s = 10 },
-		{ .name = "leak 10/s at 16 KiB", .rate_bytes = 16384, .leaks_per_s = 10 },
-		{ .name = "leak 10/s at 4 KiB", .rate_bytes = 4096, .leaks_per_s = 10 },
-		{ .name = "churn 2 MB/s, 50 ms",
-		  .rate_bytes = 65536,
-		  .churns_per_s = 500,
-		  .churn_bytes = 4096,
-		  .churn_s = 0.05 },
-		{ .name = "churn 2 MB/s, 1 s",
-		  .rate_bytes = 65536,
-		  .churns_per_s = 500,
-		  .churn_bytes = 4096,
-		  .churn_s = 1 },
-		{ .name = "churn 200 KB/s, 3 s",
-		  .rate_bytes = 16384,
-		  .churns_per_s = 200,
-		  .churn_bytes = 1024,
-		  .churn_s = 3 },
-		{ .name = "leak and churn, 16 KiB",
-		  .rate_bytes = 16384,
-		  .leaks_per_s = 10,
-		  .churns_per_s = 200,
-		  .churn_bytes = 1024,
-		  .churn_s = 0.3 },
-		{ .name = "large and small blocks",
-		  .rate_bytes = 65536,
-		  .leaks_per_s = 40,
-		  .churns_per_s = 50,
-		  .churn_bytes = 20000,
-		  .churn_s = 0.2 },
+		{ "leak 10/s at 64 KiB", 65536, LEAK(10) },
+		{ "leak 10/s at 16 KiB", 16384, LEAK(10) },
+		{ "leak 10/s at 4 KiB", 4096, LEAK(10) },
+		{ "churn 2 MB/s, 50 ms", 65536, CHURN(500, 4096, 0.05) },
+		{ "churn 2 MB/s, 1 s", 65536, CHURN(500, 4096, 1) },
+		{ "churn 200 KB/s, 3 s", 16384, CHURN(200, 1024, 3) },
+		{ "leak and churn, 16 KiB", 16384, LEAK(10), CHURN(200, 1024, 0.3) },
+		{ "large and small blocks", 65536, LEAK(40), CHURN(50, 20000, 0.2) },
 	};
 	struct tally all = { 0 };
 
-	for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++) {
-		struct tally t = run(&loads[i], runs_of(500), 30);
+	each_case(c, loads) {
+		struct tally t = run(c, runs_of(500), 30);
 
 		all.shown += t.shown;
 		all.covered += t.covered;
@@ -314,54 +291,23 @@ static void test_coverage(void **state)
 }
 
 /* What does not grow is not said to: churn that was there before, caches, warm-up, ups and downs. */
-static void test_steady(void **state)
+TEST(test_steady)
 {
 	static const struct load loads[] = {
-		{ .name = "churn, 3 s",
-		  .rate_bytes = 16384,
-		  .churns_per_s = 200,
-		  .churn_bytes = 1024,
-		  .churn_s = 3 },
-		{ .name = "cache of 10 s",
-		  .rate_bytes = 65536,
-		  .churns_per_s = 1000,
-		  .churn_bytes = 4096,
-		  .churn_s = 10 },
-		{ .name = "cache of 20 s",
-		  .rate_bytes = 65536,
-		  .churns_per_s = 1000,
-		  .churn_bytes = 4096,
-		  .churn_s = 20 },
-		{ .name = "small cache of 20 s",
-		  .rate_bytes = 65536,
-		  .churns_per_s = 50,
-		  .churn_bytes = 4096,
-		  .churn_s = 20 },
-		{ .name = "warm-up", .rate_bytes = 16384, .warm_blocks = 5000 },
-		{ .name = "warm-up, few", .rate_bytes = 65536, .warm_blocks = 500 },
-		{ .name = "warm-up and churn",
-		  .rate_bytes = 65536,
-		  .warm_blocks = 5000,
-		  .churns_per_s = 300,
-		  .churn_bytes = 4096,
-		  .churn_s = 0.5 },
-		{ .name = "swings",
-		  .rate_bytes = 16384,
-		  .churns_per_s = 1000,
-		  .churn_bytes = 1024,
-		  .churn_s = 0.5,
-		  .swing = 0.9 },
-		{ .name = "swings, all recorded",
-		  .rate_bytes = 1,
-		  .churns_per_s = 500,
-		  .churn_bytes = 1024,
-		  .churn_s = 0.5,
-		  .swing = 0.9 },
+		{ "churn, 3 s", 16384, CHURN(200, 1024, 3) },
+		{ "cache of 10 s", 65536, CHURN(1000, 4096, 10) },
+		{ "cache of 20 s", 65536, CHURN(1000, 4096, 20) },
+		{ "small cache of 20 s", 65536, CHURN(50, 4096, 20) },
+		{ "warm-up", 16384, WARM_UP(5000) },
+		{ "warm-up, few", 65536, WARM_UP(500) },
+		{ "warm-up and churn", 65536, CHURN(300, 4096, 0.5), WARM_UP(5000) },
+		{ "swings", 16384, CHURN(1000, 1024, 0.5), .swing = 0.9 },
+		{ "swings, all recorded", 1, CHURN(500, 1024, 0.5), .swing = 0.9 },
 	};
 	int named = 0, shown = 0;
 
-	for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++) {
-		struct tally t = run(&loads[i], runs_of(300), 30);
+	each_case(c, loads) {
+		struct tally t = run(c, runs_of(300), 30);
 
 		assert_true(t.grows <= 0.05 * t.shown);
 		assert_true(t.named <= 0.02 * t.shown);
@@ -372,25 +318,17 @@ static void test_steady(void **state)
 }
 
 /* What leaks is found, when it has the samples. */
-static void test_grows(void **state)
+TEST(test_grows)
 {
 	static const struct load loads[] = {
-		{ .name = "leak of 40 samples", .rate_bytes = 8192, .leaks_per_s = 10.7 },
-		{ .name = "leak, exactly", .rate_bytes = 1, .leaks_per_s = 10 },
-		{ .name = "leak after a warm-up",
-		  .rate_bytes = 2048,
-		  .leaks_per_s = 10,
-		  .warm_blocks = 300 },
-		{ .name = "leak under a lot of churn",
-		  .rate_bytes = 2048,
-		  .leaks_per_s = 30,
-		  .churns_per_s = 500,
-		  .churn_bytes = 4096,
-		  .churn_s = 0.1 },
+		{ "leak of 40 samples", 8192, LEAK(10.7) },
+		{ "leak, exactly", 1, LEAK(10) },
+		{ "leak after a warm-up", 2048, LEAK(10), WARM_UP(300) },
+		{ "leak under a lot of churn", 2048, LEAK(30), CHURN(500, 4096, 0.1) },
 	};
 
-	for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++) {
-		struct tally t = run(&loads[i], runs_of(300), 30);
+	each_case(c, loads) {
+		struct tally t = run(c, runs_of(300), 30);
 
 		assert_true(t.grows >= 0.9 * t.shown);
 		assert_true(t.named >= 0.85 * t.shown);
@@ -425,64 +363,32 @@ static struct sides run_limit(const struct load *l, int runs)
 
 /* A limit: what leaks twice as much is beyond it, what holds as much as before is within, and near the limit one of
  * fifty is said to be on the wrong side. */
-static void test_limit(void **state)
+TEST(test_limit)
 {
 	const double on_limit = LIMIT_BYTES_PER_S / 1024;
 	static const int least[] = { 195, 195, 150 };
 	const struct load beyond[] = {
-		{ .name = "leak 20 KB/s", .rate_bytes = 4096, .leaks_per_s = 19.53 },
-		{ .name = "leak 20 KB/s after a warm-up",
-		  .rate_bytes = 4096,
-		  .leaks_per_s = 19.53,
-		  .warm_blocks = 2000 },
+		{ "leak 20 KB/s", 4096, LEAK(19.53) },
+		{ "leak 20 KB/s after a warm-up", 4096, LEAK(19.53), WARM_UP(2000) },
 		/* whose ups and downs are its own: some are only unsure */
-		{ .name = "leak 20 KB/s under churn",
-		  .rate_bytes = 4096,
-		  .leaks_per_s = 19.53,
-		  .churns_per_s = 1000,
-		  .churn_bytes = 2048,
-		  .churn_s = 0.2 },
+		{ "leak 20 KB/s under churn", 4096, LEAK(19.53), CHURN(1000, 2048, 0.2) },
 	};
 	const struct load within[] = {
-		{ .name = "churn 2 MB/s, 0.2 s",
-		  .rate_bytes = 4096,
-		  .churns_per_s = 1000,
-		  .churn_bytes = 2048,
-		  .churn_s = 0.2 },
-		{ .name = "warm-up of 5 MB", .rate_bytes = 4096, .warm_blocks = 5000 },
+		{ "churn 2 MB/s, 0.2 s", 4096, CHURN(1000, 2048, 0.2) },
+		{ "warm-up of 5 MB", 4096, WARM_UP(5000) },
 	};
 	const struct load neither[] = {
-		{ .name = "on the limit", .rate_bytes = 4096, .leaks_per_s = on_limit },
-		{ .name = "cache of 10 s",
-		  .rate_bytes = 65536,
-		  .churns_per_s = 1000,
-		  .churn_bytes = 4096,
-		  .churn_s = 10 },
-		{ .name = "cache of 20 s",
-		  .rate_bytes = 4096,
-		  .churns_per_s = 200,
-		  .churn_bytes = 4096,
-		  .churn_s = 20 },
+		{ "on the limit", 4096, LEAK(on_limit) },
+		{ "cache of 10 s", 65536, CHURN(1000, 4096, 10) },
+		{ "cache of 20 s", 4096, CHURN(200, 4096, 20) },
 	};
 
 	for (size_t i = 0; i < sizeof(beyond) / sizeof(*beyond); i++)
 		assert_true(run_limit(&beyond[i], 200).beyond >= least[i]);
-	for (size_t i = 0; i < sizeof(within) / sizeof(*within); i++)
-		assert_true(run_limit(&within[i], 150).within >= 100);
-	for (size_t i = 0; i < sizeof(neither) / sizeof(*neither); i++)
-		assert_true(run_limit(&neither[i], 200).wrong <= 6);
+	each_case(c, within)
+		assert_true(run_limit(c, 150).within >= 100);
+	each_case(c, neither)
+		assert_true(run_limit(c, 200).wrong <= 6);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_history_is_exact),
-		cmocka_unit_test(test_cost),
-		cmocka_unit_test(test_coverage),
-		cmocka_unit_test(test_steady),
-		cmocka_unit_test(test_grows),
-		cmocka_unit_test(test_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

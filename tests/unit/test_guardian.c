@@ -47,7 +47,7 @@ static void on_wait(void *ctx)
 }
 
 /* It goes on only when the waiting process has been told several times that it waits. */
-static void test_late(void **state)
+TEST(test_late)
 {
 	struct waiting w = { .calls_left = 4 };
 	struct tap_lost lost;
@@ -73,7 +73,7 @@ static void slow_down(pid_t guardian)
 }
 
 /* Told to end, this process does not wait long for the answers to all its requests together. */
-static void test_told_to_end(void **state)
+TEST(test_told_to_end)
 {
 	struct guardian *g = NULL;
 	struct tap_lost lost;
@@ -111,7 +111,7 @@ static void test_told_to_end(void **state)
 }
 
 /* Whoever learns of it first, the loop that waits for news does, too. */
-static void test_killed(void **state)
+TEST(test_killed)
 {
 	struct attach_site site = { .off = 1 };
 	struct attach_request req = { .site_cnt = 1, .sites = &site, .mode = ATTACH_MULTI };
@@ -143,7 +143,7 @@ static void test_killed(void **state)
 }
 
 /* What cannot be sent is sent later, and is not taken for done. */
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
 	const uint64_t unknown = 4711;
 	struct guardian *g = NULL;
@@ -175,12 +175,4 @@ static void test_no_memory(void **state)
 	guardian_end(g);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_late),
-					    cmocka_unit_test(test_told_to_end),
-					    cmocka_unit_test(test_killed),
-					    cmocka_unit_test(test_no_memory) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -8,7 +8,7 @@
 
 static struct reader *by_reader;
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		const char *path;
@@ -26,12 +26,12 @@ static void test_names(void **state)
 		{ "", false },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		assert_int_equal(runtime_is_cpython_file(cases[i].path), cases[i].is);
+	each_case(c, cases)
+		assert_int_equal(runtime_is_cpython_file(c->path), c->is);
 }
 
 /* Runtimes by their files; the switch in the environment shows all, another value does not. */
-static void test_runtimes(void **state)
+TEST(test_runtimes)
 {
 	static const struct {
 		const char *path;
@@ -60,22 +60,21 @@ static void test_runtimes(void **state)
 	};
 	struct runtime_words words;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_int_equal(runtime_of_file(cases[i].path), cases[i].kind);
-		runtime_words_heap(cases[i].kind, "PYTHONMALLOC=pymalloc", 22, &words);
-		assert_int_equal(!words.what, !cases[i].what);
+	each_case(c, cases) {
+		assert_int_equal(runtime_of_file(c->path), c->kind);
+		runtime_words_heap(c->kind, "PYTHONMALLOC=pymalloc", 22, &words);
+		assert_int_equal(!words.what, !c->what);
 		if (!words.what)
 			continue;
-		assert_non_null(strstr(words.what, cases[i].what));
+		assert_says(words.what, c->what);
 		assert_non_null(words.advice);
-		if (cases[i].told)
-			runtime_words_heap(cases[i].kind, cases[i].told, strlen(cases[i].told) + 1,
-					   &words);
-		assert_int_equal(!words.what, cases[i].told != NULL);
+		if (c->told)
+			runtime_words_heap(c->kind, c->told, strlen(c->told) + 1, &words);
+		assert_int_equal(!words.what, c->told != NULL);
 	}
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
 	struct heap_kind kind = { .file_cnt = 1 };
 	struct heap_words words;
@@ -85,22 +84,22 @@ static void test_words(void **state)
 	assert_string_equal(words.what, "no known allocator found in its 1 mapped file");
 	kind.is_static = true;
 	heap_words_none(&kind, &words);
-	assert_non_null(strstr(words.advice, "static and stripped"));
+	assert_says(words.advice, "static and stripped");
 	kind.is_go = true;
 	heap_words_none(&kind, &words);
-	assert_non_null(strstr(words.what, "a Go program, whose heap is not malloc's"));
-	assert_non_null(strstr(words.advice, "use its own pprof"));
+	assert_says(words.what, "a Go program, whose heap is not malloc's");
+	assert_says(words.advice, "use its own pprof");
 	assert_true(heap_words_partial(&kind, &words));
-	assert_non_null(strstr(words.what, "cgo"));
+	assert_says(words.what, "cgo");
 	kind = (struct heap_kind){ .runtime = RUNTIME_PYTHON, .file_cnt = 9 };
 	runtime_words_heap(kind.runtime, NULL, 0, &kind.own);
 	assert_true(heap_words_partial(&kind, &words));
-	assert_non_null(strstr(words.advice, "PYTHONMALLOC=malloc"));
+	assert_says(words.advice, "PYTHONMALLOC=malloc");
 	runtime_words_heap(kind.runtime, "A=1\0PYTHONMALLOC=malloc", 24, &kind.own);
 	assert_false(heap_words_partial(&kind, &words));
 }
 
-static void test_files(void **state)
+TEST(test_files)
 {
 	const char *self[] = { "/proc/self/exe" },
 		   *python[] = { "/bin/true", "/x/libpython3.9.so.1" };
@@ -122,7 +121,7 @@ static void test_files(void **state)
 	assert_int_equal(kind.runtime, RUNTIME_NONE);
 }
 
-static void test_process(void **state)
+TEST(test_process)
 {
 	struct process_info info;
 	struct heap_kind kind;
@@ -136,12 +135,11 @@ static void test_process(void **state)
 
 static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, int out_fd)
 {
-	(void)fd;
 	return kind == HEAP_KIND_JOB ? heap_kind_run_job(args, args_bytes, out_fd) : 1;
 }
 
 /* Where there is a reader, nothing is opened here. A file that cannot be read is taken for ordinary. */
-static void test_jobs(void **state)
+TEST(test_jobs)
 {
 	static const char *const none[] = { "/no/such/file" }, *const text[] = { "/etc/passwd" };
 	struct heap_kind kind;
@@ -157,7 +155,7 @@ static void test_jobs(void **state)
 	by_reader = NULL;
 }
 
-static void test_list(void **state)
+TEST(test_list)
 {
 	struct process_list list;
 	const pid_t *pid;
@@ -172,14 +170,4 @@ static void test_list(void **state)
 	process_list_release(&list);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	cmocka_unit_test(test_runtimes),
-		cmocka_unit_test(test_words),	cmocka_unit_test(test_files),
-		cmocka_unit_test(test_process), cmocka_unit_test(test_jobs),
-		cmocka_unit_test(test_list),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_held_taps.c - taps that could not be taken out yet: what becomes of them, and of the next tap of their process. */
-#include "unit.h"
-#include <signal.h>
-#include <sys/wait.h>
+#include "child.h"
 
 #include "base/err.h"
 #include "guardian/guardian_priv.h"
@@ -100,7 +98,7 @@ static int put_in(struct held_taps *ht, uint64_t number, pid_t pid, struct err *
 }
 
 /* A process has one tap at most: with a second one, which is at the same place, the first would take that out. */
-static void test_next_of_late(void **state)
+TEST(test_next_of_late)
 {
 	struct err why = { 0 }, why_late = { 0 };
 	struct held_taps ht;
@@ -111,7 +109,7 @@ static void test_next_of_late(void **state)
 	held_taps_take_out(&ht, 1);
 	assert_int_equal(ht.late.cnt, 1);
 	assert_int_equal(put_in(&ht, 2, PID, &why), -EAGAIN);
-	assert_non_null(strstr(why.text, "it may not"));
+	assert_says(why.text, "it may not");
 	assert_int_equal(in_cnt, 1);
 	/* another process has nothing to do with it */
 	assert_int_equal(put_in(&ht, 3, OTHER_PID, &why), 0);
@@ -128,17 +126,12 @@ static void test_next_of_late(void **state)
 }
 
 /* Nobody is sent to a process that has ended, be it collected or not. */
-static void test_ended(void **state)
+TEST(test_ended)
 {
 	struct err why = { 0 }, why_late = { 0 };
-	pid_t pid = fork();
+	pid_t pid = start_idle();
 	struct held_taps ht;
 
-	(void)state;
-	if (!pid) {
-		pause();
-		_exit(0);
-	}
 	held_taps_init(&ht, &why_late);
 	assert_int_equal(put_in(&ht, 1, pid, &why), 0);
 	assert_int_equal(put_in(&ht, 2, pid, &why), 0);
@@ -160,10 +153,4 @@ static void test_ended(void **state)
 	vec_release(&ht.late);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_next_of_late),
-					    cmocka_unit_test(test_ended) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

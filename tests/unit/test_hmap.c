@@ -4,18 +4,11 @@
 
 #include "base/hmap.h"
 #include "met_keys.h"
+#include "random.h"
 
 #define KEY_CNT 512
 
-static uint64_t next_random(uint64_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	*seed ^= *seed << 17;
-	return *seed;
-}
-
-static void test_empty(void **state)
+TEST(test_empty)
 {
 	struct hmap m;
 	const void *key;
@@ -53,7 +46,7 @@ static void check_all(const struct hmap *m, const uint64_t *present)
 	assert_int_equal(seen, cnt);
 }
 
-static void test_random_operations(void **state)
+TEST(test_random_operations)
 {
 	uint64_t present[KEY_CNT] = { 0 }, seed = 4711;
 	struct hmap m;
@@ -114,7 +107,7 @@ static bool is_third(void *record, const void *cnt)
 }
 
 /* Many sizes, so that records are moved over the end of the table when others go. */
-static void test_records(void **state)
+TEST(test_records)
 {
 	const uint64_t third = 3;
 
@@ -145,7 +138,7 @@ static void test_records(void **state)
 	}
 }
 
-static void test_odd_key_sizes(void **state)
+TEST(test_odd_key_sizes)
 {
 	char key[24];
 
@@ -166,7 +159,7 @@ static void test_odd_key_sizes(void **state)
 }
 
 /* The reference implementation's answers for the key 00 01 .. 0f and the bytes 00 01 02 .. */
-static void test_siphash(void **state)
+TEST(test_siphash)
 {
 	static const struct {
 		size_t n;
@@ -179,8 +172,8 @@ static void test_siphash(void **state)
 
 	for (uint8_t i = 0; i < 64; i++)
 		bytes[i] = i;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		assert_true(siphash13(key, bytes, cases[i].n) == cases[i].hash);
+	each_case(c, cases)
+		assert_true(siphash13(key, bytes, c->n) == c->hash);
 	assert_true(keyed_hash(bytes, 8) == keyed_hash(bytes, 8));
 	assert_true(keyed_hash(bytes, 8) != siphash13((uint64_t[2]){ 0, 0 }, bytes, 8));
 }
@@ -206,7 +199,7 @@ static double put_seconds(bool is_met)
 }
 
 /* With a hash that is known, these keys took 100 times as long. */
-static void test_hostile_keys(void **state)
+TEST(test_hostile_keys)
 {
 	double plain_s = put_seconds(false), met_s = put_seconds(true);
 
@@ -214,14 +207,4 @@ static void test_hostile_keys(void **state)
 	assert_true(met_s < 10 * plain_s + 0.1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),	      cmocka_unit_test(test_random_operations),
-		cmocka_unit_test(test_find_or_add),   cmocka_unit_test(test_records),
-		cmocka_unit_test(test_odd_key_sizes), cmocka_unit_test(test_siphash),
-		cmocka_unit_test(test_hostile_keys),
-	};
-
-	return cmocka_run_group_tests_name("hmap", tests, NULL, NULL);
-}
+RUN_TESTS()

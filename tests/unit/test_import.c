@@ -8,18 +8,14 @@
  * (handle), under Debian 12's libjemalloc2 and libgoogle-perftools4; gperf-sample and gperf-growth
  * of one like it. jeprof-raw.heap is jemalloc.heap behind the names that jeprof --raw printed.
  */
-#include "unit.h"
-
-#include "base/err.h"
-#include "profile/pprof.h"
-#include "profile/profile.h"
+#include "made_profile.h"
 
 #define FOLDER "tests/golden/import/"
 #define MAPS "MAPPED_LIBRARIES:\n00400000-00500000 r-xp 00002000 fe:00 7  /bin/server\n"
 
 static char *read_file(const char *name, size_t *ret_bytes)
 {
-	char path[256], *text = malloc(1 << 16);
+	char path[256], *text = unit_keep(malloc(1 << 16), free);
 	FILE *f;
 
 	snprintf(path, sizeof(path), FOLDER "%s", name);
@@ -38,12 +34,20 @@ static struct profile *import(const char *text, size_t bytes)
 
 	if (pprof_read_mem(text, bytes, &p, &why))
 		fail_msg("line %llu: %s", (unsigned long long)why.line, why.text);
-	return p;
+	return unit_keep(p, release_profile);
 }
 
 static struct profile *import_of(const char *text)
 {
 	return import(text, strlen(text));
+}
+
+static struct profile *import_file(const char *name)
+{
+	size_t bytes;
+	char *text = read_file(name, &bytes);
+
+	return import(text, bytes);
 }
 
 static int64_t sum(const struct profile *p, const char *type, const char *thread)
@@ -62,7 +66,7 @@ static int64_t sum(const struct profile *p, const char *type, const char *thread
 	return n;
 }
 
-static void adds_up_to_what_others_print(void **state)
+TEST(adds_up_to_what_others_print)
 {
 	static const struct {
 		const char *file, *type, *thread;
@@ -83,21 +87,17 @@ static void adds_up_to_what_others_print(void **state)
 		{ "gperf-growth.heap", "objects", NULL, 18, 0 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		size_t bytes;
-		char *text = read_file(cases[i].file, &bytes);
-		struct profile *p = import(text, bytes);
-		int64_t got = sum(p, cases[i].type, cases[i].thread);
+	each_case(c, cases) {
+		struct profile *p = import_file(c->file);
+		int64_t got = sum(p, c->type, c->thread);
 
-		if (llabs(got - cases[i].expected) > cases[i].slack)
-			fail_msg("%s %s: %lld", cases[i].file, cases[i].type, (long long)got);
-		profile_free(p);
-		free(text);
+		if (llabs(got - c->expected) > c->slack)
+			fail_msg("%s %s: %lld", c->file, c->type, (long long)got);
 	}
 }
 
 /* Without prof_accum, and in samples, nothing is known of what was allocated: no type says 0. */
-static void has_no_type_that_was_not_counted(void **state)
+TEST(has_no_type_that_was_not_counted)
 {
 	static const struct {
 		const char *file;
@@ -110,29 +110,21 @@ static void has_no_type_that_was_not_counted(void **state)
 	};
 	struct profile *p;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		size_t bytes;
-		char *text = read_file(cases[i].file, &bytes);
-
-		p = import(text, bytes);
-		assert_int_equal(p->types.cnt, cases[i].type_cnt);
-		assert_int_equal(p->period, cases[i].period);
+	each_case(c, cases) {
+		p = import_file(c->file);
+		assert_int_equal(p->types.cnt, c->type_cnt);
+		assert_int_equal(p->period, c->period);
 		assert_true(p->default_type_str == p->types.data[p->types.cnt - 1].type_str);
-		profile_free(p);
-		free(text);
 	}
 	p = import_of("heap profile: 1: 2 [0: 0] @ heapprofile\n1: 2 [0: 0] @ 0x400010\n" MAPS);
 	assert_int_equal(p->types.cnt, 2);
 	assert_int_equal(sum(p, "inuse_space", NULL), 2);
-	profile_free(p);
 }
 
 /* The first mapping is the program; each address is in the mapping that holds it. */
-static void places_addresses_in_mappings(void **state)
+TEST(places_addresses_in_mappings)
 {
-	size_t bytes;
-	char *text = read_file("jemalloc.heap", &bytes);
-	struct profile *p = import(text, bytes);
+	struct profile *p = import_file("jemalloc.heap");
 	const struct profile_location *l;
 
 	assert_string_equal(profile_text(p, p->mappings.data[0].filename_str),
@@ -146,11 +138,9 @@ static void places_addresses_in_mappings(void **state)
 		assert_true(l->mapping != HT_NO_INDEX);
 		assert_true(l->address >= m->start && l->address < m->limit);
 	}
-	profile_free(p);
-	free(text);
 }
 
-static void takes_names_from_a_symbol_section(void **state)
+TEST(takes_names_from_a_symbol_section)
 {
 	static const char text[] = "--- symbol\nbinary=/bin/server\n"
 				   "0x0000000000400010 main--load--parse\n"
@@ -160,8 +150,7 @@ static void takes_names_from_a_symbol_section(void **state)
 				   "1: 2 [1: 2] @ 0x400010 0x400020 0x400030\n" MAPS;
 	static const char *const names[] = { "parse", "load", "main", "main" };
 	struct profile *p = import_of(text);
-	size_t bytes, n = 0;
-	char *file;
+	size_t n = 0;
 
 	for (size_t i = 0; i < 2; i++) {
 		const struct profile_location *l = &p->locations.data[p->sample_locs.data[i]];
@@ -176,37 +165,30 @@ static void takes_names_from_a_symbol_section(void **state)
 	assert_int_equal(n, 4);
 	assert_int_equal(p->functions.cnt, 3);
 	assert_int_equal(p->locations.data[2].line_cnt, 0);
-	profile_free(p);
 
-	file = read_file("jeprof-raw.heap", &bytes);
-	p = import(file, bytes);
+	p = import_file("jeprof-raw.heap");
 	assert_int_equal(sum(p, "inuse_space", "worker one"), 6394675);
 	for (size_t i = 0; i < p->locations.cnt; i++)
 		assert_int_equal(p->locations.data[i].line_cnt, 1);
-	profile_free(p);
-	free(file);
 }
 
 /* 1000 bytes in one object at a rate of 1000: 1 / (1 - 1/e); at a rate of 1 as it stands. */
-static void weighs_by_the_mean_size(void **state)
+TEST(weighs_by_the_mean_size)
 {
 	struct profile *p = import_of("heap_v2/1000\n t*: 1: 1000 [0: 0]\n"
 				      "@ 0x400010\n t*: 1000: 1000000 [0: 0]\n" MAPS);
 
 	assert_int_equal(sum(p, "inuse_space", NULL), 1581977);
 	assert_int_equal(sum(p, "inuse_objects", NULL), 1582);
-	profile_free(p);
 	p = import_of("heap_v2/1\n t*: 1: 8 [0: 0]\n@ 0x400010\n t*: 9: 72 [0: 0]\n" MAPS);
 	assert_int_equal(sum(p, "inuse_space", NULL), 72);
-	profile_free(p);
 	p = import_of("heap profile: 1: 2 [1: 2] @ heap_v2/1000\n"
 		      "1000: 1000000 [1000: 1000000] @ 0x400010\n" MAPS);
 	assert_int_equal(sum(p, "inuse_space", NULL), 1581977);
-	profile_free(p);
 }
 
 /* Threads of other sizes weigh other than the stack: the stack's total is kept. */
-static void shares_a_stack_out_to_its_threads(void **state)
+TEST(shares_a_stack_out_to_its_threads)
 {
 	struct profile *p = import_of("heap_v2/1000\n t*: 4: 3100 [0: 0]\n t2: 1: 1 [0: 0] io\n"
 				      "@ 0x400010\n t*: 4: 3100 [0: 0]\n t1: 3: 100 [0: 0]\n"
@@ -219,10 +201,9 @@ static void shares_a_stack_out_to_its_threads(void **state)
 	assert_int_equal(sum(p, "inuse_space", NULL), 5748 + 1271);
 	assert_int_equal(p->samples.cnt, 3);
 	assert_null(profile_sample_label(p, &p->samples.data[2], "thread"));
-	profile_free(p);
 }
 
-static void says_what_a_profile_left_out(void **state)
+TEST(says_what_a_profile_left_out)
 {
 	struct profile *p = import_of("heap profile: 9: 99 [9: 99] @ heapprofile\n"
 				      "1: 2 [1: 2] @ 0x400010\n" MAPS);
@@ -230,13 +211,12 @@ static void says_what_a_profile_left_out(void **state)
 	assert_int_equal(p->comments.cnt, 2);
 	assert_string_equal(profile_text(p, p->comments.data[1]),
 			    "imported: the stacks have 2 bytes in use, the first line says 99");
-	profile_free(p);
 }
 
 #define JE "heap_v2/1000\n t*: 1: 2 [0: 0]\n"
 #define GP "heap profile: 1: 2 [1: 2] @ heapprofile\n"
 
-static void names_the_line_that_is_wrong(void **state)
+TEST(names_the_line_that_is_wrong)
 {
 	static const struct {
 		const char *text;
@@ -281,27 +261,26 @@ static void names_the_line_that_is_wrong(void **state)
 		{ "--- symbol\n---\n--- heap\nhello\n", 4, "neither" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct err why;
 		struct profile *p = NULL;
 
-		assert_int_equal(pprof_read_mem(cases[i].text, strlen(cases[i].text), &p, &why),
-				 -EBADMSG);
+		assert_int_equal(pprof_read_mem(c->text, strlen(c->text), &p, &why), -EBADMSG);
 		assert_null(p);
-		if (why.line != cases[i].line || !strstr(why.text, cases[i].why))
-			fail_msg("'%s': line %llu: %s", cases[i].text, (unsigned long long)why.line,
+		if (why.line != c->line || !strstr(why.text, c->why))
+			fail_msg("'%s': line %llu: %s", c->text, (unsigned long long)why.line,
 				 why.text);
 	}
 }
 
 /* Only between two lines of the mappings is there nothing to notice. */
-static void cut_anywhere(void **state)
+TEST(cut_anywhere)
 {
 	static const char *const files[] = { "jemalloc.heap", "gperf.heap", "jeprof-raw.heap" };
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+	each_case(c, files) {
 		size_t bytes, read = 0;
-		char *text = read_file(files[i], &bytes);
+		char *text = read_file(*c, &bytes);
 		const char *maps = strstr(text, "MAPPED_LIBRARIES:");
 
 		for (size_t cut = 13; cut < bytes; cut++) {
@@ -313,30 +292,14 @@ static void cut_anywhere(void **state)
 			memcpy(exact, text, cut);
 			err = pprof_read_mem(exact, cut, &p, &why);
 			if (!err && (text + cut <= maps || text[cut - 1] != '\n'))
-				fail_msg("%s is read when cut at %zu", files[i], cut);
+				fail_msg("%s is read when cut at %zu", *c, cut);
 			assert_true(!err || (why.line && why.text[0]));
 			read += !err;
 			profile_free(p);
 			free(exact);
 		}
 		assert_true(read > 10);
-		free(text);
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(adds_up_to_what_others_print),
-		cmocka_unit_test(has_no_type_that_was_not_counted),
-		cmocka_unit_test(places_addresses_in_mappings),
-		cmocka_unit_test(takes_names_from_a_symbol_section),
-		cmocka_unit_test(weighs_by_the_mean_size),
-		cmocka_unit_test(shares_a_stack_out_to_its_threads),
-		cmocka_unit_test(says_what_a_profile_left_out),
-		cmocka_unit_test(names_the_line_that_is_wrong),
-		cmocka_unit_test(cut_anywhere),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

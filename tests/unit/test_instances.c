@@ -38,12 +38,11 @@ static uint64_t unseen_until(uint32_t generation)
 
 static bool is_first(void *ctx, pid_t pid, uint32_t generation)
 {
-	(void)ctx, (void)pid;
 	return generation == 0;
 }
 
 /* A life is told from the next one that has the same pid, whatever of it is forgotten. */
-static void the_newest_of_a_life_is_not_replaced(void **state)
+TEST_WITH(the_newest_of_a_life_is_not_replaced, set_up, tear_down)
 {
 	assert_false(instances_is_replaced(&is, PID, 0));
 	assert_non_null(instances_get(&is, PID, 0));
@@ -64,7 +63,7 @@ static void the_newest_of_a_life_is_not_replaced(void **state)
 	assert_true(instances_is_replaced(&is, PID, 1));
 }
 
-static void late_probes_leave_time_unseen(void **state)
+TEST_WITH(late_probes_leave_time_unseen, set_up, tear_down)
 {
 	uint64_t now = now_ns();
 
@@ -80,7 +79,7 @@ static void late_probes_leave_time_unseen(void **state)
 }
 
 /* When it was read, not how late that was, says what of: a busy machine reads a program for the first time after seconds. */
-static void what_a_dlopen_maps_is_not_late(void **state)
+TEST_WITH(what_a_dlopen_maps_is_not_late, set_up, tear_down)
 {
 	uint64_t now = now_ns();
 
@@ -100,7 +99,7 @@ static void what_a_dlopen_maps_is_not_late(void **state)
 }
 
 /* A process may be read before the event of its exec is. */
-static void late_probes_before_the_exec_is_heard_of(void **state)
+TEST_WITH(late_probes_before_the_exec_is_heard_of, set_up, tear_down)
 {
 	struct ht_event exec = { .kind = HT_EVENT_EXEC, .time_ns = now_ns() };
 
@@ -115,7 +114,7 @@ static void late_probes_before_the_exec_is_heard_of(void **state)
 	}
 }
 
-static void what_comes_while_it_is_loaded_is_in_time(void **state)
+TEST_WITH(what_comes_while_it_is_loaded_is_in_time, set_up, tear_down)
 {
 	uint64_t now = now_ns();
 
@@ -138,7 +137,7 @@ static void what_comes_while_it_is_loaded_is_in_time(void **state)
 	assert_true(unseen_until(2) > 0);
 }
 
-static void who_ends_unread_was_unseen(void **state)
+TEST_WITH(who_ends_unread_was_unseen, set_up, tear_down)
 {
 	begin(1, HT_EVENT_EXEC, 5);
 	instances_note_end(&is, PID, 1, 9);
@@ -153,17 +152,4 @@ static void who_ends_unread_was_unseen(void **state)
 	instances_note_end(&is, PID, 99, 13); /* not known */
 }
 
-int main(void)
-{
-#define ONE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		ONE(the_newest_of_a_life_is_not_replaced),
-		ONE(late_probes_leave_time_unseen),
-		ONE(what_a_dlopen_maps_is_not_late),
-		ONE(late_probes_before_the_exec_is_heard_of),
-		ONE(what_comes_while_it_is_loaded_is_in_time),
-		ONE(who_ends_unread_was_unseen),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -18,7 +18,7 @@ static enum inuse_trend trend(size_t cnt, double error_bytes)
 }
 
 /* A leak of 1 MiB a minute, beside a cache that goes up and down. */
-static void a_leak_grows_at_its_pace(void **state)
+TEST(a_leak_grows_at_its_pace)
 {
 	for (size_t i = 0; i < CNT; i++)
 		line[i] = (float)(50 * MIB + i * MIB / 6 + (i % 7) * MIB);
@@ -33,7 +33,7 @@ static void a_leak_grows_at_its_pace(void **state)
 }
 
 /* What fills once is no leak, and nor are ups and downs. */
-static void what_is_flat_now_does_not_grow(void **state)
+TEST(what_is_flat_now_does_not_grow)
 {
 	for (size_t i = 0; i < CNT; i++)
 		line[i] = (float)((i < CNT / 4 ? i : CNT / 4) * MIB);
@@ -48,7 +48,7 @@ static void what_is_flat_now_does_not_grow(void **state)
 }
 
 /* Growth that sampling alone could show is none. */
-static void sampling_is_no_growth(void **state)
+TEST(sampling_is_no_growth)
 {
 	for (size_t i = 0; i < CNT; i++)
 		line[i] = (float)(50 * MIB + i * MIB / 60);
@@ -56,7 +56,7 @@ static void sampling_is_no_growth(void **state)
 	assert_int_equal(trend(CNT, 3 * MIB), INUSE_TREND_STEADY);
 }
 
-static void too_little_is_known(void **state)
+TEST(too_little_is_known)
 {
 	for (size_t i = 0; i < CNT; i++)
 		line[i] = (float)(i * MIB);
@@ -77,14 +77,4 @@ static void too_little_is_known(void **state)
 	assert_int_equal(trend(CNT, 0), INUSE_TREND_UNKNOWN);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_leak_grows_at_its_pace),
-		cmocka_unit_test(what_is_flat_now_does_not_grow),
-		cmocka_unit_test(sampling_is_no_growth),
-		cmocka_unit_test(too_little_is_known),
-	};
-
-	return cmocka_run_group_tests_name("inuse_growth", tests, NULL, NULL);
-}
+RUN_TESTS()

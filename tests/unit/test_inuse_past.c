@@ -39,7 +39,7 @@ static void moment(double seconds, double bytes)
 	inuse_past_end(past);
 }
 
-static void points_are_ten_seconds_apart(void **state)
+TEST_WITH(points_are_ten_seconds_apart, set_up, tear_down)
 {
 	moment(1000, 1);
 	assert_false(begin(1009));
@@ -54,7 +54,7 @@ static void points_are_ten_seconds_apart(void **state)
 	assert_int_equal(inuse_past_hour(past, 8, INUSE_PAST_INUSE, hour), 0);
 }
 
-static void an_hour_and_a_day_are_kept(void **state)
+TEST_WITH(an_hour_and_a_day_are_kept, set_up, tear_down)
 {
 	for (int i = 0; i < 3 * 8640; i++)
 		moment(10.0 * i, i);
@@ -70,7 +70,7 @@ static void an_hour_and_a_day_are_kept(void **state)
 	assert_true(day[0] == 3);
 }
 
-static void the_most_of_five_minutes(void **state)
+TEST_WITH(the_most_of_five_minutes, set_up, tear_down)
 {
 	moment(3000, 10);
 	moment(3010, 90);
@@ -81,7 +81,7 @@ static void the_most_of_five_minutes(void **state)
 	assert_true(day[0] == 90 && day[1] == 4);
 }
 
-static void who_has_ended_is_forgotten(void **state)
+TEST_WITH(who_has_ended_is_forgotten, set_up, tear_down)
 {
 	moment(100, 1);
 	assert_true(begin(110));
@@ -96,7 +96,7 @@ static void who_has_ended_is_forgotten(void **state)
 }
 
 /* Within a step the pid of one that ended is another one's. */
-static void a_pid_that_is_used_again_begins_anew(void **state)
+TEST_WITH(a_pid_that_is_used_again_begins_anew, set_up, tear_down)
 {
 	moment(3000, 90);
 	moment(3010, 80);
@@ -115,7 +115,7 @@ static void a_pid_that_is_used_again_begins_anew(void **state)
 }
 
 /* 300 processes for a day: under 10 MB, and under 1 % of a CPU: 86 s of that day. */
-static void it_is_cheap(void **state)
+TEST_WITH(it_is_cheap, set_up, tear_down)
 {
 	uint64_t begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID), took_ns;
 
@@ -130,7 +130,7 @@ static void it_is_cheap(void **state)
 	assert_true(took_ns < 86 * NS_PER_S);
 }
 
-static void there_is_a_bound(void **state)
+TEST_WITH(there_is_a_bound, set_up, tear_down)
 {
 	assert_true(begin(10));
 	assert_false(inuse_past_is_full(past));
@@ -143,7 +143,7 @@ static void there_is_a_bound(void **state)
 		inuse_past_hour(past, INUSE_PAST_PROCESSES_CAP + 1, INUSE_PAST_INUSE, hour), 0);
 }
 
-static void resident_is_kept_beside_it(void **state)
+TEST_WITH(resident_is_kept_beside_it, set_up, tear_down)
 {
 	moment(1000, 1);
 	assert_true(begin(1010));
@@ -160,20 +160,4 @@ static void resident_is_kept_beside_it(void **state)
 	assert_true(day[0] == (1 << 20) + 2);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(points_are_ten_seconds_apart),
-		TEST(an_hour_and_a_day_are_kept),
-		TEST(the_most_of_five_minutes),
-		TEST(who_has_ended_is_forgotten),
-		TEST(a_pid_that_is_used_again_begins_anew),
-		TEST(it_is_cheap),
-		TEST(there_is_a_bound),
-		TEST(resident_is_kept_beside_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

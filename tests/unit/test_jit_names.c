@@ -39,7 +39,7 @@ static int file_of(const void *data, size_t bytes)
 	return fd;
 }
 
-static void test_map(void **state)
+TEST(test_map)
 {
 	static const char text[] =
 		"1000 10 plain\n"
@@ -54,7 +54,7 @@ static void test_map(void **state)
 		"DEAD  5   JS:~f /x.js:1:2\n"
 		"3000 10 not yet writ";
 	struct seen seen = { 0 };
-	int fd = file_of(text, sizeof(text) - 1);
+	int fd = keep_fd(file_of(text, sizeof(text) - 1));
 	uint64_t off = 0;
 
 	assert_int_equal(jit_map_read(fd, &off, UINT64_MAX, on_entry, &seen), 0);
@@ -68,14 +68,13 @@ static void test_map(void **state)
 	seen = (struct seen){ 0 };
 	assert_int_equal(jit_map_read(fd, &off, UINT64_MAX, on_entry, &seen), 0);
 	assert_string_equal(seen.text, "3000-3010 not yet written\n4000-4004 x\n");
-	close(fd);
 }
 
 /* A line that is longer than the buffer hides neither the next one, nor is its end taken for a line. */
-static void test_long_line(void **state)
+TEST(test_long_line)
 {
 	size_t bytes = 3 * JIT_BUF_BYTES;
-	char *text = malloc(bytes);
+	char *text = unit_keep(malloc(bytes), free);
 	struct seen seen = { 0 };
 	uint64_t off = 0;
 	int fd;
@@ -85,13 +84,11 @@ static void test_long_line(void **state)
 	memcpy(text, "1000 10 a", 9);
 	memcpy(text + 2 * JIT_BUF_BYTES + 100, " 5000 10 no line", 16);
 	memcpy(text + bytes - 20, "\n2000 10 next line\n\n", 20);
-	fd = file_of(text, bytes);
+	fd = keep_fd(file_of(text, bytes));
 	/* In small steps, and so from the middle of the line on. */
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(jit_map_read(fd, &off, 1, on_entry, &seen), 0);
 	assert_string_equal(seen.text, "2000-2010 next line\n");
-	close(fd);
-	free(text);
 }
 
 struct dump_header {
@@ -107,7 +104,7 @@ struct record {
 	char name[16];
 };
 
-static void test_dump(void **state)
+TEST(test_dump)
 {
 	struct {
 		struct dump_header h;
@@ -148,7 +145,7 @@ static void test_dump(void **state)
 	close(fd);
 }
 
-static void test_dump_path(void **state)
+TEST(test_dump_path)
 {
 	assert_true(jit_is_dump_path("/home/u/.debug/jit/jit-4711.dump"));
 	assert_true(jit_is_dump_path("/tmp/jit-1.dump"));
@@ -158,7 +155,7 @@ static void test_dump_path(void **state)
 	assert_false(jit_is_dump_path(""));
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		const char *name, *function, *file;
@@ -179,14 +176,14 @@ static void test_names(void **state)
 		{ "JS:", "(anonymous)", "", 0 },
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		char *name = strdup(names[i].name);
+	each_case(c, names) {
+		char *name = strdup(c->name);
 		struct jit_name parts;
 
 		jit_name_split(name, &parts);
-		assert_string_equal(parts.function, names[i].function);
-		assert_string_equal(parts.file, names[i].file);
-		assert_int_equal(parts.line, names[i].line);
+		assert_string_equal(parts.function, c->function);
+		assert_string_equal(parts.file, c->file);
+		assert_int_equal(parts.line, c->line);
 		free(name);
 	}
 }
@@ -212,7 +209,7 @@ static void write_map(const char *path, const char *text)
 	close(fd);
 }
 
-static void test_which_file(void **state)
+TEST(test_which_file)
 {
 	const struct timespec old[2] = { { 1000000000, 0 }, { 1000000000, 0 } };
 	char root[64], path[128], command[160];
@@ -267,7 +264,7 @@ static bool look(struct jit_code *c)
 	return jit_code_refresh(c);
 }
 
-static void test_periods(void **state)
+TEST(test_periods)
 {
 	char path[64];
 	struct process_info info;
@@ -344,7 +341,7 @@ static void test_periods(void **state)
 }
 
 /* A program may call its code what it likes: the names end up on terminals. */
-static void test_symbols(void **state)
+TEST(test_symbols)
 {
 	static const uint64_t addrs[] = { 0x1004, 0x2004, 0x9000 };
 	const struct symbol_options opts = { 0 };
@@ -373,7 +370,7 @@ static void test_symbols(void **state)
 }
 
 /* However much code is given away, what is kept of it has a bound. */
-static void test_many_changes(void **state)
+TEST(test_many_changes)
 {
 	char path[64], line[64];
 	struct process_info info;
@@ -402,15 +399,4 @@ static void test_many_changes(void **state)
 	jit_code_unref(c);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_map),	     cmocka_unit_test(test_long_line),
-		cmocka_unit_test(test_dump),	     cmocka_unit_test(test_dump_path),
-		cmocka_unit_test(test_names),	     cmocka_unit_test(test_which_file),
-		cmocka_unit_test(test_periods),	     cmocka_unit_test(test_symbols),
-		cmocka_unit_test(test_many_changes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

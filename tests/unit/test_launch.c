@@ -79,10 +79,9 @@ static int remove_dir(void **state)
 {
 	static const char *const names[] = { "out", "script",	"plain",  "garbage", "badinterp",
 					     "env", "noloader", "prog32", "nested",  "loop" };
-	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		unlink(in_dir(names[i]));
+	each_case(c, names)
+		unlink(in_dir(*c));
 	rmdir(in_dir("sub"));
 	return rmdir(dir);
 }
@@ -97,7 +96,7 @@ static int wait_status(struct launch *l)
 	return status;
 }
 
-static void test_runs_when_told(void **state)
+TEST(test_runs_when_told)
 {
 	char script[256], text[32];
 	char *const argv[] = { "sh", "-c", script, NULL };
@@ -120,7 +119,7 @@ static void test_runs_when_told(void **state)
 	unlink(in_dir("out"));
 }
 
-static void test_freed_before_go_never_runs(void **state)
+TEST(test_freed_before_go_never_runs)
 {
 	char script[256];
 	char *const argv[] = { "sh", "-c", script, NULL };
@@ -137,7 +136,7 @@ static void test_freed_before_go_never_runs(void **state)
 }
 
 /* The parent is killed with SIGKILL while another child of its holds every descriptor open. */
-static void test_parent_killed_before_go(void **state)
+TEST(test_parent_killed_before_go)
 {
 	char script[256];
 	char *const argv[] = { "sh", "-c", script, NULL };
@@ -185,7 +184,7 @@ static void test_parent_killed_before_go(void **state)
 	assert_int_equal(access(in_dir("out"), F_OK), -1);
 }
 
-static void test_killed_before_go(void **state)
+TEST(test_killed_before_go)
 {
 	char *const argv[] = { "true", NULL };
 	struct launch *l;
@@ -204,10 +203,9 @@ static void test_killed_before_go(void **state)
 
 static void on_signal(int sig)
 {
-	(void)sig;
 }
 
-static void test_signals_are_default(void **state)
+TEST(test_signals_are_default)
 {
 	char script[256], text[4096];
 	char *const argv[] = { "sh", "-c", script, NULL };
@@ -237,7 +235,7 @@ static void test_signals_are_default(void **state)
 	sigaction(SIGTERM, &old_term, NULL);
 	read_text(in_dir("out"), text, sizeof(text));
 	unlink(in_dir("out"));
-	assert_non_null(strstr(text, "SigBlk:\t0000000000000000"));
+	assert_says(text, "SigBlk:\t0000000000000000");
 	/* 32 and 33 are the C library's, which lets nobody set them: under make they are ignored,
 	 * since posix_spawn() leaves them so. */
 	ignored = strstr(text, "SigIgn:\t");
@@ -246,7 +244,7 @@ static void test_signals_are_default(void **state)
 }
 
 /* Everything that cannot be started: where it fails and what is said. */
-static void test_cannot_start(void **state)
+TEST(test_cannot_start)
 {
 	static const struct {
 		const char *name, *cmd; /* cmd NULL: in the directory */
@@ -268,7 +266,6 @@ static void test_cannot_start(void **state)
 		{ "empty", "", false, -ENOENT, "cannot start ''" },
 	};
 	char line[256];
-	size_t i;
 
 	write_file(in_dir("plain"), "x", 0644);
 	write_file(in_dir("garbage"),
@@ -283,8 +280,8 @@ static void test_cannot_start(void **state)
 	snprintf(line, sizeof(line), "#!%s\n", in_dir("loop"));
 	write_file(in_dir("loop"), line, 0755);
 	assert_int_equal(mkdir(in_dir("sub"), 0755), 0);
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const char *cmd = cases[i].cmd ? cases[i].cmd : in_dir(cases[i].name);
+	each_case(c, cases) {
+		const char *cmd = c->cmd ? c->cmd : in_dir(c->name);
 		char *const argv[] = { (char *)cmd, NULL };
 		struct launch *l = NULL;
 		struct err why;
@@ -292,16 +289,16 @@ static void test_cannot_start(void **state)
 		int err;
 
 		err = launch_prepare(argv, &l);
-		if (cases[i].fails_at_go) {
+		if (c->fails_at_go) {
 			assert_int_equal(err, 0);
 			err = launch_go(l);
 		}
 		launch_free(l);
-		if (err != cases[i].err)
-			fail_msg("%s: %d, not %d", cases[i].name, err, cases[i].err);
+		if (err != c->err)
+			fail_msg("%s: %d, not %d", c->name, err, c->err);
 		says = find_program_explain(cmd, err, &why);
-		if (!strstr(says, cases[i].says))
-			fail_msg("%s: says \"%s\"", cases[i].name, says);
+		if (!strstr(says, c->says))
+			fail_msg("%s: says \"%s\"", c->name, says);
 	}
 }
 
@@ -319,7 +316,7 @@ static void add_path(void *ctx, const char *path)
 	paths->cnt++;
 }
 
-static void test_parse_list(void **state)
+TEST(test_parse_list)
 {
 	static const struct {
 		const char *name, *text, *paths;
@@ -343,20 +340,19 @@ static void test_parse_list(void **state)
 		{ "empty", "", "" },
 		{ "noise", "\n\n => \n (0x\n=>\n/x\n", "" },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct paths paths = { "", 0 };
 
-		int cnt = launch_parse_list(cases[i].text, add_path, &paths);
+		int cnt = launch_parse_list(c->text, add_path, &paths);
 
 		assert_int_equal(cnt, paths.cnt);
-		if (strcmp(paths.text, cases[i].paths))
-			fail_msg("%s: got \"%s\"", cases[i].name, paths.text);
+		if (strcmp(paths.text, c->paths))
+			fail_msg("%s: got \"%s\"", c->name, paths.text);
 	}
 }
 
-static void test_libraries_of_a_program(void **state)
+TEST(test_libraries_of_a_program)
 {
 	char *const argv[] = { "sh", NULL };
 	struct paths paths = { "", 0 };
@@ -365,12 +361,12 @@ static void test_libraries_of_a_program(void **state)
 	cnt = launch_libraries(argv, add_path, &paths);
 	assert_int_equal(cnt, paths.cnt);
 	assert_true(paths.cnt >= 3);
-	assert_non_null(strstr(paths.text, "/sh\n"));
-	assert_non_null(strstr(paths.text, "/libc.so.6\n"));
-	assert_non_null(strstr(paths.text, "/ld-linux"));
+	assert_says(paths.text, "/sh\n");
+	assert_says(paths.text, "/libc.so.6\n");
+	assert_says(paths.text, "/ld-linux");
 }
 
-static void test_libraries_of_scripts(void **state)
+TEST(test_libraries_of_scripts)
 {
 	const char *script = in_dir("script"), *env = in_dir("env");
 	char *const argv[] = { (char *)script, NULL }, *const env_argv[] = { (char *)env, NULL };
@@ -383,13 +379,13 @@ static void test_libraries_of_scripts(void **state)
 	assert_true(launch_libraries(argv, add_path, &paths) > 0);
 	assert_string_equal(paths.text, direct.text);
 	assert_true(launch_libraries(env_argv, add_path, &env_paths) > 0);
-	assert_non_null(strstr(env_paths.text, "/env\n"));
-	assert_non_null(strstr(env_paths.text, "/sh\n"));
+	assert_says(env_paths.text, "/env\n");
+	assert_says(env_paths.text, "/sh\n");
 	assert_int_equal(launch_libraries(missing, add_path, &paths), -ENOENT);
 }
 
 /* Which words of env's line are the program. */
-static void test_libraries_of_env(void **state)
+TEST(test_libraries_of_env)
 {
 	static const char *const lines[] = {
 		"sh",
@@ -408,21 +404,20 @@ static void test_libraries_of_env(void **state)
 	const char *env = in_dir("env");
 	char *const argv[] = { (char *)env, NULL };
 	char text[128];
-	size_t i;
 
-	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+	each_case(c, lines) {
 		struct paths paths = { "", 0 };
 
-		snprintf(text, sizeof(text), "#!/usr/bin/env %s\n", lines[i]);
+		snprintf(text, sizeof(text), "#!/usr/bin/env %s\n", *c);
 		write_file(env, text, 0755);
 		assert_true(launch_libraries(argv, add_path, &paths) > 0);
 		if (!strstr(paths.text, "/env\n") || !strstr(paths.text, "/sh\n"))
-			fail_msg("%s: \"%s\"", lines[i], paths.text);
+			fail_msg("%s: \"%s\"", *c, paths.text);
 	}
 }
 
 /* The loader is the command: what it is told to load is what will be mapped. */
-static void test_libraries_by_a_loader(void **state)
+TEST(test_libraries_by_a_loader)
 {
 	static char *const options[][4] = {
 		{ "/bin/sh" },
@@ -448,14 +443,14 @@ static void test_libraries_by_a_loader(void **state)
 		for (k = 0; k < 4; k++)
 			argv[k + 1] = options[i][k];
 		assert_int_equal(launch_libraries(argv, add_path, &paths), direct.cnt);
-		assert_non_null(strstr(paths.text, "/bin/sh\n"));
-		assert_non_null(strstr(paths.text, "/libc.so.6\n"));
+		assert_says(paths.text, "/bin/sh\n");
+		assert_says(paths.text, "/libc.so.6\n");
 	}
 	/* and without a program it is one file */
 	assert_int_equal(launch_libraries((char *const[]){ loader, NULL }, add_path, &direct), 1);
 }
 
-static void test_script_line(void **state)
+TEST(test_script_line)
 {
 	static const struct {
 		const char *text, *interp, *arg; /* interp NULL: no script */
@@ -471,39 +466,19 @@ static void test_script_line(void **state)
 		{ "", NULL, NULL },
 		{ "#", NULL, NULL },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct script_line line;
 		int err;
 
-		write_file(in_dir("script"), cases[i].text, 0755);
+		write_file(in_dir("script"), c->text, 0755);
 		err = script_line_read(in_dir("script"), &line);
-		assert_int_equal(err, cases[i].interp ? 0 : -ENOEXEC);
-		if (!cases[i].interp)
+		assert_int_equal(err, c->interp ? 0 : -ENOEXEC);
+		if (!c->interp)
 			continue;
-		assert_string_equal(line.interp, cases[i].interp);
-		assert_string_equal(line.arg ? line.arg : "(none)",
-				    cases[i].arg ? cases[i].arg : "(none)");
+		assert_string_equal(line.interp, c->interp);
+		assert_string_equal(line.arg ? line.arg : "(none)", c->arg ? c->arg : "(none)");
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_runs_when_told),
-		cmocka_unit_test(test_freed_before_go_never_runs),
-		cmocka_unit_test(test_parent_killed_before_go),
-		cmocka_unit_test(test_killed_before_go),
-		cmocka_unit_test(test_signals_are_default),
-		cmocka_unit_test(test_cannot_start),
-		cmocka_unit_test(test_parse_list),
-		cmocka_unit_test(test_libraries_of_a_program),
-		cmocka_unit_test(test_libraries_of_scripts),
-		cmocka_unit_test(test_libraries_of_env),
-		cmocka_unit_test(test_libraries_by_a_loader),
-		cmocka_unit_test(test_script_line),
-	};
-
-	return cmocka_run_group_tests_name("launch", tests, make_dir, remove_dir);
-}
+RUN_TESTS_WITH(make_dir, remove_dir)

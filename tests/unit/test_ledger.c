@@ -20,7 +20,7 @@ static void inuse_is(const struct ledger *l, uint64_t site, double objects, doub
 	assert_true(e.bytes == bytes);
 }
 
-static void test_alloc_and_free(void **state)
+TEST(test_alloc_and_free)
 {
 	struct ledger *l = fresh();
 	struct ledger_sums sums;
@@ -44,7 +44,7 @@ static void test_alloc_and_free(void **state)
 	ledger_free(NULL);
 }
 
-static void test_reuse_of_an_address(void **state)
+TEST(test_reuse_of_an_address)
 {
 	struct ledger *l = fresh();
 
@@ -64,7 +64,7 @@ static void test_reuse_of_an_address(void **state)
 	ledger_free(l);
 }
 
-static void test_failing_calls(void **state)
+TEST(test_failing_calls)
 {
 	struct ledger *l = fresh();
 
@@ -76,7 +76,7 @@ static void test_failing_calls(void **state)
 	ledger_free(l);
 }
 
-static void test_realloc_rules(void **state)
+TEST(test_realloc_rules)
 {
 	static const struct {
 		double old_p, new_p;
@@ -93,29 +93,28 @@ static void test_realloc_rules(void **state)
 		{ 0.25, 0.5, 0x20, 0, 600, 400, 0 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct ledger *l = fresh();
 		struct ledger_block block;
 		bool held;
 
-		ledger_alloc(l, 0x10, 100, 1, cases[i].old_p);
+		ledger_alloc(l, 0x10, 100, 1, c->old_p);
 		ledger_realloc_enter(l, 0x10, &held, &block);
-		assert_int_equal(held, cases[i].old_p > 0);
+		assert_int_equal(held, c->old_p > 0);
 		assert_null(ledger_find(l, 0x10));
-		assert_int_equal(ledger_realloc_leave(l, held, &block, cases[i].new_addr, 300, 2,
-						      cases[i].new_p),
-				 0);
-		assert_true(ledger_site(l, 1).inuse.bytes == cases[i].old_inuse);
-		assert_true(ledger_site(l, 2).inuse.bytes == cases[i].new_inuse);
-		assert_true(ledger_total(l).freed.bytes == cases[i].freed);
-		assert_int_equal(ledger_counts(l).failed_calls, cases[i].failed);
+		assert_int_equal(
+			ledger_realloc_leave(l, held, &block, c->new_addr, 300, 2, c->new_p), 0);
+		assert_true(ledger_site(l, 1).inuse.bytes == c->old_inuse);
+		assert_true(ledger_site(l, 2).inuse.bytes == c->new_inuse);
+		assert_true(ledger_total(l).freed.bytes == c->freed);
+		assert_int_equal(ledger_counts(l).failed_calls, c->failed);
 		assert_int_equal(ledger_counts(l).missed_frees, 0);
 		ledger_free(l);
 	}
 }
 
 /* Another thread is given the old address while realloc is still under way. */
-static void test_address_taken_during_realloc(void **state)
+TEST(test_address_taken_during_realloc)
 {
 	struct ledger *l = fresh();
 	struct ledger_block block;
@@ -133,7 +132,7 @@ static void test_address_taken_during_realloc(void **state)
 }
 
 /* Whatever happens: in-use = allocated - freed, and equal to a walk of an independent array. */
-static void test_random_calls(void **state)
+TEST(test_random_calls)
 {
 	struct {
 		uint64_t size;
@@ -173,16 +172,4 @@ static void test_random_calls(void **state)
 	ledger_free(l);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alloc_and_free),
-		cmocka_unit_test(test_reuse_of_an_address),
-		cmocka_unit_test(test_failing_calls),
-		cmocka_unit_test(test_realloc_rules),
-		cmocka_unit_test(test_address_taken_during_realloc),
-		cmocka_unit_test(test_random_calls),
-	};
-
-	return cmocka_run_group_tests_name("ledger", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -75,7 +75,7 @@ static size_t found(uint64_t *off)
 	return cnt;
 }
 
-static void test_breakpoints(void **state)
+TEST_WITH(test_breakpoints, set_up, tear_down)
 {
 	uint64_t off;
 
@@ -90,16 +90,16 @@ static void test_breakpoints(void **state)
 }
 
 /* A jump over 5 bytes, each of which may have the value of a breakpoint: detaching there would break it. */
-static void test_patches(void **state)
+TEST_WITH(test_patches, set_up, tear_down)
 {
 	static const size_t places[] = { FN_OFF, PROBE_OFF - 4, PROBE_OFF - 2, PROBE_OFF,
 					 FN_OFF + FN_BYTES - 5 };
 	uint64_t off;
 
 	only_x86();
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+	each_case(c, places) {
 		for (int at = 1; at < 5; at++) {
-			uint8_t before[5], *jump = memory + places[i];
+			uint8_t before[5], *jump = memory + *c;
 
 			memcpy(before, jump, sizeof(before));
 			memcpy(jump, "\xe9\x01\x02\x03\x04", sizeof(before));
@@ -116,7 +116,7 @@ static void test_patches(void **state)
 }
 
 /* Functions are searched to their ends wherever they lie: what is near is read together, and what is far is not. */
-static void test_places(void **state)
+TEST_WITH(test_places, set_up, tear_down)
 {
 	static const struct {
 		uint64_t off, bytes;
@@ -138,20 +138,20 @@ static void test_places(void **state)
 	uint64_t off;
 
 	only_x86();
-	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
-		site = (struct alloc_site){ .fn_vaddr = VADDR + functions[i].off,
-					    .fn_bytes = functions[i].bytes,
-					    .probe_off = functions[i].off };
+	each_case(c, functions) {
+		site = (struct alloc_site){ .fn_vaddr = VADDR + c->off,
+					    .fn_bytes = c->bytes,
+					    .probe_off = c->off };
 		assert_int_equal(vec_push(&alloc.sites, site), 0);
 	}
 	assert_int_equal(found(&off), 0);
-	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
-		if (functions[i].off >= FILE_BYTES)
+	each_case(c, functions) {
+		if (c->off >= FILE_BYTES)
 			continue;
-		memory[functions[i].off] = 0xcc;
-		if (functions[i].off + functions[i].bytes <= FILE_BYTES)
-			memory[functions[i].off + functions[i].bytes - 1] = 0xcc;
-		cnt += functions[i].cnt;
+		memory[c->off] = 0xcc;
+		if (c->off + c->bytes <= FILE_BYTES)
+			memory[c->off + c->bytes - 1] = 0xcc;
+		cnt += c->cnt;
 		assert_int_equal(found(&off), cnt);
 	}
 	assert_int_equal(off, FN_OFF + FN_BYTES + 5);
@@ -159,13 +159,4 @@ static void test_places(void **state)
 	assert_int_equal(found(&off), cnt);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_breakpoints, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_patches, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_places, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -3,22 +3,19 @@
  * test_limits.c - profiles against limits: what is kept, broken and not known, and why; a leak beside a cache that fills
  * up and one that is full; losses; a profile of before; what is written, with hostile names.
  */
-#include "unit.h"
-
-#include "profile/profile.h"
+#include "made_profile.h"
 #include "report/limits.h"
 
 #define MOMENTS 24
 #define S_NS 1000000000LL
 #define RATE 4096
+#define life_of(first, last, samples) made_life(first, last, samples, RATE)
 #define HOSTILE "a\x1b[2J<b>&\"\xff"
 
 static struct profile *new_profile(void)
 {
-	struct profile *p;
+	struct profile *p = made_profile(RATE);
 
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, RATE), 0);
 	p->recording = RECORDING_NONE;
 	p->recording.is_known = true;
 	p->recording.pid = 7;
@@ -29,44 +26,12 @@ static struct profile *new_profile(void)
 	return p;
 }
 
-/* So many samples of small blocks. */
-static struct history_life life_of(int first, int last, uint64_t samples)
-{
-	return (struct history_life){ (uint32_t)first, (uint32_t)last, samples,
-				      (double)samples * RATE, (double)samples * RATE * RATE };
-}
-
 static void add_site(struct profile *p, const char *function, const struct history_life *lives,
 		     size_t cnt)
 {
-	struct profile_function f = { .name_str = profile_str(p, function) };
-	struct profile_line line = { .function = (uint32_t)p->functions.cnt };
-	struct profile_location l = { .mapping = HT_NO_INDEX,
-				      .address = 0x1000 + 16 * p->locations.cnt,
-				      .line_first = (uint32_t)p->lines.cnt,
-				      .line_cnt = 1 };
-	uint32_t loc = (uint32_t)p->locations.cnt;
-	int64_t values[PROFILE_VALUE_CNT] = { 0 };
-	struct profile_sample *s;
-	double variance = 0;
-	uint64_t samples = 0;
+	uint32_t loc = made_function(p, function);
 
-	assert_int_equal(vec_push(&p->functions, f), 0);
-	assert_int_equal(vec_push(&p->lines, line), 0);
-	assert_int_equal(vec_push(&p->locations, l), 0);
-	for (size_t i = 0; i < cnt; i++) {
-		if (lives[i].last + 1 < MOMENTS)
-			continue;
-		samples += lives[i].samples;
-		variance += lives[i].variance;
-		values[PROFILE_INUSE_SPACE] += (int64_t)lives[i].bytes;
-		values[PROFILE_INUSE_OBJECTS] += (int64_t)lives[i].samples;
-	}
-	assert_int_equal(profile_add_sample(p, &loc, 1, values, NULL, 0, &s), 0);
-	s->has_error = true;
-	s->inuse_samples = samples;
-	s->inuse_bytes_variance = variance;
-	assert_int_equal(profile_add_lives(p, lives, cnt), 0);
+	made_lives(p, &loc, 1, NULL, lives, cnt);
 }
 
 /* Grows by so many samples a second from one moment on, and each of them lives so long. */
@@ -91,17 +56,41 @@ static struct limit_options options(enum limit_kind kind, double limit)
 	return o;
 }
 
-/* The only result; limits have to be released. */
-static const struct limit_result *judge(const struct profile *p, const struct profile *before,
-					struct limit_options o, struct limits *l)
+/* What was judged last. All that was is there until the test ends. */
+static struct limits *l;
+
+static void release(void *judged)
 {
-	assert_int_equal(limits_judge(p, before, &o, l), 0);
+	limits_release(judged);
+	free(judged);
+}
+
+static void judge_all(const struct profile *p, const struct profile *before,
+		      const struct limit_options *o)
+{
+	l = calloc(1, sizeof(*l));
+	assert_non_null(l);
+	assert_int_equal(limits_judge(p, before, o, l), 0);
+	unit_keep(l, release);
+}
+
+/* The only result. */
+static const struct limit_result *judge(const struct profile *p, const struct profile *before,
+					struct limit_options o)
+{
+	judge_all(p, before, &o);
 	assert_int_equal(l->cnt, 1);
 	assert_int_equal(l->verdict, l->results[0].verdict);
 	return &l->results[0];
 }
 
-static void test_growth(void **state)
+static enum limit_verdict verdict_of(const struct profile *p, const struct profile *before,
+				     struct limit_options o)
+{
+	return judge(p, before, o)->verdict;
+}
+
+TEST(test_growth)
 {
 	static const struct {
 		const char *name;
@@ -123,117 +112,93 @@ static void test_growth(void **state)
 		{ "near to the limit", 0, MOMENTS, MOMENTS, 5, 0, LIMIT_UNKNOWN, "", "site" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct history_life table = life_of(0, MOMENTS - 1, 50);
 		struct limit_options o = options(LIMIT_GROWTH, 5 * RATE);
 		struct profile *p = new_profile();
 		const struct limit_result *res;
-		struct limits l;
 
-		o.warm_up_ns = (uint64_t)(cases[i].warm_up_s * 1e9);
+		o.warm_up_ns = (uint64_t)(c->warm_up_s * 1e9);
 		add_site(p, "table", &table, 1);
-		add_growing(p, "site", cases[i].from, cases[i].to, cases[i].samples,
-			    cases[i].lives_s);
-		res = judge(p, NULL, o, &l);
-		if (res->verdict != cases[i].verdict || !strstr(res->why, cases[i].why))
-			fail_msg("%s: verdict %d, %.0f (%.0f to %.0f): '%s'", cases[i].name,
-				 res->verdict, res->value, res->low, res->high, res->why);
-		assert_int_equal(res->rows.cnt, cases[i].row != NULL);
-		if (cases[i].row)
-			assert_string_equal(res->rows.data[0].name, cases[i].row);
-		limits_release(&l);
-		profile_free(p);
+		add_growing(p, "site", c->from, c->to, c->samples, c->lives_s);
+		res = judge(p, NULL, o);
+		if (res->verdict != c->verdict || !strstr(res->why, c->why))
+			fail_msg("%s: verdict %d, %.0f (%.0f to %.0f): '%s'", c->name, res->verdict,
+				 res->value, res->low, res->high, res->why);
+		assert_int_equal(res->rows.cnt, c->row != NULL);
+		if (c->row)
+			assert_string_equal(res->rows.data[0].name, c->row);
 	}
 }
 
 /* A cache that is replaced hides no leak; memory that only changes its owner is none. */
-static void test_growth_of_several(void **state)
+TEST(test_growth_of_several)
 {
 	struct limit_options o = options(LIMIT_GROWTH, 5 * RATE);
 	struct history_life gone = life_of(0, 16, 300);
 	struct profile *p = new_profile();
-	struct limits l;
 
 	add_growing(p, "cache", 0, MOMENTS, 30, 11);
 	add_growing(p, "leak", 0, MOMENTS, 40, MOMENTS);
-	assert_int_equal(judge(p, NULL, o, &l)->verdict, LIMIT_BROKEN);
-	assert_string_equal(l.results[0].rows.data[0].name, "leak");
-	limits_release(&l);
-	profile_free(p);
+	assert_int_equal(judge(p, NULL, o)->verdict, LIMIT_BROKEN);
+	assert_string_equal(l->results[0].rows.data[0].name, "leak");
 
 	p = new_profile();
 	add_site(p, "giver", &gone, 1);
 	add_growing(p, "taker", 12, 22, 30, MOMENTS);
-	assert_true(judge(p, NULL, o, &l)->verdict != LIMIT_BROKEN);
-	limits_release(&l);
-	profile_free(p);
+	assert_true(verdict_of(p, NULL, o) != LIMIT_BROKEN);
 }
 
-static void test_inuse(void **state)
+TEST(test_inuse)
 {
 	struct history_life table = life_of(0, MOMENTS - 1, 400);
 	struct profile *p = new_profile();
 	const struct limit_result *res;
-	struct limits l;
 
 	add_site(p, "table", &table, 1);
-	res = judge(p, NULL, options(LIMIT_INUSE, 300 * RATE), &l);
+	res = judge(p, NULL, options(LIMIT_INUSE, 300 * RATE));
 	assert_int_equal(res->verdict, LIMIT_BROKEN);
 	assert_true(res->low > 300 * RATE && res->low < 400 * RATE && res->high > 400 * RATE);
 	assert_string_equal(res->rows.data[0].name, "table");
-	limits_release(&l);
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l)->verdict, LIMIT_KEPT);
-	assert_int_equal(l.results[0].rows.cnt, 0);
-	limits_release(&l);
-	res = judge(p, NULL, options(LIMIT_INUSE, 420 * RATE), &l);
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 500 * RATE))->verdict, LIMIT_KEPT);
+	assert_int_equal(l->results[0].rows.cnt, 0);
+	res = judge(p, NULL, options(LIMIT_INUSE, 420 * RATE));
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 	assert_true(res->rate_bytes > 1 && res->rate_bytes < RATE);
-	limits_release(&l);
-	res = judge(p, NULL, options(LIMIT_INUSE, 400 * RATE), &l);
+	res = judge(p, NULL, options(LIMIT_INUSE, 400 * RATE));
 	assert_int_equal(res->rate_bytes, 1);
-	limits_release(&l);
 
 	p->recording.is_lossy = true; /* what is lost may be what is more */
-	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l);
+	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE));
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
-	assert_non_null(strstr(res->why, "has losses"));
-	limits_release(&l);
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 300 * RATE), &l)->verdict,
-			 LIMIT_BROKEN);
-	limits_release(&l);
-	profile_free(p);
+	assert_says(res->why, "has losses");
+	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 300 * RATE)), LIMIT_BROKEN);
 
 	p = new_profile(); /* nothing was seen: not nothing */
-	res = judge(p, NULL, options(LIMIT_INUSE, 0), &l);
+	res = judge(p, NULL, options(LIMIT_INUSE, 0));
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 	assert_true(res->high > 3 * RATE && res->high < 5 * RATE);
-	limits_release(&l);
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 5 * RATE), &l)->verdict, LIMIT_KEPT);
-	limits_release(&l);
-	profile_free(p);
+	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 5 * RATE)), LIMIT_KEPT);
 }
 
 /* Frees were not tracked: nothing is kept, and nothing is 0. */
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
 	static const enum limit_kind kinds[] = { LIMIT_GROWTH, LIMIT_INUSE, LIMIT_EXITED };
 	struct profile *p = new_profile();
 
 	p->recording.inuse = RECORDING_INUSE_UNKNOWN;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		struct limits l;
-		const struct limit_result *res = judge(p, NULL, options(kinds[i], 1e9), &l);
+	each_case(c, kinds) {
+		const struct limit_result *res = judge(p, NULL, options(*c, 1e9));
 
 		assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 		assert_true(isnan(res->value) && isnan(res->high));
-		assert_non_null(strstr(res->why, "--max-overhead"));
+		assert_says(res->why, "--max-overhead");
 		assert_null(strchr(res->why, '\x1b'));
-		limits_release(&l);
 	}
-	profile_free(p);
 }
 
-static void test_more(void **state)
+TEST(test_more)
 {
 	static const struct {
 		uint64_t before, after; /* samples */
@@ -249,138 +214,99 @@ static void test_more(void **state)
 		{ 2000, 100, 0, true, LIMIT_KEPT },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct history_life before = life_of(0, MOMENTS - 1, cases[i].before);
-		struct history_life after = life_of(0, MOMENTS - 1, cases[i].after);
-		struct limit_options o = options(LIMIT_MORE, cases[i].limit);
+	each_case(c, cases) {
+		struct history_life before = life_of(0, MOMENTS - 1, c->before);
+		struct history_life after = life_of(0, MOMENTS - 1, c->after);
+		struct limit_options o = options(LIMIT_MORE, c->limit);
 		struct profile *p = new_profile(), *b = new_profile();
 		const struct limit_result *res;
-		struct limits l;
 
-		o.is_share[LIMIT_MORE] = cases[i].is_share;
+		o.is_share[LIMIT_MORE] = c->is_share;
 		add_site(b, "table", &before, 1);
 		add_site(p, "table", &after, 1);
-		res = judge(p, b, o, &l);
-		if (res->verdict != cases[i].verdict)
-			fail_msg("%zu: verdict %d, %.0f (%.0f to %.0f), limit %.0f", i,
-				 res->verdict, res->value, res->low, res->high, res->limit);
-		assert_true(res->before == (double)cases[i].before * RATE);
+		res = judge(p, b, o);
+		if (res->verdict != c->verdict)
+			fail_msg("%zu: verdict %d, %.0f (%.0f to %.0f), limit %.0f",
+				 (size_t)(c - cases), res->verdict, res->value, res->low, res->high,
+				 res->limit);
+		assert_true(res->before == (double)c->before * RATE);
 		if (res->verdict == LIMIT_BROKEN)
 			assert_string_equal(res->rows.data[0].name, "table");
-		limits_release(&l);
 		b->recording.is_lossy = true; /* it may have held as much */
-		assert_true(judge(p, b, o, &l)->verdict != LIMIT_BROKEN);
-		limits_release(&l);
-		profile_free(p);
-		profile_free(b);
+		assert_true(verdict_of(p, b, o) != LIMIT_BROKEN);
 	}
 }
 
-static char *written(const struct limits *l, enum limit_format format)
+static void text_has(enum limit_format format, const char *part, bool has)
 {
-	char *text = NULL;
-	size_t bytes;
-	FILE *f = open_memstream(&text, &bytes);
-
-	assert_non_null(f);
-	assert_int_equal(limits_write(l, format, f), 0);
-	fclose(f);
-	return text;
-}
-
-static void text_has(const struct limits *l, enum limit_format format, const char *part, bool has)
-{
-	char *text = written(l, format);
+	char *text = printed(out, assert_int_equal(limits_write(l, format, out), 0));
 
 	if (!strstr(text, part) == has)
 		fail_msg("'%s' is%s in: %s", part, has ? " not" : "", text);
-	free(text);
 }
 
 /* What was allocated before frees were watched is in no sum: it may be what is more, or what was as much before. */
-static void test_known_since(void **state)
+TEST(test_known_since)
 {
 	struct history_life table = life_of(0, MOMENTS - 1, 400),
 			    more = life_of(0, MOMENTS - 1, 800);
 	struct limit_options o = options(LIMIT_MORE, 0.2);
 	struct profile *p = new_profile(), *larger = new_profile();
 	const struct limit_result *res;
-	struct limits l;
 
 	o.is_share[LIMIT_MORE] = true;
 	add_site(p, "table", &table, 1);
 	add_site(larger, "table", &more, 1);
-	assert_int_equal(judge(p, larger, o, &l)->verdict, LIMIT_KEPT);
-	limits_release(&l);
-	assert_int_equal(judge(larger, p, o, &l)->verdict, LIMIT_BROKEN);
-	limits_release(&l);
+	assert_int_equal(verdict_of(p, larger, o), LIMIT_KEPT);
+	assert_int_equal(verdict_of(larger, p, o), LIMIT_BROKEN);
 	p->recording.inuse = RECORDING_INUSE_SINCE;
-	res = judge(p, larger, o, &l);
+	res = judge(p, larger, o);
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
-	assert_non_null(strstr(res->why, "last part"));
-	limits_release(&l);
-	assert_int_equal(judge(larger, p, o, &l)->verdict, LIMIT_UNKNOWN);
-	limits_release(&l);
-	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l);
+	assert_says(res->why, "last part");
+	assert_int_equal(verdict_of(larger, p, o), LIMIT_UNKNOWN);
+	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE));
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
-	assert_non_null(strstr(res->why, "last part"));
-	limits_release(&l);
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 300 * RATE), &l)->verdict,
-			 LIMIT_BROKEN);
-	limits_release(&l);
+	assert_says(res->why, "last part");
+	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 300 * RATE)), LIMIT_BROKEN);
 	/* growth is of what came meanwhile */
-	assert_int_equal(judge(p, NULL, options(LIMIT_GROWTH, 5 * RATE), &l)->verdict, LIMIT_KEPT);
-	limits_release(&l);
-	profile_free(p);
-	profile_free(larger);
+	assert_int_equal(verdict_of(p, NULL, options(LIMIT_GROWTH, 5 * RATE)), LIMIT_KEPT);
 }
 
 /* Blocks so large that each is kept have no variance: smaller ones may be there all the same. */
-static void test_certain_blocks(void **state)
+TEST(test_certain_blocks)
 {
 	struct history_life blocks = { 0, MOMENTS - 1, 3, 3e6, 0 };
 	struct profile *p = new_profile();
 	const struct limit_result *res;
-	struct limits l;
 
 	add_site(p, "large", &blocks, 1);
-	res = judge(p, NULL, options(LIMIT_INUSE, 3e6), &l);
+	res = judge(p, NULL, options(LIMIT_INUSE, 3e6));
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 	assert_true(res->low == 3e6 && res->high > 3e6 + 3 * RATE && res->high < 3e6 + 5 * RATE);
-	text_has(&l, LIMIT_TEXT, "exactly", false);
-	limits_release(&l);
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 3e6 + 5 * RATE), &l)->verdict,
-			 LIMIT_KEPT);
-	limits_release(&l);
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 3e6 - 1), &l)->verdict, LIMIT_BROKEN);
-	limits_release(&l);
-	profile_free(p);
+	text_has(LIMIT_TEXT, "exactly", false);
+	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 3e6 + 5 * RATE)), LIMIT_KEPT);
+	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 3e6 - 1)), LIMIT_BROKEN);
 }
 
 /* With rate 1 a sum is exact, unless something is missing in it. */
-static void test_every_allocation(void **state)
+TEST(test_every_allocation)
 {
 	struct history_life blocks = { 0, MOMENTS - 1, 3, 3000, 0 };
 	struct profile *p = new_profile();
-	struct limits l;
 
 	p->period = 1;
 	add_site(p, "site", &blocks, 1);
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 3000), &l)->verdict, LIMIT_KEPT);
-	text_has(&l, LIMIT_TEXT, "in use: 2.93 KiB exactly; limit 2.93 KiB\n", true);
-	limits_release(&l);
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 3000))->verdict, LIMIT_KEPT);
+	text_has(LIMIT_TEXT, "in use: 2.93 KiB exactly; limit 2.93 KiB\n", true);
 	p->recording.is_lossy = true;
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 3000), &l)->verdict, LIMIT_UNKNOWN);
-	text_has(&l, LIMIT_TEXT, "in use: 2.93 KiB or more; limit 2.93 KiB\n", true);
-	limits_release(&l);
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 2999), &l)->verdict, LIMIT_BROKEN);
-	text_has(&l, LIMIT_TEXT, "in use: 2.93 KiB or more; ", true);
-	limits_release(&l);
-	profile_free(p);
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 3000))->verdict, LIMIT_UNKNOWN);
+	text_has(LIMIT_TEXT, "in use: 2.93 KiB or more; limit 2.93 KiB\n", true);
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 2999))->verdict, LIMIT_BROKEN);
+	text_has(LIMIT_TEXT, "in use: 2.93 KiB or more; ", true);
 }
 
 /* Growth that what is held does not explain may be beyond the limit, unless it was in use and was freed. */
-static void test_unexplained_growth(void **state)
+TEST(test_unexplained_growth)
 {
 	static const struct {
 		int64_t begin_mib, end_mib, files_mib;
@@ -401,54 +327,44 @@ static void test_unexplained_growth(void **state)
 		{ 0, 110, 0, 0, LIMIT_KEPT, "pass" }, /* what it was is not known */
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct profile *p = new_profile();
 		struct history_life blocks[] = { life_of(0, MOMENTS - 1, 1),
-						 life_of(5, 9, cases[i].freed_samples) };
-		struct limits l;
+						 life_of(5, 9, c->freed_samples) };
 
 		p->period = 1;
-		p->recording.rss_begin_bytes = (uint64_t)cases[i].begin_mib << 20;
-		p->recording.rss_end_bytes = (uint64_t)cases[i].end_mib << 20;
-		p->recording.rss_file_growth_bytes = cases[i].files_mib * (1 << 20);
+		p->recording.rss_begin_bytes = (uint64_t)c->begin_mib << 20;
+		p->recording.rss_end_bytes = (uint64_t)c->end_mib << 20;
+		p->recording.rss_file_growth_bytes = c->files_mib * (1 << 20);
 		add_site(p, "site", blocks, 2);
-		assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 1 << 20), &l)->verdict,
-				 cases[i].verdict);
-		text_has(&l, LIMIT_TEXT, cases[i].text, true);
-		limits_release(&l);
-		profile_free(p);
+		assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 1 << 20))->verdict,
+				 c->verdict);
+		text_has(LIMIT_TEXT, c->text, true);
 	}
 }
 
 /* A runtime's own heap may hold the excess, if the process grew by what was at no moment in use. */
-static void test_not_seen(void **state)
+TEST(test_not_seen)
 {
 	struct history_life table = life_of(0, MOMENTS - 1, 100), gone = life_of(3, 9, 1500);
 	struct profile *p = new_profile();
 	const struct limit_result *res;
-	struct limits l;
 
 	add_site(p, "table", &table, 1);
 	p->recording.rss_begin_bytes = 10 << 20;
 	p->recording.rss_end_bytes = 18 << 20;
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l)->verdict, LIMIT_KEPT);
-	limits_release(&l);
+	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 500 * RATE)), LIMIT_KEPT);
 	assert_int_equal(profile_comment(p, "not seen: objects of Ruby"), 0);
-	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l);
+	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE));
 	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
-	assert_non_null(strstr(res->why, "objects of Ruby"));
-	limits_release(&l);
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 10 * RATE), &l)->verdict,
-			 LIMIT_BROKEN);
-	limits_release(&l);
+	assert_says(res->why, "objects of Ruby");
+	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 10 * RATE)), LIMIT_BROKEN);
 	add_site(p, "gone", &gone, 1); /* 6 MB once, which malloc keeps */
-	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l)->verdict, LIMIT_KEPT);
-	limits_release(&l);
-	profile_free(p);
+	assert_int_equal(verdict_of(p, NULL, options(LIMIT_INUSE, 500 * RATE)), LIMIT_KEPT);
 }
 
 /* A part of what is not known is not 0. */
-static void test_share_of_unknown(void **state)
+TEST(test_share_of_unknown)
 {
 	struct history_life table = life_of(0, MOMENTS - 1, 400);
 
@@ -456,30 +372,25 @@ static void test_share_of_unknown(void **state)
 		struct profile *p = new_profile(), *before = new_profile();
 		struct limit_options o = options(LIMIT_MORE, 0.2);
 		const struct limit_result *res;
-		struct limits l;
 
 		o.is_share[LIMIT_MORE] = true;
 		add_site(p, "table", &table, 1);
 		add_site(before, "table", &table, 1);
 		(i ? p : before)->recording.inuse = RECORDING_INUSE_UNKNOWN;
-		res = judge(p, before, o, &l);
+		res = judge(p, before, o);
 		assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 		assert_true(isnan(res->limit) && isnan(res->value));
-		text_has(&l, LIMIT_JSON, "\"limit_bytes\":null,", true);
-		text_has(&l, LIMIT_TEXT, "unknown  more in use: not known\n", true);
-		text_has(&l, LIMIT_TEXT, "limit 0", false);
-		limits_release(&l);
-		profile_free(p);
-		profile_free(before);
+		text_has(LIMIT_JSON, "\"limit_bytes\":null,", true);
+		text_has(LIMIT_TEXT, "unknown  more in use: not known\n", true);
+		text_has(LIMIT_TEXT, "limit 0", false);
 	}
 }
 
 /* One that is broken is what counts, before one that is not known; a command that failed counts more. */
-static void test_written(void **state)
+TEST(test_written)
 {
 	struct limit_options o = options(LIMIT_INUSE, 1000);
 	struct profile *p = new_profile();
-	struct limits l;
 	char *text;
 
 	o.is_asked[LIMIT_EXITED] = true;
@@ -490,59 +401,34 @@ static void test_written(void **state)
 		snprintf(name, sizeof(name), HOSTILE "%d", i);
 		add_site(p, name, &table, 1);
 	}
-	assert_int_equal(limits_judge(p, NULL, &o, &l), 0);
-	assert_int_equal(l.verdict, LIMIT_BROKEN);
-	assert_int_equal(l.results[0].rows.cnt, 2);
-	assert_int_equal(l.results[0].more_row_cnt, 2);
-	text = written(&l, LIMIT_TEXT);
+	judge_all(p, NULL, &o);
+	assert_int_equal(l->verdict, LIMIT_BROKEN);
+	assert_int_equal(l->results[0].rows.cnt, 2);
+	assert_int_equal(l->results[0].more_row_cnt, 2);
+	text = printed(out, assert_int_equal(limits_write(l, LIMIT_TEXT, out), 0));
 	assert_null(strchr(text, '\x1b'));
-	assert_non_null(strstr(text, "(PID 7), 24.0 s, one sample per 4.00 KiB\n"
-				     "FAIL     in use: 800 KiB, at least "));
-	assert_non_null(strstr(text, "and 2 more\n"));
-	assert_non_null(strstr(text, "unknown  in use by ended tasks: not known; limit 0 B\n"));
-	assert_non_null(strstr(text, "\nFAIL (99 % confidence)\n"));
-	free(text);
-	text = written(&l, LIMIT_JSON);
+	assert_says(text, "(PID 7), 24.0 s, one sample per 4.00 KiB\n"
+			  "FAIL     in use: 800 KiB, at least ");
+	assert_says(text, "and 2 more\n");
+	assert_says(text, "unknown  in use by ended tasks: not known; limit 0 B\n");
+	assert_says(text, "\nFAIL (99 % confidence)\n");
+	text = printed(out, assert_int_equal(limits_write(l, LIMIT_JSON, out), 0));
 	assert_null(strchr(text, '\x1b'));
 	assert_int_equal(
 		strncmp(text, "{\"verdict\":\"broken\",\"failure\":null,\"confidence\":0.99,", 53),
 		0);
-	assert_non_null(strstr(
-		text, "{\"limit\":\"exited_scope\",\"verdict\":\"unknown\",\"limit_bytes\":0,"
-		      "\"inuse_bytes\":null,"));
-	free(text);
-	text = written(&l, LIMIT_JUNIT);
+	assert_says(text, "{\"limit\":\"exited_scope\",\"verdict\":\"unknown\",\"limit_bytes\":0,"
+			  "\"inuse_bytes\":null,");
+	text = printed(out, assert_int_equal(limits_write(l, LIMIT_JUNIT, out), 0));
 	assert_null(strchr(text, '\x1b'));
-	assert_null(strstr(text, "<b>"));
-	assert_non_null(strstr(text, "tests=\"2\" failures=\"1\" errors=\"1\" time=\"24\">"));
-	free(text);
+	assert_omits(text, "<b>");
+	assert_says(text, "tests=\"2\" failures=\"1\" errors=\"1\" time=\"24\">");
 
-	limits_fail(&l, "the command <failed>");
-	assert_int_equal(l.verdict, LIMIT_UNKNOWN);
-	text = written(&l, LIMIT_JUNIT);
-	assert_non_null(strstr(text, "tests=\"3\" failures=\"1\" errors=\"2\""));
-	assert_non_null(strstr(text, "message=\"the command &lt;failed&gt;\"/>"));
-	free(text);
-	limits_release(&l);
-	profile_free(p);
+	limits_fail(l, "the command <failed>");
+	assert_int_equal(l->verdict, LIMIT_UNKNOWN);
+	text = printed(out, assert_int_equal(limits_write(l, LIMIT_JUNIT, out), 0));
+	assert_says(text, "tests=\"3\" failures=\"1\" errors=\"2\"");
+	assert_says(text, "message=\"the command &lt;failed&gt;\"/>");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_growth_of_several),
-		cmocka_unit_test(test_inuse),
-		cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_more),
-		cmocka_unit_test(test_written),
-		cmocka_unit_test(test_known_since),
-		cmocka_unit_test(test_certain_blocks),
-		cmocka_unit_test(test_every_allocation),
-		cmocka_unit_test(test_unexplained_growth),
-		cmocka_unit_test(test_not_seen),
-		cmocka_unit_test(test_share_of_unknown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

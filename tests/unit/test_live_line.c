@@ -22,7 +22,7 @@ static const char *at(struct live_line *l, double seconds, double held_bytes, do
 	return buf;
 }
 
-static void test_growth(void **state)
+TEST(test_growth)
 {
 	struct live_line l = { 0 };
 
@@ -38,7 +38,7 @@ static void test_growth(void **state)
 }
 
 /* What is held is another sum when frees are watched again: no growth over the gap. */
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
 	struct live_line l = { 0 };
 
@@ -49,7 +49,7 @@ static void test_unknown(void **state)
 			    "4.0 s: in use 10.0 KiB (+10.0 KiB/s), cost 20 %");
 }
 
-static void test_width(void **state)
+TEST(test_width)
 {
 	struct live_now now = {
 		.time_ns = 1,
@@ -73,7 +73,7 @@ static void test_width(void **state)
 }
 
 /* Beside a limit of one CPU the cost is one of that. */
-static void test_one_cpu(void **state)
+TEST(test_one_cpu)
 {
 	const struct live_now now = {
 		.time_ns = 1,
@@ -90,7 +90,7 @@ static void test_one_cpu(void **state)
 }
 
 /* More points than are kept. */
-static void test_long(void **state)
+TEST(test_long)
 {
 	struct live_line l = { 0 };
 	const char *text = "";
@@ -100,13 +100,4 @@ static void test_long(void **state)
 	assert_string_equal(text, "3m 19s: in use 999 KiB (+5.00 KiB/s), cost 5 %");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_growth),	cmocka_unit_test(test_one_cpu),
-		cmocka_unit_test(test_unknown), cmocka_unit_test(test_width),
-		cmocka_unit_test(test_long),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 
-static void one_in_each_interval(void **state)
+TEST(one_in_each_interval)
 {
 	struct log_limit l = { .every_ns = 60, .burst = 1 };
 
@@ -18,7 +18,7 @@ static void one_in_each_interval(void **state)
 	assert_int_equal(log_limit_left_out(&l), 0);
 }
 
-static void the_first_ones_all(void **state)
+TEST(the_first_ones_all)
 {
 	struct log_limit l = { .every_ns = 10, .burst = 5 };
 	unsigned int said = 0;
@@ -37,12 +37,4 @@ static void the_first_ones_all(void **state)
 	assert_int_equal(said, 20);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_in_each_interval),
-		cmocka_unit_test(the_first_ones_all),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -51,7 +51,7 @@ static struct loop *make_loop(void)
 	return l;
 }
 
-static void test_watch(void **state)
+TEST(test_watch)
 {
 	struct loop *l = make_loop();
 	struct end a = make_end(l, true), b = make_end(l, false);
@@ -74,7 +74,7 @@ static void test_watch(void **state)
 }
 
 /* Both are ready; whoever is called first takes the other one out. */
-static void test_taken_out_in_the_same_turn(void **state)
+TEST(test_taken_out_in_the_same_turn)
 {
 	struct loop *l = make_loop();
 	struct end a = make_end(l, true), b = make_end(l, true);
@@ -90,14 +90,13 @@ static void test_taken_out_in_the_same_turn(void **state)
 	close_end(&b);
 }
 
-static void test_once(void **state)
+TEST(test_once)
 {
 	struct loop *l = make_loop();
 	struct end a = make_end(l, true);
-	int copy;
 
 	assert_int_equal(loop_watch_once(l, a.fd[0], on_ready, &a), 0);
-	copy = dup(a.fd[0]); /* keeps what is closed in the kernel's set, if it is in it */
+	keep_fd(dup(a.fd[0])); /* keeps what is closed in the kernel's set, if it is in it */
 	assert_int_equal(loop_turn(l, 1000), 0);
 	assert_int_equal(loop_turn(l, 0), 0);
 	assert_int_equal(a.call_cnt, 1);
@@ -106,12 +105,11 @@ static void test_once(void **state)
 	assert_int_equal(loop_turn(l, 1000), 0);
 	assert_int_equal(loop_turn(l, 1000), 0);
 	assert_int_equal(a.call_cnt, 3);
-	close(copy);
 	loop_free(l);
 	close_end(&a);
 }
 
-static void test_end(void **state)
+TEST(test_end)
 {
 	struct loop *l = make_loop();
 	struct end a = make_end(l, true);
@@ -139,7 +137,7 @@ static void on_signal(void *ctx, int signal)
 	++*cnt;
 }
 
-static void test_signals(void **state)
+TEST(test_signals)
 {
 	static const int signals[] = { SIGUSR1, SIGUSR2, 0 };
 	struct loop *l = make_loop();
@@ -161,7 +159,7 @@ static void count(void *ctx)
 	++*(int *)ctx;
 }
 
-static void test_timer(void **state)
+TEST(test_timer)
 {
 	struct loop *l = make_loop();
 	int fast = 0, slow = 0;
@@ -174,13 +172,4 @@ static void test_timer(void **state)
 	loop_free(l);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_watch),	cmocka_unit_test(test_taken_out_in_the_same_turn),
-		cmocka_unit_test(test_once),	cmocka_unit_test(test_end),
-		cmocka_unit_test(test_signals), cmocka_unit_test(test_timer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -5,7 +5,7 @@
 #include "base/names.h"
 #include "profile/match_list.h"
 
-static void globs(void **state)
+TEST(globs)
 {
 	static const struct {
 		const char *pattern, *text;
@@ -36,13 +36,12 @@ static void globs(void **state)
 		{ "a*", "A", false },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		if (glob_match(cases[i].pattern, strlen(cases[i].pattern), cases[i].text,
-			       strlen(cases[i].text)) != cases[i].want)
-			fail_msg("'%s' and '%s'", cases[i].pattern, cases[i].text);
+	each_case(c, cases)
+		if (glob_match(c->pattern, strlen(c->pattern), c->text, strlen(c->text)) != c->want)
+			fail_msg("'%s' and '%s'", c->pattern, c->text);
 }
 
-static void the_last_match_decides(void **state)
+TEST(the_last_match_decides)
 {
 	static const struct {
 		const char *list, *path;
@@ -76,17 +75,17 @@ static void the_last_match_decides(void **state)
 		{ "*", "", true },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct match_list *m = NULL;
 
-		assert_int_equal(match_list_new(cases[i].list, &m), 0);
-		if (match_list_test(m, cases[i].path) != cases[i].want)
-			fail_msg("'%s' and '%s'", cases[i].list, cases[i].path);
+		assert_int_equal(match_list_new(c->list, &m), 0);
+		if (match_list_test(m, c->path) != c->want)
+			fail_msg("'%s' and '%s'", c->list, c->path);
 		match_list_free(m);
 	}
 }
 
-static void patterns_that_match_nothing_are_known(void **state)
+TEST(patterns_that_match_nothing_are_known)
 {
 	struct match_list *m = NULL;
 	size_t pos = 0;
@@ -101,24 +100,14 @@ static void patterns_that_match_nothing_are_known(void **state)
 	match_list_free(NULL);
 }
 
-static void empty_patterns_are_refused(void **state)
+TEST(empty_patterns_are_refused)
 {
 	static const char *const cases[] = { "", "A,", ",A", "A,,B", "-", "A,+" };
 	struct match_list *m = NULL;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		assert_int_equal(match_list_new(cases[i], &m), -EINVAL);
+	each_case(c, cases)
+		assert_int_equal(match_list_new(*c, &m), -EINVAL);
 	assert_null(m);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(globs),
-		cmocka_unit_test(the_last_match_decides),
-		cmocka_unit_test(patterns_that_match_nothing_are_known),
-		cmocka_unit_test(empty_patterns_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -7,7 +7,7 @@
 #include "http/past.h"
 #include "http/view.h"
 
-static void test_accept(void **state)
+TEST(test_accept)
 {
 	static const struct {
 		const char *accept;
@@ -43,21 +43,14 @@ static void test_accept(void **state)
 		{ "text/plain;version=0.0.4;q=1,*/*;q=0.1", METRIC_PROMETHEUS },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		if (metric_format_choose(cases[i].accept) != cases[i].want)
-			fail_msg("wrong format for '%s'", cases[i].accept);
+	each_case(c, cases)
+		if (metric_format_choose(c->accept) != c->want)
+			fail_msg("wrong format for '%s'", c->accept);
 }
 
 static char *text_of(void (*fn)(struct metric_text *m), enum metric_format format)
 {
-	char *text = NULL;
-	size_t bytes;
-	struct metric_text m = { .out = open_memstream(&text, &bytes), .format = format };
-
-	assert_non_null(m.out);
-	fn(&m);
-	fclose(m.out);
-	return text;
+	return printed(out, fn(&(struct metric_text){ .out = out, .format = format }));
 }
 
 static void one_of_each(struct metric_text *m)
@@ -104,20 +97,19 @@ static double shown(double value)
 	shown_value = value;
 	text = text_of(one_value, METRIC_PROMETHEUS);
 	ret = strtod(strrchr(text, ' '), NULL);
-	free(text);
 	return ret;
 }
 
 /* What grows is never shown as less: it would be taken for a new beginning. */
-static void test_growth(void **state)
+TEST(test_growth)
 {
 	static const double from[] = {
 		1,	123456789.125, 999999999999990.0, 1234567890123451.0, 9007199254740985.0,
 		9.1e15, 1.5e300
 	};
 
-	for (size_t i = 0; i < sizeof(from) / sizeof(*from); i++) {
-		double value = from[i], last = shown(value);
+	each_case(c, from) {
+		double value = *c, last = shown(value);
 
 		for (int k = 0; k < 200; k++) {
 			double grown =
@@ -132,7 +124,7 @@ static void test_growth(void **state)
 	assert_true(shown(9.1e15 + 2) == 9.1e15 + 2);
 }
 
-static void test_formats(void **state)
+TEST(test_formats)
 {
 	char *text = text_of(one_of_each, METRIC_PROMETHEUS);
 
@@ -146,7 +138,6 @@ static void test_formats(void **state)
 				  "# HELP c_info C.\n"
 				  "# TYPE c_info gauge\n"
 				  "c_info{version=\"1\"} 1\n");
-	free(text);
 	text = text_of(one_of_each, METRIC_OPENMETRICS);
 	assert_string_equal(text, "# HELP a_bytes A.\n"
 				  "# TYPE a_bytes gauge\n"
@@ -161,22 +152,19 @@ static void test_formats(void **state)
 				  "# TYPE c info\n"
 				  "c_info{version=\"1\"} 1\n"
 				  "# EOF\n");
-	free(text);
 }
 
 static const struct serve_scope scopes[] = {
 	{ .scope = "Top/A", .thread = "worker-*", .inuse_bytes = 70, .alloc_bytes = 90 },
 	{ .scope = "(other)", .thread = "(other)", .inuse_bytes = 30.5, .alloc_bytes = 40 },
 };
+#define NO_INUSE \
+	.inuse_bytes = NAN, .inuse_objects = NAN, .inuse_error_bytes = NAN, .inuse_samples = NAN
 static const struct serve_scope unknown_scopes[] = {
-	{ .scope = "Top/B",
-	  .thread = "main",
-	  .inuse_bytes = NAN,
-	  .inuse_objects = NAN,
-	  .inuse_error_bytes = NAN,
-	  .inuse_samples = NAN,
-	  .alloc_bytes = 60 },
+	{ .scope = "Top/B", .thread = "main", NO_INUSE, .alloc_bytes = 60 },
 };
+#define NOT_READ \
+	.swap_bytes = NAN, .pss_bytes = NAN, .cgroup_limit_bytes = NAN, .cgroup_usage_bytes = NAN
 static const struct serve_process processes[] = {
 	{ .pid = 17,
 	  .image = 1717,
@@ -187,10 +175,7 @@ static const struct serve_process processes[] = {
 	  .inuse_objects = 3,
 	  .alloc_bytes = 130,
 	  .rss_bytes = 4096,
-	  .swap_bytes = NAN,
-	  .pss_bytes = NAN,
-	  .cgroup_limit_bytes = NAN,
-	  .cgroup_usage_bytes = NAN,
+	  NOT_READ,
 	  .is_inuse_complete = 1,
 	  .scopes = scopes,
 	  .scope_cnt = 2 },
@@ -200,16 +185,10 @@ static const struct serve_process processes[] = {
 	  .comm = "b",
 	  .exe = "/bin/b",
 	  .container = "",
-	  .inuse_bytes = NAN,
-	  .inuse_objects = NAN,
-	  .inuse_error_bytes = NAN,
-	  .inuse_samples = NAN,
+	  NO_INUSE,
 	  .alloc_bytes = 60,
 	  .rss_bytes = 4096,
-	  .swap_bytes = NAN,
-	  .pss_bytes = NAN,
-	  .cgroup_limit_bytes = NAN,
-	  .cgroup_usage_bytes = NAN,
+	  NOT_READ,
 	  .is_inuse_unknown = true,
 	  .scopes = unknown_scopes,
 	  .scope_cnt = 1 },
@@ -246,15 +225,11 @@ static const struct serve_view view = {
 static char *page_of(const struct serve_view *v, enum metric_format format)
 {
 	const bool is_open = format == METRIC_OPENMETRICS;
-	char *text = NULL;
 	const char *type;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
+	char *text = printed(out, type = metrics_page_write(
+					  v, is_open ? "application/openmetrics-text" : NULL, out));
 
-	assert_non_null(out);
-	type = metrics_page_write(v, is_open ? "application/openmetrics-text" : NULL, out);
 	assert_int_equal(strstr(type, "openmetrics") != NULL, is_open);
-	fclose(out);
 	return text;
 }
 
@@ -276,7 +251,7 @@ static void has_line(const char *text, const char *line)
 	fail_msg("no line '%s' in:\n%s", line, text);
 }
 
-static void test_page(void **state)
+TEST(test_page)
 {
 	char *text = page(METRIC_PROMETHEUS);
 
@@ -299,23 +274,21 @@ static void test_page(void **state)
 	has_line(text, "heaptap_followed_processes 1");
 	has_line(text, "heaptap_build_info{version=\"1\"} 1");
 	/* not known: no sample, but the family is there */
-	assert_null(strstr(text, "\nheaptap_target_swap_bytes"));
-	assert_null(strstr(text, "\nheaptap_profile_snapshot_seconds"));
+	assert_omits(text, "\nheaptap_target_swap_bytes");
+	assert_omits(text, "\nheaptap_profile_snapshot_seconds");
 	has_line(text, "# TYPE heaptap_target_swap_bytes gauge");
-	assert_null(strstr(text, "# EOF"));
-	assert_null(strstr(text, "# UNIT"));
-	free(text);
+	assert_omits(text, "# EOF");
+	assert_omits(text, "# UNIT");
 
 	text = page(METRIC_OPENMETRICS);
 	has_line(text, "# TYPE heaptap_alloc_bytes counter");
 	has_line(text, "# UNIT heaptap_alloc_bytes bytes");
 	has_line(text, "# TYPE heaptap_build info");
 	assert_string_equal(text + strlen(text) - 7, "\n# EOF\n");
-	free(text);
 }
 
 /* An alert on growth takes 0 for 0. */
-static void unknown_is_never_0(void **state)
+TEST(unknown_is_never_0)
 {
 	char *text = page(METRIC_PROMETHEUS);
 
@@ -337,11 +310,10 @@ static void unknown_is_never_0(void **state)
 		       " 60");
 	has_line(text, "heaptap_scope_alloc_bytes_total{pid=\"18\",comm=\"b\",scope=\"Top/B\","
 		       "thread=\"main\"} 60");
-	free(text);
 }
 
 /* Every family: a unit ends its name, its help is a sentence that needs no escapes. */
-static void test_families(void **state)
+TEST(test_families)
 {
 	char *text = page(METRIC_OPENMETRICS), *save = NULL, name[128], rest[512];
 	size_t cnt = 0;
@@ -357,11 +329,10 @@ static void test_families(void **state)
 		assert_int_equal(rest[strlen(rest) - 1], '.');
 	}
 	assert_true(cnt > 20);
-	free(text);
 }
 
 /* What is resident by kind: of what was read, with a 0 for what has gone; nothing of what could not be read. */
-static void test_rows(void **state)
+TEST(test_rows)
 {
 	static const char *const families[] = { "heaptap_resident_bytes",
 						"heaptap_resident_age_seconds" };
@@ -374,8 +345,7 @@ static void test_rows(void **state)
 	assert_int_equal(rows_past_new(&past), 0);
 	v.rows = past;
 	text = page_of(&v, METRIC_PROMETHEUS);
-	assert_null(strstr(text, "heaptap_resident_bytes{"));
-	free(text);
+	assert_omits(text, "heaptap_resident_bytes{");
 	snprintf(r.rows[0].name, sizeof(r.rows[0].name), "%s", row_name(ROW_LIVE));
 	snprintf(r.rows[1].name, sizeof(r.rows[1].name), "%s", row_name(ROW_MOVED));
 	r.rows[0].bytes = 4100;
@@ -387,37 +357,25 @@ static void test_rows(void **state)
 	assert_int_equal(rows_past_add(past, 1818, now_ns(), 0, &r), 0);
 	assert_int_equal(rows_past_add(past, 1818, now_ns(), 0, &failed), 0);
 	text = page_of(&v, METRIC_PROMETHEUS);
-	assert_non_null(strstr(
+	assert_says(
 		text,
 		"\nheaptap_resident_bytes{pid=\"17\",comm=\"a\\\"b\",exe=\"/bin/a\",container=\"0123\",kind=\"live\"} 40000000001\n"
 		"heaptap_resident_bytes{pid=\"17\",comm=\"a\\\"b\",exe=\"/bin/a\",container=\"0123\",kind=\"moved\"} 0\n"
-		"# HELP heaptap_resident_age_seconds "));
-	assert_null(strstr(text, "heaptap_resident_bytes{pid=\"18\""));
-	assert_non_null(strstr(text, "\nheaptap_resident_age_seconds{pid=\"17\""));
-	assert_null(strstr(text, "heaptap_resident_age_seconds{pid=\"18\""));
+		"# HELP heaptap_resident_age_seconds ");
+	assert_omits(text, "heaptap_resident_bytes{pid=\"18\"");
+	assert_says(text, "\nheaptap_resident_age_seconds{pid=\"17\"");
+	assert_omits(text, "heaptap_resident_age_seconds{pid=\"18\"");
 	for (size_t i = 0; i < 2; i++) {
 		char head[80];
 
 		snprintf(head, sizeof(head), "# TYPE %s gauge\n", families[i]);
-		assert_non_null(strstr(text, head));
-		assert_null(strstr(strstr(text, head) + 1, head));
+		assert_says(text, head);
+		assert_omits(strstr(text, head) + 1, head);
 	}
-	free(text);
 	text = page_of(&v, METRIC_OPENMETRICS);
-	assert_non_null(strstr(text, "# UNIT heaptap_resident_bytes bytes\n"));
-	assert_non_null(strstr(text, "# UNIT heaptap_resident_age_seconds seconds\n"));
-	free(text);
+	assert_says(text, "# UNIT heaptap_resident_bytes bytes\n");
+	assert_says(text, "# UNIT heaptap_resident_age_seconds seconds\n");
 	rows_past_free(past);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_accept),	 cmocka_unit_test(test_formats),
-		cmocka_unit_test(test_growth),	 cmocka_unit_test(test_page),
-		cmocka_unit_test(test_families), cmocka_unit_test(unknown_is_never_0),
-		cmocka_unit_test(test_rows),
-	};
-
-	return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -3,17 +3,9 @@
  * test_moment.c - a profile at its peak and at other moments: its values and what belongs to them, through a file; which
  * moment a report shows, and what it says of it.
  */
-#include "unit.h"
-
-#include <sys/mman.h>
-
-#include "../lib/pprof_check.h"
-#include "base/err.h"
+#include "made_profile.h"
 #include "profile/moment.h"
-#include "profile/pprof.h"
-#include "profile/profile.h"
 #include "profile/witness.h"
-#include "report/report.h"
 #include "report/report_rows.h"
 
 #define MS_NS 1000000LL
@@ -38,15 +30,9 @@ static const struct site sites[] = {
 
 static void add_site(struct profile *p, const struct site *site, const char *pid)
 {
-	struct profile_function f = { .name_str = profile_str(p, site->function) };
-	struct profile_line line = { .function = (uint32_t)p->functions.cnt };
-	struct profile_location l = { .mapping = HT_NO_INDEX,
-				      .address = 0x1000 + p->locations.cnt,
-				      .line_first = (uint32_t)p->lines.cnt,
-				      .line_cnt = 1 };
 	const struct profile_label labels[] = {
-		{ .key_str = profile_str(p, "pid"), .str = pid ? profile_str(p, pid) : 0 },
-		{ .key_str = profile_str(p, "comm"), .str = profile_str(p, "cc1plus") },
+		text_label(p, "pid", pid ? pid : ""),
+		text_label(p, "comm", "cc1plus"),
 	};
 	const int64_t values[PROFILE_VALUE_CAP] = {
 		[PROFILE_ALLOC_OBJECTS] = 1000,
@@ -57,12 +43,9 @@ static void add_site(struct profile *p, const struct site *site, const char *pid
 		[PROFILE_PINNED_SPACE] = 2 * site->end_bytes,
 	};
 	const struct age_part age = { .samples = 1, .bytes = (double)site->end_bytes };
-	uint32_t loc = (uint32_t)p->locations.cnt;
+	uint32_t loc = made_function(p, site->function);
 	struct profile_sample *s;
 
-	assert_int_equal(vec_push(&p->functions, f), 0);
-	assert_int_equal(vec_push(&p->lines, line), 0);
-	assert_int_equal(vec_push(&p->locations, l), 0);
 	assert_int_equal(profile_add_sample(p, &loc, 1, values, labels, pid ? 2 : 0, &s), 0);
 	s->has_error = true;
 	s->inuse_samples = (uint64_t)site->end_blocks;
@@ -75,34 +58,11 @@ static void add_site(struct profile *p, const struct site *site, const char *pid
 		assert_int_equal(profile_add_age(p, &age), 0);
 }
 
-/* As it comes out of a file. */
-static struct profile *reread(struct profile *p)
-{
-	int fd = memfd_create("profile", MFD_CLOEXEC);
-	static char bytes[1 << 16];
-	struct profile *again;
-	struct err why;
-	ssize_t n;
-
-	assert_true(fd >= 0);
-	assert_int_equal(pprof_write(p, fd), 0);
-	profile_free(p);
-	n = pread(fd, bytes, sizeof(bytes), 0);
-	assert_true(n > 0);
-	close(fd);
-	if (pprof_check(bytes, (size_t)n, &why))
-		fail_msg("%s", why.text);
-	assert_int_equal(pprof_read_mem(bytes, (size_t)n, &again, &why), 0);
-	return again;
-}
-
 static struct profile *make(bool has_peak)
 {
 	static const int64_t moments_ns[MOMENTS] = { 200 * MS_NS, 1000 * MS_NS, 2400 * MS_NS };
-	struct profile *p;
+	struct profile *p = made_profile(1);
 
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 1), 0);
 	if (has_peak)
 		assert_int_equal(
 			profile_add_type(p, "peak_space") | profile_add_type(p, "pinned_space"), 0);
@@ -118,8 +78,8 @@ static struct profile *make(bool has_peak)
 	p->recording.is_from_start = true;
 	for (int i = 0; i < MOMENTS; i++)
 		assert_int_equal(vec_push(&p->moments_ns, moments_ns[i]), 0);
-	for (size_t i = 0; i < sizeof(sites) / sizeof(*sites); i++)
-		add_site(p, &sites[i], NULL);
+	each_case(c, sites)
+		add_site(p, c, NULL);
 	return p;
 }
 
@@ -145,19 +105,7 @@ static int64_t sum_of(const struct profile *p, const char *type)
 	return sum;
 }
 
-static char *text_of(const struct profile *p, const struct report_options *opts)
-{
-	char *text = NULL;
-	size_t bytes;
-	FILE *f = open_memstream(&text, &bytes);
-
-	assert_non_null(f);
-	assert_int_equal(report_write(p, opts, f), 0);
-	assert_int_equal(fclose(f), 0);
-	return text;
-}
-
-static void test_peak(void **state)
+TEST(test_peak)
 {
 	struct profile *p = record(true, false);
 	struct estimate peak;
@@ -178,10 +126,9 @@ static void test_peak(void **state)
 	witness_find(p, &w);
 	assert_true(w.held_bytes == END_BYTES);
 	assert_int_equal(profile_move_to_peak(p), -ENODATA); /* once */
-	profile_free(p);
 }
 
-static void test_time(void **state)
+TEST(test_time)
 {
 	static const struct {
 		int64_t ns, at_ns, bytes;
@@ -190,18 +137,17 @@ static void test_time(void **state)
 		      { 601 * MS_NS, 1000 * MS_NS, 60000 },
 		      { INT64_MAX, 2400 * MS_NS, END_BYTES } };
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct profile *p = record(false, false);
 
-		assert_int_equal(profile_move_to_time(p, cases[i].ns), 0);
-		assert_int_equal(p->moment.ns, cases[i].at_ns);
-		assert_int_equal(sum_of(p, "inuse_space"), cases[i].bytes);
+		assert_int_equal(profile_move_to_time(p, c->ns), 0);
+		assert_int_equal(p->moment.ns, c->at_ns);
+		assert_int_equal(sum_of(p, "inuse_space"), c->bytes);
 		assert_int_equal(sum_of(p, "inuse_objects"), 0); /* not kept */
-		profile_free(p);
 	}
 }
 
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
 	struct profile *p = record(false, false);
 	struct estimate peak;
@@ -212,11 +158,10 @@ static void test_unknown(void **state)
 	assert_int_equal(sum_of(p, "inuse_space"), END_BYTES);
 	p->moments_ns.cnt = 0;
 	assert_int_equal(profile_move_to_time(p, 0), -ENODATA);
-	profile_free(p);
 }
 
 /* What turns out to be unknown is not 0 in the file: it is not there. */
-static void test_drop(void **state)
+TEST(test_drop)
 {
 	struct profile *p = make(true);
 
@@ -231,11 +176,10 @@ static void test_drop(void **state)
 	profile_drop_peak(p); /* of a profile that has none */
 	profile_drop_type(p, "pinned_space");
 	assert_int_equal(p->types.cnt, PROFILE_VALUE_CNT);
-	profile_free(p);
 }
 
 /* Which moment a report chooses by itself. */
-static void test_choice(void **state)
+TEST(test_choice)
 {
 	static const struct {
 		struct report_options opts;
@@ -268,28 +212,26 @@ static void test_choice(void **state)
 		{ { .format = REPORT_JSON, .at = REPORT_AT_TIME }, false, false, PROFILE_AT_TIME },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct profile *p = record(cases[i].has_peak, cases[i].has_ended);
+	each_case(c, cases) {
+		struct profile *p = record(c->has_peak, c->has_ended);
 
-		assert_int_equal(report_move(p, &cases[i].opts, NULL), 0);
-		if (p->moment.at != cases[i].at)
-			fail_msg("case %zu: moment %d", i, p->moment.at);
-		profile_free(p);
+		assert_int_equal(report_move(p, &c->opts, NULL), 0);
+		if (p->moment.at != c->at)
+			fail_msg("case %zu: moment %d", (size_t)(c - cases), p->moment.at);
 	}
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	const struct report_options peak = { .at = REPORT_AT_PEAK };
 	struct profile *p = record(false, true);
 	struct err why = { 0 };
 
 	assert_int_equal(report_move(p, &peak, &why), -ENODATA);
-	assert_non_null(strstr(why.text, "its peak is unknown"));
+	assert_says(why.text, "its peak is unknown");
 	p->recording.inuse = RECORDING_INUSE_UNKNOWN;
 	assert_int_equal(report_move(p, &peak, &why), -ENODATA);
-	assert_non_null(strstr(why.text, "heap in use"));
-	profile_free(p);
+	assert_says(why.text, "heap in use");
 }
 
 static void expect(const char *text, const char *part)
@@ -298,50 +240,43 @@ static void expect(const char *text, const char *part)
 		fail_msg("'%s' is not in:\n%s", part, text);
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
 	struct report_options opts = { .row_cap = 10, .columns = 100, .by = REPORT_BY_FUNCTION };
 	struct profile *p = record(true, true);
 	char *text;
 
 	assert_int_equal(report_move(p, &opts, NULL), 0);
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text,
 	       "\nPeak: 47.8 MiB (exact) in 108 blocks at 410 ms; the rows are of this moment");
 	expect(text, "(--at end: at the end)\n");
 	expect(text, "\nIn use: 65.4 KiB (exact) in 13 blocks at the end, ");
 	expect(text, "; allocated 172 MiB in 3.00k blocks\n");
 	expect(text, "parse");
-	free(text);
-	profile_free(p);
 
 	/* of the end, with the peak said */
 	p = record(true, false);
 	p->recording.unrecorded_cnt = 3;
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\nPeak: 47.8 MiB (exact) in 108 blocks at 410 ms, 100 % of it by parse\n");
 	expect(text, "\nIn use: 65.4 KiB (exact) in 13 blocks, ");
 	expect(text, "\n3 child processes were not recorded: --follow records children\n");
-	free(text);
-	profile_free(p);
 
 	p = record(true, false);
 	opts.at = REPORT_AT_TIME;
 	opts.at_ns = 200000000;
 	assert_int_equal(report_move(p, &opts, NULL), 0);
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\nAt 200 ms: 9.59 MiB (exact); the rows are of this moment");
-	assert_null(strstr(text, "BLOCKS")); /* not known */
-	free(text);
+	assert_omits(text, "BLOCKS"); /* not known */
 	opts.at_ns = 1000000;
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\nAt 200 ms (nearest to 1 ms): 9.59 MiB (exact)");
-	free(text);
-	profile_free(p);
 }
 
 /* What is not seen may be any amount, at the peak, too. */
-static void test_least(void **state)
+TEST(test_least)
 {
 	struct report_options opts = { .row_cap = 10, .columns = 100 };
 	struct profile *p = record(true, true);
@@ -350,35 +285,28 @@ static void test_least(void **state)
 	p->recording.inuse = RECORDING_INUSE_SINCE;
 	p->recording.inuse_since_ns = p->recording.begin_ns + 300 * MS_NS;
 	assert_int_equal(report_move(p, &opts, NULL), 0);
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\nPeak: at least 47.8 MiB in 108 blocks at 410 ms; ");
-	free(text);
-	profile_free(p);
 
 	p = record(true, false);
 	p->recording.rss_begin_bytes = 1 << 20;
 	p->recording.rss_end_bytes = 900 << 20;
 	assert_int_equal(profile_comment(p, "not seen: an allocator without names"), 0);
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\nPeak: at least 47.8 MiB in 108 blocks at 410 ms, ");
 	expect(text, "\nIn use: at least 65.4 KiB in 13 blocks, ");
-	free(text);
-	profile_free(p);
 
 	p = record(true, false); /* a build: compilers that ended before they were tapped */
 	assert_int_equal(profile_comment(p, "ledger: tap_never 3 (processes that ended before they "
 					    "were tapped, or have no allocator)"),
 			 0);
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\nPeak: at least 47.8 MiB in 108 blocks at 410 ms, ");
 	expect(text, "\nIn use: at least 65.4 KiB in 13 blocks, ");
-	free(text);
 	p->recording.is_from_start = false; /* it runs on: those that ended have nothing in use */
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\nPeak: at least 47.8 MiB in 108 blocks at 410 ms, ");
 	expect(text, "\nHeld (allocated while recording, not freed): 65.4 KiB in 13 blocks, ");
-	free(text);
-	profile_free(p);
 
 	p = record(false, false);
 	p->recording.inuse = RECORDING_INUSE_SINCE;
@@ -386,44 +314,36 @@ static void test_least(void **state)
 	opts.at = REPORT_AT_TIME;
 	opts.at_ns = 200 * MS_NS;
 	assert_int_equal(report_move(p, &opts, NULL), 0);
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\nAt 200 ms: at least 9.59 MiB; the rows are of this moment");
-	free(text);
-	profile_free(p);
 
 	p = record(false, false);
 	p->is_history_partial = true; /* there were too many stacks */
 	assert_int_equal(report_move(p, &opts, NULL), 0);
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\nAt 200 ms: at least 9.59 MiB; ");
-	free(text);
-	profile_free(p);
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
 	struct report_options opts = { .format = REPORT_JSON, .at = REPORT_AT_PEAK };
 	struct profile *p = record(true, true);
 	char *text;
 
 	assert_int_equal(report_move(p, &opts, NULL), 0);
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\"at\":\"peak\",\"at_ns\":410000000,\"peak\":{\"bytes\":50080000,");
 	expect(text, "\"inuse_bytes\":50080000");
-	free(text);
-	profile_free(p);
 
 	p = record(false, true);
 	opts.at = REPORT_AT_DEFAULT;
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\"at\":\"end\",\"at_ns\":null,\"peak\":null");
 	expect(text, "\"inuse_bytes\":67000");
-	free(text);
-	profile_free(p);
 }
 
 /* The picture has the end, the peak and the moments, whichever it opens on. */
-static void test_picture(void **state)
+TEST(test_picture)
 {
 	static const struct report_options opts[] = {
 		{ .format = REPORT_HTML },
@@ -438,7 +358,7 @@ static void test_picture(void **state)
 		char *text;
 
 		assert_int_equal(report_move(p, &opts[i], NULL), 0);
-		text = text_of(p, &opts[i]);
+		text = report_text(p, &opts[i]);
 		expect(text, opens[i]);
 		expect(text, "\"values\":[[0,60000,7000],"); /* at the end */
 		expect(text, "[50000000,80000,0]"); /* at the peak */
@@ -457,13 +377,11 @@ static void test_picture(void **state)
 		expect(text, ">peak 47.8 MiB at 410 ms</text>");
 		expect(text,
 		       "Heap in use over time: peak 47.8 MiB at 410 ms, 65.4 KiB at the end.");
-		free(text);
-		profile_free(p);
 	}
 }
 
 /* Many lives: fewer moments, the last among them, and none that is made up. */
-static void test_picture_is_bounded(void **state)
+TEST(test_picture_is_bounded)
 {
 	const struct report_options opts = { .format = REPORT_HTML };
 	struct profile *p = make(false);
@@ -475,54 +393,34 @@ static void test_picture_is_bounded(void **state)
 
 		assert_int_equal(profile_add_lives(p, &life, 1), 0);
 	}
-	text = text_of(p, &opts);
+	text = report_text(p, &opts);
 	expect(text, "\"points\":[[2400000000,80000,\"2.4 s\",0],"); /* 20000 beside the table */
 	assert_true(strlen(text) < 1500000);
-	free(text);
 	p->is_history_partial = true;
-	text = text_of(p, &opts);
-	assert_null(strstr(text, "Heap in use over time"));
-	free(text);
-	profile_free(p);
+	text = report_text(p, &opts);
+	assert_omits(text, "Heap in use over time");
 }
 
-static void test_by_process(void **state)
+TEST(test_by_process)
 {
 	struct report_options opts = { .by = REPORT_BY_PROCESS, .format = REPORT_JSON };
 	struct profile *p = record(true, false);
-	struct report *r;
+	struct report *r = open_report(p, &opts);
 
-	assert_int_equal(report_open(p, &opts, &r), 0);
 	assert_int_equal(r->rows.cnt, 1);
 	assert_string_equal(strset_get(r->names, r->rows.data[0].name), "ffmpeg (PID 14)");
 	assert_int_equal(r->rows.data[0].value, END_BYTES);
-	report_close(r);
-	profile_free(p);
 
 	/* several, which the samples name */
 	p = make(true);
 	add_site(p, &sites[1], "15");
 	add_site(p, &sites[2], "15");
 	p->recording.process_cnt = 2;
-	assert_int_equal(report_open(p, &opts, &r), 0);
+	r = open_report(p, &opts);
 	assert_int_equal(r->rows.cnt, 2);
 	assert_string_equal(strset_get(r->names, r->rows.data[0].name), "(none)");
 	assert_string_equal(strset_get(r->names, r->rows.data[1].name), "cc1plus (PID 15)");
 	assert_int_equal(r->rows.data[1].value, 67000);
-	report_close(r);
-	profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_peak),	cmocka_unit_test(test_time),
-		cmocka_unit_test(test_unknown), cmocka_unit_test(test_drop),
-		cmocka_unit_test(test_choice),	cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_words),	cmocka_unit_test(test_least),
-		cmocka_unit_test(test_json),	cmocka_unit_test(test_by_process),
-		cmocka_unit_test(test_picture), cmocka_unit_test(test_picture_is_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -75,7 +75,7 @@ static bool knows_all(struct name_cache *c, const struct name_cache_query *q)
 	return is_all;
 }
 
-static void other_processes_know(void **state)
+TEST(other_processes_know)
 {
 	struct name_cache *c = NULL;
 	int status;
@@ -97,7 +97,7 @@ static void other_processes_know(void **state)
 }
 
 /* As many frames with as long names as a helper may send. */
-static void what_is_too_large_is_left_out(void **state)
+TEST(what_is_too_large_is_left_out)
 {
 	static char name[65536];
 	struct name_cache_query q = of_file;
@@ -120,7 +120,7 @@ static void what_is_too_large_is_left_out(void **state)
 	name_cache_free(c);
 }
 
-static void others_names_are_not_taken(void **state)
+TEST(others_names_are_not_taken)
 {
 	struct name_cache_query q = of_file;
 	static const uint64_t others[ADDR_CNT] = { 0x1001, 0x2001, 0x3001 };
@@ -147,7 +147,7 @@ static void others_names_are_not_taken(void **state)
 	name_cache_free(c);
 }
 
-static void a_full_one_is_renewed(void **state)
+TEST(a_full_one_is_renewed)
 {
 	struct name_cache_query q = of_file;
 	struct name_cache *c = NULL;
@@ -167,7 +167,7 @@ static void a_full_one_is_renewed(void **state)
 }
 
 /* Who is hidden from has no such memory: it is gone in the child of a child. */
-static void hidden_from_children(void **state)
+TEST(hidden_from_children)
 {
 	struct name_cache *c = NULL;
 	int status;
@@ -188,15 +188,4 @@ static void hidden_from_children(void **state)
 	name_cache_free(c);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(other_processes_know),
-		cmocka_unit_test(what_is_too_large_is_left_out),
-		cmocka_unit_test(others_names_are_not_taken),
-		cmocka_unit_test(a_full_one_is_renewed),
-		cmocka_unit_test(hidden_from_children),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -4,7 +4,7 @@
 
 #include "base/names.h"
 
-static void counts_mistakes(void **state)
+TEST(counts_mistakes)
 {
 	static const struct {
 		const char *a, *b;
@@ -24,16 +24,16 @@ static void counts_mistakes(void **state)
 		{ "abcdef", "ghijkl", 6 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		size_t one = edit_distance(cases[i].a, cases[i].b);
-		size_t other = edit_distance(cases[i].b, cases[i].a);
+	each_case(c, cases) {
+		size_t one = edit_distance(c->a, c->b);
+		size_t other = edit_distance(c->b, c->a);
 
-		if (one != cases[i].want || other != cases[i].want)
-			fail_msg("'%s' and '%s': %zu and %zu", cases[i].a, cases[i].b, one, other);
+		if (one != c->want || other != c->want)
+			fail_msg("'%s' and '%s': %zu and %zu", c->a, c->b, one, other);
 	}
 }
 
-static void finds_what_was_meant(void **state)
+TEST(finds_what_was_meant)
 {
 	static const char *const names[] = { "record", "report", "doctor" };
 	static const struct {
@@ -44,12 +44,12 @@ static void finds_what_was_meant(void **state)
 		{ "", 3 },	 { "x", 3 },	  { "rec", 3 },	   { "records", 0 }, { "serve", 3 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		if (nearest_name(cases[i].word, names, 3) != cases[i].want)
-			fail_msg("'%s': %zu", cases[i].word, nearest_name(cases[i].word, names, 3));
+	each_case(c, cases)
+		if (nearest_name(c->word, names, 3) != c->want)
+			fail_msg("'%s': %zu", c->word, nearest_name(c->word, names, 3));
 }
 
-static void long_words_are_far_from_everything(void **state)
+TEST(long_words_are_far_from_everything)
 {
 	char word[NEAREST_WORD_CAP + 2], other[NEAREST_WORD_CAP + 1];
 
@@ -63,13 +63,4 @@ static void long_words_are_far_from_everything(void **state)
 	assert_int_equal(edit_distance(word, other), NEAREST_WORD_CAP);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts_mistakes),
-		cmocka_unit_test(finds_what_was_meant),
-		cmocka_unit_test(long_words_are_far_from_everything),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -31,7 +31,7 @@ static void expect(const struct nothing *n, int err, const char *part, const cha
 		fail_msg("no '%s' at the end of '%s'", end, text);
 }
 
-static void test_too_little(void **state)
+TEST(test_too_little)
 {
 	struct nothing n = ordinary();
 
@@ -45,7 +45,7 @@ static void test_too_little(void **state)
 }
 
 /* Probes that the kernel did not take in time are not the absence of an allocator. */
-static void test_failed(void **state)
+TEST(test_failed)
 {
 	struct nothing n = ordinary();
 
@@ -58,7 +58,7 @@ static void test_failed(void **state)
 }
 
 /* What was not seen is not said to be nothing. */
-static void test_untapped(void **state)
+TEST(test_untapped)
 {
 	struct nothing n = ordinary();
 
@@ -69,7 +69,7 @@ static void test_untapped(void **state)
 }
 
 /* A tap does not count calls: that there were none is not known. */
-static void test_tapped(void **state)
+TEST(test_tapped)
 {
 	struct nothing n = ordinary();
 
@@ -84,7 +84,7 @@ static void test_tapped(void **state)
 }
 
 /* An allocator that is not seen is the reason, whether another one is probed or not. */
-static void test_unseen(void **state)
+TEST(test_unseen)
 {
 	struct nothing n = ordinary();
 
@@ -95,7 +95,7 @@ static void test_unseen(void **state)
 }
 
 /* What a shell would read otherwise is not given as a command. */
-static void test_quotes(void **state)
+TEST(test_quotes)
 {
 	char *hostile[] = { (char *)"sh", (char *)"-c", (char *)"rm $x; ls", (char *)"a", NULL };
 	struct nothing n = ordinary();
@@ -111,7 +111,7 @@ static void test_quotes(void **state)
 	expect(&n, 0, "one sample", " a-word ...");
 }
 
-static void test_no_calls(void **state)
+TEST(test_no_calls)
 {
 	struct nothing n = ordinary();
 
@@ -125,7 +125,7 @@ static void test_no_calls(void **state)
 	expect(&n, 0, "heaptap_pause_all", ")");
 }
 
-static void test_no_allocator(void **state)
+TEST(test_no_allocator)
 {
 	struct nothing n = ordinary();
 
@@ -141,7 +141,7 @@ static void test_no_allocator(void **state)
 	       "heaptap sees the memory of C code");
 }
 
-static void test_samplers(void **state)
+TEST(test_samplers)
 {
 	struct nothing n = ordinary();
 
@@ -153,15 +153,4 @@ static void test_samplers(void **state)
 	       ": heaptap record --source probes -p 12,13");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_too_little), cmocka_unit_test(test_failed),
-		cmocka_unit_test(test_untapped),   cmocka_unit_test(test_tapped),
-		cmocka_unit_test(test_unseen),	   cmocka_unit_test(test_quotes),
-		cmocka_unit_test(test_no_calls),   cmocka_unit_test(test_no_allocator),
-		cmocka_unit_test(test_samplers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -29,85 +29,27 @@ static int check_lower(const char *text, struct err *why)
 
 static const char *const paces[] = { "slow", "fast", "fastest", NULL };
 
+/* What every row with a value has: its name, type, member, the word for its value, its help. */
+#define ROW(name_, type_, member, arg_, help_) \
+	.name = (name_), .type = OPTION_##type_, .at = AT(member), .arg = (arg_), .help = (help_)
+
 static const struct option_row rows[] = {
 	{ .type = OPTION_HEADING, .help = "what there is" },
 	{ .name = "quiet", .letter = 'q', .type = OPTION_FLAG, .at = AT(quiet), .help = "hush" },
-	{ .name = "name",
-	  .letter = 'n',
-	  .type = OPTION_TEXT,
-	  .at = AT(name),
-	  .arg = "NAME",
-	  .value = "nobody",
-	  .check = check_lower,
-	  .help = "a name" },
-	{ .name = "word",
-	  .type = OPTION_TEXTS,
-	  .flags = OPTION_UNSAID,
-	  .at = AT(words),
-	  .arg = "WORD",
-	  .check = check_lower,
-	  .help = "may be repeated" },
-	{ .name = "list",
-	  .type = OPTION_TEXTS,
-	  .flags = OPTION_COMMAS,
-	  .at = AT(list),
-	  .arg = "LIST",
-	  .help = "with commas" },
-	{ .name = "pace",
-	  .type = OPTION_CHOICE,
-	  .at = AT(pace),
-	  .arg = "PACE",
-	  .choices = paces,
-	  .help = "one of these" },
-	{ .name = "number",
-	  .type = OPTION_NUMBERS,
-	  .at = AT(numbers),
-	  .arg = "N",
-	  .min = 1,
-	  .help = "may be repeated" },
-	{ .name = "count",
-	  .type = OPTION_COUNT,
-	  .at = AT(count),
-	  .arg = "N",
-	  .value = "7",
-	  .min = 1,
-	  .max = 100,
-	  .help = "a number" },
-	{ .name = "size",
-	  .type = OPTION_SIZE,
-	  .at = AT(size),
-	  .arg = "SIZE",
-	  .value = "64k",
-	  .flags = OPTION_MAY_HAVE_VALUE,
-	  .max = 1ULL << 40,
-	  .help = "a size" },
-	{ .name = "time",
-	  .type = OPTION_TIME,
-	  .at = AT(time_ns),
-	  .arg = "TIME",
-	  .value = "10s",
-	  .min = 1000000000,
-	  .help = "a time" },
-	{ .name = "percent",
-	  .type = OPTION_PERCENT,
-	  .at = AT(percent),
-	  .arg = "PCT",
-	  .value = "5",
-	  .max = 100,
-	  .help = "a part" },
-	{ .name = "limit",
-	  .type = OPTION_LIMIT,
-	  .at = AT(limit),
-	  .arg = "PCT",
-	  .value = "25",
-	  .max = 99,
-	  .help = "a limit" },
-	{ .name = "only-here",
-	  .type = OPTION_TEXT,
-	  .at = AT(test_only),
-	  .arg = "X",
-	  .flags = OPTION_HIDDEN,
-	  .help = "not told" },
+	{ ROW("name", TEXT, name, "NAME", "a name"), .letter = 'n', .value = "nobody",
+	  .check = check_lower },
+	{ ROW("word", TEXTS, words, "WORD", "may be repeated"), .flags = OPTION_UNSAID,
+	  .check = check_lower },
+	{ ROW("list", TEXTS, list, "LIST", "with commas"), .flags = OPTION_COMMAS },
+	{ ROW("pace", CHOICE, pace, "PACE", "one of these"), .choices = paces },
+	{ ROW("number", NUMBERS, numbers, "N", "may be repeated"), .min = 1 },
+	{ ROW("count", COUNT, count, "N", "a number"), .value = "7", .min = 1, .max = 100 },
+	{ ROW("size", SIZE, size, "SIZE", "a size"), .value = "64k", .flags = OPTION_MAY_HAVE_VALUE,
+	  .max = 1ULL << 40 },
+	{ ROW("time", TIME, time_ns, "TIME", "a time"), .value = "10s", .min = 1000000000 },
+	{ ROW("percent", PERCENT, percent, "PCT", "a part"), .value = "5", .max = 100 },
+	{ ROW("limit", LIMIT, limit, "PCT", "a limit"), .value = "25", .max = 99 },
+	{ ROW("only-here", TEXT, test_only, "X", "not told"), .flags = OPTION_HIDDEN },
 };
 static const struct option_table table = { .rows = rows,
 					   .cnt = sizeof(rows) / sizeof(*rows),
@@ -185,7 +127,7 @@ static void make_sound(const char *file, const char *line, struct settings *s)
 	assert_int_equal(e.cnt, 0);
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
 	struct settings s;
 
@@ -203,7 +145,7 @@ static void test_defaults(void **state)
 	option_release(&table, &s);
 }
 
-static void test_command_line(void **state)
+TEST(test_command_line)
 {
 	struct settings s;
 
@@ -236,7 +178,7 @@ static void test_command_line(void **state)
 	option_release(&table, &s);
 }
 
-static void test_rest_of_line(void **state)
+TEST(test_rest_of_line)
 {
 	char line[] = "x -q rest --name", *argv[ARGV_CAP];
 	struct option_args args;
@@ -262,7 +204,7 @@ static void assert_line_refused(const char *line, const char *what)
 		fail_msg("'%s': %s", line, e.text);
 }
 
-static void test_bad_command_line(void **state)
+TEST(test_bad_command_line)
 {
 	assert_line_refused("--nmae x", "unknown option '--nmae': did you mean --name?");
 	assert_line_refused("--only-hree x", "unknown option '--only-hree'\n"); /* hidden */
@@ -297,7 +239,7 @@ static void test_bad_command_line(void **state)
 	assert_line_refused("--word a --word B", "bad value for --word: lower case is wanted");
 }
 
-static void test_file(void **state)
+TEST(test_file)
 {
 	static const char file[] =
 		"quiet = true\nname = 'ann'\nword = ['a', \"b\"]\nnumber = [1, 2]\n"
@@ -330,7 +272,7 @@ static void test_file(void **state)
 	option_release(&table, &s);
 }
 
-static void test_command_line_wins(void **state)
+TEST(test_command_line_wins)
 {
 	static const char file[] = "name = 'ann'\nword = ['a', 'b']\ncount = 3\n";
 	struct settings s;
@@ -344,7 +286,7 @@ static void test_command_line_wins(void **state)
 }
 
 /* All errors of a file, each with its line and key. */
-static void test_bad_file(void **state)
+TEST(test_bad_file)
 {
 	static const char file[] = "nmae = 'x'\n"
 				   "count = '3'\n"
@@ -379,40 +321,36 @@ static void test_bad_file(void **state)
 	struct errors e;
 
 	assert_int_equal(make(file, NULL, &s, &e), -EINVAL);
-	for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++)
-		if (!strstr(e.text, want[i]))
-			fail_msg("not told: %s\n%s", want[i], e.text);
+	each_case(c, want)
+		if (!strstr(e.text, *c))
+			fail_msg("not told: %s\n%s", *c, e.text);
 	assert_int_equal(e.cnt, sizeof(want) / sizeof(*want));
 	option_release(&table, &s);
 }
 
 /* What is printed is a file that gives the same settings. */
-static void test_printed_settings(void **state)
+TEST(test_printed_settings)
 {
 	struct settings s, again;
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
+	char *text;
 
 	make_sound("name = \"it's \\\"\\n\"\nword = ['^\\d$', 'b\"']\nnumber = [5]\n",
 		   "--size=3k --time 1500ms --percent 0.25 --limit 5! -q --pace fastest", &s);
-	option_print_settings(&table, &s, out);
-	fclose(out);
-	assert_non_null(strstr(text, "size = \"3k\"\n"));
-	assert_non_null(strstr(text, "time = \"1500ms\"\n"));
-	assert_non_null(strstr(text, "pace = \"fastest\"\n"));
-	assert_non_null(strstr(text, "limit = \"5!\"\n"));
-	assert_non_null(strstr(text, "word = ['^\\d$', 'b\"']\n"));
-	assert_null(strstr(text, "only-here"));
+	text = printed(out, option_print_settings(&table, &s, out));
+	assert_says(text, "size = \"3k\"\n");
+	assert_says(text, "time = \"1500ms\"\n");
+	assert_says(text, "pace = \"fastest\"\n");
+	assert_says(text, "limit = \"5!\"\n");
+	assert_says(text, "word = ['^\\d$', 'b\"']\n");
+	assert_omits(text, "only-here");
 	make_sound(text, NULL, &again);
 	for (size_t i = 0; i < table.cnt; i++)
 		assert_true(option_is_equal(&table.rows[i], &s, &again));
-	free(text);
 	option_release(&table, &s);
 	option_release(&table, &again);
 }
 
-static void test_equal_and_copy(void **state)
+TEST(test_equal_and_copy)
 {
 	static const char *const lines[] = { "-q",	    "--name ann",  "--word a",
 					     "--number 2",  "--count 3",   "--size=1k",
@@ -439,33 +377,17 @@ static void test_equal_and_copy(void **state)
 	}
 }
 
-static void test_help(void **state)
+TEST(test_help)
 {
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
+	char *text = printed(out, option_print_help(&table, out));
 
-	option_print_help(&table, out);
-	fclose(out);
-	assert_non_null(strstr(text, "\nwhat there is:\n"));
-	assert_non_null(strstr(text, "\n  -n, --name NAME    a name (default: nobody)\n"));
-	assert_non_null(strstr(text, "\n      --word WORD    may be repeated\n"));
-	assert_non_null(strstr(text, "\n      --size[=SIZE]  a size (default: 64k)\n"));
-	assert_null(strstr(text, "only-here"));
+	assert_says(text, "\nwhat there is:\n");
+	assert_says(text, "\n  -n, --name NAME    a name (default: nobody)\n");
+	assert_says(text, "\n      --word WORD    may be repeated\n");
+	assert_says(text, "\n      --size[=SIZE]  a size (default: 64k)\n");
+	assert_omits(text, "only-here");
 	for (const char *at = text; *at; at += strcspn(at, "\n") + 1)
 		assert_true(strcspn(at, "\n") <= 98);
-	free(text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),       cmocka_unit_test(test_command_line),
-		cmocka_unit_test(test_rest_of_line),   cmocka_unit_test(test_bad_command_line),
-		cmocka_unit_test(test_file),	       cmocka_unit_test(test_command_line_wins),
-		cmocka_unit_test(test_bad_file),       cmocka_unit_test(test_printed_settings),
-		cmocka_unit_test(test_equal_and_copy), cmocka_unit_test(test_help),
-	};
-
-	return cmocka_run_group_tests_name("option", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -94,7 +94,7 @@ static void assert_seen(bool ends_at_operand, const char *line, const char *want
 	assert_string_equal(seen, want);
 }
 
-static void reads_as_getopt_does(void **state)
+TEST(reads_as_getopt_does)
 {
 	assert_seen(true, "-qd 5 --dur=6 --max-live 3 --json --naive a -z",
 		    "quiet duration=5 duration=6 max-live=3 json naive | a -z");
@@ -103,7 +103,7 @@ static void reads_as_getopt_does(void **state)
 }
 
 /* A number may be a word of its own, unless a file has that name; a text has to be behind "=". */
-static void values_may_be_left_out(void **state)
+TEST(values_may_be_left_out)
 {
 	assert_seen(false, "--frames", "frames |");
 	assert_seen(false, "--frames=3 a", "frames=3 | a");
@@ -114,7 +114,7 @@ static void values_may_be_left_out(void **state)
 	assert_seen(false, "--group=a,b --group=", "group=a,b group= |");
 }
 
-static void says_what_is_wrong(void **state)
+TEST(says_what_is_wrong)
 {
 	static const struct {
 		const char *line, *want;
@@ -153,7 +153,7 @@ static void says_what_is_wrong(void **state)
 }
 
 /* However long a word is, the sentence ends within its buffer. */
-static void long_words_are_cut(void **state)
+TEST(long_words_are_cut)
 {
 	char line[240], seen[256];
 	struct told told;
@@ -166,14 +166,4 @@ static void long_words_are_cut(void **state)
 	assert_true(strlen(told.text) < 100);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_as_getopt_does),
-		cmocka_unit_test(values_may_be_left_out),
-		cmocka_unit_test(says_what_is_wrong),
-		cmocka_unit_test(long_words_are_cut),
-	};
-
-	return cmocka_run_group_tests_name("option_args", tests, NULL, NULL);
-}
+RUN_TESTS()

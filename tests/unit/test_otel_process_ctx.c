@@ -85,10 +85,11 @@ static void put_array(struct payload *p, unsigned int field, const char *key,
 #define SCHEMA "threadlocal.schema_version"
 static const char *const three[] = { "http_route", "http_method", "user_id" };
 
-static void test_decode(void **state)
+TEST(test_decode)
 {
 	static const char *const odd[] = { "a", NULL, "" };
-	struct payload *p = calloc(1, sizeof(*p)), *resource = calloc(1, sizeof(*resource));
+	struct payload *p = unit_keep(calloc(1, sizeof(*p)), free),
+		       *resource = unit_keep(calloc(1, sizeof(*resource)), free);
 	struct tag_keys keys;
 
 	put_string(resource, 1, "service.name", "shop");
@@ -128,13 +129,11 @@ static void test_decode(void **state)
 	/* nothing for threads */
 	assert_int_equal(otel_process_ctx_decode(p->data, 0, &keys), 0);
 	assert_int_equal(keys.cnt, 0);
-	free(p);
-	free(resource);
 }
 
-static void test_decode_damaged(void **state)
+TEST(test_decode_damaged)
 {
-	struct payload *p = calloc(1, sizeof(*p));
+	struct payload *p = unit_keep(calloc(1, sizeof(*p)), free);
 	const char *many[300];
 	struct tag_keys keys;
 	uint8_t *exact;
@@ -167,7 +166,6 @@ static void test_decode_damaged(void **state)
 	assert_int_equal(otel_process_ctx_decode((const uint8_t *)"\xff", 1, &keys), -EPROTO);
 	assert_int_equal(otel_process_ctx_decode((const uint8_t *)"\x12\x05", 2, &keys), -EPROTO);
 	assert_int_equal(otel_process_ctx_decode((const uint8_t *)"\x13", 1, &keys), -EPROTO);
-	free(p);
 }
 
 struct header {
@@ -247,9 +245,9 @@ static void check_header(struct header *h)
 	tag_keys_release(&ctx.keys);
 }
 
-static void test_process(void **state)
+TEST(test_process)
 {
-	struct payload *p = calloc(1, sizeof(*p));
+	struct payload *p = unit_keep(calloc(1, sizeof(*p)), free);
 	struct otel_process_ctx ctx;
 	struct header *h;
 
@@ -267,7 +265,6 @@ static void test_process(void **state)
 	else
 		check_header(h);
 	munmap(h, sizeof(*h));
-	free(p);
 }
 
 /* Updates while it is read: what comes out is one of the two tables, never a mixture. */
@@ -295,7 +292,7 @@ static void *update(void *arg)
 	return NULL;
 }
 
-static void test_updates(void **state)
+TEST(test_updates)
 {
 	struct payload *even = calloc(1, sizeof(*even)), *odd = calloc(1, sizeof(*odd));
 	struct updater u = { .even = even, .odd = odd };
@@ -326,14 +323,4 @@ static void test_updates(void **state)
 	free(odd);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_decode),
-		cmocka_unit_test(test_decode_damaged),
-		cmocka_unit_test(test_process),
-		cmocka_unit_test(test_updates),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -66,7 +66,7 @@ static int open_err(const char *path, bool replaces, struct err *why)
 	err = out_file_open(path, replaces, "", &of, why);
 	assert_true(err < 0);
 	assert_null(of);
-	assert_non_null(strstr(why->text, path));
+	assert_says(why->text, path);
 	return err;
 }
 
@@ -75,7 +75,7 @@ static void write_new(struct out_file *of)
 	assert_int_equal(write(out_file_fd(of), "new", 3), 3);
 }
 
-static void test_new_file(void **state)
+TEST_WITH(test_new_file, new_folder, remove_folder)
 {
 	struct out_file *of;
 	char path[128];
@@ -93,7 +93,7 @@ static void test_new_file(void **state)
 	assert_int_equal(file_cnt(state), 1);
 }
 
-static void test_given_up(void **state)
+TEST_WITH(test_given_up, new_folder, remove_folder)
 {
 	char path[128];
 
@@ -101,7 +101,7 @@ static void test_given_up(void **state)
 	assert_int_equal(file_cnt(state), 0);
 }
 
-static void test_existing(void **state)
+TEST_WITH(test_existing, new_folder, remove_folder)
 {
 	struct out_file *of;
 	char path[128];
@@ -109,7 +109,7 @@ static void test_existing(void **state)
 
 	make(at(state, "p", path), "old");
 	assert_int_equal(open_err(path, false, &why), -EEXIST);
-	assert_non_null(strstr(why.text, "--force"));
+	assert_says(why.text, "--force");
 	expect(path, "old");
 	assert_int_equal(file_cnt(state), 1);
 	of = open_new(path, true);
@@ -122,7 +122,7 @@ static void test_existing(void **state)
 }
 
 /* Somebody makes the file while it is recorded: both are kept. */
-static void test_made_meanwhile(void **state)
+TEST_WITH(test_made_meanwhile, new_folder, remove_folder)
 {
 	static const struct {
 		const char *name, *taken, *then;
@@ -146,7 +146,7 @@ static void test_made_meanwhile(void **state)
 }
 
 /* A folder takes the name: with --force too the profile is kept. */
-static void test_folder_made_meanwhile(void **state)
+TEST_WITH(test_folder_made_meanwhile, new_folder, remove_folder)
 {
 	char path[128], other[128];
 	struct out_file *of = open_new(at(state, "p", path), true);
@@ -158,7 +158,7 @@ static void test_folder_made_meanwhile(void **state)
 	out_file_free(of);
 }
 
-static void test_links(void **state)
+TEST_WITH(test_links, new_folder, remove_folder)
 {
 	char path[128], victim[128];
 	struct err why;
@@ -193,7 +193,7 @@ static void test_links(void **state)
 }
 
 /* In a folder of another user nobody can be told where to write by what lies there. */
-static void test_foreign(void **state)
+TEST_WITH(test_foreign, new_folder, remove_folder)
 {
 	const struct temp_folder *f = *state;
 	char path[128];
@@ -220,7 +220,7 @@ static void test_foreign(void **state)
 	assert_int_equal(open_err(path, true, &why), -EPERM);
 }
 
-static void test_devices(void **state)
+TEST(test_devices)
 {
 	struct out_file *of = open_new("/dev/null", false);
 
@@ -230,7 +230,7 @@ static void test_devices(void **state)
 	out_file_free(of);
 }
 
-static void test_refused(void **state)
+TEST_WITH(test_refused, new_folder, remove_folder)
 {
 	const struct temp_folder *f = *state;
 	char path[128];
@@ -244,7 +244,7 @@ static void test_refused(void **state)
 	assert_int_equal(open_err(at(state, "file/p", path), false, &why), -ENOTDIR);
 }
 
-static void test_default_name(void **state)
+TEST(test_default_name)
 {
 	static const struct {
 		const char *comm, *name;
@@ -259,13 +259,13 @@ static void test_default_name(void **state)
 	};
 	char name[OUT_FILE_NAME_BYTES];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		out_file_default_name(cases[i].comm, 14662, 1795490724, name);
-		assert_string_equal(name, cases[i].name);
+	each_case(c, cases) {
+		out_file_default_name(c->comm, 14662, 1795490724, name);
+		assert_string_equal(name, c->name);
 	}
 }
 
-static void test_stdout_names(void **state)
+TEST(test_stdout_names)
 {
 	assert_true(out_file_is_stdout("-"));
 	assert_true(out_file_is_stdout("/dev/stdout"));
@@ -273,23 +273,4 @@ static void test_stdout_names(void **state)
 	assert_false(out_file_is_stdout(""));
 }
 
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, new_folder, remove_folder)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_FOLDER(test_new_file),
-		IN_FOLDER(test_given_up),
-		IN_FOLDER(test_existing),
-		IN_FOLDER(test_made_meanwhile),
-		IN_FOLDER(test_folder_made_meanwhile),
-		IN_FOLDER(test_links),
-		IN_FOLDER(test_foreign),
-		cmocka_unit_test(test_devices),
-		IN_FOLDER(test_refused),
-		cmocka_unit_test(test_default_name),
-		cmocka_unit_test(test_stdout_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -7,43 +7,23 @@
 #include "http/past.h"
 #include "http/view.h"
 
+#define NAMED(pid_, comm_, exe_) .pid = (pid_), .comm = (comm_), .exe = (exe_)
+
 static char *index_text(const struct serve_view *v)
 {
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-
-	assert_non_null(out);
-	assert_int_equal(page_write(v, NULL, true, out), 0);
-	fclose(out);
-	return text;
+	return printed(out, assert_int_equal(page_write(v, NULL, true, out), 0));
 }
 
 /* Names are somebody else's bytes. */
-static void test_index(void **state)
+TEST(test_index)
 {
 	const struct serve_process processes[] = {
-		{ .pid = 17,
-		  .comm = "a\"<b>&\\\n",
-		  .exe = "/bin/<script>",
-		  .overhead = 0.034,
-		  .overhead_step = 2,
-		  .inuse_objects = NAN,
-		  .inuse_bytes = NAN,
-		  .is_inuse_unknown = true,
+		{ NAMED(17, "a\"<b>&\\\n", "/bin/<script>"), .overhead = 0.034, .overhead_step = 2,
+		  .inuse_objects = NAN, .inuse_bytes = NAN, .is_inuse_unknown = true,
 		  .inuse_words = "Tracking frees costs <53> %. To measure it: heaptap record" },
-		{ .pid = 18,
-		  .comm = "b",
-		  .exe = "/bin/b",
-		  .inuse_bytes = 2048,
-		  .overhead = NAN,
+		{ NAMED(18, "b", "/bin/b"), .inuse_bytes = 2048, .overhead = NAN,
 		  .inuse_words = "of what was allocated since 12:03:05" },
-		{ .pid = 19,
-		  .comm = "c",
-		  .exe = "/bin/c",
-		  .inuse_bytes = 0,
-		  .overhead = NAN,
-		  .inuse_words = "" },
+		{ NAMED(19, "c", "/bin/c"), .inuse_bytes = 0, .overhead = NAN, .inuse_words = "" },
 	};
 	const struct serve_kept kept[] = {
 		{ .pid = 20, .comm = "d", .at = "last", .why = "out of memory", .inuse_bytes = NAN },
@@ -59,25 +39,23 @@ static void test_index(void **state)
 				      .version = "1" };
 	char *text = index_text(&v);
 
-	assert_null(strstr(text, "<script>"));
-	assert_null(strstr(text, "<b>"));
-	assert_non_null(strstr(text, "a&quot;&lt;b&gt;&amp;\\\n<"));
-	assert_non_null(strstr(text, "\"name\":\"a\\\"\\u003cb>&\\\\"));
-	assert_non_null(strstr(text, "<a href=\"pid/17/\">"));
-	assert_null(strstr(text, "none of these"));
-	assert_non_null(strstr(text, "<td>unknown<td><td>0 B<td>"));
-	assert_non_null(strstr(text,
-			       "heap in use is unknown: Tracking frees costs &lt;53&gt; %. To "
-			       "measure it: heaptap record\n"));
-	assert_non_null(strstr(text, "<td>2.00 KiB<td>"));
-	assert_non_null(strstr(text, "in use: of what was allocated since 12:03:05"));
-	assert_non_null(strstr(text, "c</a><td>0 B<td>"));
-	assert_non_null(strstr(text, "<tr><td>20<td>d<td>unknown<td>"));
-	free(text);
+	assert_omits(text, "<script>");
+	assert_omits(text, "<b>");
+	assert_says(text, "a&quot;&lt;b&gt;&amp;\\\n<");
+	assert_says(text, "\"name\":\"a\\\"\\u003cb>&\\\\");
+	assert_says(text, "<a href=\"pid/17/\">");
+	assert_omits(text, "none of these");
+	assert_says(text, "<td>unknown<td><td>0 B<td>");
+	assert_says(text, "heap in use is unknown: Tracking frees costs &lt;53&gt; %. To "
+			  "measure it: heaptap record\n");
+	assert_says(text, "<td>2.00 KiB<td>");
+	assert_says(text, "in use: of what was allocated since 12:03:05");
+	assert_says(text, "c</a><td>0 B<td>");
+	assert_says(text, "<tr><td>20<td>d<td>unknown<td>");
 }
 
 /* So are those of threads and scopes; what is not known is said to be. */
-static void test_process_page(void **state)
+TEST(test_process_page)
 {
 	const struct serve_scope scopes[] = {
 		{ .scope = "<img src=x>/\"y\"",
@@ -86,9 +64,7 @@ static void test_process_page(void **state)
 		  .inuse_error_bytes = NAN,
 		  .alloc_bytes = 2048 },
 	};
-	const struct serve_process p = { .pid = 17,
-					 .comm = "</h1><b>",
-					 .exe = "/bin/\xff<i>",
+	const struct serve_process p = { NAMED(17, "</h1><b>", "/bin/\xff<i>"),
 					 .inuse_bytes = NAN,
 					 .inuse_objects = NAN,
 					 .overhead = NAN,
@@ -106,33 +82,29 @@ static void test_process_page(void **state)
 				.losses = losses,
 				.loss_cnt = 1,
 				.keep = { .kept = kept, .kept_cnt = 2 } };
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
+	char *text = printed(out, {
+		assert_int_equal(process_page_write(&v, &p, true, out), 0);
+		v.loss_cnt = 2;
+		assert_int_equal(process_page_write(&v, &p, false, out), 0);
+	});
 
-	assert_non_null(out);
-	assert_int_equal(page_write(&v, &p, true, out), 0);
-	v.loss_cnt = 2;
-	assert_int_equal(page_write(&v, &p, false, out), 0);
-	fclose(out);
 	for (size_t i = 0; i < 5; i++)
-		assert_null(strstr(
-			text, ((const char *const[]){ "<img", "<i>", "<u>", "<s>", "\x1b" })[i]));
-	assert_non_null(strstr(text, "<title>&lt;/h1&gt;&lt;b&gt; (PID 17)</title>"));
-	assert_non_null(strstr(text, "In use: <b>unknown</b>"));
-	assert_non_null(strstr(text, "Growth is not known yet."));
-	assert_non_null(strstr(text, "<td>&lt;/table&gt; [1m<td>&lt;img src=x&gt;/&quot;y&quot;"));
-	assert_non_null(strstr(text, "\"../17/viewer?at=peak\""));
-	assert_null(strstr(text, "another"));
-	assert_non_null(strstr(text, "<p>None.</p>"));
-	assert_non_null(strstr(text, "<li>3 lost it"));
-	assert_non_null(strstr(text, "http-equiv=\"refresh\" content=\"10\""));
-	assert_non_null(strstr(text, "Paused: <a href=\"?live=1\">"));
-	free(text);
+		assert_omits(text,
+			     ((const char *const[]){ "<img", "<i>", "<u>", "<s>", "\x1b" })[i]);
+	assert_says(text, "<title>&lt;/h1&gt;&lt;b&gt; (PID 17)</title>");
+	assert_says(text, "In use: <b>unknown</b>");
+	assert_says(text, "Growth is not known yet.");
+	assert_says(text, "<td>&lt;/table&gt; [1m<td>&lt;img src=x&gt;/&quot;y&quot;");
+	assert_says(text, "\"../17/viewer?at=peak\"");
+	assert_omits(text, "another");
+	assert_says(text, "<p>None.</p>");
+	assert_says(text, "<li>3 lost it");
+	assert_says(text, "http-equiv=\"refresh\" content=\"10\"");
+	assert_says(text, "Paused: <a href=\"?live=1\">");
 }
 
 /* Of one for which there was no room growth will not be known later either. */
-static void test_process_page_without_past(void **state)
+TEST(test_process_page_without_past)
 {
 	const struct serve_process p = {
 		.pid = INUSE_PAST_PROCESSES_CAP + 1, .comm = "a", .exe = "", .inuse_words = ""
@@ -149,16 +121,16 @@ static void test_process_page_without_past(void **state)
 	v.past = past;
 	page_write(&v, &p, false, out);
 	fflush(out);
-	assert_non_null(strstr(text, "Growth is not known yet."));
+	assert_says(text, "Growth is not known yet.");
 	rewind(out);
 	for (pid_t pid = 1; pid <= INUSE_PAST_PROCESSES_CAP; pid++)
 		assert_int_equal(inuse_past_add(past, pid, 1, (const double[]){ 1, 2 }), 0);
 	page_write(&v, &p, false, out);
 	fclose(out);
-	assert_non_null(strstr(text, "is computed for at most 4096 processes."));
-	assert_null(strstr(text, "known yet."));
-	inuse_past_free(past);
+	assert_says(text, "is computed for at most 4096 processes.");
+	assert_omits(text, "known yet.");
 	free(text);
+	inuse_past_free(past);
 }
 
 /* A page for 300 processes must stay within what a first look may cost. */
@@ -182,7 +154,7 @@ static struct inuse_past *past_of_many(void)
 	return past;
 }
 
-static void test_page_of_many(void **state)
+TEST(test_page_of_many)
 {
 	static struct serve_process p[MANY];
 	struct inuse_past *past = past_of_many();
@@ -211,39 +183,26 @@ static void test_page_of_many(void **state)
 					       .inuse_words = "" };
 	text = index_text(&v);
 	assert_in_range(strlen(text), 100000, 200000);
-	assert_non_null(strstr(text, "\"growth\":{\"trend\":\"grows\",\"bytes_per_min\":6"));
-	assert_non_null(strstr(text, "\"past\":{\"seconds\":3590,\"top_bytes\":"));
+	assert_says(text, "\"growth\":{\"trend\":\"grows\",\"bytes_per_min\":6");
+	assert_says(text, "\"past\":{\"seconds\":3590,\"top_bytes\":");
 	inuse_past_free(past);
-	free(text);
 }
 
 static char *json_of(const struct serve_view *v, const struct serve_process *p)
 {
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-
-	assert_non_null(out);
-	page_json(v, p, out);
-	fclose(out);
-	return text;
+	return printed(out, page_json(v, p, out));
 }
 
 /* What is not known is left out, and what is saved is bounded. */
-static void test_json(void **state)
+TEST(test_json)
 {
 	static const char *const absent[] = { "\"inuse_bytes\"", "limit_bytes", "\"growth\"",
 					      "\"past\"",	 "is_tapped",	"exec_ms",
 					      "\"step\"" };
 	static struct serve_kept kept[PAGE_JSON_SAVED_MAX + 5];
-	struct serve_process p = { .pid = 17,
-				   .comm = "a",
-				   .exe = "",
-				   .inuse_bytes = NAN,
-				   .inuse_error_bytes = NAN,
-				   .cgroup_limit_bytes = NAN,
-				   .overhead = NAN,
-				   .is_inuse_unknown = true,
+	struct serve_process p = { NAMED(17, "a", ""),	     .inuse_bytes = NAN,
+				   .inuse_error_bytes = NAN, .cgroup_limit_bytes = NAN,
+				   .overhead = NAN,	     .is_inuse_unknown = true,
 				   .inuse_words = "why" };
 	struct serve_view v = { .processes = &p,
 				.process_cnt = 1,
@@ -258,52 +217,42 @@ static void test_json(void **state)
 					       .epoch_ms = 1795701900123,
 					       .inuse_bytes = NAN };
 	text = json_of(&v, NULL);
-	for (size_t i = 0; i < sizeof(absent) / sizeof(*absent); i++)
-		if (strstr(text, absent[i]))
-			fail_msg("%s in %s", absent[i], text);
-	assert_non_null(strstr(text, "\"is_inuse_unknown\":true,\"inuse_note\":\"why\""));
-	assert_non_null(strstr(text, "\"saved_omitted_cnt\":5"));
-	assert_non_null(strstr(text, "\"time_ms\":1795701900123"));
-	free(text);
+	each_case(c, absent)
+		if (strstr(text, *c))
+			fail_msg("%s in %s", *c, text);
+	assert_says(text, "\"is_inuse_unknown\":true,\"inuse_note\":\"why\"");
+	assert_says(text, "\"saved_omitted_cnt\":5");
+	assert_says(text, "\"time_ms\":1795701900123");
 	text = json_of(&v, &p); /* without the other process's */
-	assert_non_null(strstr(text, "\"saved_omitted_cnt\":4"));
-	assert_non_null(strstr(text, "\"moments\":[],\"moments_note\":\"With --past-interval 0"));
-	assert_non_null(strstr(text, "\"is_past_full\":false"));
-	free(text);
+	assert_says(text, "\"saved_omitted_cnt\":4");
+	assert_says(text, "\"moments\":[],\"moments_note\":\"With --past-interval 0");
+	assert_says(text, "\"is_past_full\":false");
 	v.keep.file_cnt = NAN; /* nothing is ever saved */
 	p.is_tapped = true;
 	p.exec_ns = 1;
 	text = json_of(&v, &p);
-	assert_null(strstr(text, "saved"));
-	assert_non_null(strstr(text, "\"is_tapped\":true"));
-	assert_non_null(strstr(text, "\"exec_ms\":"));
-	free(text);
+	assert_omits(text, "saved");
+	assert_says(text, "\"is_tapped\":true");
+	assert_says(text, "\"exec_ms\":");
 }
 
 /* What is resident by row: the words of explain, at the times of readings; null where one failed. */
-static void test_json_rows(void **state)
+TEST(test_json_rows)
 {
 	static const struct resident_reading failed = { .why = "denied" };
 	struct resident_reading r = { .is_known = true, .is_proved = true, .row_cnt = 1 };
-	struct serve_process p = { .pid = 17,
-				   .comm = "a",
-				   .exe = "",
-				   .image = 1717,
-				   .inuse_words = "",
-				   .inuse_bytes = NAN,
-				   .overhead = NAN };
+	struct serve_process p = { NAMED(17, "a", ""), .image = 1717, .inuse_words = "",
+				   .inuse_bytes = NAN, .overhead = NAN };
 	struct serve_view v = { .processes = &p, .process_cnt = 1, .version = "1" };
 	struct rows_past *past;
 	char *text = json_of(&v, &p);
 	uint64_t now = now_ns();
 
-	assert_null(strstr(text, "\"rows\"")); /* with --rows-interval 0 */
-	free(text);
+	assert_omits(text, "\"rows\""); /* with --rows-interval 0 */
 	assert_int_equal(rows_past_new(&past), 0);
 	v.rows = past;
 	text = json_of(&v, &p);
-	assert_non_null(strstr(text, "\"rows\":{\"note\":\"Not read yet.\"}"));
-	free(text);
+	assert_says(text, "\"rows\":{\"note\":\"Not read yet.\"}");
 	snprintf(r.rows[0].name, sizeof(r.rows[0].name), "%s", row_name(ROW_LIVE));
 	r.rows[0].bytes = 4097;
 	r.rss_bytes = 4097;
@@ -311,28 +260,24 @@ static void test_json_rows(void **state)
 	assert_int_equal(rows_past_add(past, 1717, now - 60 * NS_PER_S, 0, &failed), 0);
 	assert_int_equal(rows_past_add(past, 1717, now, 0, &r), 0);
 	text = json_of(&v, &p);
-	assert_non_null(strstr(text,
-			       "\"took_ms\":2.5,\"rss_bytes\":4097,\"list\":[{\"row\":\"live\","
-			       "\"what\":\"malloc: live blocks\",\"bytes\":4097}]"));
-	assert_non_null(strstr(text, "],\"bytes\":{\"live\":[null,4097]}}"));
-	assert_null(strstr(text, "why_not"));
-	free(text);
+	assert_says(text, "\"took_ms\":2.5,\"rss_bytes\":4097,\"list\":[{\"row\":\"live\","
+			  "\"what\":\"malloc: live blocks\",\"bytes\":4097}]");
+	assert_says(text, "],\"bytes\":{\"live\":[null,4097]}}");
+	assert_omits(text, "why_not");
 	r.is_proved = false;
 	snprintf(r.why, sizeof(r.why), "torn");
 	assert_int_equal(rows_past_add(past, 1717, now + 1, 0, &r), 0);
 	text = json_of(&v, &p);
-	assert_non_null(strstr(text, "\"heap_why_not\":\"torn\""));
-	free(text);
+	assert_says(text, "\"heap_why_not\":\"torn\"");
 	assert_int_equal(rows_past_add(past, 1717, now + 2, 0, &failed), 0);
 	text = json_of(&v, &p);
-	assert_non_null(strstr(text, "\"rows\":{\"why_not\":\"denied\",\n\"hour\":{"));
-	assert_null(strstr(text, "\"list\""));
-	free(text);
+	assert_says(text, "\"rows\":{\"why_not\":\"denied\",\n\"hour\":{");
+	assert_omits(text, "\"list\"");
 	rows_past_free(past);
 }
 
 /* Nothing is fetched from elsewhere, and foreign names never become markup. */
-static void test_page_files(void **state)
+TEST(test_page_files)
 {
 	const char *const files[] = { page_files.style, page_files.script, page_files.index_script,
 				      page_files.process_script };
@@ -341,31 +286,25 @@ static void test_page_files(void **state)
 		"@import",  "url("
 	};
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
-		for (size_t k = 0; k < sizeof(never) / sizeof(*never); k++)
-			if (strstr(files[i], never[k]))
-				fail_msg("'%s' in file %zu", never[k], i);
+	each_case(one, files)
+		each_case(c, never)
+			if (strstr(*one, *c))
+				fail_msg("'%s' in file %zu", *c, (size_t)(one - files));
 }
 
 /* What is to be there of the page, or is not. */
 static void check_page(const struct serve_view *v, bool is_live, const char *wanted,
 		       const char *unwanted)
 {
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
+	char *text = printed(out, process_page_write(v, v->processes, is_live, out));
 
-	assert_non_null(out);
-	page_write(v, v->processes, is_live, out);
-	fclose(out);
-	assert_non_null(strstr(text, PROCESS_PAGE_STACKS));
+	assert_says(text, PROCESS_PAGE_STACKS);
 	if (!strstr(text, wanted) || strstr(text, unwanted))
 		fail_msg("wanted '%s', not '%s': %s", wanted, unwanted, text);
-	free(text);
 }
 
 /* Links and, on a still page, a form; or why there are none. */
-static void test_process_page_moments(void **state)
+TEST(test_process_page_moments)
 {
 	static const double at_s[] = { 0, 3000, 3500, 3590, 3600 };
 	struct serve_process p = { .pid = 3, .image = 7, .comm = "a", .exe = "", .inuse_words = "" };
@@ -400,18 +339,4 @@ static void test_process_page_moments(void **state)
 	stack_past_free(past);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_process_page_moments),
-		cmocka_unit_test(test_index),
-		cmocka_unit_test(test_process_page),
-		cmocka_unit_test(test_process_page_without_past),
-		cmocka_unit_test(test_page_of_many),
-		cmocka_unit_test(test_json),
-		cmocka_unit_test(test_json_rows),
-		cmocka_unit_test(test_page_files),
-	};
-
-	return cmocka_run_group_tests_name("pages", tests, NULL, NULL);
-}
+RUN_TESTS()

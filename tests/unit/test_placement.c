@@ -6,10 +6,9 @@
 
 #include <elf.h>
 
-#include "elf/elf_file.h"
 #include "elf/unwind_table.h"
 #include "alloc/placement.h"
-#include "made_elf.h"
+#include "open_elf.h"
 
 #define CODE(...) (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })
 
@@ -138,46 +137,41 @@ static struct made_elf code_elf(const uint8_t *code, size_t bytes)
 					.data = code,
 					.bytes = bytes };
 
-	return made_elf_new(&s, 1);
+	return keep_elf(made_elf_new(&s, 1));
 }
 
-static void test_cases(void **state)
+TEST(test_cases)
 {
-	size_t i;
-
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct made_elf m = code_elf(cases[i].code, cases[i].bytes);
+	each_case(c, cases) {
+		struct made_elf m = code_elf(c->code, c->bytes);
 		struct placement_request req = {
 			.fn_vaddr = made_elf_vaddr(&m, 1),
-			.fn_bytes = cases[i].bytes,
-			.arg_mask = cases[i].want & 0xff,
-			.needs_entry_sp = cases[i].want & SP,
-			.null_check_ok = cases[i].want & NULL_OK,
-			.multibyte_nop_ok = cases[i].want & NOPS_OK,
-			.entry_only = cases[i].want & ENTRY,
+			.fn_bytes = c->bytes,
+			.arg_mask = c->want & 0xff,
+			.needs_entry_sp = c->want & SP,
+			.null_check_ok = c->want & NULL_OK,
+			.multibyte_nop_ok = c->want & NOPS_OK,
+			.entry_only = c->want & ENTRY,
 		};
 		struct placement got;
 		struct elf_file *ef;
 
-		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+		ef = open_elf(&m);
 		assert_int_equal(placement_find(ef, &req, &got), 0);
-		if (got.vaddr != req.fn_vaddr + cases[i].off ||
-		    got.is_emulated != cases[i].is_emulated ||
-		    got.skips_null != cases[i].skips_null || !strstr(got.insn, cases[i].insn) ||
-		    !strstr(got.why, cases[i].why) || (got.why[0] != 0) == got.is_emulated ||
-		    got.arg_at[0] != cases[i].arg0_at || got.arg_at[1] != cases[i].arg1_at)
-			fail_msg("%s: +%d %s%s '%s' '%s' args at %d %d", cases[i].name,
+		if (got.vaddr != req.fn_vaddr + c->off || got.is_emulated != c->is_emulated ||
+		    got.skips_null != c->skips_null || !strstr(got.insn, c->insn) ||
+		    !strstr(got.why, c->why) || (got.why[0] != 0) == got.is_emulated ||
+		    got.arg_at[0] != c->arg0_at || got.arg_at[1] != c->arg1_at)
+			fail_msg("%s: +%d %s%s '%s' '%s' args at %d %d", c->name,
 				 (int)(got.vaddr - req.fn_vaddr),
 				 got.is_emulated ? "emulated" : "stepped",
 				 got.skips_null ? " skips NULL" : "", got.insn, got.why,
 				 got.arg_at[0], got.arg_at[1]);
-		elf_file_close(ef);
-		free(m.data);
 	}
 }
 
 /* A long function's size counts for jumps back, not only its first bytes. */
-static void test_far_jump_back(void **state)
+TEST(test_far_jump_back)
 {
 	uint8_t code[600];
 	struct placement_request req = { .fn_bytes = sizeof(code), .arg_mask = 1 };
@@ -192,7 +186,7 @@ static void test_far_jump_back(void **state)
 	back = 3 - 600;
 	memcpy(code + 596, &back, 4);
 	m = code_elf(code, sizeof(code));
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	req.fn_vaddr = made_elf_vaddr(&m, 1);
 	assert_int_equal(placement_find(ef, &req, &got), 0);
 	assert_false(got.is_emulated);
@@ -202,33 +196,27 @@ static void test_far_jump_back(void **state)
 	req.fn_bytes = 0;
 	assert_int_equal(placement_find(ef, &req, &got), 0);
 	assert_false(got.is_emulated);
-	elf_file_close(ef);
-	free(m.data);
 }
 
-static void test_errors(void **state)
+TEST(test_errors)
 {
 	struct made_elf m = code_elf(CODE(PUSH_RBX, RET));
 	struct placement_request req = { .fn_vaddr = made_elf_vaddr(&m, 1) + 2, .fn_bytes = 1 };
-	struct code_shape *sh = calloc(1, sizeof(*sh));
+	struct code_shape *sh = unit_keep(calloc(1, sizeof(*sh)), free);
 	struct placement got;
 	struct elf_file *ef;
 
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	assert_int_equal(placement_find(ef, &req, &got), -ENOENT);
 	assert_int_equal(placement_shape(ef, req.fn_vaddr, 1, sh), -ENOENT);
-	elf_file_close(ef);
 	m.ehdr->e_machine = EM_AARCH64;
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	req.fn_vaddr -= 2;
 	assert_int_equal(placement_find(ef, &req, &got), -ENOTSUP);
 	assert_int_equal(placement_shape(ef, req.fn_vaddr, 1, sh), -ENOTSUP);
-	elf_file_close(ef);
-	free(sh);
-	free(m.data);
 }
 
-static void test_shape(void **state)
+TEST(test_shape)
 {
 	/* call +0x40; je out; jmp inside; xor eax,eax; add rsp; pop rbx; ret; ret; jmp *slot; jmp *rax */
 	static const uint8_t code[] = { CALL(0x40), JE(0x60), JMP8(0), 0x31, 0xc0,    0x48,    0x83,
@@ -236,10 +224,10 @@ static void test_shape(void **state)
 					0x10,	    0,	      0,       0,    JMP_RAX, PUSH_RBX };
 	struct made_elf m = code_elf(code, sizeof(code));
 	uint64_t v = made_elf_vaddr(&m, 1);
-	struct code_shape *sh = calloc(1, sizeof(*sh));
+	struct code_shape *sh = unit_keep(calloc(1, sizeof(*sh)), free);
 	struct elf_file *ef;
 
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	assert_int_equal(placement_shape(ef, v, sizeof(code), sh), 0);
 	assert_int_equal(sh->out_cnt, 3);
 	assert_int_equal(sh->out[0].target_vaddr, v + 5 + 0x40);
@@ -253,14 +241,11 @@ static void test_shape(void **state)
 	assert_int_equal(sh->ret_zero_cnt, 1);
 	assert_true(sh->has_indirect);
 	assert_false(sh->is_cut);
-	elf_file_close(ef);
-	free(sh);
-	free(m.data);
 }
 
-static void test_shape_is_bounded(void **state)
+TEST(test_shape_is_bounded)
 {
-	struct code_shape *sh = calloc(1, sizeof(*sh));
+	struct code_shape *sh = unit_keep(calloc(1, sizeof(*sh)), free);
 	uint8_t code[5 * 100];
 	struct elf_file *ef;
 	struct made_elf m;
@@ -269,18 +254,15 @@ static void test_shape_is_bounded(void **state)
 	for (i = 0; i < sizeof(code); i += 5)
 		memcpy(code + i, (const uint8_t[]){ 0xe8, 0, 0, 1, 0 }, 5);
 	m = code_elf(code, sizeof(code));
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	assert_int_equal(placement_shape(ef, made_elf_vaddr(&m, 1), sizeof(code), sh), 0);
 	assert_int_equal(sh->out_cnt, CODE_BRANCHES_CAP);
 	assert_int_equal(sh->insn_cnt, 100);
 	assert_true(sh->is_cut);
-	elf_file_close(ef);
-	free(sh);
-	free(m.data);
 }
 
 /* .eh_frame_hdr by hand: {vaddr, found, start, end}. */
-static void test_fde_index(void **state)
+TEST(test_fde_index)
 {
 	static const int32_t pairs[] = { -0x1000, 0, -0x800, 0, 0x10, 0 };
 	uint8_t hdr[12 + sizeof(pairs)] = { 1, 0x1b, 0x03, 0x3b, 0, 0, 0, 0, 3, 0, 0, 0 };
@@ -302,48 +284,31 @@ static void test_fde_index(void **state)
 	struct elf_file *ef;
 	struct made_elf m;
 	uint64_t v, start, end;
-	size_t i;
 
 	memcpy(hdr + 12, pairs, sizeof(pairs));
-	m = made_elf_new(&s, 1);
+	m = keep_elf(made_elf_new(&s, 1));
 	v = made_elf_vaddr(&m, 1);
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	fde_index_init(ef, &ix);
-	for (i = 0; i < sizeof(finds) / sizeof(finds[0]); i++) {
-		bool found = fde_index_find(&ix, v + (uint64_t)finds[i].at, &start, &end);
+	each_case(c, finds) {
+		bool found = fde_index_find(&ix, v + (uint64_t)c->at, &start, &end);
 
-		assert_int_equal(found, finds[i].found);
+		assert_int_equal(found, c->found);
 		if (found) {
-			assert_int_equal(start, v + (uint64_t)finds[i].start);
-			assert_int_equal(end, v + (uint64_t)finds[i].end);
+			assert_int_equal(start, v + (uint64_t)c->start);
+			assert_int_equal(end, v + (uint64_t)c->end);
 		}
 	}
-	elf_file_close(ef);
 	/* A count that the section does not hold, and another version. */
 	m.data[m.shdrs[1].sh_offset + 8] = 200;
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	fde_index_init(ef, &ix);
 	assert_int_equal(ix.cnt, 3);
-	elf_file_close(ef);
 	m.data[m.shdrs[1].sh_offset] = 2;
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+	ef = open_elf(&m);
 	fde_index_init(ef, &ix);
 	assert_int_equal(ix.cnt, 0);
 	assert_false(fde_index_find(&ix, v, &start, &end));
-	elf_file_close(ef);
-	free(m.data);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cases),
-		cmocka_unit_test(test_far_jump_back),
-		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_shape),
-		cmocka_unit_test(test_shape_is_bounded),
-		cmocka_unit_test(test_fde_index),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

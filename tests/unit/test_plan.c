@@ -28,7 +28,7 @@ static void assert_near(double got, double alloc_ns, double free_ns)
 		fail_msg("%.0f ns, measured were %.0f ns", got, want);
 }
 
-static void test_model(void **state)
+TEST(test_model)
 {
 	static const struct {
 		size_t others;
@@ -39,14 +39,13 @@ static void test_model(void **state)
 		{ 100, 7017, 3209, 1049, 788 },
 	};
 
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-		const struct plan_input in = input(table[i].others + 1, SHARING_AUTO);
+	each_case(c, table) {
+		const struct plan_input in = input(c->others + 1, SHARING_AUTO);
 
-		assert_near(plan_hit_ns(&in, SHARING_OWN), table[i].session_ns, table[i].multi_ns);
+		assert_near(plan_hit_ns(&in, SHARING_OWN), c->session_ns, c->multi_ns);
 		/* An allocation has an entry probe too, with a list of its own. */
 		assert_near(plan_hit_ns(&in, SHARING_EVENT),
-			    table[i].return_event_ns + table[i].event_ns - table[0].event_ns,
-			    table[i].event_ns);
+			    c->return_event_ns + c->event_ns - table[0].event_ns, c->event_ns);
 		assert_near(plan_hit_ns(&in, SHARING_ALL), 460, 460);
 	}
 }
@@ -54,7 +53,7 @@ static void test_model(void **state)
 /* One place in the list is worth so many hits a second. */
 static const double A_PLACE = 1e6 / (1.5 * 0.0065 * 455);
 
-static void test_front(void **state)
+TEST(test_front)
 {
 	const struct plan_sharer same[] = { { 1e6, 3 }, { 1e6, 1 }, { 1e6, 2 } };
 	const struct plan_sharer idle[] = { { 10, 3 }, { 20, 1 }, { 30, 2 } };
@@ -82,7 +81,7 @@ static void test_front(void **state)
 	assert_int_equal(plan_front(s, 4, 4550), 1);
 }
 
-static void test_choice(void **state)
+TEST(test_choice)
 {
 	struct plan_input in = input(1, SHARING_AUTO);
 
@@ -104,7 +103,7 @@ static void test_choice(void **state)
 	assert_int_equal(plan_choose(&in), SHARING_EVENT);
 }
 
-static void test_wish(void **state)
+TEST(test_wish)
 {
 	struct plan_input in = input(1, SHARING_AUTO);
 
@@ -123,7 +122,7 @@ static void test_wish(void **state)
 
 /* At every number of processes at most one of the ways is left when it is the current one, and there
  * are numbers at which both are kept. */
-static void test_hysteresis(void **state)
+TEST(test_hysteresis)
 {
 	size_t kept_cnt = 0, first_event = 0, last_own = 0;
 
@@ -145,7 +144,7 @@ static void test_hysteresis(void **state)
 }
 
 /* Units cancel: a machine on which all is three times as dear chooses the same. */
-static void test_scale(void **state)
+TEST(test_scale)
 {
 	for (size_t n = 1; n <= 50; n++) {
 		struct plan_input in = input(n, SHARING_OWN), slow = in, unmeasured = in;
@@ -159,7 +158,7 @@ static void test_scale(void **state)
 	}
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const char *const names[] = { "auto", "own", "event", "all" };
 
@@ -167,7 +166,7 @@ static void test_names(void **state)
 		assert_string_equal(sharing_name(w), names[w]);
 }
 
-static void test_owner(void **state)
+TEST(test_owner)
 {
 	static const char *const others[] = {
 		"p:probes/p_malloc /usr/lib/libc.so.6:0x0000000000098860",
@@ -194,19 +193,9 @@ static void test_owner(void **state)
 	assert_int_equal(owner.pid_namespace, 4026531836);
 	assert_int_equal(name_len, strlen("heaptap_412_90345_4026531836/e17"));
 	assert_memory_equal(name, "heaptap_412_90345_4026531836/e17", name_len);
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		if (uprobe_event_owner(others[i], &owner, &name, &name_len) != -ENOENT)
-			fail_msg("'%s' is taken for ours", others[i]);
+	each_case(c, others)
+		if (uprobe_event_owner(*c, &owner, &name, &name_len) != -ENOENT)
+			fail_msg("'%s' is taken for ours", *c);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_model),	   cmocka_unit_test(test_front),
-		cmocka_unit_test(test_choice),	   cmocka_unit_test(test_wish),
-		cmocka_unit_test(test_hysteresis), cmocka_unit_test(test_scale),
-		cmocka_unit_test(test_names),	   cmocka_unit_test(test_owner),
-	};
-
-	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,29 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* test_pprof.c - profiles written, read back and checked; files that are none, cut off, bombs. */
-#include "unit.h"
+#include "made_profile.h"
 
-#include <sys/mman.h>
 #include <zlib.h>
 
-#include "../lib/pprof_check.h"
 #include "made_note.h"
-#include "base/err.h"
 #include "profile/wire.h"
-#include "profile/pprof.h"
-#include "profile/profile.h"
 
 #define FILE_CAP (1 << 20)
 
 /* A valid profile: one mapping, two functions, one location with an inline, two samples. */
 static struct profile *make_profile(void)
 {
-	struct profile *p;
-	struct profile_label label = { 0 };
+	struct profile *p = made_profile(65536);
+	struct profile_label label = text_label(p, "thread", "worker");
 	struct profile_sample *s;
-
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 65536), 0);
-	p->time_ns = 1700000000000000000;
 	struct profile_mapping m = { .limit = UINT64_MAX,
 				     .filename_str = profile_str(p, "/bin/server"),
 				     .build_id_str = profile_str(p, "00ff"),
@@ -34,6 +25,7 @@ static struct profile *make_profile(void)
 	struct profile_location l = { .mapping = 0, .address = 0x1234, .line_cnt = 2 };
 	struct profile_location bare = { .mapping = HT_NO_INDEX, .line_first = 1, .line_cnt = 1 };
 
+	p->time_ns = 1700000000000000000;
 	assert_int_equal(vec_push(&p->mappings, m), 0);
 	assert_int_equal(vec_push(&p->functions, f), 0);
 	assert_int_equal(vec_push(&p->functions, g), 0);
@@ -41,8 +33,6 @@ static struct profile *make_profile(void)
 	assert_int_equal(vec_push(&p->lines, (struct profile_line){ 1, 0 }), 0);
 	assert_int_equal(vec_push(&p->locations, l), 0);
 	assert_int_equal(vec_push(&p->locations, bare), 0);
-	label.key_str = profile_str(p, "thread");
-	label.str = profile_str(p, "worker");
 	assert_int_equal(profile_add_sample(p, (uint32_t[]){ 0, 1 }, 2, (int64_t[]){ 5, 50, 1, 10 },
 					    &label, 1, &s),
 			 0);
@@ -62,6 +52,11 @@ static struct profile *make_profile(void)
 	return p;
 }
 
+static uint8_t *new_buffer(void)
+{
+	return unit_keep(malloc(FILE_CAP), free);
+}
+
 static size_t write_to(const struct profile *p, uint8_t *file)
 {
 	int fd = memfd_create("profile", MFD_CLOEXEC);
@@ -75,9 +70,9 @@ static size_t write_to(const struct profile *p, uint8_t *file)
 	return n;
 }
 
-static void survives_the_way_there_and_back(void **state)
+TEST(survives_the_way_there_and_back)
 {
-	uint8_t *file = malloc(FILE_CAP);
+	uint8_t *file = new_buffer();
 	struct profile *p = make_profile(), *q = NULL;
 	struct err why;
 	size_t n = write_to(p, file);
@@ -123,15 +118,13 @@ static void survives_the_way_there_and_back(void **state)
 	assert_int_equal(q->scope_notes.data[0].peak_bytes, 7);
 	assert_string_equal(profile_text(q, q->scope_notes.data[0].path_str), "Top");
 	assert_false(q->recording.is_known);
-	profile_free(p);
 	profile_free(q);
-	free(file);
 }
 
 /* What is not known stays not known: NAN is written as such. */
-static void recording_survives(void **state)
+TEST(recording_survives)
 {
-	uint8_t *file = malloc(FILE_CAP);
+	uint8_t *file = new_buffer();
 	struct profile *p = make_profile(), *q = NULL;
 	struct recording *r = &p->recording;
 	struct err why;
@@ -183,9 +176,7 @@ static void recording_survives(void **state)
 	assert_int_equal(q->recording.rss_end_bytes, 13 << 20);
 	assert_int_equal(q->recording.exec_held_bytes, 108253);
 	assert_int_equal(q->recording.exec_held_objects, 103);
-	profile_free(p);
 	profile_free(q);
-	free(file);
 }
 
 static size_t unpack(const uint8_t *file, size_t n, uint8_t *raw)
@@ -203,9 +194,9 @@ static size_t unpack(const uint8_t *file, size_t n, uint8_t *raw)
 
 /* Wherever the file ends early: an error with a sentence and an offset within it, or, where only
  * whole fields are missing, a profile; never a crash. */
-static void cut_anywhere(void **state)
+TEST(cut_anywhere)
 {
-	uint8_t *file = malloc(FILE_CAP), *raw = malloc(FILE_CAP);
+	uint8_t *file = new_buffer(), *raw = new_buffer();
 	struct profile *p = make_profile(), *q;
 	size_t n = write_to(p, file), bytes = unpack(file, n, raw), failed = 0;
 	struct err why;
@@ -217,7 +208,7 @@ static void cut_anywhere(void **state)
 		assert_int_equal(pprof_read_mem(exact, cut, &q, &why), -EBADMSG);
 		assert_true(why.text[0] && why.offset <= cut);
 		if (cut > 20)
-			assert_non_null(strstr(why.text, "cut off"));
+			assert_says(why.text, "cut off");
 		free(exact);
 	}
 	for (size_t cut = 0; cut < bytes; cut++) {
@@ -236,12 +227,9 @@ static void cut_anywhere(void **state)
 		free(exact);
 	}
 	assert_true(failed > bytes / 2);
-	profile_free(p);
-	free(file);
-	free(raw);
 }
 
-static void says_what_it_is_instead(void **state)
+TEST(says_what_it_is_instead)
 {
 	static const struct {
 		const char *data;
@@ -262,14 +250,15 @@ static void says_what_it_is_instead(void **state)
 	struct err why;
 	struct profile *p;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_int_equal(pprof_read_mem(cases[i].data, cases[i].bytes, &p, &why), -EBADMSG);
-		if (!strstr(why.text, cases[i].want))
-			fail_msg("case %zu: '%s' does not say '%s'", i, why.text, cases[i].want);
+	each_case(c, cases) {
+		assert_int_equal(pprof_read_mem(c->data, c->bytes, &p, &why), -EBADMSG);
+		if (!strstr(why.text, c->want))
+			fail_msg("case %zu: '%s' does not say '%s'", (size_t)(c - cases), why.text,
+				 c->want);
 	}
 }
 
-static void error_names_the_offset(void **state)
+TEST(error_names_the_offset)
 {
 	/* a sample type, two strings' worth of table, then a sample with two values */
 	static const uint8_t data[] = { 0x32, 0, 0x0a, 0, 0x12, 4, 0x12, 2, 1, 1 };
@@ -278,7 +267,7 @@ static void error_names_the_offset(void **state)
 
 	assert_int_equal(pprof_read_mem(data, sizeof(data), &p, &why), -EBADMSG);
 	assert_int_equal(why.offset, 4);
-	assert_non_null(strstr(why.text, "2 values"));
+	assert_says(why.text, "2 values");
 }
 
 /* gzip takes zeros to a thousandth of their size. */
@@ -300,81 +289,39 @@ static void refuse_zeros(size_t zero_cnt, size_t max, struct err *ret)
 	free(packed);
 }
 
-static void refuses_a_bomb(void **state)
+TEST(refuses_a_bomb)
 {
 	struct err why;
 
 	refuse_zeros(FILE_CAP, FILE_CAP / 2, &why);
-	assert_non_null(strstr(why.text, "limit"));
+	assert_says(why.text, "limit");
 	refuse_zeros(64 << 20, GUNZIP_BYTES_MAX, &why);
-	assert_non_null(strstr(why.text, "unusual for a profile of its size"));
+	assert_says(why.text, "unusual for a profile of its size");
 	assert_true(why.offset < 20 << 20);
 }
 
-static void break_mapping(struct profile *p)
-{
-	p->mappings.data[0].limit = 0;
-}
-static void break_mapping_name(struct profile *p)
-{
-	p->mappings.data[0].filename_str = 0;
-}
-static void break_build_id(struct profile *p)
-{
-	p->mappings.data[0].build_id_str = profile_str(p, "XYZ");
-}
-static void break_lines(struct profile *p)
-{
-	p->locations.data[0].line_cnt = 0;
-}
-static void break_function(struct profile *p)
-{
-	p->lines.data[0].function = 99;
-}
-static void break_function_name(struct profile *p)
-{
-	p->functions.data[0].name_str = 0;
-}
-static void break_location(struct profile *p)
-{
-	p->sample_locs.data[0] = 99;
-}
-static void break_twins(struct profile *p)
-{
-	p->locations.data[1] = p->locations.data[0];
-}
-static void break_value(struct profile *p)
-{
-	p->values.data[0] = -1;
-}
-static void break_label(struct profile *p)
-{
-	p->labels.data[0].num = 3;
-}
-static void break_period(struct profile *p)
-{
-	p->period = 0;
-}
-static void break_time(struct profile *p)
-{
-	p->time_ns = 0;
-}
-static void break_type(struct profile *p)
-{
-	p->types.data[0] = p->types.data[1];
-}
-static void break_default(struct profile *p)
-{
-	p->default_type_str = 0;
-}
-static void break_variance(struct profile *p)
-{
-	p->samples.data[0].inuse_bytes_variance = -1;
-}
-static void break_stack(struct profile *p)
-{
-	p->samples.data[0].loc_cnt = 0;
-}
+/* break_NAME() makes a profile break a rule. */
+#define BREAK(name, ...)                            \
+	static void break_##name(struct profile *p) \
+	{                                           \
+		__VA_ARGS__;                        \
+	}
+BREAK(mapping, p->mappings.data[0].limit = 0)
+BREAK(mapping_name, p->mappings.data[0].filename_str = 0)
+BREAK(build_id, p->mappings.data[0].build_id_str = profile_str(p, "XYZ"))
+BREAK(lines, p->locations.data[0].line_cnt = 0)
+BREAK(function, p->lines.data[0].function = 99)
+BREAK(function_name, p->functions.data[0].name_str = 0)
+BREAK(location, p->sample_locs.data[0] = 99)
+BREAK(twins, p->locations.data[1] = p->locations.data[0])
+BREAK(value, p->values.data[0] = -1)
+BREAK(label, p->labels.data[0].num = 3)
+BREAK(period, p->period = 0)
+BREAK(time, p->time_ns = 0)
+BREAK(type, p->types.data[0] = p->types.data[1])
+BREAK(default, p->default_type_str = 0)
+BREAK(variance, p->samples.data[0].inuse_bytes_variance = -1)
+BREAK(stack, p->samples.data[0].loc_cnt = 0)
 
 /* Another key and value for the label of sample 0. */
 static void set_label(struct profile *p, const char *key, const char *str, int64_t num)
@@ -383,48 +330,30 @@ static void set_label(struct profile *p, const char *key, const char *str, int64
 	p->labels.data[0].str = str ? profile_str(p, str) : 0;
 	p->labels.data[0].num = num;
 }
-static void break_task(struct profile *p)
-{
-	set_label(p, "task", "seven", 0);
-}
+BREAK(task, set_label(p, "task", "seven", 0))
 static void break_task_unit(struct profile *p)
 {
 	set_label(p, "task", NULL, 7);
 	p->labels.data[0].num_unit_str = profile_str(p, "bytes");
 }
-static void break_task_scope(struct profile *p)
-{
-	set_label(p, "task", NULL, 7);
-}
-static void break_task_state(struct profile *p)
-{
-	set_label(p, "task_state", "live", 0);
-}
-static void break_task_state_alone(struct profile *p)
-{
-	set_label(p, "task_state", "exited", 0);
-}
-static void break_scope(struct profile *p)
-{
-	set_label(p, "scope", NULL, 7);
-}
+BREAK(task_scope, set_label(p, "task", NULL, 7))
+BREAK(task_state, set_label(p, "task_state", "live", 0))
+BREAK(task_state_alone, set_label(p, "task_state", "exited", 0))
+BREAK(scope, set_label(p, "scope", NULL, 7))
 /* A sample of a task, as it should be. */
 static void add_task(struct profile *p, int64_t alloc_bytes)
 {
 	struct profile_label labels[] = {
-		{ profile_str(p, "scope"), profile_str(p, "Top/conn"), 0, 0 },
-		{ profile_str(p, "task"), 0, 7, 0 },
-		{ profile_str(p, "task_state"), profile_str(p, "exited"), 0, 0 },
+		text_label(p, "scope", "Top/conn"),
+		number_label(p, "task", 7),
+		text_label(p, "task_state", "exited"),
 	};
 
 	assert_int_equal(profile_add_sample(p, (uint32_t[]){ 0 }, 1,
 					    (int64_t[]){ 0, alloc_bytes, 1, 5 }, labels, 3, NULL),
 			 0);
 }
-static void break_task_sum(struct profile *p)
-{
-	add_task(p, 1);
-}
+BREAK(task_sum, add_task(p, 1))
 static void break_note(struct profile *p)
 {
 	const struct scope_note note = { .kind = SCOPE_NOTE_INSTANCE,
@@ -440,9 +369,9 @@ static void break_peak(struct profile *p)
 	assert_int_equal(profile_add_scope_note(p, &note, "Top"), 0);
 }
 
-static void checker_takes_scopes_and_tasks(void **state)
+TEST(checker_takes_scopes_and_tasks)
 {
-	uint8_t *file = malloc(FILE_CAP);
+	uint8_t *file = new_buffer();
 	struct profile *p = make_profile();
 	struct err why = { 0 };
 
@@ -451,11 +380,9 @@ static void checker_takes_scopes_and_tasks(void **state)
 	made_note(p, "instance: task=7 state=exited inuse_bytes=5 scope=Top/conn");
 	if (pprof_check(file, write_to(p, file), &why))
 		fail_msg("%s", why.text);
-	profile_free(p);
-	free(file);
 }
 
-static void checker_sees_each_broken_rule(void **state)
+TEST(checker_sees_each_broken_rule)
 {
 	static const struct {
 		void (*fn)(struct profile *p);
@@ -487,27 +414,26 @@ static void checker_sees_each_broken_rule(void **state)
 		{ break_note, "is not understood: 'instance: " },
 		{ break_peak, "is not understood: 'scope_peak: " },
 	};
-	uint8_t *file = malloc(FILE_CAP);
+	uint8_t *file = new_buffer();
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct profile *p = make_profile();
 		struct err why = { 0 };
 		size_t n;
 
-		cases[i].fn(p);
+		c->fn(p);
 		n = write_to(p, file);
 		assert_int_equal(pprof_check(file, n, &why), -EBADMSG);
-		if (!strstr(why.text, cases[i].want))
-			fail_msg("case %zu: '%s' does not say '%s'", i, why.text, cases[i].want);
-		profile_free(p);
+		if (!strstr(why.text, c->want))
+			fail_msg("case %zu: '%s' does not say '%s'", (size_t)(c - cases), why.text,
+				 c->want);
 	}
-	free(file);
 }
 
 /* Two labels of one key, and bytes that are not UTF-8: the writer cannot be made to write them. */
-static void checker_sees_raw_faults(void **state)
+TEST(checker_sees_raw_faults)
 {
-	uint8_t *file = malloc(FILE_CAP), *raw = malloc(FILE_CAP), *at;
+	uint8_t *file = new_buffer(), *raw = new_buffer(), *at;
 	struct profile *p = make_profile();
 	size_t bytes = unpack(file, write_to(p, file), raw);
 	struct err why;
@@ -517,14 +443,11 @@ static void checker_sees_raw_faults(void **state)
 	assert_non_null(at);
 	at[2] = 'x';
 	assert_int_equal(pprof_check(raw, bytes, &why), -EBADMSG);
-	assert_non_null(strstr(why.text, "UTF-8"));
+	assert_says(why.text, "UTF-8");
 	assert_true(why.offset == (uint64_t)(at - raw) - 2);
-	profile_free(p);
-	free(file);
-	free(raw);
 }
 
-static void write_error_is_returned(void **state)
+TEST(write_error_is_returned)
 {
 	struct profile *p = make_profile();
 	FILE *full = fopen("/dev/full", "w");
@@ -533,23 +456,6 @@ static void write_error_is_returned(void **state)
 	assert_int_equal(pprof_write(p, fileno(full)), -ENOSPC);
 	assert_int_equal(pprof_write(p, -1), -EBADF);
 	fclose(full);
-	profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(survives_the_way_there_and_back),
-		cmocka_unit_test(recording_survives),
-		cmocka_unit_test(cut_anywhere),
-		cmocka_unit_test(says_what_it_is_instead),
-		cmocka_unit_test(error_names_the_offset),
-		cmocka_unit_test(refuses_a_bomb),
-		cmocka_unit_test(checker_takes_scopes_and_tasks),
-		cmocka_unit_test(checker_sees_each_broken_rule),
-		cmocka_unit_test(checker_sees_raw_faults),
-		cmocka_unit_test(write_error_is_returned),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

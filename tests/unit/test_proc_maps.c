@@ -55,7 +55,7 @@ static char *print_maps(const struct proc_maps *maps)
 	return text;
 }
 
-static void test_golden(void **state)
+TEST(test_golden)
 {
 	struct proc_maps maps;
 	char *text = read_file(GOLDEN_DIR "server.maps");
@@ -71,7 +71,7 @@ static void test_golden(void **state)
 	proc_maps_release(&maps);
 }
 
-static void test_broken_texts(void **state)
+TEST(test_broken_texts)
 {
 	static const struct {
 		const char *name, *text;
@@ -93,20 +93,19 @@ static void test_broken_texts(void **state)
 		{ "major too large", "1000-2000 r-xp 0 1000:01 5 /a\n", -EINVAL },
 		{ "second line broken", "1000-2000 r-xp 0 08:01 5 /a\n3000\n", -EINVAL },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct proc_maps maps = { 0 };
-		int err = proc_maps_parse(strdup(cases[i].text), &maps);
+		int err = proc_maps_parse(strdup(c->text), &maps);
 
-		if (err != cases[i].err)
-			fail_msg("%s: %d, not %d", cases[i].name, err, cases[i].err);
+		if (err != c->err)
+			fail_msg("%s: %d, not %d", c->name, err, c->err);
 		if (!err)
 			proc_maps_release(&maps);
 	}
 }
 
-static void test_find(void **state)
+TEST(test_find)
 {
 	static const char text[] = "1000-2000 r-xp 0 08:01 5 /a\n"
 				   "2000-3000 r-xp 0 08:01 6 /b\n"
@@ -123,14 +122,14 @@ static void test_find(void **state)
 	};
 	const char *const texts[] = { text, unsorted };
 	struct proc_maps maps;
-	size_t i, t;
+	size_t t;
 
 	for (t = 0; t < 2; t++) {
 		assert_int_equal(proc_maps_parse(strdup(texts[t]), &maps), 0);
-		for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-			const struct proc_map *m = proc_maps_find(&maps, cases[i].addr);
+		each_case(c, cases) {
+			const struct proc_map *m = proc_maps_find(&maps, c->addr);
 
-			assert_int_equal(m ? m->ino : 0, cases[i].ino);
+			assert_int_equal(m ? m->ino : 0, c->ino);
 		}
 		proc_maps_release(&maps);
 	}
@@ -150,7 +149,7 @@ static int read_mapped(const struct proc_map *m, void *buf, size_t bytes)
 	return fd;
 }
 
-static void test_own_maps(void **state)
+TEST(test_own_maps)
 {
 	const struct proc_map *m;
 	struct proc_maps maps;
@@ -177,7 +176,7 @@ static void test_own_maps(void **state)
 	proc_maps_release(&maps);
 }
 
-static void test_mapped_inode(void **state)
+TEST(test_mapped_inode)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), ends[2];
 	const struct proc_map *m;
@@ -202,7 +201,7 @@ static void test_mapped_inode(void **state)
 	assert_int_equal(process_mapped_inode(-1, &dev, &ino), -EBADF);
 }
 
-static void test_no_memory_no_maps(void **state)
+TEST(test_no_memory_no_maps)
 {
 	struct proc_maps maps;
 	pid_t zombie = fork();
@@ -244,9 +243,9 @@ static bool can_use_map_files(const struct proc_map *m)
 }
 
 /* The old file is opened through map_files, never the new one of the same name. */
-static void test_replaced_file(void **state)
+TEST(test_replaced_file)
 {
-	int fd = mkstemp(file_path), other_fd, got;
+	int fd = keep_fd(mkstemp(file_path)), other_fd, got;
 	const struct proc_map *m;
 	struct proc_map moved;
 	struct proc_maps maps;
@@ -282,12 +281,11 @@ static void test_replaced_file(void **state)
 	assert_true(m->is_deleted);
 	assert_string_equal(m->path, file_path);
 	proc_maps_release(&maps);
-	close(fd);
 	unlink(file_path);
 }
 
 /* By name, when the range is not in map_files, and devices never. */
-static void test_by_name_and_devices(void **state)
+TEST(test_by_name_and_devices)
 {
 	int fd = open("/proc/self/exe", O_RDONLY), got;
 	const struct proc_map *m;
@@ -313,14 +311,4 @@ static void test_by_name_and_devices(void **state)
 	proc_maps_release(&maps);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),	      cmocka_unit_test(test_broken_texts),
-		cmocka_unit_test(test_find),	      cmocka_unit_test(test_own_maps),
-		cmocka_unit_test(test_mapped_inode),  cmocka_unit_test(test_no_memory_no_maps),
-		cmocka_unit_test(test_replaced_file), cmocka_unit_test(test_by_name_and_devices),
-	};
-
-	return cmocka_run_group_tests_name("proc_maps", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test_process.c - what a process is, and why it cannot be recorded, for real processes. */
-#include "unit.h"
+#include "child.h"
 
 #include <grp.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "base/err.h"
 #include "proc/process.h"
@@ -18,7 +16,7 @@
 #define ID64_B "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
 #define ID32 "0123456789abcdef0123456789abcdef"
 
-static void test_container_ids(void **state)
+TEST(test_container_ids)
 {
 	static const struct {
 		const char *cgroup, *id;
@@ -46,12 +44,11 @@ static void test_container_ids(void **state)
 		{ "no colons at all " ID64 "\n", "" },
 	};
 	char id[CONTAINER_ID_BYTES];
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		container_id_from_cgroup(cases[i].cgroup, id);
-		if (strcmp(id, cases[i].id))
-			fail_msg("%s: \"%s\", not \"%s\"", cases[i].cgroup, id, cases[i].id);
+	each_case(c, cases) {
+		container_id_from_cgroup(c->cgroup, id);
+		if (strcmp(id, c->id))
+			fail_msg("%s: \"%s\", not \"%s\"", c->cgroup, id, c->id);
 	}
 }
 
@@ -59,7 +56,7 @@ static void test_container_ids(void **state)
 #define MOUNT(root, point) "812 790 8:1 " root " " point " rw,relatime - ext4 /dev/sda1 rw\n"
 #define OWN_ROOT "790 600 0:52 / / rw,relatime master:1 - overlay overlay rw,lowerdir=/x\n"
 
-static void test_container_ids_of_mounts(void **state)
+TEST(test_container_ids_of_mounts)
 {
 	static const struct {
 		const char *mountinfo, *id;
@@ -97,14 +94,14 @@ static void test_container_ids_of_mounts(void **state)
 	};
 	char id[CONTAINER_ID_BYTES];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		container_id_from_mountinfo(cases[i].mountinfo, id);
-		if (strcmp(id, cases[i].id))
-			fail_msg("%s: \"%s\", not \"%s\"", cases[i].mountinfo, id, cases[i].id);
+	each_case(c, cases) {
+		container_id_from_mountinfo(c->mountinfo, id);
+		if (strcmp(id, c->id))
+			fail_msg("%s: \"%s\", not \"%s\"", c->mountinfo, id, c->id);
 	}
 }
 
-static void test_container_given(void **state)
+TEST(test_container_given)
 {
 	struct err why;
 
@@ -123,10 +120,10 @@ static void test_container_given(void **state)
 	assert_int_equal(container_check_given("docker://", &why), -EINVAL);
 	assert_int_equal(container_check_given("/docker/x", &why), -EINVAL);
 	assert_int_equal(container_check_given(ID64 "0", &why), -EINVAL);
-	assert_non_null(strstr(why.text, "the id or its beginning"));
+	assert_says(why.text, "the id or its beginning");
 }
 
-static void test_self(void **state)
+TEST(test_self)
 {
 	struct process_info info;
 	char exe[4096];
@@ -155,7 +152,7 @@ static void test_self(void **state)
 }
 
 /* The name counts only while there is a link of that name to the same file. */
-static void test_called(void **state)
+TEST(test_called)
 {
 	static const char name[] = "heaptap-called";
 	char was[16], exe[PATH_MAX], link[PATH_MAX + 32], *slash;
@@ -187,7 +184,7 @@ static void test_called(void **state)
 	prctl(PR_SET_NAME, was);
 }
 
-static void test_no_such_process(void **state)
+TEST(test_no_such_process)
 {
 	struct process_info info;
 	pid_t pid = fork();
@@ -200,7 +197,7 @@ static void test_no_such_process(void **state)
 	assert_int_equal(process_info_read(NULL, -1, &info), -ESRCH);
 }
 
-static void test_zombie(void **state)
+TEST(test_zombie)
 {
 	struct process_info info;
 	struct err why;
@@ -213,11 +210,11 @@ static void test_zombie(void **state)
 	assert_true(info.is_zombie);
 	assert_false(info.is_main_thread_gone);
 	assert_int_equal(process_check(&info, &why), -ESRCH);
-	assert_non_null(strstr(why.text, "zombie"));
+	assert_says(why.text, "zombie");
 	waitpid(pid, NULL, 0);
 }
 
-static void test_kernel_thread(void **state)
+TEST(test_kernel_thread)
 {
 	struct process_info info;
 	struct err why;
@@ -227,7 +224,7 @@ static void test_kernel_thread(void **state)
 	}
 	assert_true(info.is_kernel_thread);
 	assert_int_equal(process_check(&info, &why), -EINVAL);
-	assert_non_null(strstr(why.text, "kernel thread"));
+	assert_says(why.text, "kernel thread");
 }
 
 /* A child that runs fn, says so, and sleeps until it is killed. */
@@ -255,12 +252,6 @@ static pid_t start_child(void (*fn)(int ready_fd))
 	return pid;
 }
 
-static void end_child(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 static void *outlive_main(void *arg)
 {
 	struct process_info info;
@@ -285,7 +276,7 @@ static void lose_main_thread(int ready_fd)
 		pthread_exit(NULL);
 }
 
-static void test_main_thread_gone(void **state)
+TEST(test_main_thread_gone)
 {
 	pid_t pid = start_child(lose_main_thread);
 	const struct proc_map *m = NULL;
@@ -328,7 +319,7 @@ static void *second_thread(void *arg)
 	return NULL;
 }
 
-static void test_thread_id(void **state)
+TEST(test_thread_id)
 {
 	struct process_info info;
 	pthread_barrier_t barrier;
@@ -344,7 +335,7 @@ static void test_thread_id(void **state)
 	assert_int_equal(info.thread_cnt, 2);
 	assert_int_equal(process_check(&info, &why), -EINVAL);
 	snprintf(want, sizeof(want), "use -p %d", getpid());
-	assert_non_null(strstr(why.text, want));
+	assert_says(why.text, want);
 	pthread_barrier_wait(&barrier);
 	pthread_join(thread, NULL);
 }
@@ -353,11 +344,10 @@ static void limit_memory(int ready_fd)
 {
 	struct rlimit limit = { .rlim_cur = 1ULL << 45, .rlim_max = 1ULL << 45 };
 
-	(void)ready_fd;
 	setrlimit(RLIMIT_AS, &limit);
 }
 
-static void test_address_limit(void **state)
+TEST(test_address_limit)
 {
 	pid_t pid = start_child(limit_memory);
 	struct process_info info;
@@ -392,7 +382,7 @@ static void restrict_one_thread(int ready_fd)
 		pause();
 }
 
-static void test_seccomp(void **state)
+TEST(test_seccomp)
 {
 	pid_t pid = start_child(restrict_one_thread);
 	struct process_info info;
@@ -404,7 +394,7 @@ static void test_seccomp(void **state)
 }
 
 /* Another user, asked from a process that may not read others. */
-static void test_not_ours(void **state)
+TEST(test_not_ours)
 {
 	struct process_info info;
 	int status, fds[2];
@@ -432,11 +422,11 @@ static void test_not_ours(void **state)
 	close(fds[0]);
 	waitpid(pid, &status, 0);
 	assert_int_equal(status, 0);
-	assert_non_null(strstr(why.text, "of uid 0 as uid 65534"));
-	assert_non_null(strstr(why.text, "as root"));
+	assert_says(why.text, "of uid 0 as uid 65534");
+	assert_says(why.text, "as root");
 }
 
-static void test_pid_namespace(void **state)
+TEST(test_pid_namespace)
 {
 	struct process_info info;
 	pid_t helper, pid = 0;
@@ -468,7 +458,7 @@ static void test_pid_namespace(void **state)
 }
 
 /* A 32-bit program that waits: made by hand, so that no 32-bit compiler is needed. */
-static void test_32bit(void **state)
+TEST(test_32bit)
 {
 	static const unsigned char image[] = {
 		0x7f, 'E',  'L',  'F',	1,    1,    1, 0, 0, 0,	   0,	 0,
@@ -512,10 +502,10 @@ static void test_32bit(void **state)
 		skip(); /* a kernel without 32-bit support */
 	assert_true(info.is_32bit);
 	assert_int_equal(err, -ENOTSUP);
-	assert_non_null(strstr(why.text, "32-bit"));
+	assert_says(why.text, "32-bit");
 }
 
-static void test_cmdline(void **state)
+TEST(test_cmdline)
 {
 	char text[4096], small[4];
 	pid_t pid = fork();
@@ -545,26 +535,4 @@ static void test_cmdline(void **state)
 	assert_int_equal(process_read_cmdline(NULL, pid, text, sizeof(text), &bytes), -ESRCH);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_container_ids),
-		cmocka_unit_test(test_self),
-		cmocka_unit_test(test_no_such_process),
-		cmocka_unit_test(test_called),
-		cmocka_unit_test(test_zombie),
-		cmocka_unit_test(test_kernel_thread),
-		cmocka_unit_test(test_main_thread_gone),
-		cmocka_unit_test(test_thread_id),
-		cmocka_unit_test(test_address_limit),
-		cmocka_unit_test(test_seccomp),
-		cmocka_unit_test(test_not_ours),
-		cmocka_unit_test(test_pid_namespace),
-		cmocka_unit_test(test_32bit),
-		cmocka_unit_test(test_cmdline),
-		cmocka_unit_test(test_container_ids_of_mounts),
-		cmocka_unit_test(test_container_given),
-	};
-
-	return cmocka_run_group_tests_name("process", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -4,7 +4,7 @@
 
 #include "profile/profile.h"
 
-static void test_heap_types(void **state)
+TEST(test_heap_types)
 {
 	struct profile *p = NULL;
 
@@ -23,7 +23,7 @@ static void test_heap_types(void **state)
 	profile_free(NULL);
 }
 
-static void test_values(void **state)
+TEST(test_values)
 {
 	assert_int_equal(profile_value(0.5), 1);
 	assert_int_equal(profile_value(-2.5), -3);
@@ -37,7 +37,7 @@ static void test_values(void **state)
 	assert_int_equal(profile_value(NAN), 0);
 }
 
-static void test_samples(void **state)
+TEST(test_samples)
 {
 	struct profile_sample *s = NULL;
 	struct profile *p = NULL;
@@ -73,7 +73,7 @@ static void test_samples(void **state)
 	profile_free(p);
 }
 
-static void test_comments(void **state)
+TEST(test_comments)
 {
 	struct profile *p = NULL;
 	char longer[4000];
@@ -89,14 +89,4 @@ static void test_comments(void **state)
 	profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_heap_types),
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_samples),
-		cmocka_unit_test(test_comments),
-	};
-
-	return cmocka_run_group_tests_name("profile", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -73,7 +73,7 @@ static const char *name_of(const struct profile *p, size_t location)
 }
 
 /* A dump's mapping, and one from 0 on, whose addresses are the file's. */
-static void names_addresses_of_both_kinds(void **state)
+TEST(names_addresses_of_both_kinds)
 {
 	struct profile *p = new_profile();
 	struct profile_mapping m = mapping_of(p, named_in_this_test);
@@ -106,7 +106,7 @@ static void names_addresses_of_both_kinds(void **state)
 }
 
 /* Not the file of the profile, none at all, no regular file: counted, and nothing hangs. */
-static void leaves_what_is_not_the_file(void **state)
+TEST(leaves_what_is_not_the_file)
 {
 	char folder[] = "/tmp/heaptap-symbols-XXXXXX", fifo[64];
 	const char *paths[] = { self, "/nonexistent/file", "/", fifo, "[vdso]" };
@@ -146,7 +146,7 @@ static void add_named(struct profile *p, uint32_t mapping, const char *const *na
 	assert_int_equal(vec_push(&p->locations, l), 0);
 }
 
-static void takes_the_allocator_off_the_leaf(void **state)
+TEST(takes_the_allocator_off_the_leaf)
 {
 	static const char *const profiler[] = { "je_prof_backtrace", NULL };
 	static const char *const inlined[] = { "malloc", "load", NULL };
@@ -211,7 +211,7 @@ static uint64_t vaddr_in_self(struct profile_mapping m, const void *address, cha
 }
 
 /* A place gets a name, a name without a line a line; what has a line, and what is another build's, stays. */
-static void fills_in_what_was_recorded_elsewhere(void **state)
+TEST(fills_in_what_was_recorded_elsewhere)
 {
 	static const struct symbol_options with_lines = { .demangle = true, .lines = true };
 	static const char *const place[] = { "self+0x1234", NULL };
@@ -259,14 +259,7 @@ static void fills_in_what_was_recorded_elsewhere(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_addresses_of_both_kinds),
-		cmocka_unit_test(leaves_what_is_not_the_file),
-		cmocka_unit_test(takes_the_allocator_off_the_leaf),
-		cmocka_unit_test(fills_in_what_was_recorded_elsewhere),
-	};
-
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_main(__FILE__, NULL, NULL);
 }

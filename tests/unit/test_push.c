@@ -8,7 +8,7 @@
 #include "serve/push_message.h"
 #include "serve/push_http.h"
 
-static void targets_that_are_right(void **state)
+TEST(targets_that_are_right)
 {
 	static const struct {
 		const char *text;
@@ -33,20 +33,20 @@ static void targets_that_are_right(void **state)
 	};
 	struct err why;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct push_target t;
 
-		assert_int_equal(push_target_parse(cases[i].text, &t, &why), 0);
-		assert_int_equal(t.kind, cases[i].kind);
-		assert_int_equal(t.is_tls, cases[i].is_tls);
-		assert_string_equal(t.host, cases[i].host);
-		assert_int_equal(t.port, cases[i].port);
-		assert_string_equal(t.url, cases[i].url);
-		assert_string_equal(t.name, cases[i].text);
+		assert_int_equal(push_target_parse(c->text, &t, &why), 0);
+		assert_int_equal(t.kind, c->kind);
+		assert_int_equal(t.is_tls, c->is_tls);
+		assert_string_equal(t.host, c->host);
+		assert_int_equal(t.port, c->port);
+		assert_string_equal(t.url, c->url);
+		assert_string_equal(t.name, c->text);
 	}
 }
 
-static void targets_that_are_wrong(void **state)
+TEST(targets_that_are_wrong)
 {
 	static const struct {
 		const char *text, *why;
@@ -76,26 +76,24 @@ static void targets_that_are_wrong(void **state)
 		{ "parca+http://-x:7070", "neither a host name nor an address" },
 		{ "parca+http://a%2fb:7070", "neither a host name nor an address" },
 	};
-	char *longer = malloc(2000);
+	char *longer = unit_keep(malloc(2000), free);
 	struct err why;
 	struct push_target t;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_int_equal(push_target_parse(cases[i].text, &t, &why), -EINVAL);
-		if (!strstr(why.text, cases[i].why))
-			fail_msg("'%s': '%s' does not say '%s'", cases[i].text, why.text,
-				 cases[i].why);
+	each_case(c, cases) {
+		assert_int_equal(push_target_parse(c->text, &t, &why), -EINVAL);
+		if (!strstr(why.text, c->why))
+			fail_msg("'%s': '%s' does not say '%s'", c->text, why.text, c->why);
 	}
 	memset(longer, 'a', 1999);
 	memcpy(longer, "parca+http://", 13);
 	longer[1999] = 0;
 	assert_int_equal(push_target_parse(longer, &t, &why), -EINVAL);
-	assert_non_null(strstr(why.text, "too long"));
-	free(longer);
+	assert_says(why.text, "too long");
 }
 
 /* Whatever is wrong with an address, a password in it is not said again. */
-static void passwords_are_not_repeated(void **state)
+TEST(passwords_are_not_repeated)
 {
 	static const char *const texts[] = {
 		"parca+http://me:secret@localhost:7070",
@@ -110,11 +108,11 @@ static void passwords_are_not_repeated(void **state)
 	char shown[64];
 	struct err why;
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+	each_case(c, texts) {
 		why.text[0] = '\0';
-		assert_int_equal(push_target_parse(texts[i], &t, &why), -EINVAL);
+		assert_int_equal(push_target_parse(*c, &t, &why), -EINVAL);
 		if (strstr(why.text, "secret") || !strstr(why.text, "***@localhost"))
-			fail_msg("of %s: %s", texts[i], why.text);
+			fail_msg("of %s: %s", *c, why.text);
 	}
 	push_target_redact(texts[0], shown, sizeof(shown));
 	assert_string_equal(shown, "parca+http://***@localhost:7070");
@@ -124,7 +122,7 @@ static void passwords_are_not_repeated(void **state)
 	assert_string_equal(shown, "parca+http://localh");
 }
 
-static void file_names_are_apart(void **state)
+TEST(file_names_are_apart)
 {
 	static const char *const texts[] = { "pyroscope+http://[fe80::1]:4040",
 					     "pyroscope+http://[fe80::1]:4040/a",
@@ -149,7 +147,7 @@ static const struct push_series two[] = {
 	{ labels, 1, "\0\1\2", 3 },
 };
 
-static void a_grpc_frame_holds_the_message(void **state)
+TEST(a_grpc_frame_holds_the_message)
 {
 	Parca__Profilestore__V1alpha1__WriteRawRequest *m;
 	uint8_t *body;
@@ -174,7 +172,7 @@ static void a_grpc_frame_holds_the_message(void **state)
 }
 
 /* The published numbers, byte by byte: the generated code would be wrong on both sides. */
-static void the_bytes_on_the_wire(void **state)
+TEST(the_bytes_on_the_wire)
 {
 	static const struct push_label label = { "a", "b" };
 	static const struct push_series one = { &label, 1, "P", 1 };
@@ -195,7 +193,7 @@ static void the_bytes_on_the_wire(void **state)
 	free(body);
 }
 
-static void a_pyroscope_request_is_the_bare_message(void **state)
+TEST(a_pyroscope_request_is_the_bare_message)
 {
 	Push__V1__PushRequest *m;
 	uint8_t *body;
@@ -226,7 +224,7 @@ static struct push_answer grpc_answer(long http, const char *const *lines)
 
 #define GRPC(http, ...) grpc_answer(http, (const char *const[]){ __VA_ARGS__, NULL })
 
-static void grpc_answers(void **state)
+TEST(grpc_answers)
 {
 	struct push_answer a = GRPC(200, "HTTP/2 200 \r\n", "grpc-status: 0\r\n", "\r\n");
 
@@ -246,7 +244,7 @@ static void grpc_answers(void **state)
 	assert_string_equal(a.text, "gRPC status 99");
 }
 
-static void answers_without_a_status_are_no_success(void **state)
+TEST(answers_without_a_status_are_no_success)
 {
 	struct push_answer a = GRPC(200, "content-type: text/html");
 
@@ -262,7 +260,7 @@ static void answers_without_a_status_are_no_success(void **state)
 	assert_int_equal(a.verdict, PUSH_RETRY);
 }
 
-static void pyroscope_answers(void **state)
+TEST(pyroscope_answers)
 {
 	static const char body[] = "{\"code\":\"invalid_argument\",\"message\":\"no\tprofile\"}";
 	struct push_answer a;
@@ -302,16 +300,16 @@ static int secret(const char *text, mode_t mode, char *ret, struct err *why)
 	return err;
 }
 
-static void secrets(void **state)
+TEST(secrets)
 {
-	char got[PUSH_SECRET_MAX], *huge = malloc(5001);
+	char got[PUSH_SECRET_MAX], *huge = unit_keep(malloc(5001), free);
 	struct err why;
 
 	assert_int_equal(secret("s3cret \r\nsecond line", 0600, got, &why), 0);
 	assert_string_equal(got, "s3cret");
 	assert_int_equal(secret("s3cret", 0640, got, &why), 0);
 	assert_int_equal(secret("s3cret", 0644, got, &why), -EACCES);
-	assert_non_null(strstr(why.text, "others can read"));
+	assert_says(why.text, "others can read");
 	assert_int_equal(secret("", 0600, got, &why), -EINVAL);
 	assert_int_equal(secret(" \n", 0600, got, &why), -EINVAL);
 	assert_int_equal(secret("a\x01", 0600, got, &why), -EINVAL);
@@ -320,24 +318,6 @@ static void secrets(void **state)
 	assert_int_equal(secret(huge, 0600, got, &why), -EINVAL);
 	assert_int_equal(push_secret_read("/nonexistent", got, &why), -ENOENT);
 	assert_int_equal(push_secret_read("/dev/null", got, &why), -EINVAL);
-	free(huge);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(targets_that_are_right),
-		cmocka_unit_test(targets_that_are_wrong),
-		cmocka_unit_test(passwords_are_not_repeated),
-		cmocka_unit_test(file_names_are_apart),
-		cmocka_unit_test(a_grpc_frame_holds_the_message),
-		cmocka_unit_test(the_bytes_on_the_wire),
-		cmocka_unit_test(a_pyroscope_request_is_the_bare_message),
-		cmocka_unit_test(grpc_answers),
-		cmocka_unit_test(answers_without_a_status_are_no_success),
-		cmocka_unit_test(pyroscope_answers),
-		cmocka_unit_test(secrets),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

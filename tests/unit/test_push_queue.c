@@ -15,6 +15,9 @@
 #include "base/log.h"
 #include "serve/push_queue.h"
 
+static const struct push_label label = { "__name__", "memory" };
+static const struct push_series series = { &label, 1, "profile", 7 };
+
 /* Bound, not listening: each connection is refused, and nobody else can have the port. */
 static int refusing_port(uint16_t *ret_port)
 {
@@ -28,6 +31,15 @@ static int refusing_port(uint16_t *ret_port)
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &n), 0);
 	*ret_port = ntohs(addr.sin_port);
 	return fd;
+}
+
+/* Until the test ends. */
+static uint16_t refused_port(void)
+{
+	uint16_t port;
+
+	keep_fd(refusing_port(&port));
+	return port;
 }
 
 static void get_options_of(const char *kind, uint16_t port, size_t cnt_max,
@@ -87,24 +99,19 @@ static int add(struct push_queue *q, const struct push_series *series)
 	return err ? err : push_queue_take(q, body, bytes);
 }
 
-static void nothing_to_send_is_no_work(void **state)
+TEST(nothing_to_send_is_no_work)
 {
-	uint16_t port;
-	int fd = refusing_port(&port);
+	uint16_t port = refused_port();
 	struct push_queue *q = open_queue(port, 10);
 
 	assert_int_equal(run_for(q, 100 * NS_PER_MS), 0);
 	push_queue_close(q);
-	close(fd);
 }
 
-static void tries_come_apart(void **state)
+TEST(tries_come_apart)
 {
-	static const struct push_label label = { "__name__", "memory" };
-	static const struct push_series series = { &label, 1, "profile", 7 };
 	struct push_queue_stats stats;
-	uint16_t port;
-	int fd = refusing_port(&port);
+	uint16_t port = refused_port();
 	struct push_queue *q = open_queue(port, 10);
 	unsigned int turns;
 
@@ -119,12 +126,20 @@ static void tries_come_apart(void **state)
 	assert_int_equal(stats.spool.cnt, 3);
 	assert_int_equal(stats.sent_cnt + stats.refused_cnt, 0);
 	assert_true(stats.is_failing);
-	assert_non_null(strstr(stats.last_error, "onnect"));
+	assert_says(stats.last_error, "onnect");
 	push_queue_close(q);
-	close(fd);
 }
 
 #define NO_BODY "Content-Length: 0\r\nConnection: close\r\n\r\n"
+
+/* Of a server that a thread is, and its client. */
+static void end_queue(struct push_queue *q, int listening, pthread_t thread)
+{
+	push_queue_close(q);
+	shutdown(listening, SHUT_RDWR);
+	pthread_join(thread, NULL);
+	close(listening);
+}
 
 struct stubborn_server {
 	int listening;
@@ -149,12 +164,22 @@ static void *answer_all(void *arg)
 	return NULL;
 }
 
-/* One request less says nothing of the next: a server that fails is not asked any sooner. */
-static void giving_up_is_no_recovery(void **state)
+static struct push_queue *open_to_stubborn(struct stubborn_server *server, uint16_t port,
+					   pthread_t *ret_thread)
 {
-	static const struct push_label label = { "__name__", "memory" };
-	static const struct push_series series = { &label, 1, "profile", 7 };
 	struct push_queue_options opts;
+	struct push_queue *q;
+
+	assert_int_equal(listen(server->listening, 8), 0);
+	assert_int_equal(pthread_create(ret_thread, NULL, answer_all, server), 0);
+	get_options_of("pyroscope", port, 10, &opts);
+	assert_int_equal(push_queue_open(&opts, &q), 0);
+	return q;
+}
+
+/* One request less says nothing of the next: a server that fails is not asked any sooner. */
+TEST(giving_up_is_no_recovery)
+{
 	struct push_queue_stats stats = { .refused_cnt = 0 };
 	uint64_t end = now_ns() + 20 * NS_PER_S;
 	struct push_queue *q;
@@ -162,10 +187,7 @@ static void giving_up_is_no_recovery(void **state)
 	uint16_t port;
 	struct stubborn_server server = { refusing_port(&port), "HTTP/1.1 500 Sorry\r\n" NO_BODY };
 
-	assert_int_equal(listen(server.listening, 8), 0);
-	assert_int_equal(pthread_create(&thread, NULL, answer_all, &server), 0);
-	get_options_of("pyroscope", port, 10, &opts);
-	assert_int_equal(push_queue_open(&opts, &q), 0);
+	q = open_to_stubborn(&server, port, &thread);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(add(q, &series), 0);
 	while (!stats.refused_cnt && now_ns() < end) {
@@ -179,17 +201,11 @@ static void giving_up_is_no_recovery(void **state)
 	push_queue_stats(q, &stats);
 	assert_int_equal(stats.failed_cnt, PUSH_TRIES_MAX);
 	assert_int_equal(stats.spool.cnt, 1);
-	push_queue_close(q);
-	shutdown(server.listening, SHUT_RDWR);
-	pthread_join(thread, NULL);
-	close(server.listening);
+	end_queue(q, server.listening, thread);
 }
 
-static void a_pause_is_kept(void **state)
+TEST(a_pause_is_kept)
 {
-	static const struct push_label label = { "__name__", "memory" };
-	static const struct push_series series = { &label, 1, "profile", 7 };
-	struct push_queue_options opts;
 	struct push_queue_stats stats = { .failed_cnt = 0 };
 	uint64_t first_ns = 0, end = now_ns() + 20 * NS_PER_S;
 	struct push_queue *q;
@@ -198,10 +214,7 @@ static void a_pause_is_kept(void **state)
 	struct stubborn_server server = { refusing_port(&port),
 					  "HTTP/1.1 429 Slow down\r\nRetry-After: 1\r\n" NO_BODY };
 
-	assert_int_equal(listen(server.listening, 8), 0);
-	assert_int_equal(pthread_create(&thread, NULL, answer_all, &server), 0);
-	get_options_of("pyroscope", port, 10, &opts);
-	assert_int_equal(push_queue_open(&opts, &q), 0);
+	q = open_to_stubborn(&server, port, &thread);
 	assert_int_equal(add(q, &series), 0);
 	while (stats.failed_cnt < 2 && now_ns() < end) {
 		if (stats.failed_cnt && !first_ns) {
@@ -214,10 +227,7 @@ static void a_pause_is_kept(void **state)
 	assert_int_equal(stats.failed_cnt, 2);
 	assert_true(now_ns() - first_ns > 950 * NS_PER_MS);
 	assert_int_equal(stats.spool.cnt, 2);
-	push_queue_close(q);
-	shutdown(server.listening, SHUT_RDWR);
-	pthread_join(thread, NULL);
-	close(server.listening);
+	end_queue(q, server.listening, thread);
 }
 
 struct slow_server {
@@ -279,9 +289,7 @@ static void *serve_slowly(void *arg)
 static void send_to_slow(unsigned int pause_ms, struct push_queue_stats *ret)
 {
 	static char large[32 << 20];
-	static const struct push_label label = { "__name__", "memory" };
-	static const struct push_series small_series = { &label, 1, "profile", 7 },
-					large_series = { &label, 1, large, sizeof(large) };
+	static const struct push_series large_series = { &label, 1, large, sizeof(large) };
 	struct slow_server server = { .pause_ms = pause_ms };
 	uint64_t end = now_ns() + 60 * NS_PER_S;
 	struct push_queue_options opts;
@@ -300,18 +308,15 @@ static void send_to_slow(unsigned int pause_ms, struct push_queue_stats *ret)
 	opts.http.timeout_ns = 300 * NS_PER_MS;
 	assert_int_equal(push_queue_open(&opts, &q), 0);
 	assert_int_equal(add(q, &large_series), 0);
-	assert_int_equal(add(q, &small_series), 0);
+	assert_int_equal(add(q, &series), 0);
 	do {
 		run_for(q, 5 * NS_PER_MS);
 		push_queue_stats(q, ret);
 	} while (ret->spool.cnt && now_ns() < end);
-	push_queue_close(q);
-	shutdown(server.listening, SHUT_RDWR);
-	pthread_join(thread, NULL);
-	close(server.listening);
+	end_queue(q, server.listening, thread);
 }
 
-static void what_never_gets_through_is_given_up(void **state)
+TEST(what_never_gets_through_is_given_up)
 {
 	struct push_queue_stats stats;
 
@@ -321,7 +326,7 @@ static void what_never_gets_through_is_given_up(void **state)
 	assert_int_equal(stats.sent_cnt, 1);
 }
 
-static void what_is_slow_gets_more_time(void **state)
+TEST(what_is_slow_gets_more_time)
 {
 	struct push_queue_stats stats;
 
@@ -334,8 +339,6 @@ static void what_is_slow_gets_more_time(void **state)
 /* How often "dropped" is said while this many are added, where there is room for two. */
 static int times_said(size_t cnt)
 {
-	static const struct push_label label = { "__name__", "memory" };
-	static const struct push_series series = { &label, 1, "profile", 7 };
 	int saved = dup(STDERR_FILENO), fds[2], said = 0;
 	struct push_queue_stats stats;
 	char text[4096], *at = text;
@@ -369,19 +372,17 @@ static int times_said(size_t cnt)
 	return said;
 }
 
-static void what_is_dropped_is_said_now_and_then(void **state)
+TEST(what_is_dropped_is_said_now_and_then)
 {
 	assert_int_equal(times_said(2), 0);
 	assert_int_equal(times_said(3), 1);
 	assert_int_equal(times_said(30), 1);
 }
 
-static void closed_while_under_way(void **state)
+TEST(closed_while_under_way)
 {
-	static const struct push_label label = { "__name__", "memory" };
-	static const struct push_series series = { &label, 1, "profile", 7 };
 	uint16_t port;
-	int fd = refusing_port(&port);
+	int fd = keep_fd(refusing_port(&port));
 	struct push_queue *q;
 
 	/* Now it listens: the connection stands, nobody ever answers. */
@@ -390,16 +391,14 @@ static void closed_while_under_way(void **state)
 	assert_int_equal(add(q, &series), 0);
 	run_for(q, 200 * NS_PER_MS);
 	push_queue_close(q);
-	close(fd);
 }
 
-static void a_sender_needs_nobody_to_run_it(void **state)
+TEST(a_sender_needs_nobody_to_run_it)
 {
 	struct push_queue_options opts;
 	struct push_queue_stats stats;
 	struct push_sender *s;
-	uint16_t port;
-	int fd = refusing_port(&port);
+	uint16_t port = refused_port();
 
 	get_options(port, 10, &opts);
 	assert_int_equal(push_sender_open(&opts, &s), 0);
@@ -414,15 +413,14 @@ static void a_sender_needs_nobody_to_run_it(void **state)
 	assert_int_equal(stats.added_cnt, 1);
 	assert_int_equal(stats.spool.cnt, 1);
 	push_sender_close(s);
-	close(fd);
 }
 
-static void a_sender_is_closed_while_it_waits(void **state)
+TEST(a_sender_is_closed_while_it_waits)
 {
 	struct push_queue_options opts;
 	struct push_sender *s;
 	uint16_t port;
-	int fd = refusing_port(&port);
+	int fd = keep_fd(refusing_port(&port));
 	uint64_t begin;
 
 	assert_int_equal(listen(fd, 5), 0); /* and nobody answers */
@@ -434,24 +432,10 @@ static void a_sender_is_closed_while_it_waits(void **state)
 	push_sender_close(s);
 	assert_true(now_ns() - begin < opts.http.timeout_ns / 3);
 	push_sender_close(NULL);
-	close(fd);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_to_send_is_no_work),
-		cmocka_unit_test(tries_come_apart),
-		cmocka_unit_test(giving_up_is_no_recovery),
-		cmocka_unit_test(a_pause_is_kept),
-		cmocka_unit_test(what_never_gets_through_is_given_up),
-		cmocka_unit_test(what_is_slow_gets_more_time),
-		cmocka_unit_test(what_is_dropped_is_said_now_and_then),
-		cmocka_unit_test(closed_while_under_way),
-		cmocka_unit_test(a_sender_needs_nobody_to_run_it),
-		cmocka_unit_test(a_sender_is_closed_while_it_waits),
-	};
-
 	log_set_level(LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_main(__FILE__, NULL, NULL);
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_push_spool.c - the spool: order, bounds, files, damaged ones, full disks, other processes. */
-#include "unit.h"
+#include "child.h"
 
 #include <dirent.h>
-#include <signal.h>
 #include <sys/mount.h>
-#include <sys/wait.h>
 
 #include "serve/push_queue.h"
 #include "temp_folder.h"
@@ -60,7 +58,7 @@ static size_t file_cnt(const char *path)
 	return n;
 }
 
-static void first_in_first_out(void **state)
+TEST(first_in_first_out)
 {
 	struct push_spool *s = open_spool(NULL, 1000, 1 << 20, 0);
 	struct push_spool_stats stats;
@@ -79,7 +77,7 @@ static void first_in_first_out(void **state)
 	push_spool_close(s);
 }
 
-static void the_oldest_go_first(void **state)
+TEST(the_oldest_go_first)
 {
 	struct push_spool *s = open_spool(NULL, 3, 1 << 20, 0);
 	struct push_spool_stats stats;
@@ -106,7 +104,7 @@ static void the_oldest_go_first(void **state)
 }
 
 /* The one under way is dropped for room: its end must not take the next one with it. */
-static void one_that_went_while_it_was_sent(void **state)
+TEST(one_that_went_while_it_was_sent)
 {
 	struct push_spool *s = open_spool(NULL, 2, 1 << 20, 0);
 	uint8_t *data;
@@ -125,7 +123,7 @@ static void one_that_went_while_it_was_sent(void **state)
 	push_spool_close(s);
 }
 
-static void memory_first_then_files(void **state)
+TEST_WITH(memory_first_then_files, new_folder, remove_folder)
 {
 	const struct temp_folder *f = *state;
 	struct push_spool *s = open_spool(f->path, 100, 1 << 20, 100);
@@ -148,7 +146,7 @@ static void memory_first_then_files(void **state)
 	push_spool_close(s);
 }
 
-static void a_later_process_goes_on(void **state)
+TEST_WITH(a_later_process_goes_on, new_folder, remove_folder)
 {
 	const struct temp_folder *f = *state;
 	struct push_spool *s = open_spool(f->path, 100, 1 << 20, 1 << 20);
@@ -188,7 +186,7 @@ static void write_at(const char *dir, const char *name, off_t at, const char *te
 	close(fd);
 }
 
-static void damaged_files_are_passed_over(void **state)
+TEST_WITH(damaged_files_are_passed_over, new_folder, remove_folder)
 {
 	const struct temp_folder *f = *state;
 	struct push_spool *s = open_spool(f->path, 100, 1 << 20, 1 << 20);
@@ -220,7 +218,7 @@ static void damaged_files_are_passed_over(void **state)
 	assert_int_equal(file_cnt(f->path), 1); /* README */
 }
 
-static void one_process_at_a_time(void **state)
+TEST_WITH(one_process_at_a_time, new_folder, remove_folder)
 {
 	const struct temp_folder *f = *state;
 	const struct push_spool_options opts = { f->path, 10, 1000, 1000 };
@@ -229,19 +227,14 @@ static void one_process_at_a_time(void **state)
 
 	assert_int_equal(push_spool_open(&opts, &second), -EBUSY);
 	/* A child that was forked meanwhile, and has a copy of all descriptors, does not hold it. */
-	child = fork();
-	if (!child) {
-		pause();
-		_exit(0);
-	}
+	child = start_idle();
 	push_spool_close(s);
 	assert_int_equal(push_spool_open(&opts, &second), 0);
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
+	end_child(child);
 	push_spool_close(second);
 }
 
-static void folders_that_are_none(void **state)
+TEST(folders_that_are_none)
 {
 	struct push_spool_options opts = { "/nonexistent/spool", 10, 1000, 1000 };
 	struct push_spool *s = NULL;
@@ -253,7 +246,7 @@ static void folders_that_are_none(void **state)
 }
 
 /* Root only: a file system of 64 KiB. */
-static void a_full_disk(void **state)
+TEST_WITH(a_full_disk, new_folder, remove_folder)
 {
 	const struct temp_folder *f = *state;
 	struct push_spool_stats stats;
@@ -291,7 +284,7 @@ static void a_full_disk(void **state)
 }
 
 /* Root only. Nothing is won by forgetting what is there already. */
-static void a_disk_that_cannot_be_written(void **state)
+TEST_WITH(a_disk_that_cannot_be_written, new_folder, remove_folder)
 {
 	const struct temp_folder *f = *state;
 	struct push_spool_stats stats;
@@ -320,22 +313,4 @@ static void a_disk_that_cannot_be_written(void **state)
 	assert_int_equal(umount(f->path), 0);
 }
 
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, new_folder, remove_folder)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(first_in_first_out),
-		cmocka_unit_test(the_oldest_go_first),
-		cmocka_unit_test(one_that_went_while_it_was_sent),
-		WITH_FOLDER(memory_first_then_files),
-		WITH_FOLDER(a_later_process_goes_on),
-		WITH_FOLDER(damaged_files_are_passed_over),
-		WITH_FOLDER(one_process_at_a_time),
-		cmocka_unit_test(folders_that_are_none),
-		WITH_FOLDER(a_full_disk),
-		WITH_FOLDER(a_disk_that_cannot_be_written),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -7,7 +7,7 @@
 
 #define START (1000 * NS_PER_S)
 
-static void due_once_in_each_interval(void **state)
+TEST(due_once_in_each_interval)
 {
 	struct push_clock c = { 0 };
 	uint64_t first;
@@ -26,7 +26,7 @@ static void due_once_in_each_interval(void **state)
 	assert_int_equal(push_clock_wait_ms(&c, first + 11 * NS_PER_S), 9000);
 }
 
-static void missed_intervals_are_not_made_up_for(void **state)
+TEST(missed_intervals_are_not_made_up_for)
 {
 	struct push_clock c = { 0 };
 	uint64_t late = START + 3600 * NS_PER_S;
@@ -38,7 +38,7 @@ static void missed_intervals_are_not_made_up_for(void **state)
 	assert_true(push_clock_is_due(&c, late + 10 * NS_PER_S));
 }
 
-static void the_first_time_is_random(void **state)
+TEST(the_first_time_is_random)
 {
 	uint64_t sum = 0, min = UINT64_MAX, max = 0;
 
@@ -57,7 +57,7 @@ static void the_first_time_is_random(void **state)
 	assert_in_range(sum / 1000, 400, 600);
 }
 
-static void another_interval_begins_anew(void **state)
+TEST(another_interval_begins_anew)
 {
 	struct push_clock c = { 0 };
 	uint64_t due;
@@ -74,7 +74,7 @@ static void another_interval_begins_anew(void **state)
 	assert_false(push_clock_is_due(&c, UINT64_MAX));
 }
 
-static void tries_double_up_to_the_longest(void **state)
+TEST(tries_double_up_to_the_longest)
 {
 	static const uint64_t longest[] = { 100, 100, 200, 400, 500, 500 };
 
@@ -86,15 +86,4 @@ static void tries_double_up_to_the_longest(void **state)
 			60 * NS_PER_S);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(due_once_in_each_interval),
-		cmocka_unit_test(missed_intervals_are_not_made_up_for),
-		cmocka_unit_test(the_first_time_is_random),
-		cmocka_unit_test(another_interval_begins_anew),
-		cmocka_unit_test(tries_double_up_to_the_longest),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

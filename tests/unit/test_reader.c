@@ -5,15 +5,13 @@
  *
  * Such a one is a child with a page that a userfaultfd has, and that is never filled.
  */
-#include "unit.h"
+#include "child.h"
 
 #include <linux/userfaultfd.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "proc/process.h"
@@ -96,7 +94,7 @@ static pid_t find_reader(void)
 static const char secret[] = "what is in memory";
 
 /* The kernel does not have to copy a page that is shared with a forked process. */
-static void it_copies_nothing(void **state)
+TEST_WITH(it_copies_nothing, begin, end)
 {
 	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
@@ -106,22 +104,17 @@ static void it_copies_nothing(void **state)
 
 	assert_true(page != MAP_FAILED && fd >= 0);
 	*page = 7;
-	child = fork();
-	if (!child)
-		for (;;)
-			pause();
-	assert_true(child > 0);
+	child = start_idle();
 	assert_int_equal(process_memory_read(by_reader, getpid(), (uintptr_t)page, &c, 1), 0);
 	assert_int_equal(c, 7);
 	assert_int_equal(pread(fd, &entry, 8, (off_t)((uintptr_t)page / 4096 * 8)), 8);
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
+	end_child(child);
 	assert_true((entry & (present | exclusive)) == present);
 	close(fd);
 	munmap(page, 4096);
 }
 
-static void it_reads_the_same(void **state)
+TEST_WITH(it_reads_the_same, begin, end)
 {
 	struct process_info away, here, image;
 	struct proc_maps maps;
@@ -212,12 +205,11 @@ static pid_t start_mute(uint64_t *ret_addr)
 	close(ready[0]);
 	if (*ret_addr)
 		return pid;
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	end_child(pid);
 	return 0;
 }
 
-static void nobody_waits_for_one_who_does_not_answer(void **state)
+TEST_WITH(nobody_waits_for_one_who_does_not_answer, begin, end)
 {
 	uint64_t addr, begin_ns, first_ns;
 	struct process_info info;
@@ -242,12 +234,11 @@ static void nobody_waits_for_one_who_does_not_answer(void **state)
 	/* He is tried again. */
 	usleep(1100000);
 	assert_int_equal(process_info_read(by_reader, mute, &info), 0);
-	kill(mute, SIGKILL);
-	waitpid(mute, NULL, 0);
+	end_child(mute);
 }
 
 /* Each takes less than the one before: together they take a bounded share of the time. */
-static void many_take_no_more_than_a_share(void **state)
+TEST_WITH(many_take_no_more_than_a_share, begin, end)
 {
 	enum { CNT = 30 };
 	pid_t mute[CNT];
@@ -262,13 +253,12 @@ static void many_take_no_more_than_a_share(void **state)
 		assert_int_equal(process_memory_read(by_reader, mute[i], addr, buf, sizeof(buf)),
 				 -ETIMEDOUT);
 		took_ns += now_ns() - begin_ns;
-		kill(mute[i], SIGKILL);
-		waitpid(mute[i], NULL, 0);
+		end_child(mute[i]);
 	}
 	assert_true(took_ns < CNT * WAIT_MS * NS_PER_MS / 2);
 }
 
-static void one_that_was_killed_is_replaced(void **state)
+TEST_WITH(one_that_was_killed_is_replaced, begin, end)
 {
 	struct process_info info;
 	pid_t reader = find_reader();
@@ -279,7 +269,7 @@ static void one_that_was_killed_is_replaced(void **state)
 	assert_true(find_reader_but(reader) > 0);
 }
 
-static void a_child_reads_for_itself(void **state)
+TEST_WITH(a_child_reads_for_itself, begin, end)
 {
 	struct process_info info;
 	int status;
@@ -306,7 +296,7 @@ static size_t read_all(int fd, char *buf, size_t bytes)
 	return cnt;
 }
 
-static void jobs(void **state)
+TEST_WITH(jobs, begin, end)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), said, held[READER_JOBS_OF_USER_CAP];
 	uint64_t begin_ns = now_ns();
@@ -327,18 +317,4 @@ static void jobs(void **state)
 	assert_true(now_ns() - begin_ns < SOON_NS);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(it_copies_nothing, begin, end),
-		cmocka_unit_test_setup_teardown(it_reads_the_same, begin, end),
-		cmocka_unit_test_setup_teardown(nobody_waits_for_one_who_does_not_answer, begin,
-						end),
-		cmocka_unit_test_setup_teardown(many_take_no_more_than_a_share, begin, end),
-		cmocka_unit_test_setup_teardown(one_that_was_killed_is_replaced, begin, end),
-		cmocka_unit_test_setup_teardown(a_child_reads_for_itself, begin, end),
-		cmocka_unit_test_setup_teardown(jobs, begin, end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -24,7 +24,7 @@ static unsigned advised(double full_share)
 	return recording_advised_percent(&r);
 }
 
-static void test_advice(void **state)
+TEST(test_advice)
 {
 	assert_int_equal(advised(0.53), 80); /* 79.2 */
 	assert_int_equal(advised(0.26), 55); /* 53.3 */
@@ -36,7 +36,7 @@ static void test_advice(void **state)
 	assert_int_equal(advised(NAN), 0);
 }
 
-static void test_way_out(void **state)
+TEST(test_way_out)
 {
 	struct recording r = unknown(0.53);
 	char buf[RECORDING_TEXT_BUF];
@@ -77,7 +77,7 @@ static void test_way_out(void **state)
 			    "costs about half the throughput; nothing remains afterwards");
 }
 
-static void test_cost(void **state)
+TEST(test_cost)
 {
 	struct recording r = unknown(0.53);
 	char buf[RECORDING_TEXT_BUF];
@@ -97,7 +97,7 @@ static void test_cost(void **state)
 		"costs an unknown part of the throughput for 10 s; nothing remains afterwards");
 }
 
-static void test_why(void **state)
+TEST(test_why)
 {
 	struct recording r = unknown(0.53);
 	char buf[RECORDING_TEXT_BUF];
@@ -131,7 +131,7 @@ static void test_why(void **state)
 			    "Tracking frees costs 1.4 % of one CPU; the limit is 1 %.");
 }
 
-static void test_limit(void **state)
+TEST(test_limit)
 {
 	struct recording_limit both = { .cpu_share = 0.05, .one_cpu = 0.01 };
 	struct recording_limit cpu = { .one_cpu = 0.25 }, none = { 0 };
@@ -142,13 +142,4 @@ static void test_limit(void **state)
 	assert_string_equal(recording_limit_text(&none, buf), "none");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_advice), cmocka_unit_test(test_way_out),
-		cmocka_unit_test(test_cost),   cmocka_unit_test(test_why),
-		cmocka_unit_test(test_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

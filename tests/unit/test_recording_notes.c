@@ -23,7 +23,7 @@ static const char *comment_at(const struct profile *p, size_t i)
 }
 
 /* What was done is one line, however much it is; what is 0 is nowhere. */
-static void activity_is_one_line(void **state)
+TEST(activity_is_one_line)
 {
 	uint64_t stats[HT_STAT_CNT] = {
 		[HT_STAT_HITS_ALLOC] = 90123, [HT_STAT_SAMPLES] = 40, [HT_STAT_END_COMPLETE] = 39
@@ -43,13 +43,13 @@ static void activity_is_one_line(void **state)
 	/* the longest that there can be */
 	memset(stats, 0xff, sizeof(stats));
 	p = notes_of(stats, &is_lossy);
-	assert_non_null(strstr(comment_at(p, 0), " stacks_complete=18446744073709551615"));
+	assert_says(comment_at(p, 0), " stacks_complete=18446744073709551615");
 	assert_true(is_lossy);
 	profile_free(p);
 }
 
 /* Each loss has its line, and makes a sum wrong or not. */
-static void losses_are_told(void **state)
+TEST(losses_are_told)
 {
 	static const struct {
 		unsigned stat;
@@ -80,23 +80,23 @@ static void losses_are_told(void **state)
 		  "ledger: contexts_full 7 (samples without a thread: context map full)", false },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		uint64_t stats[HT_STAT_CNT] = { [HT_STAT_SAMPLES] = 1 };
 		bool is_lossy;
 		struct profile *p;
 
-		stats[cases[i].stat] = 7;
+		stats[c->stat] = 7;
 		p = notes_of(stats, &is_lossy);
 		assert_int_equal(p->comments.cnt, 2);
-		assert_string_equal(comment_at(p, 1), cases[i].line);
-		assert_int_equal(is_lossy, cases[i].is_lossy);
+		assert_string_equal(comment_at(p, 1), c->line);
+		assert_int_equal(is_lossy, c->is_lossy);
 		profile_free(p);
 	}
 }
 
 /* Calls that were left out for their place, and of how many the outer call was found: a misjudgement, or chance. */
 /* The counters of BPF are of all processes that are followed: not of the one whose profile it is. */
-static void a_loss_of_all_is_said_to_be_that(void **state)
+TEST(a_loss_of_all_is_said_to_be_that)
 {
 	uint64_t stats[HT_STAT_CNT] = { [HT_STAT_LIVE_FULL] = 7 };
 	struct ledger_lines ledger;
@@ -112,7 +112,7 @@ static void a_loss_of_all_is_said_to_be_that(void **state)
 	profile_free(p);
 }
 
-static void misjudged_calls_are_told(void **state)
+TEST(misjudged_calls_are_told)
 {
 	static const struct {
 		uint64_t due, found, unproven;
@@ -123,21 +123,21 @@ static void misjudged_calls_are_told(void **state)
 		{ 0, 0, 1, true },  { 5000, 1000, 0, true },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		uint64_t stats[HT_STAT_CNT] = {
-			[HT_STAT_NESTED_DUE_16] = cases[i].due << 16,
-			[HT_STAT_NESTED_FOUND] = cases[i].found,
-			[HT_STAT_NESTED_UNPROVEN] = cases[i].unproven,
+			[HT_STAT_NESTED_DUE_16] = c->due << 16,
+			[HT_STAT_NESTED_FOUND] = c->found,
+			[HT_STAT_NESTED_UNPROVEN] = c->unproven,
 		};
 		bool is_lossy;
 		struct profile *p = notes_of(stats, &is_lossy);
 
-		assert_int_equal(is_lossy, cases[i].is_lossy);
+		assert_int_equal(is_lossy, c->is_lossy);
 		profile_free(p);
 	}
 }
 
-static void inuse_in_words(void **state)
+TEST(inuse_in_words)
 {
 	struct recording r = RECORDING_NONE;
 	char buf[RECORDING_INUSE_BUF];
@@ -171,15 +171,4 @@ static void inuse_in_words(void **state)
 		"No process was tapped before it ended. To measure it: heaptap record --max-overhead 80 -- git gc");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(activity_is_one_line),
-		cmocka_unit_test(losses_are_told),
-		cmocka_unit_test(a_loss_of_all_is_said_to_be_that),
-		cmocka_unit_test(misjudged_calls_are_told),
-		cmocka_unit_test(inuse_in_words),
-	};
-
-	return cmocka_run_group_tests_name("recording_notes", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -62,7 +62,7 @@ static void end(pid_t pid, int fd)
 	assert_int_equal(status, 0);
 }
 
-static void test_kinds(void **state)
+TEST_WITH(test_kinds, new_folder, remove_folder)
 {
 	const struct temp_folder *t = *state;
 	char path[512];
@@ -75,10 +75,9 @@ static void test_kinds(void **state)
 	assert_int_equal(regular_file_open(t->path), -ENOEXEC);
 	snprintf(path, sizeof(path), "%s/none", t->path);
 	assert_int_equal(regular_file_open(path), -ENOENT);
-	fd = regular_file_open("/proc/self/exe");
+	fd = keep_fd(regular_file_open("/proc/self/exe"));
 	assert_true(fd >= 0);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-	close(fd);
 }
 
 static int open_as_mapped(pid_t pid, const char *path)
@@ -95,7 +94,7 @@ static int open_as_mapped(pid_t pid, const char *path)
 	return fd;
 }
 
-static void test_lease(void **state)
+TEST_WITH(test_lease, new_folder, remove_folder)
 {
 	struct script_line line;
 	struct elf_file *ef = NULL;
@@ -128,12 +127,4 @@ static void test_lease(void **state)
 	close(fd);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_kinds, new_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_lease, new_folder, remove_folder),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

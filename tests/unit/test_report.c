@@ -3,11 +3,9 @@
  * test_report.c - rows add up, whatever is asked for; which values of a foreign profile are
  * taken; escapes; the command's options and messages.
  */
-#include "unit.h"
-
+#include "made_profile.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
-#include "report/report.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
 
@@ -15,19 +13,8 @@ static struct profile *p; /* of the test that runs */
 
 static uint32_t add_frame(const char *file, const char *function)
 {
-	struct profile_mapping m = { .filename_str = profile_str(p, file) };
-	struct profile_function f = { .name_str = profile_str(p, function) };
-	struct profile_line line = { .function = p->functions.cnt };
-	struct profile_location l = { .mapping = p->mappings.cnt,
-				      .address = 0x10,
-				      .line_first = p->lines.cnt,
-				      .line_cnt = function[0] != 0 };
-
-	assert_int_equal(vec_push(&p->mappings, m), 0);
-	assert_int_equal(vec_push(&p->functions, f), 0);
-	assert_int_equal(vec_push(&p->lines, line), 0);
-	assert_int_equal(vec_push(&p->locations, l), 0);
-	return p->locations.cnt - 1;
+	return made_location(p, made_mapping(p, file),
+			     (struct made_place){ function, .address = 0x10 });
 }
 
 static void add_sample(const uint32_t *locs, size_t cnt, const int64_t *values)
@@ -62,7 +49,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void rows_add_up_to_the_total(void **state)
+TEST_WITH(rows_add_up_to_the_total, set_up, tear_down)
 {
 	static const char *const modules[] = { "libmine" };
 
@@ -80,7 +67,7 @@ static void rows_add_up_to_the_total(void **state)
 		int64_t value = 0, objects = 0, alloc = 0;
 		const struct report_row *row;
 
-		assert_int_equal(report_open(p, &o, &r), 0);
+		r = open_report(p, &o);
 		vec_each(&r->rows, row) {
 			value += row->value;
 			objects += row->objects;
@@ -92,7 +79,6 @@ static void rows_add_up_to_the_total(void **state)
 		assert_int_equal(alloc, report_is_by_class(&o) ? 0 : 2986);
 		if (o.row_cap)
 			assert_true(r->rows.cnt <= o.row_cap + 1);
-		report_close(r);
 	}
 }
 
@@ -107,7 +93,7 @@ static const struct report_row *find_row(const struct report *r, const char *nam
 	return NULL;
 }
 
-static void charges_whom_it_should(void **state)
+TEST_WITH(charges_whom_it_should, set_up, tear_down)
 {
 	static const char *const modules[] = { "mine_", "app", "libm" };
 	static const char *const own[] = { "wal" };
@@ -141,16 +127,14 @@ static void charges_whom_it_should(void **state)
 	};
 
 	fill();
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		const struct report_row *row;
-		struct report *r;
+		struct report *r = open_report(p, &c->opts);
 
-		assert_int_equal(report_open(p, &cases[i].opts, &r), 0);
-		row = find_row(r, cases[i].row);
-		if (row->value != cases[i].value || row->cumulative != cases[i].cumulative)
-			fail_msg("case %zu, %s: %lld, cumulative %lld", i, cases[i].row,
+		row = find_row(r, c->row);
+		if (row->value != c->value || row->cumulative != c->cumulative)
+			fail_msg("case %zu, %s: %lld, cumulative %lld", (size_t)(c - cases), c->row,
 				 (long long)row->value, (long long)row->cumulative);
-		report_close(r);
 	}
 }
 
@@ -164,7 +148,7 @@ static void set_types(const char *const (*types)[2], const char *default_type)
 	p->default_type_str = profile_str(p, default_type);
 }
 
-static void takes_the_right_value(void **state)
+TEST_WITH(takes_the_right_value, set_up, tear_down)
 {
 	static const char *const go[][2] = { { "inuse_space", "bytes" }, { "x", "count" }, { 0 } };
 	static const char *const cpu[][2] = { { "samples", "count" },
@@ -183,19 +167,17 @@ static void takes_the_right_value(void **state)
 		{ one, "alloc_space", 1, 0 }, { one, "nonsense", 2, -1 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct report_options o = { 0 };
 		struct report *r;
 
 		tear_down(state);
 		set_up(state);
-		set_types(cases[i].types, cases[i].default_type);
-		assert_int_equal(report_open(p, &o, &r), 0);
-		assert_int_equal(r->value_type, cases[i].want);
-		assert_true(cases[i].objects < 0 ? r->objects_type < 0 :
-						   r->objects_type == cases[i].objects);
+		set_types(c->types, c->default_type);
+		r = open_report(p, &o);
+		assert_int_equal(r->value_type, c->want);
+		assert_true(c->objects < 0 ? r->objects_type < 0 : r->objects_type == c->objects);
 		assert_false(r->has_interval);
-		report_close(r);
 	}
 }
 
@@ -204,7 +186,7 @@ static void takes_the_right_value(void **state)
  * more small ones may have been missed, each worth a whole period. What was estimated when it was
  * sampled and what is read back must say the same.
  */
-static void rows_of_mixed_sizes_have_the_interval_of_their_samples(void **state)
+TEST_WITH(rows_of_mixed_sizes_have_the_interval_of_their_samples, set_up, tear_down)
 {
 	static const uint64_t rate = 512 << 10;
 	struct estimate e = { 0 };
@@ -227,7 +209,7 @@ static void rows_of_mixed_sizes_have_the_interval_of_their_samples(void **state)
 	s->inuse_bytes_variance = e.bytes_variance;
 	s->inuse_objects_variance = e.objects_variance;
 
-	assert_int_equal(report_open(p, &o, &r), 0);
+	r = open_report(p, &o);
 	row = find_row(r, "f");
 	estimate_interval(&row->estimate, &low, &high);
 	estimate_interval(&e, &want_low, &want_high);
@@ -235,22 +217,19 @@ static void rows_of_mixed_sizes_have_the_interval_of_their_samples(void **state)
 	assert_true(fabs(high - want_high) < 1e-3 * want_high);
 	/* two small ones more must be thought possible */
 	assert_true(high > e.bytes + 2.0 * rate);
-	report_close(r);
 
 	/* no period, or one of something else, is no size of what was missed */
 	p->period = -1;
-	assert_int_equal(report_open(p, &o, &r), 0);
+	r = open_report(p, &o);
 	assert_true(find_row(r, "f")->estimate.rate_bytes == 0);
-	report_close(r);
 	p->period = rate;
 	p->period_type.unit_str = profile_str(p, "nanoseconds");
-	assert_int_equal(report_open(p, &o, &r), 0);
+	r = open_report(p, &o);
 	assert_true(find_row(r, "f")->estimate.rate_bytes == 0);
-	report_close(r);
 }
 
 /* What was allocated has an error of its own, with more samples than what is in use. */
-static void alloc_has_its_own_error(void **state)
+TEST_WITH(alloc_has_its_own_error, set_up, tear_down)
 {
 	const uint64_t rate = 1000;
 	struct estimate e = { .rate_bytes = rate };
@@ -273,7 +252,7 @@ static void alloc_has_its_own_error(void **state)
 	e.samples = 100;
 	e.bytes = 100000;
 	e.bytes_variance = 98000000;
-	assert_int_equal(report_open(p, &o, &r), 0);
+	r = open_report(p, &o);
 	assert_true(report_alloc_interval(r, &r->rows.data[0], &low, &high));
 	estimate_interval(&e, &want_low, &want_high);
 	assert_true(low == want_low && high == want_high && low < 81000 && high > 119000);
@@ -281,85 +260,66 @@ static void alloc_has_its_own_error(void **state)
 	assert_true(report_alloc_interval(r, &r->whole, &low, &high) && high == want_high);
 	format_bytes(high - 100000, want + 2, UNITS_BUF);
 	assert_string_equal(report_format_alloc_interval(r, &r->total, text), want);
-	report_close(r);
 
 	/* everything was kept */
 	vec_each(&p->samples, s)
 		s->alloc_bytes_variance = 0;
-	assert_int_equal(report_open(p, &o, &r), 0);
+	r = open_report(p, &o);
 	assert_true(report_alloc_interval(r, &r->total, &low, &high));
 	assert_true(low == 100000 && high == 100000);
 	assert_string_equal(report_format_alloc_interval(r, &r->total, text), "exact");
-	report_close(r);
 
 	/* a file that says nothing of it: blocks of 100 bytes */
 	vec_each(&p->samples, s)
 		s->alloc_samples = 0;
 	e.bytes_variance = 2 * estimate_variance_from_sums(50000, 500, rate);
-	assert_int_equal(report_open(p, &o, &r), 0);
+	r = open_report(p, &o);
 	assert_true(report_alloc_interval(r, &r->total, &low, &high));
 	estimate_interval(&e, &want_low, &want_high);
 	assert_true(low == want_low && high == want_high && low < 85000);
-	report_close(r);
 
 	/* nor how it was sampled: not known */
 	p->period = 0;
-	assert_int_equal(report_open(p, &o, &r), 0);
+	r = open_report(p, &o);
 	assert_false(report_alloc_interval(r, &r->total, &low, &high));
 	assert_string_equal(report_format_alloc_interval(r, &r->total, text), "");
-	report_close(r);
 }
 
-static char *write_text(const struct report_options *o)
-{
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-
-	assert_int_equal(report_write(p, o, out), 0);
-	fclose(out);
-	return text;
-}
-
-static void hostile_names_are_escaped(void **state)
+TEST_WITH(hostile_names_are_escaped, set_up, tear_down)
 {
 	uint32_t a = add_frame("/bin/a\"b", "x;\"\\\n\x1b[31m");
 	char *text;
 
 	assert_int_equal(profile_set_heap_types(p, 1), 0);
 	add_sample(&a, 1, (int64_t[]){ 1, 8, 1, 8 });
-	text = write_text(&(struct report_options){ .format = REPORT_JSON });
-	assert_non_null(strstr(text, "\"x;\\\"\\\\\\u000a\\u001b[31m\""));
-	free(text);
-	text = write_text(&(struct report_options){ .format = REPORT_COLLAPSED });
+	text = report_text(p, &(struct report_options){ .format = REPORT_JSON });
+	assert_says(text, "\"x;\\\"\\\\\\u000a\\u001b[31m\"");
+	text = report_text(p, &(struct report_options){ .format = REPORT_COLLAPSED });
 	assert_string_equal(text, "x:\"\\  [31m 8\n");
-	free(text);
-	text = write_text(&(struct report_options){ .format = REPORT_TEXT });
+	text = report_text(p, &(struct report_options){ .format = REPORT_TEXT });
 	assert_null(strchr(text, '\x1b'));
-	assert_non_null(strstr(text, "(exact)"));
-	free(text);
+	assert_says(text, "(exact)");
 }
 
-static void lines_fit_the_page(void **state)
+TEST_WITH(lines_fit_the_page, set_up, tear_down)
 {
 	static const char name[] =
 		"std::map<std::string, std::vector<std::pair<int, long> > >::operator[](std::string "
 		"const&, std::allocator<std::pair<int const, std::string> > const&) const";
 	uint32_t a = add_frame("/bin/a", name);
-	char *text, *line, *rest;
+	char *line, *rest;
 
 	assert_int_equal(profile_set_heap_types(p, 1000), 0);
 	add_sample(&a, 1, (int64_t[]){ 1, 1 << 20, 1, 1 << 20 });
 	for (int by = 0; by < 7; by++) {
-		text = rest = write_text(&(struct report_options){ .by = by, .label_key = name });
+		rest = report_text(p, &(struct report_options){ .by = by, .label_key = name });
 		while ((line = strsep(&rest, "\n")))
 			if (strlen(line) > 100)
 				fail_msg("%zu columns: %s", strlen(line), line);
-		free(text);
 	}
 }
 
-static void bad_options_are_usage_errors(void **state)
+TEST_WITH(bad_options_are_usage_errors, set_up, tear_down)
 {
 	static const char *const cases[][5] = {
 		{ "report" },
@@ -414,16 +374,15 @@ static void report_text_of(const struct report_options *o, char *text, size_t te
 	struct report *r;
 
 	assert_non_null(out);
-	assert_int_equal(report_open(p, o, &r), 0);
+	r = open_report(p, o);
 	assert_int_equal(o->format == REPORT_JSON ? report_write_json(r, out) :
 						    report_write_text(r, out),
 			 0);
-	report_close(r);
 	fclose(out);
 }
 
 /* Allocated bytes may be more than a value can hold, in one row or in the sum of all: they do not wrap. */
-static void shows_more_than_64_bits(void **state)
+TEST_WITH(shows_more_than_64_bits, set_up, tear_down)
 {
 	struct report_options o = { .by = REPORT_BY_FUNCTION, .format = REPORT_JSON };
 	uint32_t frame = add_frame("/bin/app", "churn"), other = add_frame("/bin/app", "most");
@@ -443,34 +402,18 @@ static void shows_more_than_64_bits(void **state)
 	s->has_error = true;
 	s->alloc_samples = 1;
 	report_text_of(&o, text, sizeof(text));
-	assert_non_null(strstr(text, "\"alloc_bytes\":46116860184273879040")); /* 2^63 + 2^65 */
-	assert_non_null(strstr(text, "\"alloc_bytes\":4611686018427387903"));
-	assert_non_null(strstr(text, "\"alloc_bytes\":50728546202701266944")); /* and 2^62 */
-	assert_null(strstr(text, "\"alloc_bytes\":-"));
+	assert_says(text, "\"alloc_bytes\":46116860184273879040"); /* 2^63 + 2^65 */
+	assert_says(text, "\"alloc_bytes\":4611686018427387903");
+	assert_says(text, "\"alloc_bytes\":50728546202701266944"); /* and 2^62 */
+	assert_omits(text, "\"alloc_bytes\":-");
 	o.format = REPORT_TEXT;
 	report_text_of(&o, text, sizeof(text));
-	assert_non_null(strstr(text, "44.0 EiB"));
-	assert_non_null(strstr(text, "40.0 EiB"));
+	assert_says(text, "44.0 EiB");
+	assert_says(text, "40.0 EiB");
 	o.value = REPORT_VALUE_ALLOC;
 	report_text_of(&o, text, sizeof(text));
-	assert_non_null(strstr(text, "44.0 EiB"));
-	assert_non_null(strstr(text, "40.0 EiB"));
+	assert_says(text, "44.0 EiB");
+	assert_says(text, "40.0 EiB");
 }
 
-int main(void)
-{
-#define REPORT_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		REPORT_TEST(rows_of_mixed_sizes_have_the_interval_of_their_samples),
-		REPORT_TEST(alloc_has_its_own_error),
-		REPORT_TEST(rows_add_up_to_the_total),
-		REPORT_TEST(charges_whom_it_should),
-		REPORT_TEST(takes_the_right_value),
-		REPORT_TEST(hostile_names_are_escaped),
-		REPORT_TEST(lines_fit_the_page),
-		REPORT_TEST(bad_options_are_usage_errors),
-		REPORT_TEST(shows_more_than_64_bits),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

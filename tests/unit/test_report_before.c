@@ -3,7 +3,7 @@
 #include "made_rows.h"
 
 /* What is in the heap and not in the recording is older, but only where both are of the same blocks. */
-static void test_before(void **state)
+TEST(test_before)
 {
 	static const struct {
 		const char *what;
@@ -68,7 +68,7 @@ static void test_before(void **state)
 			fail_msg("%s: %s", cases[i].what, text);
 		/* 8 to 48 bytes for each block in use and for each of 20 calls meanwhile */
 		if (cases[i].is_known)
-			assert_non_null(strstr(
+			assert_says(
 				text,
 				"\"allocated_before\":{\"objects\":2000,\"objects_low\":1980,"
 				"\"objects_high\":2020,\"bytes\":2008000,\"bytes_low\":1955040,"
@@ -78,8 +78,7 @@ static void test_before(void **state)
 				"{\"class\":\"shop::Order\",\"from_bytes\":null,\"to_bytes\":null,"
 				"\"objects\":500,\"objects_low\":480,\"objects_high\":500,\"bytes\":56000},\n"
 				"{\"class\":\"shop::Sampled\",\"from_bytes\":null,\"to_bytes\":null,"
-				"\"objects\":400,\"objects_low\":80,\"objects_high\":500,\"bytes\":25600}]}"));
-		free(text);
+				"\"objects\":400,\"objects_low\":80,\"objects_high\":500,\"bytes\":25600}]}");
 		text = report_of(p, REPORT_TEXT);
 		assert_int_equal(
 			!!strstr(
@@ -89,13 +88,11 @@ static void test_before(void **state)
 				"  by size: 985 to 1000 bytes 1.50k (1.44 MiB)\n"
 				"  by C++ class: shop::Order 500 (54.7 KiB), shop::Sampled 400 (25.0 KiB)\n"),
 			cases[i].is_known);
-		free(text);
-		profile_free(p);
 	}
 }
 
 /* Samples of small blocks are few, so a recording may have many of them without one. */
-static void test_before_sampled(void **state)
+TEST(test_before_sampled)
 {
 	struct resident_reading begin = first(), end = last();
 	struct profile *p;
@@ -137,12 +134,10 @@ static void test_before_sampled(void **state)
 	if (!strstr(text, "\"allocated_before\":{\"objects\":63520,\"objects_low\":2905,"
 			  "\"objects_high\":63520,"))
 		fail_msg("%s", text);
-	free(text);
-	profile_free(p);
 }
 
 /* Samples of large blocks say nothing of small ones: these may be older, or the recording's. */
-static void test_before_unseen(void **state)
+TEST(test_before_unseen)
 {
 	static const struct {
 		const char *what;
@@ -212,13 +207,4 @@ static void test_before_unseen(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_before),
-		cmocka_unit_test(test_before_sampled),
-		cmocka_unit_test(test_before_unseen),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -3,9 +3,8 @@
  * test_report_diff.c - differences of two profiles: of one truth, recorded twice, at most 5 % of the rows are said to be
  * more than chance; what was planted is found; rows are matched by name across builds; what cannot be compared.
  */
-#include "unit.h"
-
-#include "base/err.h"
+#include "made_profile.h"
+#include "random.h"
 #include "profile/estimate.h"
 #include "report/report_diff.h"
 #include "report/report_rows.h"
@@ -16,31 +15,11 @@
 
 static uint64_t seed = 88172645463325252;
 
-/* xorshift64*, in [0, 1) */
-static double draw(void)
-{
-	seed ^= seed >> 12;
-	seed ^= seed << 25;
-	seed ^= seed >> 27;
-	return (double)((seed * 2685821657736338717ull) >> 11) / 9007199254740992.0;
-}
-
 static uint32_t add_frame(struct profile *p, const char *file, const char *function,
 			  uint64_t address)
 {
-	struct profile_mapping m = { .filename_str = profile_str(p, file) };
-	struct profile_function f = { .name_str = profile_str(p, function) };
-	struct profile_line line = { .function = p->functions.cnt };
-	struct profile_location l = { .mapping = p->mappings.cnt,
-				      .address = address,
-				      .line_first = p->lines.cnt,
-				      .line_cnt = 1 };
-
-	assert_int_equal(vec_push(&p->mappings, m), 0);
-	assert_int_equal(vec_push(&p->functions, f), 0);
-	assert_int_equal(vec_push(&p->lines, line), 0);
-	assert_int_equal(vec_push(&p->locations, l), 0);
-	return p->locations.cnt - 1;
+	return made_location(p, made_mapping(p, file),
+			     (struct made_place){ function, .address = address });
 }
 
 /* What is in use: `blocks` of `bytes`, recorded with one sample per `rate` bytes. */
@@ -55,7 +34,7 @@ static void add_site(struct profile *p, const char *name, uint64_t bytes, unsign
 	int64_t values[4];
 
 	for (unsigned i = 0; i < blocks; i++)
-		if (draw() < kept_with)
+		if (uniform(&seed) < kept_with)
 			estimate_add(&e, bytes, kept_with);
 	if (!e.samples)
 		return; /* as in a recording: nothing is known of it */
@@ -71,11 +50,9 @@ static void add_site(struct profile *p, const char *name, uint64_t bytes, unsign
 /* Sites of all sizes; `planted` more bytes in blocks of 1 KiB by one of them. */
 static struct profile *record(uint64_t rate, uint64_t planted, uint64_t address)
 {
-	struct profile *p;
+	struct profile *p = made_profile(rate);
 	char name[32];
 
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, rate), 0);
 	for (unsigned i = 0; i < SITES; i++) {
 		snprintf(name, sizeof(name), "site_%u", i);
 		add_site(p, name, 32u << (i % 12), 20 + 400 * (i % 7), rate, address + 2 * i);
@@ -97,6 +74,7 @@ static int diff(struct profile *before, struct profile *after, const struct repo
 	assert_non_null(out);
 	err = report_diff(before, "a.pb.gz", after, "b.pb.gz", opts, out, why);
 	fclose(out);
+	unit_keep(*ret, free);
 	return err;
 }
 
@@ -109,7 +87,7 @@ static unsigned count(const char *text, const char *what)
 	return cnt;
 }
 
-static void one_truth_recorded_twice_has_no_difference(void **state)
+TEST(one_truth_recorded_twice_has_no_difference)
 {
 	struct report_options o = { .by = REPORT_BY_STACK, .format = REPORT_JSON };
 	unsigned significant = 0, rows = 0, totals = 0;
@@ -127,9 +105,6 @@ static void one_truth_recorded_twice_has_no_difference(void **state)
 		significant += count(of_rows, "\"is_significant\":true");
 		totals += count(text, "\"is_significant\":true") >
 			  count(of_rows, "\"is_significant\":true");
-		free(text);
-		profile_free(a);
-		profile_free(b);
 	}
 	print_message("# %u of %u rows, %u of %u totals are said to be more than chance\n",
 		      significant, rows, totals, RUNS);
@@ -139,7 +114,7 @@ static void one_truth_recorded_twice_has_no_difference(void **state)
 	assert_true(totals <= 13);
 }
 
-static void what_was_planted_is_found(void **state)
+TEST(what_was_planted_is_found)
 {
 	struct report_options o = { .by = REPORT_BY_STACK, .format = REPORT_TEXT, .row_cap = 10 };
 	unsigned found = 0;
@@ -153,15 +128,12 @@ static void what_was_planted_is_found(void **state)
 		assert_int_equal(diff(a, b, &o, &text, &why), 0);
 		leak = strstr(text, "leak < main");
 		found += leak && strstr(text, "new") && strstr(text, "new") < leak;
-		free(text);
-		profile_free(a);
-		profile_free(b);
 	}
 	assert_int_equal(found, RUNS);
 }
 
 /* Another build has other addresses, another recording another rate. */
-static void builds_and_rates_are_compared_by_name(void **state)
+TEST(builds_and_rates_are_compared_by_name)
 {
 	struct report_options o = { .format = REPORT_JSON };
 	struct profile *a = record(1, 0, 16), *b = record(1, 2 << 20, 5000);
@@ -172,21 +144,18 @@ static void builds_and_rates_are_compared_by_name(void **state)
 		o.by = by;
 		assert_int_equal(diff(a, b, &o, &text, &why), 0);
 		if (by != REPORT_BY_MODULE) {
-			assert_non_null(strstr(
+			assert_says(
 				text,
 				"\"inuse_bytes_before\":null,\"inuse_bytes_after\":2097152,"
 				"\"inuse_bytes_delta\":2097152,\"inuse_bytes_delta_low\":2097152,"
-				"\"inuse_bytes_delta_high\":2097152,\"is_significant\":true"));
+				"\"inuse_bytes_delta_high\":2097152,\"is_significant\":true");
 			assert_int_equal(count(text, "\"inuse_bytes_delta\":0,"), SITES);
 		}
 		assert_int_equal(count(text, "\"inuse_bytes_delta\":2097152,"), 2);
-		free(text);
 	}
-	profile_free(a);
-	profile_free(b);
 }
 
-static void what_is_gone_or_new_is_said(void **state)
+TEST(what_is_gone_or_new_is_said)
 {
 	struct report_options o = { .by = REPORT_BY_FUNCTION,
 				    .format = REPORT_TEXT,
@@ -196,12 +165,9 @@ static void what_is_gone_or_new_is_said(void **state)
 	struct err why;
 
 	assert_int_equal(diff(a, b, &o, &text, &why), 0);
-	assert_non_null(strstr(text, "-3.00 MiB"));
-	assert_non_null(strstr(text, "gone  leak"));
-	assert_non_null(strstr(text, "a.pb.gz -> b.pb.gz"));
-	free(text);
-	profile_free(a);
-	profile_free(b);
+	assert_says(text, "-3.00 MiB");
+	assert_says(text, "gone  leak");
+	assert_says(text, "a.pb.gz -> b.pb.gz");
 }
 
 /* A block of 1 KiB by these callers, the innermost first. */
@@ -219,7 +185,7 @@ static void add_path(struct profile *p, const char *const *names, size_t cnt)
 }
 
 /* The path does not fit in a line: what differs is the end of it. */
-static void rows_that_read_alike_show_what_differs(void **state)
+TEST(rows_that_read_alike_show_what_differs)
 {
 	static const char *const paths[][3] = {
 		{ "request_error_path", "request_handle_one_of_many", "serve_upload" },
@@ -239,23 +205,20 @@ static void rows_that_read_alike_show_what_differs(void **state)
 	char *text;
 	struct err why;
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
-		add_path(b, paths[i], 3);
+	each_case(c, paths)
+		add_path(b, *c, 3);
 	assert_int_equal(diff(a, b, &o, &text, &why), 0);
-	for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
-		if (count(text, shown[i]) != 1)
-			fail_msg("'%s' in: %s", shown[i], text);
-	assert_null(strstr(text, "serve_nobody"));
+	each_case(one, shown)
+		if (count(text, *one) != 1)
+			fail_msg("'%s' in: %s", *one, text);
+	assert_omits(text, "serve_nobody");
 	for (const char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
 		if (end - line > 100 && !strstr(line, "the other "))
 			fail_msg("%s", line);
-	free(text);
-	profile_free(a);
-	profile_free(b);
 }
 
 /* What a runtime compiled again between the profiles is the same function. */
-static void a_tier_makes_no_other_row(void **state)
+TEST(a_tier_makes_no_other_row)
 {
 	static const char *const paths[][2] = { { "LazyCompile:~put", "Function:^run" },
 						{ "LazyCompile:*put", "Function:*run" } };
@@ -270,9 +233,6 @@ static void a_tier_makes_no_other_row(void **state)
 	if (!strstr(text, "{\"name\":\"put < run\",\"inuse_bytes_before\":1024,"
 			  "\"inuse_bytes_after\":1024,"))
 		fail_msg("%s", text);
-	free(text);
-	profile_free(a);
-	profile_free(b);
 }
 
 #define MIB (1 << 20)
@@ -292,7 +252,7 @@ static void set_resident(struct profile *p, int64_t end_s, uint64_t resident, in
 }
 
 /* A process that grew, between the profiles, by what is not held: that is said, as of one profile. */
-static void growth_that_rows_do_not_explain_is_said(void **state)
+TEST(growth_that_rows_do_not_explain_is_said)
 {
 	static const struct {
 		const char *what;
@@ -313,34 +273,29 @@ static void growth_that_rows_do_not_explain_is_said(void **state)
 		  "\nThe process grew by 1.86 GiB, of which 21 % is explained: 392 MiB is in use. The" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct report_options o = { .by = REPORT_BY_STACK, .format = REPORT_TEXT };
-		struct profile *a = record(1, 0, 16), *b = record(1, cases[i].leaked, 16);
+		struct profile *a = record(1, 0, 16), *b = record(1, c->leaked, 16);
 		struct err why;
 		char *text, flat[512] = "", *end;
 
-		set_resident(a, 1010, cases[i].before, 0);
-		set_resident(b, 1100, cases[i].after, cases[i].of_files);
-		b->recording.pid = cases[i].pid;
-		b->recording.begin_ns += cases[i].later_ns;
+		set_resident(a, 1010, c->before, 0);
+		set_resident(b, 1100, c->after, c->of_files);
+		b->recording.pid = c->pid;
+		b->recording.begin_ns += c->later_ns;
 		assert_int_equal(diff(a, b, &o, &text, &why), 0);
 		snprintf(flat, sizeof(flat), "%s", text);
 		while ((end = strstr(flat, "\n  "))) /* wrapped */
 			memmove(end, end + 2, strlen(end + 2) + 1), *end = ' ';
-		if (cases[i].expected ? !strstr(flat, cases[i].expected) :
-					!!strstr(text, "grew by"))
-			fail_msg("%s: %s", cases[i].what, text);
-		free(text);
+		if (c->expected ? !strstr(flat, c->expected) : !!strstr(text, "grew by"))
+			fail_msg("%s: %s", c->what, text);
 		o.format = REPORT_JSON;
 		assert_int_equal(diff(a, b, &o, &text, &why), 0);
-		assert_int_equal(!strstr(text, "\"unexplained_bytes\":null"), !!cases[i].expected);
-		free(text);
-		profile_free(a);
-		profile_free(b);
+		assert_int_equal(!strstr(text, "\"unexplained_bytes\":null"), !!c->expected);
 	}
 }
 
-static void no_end_of_an_interval_has_an_exponent(void **state)
+TEST(no_end_of_an_interval_has_an_exponent)
 {
 	struct report_options o = { .format = REPORT_TEXT, .by = REPORT_BY_STACK };
 	struct err why;
@@ -350,15 +305,12 @@ static void no_end_of_an_interval_has_an_exponent(void **state)
 		struct profile *a = record(4096, 0, 16), *b = record(4096, leaked, 16);
 
 		assert_int_equal(diff(a, b, &o, &text, &why), 0);
-		assert_null(strstr(text, "e+"));
-		free(text);
-		profile_free(a);
-		profile_free(b);
+		assert_omits(text, "e+");
 	}
 }
 
 /* A table that was full lost blocks or frees: a difference may be that. */
-static void a_profile_with_losses_is_said(void **state)
+TEST(a_profile_with_losses_is_said)
 {
 	struct report_options o = { .format = REPORT_TEXT, .by = REPORT_BY_STACK };
 	struct profile *a = record(1, 0, 16), *b = record(1, 0, 16);
@@ -367,19 +319,15 @@ static void a_profile_with_losses_is_said(void **state)
 
 	b->recording.is_known = b->recording.is_lossy = true;
 	assert_int_equal(diff(a, b, &o, &text, &why), 0);
-	assert_non_null(strstr(text, "> not everything was recorded after: part of the change"));
-	assert_null(strstr(text, "at least"));
-	free(text);
+	assert_says(text, "> not everything was recorded after: part of the change");
+	assert_omits(text, "at least");
 	o.format = REPORT_JSON;
 	assert_int_equal(diff(a, b, &o, &text, &why), 0);
-	assert_non_null(strstr(text, "\"is_lossy_before\":false,\"is_lossy_after\":true"));
-	free(text);
-	profile_free(a);
-	profile_free(b);
+	assert_says(text, "\"is_lossy_before\":false,\"is_lossy_after\":true");
 }
 
 /* What was not recorded is in no interval. */
-static void a_profile_that_lacks_a_part_is_said(void **state)
+TEST(a_profile_that_lacks_a_part_is_said)
 {
 	static const char *const sums[] = { "In use: at least 3", "-> at least 3" };
 	static const char *const words[] = {
@@ -391,7 +339,6 @@ static void a_profile_that_lacks_a_part_is_said(void **state)
 	char *text;
 	struct err why;
 
-	(void)state;
 	for (unsigned lacks = 0; lacks < 4; lacks++) {
 		struct profile *both[2] = { record(1, 0, 16), record(1, 0, 16) };
 
@@ -406,13 +353,10 @@ static void a_profile_that_lacks_a_part_is_said(void **state)
 			assert_int_equal(!!strstr(text, sums[i]), !!(lacks & (1U << i)));
 		for (unsigned i = 1; i < 4; i++)
 			assert_int_equal(!!strstr(text, words[i - 1]), lacks == i);
-		free(text);
-		profile_free(both[0]);
-		profile_free(both[1]);
 	}
 }
 
-static void other_values_cannot_be_compared(void **state)
+TEST(other_values_cannot_be_compared)
 {
 	struct report_options o = { .by = REPORT_BY_STACK };
 	struct profile *a = record(1, 0, 16), *b;
@@ -420,13 +364,13 @@ static void other_values_cannot_be_compared(void **state)
 	struct err why;
 
 	assert_int_equal(profile_new(&b), 0);
+	unit_keep(b, release_profile);
 	assert_int_equal(vec_push(&b->types, ((struct profile_type){
 						     .type_str = profile_str(b, "cpu"),
 						     .unit_str = profile_str(b, "nanoseconds") })),
 			 0);
 	assert_int_equal(diff(a, b, &o, &text, &why), -EINVAL);
 	assert_string_equal(why.text, "cannot compare: a.pb.gz has inuse_space, b.pb.gz has cpu");
-	free(text);
 	a->recording = RECORDING_NONE;
 	a->recording.is_known = true;
 	a->recording.inuse = RECORDING_INUSE_UNKNOWN;
@@ -434,26 +378,6 @@ static void other_values_cannot_be_compared(void **state)
 	assert_int_equal(diff(a, a, &o, &text, &why), -EINVAL);
 	assert_string_equal(
 		why.text, "heap in use is unknown in a.pb.gz; --value alloc compares allocations");
-	free(text);
-	profile_free(a);
-	profile_free(b);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_truth_recorded_twice_has_no_difference),
-		cmocka_unit_test(what_was_planted_is_found),
-		cmocka_unit_test(builds_and_rates_are_compared_by_name),
-		cmocka_unit_test(what_is_gone_or_new_is_said),
-		cmocka_unit_test(rows_that_read_alike_show_what_differs),
-		cmocka_unit_test(a_tier_makes_no_other_row),
-		cmocka_unit_test(growth_that_rows_do_not_explain_is_said),
-		cmocka_unit_test(no_end_of_an_interval_has_an_exponent),
-		cmocka_unit_test(a_profile_with_losses_is_said),
-		cmocka_unit_test(a_profile_that_lacks_a_part_is_said),
-		cmocka_unit_test(other_values_cannot_be_compared),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

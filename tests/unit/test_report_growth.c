@@ -3,37 +3,21 @@
  * test_report_growth.c - growth as it is told: a profile with a history, written and read again; its rows in JSON
  * and text, by stack and by scope; the sentence of a recording; what is not known is null.
  */
-#include "unit.h"
-
-#include <sys/mman.h>
-
-#include "../lib/pprof_check.h"
-#include "base/err.h"
-#include "profile/pprof.h"
-#include "profile/profile.h"
-#include "report/report.h"
+#include "made_profile.h"
 
 #define MOMENTS 24
 #define S_NS 1000000000LL /* half of it is between two moments */
 #define RATE 4096
+#define life_of(first, last, samples) made_life(first, last, samples, RATE)
 
 static uint32_t add_frame(struct profile *p, const char *function, uint64_t address)
 {
-	struct profile_mapping m = { .limit = UINT64_MAX,
-				     .filename_str = profile_str(p, "/bin/server"),
-				     .has_functions = true };
-	struct profile_function f = { .name_str = profile_str(p, function) };
-	struct profile_line line = { .function = (uint32_t)p->functions.cnt };
-	struct profile_location l = { .address = address,
-				      .line_first = (uint32_t)p->lines.cnt,
-				      .line_cnt = 1 };
+	uint32_t mapping = 0;
 
 	if (!p->mappings.cnt)
-		assert_int_equal(vec_push(&p->mappings, m), 0);
-	assert_int_equal(vec_push(&p->functions, f), 0);
-	assert_int_equal(vec_push(&p->lines, line), 0);
-	assert_int_equal(vec_push(&p->locations, l), 0);
-	return (uint32_t)p->locations.cnt - 1;
+		mapping = made_mapping(p, "/bin/server");
+	p->mappings.data[0].has_functions = true;
+	return made_location(p, mapping, (struct made_place){ function, .address = address });
 }
 
 /* caller: NULL, there is none. */
@@ -41,29 +25,10 @@ static void add_called(struct profile *p, const char *function, const char *call
 		       const char *scope, const struct history_life *lives, size_t cnt)
 {
 	uint32_t loc[2] = { add_frame(p, function, 0x1000 + 16 * p->locations.cnt) };
-	struct profile_label label = { .key_str = profile_str(p, "scope"),
-				       .str = scope ? profile_str(p, scope) : 0 };
-	struct profile_sample *s;
-	int64_t values[PROFILE_VALUE_CNT] = { 0 };
-	double variance = 0;
-	uint64_t samples = 0;
 
 	if (caller)
 		loc[1] = add_frame(p, caller, 0x1000 + 16 * p->locations.cnt);
-	for (size_t i = 0; i < cnt; i++) {
-		if (lives[i].last + 1 < MOMENTS)
-			continue;
-		samples += lives[i].samples;
-		variance += lives[i].variance;
-		values[PROFILE_INUSE_SPACE] += (int64_t)lives[i].bytes;
-		values[PROFILE_INUSE_OBJECTS] += (int64_t)lives[i].samples;
-	}
-	assert_int_equal(profile_add_sample(p, loc, caller ? 2 : 1, values, &label, !!scope, &s),
-			 0);
-	s->has_error = true;
-	s->inuse_samples = samples;
-	s->inuse_bytes_variance = variance;
-	assert_int_equal(profile_add_lives(p, lives, cnt), 0);
+	made_lives(p, loc, caller ? 2 : 1, scope, lives, cnt);
 }
 
 static void add_site(struct profile *p, const char *function, const char *scope,
@@ -72,21 +37,13 @@ static void add_site(struct profile *p, const char *function, const char *scope,
 	add_called(p, function, NULL, scope, lives, cnt);
 }
 
-/* So many samples of small blocks. */
-static struct history_life life_of(uint32_t first, uint32_t last, uint64_t samples)
-{
-	return (struct history_life){ first, last, samples, (double)samples * RATE,
-				      (double)samples * RATE * RATE };
-}
-
 /* Twelve seconds, two moments in each. `leak` grows by ten samples a second, `table` stays, `buffers` come and go. */
 static struct profile *record(bool leaks, const char *scope)
 {
 	struct history_life leak[MOMENTS], buffers[MOMENTS], table = life_of(0, MOMENTS - 1, 50);
 	struct profile *p;
 
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, RATE), 0);
+	p = made_profile(RATE);
 	p->time_ns = 1012 * S_NS;
 	p->recording.is_known = true;
 	p->recording.begin_ns = 1000 * S_NS;
@@ -101,39 +58,6 @@ static struct profile *record(bool leaks, const char *scope)
 	add_site(p, "table", scope, &table, 1);
 	add_site(p, "buffers", scope, buffers, MOMENTS);
 	return p;
-}
-
-/* As it comes out of a file. */
-static struct profile *reread(struct profile *p)
-{
-	int fd = memfd_create("profile", MFD_CLOEXEC);
-	struct err why;
-	struct profile *again;
-	static char bytes[1 << 16];
-	ssize_t n;
-
-	assert_true(fd >= 0);
-	assert_int_equal(pprof_write(p, fd), 0);
-	n = pread(fd, bytes, sizeof(bytes), 0);
-	assert_true(n > 0 && (size_t)n < sizeof(bytes));
-	if (pprof_check(bytes, (size_t)n, &why))
-		fail_msg("%s", why.text);
-	assert_int_equal(pprof_read_mem(bytes, (size_t)n, &again, &why), 0);
-	close(fd);
-	profile_free(p);
-	return again;
-}
-
-static char *report(const struct profile *p, const struct report_options *opts)
-{
-	char *text = NULL;
-	size_t bytes;
-	FILE *f = open_memstream(&text, &bytes);
-
-	assert_non_null(f);
-	assert_int_equal(report_write(p, opts, f), 0);
-	fclose(f);
-	return text;
 }
 
 /* The line of JSON of a row. */
@@ -154,7 +78,7 @@ static void has(const char *text, const char *name, const char *expected)
 	free(copy);
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
 	static const enum report_by by[] = { REPORT_BY_STACK, REPORT_BY_FUNCTION };
 	struct profile *p = reread(record(true, NULL));
@@ -164,7 +88,7 @@ static void test_json(void **state)
 		struct report_options opts = { .by = by[i],
 					       .format = REPORT_JSON,
 					       .sort = REPORT_SORT_GROWTH };
-		char *text = report(p, &opts);
+		char *text = report_text(p, &opts);
 
 		has(text, "leak",
 		    "\"growth\":\"grows\",\"growth_bytes_per_s\":40960.0,\"growth_bytes_per_s_low\":31797.1");
@@ -172,13 +96,11 @@ static void test_json(void **state)
 		has(text, "table", "\"growth\":\"steady\",\"growth_bytes_per_s\":0.0");
 		has(text, "buffers", "\"growth\":\"steady\"");
 		assert_true(strstr(text, "\"name\":\"leak\"") < strstr(text, "\"name\":\"table\""));
-		free(text);
 	}
-	profile_free(p);
 }
 
 /* A server follows it since a day, and has moments of the last seconds. */
-static void test_begun_long_ago(void **state)
+TEST(test_begun_long_ago)
 {
 	struct report_options opts = { .by = REPORT_BY_STACK, .format = REPORT_JSON };
 	struct profile *p = record(true, NULL);
@@ -189,89 +111,64 @@ static void test_begun_long_ago(void **state)
 	for (size_t i = 0; i < p->moments_ns.cnt; i++)
 		p->moments_ns.data[i] += 86400 * S_NS;
 	p = reread(p);
-	text = report(p, &opts);
+	text = report_text(p, &opts);
 	has(text, "leak", "\"growth\":\"grows\",\"growth_bytes_per_s\":40960.0");
 	has(text, "table", "\"growth\":\"steady\"");
-	free(text);
-	profile_free(p);
 }
 
 static char *table(const struct profile *p, size_t row_cap)
 {
-	char *text = NULL;
-	size_t bytes;
-	FILE *f = open_memstream(&text, &bytes);
-
-	assert_non_null(f);
-	assert_int_equal(report_growth_table(p, row_cap, f), 0);
-	fclose(f);
-	return text;
-}
-
-static void shows(const char *text, const char *expected, bool is_wanted)
-{
-	if (!strstr(text, expected) == is_wanted)
-		fail_msg("%s: '%s' in: %s", is_wanted ? "not" : "there is", expected, text);
+	return printed(out, assert_int_equal(report_growth_table(p, row_cap, out), 0));
 }
 
 /* As a part of a page: what grows on top, names are text, and what is not known is not steady. */
-static void test_table(void **state)
+TEST(test_table)
 {
 	static const char grows[] =
 		"<td class=\"num\">+2.34 MiB <small>+1.82 MiB to +2.86 MiB</small><td><b>grows</b>";
 	struct profile *p = record(true, "<script>");
 	char *text = table(p, 10), *leak;
 
-	shows(text, "<h2>What grows, by stack</h2>", true);
-	shows(text, "<table class=\"growth by-stack\" data-ages=\"", true);
-	shows(text, " data-means=\"204800 204800 204800 ", true);
+	assert_says(text, "<h2>What grows, by stack</h2>");
+	assert_says(text, "<table class=\"growth by-stack\" data-ages=\"");
+	assert_says(text, " data-means=\"204800 204800 204800 ");
 	leak = strstr(text, "\"><td class=\"num\">480 KiB<td class=\"num\">+2.34 MiB");
 	assert_true(leak && leak < strstr(text, "<td>steady"));
-	shows(text, grows, true);
-	shows(leak + strlen(grows), grows, true); /* of the day, too */
-	shows(text, "<h2>What grows, by scope</h2>", true);
-	shows(text, "&lt;script&gt;", true);
-	shows(text, "<script", false);
-	shows(text, "more: ", false);
-	free(text);
+	assert_says(text, grows);
+	assert_says(leak + strlen(grows), grows); /* of the day, too */
+	assert_says(text, "<h2>What grows, by scope</h2>");
+	assert_says(text, "&lt;script&gt;");
+	assert_omits(text, "<script");
+	assert_omits(text, "more: ");
 	text = table(p, 1);
-	shows(text, "And 2 more: <a href=\"growth\">", true);
-	free(text);
+	assert_says(text, "And 2 more: <a href=\"growth\">");
 	p->is_history_partial = true; /* stacks that are not told apart */
 	p->samples.data[1].life_cnt = 0;
 	text = table(p, 10);
-	shows(text,
-	      "<td class=\"num\"><td>inconclusive<td class=\"num\"><td>inconclusive<td "
-	      "class=\"where\">table",
-	      true);
-	free(text);
-	profile_free(p);
+	assert_says(text, "<td class=\"num\"><td>inconclusive<td class=\"num\"><td>inconclusive<td "
+			  "class=\"where\">table");
 
 	p = record(false, NULL); /* nothing is known yet */
 	p->moments_ns.cnt = 3;
 	text = table(p, 10);
-	shows(text, "data-", false); /* and so there is no chart */
-	shows(text, "inconclusive: about 1 min more", true);
-	shows(text, "by scope", false);
-	free(text);
-	profile_free(p);
+	assert_omits(text, "data-"); /* and so there is no chart */
+	assert_says(text, "inconclusive: about 1 min more");
+	assert_omits(text, "by scope");
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
 	struct report_options opts = { .sort = REPORT_SORT_GROWTH, .row_cap = 2 };
 	struct profile *p = reread(record(true, NULL));
-	char *text = report(p, &opts), *leak = strstr(text, " leak\n");
+	char *text = report_text(p, &opts), *leak = strstr(text, " leak\n");
 
 	if (!leak || !strstr(text, "+40.0 KiB/s +") || !strstr(text, " grows    leak\n") ||
 	    !strstr(text, "and 1 more: --top 0\n"))
 		fail_msg("%s", text);
-	free(text);
-	profile_free(p);
 }
 
 /* Rows of one function, by whom it is called: there is no room for that in the line, or not for all of it. */
-static void test_alike(void **state)
+TEST(test_alike)
 {
 	static const char own[] =
 		"a_function_with_a_name_that_fills_all_of_the_columns_that_are_left";
@@ -287,32 +184,27 @@ static void test_alike(void **state)
 	for (size_t i = 0; i < 2; i++)
 		add_called(p, own, callers[i], NULL, &life, 1);
 	p = reread(p);
-	text = report(p, &opts);
+	text = report_text(p, &opts);
 	for (size_t i = 0; i < 2; i++) {
 		snprintf(second, sizeof(second), "\n      %s\n      < %s\n", own, callers[i]);
-		shows(text, second, true);
+		assert_says(text, second);
 	}
-	free(text);
 	text = table(p, 10);
 	for (size_t i = 0; i < 2; i++)
-		shows(text, callers[i], true);
-	free(text);
-	profile_free(p);
+		assert_says(text, callers[i]);
 }
 
-static void test_scopes(void **state)
+TEST(test_scopes)
 {
 	struct report_options opts = { .by = REPORT_BY_SCOPE, .format = REPORT_JSON };
 	struct profile *p = reread(record(true, "Top/Query"));
-	char *text = report(p, &opts);
+	char *text = report_text(p, &opts);
 
 	has(text, "Query", "\"growth\":\"grows\"");
 	has(text, "Top", "\"growth\":\"grows\"");
-	free(text);
-	profile_free(p);
 }
 
-static void test_sentence(void **state)
+TEST(test_sentence)
 {
 	char text[REPORT_GROWS_BUF];
 	struct profile *p = reread(record(true, NULL));
@@ -320,15 +212,13 @@ static void test_sentence(void **state)
 	assert_int_equal(report_grows(p, text), 0);
 	if (strncmp(text, "Grows: leak, +40.0 KiB/s (95 %: +", 33) != 0)
 		fail_msg("%s", text);
-	profile_free(p);
 	p = reread(record(false, NULL));
 	assert_int_equal(report_grows(p, text), 0);
 	assert_string_equal(text, "");
-	profile_free(p);
 }
 
 /* Without a history, with in-use unknown, and where the history had no room: null, never 0. */
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
 	static const char nothing[] =
 		"\"growth\":\"unknown\",\"growth_bytes_per_s\":null,"
@@ -354,18 +244,16 @@ static void test_unknown(void **state)
 			p->samples.data[p->samples.cnt - 1].inuse_samples = 1;
 		}
 		p = reread(p);
-		text = report(p, &opts);
+		text = report_text(p, &opts);
 		has(text, i == 2 ? "lost" : "leak", nothing);
-		free(text);
 		assert_int_equal(report_check(p, &sorted, &why), i == 2 ? 0 : -ENODATA);
 		assert_int_equal(report_grows(p, grows), 0);
 		assert_int_equal(!!grows[0], i == 2);
-		profile_free(p);
 	}
 }
 
 /* Frees were not tracked at first: what was live before counts for nothing. */
-static void test_since(void **state)
+TEST(test_since)
 {
 	struct report_options opts = { .format = REPORT_JSON };
 	struct profile *p = record(true, NULL);
@@ -374,22 +262,9 @@ static void test_since(void **state)
 	p->recording.inuse = RECORDING_INUSE_SINCE;
 	p->recording.inuse_since_ns = p->recording.begin_ns + 8 * S_NS;
 	p = reread(p);
-	text = report(p, &opts);
+	text = report_text(p, &opts);
 	has(text, "leak", "\"growth\":\"unknown\",\"growth_bytes_per_s\":null");
 	has(text, "leak", "\"growth_more_s\":10");
-	free(text);
-	profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_json),	       cmocka_unit_test(test_text),
-		cmocka_unit_test(test_begun_long_ago), cmocka_unit_test(test_table),
-		cmocka_unit_test(test_scopes),	       cmocka_unit_test(test_sentence),
-		cmocka_unit_test(test_unknown),	       cmocka_unit_test(test_since),
-		cmocka_unit_test(test_alike),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

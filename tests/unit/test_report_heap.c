@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_report_heap.c - the text form for jeprof and gperftools' pprof, read back by import.c. */
-#include "unit.h"
+#include "made_profile.h"
 
-#include "base/err.h"
-#include "profile/pprof.h"
-#include "report/report.h"
 #include "profile/match_list.h"
-#include "profile/profile.h"
 
 static uint32_t add_location(struct profile *p, uint32_t mapping, uint64_t address,
 			     const char *const *names)
@@ -38,16 +34,11 @@ static struct profile *make_profile(void)
 	static const char *const trimmed[] = { "load", NULL };
 	static const char *const decrement[] = { "T::operator--(int)", NULL };
 	static const char *const marker[] = { "[truncated: too deep]", NULL };
-	struct profile *p;
-	struct profile_mapping m[] = { { .limit = UINT64_MAX }, { .limit = UINT64_MAX } };
+	struct profile *p = made_profile(65536);
 	uint32_t a, b, c, d, e, f, g;
 
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 65536), 0);
-	m[0].filename_str = profile_str(p, "/bin/server");
-	m[1].filename_str = profile_str(p, "/lib/a--b\n.so");
-	assert_int_equal(vec_push(&p->mappings, m[0]), 0);
-	assert_int_equal(vec_push(&p->mappings, m[1]), 0);
+	made_mapping(p, "/bin/server");
+	made_mapping(p, "/lib/a--b\n.so");
 	a = add_location(p, 0, 0x1234, inlined);
 	b = add_location(p, 0, 0x1234, trimmed);
 	c = add_location(p, 0, 0x1235, decrement);
@@ -63,17 +54,8 @@ static struct profile *make_profile(void)
 	return p;
 }
 
-static char *write_heap(const struct profile *p)
-{
-	const struct report_options opts = { .format = REPORT_HEAP };
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-
-	assert_int_equal(report_write(p, &opts, out), 0);
-	fclose(out);
-	return text;
-}
+/* "root;caller;leaf bytes" of all stacks. */
+static const struct report_options collapsed_form = { .format = REPORT_COLLAPSED };
 
 static struct profile *read_back(const char *text)
 {
@@ -82,29 +64,16 @@ static struct profile *read_back(const char *text)
 
 	if (pprof_read_mem(text, strlen(text), &p, &why))
 		fail_msg("line %llu: %s in\n%s", (unsigned long long)why.line, why.text, text);
-	return p;
+	return unit_keep(p, release_profile);
 }
 
-/* "root;caller;leaf bytes" of all stacks. */
-static char *collapse(const struct profile *p)
-{
-	const struct report_options opts = { .format = REPORT_COLLAPSED };
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-
-	assert_int_equal(report_write(p, &opts, out), 0);
-	fclose(out);
-	return text;
-}
-
-static void keeps_stacks_names_and_values(void **state)
+TEST(keeps_stacks_names_and_values)
 {
 	struct profile *p = make_profile(), *q;
-	char *heap = write_heap(p), *collapsed;
+	char *heap = report_text(p, &(struct report_options){ .format = REPORT_HEAP }), *collapsed;
 
 	q = read_back(heap);
-	collapsed = collapse(q);
+	collapsed = report_text(q, &collapsed_form);
 	assert_string_equal(collapsed, "a- -b .so+0x1234;T::operator- -(int);load;parse 1000\n"
 				       "[truncated: too deep];T::operator- -(int);load 700\n"
 				       "T::operator- -(int);T::operator- -(int) 30\n"
@@ -113,39 +82,29 @@ static void keeps_stacks_names_and_values(void **state)
 	assert_int_equal(q->values.data[PROFILE_ALLOC_OBJECTS], 2);
 	assert_int_equal(q->values.data[PROFILE_INUSE_OBJECTS], 1);
 	assert_int_equal(q->comments.cnt, 1); /* the first line's total is that of the stacks */
-	profile_free(p);
-	profile_free(q);
-	free(heap);
-	free(collapsed);
 }
 
 /* What --match leaves out has no stack; its bytes are there. */
-static void keeps_what_is_not_matched(void **state)
+TEST(keeps_what_is_not_matched)
 {
 	struct report_options opts = { .format = REPORT_HEAP };
 	struct profile *p = make_profile(), *q;
-	char *heap = NULL, *collapsed;
-	size_t bytes;
-	FILE *out = open_memstream(&heap, &bytes);
+	char *heap, *collapsed;
 
 	assert_int_equal(match_list_new("Top", &opts.match), 0);
-	assert_int_equal(report_write(p, &opts, out), 0);
-	fclose(out);
+	heap = report_text(p, &opts);
 	q = read_back(heap);
-	collapsed = collapse(q);
+	collapsed = report_text(q, &collapsed_form);
 	assert_string_equal(collapsed, "[not matched] 1734\n");
 	match_list_free(opts.match);
-	profile_free(p);
-	profile_free(q);
-	free(heap);
-	free(collapsed);
 }
 
 /* No line is what another reader would take apart: each address has one name. */
-static void names_each_address_once(void **state)
+TEST(names_each_address_once)
 {
 	struct profile *p = make_profile();
-	char *heap = write_heap(p), *line, *rest = heap, *seen[64];
+	char *heap = report_text(p, &(struct report_options){ .format = REPORT_HEAP }), *line,
+	     *rest = heap, *seen[64];
 	size_t cnt = 0;
 
 	while ((line = strsep(&rest, "\n")) && strcmp(line, "---") != 0) {
@@ -159,23 +118,17 @@ static void names_each_address_once(void **state)
 		seen[cnt++] = line;
 	}
 	assert_int_equal(cnt, 2 * (7 + 2));
-	profile_free(p);
-	free(heap);
 }
 
 /* The remote protocol: addresses as they are, callers one further, as all its readers expect. */
-static void writes_addresses(void **state)
+TEST(writes_addresses)
 {
 	struct report_options opts = { .format = REPORT_HEAP, .heap_form = REPORT_HEAP_ADDRESSES };
 	struct profile_mapping m = { .start = 0x400000, .limit = 0x500000, .offset = 0x1000 };
-	struct profile *p;
-	char *text = NULL;
+	struct profile *p = made_profile(65536);
+	char *text;
 	uint32_t locs[2];
-	size_t bytes;
-	FILE *out;
 
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 65536), 0);
 	m.filename_str = profile_str(p, "/bin/server");
 	assert_int_equal(vec_push(&p->mappings, m), 0);
 	locs[0] = add_location(p, 0, 0x401233, NULL);
@@ -185,9 +138,7 @@ static void writes_addresses(void **state)
 		struct profile *q;
 
 		opts.heap_is_growth = is_growth;
-		out = open_memstream(&text, &bytes);
-		assert_int_equal(report_write(p, &opts, out), 0);
-		fclose(out);
+		text = report_text(p, &opts);
 		assert_string_equal(
 			text,
 			is_growth ?
@@ -203,36 +154,27 @@ static void writes_addresses(void **state)
 				"/bin/server\n");
 		q = read_back(text);
 		assert_int_equal(q->samples.cnt, 1);
-		profile_free(q);
-		free(text);
 	}
-	profile_free(p);
 }
 
 /* Parts that are much less than a sample each: none becomes a whole one, or together they would be much more. */
-static void threads_are_no_more_than_all(void **state)
+TEST(threads_are_no_more_than_all)
 {
 	const struct report_options opts = { .format = REPORT_HEAP_V2 };
 	int64_t values[] = { 2, 2000, 1, 1000 };
-	char name[8], *text = NULL, *stack;
+	char name[8], *text, *stack;
 	int all = 0, sum = 0, cnt, threads = 0, used;
-	struct profile *p;
-	uint32_t loc;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
+	struct profile *p = made_profile(65536);
+	uint32_t loc = add_location(p, HT_NO_INDEX, 0x401233, NULL);
 
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 65536), 0);
-	loc = add_location(p, HT_NO_INDEX, 0x401233, NULL);
 	for (int i = 0; i < 40; i++) {
-		struct profile_label label = { .key_str = profile_str(p, "thread") };
+		struct profile_label label;
 
 		snprintf(name, sizeof(name), "io%d", i);
-		label.str = profile_str(p, name);
+		label = text_label(p, "thread", name);
 		assert_int_equal(profile_add_sample(p, &loc, 1, values, &label, 1, NULL), 0);
 	}
-	assert_int_equal(report_write(p, &opts, out), 0);
-	fclose(out);
+	text = report_text(p, &opts);
 	stack = strstr(text, "\n@ ");
 	assert_non_null(stack);
 	stack = strchr(stack + 1, '\n') + 1;
@@ -244,19 +186,6 @@ static void threads_are_no_more_than_all(void **state)
 	}
 	assert_int_equal(threads, 40);
 	assert_true(abs(sum - all) <= 40 / 2); /* half of a sample each */
-	profile_free(p);
-	free(text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps_stacks_names_and_values),
-		cmocka_unit_test(keeps_what_is_not_matched),
-		cmocka_unit_test(names_each_address_once),
-		cmocka_unit_test(writes_addresses),
-		cmocka_unit_test(threads_are_no_more_than_all),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -3,9 +3,7 @@
  * test_report_own.c - whom a stack is charged to: what is folded of C++, Rust, C, Python and Node, what
  * only looks like it, and what the folded frames say that was going on; names that do not fit.
  */
-#include "unit.h"
-
-#include "report/report.h"
+#include "made_profile.h"
 #include "report/report_places.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
@@ -14,13 +12,7 @@ static struct profile *p; /* of the test that runs */
 
 static int set_up(void **state)
 {
-	assert_int_equal(profile_new(&p), 0);
-	return profile_set_heap_types(p, 1);
-}
-
-static int tear_down(void **state)
-{
-	profile_free(p);
+	p = made_profile(1);
 	return 0;
 }
 
@@ -28,38 +20,12 @@ static int tear_down(void **state)
 static uint32_t add_frame(const char *text)
 {
 	const char *mark = strchr(text, '!');
-	struct profile_mapping m = { 0 };
-	struct profile_function f = { 0 };
-	struct profile_line line = { .function = p->functions.cnt };
-	struct profile_location l = { .mapping = HT_NO_INDEX, .line_first = p->lines.cnt };
 	char file[256];
 
 	assert_non_null(mark);
 	snprintf(file, sizeof(file), "%.*s", (int)(mark - text), text);
-	if (file[0]) {
-		m.filename_str = profile_str(p, file);
-		l.mapping = p->mappings.cnt;
-		assert_int_equal(vec_push(&p->mappings, m), 0);
-	}
-	f.name_str = profile_str(p, mark + 1);
-	l.line_cnt = mark[1] != 0;
-	l.address = 0x1234;
-	assert_int_equal(vec_push(&p->functions, f), 0);
-	assert_int_equal(vec_push(&p->lines, line), 0);
-	assert_int_equal(vec_push(&p->locations, l), 0);
-	return p->locations.cnt - 1;
-}
-
-static char *text_of(const struct report_options *o)
-{
-	char *text = NULL;
-	size_t bytes;
-	FILE *f = open_memstream(&text, &bytes);
-
-	assert_non_null(f);
-	assert_int_equal(report_write(p, o, f), 0);
-	fclose(f);
-	return text;
+	return made_location(p, file[0] ? made_mapping(p, file) : HT_NO_INDEX,
+			     (struct made_place){ mark + 1, .address = 0x1234 });
 }
 
 static void add_stack(const char *const *frames)
@@ -74,7 +40,7 @@ static void add_stack(const char *const *frames)
 }
 
 /* Rows of a library of which the program's functions are the callers: the report says how to see these. */
-static void rows_of_a_library_name_the_option(void **state)
+TEST_WITH(rows_of_a_library_name_the_option, set_up, NULL)
 {
 	static const char *const of_library[] = { "/usr/lib/libcodec.so.5!codec_open",
 						  "/bin/player!play", "/bin/player!main", NULL };
@@ -88,18 +54,15 @@ static void rows_of_a_library_name_the_option(void **state)
 	p->recording.exe_str = profile_str(p, "/bin/player");
 	add_stack(of_library);
 	add_stack(of_program);
-	text = text_of(&plain);
-	assert_null(strstr(text, "--own")); /* half of it */
-	free(text);
+	text = report_text(p, &plain);
+	assert_omits(text, "--own"); /* half of it */
 	add_stack(of_library);
-	text = text_of(&plain);
-	assert_non_null(strstr(text, "most of it is in libraries such as libcodec.so.5;"));
-	assert_non_null(strstr(text, "--own player charges it to functions of player"));
-	free(text);
-	text = text_of(&asked);
-	assert_null(strstr(text, "most of it"));
-	assert_non_null(strstr(text, " play"));
-	free(text);
+	text = report_text(p, &plain);
+	assert_says(text, "most of it is in libraries such as libcodec.so.5;");
+	assert_says(text, "--own player charges it to functions of player");
+	text = report_text(p, &asked);
+	assert_omits(text, "most of it");
+	assert_says(text, " play");
 }
 
 static void check_place(const struct report_options *o, size_t sample, const char *want,
@@ -110,16 +73,15 @@ static void check_place(const struct report_options *o, size_t sample, const cha
 	struct report *r;
 	const char *got;
 
-	assert_int_equal(report_open(p, o, &r), 0);
+	r = open_report(p, o);
 	assert_true(report_find_place(r, &p->samples.data[sample], &place));
 	got = report_frame_name(p, &place.frame, buf, sizeof(buf));
 	if (strcmp(got, want) != 0 || strcmp(place.hint ? place.hint : "", hint) != 0)
 		fail_msg("stack %zu: '%s' (%s), not '%s' (%s)", sample, got,
 			 place.hint ? place.hint : "", want, hint);
-	report_close(r);
 }
 
-static void the_first_own_frame_is_charged(void **state)
+TEST_WITH(the_first_own_frame_is_charged, set_up, NULL)
 {
 	static const struct {
 		const char *frames[6], *want, *hint;
@@ -252,14 +214,14 @@ static void the_first_own_frame_is_charged(void **state)
 	};
 	struct report_options o = { 0 };
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		add_stack(cases[i].frames);
+	each_case(c, cases)
+		add_stack(c->frames);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		check_place(&o, i, cases[i].want, cases[i].hint);
 }
 
 /* Rust's library has names that look like anybody's where they are inlined: its sources tell. */
-static void a_librarys_source_is_not_own(void **state)
+TEST_WITH(a_librarys_source_is_not_own, set_up, NULL)
 {
 	static const struct {
 		const char *file;
@@ -275,14 +237,14 @@ static void a_librarys_source_is_not_own(void **state)
 		{ "", false },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		assert_int_equal(report_is_system_source(cases[i].file), cases[i].is_system);
+	each_case(c, cases)
+		assert_int_equal(report_is_system_source(c->file), c->is_system);
 	add_stack((const char *const[]){ "/bin/a!alloc", "/bin/a!request", NULL });
 	p->functions.data[0].filename_str = profile_str(p, cases[0].file);
 	check_place(&(struct report_options){ 0 }, 0, "request", "");
 }
 
-static void what_is_said_to_be_own_is(void **state)
+TEST_WITH(what_is_said_to_be_own_is, set_up, NULL)
 {
 	static const char *const own[] = { "handle_", "libapp" };
 	static const char *const stacks[][5] = {
@@ -300,7 +262,7 @@ static void what_is_said_to_be_own_is(void **state)
 	check_place(&o, 2, "copy", "");
 }
 
-static void files_are_told_by_their_whole_name(void **state)
+TEST_WITH(files_are_told_by_their_whole_name, set_up, NULL)
 {
 	assert_true(report_is_system_module("libc.so.6"));
 	assert_true(report_is_system_module("libm-2.31.so"));
@@ -322,7 +284,7 @@ static void check_fit(const char *name, size_t columns, const char *want)
 	assert_true(report_width(got) <= columns);
 }
 
-static void names_lose_their_middle(void **state)
+TEST_WITH(names_lose_their_middle, set_up, NULL)
 {
 	static const char umath[] = "_multiarray_umath.cpython-312-x86_64-linux-gnu.so+0x1a2b3c";
 
@@ -341,7 +303,7 @@ static void names_lose_their_middle(void **state)
 	check_fit("a\x1b[31mb\n\xc2\x9bzc", 20, "a?[31mb??zc");
 }
 
-static void overloads_are_one_name_behind_their_result(void **state)
+TEST_WITH(overloads_are_one_name_behind_their_result, set_up, NULL)
 {
 	assert_string_equal(report_skip_result("int* f(int)"), "f(int)");
 	assert_string_equal(report_skip_result("std::map<int, long> g<int>(int)"), "g<int>(int)");
@@ -355,18 +317,4 @@ static void overloads_are_one_name_behind_their_result(void **state)
 	assert_string_equal(report_skip_result("<A as B>::f"), "<A as B>::f");
 }
 
-int main(void)
-{
-#define OWN_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		OWN_TEST(the_first_own_frame_is_charged),
-		OWN_TEST(rows_of_a_library_name_the_option),
-		OWN_TEST(a_librarys_source_is_not_own),
-		OWN_TEST(what_is_said_to_be_own_is),
-		OWN_TEST(files_are_told_by_their_whole_name),
-		OWN_TEST(names_lose_their_middle),
-		OWN_TEST(overloads_are_one_name_behind_their_result),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

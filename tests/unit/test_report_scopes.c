@@ -4,12 +4,9 @@
  * whatever is filtered, folded or cut off; what notes say goes to the right rows; what is asked
  * for and not there is named.
  */
-#include "unit.h"
-
+#include "made_profile.h"
 #include "made_note.h"
-#include "base/err.h"
 #include "cmd/cmd.h"
-#include "report/report.h"
 #include "report/report_rows.h"
 #include "profile/match_list.h"
 
@@ -29,16 +26,13 @@ static void add(const struct made *m)
 	size_t cnt = 0;
 
 	if (m->thread)
-		labels[cnt++] = (struct profile_label){ profile_str(p, "thread"),
-							profile_str(p, m->thread), 0, 0 };
+		labels[cnt++] = text_label(p, "thread", m->thread);
 	if (m->scope)
-		labels[cnt++] = (struct profile_label){ profile_str(p, "scope"),
-							profile_str(p, m->scope), 0, 0 };
+		labels[cnt++] = text_label(p, "scope", m->scope);
 	if (m->task)
-		labels[cnt++] = (struct profile_label){ profile_str(p, "task"), 0, m->task, 0 };
+		labels[cnt++] = number_label(p, "task", m->task);
 	if (m->is_exited)
-		labels[cnt++] = (struct profile_label){ profile_str(p, "task_state"),
-							profile_str(p, "exited"), 0, 0 };
+		labels[cnt++] = text_label(p, "task_state", "exited");
 	labels[cnt++] = (struct profile_label){ profile_str(p, "size"), 0, m->inuse,
 						profile_str(p, "bytes") };
 	assert_int_equal(
@@ -67,28 +61,13 @@ static int set_up(void **state)
 		{ NULL, NULL, 0, false, 1, 1 },
 	};
 
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 100), 0);
-	for (size_t i = 0; i < sizeof(samples) / sizeof(*samples); i++)
-		add(&samples[i]);
+	p = made_profile(100);
+	each_case(c, samples)
+		add(c);
 	return 0;
 }
 #define TOTAL 506
 #define TOTAL_ALLOC 981
-
-static int tear_down(void **state)
-{
-	profile_free(p);
-	return 0;
-}
-
-static struct report *open_report(const struct report_options *o)
-{
-	struct report *r;
-
-	assert_int_equal(report_open(p, o, &r), 0);
-	return r;
-}
 
 static const struct report_row *find_row(const struct report *r, const char *name)
 {
@@ -150,7 +129,7 @@ static void check_sums(const struct report *r)
 		check_tree(r);
 }
 
-static void rows_add_up_whatever_is_asked(void **state)
+TEST_WITH(rows_add_up_whatever_is_asked, set_up, NULL)
 {
 	static const char *const scopes[] = { NULL, "Top", "Top/A", "conn", "(none)" };
 	static const char *const lists[] = { NULL, "Top", "A,-B", "-conn", "-*", "*/B", "none" };
@@ -171,7 +150,7 @@ static void rows_add_up_whatever_is_asked(void **state)
 
 		if (list)
 			assert_int_equal(match_list_new(list, &o.match), 0);
-		r = open_report(&o);
+		r = open_report(p, &o);
 		check_sums(r);
 		assert_int_equal(r->whole.value, total);
 		if (!o.scope) {
@@ -179,13 +158,13 @@ static void rows_add_up_whatever_is_asked(void **state)
 			assert_int_equal(r->total.alloc, report_is_by_class(&o) ? 0 : TOTAL_ALLOC);
 		}
 		cases += r->has_unmatched;
-		report_close(r);
+		unit_drop(r);
 		match_list_free(o.match);
 	}
 	assert_true(cases > 1000);
 }
 
-static void scopes_are_a_tree(void **state)
+TEST_WITH(scopes_are_a_tree, set_up, NULL)
 {
 	static const struct {
 		const char *name;
@@ -197,7 +176,7 @@ static void scopes_are_a_tree(void **state)
 		{ "(none)", 0, 31, 31, 31 },
 	};
 	struct report_options o = { .by = REPORT_BY_SCOPE };
-	struct report *r = open_report(&o);
+	struct report *r = open_report(p, &o);
 
 	assert_int_equal(r->rows.cnt, sizeof(want) / sizeof(*want));
 	for (size_t i = 0; i < r->rows.cnt; i++) {
@@ -209,13 +188,12 @@ static void scopes_are_a_tree(void **state)
 			fail_msg("row %zu is %s, %lld", i, strset_get(r->names, row->name),
 				 (long long)row->value);
 	}
-	report_close(r);
 }
 
-static void the_largest_scopes_are_shown(void **state)
+TEST_WITH(the_largest_scopes_are_shown, set_up, NULL)
 {
 	struct report_options o = { .by = REPORT_BY_SCOPE, .row_cap = 2 };
-	struct report *r = open_report(&o);
+	struct report *r = open_report(p, &o);
 
 	/* Top, A (of which nothing is shown), what is left below Top and at the top */
 	assert_int_equal(r->rows.cnt, 4);
@@ -223,17 +201,15 @@ static void the_largest_scopes_are_shown(void **state)
 	assert_int_equal(r->rows.data[2].value, 110);
 	assert_int_equal(r->rows.data[3].value, 96);
 	assert_int_equal(r->rows.data[3].row_cnt, 2);
-	report_close(r);
 	/* a scope that is asked for is the first, whatever it lies in */
 	o.scope = "Top/A";
 	o.row_cap = 1;
-	r = open_report(&o);
+	r = open_report(p, &o);
 	assert_int_equal(r->rows.cnt, 1);
 	assert_string_equal(strset_get(r->names, r->rows.data[0].name), "Top/A");
-	report_close(r);
 }
 
-static void peaks_belong_to_whole_scopes(void **state)
+TEST_WITH(peaks_belong_to_whole_scopes, set_up, NULL)
 {
 	struct report_options o = { .by = REPORT_BY_SCOPE };
 	const struct report_row *row;
@@ -244,7 +220,7 @@ static void peaks_belong_to_whole_scopes(void **state)
 	made_note(p, "scope_peak: bytes=90 pid=1 scope=conn");
 	made_note(p, "scope_peak: bytes=80 pid=2 scope=conn");
 	made_note(p, "scope_peak: bytes=1 scope=not/there");
-	r = open_report(&o);
+	r = open_report(p, &o);
 	assert_int_equal(r->rows.cnt, 7);
 	row = find_row(r, "Top");
 	assert_true(row->peak.is_known && !row->peak.is_minimum);
@@ -254,21 +230,18 @@ static void peaks_belong_to_whole_scopes(void **state)
 	assert_true(row->peak.is_minimum);
 	assert_int_equal(row->peak.bytes, 90);
 	assert_false(find_row(r, "(none)")->peak.is_known);
-	report_close(r);
 	/* a part of Top has no peak that is known */
 	assert_int_equal(match_list_new("A", &o.match), 0);
-	r = open_report(&o);
+	r = open_report(p, &o);
 	assert_false(find_row(r, "Top")->peak.is_known);
 	assert_int_equal(find_row(r, "A")->peak.bytes, 300);
-	report_close(r);
 	match_list_free(o.match);
 	/* nor has what matches without all that lies in it */
 	assert_int_equal(match_list_new("*,-Top/A/B", &o.match), 0);
-	r = open_report(&o);
+	r = open_report(p, &o);
 	assert_false(find_row(r, "Top")->peak.is_known);
 	assert_false(find_row(r, "A")->peak.is_known);
 	assert_true(find_row(r, "conn")->peak.is_known);
-	report_close(r);
 	match_list_free(o.match);
 }
 
@@ -328,7 +301,7 @@ static void sums_of_scopes_saturate(void **state)
 }
 
 /* The error of what tasks allocated is in their notes; what is left is the others'. */
-static void instances_have_the_error_of_alloc(void **state)
+TEST_WITH(instances_have_the_error_of_alloc, set_up, NULL)
 {
 	struct report_options by_task = { .by = REPORT_BY_INSTANCE, .scope = "conn" };
 	struct report_options by_scope = { .by = REPORT_BY_SCOPE };
@@ -346,7 +319,7 @@ static void instances_have_the_error_of_alloc(void **state)
 		     "alloc_samples=20 alloc_error=15 scope=conn");
 	made_note(p, "instance: task=2 state=exited inuse_bytes=5 alloc_bytes=25 "
 		     "alloc_samples=2 alloc_error=0 scope=conn");
-	r = open_report(&by_task);
+	r = open_report(p, &by_task);
 	assert_true(r->has_alloc_samples);
 	assert_true(find_row(r, "conn #1")->alloc_estimate.bytes_variance == 225);
 	assert_int_equal(find_row(r, "conn #1")->alloc_estimate.samples, 20);
@@ -355,22 +328,19 @@ static void instances_have_the_error_of_alloc(void **state)
 	assert_true(find_row(r, "(no task)")->alloc_estimate.bytes_variance == 500 - 225);
 	assert_true(find_row(r, "(no task)")->alloc_estimate.bytes == 500 - 200 - 25);
 	assert_int_equal(find_row(r, "(no task)")->alloc_estimate.samples, 50 - 20 - 2);
-	report_close(r);
-	r = open_report(&by_scope);
+	r = open_report(p, &by_scope);
 	assert_true(find_row(r, "Top")->alloc_estimate.bytes_variance == 450);
 	assert_int_equal(find_row(r, "Top")->scope.exclusive.alloc_bytes, 100);
 	assert_true(r->total.alloc_estimate.bytes_variance == TOTAL_ALLOC);
-	report_close(r);
 	/* one that does not say it: it is not known, nor what is left */
 	made_note(p, "instance: task=3 state=live inuse_bytes=0 alloc_bytes=8 scope=conn");
-	r = open_report(&by_task);
+	r = open_report(p, &by_task);
 	assert_false(report_alloc_interval(r, find_row(r, "conn #3"), &low, &high));
 	assert_false(report_alloc_interval(r, find_row(r, "(no task)"), &low, &high));
 	assert_true(report_alloc_interval(r, find_row(r, "conn #1"), &low, &high));
-	report_close(r);
 }
 
-static void instances_take_what_notes_say(void **state)
+TEST_WITH(instances_take_what_notes_say, set_up, NULL)
 {
 	struct report_options o = { .by = REPORT_BY_INSTANCE };
 	const struct report_row *row;
@@ -385,7 +355,7 @@ static void instances_take_what_notes_say(void **state)
 		     "scope=conn");
 	made_note(p, "instance: task=1 state=exited inuse_bytes=2 inuse_objects=1 "
 		     "alloc_bytes=3 scope=Top/A");
-	r = open_report(&o);
+	r = open_report(p, &o);
 	check_sums(r);
 	row = find_row(r, "conn #1");
 	assert_int_equal(row->value, 60); /* the samples' */
@@ -405,18 +375,16 @@ static void instances_take_what_notes_say(void **state)
 	assert_int_equal(r->outstanding.data[0].value, 5);
 	assert_int_equal(r->outstanding_total.value, 7);
 	assert_int_equal(r->outstanding_total.row_cnt, 2);
-	report_close(r);
 	/* the filter is theirs too */
 	o.scope = "Top";
-	r = open_report(&o);
+	r = open_report(p, &o);
 	assert_int_equal(r->rows.cnt, 2);
 	find_row(r, "Top/A #1");
 	assert_int_equal(r->outstanding_total.value, 2);
-	report_close(r);
 }
 
 /* A task that enters further scopes is one task; one of the same number inside is another. */
-static void tasks_hold_what_lies_below(void **state)
+TEST_WITH(tasks_hold_what_lies_below, set_up, NULL)
 {
 	struct report_options o = { .by = REPORT_BY_INSTANCE };
 	const struct report_row *row;
@@ -431,7 +399,7 @@ static void tasks_hold_what_lies_below(void **state)
 		     "alloc_bytes=600 peak_bytes=90 scope=job");
 	made_note(p, "instance: task=7 state=live inuse_bytes=200 alloc_bytes=300 "
 		     "scope=job/run/sub");
-	r = open_report(&o);
+	r = open_report(p, &o);
 	check_sums(r);
 	row = find_row(r, "job #7");
 	assert_int_equal(row->value, 80);
@@ -442,10 +410,9 @@ static void tasks_hold_what_lies_below(void **state)
 	assert_int_equal(row->value, 200);
 	assert_int_equal(row->task.state, REPORT_STATE_LIVE);
 	assert_int_equal(find_row(r, "jobs #7")->value, 3);
-	report_close(r);
 	/* of a part of a task the sums are the samples' */
 	o.scope = "job/parse";
-	r = open_report(&o);
+	r = open_report(p, &o);
 	check_sums(r);
 	row = find_row(r, "job #7");
 	assert_int_equal(r->rows.cnt, 1);
@@ -453,11 +420,10 @@ static void tasks_hold_what_lies_below(void **state)
 	assert_true(row->task.has_no_alloc);
 	assert_false(row->peak.is_known);
 	assert_int_equal(row->task.state, REPORT_STATE_EXITED);
-	report_close(r);
 }
 
 /* The same task of two processes is two. */
-static void processes_have_their_own_tasks(void **state)
+TEST_WITH(processes_have_their_own_tasks, set_up, NULL)
 {
 	struct report_options o = { .by = REPORT_BY_INSTANCE };
 	struct report *r;
@@ -478,43 +444,38 @@ static void processes_have_their_own_tasks(void **state)
 			  10 * pid, pid);
 	}
 	o.scope = "job";
-	r = open_report(&o);
+	r = open_report(p, &o);
 	assert_int_equal(r->rows.cnt, 3);
 	assert_int_equal(r->rows.data[0].value, 9);
 	assert_int_equal(r->rows.data[0].alloc, 90);
 	assert_string_equal(strset_get(r->names, r->rows.data[0].task.pid), "9");
 	assert_int_equal(r->rows.data[1].value, 8);
 	assert_int_equal(r->rows.data[1].alloc, 80);
-	report_close(r);
 }
 
-static void labels_and_pools_are_rows(void **state)
+TEST_WITH(labels_and_pools_are_rows, set_up, NULL)
 {
 	struct report_options o = { .by = REPORT_BY_LABEL, .label_key = "size" };
-	struct report *r = open_report(&o);
+	struct report *r = open_report(p, &o);
 
 	assert_int_equal(find_row(r, "100 bytes")->value, 400); /* a number with its unit */
-	report_close(r);
 	o.label_key = "scope";
-	r = open_report(&o);
+	r = open_report(p, &o);
 	assert_int_equal(find_row(r, "(none)")->value, 31);
 	assert_int_equal(find_row(r, "Top/A")->value, 100);
-	report_close(r);
 	o = (struct report_options){ .by = REPORT_BY_THREAD, .groups_threads = true };
-	r = open_report(&o);
+	r = open_report(p, &o);
 	assert_int_equal(r->rows.cnt, 4);
 	assert_int_equal(find_row(r, "w-*")->value, 400);
 	assert_int_equal(find_row(r, "net:low*")->value, 70);
-	report_close(r);
 	o.thread_globs = "net:*,m*";
-	r = open_report(&o);
+	r = open_report(p, &o);
 	assert_int_equal(find_row(r, "w-1")->value, 200);
 	assert_int_equal(find_row(r, "net:*")->value, 70);
 	assert_int_equal(find_row(r, "m*")->value, 35);
-	report_close(r);
 }
 
-static void what_is_not_there_is_named(void **state)
+TEST_WITH(what_is_not_there_is_named, set_up, NULL)
 {
 	static const struct {
 		struct report_options opts;
@@ -536,32 +497,30 @@ static void what_is_not_there_is_named(void **state)
 		{ { .by = REPORT_BY_SCOPE, .label_key = "colour" }, NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct err why = { 0 };
-		int err = report_check(p, &cases[i].opts, &why);
+		int err = report_check(p, &c->opts, &why);
 
-		assert_int_equal(err, cases[i].want ? -ENOENT : 0);
-		if (cases[i].want && !strstr(why.text, cases[i].want))
-			fail_msg("case %zu: %s", i, why.text);
+		assert_int_equal(err, c->want ? -ENOENT : 0);
+		if (c->want && !strstr(why.text, c->want))
+			fail_msg("case %zu: %s", (size_t)(c - cases), why.text);
 	}
 }
 
-static void a_profile_without_scopes_says_so(void **state)
+TEST_WITH(a_profile_without_scopes_says_so, set_up, NULL)
 {
 	struct report_options o = { .scope = "Top" };
 	struct err why;
 
-	tear_down(state);
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 100), 0);
+	p = made_profile(100);
 	assert_int_equal(report_check(p, &o, &why), -ENOENT);
-	assert_non_null(strstr(why.text, "no sample has a scope"));
+	assert_says(why.text, "no sample has a scope");
 	add(&(struct made){ .inuse = 5 });
 	assert_int_equal(report_check(p, &o, &why), -ENOENT);
-	assert_non_null(strstr(why.text, "no sample has a scope"));
+	assert_says(why.text, "no sample has a scope");
 }
 
-static void hints_are_short(void **state)
+TEST_WITH(hints_are_short, set_up, NULL)
 {
 	struct report_options o = { .by = REPORT_BY_LABEL, .label_key = "x" };
 	char name[300];
@@ -574,14 +533,14 @@ static void hints_are_short(void **state)
 	assert_int_equal(report_check(p, &o, &why), -ENOENT);
 	o = (struct report_options){ .scope = "elsewhere" };
 	assert_int_equal(report_check(p, &o, &why), -ENOENT);
-	assert_non_null(strstr(why.text, "Top, conn, (none), 0000, 0010, 00200, 003000, "));
+	assert_says(why.text, "Top, conn, (none), 0000, 0010, 00200, 003000, ");
 	assert_string_equal(why.text + strlen(why.text) - 5, ", ...");
 	o.scope = "z";
 	assert_int_equal(report_check(p, &o, &why), -ENOENT);
 	assert_string_equal(why.text + strlen(why.text) - 6, ", ...?");
 }
 
-static void hints_do_not_drive_the_terminal(void **state)
+TEST_WITH(hints_do_not_drive_the_terminal, set_up, NULL)
 {
 	struct report_options o = { .scope = "z" };
 	struct err why;
@@ -589,14 +548,14 @@ static void hints_do_not_drive_the_terminal(void **state)
 	add(&(struct made){ .scope = "\x1b[2J/z\n" });
 	add(&(struct made){ .scope = "\x1b[2J/z" });
 	assert_int_equal(report_check(p, &o, &why), -ENOENT);
-	assert_non_null(strstr(why.text, "did you mean ?[2J/z?"));
+	assert_says(why.text, "did you mean ?[2J/z?");
 	assert_null(strchr(why.text, '\x1b'));
 }
 
 /* The command on a file of the golden tests; what it says in all. */
 static char *run(const char *const *args, int *ret_status)
 {
-	char *argv[8] = { "report" }, *text = calloc(1, 1 << 16);
+	char *argv[8] = { "report" }, *text = unit_keep(calloc(1, 1 << 16), free);
 	FILE *to = tmpfile();
 	int argc = 1, out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
 
@@ -622,7 +581,7 @@ static char *run(const char *const *args, int *ret_status)
 	return text;
 }
 
-static void the_command_says_what_is_wrong(void **state)
+TEST_WITH(the_command_says_what_is_wrong, set_up, NULL)
 {
 	static const struct {
 		const char *args[5];
@@ -660,74 +619,36 @@ static void the_command_says_what_is_wrong(void **state)
 		{ { "--module=a", "--group-threads" }, 2, "--group-threads needs --by thread" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		int status;
-		char *text = run(cases[i].args, &status);
+		char *text = run(c->args, &status);
 
-		if (status != cases[i].status || !strstr(text, cases[i].want))
-			fail_msg("case %zu: status %d, no '%s' in: %s", i, status, cases[i].want,
-				 text);
-		free(text);
+		if (status != c->status || !strstr(text, c->want))
+			fail_msg("case %zu: status %d, no '%s' in: %s", (size_t)(c - cases), status,
+				 c->want, text);
 	}
 }
 
-static char *write_text(const struct report_options *o)
-{
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-
-	assert_int_equal(report_write(p, o, out), 0);
-	fclose(out);
-	return text;
-}
-
-static void lines_fit_the_page(void **state)
+TEST_WITH(lines_fit_the_page, set_up, NULL)
 {
 	static const char *const deep =
 		"Service/Frontend Handler/Query Execution/Hash Join Build Side/Arena of strings";
 	static const int by[] = { REPORT_BY_STACK, REPORT_BY_SCOPE, REPORT_BY_INSTANCE };
-	char *text, *line, *rest;
+	char *line, *rest;
 
 	add(&(struct made){ .scope = deep, .inuse = 1023 << 20, .thread = "w-1" });
 	add(&(struct made){ .scope = deep, .inuse = 1023 << 20, .task = 1 << 30 });
 	made_note(p, "scope_peak: bytes=1072693248 time=2026-11-21T22:01:02.123Z scope=%s", deep);
-	for (size_t i = 0; i < sizeof(by) / sizeof(*by); i++) {
-		text = rest = write_text(&(struct report_options){ .by = by[i], .scope = deep });
+	each_case(c, by) {
+		rest = report_text(p, &(struct report_options){ .by = *c, .scope = deep });
 		while ((line = strsep(&rest, "\n")))
 			if (strlen(line) > 100)
 				fail_msg("%zu columns: %s", strlen(line), line);
-		free(text);
-		text = rest = write_text(&(struct report_options){ .by = by[i] });
+		rest = report_text(p, &(struct report_options){ .by = *c });
 		while ((line = strsep(&rest, "\n")))
 			if (strlen(line) > 100)
 				fail_msg("%zu columns: %s", strlen(line), line);
-		free(text);
 	}
 }
 
-int main(void)
-{
-#define REPORT_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		REPORT_TEST(rows_add_up_whatever_is_asked),
-		REPORT_TEST(scopes_are_a_tree),
-		REPORT_TEST(the_largest_scopes_are_shown),
-		REPORT_TEST(peaks_belong_to_whole_scopes),
-		REPORT_TEST(peaks_of_folded_scopes_are_bounds),
-		REPORT_TEST(sums_of_scopes_saturate),
-		REPORT_TEST(instances_have_the_error_of_alloc),
-		REPORT_TEST(instances_take_what_notes_say),
-		REPORT_TEST(tasks_hold_what_lies_below),
-		REPORT_TEST(processes_have_their_own_tasks),
-		REPORT_TEST(labels_and_pools_are_rows),
-		REPORT_TEST(what_is_not_there_is_named),
-		REPORT_TEST(a_profile_without_scopes_says_so),
-		REPORT_TEST(hints_are_short),
-		REPORT_TEST(hints_do_not_drive_the_terminal),
-		REPORT_TEST(the_command_says_what_is_wrong),
-		REPORT_TEST(lines_fit_the_page),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

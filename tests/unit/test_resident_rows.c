@@ -12,7 +12,7 @@
 #include "profile/witness.h"
 #include "report/limits.h"
 
-static void test_check(void **state)
+TEST(test_check)
 {
 	struct resident_reading r = first();
 
@@ -39,7 +39,7 @@ static void test_check(void **state)
 	assert_int_equal(resident_reading_check(&r), -EINVAL);
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
 	static const char *const none = "no glibc malloc or jemalloc in use was found";
 	struct resident_reading unread_begin =
@@ -76,13 +76,12 @@ static void test_words(void **state)
 	cases[6].begin.is_proved = cases[6].begin.has_heap = false;
 	cases[6].begin.has_brk = true;
 	snprintf(cases[6].begin.why, sizeof(cases[6].begin.why), "%s", none);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct profile *p = profile_of(cases[i].begin, cases[i].end);
+	each_case(c, cases) {
+		struct profile *p = profile_of(c->begin, c->end);
 
-		if (cases[i].words)
-			assert_string_equal(resident_words(p, buf), cases[i].words);
-		assert_string_equal(resident_why_words(p, buf), cases[i].why);
-		profile_free(p);
+		if (c->words)
+			assert_string_equal(resident_words(p, buf), c->words);
+		assert_string_equal(resident_why_words(p, buf), c->why);
 	}
 }
 
@@ -90,7 +89,7 @@ static void test_words(void **state)
  * Two sentences of one report are of the same two moments: those of the rows, as long as the process grew little before and
  * after they were read; else the sizes of both are said.
  */
-static void test_moments(void **state)
+TEST(test_moments)
 {
 	static const struct {
 		int64_t begin, end; /* as the recording saw it, in MiB */
@@ -109,26 +108,24 @@ static void test_moments(void **state)
 		  "grew by 124 MiB, of which 0 B is in use. By row, 141 -> 225 MiB: live", 40 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct profile *p = profile_of(first(), last());
 		char words[WITNESS_WORDS], buf[RESIDENT_WORDS];
 		struct witness w;
 
-		p->recording.rss_begin_bytes = (uint64_t)(cases[i].begin * MIB);
-		p->recording.rss_end_bytes = (uint64_t)(cases[i].end * MIB);
+		p->recording.rss_begin_bytes = (uint64_t)(c->begin * MIB);
+		p->recording.rss_end_bytes = (uint64_t)(c->end * MIB);
 		resident_words(p, buf);
 		witness_find(p, &w);
 		witness_words(&w, words);
-		if (strncmp(buf, cases[i].resident, strlen(cases[i].resident)) != 0 ||
-		    !strstr(words, cases[i].grew))
-			fail_msg("case %zu: %s / %s", i, buf, words);
-		assert_true(resident_growth_outside(p) == cases[i].outside * MIB);
-		profile_free(p);
+		if (strncmp(buf, c->resident, strlen(c->resident)) != 0 || !strstr(words, c->grew))
+			fail_msg("case %zu: %s / %s", (size_t)(c - cases), buf, words);
+		assert_true(resident_growth_outside(p) == c->outside * MIB);
 	}
 }
 
 /* The size alone may be known of a reading. */
-static void test_size_alone(void **state)
+TEST(test_size_alone)
 {
 	struct resident_reading begin = unknown("the recording ended before the reading");
 	struct profile *p;
@@ -137,19 +134,15 @@ static void test_size_alone(void **state)
 	begin.rss_bytes = 141 * MIB;
 	p = profile_of(begin, last());
 	text = report_of(p, REPORT_JSON);
-	assert_non_null(strstr(text,
-			       "\"resident\":{\"begin_bytes\":147849216,\"end_bytes\":235929600,"
-			       "\"begin_heap_is_read\":false,"));
-	assert_non_null(strstr(text, "\"label\":\"live\",\"begin_bytes\":null,"));
-	free(text);
+	assert_says(text, "\"resident\":{\"begin_bytes\":147849216,\"end_bytes\":235929600,"
+			  "\"begin_heap_is_read\":false,");
+	assert_says(text, "\"label\":\"live\",\"begin_bytes\":null,");
 	text = report_of(p, REPORT_TEXT);
-	assert_non_null(strstr(text, "\nResident 141 -> 225 MiB, at the end: live 143 MiB"));
-	free(text);
-	profile_free(p);
+	assert_says(text, "\nResident 141 -> 225 MiB, at the end: live 143 MiB");
 }
 
 /* Before the first call of malloc it has no heap, so that is known to be empty. */
-static void test_new_heap(void **state)
+TEST(test_new_heap)
 {
 	struct resident_reading begin =
 		READING(false, { "anonymous", "anonymous", RESIDENT_UNOWNED, 1 * MIB });
@@ -164,22 +157,21 @@ static void test_new_heap(void **state)
 		"files +16.0 MiB, mapped directly +15.0 MiB");
 	assert_string_equal(resident_why_words(p, buf), "");
 	assert_int_equal(resident_rows_doubt(p), 0);
-	assert_non_null(strstr(resident_words(p, buf), ", anonymous +15.0 MiB"));
-	profile_free(p);
+	assert_says(resident_words(p, buf), ", anonymous +15.0 MiB");
 }
 
 static bool begins_with_unit(const char *line)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "%" };
 
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
-		if (!strncmp(line, units[i], strlen(units[i])))
+	each_case(c, units)
+		if (!strncmp(line, *c, strlen(*c)))
 			return true;
 	return false;
 }
 
 /* On a page of any width, no number stands apart from its unit. */
-static void test_wrap(void **state)
+TEST(test_wrap)
 {
 	struct profile *p = profile_of(first(), last());
 
@@ -190,19 +182,15 @@ static void test_wrap(void **state)
 		for (const char *at = text; (at = strstr(at, "\n  ")); at++)
 			if (begins_with_unit(at + 3))
 				fail_msg("%zu columns: %s", columns, at);
-		free(text);
 	}
-	profile_free(p);
 }
 
 /* A file has all of it, and a report of it says the same. */
-static void test_file(void **state)
+TEST(test_file)
 {
 	struct resident_reading begin = first(), end = last();
 	struct profile *p, *back;
-	struct err why;
 	char *text;
-	int fd = memfd_create("p", MFD_CLOEXEC);
 
 	end.live_cnt = 12345;
 	end.live_bytes = 145 * MIB;
@@ -212,9 +200,8 @@ static void test_file(void **state)
 		(struct resident_reading_class){ .from_bytes = 25, .live_cnt = 7, .is_span = true };
 	end.class_cnt = 1;
 	p = profile_of(begin, end);
-	assert_int_equal(pprof_write(p, fd), 0);
-	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	assert_int_equal(pprof_read(fd, &back, &why), 0);
+	p->time_ns = 1;
+	back = reread(p);
 	assert_true(back->resident.is_asked && back->resident.begin.is_proved);
 	assert_int_equal(back->resident.list.cnt, p->resident.list.cnt);
 	assert_int_equal(back->resident.end.live_cnt, 12345);
@@ -226,67 +213,51 @@ static void test_file(void **state)
 	assert_int_equal(resident_bytes(back, RESIDENT_FREE, false), 20 * MIB);
 	assert_int_equal(resident_bytes(back, RESIDENT_FREE, true), 50 * MIB);
 	text = report_of(back, REPORT_TEXT);
-	assert_non_null(strstr(
+	assert_says(
 		text,
-		"By row: live +48.0 MiB, free kept by glibc\n  +30.0 MiB, mapped directly +6.00 MiB.\n"));
-	assert_non_null(strstr(text, "\nResident 141 -> 225 MiB\n"));
-	assert_null(strstr(text, "account for"));
-	free(text);
+		"By row: live +48.0 MiB, free kept by glibc\n  +30.0 MiB, mapped directly +6.00 MiB.\n");
+	assert_says(text, "\nResident 141 -> 225 MiB\n");
+	assert_omits(text, "account for");
 	back->recording.inuse = RECORDING_INUSE_SINCE; /* what is held is not compared */
 	text = report_of(back, REPORT_TEXT);
-	assert_non_null(strstr(text,
-			       "\nResident 141 -> 225 MiB: live +48.0 MiB, free kept by glibc "
-			       "+30.0 MiB, mapped directly"));
-	free(text);
+	assert_says(text, "\nResident 141 -> 225 MiB: live +48.0 MiB, free kept by glibc "
+			  "+30.0 MiB, mapped directly");
 	text = report_of(back, REPORT_JSON);
-	assert_non_null(strstr(
-		text, "\"resident\":{\"begin_bytes\":147849216,\"end_bytes\":235929600,"
-		      "\"begin_heap_is_read\":true,\"end_heap_is_read\":true,\"why_not\":null,"));
-	assert_non_null(strstr(text, "{\"row\":\"pinned\",\"label\":\"free kept by glibc\","
-				     "\"begin_bytes\":12582912,\"end_bytes\":0}"));
-	free(text);
-	profile_free(back);
-	profile_free(p);
-	close(fd);
+	assert_says(text,
+		    "\"resident\":{\"begin_bytes\":147849216,\"end_bytes\":235929600,"
+		    "\"begin_heap_is_read\":true,\"end_heap_is_read\":true,\"why_not\":null,");
+	assert_says(text, "{\"row\":\"pinned\",\"label\":\"free kept by glibc\","
+			  "\"begin_bytes\":12582912,\"end_bytes\":0}");
 }
 
 /* serve reads now and then: its last reading may be of some time before the end, and does not explain what came since. */
-static void test_age(void **state)
+TEST(test_age)
 {
 	struct profile *p = profile_of(first(), last()), *back;
 	char buf[RESIDENT_WORDS], *text;
-	int fd = memfd_create("p", MFD_CLOEXEC);
 	struct witness w;
-	struct err why;
 
+	p->time_ns = 1;
 	p->resident.end.age_ns = 42000000000;
-	assert_non_null(
-		strstr(resident_words(p, buf),
-		       "Resident 141 -> 225 MiB, read 42.0 s before the end: live +48.0 MiB"));
-	assert_int_equal(pprof_write(p, fd), 0);
-	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	assert_int_equal(pprof_read(fd, &back, &why), 0);
+	assert_says(resident_words(p, buf),
+		    "Resident 141 -> 225 MiB, read 42.0 s before the end: live +48.0 MiB");
+	back = reread(p);
 	assert_true(back->resident.end.age_ns == 42000000000);
-	profile_free(back);
-	close(fd);
 	text = report_of(p, REPORT_JSON);
-	assert_non_null(strstr(text, "\"end_age_s\":42.0,"));
-	free(text);
+	assert_says(text, "\"end_age_s\":42.0,");
 	witness_find(p, &w);
 	assert_true(w.is_unexplained && w.rows[0]);
 	p->recording.rss_end_bytes = 425 * MIB;
 	witness_find(p, &w);
 	assert_true(w.is_unexplained && !w.rows[0]);
 	text = report_of(p, REPORT_TEXT);
-	assert_non_null(strstr(
+	assert_says(
 		text,
-		"\nResident 141 -> 425 MiB, by row 141 -> 225 MiB, read 42.0 s before the end:"));
-	assert_null(strstr(text, "\nResident 141 -> 425 MiB\n"));
-	free(text);
-	profile_free(p);
+		"\nResident 141 -> 425 MiB, by row 141 -> 225 MiB, read 42.0 s before the end:");
+	assert_omits(text, "\nResident 141 -> 425 MiB\n");
 }
 
-static void test_unknown_in_reports(void **state)
+TEST(test_unknown_in_reports)
 {
 	struct profile *p = profile_of(first(), unknown("the process had ended"));
 	char *text = report_of(p, REPORT_TEXT);
@@ -296,16 +267,13 @@ static void test_unknown_in_reports(void **state)
 		       "\nResident 141 -> 225 MiB: blocks in use account for 0 % of the growth; by row at the end: "
 		       "unknown (the process had ended)\n") ||
 		strstr(text, "growth;\n  by row at the end: unknown (the process had ended)\n"));
-	free(text);
 	text = report_of(p, REPORT_JSON);
-	assert_non_null(strstr(text, "\"end_bytes\":null"));
-	assert_null(strstr(text, "\"end_bytes\":0"));
-	free(text);
-	profile_free(p);
+	assert_says(text, "\"end_bytes\":null");
+	assert_omits(text, "\"end_bytes\":0");
 }
 
 /* What an allocator keeps for itself is no excess; what may be an allocator's that is not seen is. */
-static void test_witness(void **state)
+TEST(test_witness)
 {
 	struct resident_reading end =
 		READING(true, { "live", "live", RESIDENT_LIVE, 95 * MIB },
@@ -328,33 +296,30 @@ static void test_witness(void **state)
 	assert_int_equal(vec_push(&p->lives, ((struct history_life){ .bytes = 90 * MIB })), 0);
 	witness_find(p, &w);
 	assert_true(w.is_kept_free && w.most_bytes == 90.0 * MIB);
-	assert_non_null(strstr(witness_words(&w, words), "By row: free kept by glibc +84.0 MiB."));
+	assert_says(witness_words(&w, words), "By row: free kept by glibc +84.0 MiB.");
 	p->resident.begin.is_proved = false;
 	witness_find(p, &w);
-	assert_non_null(strstr(witness_words(&w, words), "its allocator keeps freed blocks"));
+	assert_says(witness_words(&w, words), "its allocator keeps freed blocks");
 	p->resident.begin.is_proved = true;
 	p->lives.cnt = 0;
 	p->recording.rss_begin_bytes = 121 * MIB; /* it grew while heaptap attached */
 	witness_find(p, &w);
-	assert_non_null(
-		strstr(witness_words(&w, words),
-		       "grew by 104 MiB, of which 0 B is in use. By row, 141 -> 225 MiB: free"));
+	assert_says(witness_words(&w, words),
+		    "grew by 104 MiB, of which 0 B is in use. By row, 141 -> 225 MiB: free");
 	p->resident.begin.is_proved = false;
 	witness_find(p, &w);
 	assert_false(w.is_kept_free);
-	profile_free(p);
 	p = profile_of(first(), last());
 	witness_find(p, &w);
 	assert_true(w.is_unexplained && !w.is_kept_free);
 	assert_int_equal(profile_comment(p, "not seen: /usr/lib/libx.so contains an allocator"), 0);
 	witness_find(p, &w);
-	assert_non_null(strstr(
+	assert_says(
 		witness_words(&w, words),
-		" Some of it may be blocks of an allocator that is not seen (/usr/lib/libx.so)."));
-	profile_free(p);
+		" Some of it may be blocks of an allocator that is not seen (/usr/lib/libx.so).");
 }
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	static const struct {
 		enum limit_kind kind;
@@ -388,21 +353,21 @@ static void test_limits(void **state)
 		{ LIMIT_UNEXPLAINED, 5 * MIB, false, 6, LIMIT_BROKEN, 6 * MIB },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct limit_options o = { .tail = 0.01 };
 		struct resident_reading begin = first(), end = last();
 		struct profile *p;
 		struct limits l;
 
-		o.is_asked[cases[i].kind] = true;
-		o.limit[cases[i].kind] = cases[i].limit;
-		o.is_share[cases[i].kind] = cases[i].is_share;
-		end.is_proved = cases[i].damage != 1;
-		if (cases[i].damage == 2)
+		o.is_asked[c->kind] = true;
+		o.limit[c->kind] = c->limit;
+		o.is_share[c->kind] = c->is_share;
+		end.is_proved = c->damage != 1;
+		if (c->damage == 2)
 			begin = unknown("denied");
-		if (cases[i].damage == 3)
+		if (c->damage == 3)
 			end = unknown("denied");
-		if (cases[i].damage == 5) {
+		if (c->damage == 5) {
 			end.rows[end.row_cnt] =
 				(struct resident_reading_row){ .name = "moved",
 							       .label = "changed",
@@ -411,40 +376,33 @@ static void test_limits(void **state)
 			end.row_cnt++;
 		}
 		p = profile_of(begin, end);
-		p->resident.is_asked = cases[i].damage != 4;
-		if (cases[i].damage == 6)
+		p->resident.is_asked = c->damage != 4;
+		if (c->damage == 6)
 			p->recording.rss_begin_bytes -= 20 * MIB;
 		assert_int_equal(limits_judge(p, NULL, &o, &l), 0);
 		assert_int_equal(l.cnt, 1);
-		if (l.verdict != cases[i].verdict ||
-		    (!isnan(cases[i].value) && l.results[0].value != cases[i].value))
-			fail_msg("case %zu: verdict %d, value %f: %s", i, l.verdict,
-				 l.results[0].value, l.results[0].why);
-		assert_int_equal(isnan(l.results[0].value), isnan(cases[i].value));
+		if (l.verdict != c->verdict || (!isnan(c->value) && l.results[0].value != c->value))
+			fail_msg("case %zu: verdict %d, value %f: %s", (size_t)(c - cases),
+				 l.verdict, l.results[0].value, l.results[0].why);
+		assert_int_equal(isnan(l.results[0].value), isnan(c->value));
 		assert_int_equal(l.verdict == LIMIT_UNKNOWN, l.results[0].why[0] != '\0');
 		for (int format = LIMIT_TEXT; format <= LIMIT_JUNIT; format++) {
-			char *text = NULL;
-			size_t bytes;
-			FILE *out = open_memstream(&text, &bytes);
+			char *text =
+				printed(out, assert_int_equal(limits_write(&l, format, out), 0));
 
-			assert_int_equal(limits_write(&l, (enum limit_format)format, out), 0);
-			fclose(out);
-			assert_non_null(strstr(text, cases[i].kind == LIMIT_RETAINED ?
-							     format == LIMIT_TEXT ?
-							     "free memory kept by malloc" :
-							     "\"retained\"" :
-						     format == LIMIT_TEXT ? "unexplained growth" :
-									    "\"unexplained\""));
-			assert_null(strstr(text, "exactly"));
-			free(text);
+			assert_says(text, c->kind == LIMIT_RETAINED ? format == LIMIT_TEXT ?
+								      "free memory kept by malloc" :
+								      "\"retained\"" :
+					  format == LIMIT_TEXT	    ? "unexplained growth" :
+								      "\"unexplained\"");
+			assert_omits(text, "exactly");
 		}
 		limits_release(&l);
-		profile_free(p);
 	}
 }
 
 /* A walk may go up or back, and a child may write anything: what is no part of pages is not known. */
-static void test_pins(void **state)
+TEST(test_pins)
 {
 	static const float bad[] = { NAN, -1, INFINITY, -INFINITY, 1 << 21 };
 	struct resident_pins pins = { 0 };
@@ -462,23 +420,11 @@ static void test_pins(void **state)
 	resident_pins_add(&pins, 0, 1);
 	assert_true(resident_pins_bytes(&pins, 256, 8) == 2.5);
 	assert_true(isnan(resident_pins_bytes(&pins, 256, 9))); /* a later block there */
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		pins.bytes[7] = bad[i];
+	each_case(c, bad) {
+		pins.bytes[7] = *c;
 		assert_true(isnan(resident_pins_bytes(&pins, 256, 8)));
 	}
 	resident_pins_release(&pins);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pins),	   cmocka_unit_test(test_check),
-		cmocka_unit_test(test_words),	   cmocka_unit_test(test_moments),
-		cmocka_unit_test(test_size_alone), cmocka_unit_test(test_new_heap),
-		cmocka_unit_test(test_wrap),	   cmocka_unit_test(test_age),
-		cmocka_unit_test(test_file),	   cmocka_unit_test(test_unknown_in_reports),
-		cmocka_unit_test(test_witness),	   cmocka_unit_test(test_limits),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

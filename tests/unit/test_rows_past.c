@@ -49,7 +49,7 @@ static int add(uint64_t image, uint64_t seconds, struct resident_reading r)
 	return rows_past_add(past, image, seconds * NS_PER_S, (seconds + 60) * NS_PER_S, &r);
 }
 
-static void first_and_newest(void **state)
+TEST_WITH(first_and_newest, set_up, tear_down)
 {
 	const struct rows_past_image *i;
 
@@ -85,7 +85,7 @@ static void first_and_newest(void **state)
 	assert_true(rows_past_is_known(rows_past_find(past, IMAGE)));
 }
 
-static void a_row_that_there_is_not(void **state)
+TEST_WITH(a_row_that_there_is_not, set_up, tear_down)
 {
 	struct resident_reading r = reading(1, 1);
 
@@ -96,7 +96,7 @@ static void a_row_that_there_is_not(void **state)
 }
 
 /* An hour of all readings, a day of the largest in each quarter of an hour: those whole, so rows add up. */
-static void an_hour_and_a_day(void **state)
+TEST_WITH(an_hour_and_a_day, set_up, tear_down)
 {
 	const struct rows_past_image *i;
 	uint64_t t = 900 * 100; /* a quarter begins */
@@ -120,7 +120,7 @@ static void an_hour_and_a_day(void **state)
 }
 
 /* A reading that failed does not hide one of the same quarter that did not. */
-static void failures_in_a_day(void **state)
+TEST_WITH(failures_in_a_day, set_up, tear_down)
 {
 	const struct rows_past_image *i;
 
@@ -133,7 +133,7 @@ static void failures_in_a_day(void **state)
 	assert_int_equal(i->hour_cnt, 3);
 }
 
-static void too_many_and_ended(void **state)
+TEST_WITH(too_many_and_ended, set_up, tear_down)
 {
 	for (uint64_t k = 0; k < ROWS_PAST_IMAGES_CAP; k++)
 		assert_int_equal(add(k << 32 | 1, 1000, reading((int64_t)k, 1)), 0);
@@ -159,13 +159,4 @@ static void too_many_and_ended(void **state)
 	assert_null(rows_past_find(past, 1));
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(first_and_newest),	 TEST(a_row_that_there_is_not), TEST(an_hour_and_a_day),
-		TEST(failures_in_a_day), TEST(too_many_and_ended),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_rows_reader.c - a child reads what is resident of another process, beside its parent; what it cannot read is unknown. */
-#include "unit.h"
+#include "child.h"
 
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "proc/reader.h"
@@ -57,19 +55,13 @@ static pid_t start(void)
 	return start_with(1);
 }
 
-static void end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 static void wait_for(struct rows_reader *r)
 {
 	while (!rows_reader_work(r))
 		usleep(1000);
 }
 
-static void test_reads(void **state)
+TEST(test_reads)
 {
 	struct rows_reader r = { 0 };
 	pid_t pid = start();
@@ -87,7 +79,7 @@ static void test_reads(void **state)
 	}
 	assert_int_equal(sum, r.answer.rss_bytes);
 	assert_true(unowned >= MAPPED_BYTES);
-	end(pid);
+	end_child(pid);
 }
 
 static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, int out_fd)
@@ -98,7 +90,7 @@ static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, i
 }
 
 /* For serve the reader's child reads: main has no child, and does not wait for it. */
-static void test_reads_by_job(void **state)
+TEST(test_reads_by_job)
 {
 	struct rows_reader r = { 0 };
 	pid_t pid = start();
@@ -126,10 +118,10 @@ static void test_reads_by_job(void **state)
 	assert_true(rows_reader_work(&r));
 	assert_true(r.is_late || r.answer.is_known);
 	reader_end(by_reader);
-	end(pid);
+	end_child(pid);
 }
 
-static void test_is_unknown(void **state)
+TEST(test_is_unknown)
 {
 	struct rows_reader r = { 0 };
 	struct resident_reading reading;
@@ -141,7 +133,7 @@ static void test_is_unknown(void **state)
 	wait_for(&r);
 	assert_false(r.answer.is_known);
 	assert_string_equal(r.answer.why, reading.why);
-	assert_non_null(strstr(r.answer.why, "4000000"));
+	assert_says(r.answer.why, "4000000");
 
 	/* one that was not begun, and one that is given up */
 	memset(&r, 0, sizeof(r));
@@ -155,11 +147,11 @@ static void test_is_unknown(void **state)
 	wait_for(&r);
 	rows_reader_give_up(&r, "too late");
 	assert_string_equal(r.answer.why, "enough");
-	end(pid);
+	end_child(pid);
 }
 
 /* The size is known at once, and stays known if the rows cannot be read in time. */
-static void test_size_alone(void **state)
+TEST(test_size_alone)
 {
 	struct rows_reader r = { 0 };
 	pid_t pid = start_with(MAPPING_CNT);
@@ -167,17 +159,17 @@ static void test_size_alone(void **state)
 	rows_reader_begin(&r, pid, MAPPED_BYTES, NS_PER_S / 10, NULL);
 	wait_for(&r);
 	assert_false(r.answer.is_known);
-	assert_non_null(strstr(r.answer.why, "too many mappings to read them in time"));
+	assert_says(r.answer.why, "too many mappings to read them in time");
 	assert_int_equal(r.answer.rss_bytes, MAPPED_BYTES);
 	rows_reader_begin(&r, pid, MAPPED_BYTES, MOST_NS, NULL);
 	rows_reader_give_up(&r, "the recording ended before the reading");
 	assert_false(r.answer.is_known);
 	assert_int_equal(r.answer.rss_bytes, MAPPED_BYTES);
-	end(pid);
+	end_child(pid);
 }
 
 /* A child that answers too much, or something else, or nothing at all. */
-static void test_does_not_believe(void **state)
+TEST(test_does_not_believe)
 {
 	static const struct {
 		size_t bytes;
@@ -191,7 +183,7 @@ static void test_does_not_believe(void **state)
 		{ 100, false, "in time" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		struct rows_reader r = { .deadline_ns = now_ns() + NS_PER_S / 5 };
 		pid_t pid = start();
 		char byte = '\x7f';
@@ -199,28 +191,17 @@ static void test_does_not_believe(void **state)
 
 		assert_int_equal(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
 		r.child = (struct sandbox_reading){ .child = pid, .fd = fd[0] };
-		for (size_t k = 0; k < cases[i].bytes; k++)
+		for (size_t k = 0; k < c->bytes; k++)
 			assert_int_equal(write(fd[1], &byte, 1), 1);
-		if (cases[i].closes)
+		if (c->closes)
 			close(fd[1]);
 		wait_for(&r);
 		assert_false(r.answer.is_known);
-		if (!strstr(r.answer.why, cases[i].why))
-			fail_msg("case %zu: %s", i, r.answer.why);
-		if (!cases[i].closes)
+		if (!strstr(r.answer.why, c->why))
+			fail_msg("case %zu: %s", (size_t)(c - cases), r.answer.why);
+		if (!c->closes)
 			close(fd[1]);
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reads),
-		cmocka_unit_test(test_reads_by_job),
-		cmocka_unit_test(test_is_unknown),
-		cmocka_unit_test(test_size_alone),
-		cmocka_unit_test(test_does_not_believe),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -20,13 +20,11 @@
 
 static bool can_open(int out_fd)
 {
-	(void)out_fd;
 	return open("/proc/self/status", O_RDONLY) >= 0 || open("/etc/passwd", O_RDONLY) >= 0;
 }
 
 static bool can_fork(int out_fd)
 {
-	(void)out_fd;
 	return fork() >= 0;
 }
 
@@ -34,46 +32,39 @@ static bool can_exec(int out_fd)
 {
 	char *argv[] = { "true", NULL };
 
-	(void)out_fd;
 	execv("/bin/true", argv);
 	return errno != EPERM;
 }
 
 static bool can_connect(int out_fd)
 {
-	(void)out_fd;
 	return socket(AF_UNIX, SOCK_STREAM, 0) >= 0;
 }
 
 static bool can_map_code(int out_fd)
 {
-	(void)out_fd;
 	return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
 	       MAP_FAILED;
 }
 
 static bool can_signal_parent(int out_fd)
 {
-	(void)out_fd;
 	return kill(getppid(), 0) == 0;
 }
 
 static bool can_take_too_much_memory(int out_fd)
 {
-	(void)out_fd;
 	return mmap(NULL, 2 * DATA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		    0) != MAP_FAILED;
 }
 
 static bool can_regain_privileges(int out_fd)
 {
-	(void)out_fd;
 	return setresuid(0, 0, 0) == 0;
 }
 
 static bool is_root(int out_fd)
 {
-	(void)out_fd;
 	return geteuid() == 0 || getuid() == 0;
 }
 
@@ -81,7 +72,6 @@ static bool can_dump_core(int out_fd)
 {
 	struct rlimit lim;
 
-	(void)out_fd;
 	return getrlimit(RLIMIT_CORE, &lim) == 0 && lim.rlim_cur != 0;
 }
 
@@ -103,7 +93,6 @@ static bool can_take_memory(int out_fd)
 	char *p = mmap(NULL, DATA_BYTES / 4, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		       -1, 0);
 
-	(void)out_fd;
 	if (p == MAP_FAILED)
 		return false;
 	memset(p, 1, DATA_BYTES / 4);
@@ -112,7 +101,6 @@ static bool can_take_memory(int out_fd)
 
 static bool survives_ctrl_c(int out_fd)
 {
-	(void)out_fd;
 	/* raise() is refused; ignored is what it must be */
 	return signal(SIGINT, SIG_IGN) == SIG_IGN && signal(SIGTERM, SIG_IGN) == SIG_IGN;
 }
@@ -157,27 +145,27 @@ static int ask_in_child(bool (*ask)(int out_fd), int out_fd)
 	return WEXITSTATUS(status);
 }
 
-static void a_sealed_child_can_only_answer(void **state)
+TEST(a_sealed_child_can_only_answer)
 {
-	int pipe_fd[2], secret = open("/dev/null", O_RDONLY);
+	int pipe_fd[2];
 
+	keep_fd(open("/dev/null", O_RDONLY)); /* the secret */
 	assert_int_equal(pipe(pipe_fd), 0);
-	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+	each_case(c, questions) {
 		int got;
 
-		if (questions[i].needs_root && geteuid() != 0)
+		if (c->needs_root && geteuid() != 0)
 			continue;
-		got = ask_in_child(questions[i].ask, pipe_fd[1]);
-		if (got != questions[i].want)
-			fail_msg("%s: %d", questions[i].what, got);
+		got = ask_in_child(c->ask, pipe_fd[1]);
+		if (got != c->want)
+			fail_msg("%s: %d", c->what, got);
 	}
 	close(pipe_fd[0]);
 	close(pipe_fd[1]);
-	close(secret);
 }
 
 /* The grandchild must not outlive the child that started it. */
-static void it_dies_with_its_parent(void **state)
+TEST(it_dies_with_its_parent)
 {
 	int pipe_fd[2], status;
 	char byte;
@@ -213,7 +201,7 @@ static void it_dies_with_its_parent(void **state)
 }
 
 /* Its limit in the seal is lower than the one that it began with, and says what it was. */
-static void it_computes_no_longer_than_it_may(void **state)
+TEST(it_computes_no_longer_than_it_may)
 {
 	const struct sandbox_limits limits = { .data_bytes = DATA_BYTES,
 					       .map_bytes = 1 << 30,
@@ -254,7 +242,7 @@ static bool forbid_filters(void)
 }
 
 /* A kernel that cannot filter system calls is told from one that can. */
-static void it_is_known_what_does_not_hold(void **state)
+TEST(it_is_known_what_does_not_hold)
 {
 	const struct sandbox_limits limits = { .data_bytes = DATA_BYTES, .map_bytes = 1 << 30 };
 	pid_t parent = getpid(), child;
@@ -320,7 +308,6 @@ static int read_only(void *arg)
 
 static int crash(void *arg)
 {
-	(void)arg;
 	__builtin_trap();
 }
 
@@ -343,9 +330,10 @@ static int print_elsewhere(void *arg)
 }
 
 /* A child that never ends, in the kernel, must not hold a pipe that somebody reads. */
-static void what_it_prints_is_passed_on(void **state)
+TEST(what_it_prints_is_passed_on)
 {
-	int fd = memfd_create("stdout", MFD_CLOEXEC), saved = dup(STDOUT_FILENO), status;
+	int fd = keep_fd(memfd_create("stdout", MFD_CLOEXEC)), saved = keep_fd(dup(STDOUT_FILENO)),
+	    status;
 	char text[16] = "";
 	struct stat st;
 
@@ -358,11 +346,9 @@ static void what_it_prints_is_passed_on(void **state)
 	assert_int_equal(status, 0);
 	assert_int_equal(pread(fd, text, sizeof(text), 0), 7);
 	assert_string_equal(text, "printed");
-	close(fd);
-	close(saved);
 }
 
-static void who_may_read_can_change_nothing(void **state)
+TEST(who_may_read_can_change_nothing)
 {
 	int arg = 0;
 
@@ -372,16 +358,4 @@ static void who_may_read_can_change_nothing(void **state)
 	assert_int_equal(sandbox_run_reading(never_answer, NULL, 1), -ETIMEDOUT);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_sealed_child_can_only_answer),
-		cmocka_unit_test(it_dies_with_its_parent),
-		cmocka_unit_test(it_computes_no_longer_than_it_may),
-		cmocka_unit_test(it_is_known_what_does_not_hold),
-		cmocka_unit_test(who_may_read_can_change_nothing),
-		cmocka_unit_test(what_it_prints_is_passed_on),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -14,7 +14,7 @@
 
 #define MIB (1024.0 * 1024)
 
-static void test_growth(void **state)
+TEST(test_growth)
 {
 	static const struct {
 		double inuse, kept;
@@ -34,13 +34,12 @@ static void test_growth(void **state)
 		{ 1.125 * MIB, 1 * MIB, 64 << 10, true },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		assert_int_equal(saved_has_grown(cases[i].inuse, cases[i].kept, cases[i].rate),
-				 cases[i].has_grown);
+	each_case(c, cases)
+		assert_int_equal(saved_has_grown(c->inuse, c->kept, c->rate), c->has_grown);
 }
 
 /* A process that always has a reason, looked at five times a second: when is it taken? */
-static void test_pace(void **state)
+TEST(test_pace)
 {
 	static const unsigned wanted_s[] = { 0, 1, 3, 7, 15, 25, 35 };
 	struct saved_pace p = { 0 };
@@ -62,7 +61,7 @@ static void test_pace(void **state)
 }
 
 /* Who always has a reason takes a part of one CPU, whatever a batch costs; a death may take more than others. */
-static void test_rest(void **state)
+TEST(test_rest)
 {
 	static const uint64_t costs_ns[] = { NS_PER_S / 100, NS_PER_S / 4, 30 * NS_PER_S };
 	static const uint64_t batches[] = {
@@ -90,7 +89,7 @@ static void test_rest(void **state)
 	}
 }
 
-static void test_limit(void **state)
+TEST(test_limit)
 {
 	static const struct {
 		uint64_t used, limit, events;
@@ -111,15 +110,14 @@ static void test_limit(void **state)
 	};
 	struct saved_limit l = { 0 };
 
-	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
-		assert_int_equal(saved_limit_reached(&l, steps[i].used, steps[i].limit,
-						     steps[i].events, 0.9),
-				 steps[i].is_reached);
-		assert_int_equal(l.is_near, steps[i].is_near);
+	each_case(c, steps) {
+		assert_int_equal(saved_limit_reached(&l, c->used, c->limit, c->events, 0.9),
+				 c->is_reached);
+		assert_int_equal(l.is_near, c->is_near);
 	}
 }
 
-static void test_victim(void **state)
+TEST(test_victim)
 {
 	static const size_t order[] = { 3, 2, 4, 1, 0 };
 	struct saved_candidate c[] = {
@@ -133,7 +131,7 @@ static void test_victim(void **state)
 		assert_int_equal(c[i].idx, order[i]);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		struct saved_name name;
@@ -151,21 +149,21 @@ static void test_names(void **state)
 		  "20000229T000000.999Z-9-sixteen_letters+-limit.pb.gz" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	each_case(c, cases) {
 		char file[KEEP_NAME_BYTES];
 		struct saved_name back;
 
-		saved_name_format(&cases[i].name, file);
-		assert_string_equal(file, cases[i].file);
+		saved_name_format(&c->name, file);
+		assert_string_equal(file, c->file);
 		assert_int_equal(saved_name_parse(file, &back), 0);
-		assert_int_equal(back.pid, cases[i].name.pid);
-		assert_int_equal(back.reason, cases[i].name.reason);
-		assert_int_equal(back.code, cases[i].name.code);
-		assert_int_equal(back.taken_epoch_ms, cases[i].name.taken_epoch_ms);
+		assert_int_equal(back.pid, c->name.pid);
+		assert_int_equal(back.reason, c->name.reason);
+		assert_int_equal(back.code, c->name.code);
+		assert_int_equal(back.taken_epoch_ms, c->name.taken_epoch_ms);
 	}
 }
 
-static void test_foreign_names(void **state)
+TEST(test_foreign_names)
 {
 	static const char *const names[] = {
 		"",
@@ -197,11 +195,11 @@ static void test_foreign_names(void **state)
 	};
 	struct saved_name n;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		assert_int_equal(saved_name_parse(names[i], &n), -EINVAL);
+	each_case(c, names)
+		assert_int_equal(saved_name_parse(*c, &n), -EINVAL);
 }
 
-static void test_ends(void **state)
+TEST(test_ends)
 {
 	static const struct {
 		uint32_t status;
@@ -216,10 +214,10 @@ static void test_ends(void **state)
 	};
 	struct saved_name n = { 0 };
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		saved_name_set_end(&n, cases[i].status);
-		assert_int_equal(n.reason, cases[i].reason);
-		assert_int_equal(n.code, cases[i].code);
+	each_case(c, cases) {
+		saved_name_set_end(&n, c->status);
+		assert_int_equal(n.reason, c->reason);
+		assert_int_equal(n.code, c->code);
 	}
 }
 
@@ -288,7 +286,7 @@ static off_t fetched_bytes(const struct saved_store *s, size_t i)
 	return st.st_size;
 }
 
-static void test_store_bounds(void **state)
+TEST_WITH(test_store_bounds, new_folder, remove_folder)
 {
 	for (int has_dir = 0; has_dir < 2; has_dir++) {
 		struct saved_store *s = open_store(*state, has_dir, 3, 1000);
@@ -321,7 +319,7 @@ static void test_store_bounds(void **state)
 }
 
 /* They become narrower, and wider, while files are kept. */
-static void test_store_other_bounds(void **state)
+TEST_WITH(test_store_other_bounds, new_folder, remove_folder)
 {
 	for (int has_dir = 0; has_dir < 2; has_dir++) {
 		struct saved_store *s = open_store(*state, has_dir, 5, 1000);
@@ -344,7 +342,7 @@ static void test_store_other_bounds(void **state)
 	}
 }
 
-static void test_store_drop(void **state)
+TEST_WITH(test_store_drop, new_folder, remove_folder)
 {
 	struct saved_store *s = open_store(*state, true, 10, 1000);
 	struct saved_name a = name_of(1, KEEP_PEAK, 1), b = name_of(1, KEEP_PEAK, 2);
@@ -359,7 +357,7 @@ static void test_store_drop(void **state)
 }
 
 /* What an earlier process left counts; what is not ours is neither counted nor touched. */
-static void test_store_again(void **state)
+TEST_WITH(test_store_again, new_folder, remove_folder)
 {
 	static const char *const foreign[] = { "notes.txt", ".heaptap-kept-notes.tmp",
 					       ".heaptap-0123456789abcdef.tmp" };
@@ -375,7 +373,7 @@ static void test_store_again(void **state)
 		add(s, &n, 10, KEEP_RANK_RUNS);
 	}
 	assert_int_equal(saved_store_open(f->path, 10, 1000, &other, &why), -EWOULDBLOCK);
-	assert_non_null(strstr(why.text, "in use by another process"));
+	assert_says(why.text, "in use by another process");
 	saved_store_close(s);
 	for (size_t i = 0; i < 3; i++) {
 		snprintf(path, sizeof(path), "%s/%s", f->path, foreign[i]);
@@ -398,14 +396,14 @@ static void test_store_again(void **state)
 	saved_store_close(s);
 }
 
-static void test_store_refused(void **state)
+TEST_WITH(test_store_refused, new_folder, remove_folder)
 {
 	struct temp_folder *f = *state;
 	struct saved_store *s;
 
 	assert_int_equal(chmod(f->path, 0770), 0);
 	assert_int_equal(saved_store_open(f->path, 10, 1000, &s, &why), -EPERM);
-	assert_non_null(strstr(why.text, "others can change the files"));
+	assert_says(why.text, "others can change the files");
 	assert_int_equal(chmod(f->path, 0755), 0);
 	assert_int_equal(saved_store_open(f->path, 10, 1000, &s, &why), 0);
 	saved_store_close(s);
@@ -414,7 +412,7 @@ static void test_store_refused(void **state)
 }
 
 /* Each in memory is an open descriptor. */
-static void test_store_memory(void **state)
+TEST_WITH(test_store_memory, new_folder, remove_folder)
 {
 	struct saved_store *s = open_store(*state, false, 1000, 1 << 20);
 
@@ -430,7 +428,7 @@ static void test_store_memory(void **state)
 }
 
 /* What the folder would not take is kept in memory, and counted. */
-static void test_store_unwritten(void **state)
+TEST_WITH(test_store_unwritten, new_folder, remove_folder)
 {
 	struct saved_store *s = open_store(*state, true, 10, 1000);
 	const struct saved_name n = name_of(1, KEEP_OOM, 1);
@@ -444,14 +442,14 @@ static void test_store_unwritten(void **state)
 }
 
 /* A child that was killed: half a file, a whole one that it had no time to tell of, nothing. */
-static void test_store_recover(void **state)
+TEST_WITH(test_store_recover, new_folder, remove_folder)
 {
 	struct temp_folder *f = *state;
 	struct saved_name half = name_of(1, KEEP_EXEC, 1), whole = name_of(2, KEEP_EXEC, 2),
 			  none = name_of(3, KEEP_EXEC, 3);
 	struct saved_store *s = open_store(f, true, 10, 1000), *later;
 	char path[256];
-	int fd = new_file(30);
+	int fd = keep_fd(new_file(30));
 
 	snprintf(path, sizeof(path), "%s/.heaptap-kept-0123456789abcdef.tmp", f->path);
 	close(open(path, O_WRONLY | O_CREAT, 0600));
@@ -469,10 +467,9 @@ static void test_store_recover(void **state)
 	later = open_store(f, false, 10, 1000);
 	assert_false(saved_store_recover(later, &whole));
 	saved_store_close(later);
-	close(fd);
 }
 
-static void test_worth(void **state)
+TEST(test_worth)
 {
 	static const enum saved_reason order[] = { KEEP_OOM, KEEP_SIGNAL, KEEP_LIMIT, KEEP_EXIT,
 						   KEEP_PEAK };
@@ -489,7 +486,7 @@ static void test_worth(void **state)
 }
 
 /* Two ends of one process by exec in one batch, and another one at once: three files. */
-static void test_batch_names(void **state)
+TEST(test_batch_names)
 {
 	struct saved_job jobs[2] = { { .fd = -1 }, { .fd = -1 } };
 	char files[3][KEEP_NAME_BYTES];
@@ -526,7 +523,7 @@ static void add_ended(struct saved_ended *ke, struct tracker *t, enum saved_reas
 }
 
 /* What waits is held in the maps. Of many that end well, those wait that are worth most and are made at once. */
-static void test_waiting(void **state)
+TEST(test_waiting)
 {
 	static const struct reclaim_ops none;
 	struct saved_ended ke = { 0 };
@@ -551,29 +548,4 @@ static void test_waiting(void **state)
 	reclaim_free(t.reclaim);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_pace),
-		cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_worth),
-		cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_victim),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_foreign_names),
-		cmocka_unit_test(test_ends),
-		cmocka_unit_test_setup_teardown(test_store_bounds, new_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_store_other_bounds, new_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_store_drop, new_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_store_again, new_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_store_refused, new_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_store_memory, new_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_store_unwritten, new_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_store_recover, new_folder, remove_folder),
-		cmocka_unit_test(test_batch_names),
-		cmocka_unit_test(test_waiting),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

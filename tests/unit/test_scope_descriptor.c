@@ -27,7 +27,7 @@ static void make(uint8_t *raw)
 	put(raw, 56, 4, 12);
 }
 
-static void test_sound(void **state)
+TEST(test_sound)
 {
 	uint8_t raw[SCOPE_DESCRIPTOR_BYTES];
 	struct scope_descriptor d;
@@ -71,7 +71,7 @@ static void test_sound(void **state)
 	assert_int_equal(scope_descriptor_read(NULL, getpid(), 8, &d, &why), -EFAULT);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct {
 		size_t off, bytes;
@@ -94,23 +94,22 @@ static void test_refused(void **state)
 	uint8_t raw[SCOPE_DESCRIPTOR_BYTES];
 	struct scope_descriptor d = { .minor = 99 };
 	struct err why;
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		make(raw);
-		put(raw, cases[i].off, cases[i].bytes, cases[i].v);
+		put(raw, c->off, c->bytes, c->v);
 		why.text[0] = '\0';
 		/* what a loader has not mapped yet may be anything */
 		assert_int_equal(scope_descriptor_parse(raw, &d, &why),
-				 cases[i].off >= 8 && cases[i].off < 16 ? -EBADMSG : -EPROTO);
-		if (!strstr(why.text, cases[i].why))
-			fail_msg("%s: not about %s", why.text, cases[i].why);
+				 c->off >= 8 && c->off < 16 ? -EBADMSG : -EPROTO);
+		if (!strstr(why.text, c->why))
+			fail_msg("%s: not about %s", why.text, c->why);
 	}
 	make(raw);
 	put(raw, 20, 1, HT_TLS_STATIC);
 	put(raw, 24, 8, 1ULL << 40);
 	assert_int_equal(scope_descriptor_parse(raw, &d, &why), -EPROTO);
-	assert_non_null(strstr(why.text, "1099511627776 bytes"));
+	assert_says(why.text, "1099511627776 bytes");
 	assert_int_equal(d.minor, 99); /* left alone */
 	/* nothing but the kernel's counter */
 	memset(raw, 0, sizeof(raw));
@@ -118,12 +117,4 @@ static void test_refused(void **state)
 	assert_int_equal(scope_descriptor_parse(raw, &d, &why), -EAGAIN);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sound),
-		cmocka_unit_test(test_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -4,7 +4,7 @@
 
 #include "profile/scope_note.h"
 
-static void peaks(void **state)
+TEST(peaks)
 {
 	struct scope_note n;
 	const char *path;
@@ -31,7 +31,7 @@ static void peaks(void **state)
 	free(text);
 }
 
-static void instances(void **state)
+TEST(instances)
 {
 	struct scope_note n;
 	const char *path;
@@ -60,7 +60,7 @@ static void instances(void **state)
 	assert_false(n.is_exited);
 }
 
-static void others_are_none(void **state)
+TEST(others_are_none)
 {
 	static const char *const cases[] = {
 		"",
@@ -91,18 +91,9 @@ static void others_are_none(void **state)
 	struct scope_note n;
 	const char *path;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		if (scope_note_parse(cases[i], &n, &path))
-			fail_msg("'%s'", cases[i]);
+	each_case(c, cases)
+		if (scope_note_parse(*c, &n, &path))
+			fail_msg("'%s'", *c);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(peaks),
-		cmocka_unit_test(instances),
-		cmocka_unit_test(others_are_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -66,7 +66,7 @@ static int64_t top_level_bytes(const struct scope_tree *t)
 	return sum;
 }
 
-static void scopes_are_in_their_parents(void **state)
+TEST(scopes_are_in_their_parents)
 {
 	struct scope_tree t;
 
@@ -91,7 +91,7 @@ static void scopes_are_in_their_parents(void **state)
 	scope_tree_release(&t);
 }
 
-static void repeated_names_fold(void **state)
+TEST(repeated_names_fold)
 {
 	static const char *const cases[][2] = {
 		{ "A/B/A", "A/B" },
@@ -120,7 +120,7 @@ static void repeated_names_fold(void **state)
 	scope_tree_release(&t);
 }
 
-static void names_keep_their_escapes(void **state)
+TEST(names_keep_their_escapes)
 {
 	static const char path[] = "a\\/b/c\\\\/d";
 	const char *pos = path;
@@ -150,7 +150,7 @@ static void names_keep_their_escapes(void **state)
 	scope_tree_release(&t);
 }
 
-static void knows_what_is_below(void **state)
+TEST(knows_what_is_below)
 {
 	assert_true(scope_path_is_in("A/B", "A"));
 	assert_true(scope_path_is_in("A/B", "A/B"));
@@ -161,9 +161,9 @@ static void knows_what_is_below(void **state)
 	assert_false(scope_path_is_in("B/A", "A"));
 }
 
-static void depth_is_bounded(void **state)
+TEST(depth_is_bounded)
 {
-	char *path = malloc(200001), *shallow;
+	char *path = unit_keep(malloc(200001), free), *shallow;
 	struct scope_tree t;
 
 	assert_non_null(path);
@@ -186,11 +186,10 @@ static void depth_is_bounded(void **state)
 	scope_path_fold(path, shallow);
 	assert_int_equal(strlen(shallow), 2 * SCOPE_DEPTH_MAX - 1);
 	free(shallow);
-	free(path);
 	scope_tree_release(&t);
 }
 
-static void peaks_are_said_of_paths(void **state)
+TEST(peaks_are_said_of_paths)
 {
 	const struct scope_node *n;
 	struct scope_tree t;
@@ -222,16 +221,4 @@ static void peaks_are_said_of_paths(void **state)
 	scope_tree_release(&t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(scopes_are_in_their_parents),
-		cmocka_unit_test(repeated_names_fold),
-		cmocka_unit_test(names_keep_their_escapes),
-		cmocka_unit_test(knows_what_is_below),
-		cmocka_unit_test(depth_is_bounded),
-		cmocka_unit_test(peaks_are_said_of_paths),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

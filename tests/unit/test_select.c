@@ -35,7 +35,7 @@ static const struct select_candidate redis = {
 	.rss_bytes = 10 << 20,
 };
 
-static void test_each_rule(void **state)
+TEST(test_each_rule)
 {
 	assert_true(matches(&(struct select_options){ .comm = ONE("redis") }, &redis));
 	assert_true(
@@ -48,7 +48,7 @@ static void test_each_rule(void **state)
 }
 
 /* The kernel keeps 15 characters of a name; the executable has the rest, if it has that name. */
-static void test_long_names(void **state)
+TEST(test_long_names)
 {
 	static const struct {
 		const char *comm, *exe, *pattern;
@@ -66,21 +66,20 @@ static void test_long_names(void **state)
 		{ "a-name-of-15-ch", "/opt/a-name-of-15-ch", "^a-name-of-15-ch$", true },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct select_candidate c = { .comm = cases[i].comm, .exe = cases[i].exe };
+	each_case(one, cases) {
+		struct select_candidate c = { .comm = one->comm, .exe = one->exe };
 
-		if (matches(&(struct select_options){ .comm = ONE(cases[i].pattern) }, &c) !=
-		    cases[i].fits)
-			fail_msg("%s: %s, %s", cases[i].comm, cases[i].exe, cases[i].pattern);
+		if (matches(&(struct select_options){ .comm = ONE(one->pattern) }, &c) != one->fits)
+			fail_msg("%s: %s, %s", one->comm, one->exe, one->pattern);
 		/* of --exclude the same */
 		if (matches(&(struct select_options){ .is_all = true,
-						      .exclude = ONE(cases[i].pattern) },
-			    &c) == (cases[i].fits || strstr(cases[i].exe, cases[i].pattern)))
-			fail_msg("--exclude: %s, %s", cases[i].comm, cases[i].pattern);
+						      .exclude = ONE(one->pattern) },
+			    &c) == (one->fits || strstr(one->exe, one->pattern)))
+			fail_msg("--exclude: %s, %s", one->comm, one->pattern);
 	}
 }
 
-static void test_all_that_are_given(void **state)
+TEST(test_all_that_are_given)
 {
 	struct select_options o = { .comm = ONE("redis"),
 				    .exe = ONE("/usr/bin"),
@@ -95,7 +94,7 @@ static void test_all_that_are_given(void **state)
 }
 
 /* Of one kind one is enough. */
-static void test_several(void **state)
+TEST(test_several)
 {
 	struct select_options o = { .comm = TWO("^postgres$", "^redis"), .exe = ONE("/usr") };
 
@@ -109,7 +108,7 @@ static void test_several(void **state)
 	assert_false(matches(&o, &redis));
 }
 
-static void test_cgroups_and_containers(void **state)
+TEST(test_cgroups_and_containers)
 {
 	static const struct cgroup_place places[] = { { .path = "/a", .origin = "" },
 						      { .path = "/b/c", .origin = "" } };
@@ -130,7 +129,7 @@ static void test_cgroups_and_containers(void **state)
 	assert_false(matches(&o, &c));
 }
 
-static void test_all(void **state)
+TEST(test_all)
 {
 	struct select_options o = { .is_all = true, .exclude = ONE("^postgres") };
 	struct select_candidate c = redis;
@@ -143,7 +142,7 @@ static void test_all(void **state)
 	assert_false(matches(&o, &c));
 }
 
-static void test_what_is_wanted(void **state)
+TEST(test_what_is_wanted)
 {
 	static const struct cgroup_place place = { .path = "/a", .origin = "" };
 	struct select_options o = { .comm = ONE("a") };
@@ -185,7 +184,7 @@ static bool may_change(const struct select_options *o)
 }
 
 /* An executable changes by an exec only, everything else at any time. */
-static void test_what_may_change(void **state)
+TEST(test_what_may_change)
 {
 	static const struct cgroup_place place = { .path = "/a", .origin = "" };
 
@@ -199,7 +198,7 @@ static void test_what_may_change(void **state)
 	assert_true(may_change(&(struct select_options){ .containers = ONE("0") }));
 }
 
-static void test_size(void **state)
+TEST(test_size)
 {
 	struct select_options o = { .comm = ONE("redis"), .min_rss_bytes = (10 << 20) + 1 };
 	struct select_candidate c = redis;
@@ -212,7 +211,7 @@ static void test_size(void **state)
 	assert_true(matches(&o, &c));
 }
 
-static void test_exclude(void **state)
+TEST(test_exclude)
 {
 	struct select_candidate c = redis;
 
@@ -228,7 +227,7 @@ static void test_exclude(void **state)
 }
 
 /* Who is named is followed, whatever the rules say about the others. */
-static void test_named(void **state)
+TEST(test_named)
 {
 	struct select_options o = { .has_pids = true, .min_rss_bytes = 1ULL << 40 };
 	struct select_candidate c = redis;
@@ -246,28 +245,28 @@ static void test_named(void **state)
 	assert_true(matches(&o, &c));
 }
 
-static void test_bad(void **state)
+TEST(test_bad)
 {
 	struct select_rules *r = NULL;
 	struct err why = { 0 };
 
 	assert_int_equal(select_rules_new(&(struct select_options){ .min_rss_bytes = 1 }, &r, &why),
 			 -EINVAL);
-	assert_non_null(strstr(why.text, "nothing to track"));
+	assert_says(why.text, "nothing to track");
 	assert_int_equal(
 		select_rules_new(&(struct select_options){ .is_all = true, .comm = ONE("a") }, &r,
 				 &why),
 		-EINVAL);
-	assert_non_null(strstr(why.text, "--all"));
+	assert_says(why.text, "--all");
 	assert_int_equal(
 		select_rules_new(&(struct select_options){ .comm = ONE("a"), .exe = ONE("(") }, &r,
 				 &why),
 		-EINVAL);
-	assert_non_null(strstr(why.text, "'('"));
+	assert_says(why.text, "'('");
 	assert_int_equal(select_rules_new(&(struct select_options){ .users = ONE("no such one") },
 					  &r, &why),
 			 -EINVAL);
-	assert_non_null(strstr(why.text, "no such one"));
+	assert_says(why.text, "no such one");
 	assert_int_equal(select_check_user("4294967295", &why), -EINVAL);
 	assert_int_equal(select_check_user("-1", &why), -EINVAL);
 	assert_int_equal(select_check_user("0", &why), 0);
@@ -275,22 +274,4 @@ static void test_bad(void **state)
 	assert_null(r);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_rule),
-		cmocka_unit_test(test_long_names),
-		cmocka_unit_test(test_all_that_are_given),
-		cmocka_unit_test(test_size),
-		cmocka_unit_test(test_exclude),
-		cmocka_unit_test(test_named),
-		cmocka_unit_test(test_several),
-		cmocka_unit_test(test_cgroups_and_containers),
-		cmocka_unit_test(test_all),
-		cmocka_unit_test(test_what_is_wanted),
-		cmocka_unit_test(test_what_may_change),
-		cmocka_unit_test(test_bad),
-	};
-
-	return cmocka_run_group_tests_name("select", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_series.c - profiles split into series, rows folded and cut to limits: the sums stay. */
-#include "unit.h"
-
-#include <sys/mman.h>
-
-#include "../lib/pprof_check.h"
-#include "base/err.h"
+#include "made_profile.h"
 #include "http/series.h"
-#include "profile/pprof.h"
-#include "profile/profile.h"
 #include "profile/profile_copy.h"
 
 static const char *const none_taken[] = { NULL };
@@ -16,11 +9,7 @@ static const char *const none_taken[] = { NULL };
 /* An executable without lines at its locations, a library with them: location i has address i. */
 static struct profile *new_profile(uint32_t loc_cnt)
 {
-	struct profile *p;
-
-	assert_int_equal(profile_new(&p), 0);
-	assert_int_equal(profile_set_heap_types(p, 512), 0);
-	p->time_ns = 1700000000000000000;
+	struct profile *p = made_profile(512);
 	struct profile_mapping exe = { .limit = UINT64_MAX,
 				       .filename_str = profile_str(p, "/bin/server"),
 				       .build_id_str = profile_str(p, "00ff") };
@@ -28,6 +17,7 @@ static struct profile *new_profile(uint32_t loc_cnt)
 				       .filename_str = profile_str(p, "/lib/libx.so"),
 				       .has_functions = true };
 
+	p->time_ns = 1700000000000000000;
 	assert_int_equal(vec_push(&p->mappings, exe), 0);
 	assert_int_equal(vec_push(&p->mappings, lib), 0);
 	for (uint32_t i = 0; i < loc_cnt; i++) {
@@ -64,18 +54,14 @@ static void add(struct profile *p, const struct row *r)
 	size_t n = 0;
 
 	if (r->scope)
-		labels[n++] = (struct profile_label){ profile_str(p, "scope"),
-						      profile_str(p, r->scope), 0, 0 };
+		labels[n++] = text_label(p, "scope", r->scope);
 	if (r->thread)
-		labels[n++] = (struct profile_label){ profile_str(p, "thread"),
-						      profile_str(p, r->thread), 0, 0 };
+		labels[n++] = text_label(p, "thread", r->thread);
 	if (r->key)
-		labels[n++] = (struct profile_label){ profile_str(p, r->key),
-						      profile_str(p, r->value), 0, 0 };
+		labels[n++] = text_label(p, r->key, r->value);
 	if (r->task) {
-		labels[n++] = (struct profile_label){ profile_str(p, "task"), 0, r->task, 0 };
-		labels[n++] = (struct profile_label){ profile_str(p, "task_state"),
-						      profile_str(p, "exited"), 0, 0 };
+		labels[n++] = number_label(p, "task", r->task);
+		labels[n++] = text_label(p, "task_state", "exited");
 	}
 	assert_int_equal(profile_add_sample(p, (uint32_t[]){ r->loc, r->loc + 1 }, 2,
 					    (int64_t[]){ r->task ? 0 : 2 * r->inuse / 8,
@@ -103,8 +89,8 @@ static struct profile *small_profile(void)
 {
 	struct profile *p = new_profile(10);
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		add(p, &rows[i]);
+	each_case(c, rows)
+		add(p, c);
 	assert_true(profile_comment(p, "command: heaptap --secret") == 0);
 	return p;
 }
@@ -159,7 +145,7 @@ static void assert_set_is_process(const struct series_set *set, const struct pro
 	assert_memory_equal(all, parts, sizeof(all));
 }
 
-static void a_series_for_each_scope_and_pool(void **state)
+TEST(a_series_for_each_scope_and_pool)
 {
 	struct profile *p = small_profile();
 	const struct profile *first;
@@ -196,11 +182,10 @@ static void a_series_for_each_scope_and_pool(void **state)
 	/* worker-1 and worker-2 at the same place are one row now. */
 	assert_int_equal(set.list.data[2].profile->samples.cnt, 2);
 	series_release(&set);
-	profile_free(p);
 }
 
 /* What is in use is not there at all where it is not known: 0 would be taken for true. */
-static void unknown_inuse_is_left_out(void **state)
+TEST(unknown_inuse_is_left_out)
 {
 	static const struct profile_limits limits = { PYROSCOPE_ROW_MAX, PYROSCOPE_BYTES_MAX };
 	struct profile *p = small_profile(), *labelled, *made;
@@ -239,10 +224,9 @@ static void unknown_inuse_is_left_out(void **state)
 	assert_int_equal(sum, must);
 	profile_free(made);
 	profile_free(labelled);
-	profile_free(p);
 }
 
-static void the_rest_is_one_series(void **state)
+TEST(the_rest_is_one_series)
 {
 	struct profile *p = small_profile();
 	struct series_set set;
@@ -261,11 +245,10 @@ static void the_rest_is_one_series(void **state)
 	assert_set_is_process(&set, p);
 	assert_sound(set.list.data[0].profile);
 	series_release(&set);
-	profile_free(p);
 }
 
 /* Where the program itself has a scope of that name, it joins the rest. */
-static void a_scope_that_is_called_other(void **state)
+TEST(a_scope_that_is_called_other)
 {
 	static const struct row own = { "(other)", "(other)", NULL, NULL, 0, 8, 1 << 20 };
 	struct profile *p = small_profile();
@@ -279,10 +262,9 @@ static void a_scope_that_is_called_other(void **state)
 			 (1 << 20) + 800 + 504 + 24 + 32 + 40);
 	assert_set_is_process(&set, p);
 	series_release(&set);
-	profile_free(p);
 }
 
-static void an_empty_profile_has_no_series(void **state)
+TEST(an_empty_profile_has_no_series)
 {
 	struct profile *p = new_profile(2), *made;
 	struct series_set set;
@@ -294,7 +276,6 @@ static void an_empty_profile_has_no_series(void **state)
 	assert_int_equal(series_rows(p, 3, none_taken, &made, &folded), 0);
 	assert_int_equal(made->samples.cnt, 0);
 	profile_free(made);
-	profile_free(p);
 }
 
 static int64_t rows_inuse(const struct profile *p, const char *key, const char *value)
@@ -311,7 +292,7 @@ static int64_t rows_inuse(const struct profile *p, const char *key, const char *
 	return total;
 }
 
-static void rows_keep_labels_that_are_bounded(void **state)
+TEST(rows_keep_labels_that_are_bounded)
 {
 	static const struct row odd[] = {
 		{ "Top", "main", "my.key", "v", 0, 2, 8 },
@@ -325,8 +306,8 @@ static void rows_keep_labels_that_are_bounded(void **state)
 	struct profile *p = small_profile(), *made;
 	size_t folded;
 
-	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++)
-		add(p, &odd[i]);
+	each_case(c, odd)
+		add(p, c);
 	assert_int_equal(series_rows(p, 64, taken, &made, &folded), 0);
 	assert_sound(made);
 	assert_int_equal(folded, 0);
@@ -360,10 +341,9 @@ static void rows_keep_labels_that_are_bounded(void **state)
 			assert_string_equal(name, "function_7");
 	}
 	profile_free(made);
-	profile_free(p);
 }
 
-static void rows_of_too_many_labels_are_folded(void **state)
+TEST(rows_of_too_many_labels_are_folded)
 {
 	int64_t all[PROFILE_VALUE_CNT] = { 0 }, now[PROFILE_VALUE_CNT] = { 0 };
 	struct profile *p = new_profile(10), *made;
@@ -387,10 +367,9 @@ static void rows_of_too_many_labels_are_folded(void **state)
 	sums(made, now);
 	assert_memory_equal(all, now, sizeof(all));
 	profile_free(made);
-	profile_free(p);
 }
 
-static void what_fits_is_left_alone(void **state)
+TEST(what_fits_is_left_alone)
 {
 	static const struct profile_limits limits = { PYROSCOPE_ROW_MAX, PYROSCOPE_BYTES_MAX };
 	struct profile *p = small_profile(), *made;
@@ -407,7 +386,6 @@ static void what_fits_is_left_alone(void **state)
 	assert_int_equal(pprof_bytes(made, &after), 0);
 	assert_true(after <= before);
 	profile_free(made);
-	profile_free(p);
 }
 
 /* As series_rows() leaves it: rows of a scope side by side. */
@@ -418,10 +396,10 @@ static struct profile *large_profile(int scope_cnt, int rows_each, uint32_t dept
 	char scope[32];
 
 	for (int i = 0; i < scope_cnt; i++) {
-		struct profile_label label = { .key_str = profile_str(p, "scope") };
+		struct profile_label label;
 
 		snprintf(scope, sizeof(scope), "Top/%d", i);
-		label.str = profile_str(p, scope);
+		label = text_label(p, "scope", scope);
 		for (int k = 0; k < rows_each; k++) {
 			int64_t v = 1 + (i * 7919 + k * 104729) % 1000003;
 
@@ -460,7 +438,7 @@ static void check_limits(struct profile *p, int scope_cnt, const struct profile_
 	profile_free(made);
 }
 
-static void too_many_rows_are_folded(void **state)
+TEST(too_many_rows_are_folded)
 {
 	static const struct profile_limits limits = { 2000, PYROSCOPE_BYTES_MAX };
 	struct profile *p = large_profile(20, 300, 4);
@@ -469,10 +447,9 @@ static void too_many_rows_are_folded(void **state)
 	check_limits(p, 20, &limits, &lost);
 	assert_int_equal(lost.folded_rows, 6000 - (2000 - 20));
 	assert_int_equal(lost.cut_stacks, 0);
-	profile_free(p);
 }
 
-static void too_many_bytes_are_cut_and_folded(void **state)
+TEST(too_many_bytes_are_cut_and_folded)
 {
 	static const struct profile_limits deep = { PYROSCOPE_ROW_MAX, 1200 << 10 };
 	static const struct profile_limits tight = { PYROSCOPE_ROW_MAX, 100 << 10 };
@@ -484,10 +461,9 @@ static void too_many_bytes_are_cut_and_folded(void **state)
 	assert_int_equal(lost.folded_rows, 0);
 	check_limits(p, 5, &tight, &lost);
 	assert_true(lost.folded_rows > 0 && lost.folded_rows < 2000);
-	profile_free(p);
 }
 
-static void the_leaf_is_never_cut(void **state)
+TEST(the_leaf_is_never_cut)
 {
 	static const struct profile_limits limits = { 100, 60000 };
 	struct profile *p = large_profile(1, 100, 600), *made;
@@ -508,10 +484,9 @@ static void the_leaf_is_never_cut(void **state)
 				    LIMIT_CUT);
 	}
 	profile_free(made);
-	profile_free(p);
 }
 
-static void what_can_never_fit_is_an_error(void **state)
+TEST(what_can_never_fit_is_an_error)
 {
 	static const struct profile_limits tiny = { PYROSCOPE_ROW_MAX, 50 };
 	static const struct profile_limits no_rows = { 10, PYROSCOPE_BYTES_MAX };
@@ -521,25 +496,6 @@ static void what_can_never_fit_is_an_error(void **state)
 	assert_int_equal(profile_limit(p, &tiny, &made, &lost), -E2BIG);
 	assert_int_equal(profile_limit(p, &no_rows, &made, &lost), -E2BIG);
 	assert_null(made);
-	profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_series_for_each_scope_and_pool),
-		cmocka_unit_test(the_rest_is_one_series),
-		cmocka_unit_test(unknown_inuse_is_left_out),
-		cmocka_unit_test(a_scope_that_is_called_other),
-		cmocka_unit_test(an_empty_profile_has_no_series),
-		cmocka_unit_test(rows_keep_labels_that_are_bounded),
-		cmocka_unit_test(rows_of_too_many_labels_are_folded),
-		cmocka_unit_test(what_fits_is_left_alone),
-		cmocka_unit_test(too_many_rows_are_folded),
-		cmocka_unit_test(too_many_bytes_are_cut_and_folded),
-		cmocka_unit_test(the_leaf_is_never_cut),
-		cmocka_unit_test(what_can_never_fit_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

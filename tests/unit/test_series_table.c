@@ -78,7 +78,7 @@ static void begin(struct rig *r, size_t max_cnt)
 	r->process = (struct series_process){ 17, 1000, 0 };
 }
 
-static void test_largest(void **state)
+TEST(test_largest)
 {
 	const struct series_cell cells[] = { cell("a", 10, 100), cell("b", 40, 80),
 					     cell("c", 20, 70), cell("d", 30, 60) };
@@ -114,7 +114,7 @@ static void test_largest(void **state)
 }
 
 /* Who came first stays, however small; who came later stays in (other), however large, also when others hold nothing. */
-static void test_first_come(void **state)
+TEST(test_first_come)
 {
 	struct series_cell cells[] = { cell("a", 100, 100), cell("b", 50, 60), cell("c", 40, 50) };
 	struct rig r;
@@ -143,7 +143,7 @@ static void test_first_come(void **state)
 }
 
 /* A pair that is new where every pair has a series shows all that it has allocated. */
-static void test_new_pair(void **state)
+TEST(test_new_pair)
 {
 	struct series_cell cells[] = { cell("a", 100, 100), cell("b", 50, 60) };
 	struct rig r;
@@ -156,7 +156,7 @@ static void test_new_pair(void **state)
 	series_table_free(r.b);
 }
 
-static void test_named_other(void **state)
+TEST(test_named_other)
 {
 	struct series_cell cells[] = { cell("a", 10, 10), cell(SERIES_OTHER, 50, 60),
 				       cell(SERIES_OTHER, 5, 6) };
@@ -171,7 +171,7 @@ static void test_named_other(void **state)
 	series_table_free(r.b);
 }
 
-static void test_lives(void **state)
+TEST(test_lives)
 {
 	struct series_cell cells[] = { cell("a", 10, 1000) };
 	struct rig r;
@@ -206,7 +206,7 @@ static void test_lives(void **state)
 
 /* Scopes that grow and shrink at random, an exec now and then: no series that was there before is gone or goes back,
  * and the sums hold at every step. */
-static void test_random(void **state)
+TEST(test_random)
 {
 	double inuse[SCOPES] = { 0 }, alloc[SCOPES] = { 0 }, before[SCOPES + 1];
 	struct series_cell cells[SCOPES];
@@ -252,13 +252,4 @@ static void test_random(void **state)
 	series_table_free(r.b);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_largest),	 cmocka_unit_test(test_first_come),
-		cmocka_unit_test(test_new_pair), cmocka_unit_test(test_named_other),
-		cmocka_unit_test(test_lives),	 cmocka_unit_test(test_random),
-	};
-
-	return cmocka_run_group_tests_name("series_table", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -7,7 +7,7 @@
 #include "http/http.h"
 #include "serve/daemon_priv.h"
 
-static void test_paths(void **state)
+TEST(test_paths)
 {
 	static const char *const wrong[] = {
 		"",
@@ -81,21 +81,21 @@ static void test_paths(void **state)
 	assert_int_equal(endpoint_parse_path("/pid/17/page.js", &r), -ENOENT);
 	assert_int_equal(endpoint_parse_path("/pid/17/diff", &r), 0);
 	assert_int_equal(r.endpoint, ENDPOINT_DIFF);
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
-		if (endpoint_parse_path(wrong[i], &r) != -ENOENT)
-			fail_msg("'%s' is a page", wrong[i]);
+	each_case(c, wrong)
+		if (endpoint_parse_path(*c, &r) != -ENOENT)
+			fail_msg("'%s' is a page", *c);
 	assert_int_equal(endpoint_parse_folder("/pid/17", &r), 0);
 	assert_int_equal(r.endpoint, ENDPOINT_PROCESS);
 	assert_int_equal(r.pid, 17);
 	assert_int_equal(endpoint_parse_folder("/debug/pprof", &r), 0);
 	assert_int_equal(endpoint_parse_folder("/pid/17/debug/pprof", &r), 0);
-	for (size_t i = 0; i < sizeof(no_folders) / sizeof(*no_folders); i++)
-		if (endpoint_parse_folder(no_folders[i], &r) != -ENOENT)
-			fail_msg("'%s' is a page without its slash", no_folders[i]);
+	each_case(one, no_folders)
+		if (endpoint_parse_folder(*one, &r) != -ENOENT)
+			fail_msg("'%s' is a page without its slash", *one);
 }
 
 /* What is kept of a process that has ended is shown: both sides of a difference are saved, or what the viewer shows is. */
-static void test_of_past(void **state)
+TEST(test_of_past)
 {
 	static const struct {
 		struct result_request r;
@@ -116,9 +116,9 @@ static void test_of_past(void **state)
 		{ { .endpoint = ENDPOINT_HEAP }, false },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		if (result_is_of_past(&cases[i].r) != cases[i].is)
-			fail_msg("case %zu", i);
+	each_case(c, cases)
+		if (result_is_of_past(&c->r) != c->is)
+			fail_msg("case %zu", (size_t)(c - cases));
 }
 
 static int set(const char *path, const char *key, const char *value, struct result_request *r)
@@ -132,7 +132,7 @@ static int set(const char *path, const char *key, const char *value, struct resu
 	return err;
 }
 
-static void test_args(void **state)
+TEST(test_args)
 {
 	static const char heap[] = "/debug/pprof/heap";
 	struct result_request r;
@@ -170,7 +170,7 @@ static void test_args(void **state)
 	assert_int_equal(r.pid, 0);
 }
 
-static void test_args_together(void **state)
+TEST(test_args_together)
 {
 	struct result_request r = { .endpoint = ENDPOINT_HEAP, .seconds = 1 };
 	struct err why = { 0 };
@@ -178,7 +178,7 @@ static void test_args_together(void **state)
 	assert_int_equal(endpoint_check(&r, &why), 0);
 	r.is_text = true;
 	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
-	assert_non_null(strstr(why.text, "debug"));
+	assert_says(why.text, "debug");
 	r.seconds = 0;
 	assert_int_equal(endpoint_check(&r, &why), 0);
 	/* who pins, for which the heap of that process is read */
@@ -196,7 +196,7 @@ static void test_args_together(void **state)
 }
 
 /* Pictures of one process, or of all, now or within some time; of one also at a saved moment. */
-static void test_views(void **state)
+TEST(test_views)
 {
 	struct result_request r;
 	struct err why = { 0 };
@@ -212,7 +212,7 @@ static void test_views(void **state)
 	assert_int_equal(endpoint_check(&r, &why), 0);
 	assert_int_equal(set("/pid/3/diff", "at", "now", &r), 0);
 	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
-	assert_non_null(strstr(why.text, "at=peak"));
+	assert_says(why.text, "at=peak");
 	assert_int_equal(set("/diff", "at", "peak", &r), 0);
 	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
 	assert_int_equal(set("/pid/3/diff", "from", "2026-11-26T14:05:00Z", &r), 0);
@@ -274,7 +274,7 @@ static void test_views(void **state)
 	assert_false(r.is_still);
 }
 
-static void test_times(void **state)
+TEST(test_times)
 {
 	static const char *const wrong[] = { "",
 					     "now",
@@ -293,27 +293,27 @@ static void test_times(void **state)
 	char text[ENDPOINT_TIME_BUF];
 	int64_t t = 0;
 
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
-		if (endpoint_parse_time(wrong[i], &t) != -EINVAL)
-			fail_msg("'%s' is a time", wrong[i]);
+	each_case(c, wrong)
+		if (endpoint_parse_time(*c, &t) != -EINVAL)
+			fail_msg("'%s' is a time", *c);
 	assert_int_equal(endpoint_parse_time("2028-02-29T23:59:59Z", &t), 0);
 	assert_string_equal(endpoint_time_text(t, text), "2028-02-29T23:59:59Z");
 	/* of a time long ago, the answer is which times are kept */
-	for (size_t i = 0; i < sizeof(old) / sizeof(*old); i++) {
+	each_case(one, old) {
 		t = 0;
-		if (endpoint_parse_time(old[i], &t) || t != 1)
-			fail_msg("'%s' is no time", old[i]);
+		if (endpoint_parse_time(*one, &t) || t != 1)
+			fail_msg("'%s' is no time", *one);
 	}
 }
 
-static void test_addrs(void **state)
+TEST(test_addrs)
 {
 	static const char *const wrong[] = { "+",	"0x",	   "0x1++0x2",
 					     "0x1 0x2", "0x1,0x2", "x",
 					     "-1",	"0x1+y",   "0x11111111111111111",
 					     "0xg",	"0x1\n0x2" };
 	struct endpoint_addrs a;
-	char *text = malloc(2 * ENDPOINT_ADDRS_CAP + 4);
+	char *text = unit_keep(malloc(2 * ENDPOINT_ADDRS_CAP + 4), free);
 	struct err why;
 
 	assert_int_equal(endpoint_parse_addrs("0x7f12+0xFFFFffffFFFFffff+10\r\n", 30, &a, &why), 0);
@@ -329,20 +329,19 @@ static void test_addrs(void **state)
 	assert_int_equal(endpoint_parse_addrs("", 0, &a, &why), 0);
 	assert_int_equal(a.addr_cnt, 0);
 	free(a.addrs);
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
-		if (endpoint_parse_addrs(wrong[i], strlen(wrong[i]), &a, &why) != -EINVAL)
-			fail_msg("'%s' are addresses", wrong[i]);
+	each_case(c, wrong)
+		if (endpoint_parse_addrs(*c, strlen(*c), &a, &why) != -EINVAL)
+			fail_msg("'%s' are addresses", *c);
 	for (size_t i = 0; i <= ENDPOINT_ADDRS_CAP; i++)
 		memcpy(text + 2 * i, "1+", 2);
 	assert_int_equal(endpoint_parse_addrs(text, 2 * ENDPOINT_ADDRS_CAP - 1, &a, &why), 0);
 	assert_int_equal(a.addr_cnt, ENDPOINT_ADDRS_CAP);
 	free(a.addrs);
 	assert_int_equal(endpoint_parse_addrs(text, 2 * ENDPOINT_ADDRS_CAP + 1, &a, &why), -EINVAL);
-	free(text);
 }
 
 /* The names that a web page cannot make its own. */
-static void test_own_names(void **state)
+TEST(test_own_names)
 {
 	static const char *const own[] = {
 		"127.0.0.1", "127.0.0.1:7676", "10.1.2.3:80",	"[::1]:7676",	 "[::1]",
@@ -362,18 +361,18 @@ static void test_own_names(void **state)
 					       "[evil]:80" };
 	char text[LISTEN_HOST_BYTES + 32];
 
-	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
-		if (!listen_is_own_name(own[i], "box"))
-			fail_msg("'%s' is not ours", own[i]);
-	for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++)
-		if (listen_is_own_name(foreign[i], "box") || listen_is_own_name(foreign[i], ""))
-			fail_msg("'%s' is ours", foreign[i]);
+	each_case(c, own)
+		if (!listen_is_own_name(*c, "box"))
+			fail_msg("'%s' is not ours", *c);
+	each_case(one, foreign)
+		if (listen_is_own_name(*one, "box") || listen_is_own_name(*one, ""))
+			fail_msg("'%s' is ours", *one);
 	memset(text, 'a', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	assert_false(listen_is_own_name(text, "box"));
 }
 
-static void test_listen(void **state)
+TEST(test_listen)
 {
 	static const char *const wrong[] = { "",      "7676",	 "localhost", ":7676", "::1:7676",
 					     "[::1]", "[::1:80", "[]:80",     "a:",    "a:65536",
@@ -387,21 +386,21 @@ static void test_listen(void **state)
 	assert_int_equal(listen_parse("[::1]:0", host, &port), 0);
 	assert_string_equal(host, "::1");
 	assert_string_equal(port, "0");
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
-		if (!listen_parse(wrong[i], host, &port))
-			fail_msg("'%s' is an address", wrong[i]);
+	each_case(c, wrong)
+		if (!listen_parse(*c, host, &port))
+			fail_msg("'%s' is an address", *c);
 	memset(text, 'a', 300);
 	memcpy(text + 300, ":80", 4);
 	assert_int_equal(listen_parse(text, host, &port), -EINVAL);
 }
 
-static void test_not_local(void **state)
+TEST(test_not_local)
 {
 	struct listen_socket s;
 	struct err why = { 0 };
 
 	assert_int_equal(listen_open("0.0.0.0:0", true, &s, &why), -EPERM);
-	assert_non_null(strstr(why.text, "--token-file"));
+	assert_says(why.text, "--token-file");
 	assert_int_equal(s.fd, -1);
 	assert_int_equal(listen_open("0.0.0.0:0", false, &s, &why), 0);
 	assert_false(s.is_local);
@@ -411,7 +410,7 @@ static void test_not_local(void **state)
 	listen_close(&s);
 }
 
-static void test_in_use(void **state)
+TEST(test_in_use)
 {
 	struct listen_socket s, other;
 	char text[64];
@@ -420,11 +419,11 @@ static void test_in_use(void **state)
 	assert_int_equal(listen_open("127.0.0.1:0", true, &s, &why), 0);
 	assert_int_equal(sscanf(s.address, "http://%63[^/]/", text), 1);
 	assert_int_equal(listen_open(text, true, &other, &why), -EADDRINUSE);
-	assert_non_null(strstr(why.text, "in use"));
+	assert_says(why.text, "in use");
 	listen_close(&s);
 }
 
-static void test_unix_socket(void **state)
+TEST(test_unix_socket)
 {
 	char dir[] = "/tmp/heaptap-test-XXXXXX", path[64], text[80];
 	struct err why = { 0 };
@@ -451,7 +450,7 @@ static void test_unix_socket(void **state)
 	rmdir(dir);
 }
 
-static void test_token_compare(void **state)
+TEST(test_token_compare)
 {
 	static const char token[] = "0123456789abcdef";
 
@@ -488,7 +487,7 @@ static int read_token(const char *text, mode_t mode, char *token, struct err *wh
 	return err;
 }
 
-static void test_token_file(void **state)
+TEST(test_token_file)
 {
 	char token[TOKEN_BYTES_CAP + 2], text[TOKEN_BYTES_CAP + 2];
 	struct err why = { 0 };
@@ -497,7 +496,7 @@ static void test_token_file(void **state)
 	assert_string_equal(token, "0123456789abcdef");
 	assert_int_equal(read_token("0123456789abcdef", 0400, token, &why), 0);
 	assert_int_equal(read_token("0123456789abcdef\n", 0640, token, &why), -EPERM);
-	assert_non_null(strstr(why.text, "others"));
+	assert_says(why.text, "others");
 	assert_int_equal(read_token("0123456789abcdef\n", 0604, token, &why), -EPERM);
 	assert_int_equal(read_token("short\n", 0600, token, &why), -EINVAL);
 	assert_int_equal(read_token("", 0600, token, &why), -EINVAL);
@@ -512,7 +511,7 @@ static void test_token_file(void **state)
 }
 
 /* At most once in the interval, 1 % of a CPU for all, half of that for one; one that hangs costs the others little. */
-static void test_rows_pause(void **state)
+TEST(test_rows_pause)
 {
 	struct rows_pause p = rows_pause_after(8 * NS_PER_MS, false, 60 * NS_PER_S);
 
@@ -525,7 +524,7 @@ static void test_rows_pause(void **state)
 	assert_true(p.own_ns == 7200 * NS_PER_S);
 }
 
-static void test_who_was_slow(void **state)
+TEST(test_who_was_slow)
 {
 	struct slow_processes s = { 0 };
 
@@ -547,18 +546,4 @@ static void test_who_was_slow(void **state)
 	assert_false(slow_processes_has(&s, 0, 0)); /* the oldest gave way */
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_paths),	     cmocka_unit_test(test_of_past),
-		cmocka_unit_test(test_args),	     cmocka_unit_test(test_listen),
-		cmocka_unit_test(test_not_local),    cmocka_unit_test(test_in_use),
-		cmocka_unit_test(test_unix_socket),  cmocka_unit_test(test_token_compare),
-		cmocka_unit_test(test_token_file),   cmocka_unit_test(test_args_together),
-		cmocka_unit_test(test_views),	     cmocka_unit_test(test_times),
-		cmocka_unit_test(test_addrs),	     cmocka_unit_test(test_own_names),
-		cmocka_unit_test(test_who_was_slow), cmocka_unit_test(test_rows_pause),
-	};
-
-	return cmocka_run_group_tests_name("serve", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -11,14 +11,11 @@
 
 static void on_error(void *ctx, const char *text)
 {
-	(void)ctx;
 	print_error("%s\n", text);
 }
 
 static void ignore(void *ctx, const char *text)
 {
-	(void)ctx;
-	(void)text;
 }
 
 /* argv without its first. */
@@ -39,7 +36,7 @@ static int make(const char *const *words, struct serve_settings *ret)
 
 #define MAKE(ret, ...) make((const char *const[]){ __VA_ARGS__, NULL }, ret)
 
-static void test_table(void **state)
+TEST(test_table)
 {
 	const struct option_table *t = &serve_option_table;
 
@@ -64,7 +61,7 @@ static void test_table(void **state)
 	}
 }
 
-static void test_settings(void **state)
+TEST(test_settings)
 {
 	struct serve_settings s;
 
@@ -86,7 +83,7 @@ static void test_settings(void **state)
 	serve_settings_release(&s);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const char *const lines[][6] = {
 		{ "--rate", "1" }, /* nothing to follow */
@@ -116,7 +113,7 @@ static void test_refused(void **state)
 
 /* Every line of the example, with those that are comments in it, is taken; each shows the default
  * of its option, or an option that has none. */
-static void test_example(void **state)
+TEST(test_example)
 {
 	const struct option_table *t = &serve_option_table;
 	char *text = NULL, *at;
@@ -159,7 +156,7 @@ static void test_example(void **state)
 	option_release(t, &s);
 }
 
-static void test_reload(void **state)
+TEST(test_reload)
 {
 	struct serve_settings old, fresh;
 
@@ -178,7 +175,7 @@ static void test_reload(void **state)
 }
 
 /* The budget and the bounds of what is kept may change, and not whether anything is kept. */
-static void test_reload_budget(void **state)
+TEST(test_reload_budget)
 {
 	struct serve_settings old, fresh;
 
@@ -202,13 +199,4 @@ static void test_reload_budget(void **state)
 	serve_settings_release(&fresh);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),	cmocka_unit_test(test_settings),
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_example),
-		cmocka_unit_test(test_reload),	cmocka_unit_test(test_reload_budget),
-	};
-
-	return cmocka_run_group_tests_name("serve_options", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -28,7 +28,7 @@ static void count(void *ctx)
 	++*(int *)ctx;
 }
 
-static void others_work_meanwhile(void **state)
+TEST(others_work_meanwhile)
 {
 	struct slow_caller *s = NULL;
 	int cnt = 0, said = 0;
@@ -52,7 +52,7 @@ static void others_work_meanwhile(void **state)
 	slow_caller_free(s);
 }
 
-static void args_are_bounded(void **state)
+TEST(args_are_bounded)
 {
 	char many[SLOW_CALL_ARGS_BYTES + 1] = { 0 };
 	struct slow_caller *s = NULL;
@@ -86,7 +86,7 @@ static int be_told_to_end(void)
 	return now_ns() - begin_ns < 3 * NS_PER_S ? 0 : 4;
 }
 
-static void who_is_told_to_end_does_not_wait(void **state)
+TEST(who_is_told_to_end_does_not_wait)
 {
 	pid_t pid = fork();
 	int status;
@@ -106,7 +106,7 @@ static void fork_and_reap(void *ctx)
 	*(int *)ctx += waitpid(pid, NULL, 0) == pid;
 }
 
-static void children_may_be_forked_meanwhile(void **state)
+TEST(children_may_be_forked_meanwhile)
 {
 	struct call c = { 350, 0, NULL };
 	struct slow_caller *s = NULL;
@@ -119,14 +119,4 @@ static void children_may_be_forked_meanwhile(void **state)
 	slow_caller_free(s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(others_work_meanwhile),
-		cmocka_unit_test(args_are_bounded),
-		cmocka_unit_test(who_is_told_to_end_does_not_wait),
-		cmocka_unit_test(children_may_be_forked_meanwhile),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

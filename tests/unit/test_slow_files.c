@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test_slow_files.c - what the children that look up symbols remember together. */
-#include "unit.h"
-
-#include <signal.h>
-#include <sys/wait.h>
+#include "child.h"
 
 #include "symbol/symbol.h"
 
 static const struct slow_file_key some = { 1, 2, 3 };
 
-static void test_remembers(void **state)
+TEST(test_remembers)
 {
 	const struct slow_file_key others[] = { { 2, 2, 3 }, { 1, 3, 3 }, { 1, 2, 4 } };
 	const struct slow_file_key none = { 0 };
@@ -32,7 +29,7 @@ static void test_remembers(void **state)
 }
 
 /* The latest, whatever their number. */
-static void test_is_bounded(void **state)
+TEST(test_is_bounded)
 {
 	struct slow_files *s;
 	struct slow_file_key key = some;
@@ -48,7 +45,7 @@ static void test_is_bounded(void **state)
 }
 
 /* What a child says, the parent and the next child know. */
-static void test_is_shared(void **state)
+TEST(test_is_shared)
 {
 	struct slow_files *s;
 	int status;
@@ -68,26 +65,8 @@ static void test_is_shared(void **state)
 	slow_files_free(s);
 }
 
-static pid_t start_child(void)
-{
-	pid_t pid = fork();
-
-	if (!pid) {
-		pause();
-		_exit(0);
-	}
-	assert_true(pid > 0);
-	return pid;
-}
-
-static void end_child(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 /* Files of a device on which many hang are left alone, and others are not; until those have ended. */
-static void test_hung(void **state)
+TEST(test_hung)
 {
 	pid_t pid[SLOW_FILES_HUNG];
 	struct slow_files *s;
@@ -96,14 +75,14 @@ static void test_hung(void **state)
 	assert_int_equal(slow_files_new(&s), 0);
 	for (; cnt < SLOW_FILES_HUNG_DEVICE; cnt++) {
 		assert_false(slow_files_is_full(s, 7));
-		pid[cnt] = start_child();
+		pid[cnt] = start_idle();
 		slow_files_put_hung(s, 7, pid[cnt]);
 	}
 	assert_true(slow_files_is_full(s, 7));
 	assert_false(slow_files_is_full(s, 8));
 	for (; cnt < SLOW_FILES_HUNG; cnt++) {
 		assert_false(slow_files_is_full(s, 9999));
-		pid[cnt] = start_child();
+		pid[cnt] = start_idle();
 		slow_files_put_hung(s, (uint32_t)(100 + cnt), pid[cnt]);
 	}
 	assert_true(slow_files_is_full(s, 9999));
@@ -115,14 +94,4 @@ static void test_hung(void **state)
 	slow_files_free(s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_remembers),
-		cmocka_unit_test(test_is_bounded),
-		cmocka_unit_test(test_is_shared),
-		cmocka_unit_test(test_hung),
-	};
-
-	return cmocka_run_group_tests_name("slow_files", tests, NULL, NULL);
-}
+RUN_TESTS()

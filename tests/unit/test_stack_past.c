@@ -4,6 +4,7 @@
  * when there is not room for all; bounded, coarser with age; who comes after another; growth of a day in a minute.
  */
 #include "unit.h"
+#include "random.h"
 
 #include "base/clock.h"
 #include "http/past.h"
@@ -16,14 +17,6 @@
 
 static struct stack_past *past;
 static uint64_t seed = 88172645463325252ULL;
-
-static double uniform(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (double)(seed * 2685821657736338717ULL >> 11) * 0x1p-53;
-}
 
 struct block {
 	uint64_t begin_ns, end_ns; /* live from, and until before */
@@ -153,30 +146,32 @@ static void same(double a, double b)
 static void make_blocks(double hours)
 {
 	for (size_t i = 0; i < BLOCKS; i++) {
-		double begin_s = uniform() * hours * 3600;
-		uint64_t stack = 1 + (uint64_t)(uniform() * (STACKS - 1));
-		double lives_s = -log(uniform()) * 5 * (double)stack;
+		double begin_s = uniform(&seed) * hours * 3600;
+		uint64_t stack = 1 + (uint64_t)(uniform(&seed) * (STACKS - 1));
+		double lives_s = -log(uniform(&seed)) * 5 * (double)stack;
 
-		blocks[i] = (struct block){
-			at(begin_s), at(begin_s + lives_s), 1 + (uint64_t)(uniform() * 9000), stack,
-			IMAGE,	     0.1 + 0.9 * uniform()
-		};
+		blocks[i] = (struct block){ at(begin_s),
+					    at(begin_s + lives_s),
+					    1 + (uint64_t)(uniform(&seed) * 9000),
+					    stack,
+					    IMAGE,
+					    0.1 + 0.9 * uniform(&seed) };
 	}
 }
 
-static void any_two_moments_are_exact(void **state)
+TEST_WITH(any_two_moments_are_exact, set_up, tear_down)
 {
 	const struct stack_past_moment *moments;
 	size_t cnt;
 
 	make_blocks(2);
-	for (double s = 10; s < 2 * 3600; s += 15 + 10 * uniform())
+	for (double s = 10; s < 2 * 3600; s += 15 + 10 * uniform(&seed))
 		read_blocks(BLOCKS, s);
 	cnt = stack_past_moments(past, IMAGE, &moments);
 	assert_in_range(cnt, 40, 200);
 	for (int i = 0; i < 30; i++) {
-		size_t before = (size_t)(uniform() * (double)(cnt - 1));
-		size_t after = before + 1 + (size_t)(uniform() * (double)(cnt - before - 1));
+		size_t before = (size_t)(uniform(&seed) * (double)(cnt - 1));
+		size_t after = before + 1 + (size_t)(uniform(&seed) * (double)(cnt - before - 1));
 		struct pairs got = compared(IMAGE, before, after);
 
 		assert_false(got.has[STACKS]); /* there is room for all */
@@ -204,7 +199,7 @@ static void take_all_room(uint64_t moment)
 	}
 }
 
-static void what_does_not_fit_is_in_the_rest(void **state)
+TEST_WITH(what_does_not_fit_is_in_the_rest, set_up, tear_down)
 {
 	const struct stack_past_moment *moments;
 	size_t cnt, named_cnt = 0, moment = 0;
@@ -233,8 +228,8 @@ static void what_does_not_fit_is_in_the_rest(void **state)
 	}
 	cnt = stack_past_moments(past, IMAGE, &moments);
 	for (int i = 0; i < 30; i++) {
-		size_t before = (size_t)(uniform() * (double)(cnt - 1));
-		size_t after = before + 1 + (size_t)(uniform() * (double)(cnt - before - 1));
+		size_t before = (size_t)(uniform(&seed) * (double)(cnt - 1));
+		size_t after = before + 1 + (size_t)(uniform(&seed) * (double)(cnt - before - 1));
 		struct pairs got = compared(IMAGE, before, after);
 		struct pair want =
 			truth(BLOCKS, 0, moments[before].time_ns, moments[after].time_ns);
@@ -260,7 +255,7 @@ static void what_does_not_fit_is_in_the_rest(void **state)
 
 /* A stack that churns so much that its past does not fit, in an image that has only its part: the begin is cut off, and
  * is in the rest; since then all is exact. One that only holds keeps its past. */
-static void a_past_that_does_not_fit_is_cut(void **state)
+TEST_WITH(a_past_that_does_not_fit_is_cut, set_up, tear_down)
 {
 	const struct stack_past_moment *moments;
 	size_t cnt, known_cnt = 0, moment = 0;
@@ -269,8 +264,8 @@ static void a_past_that_does_not_fit_is_cut(void **state)
 	double last_s = 0;
 
 	for (size_t i = 0; i < BLOCKS; i++) {
-		double begin_s = uniform() * 7200;
-		double lives_s = 10 * exp(uniform() * log(360));
+		double begin_s = uniform(&seed) * 7200;
+		double lives_s = 10 * exp(uniform(&seed) * log(360));
 
 		blocks[i] = (struct block){ at(begin_s), at(begin_s + lives_s), 1000, 5, IMAGE, 1 };
 	}
@@ -316,13 +311,13 @@ static void a_past_that_does_not_fit_is_cut(void **state)
 	history_free(h);
 }
 
-static void moments_are_coarser_with_age(void **state)
+TEST_WITH(moments_are_coarser_with_age, set_up, tear_down)
 {
 	const struct stack_past_moment *m;
 	size_t cnt, most = 0;
 	double now_s = 0;
 
-	for (; now_s < 30 * 3600; now_s += 7.5 + 5 * uniform()) {
+	for (; now_s < 30 * 3600; now_s += 7.5 + 5 * uniform(&seed)) {
 		begin(now_s);
 		assert_int_equal(stack_past_name_image(past, IMAGE, 1), 0);
 		add(IMAGE, 1, 0, 100, 1);
@@ -350,7 +345,7 @@ static void moments_are_coarser_with_age(void **state)
 	}
 }
 
-static void a_sleep_of_days(void **state)
+TEST_WITH(a_sleep_of_days, set_up, tear_down)
 {
 	const struct stack_past_moment *m;
 
@@ -366,7 +361,7 @@ static void a_sleep_of_days(void **state)
 }
 
 /* The clock of people may say anything. */
-static void clocks_that_jump(void **state)
+TEST_WITH(clocks_that_jump, set_up, tear_down)
 {
 	static const int64_t epoch_s[] = { 5000, 5010, 1000, 1010, 9000 };
 	const struct stack_past_moment *m;
@@ -388,7 +383,7 @@ static void clocks_that_jump(void **state)
 	assert_true(got.of[1].bytes[0] == 200 && got.of[1].bytes[1] == 500);
 }
 
-static void another_has_the_pid(void **state)
+TEST_WITH(another_has_the_pid, set_up, tear_down)
 {
 	const struct stack_past_moment *m;
 	const uint64_t other = IMAGE + (UINT64_C(1) << 16);
@@ -423,12 +418,11 @@ static int sum_up(void *ctx, const struct history_key *key, const struct estimat
 {
 	uint64_t *sum = ctx;
 
-	(void)key;
 	*sum += e[1].samples;
 	return 0;
 }
 
-static void there_are_not_too_many(void **state)
+TEST_WITH(there_are_not_too_many, set_up, tear_down)
 {
 	const struct stack_past_moment *m;
 	uint64_t sum = 0;
@@ -457,7 +451,7 @@ static void there_are_not_too_many(void **state)
 	assert_int_equal(stack_past_moments(past, 5, &m), 0);
 }
 
-static void moments_that_are_dear_are_rare(void **state)
+TEST_WITH(moments_that_are_dear_are_rare, set_up, tear_down)
 {
 	begin(0);
 	assert_int_equal(stack_past_end(past, NS_PER_S), 0);
@@ -495,7 +489,7 @@ static struct growth judged(uint64_t stack_id, double now_s, double seconds, boo
 	return g;
 }
 
-static void what_grows_is_told(void **state)
+TEST_WITH(what_grows_is_told, set_up, tear_down)
 {
 	static const struct {
 		double now_s, window_s;
@@ -504,14 +498,15 @@ static void what_grows_is_told(void **state)
 	size_t next = 0;
 
 	/* further apart when it takes a day */
-	for (double now = 10; next < 4; now += (now < 20000 ? 10 : 100) * (0.75 + uniform() / 2)) {
+	for (double now = 10; next < 4;
+	     now += (now < 20000 ? 10 : 100) * (0.75 + uniform(&seed) / 2)) {
 		begin(now);
 		assert_int_equal(stack_past_name_image(past, IMAGE, 1), 0);
 		/* 6 kB a minute, as sampled; 400 that live 5 to 60 s; 400 of the beginning */
 		for (double s = 30; s < now; s += 60)
 			add(IMAGE, 1, s, 6000, p);
 		for (int i = 0; i < 400; i++)
-			add(IMAGE, 2, now - (double)(i % 12) * 5 - uniform(), 1000,
+			add(IMAGE, 2, now - (double)(i % 12) * 5 - uniform(&seed), 1000,
 			    1 - exp(-1000. / 65536));
 		for (int i = 0; i < 400; i++)
 			add(IMAGE, 3, 0, 1000, 1 - exp(-1000. / 65536));
@@ -532,21 +527,4 @@ static void what_grows_is_told(void **state)
 	}
 }
 
-int main(void)
-{
-#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(any_two_moments_are_exact),
-		CASE(what_does_not_fit_is_in_the_rest),
-		CASE(a_past_that_does_not_fit_is_cut),
-		CASE(moments_are_coarser_with_age),
-		CASE(a_sleep_of_days),
-		CASE(clocks_that_jump),
-		CASE(another_has_the_pid),
-		CASE(there_are_not_too_many),
-		CASE(moments_that_are_dear_are_rare),
-		CASE(what_grows_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -7,7 +7,7 @@
 
 #define BAD "\xef\xbf\xbd"
 
-static void test_ids(void **state)
+TEST(test_ids)
 {
 	struct strset *s = NULL;
 	const char *first;
@@ -34,10 +34,10 @@ static void test_ids(void **state)
 	strset_free(NULL);
 }
 
-static void test_longer_than_a_block(void **state)
+TEST(test_longer_than_a_block)
 {
 	size_t bytes = 200000;
-	char *text = malloc(bytes + 1);
+	char *text = unit_keep(malloc(bytes + 1), free);
 	struct strset *s = NULL;
 
 	memset(text, 'x', bytes);
@@ -48,10 +48,9 @@ static void test_longer_than_a_block(void **state)
 	assert_string_equal(strset_get(s, 1), text);
 	assert_int_equal(strset_add(s, text), 1);
 	strset_free(s);
-	free(text);
 }
 
-static void test_utf8(void **state)
+TEST(test_utf8)
 {
 	static const struct {
 		const char *in, *out;
@@ -78,15 +77,15 @@ static void test_utf8(void **state)
 	struct strset *s = NULL;
 
 	assert_int_equal(strset_new(&s), 0);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		assert_string_equal(strset_get(s, strset_add(s, cases[i].in)), cases[i].out);
+	each_case(c, cases)
+		assert_string_equal(strset_get(s, strset_add(s, c->in)), c->out);
 	/* different input, the same valid text: the same id */
 	assert_int_equal(strset_add(s, "\xff"), strset_add(s, BAD));
 	assert_string_equal(strset_get(s, strset_add_n(s, "a\0b", 3)), "a" BAD "b");
 	strset_free(s);
 }
 
-static void test_keep(void **state)
+TEST(test_keep)
 {
 	struct strset *s = NULL;
 	const char *kept;
@@ -109,7 +108,7 @@ static bool is_text(uint64_t word)
 }
 
 /* As in test_hmap.c: strings that a file chooses so that they meet. */
-static void test_hostile_strings(void **state)
+TEST(test_hostile_strings)
 {
 	const int cnt = 10000;
 	struct strset *s = NULL;
@@ -133,15 +132,4 @@ static void test_hostile_strings(void **state)
 	strset_free(s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ids),
-		cmocka_unit_test(test_longer_than_a_block),
-		cmocka_unit_test(test_utf8),
-		cmocka_unit_test(test_keep),
-		cmocka_unit_test(test_hostile_strings),
-	};
-
-	return cmocka_run_group_tests_name("strset", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -15,7 +15,7 @@ static void check(const struct ht_sum *sum, unsigned __int128 truth)
 	assert_true(fabs(value - (double)truth / 256) <= value * 0x1p-50);
 }
 
-static void goes_beyond_64_bits(void **state)
+TEST(goes_beyond_64_bits)
 {
 	static const uint64_t summands[] = { 1,		 255,	     256,	 65535,
 					     65536,	 65537,	     100 << 8,	 (1ULL << 53) + 3,
@@ -24,16 +24,16 @@ static void goes_beyond_64_bits(void **state)
 	struct ht_sum sum = { 0 };
 
 	for (int round = 0; round < 20000; round++)
-		for (size_t i = 0; i < sizeof(summands) / sizeof(*summands); i++) {
-			ht_sum_add(&sum, summands[i]);
-			truth += summands[i];
+		each_case(c, summands) {
+			ht_sum_add(&sum, *c);
+			truth += *c;
 		}
 	assert_true(truth >> 78 == 1); /* of 80 bits */
 	check(&sum, truth);
 }
 
 /* The last of 2^48 summands, whose low parts were all as large as can be. */
-static void has_room(void **state)
+TEST(has_room)
 {
 	struct ht_sum sum = { .low = ((1ULL << 48) - 1) * 0xffff,
 			      .high = ((1ULL << 40) - 1) * ((1ULL << 24) - 1) };
@@ -43,7 +43,7 @@ static void has_room(void **state)
 	check(&sum, truth + (1ULL << 40) - 1);
 }
 
-static void merges(void **state)
+TEST(merges)
 {
 	struct ht_sum a = { 0 }, b = { 0 };
 
@@ -64,7 +64,7 @@ static void *add_often(void *sum)
 	return NULL;
 }
 
-static void adds_from_several_threads(void **state)
+TEST(adds_from_several_threads)
 {
 	pthread_t thread[THREAD_CNT];
 	struct ht_sum sum = { 0 };
@@ -76,14 +76,4 @@ static void adds_from_several_threads(void **state)
 	check(&sum, (unsigned __int128)0x1234567890abcdefULL * ROUND_CNT * THREAD_CNT);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(goes_beyond_64_bits),
-		cmocka_unit_test(has_room),
-		cmocka_unit_test(merges),
-		cmocka_unit_test(adds_from_several_threads),
-	};
-
-	return cmocka_run_group_tests_name("sum", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -58,7 +58,7 @@ static int survey(pid_t pid, struct survey_tags *ret)
 	return err;
 }
 
-static void test_all_kinds(void **state)
+TEST(test_all_kinds)
 {
 	struct survey_tags tags = { 0 };
 	const struct survey_tag *tag;
@@ -82,12 +82,12 @@ static void test_all_kinds(void **state)
 	assert_int_equal(tag->tls_off, otel_off);
 	tag = &tags.all.data[2];
 	assert_int_equal(tag->kind, HT_TAG_CUSTOM);
-	assert_non_null(strstr(tag->problem.text, "unknown ABI version"));
+	assert_says(tag->problem.text, "unknown ABI version");
 	vec_release(&tags.all);
 }
 
 /* The descriptor of a program that was built with a later header, or is not ready. */
-static void test_descriptor(void **state)
+TEST(test_descriptor)
 {
 	static const struct {
 		uint16_t major;
@@ -100,19 +100,18 @@ static void test_descriptor(void **state)
 	};
 	uint8_t *raw = (uint8_t *)&heaptap_scope_v1, saved[SCOPE_DESCRIPTOR_BYTES];
 	struct survey_tags tags = { 0 };
-	size_t i;
 
 	memcpy(saved, raw, sizeof(saved));
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		const struct survey_tag *tag;
 
-		memcpy(raw + 2, &cases[i].major, 2);
-		memcpy(raw + 8, cases[i].magic, 8);
+		memcpy(raw + 2, &c->major, 2);
+		memcpy(raw + 8, c->magic, 8);
 		assert_int_equal(survey(getpid(), &tags), 0);
 		tag = &tags.all.data[0];
-		assert_int_equal(tag->has_descriptor, cases[i].has_descriptor);
-		assert_non_null(strstr(tag->problem.text, cases[i].problem));
-		assert_int_equal(!tag->problem.text[0], cases[i].has_descriptor);
+		assert_int_equal(tag->has_descriptor, c->has_descriptor);
+		assert_says(tag->problem.text, c->problem);
+		assert_int_equal(!tag->problem.text[0], c->has_descriptor);
 		vec_release(&tags.all);
 	}
 	memset(raw, 0, sizeof(saved));
@@ -124,7 +123,7 @@ static void test_descriptor(void **state)
 	memcpy(raw, saved, sizeof(saved));
 }
 
-static void test_gone(void **state)
+TEST(test_gone)
 {
 	struct survey_tags tags = { 0 };
 	pid_t pid = fork();
@@ -136,13 +135,4 @@ static void test_gone(void **state)
 	vec_release(&tags.all);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_kinds),
-		cmocka_unit_test(test_descriptor),
-		cmocka_unit_test(test_gone),
-	};
-
-	return cmocka_run_group_tests_name("survey_tags", tests, NULL, NULL);
-}
+RUN_TESTS()

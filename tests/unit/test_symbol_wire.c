@@ -32,8 +32,8 @@ static void put_address(struct stream *s, uint32_t idx, uint32_t source, uint32_
 {
 	const uint32_t words[] = { WIRE_ADDRESS, 28, idx, source, name, name, file, 7, 3 };
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		put_u32(s, words[i]);
+	each_case(c, words)
+		put_u32(s, *c);
 }
 
 static void put_words(struct stream *s, const uint32_t *words, size_t cnt)
@@ -42,7 +42,7 @@ static void put_words(struct stream *s, const uint32_t *words, size_t cnt)
 		put_u32(s, words[i]);
 }
 
-static void sound_stream_in_pieces(void **state)
+TEST(sound_stream_in_pieces)
 {
 	static struct stream s;
 
@@ -76,7 +76,7 @@ static void sound_stream_in_pieces(void **state)
 	}
 }
 
-static void streams_that_break_the_rules(void **state)
+TEST(streams_that_break_the_rules)
 {
 	static const struct {
 		const char *what;
@@ -102,22 +102,22 @@ static void streams_that_break_the_rules(void **state)
 	};
 	static struct stream s;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		struct wire_reader r;
 		int err;
 
 		s.bytes = 0;
 		put_string(&s, "f");
-		put_words(&s, cases[i].words, cases[i].word_cnt);
+		put_words(&s, c->words, c->word_cnt);
 		assert_int_equal(wire_reader_init(&r, ADDR_CNT), 0);
 		err = wire_reader_feed(&r, s.data, s.bytes);
 		if (err != -EBADMSG)
-			fail_msg("%s: %d", cases[i].what, err);
+			fail_msg("%s: %d", c->what, err);
 		wire_reader_release(&r);
 	}
 }
 
-static void an_address_is_answered_once(void **state)
+TEST(an_address_is_answered_once)
 {
 	static struct stream s;
 	struct wire_reader r;
@@ -141,7 +141,7 @@ static void an_address_is_answered_once(void **state)
 	wire_reader_release(&r);
 }
 
-static void endless_streams_are_cut(void **state)
+TEST(endless_streams_are_cut)
 {
 	static struct stream s;
 	struct wire_reader r;
@@ -157,7 +157,7 @@ static void endless_streams_are_cut(void **state)
 	wire_reader_release(&r);
 }
 
-static void writer_and_reader_agree(void **state)
+TEST(writer_and_reader_agree)
 {
 	static char huge[200000];
 	struct symbol_frame frames[WIRE_FRAMES_CAP + 5];
@@ -192,15 +192,4 @@ static void writer_and_reader_agree(void **state)
 	wire_reader_release(&r);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sound_stream_in_pieces),
-		cmocka_unit_test(streams_that_break_the_rules),
-		cmocka_unit_test(an_address_is_answered_once),
-		cmocka_unit_test(endless_streams_are_cut),
-		cmocka_unit_test(writer_and_reader_agree),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -6,12 +6,9 @@
 #include "symbol_oracle.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "symbol/symbol.h"
@@ -51,17 +48,33 @@ static void check_result(const struct symbol_result *r, size_t addr_cnt)
 	check_string(r->note);
 }
 
+static void release_result(void *r)
+{
+	symbol_result_free(r);
+}
+
+/* The answer, which is there until the test ends. */
+static struct symbol_result *answer(const struct symbol_options *opts, const struct symbol_file *sf,
+				    const uint64_t *vaddr, size_t cnt)
+{
+	struct symbol_result *r = NULL;
+
+	assert_int_equal(symbolize(opts, sf, vaddr, cnt, &r), 0);
+	unit_keep(r, release_result);
+	check_result(r, cnt);
+	return r;
+}
+
 static struct symbol_result *ask(const struct symbol_options *opts, const char *dir,
 				 const char *name, const uint64_t *vaddr, size_t cnt)
 {
 	struct symbol_file sf = { .name = name, .build_id_hex = "", .root = "" };
-	struct symbol_result *r = NULL;
+	struct symbol_result *r;
 
 	sf.fd = open_in(dir, name);
-	assert_int_equal(symbolize(opts, &sf, vaddr, cnt, &r), 0);
+	r = answer(opts, &sf, vaddr, cnt);
 	if (sf.fd >= 0)
 		close(sf.fd);
-	check_result(r, cnt);
 	return r;
 }
 
@@ -155,7 +168,7 @@ static void compare(const struct symbol_result *r, const struct oracle *o, struc
 
 #define LLVM "llvm-symbolizer --no-demangle --inlines --output-style=GNU -a"
 
-static void agrees_with_llvm(void **state)
+TEST(agrees_with_llvm)
 {
 	enum { CNT = 3000 };
 	static const struct {
@@ -203,7 +216,6 @@ static void agrees_with_llvm(void **state)
 		assert_true(r->has_functions && r->has_lines && r->has_inlines);
 		assert_string_equal(r->note, "");
 		oracle_release(&o);
-		symbol_result_free(r);
 		done++;
 	}
 	free(vaddr);
@@ -212,20 +224,18 @@ static void agrees_with_llvm(void **state)
 }
 
 /* addr2line's innermost names are those of the symbol table: the lines are compared. */
-static void lines_agree_with_addr2line(void **state)
+TEST(lines_agree_with_addr2line)
 {
 	enum { CNT = 1500 };
 	const struct symbol_options opts = { .lines = true };
-	uint64_t *vaddr = calloc(CNT, sizeof(*vaddr));
+	uint64_t *vaddr = unit_keep(calloc(CNT, sizeof(*vaddr)), free);
 	struct symbol_result *r;
 	struct oracle o;
 	struct agreement a;
 	size_t cnt;
 
-	if (!have("addr2line") || !made(*state, "g++ -O2 -g -o p p.cc")) {
-		free(vaddr);
+	if (!have("addr2line") || !made(*state, "g++ -O2 -g -o p p.cc"))
 		skip();
-	}
 	cnt = random_text(*state, "p", vaddr, CNT);
 	r = ask(&opts, *state, "p", vaddr, cnt);
 	oracle_ask("addr2line -i -f -a", *state, "p", vaddr, cnt, &o);
@@ -233,11 +243,9 @@ static void lines_agree_with_addr2line(void **state)
 	print_message("# %zu known, lines %zu\n", a.known, a.lines);
 	assert_true(a.known > 20 && a.lines >= a.known * 99 / 100);
 	oracle_release(&o);
-	symbol_result_free(r);
-	free(vaddr);
 }
 
-static void names_are_demangled(void **state)
+TEST(names_are_demangled)
 {
 	struct symbol_result *r;
 	uint64_t vaddr;
@@ -251,21 +259,18 @@ static void names_are_demangled(void **state)
 	r = ask(&all_on, *state, "p", &vaddr, 1);
 	assert_string_equal(r->frames[r->first[1] - 1].name, "app::engine::run(int)");
 	assert_string_equal(r->frames[r->first[1] - 1].system_name, "_ZN3app6engine3runEi");
-	symbol_result_free(r);
 }
 
 /* GCC leaves linkage names out of inlined templates: their class is found nevertheless. */
-static void inlined_names_are_qualified(void **state)
+TEST(inlined_names_are_qualified)
 {
 	enum { CNT = 4000 };
-	uint64_t *vaddr = calloc(CNT, sizeof(*vaddr));
+	uint64_t *vaddr = unit_keep(calloc(CNT, sizeof(*vaddr)), free);
 	size_t bare_cnt = 0, method_cnt = 0, lambda_cnt = 0, cnt;
 	struct symbol_result *r;
 
-	if (!made(*state, "g++ -O2 -g -o p p.cc")) {
-		free(vaddr);
+	if (!made(*state, "g++ -O2 -g -o p p.cc"))
 		skip();
-	}
 	cnt = random_text(*state, "p", vaddr, CNT);
 	r = ask(&all_on, *state, "p", vaddr, cnt);
 	for (uint32_t i = 0; i < r->first[cnt]; i++) {
@@ -283,11 +288,9 @@ static void inlined_names_are_qualified(void **state)
 	assert_true(method_cnt > 50);
 	assert_int_equal(bare_cnt, 0);
 	assert_true(lambda_cnt > 0);
-	symbol_result_free(r);
-	free(vaddr);
 }
 
-static void what_is_missing_is_said(void **state)
+TEST(what_is_missing_is_said)
 {
 	static const struct {
 		const char *prepare;
@@ -311,22 +314,20 @@ static void what_is_missing_is_said(void **state)
 	fd = open_in(*state, "p");
 	vaddr = address_of(fd, "main") + 1;
 	close(fd);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct symbol_options opts = { .lines = cases[i].lines, .demangle = true };
+	each_case(c, cases) {
+		struct symbol_options opts = { .lines = c->lines, .demangle = true };
 		struct symbol_result *r;
 
-		assert_true(shell("cd '%s' && %s", (char *)*state, cases[i].prepare));
+		assert_true(shell("cd '%s' && %s", (char *)*state, c->prepare));
 		r = ask(&opts, *state, "p", &vaddr, 1);
-		print_message("# %s: %s, '%s'\n", cases[i].prepare, r->frames[0].name, r->note);
-		assert_int_equal(strncmp(r->frames[0].name, cases[i].name, strlen(cases[i].name)),
-				 0);
-		assert_non_null(strstr(r->note, cases[i].note));
-		assert_int_equal(r->has_functions, cases[i].has_functions);
-		symbol_result_free(r);
+		print_message("# %s: %s, '%s'\n", c->prepare, r->frames[0].name, r->note);
+		assert_int_equal(strncmp(r->frames[0].name, c->name, strlen(c->name)), 0);
+		assert_says(r->note, c->note);
+		assert_int_equal(r->has_functions, c->has_functions);
 	}
 }
 
-static void separate_debug_file_in_the_root(void **state)
+TEST(separate_debug_file_in_the_root)
 {
 	char root[512];
 	struct symbol_file sf = { .name = "/p", .build_id_hex = "1122334455667788", .root = root };
@@ -346,12 +347,10 @@ static void separate_debug_file_in_the_root(void **state)
 	/* the stripped file, and no file at all */
 	for (int i = 0; i < 2; i++) {
 		sf.fd = i ? -1 : open_in(*state, "p");
-		assert_int_equal(symbolize(&all_on, &sf, &vaddr, 1, &r), 0);
-		check_result(r, 1);
+		r = answer(&all_on, &sf, &vaddr, 1);
 		assert_int_equal(r->first[1], 3);
 		assert_string_equal(r->frames[0].name, "inner");
 		assert_string_equal(r->frames[2].name, "outer");
-		symbol_result_free(r);
 		if (sf.fd >= 0)
 			close(sf.fd);
 	}
@@ -366,7 +365,7 @@ static void separate_debug_file_in_the_root(void **state)
 #define MEMORY_CAN_BE_LIMITED true
 #endif
 
-static void limits_fall_back_to_symbols(void **state)
+TEST(limits_fall_back_to_symbols)
 {
 	enum { CNT = 20000 };
 	static const struct {
@@ -376,12 +375,10 @@ static void limits_fall_back_to_symbols(void **state)
 		{ { .lines = true, .time_limit_ns = 1 }, "debug info: time limit" },
 		{ { .lines = true, .memory_limit_bytes = 4096 }, "debug info: memory limit" },
 	};
-	uint64_t *vaddr = calloc(CNT, sizeof(*vaddr));
+	uint64_t *vaddr = unit_keep(calloc(CNT, sizeof(*vaddr)), free);
 
-	if (!made(*state, "g++ -O1 -g -o p p.cc")) {
-		free(vaddr);
+	if (!made(*state, "g++ -O1 -g -o p p.cc"))
 		skip();
-	}
 	for (size_t i = 0; i < (MEMORY_CAN_BE_LIMITED ? 2 : 1); i++) {
 		size_t cnt = random_text(*state, "p", vaddr, CNT);
 		struct symbol_result *r = ask(&cases[i].opts, *state, "p", vaddr, cnt);
@@ -390,9 +387,7 @@ static void limits_fall_back_to_symbols(void **state)
 		assert_int_equal(strncmp(r->note, cases[i].note, strlen(cases[i].note)), 0);
 		/* 4096 bytes may be too few for the symbols as well */
 		assert_true(r->has_functions || i == 1);
-		symbol_result_free(r);
 	}
-	free(vaddr);
 }
 
 struct attack {
@@ -422,7 +417,7 @@ static void *attack_first_child(void *arg)
 	return NULL;
 }
 
-static void a_helper_that_dies_or_stops(void **state)
+TEST(a_helper_that_dies_or_stops)
 {
 	enum { CNT = 20000 };
 	static const struct {
@@ -434,16 +429,13 @@ static void a_helper_that_dies_or_stops(void **state)
 		{ SIGABRT, 0, "debug info: helper " },
 		{ SIGSTOP, 1000000000, "debug info: time limit" },
 	};
-	uint64_t *vaddr = calloc(CNT, sizeof(*vaddr));
+	uint64_t *vaddr = unit_keep(calloc(CNT, sizeof(*vaddr)), free);
 
-	if (!made(*state, "g++ -O1 -g -o p p.cc")) {
-		free(vaddr);
+	if (!made(*state, "g++ -O1 -g -o p p.cc"))
 		skip();
-	}
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct symbol_options opts = { .lines = true,
-					       .time_limit_ns = cases[i].time_limit_ns };
-		struct attack attack = { .parent_tid = (int)getpid(), .signal = cases[i].signal };
+	each_case(c, cases) {
+		struct symbol_options opts = { .lines = true, .time_limit_ns = c->time_limit_ns };
+		struct attack attack = { .parent_tid = (int)getpid(), .signal = c->signal };
 		size_t cnt = random_text(*state, "p", vaddr, CNT);
 		struct symbol_result *r;
 		pthread_t thread;
@@ -452,135 +444,123 @@ static void a_helper_that_dies_or_stops(void **state)
 		r = ask(&opts, *state, "p", vaddr, cnt);
 		pthread_join(thread, NULL);
 		print_message("# '%s'\n", r->note);
-		assert_non_null(strstr(r->note, cases[i].note));
-		assert_non_null(strstr(r->note, "symbol table"));
+		assert_says(r->note, c->note);
+		assert_says(r->note, "symbol table");
 		assert_true(r->has_functions);
-		symbol_result_free(r);
 	}
-	free(vaddr);
 }
 
-static void a_slow_file_is_remembered(void **state)
+static void release_slow(void *slow)
+{
+	slow_files_free(slow);
+}
+
+/* An address in a program that may be too slow. */
+static void begin_with_slow(const char *dir, struct symbol_options *opts, struct symbol_file *sf,
+			    uint64_t *ret_vaddr)
+{
+	if (!made(dir, "g++ -O1 -g -o p p.cc"))
+		skip();
+	assert_int_equal(slow_files_new(&opts->slow), 0);
+	unit_keep(opts->slow, release_slow);
+	assert_int_equal(random_text(dir, "p", ret_vaddr, 1), 1);
+	sf->fd = keep_fd(open_in(dir, "p"));
+}
+
+/* The answer when the first helper is stopped. It may be done before it could be: it is tried again. */
+static struct symbol_result *stopped(struct symbol_options *opts, uint64_t time_ns,
+				     const struct symbol_file *sf, const uint64_t *vaddr)
+{
+	struct attack attack = { .parent_tid = (int)getpid(), .signal = SIGSTOP };
+	struct symbol_result *r;
+	pthread_t thread;
+
+	for (int i = 0;; i++) {
+		if (time_ns)
+			opts->end_ns = now_ns() + time_ns;
+		assert_int_equal(pthread_create(&thread, NULL, attack_first_child, &attack), 0);
+		r = answer(opts, sf, vaddr, 1);
+		pthread_join(thread, NULL);
+		if (r->is_slow || i == 20)
+			break;
+	}
+	print_message("# '%s'\n", r->note);
+	return r;
+}
+
+TEST(a_slow_file_is_remembered)
 {
 	struct symbol_options opts = { .lines = true, .demangle = true, .time_limit_ns = 1 };
 	struct symbol_file sf = { .name = "p", .key = { 1, 2, 3 } };
-	struct attack attack = { .parent_tid = (int)getpid(), .signal = SIGSTOP };
 	struct symbol_result *r;
 	struct timespec start, end;
-	pthread_t thread;
 	uint64_t vaddr;
 
-	if (!made(*state, "g++ -O1 -g -o p p.cc"))
-		skip();
-	assert_int_equal(slow_files_new(&opts.slow), 0);
-	assert_int_equal(random_text(*state, "p", &vaddr, 1), 1);
-	sf.fd = open_in(*state, "p");
+	begin_with_slow(*state, &opts, &sf, &vaddr);
 	/* DWARF takes too long: next time it is not tried, whatever time there is */
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+		r = answer(&opts, &sf, &vaddr, 1);
 		assert_true(r->is_slow && !r->is_late && r->has_functions && !r->has_lines);
-		symbol_result_free(r);
 		opts.time_limit_ns = 0;
 	}
 	/* a helper that does nothing: its file does not answer, and next time is not waited for */
 	sf.key.ino++;
-	for (int i = 0;; i++) {
-		assert_int_equal(pthread_create(&thread, NULL, attack_first_child, &attack), 0);
-		assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
-		pthread_join(thread, NULL);
-		if (r->is_slow || i == 20)
-			break;
-		symbol_result_free(r); /* it was done before it could be stopped */
-	}
-	print_message("# '%s'\n", r->note);
-	assert_non_null(strstr(r->note, "does not respond"));
+	r = stopped(&opts, 0, &sf, &vaddr);
+	assert_says(r->note, "does not respond");
 	assert_true(r->is_slow && !r->has_functions);
-	symbol_result_free(r);
 	clock_gettime(CLOCK_MONOTONIC, &start);
-	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+	r = answer(&opts, &sf, &vaddr, 1);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	assert_string_equal(r->note, "was too slow lately");
 	assert_true(r->is_slow && end.tv_sec - start.tv_sec < 2);
-	symbol_result_free(r);
 	/* another file is looked up */
 	sf.key.ino++;
-	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+	r = answer(&opts, &sf, &vaddr, 1);
 	assert_true(!r->is_slow && r->has_lines);
-	symbol_result_free(r);
-	close(sf.fd);
-	slow_files_free(opts.slow);
 }
 
 /* What the caller has no time for is not remembered as the file's fault. */
-static void the_callers_time_ends(void **state)
+TEST(the_callers_time_ends)
 {
 	struct symbol_options opts = { .lines = true, .demangle = true, .end_ns = 1 };
 	struct symbol_file sf = { .name = "p", .key = { 1, 2, 3 } };
 	struct symbol_result *r = NULL;
 	uint64_t vaddr;
 
-	if (!made(*state, "g++ -O1 -g -o p p.cc"))
-		skip();
-	assert_int_equal(slow_files_new(&opts.slow), 0);
-	assert_int_equal(random_text(*state, "p", &vaddr, 1), 1);
-	sf.fd = open_in(*state, "p");
-	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+	begin_with_slow(*state, &opts, &sf, &vaddr);
+	r = answer(&opts, &sf, &vaddr, 1);
 	assert_true(r->is_slow && r->is_late && !r->has_functions);
 	assert_string_equal(r->note, "no time is left");
-	symbol_result_free(r);
 	opts.wants_all = true;
 	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), -ETIME);
 	/* at the end of all there is no next time */
 	slow_files_end_at(opts.slow, 1);
-	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+	r = answer(&opts, &sf, &vaddr, 1);
 	assert_true(r->is_late);
-	symbol_result_free(r);
 	slow_files_end_at(opts.slow, UINT64_MAX);
 	opts.end_ns = 0;
-	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+	r = answer(&opts, &sf, &vaddr, 1);
 	assert_true(!r->is_slow && r->has_functions);
-	symbol_result_free(r);
-	close(sf.fd);
-	slow_files_free(opts.slow);
 }
 
 /* For who waits, names without lines are better than none. */
-static void half_the_callers_time_is_for_lines(void **state)
+TEST(half_the_callers_time_is_for_lines)
 {
 	struct symbol_options opts = { .lines = true, .demangle = true, .is_hurried = true };
 	struct symbol_file sf = { .name = "p", .key = { 1, 2, 3 } };
-	struct attack attack = { .parent_tid = (int)getpid(), .signal = SIGSTOP };
 	struct symbol_result *r;
-	pthread_t thread;
 	uint64_t vaddr;
 
-	if (!made(*state, "g++ -O1 -g -o p p.cc"))
-		skip();
-	assert_int_equal(slow_files_new(&opts.slow), 0);
-	assert_int_equal(random_text(*state, "p", &vaddr, 1), 1);
-	sf.fd = open_in(*state, "p");
-	for (int i = 0;; i++) {
-		opts.end_ns = now_ns() + 4 * NS_PER_S;
-		assert_int_equal(pthread_create(&thread, NULL, attack_first_child, &attack), 0);
-		assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
-		pthread_join(thread, NULL);
-		if (r->is_slow || i == 20)
-			break;
-		symbol_result_free(r); /* it was done before it could be stopped */
-	}
-	print_message("# '%s'\n", r->note);
+	begin_with_slow(*state, &opts, &sf, &vaddr);
+	r = stopped(&opts, 4 * NS_PER_S, &sf, &vaddr);
 	assert_true(r->is_slow && r->is_late && r->has_functions && !r->has_lines);
-	symbol_result_free(r);
 	opts.end_ns = 0; /* it is not remembered as slow */
-	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+	r = answer(&opts, &sf, &vaddr, 1);
 	assert_true(!r->is_slow && r->has_lines);
-	symbol_result_free(r);
-	close(sf.fd);
-	slow_files_free(opts.slow);
 }
 
 /* Bytes of a sound file changed at random places: any answer, but an answer, and soon. */
-static void damaged_files(void **state)
+TEST(damaged_files)
 {
 	enum { CNT = 200, ROUNDS = 60 };
 	uint64_t vaddr[CNT];
@@ -615,31 +595,26 @@ static void damaged_files(void **state)
 			fputc((int)(drand48() * 256), f);
 		}
 		fclose(f);
-		symbol_result_free(ask(&opts, *state, "damaged", vaddr, cnt));
+		ask(&opts, *state, "damaged", vaddr, cnt);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	assert_true(end.tv_sec - start.tv_sec < 120);
 }
 
-static void wrong_questions(void **state)
+TEST(wrong_questions)
 {
 	static const uint64_t unsorted[] = { 5, 4 }, twice[] = { 4, 4 };
 	struct symbol_file sf = { .fd = -1 };
 	struct symbol_result *r = NULL;
 
-	(void)state;
 	assert_int_equal(symbolize(&all_on, &sf, unsorted, 2, &r), -EINVAL);
 	assert_int_equal(symbolize(&all_on, &sf, twice, 2, &r), -EINVAL);
 	assert_null(r);
-	assert_int_equal(symbolize(&all_on, &sf, NULL, 0, &r), 0);
-	check_result(r, 0);
-	symbol_result_free(r);
+	r = answer(&all_on, &sf, NULL, 0);
 	symbol_result_free(NULL);
 	sf.name = "/x/lib\x1b[31m\xff.so";
-	assert_int_equal(symbolize(&all_on, &sf, twice, 1, &r), 0);
-	check_result(r, 1);
-	assert_non_null(strstr(r->frames[0].name, ".so+0x4"));
-	symbol_result_free(r);
+	r = answer(&all_on, &sf, twice, 1);
+	assert_says(r->frames[0].name, ".so+0x4");
 }
 
 static size_t open_fd_cnt(void)
@@ -653,7 +628,7 @@ static size_t open_fd_cnt(void)
 	return cnt;
 }
 
-static void nothing_is_left_open(void **state)
+TEST(nothing_is_left_open)
 {
 	size_t before = open_fd_cnt();
 
@@ -662,24 +637,4 @@ static void nothing_is_left_open(void **state)
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(agrees_with_llvm),
-		cmocka_unit_test(lines_agree_with_addr2line),
-		cmocka_unit_test(names_are_demangled),
-		cmocka_unit_test(inlined_names_are_qualified),
-		cmocka_unit_test(what_is_missing_is_said),
-		cmocka_unit_test(separate_debug_file_in_the_root),
-		cmocka_unit_test(limits_fall_back_to_symbols),
-		cmocka_unit_test(a_helper_that_dies_or_stops),
-		cmocka_unit_test(a_slow_file_is_remembered),
-		cmocka_unit_test(the_callers_time_ends),
-		cmocka_unit_test(half_the_callers_time_is_for_lines),
-		cmocka_unit_test(damaged_files),
-		cmocka_unit_test(wrong_questions),
-		cmocka_unit_test(nothing_is_left_open),
-	};
-
-	return cmocka_run_group_tests(tests, programs_setup, programs_teardown);
-}
+RUN_TESTS_WITH(programs_setup, programs_teardown)

@@ -35,7 +35,7 @@ static const char *shown(uint32_t kind, const char *bytes, size_t byte_cnt,
 }
 #define SHOWN(kind, bytes, keys) shown(kind, bytes, sizeof(bytes) - 1, keys)
 
-static void test_numbered(void **state)
+TEST(test_numbered)
 {
 	struct tag_keys keys = { .names = { strdup("route"), strdup("method"), strdup("") },
 				 .cnt = 3 };
@@ -57,7 +57,7 @@ static void test_numbered(void **state)
 	assert_int_equal(keys.cnt, 0);
 }
 
-static void test_custom(void **state)
+TEST(test_custom)
 {
 	assert_string_equal(SHOWN(HT_TAG_CUSTOM, "\4\2userme\1\3aGET", NULL), "a=GET user=me");
 	/* the first one of a key counts */
@@ -69,7 +69,7 @@ static void test_custom(void **state)
 }
 
 /* Every request has another one. */
-static void test_request_ids(void **state)
+TEST(test_request_ids)
 {
 	struct tag_keys keys = { .names = { strdup("datadog.local_root_span_id"), strdup("traceId"),
 					    strdup("span_idx"), strdup("id") },
@@ -84,7 +84,7 @@ static void test_request_ids(void **state)
 }
 
 /* Whatever bytes a program writes, text comes out. */
-static void test_bytes(void **state)
+TEST(test_bytes)
 {
 	assert_string_equal(SHOWN(HT_TAG_CUSTOM, "\2\2\xff\0a\xc3", NULL),
 			    "\xef\xbf\xbd\xef\xbf\xbd=a\xef\xbf\xbd");
@@ -94,7 +94,7 @@ static void test_bytes(void **state)
 			    "key-1=\xef\xbf\xbd\xef\xbf\xbd");
 }
 
-static void test_bounds(void **state)
+TEST(test_bounds)
 {
 	char bytes[HT_LABEL_BYTES_CAP];
 	const char *text;
@@ -115,13 +115,4 @@ static void test_bounds(void **state)
 	assert_string_equal(shown(HT_TAG_OTEL, NULL, UINT32_MAX, NULL), "key-0=(empty)");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbered),    cmocka_unit_test(test_custom),
-		cmocka_unit_test(test_request_ids), cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_bounds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

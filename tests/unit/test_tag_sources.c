@@ -4,11 +4,9 @@
  * dlopened, glibc and musl. A program says where its variable is in two of its threads; what was
  * found, followed as the BPF side follows it, must lead there.
  */
-#include <errno.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
 
+#include "child.h"
 #include "symbol_programs.h"
 #include "proc/process.h"
 #include "proc/tag_sources.h"
@@ -106,12 +104,6 @@ static bool start(const char *dir, struct running *ret)
 	return i == 2;
 }
 
-static void stop(struct running *r)
-{
-	kill(r->pid, SIGKILL);
-	waitpid(r->pid, NULL, 0);
-}
-
 /* The variable of a thread, as the reader finds it. 0: it does not. */
 static uint64_t follow(pid_t pid, const struct ht_tag_source *s, uint64_t tp)
 {
@@ -187,7 +179,7 @@ static int check_running(const char *dir, const char *name, struct running *r, u
 	return 1;
 }
 
-static void test_running(void **state)
+TEST_WITH(test_running, programs_setup, programs_teardown)
 {
 	static const struct {
 		const char *cc, *flags, *lib_flags; /* lib_flags NULL: all in the executable */
@@ -221,40 +213,39 @@ static void test_running(void **state)
 		{ "gcc", "-DDLOPEN", "-mtls-dialect=gnu2 -DBIG", 4, HT_TLS_DTV },
 	};
 	const char *dir = *state;
-	size_t i, tried = 0, wrong = 0;
+	size_t tried = 0, wrong = 0;
 
 	write_file(dir, "main.c", main_c);
 	write_file(dir, "v.c", variable_c);
 	write_file(dir, "big.c", "__thread char big[100000];\n");
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const char *lib = cases[i].lib_flags;
+	each_case(one, cases) {
+		const char *lib = one->lib_flags;
 		bool big = lib && strstr(lib, "-DBIG");
 		struct running r;
 		uint32_t mode = 0;
 		bool built;
 
 		built = !lib ? shell("cd '%s' && %s -DABI=1 %s -o m main.c v.c -pthread", dir,
-				     cases[i].cc, cases[i].flags) :
+				     one->cc, one->flags) :
 			       shell("cd '%s' && %s -DABI=1 -fPIC -shared %s -o l.so v.c %s && "
 				     "%s %s -o m main.c %s -Wl,-rpath,'$ORIGIN' -ldl -pthread",
-				     dir, cases[i].cc, lib, big ? "big.c" : "", cases[i].cc,
-				     cases[i].flags,
-				     strstr(cases[i].flags, "DLOPEN") ? "" : "./l.so");
+				     dir, one->cc, lib, big ? "big.c" : "", one->cc, one->flags,
+				     strstr(one->flags, "DLOPEN") ? "" : "./l.so");
 		if (!built || !start(dir, &r)) {
-			print_message("not built or run: %s %s, %s\n", cases[i].cc, cases[i].flags,
+			print_message("not built or run: %s %s, %s\n", one->cc, one->flags,
 				      lib ? lib : "(no library)");
 			if (built)
-				stop(&r);
+				end_child(r.pid);
 			continue;
 		}
 		tried++;
-		if (!check_running(dir, lib ? "l.so" : "m", &r, cases[i].dtv_shift, &mode) ||
-		    mode != cases[i].mode) {
-			print_error("wrong: %s %s, %s: mode %u\n", cases[i].cc, cases[i].flags,
+		if (!check_running(dir, lib ? "l.so" : "m", &r, one->dtv_shift, &mode) ||
+		    mode != one->mode) {
+			print_error("wrong: %s %s, %s: mode %u\n", one->cc, one->flags,
 				    lib ? lib : "(no library)", mode);
 			wrong++;
 		}
-		stop(&r);
+		end_child(r.pid);
 	}
 	assert_int_equal(wrong, 0);
 	if (!have("gcc"))
@@ -262,7 +253,7 @@ static void test_running(void **state)
 	assert_true(tried >= 10);
 }
 
-static void test_abi_version(void **state)
+TEST_WITH(test_abi_version, programs_setup, programs_teardown)
 {
 	static const struct {
 		const char *flags;
@@ -291,7 +282,7 @@ static void test_abi_version(void **state)
 }
 
 /* This process stands for one whose loader is still at work, or whose memory is strange. */
-static void test_slots(void **state)
+TEST(test_slots)
 {
 	uint64_t slot[2] = { 0, 0 }, pair[2] = { 3, 0x40 };
 	struct tag_file f = { .has_otel = true,
@@ -303,7 +294,6 @@ static void test_slots(void **state)
 	uint64_t bias = (uintptr_t)slot - 0x3fd8;
 	struct tag_sources s;
 
-	(void)state;
 	/* not relocated yet */
 	assert_int_equal(tag_sources_read(NULL, getpid(), &f, bias, 4, &s), 0);
 	assert_int_equal(s.cnt, 0);
@@ -343,28 +333,26 @@ static void test_slots(void **state)
 	assert_true(s.is_pending);
 }
 
-static void test_gone(void **state)
+TEST(test_gone)
 {
 	struct tag_file f = { .has_otel = true,
 			      .otel = { .place = TLS_PLACE_OFFSET_SLOT, .slot_vaddr = 0x1000 } };
 	struct tag_sources s;
 	pid_t pid = fork();
 
-	(void)state;
 	if (!pid)
 		_exit(0);
 	waitpid(pid, NULL, 0);
 	assert_int_equal(tag_sources_read(NULL, pid, &f, 0, 4, &s), -ESRCH);
 }
 
-static void test_descriptors(void **state)
+TEST(test_descriptors)
 {
 	uint8_t *raw = aligned_alloc(64, 640);
 	struct tag_file f = { .descriptor_vaddr = { 0x1000 }, .descriptor_cnt = 1 };
 	uint64_t bias = (uintptr_t)raw - 0x1000;
 	struct tag_sources s;
 
-	(void)state;
 	memset(raw, 0, 640);
 	assert_int_equal(tag_sources_read(NULL, getpid(), &f, bias, 4, &s), 0);
 	assert_true(s.is_pending);
@@ -387,20 +375,8 @@ static void test_descriptors(void **state)
 	assert_int_equal(tag_sources_read(NULL, getpid(), &f, bias, 4, &s), 0);
 	assert_int_equal(s.cnt, 0);
 	assert_false(s.is_pending);
-	assert_non_null(strstr(s.problem.text, "version 2.0"));
+	assert_says(s.problem.text, "version 2.0");
 	free(raw);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_running, programs_setup, programs_teardown),
-		cmocka_unit_test_setup_teardown(test_abi_version, programs_setup,
-						programs_teardown),
-		cmocka_unit_test(test_slots),
-		cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_descriptors),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -276,7 +276,7 @@ static int begin(uint64_t rate_bytes)
 	return 0;
 }
 
-static void test_sites(void **state)
+TEST(test_sites)
 {
 	assert_int_equal(header()->magic, TAP_MAGIC);
 	assert_int_equal(header()->version, TAP_VERSION);
@@ -290,7 +290,7 @@ static void test_sites(void **state)
 }
 
 /* Without a rate: the functions do what they do, and nothing is kept. */
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
 	void *p, *out = NULL;
 
@@ -315,7 +315,7 @@ static void test_nothing(void **state)
 	assert_int_equal(toy_call_cnt, 2003);
 }
 
-static void test_all(void **state)
+TEST(test_all)
 {
 	void *p, *q, *out = NULL;
 
@@ -345,7 +345,7 @@ static void test_all(void **state)
 	assert_int_equal(control->dropped_cnt, 0);
 }
 
-static void test_failures(void **state)
+TEST(test_failures)
 {
 	void *p, *out = NULL;
 
@@ -436,7 +436,7 @@ static void check_registers(bool saves)
 }
 
 /* A thread without one is counted, and sampled, like others. */
-static void test_no_thread_pointer(void **state)
+TEST(test_no_thread_pointer)
 {
 	static uint8_t stack[STACK_BYTES] __attribute__((aligned(16)));
 	uint64_t in[REGS] = { 0 }, out[REGS];
@@ -476,7 +476,7 @@ static void check_tapped(bool saves)
 	}
 }
 
-static void test_registers(void **state)
+TEST(test_registers)
 {
 	check_tapped(true);
 	take_out(NULL);
@@ -486,7 +486,7 @@ static void test_registers(void **state)
 }
 
 /* p(n) = 1 - exp(-n / R): of 64 bytes at 1024 one in 16.5. */
-static void test_share(void **state)
+TEST(test_share)
 {
 	const int cnt = 200000;
 	size_t kept = 0;
@@ -514,7 +514,7 @@ static void test_share(void **state)
 	assert_in_range(kept, 11600, 12700); /* 12 117, standard deviation 107 */
 }
 
-static void test_full(void **state)
+TEST(test_full)
 {
 	begin(1);
 	for (size_t i = 0; i < TAP_SET_SLOTS; i++)
@@ -524,7 +524,7 @@ static void test_full(void **state)
 }
 
 /* What is in the way is said. */
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
 	struct alloc_file alloc = { .family = "toy" };
 	static const struct alloc_row row = { .name = "malloc", .op = 1 };
@@ -538,7 +538,7 @@ static void test_refusals(void **state)
 	alloc.sites.data[0].cookie = HT_COOKIE(1, 0, HT_ARG_NONE, HT_ARG_NONE, 0, HT_SITE_THROWS);
 	alloc.sites.data[0].tap.vaddr = 1;
 	assert_int_equal(tap_code_check(&alloc, &why), -ENOTSUP);
-	assert_non_null(strstr(why.text, "may throw"));
+	assert_says(why.text, "may throw");
 	vec_release(&alloc.sites);
 }
 
@@ -558,7 +558,7 @@ static enum tap_use use_of(const char *symbol, uint8_t op, bool has_spot, bool c
 }
 
 /* Blocks that are not sampled are a loss that is told; ones whose free is not seen would be a lie. */
-static void test_uses(void **state)
+TEST(test_uses)
 {
 	assert_int_equal(use_of("malloc", HT_OP_ALLOC, true, false), TAP_USE_WHOLE);
 	assert_int_equal(use_of("je_malloc", HT_OP_ALLOC, false, false), TAP_USE_REFUSED);
@@ -570,7 +570,7 @@ static void test_uses(void **state)
 	assert_int_equal(use_of("free", HT_OP_FREE, false, false), TAP_USE_REFUSED);
 }
 
-static void test_missed(void **state)
+TEST(test_missed)
 {
 	struct alloc_file alloc = { .family = "toy" };
 	static const struct alloc_row row = { .name = "x", .op = HT_OP_ALLOC };
@@ -592,19 +592,7 @@ static void test_missed(void **state)
 	vec_release(&alloc.sites);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sites),	  cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_all),	  cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_share),	  cmocka_unit_test(test_full),
-		cmocka_unit_test(test_refusals),  cmocka_unit_test(test_uses),
-		cmocka_unit_test(test_missed),	  cmocka_unit_test(test_no_thread_pointer),
-		cmocka_unit_test(test_registers),
-	};
-
-	return cmocka_run_group_tests(tests, put_in, take_out);
-}
+RUN_TESTS_WITH(put_in, take_out)
 
 #else
 int main(void)

@@ -63,7 +63,7 @@ static void assert_apart(const uint64_t *a, const uint64_t *b)
 		fail_msg("%zu of %d draws are those of another one", cnt, DRAW_CNT);
 }
 
-static void test_threads(void **state)
+TEST(test_threads)
 {
 	static uint64_t drawn[THREAD_CNT][DRAW_CNT];
 
@@ -81,7 +81,7 @@ static void test_threads(void **state)
 	}
 }
 
-static void test_processes(void **state)
+TEST(test_processes)
 {
 	static uint64_t one[DRAW_CNT], other[DRAW_CNT];
 
@@ -93,7 +93,7 @@ static void test_processes(void **state)
 }
 
 /* Its data is all zero, until it gets a rate of its own. */
-static void test_child(void **state)
+TEST(test_child)
 {
 	static uint64_t one[DRAW_CNT], other[DRAW_CNT];
 
@@ -181,7 +181,7 @@ static void assert_share(int cnt, double p)
 }
 
 /* A share of p is kept, whichever way in, from the first one on, and whatever the counter was when it was not drawn. */
-static void test_share(void **state)
+TEST(test_share)
 {
 	const uint64_t size = 10000;
 	const double p = 1 - exp(-(double)size / RATE_BYTES);
@@ -203,7 +203,7 @@ static void test_share(void **state)
 }
 
 /* With rate 1 every block; blocks that are too large for memory change nothing. */
-static void test_all(void **state)
+TEST(test_all)
 {
 	struct tap_call c;
 
@@ -224,7 +224,7 @@ static void test_all(void **state)
 }
 
 /* A call inside another one is a part of it, also if it has the bytes run out; then the counter goes on. */
-static void test_nested(void **state)
+TEST(test_nested)
 {
 	struct stack s;
 
@@ -242,7 +242,7 @@ static void test_nested(void **state)
 }
 
 /* The same with taps of three files: a library in front of malloc, and a second C library. */
-static void test_peers(void **state)
+TEST(test_peers)
 {
 	static struct tap_data peer[2];
 	struct stack s;
@@ -268,7 +268,7 @@ static void test_peers(void **state)
 }
 
 /* A thread that leaves its call by longjmp, an exception or its end: the next one at that place or above is its own. */
-static void test_never_back(void **state)
+TEST(test_never_back)
 {
 	struct stack s;
 
@@ -282,7 +282,7 @@ static void test_never_back(void **state)
 }
 
 /* A signal handler on another stack, above: its calls are its own, and nobody is listed in the end. */
-static void test_handler(void **state)
+TEST(test_handler)
 {
 	struct stack s;
 
@@ -300,7 +300,7 @@ static void test_handler(void **state)
 }
 
 /* No place for one more: what would be told is counted as lost. */
-static void test_no_room(void **state)
+TEST(test_no_room)
 {
 	struct tap_inside *in = inside_line(data(), thread_pointer());
 
@@ -312,7 +312,7 @@ static void test_no_room(void **state)
 }
 
 /* operator new: what is called instead. */
-static void test_plain(void **state)
+TEST(test_plain)
 {
 	static const struct {
 		uint8_t flags;
@@ -326,13 +326,13 @@ static void test_plain(void **state)
 		{ TAP_SITE_THROWS | TAP_SITE_SWAPS, { 0, 64 }, { 64, 1 } },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct tap_site site = { .count_arg = HT_ARG_NONE, .flags = cases[i].flags };
-		struct tap_call c = { .site = &site, .arg = { cases[i].arg[0], cases[i].arg[1] } };
+	each_case(one, cases) {
+		const struct tap_site site = { .count_arg = HT_ARG_NONE, .flags = one->flags };
+		struct tap_call c = { .site = &site, .arg = { one->arg[0], one->arg[1] } };
 
 		set_real_call(&c);
-		assert_int_equal(c.real_arg[0], cases[i].real[0]);
-		assert_int_equal(c.real_arg[1], cases[i].real[1]);
+		assert_int_equal(c.real_arg[0], one->real[0]);
+		assert_int_equal(c.real_arg[1], one->real[1]);
 	}
 }
 
@@ -350,7 +350,7 @@ static void *crowd(void *nr)
 
 /* Of 32 threads on 8 slots every block is kept, or counted as lost where more than four are in one line; or not the one
  * whose bytes got lost when two took from a slot at once. */
-static void test_crowd(void **state)
+TEST(test_crowd)
 {
 	pthread_t thread[CROWD];
 	uint64_t sum = 0;
@@ -368,7 +368,7 @@ static void test_crowd(void **state)
 }
 
 /* Blocks that probes have sampled before the tap came are freed like its own, each once. */
-static void test_seeds(void **state)
+TEST(test_seeds)
 {
 	static const uint8_t no_filter[TAP_FILTER_CNT];
 	static struct tap_seeds seeds;
@@ -390,17 +390,4 @@ static void test_seeds(void **state)
 	assert_memory_equal(tap_memory.filter, no_filter, sizeof(no_filter));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_threads), cmocka_unit_test(test_processes),
-		cmocka_unit_test(test_child),	cmocka_unit_test(test_share),
-		cmocka_unit_test(test_all),	cmocka_unit_test(test_nested),
-		cmocka_unit_test(test_peers),	cmocka_unit_test(test_never_back),
-		cmocka_unit_test(test_handler), cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_plain),	cmocka_unit_test(test_crowd),
-		cmocka_unit_test(test_seeds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

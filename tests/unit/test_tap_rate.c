@@ -8,7 +8,7 @@
 #define FINEST TAP_RATE_FINEST
 #define USUAL (8 * FINEST)
 
-static void test_cases(void **state)
+TEST(test_cases)
 {
 	static const struct {
 		uint64_t rate_bytes, spent_ns, cpu_ns, time_ns, want;
@@ -31,24 +31,24 @@ static void test_cases(void **state)
 		{ USUAL, 1 * MS, 250 * MS, 250 * MS, 4 * USUAL, 0.5 * MS },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(c, cases) {
 		const struct tap_rate_cost cost = {
-			cases[i].spent_ns,
-			cases[i].cpu_ns,
-			cases[i].time_ns,
-			cases[i].allowed_ns > 0 ? cases[i].allowed_ns : 1e18,
+			c->spent_ns,
+			c->cpu_ns,
+			c->time_ns,
+			c->allowed_ns > 0 ? c->allowed_ns : 1e18,
 		};
 		uint64_t calm_ns = TAP_RATE_CALM_NS;
-		uint64_t got = tap_rate_next(cases[i].rate_bytes, &cost, &calm_ns);
+		uint64_t got = tap_rate_next(c->rate_bytes, &cost, &calm_ns);
 
-		if (got != cases[i].want)
-			fail_msg("case %zu: %llu, must be %llu", i, (unsigned long long)got,
-				 (unsigned long long)cases[i].want);
+		if (got != c->want)
+			fail_msg("case %zu: %llu, must be %llu", (size_t)(c - cases),
+				 (unsigned long long)got, (unsigned long long)c->want);
 	}
 }
 
 /* The same load: it comes to rest. */
-static void test_rest(void **state)
+TEST(test_rest)
 {
 	for (uint64_t at_finest_ns = MS / 10; at_finest_ns < 2000 * MS; at_finest_ns *= 3) {
 		uint64_t rate = FINEST, next = rate, calm_ns = TAP_RATE_CALM_NS;
@@ -65,7 +65,7 @@ static void test_rest(void **state)
 }
 
 /* Bursts with pauses between them are sampled at one rate; when they are over it is fine again. */
-static void test_bursts(void **state)
+TEST(test_bursts)
 {
 	const struct tap_rate_cost pause = { 0, 0, 250 * MS, 1e18 };
 	uint64_t rate = FINEST, calm_ns = TAP_RATE_CALM_NS, in_bursts = 0;
@@ -91,11 +91,4 @@ static void test_bursts(void **state)
 	assert_int_equal(rate, FINEST);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_cases),
-					    cmocka_unit_test(test_bursts),
-					    cmocka_unit_test(test_rest) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -7,9 +7,7 @@
 #include <elf.h>
 
 #include "alloc/tap_spot.h"
-#include "elf/elf_file.h"
-#include "elf/elf_symbols.h"
-#include "made_elf.h"
+#include "open_elf.h"
 #include "elf/unwind_table.h"
 
 #define CODE(...) (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })
@@ -160,7 +158,7 @@ static void check_case(size_t i, const struct tap_spot *got, uint64_t fn_vaddr)
 		fail_msg("%s: undo %d of %d", cases[i].name, undo, got->undo_cnt);
 }
 
-static void test_cases(void **state)
+TEST(test_cases)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint8_t code[2 * AROUND + 64];
@@ -195,7 +193,7 @@ static void test_cases(void **state)
 
 		memset(code, 0x90, sizeof(code));
 		memcpy(code + AROUND, cases[i].code, cases[i].bytes);
-		m = made_elf_new(sections, 3);
+		m = keep_elf(made_elf_new(sections, 3));
 		vaddr = made_elf_vaddr(&m, 1);
 		for (int k = 0; k < 3; k++)
 			syms[1 + k] = (Elf64_Sym){ .st_name = 1 + 2 * k,
@@ -207,21 +205,11 @@ static void test_cases(void **state)
 		req.fn_vaddr = vaddr + AROUND;
 		req.probe_vaddr[0] = cases[i].probe ? req.fn_vaddr + (uint64_t)cases[i].probe : 0;
 		req.next_vaddr = cases[i].next ? req.fn_vaddr + (uint64_t)cases[i].next : 0;
-		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
-		assert_int_equal(elf_symbols_load(ef, NULL, &symbols), 0);
+		ef = open_elf(&m);
+		symbols = load_symbols(ef, NULL);
 		assert_int_equal(tap_spot_find(ef, &fdes, symbols, &req, &gaps, &got), 0);
 		check_case(i, &got, req.fn_vaddr);
-		elf_symbols_free(symbols);
-		elf_file_close(ef);
-		free(m.data);
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cases),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -67,7 +67,7 @@ static int clear(void)
 	return err;
 }
 
-static void test_cleared(void **state)
+TEST(test_cleared)
 {
 	memcpy(text, "\xeb\x0e", 2);
 	memcpy(text + 16, "\xe9\x01\x02\x03\x04", GAP_BYTES);
@@ -79,7 +79,7 @@ static void test_cleared(void **state)
 }
 
 /* A tap that is somewhere else by now hops into the same gap: the earlier one's memory, which nobody holds, is not in. */
-static void test_hop_of_another(void **state)
+TEST(test_hop_of_another)
 {
 	memcpy(text, "\xeb\x0e", 2);
 	memcpy(text + 16, "\xe9\x05\x06\x07\x08", GAP_BYTES);
@@ -88,27 +88,19 @@ static void test_hop_of_another(void **state)
 	assert_memory_equal(text + 16, "\xe9\x05\x06\x07\x08", GAP_BYTES);
 }
 
-static void test_held(void **state)
+TEST(test_held)
 {
 	char path[48];
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file_fd);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = keep_fd(open(path, O_RDONLY | O_CLOEXEC));
 	assert_true(fd >= 0);
 	assert_int_equal(flock(fd, LOCK_SH), 0);
 	memcpy(text, "\xeb\x0e", 2);
 	memcpy(text + 16, "\xe9\x01\x02\x03\x04", GAP_BYTES);
 	assert_int_equal(clear(), -EBUSY);
 	assert_memory_equal(text, "\xeb\x0e", 2);
-	close(fd);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_cleared),
-					    cmocka_unit_test(test_hop_of_another),
-					    cmocka_unit_test(test_held) };
-
-	return cmocka_run_group_tests(tests, set_up, NULL);
-}
+RUN_TESTS_WITH(set_up, NULL)

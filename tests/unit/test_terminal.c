@@ -34,7 +34,7 @@ static void show(unsigned short rows, const char *pager, bool may_page, char *re
 	assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
 }
 
-static void long_text_goes_through_a_pager(void **state)
+TEST(long_text_goes_through_a_pager)
 {
 	static const char *const mark = "sed 's/^/|/'";
 	char got[512];
@@ -80,7 +80,7 @@ static bool is_painted(bool is_terminal, const char *term, const char *no_color,
 	return WEXITSTATUS(status);
 }
 
-static void only_a_terminal_is_painted(void **state)
+TEST(only_a_terminal_is_painted)
 {
 	assert_true(is_painted(true, "xterm", NULL, TERMINAL_COLOR_AUTO));
 	assert_true(is_painted(true, "xterm", "", TERMINAL_COLOR_AUTO));
@@ -91,10 +91,4 @@ static void only_a_terminal_is_painted(void **state)
 	assert_false(is_painted(true, "xterm", NULL, TERMINAL_COLOR_NEVER));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(long_text_goes_through_a_pager),
-					    cmocka_unit_test(only_a_terminal_is_painted) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

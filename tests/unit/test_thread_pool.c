@@ -4,7 +4,7 @@
 
 #include "profile/thread_pool.h"
 
-static void numbers_become_stars(void **state)
+TEST(numbers_become_stars)
 {
 	static const char *const cases[][2] = {
 		{ "rocksdb:low3", "rocksdb:low*" },
@@ -45,7 +45,7 @@ static void numbers_become_stars(void **state)
 	}
 }
 
-static void globs_name_pools(void **state)
+TEST(globs_name_pools)
 {
 	static const char *const cases[][3] = {
 		{ "rocksdb:*,worker-*", "rocksdb:low3", "rocksdb:*" },
@@ -69,12 +69,4 @@ static void globs_name_pools(void **state)
 	assert_int_equal(thread_pool_name_in("w*", "x1", got, sizeof(got)), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_become_stars),
-		cmocka_unit_test(globs_name_pools),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -3,9 +3,8 @@
  * test_threads.c - a process whose thread makes calls for heaptap gets its signals as ever, and goes on as if nothing had
  * happened when the tracer is killed: before and after each of its ptrace calls.
  */
-#include "unit.h"
+#include "child.h"
 
-#include <signal.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -14,7 +13,6 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "tap/threads.h"
@@ -35,7 +33,6 @@ __asm__("make_call:\n\tsyscall\n\tret\n"
 
 static void handle(int signal)
 {
-	(void)signal;
 	shared->handled_cnt++;
 }
 
@@ -51,8 +48,6 @@ static void __attribute__((noreturn)) run_target(void)
 
 static int read_nothing(void *ctx, uint64_t addr, uint64_t *ret)
 {
-	(void)ctx;
-	(void)addr;
 	*ret = 0;
 	return 0;
 }
@@ -168,7 +163,7 @@ static int execute_in_call(pid_t pid)
 	return 0;
 }
 
-static void test_execute(void **state)
+TEST(test_execute)
 {
 	pid_t target, tracer;
 	int status;
@@ -189,17 +184,11 @@ static void test_execute(void **state)
 	assert_int_equal(shared->pid_by_call, -ESRCH);
 	usleep(100000);
 	assert_int_equal(waitpid(target, &status, WNOHANG), 0);
-	assert_int_equal(kill(target, SIGKILL), 0);
-	waitpid(target, NULL, 0);
+	assert_int_equal(kill(target, 0), 0);
+	end_child(target);
 }
 
-static void end(pid_t target)
-{
-	kill(target, SIGKILL);
-	waitpid(target, NULL, 0);
-}
-
-static void test_stop(void **state)
+TEST(test_stop)
 {
 	pid_t target = send_in_calls((const int[]){ SIGSTOP, 0 });
 
@@ -207,26 +196,26 @@ static void test_stop(void **state)
 	kill(target, SIGCONT);
 	assert_true(becomes(target, false));
 	assert_true(goes_on());
-	end(target);
+	end_child(target);
 }
 
-static void test_stop_and_continue(void **state)
+TEST(test_stop_and_continue)
 {
 	pid_t target = send_in_calls((const int[]){ SIGSTOP, SIGCONT, 0 });
 
 	assert_true(becomes(target, false));
 	assert_true(goes_on());
-	end(target);
+	end_child(target);
 }
 
 /* A fault's signal that somebody has sent. */
-static void test_handled(void **state)
+TEST(test_handled)
 {
 	pid_t target = send_in_calls((const int[]){ SIGSEGV, 0 });
 
 	assert_true(goes_on());
 	assert_int_equal(shared->handled_cnt, 1);
-	end(target);
+	end_child(target);
 }
 
 /*
@@ -389,7 +378,7 @@ static bool trace_until(pid_t target, unsigned int at, bool is_after)
 	return WIFEXITED(status);
 }
 
-static void test_killed(void **state)
+TEST(test_killed)
 {
 	static bool (*const acts[])(void) = { keeps_registers, sleeps_long_enough, waits_in_poll,
 					      waits_in_epoll, waits_in_read };
@@ -414,22 +403,16 @@ static void test_killed(void **state)
 		assert_true(at > 20);
 		assert_int_equal(shared->err, 0);
 		assert_true(goes_on_steadily(target));
-		end(target);
+		end_child(target);
 		close(event_fd);
 	}
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_killed),
-					    cmocka_unit_test(test_stop),
-					    cmocka_unit_test(test_stop_and_continue),
-					    cmocka_unit_test(test_handled),
-					    cmocka_unit_test(test_execute) };
-
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	if (shared == MAP_FAILED)
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_main(__FILE__, NULL, NULL);
 }

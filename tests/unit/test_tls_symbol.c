@@ -4,7 +4,6 @@
  * the slots of libraries of every TLS model. (What the slots hold at run time is test_tag_sources.)
  */
 #include <elf.h>
-#include <errno.h>
 
 #include "elf/elf_symbols.h"
 #include "made_elf.h"
@@ -58,7 +57,7 @@ static long said_offset(const char *dir, const char *name)
 	return strtol(line, NULL, 10);
 }
 
-static void test_executables(void **state)
+TEST_WITH(test_executables, programs_setup, programs_teardown)
 {
 	static const char *const builds[] = {
 		"gcc",
@@ -80,17 +79,17 @@ static void test_executables(void **state)
 		"-DBEFORE=70000 -DALIGN=16",
 	};
 	const char *dir = *state;
-	size_t i, j, tried = 0;
+	size_t i, tried = 0;
 
 	write_file(dir, "t.c", program_tls_c);
 	for (i = 0; i < sizeof(builds) / sizeof(builds[0]); i++)
-		for (j = 0; j < sizeof(blocks) / sizeof(blocks[0]); j++) {
+		each_case(one, blocks) {
 			struct tls_symbol sym;
 			struct elf_file *ef;
 			uint32_t version = 0;
 			long said;
 
-			if (!shell("cd '%s' && %s %s -o t t.c", dir, builds[i], blocks[j])) {
+			if (!shell("cd '%s' && %s %s -o t t.c", dir, builds[i], *one)) {
 				print_message("not built: %s\n", builds[i]);
 				break;
 			}
@@ -100,7 +99,7 @@ static void test_executables(void **state)
 			assert_int_equal(tls_symbol_find(ef, "the_variable", &sym), 0);
 			assert_int_equal(sym.place, TLS_PLACE_OFFSET);
 			if (sym.off != said)
-				print_error("%s %s\n", builds[i], blocks[j]);
+				print_error("%s %s\n", builds[i], *one);
 			assert_int_equal(sym.off, said);
 			assert_int_equal(tls_symbol_find(ef, "the_variabl", &sym), -ENOENT);
 			assert_int_equal(tls_symbol_find(ef, "main", &sym), -ENOENT);
@@ -116,7 +115,7 @@ static void test_executables(void **state)
 }
 
 /* Exported from a program and stripped; not exported and stripped is gone. */
-static void test_stripped(void **state)
+TEST_WITH(test_stripped, programs_setup, programs_teardown)
 {
 	const char *dir = *state;
 	struct tls_symbol sym;
@@ -158,7 +157,7 @@ static const char library_c[] = "__thread int first = 3;\n"
 				"int *where_first(void) { return &first; }\n"
 				"#endif\n";
 
-static void test_libraries(void **state)
+TEST_WITH(test_libraries, programs_setup, programs_teardown)
 {
 	static const struct {
 		const char *flags;
@@ -185,28 +184,26 @@ static void test_libraries(void **state)
 		{ "", -ENODATA, TLS_PLACE_OFFSET, false },
 	};
 	const char *dir = *state;
-	size_t i;
 
 	write_file(dir, "l.c", library_c);
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	each_case(one, cases) {
 		struct tls_symbol sym = { 0 };
 		struct elf_file *ef;
 
 		if (!shell("cd '%s' && gcc -O2 -fPIC -shared %s -o l.so l.c && strip l.so", dir,
-			   cases[i].flags)) {
-			print_message("not built: %s\n", cases[i].flags);
+			   one->flags)) {
+			print_message("not built: %s\n", one->flags);
 			continue;
 		}
 		ef = open_elf(dir, "l.so");
-		if (tls_symbol_find(ef, "the_variable", &sym) != cases[i].err ||
-		    (!cases[i].err &&
-		     (sym.place != cases[i].place || sym.is_own_slot != cases[i].is_own)))
-			print_error("%s: place %d, own %d\n", cases[i].flags, sym.place,
+		if (tls_symbol_find(ef, "the_variable", &sym) != one->err ||
+		    (!one->err && (sym.place != one->place || sym.is_own_slot != one->is_own)))
+			print_error("%s: place %d, own %d\n", one->flags, sym.place,
 				    sym.is_own_slot);
-		assert_int_equal(tls_symbol_find(ef, "the_variable", &sym), cases[i].err);
-		if (!cases[i].err) {
-			assert_int_equal(sym.place, cases[i].place);
-			assert_int_equal(sym.is_own_slot, cases[i].is_own);
+		assert_int_equal(tls_symbol_find(ef, "the_variable", &sym), one->err);
+		if (!one->err) {
+			assert_int_equal(sym.place, one->place);
+			assert_int_equal(sym.is_own_slot, one->is_own);
 			assert_true(sym.slot_vaddr != 0);
 			assert_int_equal(sym.block_off % 8, 0);
 			if (sym.is_own_slot)
@@ -217,7 +214,7 @@ static void test_libraries(void **state)
 }
 
 /* arm64 has no machine here to ask: the formula, by hand, on a file of the cross compiler. */
-static void test_arm64(void **state)
+TEST_WITH(test_arm64, programs_setup, programs_teardown)
 {
 	const char *dir = *state;
 	struct tls_symbol sym;
@@ -242,7 +239,7 @@ static void test_arm64(void **state)
 }
 
 /* A program cut and damaged at many places: an answer or an error, never a read outside. */
-static void test_damaged(void **state)
+TEST_WITH(test_damaged, programs_setup, programs_teardown)
 {
 	const char *dir = *state;
 	struct tls_symbol sym;
@@ -281,16 +278,4 @@ static void test_damaged(void **state)
 	free(image);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_executables, programs_setup,
-						programs_teardown),
-		cmocka_unit_test_setup_teardown(test_stripped, programs_setup, programs_teardown),
-		cmocka_unit_test_setup_teardown(test_libraries, programs_setup, programs_teardown),
-		cmocka_unit_test_setup_teardown(test_arm64, programs_setup, programs_teardown),
-		cmocka_unit_test_setup_teardown(test_damaged, programs_setup, programs_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

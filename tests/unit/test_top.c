@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What heaptap top shows: tables, rates, order, folds, search, and what fits on a screen of any size. */
-#include "unit.h"
-
 #include "base/clock.h"
-#include "made_frame.h"
-#include "profile/profile.h"
+#include "made_profile.h"
 #include "profile/resident_words.h"
 #include "record/top_priv.h"
 
@@ -17,8 +14,7 @@ static struct top_rates rates;
 
 static void add(const uint32_t *locs, size_t cnt, const char *scope, int64_t held, int64_t alloc)
 {
-	const struct profile_label label = { .key_str = profile_str(p, "scope"),
-					     .str = profile_str(p, scope) };
+	const struct profile_label label = text_label(p, "scope", scope);
 
 	assert_int_equal(profile_add_sample(p, locs, cnt, (int64_t[]){ 1, alloc, 1, held }, &label,
 					    scope[0] != 0, NULL),
@@ -121,18 +117,6 @@ static const char *draw(size_t columns, size_t lines)
 	return draw_with(&(struct top_news){ .message = "" }, columns, lines);
 }
 
-static void has(const char *text, const char *part)
-{
-	if (!strstr(text, part))
-		fail_msg("'%s' is not in:\n%s", part, text);
-}
-
-static void has_not(const char *text, const char *part)
-{
-	if (strstr(text, part))
-		fail_msg("'%s' is in:\n%s", part, text);
-}
-
 static void fill_stacks(void)
 {
 	uint32_t put = made_frame(p, "put", 3), run = made_frame(p, "run", 5),
@@ -142,39 +126,39 @@ static void fill_stacks(void)
 	add((uint32_t[]){ run, start }, 2, "", 5 * MIB, 5 * MIB);
 }
 
-static void a_screen_of_stacks(void **state)
+TEST_WITH(a_screen_of_stacks, set_up, tear_down)
 {
 	const char *text;
 
 	fill_stacks();
 	make(TOP_STACKS);
 	text = draw(120, 12);
-	has(text, "in use 8.00 MiB  server (PID 77), 1m 30s, every allocation\n");
-	has(text, "cost 1.2 % of its CPU time (limit: 25 %); no losses\n");
-	has(text, "IN USE ");
-	has(text, "5.00 MiB ");
-	has(text, "+ run app.c:5  < main app.c:7\n");
-	has(text, "+ put app.c:3  < run app.c:5 < main app.c:7\n");
-	has(draw(85, 12), "+ put app.c:3  < run app.c:5\n"); /* whole callers */
-	has(draw(70, 12), "  < run....c:5\n"); /* the first gives way */
-	has(text, "by in use");
+	assert_says(text, "in use 8.00 MiB  server (PID 77), 1m 30s, every allocation\n");
+	assert_says(text, "cost 1.2 % of its CPU time (limit: 25 %); no losses\n");
+	assert_says(text, "IN USE ");
+	assert_says(text, "5.00 MiB ");
+	assert_says(text, "+ run app.c:5  < main app.c:7\n");
+	assert_says(text, "+ put app.c:3  < run app.c:5 < main app.c:7\n");
+	assert_says(draw(85, 12), "+ put app.c:3  < run app.c:5\n"); /* whole callers */
+	assert_says(draw(70, 12), "  < run....c:5\n"); /* the first gives way */
+	assert_says(text, "by in use");
 	text = draw(120, 12);
-	has(text, "  62 % "); /* of all */
-	has(text, "  38 % ");
-	has_not(text, "\u2588");
-	has(draw_with(&(struct top_news){ .message = "", .has_utf8 = true }, 130, 12),
-	    "  62 % \u2588\u2588\u2588\u2588\u2588    ");
+	assert_says(text, "  62 % "); /* of all */
+	assert_says(text, "  38 % ");
+	assert_omits(text, "\u2588");
+	assert_says(draw_with(&(struct top_news){ .message = "", .has_utf8 = true }, 130, 12),
+		    "  62 % \u2588\u2588\u2588\u2588\u2588    ");
 	assert_true(strstr(text, "+ run") < strstr(text, "+ put"));
 	top_view_key(&v, t, TOP_KEY_ENTER); /* the first: its frames */
 	text = draw(120, 12);
-	has(text, "- run app.c:5");
-	has(text, "    main app.c:7\n");
+	assert_says(text, "- run app.c:5");
+	assert_says(text, "    main app.c:7\n");
 	top_view_key(&v, t, TOP_KEY_ENTER);
-	has_not(draw(120, 12), "    main app.c:7\n");
+	assert_omits(draw(120, 12), "    main app.c:7\n");
 }
 
 /* A long name gives way to what may be all that tells two rows apart. */
-static void a_long_name_leaves_room_for_its_caller(void **state)
+TEST_WITH(a_long_name_leaves_room_for_its_caller, set_up, tear_down)
 {
 	uint32_t own = made_frame(p, "a_function_with_a_name_that_fills_all_columns_of_a_row", 3);
 	const char *text;
@@ -183,12 +167,12 @@ static void a_long_name_leaves_room_for_its_caller(void **state)
 	add((uint32_t[]){ own, made_frame(p, "download", 7) }, 2, "", MIB, MIB);
 	make(TOP_STACKS);
 	text = draw(100, 12);
-	has(text, "app.c:3  < uploa...p.c:5\n");
-	has(text, "app.c:3  < downl...p.c:7\n");
+	assert_says(text, "app.c:3  < uploa...p.c:5\n");
+	assert_says(text, "app.c:3  < downl...p.c:7\n");
 }
 
 /* What rows cannot explain is said where losses are. */
-static void growth_that_rows_do_not_explain_comes_first(void **state)
+TEST_WITH(growth_that_rows_do_not_explain_comes_first, set_up, tear_down)
 {
 	const char *text;
 
@@ -198,19 +182,20 @@ static void growth_that_rows_do_not_explain_comes_first(void **state)
 	p->recording.rss_end_bytes = 110 * MIB;
 	make(TOP_STACKS);
 	text = draw(200, 12);
-	has(text, "in use 8.00 MiB, RSS 110 MiB  server (PID 77)");
-	has(text,
-	    "\nThe process grew by 100 MiB, of which 8 % is explained: 8.00 MiB is in use. The rest may be");
-	has_not(text, "lost:");
+	assert_says(text, "in use 8.00 MiB, RSS 110 MiB  server (PID 77)");
+	assert_says(
+		text,
+		"\nThe process grew by 100 MiB, of which 8 % is explained: 8.00 MiB is in use. The rest may be");
+	assert_omits(text, "lost:");
 	p->recording.rss_file_growth_bytes = 90 * MIB; /* of which files are most */
 	make(TOP_STACKS);
 	text = draw(200, 12);
-	has_not(text, "grew by");
-	has(text, "lost: live_full 12");
+	assert_omits(text, "grew by");
+	assert_says(text, "lost: live_full 12");
 }
 
 /* By row, below the rows, if the screen has room. */
-static void resident_memory_is_the_last_line(void **state)
+TEST_WITH(resident_memory_is_the_last_line, set_up, tear_down)
 {
 	struct resident_reading reading = { .is_known = true,
 					    .is_proved = true,
@@ -225,16 +210,16 @@ static void resident_memory_is_the_last_line(void **state)
 
 	fill_stacks();
 	make(TOP_STACKS);
-	has_not(draw(100, 14), "Resident");
+	assert_omits(draw(100, 14), "Resident");
 	assert_int_equal(resident_rows_set(p, &reading, &reading), 0);
 	make(TOP_STACKS);
 	text = draw(100, 14);
-	has(text, "\nResident 9.00 -> 9.00 MiB: live 9.00 MiB\n");
+	assert_says(text, "\nResident 9.00 -> 9.00 MiB: live 9.00 MiB\n");
 	assert_non_null(strchr(strstr(text, "Resident"), '\n')); /* the keys are below */
-	has_not(draw(100, 11), "Resident");
+	assert_omits(draw(100, 11), "Resident");
 }
 
-static void losses_come_first(void **state)
+TEST_WITH(losses_come_first, set_up, tear_down)
 {
 	const char *text;
 
@@ -246,14 +231,14 @@ static void losses_come_first(void **state)
 	p->recording.full_share = 0.53;
 	make(TOP_STACKS);
 	text = draw(200, 12);
-	has(text, "lost: tap_late 40 (largest, though last), and 2 more; cost 1.2 %");
-	has(text, "In use is UNKNOWN: Tracking frees costs 53 %");
-	has(text, "in use unknown");
-	has(text, " unknown  ");
-	has_not(text, " 0 B");
+	assert_says(text, "lost: tap_late 40 (largest, though last), and 2 more; cost 1.2 %");
+	assert_says(text, "In use is UNKNOWN: Tracking frees costs 53 %");
+	assert_says(text, "in use unknown");
+	assert_says(text, " unknown  ");
+	assert_omits(text, " 0 B");
 }
 
-static void what_another_line_says_is_no_loss(void **state)
+TEST_WITH(what_another_line_says_is_no_loss, set_up, tear_down)
 {
 	fill_stacks();
 	assert_int_equal(profile_comment(p, "ledger: alloc_only_samples 900 (frees unwatched)"), 0);
@@ -261,13 +246,13 @@ static void what_another_line_says_is_no_loss(void **state)
 	assert_int_equal(profile_comment(p, "ledger: live_full_bytes 700 (live map full)"), 0);
 	assert_int_equal(profile_comment(p, "ledger: stacks_full 0 (no room)"), 0);
 	make(TOP_STACKS);
-	has(draw(200, 12), "; no losses");
+	assert_says(draw(200, 12), "; no losses");
 	assert_int_equal(profile_comment(p, "ledger: tap_never 3 (no tap)"), 0);
 	make(TOP_STACKS);
-	has(draw(200, 12), "lost: tap_never 3 (no tap); cost");
+	assert_says(draw(200, 12), "lost: tap_never 3 (no tap); cost");
 }
 
-static void scopes_fold_and_sort_among_brothers(void **state)
+TEST_WITH(scopes_fold_and_sort_among_brothers, set_up, tear_down)
 {
 	add(NULL, 0, "A/X", 1 * MIB, 50 * MIB);
 	add(NULL, 0, "A/Y", 2 * MIB, 2 * MIB);
@@ -287,21 +272,21 @@ static void scopes_fold_and_sort_among_brothers(void **state)
 	assert_string_equal(order(), "A B Z");
 	top_view_key(&v, t, ' ');
 	assert_string_equal(order(), "A X Y B Z");
-	has(draw(80, 12), " - A\n");
+	assert_says(draw(80, 12), " - A\n");
 }
 
-static void search_is_typed_and_taken_back(void **state)
+TEST_WITH(search_is_typed_and_taken_back, set_up, tear_down)
 {
 	fill_stacks();
 	make(TOP_STACKS);
 	type("/q"); /* does not quit */
 	assert_true(v.is_typing);
 	assert_string_equal(order(), "");
-	has(draw(80, 12), "no name matches");
+	assert_says(draw(80, 12), "no name matches");
 	top_view_key(&v, t, TOP_KEY_ERASE);
 	type("PUT");
 	assert_string_equal(order(), "put app.c:3");
-	has(draw(80, 12), "/PUT_");
+	assert_says(draw(80, 12), "/PUT_");
 	top_view_key(&v, t, TOP_KEY_ENTER);
 	assert_int_equal(top_view_key(&v, t, 'q'), TOP_QUIT);
 	for (int i = 0; i < 1000; i++)
@@ -312,7 +297,7 @@ static void search_is_typed_and_taken_back(void **state)
 	assert_string_equal(v.search, "");
 }
 
-static void keys_move_open_and_close(void **state)
+TEST_WITH(keys_move_open_and_close, set_up, tear_down)
 {
 	fill_stacks();
 	make(TOP_PROCESSES);
@@ -344,7 +329,7 @@ static void keys_move_open_and_close(void **state)
 	assert_int_equal(top_view_key(&v, t, TOP_KEY_ERASE), TOP_LOAD);
 	assert_int_equal(v.what, TOP_PROCESSES);
 	assert_int_equal(top_view_key(&v, t, '?'), TOP_DRAW);
-	has(draw(80, 24), "quit");
+	assert_says(draw(80, 24), "quit");
 	assert_int_equal(top_view_key(&v, t, 'x'), TOP_DRAW);
 	assert_false(v.shows_help);
 	assert_int_equal(top_view_key(&v, t, TOP_KEY_GONE), TOP_QUIT);
@@ -352,7 +337,7 @@ static void keys_move_open_and_close(void **state)
 	assert_int_equal(top_view_key(&v, NULL, TOP_KEY_DOWN), TOP_NOTHING);
 }
 
-static void any_size_has_whole_numbers(void **state)
+TEST_WITH(any_size_has_whole_numbers, set_up, tear_down)
 {
 	static char name[10001];
 	const char *text;
@@ -370,18 +355,18 @@ static void any_size_has_whole_numbers(void **state)
 		for (size_t lines = 1; lines <= 9; lines++)
 			draw(columns, lines);
 	text = draw(40, 10);
-	has(text, "IN USE");
-	has(text, "30.0 MiB");
-	has(text, "...");
+	assert_says(text, "IN USE");
+	assert_says(text, "30.0 MiB");
+	assert_says(text, "...");
 	text = draw(20, 8);
-	has(text, "30.0 MiB");
-	has(text, "+ ");
+	assert_says(text, "30.0 MiB");
+	assert_says(text, "+ ");
 	text = draw(12, 1);
-	has(text, "30.0 MiB");
+	assert_says(text, "30.0 MiB");
 	draw(5000, 3);
 }
 
-static void scrolls_to_what_is_selected(void **state)
+TEST_WITH(scrolls_to_what_is_selected, set_up, tear_down)
 {
 	char name[16];
 
@@ -390,33 +375,33 @@ static void scrolls_to_what_is_selected(void **state)
 		add((uint32_t[]){ made_frame(p, name, i + 1) }, 1, "", (100 - i) * MIB, MIB);
 	}
 	make(TOP_STACKS);
-	has(draw(60, 10), "f05");
-	has_not(draw(60, 10), "f06");
+	assert_says(draw(60, 10), "f05");
+	assert_omits(draw(60, 10), "f06");
 	top_view_key(&v, t, TOP_KEY_END);
-	has(draw(60, 10), "f49");
-	has_not(draw(60, 10), "f43");
+	assert_says(draw(60, 10), "f49");
+	assert_omits(draw(60, 10), "f43");
 	top_view_key(&v, t, TOP_KEY_PAGE_UP);
-	has(draw(60, 10), "f43");
+	assert_says(draw(60, 10), "f43");
 	top_view_key(&v, t, TOP_KEY_HOME);
-	has(draw(60, 10), "f00");
+	assert_says(draw(60, 10), "f00");
 }
 
-static void says_what_there_is_when_there_is_nothing(void **state)
+TEST_WITH(says_what_there_is_when_there_is_nothing, set_up, tear_down)
 {
 	const struct top_news news = { .message = "cannot connect" },
 			      over = { .message = "", .is_over = true };
 
-	has(draw(80, 10), "waiting for the first samples");
-	has(draw_with(&news, 80, 10), "cannot connect");
-	has(draw_with(&news, 80, 1), "cannot connect");
+	assert_says(draw(80, 10), "waiting for the first samples");
+	assert_says(draw_with(&news, 80, 10), "cannot connect");
+	assert_says(draw_with(&news, 80, 1), "cannot connect");
 	make(TOP_STACKS);
-	has(draw(80, 10), "nothing yet");
-	has(draw_with(&over, 80, 10), "ENDED  in use 0 B");
+	assert_says(draw(80, 10), "nothing yet");
+	assert_says(draw_with(&over, 80, 10), "ENDED  in use 0 B");
 	type("p");
-	has(draw(80, 10), "PAUSED  in use");
+	assert_says(draw(80, 10), "PAUSED  in use");
 }
 
-static void rates_are_unknown_at_first(void **state)
+TEST_WITH(rates_are_unknown_at_first, set_up, tear_down)
 {
 	struct top_row *row;
 
@@ -426,9 +411,10 @@ static void rates_are_unknown_at_first(void **state)
 	assert_int_equal(top_rates_update(&rates, 100 * NS_PER_S, t), 0);
 	assert_true(isnan(t->rows.data[0].growth_per_min));
 	assert_true(isnan(t->total.alloc_per_s));
-	has(draw(80, 8), " -  ");
+	assert_says(draw(80, 8), " -  ");
 
-	has_not(draw_with(&(struct top_news){ .message = "", .has_utf8 = true }, 80, 8), "\u2588");
+	assert_omits(draw_with(&(struct top_news){ .message = "", .has_utf8 = true }, 80, 8),
+		     "\u2588");
 
 	renew();
 	add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "", 6 * MIB, 10 * MIB);
@@ -442,22 +428,22 @@ static void rates_are_unknown_at_first(void **state)
 	add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "", 8 * MIB, 20 * MIB);
 	make(TOP_STACKS);
 	assert_int_equal(top_rates_update(&rates, 110 * NS_PER_S, t), 0);
-	has(draw_with(&(struct top_news){ .message = "", .has_utf8 = true }, 80, 8),
-	    " \u2587\u2588"); /* 6 of 8 MiB */
+	assert_says(draw_with(&(struct top_news){ .message = "", .has_utf8 = true }, 80, 8),
+		    " \u2587\u2588"); /* 6 of 8 MiB */
 	row = &t->rows.data[0];
 	assert_true(fabs(row->growth_per_min - 12 * MIB) < 1);
 	assert_true(fabs(row->alloc_per_s - 1 * MIB) < 1);
 	assert_false(row->growth_is_weak); /* every allocation is recorded: nothing is chance */
-	has(draw(80, 8), "+12.0 MiB ");
-	has(draw(80, 8), "in use 8.00 MiB (+12.0 MiB/min), allocates 1.00 MiB/s");
+	assert_says(draw(80, 8), "+12.0 MiB ");
+	assert_says(draw(80, 8), "in use 8.00 MiB (+12.0 MiB/min), allocates 1.00 MiB/s");
 	t->total.growth_is_weak = row->growth_is_weak = true;
-	has(draw(80, 8), "+12.0 MiB? ");
-	has(draw(80, 8), "(+12.0 MiB?/min)");
+	assert_says(draw(80, 8), "+12.0 MiB? ");
+	assert_says(draw(80, 8), "(+12.0 MiB?/min)");
 	type("g");
-	has(draw(24, 8), "+12.0 MiB? "); /* what the order is by has a column in any case */
+	assert_says(draw(24, 8), "+12.0 MiB? "); /* what the order is by has a column in any case */
 }
 
-static void chance_is_told_from_growth(void **state)
+TEST_WITH(chance_is_told_from_growth, set_up, tear_down)
 {
 	struct top_row *row;
 
@@ -477,7 +463,7 @@ static void chance_is_told_from_growth(void **state)
 	}
 }
 
-static void growth_is_of_the_last_minute(void **state)
+TEST_WITH(growth_is_of_the_last_minute, set_up, tear_down)
 {
 	top_rates_init(&rates);
 	for (uint64_t s = 0; s <= 300; s += 2) {
@@ -504,7 +490,7 @@ static double growth_at(uint64_t at, int64_t held)
 	return t->rows.data[0].growth_per_min / MIB;
 }
 
-static void growth_of_seldom_looks_is_since_the_last_one(void **state)
+TEST_WITH(growth_of_seldom_looks_is_since_the_last_one, set_up, tear_down)
 {
 	top_rates_init(&rates);
 	assert_true(isnan(growth_at(0, 10)));
@@ -516,7 +502,7 @@ static void growth_of_seldom_looks_is_since_the_last_one(void **state)
 }
 
 /* Not known of one: what is held. Of all: growth, by which they are sorted. */
-static void what_is_not_known_has_one_order(void **state)
+TEST_WITH(what_is_not_known_has_one_order, set_up, tear_down)
 {
 	static const int permutations[][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
 					       { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
@@ -540,29 +526,4 @@ static void what_is_not_known_has_one_order(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_screen_of_stacks),
-		TEST(a_long_name_leaves_room_for_its_caller),
-		TEST(growth_that_rows_do_not_explain_comes_first),
-		TEST(losses_come_first),
-		TEST(resident_memory_is_the_last_line),
-		TEST(what_another_line_says_is_no_loss),
-		TEST(scopes_fold_and_sort_among_brothers),
-		TEST(search_is_typed_and_taken_back),
-		TEST(keys_move_open_and_close),
-		TEST(any_size_has_whole_numbers),
-		TEST(scrolls_to_what_is_selected),
-		TEST(says_what_there_is_when_there_is_nothing),
-		TEST(rates_are_unknown_at_first),
-		TEST(chance_is_told_from_growth),
-		TEST(growth_is_of_the_last_minute),
-		TEST(growth_of_seldom_looks_is_since_the_last_one),
-		TEST(what_is_not_known_has_one_order),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -52,7 +52,7 @@ static const char *end(void)
 	return text;
 }
 
-static void all_is_said_at_the_end(void **state)
+TEST_WITH(all_is_said_at_the_end, set_up, tear_down)
 {
 	char last[64];
 	const char *text;
@@ -64,10 +64,10 @@ static void all_is_said_at_the_end(void **state)
 	text = end();
 	assert_int_equal(strlen(text), 600 * LINE_BYTES + strlen("heaptap: the last\n"));
 	assert_memory_equal(text, "line 0000 ", 10);
-	assert_null(strstr(text, "left out"));
+	assert_omits(text, "left out");
 }
 
-static void what_is_missing_is_said(void **state)
+TEST_WITH(what_is_missing_is_said, set_up, tear_down)
 {
 	const char *text, *first;
 	char head[128];
@@ -82,11 +82,11 @@ static void what_is_missing_is_said(void **state)
 	assert_memory_equal(first, head, strlen(head));
 	snprintf(head, sizeof(head), "the first %d bytes of the messages are left out",
 		 (1000 - cnt) * LINE_BYTES);
-	assert_non_null(strstr(text, head));
+	assert_says(text, head);
 	assert_true(strstr(text, head) < first);
 }
 
-static void nothing_is_nothing(void **state)
+TEST_WITH(nothing_is_nothing, set_up, tear_down)
 {
 	char last[64];
 
@@ -94,15 +94,4 @@ static void nothing_is_nothing(void **state)
 	assert_string_equal(end(), "");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(all_is_said_at_the_end),
-		TEST(what_is_missing_is_said),
-		TEST(nothing_is_nothing),
-	};
-
-	return cmocka_run_group_tests_name("top_messages", tests, NULL, NULL);
-}
+RUN_TESTS()

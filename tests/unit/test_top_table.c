@@ -2,7 +2,7 @@
 /* The rows that heaptap top draws are those of the report: names, sums, what is not known. */
 #include "unit.h"
 
-#include "made_frame.h"
+#include "made_profile.h"
 #include "profile/profile.h"
 #include "record/top_priv.h"
 
@@ -41,7 +41,7 @@ static const struct top_row *make(enum top_what what, size_t want_cnt)
 	return t->rows.data;
 }
 
-static void stacks_have_places_callers_and_frames(void **state)
+TEST_WITH(stacks_have_places_callers_and_frames, set_up, tear_down)
 {
 	const struct top_row *row;
 	char buf[TOP_FRAME_BUF];
@@ -67,7 +67,7 @@ static void stacks_have_places_callers_and_frames(void **state)
 }
 
 /* A runtime compiles a function again when it has run often: it is the same function. */
-static void a_function_compiled_again_is_one_row(void **state)
+TEST_WITH(a_function_compiled_again_is_one_row, set_up, tear_down)
 {
 	static const char *const names[][2] = {
 		{ "LazyCompile:~put", "Function:^run" },
@@ -91,7 +91,7 @@ static void a_function_compiled_again_is_one_row(void **state)
 	assert_true(row[1].held_bytes == 200);
 }
 
-static void scopes_are_a_tree(void **state)
+TEST_WITH(scopes_are_a_tree, set_up, tear_down)
 {
 	const struct top_row *row;
 
@@ -108,7 +108,7 @@ static void scopes_are_a_tree(void **state)
 	assert_true(row[2].held_bytes == 100);
 }
 
-static void unknown_is_not_zero(void **state)
+TEST_WITH(unknown_is_not_zero, set_up, tear_down)
 {
 	const struct top_row *row;
 
@@ -123,23 +123,9 @@ static void unknown_is_not_zero(void **state)
 	assert_string_equal(row->error, "");
 }
 
-static void profiles_without_values_are_refused(void **state)
+TEST_WITH(profiles_without_values_are_refused, set_up, tear_down)
 {
 	assert_int_equal(top_table_of_profile(p, TOP_STACKS, &t), -EINVAL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(stacks_have_places_callers_and_frames, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_function_compiled_again_is_one_row, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(scopes_are_a_tree, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(unknown_is_not_zero, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(profiles_without_values_are_refused, set_up,
-						tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -12,7 +12,7 @@ struct parse_case {
 	uint64_t value;
 };
 
-static void test_parse_size(void **state)
+TEST(test_parse_size)
 {
 	static const struct parse_case cases[] = {
 		{ "0", 0, 0 },
@@ -49,15 +49,15 @@ static void test_parse_size(void **state)
 		{ "4194303t", 0, 4194303ULL << 40 },
 	};
 
-	for (size_t i = 0; i < CNT(cases); i++) {
+	each_case(c, cases) {
 		uint64_t value = 0;
 
-		assert_int_equal(parse_size(cases[i].in, &value), cases[i].err);
-		assert_int_equal(value, cases[i].value);
+		assert_int_equal(parse_size(c->in, &value), c->err);
+		assert_int_equal(value, c->value);
 	}
 }
 
-static void test_parse_duration(void **state)
+TEST(test_parse_duration)
 {
 	static const struct parse_case cases[] = {
 		{ "30", 0, 30000000000 },
@@ -92,15 +92,15 @@ static void test_parse_duration(void **state)
 		{ "5000000h", -ERANGE, 0 },
 	};
 
-	for (size_t i = 0; i < CNT(cases); i++) {
+	each_case(c, cases) {
 		uint64_t value = 0;
 
-		assert_int_equal(parse_duration(cases[i].in, &value), cases[i].err);
-		assert_int_equal(value, cases[i].value);
+		assert_int_equal(parse_duration(c->in, &value), c->err);
+		assert_int_equal(value, c->value);
 	}
 }
 
-static void test_parse_percent(void **state)
+TEST(test_parse_percent)
 {
 	static const struct {
 		const char *in;
@@ -115,17 +115,17 @@ static void test_parse_percent(void **state)
 		{ "0x5%", -EINVAL, 0 }, { "5k", -EINVAL, 0 },  { "off", -EINVAL, 0 },
 	};
 
-	for (size_t i = 0; i < CNT(cases); i++) {
+	each_case(c, cases) {
 		double value = 0;
 
-		assert_int_equal(parse_percent(cases[i].in, &value), cases[i].err);
-		if (!cases[i].err)
-			assert_true(value == cases[i].value);
+		assert_int_equal(parse_percent(c->in, &value), c->err);
+		if (!c->err)
+			assert_true(value == c->value);
 	}
 }
 
 /* A line is broken between words, and not between a number and its unit. */
-static void test_words(void **state)
+TEST(test_words)
 {
 	static const struct {
 		const char *text, *word;
@@ -148,11 +148,11 @@ static void test_words(void **state)
 		{ " 5 MiB", "" },
 	};
 
-	for (size_t i = 0; i < CNT(cases); i++)
-		assert_int_equal(word_with_unit(cases[i].text), strlen(cases[i].word));
+	each_case(c, cases)
+		assert_int_equal(word_with_unit(c->text), strlen(c->word));
 }
 
-static void test_format(void **state)
+TEST(test_format)
 {
 	char buf[UNITS_BUF];
 
@@ -183,13 +183,4 @@ static void test_format(void **state)
 	assert_string_equal(format_bytes(12.3 * 1048576, buf, 4), "12.");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse_size),    cmocka_unit_test(test_parse_duration),
-		cmocka_unit_test(test_parse_percent), cmocka_unit_test(test_words),
-		cmocka_unit_test(test_format),
-	};
-
-	return cmocka_run_group_tests_name("units", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -102,7 +102,7 @@ static void check(const char *path, double wrong_share)
 	elf_file_close(ef);
 }
 
-static void test_against_frame_information(void **state)
+TEST(test_against_frame_information)
 {
 	static const char *const files[] = {
 		"/lib/x86_64-linux-gnu/libc.so.6",
@@ -122,9 +122,7 @@ static void test_against_frame_information(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_against_frame_information) };
-
 	arg_files = argv + 1;
 	arg_file_cnt = argc - 1;
-	return cmocka_run_group_tests_name("unwind_scan", tests, NULL, NULL);
+	return unit_main(__FILE__, NULL, NULL);
 }

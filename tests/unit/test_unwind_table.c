@@ -304,9 +304,8 @@ static void compare_file(const char *path, unsigned int probes)
 	unwind_table_free(t);
 }
 
-static void test_against_libdw(void **state)
+TEST(test_against_libdw)
 {
-	size_t i;
 	int arg;
 
 	elf_version(EV_CURRENT);
@@ -315,8 +314,8 @@ static void test_against_libdw(void **state)
 		compare_file(arg_files[arg], PROBES_OF_ARGS);
 	if (arg_file_cnt)
 		return;
-	for (i = 0; i < sizeof(default_files) / sizeof(default_files[0]); i++)
-		compare_file(default_files[i], PROBES);
+	each_case(c, default_files)
+		compare_file(*c, PROBES);
 }
 
 static void assert_same_table(const struct unwind_table *a, const struct unwind_table *b)
@@ -330,7 +329,7 @@ static void assert_same_table(const struct unwind_table *a, const struct unwind_
 }
 
 /* Marks change nothing but the flag, and are exact to the byte. */
-static void test_marks(void **state)
+TEST(test_marks)
 {
 	struct unwind_table *plain = NULL, *t = NULL;
 	struct elf_file *ef = NULL;
@@ -375,7 +374,7 @@ static void test_marks(void **state)
 }
 
 /* Without section headers (sstrip) everything is found through PT_GNU_EH_FRAME. */
-static void test_without_sections(void **state)
+TEST(test_without_sections)
 {
 	struct unwind_table *with = NULL, *without = NULL;
 	struct elf_file *ef = NULL, *stripped = NULL;
@@ -405,7 +404,7 @@ static void test_without_sections(void **state)
 }
 
 /* The vDSO is an image in memory: two pages of it are always there. */
-static void test_vdso(void **state)
+TEST(test_vdso)
 {
 	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
 	struct unwind_table *t = NULL;
@@ -425,14 +424,7 @@ static void test_vdso(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_against_libdw),
-		cmocka_unit_test(test_marks),
-		cmocka_unit_test(test_without_sections),
-		cmocka_unit_test(test_vdso),
-	};
-
 	arg_files = argv + 1;
 	arg_file_cnt = argc - 1;
-	return cmocka_run_group_tests_name("unwind_table", tests, NULL, NULL);
+	return unit_main(__FILE__, NULL, NULL);
 }

@@ -261,7 +261,7 @@ static NOINLINE int nested(int depth)
 	return n + 1;
 }
 
-static void test_nested(void **state)
+TEST(test_nested)
 {
 	nested(40);
 	assert_same(&seen, 40);
@@ -278,7 +278,7 @@ static NOINLINE int with_alloca(size_t bytes)
 	return n + p[bytes - 1];
 }
 
-static void test_alloca(void **state)
+TEST(test_alloca)
 {
 	with_alloca(1000);
 	assert_same(&seen, 3);
@@ -296,7 +296,7 @@ static NOINLINE int realigned(size_t bytes, int a, int b, int c, int d, int e, i
 	return n + aligned[0] + p[0] + a + b + c + d + e + f + g;
 }
 
-static void test_realigned(void **state)
+TEST(test_realigned)
 {
 	realigned(100, 1, 2, 3, 4, 5, 6, 7);
 	assert_same(&seen, 4);
@@ -309,7 +309,7 @@ static int compare_ints(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-static void test_qsort(void **state)
+TEST(test_qsort)
 {
 	int v[] = { 5, 3, 8, 1, 9, 2, 7 };
 
@@ -320,12 +320,11 @@ static void test_qsort(void **state)
 
 static void *thread_main(void *arg)
 {
-	(void)arg;
 	nested(3);
 	return NULL;
 }
 
-static void test_thread(void **state)
+TEST(test_thread)
 {
 	pthread_t thread;
 
@@ -336,7 +335,6 @@ static void test_thread(void **state)
 
 static void on_signal(int sig)
 {
-	(void)sig;
 	nested(2);
 }
 
@@ -350,12 +348,12 @@ static void check_signal(int flags)
 	assert_same(&seen, 8);
 }
 
-static void test_signal(void **state)
+TEST(test_signal)
 {
 	check_signal(0);
 }
 
-static void test_signal_stack(void **state)
+TEST(test_signal_stack)
 {
 	static char memory[128 * 1024];
 	stack_t ss = { .ss_sp = memory, .ss_size = sizeof(memory) }, old;
@@ -400,8 +398,6 @@ static void on_timer(int sig, siginfo_t *info, void *context)
 	static struct both b;
 	int saved = errno;
 
-	(void)sig;
-	(void)info;
 	walk(r, true, &b.ours);
 	libgcc_walk(&b.theirs);
 	timer.cnt++;
@@ -441,7 +437,7 @@ static NOINLINE unsigned int busy(int depth)
 	return depth ? sum + busy_ptr(depth - 1) : sum;
 }
 
-static void test_anywhere(void **state)
+TEST(test_anywhere)
 {
 	struct sigaction sa = { .sa_sigaction = on_timer, .sa_flags = SA_SIGINFO | SA_RESTART },
 			 old;
@@ -485,30 +481,15 @@ static int teardown(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nested),	     cmocka_unit_test(test_alloca),
-		cmocka_unit_test(test_realigned),    cmocka_unit_test(test_qsort),
-		cmocka_unit_test(test_thread),	     cmocka_unit_test(test_signal),
-		cmocka_unit_test(test_signal_stack), cmocka_unit_test(test_anywhere),
-	};
-
-	return cmocka_run_group_tests_name("unwind_walk", tests, setup, teardown);
-}
+RUN_TESTS_WITH(setup, teardown)
 
 #else
 
-static void test_other_machine(void **state)
+TEST(test_other_machine)
 {
 	skip();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_other_machine) };
-
-	return cmocka_run_group_tests_name("unwind_walk", tests, NULL, NULL);
-}
+RUN_TESTS()
 
 #endif

@@ -3,7 +3,6 @@
  * test_usdt_notes.c - probes announced in .note.stapsdt, in made files and in compiled ones.
  */
 #include <elf.h>
-#include <errno.h>
 
 #include "elf/usdt_notes.h"
 #include "made_elf.h"
@@ -130,7 +129,7 @@ static void close_made(struct made *f)
 	elf_file_close(f->ef);
 }
 
-static void test_made(void **state)
+TEST_WITH(test_made, new_made, free_made)
 {
 	struct made *f = *state;
 	uint64_t t = f->t, d = f->d, b = f->b;
@@ -178,7 +177,7 @@ static void test_made(void **state)
 }
 
 /* No section of that name: what a program header of type PT_NOTE covers is looked at. */
-static void test_without_sections(void **state)
+TEST_WITH(test_without_sections, new_made, free_made)
 {
 	struct made *f = *state;
 	struct made_elf *m = &f->m;
@@ -201,7 +200,7 @@ static void test_without_sections(void **state)
 }
 
 /* Sizes that lie, strings that do not end, a file cut anywhere: never a read outside. */
-static void test_damaged(void **state)
+TEST_WITH(test_damaged, new_made, free_made)
 {
 	struct made *f = *state;
 	uint64_t t = f->t, d = f->d, b = f->b;
@@ -244,7 +243,7 @@ static void test_damaged(void **state)
 	}
 }
 
-static void test_too_many(void **state)
+TEST_WITH(test_too_many, new_made, free_made)
 {
 	struct made *f = *state;
 
@@ -277,7 +276,7 @@ static const char probe_c[] =
 	"#endif\n";
 
 /* What linkers make of it, stripped: the site is a nop, the semaphore the data that was named. */
-static void test_compiled(void **state)
+TEST_WITH(test_compiled, programs_setup, programs_teardown)
 {
 	static const char *const builds[] = {
 		"gcc -O2",
@@ -290,17 +289,17 @@ static void test_compiled(void **state)
 		"clang -O2 -fuse-ld=lld -fPIC -DLIBRARY -shared -Wl,-Bsymbolic",
 	};
 	const char *dir = *state;
-	size_t i, tried = 0, cnt;
+	size_t tried = 0, cnt;
 
 	write_file(dir, "probe.c", probe_c);
-	for (i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+	each_case(one, builds) {
 		struct usdt_note *notes;
 		struct elf_file *ef;
 		const uint8_t *p;
 		int fd;
 
-		if (!shell("cd '%s' && %s -o probe probe.c && strip probe", dir, builds[i])) {
-			print_message("not built: %s\n", builds[i]);
+		if (!shell("cd '%s' && %s -o probe probe.c && strip probe", dir, *one)) {
+			print_message("not built: %s\n", *one);
 			continue;
 		}
 		tried++;
@@ -327,15 +326,4 @@ static void test_compiled(void **state)
 	assert_true(tried >= 4);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_made, new_made, free_made),
-		cmocka_unit_test_setup_teardown(test_without_sections, new_made, free_made),
-		cmocka_unit_test_setup_teardown(test_damaged, new_made, free_made),
-		cmocka_unit_test_setup_teardown(test_too_many, new_made, free_made),
-		cmocka_unit_test_setup_teardown(test_compiled, programs_setup, programs_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

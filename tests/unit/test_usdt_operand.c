@@ -40,19 +40,19 @@ static const struct parsed places[] = {
 	{ "-8@(%rax,%r12,8)", { HT_OPERAND_MEM, 8, 1, 8, REG(rax), REG(r12), 0 } },
 };
 
-static void places_are_understood(void **state)
+TEST(places_are_understood)
 {
 	struct ht_operand op;
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+	each_case(c, places) {
 		memset(&op, 0x55, sizeof(op));
-		if (usdt_operands_parse(places[i].args, &op, 1) ||
-		    memcmp(&op, &places[i].wanted, sizeof(op)) != 0)
-			fail_msg("'%s' is not understood", places[i].args);
+		if (usdt_operands_parse(c->args, &op, 1) ||
+		    memcmp(&op, &c->wanted, sizeof(op)) != 0)
+			fail_msg("'%s' is not understood", c->args);
 	}
 }
 
-static void others_are_refused(void **state)
+TEST(others_are_refused)
 {
 	static const struct {
 		const char *args;
@@ -78,15 +78,15 @@ static void others_are_refused(void **state)
 	};
 	struct ht_operand op;
 
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		int err = usdt_operands_parse(wrong[i].args, &op, 1);
+	each_case(c, wrong) {
+		int err = usdt_operands_parse(c->args, &op, 1);
 
-		if (err != wrong[i].err)
-			fail_msg("'%s': %d, must be %d", wrong[i].args, err, wrong[i].err);
+		if (err != c->err)
+			fail_msg("'%s': %d, must be %d", c->args, err, c->err);
 	}
 }
 
-static void there_may_be_more_but_not_fewer(void **state)
+TEST(there_may_be_more_but_not_fewer)
 {
 	struct ht_operand op[3];
 
@@ -96,16 +96,7 @@ static void there_may_be_more_but_not_fewer(void **state)
 	assert_int_equal(usdt_operands_parse("8@%rdi 8@$5", op, 3), -EINVAL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(places_are_understood),
-		cmocka_unit_test(others_are_refused),
-		cmocka_unit_test(there_may_be_more_but_not_fewer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()
 
 #else
 

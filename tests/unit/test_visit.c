@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* test_visit.c - a visit goes before others, and waits for its accessor no longer than it should. Needs root. */
-#include "unit.h"
+#include "child.h"
 
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "tap/visit.h"
 
 static int waits(void *ctx, struct visit_shared *shared)
 {
-	(void)ctx, (void)shared;
 	pause();
 	return 0;
 }
@@ -26,7 +23,6 @@ static void be_busy(uint64_t ns)
 
 static int is_busy(void *ctx, struct visit_shared *shared)
 {
-	(void)ctx, (void)shared;
 	be_busy(10 * NS_PER_S);
 	return 0;
 }
@@ -34,7 +30,6 @@ static int is_busy(void *ctx, struct visit_shared *shared)
 /* Longer than a page is waited for, but not at one go. */
 static int is_slow(void *ctx, struct visit_shared *shared)
 {
-	(void)ctx, (void)shared;
 	usleep(200000);
 	be_busy(150 * NS_PER_MS);
 	usleep(200000);
@@ -47,7 +42,6 @@ static int tell_precedence(void *ctx, struct visit_shared *shared)
 	FILE *f = fopen("/proc/self/autogroup", "r");
 	int group = -20;
 
-	(void)ctx;
 	if (f && fscanf(f, "/autogroup-%*d nice %d", &group) != 1)
 		group = 20;
 	if (f)
@@ -80,14 +74,8 @@ static pid_t begin_target(void)
 	return pid;
 }
 
-static void end_target(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 /* The visitor is a session of its own, which the scheduler may treat as one among others. */
-static void test_precedence(void **state)
+TEST(test_precedence)
 {
 	struct visit_report report;
 	pid_t pid;
@@ -97,10 +85,10 @@ static void test_precedence(void **state)
 	pid = begin_target();
 	assert_int_equal(visit(pid, tell_precedence, &report), 0);
 	assert_int_equal(report.result, 0);
-	end_target(pid);
+	end_child(pid);
 }
 
-static void test_accessor(void **state)
+TEST(test_accessor)
 {
 	struct visit_report report;
 	uint64_t begin_ns;
@@ -122,13 +110,7 @@ static void test_accessor(void **state)
 	assert_string_equal(report.why.text, "heaptap gets no CPU time to read its memory");
 	assert_int_equal(report.stopped_ns, 0);
 	assert_int_equal(visit(pid, is_slow, &report), 0);
-	end_target(pid);
+	end_child(pid);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_precedence),
-					    cmocka_unit_test(test_accessor) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

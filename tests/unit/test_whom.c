@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Which processes a command line means. */
-#include "unit.h"
-
-#include <signal.h>
-#include <sys/wait.h>
+#include "child.h"
 
 #include "base/err.h"
 #include "cmd/record_settings.h"
 #include "temp_folder.h"
 
-static void test_pids(void **state)
+TEST(test_pids)
 {
 	static const char *const bad[] = { "",	 "x",	"0",	      "-1",
 					   "1,", ",1",	"1,,2",	      "1, 2",
@@ -25,9 +22,9 @@ static void test_pids(void **state)
 	assert_int_equal(w.pids.data[2], 3);
 	assert_false(whom_has_rules(&w));
 	whom_release(&w);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	each_case(c, bad) {
 		w = (struct whom){ 0 };
-		assert_int_equal(whom_add_pids(&w, bad[i]), -EINVAL);
+		assert_int_equal(whom_add_pids(&w, *c), -EINVAL);
 		whom_release(&w);
 	}
 }
@@ -61,12 +58,6 @@ static pid_t begin(void)
 	return begin_as("/bin/sleep", "sleep");
 }
 
-static void end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 static bool has(const struct whom_found *f, pid_t pid)
 {
 	const pid_t *one;
@@ -77,7 +68,7 @@ static bool has(const struct whom_found *f, pid_t pid)
 	return false;
 }
 
-static void test_rules(void **state)
+TEST(test_rules)
 {
 	struct whom w = { 0 };
 	struct whom_found found = { 0 };
@@ -97,10 +88,10 @@ static void test_rules(void **state)
 	assert_true(has(&found, pid));
 	vec_release(&found.pids);
 	whom_release(&w);
-	end(pid);
+	end_child(pid);
 }
 
-static void test_none(void **state)
+TEST(test_none)
 {
 	struct whom w = { 0 };
 	struct whom_found found = { 0 };
@@ -110,17 +101,17 @@ static void test_none(void **state)
 	texts_add(&w.comms, "nor-this");
 	texts_add(&w.cgroups, "/");
 	assert_int_equal(whom_find(&w, &found, &why), -ESRCH);
-	assert_non_null(strstr(why.text, "matches --comm 'no-such-name' or 'nor-this' and is in "
-					 "--cgroup '/': "));
+	assert_says(why.text, "matches --comm 'no-such-name' or 'nor-this' and is in "
+			      "--cgroup '/': ");
 	whom_release(&w);
 	w = (struct whom){ 0 };
 	texts_add(&w.cgroups, "/no/such/cgroup");
 	assert_int_equal(whom_find(&w, &found, &why), -ESRCH);
-	assert_non_null(strstr(why.text, "/no/such/cgroup"));
+	assert_says(why.text, "/no/such/cgroup");
 	whom_release(&w);
 }
 
-static void test_operands(void **state)
+TEST(test_operands)
 {
 	static const struct {
 		const char *operands[4];
@@ -153,13 +144,13 @@ static void test_operands(void **state)
 	struct err why;
 	pid_t pid = begin(), found = 0;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		char *const *operands = (char *const *)cases[i].operands;
+	each_case(c, cases) {
+		char *const *operands = (char *const *)c->operands;
 
 		why.text[0] = '\0';
 		assert_int_equal(whom_is_mistaken("record", &none, &no_args, operands, &why),
-				 cases[i].why != NULL);
-		assert_string_equal(why.text, cases[i].why ? cases[i].why : "");
+				 c->why != NULL);
+		assert_string_equal(why.text, c->why ? c->why : "");
 	}
 	assert_int_equal(whom_add_pids(&some, "12"), 0);
 	assert_true(whom_is_mistaken("check", &some, &args,
@@ -172,31 +163,30 @@ static void test_operands(void **state)
 	assert_int_equal(found, 7);
 	assert_int_equal(whom_find_one("7,8", &found, &why), -EINVAL);
 	assert_string_equal(why.text, "'7,8' means 2 processes; give one: -p 7, 8");
-	for (size_t i = 0; i < sizeof(no_pids) / sizeof(*no_pids); i++) {
-		assert_int_equal(whom_find_one(no_pids[i], &found, &why), -EINVAL);
-		assert_non_null(strstr(why.text, "is not a process ID"));
+	each_case(c, no_pids) {
+		assert_int_equal(whom_find_one(*c, &found, &why), -EINVAL);
+		assert_says(why.text, "is not a process ID");
 	}
 	assert_int_equal(whom_find_one("no-such-program", &found, &why), -ESRCH);
 	assert_int_equal(whom_find_one("", &found, &why), -ESRCH);
 	assert_int_equal(whom_explain_pids("sleep", &why), -EINVAL);
-	assert_non_null(strstr(why.text, "with this name run"));
-	assert_non_null(strstr(why.text, ": use --comm sleep, not -p"));
+	assert_says(why.text, "with this name run");
+	assert_says(why.text, ": use --comm sleep, not -p");
 	assert_int_equal(whom_explain_pids("no-such-program", &why), -EINVAL);
-	assert_non_null(strstr(why.text, "by name: --comm"));
+	assert_says(why.text, "by name: --comm");
 	assert_int_equal(whom_explain_pids("", &why), -EINVAL);
-	assert_non_null(strstr(why.text, "is the program running?"));
+	assert_says(why.text, "is the program running?");
 	assert_true(whom_is_mistaken("record", &none, &no_args, (char *[]){ (char *)"sleep", NULL },
 				     &why));
-	assert_non_null(strstr(why.text, "with the name 'sleep' run"));
-	assert_non_null(strstr(why.text,
-			       "did you mean: heaptap record --comm sleep, or to start it: "
-			       "heaptap record -- sleep"));
-	end(pid);
+	assert_says(why.text, "with the name 'sleep' run");
+	assert_says(why.text, "did you mean: heaptap record --comm sleep, or to start it: "
+			      "heaptap record -- sleep");
+	end_child(pid);
 }
 
 /* Names that the kernel cuts: of two programs that differ behind the cut, the one that is meant is found; of a link's name
  * only the beginning is known. */
-static void test_long_names(void **state)
+TEST_WITH(test_long_names, new_folder, remove_folder)
 {
 	static const char one[] = "heaptap-whom-long-one", other[] = "heaptap-whom-long-other",
 			  link[] = "heaptap-whom-linked-name";
@@ -238,21 +228,10 @@ static void test_long_names(void **state)
 	w = (struct whom){ 0 };
 	assert_int_equal(texts_add(&w.comms, "^heaptap-whom-linked-name$"), 0);
 	assert_int_equal(whom_find(&w, &found, &why), -ESRCH);
-	assert_non_null(strstr(why.text, "the kernel keeps 15 characters"));
+	assert_says(why.text, "the kernel keeps 15 characters");
 	whom_release(&w);
 	for (int i = 0; i < 3; i++)
-		end(pid[i]);
+		end_child(pid[i]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pids),
-		cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_none),
-		cmocka_unit_test(test_operands),
-		cmocka_unit_test_setup_teardown(test_long_names, new_folder, remove_folder),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

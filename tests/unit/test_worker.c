@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_worker.c - the forked child that makes files: which descriptors it has, what becomes of it and of the files. */
-#include "unit.h"
+#include "child.h"
 
 #include <bpf/bpf.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -14,7 +13,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "record/worker.h"
@@ -90,13 +88,12 @@ static int tell_which(void *ctx, size_t nr)
 	const struct fds *f = ctx;
 	char is_open[FD_CNT];
 
-	(void)nr;
 	for (int i = 0; i < FD_CNT; i++)
 		is_open[i] = fcntl(f->fd[i], F_GETFD) >= 0;
 	return pwrite(f->fd[FD_MEMORY], is_open, FD_CNT, 0) != FD_CNT;
 }
 
-static void test_descriptors(void **state)
+TEST(test_descriptors)
 {
 	const struct worker_options opts = { .is_urgent = true };
 	struct worker w = { 0 };
@@ -117,14 +114,12 @@ static void test_descriptors(void **state)
 
 static int wait_for_the_end(void *ctx, size_t i)
 {
-	(void)ctx;
-	(void)i;
 	pause();
 	return 0;
 }
 
 /* Who is at the other end need not wait for the child. */
-static void test_connection(void **state)
+TEST(test_connection)
 {
 	const struct worker_options opts = { .is_urgent = true };
 	struct worker w = { 0 };
@@ -151,7 +146,7 @@ static bool is_reaped_within(struct worker *w, int limit_ms)
 	return false;
 }
 
-static void test_stop(void **state)
+TEST(test_stop)
 {
 	const struct worker_options opts = { .what = "the test",
 					     .is_urgent = true,
@@ -188,12 +183,11 @@ static pid_t start_tracer(pid_t pid)
 	close(fd[1]);
 	if (is_traced)
 		return tracer;
-	kill(tracer, SIGKILL);
-	waitpid(tracer, NULL, 0);
+	end_child(tracer);
 	return 0;
 }
 
-static void test_hung(void **state)
+TEST(test_hung)
 {
 	const struct worker_options opts = { .what = "the test",
 					     .is_urgent = true,
@@ -218,8 +212,7 @@ static void test_hung(void **state)
 	worker_release(&w);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	assert_true(end.tv_sec - begin.tv_sec < 2);
-	kill(tracer, SIGKILL);
-	waitpid(tracer, NULL, 0);
+	end_child(tracer);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
@@ -228,7 +221,6 @@ static int wait_for_byte(void *ctx, size_t i)
 	const int *fds = ctx;
 	char byte;
 
-	(void)i;
 	close(fds[1]);
 	return read(fds[0], &byte, 1) != 0;
 }
@@ -249,12 +241,12 @@ static void open_fifo(int fds[2])
 }
 
 /* They end when nobody can write any more; the second one has a copy of the first one's descriptor. */
-static void test_workers(void **state)
+TEST(test_workers)
 {
 	const struct worker_options opts = { .what = "the test", .moment_ns = 1 };
 	struct worker first = { 0 }, second = { 0 };
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT };
-	int fds[2], set = epoll_create1(EPOLL_CLOEXEC);
+	int fds[2], set = keep_fd(epoll_create1(EPOLL_CLOEXEC));
 
 	assert_false(worker_reap(&first));
 	open_fifo(fds);
@@ -278,7 +270,6 @@ static void test_workers(void **state)
 	worker_release(&first);
 	worker_release(&second);
 	close(fds[0]);
-	close(set);
 }
 
 #define SLOW 1000 /* it does not end */
@@ -334,7 +325,7 @@ static void check(const struct worker *w, size_t i, enum worker_result want, int
 		assert_int_equal(err, want_err);
 }
 
-static void test_all_well(void **state)
+TEST(test_all_well)
 {
 	const int what[] = { 0, -ESRCH, 0 };
 	struct worker w = { 0 };
@@ -348,7 +339,7 @@ static void test_all_well(void **state)
 
 /* Who is slow holds up nobody else. Whether it is given up by the child or does not let go: those before it have
  * their files, those behind it are in the next child, and it is for a slow one. */
-static void test_one_is_slow(void **state)
+TEST(test_one_is_slow)
 {
 	static const int kinds[] = { -ETIME, SLOW, TOO_LONG };
 	struct worker w = { 0 };
@@ -367,7 +358,7 @@ static void test_one_is_slow(void **state)
 }
 
 /* Without a limit it takes as long as it takes, and the others are made as well. */
-static void test_no_limit(void **state)
+TEST(test_no_limit)
 {
 	static const int what[] = { TOO_LONG, -ETIME, 0 };
 	struct worker w = { 0 };
@@ -381,7 +372,7 @@ static void test_no_limit(void **state)
 }
 
 /* It is not tried for ever. */
-static void test_crash(void **state)
+TEST(test_crash)
 {
 	static const int what[] = { 0, CRASH, 0 }, at_once = CRASH;
 	struct worker w = { 0 };
@@ -395,7 +386,7 @@ static void test_crash(void **state)
 	worker_release(&w);
 }
 
-static void test_release_at_work(void **state)
+TEST(test_release_at_work)
 {
 	static const int what = SLOW;
 	const struct worker_options opts = { .what = "the test" };
@@ -407,15 +398,4 @@ static void test_release_at_work(void **state)
 	assert_true(now_ns() < begin_ns + NS_PER_S);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_descriptors), cmocka_unit_test(test_connection),
-		cmocka_unit_test(test_stop),	    cmocka_unit_test(test_hung),
-		cmocka_unit_test(test_workers),	    cmocka_unit_test(test_all_well),
-		cmocka_unit_test(test_one_is_slow), cmocka_unit_test(test_no_limit),
-		cmocka_unit_test(test_crash),	    cmocka_unit_test(test_release_at_work),
-	};
-
-	return cmocka_run_group_tests_name("worker", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -45,7 +45,7 @@ void labels_set(struct label_set *set)
 #ifndef LIBRARY
 #include <dlfcn.h>
 
-#include "ledger.h"
+#include "tag_sites.h"
 
 #ifdef DLOPEN
 static void (*labels_set)(struct label_set *set);
@@ -53,24 +53,6 @@ static void (*labels_set)(struct label_set *set);
 void labels_set(struct label_set *set);
 #endif
 
-#define KEEP 5
-#define TRIES 7
-static void *kept[16 * TRIES];
-static int kept_cnt;
-
-/* Exported, so that a stripped program has names for them. */
-#define SITE_OF(name)                                                           \
-	__attribute__((noipa)) void site_##name(size_t size)                    \
-	{                                                                       \
-		for (int i = 0; i < TRIES; i++) {                               \
-			void *p = led_alloc("site_" #name, malloc(size), size); \
-			if (i < KEEP)                                           \
-				kept[kept_cnt++] = p;                           \
-			else                                                    \
-				free(led_free(p));                              \
-		}                                                               \
-		__asm__ volatile("");                                           \
-	}
 SITE_OF(none)
 SITE_OF(empty)
 SITE_OF(a)

@@ -10,16 +10,14 @@
  */
 #include <fcntl.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "plants.h"
 
 #define SMALL_CNT 200000
 #define POOL_BYTES (32 << 20)
@@ -34,16 +32,6 @@ static pthread_barrier_t barrier;
 static unsigned int churns_each = 1; /* before a pause */
 static size_t held_each = 8; /* of so many blocks of a thread one is held */
 
-static void *filled(size_t bytes)
-{
-	void *p = malloc(bytes);
-
-	if (!p)
-		exit(1);
-	memset(p, 1, bytes);
-	return p;
-}
-
 static void fill(size_t cnt, size_t bytes)
 {
 	for (size_t i = 0; i < cnt; i++)
@@ -51,13 +39,13 @@ static void fill(size_t cnt, size_t bytes)
 }
 
 /* 200,000 blocks of 200 bytes, all held. */
-static void plant_live(void)
+PLANT(live)
 {
 	fill(SMALL_CNT, 200);
 }
 
 /* 100,000 blocks of 1000 bytes freed, below one that is held. */
-static void plant_trim(void)
+PLANT(trim)
 {
 	fill(SMALL_CNT / 2, 1000);
 	filled(1000);
@@ -66,7 +54,7 @@ static void plant_trim(void)
 }
 
 /* 30,000,000 bytes freed at the end of the heap, of which free() keeps twice as much as the largest mapped block that it saw. */
-static void plant_top(void)
+PLANT(top)
 {
 	free(filled(20 << 20));
 	fill(30000, 1000);
@@ -75,14 +63,14 @@ static void plant_top(void)
 }
 
 /* A GiB of blocks of 64 bytes, all held. */
-static void plant_many(void)
+PLANT(many)
 {
 	for (size_t i = 0; i < (1 << 30) / 64; i++)
 		blocks[0] = filled(64);
 }
 
 /* Every second of 200,000 blocks of 64 bytes is freed. */
-static void plant_pinned(void)
+PLANT(pinned)
 {
 	fill(SMALL_CNT, 64);
 	for (size_t i = 0; i < SMALL_CNT; i += 2)
@@ -90,7 +78,7 @@ static void plant_pinned(void)
 }
 
 /* The same with 1000 bytes, which do not go into fastbins. */
-static void plant_binned(void)
+PLANT(binned)
 {
 	fill(SMALL_CNT / 4, 1000);
 	for (size_t i = 0; i < SMALL_CNT / 4; i += 2)
@@ -113,21 +101,17 @@ static void *work(void *arg)
 }
 
 /* 37 threads with an arena each, seven eighths of it freed. */
-static void plant_arenas(void)
+PLANT(arenas)
 {
-	pthread_t thread;
-
 	mallopt(M_ARENA_MAX, 64);
 	pthread_barrier_init(&barrier, NULL, THREAD_CNT + 1);
-	for (uintptr_t i = 0; i < THREAD_CNT; i++)
-		if (pthread_create(&thread, NULL, work, (void *)i))
-			exit(1);
+	begin_threads(0, THREAD_CNT, work);
 	pthread_barrier_wait(&barrier);
 	pthread_barrier_wait(&barrier);
 }
 
 /* The same, with all freed but the last block of each thread. */
-static void plant_spread(void)
+PLANT(spread)
 {
 	held_each = SMALL_CNT / 40;
 	plant_arenas();
@@ -146,18 +130,15 @@ static void *work_deep(void *arg)
 }
 
 /* An arena of three heaps, in which each thousandth of 200,000 blocks is held. */
-static void plant_deep(void)
+PLANT(deep)
 {
-	pthread_t thread;
-
 	pthread_barrier_init(&barrier, NULL, 2);
-	if (pthread_create(&thread, NULL, work_deep, NULL))
-		exit(1);
+	begin_threads(0, 1, work_deep);
 	pthread_barrier_wait(&barrier);
 }
 
 /* A byte in each of 50 huge pages. */
-static void plant_huge(void)
+PLANT(huge)
 {
 	const size_t huge = 2 << 20;
 	char *p = mmap(NULL, 51 * huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -171,7 +152,7 @@ static void plant_huge(void)
 }
 
 /* Blocks with a mapping of their own, a few of them aligned. */
-static void plant_mmapped(void)
+PLANT(mmapped)
 {
 	for (size_t i = 0; i < BIG_CNT; i++) {
 		blocks[i] = i % 8 ? malloc((1 << 20) + i * 4096) : memalign(1 << 14, 1 << 20);
@@ -190,14 +171,14 @@ static void plant_advised(void)
 }
 
 /* 200 MiB are free and were never touched again after a trim. */
-static void plant_trimmed(void)
+PLANT(trimmed)
 {
 	plant_trim();
 	malloc_trim(0);
 }
 
 /* Memory that malloc knows nothing of. */
-static void plant_mapped(void)
+PLANT(mapped)
 {
 	void *p = mmap(NULL, 32 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -207,7 +188,7 @@ static void plant_mapped(void)
 }
 
 /* Somebody else moves the break in the middle of the heap. */
-static void plant_foreign(void)
+PLANT(foreign)
 {
 	char *p;
 
@@ -238,27 +219,23 @@ static void *churn(void *arg)
 }
 
 /* 200,000 blocks are held while two threads allocate and free: 50,000 times a second. */
-static void plant_busy(void)
+PLANT(busy)
 {
-	pthread_t thread;
-
 	plant_live();
 	pthread_barrier_init(&barrier, NULL, 3);
-	for (uintptr_t i = 1; i <= 2; i++)
-		if (pthread_create(&thread, NULL, churn, (void *)i))
-			exit(1);
+	begin_threads(1, 2, churn);
 	pthread_barrier_wait(&barrier);
 }
 
 /* The same, 3,000,000 times a second. */
-static void plant_rush(void)
+PLANT(rush)
 {
 	churns_each = 100;
 	plant_busy();
 }
 
 /* Memory that is only read is the kernel's page of zeros, and none of it resident. */
-static void plant_zeros(void)
+PLANT(zeros)
 {
 	volatile char *p = malloc(64 << 20);
 
@@ -268,7 +245,7 @@ static void plant_zeros(void)
 }
 
 /* The child has all of it, too. */
-static void plant_forked(void)
+PLANT(forked)
 {
 	plant_live();
 	if (fork())
@@ -279,14 +256,14 @@ static void plant_forked(void)
 }
 
 /* A block was written beyond its end. */
-static void plant_smashed(void)
+PLANT(smashed)
 {
 	plant_live();
 	memset((char *)blocks[SMALL_CNT / 2] + 200, 0x41, 40);
 }
 
 /* Bins of malloc lead nowhere. A chunk that is freed leads to the first of them. */
-static void plant_torn(void)
+PLANT(torn)
 {
 	uintptr_t *volatile hole = malloc(5000), *bin;
 
@@ -307,19 +284,19 @@ static void *mapped(int flags, int protection, int fd)
 }
 
 /* Blocks, and a pool of the program's own. */
-static void plant_pool(void)
+PLANT(pool)
 {
 	plant_live();
 	memset(mapped(MAP_PRIVATE | MAP_ANONYMOUS, PROT_READ | PROT_WRITE, -1), 1, POOL_BYTES);
 }
 
-static void plant_code(void)
+PLANT(code)
 {
 	memset(mapped(MAP_PRIVATE | MAP_ANONYMOUS, PROT_READ | PROT_WRITE | PROT_EXEC, -1), 0xc3,
 	       POOL_BYTES);
 }
 
-static void plant_memfd(void)
+PLANT(memfd)
 {
 	int fd = (int)syscall(SYS_memfd_create, "planted", 1); /* no function of it in old glibc */
 
@@ -328,13 +305,13 @@ static void plant_memfd(void)
 	memset(mapped(MAP_SHARED, PROT_READ | PROT_WRITE, fd), 1, POOL_BYTES);
 }
 
-static void plant_shared(void)
+PLANT(shared)
 {
 	memset(mapped(MAP_SHARED | MAP_ANONYMOUS, PROT_READ | PROT_WRITE, -1), 1, POOL_BYTES);
 }
 
 /* A file of this folder that is read. */
-static void plant_file(void)
+PLANT(file)
 {
 	static char part[1 << 20];
 	int fd = open("heaps.data", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -349,7 +326,7 @@ static void plant_file(void)
 }
 
 /* A file and anonymous memory that are mapped and never touched. */
-static void plant_untouched(void)
+PLANT(untouched)
 {
 	int fd = open("heaps.untouched", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	static char part[1 << 20];
@@ -364,7 +341,7 @@ static void plant_untouched(void)
 }
 
 /* Two pages of 2 MiB of hugetlbfs. */
-static void plant_hugetlb(void)
+PLANT(hugetlb)
 {
 	const size_t bytes = 4 << 20;
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -377,7 +354,7 @@ static void plant_hugetlb(void)
 }
 
 /* All but a part of it is swapped out. */
-static void plant_swapped(void)
+PLANT(swapped)
 {
 	char *p;
 
@@ -393,7 +370,7 @@ static void plant_swapped(void)
 
 static char variables[POOL_BYTES];
 
-static void plant_data(void)
+PLANT(data)
 {
 	memset(variables, 1, sizeof(variables));
 }
@@ -410,14 +387,10 @@ static void *work_deep_stack(void *arg)
 	return arg;
 }
 
-static void plant_stacks(void)
+PLANT(stacks)
 {
-	pthread_t thread;
-
 	pthread_barrier_init(&barrier, NULL, STACK_CNT + 1);
-	for (int i = 0; i < STACK_CNT; i++)
-		if (pthread_create(&thread, NULL, work_deep_stack, NULL))
-			exit(1);
+	begin_threads(0, STACK_CNT, work_deep_stack);
 	pthread_barrier_wait(&barrier);
 }
 
@@ -427,7 +400,7 @@ static void *end_now(void *arg)
 }
 
 /* Threads that have ended, and that nobody joins. */
-static void plant_ended(void)
+PLANT(ended)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -441,7 +414,7 @@ static void plant_ended(void)
 }
 
 /* What a child has of its parent. */
-static void plant_child(void)
+PLANT(child)
 {
 	pid_t parent = getpid();
 
@@ -464,38 +437,12 @@ static void *trickle(void *arg)
 }
 
 /* A leak of 1 MB a second: the end of the heap moves on to another page every few ms. */
-static void plant_leak(void)
+PLANT(leak)
 {
-	pthread_t thread;
-
 	mallopt(M_ARENA_MAX, 1);
 	plant_live();
-	if (pthread_create(&thread, NULL, trickle, NULL))
-		exit(1);
+	begin_threads(0, 1, trickle);
 }
-
-static const struct {
-	const char *name;
-	void (*plant)(void);
-} plants[] = {
-	{ "top", plant_top },	      { "many", plant_many },
-	{ "live", plant_live },	      { "trim", plant_trim },
-	{ "pinned", plant_pinned },   { "binned", plant_binned },
-	{ "arenas", plant_arenas },   { "mmapped", plant_mmapped },
-	{ "advised", plant_advised }, { "trimmed", plant_trimmed },
-	{ "mapped", plant_mapped },   { "foreign", plant_foreign },
-	{ "busy", plant_busy },	      { "zeros", plant_zeros },
-	{ "forked", plant_forked },   { "smashed", plant_smashed },
-	{ "deep", plant_deep },	      { "spread", plant_spread },
-	{ "huge", plant_huge },	      { "pool", plant_pool },
-	{ "code", plant_code },	      { "memfd", plant_memfd },
-	{ "shared", plant_shared },   { "file", plant_file },
-	{ "data", plant_data },	      { "stacks", plant_stacks },
-	{ "ended", plant_ended },     { "child", plant_child },
-	{ "leak", plant_leak },	      { "torn", plant_torn },
-	{ "rush", plant_rush },	      { "untouched", plant_untouched },
-	{ "hugetlb", plant_hugetlb }, { "swapped", plant_swapped },
-};
 
 static long anonymous_kb(void)
 {
@@ -539,9 +486,8 @@ int main(int argc, char **argv)
 	setvbuf(info, file, _IOFBF, sizeof(file));
 	setvbuf(stdin, in, _IOFBF, sizeof(in));
 	setvbuf(stdout, out, _IOLBF, sizeof(out));
-	for (size_t i = 0; argc > 1 && i < sizeof(plants) / sizeof(*plants); i++)
-		if (!strcmp(argv[1], plants[i].name))
-			plants[i].plant();
+	if (argc > 1)
+		plant(argv[1]);
 	puts("READY");
 	while (fgets(line, sizeof(line), stdin) && strncmp(line, "end", 3) != 0)
 		strncmp(line, "trim", 4) != 0 ? write_info(info) : trim();

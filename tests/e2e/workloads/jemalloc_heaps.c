@@ -5,12 +5,10 @@
  * What it does for an answer allocates nothing.
  */
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
+
+#include "plants.h"
 
 /* of jemalloc; not in its header if that is not installed, or has a prefix */
 int mallctl(const char *name, void *old, size_t *old_bytes, void *new, size_t new_bytes);
@@ -23,16 +21,6 @@ int mallctl(const char *name, void *old, size_t *old_bytes, void *new, size_t ne
 static void *blocks[BLOCK_CNT];
 static pthread_barrier_t barrier;
 
-static void *filled(size_t bytes)
-{
-	void *p = malloc(bytes);
-
-	if (!p)
-		exit(1);
-	memset(p, 1, bytes);
-	return p;
-}
-
 static uint32_t random_now(void)
 {
 	static __thread uint32_t state = 12345;
@@ -42,7 +30,7 @@ static uint32_t random_now(void)
 }
 
 /* Blocks of 1 to 2000 bytes, all held; and a few larger ones. */
-static void plant_live(void)
+PLANT(live)
 {
 	for (size_t i = 0; i < BLOCK_CNT / 8; i++)
 		blocks[i] = filled(1 + i % 2000);
@@ -51,7 +39,7 @@ static void plant_live(void)
 }
 
 /* 400,000 blocks of 48 and 64 bytes, of which a random tenth stays. */
-static void plant_pinned(void)
+PLANT(pinned)
 {
 	for (size_t i = 0; i < BLOCK_CNT; i++)
 		blocks[i] = filled(i % 2 ? 48 : 64);
@@ -61,7 +49,7 @@ static void plant_pinned(void)
 }
 
 /* 40 MiB are freed, and nothing is returned unless it decays. */
-static void plant_dirty(void)
+PLANT(dirty)
 {
 	for (size_t i = 0; i < LARGE_CNT; i++)
 		blocks[i] = filled((1 << 20) + i * 4096);
@@ -70,7 +58,7 @@ static void plant_dirty(void)
 }
 
 /* The same, and it decays: with each thousandth call that no cache answers, after a time. */
-static void plant_muzzy(void)
+PLANT(muzzy)
 {
 	plant_dirty();
 	for (int i = 0; i < 50; i++) {
@@ -95,14 +83,10 @@ static void *work(void *arg)
 }
 
 /* Threads with an arena and a cache each; of their blocks three quarters are freed. */
-static void plant_arenas(void)
+PLANT(arenas)
 {
-	pthread_t thread;
-
 	pthread_barrier_init(&barrier, NULL, THREAD_CNT + 1);
-	for (uintptr_t i = 0; i < THREAD_CNT; i++)
-		if (pthread_create(&thread, NULL, work, (void *)i))
-			exit(1);
+	begin_threads(0, THREAD_CNT, work);
 	pthread_barrier_wait(&barrier);
 }
 
@@ -122,23 +106,11 @@ static void *churn(void *arg)
 }
 
 /* Blocks are held while two threads allocate and free. */
-static void plant_busy(void)
+PLANT(busy)
 {
-	pthread_t thread;
-
 	plant_live();
-	for (uintptr_t i = 1; i <= 2; i++)
-		if (pthread_create(&thread, NULL, churn, (void *)i))
-			exit(1);
+	begin_threads(1, 2, churn);
 }
-
-static const struct {
-	const char *name;
-	void (*plant)(void);
-} plants[] = {
-	{ "live", plant_live },	  { "pinned", plant_pinned }, { "dirty", plant_dirty },
-	{ "muzzy", plant_muzzy }, { "arenas", plant_arenas }, { "busy", plant_busy },
-};
 
 static void tell_size(int fd, const char *name)
 {
@@ -205,9 +177,7 @@ int main(int argc, char **argv)
 		return 1;
 	setvbuf(stdin, in, _IOFBF, sizeof(in));
 	setvbuf(stdout, out, _IOLBF, sizeof(out));
-	for (size_t i = 0; i < sizeof(plants) / sizeof(*plants); i++)
-		if (!strcmp(argv[1], plants[i].name))
-			plants[i].plant();
+	plant(argv[1]);
 	tell(argv[2]); /* what it allocates, it has by now */
 	puts("READY");
 	while (fgets(line, sizeof(line), stdin) && strncmp(line, "end", 3) != 0) {

@@ -38,7 +38,7 @@ void otel_set(void *record)
 #include <dlfcn.h>
 #include <sys/mman.h>
 
-#include "ledger.h"
+#include "tag_sites.h"
 
 #ifdef DLOPEN
 static void (*otel_set)(void *record);
@@ -61,24 +61,6 @@ struct header {
 	uint64_t payload_addr;
 };
 
-#define KEEP 5
-#define TRIES 7
-static void *kept[16 * TRIES];
-static int kept_cnt;
-
-/* Exported, so that a stripped program has names for them. */
-#define SITE_OF(name)                                                           \
-	__attribute__((noipa)) void site_##name(size_t size)                    \
-	{                                                                       \
-		for (int i = 0; i < TRIES; i++) {                               \
-			void *p = led_alloc("site_" #name, malloc(size), size); \
-			if (i < KEEP)                                           \
-				kept[__atomic_fetch_add(&kept_cnt, 1, 5)] = p;  \
-			else                                                    \
-				free(led_free(p));                              \
-		}                                                               \
-		__asm__ volatile("");                                           \
-	}
 SITE_OF(none)
 SITE_OF(invalid)
 SITE_OF(a)
