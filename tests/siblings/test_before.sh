@@ -36,8 +36,9 @@ print("; ".join(bad) or "older: %s" % known)
 sys.exit(bool(bad))
 EOP
 
-# recorded NAME WANT PROGRAM...: it says READY, works when it is told $line, and says DONE; WANT known: where
-# every allocation is kept, some blocks are certainly older. Of a runtime with a heap of its own it is unknown. The process is the one that it names in $own/pid, if it does.
+# recorded NAME WANT PROGRAM...: it says READY, works when it is told $line, and says DONE. WANT known: where every allocation is
+# kept, some blocks are certainly older; of a runtime with a heap of its own it is unknown. The process is the one that it
+# names in $own/pid, if it does.
 recorded() {
 	local name=$1 want=$2 way said pid
 	shift 2
