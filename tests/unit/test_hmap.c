@@ -71,7 +71,7 @@ TEST(test_random_operations)
 	assert_int_equal(m.cnt, 0);
 }
 
-static void test_find_or_add(void **state)
+TEST(test_find_or_add)
 {
 	struct hmap m;
 	uint64_t val, k;

@@ -83,9 +83,9 @@ TEST(test_process_page)
 				.loss_cnt = 1,
 				.keep = { .kept = kept, .kept_cnt = 2 } };
 	char *text = printed(out, {
-		assert_int_equal(process_page_write(&v, &p, true, out), 0);
+		assert_int_equal(page_write(&v, &p, true, out), 0);
 		v.loss_cnt = 2;
-		assert_int_equal(process_page_write(&v, &p, false, out), 0);
+		assert_int_equal(page_write(&v, &p, false, out), 0);
 	});
 
 	for (size_t i = 0; i < 5; i++)
@@ -296,7 +296,7 @@ TEST(test_page_files)
 static void check_page(const struct serve_view *v, bool is_live, const char *wanted,
 		       const char *unwanted)
 {
-	char *text = printed(out, process_page_write(v, v->processes, is_live, out));
+	char *text = printed(out, page_write(v, v->processes, is_live, out));
 
 	assert_says(text, PROCESS_PAGE_STACKS);
 	if (!strstr(text, wanted) || strstr(text, unwanted))

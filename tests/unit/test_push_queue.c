@@ -90,11 +90,11 @@ static unsigned int run_for(struct push_queue *q, uint64_t ns)
 }
 
 /* Adds a request for Parca: no server here reads it. */
-static int add(struct push_queue *q, const struct push_series *series)
+static int add(struct push_queue *q, const struct push_series *added)
 {
 	uint8_t *body = NULL;
 	size_t bytes = 0;
-	int err = push_parca_encode(series, 1, &body, &bytes);
+	int err = push_parca_encode(added, 1, &body, &bytes);
 
 	return err ? err : push_queue_take(q, body, bytes);
 }

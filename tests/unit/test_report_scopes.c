@@ -246,7 +246,7 @@ TEST_WITH(peaks_belong_to_whole_scopes, set_up, NULL)
 }
 
 /* Of several scopes that are one row the common peak is at least the higher one, and at least what they have now. */
-static void peaks_of_folded_scopes_are_bounds(void **state)
+TEST_WITH(peaks_of_folded_scopes_are_bounds, set_up, NULL)
 {
 	struct report_options o = { .by = REPORT_BY_SCOPE, .folds_repeated = true };
 	const struct report_row *row;
@@ -262,7 +262,7 @@ static void peaks_of_folded_scopes_are_bounds(void **state)
 	made_note(p, "scope_peak: bytes=400 scope=A/B/A");
 	made_note(p, "scope_peak: bytes=60 time=2026-11-21T22:01:02.123Z scope=A/B/C");
 	made_note(p, "scope_peak: bytes=45 scope=A/B/A/C");
-	r = open_report(&o);
+	r = open_report(p, &o);
 	row = find_row(r, "L");
 	assert_true(row->peak.is_minimum);
 	assert_int_equal(row->peak.bytes, 80);
@@ -283,10 +283,9 @@ static void peaks_of_folded_scopes_are_bounds(void **state)
 	assert_true(row->estimate.bytes_variance == 100);
 	assert_true(row->estimate.bytes == 100);
 	assert_int_equal(row->estimate.samples, 4);
-	report_close(r);
 }
 
-static void sums_of_scopes_saturate(void **state)
+TEST_WITH(sums_of_scopes_saturate, set_up, NULL)
 {
 	struct report_options o = { .by = REPORT_BY_SCOPE, .scope = "big" };
 	struct report *r;
@@ -294,10 +293,9 @@ static void sums_of_scopes_saturate(void **state)
 	for (int i = 0; i < 2; i++)
 		add(&(struct made){ .scope = "big", .alloc = INT64_MIN, .inuse = INT64_MAX });
 	add(&(struct made){ .scope = "big/below", .alloc = INT64_MIN, .inuse = INT64_MAX });
-	r = open_report(&o);
+	r = open_report(p, &o);
 	assert_true(r->rows.data[0].value == INT64_MAX);
 	assert_true(r->rows.data[0].alloc == INT64_MIN);
-	report_close(r);
 }
 
 /* The error of what tasks allocated is in their notes; what is left is the others'. */
