@@ -48,7 +48,7 @@ says_exact "more than its name says: exact"
 start env E2E_COUNT=10000 "$bin/embedded-more"
 record_work --rate 4K
 [ "$(ledger nested_misjudged)" -gt 1000 ] && "$heaptap" report --notes "$work/p.pb.gz" >"$work/report" 2>&1 &&
-	tr -s ' \n' ' ' <"$work/report" | grep -q "not exact: calls of the allocator from '[^']*libmimalloc-more.so' were taken" &&
+	tr -s ' \n' ' ' <"$work/report" | grep -q "not exact: allocator calls from '[^']*libmimalloc-more.so' were mistaken" &&
 	"$heaptap" report -f json "$work/p.pb.gz" | grep -q '"is_lossy": *true' && ok "more than its name says, sampled: told" ||
 	not_ok "more than its name says, sampled: told" "no" "$work/report"
 

@@ -150,7 +150,7 @@ in_folder() {
 	chown 65534:65534 "$top/strange"
 	for folder in strange strange/inner; do
 		refused "a folder of somebody else: $folder" "/strange' belongs to user 65534" --listen 127.0.0.1:0 --comm nobody --keep-dir "$top/$folder"
-		refused "what waits in a folder of somebody else: $folder" "cannot wait.*/strange' belongs to user 65534" --listen 127.0.0.1:0 --comm nobody \
+		refused "what waits in a folder of somebody else: $folder" "cannot keep pushes in .*/strange' belongs to user 65534" --listen 127.0.0.1:0 --comm nobody \
 			--push parca+http://127.0.0.1:9 --push-spool "$top/$folder"
 	done
 	refused "a folder in one that is not there" "No such file" --listen 127.0.0.1:0 --comm nobody \

@@ -108,7 +108,7 @@ refused() {
 	record --max-overhead 5 "$@"
 	[ $record_status = 0 ] && [ "$(grep -c 'cannot be tapped: .*; it is recorded with probes' "$work/heaptap.err")" = 1 ] &&
 		! was_tapped && says "$work/notes" 'source: uprobe' && ! says "$work/heaptap.err" 'use --tap' &&
-		says "$work/flat" 'ledger: tap_gap [0-9]* (ms of blocks in use' &&
+		says "$work/flat" 'ledger: tap_gap [0-9]* (ms of allocations missing from heap in use, ' &&
 		ok "$name: probes" || not_ok "$name" "status $record_status" "$work/heaptap.err" "$work/notes"
 }
 refused "no descriptor left" -- bash -c 'ulimit -n 3; E2E_BUSY_MS=1400 exec "$0"' "$bin/early-static"

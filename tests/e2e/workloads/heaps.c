@@ -162,7 +162,7 @@ PLANT(mmapped)
 }
 
 /* The program splits their mappings behind the first page, as NumPy does for huge pages. */
-static void plant_advised(void)
+PLANT(advised)
 {
 	for (size_t i = 0; i < 4; i++) {
 		blocks[i] = filled(8 << 20);
